@@ -1,0 +1,39 @@
+/*
+ * Ownership bound to a scope: a variable declared with one of these is given back when it goes out
+ * of scope, on every way out (gcc and clang).
+ *
+ *     tol_auto_stream struct tol_stream *stream = NULL;
+ *     if (tol_stream_create(context, NULL, &stream) != TOL_OK) return 1;
+ */
+#ifndef TOLLENS_AUTO_H
+#define TOLLENS_AUTO_H
+
+#include "copy.h"
+#include "event.h"
+#include "launch.h"
+
+#if defined(__GNUC__)
+
+#define TOL_AUTO(type, destroy)                                                                    \
+    static inline void tol_auto_end_##type(struct tol_##type **handle) {                           \
+        destroy(*handle);                                                                          \
+    }
+TOL_AUTO(driver, tol_driver_close)
+TOL_AUTO(context, tol_context_destroy)
+TOL_AUTO(stream, tol_stream_destroy)
+TOL_AUTO(event, tol_event_destroy)
+TOL_AUTO(module, tol_module_destroy)
+TOL_AUTO(buffer, tol_buffer_destroy)
+TOL_AUTO(pinned, tol_pinned_destroy)
+#undef TOL_AUTO
+
+#define tol_auto_driver __attribute__((cleanup(tol_auto_end_driver)))
+#define tol_auto_context __attribute__((cleanup(tol_auto_end_context)))
+#define tol_auto_stream __attribute__((cleanup(tol_auto_end_stream)))
+#define tol_auto_event __attribute__((cleanup(tol_auto_end_event)))
+#define tol_auto_module __attribute__((cleanup(tol_auto_end_module)))
+#define tol_auto_buffer __attribute__((cleanup(tol_auto_end_buffer)))
+#define tol_auto_pinned __attribute__((cleanup(tol_auto_end_pinned)))
+
+#endif
+#endif

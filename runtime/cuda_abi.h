@@ -1,0 +1,76 @@
+/*
+ * The part of libcuda's ABI that this project uses, in our own words.
+ *
+ * Nothing here needs a CUDA toolkit: handles are opaque, codes come from cuda_result.def and
+ * cuda_abi.def, functions from driver.def. The names are CUDA's, so that code reads like any other
+ * driver API code; where a program has included cuda.h first, its declarations stand and this file
+ * declares nothing. Where a toolkit is present, cuda_abi_test.c holds every size, value and signature
+ * against cuda.h at compile time.
+ *
+ * Source: CUDA Driver API 13.0; every entry used exists since driver 525.60 (CUDA 12.0) or is marked
+ * with its feature in driver.def.
+ */
+#ifndef TOLLENS_CUDA_ABI_H
+#define TOLLENS_CUDA_ABI_H
+
+#ifndef __cuda_cuda_h__
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define CUDAAPI __stdcall
+#else
+#define CUDAAPI
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum cudaError_enum {
+#define CUDA_RESULT(name, value) name = value,
+#include "cuda_result.def"
+#undef CUDA_RESULT
+} CUresult;
+
+typedef enum CUdevice_attribute_enum {
+#define CUDA_DEVICE_ATTRIBUTE(name, value) name = value,
+#include "cuda_abi.def"
+} CUdevice_attribute;
+
+typedef enum CUfunction_attribute_enum {
+#define CUDA_FUNCTION_ATTRIBUTE(name, value) name = value,
+#include "cuda_abi.def"
+} CUfunction_attribute;
+
+typedef enum CUjit_option_enum {
+#define CUDA_JIT_OPTION(name, value) name = value,
+#include "cuda_abi.def"
+} CUjit_option;
+
+enum cuda_flag {
+#define CUDA_FLAG(name, value) name = value,
+#include "cuda_abi.def"
+};
+
+/* Flags that cuda.h gives as macros; cuda_abi_test.c checks these as well. */
+#define CU_MEMHOSTALLOC_PORTABLE 0x01
+#define CU_MEMHOSTALLOC_DEVICEMAP 0x02
+#define CU_MEMHOSTALLOC_WRITECOMBINED 0x04
+
+typedef unsigned long long CUdeviceptr;
+typedef int CUdevice;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef unsigned int CUlogIterator;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+#endif

@@ -1,0 +1,230 @@
+/*
+ * Every driver call is made to fail once: the tour below uses all of the runtime, and for each n the
+ * nth driver call of the tour fails. Whatever it was, the tour must end with a status and a message
+ * that names the call, and must have given back all that it took, by the interposer's count of what
+ * was made and unmade. (The method is libuv's test of its loop, and Lua's of its memory.)
+ */
+#include "test_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char *ptx;
+
+static tol_status tour_of_copies(struct tol_context *context, struct tol_stream *stream,
+                                 struct tol_buffer *buffer) {
+    tol_auto_pinned struct tol_pinned *pinned = NULL;
+    tol_auto_buffer struct tol_buffer *other = NULL;
+    char bytes[64] = {0};
+    void *data = NULL;
+    tol_status status = tol_pinned_create(context, 64, &pinned);
+    if (status == TOL_OK) status = tol_buffer_create(context, 64, 1, &other);
+    if (status == TOL_OK) status = tol_pinned_access(pinned, &data);
+    if (status == TOL_OK) status = tol_buffer_write(buffer, bytes, 64);
+    for (size_t width = 1; width <= 4 && status == TOL_OK; width *= 2) {
+        status = tol_buffer_fill_at(buffer, 0, 1, width, 4);
+        if (status == TOL_OK) status = tol_copy_fill(stream, buffer, 0, 1, width, 4);
+    }
+    if (status == TOL_OK) status = tol_buffer_copy(other, 0, buffer, 0, 64);
+    if (status == TOL_OK) status = tol_copy_to_device(stream, buffer, 0, pinned, 0, 64);
+    if (status == TOL_OK) status = tol_copy_on_device(stream, other, 0, buffer, 0, 64);
+    if (status == TOL_OK) status = tol_copy_from_pageable(stream, buffer, 0, bytes, 64);
+    if (status == TOL_OK) status = tol_copy_from_pageable(stream, buffer, 0, bytes, 64);
+    if (status == TOL_OK) status = tol_copy_to_host(stream, pinned, 0, buffer, 0, 64);
+    if (status == TOL_OK) status = tol_pinned_access(pinned, &data);
+    if (status == TOL_OK) status = tol_buffer_read(buffer, bytes, 64);
+    return status;
+}
+
+static tol_status tour_of_events(struct tol_context *context, struct tol_stream *stream) {
+    tol_auto_event struct tol_event *begin = NULL;
+    tol_auto_event struct tol_event *end = NULL;
+    double ns = 0;
+    tol_status status = tol_event_create(context, true, &begin);
+    if (status == TOL_OK) status = tol_event_create(context, true, &end);
+    if (status == TOL_OK) status = tol_event_record(begin, stream);
+    if (status == TOL_OK) status = tol_stream_wait_event(stream, begin);
+    if (status == TOL_OK) status = tol_event_record(end, stream);
+    if (status == TOL_OK) status = tol_event_synchronize(end);
+    if (status == TOL_OK) status = tol_event_query(end);
+    if (status == TOL_OK) status = tol_event_elapsed_ns(begin, end, &ns);
+    return status;
+}
+
+static tol_status tour_of_kernels(struct tol_context *context, struct tol_stream *stream,
+                                  struct tol_buffer *buffer) {
+    tol_auto_module struct tol_module *module = NULL;
+    tol_auto_buffer struct tol_buffer *variable = NULL;
+    struct tol_kernel *kernel = NULL;
+    unsigned long long count = 8;
+    tol_status status = tol_module_load(context, ptx, strlen(ptx), NULL, &module);
+    if (status == TOL_OK) status = tol_module_kernel(module, "put", &kernel);
+    if (status == TOL_OK) status = tol_module_global(module, "spare", &variable);
+    if (status == TOL_OK) status = tol_kernel_allow_shared(kernel, 50000);
+    if (status == TOL_OK) {
+        status = tol_launch(stream, kernel, tol_launch_linear(8, 32),
+                            TOL_ARGUMENTS(tol_buffer_address(buffer), count));
+    }
+    if (status == TOL_OK) status = tol_stream_synchronize(stream);
+    return status;
+}
+
+static tol_status tour(struct tol_driver *driver) {
+    tol_auto_context struct tol_context *context = NULL;
+    tol_auto_stream struct tol_stream *stream = NULL;
+    tol_auto_buffer struct tol_buffer *buffer = NULL;
+    int lowest = 0, highest = 0;
+    tol_status status = tol_context_create(driver, 0, &context);
+    if (status == TOL_OK) status = tol_context_bind(context);
+    if (status == TOL_OK) status = tol_context_memory(context, NULL, NULL);
+    if (status == TOL_OK) status = tol_context_priorities(context, &lowest, &highest);
+    if (status == TOL_OK) status = tol_stream_create(context, NULL, &stream);
+    if (status == TOL_OK) status = tol_stream_properties(stream, &lowest, NULL);
+    if (status == TOL_OK) status = tol_buffer_create(context, 64, 1, &buffer);
+    if (status == TOL_OK) status = tour_of_copies(context, stream, buffer);
+    if (status == TOL_OK) status = tour_of_events(context, stream);
+    if (status == TOL_OK) status = tour_of_kernels(context, stream, buffer);
+    if (status == TOL_OK) status = tol_stream_query(stream);
+    if (status == TOL_OK) status = tol_context_synchronize(context, TOL_DEADLINE_MS);
+    return status;
+}
+
+/* What is made by one call and unmade by another. */
+static const struct {
+    enum tol_driver_index make, unmake;
+} pairs[] = {
+    {TOL_DRIVER_INDEX_cuDevicePrimaryCtxRetain, TOL_DRIVER_INDEX_cuDevicePrimaryCtxRelease_v2},
+    {TOL_DRIVER_INDEX_cuStreamCreateWithPriority, TOL_DRIVER_INDEX_cuStreamDestroy_v2},
+    {TOL_DRIVER_INDEX_cuEventCreate, TOL_DRIVER_INDEX_cuEventDestroy_v2},
+    {TOL_DRIVER_INDEX_cuMemAlloc_v2, TOL_DRIVER_INDEX_cuMemFree_v2},
+    {TOL_DRIVER_INDEX_cuMemHostAlloc, TOL_DRIVER_INDEX_cuMemFreeHost},
+    {TOL_DRIVER_INDEX_cuModuleLoadDataEx, TOL_DRIVER_INDEX_cuModuleUnload},
+};
+
+static bool is_making(enum tol_driver_index index) {
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        if (pairs[i].make == index) return true;
+    }
+    return false;
+}
+
+/* Counts successes: a failed attempt to make something makes nothing. */
+static uint64_t made[TOL_DRIVER_FUNCTIONS];
+static enum tol_driver_index failed;
+
+static void count_success(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (call->result == CUDA_SUCCESS || !is_making(call->index)) made[call->index]++;
+    if (!call->forward) failed = call->index;
+}
+
+Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .timeout = 300) {
+    struct tol_driver *driver = test_driver();
+    ptx = test_ptx("handwritten/put.ptx");
+    uint64_t calls = 0, n = 1;
+    for (;; n++) {
+        const struct tol_interpose_rule rule = {.function = "*",
+                                                .nth = n,
+                                                .action = TOL_INTERPOSE_FAIL,
+                                                .result = CUDA_ERROR_SYSTEM_NOT_READY};
+        memset(made, 0, sizeof made);
+        failed = TOL_DRIVER_FUNCTIONS;
+        MUST(tol_interpose_install(driver,
+                                   &(struct tol_interpose_options){
+                                       .rules = &rule, .rule_count = 1, .after = count_success}));
+        tol_status status = tour(driver);
+        calls = tol_interpose_count(TOL_DRIVER_FUNCTIONS);
+        tol_interpose_remove(driver);
+        const char *name = tol_driver_function_name(failed);
+        for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+            cr_assert(made[pairs[i].make] == made[pairs[i].unmake],
+                      "call %llu (%s) failed: %s succeeded %llu times, %s was called %llu times",
+                      (unsigned long long)n, name, tol_driver_function_name(pairs[i].make),
+                      (unsigned long long)made[pairs[i].make],
+                      tol_driver_function_name(pairs[i].unmake),
+                      (unsigned long long)made[pairs[i].unmake]);
+        }
+        if (failed == TOL_DRIVER_FUNCTIONS) {
+            MUST(status); /* n is past the last call: the tour came through */
+            break;
+        }
+        if (status == TOL_OK)
+            continue; /* it was a call whose failure changes nothing for the user */
+        cr_assert(strstr(tol_message(), name) != NULL,
+                  "call %llu (%s) failed, and the message says: %s", (unsigned long long)n, name,
+                  tol_message());
+    }
+    free(ptx);
+    cr_assert(n > 60 && n == calls + 1, "the tour made %llu calls", (unsigned long long)calls);
+}
+
+/* Which failures the user need not be told of: asking for parameters and logs, which are extras, the
+ * unmaking calls, whose failure nobody can act on, and what only improves a message. */
+static bool may_be_silent(enum tol_driver_index index) {
+    switch (index) {
+    case TOL_DRIVER_INDEX_cuFuncGetParamInfo:
+    case TOL_DRIVER_INDEX_cuLogsDumpToMemory:
+    case TOL_DRIVER_INDEX_cuCtxSetCurrent: /* before an unmaking call */
+    case TOL_DRIVER_INDEX_cuStreamQuery:   /* likewise */
+    case TOL_DRIVER_INDEX_cuEventQuery:    /* of a staging block: another one is taken */
+        return true;
+    default:
+        break;
+    }
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        if (pairs[i].unmake == index) return true;
+    }
+    return false;
+}
+
+Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 300) {
+    struct tol_driver *driver = test_driver();
+    ptx = test_ptx("handwritten/put.ptx");
+    for (uint64_t n = 1;; n++) {
+        const struct tol_interpose_rule rule = {.function = "*",
+                                                .nth = n,
+                                                .action = TOL_INTERPOSE_FAIL,
+                                                .result = CUDA_ERROR_SYSTEM_NOT_READY};
+        failed = TOL_DRIVER_FUNCTIONS;
+        MUST(tol_interpose_install(driver,
+                                   &(struct tol_interpose_options){
+                                       .rules = &rule, .rule_count = 1, .after = count_success}));
+        tol_status status = tour(driver);
+        tol_interpose_remove(driver);
+        if (failed == TOL_DRIVER_FUNCTIONS) break;
+        cr_assert(status != TOL_OK || may_be_silent(failed), "call %llu, %s, failed unheard",
+                  (unsigned long long)n, tol_driver_function_name(failed));
+    }
+    free(ptx);
+}
+
+/* The tour must use what the runtime uses: each function the runtime calls is called in it. These are
+ * in the list for raw use only. */
+Test(failure, the_tour_calls_every_function_that_the_runtime_calls, .fini = test_end) {
+    static const enum tol_driver_index raw_only[] = {
+        TOL_DRIVER_INDEX_cuInit, TOL_DRIVER_INDEX_cuDriverGetVersion,
+        TOL_DRIVER_INDEX_cuCtxGetCurrent, TOL_DRIVER_INDEX_cuCtxSynchronize,
+        TOL_DRIVER_INDEX_cuModuleLoadData, TOL_DRIVER_INDEX_cuStreamCreate,
+        TOL_DRIVER_INDEX_cuEventSynchronize, TOL_DRIVER_INDEX_cuLogsCurrent,
+        /* called by the runtime, but only after something failed */
+        TOL_DRIVER_INDEX_cuStreamSynchronize, TOL_DRIVER_INDEX_cuLogsDumpToMemory};
+    struct tol_driver *driver = test_driver();
+    ptx = test_ptx("handwritten/put.ptx");
+    MUST(tol_interpose_install(driver, NULL));
+    MUST(tour(driver));
+    for (int i = 0; i < TOL_DRIVER_FUNCTIONS; i++) {
+        bool expected = true;
+        for (size_t k = 0; k < sizeof raw_only / sizeof raw_only[0]; k++) {
+            expected = expected && raw_only[k] != (enum tol_driver_index)i;
+        }
+        if (tol_driver_functions(driver)->cuFuncGetParamInfo == NULL &&
+            i == TOL_DRIVER_INDEX_cuFuncGetParamInfo) {
+            expected = false;
+        }
+        bool called = tol_interpose_count((enum tol_driver_index)i) > 0;
+        cr_assert(called == expected, "%s was%s called",
+                  tol_driver_function_name((enum tol_driver_index)i), called ? "" : " not");
+    }
+    tol_interpose_remove(driver);
+    free(ptx);
+}

@@ -1,0 +1,194 @@
+/*
+ * The private layouts behind the runtime's opaque handles, in one place.
+ *
+ * Files of one floor may not include each other's headers, yet an event must reach the stream it is
+ * recorded on. They meet here: fields, and the two inline steps that begin every call. Internal: not
+ * installed.
+ *
+ * Lock order: a module's or a pinned block's lock, then a context's, then a driver's, then the lock of
+ * a driver's log.
+ */
+#ifndef TOLLENS_HANDLES_H
+#define TOLLENS_HANDLES_H
+
+#include "check.h"
+#include "device.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+struct tol_driver {
+    const struct tol_driver_table *functions; /* what is called: table, or the interposer's */
+    struct tol_driver_table table;            /* what the library exports */
+    bool has[TOL_FEATURE_COUNT];
+    int version;
+    atomic_int references;
+    pthread_mutex_t lock;         /* guards contexts and their references */
+    struct tol_context *contexts; /* those alive, at most one a device */
+    pthread_mutex_t log_lock;     /* guards log_position */
+    CUlogIterator log_position;   /* up to where the driver's own error log has been read */
+    char path[256];
+};
+
+struct tol_context {
+    const struct tol_driver_table *functions; /* copied from the driver: one load a call, not two */
+    uint64_t id;                              /* never used twice, unlike the handle's address */
+    atomic_bool poisoned;
+    CUcontext handle;
+    struct tol_driver *driver;
+    struct tol_context *next; /* in driver->contexts */
+    int references;           /* guarded by driver->lock */
+    CUdevice device_handle;
+    struct tol_device device;
+    pthread_mutex_t lock;       /* guards all below */
+    struct tol_stream *streams; /* those alive, and orphans: destroyed, with work still to finish */
+    unsigned streams_made;
+    struct tol_module *modules;  /* those loaded: the module cache */
+    struct tol_staging *staging; /* pinned blocks for pageable sources, free or in flight */
+    struct tol_name *names; /* kernel names, kept to the end: a timeout may name a kernel late */
+    int poison_result;
+    char poison_message[TOL_MESSAGE_BYTES];
+};
+
+/* A string that lives as long as its context. */
+struct tol_name {
+    struct tol_name *next;
+    char text[];
+};
+
+struct tol_stream {
+    const struct tol_driver_table *functions;
+    struct tol_context *context;
+    CUstream handle;
+    _Atomic(const char *) last_kernel; /* the name of what was launched last; NULL before */
+    struct tol_stream *next;           /* in context->streams */
+    int references;                    /* guarded by context->lock; an orphan has none */
+    unsigned number;                   /* small and unique in the context, for messages */
+};
+
+struct tol_event {
+    struct tol_context *context;
+    CUevent handle;
+    bool timed;
+};
+
+enum { TOL_MODULE_BUCKETS = 64 };
+
+struct tol_module {
+    struct tol_context *context;
+    CUmodule handle;
+    struct tol_module *next; /* in context->modules */
+    int references;          /* guarded by context->lock */
+    char *image;             /* the copy the cache compares with, NUL behind it */
+    size_t image_bytes;
+    uint64_t image_hash;
+    int options[4]; /* as loaded, for the cache */
+    bool unshared;
+    char *log;            /* the JIT's */
+    pthread_mutex_t lock; /* guards adding kernels */
+    _Atomic(struct tol_kernel *) buckets[TOL_MODULE_BUCKETS];
+};
+
+struct tol_kernel {
+    const struct tol_driver_table *functions;
+    struct tol_context *context;
+    CUfunction handle;
+    const char *name; /* the context's, so it outlives the module */
+    unsigned block_threads_max;
+    unsigned shared_static_bytes;
+    atomic_uint shared_dynamic_bytes_max;
+    int local_bytes;
+    int registers;
+    int parameter_count; /* -1 where the driver cannot tell */
+    unsigned parameter_bytes_total;
+    struct tol_kernel *next;    /* in its bucket */
+    unsigned parameter_bytes[]; /* the size of each */
+};
+
+/* Device memory, owned or a view of a module's variable. */
+struct tol_buffer {
+    struct tol_context *context;
+    CUdeviceptr address;
+    size_t bytes;
+    struct tol_module *module; /* of a view; NULL when the memory is the buffer's own */
+};
+
+/* The latest copy between a pinned block and the device on one stream. */
+struct tol_copy_use {
+    struct tol_event event;
+    unsigned stream_number;
+    bool in_flight;
+    struct tol_copy_use *next;
+};
+
+struct tol_pinned {
+    struct tol_context *context;
+    void *data;
+    size_t bytes;
+    pthread_mutex_t lock; /* guards uses */
+    struct tol_copy_use *uses;
+};
+
+/* Around a copy queued on a stream: prepare may fail and has then changed nothing; mark notes that
+ * the copy is in flight. */
+tol_status tol_pinned_prepare(struct tol_pinned *pinned, struct tol_stream *stream,
+                              struct tol_copy_use **use);
+tol_status tol_pinned_mark(struct tol_pinned *pinned, struct tol_stream *stream,
+                           struct tol_copy_use *use);
+
+/* module.h's, for a buffer that is a view of a module's variable. */
+void tol_module_destroy(struct tol_module *module);
+
+/* A pinned block that the runtime copies a pageable source into, owned by the context. */
+struct tol_staging {
+    void *data;
+    size_t bytes;
+    CUevent done; /* reached when the block is free again */
+    bool taken;   /* being filled or queued right now */
+    struct tol_staging *next;
+};
+
+/* Which context is current on this thread, as far as the runtime knows. */
+extern _Thread_local uint64_t tol_bound_context;
+
+tol_status tol_context_bind_slow(struct tol_context *context);
+tol_status tol_context_report_poison(const struct tol_context *context);
+void tol_context_retain(struct tol_context *context);
+
+/* Puts a new stream, with one reference, into its context's list and numbers it. */
+void tol_context_add_stream(struct tol_context *context, struct tol_stream *stream);
+
+/* Gives back a reference to a stream. Without any left, the driver's stream is destroyed as soon as
+ * its work is done: until then the context still waits for it. */
+void tol_context_release_stream(struct tol_stream *stream);
+
+/* A copy of text that lives as long as the context; NULL when the host has no memory. */
+const char *tol_context_intern(struct tol_context *context, const char *text);
+
+/* The failure of a driver call made in a context: makes the message, adds what the driver's own log
+ * says, and poisons the context when the code is one it cannot come back from. */
+tol_status tol_context_fail(struct tol_context *context, const char *file, int line,
+                            const char *call, int result, const char *format, ...) TOL_PRINTF(6, 7);
+
+/* Begins a call on a context: nothing of a poisoned one is touched, and it is current after. */
+static inline tol_status tol_context_enter(struct tol_context *context) {
+    if (TOL_UNLIKELY(atomic_load_explicit(&context->poisoned, memory_order_relaxed))) {
+        return tol_context_report_poison(context);
+    }
+    if (TOL_UNLIKELY(tol_bound_context != context->id)) return tol_context_bind_slow(context);
+    return TOL_OK;
+}
+
+/* TOL_CU for a call made in a context. */
+#define TOL_CONTEXT_CU(context, call, arguments, ...)                                              \
+    do {                                                                                           \
+        CUresult tol_cu_result = (context)->functions->call arguments;                             \
+        if (TOL_UNLIKELY(tol_cu_result != CUDA_SUCCESS)) {                                         \
+            status = tol_context_fail(context, __FILE__, __LINE__, #call, (int)tol_cu_result,      \
+                                      __VA_ARGS__);                                                \
+            goto out;                                                                              \
+        }                                                                                          \
+    } while (0)
+
+#endif

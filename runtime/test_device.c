@@ -1,0 +1,93 @@
+/*
+ * The device, the kernels and the files of the runtime's tests.
+ */
+#include "test_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct tol_driver *driver;
+static struct tol_context *context;
+static struct tol_module *modules[16];
+static size_t module_count;
+
+bool test_on_gpu(void) {
+    const char *device = getenv("TOLLENS_DEVICE");
+    return device != NULL && strncmp(device, "cuda", 4) == 0;
+}
+
+/* The folder of this program, with a slash behind it. */
+static void own_folder(char *path, size_t bytes) {
+    ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
+    path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash != NULL) slash[1] = '\0';
+}
+
+const char *test_library(void) {
+    static char path[4096];
+    if (test_on_gpu()) return NULL;
+    own_folder(path, sizeof path - 32);
+    strcat(path, "libtollens-soft.so");
+    return path;
+}
+
+struct tol_driver *test_driver(void) {
+    if (driver != NULL) return driver;
+    tol_status status = tol_driver_open(test_library(), &driver);
+    if (status != TOL_OK && test_on_gpu()) cr_skip_test("no GPU: %s", tol_message());
+    cr_assert(status == TOL_OK, "%s", tol_message());
+    return driver;
+}
+
+struct tol_context *test_context(void) {
+    if (context == NULL) MUST(tol_context_create(test_driver(), 0, &context));
+    return context;
+}
+
+void test_end(void) {
+    while (module_count > 0) tol_module_destroy(modules[--module_count]);
+    tol_context_destroy(context);
+    context = NULL;
+    tol_driver_close(driver);
+    driver = NULL;
+}
+
+static FILE *open_fixture(const char *name) {
+    static const char *const roots[] = {"", "../", "../../"};
+    char folder[4096] = "", path[8300];
+    own_folder(folder, sizeof folder);
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+        snprintf(path, sizeof path, "%s%sfixtures/ptx/%s", folder, roots[i], name);
+        FILE *file = fopen(path, "rb");
+        if (file != NULL) return file;
+    }
+    return NULL;
+}
+
+char *test_ptx(const char *name) {
+    FILE *file = open_fixture(name);
+    cr_assert(file != NULL, "the fixture %s is missing", name);
+    fseek(file, 0, SEEK_END);
+    long bytes = ftell(file);
+    rewind(file);
+    char *text = calloc(1, (size_t)bytes + 1);
+    cr_assert(text != NULL && fread(text, 1, (size_t)bytes, file) == (size_t)bytes,
+              "the fixture %s cannot be read", name);
+    fclose(file);
+    return text;
+}
+
+struct tol_kernel *test_kernel(const char *name) {
+    char path[128];
+    struct tol_kernel *kernel = NULL;
+    cr_assert(module_count < sizeof modules / sizeof modules[0], "too many kernels for one test");
+    snprintf(path, sizeof path, "kernels/%s.ptx", name);
+    char *text = test_ptx(path);
+    MUST(tol_module_load(test_context(), text, strlen(text), NULL, &modules[module_count]));
+    free(text);
+    MUST(tol_module_kernel(modules[module_count++], name, &kernel));
+    return kernel;
+}

@@ -1,0 +1,27 @@
+/*
+ * Tollens: the whole runtime, floor by floor from the top. The one header that users include.
+ */
+#ifndef TOLLENS_H
+#define TOLLENS_H
+
+#include "auto.h"
+
+#include "launch.h"
+
+#include "copy.h"
+
+#include "module.h"
+#include "stream.h"
+#include "event.h"
+#include "memory.h"
+#include "pinned.h"
+
+#include "device.h"
+#include "context.h"
+
+#include "driver.h"
+#include "interpose.h"
+
+#include "status.h"
+
+#endif
