@@ -1,0 +1,31 @@
+/*
+ * Arena: memory that is given back all at once.
+ *
+ * Everything a module is made of, from its tokens to its decoded instructions, lives in the module's
+ * arena and ends with it, so the front end never frees and an error path has nothing to undo.
+ * One thread at a time.
+ */
+#ifndef SOFT_ARENA_H
+#define SOFT_ARENA_H
+
+#include <stddef.h>
+
+struct soft_arena {
+    struct soft_arena_block *blocks;
+    char *next, *end; /* the free part of the newest block */
+};
+
+/* Zeroed memory, aligned for any type; NULL when the host has none left. */
+void *soft_arena_alloc(struct soft_arena *arena, size_t bytes);
+
+/* A copy of length bytes of text with a NUL behind it; NULL when the host has no memory left. */
+char *soft_arena_text(struct soft_arena *arena, const char *text, size_t length);
+
+/* Gives everything back. The arena is empty after, and usable. */
+void soft_arena_clear(struct soft_arena *arena);
+
+/* An array of count elements of a type. The product is checked. */
+#define SOFT_ARENA_ARRAY(arena, type, count) ((type *)soft_arena_array(arena, count, sizeof(type)))
+void *soft_arena_array(struct soft_arena *arena, size_t count, size_t element_bytes);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * Diagnostic: what is wrong with a PTX text, with the line and a caret under the place.
+ *
+ *     ptx:12:5: error: unknown instruction 'shflbfly'
+ *         shflbfly.sync.b32 %r1, %r2, 1, 31, -1;
+ *         ^
+ *
+ * This is what cuModuleLoadDataEx puts into the JIT's error log. The first error is the one that
+ * counts; reading stops there.
+ */
+#ifndef SOFT_DIAGNOSTIC_H
+#define SOFT_DIAGNOSTIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct soft_diagnostic {
+    const char *text; /* the PTX */
+    size_t length;
+    bool failed;
+    int result; /* the CUresult the failure maps to */
+    char message[2048];
+};
+
+/* Notes an error at an offset of the text; all but the first are ignored. Always returns false, so
+ * that a reader can `return soft_error(...)`. result is a CUresult. */
+bool soft_error(struct soft_diagnostic *diagnostic, size_t offset, int result, const char *format,
+                ...) __attribute__((format(printf, 4, 5)));
+
+/* The line, counted from 1, that an offset of the text lies in. */
+unsigned soft_line_of(const char *text, size_t length, size_t offset);
+
+#endif

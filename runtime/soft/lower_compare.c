@@ -1,0 +1,215 @@
+/*
+ * Comparisons, selections, and logic on predicates. Source: PTX ISA 9.0, section 9.7.6.
+ *
+ * setp may combine its result with a third predicate, and give the complement as well:
+ * p = (a op b) and c; q = !(a op b) and c. That becomes up to three micro-operations.
+ */
+#include "lower.h"
+
+/* Comparisons in the order of the groups in ops.def. */
+static bool compare_of(const struct ptx_opcode *opcode, unsigned *place, bool *is_unsigned) {
+    static const enum ptx_modifier order[] = {PTX_eq,  PTX_ne,  PTX_lt,  PTX_le,   PTX_gt,
+                                              PTX_ge,  PTX_equ, PTX_neu, PTX_ltu,  PTX_leu,
+                                              PTX_gtu, PTX_geu, PTX_num, PTX_isnan};
+    static const enum ptx_modifier unsigneds[] = {PTX_lo, PTX_ls, PTX_hi, PTX_hs};
+    *is_unsigned = false;
+    for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++) {
+        if (ptx_has(opcode, order[i])) {
+            *place = i;
+            return true;
+        }
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        if (ptx_has(opcode, unsigneds[i])) {
+            *place = 2 + i;
+            *is_unsigned = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The micro-operation of a comparison of a type. */
+static bool compare_op(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                       enum ptx_modifier type, unsigned *op, uint32_t *mode) {
+    static const unsigned bases[6] = {SOFT_OP_setp_eq_u16, SOFT_OP_setp_eq_u32,
+                                      SOFT_OP_setp_eq_u64, SOFT_OP_setp_eq_s16,
+                                      SOFT_OP_setp_eq_s32, SOFT_OP_setp_eq_s64};
+    unsigned place = 0;
+    bool is_unsigned = false;
+    compare_of(in->opcode, &place, &is_unsigned);
+    *mode = 0;
+    if (type == PTX_f32 && ptx_has(in->opcode, PTX_ftz)) {
+        *op = SOFT_OP_setp_ftz_f32;
+        *mode = place;
+        return true;
+    }
+    if (type == PTX_f32 || type == PTX_f64) {
+        *op = (type == PTX_f32 ? SOFT_OP_setp_eq_f32 : SOFT_OP_setp_eq_f64) + place;
+        return true;
+    }
+    char kind = ptx_types[type].kind[0];
+    if (kind == 'B' && place >= 2) {
+        return LOWER_FAIL(lowering, in, "bits have no order: only .eq and .ne compare them");
+    }
+    if (kind == 'S' && is_unsigned) {
+        return LOWER_FAIL(lowering, in, ".lo, .ls, .hi and .hs compare unsigned numbers");
+    }
+    unsigned width = ptx_types[type].bits == 16 ? 0 : ptx_types[type].bits == 32 ? 1 : 2;
+    *op = bases[width + (kind == 'S' ? 3 : 0)] + place;
+    return true;
+}
+
+static bool logic(struct soft_lowering *lowering, enum soft_op op, uint32_t d, uint32_t a,
+                  uint32_t b, uint32_t mode) {
+    struct soft_draft *draft = soft_draft(lowering, op);
+    if (draft == NULL) return false;
+    draft->d = d;
+    draft->a = a;
+    draft->b = b;
+    draft->mode = mode;
+    return true;
+}
+
+/* Compares into *result, a fresh predicate. */
+static bool compare(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                    enum ptx_modifier type, const struct ptx_operand *operands, uint32_t d) {
+    unsigned op = 0;
+    uint32_t mode = 0, a = 0, b = 0;
+    if (!compare_op(lowering, in, type, &op, &mode) ||
+        !soft_source(lowering, &operands[0], soft_bits(type), type, &a) ||
+        !soft_source(lowering, &operands[1], soft_bits(type), type, &b)) {
+        return false;
+    }
+    struct soft_draft *draft = soft_draft(lowering, (enum soft_op)op);
+    if (draft == NULL) return false;
+    draft->d = d;
+    draft->a = a;
+    draft->b = b;
+    draft->mode = mode;
+    return true;
+}
+
+static enum soft_op boolean_of(const struct ptx_opcode *opcode) {
+    return ptx_has(opcode, PTX_and)   ? SOFT_OP_and_pred
+           : ptx_has(opcode, PTX_or)  ? SOFT_OP_or_pred
+           : ptx_has(opcode, PTX_xor) ? SOFT_OP_xor_pred
+                                      : SOFT_OPS;
+}
+
+bool soft_lower_setp(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    enum soft_op boolean = boolean_of(in->opcode);
+    uint32_t wanted = boolean == SOFT_OPS ? 3 : 4;
+    if (in->operand_count != wanted) {
+        return LOWER_FAIL(lowering, in, "setp takes %u operands here, and has %u", wanted,
+                          in->operand_count);
+    }
+    const struct ptx_operand *to = &in->operands[0];
+    bool pair = to->kind == PTX_OPERAND_PAIR;
+    uint32_t p = SOFT_NO_VALUE, q = SOFT_NO_VALUE, c = SOFT_NO_VALUE;
+    bool negated = false;
+    if (!soft_destination(lowering, pair ? &to->items[0] : to, 1, &p)) return false;
+    if (pair && !soft_destination(lowering, &to->items[1], 1, &q)) return false;
+    if (boolean == SOFT_OPS && !pair) {
+        return compare(lowering, in, in->opcode->type[0], &in->operands[1], p);
+    }
+    uint32_t result = soft_value_temporary(lowering, 1);
+    if (result == SOFT_NO_VALUE ||
+        !compare(lowering, in, in->opcode->type[0], &in->operands[1], result)) {
+        return false;
+    }
+    if (boolean == SOFT_OPS) {
+        return logic(lowering, SOFT_OP_mov_pred, p, result, result, 0) &&
+               logic(lowering, SOFT_OP_not_pred, q, result, result, 0);
+    }
+    if (!soft_predicate(lowering, &in->operands[3], &c, &negated)) return false;
+    /* The complement first: p may be the same register as c. */
+    uint32_t mode = negated ? 2 : 0;
+    if (pair) {
+        uint32_t other = soft_value_temporary(lowering, 1);
+        if (other == SOFT_NO_VALUE || !logic(lowering, boolean, other, result, c, mode | 1) ||
+            !logic(lowering, boolean, p, result, c, mode)) {
+            return false;
+        }
+        return logic(lowering, SOFT_OP_mov_pred, q, other, other, 0);
+    }
+    return logic(lowering, boolean, p, result, c, mode);
+}
+
+/* set gives all ones, or 1.0, for true. */
+bool soft_lower_set(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    enum soft_op boolean = boolean_of(in->opcode);
+    uint32_t wanted = boolean == SOFT_OPS ? 3 : 4;
+    if (in->operand_count != wanted) {
+        return LOWER_FAIL(lowering, in, "set takes %u operands here, and has %u", wanted,
+                          in->operand_count);
+    }
+    enum ptx_modifier to = in->opcode->type[0], from = in->opcode->type[1];
+    uint32_t d = SOFT_NO_VALUE, c = SOFT_NO_VALUE, result = soft_value_temporary(lowering, 1);
+    uint32_t yes = soft_value_constant(lowering, 32, to == PTX_f32 ? 0x3f800000 : UINT32_MAX);
+    uint32_t no = soft_value_constant(lowering, 32, 0);
+    bool negated = false;
+    if (result == SOFT_NO_VALUE || yes == SOFT_NO_VALUE || no == SOFT_NO_VALUE ||
+        !soft_destination(lowering, &in->operands[0], 32, &d) ||
+        !compare(lowering, in, from, &in->operands[1], result)) {
+        return false;
+    }
+    if (boolean != SOFT_OPS && (!soft_predicate(lowering, &in->operands[3], &c, &negated) ||
+                                !logic(lowering, boolean, result, result, c, negated ? 2 : 0))) {
+        return false;
+    }
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_sel_32);
+    if (draft == NULL) return false;
+    draft->d = d;
+    draft->a = yes;
+    draft->b = no;
+    draft->c = result;
+    return true;
+}
+
+bool soft_lower_select(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    struct soft_operands operands;
+    if (!soft_operands(lowering, in, &operands)) return false;
+    bool wide = soft_bits(in->opcode->type[0]) == 64;
+    struct soft_draft *draft = soft_draft(lowering, wide ? SOFT_OP_sel_64 : SOFT_OP_sel_32);
+    if (draft == NULL) return false;
+    draft->d = operands.d;
+    draft->a = operands.source[0];
+    draft->b = operands.source[1];
+    draft->c = operands.source[2];
+    draft->mode = operands.negated[2] ? UINT32_MAX : 0;
+    return true;
+}
+
+bool soft_lower_slct(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    struct soft_operands operands;
+    if (!soft_operands(lowering, in, &operands)) return false;
+    bool wide = soft_bits(in->opcode->type[0]) == 64;
+    struct soft_draft *draft =
+        soft_draft(lowering, (enum soft_op)(in->opcode->row->base + (wide ? 1 : 0)));
+    if (draft == NULL) return false;
+    draft->d = operands.d;
+    draft->a = operands.source[0];
+    draft->b = operands.source[1];
+    draft->c = operands.source[2];
+    return true;
+}
+
+/* and, or, xor, not, mov on predicates; sources may be negated. */
+bool soft_lower_predicates(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    enum soft_op op = (enum soft_op)in->opcode->row->base;
+    uint32_t sources = op == SOFT_OP_not_pred || op == SOFT_OP_mov_pred ? 1 : 2;
+    if (in->operand_count != sources + 1) {
+        return LOWER_FAIL(lowering, in, "this takes %u operands, and has %u", sources + 1,
+                          in->operand_count);
+    }
+    uint32_t d = 0, values[2] = {SOFT_NO_VALUE, SOFT_NO_VALUE};
+    bool negated[2] = {false, false};
+    for (uint32_t i = 0; i < sources; i++) {
+        if (!soft_predicate(lowering, &in->operands[i + 1], &values[i], &negated[i])) return false;
+    }
+    if (!soft_destination(lowering, &in->operands[0], 1, &d)) return false;
+    if (sources == 1) values[1] = values[0];
+    return logic(lowering, op, d, values[0], values[1],
+                 (uint32_t)negated[0] | (uint32_t)negated[1] << 1);
+}

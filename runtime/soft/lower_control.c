@@ -1,0 +1,195 @@
+/*
+ * Branches, exits, barriers, and what lanes do together.
+ * Source: PTX ISA 9.0, sections 9.7.12 (Control flow) and 9.7.13 (Parallel synchronization).
+ */
+#include "lower.h"
+
+bool soft_lower_bra(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    if (in->operand_count != 1 || in->operands[0].kind != PTX_OPERAND_SYMBOL ||
+        in->operands[0].symbol->kind != PTX_LABEL || in->operands[0].integer != 0) {
+        return LOWER_FAIL(lowering, in, "a branch takes a label");
+    }
+    struct soft_draft *draft = soft_draft(lowering, in->guard >= 0 ? SOFT_OP_bra_if : SOFT_OP_bra);
+    if (draft == NULL) return false;
+    if (in->guard >= 0) draft->a = (uint32_t)in->guard;
+    draft->mode = in->guard_negated ? SOFT_BRANCH_NEGATED : 0;
+    draft->target = in->operands[0].symbol->is.label;
+    return true;
+}
+
+/* exit, ret of a kernel, and trap: for the lanes whose guard holds. */
+bool soft_lower_leave(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this takes no operands");
+    struct soft_draft *draft = soft_draft(lowering, (enum soft_op)in->opcode->row->base);
+    if (draft == NULL) return false;
+    if (in->guard >= 0) {
+        draft->a = (uint32_t)in->guard;
+        draft->mode = SOFT_BRANCH_GUARDED | (in->guard_negated ? SOFT_BRANCH_NEGATED : 0);
+    }
+    return true;
+}
+
+/* bar.sync a; bar.sync a, threads; bar.arrive a, threads. */
+bool soft_lower_barrier(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    enum soft_op op = (enum soft_op)in->opcode->row->base;
+    uint32_t least = op == SOFT_OP_barrier_arrive ? 2 : 1, a = 0, b = SOFT_NO_VALUE;
+    if (in->operand_count < least || in->operand_count > 2) {
+        return LOWER_FAIL(lowering, in, "a barrier and a number of threads are needed");
+    }
+    if (!soft_source(lowering, &in->operands[0], 32, PTX_u32, &a)) return false;
+    if (in->operand_count == 2 && !soft_source(lowering, &in->operands[1], 32, PTX_u32, &b)) {
+        return false;
+    }
+    struct soft_draft *draft = soft_draft(lowering, op);
+    if (draft == NULL) return false;
+    draft->a = a;
+    draft->b = b;
+    draft->mode = in->operand_count == 2 ? SOFT_BARRIER_COUNTED : 0;
+    return true;
+}
+
+bool soft_lower_warp_sync(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    uint32_t members = 0;
+    if (in->operand_count != 1) return LOWER_FAIL(lowering, in, "a member mask is needed");
+    if (!soft_source(lowering, &in->operands[0], 32, PTX_b32, &members)) return false;
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_warp_sync);
+    return draft != NULL && soft_extra(lowering, draft, SOFT_EXTRA_USE, members);
+}
+
+/* The destination of an operation that may also give a predicate: d or d|p. */
+static bool read_pair(struct soft_lowering *lowering, const struct ptx_operand *operand,
+                      uint32_t *d, uint32_t *p) {
+    bool pair = operand->kind == PTX_OPERAND_PAIR;
+    *p = SOFT_NO_VALUE;
+    return soft_destination(lowering, pair ? &operand->items[0] : operand, 32, d) &&
+           (!pair || soft_destination(lowering, &operand->items[1], 1, p));
+}
+
+/* Adds the member mask and the predicate, which all of these have behind them. */
+static bool add_members(struct soft_lowering *lowering, struct soft_draft *draft, uint32_t members,
+                        uint32_t p) {
+    return soft_extra(lowering, draft, SOFT_EXTRA_USE, members) &&
+           (p != SOFT_NO_VALUE ? soft_extra(lowering, draft, SOFT_EXTRA_DEFINE, p)
+                               : soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, UINT32_MAX));
+}
+
+/* shfl.sync.mode.b32 d|p, a, b, c, members */
+bool soft_lower_shfl(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    static const enum ptx_modifier modes[] = {PTX_up, PTX_down, PTX_bfly, PTX_idx};
+    uint32_t d = 0, p = 0, values[4];
+    if (in->operand_count != 5) {
+        return LOWER_FAIL(lowering, in, "shfl.sync takes 5 operands, and has %u",
+                          in->operand_count);
+    }
+    for (int i = 0; i < 4; i++) {
+        if (!soft_source(lowering, &in->operands[i + 1], 32, PTX_b32, &values[i])) return false;
+    }
+    if (!read_pair(lowering, &in->operands[0], &d, &p)) return false;
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_shfl);
+    if (draft == NULL) return false;
+    draft->d = d;
+    draft->a = values[0];
+    draft->b = values[1];
+    draft->c = values[2];
+    for (uint32_t i = 0; i < 4; i++) {
+        if (ptx_has(in->opcode, modes[i])) draft->mode = i;
+    }
+    return add_members(lowering, draft, values[3], p);
+}
+
+/* vote.sync.mode d, p, members */
+bool soft_lower_vote(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    static const enum ptx_modifier modes[] = {PTX_all, PTX_any, PTX_uni, PTX_ballot};
+    uint32_t d = 0, a = 0, members = 0, mode = 0;
+    bool negated = false;
+    if (in->operand_count != 3) {
+        return LOWER_FAIL(lowering, in, "vote.sync takes 3 operands, and has %u",
+                          in->operand_count);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        if (ptx_has(in->opcode, modes[i])) mode = i;
+    }
+    if (!soft_predicate(lowering, &in->operands[1], &a, &negated) ||
+        !soft_source(lowering, &in->operands[2], 32, PTX_b32, &members) ||
+        !soft_destination(lowering, &in->operands[0], mode == 3 ? 32 : 1, &d)) {
+        return false;
+    }
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_vote);
+    if (draft == NULL) return false;
+    draft->d = d;
+    draft->a = a;
+    draft->mode = mode | (negated ? 16 : 0);
+    return add_members(lowering, draft, members, SOFT_NO_VALUE);
+}
+
+/* match.any.sync d, a, members; match.all.sync d|p, a, members */
+bool soft_lower_match(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    unsigned bits = soft_bits(in->opcode->type[0]);
+    uint32_t d = 0, p = 0, a = 0, members = 0;
+    if (in->operand_count != 3) {
+        return LOWER_FAIL(lowering, in, "match.sync takes 3 operands, and has %u",
+                          in->operand_count);
+    }
+    if (!soft_source(lowering, &in->operands[1], bits, in->opcode->type[0], &a) ||
+        !soft_source(lowering, &in->operands[2], 32, PTX_b32, &members) ||
+        !read_pair(lowering, &in->operands[0], &d, &p)) {
+        return false;
+    }
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_match);
+    if (draft == NULL) return false;
+    draft->d = d;
+    draft->a = a;
+    draft->mode = (ptx_has(in->opcode, PTX_all) ? 1u : 0u) | (bits == 64 ? 2u : 0u);
+    return add_members(lowering, draft, members, p);
+}
+
+/* redux.sync.op d, a, members */
+bool soft_lower_redux(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    static const enum ptx_modifier words[] = {PTX_add, PTX_min, PTX_max, PTX_and, PTX_or, PTX_xor};
+    uint32_t d = 0, a = 0, members = 0;
+    if (in->operand_count != 3) {
+        return LOWER_FAIL(lowering, in, "redux.sync takes 3 operands, and has %u",
+                          in->operand_count);
+    }
+    if (!soft_source(lowering, &in->operands[1], 32, in->opcode->type[0], &a) ||
+        !soft_source(lowering, &in->operands[2], 32, PTX_b32, &members) ||
+        !soft_destination(lowering, &in->operands[0], 32, &d)) {
+        return false;
+    }
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_redux);
+    if (draft == NULL) return false;
+    draft->d = d;
+    draft->a = a;
+    for (int i = 0; i < 6; i++) {
+        if (ptx_has(in->opcode, words[i])) draft->mode = (uint32_t)words[i];
+    }
+    if (in->opcode->type[0] == PTX_s32) draft->mode |= 1u << 16;
+    return add_members(lowering, draft, members, SOFT_NO_VALUE);
+}
+
+/* elect.sync d|p, members */
+bool soft_lower_elect(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    uint32_t d = 0, p = 0, members = 0;
+    if (in->operand_count != 2 || in->operands[0].kind != PTX_OPERAND_PAIR) {
+        return LOWER_FAIL(lowering, in, "elect.sync takes d|p and a member mask");
+    }
+    if (!soft_source(lowering, &in->operands[1], 32, PTX_b32, &members) ||
+        !read_pair(lowering, &in->operands[0], &d, &p)) {
+        return false;
+    }
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_elect);
+    if (draft == NULL) return false;
+    draft->d = d;
+    return add_members(lowering, draft, members, p);
+}
+
+bool soft_lower_activemask(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    uint32_t d = 0;
+    if (in->operand_count != 1) return LOWER_FAIL(lowering, in, "activemask takes 1 operand");
+    if (!soft_destination(lowering, &in->operands[0], 32, &d)) return false;
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_special);
+    if (draft == NULL) return false;
+    draft->d = d;
+    draft->mode = PTX_SPECIALS;
+    return true;
+}

@@ -1,0 +1,140 @@
+/*
+ * The approximate functions: ex2, lg2, sin, cos, tanh, rsqrt. Source: PTX ISA 9.0, section 9.7.3,
+ * which bounds their errors; a GPU's own results are not specified to the bit.
+ *
+ * Ours are polynomials in double precision, rounded once to single: always within half a unit of the
+ * last place but for a few inputs in a billion, the same on every processor, and free of libm. The
+ * series are Taylor's, long enough that what is left out is below 1e-10.
+ */
+#include "ops.h"
+#include "ops_float.h"
+
+#include <math.h>
+
+static inline double clamp(double x, double low, double high) {
+    return x < low ? low : x > high ? high : x;
+}
+
+/* 2^x for |x| < 1000. */
+static inline double exp2_double(double x) {
+    const double shifter = 0x1.8p52; /* adding it rounds to an integer, whose bits it then holds */
+    double shifted = x + shifter;
+    double f = x - (shifted - shifter);
+    double sum = 1.0178086009239696e-07;
+    sum = sum * f + 1.3215486790144305e-06;
+    sum = sum * f + 1.5252733804059838e-05;
+    sum = sum * f + 0.00015403530393381606;
+    sum = sum * f + 0.0013333558146428441;
+    sum = sum * f + 0.009618129107628477;
+    sum = sum * f + 0.055504108664821576;
+    sum = sum * f + 0.2402265069591007;
+    sum = sum * f + 0.6931471805599453;
+    sum = sum * f + 1.0;
+    return float_f64(bits_f64(sum) + (bits_f64(shifted) << 52));
+}
+
+static inline float exp2_float(float x, uint32_t mode) {
+    if (mode & SOFT_MODE_FTZ) x = flush_f32(x);
+    float y = (float)exp2_double(clamp((double)x, -200, 200));
+    if (mode & SOFT_MODE_FTZ) y = flush_f32(y);
+    return x == x ? y : float_f32(0x7fffffff);
+}
+OP1(ex2_f32, f32, f32, exp2_float(x, in->mode))
+
+/* log2 of a positive normal double. */
+static inline double log2_double(double x) {
+    uint64_t bits = bits_f64(x);
+    /* Take the exponent so that the rest lies between sqrt(1/2) and sqrt(2). */
+    uint64_t shifted = bits + (0x3ff0000000000000 - 0x3fe6a09e667f3bcd);
+    double exponent = (double)((int32_t)(shifted >> 52) - 0x3ff);
+    double m = float_f64((shifted & 0x000fffffffffffff) + 0x3fe6a09e667f3bcd);
+    double t = (m - 1) / (m + 1), s = t * t;
+    double sum = 1.0 / 17;
+    sum = sum * s + 1.0 / 15;
+    sum = sum * s + 1.0 / 13;
+    sum = sum * s + 1.0 / 11;
+    sum = sum * s + 1.0 / 9;
+    sum = sum * s + 1.0 / 7;
+    sum = sum * s + 1.0 / 5;
+    sum = sum * s + 1.0 / 3;
+    sum = sum * s + 1.0;
+    return exponent + 2.8853900817779268 * t * sum;
+}
+
+static inline float log2_float(float x, uint32_t mode) {
+    if (mode & SOFT_MODE_FTZ) x = flush_f32(x);
+    float y = (float)log2_double(x > 0 ? (double)x : 1.0);
+    y = x == (float)INFINITY ? x : y;
+    y = x == 0 ? -(float)INFINITY : y;
+    return x >= 0 ? y : float_f32(0x7fffffff);
+}
+OP1(lg2_f32, f32, f32, log2_float(x, in->mode))
+
+/* The sine, for quadrant 0, or the cosine, for quadrant 1, of x. */
+static inline double sine_double(double x, double quadrant) {
+    const double shifter = 0x1.8p52;
+    double shifted = x * 0.6366197723675814 + shifter;
+    double turns = shifted - shifter;
+    /* pi/2 in three parts: the product with the first two is exact while turns is below 2^20. */
+    double r = x - turns * 0x1.921fb544p+0;
+    r -= turns * 0x1.0b4611a6p-34;
+    r -= turns * 0x1.3198a2e037073p-69;
+    uint64_t where = (bits_f64(shifted) + (uint64_t)quadrant) & 3;
+    double s = r * r;
+    double sine = -1.0 / 39916800;
+    sine = sine * s + 1.0 / 362880;
+    sine = sine * s - 1.0 / 5040;
+    sine = sine * s + 1.0 / 120;
+    sine = sine * s - 1.0 / 6;
+    sine = sine * s * r + r;
+    double cosine = 1.0 / 479001600;
+    cosine = cosine * s - 1.0 / 3628800;
+    cosine = cosine * s + 1.0 / 40320;
+    cosine = cosine * s - 1.0 / 720;
+    cosine = cosine * s + 1.0 / 24;
+    cosine = cosine * s - 0.5;
+    cosine = cosine * s + 1.0;
+    double value = where & 1 ? cosine : sine;
+    return where & 2 ? -value : value;
+}
+
+static inline float sine_float(float x, double quadrant, uint32_t mode) {
+    if (mode & SOFT_MODE_FTZ) x = flush_f32(x);
+    /* Beyond this the manual bounds nothing; the remainder keeps the result a sine all the same. */
+    double wide = (double)x;
+    if (wide > 1e6 || wide < -1e6) wide = remainder(wide, 6.283185307179586);
+    float y = (float)sine_double(wide, quadrant);
+    if (mode & SOFT_MODE_FTZ) y = flush_f32(y);
+    y = x == 0 && quadrant == 0 ? x : y; /* sin(-0) is -0 */
+    return x - x == 0 ? y : float_f32(0x7fffffff);
+}
+OP1(sin_f32, f32, f32, sine_float(x, 0, in->mode))
+OP1(cos_f32, f32, f32, sine_float(x, 1, in->mode))
+
+static inline float tanh_float(float x) {
+    double wide = (double)x, size = clamp(wide < 0 ? -wide : wide, 0, 40);
+    double power = exp2_double(size * 2.8853900817779268);
+    double y = size < 1e-3 ? size - size * size * size / 3 : (power - 1) / (power + 1);
+    float rounded = (float)(wide < 0 ? -y : y);
+    return x == 0 ? x : x == x ? rounded : float_f32(0x7fffffff);
+}
+OP1(tanh_f32, f32, f32, tanh_float(x))
+
+static inline float rsqrt_float(float x, uint32_t mode) {
+    if (mode & SOFT_MODE_FTZ) x = flush_f32(x);
+    float y = (float)(1 / __builtin_sqrt((double)x));
+    if (mode & SOFT_MODE_FTZ) y = flush_f32(y);
+    return canonical_f32(y);
+}
+OP1(rsqrt_f32, f32, f32, rsqrt_float(x, in->mode))
+
+/* The double forms work on the upper half of the bits; the lower half of the result is zero. */
+static inline double upper_half(double x) {
+    return float_f64(bits_f64(x) & 0xffffffff00000000);
+}
+static inline double flush_f64(double x) {
+    uint64_t bits = bits_f64(x);
+    return float_f64((bits & 0x7ff0000000000000) == 0 ? bits & 0x8000000000000000 : bits);
+}
+OP1(rsqrt_f64, f64, f64, upper_half(1 / __builtin_sqrt(flush_f64(upper_half(x)))))
+OP1(rcp_approx_f64, f64, f64, flush_f64(upper_half(1 / flush_f64(upper_half(x)))))

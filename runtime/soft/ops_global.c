@@ -1,0 +1,20 @@
+/*
+ * Global memory, fast: the range is the allocation that the same instruction touched last.
+ */
+#define ADDRESS uint64_t
+#define RANGE range_of
+#include "ops_memory.h"
+
+static inline struct range range_of(const struct soft_warp *warp,
+                                    const struct soft_instruction *in) {
+    const struct soft_view *view = &warp->views[in->site];
+    return (struct range){.low = view->low,
+                          .span = view->high - view->low,
+                          .host = view->host,
+                          .shadow = view->shadow};
+}
+
+LOADS(global)
+STORES(global)
+SLOW(ld_slow, soft_access_load)
+SLOW(st_slow, soft_access_store)

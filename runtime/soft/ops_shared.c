@@ -1,0 +1,17 @@
+/*
+ * Shared memory, fast: the range is the CTA's own, and addresses are 32-bit offsets in it.
+ */
+#define ADDRESS uint32_t
+#define RANGE range_of
+#include "ops_memory.h"
+
+static inline struct range range_of(const struct soft_warp *warp,
+                                    const struct soft_instruction *in) {
+    const struct soft_cta *cta = warp->cta;
+    (void)in;
+    return (struct range){
+        .low = 0, .span = cta->shared_bytes, .host = cta->shared, .shadow = cta->shared_shadow};
+}
+
+LOADS(shared)
+STORES(shared)

@@ -1,0 +1,75 @@
+/*
+ * Reading the environment. A value that makes no sense is told on stderr, once, and the default
+ * stands: a driver library has no better place to complain before cuInit.
+ */
+#include "options.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct soft_options options;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void complain(const char *name, const char *value, const char *allowed) {
+    fprintf(stderr, "tollens-soft: %s=%s is ignored: it must be %s\n", name, value, allowed);
+}
+
+static uint64_t read_number(const char *name, uint64_t low, uint64_t high, uint64_t otherwise,
+                            const char *allowed) {
+    const char *value = getenv(name);
+    if (value == NULL || value[0] == '\0') return otherwise;
+    char *end = NULL;
+    unsigned long long number = strtoull(value, &end, 10);
+    unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    if (shift > 0) end++;
+    if (end == value || *end != '\0' || value[0] == '-' || number > (UINT64_MAX >> shift) ||
+        number << shift < low || number << shift > high) {
+        complain(name, value, allowed);
+        return otherwise;
+    }
+    return (uint64_t)number << shift;
+}
+
+static void read_checks(void) {
+    const char *value = getenv("TOLLENS_SOFT_CHECK");
+    options.check_init = true;
+    if (value == NULL || value[0] == '\0') return;
+    options.check_init = false;
+    for (const char *word = value; *word != '\0';) {
+        size_t length = strcspn(word, ",");
+        if (length == 4 && memcmp(word, "init", 4) == 0) {
+            options.check_init = true;
+        } else if (length != 6 || memcmp(word, "memory", 6) != 0) {
+            complain("TOLLENS_SOFT_CHECK", value, "a list of: memory, init");
+            options.check_init = true;
+            return;
+        }
+        word += length;
+        if (*word == ',') word++;
+    }
+}
+
+static void read_all(void) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (cores < 1) cores = 1;
+    if (cores > 256) cores = 256;
+    options.devices = (int)read_number("TOLLENS_SOFT_DEVICES", 1, 8, 1, "a number from 1 to 8");
+    options.memory_bytes = read_number("TOLLENS_SOFT_MEMORY", 1 << 20, 1ull << 42, 8ull << 30,
+                                       "a size from 1M to 4096G");
+    options.workers =
+        (int)read_number("TOLLENS_SOFT_WORKERS", 1, 256, (uint64_t)cores, "a number from 1 to 256");
+    options.compute_capability =
+        (int)read_number("TOLLENS_SOFT_COMPUTE", 70, 90, 90, "a compute capability from 70 to 90");
+    options.budget = read_number("TOLLENS_SOFT_BUDGET", 0, UINT64_MAX, 0, "a number");
+    options.core = (int)read_number("TOLLENS_SOFT_CORE", 0, 4, 0, "0, 1, 3 or 4");
+    options.report = getenv("TOLLENS_SOFT_REPORT");
+    read_checks();
+}
+
+const struct soft_options *soft_options(void) {
+    pthread_once(&once, read_all);
+    return &options;
+}

@@ -1,0 +1,23 @@
+/*
+ * Options: what the environment asks of the soft device. Read once, at the first call.
+ */
+#ifndef SOFT_OPTIONS_H
+#define SOFT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct soft_options {
+    int devices;            /* TOLLENS_SOFT_DEVICES: 1 to 8 */
+    uint64_t memory_bytes;  /* TOLLENS_SOFT_MEMORY: of each device; 512M, 8G */
+    int workers;            /* TOLLENS_SOFT_WORKERS: host threads that run blocks, 1 to 256 */
+    int compute_capability; /* TOLLENS_SOFT_COMPUTE: 70 to 90 */
+    bool check_init;        /* TOLLENS_SOFT_CHECK has init: reads of what was never written */
+    uint64_t budget;    /* TOLLENS_SOFT_BUDGET: warp instructions a launch may take; 0: no end */
+    const char *report; /* TOLLENS_SOFT_REPORT: a file that reports are added to, a JSON a line */
+    int core;           /* TOLLENS_SOFT_CORE: 1, 3 or 4, the x86-64 level; 0: the best there is */
+};
+
+const struct soft_options *soft_options(void);
+
+#endif

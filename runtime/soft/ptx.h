@@ -1,0 +1,204 @@
+/*
+ * PTX as data: what the reader makes of a text, and what the lowering turns into code.
+ *
+ * All of it lives in the module's arena. Offsets are places in the text, kept for error messages.
+ * Source: PTX ISA 9.0, chapters 4 to 7 and 11.
+ */
+#ifndef SOFT_PTX_H
+#define SOFT_PTX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum ptx_modifier {
+#define PTX_MODIFIER(name, text) PTX_##name,
+#include "modifier.def"
+    PTX_MODIFIERS
+};
+
+/* The types are the first modifiers; PTX_TYPES is their number, and also means "no type". */
+enum {
+    PTX_TYPES = 0
+#define PTX_TYPE(name, text, bits, kind) +1
+#include "modifier.def"
+};
+
+enum ptx_special {
+#define PTX_SPECIAL(name, text, bits) PTX_SPECIAL_##name,
+#include "special.def"
+    PTX_SPECIALS
+};
+
+/* An instruction's spelling, resolved: its row of ptx.def and the modifiers it was written with. */
+struct ptx_opcode {
+    const struct ptx_row *row;
+    uint64_t has[4];           /* a bit for each modifier written */
+    enum ptx_modifier type[4]; /* the types in the order written; PTX_TYPES where there is none */
+    unsigned types;
+};
+
+static inline bool ptx_has(const struct ptx_opcode *opcode, enum ptx_modifier modifier) {
+    return opcode->has[modifier / 64] >> (modifier % 64) & 1;
+}
+
+enum ptx_symbol_kind {
+    PTX_REGISTER, /* one, or a range: .reg .b32 %r<10> */
+    PTX_VARIABLE,
+    PTX_LABEL,
+    PTX_FUNCTION,
+    PTX_PROTOTYPE, /* the label of a .callprototype */
+    PTX_TARGETS    /* the label of a .branchtargets or .calltargets */
+};
+
+struct ptx_symbol {
+    enum ptx_symbol_kind kind;
+    const char *name;
+    uint32_t length;
+    uint32_t offset;
+    struct ptx_symbol *next; /* in its bucket */
+    union {
+        struct {
+            uint32_t first; /* the number of the register, or of the range's first */
+            uint32_t count; /* 0 for a single register */
+            enum ptx_modifier type;
+        } reg;
+        struct ptx_variable *variable;
+        struct ptx_function *function;
+        uint32_t label; /* the instruction it stands before */
+        struct ptx_list *targets;
+    } is;
+};
+
+/* A list of names, of .branchtargets or .calltargets. */
+struct ptx_list {
+    struct ptx_operand *items;
+    uint32_t count;
+};
+
+enum { PTX_BUCKETS = 64 };
+
+struct ptx_scope {
+    struct ptx_scope *parent;
+    struct ptx_symbol *buckets[PTX_BUCKETS];
+};
+
+enum ptx_operand_kind {
+    PTX_OPERAND_NONE, /* the sink "_" */
+    PTX_OPERAND_REGISTER,
+    PTX_OPERAND_INTEGER,
+    PTX_OPERAND_FLOAT32, /* the bits are given */
+    PTX_OPERAND_FLOAT64, /* the bits are given; also decimal literals */
+    PTX_OPERAND_SPECIAL,
+    PTX_OPERAND_SYMBOL,  /* a variable, function or label, plus an addend */
+    PTX_OPERAND_ADDRESS, /* [base + addend]: base is items[0] */
+    PTX_OPERAND_VECTOR,  /* { a, b, ... } */
+    PTX_OPERAND_LIST,    /* ( a, b, ... ), of a call */
+    PTX_OPERAND_PAIR     /* a|b */
+};
+
+struct ptx_operand {
+    enum ptx_operand_kind kind;
+    bool negated; /* !p */
+    uint32_t offset;
+    uint32_t reg;             /* REGISTER: its number in the function */
+    enum ptx_modifier type;   /* REGISTER: as declared */
+    enum ptx_special special; /* SPECIAL */
+    int64_t integer;          /* INTEGER; the addend of SYMBOL and ADDRESS */
+    uint64_t bits;            /* FLOAT32, FLOAT64 */
+    struct ptx_symbol *symbol;
+    struct ptx_operand *items;
+    uint32_t count;
+};
+
+struct ptx_instruction {
+    const struct ptx_opcode *opcode;
+    uint32_t offset;
+    int32_t guard; /* the register of @p; -1 for none */
+    bool guard_negated;
+    uint32_t file, line; /* of the source, from .loc; 0 where there is none */
+    struct ptx_operand *operands;
+    uint32_t operand_count;
+};
+
+/* A place in a variable's data that holds an address. */
+struct ptx_relocation {
+    uint64_t at;
+    uint32_t bytes;
+    int64_t addend;
+    struct ptx_symbol *symbol;
+    bool generic;       /* generic(x): the generic address */
+    uint8_t mask_shift; /* 0xff00(x) forms: which byte of the address, times 8 */
+    bool masked;
+    struct ptx_relocation *next;
+};
+
+struct ptx_variable {
+    struct ptx_symbol *symbol;
+    enum ptx_modifier space;
+    enum ptx_modifier type;
+    uint32_t alignment;
+    uint64_t bytes; /* 0 for an unsized array */
+    bool external;  /* .extern */
+    bool is_unsized;
+    bool is_pointer;     /* a parameter marked .ptr */
+    unsigned char *data; /* NULL where nothing is initialised */
+    struct ptx_relocation *relocations;
+    uint64_t address; /* given out by the lowering: an offset in its space, or a device address */
+    bool placed;
+    struct ptx_variable *next;
+};
+
+struct ptx_function {
+    struct ptx_symbol *symbol;
+    bool entry;
+    bool external;
+    bool has_body;
+    bool no_return;
+    struct ptx_variable **returns, **parameters;
+    uint32_t return_count, parameter_count;
+    uint32_t block_threads[3];   /* .reqntid or .maxntid; 0 for none */
+    bool block_threads_required; /* .reqntid */
+    uint32_t registers_max;      /* .maxnreg */
+    bool cluster_required;
+    struct ptx_scope *scope;
+    struct ptx_variable *variables; /* declared in the body: .local, .shared, .param */
+    enum ptx_modifier *register_types;
+    uint32_t register_count;
+    struct ptx_instruction *instructions;
+    uint32_t instruction_count;
+    struct soft_code *code; /* made by the lowering */
+    struct ptx_function *next;
+};
+
+struct ptx_file {
+    uint32_t number;
+    const char *name;
+    struct ptx_file *next;
+};
+
+struct ptx_module {
+    uint32_t version;   /* 10 * major + minor */
+    uint32_t target;    /* 90 for sm_90 */
+    char target_suffix; /* 'a' or 'f' for sm_90a, sm_100f; 0 */
+    struct ptx_scope *scope;
+    struct ptx_variable *variables; /* in the order declared */
+    struct ptx_function *functions; /* in the order declared */
+    struct ptx_file *files;
+};
+
+/* What is known of a type. */
+struct ptx_type_info {
+    const char *text;
+    uint16_t bits;
+    char kind[5];
+};
+extern const struct ptx_type_info ptx_types[PTX_TYPES];
+
+/* The bits a register of this type takes: predicates 1; 8-bit types live in 16. */
+static inline unsigned ptx_register_bits(enum ptx_modifier type) {
+    unsigned bits = ptx_types[type].bits;
+    return bits == 1 ? 1 : bits < 16 ? 16 : bits;
+}
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * The PTX reader: text to struct ptx_module. reader.h is shared by the files that make it up; others
+ * need only ptx_read.
+ */
+#ifndef SOFT_READER_H
+#define SOFT_READER_H
+
+#include "diagnostic.h"
+#include "opcode.h"
+#include "symbol.h"
+#include "token.h"
+
+/* Reads a whole text. false: the diagnostic says what is wrong; the module must not be used. */
+bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
+              struct ptx_module *module);
+
+/* A name in an operand that was not known when it was read: a label or a function further down. */
+struct ptx_fixup {
+    struct ptx_operand *operand;
+    const struct ptx_scope *scope;
+    struct ptx_fixup *next;
+};
+
+struct ptx_reader {
+    struct soft_diagnostic *diagnostic;
+    struct soft_arena *arena;
+    struct ptx_opcode_cache opcodes;
+    const struct soft_token *token; /* the next one */
+    struct ptx_module *module;
+    struct ptx_variable **variables_end; /* where the module's next one goes */
+    struct ptx_function **functions_end;
+
+    /* while inside a body */
+    struct ptx_function *function;
+    struct ptx_scope *scope;
+    struct ptx_fixup *fixups;
+    struct ptx_variable **body_variables_end;
+    uint32_t instructions_room, registers_room;
+    unsigned nesting;
+    uint32_t file, line; /* from the latest .loc */
+};
+
+/* An error at the next token. */
+#define PTX_FAIL(reader, ...)                                                                      \
+    soft_error((reader)->diagnostic, (reader)->token->offset, CUDA_ERROR_INVALID_PTX, __VA_ARGS__)
+#define PTX_NO_MEMORY(reader)                                                                      \
+    soft_error((reader)->diagnostic, (reader)->token->offset, CUDA_ERROR_OUT_OF_MEMORY,            \
+               "no host memory is left")
+
+/* token.c's words, asked for: whether the next token is this; skip it if so; demand it. */
+const char *ptx_text(const struct ptx_reader *reader);
+bool ptx_is(const struct ptx_reader *reader, const char *text);
+bool ptx_take(struct ptx_reader *reader, const char *text);
+bool ptx_expect(struct ptx_reader *reader, const char *text);
+bool ptx_expect_name(struct ptx_reader *reader, const char *what, const struct soft_token **name);
+
+/* A type such as .f32; *type is written only on success. */
+bool ptx_read_type(struct ptx_reader *reader, enum ptx_modifier *type);
+
+/* The modifier that a dotted word names; PTX_MODIFIERS if none. */
+enum ptx_modifier ptx_modifier_of(const char *text, size_t length);
+
+/* constant = integer expression with C's operators and precedence */
+bool ptx_read_constant(struct ptx_reader *reader, int64_t *value);
+bool ptx_read_unary(struct ptx_reader *reader, int64_t *value);
+
+/* A single numeric literal, with an optional minus: INTEGER, FLOAT32 or FLOAT64. */
+bool ptx_read_number(struct ptx_reader *reader, struct ptx_operand *operand);
+
+/* variables = ".attribute(...)"? ".align N"? ".vN"? type name dimensions? ("=" data)? ("," ...)* ";"
+ * The space is read already. *first is the first of those declared. */
+bool ptx_read_variables(struct ptx_reader *reader, enum ptx_modifier space, bool external,
+                        struct ptx_variable ***end);
+
+/* One parameter of a function, as a variable; its space word is read here. */
+bool ptx_read_parameter(struct ptx_reader *reader, struct ptx_variable **parameter);
+
+/* function = (".entry" | ".func") ... ; the keyword is the next token. */
+bool ptx_read_function(struct ptx_reader *reader, bool external);
+
+/* The statements between "{" and "}"; the "{" is read already. */
+bool ptx_read_body(struct ptx_reader *reader);
+
+/* operands = (operand ("," operand)*)? ";" -- see read_operand.c */
+bool ptx_read_operands(struct ptx_reader *reader, struct ptx_operand **operands, uint32_t *count);
+
+/* Skips .section { ... } and other debug directives; .file is noted. false: an error. */
+bool ptx_read_debug(struct ptx_reader *reader, bool *was_debug);
+
+#endif

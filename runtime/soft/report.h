@@ -1,0 +1,47 @@
+/*
+ * Report: what went wrong inside a kernel, exactly: which kernel, instruction, source line, block,
+ * thread, address, and what was allocated nearest to it.
+ *
+ * A report becomes an entry of the driver's log (cuLogsDumpToMemory), a paragraph on stderr, and a
+ * line of JSON in the file that TOLLENS_SOFT_REPORT names.
+ */
+#ifndef SOFT_REPORT_H
+#define SOFT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct soft_report {
+    int result;       /* a CUresult; 0: a finding that does not fail the launch */
+    const char *kind; /* "illegal address", "uninitialised read", ... */
+    char kernel[128];
+    char instruction[128]; /* as written */
+    char source[160];      /* file:line, "" where the PTX does not say */
+    uint32_t ptx_line;
+    uint32_t block[3], thread[3];
+    uint32_t lanes; /* how many lanes of the warp it concerns */
+    uint64_t address;
+    char detail[320];
+};
+
+/* What a fatal result is called: "illegal address". Static. */
+const char *soft_report_kind(int result);
+
+/* Tells of a report in all three places. Thread-safe. */
+void soft_report_tell(const struct soft_report *report);
+
+/* Writes the report as one line of text; always terminated. */
+void soft_report_text(const struct soft_report *report, char *text, size_t bytes);
+
+/* The log behind cuLogsCurrent and cuLogsDumpToMemory: numbered lines, the oldest of which are given
+ * up when it is full. */
+uint32_t soft_log_end(void);
+void soft_log_add(const char *text);
+
+/* Copies the lines from *position on, newline behind each, NUL at the end; older ones that do not fit
+ * are left out, with a note at the head. Returns the bytes written, NUL not counted. *position moves
+ * to the end. */
+size_t soft_log_dump(uint32_t *position, char *text, size_t bytes);
+
+#endif

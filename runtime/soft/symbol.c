@@ -1,0 +1,83 @@
+/*
+ * Scopes as small hash tables. Names are compared in place: they point into the module's text.
+ */
+#include "symbol.h"
+
+#include <string.h>
+
+const struct ptx_type_info ptx_types[PTX_TYPES] = {
+#define PTX_TYPE(name, text, bits, kind) {text, bits, #kind},
+#include "modifier.def"
+};
+
+static unsigned bucket_of(const char *name, size_t length) {
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+    return (hash ^ hash >> 16) % PTX_BUCKETS;
+}
+
+static struct ptx_symbol *find_in(const struct ptx_scope *scope, unsigned bucket, const char *name,
+                                  size_t length) {
+    struct ptx_symbol *symbol = scope->buckets[bucket];
+    while (symbol != NULL &&
+           (symbol->length != length || memcmp(symbol->name, name, length) != 0)) {
+        symbol = symbol->next;
+    }
+    return symbol;
+}
+
+struct ptx_symbol *ptx_symbol_here(const struct ptx_scope *scope, const char *name, size_t length) {
+    return find_in(scope, bucket_of(name, length), name, length);
+}
+
+struct ptx_symbol *ptx_symbol_find(const struct ptx_scope *scope, const char *name, size_t length) {
+    unsigned bucket = bucket_of(name, length);
+    struct ptx_symbol *symbol = NULL;
+    while (scope != NULL && symbol == NULL) {
+        symbol = find_in(scope, bucket, name, length);
+        scope = scope->parent;
+    }
+    return symbol;
+}
+
+struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char *name,
+                                       size_t length, uint32_t *number) {
+    size_t stem = length;
+    while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') stem--;
+    /* %r007 and %r7 are not the same name, and only the second is of the range. */
+    bool may_be_of_range =
+        stem < length && length - stem <= 9 && (name[stem] != '0' || length - stem == 1);
+    uint32_t index = 0;
+    for (size_t i = stem; may_be_of_range && i < length; i++) {
+        index = index * 10 + (uint32_t)(name[i] - '0');
+    }
+    unsigned own_bucket = bucket_of(name, length), stem_bucket = bucket_of(name, stem);
+    for (; scope != NULL; scope = scope->parent) {
+        struct ptx_symbol *symbol = find_in(scope, own_bucket, name, length);
+        if (symbol != NULL && (symbol->kind != PTX_REGISTER || symbol->is.reg.count == 0)) {
+            if (symbol->kind != PTX_REGISTER) return NULL;
+            *number = symbol->is.reg.first;
+            return symbol;
+        }
+        if (!may_be_of_range) continue;
+        symbol = find_in(scope, stem_bucket, name, stem);
+        if (symbol != NULL && symbol->kind == PTX_REGISTER && index < symbol->is.reg.count) {
+            *number = symbol->is.reg.first + index;
+            return symbol;
+        }
+    }
+    return NULL;
+}
+
+struct ptx_symbol *ptx_symbol_add(struct soft_arena *arena, struct ptx_scope *scope,
+                                  enum ptx_symbol_kind kind, const char *name, size_t length) {
+    struct ptx_symbol *symbol = soft_arena_alloc(arena, sizeof *symbol);
+    if (symbol == NULL) return NULL;
+    unsigned bucket = bucket_of(name, length);
+    symbol->kind = kind;
+    symbol->name = name;
+    symbol->length = (uint32_t)length;
+    symbol->next = scope->buckets[bucket];
+    scope->buckets[bucket] = symbol;
+    return symbol;
+}
