@@ -1,0 +1,24 @@
+// stamp: every thread of a 3-D grid writes a value made of all its indices into its own element, and
+// counts itself in one total. It shows that each thread ran, once, and knew who it was.
+//
+// out[block][thread], blocks and threads numbered x first; the value is hash(seed, indices).
+// Owner: thread t of block b owns out[b * threads + t].
+static __device__ unsigned mix(unsigned hash, unsigned value) {
+    hash = (hash ^ value) * 0x9e3779b1u;
+    return hash ^ hash >> 15;
+}
+
+extern "C" __global__ void stamp(unsigned *out, unsigned *total, unsigned seed) {
+    unsigned threads = blockDim.x * blockDim.y * blockDim.z;
+    unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    unsigned long long block =
+        blockIdx.x + gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
+    unsigned hash = mix(seed, threadIdx.x);
+    hash = mix(hash, threadIdx.y);
+    hash = mix(hash, threadIdx.z);
+    hash = mix(hash, blockIdx.x);
+    hash = mix(hash, blockIdx.y);
+    hash = mix(hash, blockIdx.z);
+    out[block * threads + thread] = hash;
+    atomicAdd(total, 1u);
+}
