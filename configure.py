@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent
 # ---- the rooms ------------------------------------------------------------------------------
 
 RUNTIME = """library status driver interpose device context deadline
-             stream event module memory pinned copy launch""".split()
+             retire stream event module memory pinned copy launch""".split()
 
 PUBLIC_HEADERS = """tollens.h auto.h status.h status.def each.h cuda_abi.h cuda_abi.def cuda_result.def
                     driver.h driver.def interpose.h device.h context.h stream.h event.h module.h
@@ -161,6 +161,7 @@ def write_ninja() -> str:
     n = Ninja()
     n.comment("Written by configure.py; do not edit. What differs by machine is in the include.")
     n.variable("ninja_required_version", "1.8")
+    n.variable("builddir", "build")
     n.lines.append("include build/config.ninja")
     write_rules(n)
     everything = {name: write_variant(n, name) for name in VARIANTS}

@@ -42,7 +42,8 @@ tol_status tol_fail_again(tol_status status, int result, const char *text);
 /* The status a CUresult maps to; TOL_DRIVER_ERROR for all that have no status of their own. */
 tol_status tol_status_of_cuda(int result);
 
-/* Whether a CUresult is one that a context cannot come back from: every later call fails with it. */
+/* Whether a CUresult is one that a context cannot come back from: every later
+ * call fails with it. */
 int tol_cuda_is_sticky(int result);
 
 #define TOL_FAIL(failure, ...)                                                                     \

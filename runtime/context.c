@@ -292,7 +292,8 @@ const char *tol_context_intern(struct tol_context *context, const char *text) {
     return name != NULL ? name->text : NULL;
 }
 
-/* Takes a reference to each stream of the context, so that none goes away while it is waited for. */
+/* Takes a reference to each stream of the context, so that none goes away while
+ * it is waited for. */
 static struct tol_stream **hold_streams(struct tol_context *context, size_t *count) {
     pthread_mutex_lock(&context->lock);
     *count = 0;

@@ -6,9 +6,10 @@
  * with one more reference, and every stream, module, buffer and event holds a reference too, so the
  * order of destroying does not matter.
  *
- * Threads: a context and all that is made from it may be used from any thread, and no thread needs a
- * call of its own first; each call of the runtime makes the context current where it is not. A
- * program that changes the current context itself, behind the runtime, calls tol_context_bind after.
+ * Threads: a context and all that is made from it may be used from any thread, and no thread needs
+ * a call of its own first; each call of the runtime makes the context current where it is not. A
+ * program that changes the current context itself, behind the runtime, calls tol_context_bind
+ * after.
  *
  * Errors: when the driver reports an error after which a context can do no more (an illegal address
  * and its kin), the context is poisoned: that call returns the error, every later call on the
@@ -36,8 +37,8 @@ enum { TOL_DEADLINE_MS = 5000 };
  * Retains the primary context of a device and reads the device's description.
  *
  * TOL_NO_DEVICE: there is no such device. TOL_DEVICE_UNSUPPORTED: its compute capability is below
- * TOL_COMPUTE_CAPABILITY_MIN. TOL_OUT_OF_HOST_MEMORY, TOL_OUT_OF_DEVICE_MEMORY, TOL_DRIVER_ERROR.
- */
+ *
+ * TOL_COMPUTE_CAPABILITY_MIN. TOL_OUT_OF_HOST_MEMORY, TOL_OUT_OF_DEVICE_MEMORY, TOL_DRIVER_ERROR. */
 TOL_API tol_status tol_context_create(struct tol_driver *driver, int ordinal,
                                       struct tol_context **context);
 

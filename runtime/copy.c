@@ -34,10 +34,10 @@ tol_status tol_copy_to_device(struct tol_stream *stream, struct tol_buffer *dest
     struct tol_copy_use *use = NULL;
     TOL_CHECK(destination != NULL && source != NULL, TOL_INVALID_ARGUMENT,
               "tol_copy_to_device: NULL");
+    TOL_TRY(tol_range_check_buffer(destination, destination_offset, bytes));
+    TOL_TRY(tol_range_check_pinned(source, source_offset, bytes));
     TOL_TRY(check_stream(stream, destination->context));
     TOL_TRY(check_stream(stream, source->context));
-    TOL_TRY(tol_range_check("buffer", destination->bytes, destination_offset, bytes));
-    TOL_TRY(tol_range_check("pinned block", source->bytes, source_offset, bytes));
     TOL_TRY(tol_context_enter(stream->context));
     if (bytes == 0) return TOL_OK;
     TOL_TRY(tol_pinned_prepare(source, stream, &use));
@@ -57,10 +57,10 @@ tol_status tol_copy_to_host(struct tol_stream *stream, struct tol_pinned *destin
     struct tol_copy_use *use = NULL;
     TOL_CHECK(destination != NULL && source != NULL, TOL_INVALID_ARGUMENT,
               "tol_copy_to_host: NULL");
+    TOL_TRY(tol_range_check_pinned(destination, destination_offset, bytes));
+    TOL_TRY(tol_range_check_buffer(source, source_offset, bytes));
     TOL_TRY(check_stream(stream, destination->context));
     TOL_TRY(check_stream(stream, source->context));
-    TOL_TRY(tol_range_check("pinned block", destination->bytes, destination_offset, bytes));
-    TOL_TRY(tol_range_check("buffer", source->bytes, source_offset, bytes));
     TOL_TRY(tol_context_enter(stream->context));
     if (bytes == 0) return TOL_OK;
     TOL_TRY(tol_pinned_prepare(destination, stream, &use));
@@ -122,8 +122,8 @@ tol_status tol_copy_from_pageable(struct tol_stream *stream, struct tol_buffer *
     bool queued = false;
     TOL_CHECK(destination != NULL && source != NULL, TOL_INVALID_ARGUMENT,
               "tol_copy_from_pageable: NULL");
+    TOL_TRY(tol_range_check_buffer(destination, destination_offset, bytes));
     TOL_TRY(check_stream(stream, destination->context));
-    TOL_TRY(tol_range_check("buffer", destination->bytes, destination_offset, bytes));
     TOL_TRY(tol_context_enter(stream->context));
     if (bytes == 0) return TOL_OK;
     TOL_TRY(take_staging(stream->context, bytes, &block));

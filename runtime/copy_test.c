@@ -176,3 +176,18 @@ Test(copy, destroying_a_block_waits_for_its_copies) {
     end();
     free(back);
 }
+
+Test(copy, a_destroyed_block_is_refused) {
+    begin();
+    void *data = NULL;
+    struct tol_pinned *block = NULL;
+    MUST(tol_pinned_create(test_context(), 8, &block));
+    tol_pinned_destroy(block);
+    MUST_FAIL(tol_copy_to_device(stream, buffer, 0, block, 0, 1), TOL_INVALID_ARGUMENT,
+              "destroyed");
+    MUST_FAIL(tol_copy_to_host(stream, block, 0, buffer, 0, 1), TOL_INVALID_ARGUMENT, "destroyed");
+    MUST_FAIL(tol_pinned_access(block, &data), TOL_INVALID_ARGUMENT, "destroyed");
+    cr_assert(tol_pinned_bytes(block) == 0);
+    tol_pinned_destroy(block);
+    end();
+}

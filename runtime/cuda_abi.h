@@ -4,11 +4,11 @@
  * Nothing here needs a CUDA toolkit: handles are opaque, codes come from cuda_result.def and
  * cuda_abi.def, functions from driver.def. The names are CUDA's, so that code reads like any other
  * driver API code; where a program has included cuda.h first, its declarations stand and this file
- * declares nothing. Where a toolkit is present, cuda_abi_test.c holds every size, value and signature
- * against cuda.h at compile time.
+ * declares nothing. Where a toolkit is present, cuda_abi_test.c holds every size, value and
+ * signature against cuda.h at compile time.
  *
- * Source: CUDA Driver API 13.0; every entry used exists since driver 525.60 (CUDA 12.0) or is marked
- * with its feature in driver.def.
+ * Source: CUDA Driver API 13.0; every entry used exists since driver 525.60 (CUDA 12.0) or is
+ * marked with its feature in driver.def.
  */
 #ifndef TOLLENS_CUDA_ABI_H
 #define TOLLENS_CUDA_ABI_H

@@ -20,13 +20,14 @@ struct tol_deadline {
 
 struct tol_deadline tol_deadline_after(unsigned milliseconds);
 
-/* Waits until the stream has no work left or the event has been reached. TOL_TIMEOUT at the deadline;
- * a deadline that has passed still asks the driver once. The context must be entered. */
+/* Waits until the stream has no work left or the event has been reached. TOL_TIMEOUT at the
+ * deadline; a deadline that has passed still asks the driver once. The context must be entered. */
 tol_status tol_deadline_wait_stream(struct tol_stream *stream, const struct tol_deadline *deadline);
 tol_status tol_deadline_wait_event(struct tol_event *event, const struct tol_deadline *deadline);
 
-/* Waits, TOL_DEADLINE_MS at most, for what the driver's synchronous calls may leave behind: a fill, a
- * copy on the device, and a copy from pageable memory return while the legacy stream still works. */
+/* Waits, TOL_DEADLINE_MS at most, for what the driver's synchronous calls may leave behind: a fill,
+ * a copy on the device, and a copy from pageable memory return while the
+ * legacy stream still works. */
 tol_status tol_deadline_wait_legacy(struct tol_context *context);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * Event: a point in a stream, to wait for and to measure between.
  *
- * An event may be recorded again and again; waiting concerns the latest recording. An event that was
- * never recorded counts as reached. Shared between threads like a stream. Source: D-24.
- */
+ * An event may be recorded again and again; waiting concerns the latest recording. An event that
+ * was never recorded counts as reached. Shared between threads like
+ * a stream. Source: D-24. */
 #ifndef TOLLENS_EVENT_H
 #define TOLLENS_EVENT_H
 

@@ -1,9 +1,9 @@
 /*
- * Every driver call is made to fail once: the tour below uses all of the runtime, and for each n the
- * nth driver call of the tour fails. Whatever it was, the tour must end with a status and a message
- * that names the call, and must have given back all that it took, by the interposer's count of what
- * was made and unmade. (The method is libuv's test of its loop, and Lua's of its memory.)
- */
+ * Every driver call is made to fail once: the tour below uses all of the runtime, and for each n
+ * the nth driver call of the tour fails. Whatever it was, the tour must end with a status and a
+ * message that names the call, and must have given back all that it took, by the interposer's count
+ * of what was made and unmade. (The method is libuv's test of its loop, and
+ * Lua's of its memory.) */
 #include "test_device.h"
 
 #include <stdlib.h>
@@ -158,8 +158,8 @@ Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .time
     cr_assert(n > 60 && n == calls + 1, "the tour made %llu calls", (unsigned long long)calls);
 }
 
-/* Which failures the user need not be told of: asking for parameters and logs, which are extras, the
- * unmaking calls, whose failure nobody can act on, and what only improves a message. */
+/* Which failures the user need not be told of: asking for parameters and logs, which are extras,
+ * the unmaking calls, whose failure nobody can act on, and what only improves a message. */
 static bool may_be_silent(enum tol_driver_index index) {
     switch (index) {
     case TOL_DRIVER_INDEX_cuFuncGetParamInfo:
@@ -198,8 +198,8 @@ Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 30
     free(ptx);
 }
 
-/* The tour must use what the runtime uses: each function the runtime calls is called in it. These are
- * in the list for raw use only. */
+/* The tour must use what the runtime uses: each function the runtime calls is called in it. These
+ * are in the list for raw use only. */
 Test(failure, the_tour_calls_every_function_that_the_runtime_calls, .fini = test_end) {
     static const enum tol_driver_index raw_only[] = {
         TOL_DRIVER_INDEX_cuInit, TOL_DRIVER_INDEX_cuDriverGetVersion,

@@ -2,17 +2,18 @@
  * The private layouts behind the runtime's opaque handles, in one place.
  *
  * Files of one floor may not include each other's headers, yet an event must reach the stream it is
- * recorded on. They meet here: fields, and the two inline steps that begin every call. Internal: not
- * installed.
+ * recorded on. They meet here: fields, and the two inline steps that begin every call. Internal:
+ * not installed.
  *
- * Lock order: a module's or a pinned block's lock, then a context's, then a driver's, then the lock of
- * a driver's log.
+ * Lock order: a module's or a pinned block's lock, then a context's, then a driver's, then the lock
+ * of a driver's log.
  */
 #ifndef TOLLENS_HANDLES_H
 #define TOLLENS_HANDLES_H
 
 #include "check.h"
 #include "device.h"
+#include "retire.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -108,6 +109,7 @@ struct tol_kernel {
 
 /* Device memory, owned or a view of a module's variable. */
 struct tol_buffer {
+    struct tol_life life;
     struct tol_context *context;
     CUdeviceptr address;
     size_t bytes;
@@ -123,6 +125,7 @@ struct tol_copy_use {
 };
 
 struct tol_pinned {
+    struct tol_life life;
     struct tol_context *context;
     void *data;
     size_t bytes;

@@ -3,9 +3,9 @@
  * forwards it to the driver.
  *
  * It is how driver calls are counted (H8), traced and timed, how failure tests make the nth call
- * fail, and how sabotage is done. Off, it is not in the path at all: contexts call through the table
- * pointer they took from the driver when they were opened, and that pointer is either the driver's
- * own table or this one. So install it before opening a context.
+ * fail, and how sabotage is done. Off, it is not in the path at all: contexts call through the
+ * table pointer they took from the driver when they were opened, and that pointer is either the
+ * driver's own table or this one. So install it before opening a context.
  *
  * One interposer may be active in a process. Counting is thread-safe; installing, removing and
  * changing rules must not run beside calls.

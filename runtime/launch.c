@@ -61,13 +61,16 @@ static tol_status refuse_shape(const struct tol_kernel *kernel,
     return tol_fail(
         __FILE__, __LINE__, TOL_OVER_LIMIT,
         "the kernel \"%s\" cannot be launched as a grid of %u x %u x %u blocks of "
-        "%u x %u x %u threads with %u bytes of shared memory each: none may be 0, and "
+        "%u x %u x %u threads, %llu in all, with %u bytes of shared memory each: none may be 0, "
+        "and "
         "the limits are a grid of %d x %d x %d, a block of %d x %d x %d and %u threads, "
         "and %u bytes",
         kernel->name, shape->grid_x, shape->grid_y, shape->grid_z, shape->block_x, shape->block_y,
-        shape->block_z, shape->shared_bytes, device->grid_max[0], device->grid_max[1],
-        device->grid_max[2], device->block_max[0], device->block_max[1], device->block_max[2],
-        kernel->block_threads_max, atomic_load(&kernel->shared_dynamic_bytes_max));
+        shape->block_z,
+        (unsigned long long)shape->block_x * shape->block_y * (unsigned long long)shape->block_z,
+        shape->shared_bytes, device->grid_max[0], device->grid_max[1], device->grid_max[2],
+        device->block_max[0], device->block_max[1], device->block_max[2], kernel->block_threads_max,
+        atomic_load(&kernel->shared_dynamic_bytes_max));
 }
 
 static bool arguments_fit(const struct tol_kernel *kernel, const struct tol_arguments *arguments) {

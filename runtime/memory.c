@@ -1,8 +1,8 @@
 /*
  * Device buffers and their synchronous copies: check the range, call the driver, and wait.
  *
- * The driver's own synchronous calls are not quite that: a fill, a copy on the device and a copy from
- * pageable memory may return before the device has done them, and a stream that is not ordered
+ * The driver's own synchronous calls are not quite that: a fill, a copy on the device and a copy
+ * from pageable memory may return before the device has done them, and a stream that is not ordered
  * behind the legacy one, as ours are not, would then overtake them (CUDA Driver API, "API
  * synchronization behavior"). So each of these waits for the legacy stream.
  */
@@ -27,6 +27,7 @@ tol_status tol_buffer_create(struct tol_context *context, size_t count, size_t e
     TOL_TRY(tol_context_enter(context));
     buffer = calloc(1, sizeof *buffer);
     TOL_CHECK(buffer != NULL, TOL_OUT_OF_HOST_MEMORY, "a buffer of %zu bytes", sizeof *buffer);
+    buffer->life.mark = TOL_ALIVE;
     buffer->context = context;
     buffer->bytes = count * element_bytes;
     CUresult answer = context->functions->cuMemAlloc_v2(&buffer->address, buffer->bytes);
@@ -47,7 +48,7 @@ out:
 }
 
 void tol_buffer_destroy(struct tol_buffer *buffer) {
-    if (buffer == NULL) return;
+    if (buffer == NULL || buffer->life.mark != TOL_ALIVE) return;
     struct tol_context *context = buffer->context;
     if (buffer->module != NULL) {
         tol_module_destroy(buffer->module);
@@ -56,22 +57,22 @@ void tol_buffer_destroy(struct tol_buffer *buffer) {
         context->functions->cuMemFree_v2(buffer->address);
         tol_context_destroy(context);
     }
-    free(buffer);
+    tol_retire(&buffer->life);
 }
 
 size_t tol_buffer_bytes(const struct tol_buffer *buffer) {
-    return buffer->bytes;
+    return buffer->life.mark == TOL_ALIVE ? buffer->bytes : 0;
 }
 
 CUdeviceptr tol_buffer_address(const struct tol_buffer *buffer) {
-    return buffer->address;
+    return buffer->life.mark == TOL_ALIVE ? buffer->address : 0;
 }
 
 tol_status tol_buffer_write_at(struct tol_buffer *buffer, size_t offset, const void *source,
                                size_t bytes) {
     tol_status status = TOL_OK;
     TOL_CHECK(buffer != NULL && source != NULL, TOL_INVALID_ARGUMENT, "tol_buffer_write_at: NULL");
-    TOL_TRY(tol_range_check("buffer", buffer->bytes, offset, bytes));
+    TOL_TRY(tol_range_check_buffer(buffer, offset, bytes));
     TOL_TRY(tol_context_enter(buffer->context));
     if (bytes == 0) return TOL_OK;
     TOL_CONTEXT_CU(buffer->context, cuMemcpyHtoD_v2, (buffer->address + offset, source, bytes),
@@ -86,7 +87,7 @@ tol_status tol_buffer_read_at(const struct tol_buffer *buffer, size_t offset, vo
     tol_status status = TOL_OK;
     TOL_CHECK(buffer != NULL && destination != NULL, TOL_INVALID_ARGUMENT,
               "tol_buffer_read_at: NULL");
-    TOL_TRY(tol_range_check("buffer", buffer->bytes, offset, bytes));
+    TOL_TRY(tol_range_check_buffer(buffer, offset, bytes));
     TOL_TRY(tol_context_enter(buffer->context));
     if (bytes == 0) return TOL_OK;
     TOL_CONTEXT_CU(buffer->context, cuMemcpyDtoH_v2, (destination, buffer->address + offset, bytes),
@@ -98,6 +99,7 @@ out:
 tol_status tol_buffer_write(struct tol_buffer *buffer, const void *source, size_t bytes) {
     tol_status status = TOL_OK;
     TOL_CHECK(buffer != NULL, TOL_INVALID_ARGUMENT, "tol_buffer_write: buffer is NULL");
+    TOL_TRY(tol_check_alive("buffer", &buffer->life));
     TOL_CHECK(bytes == buffer->bytes, TOL_SIZE_MISMATCH, "%zu bytes for a buffer of %zu bytes",
               bytes, buffer->bytes);
     status = tol_buffer_write_at(buffer, 0, source, bytes);
@@ -108,6 +110,7 @@ out:
 tol_status tol_buffer_read(const struct tol_buffer *buffer, void *destination, size_t bytes) {
     tol_status status = TOL_OK;
     TOL_CHECK(buffer != NULL, TOL_INVALID_ARGUMENT, "tol_buffer_read: buffer is NULL");
+    TOL_TRY(tol_check_alive("buffer", &buffer->life));
     TOL_CHECK(bytes == buffer->bytes, TOL_SIZE_MISMATCH, "%zu bytes from a buffer of %zu bytes",
               bytes, buffer->bytes);
     status = tol_buffer_read_at(buffer, 0, destination, bytes);

@@ -6,8 +6,8 @@
  * named for it. Copies that return before they are done are in copy.h.
  *
  * Threads: a buffer may be used from several threads; who writes where is the program's to order.
- * A call on no bytes succeeds without asking the driver. Source: spec 004 CRT-005, D-21, D-39.
- */
+ * A call on no bytes succeeds without asking the driver. Source: spec
+ * 004 CRT-005, D-21, D-39. */
 #ifndef TOLLENS_MEMORY_H
 #define TOLLENS_MEMORY_H
 
@@ -27,7 +27,9 @@ struct tol_buffer;
 TOL_API tol_status tol_buffer_create(struct tol_context *context, size_t count,
                                      size_t element_bytes, struct tol_buffer **buffer);
 
-/* Frees the memory; the driver waits for work that uses it. NULL is a no-op. */
+/* Frees the memory; the driver waits for work that uses it. NULL is a no-op. A buffer must not be
+ * used after; for the few hundred that ended last, calls with it say TOL_INVALID_ARGUMENT and its
+ * size and address are 0. */
 TOL_API void tol_buffer_destroy(struct tol_buffer *buffer);
 
 /* The size in bytes. */

@@ -172,6 +172,23 @@ Test(memory, null_is_refused) {
     tol_buffer_destroy(buffer);
 }
 
+/* Goal: a handle that has ended is refused, not used. The sanitized build would stop at any use. */
+Test(memory, a_destroyed_buffer_is_refused) {
+    char byte = 0;
+    struct tol_buffer *buffer = new_buffer(4, 1), *other = new_buffer(4, 1);
+    tol_buffer_destroy(buffer);
+    MUST_FAIL(tol_buffer_write(buffer, &byte, 4), TOL_INVALID_ARGUMENT, "destroyed");
+    MUST_FAIL(tol_buffer_read(buffer, &byte, 4), TOL_INVALID_ARGUMENT, "destroyed");
+    MUST_FAIL(tol_buffer_write_at(buffer, 0, &byte, 1), TOL_INVALID_ARGUMENT, "destroyed");
+    MUST_FAIL(tol_buffer_read_at(buffer, 0, &byte, 1), TOL_INVALID_ARGUMENT, "destroyed");
+    MUST_FAIL(tol_buffer_fill_at(buffer, 0, 0, 1, 1), TOL_INVALID_ARGUMENT, "destroyed");
+    MUST_FAIL(tol_buffer_copy(buffer, 0, other, 0, 1), TOL_INVALID_ARGUMENT, "destroyed");
+    MUST_FAIL(tol_buffer_copy(other, 0, buffer, 0, 1), TOL_INVALID_ARGUMENT, "destroyed");
+    cr_assert(tol_buffer_bytes(buffer) == 0 && tol_buffer_address(buffer) == 0);
+    tol_buffer_destroy(buffer);
+    tol_buffer_destroy(other);
+}
+
 /* "No leaks over 1000 iterations" of spec 003, by the driver's own count of free bytes. */
 Test(memory, a_thousand_rounds_leave_nothing_behind) {
     size_t before = 0, after = 0;

@@ -2,8 +2,8 @@
  * Modules: loading images once a context, and resolving names into kernels once a module.
  *
  * Two caches. The context lists its modules, found again by the content of their image; the module
- * keeps its kernels in a small hash table whose chains only ever grow at the front, so that a lookup
- * walks them without a lock.
+ * keeps its kernels in a small hash table whose chains only ever grow at the front, so that a
+ * lookup walks them without a lock.
  */
 #include "module.h"
 
@@ -23,7 +23,8 @@ static uint64_t hash_bytes(const void *bytes, size_t count) {
     return hash;
 }
 
-/* Cubins are ELF files; fatbins open with their own magic number. All else is taken for PTX text. */
+/* Cubins are ELF files; fatbins open with their own magic number. All else is
+ * taken for PTX text. */
 static bool is_binary(const void *image, size_t bytes) {
     static const unsigned char elf[4] = {0x7f, 'E', 'L', 'F'};
     static const unsigned char fatbin[4] = {0x50, 0xed, 0x55, 0xba};
@@ -331,6 +332,7 @@ tol_status tol_module_global(struct tol_module *module, const char *name,
     TOL_CONTEXT_CU(module->context, cuModuleGetGlobal_v2,
                    (&buffer->address, &buffer->bytes, module->handle, name),
                    "looking for the variable \"%s\"", name);
+    buffer->life.mark = TOL_ALIVE;
     buffer->context = module->context;
     buffer->module = module;
     pthread_mutex_lock(&module->context->lock);

@@ -31,12 +31,12 @@ struct tol_module_options {
 /*
  * Loads PTX text, a cubin or a fatbin; the driver compiles PTX for the context's device.
  *
- * image is bytes long. PTX need not end in a NUL; a NUL inside it is refused, one or more at the end
- * are not. The image is copied: it need not outlive the call. options may be NULL.
+ * image is bytes long. PTX need not end in a NUL; a NUL inside it is refused, one or more at the
+ * end are not. The image is copied: it need not outlive the call. options may be NULL.
  *
  * TOL_INVALID_ARGUMENT: NULL, no bytes, or a NUL inside PTX text. TOL_INVALID_MODULE: the driver
- * refused it; the message holds the JIT's error log. TOL_OUT_OF_HOST_MEMORY, TOL_DRIVER_ERROR.
- */
+ * refused it; the message holds the JIT's
+ * error log. TOL_OUT_OF_HOST_MEMORY, TOL_DRIVER_ERROR. */
 TOL_API tol_status tol_module_load(struct tol_context *context, const void *image, size_t bytes,
                                    const struct tol_module_options *options,
                                    struct tol_module **module);
@@ -46,7 +46,8 @@ TOL_API tol_status tol_module_load(struct tol_context *context, const void *imag
  * rather than vanish under a running kernel. The module's kernels end with it. NULL is a no-op. */
 TOL_API void tol_module_destroy(struct tol_module *module);
 
-/* What the JIT had to say when it compiled the image; "" if nothing. Valid while the module lives. */
+/* What the JIT had to say when it compiled the image; "" if nothing. Valid
+ * while the module lives. */
 TOL_API const char *tol_module_log(const struct tol_module *module);
 
 /*
@@ -59,8 +60,8 @@ TOL_API tol_status tol_module_kernel(struct tol_module *module, const char *name
 
 /*
  * A view of a __device__ or __constant__ variable: a buffer for the calls of memory.h that does not
- * own its memory, and keeps the module alive. Destroy it like any buffer. TOL_NOT_FOUND.
- */
+ * own its memory, and keeps the module alive. Destroy it
+ * like any buffer. TOL_NOT_FOUND. */
 TOL_API tol_status tol_module_global(struct tol_module *module, const char *name,
                                      struct tol_buffer **buffer);
 
@@ -78,8 +79,8 @@ struct tol_kernel_properties {
 TOL_API struct tol_kernel_properties tol_kernel_properties(const struct tol_kernel *kernel);
 
 /* Lets launches of this kernel ask for up to bytes of dynamic shared memory, above the 48 KiB that
- * every kernel may have. TOL_OVER_LIMIT: more than the device offers a block. Not beside launches of
- * the same kernel. */
+ * every kernel may have. TOL_OVER_LIMIT: more than the device offers a block. Not beside launches
+ * of the same kernel. */
 TOL_API tol_status tol_kernel_allow_shared(struct tol_kernel *kernel, unsigned bytes);
 
 /* The driver's handle, for calls that the runtime does not wrap. */

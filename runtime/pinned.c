@@ -30,6 +30,7 @@ tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
         if (status == TOL_OUT_OF_DEVICE_MEMORY) status = TOL_OUT_OF_HOST_MEMORY;
         goto out;
     }
+    pinned->life.mark = TOL_ALIVE;
     pinned->context = context;
     pinned->bytes = bytes;
     pthread_mutex_init(&pinned->lock, NULL);
@@ -56,7 +57,7 @@ static tol_status wait_for_copies(struct tol_pinned *pinned) {
 }
 
 void tol_pinned_destroy(struct tol_pinned *pinned) {
-    if (pinned == NULL) return;
+    if (pinned == NULL || pinned->life.mark != TOL_ALIVE) return;
     struct tol_context *context = pinned->context;
     if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
     bool timeout = wait_for_copies(pinned) == TOL_TIMEOUT;
@@ -68,17 +69,18 @@ void tol_pinned_destroy(struct tol_pinned *pinned) {
     }
     if (!timeout) context->functions->cuMemFreeHost(pinned->data);
     pthread_mutex_destroy(&pinned->lock);
-    free(pinned);
+    tol_retire(&pinned->life);
     tol_context_destroy(context);
 }
 
 size_t tol_pinned_bytes(const struct tol_pinned *pinned) {
-    return pinned->bytes;
+    return pinned->life.mark == TOL_ALIVE ? pinned->bytes : 0;
 }
 
 tol_status tol_pinned_access(struct tol_pinned *pinned, void **data) {
     tol_status status = TOL_OK;
     TOL_CHECK(pinned != NULL && data != NULL, TOL_INVALID_ARGUMENT, "tol_pinned_access: NULL");
+    TOL_TRY(tol_check_alive("pinned block", &pinned->life));
     TOL_TRY(tol_context_enter(pinned->context));
     TOL_TRY(wait_for_copies(pinned));
     *data = pinned->data;

@@ -25,13 +25,14 @@ TOL_API tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
                                      struct tol_pinned **pinned);
 
 /* Waits for the copies that use it, TOL_DEADLINE_MS at most, and frees it; where they do not end by
- * then the memory is left to the driver rather than pulled from under a copy. NULL is a no-op. */
+ * then the memory is left to the driver rather than pulled from under a copy. NULL is a no-op.
+ * Using it after is refused as for buffers (memory.h). */
 TOL_API void tol_pinned_destroy(struct tol_pinned *pinned);
 
 TOL_API size_t tol_pinned_bytes(const struct tol_pinned *pinned);
 
-/* Waits until no copy uses the memory, TOL_DEADLINE_MS at most, and gives its address, which is good
- * for the host until the next copy is queued. TOL_TIMEOUT, or the error a copy ended with. */
+/* Waits until no copy uses the memory, TOL_DEADLINE_MS at most, and gives its address, which is
+ * good for the host until the next copy is queued. TOL_TIMEOUT, or the error a copy ended with. */
 TOL_API tol_status tol_pinned_access(struct tol_pinned *pinned, void **data);
 
 #ifdef __cplusplus

@@ -15,6 +15,19 @@ static inline tol_status tol_range_check(const char *what, size_t whole, size_t 
                     what, whole);
 }
 
+/* The same for a buffer and for a pinned block, which must not have been destroyed. */
+static inline tol_status tol_range_check_buffer(const struct tol_buffer *buffer, size_t offset,
+                                                size_t bytes) {
+    tol_status status = tol_check_alive("buffer", &buffer->life);
+    return status != TOL_OK ? status : tol_range_check("buffer", buffer->bytes, offset, bytes);
+}
+static inline tol_status tol_range_check_pinned(const struct tol_pinned *pinned, size_t offset,
+                                                size_t bytes) {
+    tol_status status = tol_check_alive("pinned block", &pinned->life);
+    return status != TOL_OK ? status
+                            : tol_range_check("pinned block", pinned->bytes, offset, bytes);
+}
+
 /* The checks of a copy between two buffers. */
 static inline tol_status tol_range_check_copy(const struct tol_buffer *destination,
                                               size_t destination_offset,
@@ -23,11 +36,11 @@ static inline tol_status tol_range_check_copy(const struct tol_buffer *destinati
     tol_status status = TOL_OK;
     TOL_CHECK(destination != NULL && source != NULL, TOL_INVALID_ARGUMENT,
               "a copy between buffers: NULL");
+    TOL_TRY(tol_range_check_buffer(destination, destination_offset, bytes));
+    TOL_TRY(tol_range_check_buffer(source, source_offset, bytes));
     TOL_CHECK(destination->context == source->context, TOL_WRONG_CONTEXT,
               "the buffers belong to device %d and device %d", destination->context->device.ordinal,
               source->context->device.ordinal);
-    TOL_TRY(tol_range_check("buffer", destination->bytes, destination_offset, bytes));
-    TOL_TRY(tol_range_check("buffer", source->bytes, source_offset, bytes));
     CUdeviceptr to = destination->address + destination_offset;
     CUdeviceptr from = source->address + source_offset;
     TOL_CHECK(bytes == 0 || to + bytes <= from || from + bytes <= to, TOL_INVALID_ARGUMENT,
@@ -41,12 +54,13 @@ static inline tol_status tol_range_check_fill(const struct tol_buffer *buffer, s
                                               size_t element_bytes, size_t count) {
     tol_status status = TOL_OK;
     TOL_CHECK(buffer != NULL, TOL_INVALID_ARGUMENT, "a fill: buffer is NULL");
+    TOL_TRY(tol_check_alive("buffer", &buffer->life));
     TOL_CHECK(element_bytes == 1 || element_bytes == 2 || element_bytes == 4, TOL_INVALID_ARGUMENT,
               "a fill takes elements of 1, 2 or 4 bytes, not %zu", element_bytes);
     TOL_CHECK(count <= buffer->bytes / element_bytes, TOL_OUT_OF_RANGE,
               "%zu elements of %zu bytes do not lie inside a buffer of %zu bytes", count,
               element_bytes, buffer->bytes);
-    TOL_TRY(tol_range_check("buffer", buffer->bytes, offset, count * element_bytes));
+    TOL_TRY(tol_range_check_buffer(buffer, offset, count * element_bytes));
     TOL_CHECK(offset % element_bytes == 0 && buffer->address % element_bytes == 0,
               TOL_INVALID_ARGUMENT, "offset %zu is no multiple of the element size %zu", offset,
               element_bytes);

@@ -1,9 +1,9 @@
 /*
  * Stream: a queue of device work that runs in order.
  *
- * Streams are independent of the legacy default stream unless asked otherwise (D-27). Every wait has
- * a deadline and never hangs (D-18). A stream may be shared between threads; its order is then the
- * order in which their calls reach the driver. Source: spec 004 CRT-004.
+ * Streams are independent of the legacy default stream unless asked otherwise (D-27). Every wait
+ * has a deadline and never hangs (D-18). A stream may be shared between threads; its order is then
+ * the order in which their calls reach the driver. Source: spec 004 CRT-004.
  */
 #ifndef TOLLENS_STREAM_H
 #define TOLLENS_STREAM_H

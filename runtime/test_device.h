@@ -2,9 +2,9 @@
  * What the runtime's tests share: a device to run on, kernels to run, and assertions that show the
  * runtime's message.
  *
- * The same tests run on both drivers: TOLLENS_DEVICE=cuda takes the platform's libcuda, anything else
- * the soft device beside the test program. Without a GPU the former skips, with the reason.
- */
+ * The same tests run on both drivers: TOLLENS_DEVICE=cuda takes the platform's libcuda, anything
+ * else the soft device beside the test program. Without a GPU the former
+ * skips, with the reason. */
 #ifndef TOLLENS_TEST_DEVICE_H
 #define TOLLENS_TEST_DEVICE_H
 

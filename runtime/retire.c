@@ -1,0 +1,21 @@
+/*
+ * A ring of ended handles: each newcomer pushes the oldest out.
+ */
+#include "retire.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tol_life *ended[TOL_RETIRED_MAX];
+static size_t next;
+
+void tol_retire(struct tol_life *life) {
+    life->mark = TOL_ENDED;
+    pthread_mutex_lock(&lock);
+    struct tol_life *oldest = ended[next];
+    ended[next] = life;
+    next = (next + 1) % TOL_RETIRED_MAX;
+    pthread_mutex_unlock(&lock);
+    free(oldest);
+}
