@@ -1,8 +1,9 @@
 /*
- * Device and pinned memory, copies and fills. As in "Memory Management" of the CUDA Driver API 13.0.
+ * Device and pinned memory, copies and fills. As in "Memory Management" of the CUDA Driver API
+ * 13.0.
  *
- * Ranges are checked when an operation is queued, as a driver does; what is freed before it runs is a
- * fault of the program and fails the context then.
+ * Ranges are checked when an operation is queued, as a driver does; what is freed before it runs is
+ * a fault of the program and fails the context then.
  */
 #include "driver_state.h"
 #include "export.h"

@@ -1,6 +1,6 @@
 /*
- * Streams and events. As in "Stream Management" and "Event Management" of the CUDA Driver API 13.0.
- */
+ * Streams and events. As in "Stream Management" and "Event Management" of the
+ * CUDA Driver API 13.0. */
 #include "driver_state.h"
 #include "export.h"
 #include "queue.h"
@@ -216,8 +216,8 @@ EXPORT(cuEventSynchronize, (CUevent handle)) {
     return result;
 }
 
-/* The time of an event; CUDA_ERROR_INVALID_HANDLE for one without, CUDA_ERROR_NOT_READY before it is
- * reached. */
+/* The time of an event; CUDA_ERROR_INVALID_HANDLE for one without, CUDA_ERROR_NOT_READY before it
+ * is reached. */
 static CUresult time_of(CUevent handle, uint64_t *time_ns) {
     CUresult result = CUDA_SUCCESS;
     pthread_mutex_lock(&soft_lock);

@@ -1,9 +1,9 @@
 /*
  * Arena: memory that is given back all at once.
  *
- * Everything a module is made of, from its tokens to its decoded instructions, lives in the module's
- * arena and ends with it, so the front end never frees and an error path has nothing to undo.
- * One thread at a time.
+ * Everything a module is made of, from its tokens to its decoded instructions, lives in the
+ * module's arena and ends with it, so the front end never frees and an error path has nothing to
+ * undo. One thread at a time.
  */
 #ifndef SOFT_ARENA_H
 #define SOFT_ARENA_H

@@ -24,7 +24,8 @@ enum soft_op {
 struct soft_warp;
 struct soft_instruction;
 
-/* Runs one instruction and returns the next; NULL when the warp must stop, and its state says why. */
+/* Runs one instruction and returns the next; NULL when the warp must stop, and
+ * its state says why. */
 typedef const struct soft_instruction *soft_handler(struct soft_warp *warp,
                                                     const struct soft_instruction *instruction);
 

@@ -1,9 +1,9 @@
 /*
  * CTA: one block of threads while it runs: its warps, its shared memory, its barriers.
  *
- * All of a CTA's state is here, not on a host stack, so a CTA that spins or has used up its turn can
- * be put aside and another one run in its place. One host thread runs a CTA at a time.
- */
+ * All of a CTA's state is here, not on a host stack, so a CTA that spins or has used up its turn
+ * can be put aside and another one run in its place. One host thread runs a
+ * CTA at a time. */
 #ifndef SOFT_CTA_H
 #define SOFT_CTA_H
 
@@ -41,7 +41,8 @@ struct soft_cta {
     size_t memory_bytes;
 };
 
-/* Runs until all threads have exited (DONE), a turn is over (YIELD), or the launch failed (FAULT). */
+/* Runs until all threads have exited (DONE), a turn is over (YIELD), or
+ * the launch failed (FAULT). */
 enum soft_stop soft_cta_run(struct soft_cta *cta, struct soft_view *views);
 
 /* No split of the warp can run: opens what all its lanes wait for. true: one can run now. */

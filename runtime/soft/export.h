@@ -2,8 +2,8 @@
  * EXPORT(name, parameters) begins the definition of a function that the library exports.
  *
  * Each is declared from driver.def, so a signature that differs from the list does not compile; and
- * exports.c takes the address of every name in the list, so a missing one does not link.
- */
+ * exports.c takes the address of every name in the list, so a missing
+ * one does not link. */
 #ifndef SOFT_EXPORT_H
 #define SOFT_EXPORT_H
 

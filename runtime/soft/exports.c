@@ -1,6 +1,6 @@
 /*
- * Takes the address of every function in driver.def: one that is not defined is a link error here.
- */
+ * Takes the address of every function in driver.def: one that is not defined is
+ * a link error here. */
 #include "export.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * Grid: one run of a kernel over a grid, and the handing out of its CTAs to host threads.
- */
+ * Grid: one run of a kernel over a grid, and the handing out of its
+ * CTAs to host threads. */
 #ifndef SOFT_GRID_H
 #define SOFT_GRID_H
 

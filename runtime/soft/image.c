@@ -133,6 +133,17 @@ void soft_module_release(struct soft_module *module) {
     if (module != NULL && atomic_fetch_sub(&module->references, 1) == 1) free_module(module);
 }
 
+/* Runs of blanks and tabs become one blank, so that a report is one readable line. */
+static void fold_blanks(char *text) {
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++) {
+        bool blank = *from == ' ' || *from == '\t' || *from == '\r';
+        if (blank && to > text && to[-1] == ' ') continue;
+        *to++ = blank ? ' ' : *from;
+    }
+    *to = '\0';
+}
+
 void soft_module_describe(const struct soft_module *module, const struct soft_code *code,
                           const struct soft_instruction *instruction, struct soft_report *report) {
     size_t index = (size_t)(instruction - code->instructions);
@@ -142,6 +153,7 @@ void soft_module_describe(const struct soft_module *module, const struct soft_co
     while (end < module->length && module->text[end] != ';' && module->text[end] != '\n') end++;
     snprintf(report->instruction, sizeof report->instruction, "%.*s", (int)(end - origin->offset),
              module->text + origin->offset);
+    fold_blanks(report->instruction);
     report->ptx_line = soft_line_of(module->text, module->length, origin->offset);
     for (const struct ptx_file *file = module->ptx.files; file != NULL; file = file->next) {
         if (origin->file != 0 && file->number == origin->file) {

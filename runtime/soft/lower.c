@@ -370,7 +370,8 @@ static bool write_fills(struct soft_lowering *lowering) {
     return true;
 }
 
-/* Lays out the parameters: each at the next multiple of its alignment (PTX ISA 9.0, section 7.1). */
+/* Lays out the parameters: each at the next multiple of its alignment (PTX
+ * ISA 9.0, section 7.1). */
 static bool write_parameters(struct soft_lowering *lowering) {
     struct soft_code *code = lowering->code;
     const struct ptx_function *function = lowering->function;

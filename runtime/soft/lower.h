@@ -123,9 +123,9 @@ uint32_t soft_convert(struct soft_lowering *lowering, enum soft_op op, unsigned 
 bool soft_source(struct soft_lowering *lowering, const struct ptx_operand *operand, unsigned bits,
                  enum ptx_modifier type, uint32_t *value);
 
-/* The register an operand writes; "_" gives a temporary. */
+/* The register an operand writes, as a number of so many bits of a type; "_" gives a temporary. */
 bool soft_destination(struct soft_lowering *lowering, const struct ptx_operand *operand,
-                      unsigned bits, uint32_t *value);
+                      unsigned bits, enum ptx_modifier type, uint32_t *value);
 
 /* A predicate operand, perhaps negated. */
 bool soft_predicate(struct soft_lowering *lowering, const struct ptx_operand *operand,

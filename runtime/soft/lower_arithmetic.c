@@ -123,7 +123,7 @@ bool soft_lower_lop3(struct soft_lowering *lowering, const struct ptx_instructio
     for (int i = 1; i < 4; i++) {
         if (!soft_source(lowering, &in->operands[i], 32, PTX_b32, &values[i])) return false;
     }
-    if (!soft_destination(lowering, &in->operands[0], 32, &values[0])) return false;
+    if (!soft_destination(lowering, &in->operands[0], 32, PTX_b32, &values[0])) return false;
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_lop3);
     if (draft == NULL) return false;
     draft->d = values[0];

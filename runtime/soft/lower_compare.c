@@ -108,8 +108,8 @@ bool soft_lower_setp(struct soft_lowering *lowering, const struct ptx_instructio
     bool pair = to->kind == PTX_OPERAND_PAIR;
     uint32_t p = SOFT_NO_VALUE, q = SOFT_NO_VALUE, c = SOFT_NO_VALUE;
     bool negated = false;
-    if (!soft_destination(lowering, pair ? &to->items[0] : to, 1, &p)) return false;
-    if (pair && !soft_destination(lowering, &to->items[1], 1, &q)) return false;
+    if (!soft_destination(lowering, pair ? &to->items[0] : to, 1, PTX_pred, &p)) return false;
+    if (pair && !soft_destination(lowering, &to->items[1], 1, PTX_pred, &q)) return false;
     if (boolean == SOFT_OPS && !pair) {
         return compare(lowering, in, in->opcode->type[0], &in->operands[1], p);
     }
@@ -150,7 +150,7 @@ bool soft_lower_set(struct soft_lowering *lowering, const struct ptx_instruction
     uint32_t no = soft_value_constant(lowering, 32, 0);
     bool negated = false;
     if (result == SOFT_NO_VALUE || yes == SOFT_NO_VALUE || no == SOFT_NO_VALUE ||
-        !soft_destination(lowering, &in->operands[0], 32, &d) ||
+        !soft_destination(lowering, &in->operands[0], 32, to, &d) ||
         !compare(lowering, in, from, &in->operands[1], result)) {
         return false;
     }
@@ -208,7 +208,7 @@ bool soft_lower_predicates(struct soft_lowering *lowering, const struct ptx_inst
     for (uint32_t i = 0; i < sources; i++) {
         if (!soft_predicate(lowering, &in->operands[i + 1], &values[i], &negated[i])) return false;
     }
-    if (!soft_destination(lowering, &in->operands[0], 1, &d)) return false;
+    if (!soft_destination(lowering, &in->operands[0], 1, PTX_pred, &d)) return false;
     if (sources == 1) values[1] = values[0];
     return logic(lowering, op, d, values[0], values[1],
                  (uint32_t)negated[0] | (uint32_t)negated[1] << 1);

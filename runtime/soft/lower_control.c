@@ -1,7 +1,7 @@
 /*
  * Branches, exits, barriers, and what lanes do together.
- * Source: PTX ISA 9.0, sections 9.7.12 (Control flow) and 9.7.13 (Parallel synchronization).
- */
+ * Source: PTX ISA 9.0, sections 9.7.12 (Control flow)
+ * and 9.7.13 (Parallel synchronization). */
 #include "lower.h"
 
 bool soft_lower_bra(struct soft_lowering *lowering, const struct ptx_instruction *in) {
@@ -61,8 +61,8 @@ static bool read_pair(struct soft_lowering *lowering, const struct ptx_operand *
                       uint32_t *d, uint32_t *p) {
     bool pair = operand->kind == PTX_OPERAND_PAIR;
     *p = SOFT_NO_VALUE;
-    return soft_destination(lowering, pair ? &operand->items[0] : operand, 32, d) &&
-           (!pair || soft_destination(lowering, &operand->items[1], 1, p));
+    return soft_destination(lowering, pair ? &operand->items[0] : operand, 32, PTX_b32, d) &&
+           (!pair || soft_destination(lowering, &operand->items[1], 1, PTX_pred, p));
 }
 
 /* Adds the member mask and the predicate, which all of these have behind them. */
@@ -111,7 +111,8 @@ bool soft_lower_vote(struct soft_lowering *lowering, const struct ptx_instructio
     }
     if (!soft_predicate(lowering, &in->operands[1], &a, &negated) ||
         !soft_source(lowering, &in->operands[2], 32, PTX_b32, &members) ||
-        !soft_destination(lowering, &in->operands[0], mode == 3 ? 32 : 1, &d)) {
+        !soft_destination(lowering, &in->operands[0], mode == 3 ? 32 : 1,
+                          mode == 3 ? PTX_b32 : PTX_pred, &d)) {
         return false;
     }
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_vote);
@@ -153,7 +154,7 @@ bool soft_lower_redux(struct soft_lowering *lowering, const struct ptx_instructi
     }
     if (!soft_source(lowering, &in->operands[1], 32, in->opcode->type[0], &a) ||
         !soft_source(lowering, &in->operands[2], 32, PTX_b32, &members) ||
-        !soft_destination(lowering, &in->operands[0], 32, &d)) {
+        !soft_destination(lowering, &in->operands[0], 32, PTX_b32, &d)) {
         return false;
     }
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_redux);
@@ -186,7 +187,7 @@ bool soft_lower_elect(struct soft_lowering *lowering, const struct ptx_instructi
 bool soft_lower_activemask(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t d = 0;
     if (in->operand_count != 1) return LOWER_FAIL(lowering, in, "activemask takes 1 operand");
-    if (!soft_destination(lowering, &in->operands[0], 32, &d)) return false;
+    if (!soft_destination(lowering, &in->operands[0], 32, PTX_b32, &d)) return false;
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_special);
     if (draft == NULL) return false;
     draft->d = d;

@@ -1,7 +1,7 @@
 /*
  * Loads, stores and atomics: which space, which width, which address.
- * Source: PTX ISA 9.0, sections 6.4.1 (Addresses), 9.7.9.8 (ld), 9.7.9.11 (st), 9.7.13.5 (atom).
- */
+ * Source: PTX ISA 9.0, sections 6.4.1 (Addresses), 9.7.9.8 (ld),
+ * 9.7.9.11 (st), 9.7.13.5 (atom). */
 #include "lower.h"
 
 #include "access.h"
@@ -172,7 +172,8 @@ bool soft_lower_ld(struct soft_lowering *lowering, const struct ptx_instruction 
     if (!read_data(lowering, in, &in->operands[0], &data)) return false;
     uint32_t registers[4];
     for (unsigned i = 0; i < data.count; i++) {
-        if (!soft_destination(lowering, &data.items[i], data.bits, &registers[i])) return false;
+        if (!soft_destination(lowering, &data.items[i], data.bits, type, &registers[i]))
+            return false;
     }
     if (space == SOFT_SPACE_PARAM && is_static_parameter(&in->operands[1])) {
         for (unsigned i = 0; i < data.count; i++) {
@@ -293,7 +294,7 @@ bool soft_lower_atom(struct soft_lowering *lowering, const struct ptx_instructio
     struct address address;
     uint32_t d = SOFT_NO_VALUE, b = SOFT_NO_VALUE, c = SOFT_NO_VALUE;
     bool unused = reduces || in->operands[0].kind == PTX_OPERAND_NONE;
-    if (!unused && !soft_destination(lowering, &in->operands[0], bits, &d)) return false;
+    if (!unused && !soft_destination(lowering, &in->operands[0], bits, type, &d)) return false;
     if (!read_address(lowering, &in->operands[begin], space, &address) ||
         !soft_source(lowering, &in->operands[begin + 1], bits, type, &b) ||
         (sources == 2 && !soft_source(lowering, &in->operands[begin + 2], bits, type, &c))) {
@@ -317,7 +318,7 @@ bool soft_lower_isspacep(struct soft_lowering *lowering, const struct ptx_instru
     uint32_t d = 0, a = 0;
     if (in->operand_count != 2) return LOWER_FAIL(lowering, in, "isspacep takes 2 operands");
     if (!soft_source(lowering, &in->operands[1], 64, PTX_u64, &a) ||
-        !soft_destination(lowering, &in->operands[0], 1, &d)) {
+        !soft_destination(lowering, &in->operands[0], 1, PTX_pred, &d)) {
         return false;
     }
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_isspacep);

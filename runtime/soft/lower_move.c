@@ -1,6 +1,7 @@
 /*
  * Moves, packing, conversions, and addresses from one space to another.
- * Source: PTX ISA 9.0, sections 9.7.9.3 (mov), 9.7.9.4 (mov, packing), 9.7.9.20 (cvta), 9.7.9.21 (cvt).
+ * Source: PTX ISA 9.0, sections 9.7.9.3 (mov), 9.7.9.4 (mov, packing), 9.7.9.20 (cvta), 9.7.9.21
+ * (cvt).
  */
 #include "lower.h"
 
@@ -28,7 +29,7 @@ static bool pack(struct soft_lowering *lowering, const struct ptx_instruction *i
         enum ptx_modifier type = part_bits == 16 ? PTX_b16 : PTX_b32;
         if (!soft_source(lowering, &parts->items[i], part_bits, type, &values[i])) return false;
     }
-    if (!soft_destination(lowering, &in->operands[0], bits, &d)) return false;
+    if (!soft_destination(lowering, &in->operands[0], bits, in->opcode->type[0], &d)) return false;
     struct soft_draft *draft = soft_draft(lowering, bits == 32          ? SOFT_OP_pack_16_32
                                                     : parts->count == 2 ? SOFT_OP_pack_32_64
                                                                         : SOFT_OP_pack_16_64);
@@ -56,7 +57,9 @@ static bool unpack(struct soft_lowering *lowering, const struct ptx_instruction 
     for (uint32_t i = 0; i < parts->count; i++) {
         uint32_t d = 0;
         if (parts->items[i].kind == PTX_OPERAND_NONE) continue;
-        if (!soft_destination(lowering, &parts->items[i], part_bits, &d)) return false;
+        if (!soft_destination(lowering, &parts->items[i], part_bits,
+                              part_bits == 16 ? PTX_b16 : PTX_b32, &d))
+            return false;
         struct soft_draft *draft = soft_draft(lowering, bits == 32        ? SOFT_OP_unpack_32_16
                                                         : part_bits == 32 ? SOFT_OP_unpack_64_32
                                                                           : SOFT_OP_unpack_64_16);
@@ -77,7 +80,8 @@ bool soft_lower_mov(struct soft_lowering *lowering, const struct ptx_instruction
     unsigned bits = soft_bits(in->opcode->type[0]);
     uint32_t d = 0, a = 0;
     return soft_source(lowering, &in->operands[1], bits, in->opcode->type[0], &a) &&
-           soft_destination(lowering, &in->operands[0], bits, &d) && move(lowering, in, d, a, bits);
+           soft_destination(lowering, &in->operands[0], bits, in->opcode->type[0], &d) &&
+           move(lowering, in, d, a, bits);
 }
 
 /* The pairs of types that have a micro-operation of their own. */
@@ -165,7 +169,7 @@ bool soft_lower_cvt(struct soft_lowering *lowering, const struct ptx_instruction
     }
     uint32_t d = 0, a = 0;
     if (!soft_source(lowering, source, from_bits, from, &a) ||
-        !soft_destination(lowering, destination, to_bits, &d)) {
+        !soft_destination(lowering, destination, to_bits, to, &d)) {
         return false;
     }
     bool exact = from_bits == soft_bits(from) && to_bits == soft_bits(to);
@@ -199,7 +203,7 @@ bool soft_lower_cvta(struct soft_lowering *lowering, const struct ptx_instructio
     }
     uint32_t d = 0, a = 0;
     if (!soft_source(lowering, &in->operands[1], 64, PTX_u64, &a) ||
-        !soft_destination(lowering, &in->operands[0], 64, &d)) {
+        !soft_destination(lowering, &in->operands[0], 64, PTX_u64, &d)) {
         return false;
     }
     uint64_t window = window_of(in->opcode);

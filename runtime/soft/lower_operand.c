@@ -2,8 +2,8 @@
  * Operands: what an instruction reads and writes, checked against the widths it needs.
  *
  * The checks are what keeps a wrong PTX from reading a neighbour's lanes: a 64-bit operation never
- * meets a 32-bit slot. Source: PTX ISA 9.0, section 6.4 and 9.2 (operand type and size rules).
- */
+ * meets a 32-bit slot. Source: PTX ISA 9.0, section 6.4 and 9.2 (operand
+ * type and size rules). */
 #include "lower.h"
 
 #include <string.h>
@@ -137,6 +137,30 @@ bool soft_variable_address(struct soft_lowering *lowering, const struct ptx_oper
     return *value != SOFT_NO_VALUE;
 }
 
+/* Bits go with everything, whole numbers with and without a sign with each other, and floating
+ * point numbers with themselves. */
+static bool agree(enum ptx_modifier a, enum ptx_modifier b) {
+    char kinds[2] = {ptx_types[a].kind[0], ptx_types[b].kind[0]};
+    for (int i = 0; i < 2; i++) {
+        if (kinds[i] == 'B') return a != PTX_pred && b != PTX_pred;
+        if (kinds[i] == 'S') kinds[i] = 'U';
+    }
+    return kinds[0] == kinds[1];
+}
+
+/* The width and the type of a register, against what the instruction needs. */
+static bool check_register(struct soft_lowering *lowering, const struct ptx_operand *operand,
+                           unsigned bits, enum ptx_modifier type) {
+    const char *own = ptx_types[operand->type].text;
+    if (soft_bits(operand->type) != bits) {
+        return LOWER_FAIL(lowering, operand, "a register of %u bits where %u are needed (type .%s)",
+                          soft_bits(operand->type), bits, own);
+    }
+    return agree(operand->type, type) ||
+           LOWER_FAIL(lowering, operand, "a register of type .%s where .%s is needed", own,
+                      ptx_types[type].text);
+}
+
 bool soft_source(struct soft_lowering *lowering, const struct ptx_operand *operand, unsigned bits,
                  enum ptx_modifier type, uint32_t *value) {
     switch (operand->kind) {
@@ -145,11 +169,7 @@ bool soft_source(struct soft_lowering *lowering, const struct ptx_operand *opera
         if (operand->integer != 0) {
             return LOWER_FAIL(lowering, operand, "a register with an offset is an address");
         }
-        if (soft_bits(operand->type) != bits) {
-            return LOWER_FAIL(lowering, operand,
-                              "a register of %u bits where %u are needed (type .%s)",
-                              soft_bits(operand->type), bits, ptx_types[operand->type].text);
-        }
+        if (!check_register(lowering, operand, bits, type)) return false;
         *value = operand->reg;
         return true;
     case PTX_OPERAND_INTEGER:
@@ -180,7 +200,7 @@ bool soft_source(struct soft_lowering *lowering, const struct ptx_operand *opera
 }
 
 bool soft_destination(struct soft_lowering *lowering, const struct ptx_operand *operand,
-                      unsigned bits, uint32_t *value) {
+                      unsigned bits, enum ptx_modifier type, uint32_t *value) {
     if (operand->kind == PTX_OPERAND_NONE) {
         *value = soft_value_temporary(lowering, bits);
         return *value != SOFT_NO_VALUE;
@@ -188,10 +208,7 @@ bool soft_destination(struct soft_lowering *lowering, const struct ptx_operand *
     if (operand->kind != PTX_OPERAND_REGISTER || operand->negated || operand->integer != 0) {
         return LOWER_FAIL(lowering, operand, "a register to write to is needed");
     }
-    if (soft_bits(operand->type) != bits) {
-        return LOWER_FAIL(lowering, operand, "a register of %u bits where %u are needed (type .%s)",
-                          soft_bits(operand->type), bits, ptx_types[operand->type].text);
-    }
+    if (!check_register(lowering, operand, bits, type)) return false;
     *value = operand->reg;
     return true;
 }
@@ -228,18 +245,19 @@ bool soft_operands(struct soft_lowering *lowering, const struct ptx_instruction 
         bool ok = true;
         switch (letters[i]) {
         case 'd':
-            ok = soft_destination(lowering, operand, soft_bits(first), &operands->d);
+            ok = soft_destination(lowering, operand, soft_bits(first), first, &operands->d);
             break;
         case 'i':
-            ok = soft_destination(lowering, operand, 32, &operands->d);
+            ok = soft_destination(lowering, operand, 32, PTX_u32, &operands->d);
             break;
         case 'w':
-            ok = i == 0 ? soft_destination(lowering, operand, 2 * soft_bits(first), &operands->d)
+            ok = i == 0 ? soft_destination(lowering, operand, 2 * soft_bits(first), first,
+                                           &operands->d)
                         : soft_source(lowering, operand, 2 * soft_bits(first), first, source);
             operands->count += i > 0;
             break;
         case 'q':
-            ok = soft_destination(lowering, operand, 1, &operands->d);
+            ok = soft_destination(lowering, operand, 1, PTX_pred, &operands->d);
             break;
         case 'a':
             ok = soft_source(lowering, operand, soft_bits(first), first, source);

@@ -63,9 +63,9 @@ static bool is_among(const char *alternatives, size_t length, enum ptx_modifier 
     return false;
 }
 
-/* Matches the words from *word on against the rest of a pattern; those that may be left out are taken
- * where they fit and, if what follows then does not fit, left out after all. On failure *word is the
- * furthest that a match came. */
+/* Matches the words from *word on against the rest of a pattern; those that may be left out are
+ * taken where they fit and, if what follows then does not fit, left out after all. On failure *word
+ * is the furthest that a match came. */
 static bool match(const char *pattern, const struct spelling *spelling, size_t word,
                   size_t *furthest, struct ptx_opcode *opcode) {
     while (*pattern == ' ') pattern++;

@@ -2,9 +2,9 @@
  * The approximate functions: ex2, lg2, sin, cos, tanh, rsqrt. Source: PTX ISA 9.0, section 9.7.3,
  * which bounds their errors; a GPU's own results are not specified to the bit.
  *
- * Ours are polynomials in double precision, rounded once to single: always within half a unit of the
- * last place but for a few inputs in a billion, the same on every processor, and free of libm. The
- * series are Taylor's, long enough that what is left out is below 1e-10.
+ * Ours are polynomials in double precision, rounded once to single: always within half a unit of
+ * the last place but for a few inputs in a billion, the same on every processor, and free of libm.
+ * The series are Taylor's, long enough that what is left out is below 1e-10.
  */
 #include "ops.h"
 #include "ops_float.h"

@@ -1,6 +1,6 @@
 /*
- * Bits: counting, finding, extracting, permuting. Source: PTX ISA 9.0, sections 9.7.1.10 to 9.7.1.24
- * and 9.7.8.
+ * Bits: counting, finding, extracting, permuting. Source: PTX ISA 9.0, sections 9.7.1.10 to
+ * 9.7.1.24 and 9.7.8.
  */
 #include "ops.h"
 
@@ -22,8 +22,8 @@ OP1(clz_64, u32, u64, x == 0 ? 64 : __builtin_clzll(x))
 OP1(brev_32, u32, u32, reverse_32(x))
 OP1(brev_64, u64, u64, reverse_64(x))
 
-/* The position of the most significant bit that is not a sign bit; with mode 1, how far a left shift
- * would bring it to the top. All ones where there is none. */
+/* The position of the most significant bit that is not a sign bit; with mode 1, how far a left
+ * shift would bring it to the top. All ones where there is none. */
 static inline uint32_t find_64(uint64_t x, uint32_t top, uint32_t mode) {
     if (x == 0) return UINT32_MAX;
     uint32_t at = 63 - (uint32_t)__builtin_clzll(x);
@@ -104,8 +104,8 @@ OP2(szext_wrap_u32, u32, u32, u32, extend(x, y & 31, 0))
 OP2(szext_clamp_s32, u32, u32, u32, extend(x, y, 1))
 OP2(szext_wrap_s32, u32, u32, u32, extend(x, y & 31, 1))
 
-/* The position of the nth set bit of mask, counted from base: up for n > 0, down for n < 0, and base
- * itself, if it is set, for n = 0. All ones where there is none. */
+/* The position of the nth set bit of mask, counted from base: up for n > 0, down for n < 0, and
+ * base itself, if it is set, for n = 0. All ones where there is none. */
 static inline uint32_t find_nth(uint32_t mask, uint32_t base, int32_t offset) {
     if (offset == 0) return base < 32 && (mask >> base & 1) != 0 ? base : UINT32_MAX;
     int32_t step = offset > 0 ? 1 : -1, wanted = offset > 0 ? offset : 0 - offset, count = 0;
@@ -165,7 +165,8 @@ OP3(shf_l_wrap, u32, u32, u32, u32, funnel_left(x, y, z & 31))
 OP3(shf_r_clamp, u32, u32, u32, u32, funnel_right(x, y, z))
 OP3(shf_r_wrap, u32, u32, u32, u32, funnel_right(x, y, z & 31))
 
-/* Dot products of packed bytes. mode: bit 0, a is signed; bit 1, b is; bit 2, the high half of b. */
+/* Dot products of packed bytes. mode: bit 0, a is signed; bit 1, b is; bit 2, the
+ * high half of b. */
 static inline uint32_t byte_at(uint32_t x, int at, uint32_t is_signed) {
     uint32_t byte = x >> (8 * at) & 0xff;
     return is_signed ? (uint32_t)(int32_t)(int8_t)byte : byte;

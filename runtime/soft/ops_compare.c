@@ -1,7 +1,7 @@
 /*
  * Comparisons into predicates. Source: PTX ISA 9.0, sections 9.7.6 (Comparison and selection) and
- * 9.3.1.2 (NaN in comparisons): the ordered ones are false when an operand is NaN, those that end in
- * u are true.
+ * 9.3.1.2 (NaN in comparisons): the ordered ones are false when an operand is NaN, those that end
+ * in u are true.
  */
 #include "ops.h"
 

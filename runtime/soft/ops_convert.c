@@ -1,9 +1,9 @@
 /*
  * Conversions. Source: PTX ISA 9.0, section 9.7.9.21 (cvt).
  *
- * A handful of pairs is common and has a loop of its own; all others go through cvt_any, which looks
- * at both types for every lane. Floating point to integer saturates, and NaN gives zero (or, for
- * 64-bit results, the lowest value's bits as the hardware has it).
+ * A handful of pairs is common and has a loop of its own; all others go through cvt_any, which
+ * looks at both types for every lane. Floating point to integer saturates, and NaN gives zero (or,
+ * for 64-bit results, the lowest value's bits as the hardware has it).
  */
 #include "half.h"
 #include "ops.h"
@@ -21,8 +21,8 @@ OP1(cvt_f32_f64, f32, f64, canonical_f32((float)x))
 OP1(cvt_f32_f16, f32, u16, float_of_f16(x))
 OP1(cvt_f16_f32, u16, f32, f16_of_float(x))
 
-/* Truncation. Out of range the processor's own conversion is undefined in C, so the comparison comes
- * first; the bounds are exact in single precision. */
+/* Truncation. Out of range the processor's own conversion is undefined in C, so the comparison
+ * comes first; the bounds are exact in single precision. */
 OP1(cvt_s32_f32, s32, f32,
     x >= 2147483648.0f   ? INT32_MAX
     : x > -2147483648.0f ? (int32_t)x

@@ -33,8 +33,8 @@ OP3(fma_ftz_f32, f32, f32, f32, f32,
 OP1(sqrt_ftz_f32, f32, f32, canonical_f32(FLUSHED(__builtin_sqrtf(FLUSHED(x)))))
 OP1(rcp_ftz_f32, f32, f32, canonical_f32(FLUSHED(1 / FLUSHED(x))))
 
-/* The smaller or the larger. Of two equal numbers the bits are equal, or they are zeros, whose signs
- * an "or" makes minus and an "and" makes plus. A NaN loses against a number. */
+/* The smaller or the larger. Of two equal numbers the bits are equal, or they are zeros, whose
+ * signs an "or" makes minus and an "and" makes plus. A NaN loses against a number. */
 static inline float least_f32(float x, float y, uint32_t mode) {
     uint32_t sign = (bits_f32(x) ^ bits_f32(y)) & 0x80000000;
     if (mode & SOFT_MODE_FTZ) x = flush_f32(x), y = flush_f32(y);

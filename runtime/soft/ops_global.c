@@ -1,6 +1,6 @@
 /*
- * Global memory, fast: the range is the allocation that the same instruction touched last.
- */
+ * Global memory, fast: the range is the allocation that the
+ * same instruction touched last. */
 #define ADDRESS uint64_t
 #define RANGE range_of
 #include "ops_memory.h"

@@ -3,8 +3,8 @@
  * Source: PTX ISA 9.0, sections 9.7.9.6 (shfl.sync), 9.7.13.9 (vote.sync), 9.7.13.10 (match.sync),
  * 9.7.13.12 (redux.sync), 9.7.13.13 (elect.sync), 9.7.13.2 (bar.warp.sync).
  *
- * All take a member mask and wait until every member that has not exited is there. Where the running
- * split has all of them, which is nearly always, nothing waits.
+ * All take a member mask and wait until every member that has not exited is there. Where the
+ * running split has all of them, which is nearly always, nothing waits.
  */
 #include "ops.h"
 #include "ptx.h"

@@ -6,8 +6,8 @@
  * 9.7.9.8 (ld) and 9.7.9.11 (st).
  *
  * Three patterns are told apart: lane after lane one element apart, which is one copy; all lanes at
- * one address; and anything else, which goes lane by lane but with the bounds of all lanes checked at
- * once. What does not fit, and what must be reported, goes the slow way in access.c.
+ * one address; and anything else, which goes lane by lane but with the bounds of all lanes checked
+ * at once. What does not fit, and what must be reported, goes the slow way in access.c.
  */
 #ifndef SOFT_OPS_MEMORY_H
 #define SOFT_OPS_MEMORY_H

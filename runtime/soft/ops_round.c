@@ -21,7 +21,8 @@ static inline float enter_f32(float x, uint32_t mode) {
     return mode & SOFT_MODE_FTZ ? flush_f32(x) : x;
 }
 
-/* div.approx multiplies by a reciprocal that is flushed: for divisors of 2^126 and more it is zero. */
+/* div.approx multiplies by a reciprocal that is flushed: for divisors of 2^126 and
+ * more it is zero. */
 static inline float divide_f32(float x, float y, uint32_t mode) {
     float size = __builtin_fabsf(y);
     if ((mode & SOFT_MODE_APPROX) && size > 0x1p126f && size < (float)INFINITY) {

@@ -1,6 +1,6 @@
 /*
- * Shared memory, fast: the range is the CTA's own, and addresses are 32-bit offsets in it.
- */
+ * Shared memory, fast: the range is the CTA's own, and addresses are
+ * 32-bit offsets in it. */
 #define ADDRESS uint32_t
 #define RANGE range_of
 #include "ops_memory.h"

@@ -1,6 +1,6 @@
 /*
- * Carrying out operations: one step takes the head of some stream that can go on, and does a slice.
- */
+ * Carrying out operations: one step takes the head of some stream that can go on,
+ * and does a slice. */
 #include "queue.h"
 
 #include "options.h"
@@ -11,8 +11,8 @@
 #include <time.h>
 
 /* A grid runs for SLICE_NS before other streams are looked at; FIRST_SLICE_NS before helpers are
- * called. A query works for QUERY_NS. Work that nobody waits for is begun after about LAZY_NS, and the
- * helper that does it goes back to sleep after IDLE_ROUNDS of that without work. */
+ * called. A query works for QUERY_NS. Work that nobody waits for is begun after about LAZY_NS, and
+ * the helper that does it goes back to sleep after IDLE_ROUNDS of that without work. */
 enum {
     SLICE_NS = 2000 * 1000,
     FIRST_SLICE_NS = 50 * 1000,

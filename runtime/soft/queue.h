@@ -1,14 +1,14 @@
 /*
  * Queues: streams of operations, and the threads that carry them out.
  *
- * Work is done by whoever waits for it: a thread that synchronizes takes operations off the queues and
- * runs them itself, which costs nothing but the work. Helper threads join in when a grid turns out to
- * be large, and one of them looks after work that nobody waits for. Grids run in slices, so streams
- * advance side by side however long their kernels are.
+ * Work is done by whoever waits for it: a thread that synchronizes takes operations off the queues
+ * and runs them itself, which costs nothing but the work. Helper threads join in when a grid turns
+ * out to be large, and one of them looks after work that nobody waits for. Grids run in slices, so
+ * streams advance side by side however long their kernels are.
  *
  * An event is a moment: a point in a stream that is reached once. Recording an event again makes a
- * new moment; whoever waits for the old one still does. The legacy stream's implicit order is made of
- * moments too.
+ * new moment; whoever waits for the old one still does. The legacy stream's implicit order is made
+ * of moments too.
  */
 #ifndef SOFT_QUEUE_H
 #define SOFT_QUEUE_H
@@ -78,8 +78,8 @@ void soft_stream_drop(struct soft_stream *stream);
 /* Puts an operation behind a stream's others and takes it over. The operation is on the heap. */
 CUresult soft_queue_add(struct soft_stream *stream, struct soft_operation *operation);
 
-/* Waits until the stream is empty, the moment is reached, or all of the context's streams are empty,
- * working meanwhile. Returns the context's error. */
+/* Waits until the stream is empty, the moment is reached, or all of the context's streams are
+ * empty, working meanwhile. Returns the context's error. */
 CUresult soft_queue_wait_stream(struct soft_stream *stream);
 CUresult soft_queue_wait_moment(struct soft_context *context, struct soft_moment *moment);
 CUresult soft_queue_wait_context(struct soft_context *context);

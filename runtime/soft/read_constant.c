@@ -1,8 +1,8 @@
 /*
  * Numbers and constant expressions. Source: PTX ISA 9.0, section 4.5 (Constants).
  *
- * Arithmetic is done on 64 bits and wraps, as the manual has it; division by zero is an error.
- */
+ * Arithmetic is done on 64 bits and wraps, as the manual has it; division by
+ * zero is an error. */
 #include "reader.h"
 
 #include "../cuda_abi.h"

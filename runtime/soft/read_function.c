@@ -39,7 +39,7 @@ static bool read_registers(struct ptx_reader *reader) {
             needed > REGISTERS_MAX - function->register_count) {
             return PTX_FAIL(reader, "a function can have %d registers at most", REGISTERS_MAX);
         }
-        if (ptx_symbol_here(reader->scope, text, name->length) != NULL) {
+        if (ptx_symbol_register_taken(reader->scope, text, name->length, range ? needed : 0)) {
             return soft_error(reader->diagnostic, name->offset, CUDA_ERROR_INVALID_PTX,
                               "'%.*s' is declared twice", (int)name->length, text);
         }

@@ -66,12 +66,20 @@ static bool read_version(struct ptx_reader *reader) {
     return true;
 }
 
-/* The architectures there are, as ptxas 13.0 knows them. */
-static bool is_architecture(unsigned number) {
-    static const unsigned char known[] = {10, 11, 12, 13, 20,  30,  32,  35,  37,  50,
-                                          52, 53, 60, 61, 62,  70,  72,  75,  80,  86,
-                                          87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
-    return number < 256 && memchr(known, (int)number, sizeof known) != NULL;
+/* The architectures there are, and the version of the language that brought each, as ptxas 13.0 has
+ * them. */
+static unsigned version_of_architecture(unsigned number) {
+    static const struct {
+        unsigned char architecture, version;
+    } known[] = {{10, 10},  {11, 10},  {12, 12},  {13, 12},  {20, 20},  {30, 30},
+                 {32, 40},  {35, 31},  {37, 41},  {50, 40},  {52, 41},  {53, 42},
+                 {60, 50},  {61, 50},  {62, 50},  {70, 60},  {72, 61},  {75, 63},
+                 {80, 70},  {86, 71},  {87, 74},  {88, 73},  {89, 78},  {90, 78},
+                 {100, 86}, {101, 86}, {103, 88}, {110, 90}, {120, 87}, {121, 88}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (known[i].architecture == number) return known[i].version;
+    }
+    return 0;
 }
 
 /* target = "sm_" number suffix? ("," word)* */
@@ -87,8 +95,14 @@ static bool read_target(struct ptx_reader *reader) {
     if (fits && at + 1 == length && (text[at] == 'a' || text[at] == 'f')) {
         reader->module->target_suffix = text[at++];
     }
-    if (!fits || at != length || !is_architecture(number)) {
+    unsigned since = fits && at == length ? version_of_architecture(number) : 0;
+    if (since == 0) {
         return PTX_FAIL(reader, "'%.*s' is no target this device knows", (int)length, text);
+    }
+    if (reader->module->version < since) {
+        return PTX_FAIL(reader, "the target sm_%u came with PTX %u.%u, and this text is PTX %u.%u",
+                        number, since / 10, since % 10, reader->module->version / 10,
+                        reader->module->version % 10);
     }
     reader->module->target = number;
     reader->token++;

@@ -1,6 +1,6 @@
 /*
- * The PTX reader: text to struct ptx_module. reader.h is shared by the files that make it up; others
- * need only ptx_read.
+ * The PTX reader: text to struct ptx_module. reader.h is shared by the files that make it up;
+ * others need only ptx_read.
  */
 #ifndef SOFT_READER_H
 #define SOFT_READER_H
@@ -67,8 +67,8 @@ bool ptx_read_unary(struct ptx_reader *reader, int64_t *value);
 /* A single numeric literal, with an optional minus: INTEGER, FLOAT32 or FLOAT64. */
 bool ptx_read_number(struct ptx_reader *reader, struct ptx_operand *operand);
 
-/* variables = ".attribute(...)"? ".align N"? ".vN"? type name dimensions? ("=" data)? ("," ...)* ";"
- * The space is read already. *first is the first of those declared. */
+/* variables = ".attribute(...)"? ".align N"? ".vN"? type name dimensions? ("=" data)? ("," ...)*
+ * ";" The space is read already. *first is the first of those declared. */
 bool ptx_read_variables(struct ptx_reader *reader, enum ptx_modifier space, bool external,
                         struct ptx_variable ***end);
 

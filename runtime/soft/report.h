@@ -34,14 +34,14 @@ void soft_report_tell(const struct soft_report *report);
 /* Writes the report as one line of text; always terminated. */
 void soft_report_text(const struct soft_report *report, char *text, size_t bytes);
 
-/* The log behind cuLogsCurrent and cuLogsDumpToMemory: numbered lines, the oldest of which are given
- * up when it is full. */
+/* The log behind cuLogsCurrent and cuLogsDumpToMemory: numbered lines, the oldest of which are
+ * given up when it is full. */
 uint32_t soft_log_end(void);
 void soft_log_add(const char *text);
 
-/* Copies the lines from *position on, newline behind each, NUL at the end; older ones that do not fit
- * are left out, with a note at the head. Returns the bytes written, NUL not counted. *position moves
- * to the end. */
+/* Copies the lines from *position on, newline behind each, NUL at the end; older ones that do not
+ * fit are left out, with a note at the head. Returns the bytes written, NUL not counted. *position
+ * moves to the end. */
 size_t soft_log_dump(uint32_t *position, char *text, size_t bytes);
 
 #endif

@@ -2,10 +2,10 @@
  * Slots: which values may share a place in the frame.
  *
  * A compiler writes PTX with a register for every value it ever computes; most live for a few
- * instructions. Liveness over the blocks gives each an interval of drafts, and intervals that do not
- * overlap share a slot of the same width (a linear scan: Poletto and Sarkar, 1999). Frames become
- * several times smaller, and stay in the cache. Divergence changes nothing: lanes are disjoint
- * places of a slot, and each lane alone goes along one path of the graph.
+ * instructions. Liveness over the blocks gives each an interval of drafts, and intervals that do
+ * not overlap share a slot of the same width (a linear scan: Poletto and Sarkar, 1999). Frames
+ * become several times smaller, and stay in the cache. Divergence changes nothing: lanes are
+ * disjoint places of a slot, and each lane alone goes along one path of the graph.
  */
 #include "lower.h"
 

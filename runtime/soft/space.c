@@ -1,5 +1,6 @@
 /*
- * The space: a sorted array of what lives, a short memory of what was freed, and one reserved range.
+ * The space: a sorted array of what lives, a short memory of what was freed, and one reserved
+ * range.
  */
 #include "space.h"
 

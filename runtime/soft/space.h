@@ -81,8 +81,8 @@ uint64_t soft_space_generation(void);
  * text. */
 void soft_space_describe(uint64_t address, char *text, size_t bytes);
 
-/* Copies and fills over live ranges, which may span allocations that touch. false: part of a range is
- * not live, and nothing is changed. Writes mark the shadow; a copy copies it. */
+/* Copies and fills over live ranges, which may span allocations that touch. false: part of a range
+ * is not live, and nothing is changed. Writes mark the shadow; a copy copies it. */
 bool soft_space_write(uint64_t address, const void *source, uint64_t bytes);
 bool soft_space_read(uint64_t address, void *destination, uint64_t bytes);
 bool soft_space_copy(uint64_t destination, uint64_t source, uint64_t bytes);

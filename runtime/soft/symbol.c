@@ -1,6 +1,6 @@
 /*
- * Scopes as small hash tables. Names are compared in place: they point into the module's text.
- */
+ * Scopes as small hash tables. Names are compared in place: they point
+ * into the module's text. */
 #include "symbol.h"
 
 #include <string.h>
@@ -40,17 +40,23 @@ struct ptx_symbol *ptx_symbol_find(const struct ptx_scope *scope, const char *na
     return symbol;
 }
 
+/* A register's name as a stem and an index. %r007 and %r7 are not the same name, and only the
+ * second is one of a range. false: it cannot be of a range. */
+static bool split_name(const char *name, size_t length, size_t *stem, uint32_t *index) {
+    *stem = length;
+    while (*stem > 0 && name[*stem - 1] >= '0' && name[*stem - 1] <= '9') --*stem;
+    if (*stem == length || length - *stem > 9) return false;
+    if (name[*stem] == '0' && length - *stem > 1) return false;
+    *index = 0;
+    for (size_t i = *stem; i < length; i++) *index = *index * 10 + (uint32_t)(name[i] - '0');
+    return true;
+}
+
 struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char *name,
                                        size_t length, uint32_t *number) {
-    size_t stem = length;
-    while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') stem--;
-    /* %r007 and %r7 are not the same name, and only the second is of the range. */
-    bool may_be_of_range =
-        stem < length && length - stem <= 9 && (name[stem] != '0' || length - stem == 1);
+    size_t stem = 0;
     uint32_t index = 0;
-    for (size_t i = stem; may_be_of_range && i < length; i++) {
-        index = index * 10 + (uint32_t)(name[i] - '0');
-    }
+    bool may_be_of_range = split_name(name, length, &stem, &index);
     unsigned own_bucket = bucket_of(name, length), stem_bucket = bucket_of(name, stem);
     for (; scope != NULL; scope = scope->parent) {
         struct ptx_symbol *symbol = find_in(scope, own_bucket, name, length);
@@ -67,6 +73,28 @@ struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char
         }
     }
     return NULL;
+}
+
+bool ptx_symbol_register_taken(const struct ptx_scope *scope, const char *name, size_t length,
+                               uint32_t count) {
+    size_t stem = 0;
+    uint32_t index = 0;
+    if (ptx_symbol_here(scope, name, length) != NULL) return true;
+    if (count == 0 && split_name(name, length, &stem, &index)) {
+        const struct ptx_symbol *range = ptx_symbol_here(scope, name, stem);
+        return range != NULL && range->kind == PTX_REGISTER && index < range->is.reg.count;
+    }
+    /* A range: any single register whose stem it shares and whose index it covers. */
+    for (unsigned bucket = 0; bucket < PTX_BUCKETS && count > 0; bucket++) {
+        const struct ptx_symbol *symbol = scope->buckets[bucket];
+        for (; symbol != NULL; symbol = symbol->next) {
+            if (split_name(symbol->name, symbol->length, &stem, &index) && stem == length &&
+                index < count && memcmp(symbol->name, name, length) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 struct ptx_symbol *ptx_symbol_add(struct soft_arena *arena, struct ptx_scope *scope,

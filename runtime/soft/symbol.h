@@ -1,6 +1,6 @@
 /*
- * Symbols: names in nested scopes. A range of registers is found by its stem: %r12 under "%r".
- */
+ * Symbols: names in nested scopes. A range of registers is found by its
+ * stem: %r12 under "%r". */
 #ifndef SOFT_SYMBOL_H
 #define SOFT_SYMBOL_H
 
@@ -13,6 +13,11 @@ struct ptx_symbol *ptx_symbol_find(const struct ptx_scope *scope, const char *na
 /* Finds a register: *number is its number in the function. NULL if there is none. */
 struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char *name,
                                        size_t length, uint32_t *number);
+
+/* Whether a register, or for a count above 0 one of the range of so many, has its name taken in
+ * this scope already. */
+bool ptx_symbol_register_taken(const struct ptx_scope *scope, const char *name, size_t length,
+                               uint32_t count);
 
 /* Finds a name in this scope alone. */
 struct ptx_symbol *ptx_symbol_here(const struct ptx_scope *scope, const char *name, size_t length);

@@ -1,14 +1,14 @@
 /*
- * Splits and joins. The common case is one split with all lanes; everything here is for the others.
- */
+ * Splits and joins. The common case is one split with all lanes; everything here
+ * is for the others. */
 #include "warp.h"
 
 #include "cta.h"
 
 #include <string.h>
 
-/* Backward branches a split may take before others get their turn, and how many such turns lanes wait
- * in a join before they are let go alone. */
+/* Backward branches a split may take before others get their turn, and how many such turns lanes
+ * wait in a join before they are let go alone. */
 enum { QUANTUM = 1 << 12, PATIENCE = 4 };
 
 void soft_warp_set_mask(struct soft_warp *warp, uint32_t mask) {
