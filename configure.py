@@ -10,13 +10,12 @@ Reads from top to bottom: the sources, room by room; what every variant of the b
 import argparse
 import os
 import pathlib
-import platform
 import shutil
-import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / "ci"))
+import probe  # noqa: E402  (what this machine has)
 
 # ---- the rooms ------------------------------------------------------------------------------
 
@@ -42,6 +41,15 @@ RUNTIME_TESTS = """status_test driver_test interpose_test device_test context_te
                    cuda_abi_test test_device""".split()
 
 SOFT_TESTS = "half_test".split()
+
+HARNESS = """hdr hdr_encode hlog folder session machine claim sabotage record verdict worker watch
+             runner evidence evidence_text attack""".split()
+COMMANDS = "tollens command_run command_show".split()
+
+HYPOTHESES = """h01_modules_load h02_launches_execute h03_transfers_return""".split()
+
+HARNESS_TESTS = """hdr_test hlog_test record_test verdict_test claim_test evidence_test
+                   program_test""".split()
 
 # Programs of the runtime's own mistakes: each must be refused by the compiler.
 REFUSED = """kernel_is_not_a_name pinned_is_not_a_buffer event_is_not_a_stream
@@ -97,13 +105,16 @@ def write_rules(n: Ninja) -> None:
     n.rule("ar", "rm -f $out && ar rcs $out $in", description="AR $out")
     n.rule("so", "$cc -shared $ldflags -o $out $in $libs", description="LINK $out")
     n.rule("exe", "$cc $ldflags -o $out $in $libs", description="LINK $out")
-    n.rule("run", "$environment $in $arguments", pool="console", description="RUN $in")
+    n.rule("run", "$in", pool="console", description="RUN $in")
+    n.rule("script", "$arguments", pool="console", description="$arguments")
     n.rule("refuse", "ci/must_fail $out $cc $cflags -c $in", description="REFUSED $in")
+    n.rule("claims", "$python reports/thresholds.py --c $out", description="CLAIMS $out")
     n.rule("configure", "$python configure.py $configure_args", generator="1",
            description="CONFIGURE")
 
 
-def write_soft(n: Ninja, folder: str, flags: str, ldflags: str, levels: list[str]) -> str:
+def write_soft(n: Ninja, folder: str, flags: str, ldflags: str,
+               levels: list[str]) -> tuple[str, list[str]]:
     """The soft device: what is common, and the instruction bodies once for each level."""
     defs = "" if "sanitize" in ldflags else " $defs"
     has_levels = "$soft_levels" if len(levels) > 1 else ""
@@ -116,45 +127,61 @@ def write_soft(n: Ninja, folder: str, flags: str, ldflags: str, levels: list[str
             objects.append(n.build(
                 f"{folder}/soft/{name}.{level}.o", "cc", f"runtime/soft/{name}.c",
                 cflags=f"{COMMON} {fast} {EXACT} {rounding} {LEVELS[level]} -DSOFT_CORE={level}"))
-    return n.build(f"{folder}/libtollens-soft.so", "so", " ".join(objects), libs="-lpthread -lm",
+    soft = n.build(f"{folder}/libtollens-soft.so", "so", " ".join(objects), libs="-lpthread -lm",
                    ldflags=f"{ldflags} -Wl,-soname,libtollens-soft.so{defs}")
+    return soft, objects
 
 
-def write_variant(n: Ninja, name: str) -> list[str]:
+def write_runtime(n: Ninja, folder: str, flags: str, ldflags: str) -> tuple[str, str]:
+    cflags = f"{COMMON} {flags} -Iruntime"
+    objects = " ".join(n.build(f"{folder}/runtime/{source}.o", "cc", f"runtime/{source}.c",
+                               cflags=cflags) for source in RUNTIME)
+    archive = n.build(f"{folder}/libtollens.a", "ar", objects)
+    defs = "" if "sanitize" in ldflags else " $defs"  # the sanitizers are found at run time
+    shared = n.build(f"{folder}/libtollens.so", "so", objects, libs="-lpthread -ldl",
+                     ldflags=f"{ldflags} -Wl,-soname,libtollens.so{defs}")
+    return archive, shared
+
+
+def write_variant(n: Ninja, name: str) -> None:
     folder, flags, ldflags, levels = VARIANTS[name]
     n.comment(f"---- {name} ----")
-    cflags = f"{COMMON} {flags} -Iruntime"
-    runtime = [n.build(f"{folder}/runtime/{source}.o", "cc", f"runtime/{source}.c", cflags=cflags)
-               for source in RUNTIME]
-    archive = n.build(f"{folder}/libtollens.a", "ar", " ".join(runtime))
-    defs = "" if "sanitize" in ldflags else " $defs"  # the sanitizers are found at run time
-    shared = n.build(f"{folder}/libtollens.so", "so", " ".join(runtime), libs="-lpthread -ldl",
-                     ldflags=f"{ldflags} -Wl,-soname,libtollens.so{defs}")
-    soft = write_soft(n, folder, flags, ldflags, levels)
+    archive, shared = write_runtime(n, folder, flags, ldflags)
+    soft, soft_objects = write_soft(n, folder, flags, ldflags, levels)
 
-    stub = n.build(f"{folder}/harness/git2_stub.o", "cc", "hypotheses/harness/git2_stub.c",
-                   cflags=cflags)
     # Criterion's own macros convert implicitly, so its users cannot warn of it.
-    test_flags = f"{cflags} -Wno-conversion $criterion_cflags $cuda_cflags"
+    test_flags = f"{COMMON} {flags} -Iruntime -Wno-conversion $criterion_cflags"
+    harness_flags = f"{test_flags} -Ihypotheses/harness -Ibuild/generated"
 
-    def test(program: str, sources: list[str], more: str) -> str:
-        objects = [n.build(f"{folder}/tests/{pathlib.Path(source).name}.o", "cc", f"{source}.c",
-                           cflags=test_flags) for source in sources]
-        return n.build(f"{folder}/{program}", "exe", " ".join([*objects, more, stub]), after=soft,
-                       ldflags=ldflags, libs="$criterion_libs -lpthread -ldl -lm")
+    def objects(where: str, room: str, sources: list[str], cflags: str, after: str = "") -> list[str]:
+        return [n.build(f"{folder}/{where}/{source}.o", "cc", f"{room}/{source}.c", cflags=cflags,
+                        after=after) for source in sources]
 
-    soft_objects = " ".join(f"{folder}/soft/{source}.o" for source in SOFT)
-    soft_objects += "".join(f" {folder}/soft/{source}.{level}.o"
-                            for level in levels for source in SOFT_CORE)
-    tests = [test("test-runtime", [f"runtime/{source}" for source in RUNTIME_TESTS], archive),
-             test("test-soft", [f"runtime/soft/{source}" for source in SOFT_TESTS], soft_objects)]
-    everything = [archive, shared, soft, *tests]
-    n.build(name, "phony", " ".join(everything))
-    for program in tests:
-        target = pathlib.Path(program).name + ("" if name == "dev" else f"-{name}")
-        n.build(target, "run", program, after=name, environment="$test_environment",
-                arguments="$test_arguments")
-    return everything
+    def program(target: str, parts: list[str], after: str = "") -> str:
+        return n.build(f"{folder}/{target}", "exe", " ".join(parts), after=f"{soft} {after}".rstrip(),
+                       ldflags=ldflags,
+                       libs="$criterion_libs -ljansson -lz -lpthread -ldl -lm")
+
+    claims = "build/generated/claims.def"
+    stub = objects("harness", "hypotheses/harness", ["git2_stub"], test_flags)
+    harness = objects("harness", "hypotheses/harness", HARNESS, harness_flags, claims)
+    commands = objects("harness", "hypotheses/harness", COMMANDS, harness_flags, claims)
+    attacks = objects("hypotheses", "hypotheses", HYPOTHESES, harness_flags, claims)
+    tollens = program("tollens", [*attacks, *commands, *harness, *stub, archive])
+    tests = [
+        program("test-runtime", [*objects("tests", "runtime", RUNTIME_TESTS,
+                                          f"{test_flags} $cuda_cflags"), *stub, archive]),
+        program("test-soft", [*objects("tests", "runtime/soft", SOFT_TESTS, test_flags), *stub,
+                              *soft_objects]),
+        program("test-harness", [*objects("tests", "hypotheses/harness", HARNESS_TESTS,
+                                          harness_flags, claims), *harness, *stub, archive],
+                tollens)]
+    n.build(name, "phony", " ".join([archive, shared, soft, tollens, *tests]))
+    suffix = "" if name == "dev" else f"-{name}"
+    for test in tests:
+        n.build(pathlib.Path(test).name + suffix, "run", test, after=name)
+    if name == "dev":
+        n.build("libs", "phony", f"{archive} {shared} {soft}")
 
 
 def write_ninja() -> str:
@@ -164,86 +191,21 @@ def write_ninja() -> str:
     n.variable("builddir", "build")
     n.lines.append("include build/config.ninja")
     write_rules(n)
-    everything = {name: write_variant(n, name) for name in VARIANTS}
+    n.build("build/generated/claims.def", "claims", needs="reports/thresholds.py "
+            "hypotheses/thresholds.toml hypotheses/sabotage.toml")
+    for name in VARIANTS:
+        write_variant(n, name)
     n.comment("---- the whole ----")
     refused = [n.build(f"build/refused/{name}.ok", "refuse", f"runtime/refused/{name}.c",
                        needs="ci/must_fail", cflags=f"{COMMON} -O2 -Iruntime")
                for name in REFUSED]
     n.build("refused", "phony", " ".join(refused))
-    n.build("test", "phony", "test-runtime test-soft refused")
-    n.build("build.ninja", "configure", needs="configure.py")
-    n.build("all", "phony", "dev refused")
+    n.build("test", "phony", "test-runtime test-soft test-harness refused")
+    n.build("ptx", "script", arguments="ci/ptx --write")
+    n.build("install", "script", after="libs", arguments="ci/install")
+    n.build("build.ninja", "configure", needs="configure.py ci/probe.py")
     n.lines.append("default dev")
-    del everything
     return "\n".join(n.lines) + "\n"
-
-
-# ---- the machine ----------------------------------------------------------------------------
-
-def compiles(cc: str, flags: str, source: str) -> bool:
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, "probe.c")
-        path.write_text(source)
-        command = [*cc.split(), str(path), "-o", str(path.with_suffix("")), *flags.split()]
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-def find_criterion(cc: str) -> tuple[str, str]:
-    """Static where it can be: then a test binary needs libnanomsg alone, and starts four times as
-    fast. The stub stands in for libgit2 (hypotheses/harness/git2_stub.c)."""
-    probe = "#include <criterion/criterion.h>\nTest(a, b) {}\n"
-    static = ("-Wl,-Bstatic -lcriterion -lboxfort -lprotobuf-nanopb -lffi -Wl,-Bdynamic -lnanomsg "
-              "-lrt -Wl,-rpath,$$ORIGIN/lib")
-    stub = str(ROOT / "hypotheses/harness/git2_stub.c")
-    if compiles(f"{cc} {stub}", static.replace("$$", "$") + " -lpthread -lm", probe):
-        return "", static
-    if compiles(cc, "-lcriterion", probe):
-        return "", "-lcriterion"
-    return "", ""
-
-
-def find_cuda() -> str:
-    """The folder of a toolkit's headers, if cuda.h is 13.0 or newer: older ones lack names that
-    cuda_result.def has."""
-    nvcc = shutil.which("nvcc")
-    homes = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda",
-             str(pathlib.Path(nvcc).resolve().parent.parent) if nvcc else ""]
-    for home in filter(None, homes):
-        header = pathlib.Path(home, "include/cuda.h")
-        if not header.exists():
-            continue
-        for line in header.read_text(errors="replace").splitlines():
-            words = line.split()
-            if words[:2] == ["#define", "CUDA_VERSION"] and int(words[2]) >= 13000:
-                return str(header.parent)
-    return ""
-
-
-def write_config(arguments: argparse.Namespace) -> str:
-    cc = arguments.cc
-    x86 = platform.machine() in ("x86_64", "AMD64")
-    clang = "clang" in subprocess.run([*cc.split(), "--version"], capture_output=True, text=True,
-                                      check=False).stdout
-    criterion_cflags, criterion_libs = find_criterion(cc)
-    cuda = find_cuda()
-    width = "" if clang else " -mprefer-vector-width=512"
-    values = {
-        "cc": cc,
-        "python": sys.executable,
-        "configure_args": f"--cc {cc}",
-        "defs": "-Wl,-z,defs",
-        # Clang says so where it cannot vectorize a loop that was marked; gcc keeps quiet.
-        "core_cflags": "-Wno-pass-failed" if clang else "",
-        "soft_levels": "-DSOFT_HAS_LEVELS" if x86 else "",
-        "march_x3": "-march=x86-64-v3" if x86 else "",
-        "march_x4": f"-march=x86-64-v4{width}" if x86 else "",
-        "criterion_cflags": criterion_cflags,
-        "criterion_libs": criterion_libs,
-        "cuda_cflags": f"-DTOL_HAS_CUDA_H -isystem {cuda}" if cuda else "",
-        "test_environment": "",
-        "test_arguments": "",
-    }
-    return "".join(f"{name} = {value}\n" for name, value in values.items())
 
 
 def main() -> int:
@@ -262,7 +224,7 @@ def main() -> int:
         print(f"configure.py: there is no compiler named {arguments.cc}", file=sys.stderr)
         return 2
     (ROOT / "build").mkdir(exist_ok=True)
-    (ROOT / "build/config.ninja").write_text(write_config(arguments))
+    (ROOT / "build/config.ninja").write_text(probe.config(arguments.cc))
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
     path.touch()

@@ -1,0 +1,300 @@
+/*
+ * H1: PTX modules load, and only PTX modules.
+ *
+ * CLAIM, PREDICTION, FALSIFIED IF, METHOD, CONTROL and CONFOUNDERS are the words below, which
+ * `tollens explain H1` prints.
+ */
+#include "attack.h"
+#include "claim.h"
+#include "clock.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+HYP_WORDS(
+    1,
+    .claim = "Every valid PTX text becomes a module in which every entry point is found, for "
+             "every target the device takes; and whatever is no valid PTX is refused, with "
+             "the reason.",
+    .prediction = "0 violations: all of the project's PTX loads, all of the broken PTX and all "
+                  "truncations are refused with the JIT's log in the message.",
+    .falsified_if = "a valid text is refused, a module or kernel is NULL after success, a "
+                    "broken text loads, or a refusal comes without the JIT's words.",
+    .method = "Load each file of fixtures/ptx; rewrite the target to each that PTX knows; cut "
+              "each text inside its bodies; put a NUL inside; ask for names that are not "
+              "there.",
+    .control = "After every refusal a good module must still load in the same context and its "
+               "kernel must compute: a driver that refuses everything would fail here.",
+    .confounders = "The driver's JIT cache may answer without compiling; each text here gets a "
+                   "comment of its own, so that no two runs load the same bytes.")
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+enum { FILES_MAX = 256, PATH_BYTES = 300 };
+
+struct files {
+    size_t count;
+    char paths[FILES_MAX][PATH_BYTES]; /* below the root, sorted */
+};
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(a, b);
+}
+
+/* The .ptx files of a folder below the root. */
+static struct files *list_files(struct hyp_attack *attack, const char *folder) {
+    static struct files files;
+    char whole[4600];
+    files.count = 0;
+    const char *root = hyp_session_root();
+    snprintf(whole, sizeof whole, "%s/%s", root != NULL ? root : "", folder);
+    DIR *open = opendir(whole);
+    for (struct dirent *entry; open != NULL && (entry = readdir(open)) != NULL;) {
+        const char *end = strrchr(entry->d_name, '.');
+        if (end == NULL || strcmp(end, ".ptx") != 0 || files.count == FILES_MAX) continue;
+        snprintf(files.paths[files.count++], PATH_BYTES, "%s/%.200s", folder, entry->d_name);
+    }
+    if (open != NULL) closedir(open);
+    qsort(files.paths, files.count, PATH_BYTES, by_name);
+    HYP_CHECK(attack, files.count > 0, "there is no PTX in %s", whole);
+    return &files;
+}
+
+/* A text, with a comment behind it that no earlier text had. Free it. */
+static char *read_fresh(struct hyp_attack *attack, const char *path, size_t *bytes) {
+    char *text = hyp_attack_file(attack, path, bytes);
+    if (text == NULL) return NULL;
+    char *longer = realloc(text, *bytes + 64);
+    cr_assert(longer != NULL, "no memory for %s", path);
+    *bytes +=
+        (size_t)sprintf(longer + *bytes, "\n// %016llx%016llx\n",
+                        (unsigned long long)hyp_random(attack), (unsigned long long)hyp_clock_ns());
+    return longer;
+}
+
+/* ---- what must load -------------------------------------------------------------------------- */
+
+/* The next kernel of a text: its name, and where the text goes on. NULL: there is no other. */
+static const char *next_entry(const char *text, char *name, size_t bytes) {
+    const char *at = strstr(text, ".entry");
+    if (at == NULL) return NULL;
+    at += strlen(".entry");
+    at += strspn(at, " \t\r\n");
+    size_t length = strcspn(at, " \t\r\n(");
+    snprintf(name, bytes, "%.*s", (int)length, at);
+    return at + length;
+}
+
+/* How many parameters the entry whose name ends at text has. */
+static int count_parameters(const char *text) {
+    int count = 0;
+    size_t end = strcspn(text, "){");
+    for (const char *at = text; (at = strstr(at, ".param")) != NULL && at < text + end; at++)
+        count++;
+    return count;
+}
+
+static void find_entries(struct hyp_attack *attack, struct tol_module *module, const char *path,
+                         const char *text) {
+    char name[256];
+    size_t entries = 0;
+    struct hyp_hdr *lookup = hyp_attack_series(attack, "kernel_lookup");
+    for (const char *at = text; (at = next_entry(at, name, sizeof name)) != NULL; entries++) {
+        struct tol_kernel *kernel = NULL, *again = NULL;
+        uint64_t begin = hyp_clock_ns();
+        tol_status status = tol_module_kernel(module, name, &kernel);
+        hyp_hdr_record(lookup, (int64_t)(hyp_clock_ns() - begin));
+        if (!hyp_attack_ok(attack, status, name)) continue;
+        if (!HYP_CHECK(attack, kernel != NULL, "%s: kernel %s is NULL", path, name)) continue;
+        struct tol_kernel_properties known = tol_kernel_properties(kernel);
+        HYP_CHECK(attack, strcmp(known.name, name) == 0, "%s: %s became %s", path, name,
+                  known.name);
+        HYP_CHECK(attack, known.block_threads_max >= 1, "%s: %s takes no thread", path, name);
+        HYP_CHECK(attack,
+                  known.parameter_count < 0 || known.parameter_count == count_parameters(at),
+                  "%s: %s has %d parameters, and not %d", path, name, known.parameter_count,
+                  count_parameters(at));
+        HYP_CHECK(attack, tol_module_kernel(module, name, &again) == TOL_OK && again == kernel,
+                  "%s: %s is another kernel when asked for again", path, name);
+    }
+    HYP_CHECK(attack, entries > 0, "%s has no kernel", path);
+}
+
+static void load_folder(struct hyp_attack *attack, const char *folder) {
+    struct files *files = list_files(attack, folder);
+    struct hyp_hdr *load = hyp_attack_series(attack, "module_load");
+    for (size_t i = 0; i < files->count; i++) {
+        size_t bytes = 0;
+        struct tol_module *module = NULL;
+        char *text = read_fresh(attack, files->paths[i], &bytes);
+        if (text == NULL) continue;
+        uint64_t begin = hyp_clock_ns();
+        tol_status status = tol_module_load(attack->context, text, bytes, NULL, &module);
+        hyp_hdr_record(load, (int64_t)(hyp_clock_ns() - begin));
+        if (hyp_attack_ok(attack, status, files->paths[i]) &&
+            HYP_CHECK(attack, module != NULL, "%s: the module is NULL", files->paths[i])) {
+            find_entries(attack, module, files->paths[i], text);
+        }
+        tol_module_destroy(module);
+        free(text);
+        hyp_attack_progress(attack, (double)i / (double)files->count);
+    }
+}
+
+HYP_ATTACK(h01, every_module_loads_and_every_kernel_is_found) {
+    load_folder(attack, "fixtures/ptx/kernels");
+    load_folder(attack, "fixtures/ptx/handwritten");
+}
+
+/* Targets and the language version that introduced each: PTX ISA, "Release Notes". */
+static const struct {
+    int target;
+    const char *version;
+} targets[] = {{70, "6.0"}, {72, "6.1"}, {75, "6.3"}, {80, "7.0"},  {86, "7.1"},
+               {87, "7.4"}, {89, "7.8"}, {90, "7.8"}, {100, "8.6"}, {120, "8.7"}};
+
+HYP_ATTACK(h01, every_target_up_to_the_device_loads_and_none_above) {
+    struct tol_device device = *tol_context_device(attack->context);
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+        char text[512], target[16];
+        struct tol_module *module = NULL;
+        struct tol_kernel *kernel = NULL;
+        snprintf(target, sizeof target, "sm_%d", targets[i].target);
+        int length =
+            snprintf(text, sizeof text,
+                     ".version %s\n.target sm_%d\n.address_size 64\n"
+                     ".visible .entry nothing() { ret; } // %llx\n",
+                     targets[i].version, targets[i].target, (unsigned long long)hyp_random(attack));
+        tol_status status = tol_module_load(attack->context, text, (size_t)length, NULL, &module);
+        if (targets[i].target > device.compute_capability) {
+            hyp_attack_refused(attack, status, TOL_INVALID_MODULE, "", target);
+        } else if (hyp_attack_ok(attack, status, target)) {
+            HYP_OK(attack, tol_module_kernel(module, "nothing", &kernel));
+            HYP_CHECK(attack, kernel != NULL, "%s: the kernel is NULL", target);
+        }
+        tol_module_destroy(module);
+    }
+}
+
+/* ---- what must be refused -------------------------------------------------------------------- */
+
+/* The control: the context still loads and computes. */
+static void still_works(struct hyp_attack *attack, const char *after) {
+    size_t bytes = 0;
+    unsigned word = 0;
+    struct tol_module *module = NULL;
+    struct tol_kernel *kernel = NULL;
+    struct tol_stream *stream = NULL;
+    struct tol_buffer *buffer = NULL;
+    char *text = read_fresh(attack, "fixtures/ptx/kernels/fill.ptx", &bytes);
+    unsigned value = (unsigned)hyp_random(attack);
+    bool ok = text != NULL &&
+              HYP_OK(attack, tol_module_load(attack->context, text, bytes, NULL, &module)) &&
+              HYP_OK(attack, tol_module_kernel(module, "fill", &kernel)) &&
+              HYP_OK(attack, tol_stream_create(attack->context, NULL, &stream)) &&
+              HYP_OK(attack, tol_buffer_create(attack->context, 1, sizeof word, &buffer)) &&
+              HYP_OK(attack, tol_launch(stream, kernel, tol_launch_linear(1, 32),
+                                        TOL_ARGUMENTS(tol_buffer_address(buffer), value, 1ull))) &&
+              HYP_OK(attack, tol_stream_synchronize(stream)) &&
+              HYP_OK(attack, tol_buffer_read(buffer, &word, sizeof word));
+    if (ok) {
+        HYP_CHECK(attack, word == value, "after %s, fill wrote %#x and not %#x", after, word,
+                  value);
+    }
+    tol_buffer_destroy(buffer);
+    tol_stream_destroy(stream);
+    tol_module_destroy(module);
+    free(text);
+}
+
+HYP_ATTACK(h01, broken_ptx_is_refused_with_the_jits_words) {
+    struct files *files = list_files(attack, "fixtures/ptx/bad");
+    for (size_t i = 0; i < files->count; i++) {
+        size_t bytes = 0;
+        struct tol_module *module = NULL;
+        char *text = hyp_attack_file(attack, files->paths[i], &bytes);
+        if (text == NULL) continue;
+        tol_status status = tol_module_load(attack->context, text, bytes, NULL, &module);
+        hyp_attack_refused(attack, status, TOL_INVALID_MODULE, "JIT's log", files->paths[i]);
+        HYP_CHECK(attack, module == NULL, "%s: refused, and yet a module", files->paths[i]);
+        if (status == TOL_OK) tol_module_destroy(module);
+        free(text);
+        hyp_attack_progress(attack, (double)i / (double)files->count);
+    }
+    still_works(attack, "broken PTX");
+}
+
+/* Cuts inside bodies leave a brace open: no cut may load. */
+HYP_ATTACK(h01, truncated_ptx_is_refused) {
+    int cuts = attack->session.full ? 64 : 8;
+    struct files *files = list_files(attack, "fixtures/ptx/kernels");
+    for (size_t i = 0; i < files->count; i++) {
+        size_t bytes = 0;
+        char *text = hyp_attack_file(attack, files->paths[i], &bytes);
+        if (text == NULL) continue;
+        const char *open = strchr(text, '{'), *close = strrchr(text, '}');
+        for (int cut = 0; open != NULL && close > open && cut < cuts; cut++) {
+            struct tol_module *module = NULL;
+            size_t length =
+                (size_t)(open - text) + 1 + hyp_random_below(attack, (uint64_t)(close - open - 1));
+            tol_status status = tol_module_load(attack->context, text, length, NULL, &module);
+            HYP_CHECK(attack, status == TOL_INVALID_MODULE, "%s cut after %zu of %zu bytes: %s: %s",
+                      files->paths[i], length, bytes, tol_status_name(status),
+                      status == TOL_OK ? "it loaded" : tol_message());
+            if (status == TOL_OK) tol_module_destroy(module);
+        }
+        free(text);
+        hyp_attack_progress(attack, (double)i / (double)files->count);
+    }
+    still_works(attack, "truncated PTX");
+}
+
+HYP_ATTACK(h01, a_nul_inside_is_refused_and_one_behind_is_not) {
+    size_t bytes = 0;
+    struct tol_module *module = NULL;
+    char *text = read_fresh(attack, "fixtures/ptx/handwritten/put.ptx", &bytes);
+    if (text == NULL) return;
+    for (int turn = 0; turn < 32; turn++) {
+        size_t at = hyp_random_below(attack, bytes);
+        char was = text[at];
+        text[at] = '\0';
+        HYP_REFUSED(attack, tol_module_load(attack->context, text, bytes, NULL, &module),
+                    TOL_INVALID_ARGUMENT, "NUL");
+        text[at] = was;
+    }
+    HYP_REFUSED(attack, tol_module_load(attack->context, text, 0, NULL, &module),
+                TOL_INVALID_ARGUMENT, "");
+    HYP_REFUSED(attack, tol_module_load(attack->context, NULL, bytes, NULL, &module),
+                TOL_INVALID_ARGUMENT, "");
+    if (HYP_OK(attack, tol_module_load(attack->context, text, bytes + 1, NULL, &module))) {
+        tol_module_destroy(module);
+    }
+    free(text);
+}
+
+HYP_ATTACK(h01, functions_that_are_not_there_are_not_found) {
+    static const char *const names[] = {"",     "nope",   "pu",    "putt", "PUT",
+                                        "put ", ".entry", "spare", "fill"};
+    size_t bytes = 0;
+    struct tol_module *module = NULL;
+    struct tol_kernel *kernel = NULL;
+    char *text = read_fresh(attack, "fixtures/ptx/handwritten/put.ptx", &bytes);
+    if (text == NULL) return;
+    if (!HYP_OK(attack, tol_module_load(attack->context, text, bytes, NULL, &module))) {
+        free(text);
+        return;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        tol_status status = tol_module_kernel(module, names[i], &kernel);
+        HYP_CHECK(attack, status == TOL_NOT_FOUND && kernel == NULL,
+                  "looking for \"%s\" in put.ptx gave %s", names[i], tol_status_name(status));
+        kernel = NULL;
+        HYP_OK(attack, tol_module_kernel(module, "put", &kernel));
+        HYP_CHECK(attack, kernel != NULL, "put is no longer found after \"%s\"", names[i]);
+        kernel = NULL;
+    }
+    tol_module_destroy(module);
+    free(text);
+}

@@ -1,0 +1,258 @@
+/*
+ * H2: kernel launches execute every thread, once, with its own indices.
+ *
+ * The words below say how; `tollens explain H2` prints them.
+ */
+#include "attack.h"
+#include "claim.h"
+#include "clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+HYP_WORDS(
+    2,
+    .claim = "A launch of any shape that is allowed runs each of its threads exactly once, "
+             "each with its own indices, and touches nothing else; a shape that is not "
+             "allowed is refused before the driver sees it.",
+    .prediction = "0 violations: every element has the value made of its thread's six indices, "
+                  "the total is the number of threads, and the guards around are untouched.",
+    .falsified_if = "one element differs, the total differs, a guard word changes, or the "
+                    "driver is asked to launch a shape that is empty or over a limit.",
+    .method = "The kernel stamp over 1-D, 2-D and 3-D grids, every block size from 1 to 1024, "
+              "sizes that divide nothing, and shapes drawn at random, into memory that was "
+              "poisoned before each launch.",
+    .control = "The poison is no value that stamp writes for these seeds, and each launch has "
+               "a seed of its own: old results cannot pass for new ones.",
+    .confounders = "A wrong host formula would blame the device: the hash mixes indices one by "
+                   "one, so that swapped or constant indices change it.")
+
+enum { GUARD_WORDS = 1024, POISON = 0xa5 };
+
+struct stage {
+    struct tol_stream *stream;
+    struct tol_kernel *stamp;
+    struct tol_buffer *out;   /* guard, elements, guard */
+    struct tol_buffer *total; /* guard, one word, guard */
+    size_t words_max;
+    unsigned *host;
+    unsigned seed;
+};
+
+static bool begin(struct hyp_attack *attack, struct stage *stage, size_t words_max) {
+    memset(stage, 0, sizeof *stage);
+    stage->words_max = words_max;
+    stage->host = malloc((words_max + (size_t)2 * GUARD_WORDS) * sizeof *stage->host);
+    cr_assert(stage->host != NULL, "no memory for %zu words", words_max);
+    stage->stamp = hyp_attack_kernel(attack, "stamp");
+    return stage->stamp != NULL &&
+           HYP_OK(attack, tol_stream_create(attack->context, NULL, &stage->stream)) &&
+           HYP_OK(attack, tol_buffer_create(attack->context, words_max + (size_t)2 * GUARD_WORDS,
+                                            sizeof(unsigned), &stage->out)) &&
+           HYP_OK(attack, tol_buffer_create(attack->context, 2 * GUARD_WORDS + 1, sizeof(unsigned),
+                                            &stage->total));
+}
+
+static void end(struct stage *stage) {
+    tol_buffer_destroy(stage->out);
+    tol_buffer_destroy(stage->total);
+    tol_stream_destroy(stage->stream);
+    free(stage->host);
+}
+
+/* The kernel's formula, kernels/basics/stamp.cu, written again. */
+static unsigned mix(unsigned hash, unsigned value) {
+    hash = (hash ^ value) * 0x9e3779b1u;
+    return hash ^ hash >> 15;
+}
+
+static const unsigned poison_word = POISON * 0x01010101u;
+
+static bool check_guard(struct hyp_attack *attack, const unsigned *words, size_t count,
+                        const char *what) {
+    for (size_t i = 0; i < count; i++) {
+        if (words[i] != poison_word) {
+            return HYP_CHECK(attack, false, "word %zu of the guard %s is %#x", i, what, words[i]);
+        }
+    }
+    return true;
+}
+
+/* Compares all elements; the first that differs is told. */
+static bool check_elements(struct hyp_attack *attack, const struct tol_launch_shape *s,
+                           unsigned seed, const unsigned *words) {
+    for (unsigned bz = 0; bz < s->grid_z; bz++)
+        for (unsigned by = 0; by < s->grid_y; by++)
+            for (unsigned bx = 0; bx < s->grid_x; bx++)
+                for (unsigned tz = 0; tz < s->block_z; tz++)
+                    for (unsigned ty = 0; ty < s->block_y; ty++) {
+                        for (unsigned tx = 0; tx < s->block_x; tx++, words++) {
+                            unsigned hash = mix(mix(mix(seed, tx), ty), tz);
+                            hash = mix(mix(mix(hash, bx), by), bz);
+                            if (*words == hash) continue;
+                            return HYP_CHECK(attack, false,
+                                             "grid (%u,%u,%u) of blocks (%u,%u,%u): thread "
+                                             "(%u,%u,%u) of block (%u,%u,%u) left %#x, not %#x",
+                                             s->grid_x, s->grid_y, s->grid_z, s->block_x,
+                                             s->block_y, s->block_z, tx, ty, tz, bx, by, bz, *words,
+                                             hash);
+                        }
+                    }
+    return HYP_CHECK(attack, true, "%s", "");
+}
+
+/* Poisons, launches, and compares everything. */
+static void stamp(struct hyp_attack *attack, struct stage *stage, struct tol_launch_shape shape) {
+    size_t threads = (size_t)shape.grid_x * shape.grid_y * shape.grid_z * shape.block_x *
+                     shape.block_y * shape.block_z;
+    size_t words = threads + (size_t)2 * GUARD_WORDS;
+    unsigned totals[2 * GUARD_WORDS + 1];
+    CUdeviceptr out = tol_buffer_address(stage->out) + GUARD_WORDS * sizeof(unsigned);
+    CUdeviceptr total = tol_buffer_address(stage->total) + GUARD_WORDS * sizeof(unsigned);
+    struct hyp_hdr *series = hyp_attack_series(attack, "launch_and_synchronize");
+    unsigned seed = (unsigned)hyp_random(attack);
+    cr_assert(threads <= stage->words_max, "%zu threads do not fit the stage", threads);
+
+    HYP_NEED(attack, tol_buffer_fill_at(stage->out, 0, poison_word, 4, words));
+    HYP_NEED(attack, tol_buffer_fill_at(stage->total, 0, poison_word, 4, 2 * GUARD_WORDS + 1));
+    HYP_NEED(attack, tol_buffer_fill_at(stage->total, GUARD_WORDS * sizeof(unsigned), 0, 4, 1));
+    uint64_t begin_ns = hyp_clock_ns();
+    HYP_NEED(attack,
+             tol_launch(stage->stream, stage->stamp, shape, TOL_ARGUMENTS(out, total, seed)));
+    HYP_NEED(attack, tol_stream_synchronize(stage->stream));
+    hyp_hdr_record(series, (int64_t)(hyp_clock_ns() - begin_ns));
+    HYP_NEED(attack, tol_buffer_read_at(stage->out, 0, stage->host, words * sizeof(unsigned)));
+    HYP_NEED(attack, tol_buffer_read_at(stage->total, 0, totals, sizeof totals));
+
+    check_elements(attack, &shape, seed, stage->host + GUARD_WORDS);
+    check_guard(attack, stage->host, GUARD_WORDS, "before the elements");
+    check_guard(attack, stage->host + GUARD_WORDS + threads, GUARD_WORDS, "behind the elements");
+    check_guard(attack, totals, GUARD_WORDS, "before the total");
+    check_guard(attack, totals + GUARD_WORDS + 1, GUARD_WORDS, "behind the total");
+    HYP_CHECK(attack, totals[GUARD_WORDS] == threads,
+              "grid (%u,%u,%u) of blocks (%u,%u,%u): %u threads ran, and not %zu", shape.grid_x,
+              shape.grid_y, shape.grid_z, shape.block_x, shape.block_y, shape.block_z,
+              totals[GUARD_WORDS], threads);
+}
+
+HYP_ATTACK(h02, every_block_size_runs_every_thread) {
+    struct stage stage;
+    if (begin(attack, &stage, 8 * 1024)) {
+        for (unsigned block = 1; block <= 1024; block++) {
+            unsigned grid = 1 + (unsigned)hyp_random_below(attack, 7);
+            stamp(attack, &stage, (struct tol_launch_shape){grid, 1, 1, block, 1, 1, 0});
+            hyp_attack_progress(attack, block / 1024.0);
+        }
+    }
+    end(&stage);
+}
+
+/* Each direction up to its own limit, primes that divide nothing, and warps that straddle rows. */
+HYP_ATTACK(h02, planes_and_volumes_know_their_indices) {
+    static const struct tol_launch_shape shapes[] = {
+        {1, 1, 1, 1, 1, 1, 0},     {1, 1, 1, 1024, 1, 1, 0},  {1, 1, 1, 1, 1024, 1, 0},
+        {1, 1, 1, 1, 1, 64, 0},    {1, 1, 1, 16, 1, 64, 0},   {1, 1, 1, 4, 4, 64, 0},
+        {1, 1, 1, 32, 32, 1, 0},   {1, 1, 1, 10, 10, 10, 0},  {7, 1, 1, 31, 33, 1, 0},
+        {5, 3, 1, 7, 11, 1, 0},    {3, 5, 7, 5, 3, 2, 0},     {2, 3, 5, 13, 7, 11, 0},
+        {1, 65535, 1, 1, 1, 1, 0}, {1, 1, 65535, 1, 1, 1, 0}, {65537, 1, 1, 1, 1, 1, 0},
+        {17, 19, 23, 3, 1, 1, 0},  {11, 1, 13, 1, 37, 1, 0},  {97, 3, 1, 2, 3, 5, 0},
+        {1, 89, 2, 33, 2, 1, 0},   {2, 2, 2, 8, 8, 16, 0},
+    };
+    struct stage stage;
+    enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+    if (begin(attack, &stage, 70000)) {
+        for (size_t i = 0; i < SHAPES; i++) {
+            stamp(attack, &stage, shapes[i]);
+            hyp_attack_progress(attack, (double)(i + 1) / SHAPES);
+        }
+    }
+    end(&stage);
+}
+
+/* Three numbers whose product is at most limit, each at least one. */
+static void draw(struct hyp_attack *attack, unsigned limit, unsigned z_max, unsigned xyz[3]) {
+    xyz[2] = 1 + (unsigned)hyp_random_below(attack, hyp_random(attack) % 2 != 0 ? z_max : 2);
+    xyz[1] = 1 + (unsigned)hyp_random_below(attack, limit / xyz[2]);
+    if (hyp_random(attack) % 3 == 0) xyz[1] = 1;
+    xyz[0] = 1 + (unsigned)hyp_random_below(attack, limit / xyz[2] / xyz[1]);
+}
+
+HYP_ATTACK(h02, shapes_drawn_at_random_run_every_thread) {
+    struct stage stage;
+    unsigned turns = attack->session.full ? 4000 : 300, blocks_max = 64;
+    if (begin(attack, &stage, blocks_max * 1024)) {
+        for (unsigned turn = 0; turn < turns; turn++) {
+            unsigned grid[3], block[3];
+            draw(attack, 1024, 64, block);
+            draw(attack, blocks_max, 8, grid);
+            stamp(attack, &stage,
+                  (struct tol_launch_shape){grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                            0});
+            hyp_attack_progress(attack, (turn + 1.0) / turns);
+        }
+    }
+    end(&stage);
+}
+
+HYP_ATTACK(h02, large_grids_lose_no_block) {
+    struct stage stage;
+    unsigned blocks = attack->session.full ? 1000003 : 10007;
+    if (begin(attack, &stage, (size_t)blocks * 64)) {
+        stamp(attack, &stage, (struct tol_launch_shape){blocks, 1, 1, 64, 1, 1, 0});
+        stamp(attack, &stage, (struct tol_launch_shape){blocks / 256, 256, 1, 63, 1, 1, 0});
+        stamp(attack, &stage, (struct tol_launch_shape){7, blocks / 77, 11, 1, 61, 1, 0});
+    }
+    end(&stage);
+}
+
+/* ---- what must be refused -------------------------------------------------------------------- */
+
+static void refuse(struct hyp_attack *attack, struct stage *stage, struct tol_launch_shape shape,
+                   const char *text) {
+    CUdeviceptr nowhere = 0;
+    uint64_t before = tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel);
+    tol_status status =
+        tol_launch(stage->stream, stage->stamp, shape, TOL_ARGUMENTS(nowhere, nowhere, 0u));
+    char call[160];
+    snprintf(call, sizeof call, "a launch of grid (%u,%u,%u), block (%u,%u,%u), %u shared bytes",
+             shape.grid_x, shape.grid_y, shape.grid_z, shape.block_x, shape.block_y, shape.block_z,
+             shape.shared_bytes);
+    hyp_attack_refused(attack, status, TOL_OVER_LIMIT, text, call);
+    HYP_CHECK(attack, tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel) == before,
+              "%s reached the driver", call);
+}
+
+HYP_COUNTED_ATTACK(h02, empty_and_oversized_shapes_never_reach_the_driver) {
+    struct stage stage;
+    const struct tol_device *device = tol_context_device(attack->context);
+    const unsigned grid_y = (unsigned)device->grid_max[1], grid_z = (unsigned)device->grid_max[2];
+    const unsigned shared = (unsigned)device->shared_bytes_per_block;
+    if (begin(attack, &stage, 1024)) {
+        for (unsigned zero = 0; zero < 6; zero++) {
+            unsigned n[6] = {1, 1, 1, 1, 1, 1};
+            n[zero] = 0;
+            refuse(attack, &stage, (struct tol_launch_shape){n[0], n[1], n[2], n[3], n[4], n[5], 0},
+                   "");
+        }
+        refuse(attack, &stage, tol_launch_linear(0, 256), "");
+        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1025, 1, 1, 0}, "1025");
+        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1025, 1, 0}, "1025");
+        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1, 65, 0}, "65");
+        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 33, 32, 1, 0}, "1056");
+        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1u << 16, 1u << 16, 1, 0}, "");
+        refuse(attack, &stage, (struct tol_launch_shape){1, grid_y + 1, 1, 1, 1, 1, 0}, "65536");
+        refuse(attack, &stage, (struct tol_launch_shape){1, 1, grid_z + 1, 1, 1, 1, 0}, "65536");
+        refuse(attack, &stage, (struct tol_launch_shape){1u << 31, 1, 1, 1, 1, 1, 0}, "2147483648");
+        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1, 1, shared + 1}, "");
+        refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1, 1, 0xffffffffu}, "");
+        /* The control: what is allowed does reach it. */
+        uint64_t before = tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel);
+        stamp(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1024, 1, 1, 0});
+        HYP_CHECK(
+            attack, tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel) == before + 1,
+            "a launch was counted %llu times",
+            (unsigned long long)(tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel) - before));
+    }
+    end(&stage);
+}

@@ -1,0 +1,376 @@
+/*
+ * H3: memory transfers return the bytes that were sent.
+ *
+ * The words below say how; `tollens explain H3` prints them.
+ */
+#include "attack.h"
+#include "claim.h"
+#include "clock.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+HYP_WORDS(3,
+          .claim = "What is copied to the device and back is the same, byte for byte, whatever the "
+                   "size, the offset, the kind of host memory, the way and the thread; and what "
+                   "does not fit is refused and changes nothing.",
+          .prediction = "0 violations over 1 byte to 64 MiB (1 GiB with --full), pageable and "
+                        "pinned, synchronous and asynchronous, through a copy on the device, from "
+                        "eight threads at once.",
+          .falsified_if = "one byte differs, a byte outside the range changes, or a copy that does "
+                          "not fit, or whose buffer was destroyed, is not refused.",
+          .method =
+              "Random bytes go there and back; odd offsets are compared with a shadow copy on "
+              "the host after thousands of random writes, reads, fills and copies.",
+          .control = "Both ends are poisoned before each round, so bytes that were never copied "
+                     "cannot pass for those that were.",
+          .confounders = "A host that checks with the same wrong memory would see nothing: sent "
+                         "bytes are kept in memory that no copy can reach.")
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+static void draw_bytes(struct hyp_attack *attack, unsigned char *bytes, size_t count) {
+    for (size_t i = 0; i + 8 <= count; i += 8) {
+        uint64_t word = hyp_random(attack);
+        memcpy(bytes + i, &word, 8);
+    }
+    for (size_t i = count - count % 8; i < count; i++) bytes[i] = (unsigned char)hyp_random(attack);
+}
+
+static size_t first_difference(const unsigned char *a, const unsigned char *b, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (a[i] != b[i]) return i;
+    }
+    return count;
+}
+
+static bool check_bytes(struct hyp_attack *attack, const char *way, const unsigned char *back,
+                        const unsigned char *sent, size_t count) {
+    if (memcmp(back, sent, count) == 0) return HYP_CHECK(attack, true, "%s", "");
+    size_t at = first_difference(back, sent, count);
+    return HYP_CHECK(attack, false, "%s: byte %zu of %zu is %#04x, and not %#04x", way, at, count,
+                     back[at], sent[at]);
+}
+
+/* ---- there and back -------------------------------------------------------------------------- */
+
+struct round {
+    struct tol_stream *stream;
+    struct tol_buffer *buffer, *other;
+    struct tol_pinned *source, *pinned; /* what is sent from, and what is read into */
+    unsigned char *sent, *back;
+    size_t bytes;
+};
+
+static bool begin(struct hyp_attack *attack, struct round *round, size_t bytes) {
+    *round = (struct round){.bytes = bytes, .sent = malloc(bytes), .back = malloc(bytes)};
+    cr_assert(round->sent != NULL && round->back != NULL, "no memory for %zu bytes", bytes);
+    draw_bytes(attack, round->sent, bytes);
+    return HYP_OK(attack, tol_stream_create(attack->context, NULL, &round->stream)) &&
+           HYP_OK(attack, tol_buffer_create(attack->context, bytes, 1, &round->buffer)) &&
+           HYP_OK(attack, tol_buffer_create(attack->context, bytes, 1, &round->other)) &&
+           HYP_OK(attack, tol_pinned_create(attack->context, bytes, &round->source)) &&
+           HYP_OK(attack, tol_pinned_create(attack->context, bytes, &round->pinned));
+}
+
+static void end(struct round *round) {
+    tol_pinned_destroy(round->source);
+    tol_pinned_destroy(round->pinned);
+    tol_buffer_destroy(round->buffer);
+    tol_buffer_destroy(round->other);
+    tol_stream_destroy(round->stream);
+    free(round->sent);
+    free(round->back);
+}
+
+static bool poison(struct hyp_attack *attack, struct round *round) {
+    void *data = NULL;
+    memset(round->back, (unsigned char)~round->sent[0], round->bytes);
+    if (!HYP_OK(attack, tol_pinned_access(round->pinned, &data))) return false;
+    memset(data, (unsigned char)~round->sent[0], round->bytes);
+    return HYP_OK(attack, tol_buffer_fill_at(round->buffer, 0, (unsigned char)~round->sent[0], 1,
+                                             round->bytes)) &&
+           HYP_OK(attack, tol_buffer_fill_at(round->other, 0, (unsigned char)~round->sent[0], 1,
+                                             round->bytes));
+}
+
+/* "to_device_4096B": sizes under the large ones would be too many series. */
+static void record(struct hyp_attack *attack, const char *way, size_t bytes, uint64_t begin_ns) {
+    char name[64];
+    int64_t duration = (int64_t)(hyp_clock_ns() - begin_ns);
+    if ((bytes & (bytes - 1)) != 0 || (bytes != 4096 && bytes != 1u << 20 && bytes != 64u << 20)) {
+        return;
+    }
+    snprintf(name, sizeof name, "%s_%zuB", way, bytes);
+    hyp_hdr_record(hyp_attack_series(attack, name), duration);
+}
+
+static void pageable(struct hyp_attack *attack, struct round *r) {
+    if (!poison(attack, r)) return;
+    uint64_t begin_ns = hyp_clock_ns();
+    HYP_NEED(attack, tol_buffer_write(r->buffer, r->sent, r->bytes));
+    record(attack, "pageable_to_device", r->bytes, begin_ns);
+    begin_ns = hyp_clock_ns();
+    HYP_NEED(attack, tol_buffer_read(r->buffer, r->back, r->bytes));
+    record(attack, "pageable_to_host", r->bytes, begin_ns);
+    check_bytes(attack, "pageable, synchronous", r->back, r->sent, r->bytes);
+}
+
+static void pinned(struct hyp_attack *attack, struct round *r) {
+    void *data = NULL;
+    if (!poison(attack, r)) return;
+    HYP_NEED(attack, tol_pinned_access(r->source, &data));
+    memcpy(data, r->sent, r->bytes);
+    uint64_t begin_ns = hyp_clock_ns();
+    HYP_NEED(attack, tol_copy_to_device(r->stream, r->buffer, 0, r->source, 0, r->bytes));
+    HYP_NEED(attack, tol_pinned_access(r->source, &data));
+    record(attack, "pinned_to_device", r->bytes, begin_ns);
+    begin_ns = hyp_clock_ns();
+    HYP_NEED(attack, tol_copy_to_host(r->stream, r->pinned, 0, r->buffer, 0, r->bytes));
+    HYP_NEED(attack, tol_pinned_access(r->pinned, &data));
+    record(attack, "pinned_to_host", r->bytes, begin_ns);
+    check_bytes(attack, "pinned, asynchronous", data, r->sent, r->bytes);
+}
+
+/* The source is overwritten as soon as the call returns: the copy must have its bytes by then. */
+static void staged(struct hyp_attack *attack, struct round *r) {
+    if (!poison(attack, r)) return;
+    memcpy(r->back, r->sent, r->bytes);
+    HYP_NEED(attack, tol_copy_from_pageable(r->stream, r->buffer, 0, r->back, r->bytes));
+    memset(r->back, (unsigned char)~r->sent[0], r->bytes);
+    HYP_NEED(attack, tol_stream_synchronize(r->stream));
+    HYP_NEED(attack, tol_buffer_read(r->buffer, r->back, r->bytes));
+    check_bytes(attack, "pageable, asynchronous", r->back, r->sent, r->bytes);
+}
+
+static void on_device(struct hyp_attack *attack, struct round *r) {
+    if (!poison(attack, r)) return;
+    HYP_NEED(attack, tol_buffer_write(r->buffer, r->sent, r->bytes));
+    uint64_t begin_ns = hyp_clock_ns();
+    HYP_NEED(attack, tol_buffer_copy(r->other, 0, r->buffer, 0, r->bytes));
+    record(attack, "on_device", r->bytes, begin_ns);
+    HYP_NEED(attack, tol_buffer_read(r->other, r->back, r->bytes));
+    check_bytes(attack, "on the device, synchronous", r->back, r->sent, r->bytes);
+
+    void *data = NULL;
+    if (!poison(attack, r)) return;
+    HYP_NEED(attack, tol_pinned_access(r->source, &data));
+    memcpy(data, r->sent, r->bytes);
+    HYP_NEED(attack, tol_copy_to_device(r->stream, r->buffer, 0, r->source, 0, r->bytes));
+    HYP_NEED(attack, tol_copy_on_device(r->stream, r->other, 0, r->buffer, 0, r->bytes));
+    HYP_NEED(attack, tol_copy_to_host(r->stream, r->pinned, 0, r->other, 0, r->bytes));
+    HYP_NEED(attack, tol_pinned_access(r->pinned, &data));
+    check_bytes(attack, "on the device, asynchronous", data, r->sent, r->bytes);
+}
+
+static void every_way(struct hyp_attack *attack, size_t bytes) {
+    struct round round;
+    if (begin(attack, &round, bytes)) {
+        pageable(attack, &round);
+        pinned(attack, &round);
+        staged(attack, &round);
+        on_device(attack, &round);
+    }
+    end(&round);
+}
+
+HYP_ATTACK(h03, small_sizes_return_every_way) {
+    static const size_t sizes[] = {31,   32,   33,   63,   64,    65,    127,   128,   129,
+                                   255,  256,  257,  511,  512,   513,   1023,  1024,  1025,
+                                   4095, 4096, 4097, 9973, 65535, 65536, 65537, 262139};
+    enum { SIZES = sizeof sizes / sizeof sizes[0], FIRST = 24 };
+    for (size_t bytes = 1; bytes <= FIRST; bytes++) every_way(attack, bytes);
+    for (size_t i = 0; i < SIZES; i++) {
+        every_way(attack, sizes[i]);
+        hyp_attack_progress(attack, (double)(i + 1) / SIZES);
+    }
+}
+
+HYP_ATTACK(h03, large_sizes_return_every_way) {
+    static const size_t sizes[] = {(1u << 20) - 1, 1u << 20,  (1u << 20) + 1, 16777213,
+                                   64u << 20,      268435399, 1u << 30};
+    size_t count = attack->session.full ? sizeof sizes / sizeof sizes[0] : 5;
+    for (size_t i = 0; i < count; i++) {
+        every_way(attack, sizes[i]);
+        hyp_attack_progress(attack, (double)(i + 1) / (double)count);
+    }
+}
+
+/* ---- odd offsets ----------------------------------------------------------------------------- */
+
+/* Draws an offset and a length inside whole bytes; most lengths are small. */
+static void draw_range(struct hyp_attack *attack, size_t whole, size_t *offset, size_t *bytes) {
+    size_t limit = hyp_random(attack) % 8 == 0 ? whole : 4099;
+    *bytes = 1 + hyp_random_below(attack, limit);
+    *offset = hyp_random_below(attack, whole - *bytes + 1);
+}
+
+HYP_ATTACK(h03, odd_offsets_touch_their_range_alone) {
+    enum { BYTES = 1 << 20 };
+    unsigned turns = attack->session.full ? 20000 : 2000;
+    unsigned char *shadow = malloc(BYTES), *bytes = malloc(BYTES);
+    struct tol_buffer *buffer = NULL, *spare = NULL;
+    cr_assert(shadow != NULL && bytes != NULL, "no memory");
+    draw_bytes(attack, shadow, BYTES);
+    bool ok = HYP_OK(attack, tol_buffer_create(attack->context, BYTES, 1, &buffer)) &&
+              HYP_OK(attack, tol_buffer_create(attack->context, BYTES, 1, &spare)) &&
+              HYP_OK(attack, tol_buffer_write(buffer, shadow, BYTES));
+    for (unsigned turn = 1; ok && turn <= turns; turn++) {
+        size_t offset = 0, count = 0, from = 0;
+        draw_range(attack, BYTES, &offset, &count);
+        switch (hyp_random_below(attack, 4)) {
+        case 0: /* write */
+            draw_bytes(attack, bytes, count);
+            ok = HYP_OK(attack, tol_buffer_write_at(buffer, offset, bytes, count));
+            memcpy(shadow + offset, bytes, count);
+            break;
+        case 1: /* read */
+            memset(bytes, (unsigned char)~shadow[offset], count);
+            ok = HYP_OK(attack, tol_buffer_read_at(buffer, offset, bytes, count)) &&
+                 check_bytes(attack, "a read at an offset", bytes, shadow + offset, count);
+            break;
+        case 2: /* fill */
+            ok = HYP_OK(attack, tol_buffer_fill_at(buffer, offset, turn & 0xff, 1, count));
+            memset(shadow + offset, (int)(turn & 0xff), count);
+            break;
+        default: /* move, through another buffer */
+            from = hyp_random_below(attack, BYTES - count + 1);
+            ok = HYP_OK(attack, tol_buffer_copy(spare, from, buffer, from, count)) &&
+                 HYP_OK(attack, tol_buffer_copy(buffer, offset, spare, from, count));
+            memmove(shadow + offset, shadow + from, count);
+            break;
+        }
+        if (ok && turn % 100 == 0) {
+            ok = HYP_OK(attack, tol_buffer_read(buffer, bytes, BYTES)) &&
+                 check_bytes(attack, "the whole buffer after odd writes", bytes, shadow, BYTES);
+            hyp_attack_progress(attack, (double)turn / turns);
+        }
+    }
+    tol_buffer_destroy(buffer);
+    tol_buffer_destroy(spare);
+    free(shadow);
+    free(bytes);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+enum { THREADS = 8, THREAD_BYTES = 100003 };
+
+struct worker {
+    struct tol_context *context;
+    unsigned number, turns;
+    unsigned rounds;   /* that came back right */
+    char message[400]; /* the first that did not */
+};
+
+/* Attacks may check from their own thread alone, so a worker keeps what it saw. */
+static void *work(void *user) {
+    struct worker *worker = user;
+    struct tol_stream *stream = NULL;
+    struct tol_buffer *buffer = NULL;
+    struct tol_pinned *block = NULL;
+    static _Thread_local unsigned char sent[THREAD_BYTES], back[THREAD_BYTES];
+    void *data = NULL;
+    bool ok = tol_stream_create(worker->context, NULL, &stream) == TOL_OK &&
+              tol_buffer_create(worker->context, THREAD_BYTES, 1, &buffer) == TOL_OK &&
+              tol_pinned_create(worker->context, THREAD_BYTES, &block) == TOL_OK;
+    for (unsigned turn = 0; ok && turn < worker->turns; turn++) {
+        for (size_t i = 0; i < THREAD_BYTES; i++) {
+            sent[i] = (unsigned char)((i * 31) ^ (i >> 8) ^ (worker->number * 17 + turn));
+        }
+        memset(back, 0, THREAD_BYTES);
+        if (turn % 2 == 0) {
+            ok = tol_buffer_write(buffer, sent, THREAD_BYTES) == TOL_OK &&
+                 tol_buffer_read(buffer, back, THREAD_BYTES) == TOL_OK;
+        } else {
+            ok = tol_copy_from_pageable(stream, buffer, 0, sent, THREAD_BYTES) == TOL_OK &&
+                 tol_copy_to_host(stream, block, 0, buffer, 0, THREAD_BYTES) == TOL_OK &&
+                 tol_pinned_access(block, &data) == TOL_OK;
+            if (ok) memcpy(back, data, THREAD_BYTES);
+        }
+        if (!ok) break;
+        if (memcmp(sent, back, THREAD_BYTES) != 0) {
+            size_t at = first_difference(sent, back, THREAD_BYTES);
+            snprintf(worker->message, sizeof worker->message,
+                     "thread %u, round %u: byte %zu is %#04x, and not %#04x", worker->number, turn,
+                     at, back[at], sent[at]);
+            ok = true;
+            break;
+        }
+        worker->rounds++;
+    }
+    if (!ok) {
+        snprintf(worker->message, sizeof worker->message, "thread %u: %.350s", worker->number,
+                 tol_message());
+    }
+    tol_pinned_destroy(block);
+    tol_buffer_destroy(buffer);
+    tol_stream_destroy(stream);
+    return NULL;
+}
+
+HYP_ATTACK(h03, threads_get_their_own_bytes_back) {
+    struct worker workers[THREADS];
+    pthread_t threads[THREADS];
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){
+            .context = attack->context, .number = i, .turns = attack->session.full ? 1000 : 50};
+        int error = pthread_create(&threads[i], NULL, work, &workers[i]);
+        cr_assert(error == 0, "no thread: %s", strerror(error));
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        for (unsigned turn = 0; turn < workers[i].rounds; turn++) HYP_CHECK(attack, true, "%s", "");
+        if (workers[i].message[0] != '\0') HYP_CHECK(attack, false, "%s", workers[i].message);
+    }
+}
+
+/* ---- what must be refused -------------------------------------------------------------------- */
+
+HYP_ATTACK(h03, what_does_not_fit_is_refused_and_changes_nothing) {
+    enum { BYTES = 1000 };
+    unsigned char sent[BYTES + 1], back[BYTES + 1];
+    struct tol_buffer *b = NULL, *other = NULL;
+    struct tol_pinned *p = NULL;
+    struct tol_stream *s = NULL;
+    draw_bytes(attack, sent, sizeof sent);
+    HYP_NEED(attack, tol_stream_create(attack->context, NULL, &s));
+    HYP_NEED(attack, tol_buffer_create(attack->context, BYTES, 1, &b));
+    HYP_NEED(attack, tol_buffer_create(attack->context, BYTES / 2, 1, &other));
+    HYP_NEED(attack, tol_pinned_create(attack->context, BYTES / 2, &p));
+    HYP_NEED(attack, tol_buffer_write(b, sent, BYTES));
+
+    HYP_REFUSED(attack, tol_buffer_write(b, back, BYTES - 1), TOL_SIZE_MISMATCH, "1000");
+    HYP_REFUSED(attack, tol_buffer_write(b, back, BYTES + 1), TOL_SIZE_MISMATCH, "1000");
+    HYP_REFUSED(attack, tol_buffer_read(b, back, 0), TOL_SIZE_MISMATCH, "1000");
+    HYP_REFUSED(attack, tol_buffer_write_at(b, 1, back, BYTES), TOL_OUT_OF_RANGE, "1000");
+    HYP_REFUSED(attack, tol_buffer_write_at(b, SIZE_MAX, back, 2), TOL_OUT_OF_RANGE, "1000");
+    HYP_REFUSED(attack, tol_buffer_write_at(b, 2, back, SIZE_MAX), TOL_OUT_OF_RANGE, "1000");
+    HYP_REFUSED(attack, tol_buffer_read_at(b, BYTES, back, 1), TOL_OUT_OF_RANGE, "1000");
+    HYP_REFUSED(attack, tol_buffer_fill_at(b, 0, 0, 4, SIZE_MAX / 4 + 1), TOL_OUT_OF_RANGE, "");
+    HYP_REFUSED(attack, tol_buffer_fill_at(b, 4, 0, 4, BYTES / 4), TOL_OUT_OF_RANGE, "");
+    HYP_REFUSED(attack, tol_buffer_copy(other, 0, b, 0, BYTES), TOL_OUT_OF_RANGE, "500");
+    HYP_REFUSED(attack, tol_buffer_copy(b, 0, other, 1, BYTES / 2), TOL_OUT_OF_RANGE, "500");
+    HYP_REFUSED(attack, tol_copy_to_device(s, b, 0, p, 0, BYTES), TOL_OUT_OF_RANGE, "500");
+    HYP_REFUSED(attack, tol_copy_to_host(s, p, BYTES, b, 0, 1), TOL_OUT_OF_RANGE, "500");
+    HYP_REFUSED(attack, tol_copy_from_pageable(s, b, BYTES, back, 1), TOL_OUT_OF_RANGE, "1000");
+    HYP_REFUSED(attack, tol_buffer_create(attack->context, SIZE_MAX / 2, 4, &other),
+                TOL_OUT_OF_RANGE, "");
+    HYP_REFUSED(attack, tol_buffer_create(attack->context, 0, 4, &other), TOL_INVALID_ARGUMENT, "");
+
+    memset(back, (unsigned char)~sent[0], sizeof back);
+    HYP_NEED(attack, tol_buffer_read(b, back, BYTES));
+    check_bytes(attack, "after refusals", back, sent, BYTES);
+
+    tol_buffer_destroy(b);
+    tol_pinned_destroy(p);
+    HYP_REFUSED(attack, tol_buffer_write(b, back, BYTES), TOL_INVALID_ARGUMENT, "destroyed");
+    HYP_REFUSED(attack, tol_buffer_read(b, back, BYTES), TOL_INVALID_ARGUMENT, "destroyed");
+    HYP_REFUSED(attack, tol_buffer_copy(other, 0, b, 0, 1), TOL_INVALID_ARGUMENT, "destroyed");
+    HYP_REFUSED(attack, tol_copy_to_device(s, other, 0, p, 0, 1), TOL_INVALID_ARGUMENT,
+                "destroyed");
+    tol_buffer_destroy(other);
+    tol_stream_destroy(s);
+}

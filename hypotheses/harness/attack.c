@@ -1,0 +1,196 @@
+/*
+ * Running a body: open the device, break it if asked, attack, write down,
+ * and only then judge. */
+#include "attack.h"
+
+#include "clock.h"
+#include "folder.h"
+#include "record.h"
+#include "sabotage.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MODULES_MAX = 32 };
+
+static struct hyp_record record;
+static struct tol_module *modules[MODULES_MAX];
+static size_t module_count;
+
+static void add_example(const char *text) {
+    record.violations++;
+    if (record.example_count == HYP_EXAMPLES_MAX) return;
+    snprintf(record.examples[record.example_count++], HYP_EXAMPLE_BYTES, "%s", text);
+}
+
+bool hyp_attack_check(struct hyp_attack *attack, bool holds, const char *format, ...) {
+    (void)attack;
+    record.samples++;
+    if (holds) return true;
+    char text[HYP_EXAMPLE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    add_example(text);
+    return false;
+}
+
+bool hyp_attack_ok(struct hyp_attack *attack, tol_status status, const char *call) {
+    return hyp_attack_check(attack, status == TOL_OK, "%.200s: %s: %.700s", call,
+                            tol_status_name(status), tol_message());
+}
+
+bool hyp_attack_refused(struct hyp_attack *attack, tol_status status, tol_status expected,
+                        const char *text, const char *call) {
+    if (status != expected) {
+        return hyp_attack_check(attack, false, "%.200s: %s, and not %s: %.600s", call,
+                                tol_status_name(status), tol_status_name(expected),
+                                status == TOL_OK ? "it was accepted" : tol_message());
+    }
+    return hyp_attack_check(attack, strstr(tol_message(), text) != NULL,
+                            "%.200s: the message lacks \"%.100s\": %.500s", call, text,
+                            tol_message());
+}
+
+void hyp_attack_not_tested(struct hyp_attack *attack, const char *format, ...) {
+    va_list arguments;
+    (void)attack;
+    record.not_tested = true;
+    va_start(arguments, format);
+    vsnprintf(record.reason, sizeof record.reason, format, arguments);
+    va_end(arguments);
+}
+
+struct hyp_hdr *hyp_attack_series(struct hyp_attack *attack, const char *name) {
+    static struct hyp_hdr *spare; /* for series past the last: recorded and not kept */
+    (void)attack;
+    for (size_t i = 0; i < record.series_count; i++) {
+        if (strcmp(record.series[i].name, name) == 0) return record.series[i].hdr;
+    }
+    struct hyp_hdr *hdr = NULL;
+    cr_assert(hyp_hdr_new_latency(&hdr) == HYP_HDR_OK, "no memory for the series %s", name);
+    if (record.series_count == HYP_SERIES_MAX) {
+        hyp_hdr_free(spare);
+        spare = hdr;
+        return hdr;
+    }
+    struct hyp_series *series = &record.series[record.series_count++];
+    snprintf(series->name, sizeof series->name, "%s", name);
+    series->hdr = hdr;
+    return hdr;
+}
+
+void hyp_attack_progress(struct hyp_attack *attack, double share) {
+    char path[1100];
+    static uint64_t last_ns;
+    uint64_t now = hyp_clock_ns();
+    if (attack->session.out == NULL || (now - last_ns < 100000000 && share < 1)) return;
+    last_ns = now;
+    /* Not evidence: whoever watches reads it, and the runner removes it. */
+    snprintf(path, sizeof path, "%s/progress", attack->session.out);
+    FILE *file = fopen(path, "w");
+    if (file == NULL) return;
+    fprintf(file, "%.4f\n", share);
+    fclose(file);
+}
+
+/* SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014. */
+uint64_t hyp_random(struct hyp_attack *attack) {
+    uint64_t z = attack->random += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+uint64_t hyp_random_below(struct hyp_attack *attack, uint64_t limit) {
+    return limit > 0 ? hyp_random(attack) % limit : 0;
+}
+
+char *hyp_attack_file(struct hyp_attack *attack, const char *path, size_t *bytes) {
+    enum { FILE_BYTES_MAX = 64 << 20 };
+    char whole[8192];
+    const char *root = hyp_session_root();
+    char *text = NULL;
+    if (root != NULL) {
+        snprintf(whole, sizeof whole, "%s/%s", root, path);
+        text = hyp_file_read(whole, FILE_BYTES_MAX, bytes);
+    }
+    if (text == NULL) hyp_attack_check(attack, false, "%s", hyp_error());
+    return text;
+}
+
+struct tol_kernel *hyp_attack_kernel(struct hyp_attack *attack, const char *name) {
+    char path[256];
+    size_t bytes = 0;
+    struct tol_kernel *kernel = NULL;
+    snprintf(path, sizeof path, "fixtures/ptx/kernels/%s.ptx", name);
+    char *text = hyp_attack_file(attack, path, &bytes);
+    if (text == NULL || module_count == MODULES_MAX) {
+        free(text);
+        return NULL;
+    }
+    if (HYP_OK(attack,
+               tol_module_load(attack->context, text, bytes, NULL, &modules[module_count])) &&
+        !HYP_OK(attack, tol_module_kernel(modules[module_count++], name, &kernel))) {
+        kernel = NULL;
+    }
+    free(text);
+    return kernel;
+}
+
+/* Opens the device. false: the attack is not tested, and the record says why. */
+static bool open_device(struct hyp_attack *attack, bool counted) {
+    attack->kind = attack->session.kind;
+    tol_status status = hyp_session_open(&attack->kind, &attack->driver);
+    if (status != TOL_OK) {
+        hyp_attack_not_tested(attack, "no device: %s", hyp_session_message());
+        return false;
+    }
+    if (attack->session.sabotage != NULL) {
+        cr_assert(hyp_sabotage_install(attack->session.sabotage, attack->driver), "%s",
+                  hyp_error());
+    } else if (counted) {
+        cr_assert(tol_interpose_install(attack->driver, NULL) == TOL_OK, "%s", tol_message());
+    }
+    status = tol_context_create(attack->driver, attack->session.ordinal, &attack->context);
+    if (status != TOL_OK) {
+        hyp_attack_not_tested(attack, "no device: %s", hyp_session_message());
+        return false;
+    }
+    return true;
+}
+
+static void close_device(struct hyp_attack *attack) {
+    while (module_count > 0) tol_module_destroy(modules[--module_count]);
+    tol_context_destroy(attack->context);
+    tol_interpose_remove(attack->driver);
+    tol_driver_close(attack->driver);
+}
+
+void hyp_attack_run(const char *suite, const char *name, bool counted,
+                    void (*body)(struct hyp_attack *attack)) {
+    struct hyp_attack attack = {.record = &record};
+    cr_assert(hyp_session_read(&attack.session), "%s", hyp_error());
+    attack.random = attack.session.seed;
+    snprintf(record.suite, sizeof record.suite, "%s", suite);
+    snprintf(record.name, sizeof record.name, "%s", name);
+    record.seed = attack.session.seed;
+    record.begin_s = hyp_clock_day_s();
+    uint64_t begin_ns = hyp_clock_ns();
+    if (open_device(&attack, counted)) body(&attack);
+    close_device(&attack);
+    record.duration_s = (double)(hyp_clock_ns() - begin_ns) * 1e-9;
+    hyp_attack_progress(&attack, 1);
+
+    bool kept = attack.session.out == NULL || hyp_record_write(&record, attack.session.out);
+    cr_assert(kept, "the evidence could not be written: %s", hyp_error());
+    if (record.not_tested) cr_skip_test("%s", record.reason);
+    cr_assert(record.violations == 0, "%llu of %llu samples violate the claim; the first: %s",
+              (unsigned long long)record.violations, (unsigned long long)record.samples,
+              record.examples[0]);
+    cr_assert(record.samples > 0, "the attack checked nothing");
+    hyp_record_end(&record);
+}

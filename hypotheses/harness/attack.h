@@ -1,0 +1,91 @@
+/*
+ * Attack: one attempt to falsify a claim, as a Criterion test in a process of its own.
+ *
+ *     HYP_ATTACK(h03, every_size_comes_back) {
+ *         ...
+ *         HYP_CHECK(attack, memcmp(sent, back, bytes) == 0, "%zu bytes came back changed", bytes);
+ *     }
+ *
+ * The body checks as often as it likes and goes on after a violation: how many there are, out of
+ * how many, is the effect. The record is written before the test passes or fails, so a crash leaves
+ * none, and no record is never taken for a pass.
+ */
+#ifndef HYP_ATTACK_H
+#define HYP_ATTACK_H
+
+#include "hdr.h"
+#include "session.h"
+
+#include <criterion/criterion.h>
+
+struct hyp_attack {
+    struct hyp_session session;
+    struct tol_driver *driver;
+    struct tol_context *context;
+    enum hyp_device_kind kind; /* the one it became */
+    uint64_t random;           /* the state of hyp_random; begins at the seed */
+    struct hyp_record *record;
+};
+
+/* Runs a body with a device, and writes what it found. counted: the interposer counts its calls. */
+void hyp_attack_run(const char *suite, const char *name, bool counted,
+                    void (*body)(struct hyp_attack *attack));
+
+#define HYP_ATTACK_AS(suite, name, counted)                                                        \
+    static void attack_##name(struct hyp_attack *attack);                                          \
+    Test(suite, name) {                                                                            \
+        hyp_attack_run(#suite, #name, counted, attack_##name);                                     \
+    }                                                                                              \
+    static void attack_##name(struct hyp_attack *attack)
+
+/* The usual attack: nothing lies between the runtime and the driver, but for a saboteur. */
+#define HYP_ATTACK(suite, name) HYP_ATTACK_AS(suite, name, false)
+
+/* One that may ask tol_interpose_count how often the driver was called. */
+#define HYP_COUNTED_ATTACK(suite, name) HYP_ATTACK_AS(suite, name, true)
+
+/* Counts a sample, and a violation unless it holds. Returns whether it holds. */
+bool hyp_attack_check(struct hyp_attack *attack, bool holds, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+#define HYP_CHECK(attack, condition, ...) hyp_attack_check(attack, condition, __VA_ARGS__)
+
+/* The call must succeed; a failure is a violation with the runtime's message.
+ * Gives whether it did. */
+bool hyp_attack_ok(struct hyp_attack *attack, tol_status status, const char *call);
+#define HYP_OK(attack, call) hyp_attack_ok(attack, call, #call)
+
+/* Without this the body cannot go on. */
+#define HYP_NEED(attack, call)                                                                     \
+    do {                                                                                           \
+        if (!hyp_attack_ok(attack, call, #call)) return;                                           \
+    } while (0)
+
+/* The call must be refused with this status, and the message must say text ("" for anything). */
+bool hyp_attack_refused(struct hyp_attack *attack, tol_status status, tol_status expected,
+                        const char *text, const char *call);
+#define HYP_REFUSED(attack, call, expected, text)                                                  \
+    hyp_attack_refused(attack, call, expected, text, #call)
+
+/* Ends the attack as not tested, with the reason; the body must return. */
+void hyp_attack_not_tested(struct hyp_attack *attack, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A series of times that the evidence keeps as a histogram, by name: "copy_to_device_4096B". It
+ * belongs to the attack. */
+struct hyp_hdr *hyp_attack_series(struct hyp_attack *attack, const char *name);
+
+/* How far the body is, for people that watch. */
+void hyp_attack_progress(struct hyp_attack *attack, double share);
+
+/* A number that depends on the seed and on what was drawn before, alone. */
+uint64_t hyp_random(struct hyp_attack *attack);
+uint64_t hyp_random_below(struct hyp_attack *attack, uint64_t limit);
+
+/* Resolves a kernel of fixtures/ptx/kernels/NAME.ptx; the module lives as long as the attack. NULL:
+ * a violation was noted. */
+struct tol_kernel *hyp_attack_kernel(struct hyp_attack *attack, const char *name);
+
+/* The text of a file below the root; NULL: a violation was noted. Free it. */
+char *hyp_attack_file(struct hyp_attack *attack, const char *path, size_t *bytes);
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * The table of claims, made of build/generated/claims.def.
+ */
+#include "claim.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct hyp_claim claims[HYP_CLAIMS] = {
+#define HYP_CLAIM(number_, threshold_, direction_, title_, unit_, source_)                         \
+    {.number = number_,                                                                            \
+     .threshold = threshold_,                                                                      \
+     .direction = direction_,                                                                      \
+     .title = title_,                                                                              \
+     .unit = unit_,                                                                                \
+     .source = source_},
+#include "claims.def"
+};
+
+static const struct {
+    int number;
+    const char *name;
+} saboteurs[] = {
+#define HYP_SABOTEUR(number, name) {number, name},
+#include "claims.def"
+};
+
+enum { SABOTEURS = sizeof saboteurs / sizeof saboteurs[0] };
+
+struct hyp_claim *hyp_claims(void) {
+    for (int i = 0; i < HYP_CLAIMS; i++) {
+        int number = claims[i].number;
+        char *id = claims[i].id, *suite = claims[i].suite;
+        *id++ = 'H';
+        *suite++ = 'h';
+        if (number >= 10) *id++ = (char)('0' + number / 10);
+        *id++ = (char)('0' + number % 10);
+        *id = '\0';
+        *suite++ = (char)('0' + number / 10);
+        *suite++ = (char)('0' + number % 10);
+        *suite = '\0';
+    }
+    return claims;
+}
+
+struct hyp_claim *hyp_claim_find(const char *id) {
+    struct hyp_claim *all = hyp_claims();
+    if (toupper((unsigned char)id[0]) != 'H' || !isdigit((unsigned char)id[1])) return NULL;
+    char *end = NULL;
+    long number = strtol(id + 1, &end, 10);
+    bool known = *end == '\0' && number >= 1 && number <= HYP_CLAIMS;
+    return known ? &all[number - 1] : NULL;
+}
+
+struct hyp_claim *hyp_claim_of_suite(const char *suite) {
+    return hyp_claim_find(suite);
+}
+
+bool hyp_claim_holds(const struct hyp_claim *claim, double effect) {
+    switch (claim->direction) {
+    case HYP_AT_MOST:
+        return effect <= claim->threshold;
+    case HYP_BELOW:
+        return effect < claim->threshold;
+    case HYP_ABOVE:
+        return effect > claim->threshold;
+    }
+    return false;
+}
+
+const char *hyp_direction_name(enum hyp_direction direction) {
+    return direction == HYP_AT_MOST ? "at_most" : direction == HYP_BELOW ? "below" : "above";
+}
+
+const char *hyp_direction_words(enum hyp_direction direction) {
+    return direction == HYP_AT_MOST ? "at most" : hyp_direction_name(direction);
+}
+
+const char *const *hyp_claim_saboteurs(const struct hyp_claim *claim, size_t *count) {
+    static const char *names[SABOTEURS + 1];
+    *count = 0;
+    for (size_t i = 0; i < SABOTEURS; i++) {
+        if (saboteurs[i].number == claim->number) names[(*count)++] = saboteurs[i].name;
+    }
+    return names;
+}
+
+void hyp_claim_register(const struct hyp_words *words) {
+    hyp_claims()[words->number - 1].words = words;
+}

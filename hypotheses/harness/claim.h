@@ -1,0 +1,66 @@
+/*
+ * Claim: what is asserted, and at what number it falls.
+ *
+ * Numbers come from thresholds.toml and are there for all thirteen claims. Words come from the file
+ * that attacks the claim, hypotheses/hNN_*.c, which opens with HYP_WORDS; a claim without one is
+ * not implemented yet, and is listed so.
+ */
+#ifndef HYP_CLAIM_H
+#define HYP_CLAIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { HYP_CLAIMS = 13 };
+
+enum hyp_direction {
+    HYP_AT_MOST, /* survives up to the threshold and at it */
+    HYP_BELOW,   /* survives below it */
+    HYP_ABOVE    /* survives above it */
+};
+
+struct hyp_words {
+    int number;
+    const char *claim;        /* in a sentence or two */
+    const char *prediction;   /* with a number */
+    const char *falsified_if; /* what would be seen if it were false */
+    const char *method;
+    const char *control; /* what would show that something else is measured */
+    const char *confounders;
+};
+
+struct hyp_claim {
+    int number;
+    char id[4];    /* "H3" */
+    char suite[4]; /* "h03": its Criterion suite */
+    double threshold;
+    enum hyp_direction direction;
+    const char *title, *unit, *source;
+    const struct hyp_words *words; /* NULL while nothing attacks it */
+};
+
+/* All claims, in order of their numbers. */
+struct hyp_claim *hyp_claims(void);
+
+/* The claim of an id such as "H3" or "h3"; NULL if there is none. */
+struct hyp_claim *hyp_claim_find(const char *id);
+struct hyp_claim *hyp_claim_of_suite(const char *suite);
+
+/* Whether an effect is on the surviving side of the threshold. NaN never is. */
+bool hyp_claim_holds(const struct hyp_claim *claim, double effect);
+
+const char *hyp_direction_name(enum hyp_direction direction);  /* "at_most" */
+const char *hyp_direction_words(enum hyp_direction direction); /* "at most" */
+
+/* The saboteurs that the claim's attack must notice; *count of them. */
+const char *const *hyp_claim_saboteurs(const struct hyp_claim *claim, size_t *count);
+
+/* Registers the words of a claim when the program starts: HYP_WORDS(3, .claim = "...", ...). */
+void hyp_claim_register(const struct hyp_words *words);
+#define HYP_WORDS(claim_number, ...)                                                               \
+    __attribute__((constructor)) static void register_words(void) {                                \
+        static const struct hyp_words words = {.number = claim_number, __VA_ARGS__};               \
+        hyp_claim_register(&words);                                                                \
+    }
+
+#endif

@@ -1,0 +1,111 @@
+/*
+ * The JSON files of a run.
+ */
+#include "evidence.h"
+
+#include "folder.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t hyp_run_count(const struct hyp_run *run, enum hyp_verdict_kind kind) {
+    size_t count = 0;
+    for (size_t i = 0; i < HYP_CLAIMS; i++)
+        count += run->chosen[i] && run->verdicts[i].kind == kind;
+    return count;
+}
+
+/* Text that may be empty for "none". */
+static json_t *text_or_null(const char *text) {
+    return text[0] != '\0' ? hyp_record_text(text) : json_null();
+}
+
+/* Takes the object; writes it as FOLDER/NAME. */
+static bool write_object(json_t *object, const char *folder, const char *name) {
+    char path[1100];
+    char *text =
+        object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    json_decref(object);
+    if (text == NULL) return hyp_fail("there is no memory for %s", name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    bool ok = hyp_file_write(path, text);
+    free(text);
+    return ok;
+}
+
+static json_t *severity(const struct hyp_verdict *verdict) {
+    if (!verdict->has_severity) return json_null();
+    return json_pack("{s:i, s:i}", "caught", (int)verdict->caught, "of", (int)verdict->saboteurs);
+}
+
+/* A claim's row in results.json. */
+static json_t *result(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
+    json_t *effect = verdict->has_effect ? json_real(verdict->effect) : json_null();
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:n, s:n, s:f, s:s, s:I, s:o, s:f}", "id",
+                     claim->id, "title", claim->title, "verdict", hyp_verdict_name(verdict->kind),
+                     "reason", text_or_null(verdict->reason), "code", text_or_null(verdict->code),
+                     "effect", effect, "unit", claim->unit, "low", "high", "threshold",
+                     claim->threshold, "direction", hyp_direction_name(claim->direction), "samples",
+                     (json_int_t)verdict->samples, "severity", severity(verdict), "duration_s",
+                     verdict->duration_s);
+}
+
+bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim) {
+    static const char *const endings[] = {"never_ran", "passed",  "failed",
+                                          "skipped",   "crashed", "overdue"};
+    char folder[1100];
+    const struct hyp_words *words = claim->words;
+    const struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
+    snprintf(folder, sizeof folder, "%s/%s", run->folder, claim->id);
+    if (!hyp_folder_make(folder)) return false;
+    json_t *object =
+        json_pack("{s:i, s:s, s:s, s:f, s:s, s:s, s:s}", "schema", 1, "id", claim->id, "title",
+                  claim->title, "threshold", claim->threshold, "unit", claim->unit, "direction",
+                  hyp_direction_name(claim->direction), "source", claim->source);
+    if (object != NULL && words != NULL) {
+        json_t *more =
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "claim", words->claim, "prediction",
+                      words->prediction, "falsified_if", words->falsified_if, "method",
+                      words->method, "control", words->control, "confounders", words->confounders);
+        json_object_update(object, more);
+        json_decref(more);
+    }
+    if (!write_object(object, folder, "claim.json")) return false;
+
+    json_t *attacks = json_array();
+    for (size_t i = 0; i < verdict->outcome_count; i++) {
+        const struct hyp_outcome *outcome = &verdict->outcomes[i];
+        json_array_append_new(attacks, json_pack("{s:s, s:s, s:o, s:I, s:I, s:f}", "name",
+                                                 outcome->name, "ending", endings[outcome->ending],
+                                                 "detail", text_or_null(outcome->detail), "samples",
+                                                 (json_int_t)outcome->record.samples, "violations",
+                                                 (json_int_t)outcome->record.violations,
+                                                 "duration_s", outcome->record.duration_s));
+    }
+    object = result(claim, verdict);
+    if (object != NULL) json_object_set_new(object, "attacks", attacks);
+    return write_object(object, folder, "verdict.json");
+}
+
+bool hyp_evidence_results(const struct hyp_run *run) {
+    const struct hyp_machine *machine = &run->machine;
+    json_t *claims = json_array();
+    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+        if (run->chosen[i]) {
+            json_array_append_new(claims, result(&hyp_claims()[i], &run->verdicts[i]));
+        }
+    }
+    const char *mode = run->session.full ? "full" : "quick";
+    json_t *object =
+        json_pack("{s:i, s:{s:s, s:s}, s:s, s:s, s:b, s:o}", "schema", 1, "device", "kind",
+                  hyp_device_kind_name(machine->kind), "name", machine->device.name, "mode", mode,
+                  "commit", machine->commit, "dirty", (int)machine->dirty, "claims", claims);
+    if (!write_object(object, run->folder, "results.json")) return false;
+    object = json_pack("{s:i, s:s, s:s, s:I, s:b, s:f, s:f, s:i}", "schema", 1, "command",
+                       run->command, "mode", mode, "seed", (json_int_t)run->session.seed,
+                       "sabotage", (int)run->sabotage, "begin_s", machine->begin_s, "duration_s",
+                       run->duration_s, "exit_code", run->exit_code);
+    return write_object(object, run->folder, "run.json");
+}

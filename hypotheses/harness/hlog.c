@@ -1,0 +1,99 @@
+/*
+ * Lines of the log: tag, offset, length, largest value, histogram.
+ */
+#include "hlog.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+bool hyp_hlog_begin(struct hyp_hlog *log, const char *path, double start_s) {
+    char when[64];
+    time_t seconds = (time_t)start_s;
+    struct tm utc;
+    if (!hyp_file_begin(&log->file, path)) return false;
+    log->start_s = start_s;
+    gmtime_r(&seconds, &utc);
+    strftime(when, sizeof when, "%a %b %d %H:%M:%S UTC %Y", &utc);
+    FILE *out = log->file.stream;
+    fprintf(out, "#[Logged with Tollens 0.1]\n");
+    fprintf(out, "#[Histogram log format version 1.3]\n");
+    fprintf(out, "#[StartTime: %.3f (seconds since epoch), %s]\n", start_s, when);
+    fprintf(out, "#[BaseTime: %.3f (seconds since epoch)]\n", start_s);
+    fprintf(out, "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\","
+                 "\"Interval_Compressed_Histogram\"\n");
+    return true;
+}
+
+bool hyp_hlog_add(struct hyp_hlog *log, const char *tag, double offset_s, double length_s,
+                  const struct hyp_hdr *hdr) {
+    if (strpbrk(tag, ", \t\r\n") != NULL || strlen(tag) > 100) {
+        return hyp_fail("'%s' cannot be the tag of a histogram", tag);
+    }
+    char *text = hyp_hdr_encode(hdr);
+    if (text == NULL) return hyp_fail("there is no memory to encode the histogram %s", tag);
+    if (!(offset_s > 0)) offset_s = 0;
+    if (!(length_s > 0)) length_s = 0;
+    /* The maximum is for people; Java's writer divides nanoseconds by a million, and so do we. */
+    fprintf(log->file.stream, "Tag=%s,%.3f,%.3f,%.3f,%s\n", tag, offset_s, length_s,
+            (double)hyp_hdr_max(hdr) / 1e6, text);
+    free(text);
+    return true;
+}
+
+bool hyp_hlog_end(struct hyp_hlog *log) {
+    return hyp_file_keep(&log->file);
+}
+
+/* Splits the next field off a line, up to a comma. */
+static char *next_field(char **line) {
+    char *field = *line;
+    char *comma = field != NULL ? strchr(field, ',') : NULL;
+    if (comma != NULL) *comma = '\0';
+    *line = comma != NULL ? comma + 1 : NULL;
+    return field;
+}
+
+static bool read_line(char *line, bool (*visit)(const struct hyp_hlog_entry *entry, void *user),
+                      void *user, const char *path, unsigned number) {
+    struct hyp_hlog_entry entry = {.tag = ""};
+    if (strncmp(line, "Tag=", 4) == 0) {
+        snprintf(entry.tag, sizeof entry.tag, "%s", next_field(&line) + 4);
+    }
+    const char *offset = next_field(&line), *length = next_field(&line), *max = next_field(&line);
+    if (offset == NULL || length == NULL || max == NULL || line == NULL) {
+        return hyp_fail("%s, line %u: a field is missing", path, number);
+    }
+    struct hyp_hdr *hdr = NULL;
+    entry.offset_s = strtod(offset, NULL);
+    entry.length_s = strtod(length, NULL);
+    hyp_hdr_error error = hyp_hdr_decode(line, strcspn(line, "\r"), &hdr);
+    if (error != HYP_HDR_OK) {
+        return hyp_fail("%s, line %u: %s", path, number, hyp_hdr_sentence(error));
+    }
+    entry.hdr = hdr;
+    bool go_on = visit(&entry, user);
+    hyp_hdr_free(hdr);
+    return go_on || hyp_fail("%s: reading was stopped at line %u", path, number);
+}
+
+bool hyp_hlog_read(const char *path, bool (*visit)(const struct hyp_hlog_entry *entry, void *user),
+                   void *user) {
+    enum { LOG_BYTES_MAX = 256 << 20 };
+    size_t bytes = 0;
+    char *text = hyp_file_read(path, LOG_BYTES_MAX, &bytes);
+    if (text == NULL) return false;
+    bool ok = true;
+    unsigned number = 0;
+    for (char *line = text; ok && line != NULL && *line != '\0';) {
+        char *end = strchr(line, '\n');
+        if (end != NULL) *end = '\0';
+        number++;
+        if (line[0] != '#' && line[0] != '"' && line[0] != '\0') {
+            ok = read_line(line, visit, user, path, number);
+        }
+        line = end != NULL ? end + 1 : NULL;
+    }
+    free(text);
+    return ok;
+}

@@ -1,0 +1,113 @@
+/*
+ * Records as JSON, series as histogram logs.
+ */
+#include "record.h"
+
+#include "folder.h"
+#include "hlog.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool write_series(const struct hyp_record *record, const char *folder) {
+    char path[1024], tag[128];
+    struct hyp_hlog log;
+    if (record->series_count == 0) return true;
+    snprintf(path, sizeof path, "%s/%s.hlog", folder, record->name);
+    if (!hyp_hlog_begin(&log, path, record->begin_s)) return false;
+    for (size_t i = 0; i < record->series_count; i++) {
+        snprintf(tag, sizeof tag, "%.60s", record->series[i].name);
+        if (!hyp_hlog_add(&log, tag, 0, record->duration_s, record->series[i].hdr)) {
+            hyp_file_drop(&log.file);
+            return false;
+        }
+    }
+    return hyp_hlog_end(&log);
+}
+
+json_t *hyp_record_text(const char *text) {
+    json_t *value = json_string(text);
+    if (value != NULL) return value;
+    char clean[HYP_EXAMPLE_BYTES];
+    snprintf(clean, sizeof clean, "%s", text);
+    for (char *c = clean; *c != '\0'; c++) {
+        if ((unsigned char)*c > '~') *c = '?';
+    }
+    return json_string(clean);
+}
+
+bool hyp_record_write(const struct hyp_record *record, const char *folder) {
+    char path[1024], attacks[1024];
+    snprintf(attacks, sizeof attacks, "%s/attacks", folder);
+    snprintf(path, sizeof path, "%.800s/%s.json", attacks, record->name);
+    if (!hyp_folder_make(attacks) || !write_series(record, folder)) return false;
+    json_t *examples = json_array(), *series = json_array();
+    for (size_t i = 0; i < record->example_count; i++) {
+        json_array_append_new(examples, hyp_record_text(record->examples[i]));
+    }
+    for (size_t i = 0; i < record->series_count; i++) {
+        const struct hyp_hdr *hdr = record->series[i].hdr;
+        json_array_append_new(
+            series, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", record->series[i].name,
+                              "unit", "ns", "count", (json_int_t)hdr->total, "p50",
+                              (json_int_t)hyp_hdr_percentile(hdr, 50), "p99",
+                              (json_int_t)hyp_hdr_percentile(hdr, 99), "min",
+                              (json_int_t)hyp_hdr_min(hdr), "max", (json_int_t)hyp_hdr_max(hdr)));
+    }
+    json_t *object =
+        json_pack("{s:i, s:s, s:s, s:I, s:I, s:o, s:b, s:o, s:f, s:f, s:I, s:o}", "schema", 1,
+                  "suite", record->suite, "name", record->name, "samples",
+                  (json_int_t)record->samples, "violations", (json_int_t)record->violations,
+                  "counterexamples", examples, "not_tested", (int)record->not_tested, "reason",
+                  hyp_record_text(record->reason), "begin_s", record->begin_s, "duration_s",
+                  record->duration_s, "seed", (json_int_t)record->seed, "series", series);
+    char *text = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
+    json_decref(object);
+    if (text == NULL) return hyp_fail("there is no memory for the record of %s", record->name);
+    bool ok = hyp_file_write(path, text);
+    free(text);
+    return ok;
+}
+
+bool hyp_record_read(const char *folder, const char *name, struct hyp_record *record) {
+    char path[1024];
+    json_error_t error;
+    const char *suite = NULL, *reason = NULL, *own_name = NULL;
+    json_int_t samples = 0, violations = 0, seed = 0;
+    json_t *examples = NULL;
+    int not_tested = 0;
+    memset(record, 0, sizeof *record);
+    snprintf(path, sizeof path, "%.800s/attacks/%s.json", folder, name);
+    json_t *object = json_load_file(path, 0, &error);
+    if (object == NULL) return hyp_fail("%s cannot be read: %s", path, error.text);
+    bool ok =
+        json_unpack_ex(object, &error, 0, "{s:s, s:s, s:I, s:I, s:o, s:b, s:s, s:F, s:F, s:I}",
+                       "suite", &suite, "name", &own_name, "samples", &samples, "violations",
+                       &violations, "counterexamples", &examples, "not_tested", &not_tested,
+                       "reason", &reason, "begin_s", &record->begin_s, "duration_s",
+                       &record->duration_s, "seed", &seed) == 0;
+    if (!ok) {
+        json_decref(object);
+        return hyp_fail("%s is no record of an attack: %s", path, error.text);
+    }
+    snprintf(record->suite, sizeof record->suite, "%s", suite);
+    snprintf(record->name, sizeof record->name, "%s", own_name);
+    snprintf(record->reason, sizeof record->reason, "%s", reason);
+    record->samples = (uint64_t)samples;
+    record->violations = (uint64_t)violations;
+    record->seed = (uint64_t)seed;
+    record->not_tested = not_tested != 0;
+    for (size_t i = 0; i < json_array_size(examples) && i < HYP_EXAMPLES_MAX; i++) {
+        const char *example = json_string_value(json_array_get(examples, i));
+        snprintf(record->examples[i], HYP_EXAMPLE_BYTES, "%s", example != NULL ? example : "");
+        record->example_count = i + 1;
+    }
+    json_decref(object);
+    return true;
+}
+
+void hyp_record_end(struct hyp_record *record) {
+    for (size_t i = 0; i < record->series_count; i++) hyp_hdr_free(record->series[i].hdr);
+    record->series_count = 0;
+}

@@ -1,0 +1,47 @@
+/*
+ * Record: what one attack found, as it is written to the evidence.
+ *
+ * OUT/attacks/NAME.json has samples, violations, the first counterexamples and how it ended;
+ * OUT/NAME.hlog has its series.
+ */
+#ifndef HYP_RECORD_H
+#define HYP_RECORD_H
+
+#include "hdr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HYP_EXAMPLES_MAX = 8, HYP_SERIES_MAX = 32, HYP_EXAMPLE_BYTES = 1024 };
+
+struct hyp_series {
+    char name[64];
+    struct hyp_hdr *hdr;
+};
+
+struct hyp_record {
+    char suite[16], name[96];
+    uint64_t samples, violations;
+    char examples[HYP_EXAMPLES_MAX][HYP_EXAMPLE_BYTES];
+    size_t example_count;
+    bool not_tested;
+    char reason[512];
+    double begin_s, duration_s;
+    uint64_t seed;
+    struct hyp_series series[HYP_SERIES_MAX];
+    size_t series_count;
+};
+
+/* Writes a record below a folder. false: hyp_error(). */
+bool hyp_record_write(const struct hyp_record *record, const char *folder);
+
+/* Reads OUT/attacks/NAME.json back; series are left out. false: hyp_error(). */
+bool hyp_record_read(const char *folder, const char *name, struct hyp_record *record);
+
+/* Text that may hold any bytes, as a JSON string: what is no UTF-8 becomes a question mark. */
+struct json_t *hyp_record_text(const char *text);
+
+void hyp_record_end(struct hyp_record *record);
+
+#endif

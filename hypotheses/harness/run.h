@@ -1,0 +1,25 @@
+/*
+ * Run: everything one `tollens run` did and found, for those who write it down.
+ */
+#ifndef HYP_RUN_H
+#define HYP_RUN_H
+
+#include "machine.h"
+#include "verdict.h"
+
+struct hyp_run {
+    struct hyp_machine machine;
+    struct hyp_session session;
+    const char *folder;  /* of the evidence */
+    const char *command; /* as it was typed */
+    bool sabotage;       /* severity was measured */
+    bool chosen[HYP_CLAIMS];
+    struct hyp_verdict verdicts[HYP_CLAIMS]; /* of those chosen */
+    double duration_s;
+    int exit_code;
+};
+
+/* How many of the chosen claims got a verdict. */
+size_t hyp_run_count(const struct hyp_run *run, enum hyp_verdict_kind kind);
+
+#endif

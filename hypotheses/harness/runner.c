@@ -1,0 +1,285 @@
+/*
+ * One worker process: its environment, its pipe, its deadline, its end.
+ */
+#include "runner.h"
+
+#include "clock.h"
+#include "folder.h"
+#include "worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ATTACKS_MAX = 64, PIPE_IN_WORKER = 3 };
+
+/* What one attack may take: far above what any does, for machines that are slow and busy. */
+static const double ATTACK_S_QUICK = 300, ATTACK_S_FULL = 1800;
+/* What the worker may take beyond it, until it is killed with all below it. */
+static const double GRACE_S = 30;
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number) {
+    (void)number;
+    stop = 1;
+}
+
+bool hyp_runner_interrupted(void) {
+    static bool installed;
+    if (!installed) {
+        struct sigaction action = {.sa_handler = on_signal};
+        sigaction(SIGINT, &action, NULL);
+        sigaction(SIGTERM, &action, NULL);
+        installed = true;
+    }
+    return stop != 0;
+}
+
+/* ---- the environment ------------------------------------------------------------------------- */
+
+enum { VARIABLES = 7 };
+
+struct environment {
+    char own[VARIABLES][1200]; /* "NAME=value" */
+    char **entries;
+};
+
+static bool is_replaced(const struct environment *environment, const char *entry) {
+    for (size_t i = 0; i < VARIABLES; i++) {
+        size_t name = strcspn(environment->own[i], "=") + 1;
+        if (strncmp(environment->own[i], entry, name) == 0) return true;
+    }
+    return false;
+}
+
+/* This process's environment with a few names set anew. false: no memory. */
+static bool make_environment(const struct hyp_task *task, struct environment *environment) {
+    extern char **environ;
+    const struct hyp_session *session = task->session;
+    size_t count = 0, kept = 0, room = sizeof environment->own[0];
+    snprintf(environment->own[0], room, "TOLLENS_DEVICE=%s:%d", hyp_device_kind_name(session->kind),
+             session->ordinal);
+    snprintf(environment->own[1], room, "TOLLENS_MODE=%s", session->full ? "full" : "quick");
+    snprintf(environment->own[2], room, "TOLLENS_SEED=%llu", (unsigned long long)session->seed);
+    snprintf(environment->own[3], room, "TOLLENS_OUT=%s", task->folder);
+    snprintf(environment->own[4], room, "TOLLENS_SABOTAGE=%s",
+             task->saboteur != NULL ? task->saboteur : "");
+    snprintf(environment->own[5], room, "TOLLENS_SOFT_REPORT=%s/faults.jsonl", task->folder);
+    snprintf(environment->own[6], room, "TOLLENS_ATTACK_PIPE=%d", PIPE_IN_WORKER);
+    while (environ[count] != NULL) count++;
+    environment->entries = calloc(count + VARIABLES + 1, sizeof *environment->entries);
+    if (environment->entries == NULL) return hyp_fail("there is no memory for a worker");
+    for (size_t i = 0; i < count; i++) {
+        if (!is_replaced(environment, environ[i])) environment->entries[kept++] = environ[i];
+    }
+    for (size_t i = 0; i < VARIABLES; i++) environment->entries[kept++] = environment->own[i];
+    return true;
+}
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+struct worker {
+    pid_t process;
+    int pipe;
+    struct hyp_outcome *running;
+    uint64_t begin_ns; /* of the attack that is running */
+    char text[4096];   /* what came and is no whole line yet */
+    size_t length;
+};
+
+static bool start(const struct hyp_task *task, struct worker *worker) {
+    char log[1100];
+    char *arguments[] = {"tollens", "attack", (char *)task->claim->suite, NULL};
+    int ends[2];
+    struct environment environment;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    snprintf(log, sizeof log, "%s/attacks.log", task->folder);
+    if (!make_environment(task, &environment)) return false;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        free(environment.entries);
+        return hyp_fail("there is no pipe for a worker: %s", strerror(errno));
+    }
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log, O_WRONLY | O_CREAT | O_APPEND,
+                                     0666);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], PIPE_IN_WORKER);
+    /* A group of its own, so that one kill reaches it and the processes of its attacks. */
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    int error = posix_spawn(&worker->process, "/proc/self/exe", &actions, &attributes, arguments,
+                            environment.entries);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    free(environment.entries);
+    close(ends[1]);
+    worker->pipe = ends[0];
+    if (error == 0) return true;
+    close(ends[0]);
+    return hyp_fail("a worker for %s could not be started: %s", task->claim->id, strerror(error));
+}
+
+static struct hyp_outcome *find(struct hyp_verdict *verdict, const char *name) {
+    for (size_t i = 0; i < verdict->outcome_count; i++) {
+        if (strcmp(verdict->outcomes[i].name, name) == 0) return &verdict->outcomes[i];
+    }
+    return NULL;
+}
+
+static const char *const endings[] = {[HYP_PASSED] = "passed",
+                                      [HYP_FAILED] = "failed",
+                                      [HYP_SKIPPED] = "skipped",
+                                      [HYP_CRASHED] = "crashed",
+                                      [HYP_OVERDUE] = "overdue"};
+
+static void read_line(const struct hyp_task *task, struct worker *worker,
+                      struct hyp_verdict *verdict, char *line) {
+    char *rest = line;
+    const char *event = strsep(&rest, " "), *name = strsep(&rest, " ");
+    struct hyp_outcome *outcome = name != NULL ? find(verdict, name) : NULL;
+    if (outcome == NULL) return;
+    if (strcmp(event, "begin") == 0) {
+        worker->running = outcome;
+        worker->begin_ns = hyp_clock_ns();
+        return;
+    }
+    const char *ending = strsep(&rest, " ");
+    for (enum hyp_ending e = HYP_PASSED; ending != NULL && e <= HYP_OVERDUE; e++) {
+        if (strcmp(ending, endings[e]) == 0) outcome->ending = e;
+    }
+    snprintf(outcome->detail, sizeof outcome->detail, "%s", rest != NULL ? rest : "");
+    worker->running = NULL;
+    hyp_watch_ended(task->watch, task->claim->id, task->saboteur, name, ending,
+                    (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9);
+}
+
+/* Takes in what the worker said. false: it has closed the pipe. */
+static bool listen_to(const struct hyp_task *task, struct worker *worker,
+                      struct hyp_verdict *verdict) {
+    ssize_t count =
+        read(worker->pipe, worker->text + worker->length, sizeof worker->text - worker->length - 1);
+    if (count <= 0) return count < 0 && errno == EINTR;
+    worker->length += (size_t)count;
+    worker->text[worker->length] = '\0';
+    char *line = worker->text;
+    for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        *end = '\0';
+        read_line(task, worker, verdict, line);
+    }
+    worker->length -= (size_t)(line - worker->text);
+    memmove(worker->text, line, worker->length);
+    if (worker->length == sizeof worker->text - 1) worker->length = 0; /* no line of ours */
+    return true;
+}
+
+static void show(const struct hyp_task *task, const struct worker *worker) {
+    char path[1100];
+    double share = -1;
+    if (worker->running == NULL) return;
+    snprintf(path, sizeof path, "%s/progress", task->folder);
+    FILE *file = fopen(path, "r");
+    if (file != NULL && fscanf(file, "%lf", &share) != 1) share = -1;
+    if (file != NULL) fclose(file);
+    hyp_watch_running(task->watch, task->claim->id, task->saboteur, worker->running->name, share,
+                      (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9);
+}
+
+/* Follows the worker to its end, or ends it. Returns what waitpid said. */
+static int follow(const struct hyp_task *task, struct worker *worker, double limit_s,
+                  struct hyp_verdict *verdict) {
+    int status = 0;
+    worker->begin_ns = hyp_clock_ns();
+    for (bool open = true, killed = false; open;) {
+        struct pollfd wait = {.fd = worker->pipe, .events = POLLIN};
+        if (poll(&wait, 1, 100) > 0) open = listen_to(task, worker, verdict);
+        show(task, worker);
+        bool overdue = (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9 > limit_s + GRACE_S;
+        if ((hyp_runner_interrupted() || overdue) && !killed) {
+            kill(-worker->process, SIGKILL);
+            killed = true;
+            if (overdue && worker->running != NULL) worker->running->ending = HYP_OVERDUE;
+        }
+    }
+    close(worker->pipe);
+    while (waitpid(worker->process, &status, 0) < 0 && errno == EINTR) continue;
+    /* What a killed worker leaves behind it. */
+    kill(-worker->process, SIGKILL);
+    return status;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static size_t count_lines(const char *folder, const char *name) {
+    char path[1100];
+    size_t lines = 0;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return 0;
+    for (int c; (c = fgetc(file)) != EOF;) lines += c == '\n';
+    fclose(file);
+    return lines;
+}
+
+/* What is known of attacks that did not tell how they ended. */
+static void explain_missing(int status, struct hyp_verdict *verdict) {
+    for (size_t i = 0; i < verdict->outcome_count; i++) {
+        struct hyp_outcome *outcome = &verdict->outcomes[i];
+        if (outcome->detail[0] != '\0') continue;
+        size_t room = sizeof outcome->detail;
+        if (outcome->ending == HYP_OVERDUE) {
+            snprintf(outcome->detail, room, "it did not end before its deadline");
+        } else if (outcome->ending != HYP_NEVER_RAN) {
+            continue;
+        } else if (hyp_runner_interrupted()) {
+            snprintf(outcome->detail, room, "the run was interrupted");
+        } else if (WIFSIGNALED(status)) {
+            snprintf(outcome->detail, room, "the worker was ended by signal %d (%s)",
+                     WTERMSIG(status), strsignal(WTERMSIG(status)));
+        } else {
+            snprintf(outcome->detail, room, "the worker ended with exit code %d before it ran",
+                     WEXITSTATUS(status));
+        }
+    }
+}
+
+bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict) {
+    const char *names[ATTACKS_MAX];
+    char progress[1100];
+    struct worker worker = {.pipe = -1};
+    memset(verdict, 0, sizeof *verdict);
+    size_t count = hyp_worker_list(task->claim->suite, names, ATTACKS_MAX);
+    if (count > ATTACKS_MAX)
+        return hyp_fail("%s has %zu attacks, and %d fit", task->claim->id, count, ATTACKS_MAX);
+    if (!hyp_folder_make(task->folder)) return false;
+    verdict->outcomes = calloc(count + 1, sizeof *verdict->outcomes);
+    if (verdict->outcomes == NULL) return hyp_fail("there is no memory for %zu outcomes", count);
+    verdict->outcome_count = count;
+    for (size_t i = 0; i < count; i++) {
+        snprintf(verdict->outcomes[i].name, sizeof verdict->outcomes[i].name, "%s", names[i]);
+    }
+    if (count > 0) {
+        if (!start(task, &worker)) return false;
+        double limit_s = task->session->full ? ATTACK_S_FULL : ATTACK_S_QUICK;
+        int status = follow(task, &worker, limit_s, verdict);
+        explain_missing(status, verdict);
+        hyp_watch_clear(task->watch);
+        snprintf(progress, sizeof progress, "%s/progress", task->folder);
+        unlink(progress);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct hyp_outcome *outcome = &verdict->outcomes[i];
+        outcome->has_record = hyp_record_read(task->folder, outcome->name, &outcome->record);
+    }
+    hyp_verdict_judge(task->claim, count_lines(task->folder, "faults.jsonl"), verdict);
+    return true;
+}

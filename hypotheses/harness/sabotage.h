@@ -1,0 +1,20 @@
+/*
+ * Sabotage: faults made on purpose, by name, to show that an attack notices them.
+ *
+ * Each is a pair of hooks in the interposer, so the runtime and the driver stay as they are and the
+ * fault lies between them, where a broken driver's, or a broken runtime's, would.
+ */
+#ifndef HYP_SABOTAGE_H
+#define HYP_SABOTAGE_H
+
+#include "tollens.h"
+
+/* Installs a fault for contexts opened from now on. false: there is none of that name, or the
+ * interposer refused; hyp_error() says why. */
+bool hyp_sabotage_install(const char *name, struct tol_driver *driver);
+
+/* The names there are, and a sentence for each; NULL past the end. */
+const char *hyp_sabotage_name(size_t index);
+const char *hyp_sabotage_sentence(size_t index);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * The program: tries to falsify the claims, and says what came of it.
+ */
+#include "command.h"
+#include "session.h"
+#include "worker.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: tollens COMMAND\n"
+    "\n"
+    "  doctor              which driver and device there are, and what is missing\n"
+    "  list                the thirteen claims\n"
+    "  explain H3          one claim: prediction, method, controls, saboteurs\n"
+    "  run [H1 H3 ...]     try to falsify claims; without names, all of them\n"
+    "      --device D      auto (default), cuda, cuda:N or soft\n"
+    "      --quick         minutes (default)\n"
+    "      --full          all sizes; longer, and more memory\n"
+    "      --sabotage      then break each on purpose and see that the attack notices\n"
+    "      --out DIR       where the evidence goes; default: evidence/TIME\n"
+    "      --seed N        what the random choices begin with; default 1\n"
+    "      --require-gpu   only a GPU will do, and a claim that is not tested fails\n"
+    "      --inconclusive=fail|warn   whether an inconclusive verdict fails; default fail\n"
+    "\n"
+    "exit codes: 0 nothing was falsified, 1 something was, 2 usage or harness error, 3 "
+    "inconclusive\n"
+    "environment: TOLLENS_DEVICE, TOLLENS_MODE, TOLLENS_SEED stand for --device, --quick or "
+    "--full\n"
+    "and --seed; TOLLENS_LIBCUDA names the driver's library\n";
+
+int hyp_command_complain(const char *format, ...) {
+    va_list arguments;
+    fputs("tollens: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    return HYP_EXIT_ERROR;
+}
+
+/* A worker: started by `tollens run`, and not by people. */
+static int attack(int count, char **words) {
+    struct hyp_session session;
+    const char *pipe = getenv("TOLLENS_ATTACK_PIPE");
+    if (count != 1) return hyp_command_complain("attack takes the name of one suite");
+    if (!hyp_session_read(&session)) return HYP_EXIT_ERROR;
+    return hyp_worker_run(words[0], pipe != NULL ? atoi(pipe) : -1, session.full ? 1800 : 300);
+}
+
+static const struct {
+    const char *name;
+    int (*run)(int count, char **words);
+} commands[] = {{"doctor", hyp_command_doctor},
+                {"list", hyp_command_list},
+                {"explain", hyp_command_explain},
+                {"run", hyp_command_run},
+                {"attack", attack}};
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        fputs(usage, stderr);
+        return HYP_EXIT_ERROR;
+    }
+    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+        strcmp(argv[1], "-h") == 0) {
+        fputs(usage, stdout);
+        return HYP_EXIT_OK;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 2, argv + 2);
+    }
+    return hyp_command_complain("there is no command '%s'; see tollens help", argv[1]);
+}

@@ -1,0 +1,124 @@
+/*
+ * Judging a claim from its attacks' outcomes. A violation outweighs everything: one counterexample
+ * is enough, however the other attacks ended.
+ */
+#include "verdict.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *hyp_verdict_name(enum hyp_verdict_kind kind) {
+    static const char *const names[] = {"survived", "falsified", "inconclusive", "not_tested"};
+    return names[kind];
+}
+
+const char *hyp_verdict_words(enum hyp_verdict_kind kind) {
+    return kind == HYP_NOT_TESTED ? "not tested" : hyp_verdict_name(kind);
+}
+
+static void set(struct hyp_verdict *verdict, enum hyp_verdict_kind kind, const char *code,
+                const char *format, ...) __attribute__((format(printf, 4, 5)));
+static void set(struct hyp_verdict *verdict, enum hyp_verdict_kind kind, const char *code,
+                const char *format, ...) {
+    va_list arguments;
+    verdict->kind = kind;
+    snprintf(verdict->code, sizeof verdict->code, "%s", code);
+    va_start(arguments, format);
+    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
+    va_end(arguments);
+}
+
+void hyp_verdict_not_tested(struct hyp_verdict *verdict, const char *code, const char *format,
+                            ...) {
+    va_list arguments;
+    set(verdict, HYP_NOT_TESTED, code, "%s", "");
+    va_start(arguments, format);
+    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
+    va_end(arguments);
+}
+
+/* An attack that ended without saying what it found. */
+static bool is_broken(const struct hyp_outcome *outcome) {
+    switch (outcome->ending) {
+    case HYP_PASSED:
+        return !outcome->has_record || outcome->record.samples == 0;
+    case HYP_FAILED:
+        return !outcome->has_record || outcome->record.violations == 0;
+    case HYP_SKIPPED:
+        return !outcome->has_record || !outcome->record.not_tested;
+    case HYP_NEVER_RAN:
+    case HYP_CRASHED:
+    case HYP_OVERDUE:
+        return true;
+    }
+    return true;
+}
+
+static const char *broken_code(const struct hyp_outcome *outcome) {
+    switch (outcome->ending) {
+    case HYP_NEVER_RAN:
+        return "worker_missing";
+    case HYP_CRASHED:
+        return "worker_crashed";
+    case HYP_OVERDUE:
+        return "deadline";
+    case HYP_PASSED:
+    case HYP_FAILED:
+    case HYP_SKIPPED:
+        break;
+    }
+    return "no_record";
+}
+
+void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
+                       struct hyp_verdict *verdict) {
+    const struct hyp_outcome *violated = NULL, *broken = NULL, *untested = NULL, *tested = NULL;
+    uint64_t violations = 0;
+    for (size_t i = 0; i < verdict->outcome_count; i++) {
+        const struct hyp_outcome *outcome = &verdict->outcomes[i];
+        if (outcome->has_record) {
+            const struct hyp_record *record = &outcome->record;
+            violations += record->violations;
+            verdict->samples += record->samples;
+            verdict->duration_s += record->duration_s;
+            if (record->violations > 0 && violated == NULL) violated = outcome;
+        }
+        if (is_broken(outcome)) {
+            if (broken == NULL) broken = outcome;
+        } else if (outcome->ending == HYP_SKIPPED) {
+            if (untested == NULL) untested = outcome;
+        } else {
+            tested = outcome;
+        }
+    }
+    verdict->broken = broken != NULL || verdict->outcome_count == 0;
+    verdict->has_effect = verdict->samples > 0;
+    verdict->effect = (double)violations;
+
+    if (violated != NULL && !hyp_claim_holds(claim, (double)violations)) {
+        set(verdict, HYP_FALSIFIED, "", "%s: %s", violated->name,
+            violated->record.example_count > 0 ? violated->record.examples[0] : "");
+    } else if (verdict->outcome_count == 0) {
+        set(verdict, HYP_INCONCLUSIVE, "no_attack", "no attack was found");
+    } else if (broken != NULL) {
+        set(verdict, HYP_INCONCLUSIVE, broken_code(broken), "%s: %s", broken->name,
+            broken->detail[0] != '\0' ? broken->detail : "it ended without a record");
+    } else if (tested == NULL) {
+        set(verdict, HYP_NOT_TESTED, "no_device", "%s", untested->record.reason);
+    } else if (untested != NULL) {
+        set(verdict, HYP_INCONCLUSIVE, "part_not_tested", "%s: %s", untested->name,
+            untested->record.reason);
+    } else if (findings > 0) {
+        set(verdict, HYP_INCONCLUSIVE, "device_findings",
+            "the soft device objected to %zu accesses: see faults.jsonl", findings);
+    } else {
+        set(verdict, HYP_SURVIVED, "", "%s", "");
+    }
+}
+
+void hyp_verdict_end(struct hyp_verdict *verdict) {
+    free(verdict->outcomes);
+    memset(verdict, 0, sizeof *verdict);
+}

@@ -1,0 +1,63 @@
+/*
+ * Verdict: what follows from what the attacks found, and no more.
+ *
+ * A claim is never proved: it survived this attack, here, today. No device is no pass, and neither
+ * is a worker that crashed: the first is "not tested", the second "inconclusive".
+ */
+#ifndef HYP_VERDICT_H
+#define HYP_VERDICT_H
+
+#include "claim.h"
+#include "record.h"
+
+enum hyp_verdict_kind { HYP_SURVIVED, HYP_FALSIFIED, HYP_INCONCLUSIVE, HYP_NOT_TESTED };
+
+/* How the process of one attack ended, as its runner saw it. */
+enum hyp_ending {
+    HYP_NEVER_RAN,
+    HYP_PASSED,
+    HYP_FAILED,
+    HYP_SKIPPED,
+    HYP_CRASHED, /* a signal, or an exit it should not have made */
+    HYP_OVERDUE  /* killed at its deadline */
+};
+
+struct hyp_outcome {
+    char name[96];
+    enum hyp_ending ending;
+    char detail[512]; /* of a crash: the signal; of a failure without a record: the assertion */
+    bool has_record;
+    struct hyp_record record; /* when has_record; without series */
+};
+
+struct hyp_verdict {
+    enum hyp_verdict_kind kind;
+    char code[32];    /* the reason's code, "worker_crashed"; "" when it survived or fell */
+    char reason[768]; /* the reason, or the first counterexample; "" when it survived */
+    bool broken;      /* the harness failed, and not the claim: exit code 2 */
+    bool has_effect;
+    double effect;
+    uint64_t samples;
+    double duration_s;
+    bool has_severity;
+    unsigned caught, saboteurs;
+    struct hyp_outcome *outcomes; /* the attacks, in the order they ran; owned */
+    size_t outcome_count;
+};
+
+/* "survived", "not_tested": as results.json has it. */
+const char *hyp_verdict_name(enum hyp_verdict_kind kind);
+/* "survived", "not tested": for people. */
+const char *hyp_verdict_words(enum hyp_verdict_kind kind);
+
+/* Judges the outcomes in verdict->outcomes. findings is how many lines the soft device's own report
+ * has: accesses it objected to although no attack meant them. */
+void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings, struct hyp_verdict *verdict);
+
+/* A verdict without an attack. */
+void hyp_verdict_not_tested(struct hyp_verdict *verdict, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+void hyp_verdict_end(struct hyp_verdict *verdict);
+
+#endif

@@ -1,0 +1,110 @@
+/*
+ * Verdicts: what follows from outcomes, and that nothing else is ever a pass.
+ */
+#include "verdict.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One attack: how it ended, what its record says. */
+struct attack {
+    enum hyp_ending ending;
+    bool has_record, not_tested;
+    unsigned samples, violations;
+};
+
+static const struct attack good = {HYP_PASSED, true, false, 10, 0};
+static const struct attack bad = {HYP_FAILED, true, false, 10, 3};
+static const struct attack crashed = {HYP_CRASHED, false, false, 0, 0};
+static const struct attack untested = {HYP_SKIPPED, true, true, 0, 0};
+
+static struct hyp_verdict judge(const struct attack *attacks, size_t count, size_t findings) {
+    struct hyp_verdict verdict = {.outcome_count = count};
+    verdict.outcomes = calloc(count + 1, sizeof *verdict.outcomes);
+    for (size_t i = 0; i < count; i++) {
+        struct hyp_outcome *outcome = &verdict.outcomes[i];
+        snprintf(outcome->name, sizeof outcome->name, "attack_%zu", i);
+        outcome->ending = attacks[i].ending;
+        outcome->has_record = attacks[i].has_record;
+        outcome->record.samples = attacks[i].samples;
+        outcome->record.violations = attacks[i].violations;
+        outcome->record.not_tested = attacks[i].not_tested;
+        if (attacks[i].violations > 0) {
+            outcome->record.example_count = 1;
+            snprintf(outcome->record.examples[0], HYP_EXAMPLE_BYTES, "byte 7 differs");
+        }
+        if (attacks[i].not_tested) snprintf(outcome->record.reason, 64, "no device");
+    }
+    hyp_verdict_judge(hyp_claim_find("H3"), findings, &verdict);
+    return verdict;
+}
+
+static void expect(const struct attack *attacks, size_t count, size_t findings,
+                   enum hyp_verdict_kind kind, const char *code, bool broken) {
+    struct hyp_verdict verdict = judge(attacks, count, findings);
+    cr_assert(verdict.kind == kind, "%s: %s", hyp_verdict_name(verdict.kind), verdict.reason);
+    cr_assert_str_eq(verdict.code, code);
+    cr_assert(verdict.broken == broken);
+    hyp_verdict_end(&verdict);
+}
+
+Test(verdict, survives_when_every_attack_found_nothing) {
+    struct attack attacks[] = {good, good};
+    expect(attacks, 2, 0, HYP_SURVIVED, "", false);
+}
+
+Test(verdict, one_violation_outweighs_everything) {
+    struct attack attacks[] = {good, crashed, untested, bad};
+    expect(attacks, 4, 5, HYP_FALSIFIED, "", true);
+    struct hyp_verdict verdict = judge(attacks, 4, 0);
+    cr_assert(verdict.effect == 3 && verdict.samples == 20);
+    cr_assert_str_eq(verdict.reason, "attack_3: byte 7 differs");
+    hyp_verdict_end(&verdict);
+}
+
+Test(verdict, a_crash_is_no_pass) {
+    struct attack attacks[] = {good, crashed};
+    expect(attacks, 2, 0, HYP_INCONCLUSIVE, "worker_crashed", true);
+}
+
+Test(verdict, no_attack_is_no_pass) {
+    expect(NULL, 0, 0, HYP_INCONCLUSIVE, "no_attack", true);
+}
+
+Test(verdict, an_attack_that_never_ran_is_no_pass) {
+    struct attack attacks[] = {good, {HYP_NEVER_RAN, false, false, 0, 0}};
+    expect(attacks, 2, 0, HYP_INCONCLUSIVE, "worker_missing", true);
+}
+
+Test(verdict, a_pass_without_a_record_or_a_sample_is_none) {
+    struct attack without[] = {{HYP_PASSED, false, false, 0, 0}};
+    struct attack empty[] = {{HYP_PASSED, true, false, 0, 0}};
+    struct attack failed[] = {{HYP_FAILED, true, false, 5, 0}};
+    struct attack skipped[] = {{HYP_SKIPPED, false, false, 0, 0}};
+    expect(without, 1, 0, HYP_INCONCLUSIVE, "no_record", true);
+    expect(empty, 1, 0, HYP_INCONCLUSIVE, "no_record", true);
+    expect(failed, 1, 0, HYP_INCONCLUSIVE, "no_record", true);
+    expect(skipped, 1, 0, HYP_INCONCLUSIVE, "no_record", true);
+}
+
+Test(verdict, a_deadline_is_no_pass) {
+    struct attack attacks[] = {good, {HYP_OVERDUE, false, false, 0, 0}};
+    expect(attacks, 2, 0, HYP_INCONCLUSIVE, "deadline", true);
+}
+
+Test(verdict, no_device_is_not_tested) {
+    struct attack attacks[] = {untested, untested};
+    expect(attacks, 2, 0, HYP_NOT_TESTED, "no_device", false);
+}
+
+Test(verdict, a_part_that_was_not_tested_leaves_it_open) {
+    struct attack attacks[] = {good, untested};
+    expect(attacks, 2, 0, HYP_INCONCLUSIVE, "part_not_tested", false);
+}
+
+Test(verdict, what_the_soft_device_objected_to_leaves_it_open) {
+    struct attack attacks[] = {good};
+    expect(attacks, 1, 2, HYP_INCONCLUSIVE, "device_findings", false);
+}

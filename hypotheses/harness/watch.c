@@ -1,0 +1,60 @@
+/*
+ * A line of text, and the terminal's words for rewriting it.
+ */
+#include "watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+void hyp_watch_begin(struct hyp_watch *watch, FILE *stream) {
+    struct winsize size;
+    const char *terminal = getenv("TERM");
+    memset(watch, 0, sizeof *watch);
+    watch->stream = stream;
+    watch->terminal = isatty(fileno(stream)) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+    watch->columns = 80;
+    if (watch->terminal && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) {
+        watch->columns = size.ws_col;
+    }
+}
+
+/* "H3", or "H3 under copy_stale". */
+static void put_claim(char *text, size_t bytes, const char *claim, const char *saboteur) {
+    snprintf(text, bytes, "%s%s%s", claim, saboteur != NULL ? " under " : "",
+             saboteur != NULL ? saboteur : "");
+}
+
+void hyp_watch_running(struct hyp_watch *watch, const char *claim, const char *saboteur,
+                       const char *attack, double share, double seconds) {
+    char whose[128], line[sizeof watch->line];
+    if (!watch->terminal) return;
+    put_claim(whose, sizeof whose, claim, saboteur);
+    if (share >= 0) {
+        snprintf(line, sizeof line, "%s: %s %3.0f %% %.0f s", whose, attack, share * 100, seconds);
+    } else {
+        snprintf(line, sizeof line, "%s: %s %.0f s", whose, attack, seconds);
+    }
+    if (strlen(line) >= watch->columns) line[watch->columns - 1] = '\0';
+    if (strcmp(line, watch->line) == 0) return;
+    memcpy(watch->line, line, sizeof line);
+    fprintf(watch->stream, "\r\033[K%s", line);
+    fflush(watch->stream);
+}
+
+void hyp_watch_clear(struct hyp_watch *watch) {
+    if (watch->line[0] == '\0') return;
+    watch->line[0] = '\0';
+    fprintf(watch->stream, "\r\033[K");
+    fflush(watch->stream);
+}
+
+void hyp_watch_ended(struct hyp_watch *watch, const char *claim, const char *saboteur,
+                     const char *attack, const char *ending, double seconds) {
+    char whose[128];
+    if (watch->terminal) return;
+    put_claim(whose, sizeof whose, claim, saboteur);
+    fprintf(watch->stream, "%-28s %-54s %-8s %6.1f s\n", whose, attack, ending, seconds);
+    fflush(watch->stream);
+}
