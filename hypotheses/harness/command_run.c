@@ -153,6 +153,7 @@ static bool measure_severity(struct hyp_run *run, const struct hyp_claim *claim,
     verdict->saboteurs = (unsigned)count;
     for (size_t i = 0; i < count && !hyp_runner_interrupted(); i++) {
         struct hyp_verdict sabotaged;
+        uint64_t begin_ns = hyp_clock_ns();
         if (!attack(run, claim, names[i], watch, &sabotaged)) return false;
         if (sabotaged.kind == HYP_FALSIFIED) {
             verdict->caught++;
@@ -160,6 +161,8 @@ static bool measure_severity(struct hyp_run *run, const struct hyp_claim *claim,
             hyp_command_complain("%s came out %s under %s: its attack does not notice it",
                                  claim->id, hyp_verdict_words(sabotaged.kind), names[i]);
         }
+        hyp_watch_sabotaged(watch, claim->id, names[i], sabotaged.kind == HYP_FALSIFIED,
+                            (double)(hyp_clock_ns() - begin_ns) * 1e-9);
         hyp_verdict_end(&sabotaged);
     }
     return true;
@@ -192,14 +195,16 @@ static void put_verdict(const struct hyp_claim *claim, const struct hyp_verdict 
                  (unsigned long long)verdict->samples);
     }
     if (verdict->has_severity) {
-        snprintf(severity, sizeof severity, "%u of %u", verdict->caught, verdict->saboteurs);
+        snprintf(severity, sizeof severity, "severity %.0f %% (%u of %u)",
+                 verdict->saboteurs > 0 ? 100.0 * verdict->caught / verdict->saboteurs : 0,
+                 verdict->caught, verdict->saboteurs);
     }
     printf("%-4s%-70s  %s%-12s%s", claim->id, claim->title, colour ? colours[verdict->kind] : "",
            hyp_verdict_words(verdict->kind), colour ? "\033[0m" : "");
     if (verdict->kind == HYP_NOT_TESTED) {
         printf("  %s\n", verdict->reason);
     } else {
-        printf("  %-32s  %s\n", effect, severity);
+        printf("  %-28s  %s\n", effect, severity);
     }
     fflush(stdout);
 }

@@ -114,7 +114,7 @@ Test(program, a_claim_survives_and_its_evidence_is_there) {
 
 Test(program, sabotage_is_noticed) {
     int code = shell("\"$T\" run H1 --sabotage --out \"$D/out\"");
-    cr_assert(code == 0 && says("3 of 3"), "%d: %s", code, output);
+    cr_assert(code == 0 && says("severity 100 % (3 of 3)"), "%d: %s", code, output);
     json_t *verdict = read_json("out/H1/sabotage/jit_log_lost/attacks/"
                                 "broken_ptx_is_refused_with_the_jits_words.json");
     cr_assert(json_integer_value(json_object_get(verdict, "violations")) > 0);

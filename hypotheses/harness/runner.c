@@ -159,8 +159,10 @@ static void read_line(const struct hyp_task *task, struct worker *worker,
     }
     snprintf(outcome->detail, sizeof outcome->detail, "%s", rest != NULL ? rest : "");
     worker->running = NULL;
-    hyp_watch_ended(task->watch, task->claim->id, task->saboteur, name, ending,
-                    (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9);
+    if (task->saboteur == NULL) {
+        hyp_watch_ended(task->watch, task->claim->id, name, ending,
+                        (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9);
+    }
 }
 
 /* Takes in what the worker said. false: it has closed the pipe. */

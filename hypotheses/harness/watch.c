@@ -50,11 +50,19 @@ void hyp_watch_clear(struct hyp_watch *watch) {
     fflush(watch->stream);
 }
 
-void hyp_watch_ended(struct hyp_watch *watch, const char *claim, const char *saboteur,
-                     const char *attack, const char *ending, double seconds) {
-    char whose[128];
+void hyp_watch_ended(struct hyp_watch *watch, const char *claim, const char *attack,
+                     const char *ending, double seconds) {
     if (watch->terminal) return;
-    put_claim(whose, sizeof whose, claim, saboteur);
-    fprintf(watch->stream, "%-28s %-54s %-8s %6.1f s\n", whose, attack, ending, seconds);
+    fprintf(watch->stream, "%-4s%-54s %-8s %6.1f s\n", claim, attack, ending, seconds);
+    fflush(watch->stream);
+}
+
+void hyp_watch_sabotaged(struct hyp_watch *watch, const char *claim, const char *saboteur,
+                         bool noticed, double seconds) {
+    char text[96];
+    if (watch->terminal) return;
+    snprintf(text, sizeof text, "saboteur %s", saboteur);
+    fprintf(watch->stream, "%-4s%-54s %-8s %6.1f s\n", claim, text, noticed ? "noticed" : "MISSED",
+            seconds);
     fflush(watch->stream);
 }

@@ -23,8 +23,12 @@ void hyp_watch_running(struct hyp_watch *watch, const char *claim, const char *s
                        const char *attack, double share, double seconds);
 
 /* An attack has ended. */
-void hyp_watch_ended(struct hyp_watch *watch, const char *claim, const char *saboteur,
-                     const char *attack, const char *ending, double seconds);
+void hyp_watch_ended(struct hyp_watch *watch, const char *claim, const char *attack,
+                     const char *ending, double seconds);
+
+/* The attacks under a saboteur have ended: their own ends are no news, that one fell is. */
+void hyp_watch_sabotaged(struct hyp_watch *watch, const char *claim, const char *saboteur,
+                         bool noticed, double seconds);
 
 /* Clears the line, so that other text can be printed. */
 void hyp_watch_clear(struct hyp_watch *watch);

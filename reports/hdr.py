@@ -1,0 +1,129 @@
+"""HDR histograms and their logs, read: compressed V2 histograms in log format 1.x.
+
+Source: HdrHistogram by Gil Tene, and the encoding as HdrHistogram_py's ENCODING.rst describes it.
+"""
+
+import base64
+import binascii
+import pathlib
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+COMPRESSED_V2 = 0x1C849304
+INFLATED_V2 = 0x1C849303
+HEADER = struct.Struct(">iiiiqqd")
+
+
+def cookie_base(cookie: int) -> int:
+    return cookie & ~0xF0
+
+
+@dataclass
+class Histogram:
+    """Counts by value: (highest value of the bucket, count), rising, without empty ones."""
+
+    lowest: int
+    highest: int
+    digits: int
+    buckets: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return sum(count for _, count in self.buckets)
+
+    @property
+    def maximum(self) -> int:
+        return self.buckets[-1][0] if self.buckets else 0
+
+    def percentile(self, percent: float) -> int:
+        """The value that percent of all do not exceed, as the upper end of its bucket."""
+        wanted = max(1, int(percent / 100 * self.total + 0.5))
+        seen = 0
+        for value, count in self.buckets:
+            seen += count
+            if seen >= wanted:
+                return value
+        return self.maximum
+
+    def curve(self) -> tuple[list[float], list[int]]:
+        """For each bucket, the share of values up to it, in (0, 1], and its value."""
+        shares, values, seen, total = [], [], 0, self.total
+        for value, count in self.buckets:
+            seen += count
+            shares.append(seen / total)
+            values.append(value)
+        return shares, values
+
+
+def zigzag_numbers(data: bytes) -> Iterator[int]:
+    """LEB128 of at most nine bytes, the ninth of which carries eight bits."""
+    at = 0
+    while at < len(data):
+        value = shift = 0
+        for place in range(9):
+            if at >= len(data):
+                raise ValueError("a count is cut off")
+            byte = data[at]
+            at += 1
+            if place == 8:
+                value |= byte << shift
+                break
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                break
+        yield (value >> 1) ^ -(value & 1)
+
+
+def highest_at(index: int, lowest: int, digits: int) -> int:
+    """The largest value that is counted at an index."""
+    unit = lowest.bit_length() - 1
+    half_magnitude = (2 * 10**digits - 1).bit_length() - 1
+    half = 1 << half_magnitude
+    bucket = (index >> half_magnitude) - 1
+    sub = (index & (half - 1)) + half
+    if bucket < 0:
+        bucket, sub = 0, sub - half
+    return ((sub + 1) << (bucket + unit)) - 1
+
+
+def decode(text: str) -> Histogram:
+    try:
+        packed = base64.b64decode(text, validate=True)
+        cookie, length = struct.unpack_from(">ii", packed)
+        if cookie_base(cookie) != COMPRESSED_V2 or length > len(packed) - 8:
+            raise ValueError("this is no compressed V2 histogram")
+        plain = zlib.decompress(packed[8:8 + length])
+        cookie, length, _, digits, lowest, highest, _ = HEADER.unpack_from(plain)
+    except (binascii.Error, struct.error, zlib.error) as error:
+        raise ValueError(f"a histogram cannot be decoded: {error}") from error
+    if cookie_base(cookie) != INFLATED_V2 or not 1 <= digits <= 5 or lowest < 1:
+        raise ValueError("this is no V2 histogram")
+    histogram = Histogram(lowest, highest, digits)
+    index = 0
+    for number in zigzag_numbers(plain[HEADER.size:HEADER.size + length]):
+        if number > 0:
+            histogram.buckets.append((highest_at(index, lowest, digits), number))
+        index += -number if number < 0 else 1
+    return histogram
+
+
+def read_log(path: pathlib.Path) -> list[tuple[str, Histogram]]:
+    """The tagged histograms of a log. ValueError names the file and the line."""
+    series = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line or line[0] in '#"':
+            continue
+        tag = ""
+        if line.startswith("Tag="):
+            tag, _, line = line[4:].partition(",")
+        fields = line.split(",")
+        try:
+            if len(fields) != 4:
+                raise ValueError("a field is missing")
+            series.append((tag, decode(fields[3])))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from error
+    return series
