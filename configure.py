@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes build.ninja, which is committed and the same on every machine, and build/config.ninja, which
-says what differs by machine: compilers, libraries, what is missing.
+"""Writes build.ninja, which is committed and the same on every machine, and build/config.ninja,
+which says what differs by machine: compilers, libraries, what is missing.
 
     ./configure.py [--cc clang] [--check]
 
-Reads from top to bottom: the sources, room by room; what every variant of the build has; the file.
+Reads from top to bottom: the variants of the build; what each has; the file. The sources of each
+room are in ci/sources.py.
 """
 
 import argparse
@@ -16,44 +17,11 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "ci"))
 import probe  # noqa: E402  (what this machine has)
-
-# ---- the rooms ------------------------------------------------------------------------------
-
-RUNTIME = """library status driver interpose device context deadline
-             retire stream event module memory pinned copy launch""".split()
-
-PUBLIC_HEADERS = """tollens.h auto.h status.h status.def each.h cuda_abi.h cuda_abi.def cuda_result.def
-                    driver.h driver.def interpose.h device.h context.h stream.h event.h module.h
-                    memory.h pinned.h copy.h launch.h""".split()
-
-SOFT = """arena diagnostic token symbol opcode read_constant read_operand read_variable read_function
-          read_module lower lower_operand lower_arithmetic lower_compare lower_move lower_memory
-          lower_control graph slots image options space report warp cta grid access core queue
-          driver_state api_init api_context api_memory api_stream api_module api_launch
-          exports""".split()
-
-# Compiled once for each processor level.
-SOFT_CORE = """ops_integer ops_bits ops_compare ops_move ops_float ops_round ops_approx ops_convert
-               ops_global ops_shared ops_atomic ops_lane ops_control core_table""".split()
-
-RUNTIME_TESTS = """status_test driver_test interpose_test device_test context_test module_test
-                   stream_test event_test memory_test copy_test launch_test failure_test
-                   cuda_abi_test test_device""".split()
-
-SOFT_TESTS = "half_test".split()
-
-HARNESS = """hdr hdr_encode hlog folder session machine claim sabotage record verdict worker watch
-             runner evidence evidence_text attack""".split()
-COMMANDS = "tollens command_run command_show".split()
-
-HYPOTHESES = """h01_modules_load h02_launches_execute h03_transfers_return""".split()
-
-HARNESS_TESTS = """hdr_test hlog_test record_test verdict_test claim_test evidence_test
-                   program_test""".split()
-
-# Programs of the runtime's own mistakes: each must be refused by the compiler.
-REFUSED = """kernel_is_not_a_name pinned_is_not_a_buffer event_is_not_a_stream
-             async_source_is_pinned""".split()
+from ninja_file import Ninja  # noqa: E402  (how build.ninja is spelled)
+from sources import (  # noqa: E402  (what lies in each room)
+    BENCH, COMMANDS, CORPUS_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, HARNESS, HARNESS_TESTS,
+    HYPOTHESES, REFUSED, RUNTIME, RUNTIME_TESTS, SOFT, SOFT_API, SOFT_API_TESTS, SOFT_CORE,
+    SOFT_TESTS, TABLE, TABLE_TESTS)
 
 # ---- the variants ---------------------------------------------------------------------------
 
@@ -69,34 +37,10 @@ VARIANTS = {
     "dev": ("build", "-O2 -g", "", ["x1", "x3", "x4"]),
     "release": ("build/release", "-O3 -g -DNDEBUG", "", ["x1", "x3", "x4"]),
     "asan": ("build/asan", f"-O1 -g {SANITIZE}", SANITIZE, ["x1"]),
-    "coverage": ("build/coverage", "-O0 -g --coverage", "--coverage", ["x1"]),
+    # Counters are atomic: the soft device's threads share them.
+    "coverage": ("build/coverage", "-O0 -g --coverage -fprofile-update=atomic", "--coverage",
+                 ["x1"]),
 }
-
-
-class Ninja:
-    """The few words of ninja's language that the build needs."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def comment(self, text: str) -> None:
-        self.lines.append(f"# {text}")
-
-    def variable(self, name: str, value: str) -> None:
-        self.lines.append(f"{name} = {value}")
-
-    def rule(self, name: str, command: str, **more: str) -> None:
-        self.lines.append(f"\nrule {name}\n  command = {command}")
-        self.lines += [f"  {key} = {value}" for key, value in more.items()]
-
-    def build(self, outputs: str, rule: str, inputs: str = "", needs: str = "", after: str = "",
-              **variables: str) -> str:
-        line = f"build {outputs}: {rule} {inputs}".rstrip()
-        line += f" | {needs}" if needs else ""
-        line += f" || {after}" if after else ""
-        self.lines.append(line)
-        self.lines += [f"  {key} = {value}" for key, value in variables.items() if value]
-        return outputs
 
 
 def write_rules(n: Ninja) -> None:
@@ -105,7 +49,7 @@ def write_rules(n: Ninja) -> None:
     n.rule("ar", "rm -f $out && ar rcs $out $in", description="AR $out")
     n.rule("so", "$cc -shared $ldflags -o $out $in $libs", description="LINK $out")
     n.rule("exe", "$cc $ldflags -o $out $in $libs", description="LINK $out")
-    n.rule("run", "$in", pool="console", description="RUN $in")
+    n.rule("run", "$runner $in", pool="console", description="RUN $in")
     n.rule("script", "$arguments", pool="console", description="$arguments")
     n.rule("refuse", "ci/must_fail $out $cc $cflags -c $in", description="REFUSED $in")
     n.rule("claims", "$python reports/thresholds.py --c $out", description="CLAIMS $out")
@@ -119,16 +63,18 @@ def write_soft(n: Ninja, folder: str, flags: str, ldflags: str,
     defs = "" if "sanitize" in ldflags else " $defs"
     has_levels = "$soft_levels" if len(levels) > 1 else ""
     objects = [n.build(f"{folder}/soft/{name}.o", "cc", f"runtime/soft/{name}.c",
-                       cflags=f"{COMMON} {flags} {has_levels}") for name in SOFT]
+                       cflags=f"{COMMON} {flags} {has_levels}") for name in [*SOFT, *SOFT_API]]
     fast = flags.replace("-O2", "-O3")
+    if "-O3" in fast:
+        fast += " -DSOFT_THREADED"
     for level in levels:
         for name in SOFT_CORE:
-            rounding = "-frounding-math" if name == "ops_round" else ""
+            rounding = "-frounding-math" if name in ("ops_round", "ops_tensor_f64") else ""
             objects.append(n.build(
                 f"{folder}/soft/{name}.{level}.o", "cc", f"runtime/soft/{name}.c",
                 cflags=f"{COMMON} {fast} {EXACT} {rounding} {LEVELS[level]} -DSOFT_CORE={level}"))
     soft = n.build(f"{folder}/libtollens-soft.so", "so", " ".join(objects), libs="-lpthread -lm",
-                   ldflags=f"{ldflags} -Wl,-soname,libtollens-soft.so{defs}")
+                   ldflags=f"{ldflags} -Wl,-z,nodelete -Wl,-soname,libtollens-soft.so{defs}")
     return soft, objects
 
 
@@ -145,6 +91,7 @@ def write_runtime(n: Ninja, folder: str, flags: str, ldflags: str) -> tuple[str,
 
 def write_variant(n: Ninja, name: str) -> None:
     folder, flags, ldflags, levels = VARIANTS[name]
+    suffix = "" if name == "dev" else f"-{name}"
     n.comment(f"---- {name} ----")
     archive, shared = write_runtime(n, folder, flags, ldflags)
     soft, soft_objects = write_soft(n, folder, flags, ldflags, levels)
@@ -153,14 +100,15 @@ def write_variant(n: Ninja, name: str) -> None:
     test_flags = f"{COMMON} {flags} -Iruntime -Wno-conversion $criterion_cflags"
     harness_flags = f"{test_flags} -Ihypotheses/harness -Ibuild/generated"
 
-    def objects(where: str, room: str, sources: list[str], cflags: str, after: str = "") -> list[str]:
+    def objects(where: str, room: str, sources: list[str], cflags: str,
+                after: str = "") -> list[str]:
         return [n.build(f"{folder}/{where}/{source}.o", "cc", f"{room}/{source}.c", cflags=cflags,
                         after=after) for source in sources]
 
-    def program(target: str, parts: list[str], after: str = "") -> str:
-        return n.build(f"{folder}/{target}", "exe", " ".join(parts), after=f"{soft} {after}".rstrip(),
-                       ldflags=ldflags,
-                       libs="$criterion_libs -ljansson -lz -lpthread -ldl -lm")
+    def program(target: str, parts: list[str], after: str = "",
+                libs: str = "$criterion_libs -ljansson -lz -lpthread -ldl -lm") -> str:
+        return n.build(f"{folder}/{target}", "exe", " ".join(parts),
+                       after=f"{soft} {after}".rstrip(), ldflags=ldflags, libs=libs)
 
     claims = "build/generated/claims.def"
     stub = objects("harness", "hypotheses/harness", ["git2_stub"], test_flags)
@@ -168,20 +116,73 @@ def write_variant(n: Ninja, name: str) -> None:
     commands = objects("harness", "hypotheses/harness", COMMANDS, harness_flags, claims)
     attacks = objects("hypotheses", "hypotheses", HYPOTHESES, harness_flags, claims)
     tollens = program("tollens", [*attacks, *commands, *harness, *stub, archive])
+    table = objects("table", "runtime/soft/table", TABLE, f"{COMMON} {flags}")
+
+    def table_tool(target: str) -> str:
+        source = objects("table", "runtime/soft/table", [target.replace("-", "_")],
+                         f"{COMMON} {flags}")
+        return program(target, [*source, *table], libs="-lz -lpthread -ldl -lm")
+
+    tools = [table_tool(target) for target in ["ptx-table", "ptx-walk", "fault-table"]]
+    probe_driver = program("probe-driver", objects("probe", "runtime/soft", ["probe_driver"],
+                                                   f"{COMMON} {flags}"), libs="-ldl")
+    tools.append(probe_driver)
+    fuzz = objects("replay", "runtime/soft/fuzz", [*FUZZ, *FUZZ_DRIVER], f"{COMMON} {flags}")
+    tools += [program(target.replace("_", "-").replace("fuzz", "replay"),
+                      [*objects("replay", "runtime/soft/fuzz", [target], f"{COMMON} {flags}"),
+                       *fuzz, *soft_objects], libs="-lpthread -lm") for target in FUZZ_TARGETS]
+    if len(levels) > 1:  # the others have no speed worth knowing
+        parts = objects("bench", "runtime/soft/bench", BENCH, f"{COMMON} {flags}")
+        tools.append(program("bench-soft", [*parts, *soft_objects], libs="-lpthread -lm"))
+        n.build(f"bench-soft{suffix}", "run", tools[-1])
+    table_tests = objects("tests", "runtime/soft/table", TABLE_TESTS, test_flags)
+    corpus_tests = objects("tests", "runtime/soft/corpus", CORPUS_TESTS, test_flags)
     tests = [
         program("test-runtime", [*objects("tests", "runtime", RUNTIME_TESTS,
                                           f"{test_flags} $cuda_cflags"), *stub, archive]),
-        program("test-soft", [*objects("tests", "runtime/soft", SOFT_TESTS, test_flags), *stub,
-                              *soft_objects]),
+        program("test-soft", [*objects("tests", "runtime/soft", [*SOFT_TESTS, *SOFT_API_TESTS],
+                                       f"{test_flags} $cuda_cflags"),
+                              *table_tests, *table, *corpus_tests, *stub, *soft_objects],
+                probe_driver),
         program("test-harness", [*objects("tests", "hypotheses/harness", HARNESS_TESTS,
                                           harness_flags, claims), *harness, *stub, archive],
                 tollens)]
-    n.build(name, "phony", " ".join([archive, shared, soft, tollens, *tests]))
-    suffix = "" if name == "dev" else f"-{name}"
+    log = [f"{folder}/harness/{part}.o" for part in ("hdr", "hdr_encode", "hlog", "folder")]
+    tools += [program(target, [*objects("harness", "hypotheses/harness", [source], harness_flags),
+                               *log], libs="-lz -lm")
+              for target, source in (("bench-hdr", "hdr_bench"), ("hdr-interop", "hdr_interop"))]
+    tools.append(program("bench-launch", [*objects("runtime", "runtime", ["launch_bench"],
+                                                   f"{COMMON} {flags}"), archive],
+                         libs="-lpthread -ldl"))
+    tools.append(program("compare-sides", objects("runtime", "runtime", ["compare_sides"],
+                                                  f"{COMMON} {flags}"), libs="-ldl"))
+    n.build(name, "phony", " ".join([archive, shared, soft, tollens, *tools, *tests]))
     for test in tests:
         n.build(pathlib.Path(test).name + suffix, "run", test, after=name)
     if name == "dev":
         n.build("libs", "phony", f"{archive} {shared} {soft}")
+        n.build("bench-hdr", "run", "build/bench-hdr")
+        n.build("bench-launch", "run", "build/bench-launch")
+
+
+def write_fuzz(n: Ninja) -> None:
+    """Each fuzz target with libFuzzer, which clang brings along: ninja fuzz-ptx fuzz-run."""
+    n.comment("---- fuzz ----")
+    flags = "-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined"
+    clang = {"cc": "$fuzz_cc"}
+    core = f"{EXACT} -Wno-pass-failed -DSOFT_CORE=x1"
+    parts = [n.build(f"build/fuzz/{source}.o", "cc", f"runtime/soft/{folder}{source}.c",
+                     cflags=f"{COMMON} {flags} -fsanitize=fuzzer-no-link,address,undefined {more}",
+                     **clang)
+             for folder, sources, more in (("", [*SOFT, *SOFT_API], ""), ("", SOFT_CORE, core),
+                                           ("fuzz/", [*FUZZ, *FUZZ_TARGETS], ""))
+             for source in sources]
+    common = [part for part in parts if pathlib.Path(part).stem not in FUZZ_TARGETS]
+    for target in FUZZ_TARGETS:
+        name = target.replace("_", "-")
+        n.build(f"build/fuzz/{name}", "exe", " ".join([f"build/fuzz/{target}.o", *common]),
+                ldflags="-fsanitize=fuzzer,address,undefined", libs="-lpthread -lm", **clang)
+        n.build(name, "phony", f"build/fuzz/{name}")
 
 
 def write_ninja() -> str:
@@ -195,15 +196,19 @@ def write_ninja() -> str:
             "hypotheses/thresholds.toml hypotheses/sabotage.toml")
     for name in VARIANTS:
         write_variant(n, name)
+    write_fuzz(n)
     n.comment("---- the whole ----")
     refused = [n.build(f"build/refused/{name}.ok", "refuse", f"runtime/refused/{name}.c",
                        needs="ci/must_fail", cflags=f"{COMMON} -O2 -Iruntime")
                for name in REFUSED]
     n.build("refused", "phony", " ".join(refused))
     n.build("test", "phony", "test-runtime test-soft test-harness refused")
+    n.build("seeds", "script", after="build/test-soft",
+            arguments="env TOLLENS_TEST_SEEDS=20 build/test-soft --filter='seed/*'")
     n.build("ptx", "script", arguments="ci/ptx --write")
     n.build("install", "script", after="libs", arguments="ci/install")
-    n.build("build.ninja", "configure", needs="configure.py ci/probe.py")
+    n.build("build.ninja", "configure", needs="configure.py ci/ninja_file.py ci/probe.py "
+            "ci/sources.py")
     n.lines.append("default dev")
     return "\n".join(n.lines) + "\n"
 

@@ -4,7 +4,6 @@ build/config.ninja.
 
 import os
 import pathlib
-import platform
 import shutil
 import subprocess
 import sys
@@ -26,13 +25,24 @@ def find_criterion(cc: str) -> tuple[str, str]:
     fast. The stub stands in for libgit2 (hypotheses/harness/git2_stub.c)."""
     probe = "#include <criterion/criterion.h>\nTest(a, b) {}\n"
     static = ("-Wl,-Bstatic -lcriterion -lboxfort -lprotobuf-nanopb -lffi -Wl,-Bdynamic -lnanomsg "
-              "-lrt -Wl,-rpath,$$ORIGIN/lib")
+              "-lrt")
     stub = str(ROOT / "hypotheses/harness/git2_stub.c")
-    if compiles(f"{cc} {stub}", static.replace("$$", "$") + " -lpthread -lm", probe):
-        return "", static
+    if compiles(f"{cc} {stub}", static + " -lpthread -lm", probe):
+        # A bundle has its libraries in lib/. One dollar for ninja, and quotes for the shell.
+        return "", static + " '-Wl,-rpath,$$ORIGIN/lib'"
     if compiles(cc, "-lcriterion", probe):
         return "", "-lcriterion"
     return "", ""
+
+
+def find_fuzzer() -> str:
+    """A clang that has libFuzzer; empty if there is none."""
+    target = "#include <stddef.h>\nint LLVMFuzzerTestOneInput(const char *, size_t);\n" \
+             "int LLVMFuzzerTestOneInput(const char *d, size_t n) { return d != 0 && n == 0; }\n"
+    for clang in ("clang", *(f"clang-{version}" for version in range(22, 13, -1))):
+        if shutil.which(clang) and compiles(clang, "-fsanitize=fuzzer,address", target):
+            return clang
+    return ""
 
 
 def find_cuda() -> str:
@@ -52,18 +62,34 @@ def find_cuda() -> str:
     return ""
 
 
+def ask(cc: str, question: str) -> str:
+    """What the compiler says of itself."""
+    return subprocess.run([*cc.split(), question], capture_output=True, text=True,
+                          check=False).stdout.strip()
+
+
+def find_runner(cc: str, target: str) -> str:
+    """What runs a program that is compiled for another processor than this one: qemu, with the
+    compiler's own libraries."""
+    processor = target.split("-")[0]
+    if processor == os.uname().machine:
+        return ""
+    return f"qemu-{processor} -L {ask(cc, '-print-sysroot').rstrip('/') or '/usr/' + target}"
+
+
 def config(cc: str) -> str:
     """The text of build/config.ninja."""
-    x86 = platform.machine() in ("x86_64", "AMD64")
-    clang = "clang" in subprocess.run([*cc.split(), "--version"], capture_output=True, text=True,
-                                      check=False).stdout
+    target = ask(cc, "-dumpmachine")
+    x86 = target.startswith("x86_64")
+    clang = "clang" in ask(cc, "--version")
     criterion_cflags, criterion_libs = find_criterion(cc)
     cuda = find_cuda()
     width = "" if clang else " -mprefer-vector-width=512"
     values = {
         "cc": cc,
         "python": sys.executable,
-        "configure_args": f"--cc {cc}",
+        "runner": find_runner(cc, target),
+        "configure_args": f"--cc '{cc}'",
         "defs": "-Wl,-z,defs",
         # Clang says so where it cannot vectorize a loop that was marked; gcc keeps quiet.
         "core_cflags": "-Wno-pass-failed" if clang else "",
@@ -72,6 +98,7 @@ def config(cc: str) -> str:
         "march_x4": f"-march=x86-64-v4{width}" if x86 else "",
         "criterion_cflags": criterion_cflags,
         "criterion_libs": criterion_libs,
+        "fuzz_cc": find_fuzzer() or "echo no clang with libFuzzer: && false",
         "cuda_cflags": f"-DTOL_HAS_CUDA_H -isystem {cuda}" if cuda else "",
     }
     return "".join(f"{name} = {value}\n" for name, value in values.items())

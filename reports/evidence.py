@@ -19,7 +19,7 @@ class Series:
 
     @property
     def file_name(self) -> str:
-        return f"{self.claim}_{self.attack}_{self.name}.png"
+        return f"{self.claim}_{self.attack}_{self.name}.png".replace(" ", "_")
 
 
 @dataclass
@@ -29,6 +29,8 @@ class Claim:
     attacks: list[dict[str, Any]]
     examples: list[str]      # counterexamples, of all attacks
     series: list[Series] = field(default_factory=list)
+    effects: list[dict[str, Any]] = field(default_factory=list)  # what was compared
+    notes: list[str] = field(default_factory=list)
 
     @property
     def id(self) -> str:
@@ -64,13 +66,20 @@ def read_claim(folder: pathlib.Path, result: dict[str, Any]) -> Claim:
     verdict = read_json(own / "verdict.json")
     claim = Claim(result, read_json(own / "claim.json"), verdict.get("attacks", []), [])
     for attack in claim.attacks:
-        name = attack["name"]
-        record = own / "attacks" / f"{name}.json"
+        name, process = attack["name"], attack.get("process", 1)
+        where = own if process == 1 else own / f"process{process}"
+        if process > 1:
+            attack["name"] = f"{name} process {process}"
+        record = where / "attacks" / f"{name}.json"
         if record.exists():
-            claim.examples += [f"{name}: {text}" for text in read_json(record)["counterexamples"]]
-        log = own / f"{name}.hlog"
+            found = read_json(record)
+            claim.examples += [f"{attack['name']}: {text}" for text in found["counterexamples"]]
+            claim.effects += [{**effect, "process": process}
+                              for effect in found.get("effects", [])]
+            claim.notes += found.get("notes", [])
+        log = where / f"{name}.hlog"
         if log.exists():
-            claim.series += [Series(claim.id, name, tag, histogram)
+            claim.series += [Series(claim.id, attack["name"], tag, histogram)
                              for tag, histogram in read_log(log)]
     return claim
 

@@ -31,6 +31,10 @@ def claim_section(claim: Claim) -> list[str]:
         lines += [table(("attack", "ended", "samples", "violations", "seconds"),
                         ((a["name"], a["ending"], str(a["samples"]), str(a["violations"]),
                           f"{a['duration_s']:.2f}") for a in claim.attacks)), ""]
+    if claim.effects:
+        lines += [table(words.EFFECT_HEADINGS, map(words.effect_row, claim.effects)), ""]
+    if claim.notes:
+        lines += [*(f"* {escape(text)}" for text in claim.notes), ""]
     if claim.series:
         lines += [table(words.SERIES_HEADINGS, map(words.series_row, claim.series)), ""]
         lines += [f"![{s.name}](plots/{s.file_name})" for s in claim.series]

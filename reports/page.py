@@ -81,7 +81,14 @@ def claim_section(claim: Claim, plots: pathlib.Path) -> str:
                                   for heading, text in known) + "</dl>")
     parts.append(table(("attack", "ended", "samples", "violations", "seconds"),
                        ((escape(a["name"].replace("_", " ")), a["ending"], str(a["samples"]),
-                         str(a["violations"]), f"{a['duration_s']:.2f}") for a in claim.attacks), 2))
+                         str(a["violations"]), f"{a['duration_s']:.2f}")
+                        for a in claim.attacks), 2))
+    if claim.effects:
+        cells = (tuple(escape(cell.replace("_", " ")) for cell in words.effect_row(effect))
+                 for effect in claim.effects)
+        parts.append(table(words.EFFECT_HEADINGS, cells, 3))
+    if claim.notes:
+        parts.append("<ul>" + "".join(f"<li>{escape(text)}</li>" for text in claim.notes) + "</ul>")
     if claim.series:
         rows = (tuple(escape(cell.replace("_", " ")) for cell in words.series_row(s))
                 for s in claim.series)

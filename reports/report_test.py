@@ -30,7 +30,13 @@ def make_evidence(folder: pathlib.Path, reason: str = "a | <b>bold</b> reason") 
         "run.json": {"command": "tollens run", "seed": 1, "duration_s": 1.0, "exit_code": 1},
         "H3/verdict.json": {**claim, "attacks": [attack]},
         "H3/claim.json": {"source": "spec", "claim": "words"},
-        "H3/attacks/every_size.json": {"counterexamples": ["byte 7 is <wrong>"]},
+        "H3/attacks/every_size.json": {
+            "counterexamples": ["byte 7 is <wrong>"], "notes": ["a <note>"],
+            "effects": [{"name": "launch_1", "recorded_only": False, "code": "undecided",
+                         "decision": "undecided", "blocks": 400,
+                         "effect": {"median": 1.5, "low": 1.25, "high": None},
+                         "control": {"median": 1, "low": 0.99, "high": 1.01},
+                         "baseline_ns": 1000, "subject_ns": None}]},
     }
     for name, data in texts.items():
         path = folder / name
@@ -80,11 +86,14 @@ class Reports(unittest.TestCase):
         self.assertIn("&lt;b&gt;bold", html)
         self.assertIn("byte 7 is &lt;wrong&gt;", html)
         self.assertIn("67 % (2 of 3)", html)
+        self.assertIn("a &lt;note&gt;", html)
+        self.assertIn("1.5 (1.25 to ?)", html)
         self.assertEqual(html.count("data:image/png;base64,"), 3)
         for word in ("http://", "https://", "<script", "src=\"plots"):
             self.assertNotIn(word, html, "the page must need no other file")
         text = (self.folder / "report/report.md").read_text()
         self.assertIn("a \\| \\<b\\>bold", text)
+        self.assertIn("| launch\\_1 | 1 | undecided | 400 | 1.5 (1.25 to ?) |", text)
         for line in text.splitlines():
             if "](plots/" in line:
                 picture = line.split("](")[1].rstrip(")")
@@ -132,7 +141,7 @@ class Thresholds(unittest.TestCase):
     def test_the_projects_own_are_sound(self) -> None:
         claims, sabotage = thresholds.load()
         self.assertEqual(len(claims), 13)
-        self.assertGreaterEqual(min(len(entry["saboteurs"]) for entry in sabotage.values()), 2)
+        self.assertGreaterEqual(min(len(entry["falsified"]) for entry in sabotage.values()), 2)
 
     def test_nonsense_is_refused(self) -> None:
         for old, new, message in (
@@ -141,11 +150,32 @@ class Thresholds(unittest.TestCase):
                 ("threshold = 2.0", 'threshold = "two"', "no number"),
                 ("threshold = 2.0", "", "no threshold"),
                 ("threshold = 2.0", "threshold = ", "thresholds.toml"),
+                ("tolerance = 0.05", "tolerance = -1", "tolerance must be finite and not negative"),
+                ("tolerance = 0.05", "tolerance = nan", "tolerance must be finite"),
+                ("tolerance = 0.05", "", "no tolerance"),
                 ('direction = "above"', 'direction = "up"', "direction"),
                 ("[H13]", "[H14]", "H14"),
-                ("saboteurs = [", "others = [", "saboteurs")):
+                ("falsified = [", "others = [", "falsified"),
+                ("not_falsified = [", "sometimes = [", "no verdict to force"),
+                ("not_survived = [", "# ", "borderline"),
+                ('"launch_drop"', "7", "names")):
             with self.assertRaisesRegex(ValueError, message, msg=new):
                 self.load_changed(old, new)
+
+    def test_the_build_stops_with_one_sentence(self) -> None:
+        program = thresholds.HYPOTHESES.parent / "reports/thresholds.py"
+        for new in ("threshold = -2.0", "threshold = nan", ""):
+            with tempfile.TemporaryDirectory() as folder:
+                for name in ("thresholds.toml", "sabotage.toml"):
+                    text = (thresholds.HYPOTHESES / name).read_text()
+                    pathlib.Path(folder, name).write_text(text.replace("threshold = 2.0", new, 1))
+                table = pathlib.Path(folder, "claims.def")
+                ended = subprocess.run([sys.executable, program, "--c", table, "--folder", folder],
+                                       capture_output=True, text=True, check=False)
+                self.assertEqual(ended.returncode, 2, new)
+                self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
+                self.assertIn("[H4]", ended.stderr)
+                self.assertFalse(table.exists())
 
 
 if __name__ == "__main__":

@@ -21,21 +21,39 @@ except ModuleNotFoundError:  # before Python 3.11
 
 HYPOTHESES = pathlib.Path(__file__).resolve().parent.parent / "hypotheses"
 CLAIMS = [f"H{number}" for number in range(1, 14)]
+FORCED = {"falsified": "HYP_MUST_FALSIFY", "not_falsified": "HYP_MUST_NOT_FALSIFY",
+          "not_survived": "HYP_MUST_NOT_SURVIVE"}
 DIRECTIONS = {"at_most": "HYP_AT_MOST", "below": "HYP_BELOW", "above": "HYP_ABOVE"}
-KEYS = ("title", "threshold", "unit", "direction", "source")
+KEYS = ("title", "threshold", "tolerance", "unit", "direction", "source")
 
 
 def check_claim(name: str, claim: dict[str, Any]) -> None:
     for key in KEYS:
         if key not in claim:
             raise ValueError(f"[{name}] has no {key}")
-    threshold, direction = claim["threshold"], claim["direction"]
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)):
-        raise ValueError(f"[{name}] threshold is no number: {threshold!r}")
-    if not math.isfinite(threshold) or threshold < 0:
-        raise ValueError(f"[{name}] threshold must be finite and not negative: {threshold}")
+    for key in ("threshold", "tolerance"):
+        number = claim[key]
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise ValueError(f"[{name}] {key} is no number: {number!r}")
+        if not math.isfinite(number) or number < 0:
+            raise ValueError(f"[{name}] {key} must be finite and not negative: {number}")
+    direction = claim["direction"]
     if direction not in DIRECTIONS:
-        raise ValueError(f"[{name}] direction must be one of {', '.join(DIRECTIONS)}: {direction!r}")
+        raise ValueError(f"[{name}] direction must be one of {', '.join(DIRECTIONS)}: "
+                         f"{direction!r}")
+
+
+def check_sabotage(name: str, entry: dict[str, Any]) -> None:
+    if not entry.get("falsified"):
+        raise ValueError(f"[{name}] needs saboteurs under which it must be falsified")
+    for key, saboteurs in entry.items():
+        if key not in FORCED:
+            raise ValueError(f"[{name}] {key} is no verdict to force; there are "
+                             f"{', '.join(FORCED)}")
+        if not isinstance(saboteurs, list) or not all(isinstance(s, str) for s in saboteurs):
+            raise ValueError(f"[{name}] {key} must be a list of names")
+    if ("not_falsified" in entry) != ("not_survived" in entry):
+        raise ValueError(f"[{name}] needs both ends of a borderline pair")
 
 
 def load(folder: pathlib.Path = HYPOTHESES) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -59,9 +77,10 @@ def load(folder: pathlib.Path = HYPOTHESES) -> tuple[dict[str, Any], dict[str, A
         except ValueError as error:
             raise ValueError(f"{folder / 'thresholds.toml'}: {error}") from error
     for name, entry in sabotage.items():
-        if entry.get("verdict") != "falsified" or not entry.get("saboteurs"):
-            raise ValueError(f"{folder / 'sabotage.toml'}: [{name}] needs saboteurs, and the verdict "
-                             "\"falsified\"")
+        try:
+            check_sabotage(name, entry)
+        except ValueError as error:
+            raise ValueError(f"{folder / 'sabotage.toml'}: {error}") from error
     return thresholds, sabotage
 
 
@@ -69,16 +88,19 @@ def as_c(thresholds: dict[str, Any], sabotage: dict[str, Any]) -> str:
     """The same as rows for the C preprocessor."""
     lines = ["/* Written by reports/thresholds.py from thresholds.toml and sabotage.toml. */",
              "#ifndef HYP_CLAIM",
-             "#define HYP_CLAIM(number, threshold, direction, title, unit, source)", "#endif",
-             "#ifndef HYP_SABOTEUR", "#define HYP_SABOTEUR(number, name)", "#endif"]
+             "#define HYP_CLAIM(number, threshold, tolerance, direction, title, unit, source)",
+             "#endif",
+             "#ifndef HYP_SABOTEUR", "#define HYP_SABOTEUR(number, name, forced)", "#endif"]
     for name in CLAIMS:
         claim = thresholds[name]
         texts = ", ".join(json.dumps(str(claim[key])) for key in ("title", "unit", "source"))
         lines.append(f"HYP_CLAIM({name[1:]}, {float(claim['threshold'])!r}, "
-                     f"{DIRECTIONS[claim['direction']]}, {texts})")
+                     f"{float(claim['tolerance'])!r}, {DIRECTIONS[claim['direction']]}, {texts})")
     for name in CLAIMS:
-        for saboteur in sabotage.get(name, {}).get("saboteurs", []):
-            lines.append(f"HYP_SABOTEUR({name[1:]}, {json.dumps(str(saboteur))})")
+        for verdict, saboteurs in sabotage.get(name, {}).items():
+            for saboteur in saboteurs:
+                lines.append(f"HYP_SABOTEUR({name[1:]}, {json.dumps(saboteur)}, "
+                             f"{FORCED[verdict]})")
     return "\n".join([*lines, "#undef HYP_CLAIM", "#undef HYP_SABOTEUR"]) + "\n"
 
 

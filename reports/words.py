@@ -30,7 +30,9 @@ def survives(claim: Claim) -> str:
 
 def severity(claim: Claim) -> str:
     of = claim.result["severity"]
-    return "" if of is None else f"{100 * of['caught'] / of['of']:.0f} % ({of['caught']} of {of['of']})"
+    if of is None:
+        return ""
+    return f"{100 * of['caught'] / of['of']:.0f} % ({of['caught']} of {of['of']})"
 
 
 def headline(evidence: Evidence) -> str:
@@ -74,6 +76,24 @@ def series_row(series: Series) -> tuple[str, ...]:
             with_unit(histogram.maximum))
 
 
+def interval(found: dict[str, Any]) -> str:
+    """A median with its interval; an end that is not known is a question mark."""
+    low, high = ("?" if found[end] is None else f"{found[end]:.4g}" for end in ("low", "high"))
+    median = found["median"]
+    return "" if median is None else f"{median:.4g} ({low} to {high})"
+
+
+def effect_row(compared: dict[str, Any]) -> tuple[str, ...]:
+    def ns(key: str) -> str:
+        return "" if compared[key] is None else with_unit(compared[key])
+
+    said = "recorded" if compared["recorded_only"] else compared["code"] or compared["decision"]
+    return (compared["name"], str(compared["process"]), said, str(compared["blocks"]),
+            interval(compared["effect"]), interval(compared["control"]), ns("baseline_ns"),
+            ns("subject_ns"))
+
+
+EFFECT_HEADINGS = ("compared", "process", "", "blocks", "effect", "control", "baseline", "subject")
 SERIES_HEADINGS = ("series", "attack", "calls", "p50", "p90", "p99", "max")
 CLAIM_HEADINGS = ("", "claim", "verdict", "effect", "survives", "severity")
 

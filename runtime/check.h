@@ -15,9 +15,12 @@
 #if defined(__GNUC__)
 #define TOL_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define TOL_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+/* For functions that make a message: they stay out of the way that is taken. */
+#define TOL_COLD __attribute__((noinline, cold))
 #else
 #define TOL_PRINTF(text, first)
 #define TOL_UNLIKELY(condition) (condition)
+#define TOL_COLD
 #endif
 
 /* Room for a message. A JIT log of several kilobytes must fit behind the sentence. */

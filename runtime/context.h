@@ -38,7 +38,8 @@ enum { TOL_DEADLINE_MS = 5000 };
  *
  * TOL_NO_DEVICE: there is no such device. TOL_DEVICE_UNSUPPORTED: its compute capability is below
  *
- * TOL_COMPUTE_CAPABILITY_MIN. TOL_OUT_OF_HOST_MEMORY, TOL_OUT_OF_DEVICE_MEMORY, TOL_DRIVER_ERROR. */
+ * TOL_COMPUTE_CAPABILITY_MIN. TOL_OUT_OF_HOST_MEMORY, TOL_OUT_OF_DEVICE_MEMORY, TOL_DRIVER_ERROR.
+ */
 TOL_API tol_status tol_context_create(struct tol_driver *driver, int ordinal,
                                       struct tol_context **context);
 

@@ -4,8 +4,8 @@
  * Every check is made by the compiler: each value of cuda_result.def and cuda_abi.def against the
  * enumerator of that name, each signature of driver.def against the prototype of that name, and
  * each type's size. cuda.h is included first, so cuda_abi.h steps back and the names below are
- * NVIDIA's; __CUDA_API_VERSION_INTERNAL makes it declare every exported
- * name, and rename none. */
+ * NVIDIA's; __CUDA_API_VERSION_INTERNAL makes it declare every exported name, and rename none.
+ */
 #include <criterion/criterion.h>
 
 #if defined(TOL_HAS_CUDA_H)

@@ -1,6 +1,6 @@
 /*
- * Opening a libcuda: find the library, fill the table from driver.def, refuse
- * what is too old. */
+ * Opening a libcuda: find the library, fill the table from driver.def, refuse what is too old.
+ */
 #include "driver.h"
 
 #include "check.h"

@@ -2,8 +2,8 @@
  * Driver: one libcuda, opened once, as a table of functions.
  *
  * The table is made from driver.def. Real drivers and the soft device look the same from here on;
- * no code of the runtime asks which one it has. Source: spec 004
- * CRT-001, D-24, D-25, D-31. */
+ * no code of the runtime asks which one it has. Source: spec 004 CRT-001, D-24, D-25, D-31.
+ */
 #ifndef TOLLENS_DRIVER_H
 #define TOLLENS_DRIVER_H
 
@@ -52,8 +52,8 @@ enum { TOL_DRIVER_VERSION_MIN = 12000 };
  *
  * TOL_NO_LIBRARY: nothing could be loaded; the message has the loader's reasons.
  * TOL_NO_SYMBOL: a CORE function is missing; the message names the first and counts the rest.
- * TOL_DRIVER_TOO_OLD: below TOL_DRIVER_VERSION_MIN. TOL_NO_DEVICE: the
- * driver sees no device. */
+ * TOL_DRIVER_TOO_OLD: below TOL_DRIVER_VERSION_MIN. TOL_NO_DEVICE: the driver sees no device.
+ */
 TOL_API tol_status tol_driver_open(const char *path, struct tol_driver **driver);
 
 /* Gives the driver object back; contexts made from it keep it alive until they end. NULL is a
@@ -61,7 +61,8 @@ TOL_API tol_status tol_driver_open(const char *path, struct tol_driver **driver)
 TOL_API void tol_driver_close(struct tol_driver *driver);
 
 /* The raw functions: for code that measures against them, and for what the runtime does not wrap.
- * Valid until the driver is closed. No context is bound for such calls: see tol_context_bind. */
+ * While an interposer is installed they are the interposer's, so take them before. Valid until the
+ * driver is closed. No context is bound for such calls: see tol_context_bind. */
 TOL_API const struct tol_driver_table *tol_driver_functions(const struct tol_driver *driver);
 
 /* Whether all functions of a feature are there. */

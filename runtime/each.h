@@ -1,7 +1,7 @@
 /*
  * TOL_EACH(macro, a, b, ...) is macro(a), macro(b), ... for 1 to 16 arguments; TOL_EACH_COUNT says
- * how many there are: it is the tail of a falling list, shifted by the arguments
- * in front of it. */
+ * how many there are: it is the tail of a falling list, shifted by the arguments in front of it.
+ */
 #ifndef TOLLENS_EACH_H
 #define TOLLENS_EACH_H
 

@@ -2,8 +2,8 @@
  * Event: a point in a stream, to wait for and to measure between.
  *
  * An event may be recorded again and again; waiting concerns the latest recording. An event that
- * was never recorded counts as reached. Shared between threads like
- * a stream. Source: D-24. */
+ * was never recorded counts as reached. Shared between threads like a stream. Source: D-24.
+ */
 #ifndef TOLLENS_EVENT_H
 #define TOLLENS_EVENT_H
 

@@ -2,8 +2,8 @@
  * Every driver call is made to fail once: the tour below uses all of the runtime, and for each n
  * the nth driver call of the tour fails. Whatever it was, the tour must end with a status and a
  * message that names the call, and must have given back all that it took, by the interposer's count
- * of what was made and unmade. (The method is libuv's test of its loop, and
- * Lua's of its memory.) */
+ * of what was made and unmade. (The method is libuv's test of its loop, and Lua's of its memory.)
+ */
 #include "test_device.h"
 
 #include <stdlib.h>
@@ -155,7 +155,9 @@ Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .time
                   tol_message());
     }
     free(ptx);
-    cr_assert(n > 60 && n == calls + 1, "the tour made %llu calls", (unsigned long long)calls);
+    /* How often a wait asks is the device's affair: a tour may be a little longer or shorter. */
+    cr_assert(n > 60 && n > calls, "tour %llu made %llu calls", (unsigned long long)n,
+              (unsigned long long)calls);
 }
 
 /* Which failures the user need not be told of: asking for parameters and logs, which are extras,

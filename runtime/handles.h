@@ -2,8 +2,8 @@
  * The private layouts behind the runtime's opaque handles, in one place.
  *
  * Files of one floor may not include each other's headers, yet an event must reach the stream it is
- * recorded on. They meet here: fields, and the two inline steps that begin every call. Internal:
- * not installed.
+ * recorded on. They meet here: fields, and the two inline steps that begin every call.
+ * Internal: not installed.
  *
  * Lock order: a module's or a pinned block's lock, then a context's, then a driver's, then the lock
  * of a driver's log.

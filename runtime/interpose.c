@@ -3,8 +3,8 @@
  *
  * A thunk packs the addresses of its own arguments, so a hook can change them, and hands the call
  * to enter() and leave(), which do everything that is the same for all functions. Function pointers
- * carry no state, so the state is the process's: that is why only one
- * interposer may be active. */
+ * carry no state, so the state is the process's: that is why only one interposer may be active.
+ */
 #include "interpose.h"
 
 #include "check.h"

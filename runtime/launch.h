@@ -62,7 +62,13 @@ TOL_API tol_status tol_launch(struct tol_stream *stream, const struct tol_kernel
 #define TOL_ARGUMENTS(...)                                                                         \
     ((struct tol_arguments){TOL_EACH_COUNT(__VA_ARGS__),                                           \
                             (void *[]){TOL_EACH(TOL_ARGUMENT_ADDRESS, __VA_ARGS__)},               \
-                            (const unsigned[]){TOL_EACH(TOL_ARGUMENT_BYTES, __VA_ARGS__)}})
+                            TOL_ARGUMENTS_BYTES(__VA_ARGS__)})
+/* The sizes are known when compiling, so they are not written for each launch. */
+#define TOL_ARGUMENTS_BYTES(...)                                                                   \
+    __extension__({                                                                                \
+        static const unsigned tol_bytes[] = {TOL_EACH(TOL_ARGUMENT_BYTES, __VA_ARGS__)};           \
+        tol_bytes;                                                                                 \
+    })
 #define TOL_ARGUMENT_ADDRESS(x)                                                                    \
     (void *)&(__typeof__(x)) {                                                                     \
         x                                                                                          \

@@ -1,6 +1,6 @@
 /*
- * dlopen on POSIX systems, LoadLibrary on Windows: one row of names
- * and three calls each. */
+ * dlopen on POSIX systems, LoadLibrary on Windows: one row of names and three calls each.
+ */
 #include "library.h"
 
 #include <stdio.h>

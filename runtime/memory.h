@@ -6,8 +6,8 @@
  * named for it. Copies that return before they are done are in copy.h.
  *
  * Threads: a buffer may be used from several threads; who writes where is the program's to order.
- * A call on no bytes succeeds without asking the driver. Source: spec
- * 004 CRT-005, D-21, D-39. */
+ * A call on no bytes succeeds without asking the driver. Source: spec 004 CRT-005, D-21, D-39.
+ */
 #ifndef TOLLENS_MEMORY_H
 #define TOLLENS_MEMORY_H
 

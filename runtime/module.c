@@ -299,6 +299,9 @@ tol_status tol_module_kernel(struct tol_module *module, const char *name,
     tol_status status = TOL_OK;
     TOL_CHECK(module != NULL && name != NULL && result != NULL, TOL_INVALID_ARGUMENT,
               "tol_module_kernel: NULL");
+    /* The driver calls an empty name an invalid value; to a caller it is one more that is not
+     * there. */
+    TOL_CHECK(name[0] != '\0', TOL_NOT_FOUND, "no kernel has an empty name");
     _Atomic(struct tol_kernel *) *bucket =
         &module->buckets[hash_bytes(name, strlen(name)) % TOL_MODULE_BUCKETS];
     struct tol_kernel *kernel = find_kernel(bucket, name);
@@ -326,6 +329,7 @@ tol_status tol_module_global(struct tol_module *module, const char *name,
     struct tol_buffer *buffer = NULL;
     TOL_CHECK(module != NULL && name != NULL && result != NULL, TOL_INVALID_ARGUMENT,
               "tol_module_global: NULL");
+    TOL_CHECK(name[0] != '\0', TOL_NOT_FOUND, "no variable has an empty name");
     TOL_TRY(tol_context_enter(module->context));
     buffer = calloc(1, sizeof *buffer);
     TOL_CHECK(buffer != NULL, TOL_OUT_OF_HOST_MEMORY, "a buffer of %zu bytes", sizeof *buffer);

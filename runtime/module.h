@@ -35,8 +35,8 @@ struct tol_module_options {
  * end are not. The image is copied: it need not outlive the call. options may be NULL.
  *
  * TOL_INVALID_ARGUMENT: NULL, no bytes, or a NUL inside PTX text. TOL_INVALID_MODULE: the driver
- * refused it; the message holds the JIT's
- * error log. TOL_OUT_OF_HOST_MEMORY, TOL_DRIVER_ERROR. */
+ * refused it; the message holds the JIT's error log. TOL_OUT_OF_HOST_MEMORY, TOL_DRIVER_ERROR.
+ */
 TOL_API tol_status tol_module_load(struct tol_context *context, const void *image, size_t bytes,
                                    const struct tol_module_options *options,
                                    struct tol_module **module);
@@ -60,8 +60,8 @@ TOL_API tol_status tol_module_kernel(struct tol_module *module, const char *name
 
 /*
  * A view of a __device__ or __constant__ variable: a buffer for the calls of memory.h that does not
- * own its memory, and keeps the module alive. Destroy it
- * like any buffer. TOL_NOT_FOUND. */
+ * own its memory, and keeps the module alive. Destroy it like any buffer. TOL_NOT_FOUND.
+ */
 TOL_API tol_status tol_module_global(struct tol_module *module, const char *name,
                                      struct tol_buffer **buffer);
 

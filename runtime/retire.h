@@ -1,6 +1,6 @@
 /*
- * Retire: memory handles that have ended are kept a while, marked, so that using one is refused with
- * a sentence instead of being undefined.
+ * Retire: memory handles that have ended are kept a while, marked, so that using one is refused
+ * with a sentence instead of being undefined.
  *
  * The last TOL_RETIRED_MAX handles are kept, not their device memory; what ended before those is
  * really gone. Internal: not installed. Thread-safe.

@@ -1,8 +1,8 @@
 /*
  * The status names, CUDA's own names, and the one message each thread keeps.
  *
- * The message buffer is thread-local and fixed: reporting that memory ran out
- * must not need memory. */
+ * The message buffer is thread-local and fixed: reporting that memory ran out must not need memory.
+ */
 #include "status.h"
 
 #include "check.h"

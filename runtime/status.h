@@ -6,8 +6,8 @@
  * involved; it lies in a buffer of the calling thread until that thread's next failure. Nothing in
  * the runtime prints or exits, and making a message never allocates.
  *
- * All functions here are thread-safe. Source: spec 004 section 1.1 (7,
- * visual control), D-22, D-45. */
+ * All functions here are thread-safe. Source: spec 004 section 1.1 (7, visual control), D-22, D-45.
+ */
 #ifndef TOLLENS_STATUS_H
 #define TOLLENS_STATUS_H
 

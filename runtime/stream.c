@@ -1,6 +1,6 @@
 /*
- * Streams: the driver's own, listed in their context so that the context can wait
- * for all of them. */
+ * Streams: the driver's own, listed in their context so that the context can wait for all of them.
+ */
 #include "stream.h"
 
 #include "check.h"

@@ -1,6 +1,6 @@
 /*
- * Tollens: the whole runtime, floor by floor from the top. The one
- * header that users include. */
+ * Tollens: the whole runtime, floor by floor from the top. The one header that users include.
+ */
 #ifndef TOLLENS_H
 #define TOLLENS_H
 

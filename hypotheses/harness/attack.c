@@ -1,6 +1,6 @@
 /*
- * Running a body: open the device, break it if asked, attack, write down,
- * and only then judge. */
+ * Running a body: open the device, break it if asked, attack, write down, and only then judge.
+ */
 #include "attack.h"
 
 #include "clock.h"
@@ -55,12 +55,22 @@ bool hyp_attack_refused(struct hyp_attack *attack, tol_status status, tol_status
                             tol_message());
 }
 
-void hyp_attack_not_tested(struct hyp_attack *attack, const char *format, ...) {
+void hyp_attack_not_tested(struct hyp_attack *attack, const char *code, const char *format, ...) {
     va_list arguments;
     (void)attack;
     record.not_tested = true;
+    snprintf(record.code, sizeof record.code, "%s", code);
     va_start(arguments, format);
     vsnprintf(record.reason, sizeof record.reason, format, arguments);
+    va_end(arguments);
+}
+
+void hyp_attack_note(struct hyp_attack *attack, const char *format, ...) {
+    va_list arguments;
+    (void)attack;
+    if (record.note_count == HYP_NOTES_MAX) return;
+    va_start(arguments, format);
+    vsnprintf(record.notes[record.note_count++], sizeof record.notes[0], format, arguments);
     va_end(arguments);
 }
 
@@ -84,6 +94,10 @@ struct hyp_hdr *hyp_attack_series(struct hyp_attack *attack, const char *name) {
 }
 
 void hyp_attack_progress(struct hyp_attack *attack, double share) {
+    hyp_attack_progress_finding(attack, share, "");
+}
+
+void hyp_attack_progress_finding(struct hyp_attack *attack, double share, const char *finding) {
     char path[1100];
     static uint64_t last_ns;
     uint64_t now = hyp_clock_ns();
@@ -93,7 +107,7 @@ void hyp_attack_progress(struct hyp_attack *attack, double share) {
     snprintf(path, sizeof path, "%s/progress", attack->session.out);
     FILE *file = fopen(path, "w");
     if (file == NULL) return;
-    fprintf(file, "%.4f\n", share);
+    fprintf(file, "%.4f %s\n", share, finding);
     fclose(file);
 }
 
@@ -146,9 +160,10 @@ static bool open_device(struct hyp_attack *attack, bool counted) {
     attack->kind = attack->session.kind;
     tol_status status = hyp_session_open(&attack->kind, &attack->driver);
     if (status != TOL_OK) {
-        hyp_attack_not_tested(attack, "no device: %s", hyp_session_message());
+        hyp_attack_not_tested(attack, "no_device", "no device: %s", hyp_session_message());
         return false;
     }
+    attack->raw = tol_driver_functions(attack->driver);
     if (attack->session.sabotage != NULL) {
         cr_assert(hyp_sabotage_install(attack->session.sabotage, attack->driver), "%s",
                   hyp_error());
@@ -157,7 +172,7 @@ static bool open_device(struct hyp_attack *attack, bool counted) {
     }
     status = tol_context_create(attack->driver, attack->session.ordinal, &attack->context);
     if (status != TOL_OK) {
-        hyp_attack_not_tested(attack, "no device: %s", hyp_session_message());
+        hyp_attack_not_tested(attack, "no_device", "no device: %s", hyp_session_message());
         return false;
     }
     return true;
@@ -191,6 +206,12 @@ void hyp_attack_run(const char *suite, const char *name, bool counted,
     cr_assert(record.violations == 0, "%llu of %llu samples violate the claim; the first: %s",
               (unsigned long long)record.violations, (unsigned long long)record.samples,
               record.examples[0]);
+    const struct hyp_effect *fallen = hyp_record_fallen(&record);
+    if (fallen != NULL) {
+        cr_assert_fail("%s: %.4g (%.4g to %.4g), and %s %.4g was claimed", fallen->name,
+                       fallen->effect.median, fallen->effect.low, fallen->effect.high,
+                       hyp_direction_words(fallen->rule.direction), fallen->rule.threshold);
+    }
     cr_assert(record.samples > 0, "the attack checked nothing");
     hyp_record_end(&record);
 }

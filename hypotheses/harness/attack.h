@@ -13,6 +13,7 @@
 #ifndef HYP_ATTACK_H
 #define HYP_ATTACK_H
 
+#include "effect.h"
 #include "hdr.h"
 #include "session.h"
 
@@ -21,6 +22,7 @@
 struct hyp_attack {
     struct hyp_session session;
     struct tol_driver *driver;
+    const struct tol_driver_table *raw; /* the driver's own functions, whatever lies before them */
     struct tol_context *context;
     enum hyp_device_kind kind; /* the one it became */
     uint64_t random;           /* the state of hyp_random; begins at the seed */
@@ -66,9 +68,23 @@ bool hyp_attack_refused(struct hyp_attack *attack, tol_status status, tol_status
 #define HYP_REFUSED(attack, call, expected, text)                                                  \
     hyp_attack_refused(attack, call, expected, text, #call)
 
-/* Ends the attack as not tested, with the reason; the body must return. */
-void hyp_attack_not_tested(struct hyp_attack *attack, const char *format, ...)
+/* Ends the attack as not tested, with a code ("no_device") and the reason; the body must return. */
+void hyp_attack_not_tested(struct hyp_attack *attack, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A sentence for people, kept in the evidence; nothing is judged by it. */
+void hyp_attack_note(struct hyp_attack *attack, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* The rule by which the attack's claim falls, as one of so many effects. */
+struct hyp_rule hyp_attack_rule(const struct hyp_attack *attack, unsigned family);
+
+/*
+ * Compares the two sides of a pair, keeps the blocks, and notes the effect with the conditions it
+ * was measured under. All comparisons of a claim share its family. A call that fails is a
+ * violation. Gives the effect as it was noted, which lives as long as the attack.
+ */
+const struct hyp_effect *hyp_attack_compare(struct hyp_attack *attack, const struct hyp_pair *pair);
 
 /* A series of times that the evidence keeps as a histogram, by name: "copy_to_device_4096B". It
  * belongs to the attack. */
@@ -76,6 +92,8 @@ struct hyp_hdr *hyp_attack_series(struct hyp_attack *attack, const char *name);
 
 /* How far the body is, for people that watch. */
 void hyp_attack_progress(struct hyp_attack *attack, double share);
+/* The same, with the interval so far in words. */
+void hyp_attack_progress_finding(struct hyp_attack *attack, double share, const char *finding);
 
 /* A number that depends on the seed and on what was drawn before, alone. */
 uint64_t hyp_random(struct hyp_attack *attack);

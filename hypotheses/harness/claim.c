@@ -8,9 +8,10 @@
 #include <string.h>
 
 static struct hyp_claim claims[HYP_CLAIMS] = {
-#define HYP_CLAIM(number_, threshold_, direction_, title_, unit_, source_)                         \
+#define HYP_CLAIM(number_, threshold_, tolerance_, direction_, title_, unit_, source_)             \
     {.number = number_,                                                                            \
      .threshold = threshold_,                                                                      \
+     .tolerance = tolerance_,                                                                      \
      .direction = direction_,                                                                      \
      .title = title_,                                                                              \
      .unit = unit_,                                                                                \
@@ -18,11 +19,9 @@ static struct hyp_claim claims[HYP_CLAIMS] = {
 #include "claims.def"
 };
 
-static const struct {
-    int number;
-    const char *name;
-} saboteurs[] = {
-#define HYP_SABOTEUR(number, name) {number, name},
+/* Those of one claim stand together. */
+static const struct hyp_saboteur saboteurs[] = {
+#define HYP_SABOTEUR(number, name, forced) {number, name, forced},
 #include "claims.def"
 };
 
@@ -77,13 +76,21 @@ const char *hyp_direction_words(enum hyp_direction direction) {
     return direction == HYP_AT_MOST ? "at most" : hyp_direction_name(direction);
 }
 
-const char *const *hyp_claim_saboteurs(const struct hyp_claim *claim, size_t *count) {
-    static const char *names[SABOTEURS + 1];
+const struct hyp_saboteur *hyp_claim_saboteurs(const struct hyp_claim *claim, size_t *count) {
+    const struct hyp_saboteur *first = NULL;
     *count = 0;
     for (size_t i = 0; i < SABOTEURS; i++) {
-        if (saboteurs[i].number == claim->number) names[(*count)++] = saboteurs[i].name;
+        if (saboteurs[i].number != claim->number) continue;
+        if (first == NULL) first = &saboteurs[i];
+        ++*count;
     }
-    return names;
+    return first;
+}
+
+const char *hyp_forced_words(enum hyp_forced forced) {
+    return forced == HYP_MUST_FALSIFY       ? "falsified"
+           : forced == HYP_MUST_NOT_FALSIFY ? "not falsified"
+                                            : "not survived";
 }
 
 void hyp_claim_register(const struct hyp_words *words) {

@@ -21,6 +21,7 @@ enum hyp_direction {
 
 struct hyp_words {
     int number;
+    bool is_timed;            /* it falls by effects, hyp_attack_compare, and not by a count */
     const char *claim;        /* in a sentence or two */
     const char *prediction;   /* with a number */
     const char *falsified_if; /* what would be seen if it were false */
@@ -34,6 +35,7 @@ struct hyp_claim {
     char id[4];    /* "H3" */
     char suite[4]; /* "h03": its Criterion suite */
     double threshold;
+    double tolerance; /* how much worse than a baseline still counts as the same; in the unit */
     enum hyp_direction direction;
     const char *title, *unit, *source;
     const struct hyp_words *words; /* NULL while nothing attacks it */
@@ -52,8 +54,19 @@ bool hyp_claim_holds(const struct hyp_claim *claim, double effect);
 const char *hyp_direction_name(enum hyp_direction direction);  /* "at_most" */
 const char *hyp_direction_words(enum hyp_direction direction); /* "at most" */
 
-/* The saboteurs that the claim's attack must notice; *count of them. */
-const char *const *hyp_claim_saboteurs(const struct hyp_claim *claim, size_t *count);
+/* The verdict that a saboteur must force. A claim with a number has a pair of them close to its
+ * threshold, one on either side, whose wrong verdicts are known though their right ones are not. */
+enum hyp_forced { HYP_MUST_FALSIFY, HYP_MUST_NOT_FALSIFY, HYP_MUST_NOT_SURVIVE };
+
+struct hyp_saboteur {
+    int number;       /* of the claim */
+    const char *name; /* "launch_drop", "launch_delay_us=3" */
+    enum hyp_forced forced;
+};
+
+/* The saboteurs of a claim, in the order of sabotage.toml; *count of them. */
+const struct hyp_saboteur *hyp_claim_saboteurs(const struct hyp_claim *claim, size_t *count);
+const char *hyp_forced_words(enum hyp_forced forced); /* "falsified", "not falsified" */
 
 /* Registers the words of a claim when the program starts: HYP_WORDS(3, .claim = "...", ...). */
 void hyp_claim_register(const struct hyp_words *words);

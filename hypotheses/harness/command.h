@@ -17,6 +17,8 @@ int hyp_command_doctor(int count, char **words);
 int hyp_command_list(int count, char **words);
 int hyp_command_explain(int count, char **words);
 int hyp_command_run(int count, char **words);
+int hyp_command_gate(int count, char **words);
+int hyp_command_export(int count, char **words);
 
 /* A sentence on stderr, "tollens: ..."; returns HYP_EXIT_ERROR. */
 int hyp_command_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -130,10 +130,8 @@ static void put_words(const char *heading, const char *text) {
 }
 
 static const char *find_sentence(const char *name) {
-    for (size_t i = 0; hyp_sabotage_name(i) != NULL; i++) {
-        if (strcmp(hyp_sabotage_name(i), name) == 0) return hyp_sabotage_sentence(i);
-    }
-    return "";
+    size_t index = 0;
+    return hyp_sabotage_find(name, &index) ? hyp_sabotage_sentence(index) : "";
 }
 
 static void explain(const struct hyp_claim *claim) {
@@ -159,10 +157,11 @@ static void explain(const struct hyp_claim *claim) {
     }
     printf("\nattacks\n");
     for (size_t i = 0; i < count && i < 64; i++) printf("  %s\n", names[i]);
-    const char *const *saboteurs = hyp_claim_saboteurs(claim, &count);
+    const struct hyp_saboteur *saboteurs = hyp_claim_saboteurs(claim, &count);
     printf("\nsaboteurs\n");
     for (size_t i = 0; i < count; i++) {
-        printf("  %-24s %s\n", saboteurs[i], find_sentence(saboteurs[i]));
+        printf("  %-24s %-14s %s\n", saboteurs[i].name, hyp_forced_words(saboteurs[i].forced),
+               find_sentence(saboteurs[i].name));
     }
 }
 

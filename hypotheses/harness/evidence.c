@@ -6,6 +6,7 @@
 #include "folder.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,19 +38,34 @@ static bool write_object(json_t *object, const char *folder, const char *name) {
 
 static json_t *severity(const struct hyp_verdict *verdict) {
     if (!verdict->has_severity) return json_null();
-    return json_pack("{s:i, s:i}", "caught", (int)verdict->caught, "of", (int)verdict->saboteurs);
+    return json_pack("{s:i, s:i, s:i}", "caught", (int)verdict->caught, "of",
+                     (int)verdict->saboteurs, "untold", (int)verdict->untold);
+}
+
+/* How a timed claim fared close to its threshold. */
+static json_t *borderline(const struct hyp_verdict *verdict) {
+    if (!verdict->has_severity || verdict->borderline == 0) return json_null();
+    return json_pack("{s:i, s:i}", "right", (int)verdict->borderline_right, "of",
+                     (int)verdict->borderline);
+}
+
+/* JSON knows no infinity: an end that is not known is null. */
+static json_t *end_of_interval(const struct hyp_verdict *verdict, double end) {
+    return verdict->has_interval && isfinite(end) ? json_real(end) : json_null();
 }
 
 /* A claim's row in results.json. */
 static json_t *result(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
     json_t *effect = verdict->has_effect ? json_real(verdict->effect) : json_null();
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:n, s:n, s:f, s:s, s:I, s:o, s:f}", "id",
-                     claim->id, "title", claim->title, "verdict", hyp_verdict_name(verdict->kind),
-                     "reason", text_or_null(verdict->reason), "code", text_or_null(verdict->code),
-                     "effect", effect, "unit", claim->unit, "low", "high", "threshold",
-                     claim->threshold, "direction", hyp_direction_name(claim->direction), "samples",
-                     (json_int_t)verdict->samples, "severity", severity(verdict), "duration_s",
-                     verdict->duration_s);
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:f, s:s, s:I, s:i, s:o, s:o, s:f}", "id",
+        claim->id, "title", claim->title, "verdict", hyp_verdict_name(verdict->kind), "reason",
+        text_or_null(verdict->reason), "code", text_or_null(verdict->code), "effect", effect,
+        "unit", claim->unit, "low", end_of_interval(verdict, verdict->low), "high",
+        end_of_interval(verdict, verdict->high), "threshold", claim->threshold, "direction",
+        hyp_direction_name(claim->direction), "samples", (json_int_t)verdict->samples, "processes",
+        (int)verdict->processes, "severity", severity(verdict), "borderline", borderline(verdict),
+        "duration_s", verdict->duration_s);
 }
 
 bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim) {
@@ -77,9 +93,10 @@ bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim
     json_t *attacks = json_array();
     for (size_t i = 0; i < verdict->outcome_count; i++) {
         const struct hyp_outcome *outcome = &verdict->outcomes[i];
-        json_array_append_new(attacks, json_pack("{s:s, s:s, s:o, s:I, s:I, s:f}", "name",
-                                                 outcome->name, "ending", endings[outcome->ending],
-                                                 "detail", text_or_null(outcome->detail), "samples",
+        json_array_append_new(attacks, json_pack("{s:s, s:i, s:s, s:o, s:I, s:I, s:f}", "name",
+                                                 outcome->name, "process", (int)outcome->process,
+                                                 "ending", endings[outcome->ending], "detail",
+                                                 text_or_null(outcome->detail), "samples",
                                                  (json_int_t)outcome->record.samples, "violations",
                                                  (json_int_t)outcome->record.violations,
                                                  "duration_s", outcome->record.duration_s));
@@ -98,14 +115,15 @@ bool hyp_evidence_results(const struct hyp_run *run) {
         }
     }
     const char *mode = run->session.full ? "full" : "quick";
-    json_t *object =
-        json_pack("{s:i, s:{s:s, s:s}, s:s, s:s, s:b, s:o}", "schema", 1, "device", "kind",
-                  hyp_device_kind_name(machine->kind), "name", machine->device.name, "mode", mode,
-                  "commit", machine->commit, "dirty", (int)machine->dirty, "claims", claims);
+    json_t *object = json_pack("{s:i, s:{s:s, s:s}, s:s, s:s?, s:s, s:b, s:o}", "schema", 1,
+                               "device", "kind", hyp_device_kind_name(machine->kind), "name",
+                               machine->device.name, "mode", mode, "under", run->under, "commit",
+                               machine->commit, "dirty", (int)machine->dirty, "claims", claims);
     if (!write_object(object, run->folder, "results.json")) return false;
-    object = json_pack("{s:i, s:s, s:s, s:I, s:b, s:f, s:f, s:i}", "schema", 1, "command",
-                       run->command, "mode", mode, "seed", (json_int_t)run->session.seed,
-                       "sabotage", (int)run->sabotage, "begin_s", machine->begin_s, "duration_s",
-                       run->duration_s, "exit_code", run->exit_code);
+    object =
+        json_pack("{s:i, s:s, s:s, s:I, s:b, s:s?, s:f, s:f, s:i}", "schema", 1, "command",
+                  run->command, "mode", mode, "seed", (json_int_t)run->session.seed, "sabotage",
+                  (int)run->sabotage, "under", run->under, "begin_s", machine->begin_s,
+                  "duration_s", run->duration_s, "exit_code", run->exit_code);
     return write_object(object, run->folder, "run.json");
 }

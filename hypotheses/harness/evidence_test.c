@@ -87,6 +87,12 @@ Test(evidence, junit_escapes_everything) {
     cr_assert(strstr(text, "A &lt;device&gt; &amp; &quot;more&quot;") != NULL);
     cr_assert(strstr(text, "tests=\"2\" failures=\"2\" errors=\"0\" skipped=\"0\"") != NULL);
     cr_assert(strstr(text, "tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"1\"") != NULL);
+    static const char *const numbers[] = {
+        "\"effect\" value=\"1\"", "\"threshold\" value=\"0\"", "\"samples\" value=\"8\"",
+        "\"severity\" value=\"2 of 3\"", "\"unit\" value=\"violations\""};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        cr_assert(strstr(text, numbers[i]) != NULL, "%s is missing: %s", numbers[i], text);
+    }
     cr_assert(strstr(text, "<skipped message=\"not implemented yet\"/>") != NULL);
     free(text);
 }

@@ -45,6 +45,12 @@ static void put_property(FILE *out, const char *name, const char *value) {
     fputs("\"/>\n", out);
 }
 
+static void put_number(FILE *out, const char *name, double value) {
+    char text[64];
+    snprintf(text, sizeof text, "%.9g", value);
+    put_property(out, name, text);
+}
+
 /* <failure message="..."/> */
 static void put_child(FILE *out, const char *element, const char *type, const char *message) {
     fprintf(out, "      <%s type=\"%s\" message=\"", element, type);
@@ -56,9 +62,12 @@ static void put_case(FILE *out, const struct hyp_claim *claim, const struct hyp_
     const struct hyp_record *record = &outcome->record;
     fprintf(out, "    <testcase classname=\"tollens.%s\" name=\"", claim->id);
     put_xml(out, outcome->name);
+    if (outcome->process > 1) fprintf(out, "[process %u]", outcome->process);
     fprintf(out, "\" time=\"%.3f\">\n", record->duration_s);
     if (record->violations > 0) {
         put_child(out, "failure", "falsified", record->examples[0]);
+    } else if (hyp_record_fallen(record) != NULL) {
+        put_child(out, "failure", "falsified", outcome->detail);
     } else if (outcome->ending == HYP_SKIPPED) {
         fputs("      <skipped message=\"", out);
         put_xml(out, record->reason);
@@ -104,7 +113,8 @@ static struct counts count_cases(const struct hyp_verdict *verdict) {
     for (size_t i = 0; i < verdict->outcome_count; i++) {
         const struct hyp_outcome *outcome = &verdict->outcomes[i];
         bool skipped = outcome->ending == HYP_SKIPPED;
-        count_one(&counts, outcome->record.violations > 0,
+        count_one(&counts,
+                  outcome->record.violations > 0 || hyp_record_fallen(&outcome->record) != NULL,
                   outcome->ending != HYP_PASSED && !skipped, skipped);
     }
     return counts;
@@ -131,12 +141,17 @@ bool hyp_evidence_junit(const struct hyp_run *run) {
         put_property(out, "verdict", hyp_verdict_name(verdict->kind));
         put_property(out, "device", run->machine.device.name);
         put_property(out, "commit", run->machine.commit);
-        if (verdict->has_effect) {
-            snprintf(text, sizeof text, "%.9g", verdict->effect);
-            put_property(out, "effect", text);
+        put_property(out, "mode", run->session.full ? "full" : "quick");
+        put_property(out, "unit", claim->unit);
+        put_property(out, "direction", hyp_direction_name(claim->direction));
+        put_number(out, "threshold", claim->threshold);
+        if (verdict->has_effect) put_number(out, "effect", verdict->effect);
+        if (verdict->has_interval) {
+            put_number(out, "low", verdict->low);
+            put_number(out, "high", verdict->high);
         }
-        snprintf(text, sizeof text, "%.9g", claim->threshold);
-        put_property(out, "threshold", text);
+        put_number(out, "samples", (double)verdict->samples);
+        put_number(out, "processes", verdict->processes);
         if (verdict->has_severity) {
             snprintf(text, sizeof text, "%u of %u", verdict->caught, verdict->saboteurs);
             put_property(out, "severity", text);
@@ -170,7 +185,11 @@ static void put_row(FILE *out, const struct hyp_claim *claim, const struct hyp_v
     put_markdown(out, claim->title);
     fprintf(out, " | %s%s%s | ", verdict->kind == HYP_FALSIFIED ? "**" : "",
             hyp_verdict_words(verdict->kind), verdict->kind == HYP_FALSIFIED ? "**" : "");
-    if (verdict->has_effect) {
+    if (verdict->has_interval) {
+        fprintf(out, "%.4g %s (%.4g to %.4g), %llu samples%s", verdict->effect, claim->unit,
+                verdict->low, verdict->high, (unsigned long long)verdict->samples,
+                verdict->processes == 1 ? ", one process" : "");
+    } else if (verdict->has_effect) {
         fprintf(out, "%.6g of %llu samples", verdict->effect, (unsigned long long)verdict->samples);
     }
     fprintf(out, " | %s %.6g %s | ", hyp_direction_words(claim->direction), claim->threshold,
@@ -200,12 +219,17 @@ bool hyp_evidence_summary(const struct hyp_run *run) {
         fprintf(out, ", commit %.12s%s", machine->commit, machine->dirty ? " with changes" : "");
     }
     fprintf(out, ", seed %llu, %.0f s.\n", (unsigned long long)run->session.seed, run->duration_s);
+    if (run->under != NULL) {
+        fprintf(out,
+                "**All of it under the saboteur %s: no verdict here speaks of the runtime.**\n",
+                run->under);
+    }
     if (machine->kind == HYP_DEVICE_SOFT) {
         fputs("The soft device executes the kernels on the CPU: no verdict here speaks of a GPU's "
               "speed.\n",
               out);
     }
-    fputs("\n| | claim | verdict | violations | survives | severity |\n|---|---|---|---|---|---|\n",
+    fputs("\n| | claim | verdict | effect | survives | severity |\n|---|---|---|---|---|---|\n",
           out);
     for (size_t i = 0; i < HYP_CLAIMS; i++) {
         if (run->chosen[i]) put_row(out, &hyp_claims()[i], &run->verdicts[i]);

@@ -94,7 +94,7 @@ bool hyp_file_keep(struct hyp_file *file) {
 }
 
 bool hyp_file_write(const char *path, const char *text) {
-    struct hyp_file file;
+    struct hyp_file file = {.stream = NULL};
     if (!hyp_file_begin(&file, path)) return false;
     fputs(text, file.stream);
     return hyp_file_keep(&file);

@@ -4,8 +4,8 @@
  * Criterion uses libgit2 for one thing: to show the difference of two strings in a failed
  * comparison, through three functions. The library behind them needs a dozen others, up to
  * Kerberos. This shows the two strings one below the other instead, and a test program then runs
- * wherever libc and libnanomsg are. The declarations are libgit2 1.5's, as far
- * as they are used. */
+ * wherever libc and libnanomsg are. The declarations are libgit2 1.5's, as far as they are used.
+ */
 #include <stddef.h>
 #include <string.h>
 

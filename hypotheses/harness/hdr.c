@@ -121,8 +121,15 @@ bool hyp_hdr_record(struct hyp_hdr *hdr, int64_t value) {
 bool hyp_hdr_record_corrected(struct hyp_hdr *hdr, int64_t value, int64_t interval) {
     if (!hyp_hdr_record(hdr, value)) return false;
     if (interval <= 0) return true;
-    for (int64_t missing = value - interval; missing >= interval; missing -= interval) {
-        hyp_hdr_record(hdr, missing);
+    /* Those of one bucket at once: an hour holds up more nanoseconds than anyone can wait for. */
+    for (int64_t missing = value - interval; missing >= interval;) {
+        int64_t low = hyp_hdr_lowest_at(hdr, hyp_hdr_index(hdr, missing));
+        if (low < interval) low = interval;
+        int64_t many = (missing - low) / interval + 1;
+        int64_t last = missing - (many - 1) * interval;
+        hyp_hdr_record_many(hdr, missing, many);
+        if (last < hdr->min) hdr->min = last;
+        missing = last - interval;
     }
     return true;
 }
@@ -175,7 +182,8 @@ int64_t hyp_hdr_percentile(const struct hyp_hdr *hdr, double percent) {
     if (wanted < 1) wanted = 1;
     for (int32_t i = 0; i < hdr->count_of_counts; i++) {
         seen += hdr->counts[i];
-        if (seen >= wanted) return hyp_hdr_highest_at(hdr, i);
+        if (seen < wanted) continue;
+        return percent > 0 ? hyp_hdr_highest_at(hdr, i) : hyp_hdr_lowest_at(hdr, i);
     }
     return hyp_hdr_max(hdr);
 }

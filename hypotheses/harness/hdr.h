@@ -68,8 +68,9 @@ bool hyp_hdr_record_corrected(struct hyp_hdr *hdr, int64_t value, int64_t interv
 hyp_hdr_error hyp_hdr_add(struct hyp_hdr *hdr, const struct hyp_hdr *other);
 hyp_hdr_error hyp_hdr_subtract(struct hyp_hdr *hdr, const struct hyp_hdr *other);
 
-/* The value that percent of all values do not exceed, as the upper end of its
- * bucket; 0 when empty. */
+/* The value that percent of all values do not exceed, as the upper end of its bucket, but as the
+ * lower one for 0 percent, which is the least of all; 0 when empty. As HdrHistogram's C and Python
+ * libraries have it: the count is rounded; Java rounds up, and may give the bucket behind. */
 int64_t hyp_hdr_percentile(const struct hyp_hdr *hdr, double percent);
 double hyp_hdr_mean(const struct hyp_hdr *hdr);
 double hyp_hdr_deviation(const struct hyp_hdr *hdr);

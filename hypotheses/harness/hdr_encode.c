@@ -39,7 +39,7 @@ static uint64_t get_64(const uint8_t *at) {
 
 /* Seven bits a byte, lowest first; a ninth byte holds eight and no continuation bit. */
 static size_t put_leb(uint8_t *at, int64_t value) {
-    uint64_t zigzag = ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
+    uint64_t zigzag = ((uint64_t)value << 1) ^ (value < 0 ? UINT64_MAX : 0);
     size_t used = 0;
     while (zigzag >> 7 != 0 && used < LEB_BYTES_MAX - 1) {
         at[used++] = (uint8_t)(zigzag | 0x80);

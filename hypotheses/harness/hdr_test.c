@@ -43,7 +43,12 @@ Test(hdr, percentiles_of_a_ramp) {
     cr_assert(hyp_hdr_percentile(hdr, 50) == 500, "%lld", (long long)hyp_hdr_percentile(hdr, 50));
     cr_assert(hyp_hdr_percentile(hdr, 99) == 990);
     cr_assert(hyp_hdr_percentile(hdr, 100) == 1000);
-    cr_assert(hyp_hdr_percentile(hdr, 0) == 1);
+    cr_assert(hyp_hdr_percentile(hdr, 0) == 1 && hyp_hdr_percentile(hdr, -5) == 1);
+    cr_assert(hyp_hdr_record_many(hdr, 123456, 9000));
+    int64_t high = hyp_hdr_highest_at(hdr, hyp_hdr_index(hdr, 123456));
+    cr_assert(hyp_hdr_percentile(hdr, 50) == high && high > 123456, "the upper end of a bucket");
+    cr_assert(hyp_hdr_subtract(hdr, hdr) == HYP_HDR_OK && hdr->total == 0);
+    for (int64_t value = 1; value <= 1000; value++) cr_assert(hyp_hdr_record(hdr, value));
     cr_assert(hyp_hdr_min(hdr) == 1 && hyp_hdr_max(hdr) == 1000);
     double mean = hyp_hdr_mean(hdr), deviation = hyp_hdr_deviation(hdr);
     cr_assert(mean > 500 && mean < 501, "%f", mean);
@@ -76,6 +81,34 @@ Test(hdr, a_long_value_stands_for_those_it_held_up) {
     cr_assert(hdr->total == 4, "%lld", (long long)hdr->total); /* 1000, 750, 500, 250 */
     cr_assert(hyp_hdr_min(hdr) == 250);
     hyp_hdr_free(hdr);
+}
+
+/* Goal: taking a bucket's worth at once counts what one by one would. */
+Test(hdr, those_held_up_are_counted_one_by_one) {
+    static const int64_t cases[][2] = {
+        {1000000, 7}, {1000000, 999999}, {1000000, 1000000}, {5000, 2500},
+        {4097, 2048}, {123456789, 1001}, {3000000, 1},       {2, 1},
+        {1, 1},       {1000, 0},         {1000, -5}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hyp_hdr *fast = new_hdr(), *slow = new_hdr();
+        const int64_t value = cases[i][0], interval = cases[i][1];
+        cr_assert(hyp_hdr_record_corrected(fast, value, interval));
+        hyp_hdr_record(slow, value);
+        for (int64_t left = value - interval; interval > 0 && left >= interval; left -= interval) {
+            hyp_hdr_record(slow, left);
+        }
+        cr_assert(fast->total == slow->total && fast->min == slow->min && fast->max == slow->max,
+                  "%lld by %lld: %lld and %lld", (long long)value, (long long)interval,
+                  (long long)fast->total, (long long)slow->total);
+        size_t bytes = (size_t)fast->count_of_counts * sizeof *fast->counts;
+        cr_assert(memcmp(fast->counts, slow->counts, bytes) == 0, "%lld by %lld", (long long)value,
+                  (long long)interval);
+        hyp_hdr_free(fast);
+        hyp_hdr_free(slow);
+    }
+    struct hyp_hdr *hour = new_hdr();
+    cr_assert(hyp_hdr_record_corrected(hour, 3600000000000, 1) && hour->total == 3600000000000);
+    hyp_hdr_free(hour);
 }
 
 Test(hdr, adding_and_taking_away_undo_each_other) {

@@ -54,8 +54,32 @@ static char *next_field(char **line) {
     return field;
 }
 
-static bool read_line(char *line, bool (*visit)(const struct hyp_hlog_entry *entry, void *user),
-                      void *user, const char *path, unsigned number) {
+/* What the lines of a header say; negative where they do not. */
+struct times {
+    double start_s, base_s;
+};
+
+static void read_header(const char *line, struct times *times) {
+    static const char start[] = "#[StartTime: ", base[] = "#[BaseTime: ";
+    if (strncmp(line, start, sizeof start - 1) == 0) {
+        times->start_s = strtod(line + sizeof start - 1, NULL);
+    } else if (strncmp(line, base, sizeof base - 1) == 0) {
+        times->base_s = strtod(line + sizeof base - 1, NULL);
+    }
+}
+
+/* Times count from the base where there is one. Without, writers disagree whether they count from
+ * the start or from 1970; by custom they do from the start where they lie a year before it. */
+static double begin_of(double offset_s, const struct times *times) {
+    const double year_s = 365 * 24 * 3600.0;
+    if (times->base_s >= 0) return times->base_s + offset_s;
+    if (times->start_s >= 0 && offset_s < times->start_s - year_s) return times->start_s + offset_s;
+    return offset_s;
+}
+
+static bool read_line(char *line, const struct times *times,
+                      bool (*visit)(const struct hyp_hlog_entry *entry, void *user), void *user,
+                      const char *path, unsigned number) {
     struct hyp_hlog_entry entry = {.tag = ""};
     if (strncmp(line, "Tag=", 4) == 0) {
         snprintf(entry.tag, sizeof entry.tag, "%s", next_field(&line) + 4);
@@ -65,7 +89,7 @@ static bool read_line(char *line, bool (*visit)(const struct hyp_hlog_entry *ent
         return hyp_fail("%s, line %u: a field is missing", path, number);
     }
     struct hyp_hdr *hdr = NULL;
-    entry.offset_s = strtod(offset, NULL);
+    entry.begin_s = begin_of(strtod(offset, NULL), times);
     entry.length_s = strtod(length, NULL);
     hyp_hdr_error error = hyp_hdr_decode(line, strcspn(line, "\r"), &hdr);
     if (error != HYP_HDR_OK) {
@@ -85,12 +109,14 @@ bool hyp_hlog_read(const char *path, bool (*visit)(const struct hyp_hlog_entry *
     if (text == NULL) return false;
     bool ok = true;
     unsigned number = 0;
+    struct times times = {-1, -1};
     for (char *line = text; ok && line != NULL && *line != '\0';) {
         char *end = strchr(line, '\n');
         if (end != NULL) *end = '\0';
         number++;
+        if (line[0] == '#') read_header(line, &times);
         if (line[0] != '#' && line[0] != '"' && line[0] != '\0') {
-            ok = read_line(line, visit, user, path, number);
+            ok = read_line(line, &times, visit, user, path, number);
         }
         line = end != NULL ? end + 1 : NULL;
     }

@@ -2,8 +2,8 @@
  * hlog: histograms in a file, as HdrHistogram log format 1.3, a line each with a tag.
  *
  * Every comment stands in the header, each line of it under 128 characters, and times are plain
- * decimals: readers in C, Java, JavaScript and Python then
- * agree (MEASURING.md section 3). */
+ * decimals: readers in C, Java, JavaScript and Python then agree (MEASURING.md section 3).
+ */
 #ifndef HYP_HLOG_H
 #define HYP_HLOG_H
 
@@ -28,8 +28,9 @@ bool hyp_hlog_end(struct hyp_hlog *log);
 /* Reads a log line by line; visit gets a histogram it does not own. false: an error, with the
  * line's number, or visit said stop. */
 struct hyp_hlog_entry {
-    char tag[128]; /* "" where there is none */
-    double offset_s, length_s;
+    char tag[128];   /* "" where there is none */
+    double begin_s;  /* since 1970, UTC; what the log has, where it says neither start nor base */
+    double length_s; /* of the interval */
     const struct hyp_hdr *hdr;
 };
 bool hyp_hlog_read(const char *path, bool (*visit)(const struct hyp_hlog_entry *entry, void *user),

@@ -1,6 +1,6 @@
 /*
- * Histogram logs: ours come back, another implementation's are read,
- * damaged ones are named. */
+ * Histogram logs: ours come back, another implementation's are read, damaged ones are named.
+ */
 #include "hlog.h"
 #include "session.h"
 
@@ -73,6 +73,46 @@ Test(hlog, another_implementations_log_is_read) {
     cr_assert(seen.totals[0] == 1 && seen.totals[1] == 1000 && seen.totals[2] == 40);
     cr_assert(seen.maxima[0] == 42 && seen.maxima[1] >= 999000 && seen.maxima[1] <= 999999);
     cr_assert(seen.maxima[2] >= (int64_t)1 << 39);
+}
+
+static double begins[8];
+static unsigned begin_count;
+
+static bool see_begin(const struct hyp_hlog_entry *entry, void *user) {
+    (void)user;
+    begins[begin_count++] = entry->begin_s;
+    return true;
+}
+
+static void write_text(const char *text);
+
+/* Goal: a histogram's time is the same whichever way its writer counted. */
+Test(hlog, times_count_from_base_start_or_1970) {
+    static const char line[] = "%s\nTag=a,%s,1.000,0.000,%s\n";
+    static const struct {
+        const char *header, *offset;
+        double begin_s;
+    } cases[] = {
+        {"#[BaseTime: 1700000000.250 (seconds since epoch)]", "2.000", 1700000002.25},
+        {"#[StartTime: 1600000000.000 (seconds since epoch), x]\n"
+         "#[BaseTime: 1700000000.000 (seconds since epoch)]",
+         "3.500", 1700000003.5},
+        {"#[StartTime: 1700000000.000 (seconds since epoch), x]", "5.000", 1700000005},
+        {"#[StartTime: 1700000000.000 (seconds since epoch), x]", "1700000007.000", 1700000007},
+        {"#[Histogram log format version 1.3]", "1700000009.000", 1700000009},
+    };
+    struct hyp_hdr *hdr = NULL;
+    cr_assert(hyp_hdr_new_latency(&hdr) == HYP_HDR_OK);
+    char *text = hyp_hdr_encode(hdr), whole[2048];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        snprintf(whole, sizeof whole, line, cases[i].header, cases[i].offset, text);
+        write_text(whole);
+        begin_count = 0;
+        cr_assert(hyp_hlog_read(path, see_begin, NULL), "%s", hyp_error());
+        cr_assert(begin_count == 1 && begins[0] == cases[i].begin_s, "%zu: %.3f", i, begins[0]);
+    }
+    free(text);
+    hyp_hdr_free(hdr);
 }
 
 static void write_text(const char *text) {

@@ -37,6 +37,34 @@ json_t *hyp_record_text(const char *text) {
     return json_string(clean);
 }
 
+const struct hyp_effect *hyp_record_fallen(const struct hyp_record *record) {
+    for (size_t i = 0; i < record->effect_count; i++) {
+        const struct hyp_effect *effect = &record->effects[i];
+        if (effect->decision == HYP_FALLS && effect->code[0] == '\0' && !effect->recorded_only) {
+            return effect;
+        }
+    }
+    return NULL;
+}
+
+/* What was compared, and under which conditions. */
+static void add_effects(json_t *object, const struct hyp_record *record) {
+    json_t *effects = json_array();
+    for (size_t i = 0; i < record->effect_count; i++) {
+        json_array_append_new(effects, hyp_effect_pack(&record->effects[i]));
+    }
+    json_object_set_new(object, "effects", effects);
+    json_t *notes = json_array();
+    for (size_t i = 0; i < record->note_count; i++) {
+        json_array_append_new(notes, hyp_record_text(record->notes[i]));
+    }
+    json_object_set_new(object, "notes", notes);
+    if (record->effect_count == 0) return;
+    json_object_set_new(object, "conditions",
+                        json_pack("{s:o, s:o}", "before", hyp_conditions_pack(&record->before),
+                                  "after", hyp_conditions_pack(&record->after)));
+}
+
 bool hyp_record_write(const struct hyp_record *record, const char *folder) {
     char path[1024], attacks[1024];
     snprintf(attacks, sizeof attacks, "%s/attacks", folder);
@@ -55,13 +83,14 @@ bool hyp_record_write(const struct hyp_record *record, const char *folder) {
                               (json_int_t)hyp_hdr_percentile(hdr, 99), "min",
                               (json_int_t)hyp_hdr_min(hdr), "max", (json_int_t)hyp_hdr_max(hdr)));
     }
-    json_t *object =
-        json_pack("{s:i, s:s, s:s, s:I, s:I, s:o, s:b, s:o, s:f, s:f, s:I, s:o}", "schema", 1,
-                  "suite", record->suite, "name", record->name, "samples",
-                  (json_int_t)record->samples, "violations", (json_int_t)record->violations,
-                  "counterexamples", examples, "not_tested", (int)record->not_tested, "reason",
-                  hyp_record_text(record->reason), "begin_s", record->begin_s, "duration_s",
-                  record->duration_s, "seed", (json_int_t)record->seed, "series", series);
+    json_t *object = json_pack(
+        "{s:i, s:s, s:s, s:I, s:I, s:o, s:b, s:s, s:o, s:f, s:f, s:I, s:o}", "schema", 1, "suite",
+        record->suite, "name", record->name, "samples", (json_int_t)record->samples, "violations",
+        (json_int_t)record->violations, "counterexamples", examples, "not_tested",
+        (int)record->not_tested, "code", record->code, "reason", hyp_record_text(record->reason),
+        "begin_s", record->begin_s, "duration_s", record->duration_s, "seed",
+        (json_int_t)record->seed, "series", series);
+    if (object != NULL) add_effects(object, record);
     char *text = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
     json_decref(object);
     if (text == NULL) return hyp_fail("there is no memory for the record of %s", record->name);
@@ -73,26 +102,32 @@ bool hyp_record_write(const struct hyp_record *record, const char *folder) {
 bool hyp_record_read(const char *folder, const char *name, struct hyp_record *record) {
     char path[1024];
     json_error_t error;
-    const char *suite = NULL, *reason = NULL, *own_name = NULL;
+    const char *suite = NULL, *code = NULL, *reason = NULL, *own_name = NULL;
     json_int_t samples = 0, violations = 0, seed = 0;
-    json_t *examples = NULL;
+    json_t *examples = NULL, *effects = NULL;
     int not_tested = 0;
     memset(record, 0, sizeof *record);
     snprintf(path, sizeof path, "%.800s/attacks/%s.json", folder, name);
     json_t *object = json_load_file(path, 0, &error);
     if (object == NULL) return hyp_fail("%s cannot be read: %s", path, error.text);
-    bool ok =
-        json_unpack_ex(object, &error, 0, "{s:s, s:s, s:I, s:I, s:o, s:b, s:s, s:F, s:F, s:I}",
-                       "suite", &suite, "name", &own_name, "samples", &samples, "violations",
-                       &violations, "counterexamples", &examples, "not_tested", &not_tested,
-                       "reason", &reason, "begin_s", &record->begin_s, "duration_s",
-                       &record->duration_s, "seed", &seed) == 0;
+    bool ok = json_unpack_ex(
+                  object, &error, 0, "{s:s, s:s, s:I, s:I, s:o, s:b, s:s, s:s, s:F, s:F, s:I, s:o}",
+                  "suite", &suite, "name", &own_name, "samples", &samples, "violations",
+                  &violations, "counterexamples", &examples, "not_tested", &not_tested, "code",
+                  &code, "reason", &reason, "begin_s", &record->begin_s, "duration_s",
+                  &record->duration_s, "seed", &seed, "effects", &effects) == 0;
+    for (size_t i = 0; ok && i < json_array_size(effects) && i < HYP_EFFECTS_MAX; i++) {
+        ok = hyp_effect_unpack(json_array_get(effects, i), &record->effects[i]);
+        record->effect_count = i + 1;
+        if (!ok) snprintf(error.text, sizeof error.text, "effect %zu is none", i);
+    }
     if (!ok) {
         json_decref(object);
         return hyp_fail("%s is no record of an attack: %s", path, error.text);
     }
     snprintf(record->suite, sizeof record->suite, "%s", suite);
     snprintf(record->name, sizeof record->name, "%s", own_name);
+    snprintf(record->code, sizeof record->code, "%s", code);
     snprintf(record->reason, sizeof record->reason, "%s", reason);
     record->samples = (uint64_t)samples;
     record->violations = (uint64_t)violations;

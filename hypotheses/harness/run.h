@@ -13,6 +13,7 @@ struct hyp_run {
     const char *folder;  /* of the evidence */
     const char *command; /* as it was typed */
     bool sabotage;       /* severity was measured */
+    const char *under;   /* the saboteur of the whole run; NULL: none, and the verdicts count */
     bool chosen[HYP_CLAIMS];
     struct hyp_verdict verdicts[HYP_CLAIMS]; /* of those chosen */
     double duration_s;

@@ -60,7 +60,8 @@ static bool is_replaced(const struct environment *environment, const char *entry
 }
 
 /* This process's environment with a few names set anew. false: no memory. */
-static bool make_environment(const struct hyp_task *task, struct environment *environment) {
+static bool make_environment(const struct hyp_task *task, const char *folder,
+                             struct environment *environment) {
     extern char **environ;
     const struct hyp_session *session = task->session;
     size_t count = 0, kept = 0, room = sizeof environment->own[0];
@@ -68,10 +69,10 @@ static bool make_environment(const struct hyp_task *task, struct environment *en
              session->ordinal);
     snprintf(environment->own[1], room, "TOLLENS_MODE=%s", session->full ? "full" : "quick");
     snprintf(environment->own[2], room, "TOLLENS_SEED=%llu", (unsigned long long)session->seed);
-    snprintf(environment->own[3], room, "TOLLENS_OUT=%s", task->folder);
+    snprintf(environment->own[3], room, "TOLLENS_OUT=%s", folder);
     snprintf(environment->own[4], room, "TOLLENS_SABOTAGE=%s",
              task->saboteur != NULL ? task->saboteur : "");
-    snprintf(environment->own[5], room, "TOLLENS_SOFT_REPORT=%s/faults.jsonl", task->folder);
+    snprintf(environment->own[5], room, "TOLLENS_SOFT_REPORT=%s/faults.jsonl", folder);
     snprintf(environment->own[6], room, "TOLLENS_ATTACK_PIPE=%d", PIPE_IN_WORKER);
     while (environ[count] != NULL) count++;
     environment->entries = calloc(count + VARIABLES + 1, sizeof *environment->entries);
@@ -88,6 +89,10 @@ static bool make_environment(const struct hyp_task *task, struct environment *en
 struct worker {
     pid_t process;
     int pipe;
+    unsigned number;              /* among the claim's processes, from 1 */
+    const char *folder;           /* where its evidence goes */
+    struct hyp_outcome *outcomes; /* its part of the verdict's */
+    size_t count;
     struct hyp_outcome *running;
     uint64_t begin_ns; /* of the attack that is running */
     char text[4096];   /* what came and is no whole line yet */
@@ -101,8 +106,8 @@ static bool start(const struct hyp_task *task, struct worker *worker) {
     struct environment environment;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    snprintf(log, sizeof log, "%s/attacks.log", task->folder);
-    if (!make_environment(task, &environment)) return false;
+    snprintf(log, sizeof log, "%s/attacks.log", worker->folder);
+    if (!make_environment(task, worker->folder, &environment)) return false;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         free(environment.entries);
         return hyp_fail("there is no pipe for a worker: %s", strerror(errno));
@@ -117,8 +122,8 @@ static bool start(const struct hyp_task *task, struct worker *worker) {
     /* A group of its own, so that one kill reaches it and the processes of its attacks. */
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setpgroup(&attributes, 0);
-    int error = posix_spawn(&worker->process, "/proc/self/exe", &actions, &attributes, arguments,
-                            environment.entries);
+    int error = posix_spawn(&worker->process, hyp_session_program(), &actions, &attributes,
+                            arguments, environment.entries);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     free(environment.entries);
@@ -129,9 +134,9 @@ static bool start(const struct hyp_task *task, struct worker *worker) {
     return hyp_fail("a worker for %s could not be started: %s", task->claim->id, strerror(error));
 }
 
-static struct hyp_outcome *find(struct hyp_verdict *verdict, const char *name) {
-    for (size_t i = 0; i < verdict->outcome_count; i++) {
-        if (strcmp(verdict->outcomes[i].name, name) == 0) return &verdict->outcomes[i];
+static struct hyp_outcome *find(const struct worker *worker, const char *name) {
+    for (size_t i = 0; i < worker->count; i++) {
+        if (strcmp(worker->outcomes[i].name, name) == 0) return &worker->outcomes[i];
     }
     return NULL;
 }
@@ -142,11 +147,10 @@ static const char *const endings[] = {[HYP_PASSED] = "passed",
                                       [HYP_CRASHED] = "crashed",
                                       [HYP_OVERDUE] = "overdue"};
 
-static void read_line(const struct hyp_task *task, struct worker *worker,
-                      struct hyp_verdict *verdict, char *line) {
+static void read_line(const struct hyp_task *task, struct worker *worker, char *line) {
     char *rest = line;
     const char *event = strsep(&rest, " "), *name = strsep(&rest, " ");
-    struct hyp_outcome *outcome = name != NULL ? find(verdict, name) : NULL;
+    struct hyp_outcome *outcome = name != NULL ? find(worker, name) : NULL;
     if (outcome == NULL) return;
     if (strcmp(event, "begin") == 0) {
         worker->running = outcome;
@@ -166,8 +170,7 @@ static void read_line(const struct hyp_task *task, struct worker *worker,
 }
 
 /* Takes in what the worker said. false: it has closed the pipe. */
-static bool listen_to(const struct hyp_task *task, struct worker *worker,
-                      struct hyp_verdict *verdict) {
+static bool listen_to(const struct hyp_task *task, struct worker *worker) {
     ssize_t count =
         read(worker->pipe, worker->text + worker->length, sizeof worker->text - worker->length - 1);
     if (count <= 0) return count < 0 && errno == EINTR;
@@ -176,7 +179,7 @@ static bool listen_to(const struct hyp_task *task, struct worker *worker,
     char *line = worker->text;
     for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
         *end = '\0';
-        read_line(task, worker, verdict, line);
+        read_line(task, worker, line);
     }
     worker->length -= (size_t)(line - worker->text);
     memmove(worker->text, line, worker->length);
@@ -185,25 +188,30 @@ static bool listen_to(const struct hyp_task *task, struct worker *worker,
 }
 
 static void show(const struct hyp_task *task, const struct worker *worker) {
-    char path[1100];
+    char path[1100], line[160];
+    const char *finding = "";
     double share = -1;
     if (worker->running == NULL) return;
-    snprintf(path, sizeof path, "%s/progress", task->folder);
+    snprintf(path, sizeof path, "%s/progress", worker->folder);
     FILE *file = fopen(path, "r");
-    if (file != NULL && fscanf(file, "%lf", &share) != 1) share = -1;
+    if (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *end = line;
+        share = strtod(line, &end);
+        end[strcspn(end, "\n")] = '\0';
+        finding = end + (*end == ' ');
+    }
     if (file != NULL) fclose(file);
     hyp_watch_running(task->watch, task->claim->id, task->saboteur, worker->running->name, share,
-                      (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9);
+                      finding, (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9);
 }
 
 /* Follows the worker to its end, or ends it. Returns what waitpid said. */
-static int follow(const struct hyp_task *task, struct worker *worker, double limit_s,
-                  struct hyp_verdict *verdict) {
+static int follow(const struct hyp_task *task, struct worker *worker, double limit_s) {
     int status = 0;
     worker->begin_ns = hyp_clock_ns();
     for (bool open = true, killed = false; open;) {
         struct pollfd wait = {.fd = worker->pipe, .events = POLLIN};
-        if (poll(&wait, 1, 100) > 0) open = listen_to(task, worker, verdict);
+        if (poll(&wait, 1, 100) > 0) open = listen_to(task, worker);
         show(task, worker);
         bool overdue = (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9 > limit_s + GRACE_S;
         if ((hyp_runner_interrupted() || overdue) && !killed) {
@@ -233,9 +241,9 @@ static size_t count_lines(const char *folder, const char *name) {
 }
 
 /* What is known of attacks that did not tell how they ended. */
-static void explain_missing(int status, struct hyp_verdict *verdict) {
-    for (size_t i = 0; i < verdict->outcome_count; i++) {
-        struct hyp_outcome *outcome = &verdict->outcomes[i];
+static void explain_missing(int status, const struct worker *worker) {
+    for (size_t i = 0; i < worker->count; i++) {
+        struct hyp_outcome *outcome = &worker->outcomes[i];
         if (outcome->detail[0] != '\0') continue;
         size_t room = sizeof outcome->detail;
         if (outcome->ending == HYP_OVERDUE) {
@@ -254,34 +262,60 @@ static void explain_missing(int status, struct hyp_verdict *verdict) {
     }
 }
 
+/* How many fresh processes a claim's attacks run in. What differs from process to process, such as
+ * where memory happens to lie, moves times by more than any number of blocks in one shows. A
+ * saboteur is noticed in one, or is not. */
+static unsigned processes_for(const struct hyp_task *task) {
+    const struct hyp_words *words = task->claim->words;
+    bool many = words != NULL && words->is_timed && task->session->full && task->saboteur == NULL;
+    return many ? HYP_PROCESSES : 1;
+}
+
+/* Runs all attacks in one process. false: it could not be started. */
+static bool run_process(const struct hyp_task *task, struct worker *worker) {
+    char progress[1100];
+    if (!hyp_folder_make(worker->folder) || !start(task, worker)) return false;
+    double limit_s = task->session->full ? ATTACK_S_FULL : ATTACK_S_QUICK;
+    int status = follow(task, worker, limit_s);
+    explain_missing(status, worker);
+    hyp_watch_clear(task->watch);
+    snprintf(progress, sizeof progress, "%s/progress", worker->folder);
+    unlink(progress);
+    for (size_t i = 0; i < worker->count; i++) {
+        struct hyp_outcome *outcome = &worker->outcomes[i];
+        outcome->has_record = hyp_record_read(worker->folder, outcome->name, &outcome->record);
+    }
+    return true;
+}
+
 bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict) {
     const char *names[ATTACKS_MAX];
-    char progress[1100];
-    struct worker worker = {.pipe = -1};
+    char folder[1024];
+    size_t findings = 0;
     memset(verdict, 0, sizeof *verdict);
     size_t count = hyp_worker_list(task->claim->suite, names, ATTACKS_MAX);
     if (count > ATTACKS_MAX)
         return hyp_fail("%s has %zu attacks, and %d fit", task->claim->id, count, ATTACKS_MAX);
     if (!hyp_folder_make(task->folder)) return false;
-    verdict->outcomes = calloc(count + 1, sizeof *verdict->outcomes);
+    verdict->processes = processes_for(task);
+    verdict->outcome_count = count * verdict->processes;
+    verdict->outcomes = calloc(verdict->outcome_count + 1, sizeof *verdict->outcomes);
     if (verdict->outcomes == NULL) return hyp_fail("there is no memory for %zu outcomes", count);
-    verdict->outcome_count = count;
-    for (size_t i = 0; i < count; i++) {
-        snprintf(verdict->outcomes[i].name, sizeof verdict->outcomes[i].name, "%s", names[i]);
+    for (unsigned number = 1; count > 0 && number <= verdict->processes; number++) {
+        struct worker worker = {.pipe = -1,
+                                .number = number,
+                                .folder = folder,
+                                .outcomes = verdict->outcomes + (number - 1) * count,
+                                .count = count};
+        snprintf(folder, sizeof folder, "%s", task->folder);
+        if (number > 1) snprintf(folder, sizeof folder, "%.1000s/process%u", task->folder, number);
+        for (size_t i = 0; i < count; i++) {
+            worker.outcomes[i].process = number;
+            snprintf(worker.outcomes[i].name, sizeof worker.outcomes[i].name, "%s", names[i]);
+        }
+        if (!run_process(task, &worker)) return false;
+        findings += count_lines(folder, "faults.jsonl");
     }
-    if (count > 0) {
-        if (!start(task, &worker)) return false;
-        double limit_s = task->session->full ? ATTACK_S_FULL : ATTACK_S_QUICK;
-        int status = follow(task, &worker, limit_s, verdict);
-        explain_missing(status, verdict);
-        hyp_watch_clear(task->watch);
-        snprintf(progress, sizeof progress, "%s/progress", task->folder);
-        unlink(progress);
-    }
-    for (size_t i = 0; i < count; i++) {
-        struct hyp_outcome *outcome = &verdict->outcomes[i];
-        outcome->has_record = hyp_record_read(task->folder, outcome->name, &outcome->record);
-    }
-    hyp_verdict_judge(task->claim, count_lines(task->folder, "faults.jsonl"), verdict);
+    hyp_verdict_judge(task->claim, findings, verdict);
     return true;
 }

@@ -1,6 +1,6 @@
 /*
- * Runner: starts a worker for one claim, follows it, and gathers what
- * its attacks left behind. */
+ * Runner: starts a worker for one claim, follows it, and gathers what its attacks left behind.
+ */
 #ifndef HYP_RUNNER_H
 #define HYP_RUNNER_H
 

@@ -3,9 +3,14 @@
  */
 #include "sabotage.h"
 
+#include "clock.h"
 #include "folder.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+static double amount; /* of the fault that is installed */
 
 /* The argument at a position, as a type. */
 #define ARGUMENT(call, position, type) (*(type *)(call)->arguments[position])
@@ -111,20 +116,76 @@ static void stale_copy(struct tol_interpose_call *call, void *user) {
     call->result = CUDA_SUCCESS;
 }
 
+/* A launch takes so many microseconds longer: the runtime's part, not the driver's. */
+static void delay_launch(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (call->index != TOL_DRIVER_INDEX_cuLaunchKernel) return;
+    for (uint64_t end = hyp_clock_ns() + (uint64_t)(amount * 1e3); hyp_clock_ns() < end;) continue;
+}
+
+/* Launches take up to so many microseconds longer, and for a while equally so: a subject that is
+ * neither within its claim nor beyond it, of which only "inconclusive" can be said. */
+static void jitter_launch(struct tol_interpose_call *call, void *user) {
+    enum { EQUAL_LAUNCHES = 64 };
+    static uint64_t launches, draw = 1, delay_ns;
+    (void)user;
+    if (call->index != TOL_DRIVER_INDEX_cuLaunchKernel) return;
+    if (launches++ % EQUAL_LAUNCHES == 0) {
+        draw = draw * 6364136223846793005u + 1442695040888963407u;
+        delay_ns = (uint64_t)(amount * 1e3 * (double)(draw >> 11) * 0x1p-53);
+    }
+    for (uint64_t end = hyp_clock_ns() + delay_ns; hyp_clock_ns() < end;) continue;
+}
+
+/* Work on any stream waits until that of all others is done. */
+static void serialise_streams(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (call->index == TOL_DRIVER_INDEX_cuLaunchKernel) (void)call->driver->cuCtxSynchronize();
+}
+
+/* Every third block of device memory is not given back. */
+static void leak_memory(struct tol_interpose_call *call, void *user) {
+    static unsigned frees;
+    (void)user;
+    if (call->index != TOL_DRIVER_INDEX_cuMemFree_v2 || ++frees % 3 != 0) return;
+    call->forward = false;
+    call->result = CUDA_SUCCESS;
+}
+
+/* An allocation for which there is no memory says success and gives a small block. */
+static void swallow_oom(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (call->index != TOL_DRIVER_INDEX_cuMemAlloc_v2) return;
+    if (call->result != CUDA_ERROR_OUT_OF_MEMORY) return;
+    call->result = call->driver->cuMemAlloc_v2(ARGUMENT(call, 0, CUdeviceptr *), 512);
+}
+
 static const struct {
     const char *name, *sentence;
     tol_interpose_hook before, after;
+    bool has_amount;
 } faults[] = {
     {"module_accept_anything", "images that the driver refuses load without complaint", NULL,
-     accept_anything},
-    {"jit_log_lost", "the JIT refuses without a word", NULL, lose_log},
-    {"function_lost", "every third kernel is not found", lose_function, NULL},
-    {"launch_drop", "every tenth launch is not made", drop_launch, NULL},
-    {"launch_short", "the last block of a grid is not launched", shorten_launch, NULL},
-    {"launch_twice", "every tenth launch is made twice", repeat_launch, NULL},
-    {"copy_flip_bit", "every fifth copy to the device changes a bit", NULL, flip_bit},
-    {"copy_truncate", "copies to the device lose their last byte", truncate_copy, NULL},
-    {"copy_stale", "every fifth copy to the host is not made", stale_copy, NULL},
+     accept_anything, false},
+    {"jit_log_lost", "the JIT refuses without a word", NULL, lose_log, false},
+    {"function_lost", "every third kernel is not found", lose_function, NULL, false},
+    {"launch_drop", "every tenth launch is not made", drop_launch, NULL, false},
+    {"launch_short", "the last block of a grid is not launched", shorten_launch, NULL, false},
+    {"launch_twice", "every tenth launch is made twice", repeat_launch, NULL, false},
+    {"launch_delay_us", "each launch takes so many microseconds longer", delay_launch, NULL, true},
+    {"launch_jitter_us", "launches take up to so many microseconds longer", jitter_launch, NULL,
+     true},
+    /* Made where launches are timed (launcher.c): the interposer itself costs a launch some per
+     * cent, so it cannot make three. */
+    {"launch_extra_percent", "so many launches in a hundred are made and not counted", NULL, NULL,
+     true},
+    {"copy_flip_bit", "every fifth copy to the device changes a bit", NULL, flip_bit, false},
+    {"copy_truncate", "copies to the device lose their last byte", truncate_copy, NULL, false},
+    {"copy_stale", "every fifth copy to the host is not made", stale_copy, NULL, false},
+    {"streams_serialise", "a launch waits until all streams are done", NULL, serialise_streams,
+     false},
+    {"alloc_leak", "every third block of memory is not given back", leak_memory, NULL, false},
+    {"oom_swallowed", "an allocation without memory gives a small block", NULL, swallow_oom, false},
 };
 
 enum { FAULTS = sizeof faults / sizeof faults[0] };
@@ -137,13 +198,39 @@ const char *hyp_sabotage_sentence(size_t index) {
     return index < FAULTS ? faults[index].sentence : NULL;
 }
 
-bool hyp_sabotage_install(const char *name, struct tol_driver *driver) {
+double hyp_sabotage_amount(const char *name, const char *base) {
+    size_t length = strlen(base);
+    bool is_it = name != NULL && strncmp(name, base, length) == 0 && name[length] == '=';
+    return is_it ? strtod(name + length + 1, NULL) : 0;
+}
+
+bool hyp_sabotage_find(const char *name, size_t *index) {
+    size_t length = strcspn(name, "=");
     for (size_t i = 0; i < FAULTS; i++) {
-        if (strcmp(faults[i].name, name) != 0) continue;
-        const struct tol_interpose_options options = {.before = faults[i].before,
-                                                      .after = faults[i].after};
-        if (tol_interpose_install(driver, &options) == TOL_OK) return true;
-        return hyp_fail("the saboteur %s could not be installed: %s", name, tol_message());
+        if (strlen(faults[i].name) != length || strncmp(faults[i].name, name, length) != 0) {
+            continue;
+        }
+        char *end = NULL;
+        double given = name[length] == '=' ? strtod(name + length + 1, &end) : 0;
+        if (faults[i].has_amount && !(isfinite(given) && given > 0 && *end == '\0')) {
+            return hyp_fail("the saboteur %s takes an amount, as %s=3", name, faults[i].name);
+        }
+        if (!faults[i].has_amount && end != NULL) {
+            return hyp_fail("the saboteur %s takes no amount", faults[i].name);
+        }
+        if (index != NULL) *index = i;
+        return true;
     }
     return hyp_fail("there is no saboteur named '%s'", name);
+}
+
+bool hyp_sabotage_install(const char *name, struct tol_driver *driver) {
+    size_t index = 0;
+    if (!hyp_sabotage_find(name, &index)) return false;
+    amount = hyp_sabotage_amount(name, faults[index].name);
+    if (faults[index].before == NULL && faults[index].after == NULL) return true;
+    const struct tol_interpose_options options = {.before = faults[index].before,
+                                                  .after = faults[index].after};
+    if (tol_interpose_install(driver, &options) == TOL_OK) return true;
+    return hyp_fail("the saboteur %s could not be installed: %s", name, tol_message());
 }

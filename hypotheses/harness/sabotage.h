@@ -9,6 +9,8 @@
 
 #include "tollens.h"
 
+/* A name may carry an amount: "launch_delay_us=3". */
+
 /* Installs a fault for contexts opened from now on. false: there is none of that name, or the
  * interposer refused; hyp_error() says why. */
 bool hyp_sabotage_install(const char *name, struct tol_driver *driver);
@@ -16,5 +18,12 @@ bool hyp_sabotage_install(const char *name, struct tol_driver *driver);
 /* The names there are, and a sentence for each; NULL past the end. */
 const char *hyp_sabotage_name(size_t index);
 const char *hyp_sabotage_sentence(size_t index);
+
+/* Whether there is a saboteur of that name, with an amount where it takes one; hyp_error() says
+ * what is wrong. *index (if not NULL) is its place in the list. */
+bool hyp_sabotage_find(const char *name, size_t *index);
+
+/* The amount that name carries if it is the saboteur called base; 0 otherwise. name may be NULL. */
+double hyp_sabotage_amount(const char *name, const char *base);
 
 #endif

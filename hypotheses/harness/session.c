@@ -54,10 +54,16 @@ bool hyp_session_read(struct hyp_session *session) {
     return hyp_session_device(getenv("TOLLENS_DEVICE"), &session->kind, &session->ordinal);
 }
 
+const char *hyp_session_program(void) {
+    static char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    return path;
+}
+
 const char *hyp_session_program_folder(void) {
     static char folder[4096];
-    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    folder[length > 0 ? length : 0] = '\0';
+    snprintf(folder, sizeof folder, "%s", hyp_session_program());
     char *slash = strrchr(folder, '/');
     if (slash != NULL) *slash = '\0';
     return folder;

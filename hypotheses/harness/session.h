@@ -37,6 +37,9 @@ const char *hyp_session_soft_library(void);
  * found; hyp_error() says where was looked. */
 const char *hyp_session_root(void);
 
+/* The path of this program; to be started by, since /proc/self/exe is valgrind's under valgrind. */
+const char *hyp_session_program(void);
+
 /* The folder of this program, without a slash at the end. */
 const char *hyp_session_program_folder(void);
 

@@ -21,12 +21,22 @@ static const char usage[] =
     "      --quick         minutes (default)\n"
     "      --full          all sizes; longer, and more memory\n"
     "      --sabotage      then break each on purpose and see that the attack notices\n"
+    "      --under NAME    under one saboteur alone: how the claim falls, kept as evidence\n"
+    "      --only H3,H4    the same as naming them\n"
+    "      --list          which attacks would run, and no more\n"
     "      --out DIR       where the evidence goes; default: evidence/TIME\n"
     "      --seed N        what the random choices begin with; default 1\n"
     "      --require-gpu   only a GPU will do, and a claim that is not tested fails\n"
     "      --inconclusive=fail|warn   whether an inconclusive verdict fails; default fail\n"
+    "  gate EVIDENCE --baseline EVIDENCE\n"
+    "                      what got worse from one run to another\n"
+    "      --across        though the device, the mode or a threshold differ\n"
+    "      --inconclusive=fail|warn   whether what cannot be told fails; default fail\n"
+    "  export EVIDENCE --format F\n"
+    "                      a run for other services: bmf, gab, gab-bigger, openmetrics, junit\n"
     "\n"
-    "exit codes: 0 nothing was falsified, 1 something was, 2 usage or harness error, 3 "
+    "exit codes: 0 nothing was falsified or got worse, 1 something did, 2 usage or harness error, "
+    "3 "
     "inconclusive\n"
     "environment: TOLLENS_DEVICE, TOLLENS_MODE, TOLLENS_SEED stand for --device, --quick or "
     "--full\n"
@@ -48,7 +58,8 @@ static int attack(int count, char **words) {
     const char *pipe = getenv("TOLLENS_ATTACK_PIPE");
     if (count != 1) return hyp_command_complain("attack takes the name of one suite");
     if (!hyp_session_read(&session)) return HYP_EXIT_ERROR;
-    return hyp_worker_run(words[0], pipe != NULL ? atoi(pipe) : -1, session.full ? 1800 : 300);
+    int out = pipe != NULL ? (int)strtol(pipe, NULL, 10) : -1;
+    return hyp_worker_run(words[0], out, session.full ? 1800 : 300);
 }
 
 static const struct {
@@ -58,6 +69,8 @@ static const struct {
                 {"list", hyp_command_list},
                 {"explain", hyp_command_explain},
                 {"run", hyp_command_run},
+                {"gate", hyp_command_gate},
+                {"export", hyp_command_export},
                 {"attack", attack}};
 
 int main(int argc, char **argv) {

@@ -18,10 +18,8 @@ const char *hyp_verdict_words(enum hyp_verdict_kind kind) {
     return kind == HYP_NOT_TESTED ? "not tested" : hyp_verdict_name(kind);
 }
 
-static void set(struct hyp_verdict *verdict, enum hyp_verdict_kind kind, const char *code,
-                const char *format, ...) __attribute__((format(printf, 4, 5)));
-static void set(struct hyp_verdict *verdict, enum hyp_verdict_kind kind, const char *code,
-                const char *format, ...) {
+void hyp_verdict_set(struct hyp_verdict *verdict, enum hyp_verdict_kind kind, const char *code,
+                     const char *format, ...) {
     va_list arguments;
     verdict->kind = kind;
     snprintf(verdict->code, sizeof verdict->code, "%s", code);
@@ -33,7 +31,7 @@ static void set(struct hyp_verdict *verdict, enum hyp_verdict_kind kind, const c
 void hyp_verdict_not_tested(struct hyp_verdict *verdict, const char *code, const char *format,
                             ...) {
     va_list arguments;
-    set(verdict, HYP_NOT_TESTED, code, "%s", "");
+    hyp_verdict_set(verdict, HYP_NOT_TESTED, code, "%s", "");
     va_start(arguments, format);
     vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
     va_end(arguments);
@@ -45,7 +43,8 @@ static bool is_broken(const struct hyp_outcome *outcome) {
     case HYP_PASSED:
         return !outcome->has_record || outcome->record.samples == 0;
     case HYP_FAILED:
-        return !outcome->has_record || outcome->record.violations == 0;
+        return !outcome->has_record ||
+               (outcome->record.violations == 0 && hyp_record_fallen(&outcome->record) == NULL);
     case HYP_SKIPPED:
         return !outcome->has_record || !outcome->record.not_tested;
     case HYP_NEVER_RAN:
@@ -94,28 +93,40 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
         }
     }
     verdict->broken = broken != NULL || verdict->outcome_count == 0;
-    verdict->has_effect = verdict->samples > 0;
+    /* The threshold of a timed claim is about its effect: not one violation is allowed. */
+    bool is_timed = claim->words != NULL && claim->words->is_timed;
+    verdict->has_effect = verdict->samples > 0 && !is_timed;
     verdict->effect = (double)violations;
 
-    if (violated != NULL && !hyp_claim_holds(claim, (double)violations)) {
-        set(verdict, HYP_FALSIFIED, "", "%s: %s", violated->name,
-            violated->record.example_count > 0 ? violated->record.examples[0] : "");
+    if (violated != NULL && (is_timed || !hyp_claim_holds(claim, (double)violations))) {
+        hyp_verdict_set(verdict, HYP_FALSIFIED, "", "%s: %s", violated->name,
+                        violated->record.example_count > 0 ? violated->record.examples[0] : "");
     } else if (verdict->outcome_count == 0) {
-        set(verdict, HYP_INCONCLUSIVE, "no_attack", "no attack was found");
+        hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_attack", "no attack was found");
     } else if (broken != NULL) {
-        set(verdict, HYP_INCONCLUSIVE, broken_code(broken), "%s: %s", broken->name,
-            broken->detail[0] != '\0' ? broken->detail : "it ended without a record");
+        hyp_verdict_set(verdict, HYP_INCONCLUSIVE, broken_code(broken), "%s: %s", broken->name,
+                        broken->detail[0] != '\0' ? broken->detail : "it ended without a record");
     } else if (tested == NULL) {
-        set(verdict, HYP_NOT_TESTED, "no_device", "%s", untested->record.reason);
+        hyp_verdict_set(verdict, HYP_NOT_TESTED,
+                        untested->record.code[0] != '\0' ? untested->record.code : "no_device",
+                        "%s", untested->record.reason);
     } else if (untested != NULL) {
-        set(verdict, HYP_INCONCLUSIVE, "part_not_tested", "%s: %s", untested->name,
-            untested->record.reason);
+        hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "part_not_tested", "%s: %s", untested->name,
+                        untested->record.reason);
     } else if (findings > 0) {
-        set(verdict, HYP_INCONCLUSIVE, "device_findings",
-            "the soft device objected to %zu accesses: see faults.jsonl", findings);
+        hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "device_findings",
+                        "the soft device objected to %zu accesses: see faults.jsonl", findings);
+    } else if (is_timed) {
+        hyp_verdict_judge_effects(claim, verdict);
     } else {
-        set(verdict, HYP_SURVIVED, "", "%s", "");
+        hyp_verdict_set(verdict, HYP_SURVIVED, "", "%s", "");
     }
+}
+
+bool hyp_verdict_could_not_tell(const struct hyp_verdict *verdict) {
+    return verdict->kind == HYP_INCONCLUSIVE && !verdict->broken &&
+           (strncmp(verdict->code, "unfit_", 6) == 0 || strcmp(verdict->code, "undecided") == 0 ||
+            strcmp(verdict->code, "processes_differ") == 0);
 }
 
 void hyp_verdict_end(struct hyp_verdict *verdict) {

@@ -24,6 +24,7 @@ enum hyp_ending {
 
 struct hyp_outcome {
     char name[96];
+    unsigned process; /* which of the claim's fresh processes, from 1 */
     enum hyp_ending ending;
     char detail[512]; /* of a crash: the signal; of a failure without a record: the assertion */
     bool has_record;
@@ -37,11 +38,16 @@ struct hyp_verdict {
     bool broken;      /* the harness failed, and not the claim: exit code 2 */
     bool has_effect;
     double effect;
+    bool has_interval; /* of a timed claim */
+    double low, high;
+    unsigned processes; /* how many fresh ones the attacks ran in; fewer than 6 is labelled */
     uint64_t samples;
     double duration_s;
     bool has_severity;
-    unsigned caught, saboteurs;
-    struct hyp_outcome *outcomes; /* the attacks, in the order they ran; owned */
+    unsigned caught, saboteurs;            /* of those under which the claim must be falsified */
+    unsigned untold;                       /* of them, where the machine could not tell: no miss */
+    unsigned borderline, borderline_right; /* those close to the threshold */
+    struct hyp_outcome *outcomes;          /* the attacks, in the order they ran; owned */
     size_t outcome_count;
 };
 
@@ -50,6 +56,10 @@ const char *hyp_verdict_name(enum hyp_verdict_kind kind);
 /* "survived", "not tested": for people. */
 const char *hyp_verdict_words(enum hyp_verdict_kind kind);
 
+/* Whether a claim is inconclusive because this machine, at this time, could not tell: it is unfit,
+ * or the effect is too close to the threshold. */
+bool hyp_verdict_could_not_tell(const struct hyp_verdict *verdict);
+
 /* Judges the outcomes in verdict->outcomes. findings is how many lines the soft device's own report
  * has: accesses it objected to although no attack meant them. */
 void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings, struct hyp_verdict *verdict);
@@ -57,6 +67,13 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings, struct hy
 /* A verdict without an attack. */
 void hyp_verdict_not_tested(struct hyp_verdict *verdict, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Judges what a timed claim's attacks compared, after all else was found in order. */
+void hyp_verdict_judge_effects(const struct hyp_claim *claim, struct hyp_verdict *verdict);
+
+/* Sets the kind, the code and the reason. */
+void hyp_verdict_set(struct hyp_verdict *verdict, enum hyp_verdict_kind kind, const char *code,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 void hyp_verdict_end(struct hyp_verdict *verdict);
 

@@ -18,17 +18,18 @@ struct hyp_watch {
 /* Begins to watch on a stream, stderr by custom. */
 void hyp_watch_begin(struct hyp_watch *watch, FILE *stream);
 
-/* An attack is running; share is how far it is, or below 0 where it does not say. */
+/* An attack is running; share is how far it is, or below 0 where it does not say, and finding the
+ * current interval, or "". */
 void hyp_watch_running(struct hyp_watch *watch, const char *claim, const char *saboteur,
-                       const char *attack, double share, double seconds);
+                       const char *attack, double share, const char *finding, double seconds);
 
 /* An attack has ended. */
 void hyp_watch_ended(struct hyp_watch *watch, const char *claim, const char *attack,
                      const char *ending, double seconds);
 
-/* The attacks under a saboteur have ended: their own ends are no news, that one fell is. */
+/* The attacks under a saboteur have ended: their own ends are no news, what they came to is. */
 void hyp_watch_sabotaged(struct hyp_watch *watch, const char *claim, const char *saboteur,
-                         bool noticed, double seconds);
+                         const char *verdict, bool right, double seconds);
 
 /* Clears the line, so that other text can be printed. */
 void hyp_watch_clear(struct hyp_watch *watch);

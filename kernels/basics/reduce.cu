@@ -1,7 +1,7 @@
-// reduce: *sum += in[0] + ... + in[count - 1], in whole numbers, so that the order does not matter.
+// reduce: *sum += in[0] + ... + in[count - 1], in whole numbers, so that order does not matter.
 //
-// The idea: each warp adds its lanes by shuffles, the block adds its warps through shared memory, and
-// the grid adds its blocks with one atomic each.
+// The idea: each warp adds its lanes by shuffles, the block adds its warps through shared memory,
+// and the grid adds its blocks with one atomic each.
 // Owner: block b owns sum_b; thread t of the grid owns elements t, t + threads, ...
 // Bound by reads: 4 bytes an element. Requires: blockDim.x a multiple of 32, at most 1024.
 enum { WARP = 32 };

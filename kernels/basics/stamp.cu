@@ -1,5 +1,5 @@
-// stamp: every thread of a 3-D grid writes a value made of all its indices into its own element, and
-// counts itself in one total. It shows that each thread ran, once, and knew who it was.
+// stamp: every thread of a 3-D grid writes a value made of all its indices into its own element,
+// and counts itself in one total. It shows that each thread ran, once, and knew who it was.
 //
 // out[block][thread], blocks and threads numbered x first; the value is hash(seed, indices).
 // Owner: thread t of block b owns out[b * threads + t].

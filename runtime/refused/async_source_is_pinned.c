@@ -1,5 +1,6 @@
-// An asynchronous copy takes no plain pointer: the source would have to stay valid until it is
-// done. refused: incompatible
+// An asynchronous copy takes no plain pointer: the source would have to stay valid until the copy
+// is done.
+// refused: incompatible
 #include "tollens.h"
 
 tol_status copy_from_stack(struct tol_stream *stream, struct tol_buffer *to);

@@ -1,102 +1,152 @@
 /*
- * Primary contexts and the thread's current one. As in "Primary Context Management" and "Context
- * Management" of the CUDA Driver API 13.0.
+ * Contexts and the thread's stack of them. As in "Context Management" of the CUDA Driver API 13.0.
  */
+#include "capture.h"
+#include "context_flags.h"
 #include "driver_state.h"
 #include "export.h"
+#include "memory_pool.h"
 #include "queue.h"
-#include "space.h"
 
-#include <stdlib.h>
-
-EXPORT(cuDevicePrimaryCtxRetain, (CUcontext * pctx, CUdevice dev)) {
+static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned version) {
+    struct soft_context *context = NULL;
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
+    if (pctx == NULL || !soft_context_flags_are(flags)) return CUDA_ERROR_INVALID_VALUE;
     struct soft_device *device = soft_device_of(dev);
-    if (pctx == NULL) return CUDA_ERROR_INVALID_VALUE;
     if (device == NULL) return CUDA_ERROR_INVALID_DEVICE;
     pthread_mutex_lock(&soft_lock);
-    struct soft_context *context = device->context;
-    if (context->legacy == NULL) context->legacy = soft_stream_new(context, CU_STREAM_DEFAULT, 0);
-    bool ok = context->legacy != NULL;
-    if (ok) context->retained++;
+    result = soft_context_begin(device, &context);
     pthread_mutex_unlock(&soft_lock);
-    if (!ok) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (result != CUDA_SUCCESS) return result;
+    context->flags = flags;
+    context->api_version = version;
+    if (!soft_context_push(context)) {
+        soft_context_end(context);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     *pctx = (CUcontext)context;
     return CUDA_SUCCESS;
 }
 
-/* The last release ends everything that was made in the context. */
-static void end_context(struct soft_context *context) {
-    soft_queue_wait_context(context);
-    soft_queue_end_context(context);
-    pthread_mutex_lock(&soft_lock);
-    struct soft_module *modules = context->modules;
-    context->modules = NULL;
-    while (context->events != NULL) {
-        struct soft_event *event = context->events;
-        context->events = event->next;
-        soft_handle_remove(SOFT_HANDLE_EVENT, event);
-        soft_moment_release(event->moment);
-        free(event);
-    }
-    for (struct soft_module *m = modules; m != NULL; m = m->next) {
-        soft_handle_remove(SOFT_HANDLE_MODULE, m);
-        for (struct soft_function *f = m->functions; f != NULL; f = f->next) {
-            soft_handle_remove(SOFT_HANDLE_FUNCTION, f);
-        }
-    }
-    context->error = CUDA_SUCCESS;
-    pthread_mutex_unlock(&soft_lock);
-    while (modules != NULL) {
-        struct soft_module *next = modules->next;
-        soft_module_release(modules);
-        modules = next;
-    }
-    uint64_t bytes = soft_space_free_all(SOFT_KIND_DEVICE, context->device->ordinal);
-    soft_device_refund(context->device, bytes);
-    soft_space_free_all(SOFT_KIND_PINNED, context->device->ordinal);
+EXPORT(cuCtxCreate_v2, (CUcontext * pctx, unsigned int flags, CUdevice dev)) {
+    return create(pctx, flags, dev, 3020);
 }
 
-EXPORT(cuDevicePrimaryCtxRelease_v2, (CUdevice dev)) {
+/* Shares of a device are not offered, so neither is asking for one. */
+EXPORT(cuCtxCreate_v3,
+       (CUcontext * pctx, CUexecAffinityParam *params, int count, unsigned flags, CUdevice dev)) {
+    if (count < 0 || (count > 0 && params == NULL)) return CUDA_ERROR_INVALID_VALUE;
+    if (count > 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    return create(pctx, flags, dev, 3020);
+}
+
+EXPORT(cuCtxCreate_v4,
+       (CUcontext * pctx, CUctxCreateParams *params, unsigned int flags, CUdevice dev)) {
+    if (params != NULL && params->cigParams != NULL) return CUDA_ERROR_NOT_SUPPORTED;
+    CUexecAffinityParam *affinity = params != NULL ? params->execAffinityParams : NULL;
+    int count = params != NULL ? params->numExecAffinityParams : 0;
+    return soft_cuCtxCreate_v3(pctx, affinity, count, flags, dev);
+}
+
+EXPORT(cuCtxDestroy_v2, (CUcontext ctx)) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
-    struct soft_device *device = soft_device_of(dev);
-    if (device == NULL) return CUDA_ERROR_INVALID_DEVICE;
+    if (ctx == NULL) return CUDA_ERROR_INVALID_VALUE;
+    struct soft_context *context = (struct soft_context *)ctx;
     pthread_mutex_lock(&soft_lock);
-    bool active = device->context->retained > 0;
-    bool last = active && device->context->retained == 1;
-    if (active) device->context->retained--;
+    bool known = soft_context_is(context) && context != context->device->primary;
     pthread_mutex_unlock(&soft_lock);
-    if (!active) return CUDA_ERROR_INVALID_CONTEXT;
-    if (last) end_context(device->context);
+    if (!known) return CUDA_ERROR_INVALID_CONTEXT;
+    if (soft_context_top() == context) soft_context_pop();
+    soft_context_end(context);
+    return CUDA_SUCCESS;
+}
+
+/* Whether a handle may be made current. */
+static CUresult check_handle(CUcontext ctx) {
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    pthread_mutex_lock(&soft_lock);
+    bool known = soft_context_is((struct soft_context *)ctx);
+    pthread_mutex_unlock(&soft_lock);
+    return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+EXPORT(cuCtxPushCurrent_v2, (CUcontext ctx)) {
+    CUresult result = check_handle(ctx);
+    if (result != CUDA_SUCCESS) return result;
+    bool pushed = soft_context_push((struct soft_context *)ctx);
+    return pushed ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+EXPORT(cuCtxPopCurrent_v2, (CUcontext * pctx)) {
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    struct soft_context *context = soft_context_pop();
+    if (context == NULL) return CUDA_ERROR_INVALID_CONTEXT;
+    if (pctx != NULL) *pctx = (CUcontext)context;
     return CUDA_SUCCESS;
 }
 
 EXPORT(cuCtxSetCurrent, (CUcontext ctx)) {
-    CUresult result = soft_state_check();
+    CUresult result = ctx == NULL ? soft_state_check() : check_handle(ctx);
     if (result != CUDA_SUCCESS) return result;
-    struct soft_context *context = (struct soft_context *)ctx;
-    pthread_mutex_lock(&soft_lock);
-    bool known = context == NULL || soft_context_is(context);
-    pthread_mutex_unlock(&soft_lock);
-    if (!known) return CUDA_ERROR_INVALID_CONTEXT;
-    soft_context_set(context);
-    return CUDA_SUCCESS;
+    bool set = soft_context_set((struct soft_context *)ctx);
+    return set ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 EXPORT(cuCtxGetCurrent, (CUcontext * pctx)) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     if (pctx == NULL) return CUDA_ERROR_INVALID_VALUE;
-    *pctx = (CUcontext)soft_context_get();
+    *pctx = (CUcontext)soft_context_top();
     return CUDA_SUCCESS;
 }
 
-EXPORT(cuCtxSynchronize, (void)) {
+EXPORT(cuCtxGetDevice_v2, (CUdevice * device, CUcontext ctx)) {
     struct soft_context *context = NULL;
-    CUresult result = soft_context_current(&context);
-    return result != CUDA_SUCCESS ? result : soft_queue_wait_context(context);
+    CUresult result = soft_context_find(ctx, &context);
+    if (result != CUDA_SUCCESS) return result;
+    if (device == NULL) return CUDA_ERROR_INVALID_VALUE;
+    *device = context->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+EXPORT(cuCtxGetDevice, (CUdevice * device)) {
+    return soft_cuCtxGetDevice_v2(device, NULL);
+}
+
+EXPORT(cuCtxSynchronize_v2, (CUcontext ctx)) {
+    struct soft_context *context = NULL;
+    CUresult result = soft_context_find(ctx, &context);
+    if (result == CUDA_SUCCESS) result = soft_capture_allows_context(context);
+    if (result != CUDA_SUCCESS) return result;
+    result = soft_queue_wait_context(context);
+    soft_pools_release(context->device, false);
+    return result;
+}
+
+EXPORT(cuCtxSynchronize, (void)) {
+    return soft_cuCtxSynchronize_v2(NULL);
+}
+
+EXPORT(cuCtxGetId, (CUcontext ctx, unsigned long long *id)) {
+    struct soft_context *context = NULL;
+    CUresult result = soft_context_find(ctx, &context);
+    if (result != CUDA_SUCCESS) return result;
+    if (id == NULL) return CUDA_ERROR_INVALID_VALUE;
+    *id = context->id;
+    return CUDA_SUCCESS;
+}
+
+EXPORT(cuCtxGetApiVersion, (CUcontext ctx, unsigned int *version)) {
+    struct soft_context *context = NULL;
+    CUresult result = soft_context_find(ctx, &context);
+    if (result != CUDA_SUCCESS) return result;
+    if (version == NULL) return CUDA_ERROR_INVALID_VALUE;
+    *version = context->api_version != 0 ? context->api_version : 3020;
+    return CUDA_SUCCESS;
 }
 
 EXPORT(cuCtxGetStreamPriorityRange, (int *least, int *greatest)) {
@@ -105,17 +155,5 @@ EXPORT(cuCtxGetStreamPriorityRange, (int *least, int *greatest)) {
     if (result != CUDA_SUCCESS) return result;
     if (least != NULL) *least = 0;
     if (greatest != NULL) *greatest = SOFT_PRIORITY_GREATEST;
-    return CUDA_SUCCESS;
-}
-
-EXPORT(cuMemGetInfo_v2, (size_t * free, size_t *total)) {
-    struct soft_context *context = NULL;
-    CUresult result = soft_context_current(&context);
-    if (result != CUDA_SUCCESS) return result;
-    pthread_mutex_lock(&soft_lock);
-    const struct soft_device *device = context->device;
-    if (free != NULL) *free = (size_t)(device->memory_bytes - device->memory_used);
-    if (total != NULL) *total = (size_t)device->memory_bytes;
-    pthread_mutex_unlock(&soft_lock);
     return CUDA_SUCCESS;
 }

@@ -1,115 +1,134 @@
 /*
- * cuLaunchKernel. As in "Execution Control" of the CUDA Driver API 13.0.
+ * Launches. As in "Execution Control" of the CUDA Driver API 13.0.
  */
-#include "driver_state.h"
 #include "export.h"
-#include "options.h"
+#include "kernel_call.h"
 #include "queue.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-/* The words of the "extra" list. */
-enum { PARAM_END = 0, PARAM_BUFFER_POINTER = 1, PARAM_BUFFER_SIZE = 2 };
-
-static bool shape_fits(const struct soft_function *function, const uint32_t grid[3],
-                       const uint32_t block[3], uint32_t shared) {
-    const struct soft_code *code = function->code;
-    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
-    bool fits = grid[0] > 0 && grid[1] > 0 && grid[2] > 0 && grid[0] <= INT32_MAX &&
-                grid[1] <= UINT16_MAX && grid[2] <= UINT16_MAX && block[0] > 0 &&
-                block[0] <= 1024 && block[1] > 0 && block[1] <= 1024 && block[2] > 0 &&
-                block[2] <= 64 && threads <= code->block_threads_max &&
-                shared <= function->dynamic_shared_max;
-    for (int i = 0; i < 3 && code->block_required[0] > 0; i++) {
-        fits = fits && block[i] == code->block_required[i];
-    }
-    return fits;
-}
-
-/* Gathers the parameters into one buffer, as the kernel sees them. */
-static CUresult gather(const struct soft_code *code, void **values, void **extra,
-                       uint8_t *parameters) {
-    if (extra != NULL) {
-        const void *buffer = NULL;
-        size_t bytes = 0;
-        for (; extra[0] != (void *)PARAM_END; extra += 2) {
-            if (extra[0] == (void *)PARAM_BUFFER_POINTER) buffer = extra[1];
-            if (extra[0] == (void *)PARAM_BUFFER_SIZE) memcpy(&bytes, extra[1], sizeof bytes);
-        }
-        if (values != NULL || buffer == NULL || bytes < code->parameter_bytes) {
-            return CUDA_ERROR_INVALID_VALUE;
-        }
-        memcpy(parameters, buffer, code->parameter_bytes);
-        return CUDA_SUCCESS;
-    }
-    if (code->parameter_count > 0 && values == NULL) return CUDA_ERROR_INVALID_VALUE;
-    for (uint32_t i = 0; i < code->parameter_count; i++) {
-        if (values[i] == NULL) return CUDA_ERROR_INVALID_VALUE;
-        memcpy(parameters + code->parameter_offsets[i], values[i], code->parameter_sizes[i]);
-    }
-    return CUDA_SUCCESS;
-}
-
-static struct soft_operation *new_launch(const struct soft_code *code) {
-    struct soft_operation *operation = calloc(1, sizeof *operation);
-    struct soft_launch *launch = calloc(1, sizeof *launch);
-    /* Loads of up to eight bytes may begin at the last parameter. */
-    uint8_t *parameters = calloc(1, (size_t)code->parameter_bytes + 8);
-    if (operation == NULL || launch == NULL || parameters == NULL) {
-        free(operation);
-        free(launch);
-        free(parameters);
-        return NULL;
-    }
-    operation->kind = SOFT_OPERATION_LAUNCH;
-    operation->launch = launch;
-    launch->parameters = parameters;
-    pthread_mutex_init(&launch->lock, NULL);
-    return operation;
-}
-
-static void drop(struct soft_operation *operation) {
-    pthread_mutex_destroy(&operation->launch->lock);
-    free(operation->launch->parameters);
-    free(operation->launch);
-    free(operation);
+static CUresult launch(CUstream handle, const struct soft_kernel_call *call) {
+    struct soft_context *context = NULL;
+    struct soft_stream *stream = NULL;
+    struct soft_task task;
+    CUresult result = soft_stream_find(handle, &context, &stream);
+    if (result == CUDA_SUCCESS) result = soft_kernel_task(call, context, &task);
+    return result == CUDA_SUCCESS ? soft_submit(stream, &task, false) : result;
 }
 
 EXPORT(cuLaunchKernel,
-       (CUfunction handle, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+       (CUfunction function, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
         unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-        unsigned int sharedMemBytes, CUstream stream_handle, void **kernelParams, void **extra)) {
-    struct soft_context *context = NULL;
-    struct soft_stream *stream = NULL;
-    CUresult result = soft_stream_find(stream_handle, &context, &stream);
-    if (result != CUDA_SUCCESS) return result;
-    pthread_mutex_lock(&soft_lock);
-    bool known = soft_handle_is(SOFT_HANDLE_FUNCTION, handle);
-    pthread_mutex_unlock(&soft_lock);
-    if (!known) return CUDA_ERROR_INVALID_HANDLE;
+        unsigned int sharedMemBytes, CUstream stream, void **kernelParams, void **extra)) {
+    const struct soft_kernel_call call = {.function = function,
+                                          .grid = {gridDimX, gridDimY, gridDimZ},
+                                          .block = {blockDimX, blockDimY, blockDimZ},
+                                          .shared = sharedMemBytes,
+                                          .parameters = kernelParams,
+                                          .extra = extra};
+    return launch(stream, &call);
+}
 
-    const struct soft_function *function = (const struct soft_function *)handle;
-    const uint32_t grid[3] = {gridDimX, gridDimY, gridDimZ};
-    const uint32_t block[3] = {blockDimX, blockDimY, blockDimZ};
-    if (!shape_fits(function, grid, block, sharedMemBytes)) return CUDA_ERROR_INVALID_VALUE;
-    struct soft_operation *operation = new_launch(function->code);
-    if (operation == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    struct soft_launch *launch = operation->launch;
-    result = gather(function->code, kernelParams, extra, launch->parameters);
-    if (result != CUDA_SUCCESS) {
-        drop(operation);
-        return result;
+EXPORT(cuLaunchCooperativeKernel,
+       (CUfunction function, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+        unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+        unsigned int sharedMemBytes, CUstream stream, void **kernelParams)) {
+    const struct soft_kernel_call call = {.function = function,
+                                          .grid = {gridDimX, gridDimY, gridDimZ},
+                                          .block = {blockDimX, blockDimY, blockDimZ},
+                                          .shared = sharedMemBytes,
+                                          .cooperative = true,
+                                          .parameters = kernelParams};
+    return launch(stream, &call);
+}
+
+/* What the attributes of a launch ask for that goes beyond the launch. */
+struct wishes {
+    CUevent after; /* an event to record when all blocks have begun, or ended */
+};
+
+static bool is_one(unsigned x, unsigned y, unsigned z) {
+    return x <= 1 && y <= 1 && z <= 1;
+}
+
+/* Of what an attribute asks for, some is done, some is a hint, and the rest is refused. */
+static CUresult take_attribute(const CUlaunchAttribute *attribute, struct soft_kernel_call *call,
+                               struct wishes *wishes) {
+    const CUlaunchAttributeValue *value = &attribute->value;
+    const int id = attribute->id;
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        call->cooperative = value->cooperative != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+        return is_one(value->clusterDim.x, value->clusterDim.y, value->clusterDim.z)
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_NOT_SUPPORTED;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        if (value->programmaticEvent.flags != 0) return CUDA_ERROR_INVALID_VALUE;
+        wishes->after = value->programmaticEvent.event;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+        if (value->launchCompletionEvent.flags != 0) return CUDA_ERROR_INVALID_VALUE;
+        wishes->after = value->launchCompletionEvent.event;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: /* of nodes of a graph alone */
+        return value->deviceUpdatableKernelNode.deviceUpdatable == 0 ? CUDA_SUCCESS
+                                                                     : CUDA_ERROR_INVALID_VALUE;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        return value->sharedMemCarveout <= 100 || value->sharedMemCarveout == UINT32_MAX
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_INVALID_VALUE;
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    launch->code = function->code;
-    launch->module = function->module;
-    atomic_fetch_add(&function->module->references, 1);
-    memcpy(launch->grid, grid, sizeof grid);
-    memcpy(launch->block, block, sizeof block);
-    uint32_t fixed = function->code->shared_bytes;
-    launch->dynamic_shared = sharedMemBytes;
-    launch->shared_bytes = sharedMemBytes > 0 ? (fixed + 15) / 16 * 16 + sharedMemBytes : fixed;
-    launch->ctas = (uint64_t)grid[0] * grid[1] * grid[2];
-    launch->budget = soft_options()->budget;
-    return soft_queue_add(stream, operation);
+}
+
+/* Such an event must not keep time. */
+static CUresult check_event(CUevent handle) {
+    pthread_mutex_lock(&soft_lock);
+    const struct soft_event *event = (const struct soft_event *)handle;
+    CUresult result = CUDA_SUCCESS;
+    if (!soft_handle_is(SOFT_HANDLE_EVENT, handle)) {
+        result = CUDA_ERROR_INVALID_HANDLE;
+    } else if ((event->flags & CU_EVENT_DISABLE_TIMING) == 0) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    pthread_mutex_unlock(&soft_lock);
+    return result;
+}
+
+EXPORT(cuLaunchKernelEx,
+       (const CUlaunchConfig *config, CUfunction function, void **kernelParams, void **extra)) {
+    struct soft_context *context = NULL;
+    struct wishes wishes = {0};
+    CUresult result = soft_context_current(&context);
+    if (result != CUDA_SUCCESS) return result;
+    if (config == NULL || (config->numAttrs > 0 && config->attrs == NULL)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct soft_kernel_call call = {
+        .function = function,
+        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .shared = config->sharedMemBytes,
+        .parameters = kernelParams,
+        .extra = extra};
+    for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++) {
+        result = take_attribute(&config->attrs[i], &call, &wishes);
+    }
+    if (result == CUDA_SUCCESS && wishes.after != NULL) result = check_event(wishes.after);
+    if (result == CUDA_SUCCESS) result = launch(config->hStream, &call);
+    if (result == CUDA_SUCCESS && wishes.after != NULL) {
+        result = soft_cuEventRecord(wishes.after, config->hStream);
+    }
+    return result;
 }

@@ -21,6 +21,11 @@ enum soft_op {
     SOFT_OPS
 };
 
+/* Operations that all 32 lanes of a warp execute together: ".sync.aligned", without a mask. */
+static inline bool soft_is_whole(enum soft_op op) {
+    return op >= SOFT_OP_mma_float && op <= SOFT_OP_wmma_store;
+}
+
 struct soft_warp;
 struct soft_instruction;
 
@@ -31,18 +36,17 @@ typedef const struct soft_instruction *soft_handler(struct soft_warp *warp,
 
 struct soft_instruction {
     soft_handler *run[2]; /* [0] for a full warp, [1] for some lanes */
-    uint32_t d, a, b, c;  /* offsets in the frame */
+    uint32_t d, a, b, c;  /* offsets in the frame; d of what leads elsewhere: see below */
     union {
         int64_t immediate;
         const struct soft_instruction *join; /* of a branch: where lanes that part meet again */
         const struct soft_code *callee;      /* of a call */
     } u;
-    const struct soft_instruction *target; /* of a branch */
+    const struct soft_instruction *target; /* of a branch; of an indirect call, where it ends */
     uint32_t mode;                         /* SOFT_MODE_ bits, or what the operation says */
     uint32_t more;                         /* where its further operands begin in code->operands */
-    uint32_t site;   /* which memory access of the function this is: the index of its view */
-    uint16_t op;     /* enum soft_op: for reports */
-    uint16_t length; /* instructions since the last count: what a branch adds to the budget */
+    uint32_t site; /* which memory access of the function this is: the index of its view */
+    uint16_t op;   /* enum soft_op: for reports */
 };
 
 /* How a floating point operation rounds, and what it does besides. */
@@ -64,18 +68,68 @@ enum {
     SOFT_MODE_APPROX = 2048,
 };
 
+/* The mode of a sum, a difference or a product with a carry. */
+enum {
+    SOFT_CARRY_READ = 1,
+    SOFT_CARRY_WRITE = 2,
+    SOFT_CARRY_HIGH = 4, /* of the product */
+    SOFT_CARRY_SIGNED = 8
+};
+
+/* The mode of a special register's reading: which one, and whether it has 64 bits. */
+#define SOFT_SPECIAL_WIDE (1u << 16)
+
+/* The mode of a video instruction. Parts: 0 all, 1 to 4 a byte, 5 and 6 a half-word. */
+enum {
+    SOFT_VIDEO_ADD = 0,
+    SOFT_VIDEO_SUB = 1,
+    SOFT_VIDEO_ABSDIFF = 2,
+    SOFT_VIDEO_MIN = 3,
+    SOFT_VIDEO_MAX = 4,
+    SOFT_VIDEO_AVRG = 5,
+    SOFT_VIDEO_SET = 6,
+    SOFT_VIDEO_SHL = 7,
+    SOFT_VIDEO_SHR = 8,
+    SOFT_VIDEO_OPERATION = 15,
+    SOFT_VIDEO_D_SIGNED = 1 << 4,
+    SOFT_VIDEO_A_SIGNED = 1 << 5,
+    SOFT_VIDEO_B_SIGNED = 1 << 6,
+    SOFT_VIDEO_SAT = 1 << 7,
+    SOFT_VIDEO_CLAMP = 1 << 8, /* of a shift count; it wraps otherwise */
+    SOFT_VIDEO_PO = 1 << 9,
+    SOFT_VIDEO_BYTES = 1 << 10,   /* four packed, not two */
+    SOFT_VIDEO_SECOND_SHIFT = 11, /* 1 add, 2 min, 3 max */
+    SOFT_VIDEO_COMPARE_SHIFT = 14,
+    SOFT_VIDEO_SCALE_SHIFT = 17, /* 1 by 2^7, 2 by 2^15 */
+    SOFT_VIDEO_D_SHIFT = 20,
+    SOFT_VIDEO_A_SHIFT = 23,
+    SOFT_VIDEO_B_SHIFT = 26
+};
+
 /* The mode of a branch, an exit or a trap, and of a barrier. */
 enum {
     SOFT_BRANCH_BACKWARD = 1,
     SOFT_BRANCH_NEGATED = 2,
+    SOFT_BRANCH_POLLS = 8,   /* backward, around a load or an atomic that may wait for others */
     SOFT_BRANCH_GUARDED = 4, /* an exit or a trap of the lanes whose predicate holds */
-    SOFT_BARRIER_COUNTED = 1
+    SOFT_BRANCH_BREAKS = 16, /* a trap that is a breakpoint */
+    SOFT_BARRIER_COUNTED = 1,
+    SOFT_BARRIER_ALIGNED = 2,
+    SOFT_BARRIER_POPC = 4, /* barrier.red: what becomes of the threads' predicates */
+    SOFT_BARRIER_AND = 8,
+    SOFT_BARRIER_OR = 12,
+    SOFT_BARRIER_RED = 12,
+    SOFT_BARRIER_NEGATED = 16
 };
+
+/* The mode of a call: whether there is a function it is known to go to, or an address. */
+enum { SOFT_CALL_INDIRECT = 1 };
 
 /* Where an instruction came from, for reports. */
 struct soft_origin {
     uint32_t offset;     /* in the PTX text */
     uint32_t file, line; /* in the source; 0 where the PTX does not say */
+    uint32_t number;     /* among the function's PTX instructions */
 };
 
 /* What a slot holds before a warp begins. */
@@ -83,7 +137,17 @@ enum soft_fill_kind {
     SOFT_FILL_CONSTANT,  /* value, in every lane */
     SOFT_FILL_PARAMETER, /* value is the offset in the parameter buffer */
     SOFT_FILL_SPECIAL,   /* value is an enum ptx_special that is the same in all CTAs of a launch */
-    SOFT_FILL_CTA        /* value is the component of %ctaid, 0 to 2 */
+    SOFT_FILL_CTA,       /* value is the component of %ctaid, 0 to 2 */
+    SOFT_FILL_DYNAMIC_SHARED, /* value is added to where dynamic shared memory begins */
+    SOFT_FILL_LOCAL           /* value is added to where the call's local memory begins */
+};
+
+/* Where a call finds an argument in the callee's frame, or a return its result: so many bytes for
+ * each lane, one lane behind the other; a predicate is a bit for each. Slot 0: nobody looks at
+ * it. */
+#define SOFT_PASSED_PREDICATE UINT32_MAX
+struct soft_passed {
+    uint32_t slot, bytes;
 };
 
 struct soft_fill {
@@ -114,7 +178,20 @@ struct soft_code {
     uint32_t registers; /* what would be reported as registers a thread */
     uint32_t block_threads_max;
     uint32_t block_required[3]; /* .reqntid; 0 for none */
-    bool calls;                 /* it calls functions, so it needs a stack */
+    bool is_function;           /* not a kernel */
+    bool has_alloca;
+    uint32_t shared_end; /* of the module's shared variables it reads or writes itself */
+    struct soft_passed *arguments, *results;
+    uint32_t argument_count, result_count;
 };
+
+/* How executed instructions are counted: a split that runs from one place to another has executed
+ * the difference of their numbers. So one that begins subtracts the number of its place, one that
+ * ends adds it, and a jump adds what lies between; on the way there is nothing to count. A jump's
+ * difference is its d, and so is the number behind an exit, a call, a return or a brx. */
+static inline uint32_t soft_code_number(const struct soft_code *code,
+                                        const struct soft_instruction *instruction) {
+    return code->origins[instruction - code->instructions].number;
+}
 
 #endif

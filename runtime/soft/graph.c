@@ -12,7 +12,7 @@
 
 struct block {
     uint32_t begin, end; /* drafts */
-    uint32_t successor[2], successors;
+    uint32_t *successor, successors;
     uint32_t post;  /* the immediate post-dominator; the exit is block number count */
     uint32_t order; /* in the reversed graph's reverse post-order */
     bool meets;
@@ -26,14 +26,25 @@ struct graph {
     uint32_t *sources, *source_begin; /* predecessors, to walk the graph backward */
 };
 
-static bool ends_block(const struct soft_draft *draft) {
-    return draft->op == SOFT_OP_bra || draft->op == SOFT_OP_bra_if || draft->op == SOFT_OP_exit ||
-           draft->op == SOFT_OP_trap;
+bool soft_ends_block(const struct soft_draft *draft) {
+    switch (draft->op) {
+    case SOFT_OP_bra:
+    case SOFT_OP_bra_if:
+    case SOFT_OP_brx:
+    case SOFT_OP_exit:
+    case SOFT_OP_trap:
+    case SOFT_OP_ret:
+    case SOFT_OP_call_indirect: /* lanes with different functions meet behind it */
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* A guarded exit or trap lets the other lanes through. */
 static bool falls_through(const struct soft_draft *draft) {
-    if (draft->op == SOFT_OP_bra) return false;
+    if (draft->op == SOFT_OP_bra || draft->op == SOFT_OP_brx || draft->op == SOFT_OP_ret)
+        return false;
     if (draft->op == SOFT_OP_exit || draft->op == SOFT_OP_trap) {
         return (draft->mode & SOFT_BRANCH_GUARDED) != 0;
     }
@@ -47,8 +58,10 @@ static bool cut(struct soft_lowering *lowering, struct graph *graph) {
     if (leads == NULL || graph->block_of == NULL) return LOWER_NO_MEMORY(lowering);
     leads[0] = true;
     for (uint32_t i = 0; i < drafts; i++) {
-        if (lowering->drafts[i].target != SOFT_NO_LABEL) leads[lowering->drafts[i].target] = true;
-        if (ends_block(&lowering->drafts[i])) leads[i + 1] = true;
+        const struct soft_draft *draft = &lowering->drafts[i];
+        if (draft->target != SOFT_NO_LABEL) leads[draft->target] = true;
+        for (uint32_t t = 0; t < draft->target_count; t++) leads[draft->targets[t]] = true;
+        if (soft_ends_block(draft)) leads[i + 1] = true;
     }
     for (uint32_t i = 0; i < drafts; i++) graph->count += leads[i];
     graph->blocks = SOFT_ARENA_ARRAY(lowering->arena, struct block, graph->count + 1);
@@ -63,14 +76,21 @@ static bool cut(struct soft_lowering *lowering, struct graph *graph) {
 }
 
 static void add_successor(struct block *block, uint32_t to) {
-    if (block->successors == 1 && block->successor[0] == to) return;
+    for (uint32_t s = 0; s < block->successors; s++) {
+        if (block->successor[s] == to) return;
+    }
     block->successor[block->successors++] = to;
 }
 
-static void connect(struct soft_lowering *lowering, struct graph *graph) {
+static bool connect(struct soft_lowering *lowering, struct graph *graph) {
     for (uint32_t b = 0; b < graph->count; b++) {
         struct block *block = &graph->blocks[b];
         const struct soft_draft *last = &lowering->drafts[block->end - 1];
+        block->successor = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, last->target_count + 2);
+        if (block->successor == NULL) return LOWER_NO_MEMORY(lowering);
+        for (uint32_t t = 0; t < last->target_count; t++) {
+            add_successor(block, graph->block_of[last->targets[t]]);
+        }
         if (last->target != SOFT_NO_LABEL) {
             uint32_t target =
                 last->target < lowering->draft_count ? graph->block_of[last->target] : graph->count;
@@ -79,6 +99,7 @@ static void connect(struct soft_lowering *lowering, struct graph *graph) {
         if (falls_through(last) && b + 1 < graph->count) add_successor(block, b + 1);
         if (block->successors == 0) add_successor(block, graph->count);
     }
+    return true;
 }
 
 static bool find_sources(struct soft_lowering *lowering, struct graph *graph) {
@@ -169,12 +190,18 @@ static void find_post_dominators(struct graph *graph, uint32_t numbered) {
     }
 }
 
+/* Whether lanes go different ways from here. */
+static bool parts(const struct soft_draft *draft) {
+    return draft->op == SOFT_OP_bra_if || draft->op == SOFT_OP_brx ||
+           draft->op == SOFT_OP_call_indirect;
+}
+
 /* Puts the joins in, which moves all drafts behind them. */
 static bool insert_joins(struct soft_lowering *lowering, struct graph *graph) {
     uint32_t joins = 0;
     for (uint32_t b = 0; b < graph->count; b++) {
         struct block *block = &graph->blocks[b];
-        if (lowering->drafts[block->end - 1].op != SOFT_OP_bra_if) continue;
+        if (!parts(&lowering->drafts[block->end - 1])) continue;
         if (block->post >= graph->count || graph->blocks[block->post].meets) continue;
         graph->blocks[block->post].meets = true;
         joins++;
@@ -193,8 +220,8 @@ static bool insert_joins(struct soft_lowering *lowering, struct graph *graph) {
                 drafts[at].d = drafts[at].a = drafts[at].b = drafts[at].c = drafts[at].e =
                     SOFT_NO_VALUE;
                 drafts[at].target = drafts[at].join = SOFT_NO_LABEL;
-                drafts[at].extra_count = 0;
-                drafts[at].has_site = drafts[at].guarded = false;
+                drafts[at].extra_count = drafts[at].target_count = 0;
+                drafts[at].has_site = drafts[at].guarded = drafts[at].polls = false;
                 drafts[at].mode = 0;
                 at++;
             }
@@ -203,13 +230,16 @@ static bool insert_joins(struct soft_lowering *lowering, struct graph *graph) {
     }
     for (uint32_t i = 0; i < at; i++) {
         if (drafts[i].target != SOFT_NO_LABEL) drafts[i].target = moved[drafts[i].target];
+        for (uint32_t t = 0; t < drafts[i].target_count; t++) {
+            drafts[i].targets[t] = moved[drafts[i].targets[t]];
+        }
     }
     at = 0;
     for (uint32_t b = 0; b < graph->count; b++) {
         const struct block *block = &graph->blocks[b];
         at += block->end - block->begin + block->meets;
         struct soft_draft *last = &drafts[at - 1];
-        if (last->op == SOFT_OP_bra_if && block->post < graph->count) {
+        if (parts(last) && block->post < graph->count) {
             last->join = moved[graph->blocks[block->post].begin];
         }
     }
@@ -222,7 +252,7 @@ bool soft_graph_joins(struct soft_lowering *lowering) {
     struct graph graph = {0};
     uint32_t numbered = 0;
     if (!cut(lowering, &graph)) return false;
-    connect(lowering, &graph);
+    if (!connect(lowering, &graph)) return false;
     if (!find_sources(lowering, &graph) || !number_blocks(lowering, &graph, &numbered))
         return false;
     find_post_dominators(&graph, numbered);

@@ -7,7 +7,10 @@
 #include "grid.h"
 
 #include "../cuda_abi.h"
+#include "dice.h"
+#include "frame.h"
 #include "image.h"
+#include "race.h"
 #include "space.h"
 
 #include <stdarg.h>
@@ -16,14 +19,18 @@
 #include <string.h>
 #include <time.h>
 
-/* CTAs kept for later launches, and blocks run between two looks at the clock. */
-enum { SPARE_MAX = 16, CLOCK_EVERY = 16, ALIGNMENT = 64 };
+/* CTAs kept for later launches, and how many a thread takes at once: as many as execute BATCH
+ * instructions, some ten microseconds' worth, where a CTA counts for as many as it takes to set it
+ * up. Between batches it looks at the clock, and at what other threads write. */
+enum { SPARE_MAX = 16, BATCH = 4096, BATCH_CTAS = 32, SET_UP = 64, ALIGNMENT = 64 };
 
 static struct {
     pthread_mutex_t lock;
     struct soft_cta *first;
     unsigned count;
 } spare = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Atomic int64_t executed_ever;
 
 static uint64_t now_ns(void) {
     struct timespec now;
@@ -33,6 +40,9 @@ static uint64_t now_ns(void) {
 
 static void free_cta(struct soft_cta *cta) {
     if (cta == NULL) return;
+    for (uint32_t w = 0; w < cta->warp_room && cta->warps != NULL; w++) {
+        soft_warp_drop(&cta->warps[w]);
+    }
     free(cta->warps);
     free(cta->slots);
     free(cta);
@@ -80,6 +90,9 @@ static struct soft_cta *take_spare(const struct layout *layout) {
 }
 
 static void give_spare(struct soft_cta *cta) {
+    /* What its calls have made is of use to no other launch, and so with its race state. */
+    soft_race_give_back(cta);
+    for (uint32_t w = 0; w < cta->warp_count; w++) soft_warp_drop(&cta->warps[w]);
     pthread_mutex_lock(&spare.lock);
     bool keep = spare.count < SPARE_MAX;
     if (keep) {
@@ -120,97 +133,6 @@ static struct soft_cta *new_cta(const struct layout *layout) {
     return cta;
 }
 
-static void fill_32(uint8_t *slot, uint32_t value) {
-    for (int i = 0; i < SOFT_LANES; i++) memcpy(slot + 4 * i, &value, 4);
-}
-
-static void fill_64(uint8_t *slot, uint64_t value) {
-    for (int i = 0; i < SOFT_LANES; i++) memcpy(slot + 8 * i, &value, 8);
-}
-
-static uint64_t parameter_at(const struct soft_launch *launch, const struct soft_fill *fill) {
-    uint64_t value = 0;
-    memcpy(&value, launch->parameters + fill->value, fill->bytes);
-    unsigned shift = 64 - 8 * fill->bytes;
-    return fill->is_signed ? (uint64_t)((int64_t)(value << shift) >> shift) : value;
-}
-
-/* The special registers that are the same in every block of a launch; those of a thread are given
- * lane by lane. */
-static uint32_t special_at(const struct soft_launch *launch, const struct soft_warp *warp,
-                           enum ptx_special special, uint32_t lane) {
-    uint32_t thread = warp->index * SOFT_LANES + lane;
-    switch (special) {
-    case PTX_SPECIAL_tid_x:
-        return thread % launch->block[0];
-    case PTX_SPECIAL_tid_y:
-        return thread / launch->block[0] % launch->block[1];
-    case PTX_SPECIAL_tid_z:
-        return thread / launch->block[0] / launch->block[1];
-    case PTX_SPECIAL_ntid_x:
-        return launch->block[0];
-    case PTX_SPECIAL_ntid_y:
-        return launch->block[1];
-    case PTX_SPECIAL_ntid_z:
-        return launch->block[2];
-    case PTX_SPECIAL_nctaid_x:
-        return launch->grid[0];
-    case PTX_SPECIAL_nctaid_y:
-        return launch->grid[1];
-    case PTX_SPECIAL_nctaid_z:
-        return launch->grid[2];
-    case PTX_SPECIAL_laneid:
-        return lane;
-    case PTX_SPECIAL_warpid:
-        return warp->index;
-    case PTX_SPECIAL_nwarpid:
-        return warp->cta->warp_count;
-    case PTX_SPECIAL_lanemask_eq:
-        return 1u << lane;
-    case PTX_SPECIAL_lanemask_le:
-        return UINT32_MAX >> (31 - lane);
-    case PTX_SPECIAL_lanemask_lt:
-        return (1u << lane) - 1;
-    case PTX_SPECIAL_lanemask_ge:
-        return UINT32_MAX << lane;
-    case PTX_SPECIAL_lanemask_gt:
-        return ~(UINT32_MAX >> (31 - lane));
-    case PTX_SPECIAL_total_smem_size:
-        return launch->shared_bytes;
-    case PTX_SPECIAL_dynamic_smem_size:
-        return launch->dynamic_shared;
-    case PTX_SPECIAL_warp_sz:
-        return SOFT_LANES;
-    default:
-        return 0;
-    }
-}
-
-static void fill_warp(const struct soft_launch *launch, struct soft_warp *warp) {
-    const struct soft_code *code = launch->code;
-    for (uint32_t f = 0; f < code->fill_count; f++) {
-        const struct soft_fill *fill = &code->fills[f];
-        uint8_t *slot = warp->bottom.slots + fill->slot;
-        if (fill->kind == SOFT_FILL_SPECIAL) {
-            for (uint32_t lane = 0; lane < SOFT_LANES; lane++) {
-                uint32_t value = special_at(launch, warp, (enum ptx_special)fill->value, lane);
-                memcpy(slot + 4 * lane, &value, 4);
-            }
-        } else if (fill->kind != SOFT_FILL_CTA) {
-            uint64_t value =
-                fill->kind == SOFT_FILL_CONSTANT ? fill->value : parameter_at(launch, fill);
-            uint32_t word = value != 0 ? UINT32_MAX : 0;
-            if (fill->predicate) {
-                memcpy(slot, &word, sizeof word);
-            } else if (fill->wide) {
-                fill_64(slot, value);
-            } else {
-                fill_32(slot, (uint32_t)value);
-            }
-        }
-    }
-}
-
 /* Lays a CTA out for a launch and fills its frames. */
 static void prepare_cta(struct soft_launch *launch, struct soft_cta *cta,
                         const struct layout *layout) {
@@ -221,20 +143,24 @@ static void prepare_cta(struct soft_launch *launch, struct soft_cta *cta,
     cta->shared = cta->slots + layout->shared;
     cta->shared_bytes = launch->shared_bytes;
     cta->shared_shadow = tracks ? cta->slots + layout->shared_shadow : NULL;
-    cta->local = cta->slots + layout->local;
-    cta->local_shadow = tracks ? cta->slots + layout->local_shadow : NULL;
-    cta->local_bytes = launch->code->local_bytes;
+    size_t local = (size_t)launch->code->local_bytes * SOFT_LANES; /* of a warp */
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         struct soft_warp *warp = &cta->warps[w];
         uint32_t left = threads - w * SOFT_LANES;
+        soft_warp_drop(warp);
         memset(warp, 0, sizeof *warp);
         warp->cta = cta;
         warp->index = w;
         warp->threads = left >= SOFT_LANES ? UINT32_MAX : (1u << left) - 1;
         warp->bottom.slots = cta->slots + layout->slots + w * layout->frame;
         warp->bottom.code = launch->code;
-        fill_warp(launch, warp);
+        warp->bottom.local = cta->slots + layout->local + w * local;
+        if (tracks) {
+            warp->bottom.local_shadow = cta->slots + layout->local_shadow + w * local / 4;
+        }
+        soft_frame_fill(warp, &warp->bottom);
     }
+    soft_race_prepare(launch, cta);
 }
 
 static void begin_cta(struct soft_cta *cta, uint64_t number) {
@@ -243,21 +169,21 @@ static void begin_cta(struct soft_cta *cta, uint64_t number) {
     cta->index[0] = (uint32_t)(number % launch->grid[0]);
     cta->index[1] = (uint32_t)(number / launch->grid[0] % launch->grid[1]);
     cta->index[2] = (uint32_t)(number / launch->grid[0] / launch->grid[1]);
+    cta->dice = launch->dice != 0 ? soft_dice(launch->dice, number) : 0;
     cta->warps_alive = cta->warp_count;
-    cta->blocked = 0;
+    cta->blocked = cta->idle = 0;
+    cta->cluster_begun = false;
     memset(cta->barriers, 0, sizeof cta->barriers);
+    soft_race_begin(cta);
     if (cta->shared_shadow != NULL) memset(cta->shared_shadow, 0, cta->shared_bytes / 4 + 1);
-    if (cta->local_shadow != NULL) {
-        memset(cta->local_shadow, 0, (size_t)cta->local_bytes * cta->warp_count * SOFT_LANES / 4);
-    }
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         struct soft_warp *warp = &cta->warps[w];
-        for (uint32_t f = 0; f < launch->code->fill_count; f++) {
-            const struct soft_fill *fill = &launch->code->fills[f];
-            if (fill->kind == SOFT_FILL_CTA) {
-                fill_32(warp->bottom.slots + fill->slot, cta->index[fill->value]);
-            }
+        struct soft_frame *frame = &warp->bottom;
+        soft_frame_fill_cta(warp, frame);
+        if (frame->local_shadow != NULL) {
+            memset(frame->local_shadow, 0, (size_t)frame->code->local_bytes * SOFT_LANES / 4);
         }
+        warp->dice = cta->dice != 0 ? soft_dice(cta->dice, w + 1) : 0;
         soft_warp_begin(warp, launch->code->instructions);
     }
 }
@@ -281,7 +207,7 @@ static bool prepare_worker(struct soft_launch *launch, struct soft_worker *worke
 static void fail_without_place(struct soft_launch *launch, int result, const char *detail) {
     pthread_mutex_lock(&launch->lock);
     if (!atomic_load(&launch->failed)) {
-        launch->report = (struct soft_report){.result = result, .kind = "launch failure"};
+        launch->report = (struct soft_report){.result = result, .kind = soft_report_kind(result)};
         snprintf(launch->report.kernel, sizeof launch->report.kernel, "%s", launch->code->name);
         snprintf(launch->report.detail, sizeof launch->report.detail, "%s", detail);
         atomic_store(&launch->failed, true);
@@ -307,16 +233,45 @@ static void park(struct soft_launch *launch, struct soft_cta *cta) {
     pthread_mutex_unlock(&launch->lock);
 }
 
+/* CTAs that a thread has taken and begins one after the other, and what it has not told the launch
+ * of yet. */
+struct batch {
+    uint64_t next, end, size;
+    uint64_t ended;
+    int64_t executed;
+};
+
+static bool has_next(struct soft_launch *launch, const struct batch *batch) {
+    return batch->next < batch->end || atomic_load(&launch->next) < launch->ctas;
+}
+
 /* Begins the next CTA in a CTA's place; false when all have been begun. */
-static bool begin_next(struct soft_launch *launch, struct soft_cta *cta) {
-    uint64_t number = atomic_fetch_add(&launch->next, 1);
-    if (number >= launch->ctas || atomic_load(&launch->failed)) return false;
+static bool begin_next(struct soft_launch *launch, struct soft_cta *cta, struct batch *batch) {
+    if (batch->next == batch->end) {
+        uint64_t number = atomic_fetch_add(&launch->next, batch->size);
+        uint64_t left = number < launch->ctas ? launch->ctas - number : 0;
+        batch->next = number;
+        batch->end = number + (left < batch->size ? left : batch->size);
+    }
+    if (batch->next == batch->end || atomic_load(&launch->failed)) return false;
+    uint64_t number = batch->next++;
+    if (launch->dice != 0) number = soft_dice_place(launch->dice, number, launch->ctas);
     begin_cta(cta, number);
     return true;
 }
 
-static uint64_t executed_by(struct soft_cta *cta) {
-    uint64_t sum = 0;
+/* How many CTAs to take next, where one executes so much: not all that are left, which others may
+ * want. */
+static uint64_t batch_size(struct soft_launch *launch, int64_t executed) {
+    uint64_t begun = atomic_load(&launch->next);
+    uint64_t share = begun < launch->ctas ? (launch->ctas - begun) / BATCH_CTAS : 0;
+    uint64_t size = executed < 0 ? 1 : BATCH / (SET_UP + (uint64_t)executed);
+    if (size > share) size = share;
+    return size > BATCH_CTAS ? BATCH_CTAS : size > 0 ? size : 1;
+}
+
+static int64_t executed_by(struct soft_cta *cta) {
+    int64_t sum = 0;
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         sum += cta->warps[w].executed;
         cta->warps[w].executed = 0;
@@ -324,18 +279,33 @@ static uint64_t executed_by(struct soft_cta *cta) {
     return sum;
 }
 
-static void check_budget(struct soft_launch *launch, struct soft_cta *cta) {
-    uint64_t executed = atomic_fetch_add(&launch->executed, executed_by(cta));
-    if (launch->budget == 0 || executed <= launch->budget || atomic_load(&launch->failed)) return;
-    cta->warps[0].split = cta->warps[0].splits;
+/* Some lanes that were to run next are told of: most likely they are those that do not end. */
+static void check_budget(struct soft_launch *launch, struct soft_cta *cta, struct batch *batch) {
+    int64_t executed = atomic_fetch_add(&launch->executed, batch->executed);
+    batch->executed = 0;
+    if (launch->budget == 0 || executed < 0 || (uint64_t)executed <= launch->budget ||
+        atomic_load(&launch->failed)) {
+        return;
+    }
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        struct soft_warp *warp = &cta->warps[w];
+        for (int s = 0; s < warp->split_end; s++) {
+            if (warp->splits[s].state != SOFT_SPLIT_READY) continue;
+            warp->split = &warp->splits[s];
+            soft_launch_fail(warp, warp->split->pc, CUDA_ERROR_LAUNCH_TIMEOUT, warp->split->mask, 0,
+                             "the launch has used up its budget of %llu instructions",
+                             (unsigned long long)launch->budget);
+            return;
+        }
+    }
     fail_without_place(launch, CUDA_ERROR_LAUNCH_TIMEOUT,
                        "the launch has used up its budget of instructions");
 }
 
 /* The CTA to run now: a new one where there is one to begin, else one that was parked. */
 static struct soft_cta *next_cta(struct soft_launch *launch, struct soft_cta *idle,
-                                 const struct layout *layout, bool *prepared) {
-    if (atomic_load(&launch->next) < launch->ctas) {
+                                 const struct layout *layout, struct batch *batch, bool *prepared) {
+    if (has_next(launch, batch)) {
         struct soft_cta *cta = idle;
         if (cta == NULL) {
             cta = take_spare(layout);
@@ -347,7 +317,7 @@ static struct soft_cta *next_cta(struct soft_launch *launch, struct soft_cta *id
             }
             prepare_cta(launch, cta, layout);
         }
-        if (begin_next(launch, cta)) {
+        if (begin_next(launch, cta, batch)) {
             *prepared = true;
             return cta;
         }
@@ -356,42 +326,63 @@ static struct soft_cta *next_cta(struct soft_launch *launch, struct soft_cta *id
     return take_parked(launch);
 }
 
-bool soft_launch_work(struct soft_launch *launch, struct soft_worker *worker, uint64_t slice_ns) {
+static bool work(struct soft_launch *launch, struct soft_worker *worker, uint64_t slice_ns) {
     struct layout layout = layout_of(launch);
     uint64_t end_ns = slice_ns > 0 ? now_ns() + slice_ns : UINT64_MAX;
     struct soft_cta *idle = NULL;
-    unsigned turns = 0;
+    struct batch batch = {.size = 1};
     if (!prepare_worker(launch, worker)) {
         fail_without_place(launch, CUDA_ERROR_OUT_OF_MEMORY, "the host has no memory left");
     }
     while (!atomic_load(&launch->failed)) {
         bool used_idle = false;
-        struct soft_cta *cta = next_cta(launch, idle, &layout, &used_idle);
+        struct soft_cta *cta = next_cta(launch, idle, &layout, &batch, &used_idle);
         if (cta == NULL) break;
         if (used_idle) idle = NULL;
         enum soft_stop stop = soft_cta_run(cta, worker->views);
-        check_budget(launch, cta);
+        int64_t executed = executed_by(cta);
+        batch.executed += executed;
+        bool batch_is_over = batch.next == batch.end;
+        if (batch_is_over) check_budget(launch, cta, &batch);
         if (stop == SOFT_STOP_YIELD && !atomic_load(&launch->failed)) {
             park(launch, cta);
         } else {
-            if (stop == SOFT_STOP_DONE) atomic_fetch_add(&launch->ended, 1);
+            batch.ended += stop == SOFT_STOP_DONE;
             if (idle != NULL) give_spare(idle);
             idle = cta;
         }
-        if (++turns % CLOCK_EVERY == 0 || stop == SOFT_STOP_YIELD) {
-            if (slice_ns > 0 && now_ns() >= end_ns) break;
-        }
+        if (!batch_is_over) continue;
+        atomic_fetch_add(&launch->ended, batch.ended);
+        batch.ended = 0;
+        batch.size = batch_size(launch, executed);
+        if (slice_ns > 0 && now_ns() >= end_ns) break;
     }
+    atomic_fetch_add(&launch->ended, batch.ended);
+    atomic_fetch_add(&launch->executed, batch.executed);
     if (idle != NULL) give_spare(idle);
     return atomic_load(&launch->failed) || atomic_load(&launch->ended) == launch->ctas;
 }
 
+bool soft_launch_work(struct soft_launch *launch, struct soft_worker *worker, uint64_t slice_ns) {
+    struct soft_reader reader;
+    soft_space_enter(&reader);
+    bool over = work(launch, worker, slice_ns);
+    soft_space_leave(&reader);
+    return over;
+}
+
+uint64_t soft_launch_executed(void) {
+    return (uint64_t)atomic_load(&executed_ever);
+}
+
 void soft_launch_end(struct soft_launch *launch) {
+    atomic_fetch_add(&executed_ever, atomic_load(&launch->executed));
     while (launch->parked != NULL) {
         struct soft_cta *cta = launch->parked;
         launch->parked = cta->next;
         give_spare(cta);
     }
+    soft_race_end(launch);
 }
 
 void soft_worker_end(struct soft_worker *worker) {
@@ -399,18 +390,20 @@ void soft_worker_end(struct soft_worker *worker) {
     *worker = (struct soft_worker){0};
 }
 
-/* Who it is about, and where. */
-static void describe(struct soft_warp *warp, const struct soft_instruction *instruction,
-                     uint32_t lanes, struct soft_report *report) {
+void soft_launch_describe(struct soft_warp *warp, const struct soft_instruction *instruction,
+                          uint32_t lanes, struct soft_report *report) {
     const struct soft_launch *launch = warp->cta->launch;
     uint32_t lane = lanes != 0 ? (uint32_t)__builtin_ctz(lanes) : 0;
     for (int i = 0; i < 3; i++) report->block[i] = warp->cta->index[i];
-    report->thread[0] = special_at(launch, warp, PTX_SPECIAL_tid_x, lane);
-    report->thread[1] = special_at(launch, warp, PTX_SPECIAL_tid_y, lane);
-    report->thread[2] = special_at(launch, warp, PTX_SPECIAL_tid_z, lane);
+    report->thread[0] = soft_special_at(warp, PTX_SPECIAL_tid_x, lane);
+    report->thread[1] = soft_special_at(warp, PTX_SPECIAL_tid_y, lane);
+    report->thread[2] = soft_special_at(warp, PTX_SPECIAL_tid_z, lane);
     report->lanes = (uint32_t)__builtin_popcount(lanes);
     snprintf(report->kernel, sizeof report->kernel, "%s", launch->code->name);
-    soft_module_describe(launch->module, warp->split->frame->code, instruction, report);
+    const struct soft_code *code = warp->split->frame->code;
+    snprintf(report->function, sizeof report->function, "%s",
+             code == launch->code ? "" : code->name);
+    soft_module_describe(launch->module, code, instruction, report);
 }
 
 const struct soft_instruction *soft_launch_fail(struct soft_warp *warp,
@@ -424,7 +417,7 @@ const struct soft_instruction *soft_launch_fail(struct soft_warp *warp,
     va_start(arguments, format);
     vsnprintf(report.detail, sizeof report.detail, format, arguments);
     va_end(arguments);
-    describe(warp, instruction, lanes, &report);
+    soft_launch_describe(warp, instruction, lanes, &report);
     pthread_mutex_lock(&launch->lock);
     if (!atomic_load(&launch->failed)) {
         launch->report = report;
@@ -433,31 +426,4 @@ const struct soft_instruction *soft_launch_fail(struct soft_warp *warp,
     pthread_mutex_unlock(&launch->lock);
     warp->stop = SOFT_STOP_FAULT;
     return NULL;
-}
-
-/* An instruction that reads what was never written does so in every thread and every launch; the
- * first time tells all there is to tell. */
-static bool is_first_note(struct soft_launch *launch, const struct soft_instruction *instruction) {
-    bool first = true;
-    pthread_mutex_lock(&launch->lock);
-    for (unsigned i = 0; i < launch->noted_count; i++) first &= launch->noted[i] != instruction;
-    if (first && launch->noted_count < SOFT_NOTES_MAX) {
-        launch->noted[launch->noted_count++] = instruction;
-    } else {
-        first = false;
-    }
-    pthread_mutex_unlock(&launch->lock);
-    return first;
-}
-
-void soft_launch_note(struct soft_warp *warp, const struct soft_instruction *instruction,
-                      const char *kind, uint32_t lanes, uint64_t address, const char *format, ...) {
-    if (!is_first_note(warp->cta->launch, instruction)) return;
-    struct soft_report report = {.kind = kind, .address = address};
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(report.detail, sizeof report.detail, format, arguments);
-    va_end(arguments);
-    describe(warp, instruction, lanes, &report);
-    soft_report_tell(&report);
 }

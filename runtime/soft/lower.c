@@ -3,6 +3,7 @@
  */
 #include "lower.h"
 
+#include "checks.h"
 #include "core.h"
 
 #include <string.h>
@@ -45,7 +46,7 @@ struct soft_draft *soft_draft(struct soft_lowering *lowering, enum soft_op op) {
     return draft;
 }
 
-bool soft_extra(struct soft_lowering *lowering, struct soft_draft *draft, int kind,
+bool soft_extra(struct soft_lowering *lowering, struct soft_draft *draft, enum soft_extra_kind kind,
                 uint32_t value) {
     struct soft_extra *more =
         SOFT_ARENA_ARRAY(lowering->arena, struct soft_extra, draft->extra_count + 1);
@@ -71,8 +72,9 @@ static uint32_t new_value(struct soft_lowering *lowering, struct soft_value valu
 }
 
 uint32_t soft_value_temporary(struct soft_lowering *lowering, unsigned bits) {
-    return new_value(lowering,
-                     (struct soft_value){.kind = SOFT_VALUE_REGISTER, .bits = (uint8_t)bits});
+    return new_value(lowering, (struct soft_value){.kind = SOFT_VALUE_REGISTER,
+                                                   .bits = (uint8_t)bits,
+                                                   .bytes = bits == 128 ? 16 : 0});
 }
 
 uint32_t soft_value_find(struct soft_lowering *lowering, enum soft_value_kind kind, unsigned bits,
@@ -118,9 +120,9 @@ uint32_t soft_value_special(struct soft_lowering *lowering, enum ptx_special spe
     case PTX_SPECIAL_nclusterid_x:
     case PTX_SPECIAL_nclusterid_y:
     case PTX_SPECIAL_nclusterid_z:
-        return soft_value_find(
-            lowering, SOFT_VALUE_SPECIAL, 32,
-            (uint64_t)(special - PTX_SPECIAL_nclusterid_x + PTX_SPECIAL_nctaid_x), 0, false);
+        return soft_value_find(lowering, SOFT_VALUE_SPECIAL, 32,
+                               (uint64_t)special - PTX_SPECIAL_nclusterid_x + PTX_SPECIAL_nctaid_x,
+                               0, false);
     case PTX_SPECIAL_cluster_ctaid_x:
     case PTX_SPECIAL_cluster_ctaid_y:
     case PTX_SPECIAL_cluster_ctaid_z:
@@ -132,6 +134,8 @@ uint32_t soft_value_special(struct soft_lowering *lowering, enum ptx_special spe
     case PTX_SPECIAL_cluster_nctarank:
     case PTX_SPECIAL_nsmid:
         return soft_value_constant(lowering, 32, 1);
+    case PTX_SPECIAL_is_explicit_cluster:
+        return soft_value_constant(lowering, 1, 0);
     default:
         return soft_value_find(lowering, SOFT_VALUE_SPECIAL, 32, special, 0, false);
     }
@@ -179,10 +183,7 @@ static bool add_registers(struct soft_lowering *lowering) {
     for (uint32_t r = 0; r < function->register_count; r++) {
         struct soft_value value = {.kind = SOFT_VALUE_REGISTER,
                                    .bits = (uint8_t)soft_bits(function->register_types[r])};
-        if (value.bits > 64) {
-            return soft_error(lowering->diagnostic, 0, CUDA_ERROR_INVALID_PTX,
-                              "registers of 128 bits are not offered by this device");
-        }
+        if (value.bits == 128) value.bytes = 16;
         if (new_value(lowering, value) == SOFT_NO_VALUE) return false;
     }
     count_definitions(lowering);
@@ -208,15 +209,18 @@ static bool branch_around(struct soft_lowering *lowering, const struct ptx_instr
     return true;
 }
 
-/* Operations that take care of their own guard, and those that may wait. */
+/* Operations that take care of their own guard, and those that may wait or lead elsewhere. */
 static bool handles_guard(const struct ptx_row *row) {
     return row->base == SOFT_OP_bra || row->base == SOFT_OP_exit || row->base == SOFT_OP_trap;
 }
 
-static bool may_wait(const struct ptx_row *row) {
+static bool stands_alone(const struct ptx_row *row) {
     switch (row->base) {
     case SOFT_OP_barrier:
     case SOFT_OP_barrier_arrive:
+    case SOFT_OP_barrier_red:
+    case SOFT_OP_brx:
+    case SOFT_OP_call:
     case SOFT_OP_shfl:
     case SOFT_OP_vote:
     case SOFT_OP_match:
@@ -224,9 +228,11 @@ static bool may_wait(const struct ptx_row *row) {
     case SOFT_OP_warp_sync:
     case SOFT_OP_elect:
     case SOFT_OP_sleep:
+    case SOFT_OP_mbarrier_test:
+    case SOFT_OP_cluster_wait:
         return true;
     default:
-        return false;
+        return soft_is_whole((enum soft_op)row->base);
     }
 }
 
@@ -234,7 +240,7 @@ static bool lower_instruction(struct soft_lowering *lowering, const struct ptx_i
     const struct ptx_row *row = in->opcode->row;
     uint32_t begin = lowering->draft_count;
     bool guarded = in->guard >= 0 && !handles_guard(row);
-    if (guarded && may_wait(row)) {
+    if (guarded && stands_alone(row)) {
         return branch_around(lowering, in) && row->lower(lowering, in);
     }
     if (guarded && !add_guard(lowering, in)) return false;
@@ -257,6 +263,7 @@ static bool draft_all(struct soft_lowering *lowering) {
     const struct ptx_function *function = lowering->function;
     lowering->begins = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, function->instruction_count + 1);
     if (lowering->begins == NULL) return LOWER_NO_MEMORY(lowering);
+    if (!soft_begin_function(lowering)) return false;
     for (uint32_t i = 0; i < function->instruction_count; i++) {
         lowering->current = i;
         lowering->begins[i] = lowering->draft_count;
@@ -265,10 +272,14 @@ static bool draft_all(struct soft_lowering *lowering) {
     /* The end of the body is a return, written or not. */
     lowering->begins[function->instruction_count] = lowering->draft_count;
     lowering->current = function->instruction_count > 0 ? function->instruction_count - 1 : 0;
-    if (soft_draft(lowering, SOFT_OP_exit) == NULL) return false;
+    if (!soft_end_function(lowering)) return false;
+    soft_count_from(lowering);
     for (uint32_t i = 0; i < lowering->draft_count; i++) {
         struct soft_draft *draft = &lowering->drafts[i];
         if (draft->target != SOFT_NO_LABEL) draft->target = lowering->begins[draft->target];
+        for (uint32_t t = 0; t < draft->target_count; t++) {
+            draft->targets[t] = lowering->begins[draft->targets[t]];
+        }
     }
     return true;
 }
@@ -285,12 +296,18 @@ static bool write_extras(struct soft_lowering *lowering, const struct soft_draft
         lowering->code->operands[(*room)++] =
             extra->kind == SOFT_EXTRA_NUMBER ? extra->value : slot_of(lowering, extra->value);
     }
+    if (draft->target_count > 0) lowering->code->operands[(*room)++] = draft->target_count;
+    for (uint32_t t = 0; t < draft->target_count; t++) {
+        lowering->code->operands[(*room)++] = draft->targets[t];
+    }
     return true;
 }
 
 static uint32_t count_extras(const struct soft_lowering *lowering) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < lowering->draft_count; i++) count += lowering->drafts[i].extra_count;
+    for (uint32_t i = 0; i < lowering->draft_count; i++) {
+        count += lowering->drafts[i].extra_count + lowering->drafts[i].target_count + 1;
+    }
     return count;
 }
 
@@ -301,14 +318,18 @@ static bool write_code(struct soft_lowering *lowering) {
         SOFT_ARENA_ARRAY(lowering->arena, struct soft_instruction, lowering->draft_count);
     code->origins = SOFT_ARENA_ARRAY(lowering->arena, struct soft_origin, lowering->draft_count);
     code->operands = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, count_extras(lowering));
-    if (code->instructions == NULL || code->origins == NULL || code->operands == NULL) {
+    uint32_t *polls = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, lowering->draft_count + 1);
+    if (code->instructions == NULL || code->origins == NULL || code->operands == NULL ||
+        polls == NULL) {
         return LOWER_NO_MEMORY(lowering);
     }
     code->instruction_count = lowering->draft_count;
-    uint32_t operands = 0, since_count = 0;
+    uint32_t operands = 0;
     for (uint32_t i = 0; i < lowering->draft_count; i++) {
         const struct soft_draft *draft = &lowering->drafts[i];
-        const struct ptx_instruction *from = &lowering->function->instructions[draft->origin];
+        const struct ptx_instruction *from = lowering->function->instruction_count > 0
+                                                 ? &lowering->function->instructions[draft->origin]
+                                                 : NULL; /* an empty body */
         struct soft_instruction *to = &code->instructions[i];
         to->run[0] = core->run[draft->op][0];
         to->run[1] = core->run[draft->op][1];
@@ -318,24 +339,28 @@ static bool write_code(struct soft_lowering *lowering) {
         to->c = slot_of(lowering, draft->c);
         to->u.immediate =
             draft->e != SOFT_NO_VALUE ? (int64_t)slot_of(lowering, draft->e) : draft->immediate;
-        if (draft->target != SOFT_NO_LABEL) {
-            to->target = &code->instructions[draft->target];
-            to->u.join = draft->join != SOFT_NO_LABEL ? &code->instructions[draft->join] : NULL;
-        }
+        const struct soft_instruction *join =
+            draft->join != SOFT_NO_LABEL ? &code->instructions[draft->join] : NULL;
+        if (draft->target != SOFT_NO_LABEL) to->target = &code->instructions[draft->target];
+        if (draft->target != SOFT_NO_LABEL || draft->op == SOFT_OP_brx) to->u.join = join;
+        if (draft->op == SOFT_OP_call_indirect) to->target = join;
+        if (draft->op == SOFT_OP_call) to->u.callee = draft->callee->code;
         to->mode = draft->mode;
-        if (draft->target != SOFT_NO_LABEL && draft->target <= i) to->mode |= SOFT_BRANCH_BACKWARD;
+        polls[i + 1] = polls[i] + draft->polls;
+        if (draft->target != SOFT_NO_LABEL && draft->target <= i) {
+            to->mode |= SOFT_BRANCH_BACKWARD;
+            if (polls[i] > polls[draft->target]) to->mode |= SOFT_BRANCH_POLLS;
+        }
         to->more = operands;
         if (!write_extras(lowering, draft, &operands)) return false;
         if (draft->has_site) to->site = (*lowering->sites)++;
         to->op = (uint16_t)draft->op;
-        since_count = since_count < UINT16_MAX ? since_count + 1 : since_count;
-        to->length = (uint16_t)since_count;
-        bool counts =
-            draft->op == SOFT_OP_bra || draft->op == SOFT_OP_bra_if || draft->op == SOFT_OP_exit;
-        if (counts) since_count = 0;
-        if (lowering->function->instruction_count > 0) {
-            code->origins[i] = (struct soft_origin){
-                .offset = from->offset, .file = from->file, .line = from->line};
+        soft_count_to(lowering, draft, &to->d);
+        if (from != NULL) {
+            code->origins[i] = (struct soft_origin){.offset = from->offset,
+                                                    .file = from->file,
+                                                    .line = from->line,
+                                                    .number = draft->number};
         }
     }
     return true;
@@ -343,6 +368,23 @@ static bool write_code(struct soft_lowering *lowering) {
 
 static uint32_t align_up(uint32_t value, uint32_t alignment) {
     return (value + alignment - 1) / alignment * alignment;
+}
+
+static enum soft_fill_kind fill_kind(enum soft_value_kind kind) {
+    switch (kind) {
+    case SOFT_VALUE_PARAMETER:
+        return SOFT_FILL_PARAMETER;
+    case SOFT_VALUE_SPECIAL:
+        return SOFT_FILL_SPECIAL;
+    case SOFT_VALUE_CTA:
+        return SOFT_FILL_CTA;
+    case SOFT_VALUE_DYNAMIC_SHARED:
+        return SOFT_FILL_DYNAMIC_SHARED;
+    case SOFT_VALUE_LOCAL:
+        return SOFT_FILL_LOCAL;
+    default:
+        return SOFT_FILL_CONSTANT;
+    }
 }
 
 static bool write_fills(struct soft_lowering *lowering) {
@@ -353,28 +395,23 @@ static bool write_fills(struct soft_lowering *lowering) {
         const struct soft_value *value = &lowering->values[i];
         if (value->kind == SOFT_VALUE_REGISTER || !value->used) continue;
         struct soft_fill *fill = &code->fills[code->fill_count++];
-        *fill = (struct soft_fill){.kind = value->kind == SOFT_VALUE_PARAMETER ? SOFT_FILL_PARAMETER
-                                           : value->kind == SOFT_VALUE_SPECIAL ? SOFT_FILL_SPECIAL
-                                           : value->kind == SOFT_VALUE_CTA     ? SOFT_FILL_CTA
-                                                                               : SOFT_FILL_CONSTANT,
+        *fill = (struct soft_fill){.kind = fill_kind(value->kind),
                                    .slot = value->slot,
                                    .wide = value->bits == 64,
                                    .predicate = value->bits == 1,
                                    .bytes = value->parameter_bytes,
                                    .is_signed = value->parameter_signed,
                                    .value = value->constant};
-        if (value->kind == SOFT_VALUE_DYNAMIC_SHARED) {
-            fill->value = align_up(lowering->shared_bytes, 16) + value->constant;
-        }
     }
     return true;
 }
 
-/* Lays out the parameters: each at the next multiple of its alignment (PTX
+/* Lays out a kernel's parameters: each at the next multiple of its alignment (PTX
  * ISA 9.0, section 7.1). */
 static bool write_parameters(struct soft_lowering *lowering) {
     struct soft_code *code = lowering->code;
     const struct ptx_function *function = lowering->function;
+    if (!function->entry) return true;
     uint32_t *offsets = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, function->parameter_count);
     uint32_t *sizes = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, function->parameter_count);
     if (offsets == NULL || sizes == NULL) return LOWER_NO_MEMORY(lowering);
@@ -414,24 +451,23 @@ static void write_limits(struct soft_lowering *lowering) {
     }
     uint32_t slots = lowering->frame_bytes / SOFT_SLOT_BYTES;
     code->registers = slots < REGISTERS_MAX ? slots : REGISTERS_MAX;
-    code->shared_bytes = lowering->shared_bytes;
     code->local_bytes = align_up(lowering->local_bytes, 16);
     code->frame_bytes = lowering->frame_bytes;
 }
 
 bool soft_lower(struct soft_lowering *lowering) {
     const struct ptx_symbol *symbol = lowering->function->symbol;
-    struct soft_code *code = soft_arena_alloc(lowering->arena, sizeof *code);
-    if (code == NULL) return LOWER_NO_MEMORY(lowering);
+    struct soft_code *code = lowering->function->code;
     lowering->code = code;
     code->name = soft_arena_text(lowering->arena, symbol->name, symbol->length);
     if (code->name == NULL) return LOWER_NO_MEMORY(lowering);
     if (!add_registers(lowering) || !write_parameters(lowering) || !draft_all(lowering) ||
         !soft_graph_joins(lowering) || !soft_slots_assign(lowering) || !write_code(lowering) ||
-        !write_fills(lowering)) {
+        !write_fills(lowering) || !soft_write_passed(lowering)) {
         return false;
     }
+    soft_fuse(lowering);
     write_limits(lowering);
-    lowering->function->code = code;
+    soft_checks_hook(code);
     return true;
 }

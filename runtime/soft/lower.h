@@ -24,15 +24,17 @@ enum soft_value_kind {
     SOFT_VALUE_PARAMETER,
     SOFT_VALUE_SPECIAL,
     SOFT_VALUE_CTA,
-    SOFT_VALUE_DYNAMIC_SHARED /* the offset where dynamic shared memory begins */
+    SOFT_VALUE_DYNAMIC_SHARED, /* the offset where dynamic shared memory begins, and more */
+    SOFT_VALUE_LOCAL           /* the address where the call's local memory begins, and more */
 };
 
 /* Something an instruction can read. Its number is its identity. */
 struct soft_value {
     enum soft_value_kind kind;
-    uint8_t bits; /* 1 (a predicate), 16, 32, 64 */
+    uint8_t bits; /* 1 (a predicate), 16, 32, 64, 128; 0: bytes says */
     uint8_t parameter_bytes;
     bool parameter_signed;
+    uint32_t bytes;    /* of a parameter of a call, or 16: for each lane, one behind the other */
     uint64_t constant; /* the constant, the parameter's offset, the special register */
     uint32_t alias;    /* of a register that is only ever this value; its own number otherwise */
     uint32_t definitions;
@@ -41,11 +43,13 @@ struct soft_value {
     bool used;
 };
 
-enum { SOFT_NO_VALUE = UINT32_MAX, SOFT_NO_LABEL = UINT32_MAX };
+#define SOFT_NO_VALUE UINT32_MAX
+#define SOFT_NO_LABEL UINT32_MAX
 
 /* A further operand of a draft: a value, or a number as it stands. */
+enum soft_extra_kind { SOFT_EXTRA_NUMBER, SOFT_EXTRA_USE, SOFT_EXTRA_DEFINE };
 struct soft_extra {
-    enum { SOFT_EXTRA_NUMBER, SOFT_EXTRA_USE, SOFT_EXTRA_DEFINE } kind;
+    enum soft_extra_kind kind;
     uint32_t value;
 };
 
@@ -55,12 +59,18 @@ struct soft_draft {
     uint32_t d, a, b, c;
     uint32_t e; /* a value whose slot goes into the immediate */
     int64_t immediate;
-    uint32_t target; /* of a branch: the PTX instruction; after linking: the draft */
-    uint32_t join;   /* of a branch: the draft of the meeting place, or SOFT_NO_LABEL */
+    uint32_t target;   /* of a branch: the PTX instruction; once all are drafted: the draft */
+    uint32_t *targets; /* of a branch by table: the same, several */
+    uint32_t target_count;
+    const struct ptx_function *callee; /* of a call */
+    uint32_t join; /* of a branch: the draft of the meeting place, or SOFT_NO_LABEL */
     bool has_site, d_is_read, guarded;
+    bool keeps; /* what it writes is a part of d, and the rest stays */
+    bool polls; /* it may be what a loop waits for another thread with */
     struct soft_extra *extras;
     uint32_t extra_count;
     uint32_t origin; /* the PTX instruction */
+    uint32_t number; /* the first one of those that come to nothing in front of it, or its own */
     uint32_t position;
 };
 
@@ -76,19 +86,35 @@ struct soft_lowering {
     uint32_t draft_count, draft_room;
     uint32_t *begins; /* for each PTX instruction, its first draft */
     uint32_t current; /* the PTX instruction being lowered */
-    uint32_t shared_bytes, shared_alignment, local_bytes;
+    uint32_t local_bytes;
     uint32_t frame_bytes;
+    bool has_carry;
+    uint32_t carry; /* the value that is the carry flag, where something needs it */
     struct soft_code *code;
 };
 
-/* Lowers a function with a body; function->code is set. */
+/* Lowers a function with a body: fills function->code. */
 bool soft_lower(struct soft_lowering *lowering);
+
+/* graph.c: whether control may go elsewhere than to the next draft. */
+bool soft_ends_block(const struct soft_draft *draft);
 
 /* graph.c: finds the meeting places of all branches and puts a join at each. */
 bool soft_graph_joins(struct soft_lowering *lowering);
 
 /* slots.c: gives every value that is used its place in the frame. */
 bool soft_slots_assign(struct soft_lowering *lowering);
+
+/* count.c: finds where drafts begin among the PTX instructions: those that became nothing belong to
+ * what comes behind them, or to what is behind a label if they are. */
+void soft_count_from(struct soft_lowering *lowering);
+
+/* The difference that a draft which leads elsewhere adds to what has been executed. */
+void soft_count_to(const struct soft_lowering *lowering, const struct soft_draft *draft,
+                   uint32_t *difference);
+
+/* fuse.c: lets the code's first instruction of some that stand together carry out all. */
+void soft_fuse(struct soft_lowering *lowering);
 
 /* For the lower_*.c files: an error at an operand or at the instruction. */
 #define LOWER_FAIL(lowering, where, ...)                                                           \
@@ -101,7 +127,8 @@ bool soft_slots_assign(struct soft_lowering *lowering);
 struct soft_draft *soft_draft(struct soft_lowering *lowering, enum soft_op op);
 
 /* Adds a further operand to a draft. */
-bool soft_extra(struct soft_lowering *lowering, struct soft_draft *draft, int kind, uint32_t value);
+bool soft_extra(struct soft_lowering *lowering, struct soft_draft *draft, enum soft_extra_kind kind,
+                uint32_t value);
 
 /* Values: a fresh temporary, a constant, ... SOFT_NO_VALUE when there is no memory. */
 uint32_t soft_value_temporary(struct soft_lowering *lowering, unsigned bits);
@@ -131,10 +158,44 @@ bool soft_destination(struct soft_lowering *lowering, const struct ptx_operand *
 bool soft_predicate(struct soft_lowering *lowering, const struct ptx_operand *operand,
                     uint32_t *value, bool *negated);
 
-/* The address of a variable in its space; places shared and local variables on first use. */
+/* Room in local memory; its offset. */
+bool soft_local_room(struct soft_lowering *lowering, const struct ptx_operand *where,
+                     uint64_t bytes, uint32_t alignment, uint64_t *offset);
+
+/* The address of a variable in its space; places local variables on first use. */
 bool soft_variable_address(struct soft_lowering *lowering, const struct ptx_operand *operand,
                            const struct ptx_variable *variable, int64_t addend, unsigned bits,
                            uint32_t *value);
+
+/* lower_call.c: parameters of calls, those of this function and those it passes on. */
+
+/* Whether a variable is one, rather than a kernel's parameter. */
+static inline bool soft_is_passed(const struct ptx_variable *variable) {
+    return variable->space == PTX_param && !variable->placed;
+}
+
+/* The value that such a parameter is. */
+uint32_t soft_passed_value(struct soft_lowering *lowering, struct ptx_variable *variable);
+
+/* Loads and stores of them: bytes from an offset on, from or to registers of so many bits. */
+struct soft_passed_access {
+    struct ptx_variable *variable;
+    int64_t offset;
+    unsigned bytes, bits, count; /* of a component in the parameter, of its register; components */
+    bool is_signed;
+    const uint32_t *registers;
+};
+bool soft_load_passed(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                      const struct soft_passed_access *access);
+bool soft_store_passed(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                       const struct soft_passed_access *access);
+
+/* At the begin of a function: its parameters are there. At its end: its results are given back. */
+bool soft_begin_function(struct soft_lowering *lowering);
+bool soft_end_function(struct soft_lowering *lowering);
+
+/* Notes where the parameters and results ended up. */
+bool soft_write_passed(struct soft_lowering *lowering);
 
 /* Matches an instruction's operands against its row's letters: see ptx.def. */
 struct soft_operands {
@@ -146,8 +207,17 @@ struct soft_operands {
 bool soft_operands(struct soft_lowering *lowering, const struct ptx_instruction *instruction,
                    struct soft_operands *operands);
 
+/* Adds one draft of an operation with the operands as they stand. */
+bool soft_emit(struct soft_lowering *lowering, const struct ptx_instruction *instruction,
+               unsigned op, uint32_t mode);
+
 /* The mode bits that the modifiers ask for: rounding, .ftz, .sat and their kin. */
 uint32_t soft_mode_of(const struct ptx_opcode *opcode);
+
+/* Whether a type is of sixteen-bit floating point, one or two. */
+static inline bool soft_is_half(enum ptx_modifier type) {
+    return type == PTX_f16 || type == PTX_bf16 || type == PTX_f16x2 || type == PTX_bf16x2;
+}
 
 /* How many bits a register needs for a type. */
 unsigned soft_bits(enum ptx_modifier type);

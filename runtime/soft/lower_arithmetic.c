@@ -14,9 +14,8 @@ static bool is_signed(enum ptx_modifier type) {
     return ptx_types[type].kind[0] == 'S';
 }
 
-/* One draft with the operands as they stand. */
-static bool emit(struct soft_lowering *lowering, const struct ptx_instruction *in, unsigned op,
-                 uint32_t mode) {
+bool soft_emit(struct soft_lowering *lowering, const struct ptx_instruction *in, unsigned op,
+               uint32_t mode) {
     struct soft_operands operands;
     if (!soft_operands(lowering, in, &operands)) return false;
     struct soft_draft *draft = soft_draft(lowering, (enum soft_op)op);
@@ -32,39 +31,39 @@ static bool emit(struct soft_lowering *lowering, const struct ptx_instruction *i
 
 /* The row's operation itself. */
 bool soft_lower_one(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    return emit(lowering, in, in->opcode->row->base, 0);
+    return soft_emit(lowering, in, in->opcode->row->base, 0);
 }
 
 /* The same with the modifiers as its mode. */
 bool soft_lower_moded(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t mode = soft_mode_of(in->opcode);
     if (ptx_has(in->opcode, PTX_abs)) mode |= SOFT_MODE_ABS;
-    return emit(lowering, in, in->opcode->row->base, mode);
+    return soft_emit(lowering, in, in->opcode->row->base, mode);
 }
 
 bool soft_lower_integer(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    return emit(lowering, in, in->opcode->row->base + by_width_of(in->opcode->type[0]), 0);
+    return soft_emit(lowering, in, in->opcode->row->base + by_width_of(in->opcode->type[0]), 0);
 }
 
 bool soft_lower_integer_signed(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum ptx_modifier type = in->opcode->type[0];
     unsigned place = by_width_of(type) + (is_signed(type) ? 3 : 0);
-    return emit(lowering, in, in->opcode->row->base + place, 0);
+    return soft_emit(lowering, in, in->opcode->row->base + place, 0);
 }
 
 bool soft_lower_wide(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum ptx_modifier type = in->opcode->type[0];
     unsigned place = by_width_of(type) + (is_signed(type) ? 2 : 0);
-    return emit(lowering, in, in->opcode->row->base + place, 0);
+    return soft_emit(lowering, in, in->opcode->row->base + place, 0);
 }
 
 bool soft_lower_by_sign(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    return emit(lowering, in, in->opcode->row->base + is_signed(in->opcode->type[0]), 0);
+    return soft_emit(lowering, in, in->opcode->row->base + is_signed(in->opcode->type[0]), 0);
 }
 
 /* 32 bits, then 64. */
 bool soft_lower_by_width(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    return emit(lowering, in, in->opcode->row->base + by_width_of(in->opcode->type[0]) - 1, 0);
+    return soft_emit(lowering, in, in->opcode->row->base + by_width_of(in->opcode->type[0]) - 1, 0);
 }
 
 /* u32, u64, s32, s64. */
@@ -74,11 +73,13 @@ static unsigned by_width_and_sign(enum ptx_modifier type) {
 
 bool soft_lower_find(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     unsigned place = by_width_and_sign(in->opcode->type[0]);
-    return emit(lowering, in, in->opcode->row->base + place, ptx_has(in->opcode, PTX_shiftamt));
+    return soft_emit(lowering, in, in->opcode->row->base + place,
+                     ptx_has(in->opcode, PTX_shiftamt));
 }
 
 bool soft_lower_field(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    return emit(lowering, in, in->opcode->row->base + by_width_and_sign(in->opcode->type[0]), 0);
+    return soft_emit(lowering, in, in->opcode->row->base + by_width_and_sign(in->opcode->type[0]),
+                     0);
 }
 
 bool soft_lower_insert(struct soft_lowering *lowering, const struct ptx_instruction *in) {
@@ -86,19 +87,19 @@ bool soft_lower_insert(struct soft_lowering *lowering, const struct ptx_instruct
 }
 
 bool soft_lower_clamp_wrap(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    return emit(lowering, in, in->opcode->row->base + ptx_has(in->opcode, PTX_wrap), 0);
+    return soft_emit(lowering, in, in->opcode->row->base + ptx_has(in->opcode, PTX_wrap), 0);
 }
 
 bool soft_lower_extend(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     unsigned place = ptx_has(in->opcode, PTX_wrap) + (is_signed(in->opcode->type[0]) ? 2u : 0u);
-    return emit(lowering, in, in->opcode->row->base + place, 0);
+    return soft_emit(lowering, in, in->opcode->row->base + place, 0);
 }
 
 bool soft_lower_dot(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t mode = (uint32_t)is_signed(in->opcode->type[0]) |
                     (uint32_t)is_signed(in->opcode->type[1]) << 1 |
                     (uint32_t)ptx_has(in->opcode, PTX_hi) << 2;
-    return emit(lowering, in, in->opcode->row->base, mode);
+    return soft_emit(lowering, in, in->opcode->row->base, mode);
 }
 
 bool soft_lower_prmt(struct soft_lowering *lowering, const struct ptx_instruction *in) {
@@ -108,22 +109,52 @@ bool soft_lower_prmt(struct soft_lowering *lowering, const struct ptx_instructio
     for (uint32_t i = 0; i < 6; i++) {
         if (ptx_has(in->opcode, forms[i])) mode = i + 1;
     }
-    return emit(lowering, in, in->opcode->row->base, mode);
+    return soft_emit(lowering, in, in->opcode->row->base, mode);
 }
 
-/* lop3 d, a, b, c, table: the table must be a number. */
+/* p = (d != 0) and q, or the same with or. */
+static bool lop3_predicate(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                           uint32_t d) {
+    uint32_t p = 0, q = 0, some = soft_value_temporary(lowering, 1);
+    uint32_t zero = soft_value_constant(lowering, 32, 0);
+    bool negated = false;
+    if (some == SOFT_NO_VALUE || zero == SOFT_NO_VALUE ||
+        !soft_predicate(lowering, &in->operands[5], &q, &negated) ||
+        !soft_destination(lowering, &in->operands[0].items[1], 1, PTX_pred, &p)) {
+        return false;
+    }
+    struct soft_draft *compare = soft_draft(lowering, SOFT_OP_setp_ne_u32);
+    if (compare == NULL) return false;
+    compare->d = some;
+    compare->a = d;
+    compare->b = zero;
+    bool both = ptx_has(in->opcode, PTX_and);
+    struct soft_draft *logic = soft_draft(lowering, both ? SOFT_OP_and_pred : SOFT_OP_or_pred);
+    if (logic == NULL) return false;
+    logic->d = p;
+    logic->a = some;
+    logic->b = q;
+    logic->mode = negated ? 2 : 0;
+    return true;
+}
+
+/* lop3 d, a, b, c, table; lop3.and d|p, a, b, c, table, q: the table must be a number. */
 bool soft_lower_lop3(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    if (in->operand_count != 5 || in->operands[4].kind != PTX_OPERAND_INTEGER ||
-        in->operands[4].integer < 0 || in->operands[4].integer > 255) {
+    bool tells = ptx_has(in->opcode, PTX_and) || ptx_has(in->opcode, PTX_or);
+    bool pair = in->operand_count > 0 && in->operands[0].kind == PTX_OPERAND_PAIR;
+    if (in->operand_count != (tells ? 6 : 5) || pair != tells ||
+        in->operands[4].kind != PTX_OPERAND_INTEGER || in->operands[4].integer < 0 ||
+        in->operands[4].integer > 255) {
         return LOWER_FAIL(lowering, in,
                           "lop3 takes a destination, three sources and a number from "
-                          "0 to 255");
+                          "0 to 255; with .and or .or a predicate on either end");
     }
     uint32_t values[4];
     for (int i = 1; i < 4; i++) {
         if (!soft_source(lowering, &in->operands[i], 32, PTX_b32, &values[i])) return false;
     }
-    if (!soft_destination(lowering, &in->operands[0], 32, PTX_b32, &values[0])) return false;
+    const struct ptx_operand *to = tells ? &in->operands[0].items[0] : &in->operands[0];
+    if (!soft_destination(lowering, to, 32, PTX_b32, &values[0])) return false;
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_lop3);
     if (draft == NULL) return false;
     draft->d = values[0];
@@ -131,7 +162,7 @@ bool soft_lower_lop3(struct soft_lowering *lowering, const struct ptx_instructio
     draft->b = values[2];
     draft->c = values[3];
     draft->mode = (uint32_t)in->operands[4].integer;
-    return true;
+    return !tells || lop3_predicate(lowering, in, values[0]);
 }
 
 bool soft_lower_testp(struct soft_lowering *lowering, const struct ptx_instruction *in) {
@@ -142,7 +173,7 @@ bool soft_lower_testp(struct soft_lowering *lowering, const struct ptx_instructi
         if (ptx_has(in->opcode, properties[i])) mode = i;
     }
     unsigned place = in->opcode->type[0] == PTX_f64 ? 1 : 0;
-    return emit(lowering, in, in->opcode->row->base + place, mode);
+    return soft_emit(lowering, in, in->opcode->row->base + place, mode);
 }
 
 /* Floating point groups: _f32, _ftz_f32, _any_f32, _f64, _any_f64. */
@@ -156,10 +187,10 @@ bool soft_lower_arithmetic(struct soft_lowering *lowering, const struct ptx_inst
     } else {
         place = mode == 0 ? 0 : mode == SOFT_MODE_FTZ ? 1 : 2;
     }
-    return emit(lowering, in, in->opcode->row->base + place, mode);
+    return soft_emit(lowering, in, in->opcode->row->base + place, mode);
 }
 
-/* Instructions without a result or an effect that this machine knows: hints, and fences. */
+/* Instructions without a result or an effect that this machine knows: hints. */
 bool soft_lower_plain(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this takes no operands");
     return soft_draft(lowering, (enum soft_op)in->opcode->row->base) != NULL;

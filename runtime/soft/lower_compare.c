@@ -39,7 +39,9 @@ static bool compare_op(struct soft_lowering *lowering, const struct ptx_instruct
     bool is_unsigned = false;
     compare_of(in->opcode, &place, &is_unsigned);
     *mode = 0;
-    if (type == PTX_f32 && ptx_has(in->opcode, PTX_ftz)) {
+    if (soft_is_half(type))
+        type = PTX_f32; /* compared as singles, which are flushed already */
+    else if (type == PTX_f32 && ptx_has(in->opcode, PTX_ftz)) {
         *op = SOFT_OP_setp_ftz_f32;
         *mode = place;
         return true;
@@ -71,14 +73,29 @@ static bool logic(struct soft_lowering *lowering, enum soft_op op, uint32_t d, u
     return true;
 }
 
-/* Compares into *result, a fresh predicate. */
+/* An operand; of halves the lower or the upper one, as a single. */
+static bool read_side(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                      enum ptx_modifier type, const struct ptx_operand *operand, bool upper,
+                      uint32_t *value) {
+    if (!soft_source(lowering, operand, soft_bits(type), type, value)) return false;
+    if (!soft_is_half(type)) return true;
+    bool brain = type == PTX_bf16 || type == PTX_bf16x2;
+    *value = soft_convert(lowering, brain ? SOFT_OP_half_bf16 : SOFT_OP_half_f16, 32, *value);
+    if (*value == SOFT_NO_VALUE) return false;
+    lowering->drafts[lowering->draft_count - 1].mode =
+        (ptx_has(in->opcode, PTX_ftz) ? SOFT_MODE_FTZ : 0u) | (upper ? 16u << 16 : 0u);
+    return true;
+}
+
+/* Compares into d, a fresh predicate. */
 static bool compare(struct soft_lowering *lowering, const struct ptx_instruction *in,
-                    enum ptx_modifier type, const struct ptx_operand *operands, uint32_t d) {
+                    enum ptx_modifier type, const struct ptx_operand *operands, bool upper,
+                    uint32_t d) {
     unsigned op = 0;
     uint32_t mode = 0, a = 0, b = 0;
     if (!compare_op(lowering, in, type, &op, &mode) ||
-        !soft_source(lowering, &operands[0], soft_bits(type), type, &a) ||
-        !soft_source(lowering, &operands[1], soft_bits(type), type, &b)) {
+        !read_side(lowering, in, type, &operands[0], upper, &a) ||
+        !read_side(lowering, in, type, &operands[1], upper, &b)) {
         return false;
     }
     struct soft_draft *draft = soft_draft(lowering, (enum soft_op)op);
@@ -106,16 +123,19 @@ bool soft_lower_setp(struct soft_lowering *lowering, const struct ptx_instructio
     }
     const struct ptx_operand *to = &in->operands[0];
     bool pair = to->kind == PTX_OPERAND_PAIR;
+    if (pair && soft_is_half(in->opcode->type[0])) {
+        return LOWER_FAIL(lowering, to, "a comparison of halves gives no complement");
+    }
     uint32_t p = SOFT_NO_VALUE, q = SOFT_NO_VALUE, c = SOFT_NO_VALUE;
     bool negated = false;
     if (!soft_destination(lowering, pair ? &to->items[0] : to, 1, PTX_pred, &p)) return false;
     if (pair && !soft_destination(lowering, &to->items[1], 1, PTX_pred, &q)) return false;
     if (boolean == SOFT_OPS && !pair) {
-        return compare(lowering, in, in->opcode->type[0], &in->operands[1], p);
+        return compare(lowering, in, in->opcode->type[0], &in->operands[1], false, p);
     }
     uint32_t result = soft_value_temporary(lowering, 1);
     if (result == SOFT_NO_VALUE ||
-        !compare(lowering, in, in->opcode->type[0], &in->operands[1], result)) {
+        !compare(lowering, in, in->opcode->type[0], &in->operands[1], false, result)) {
         return false;
     }
     if (boolean == SOFT_OPS) {
@@ -136,6 +156,89 @@ bool soft_lower_setp(struct soft_lowering *lowering, const struct ptx_instructio
     return logic(lowering, boolean, p, result, c, mode);
 }
 
+/* setp on two halves: p|q are those of the lower and the upper one. */
+bool soft_lower_setp_pair(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    enum soft_op boolean = boolean_of(in->opcode);
+    const struct ptx_operand *to = &in->operands[0];
+    if (in->operand_count != (boolean == SOFT_OPS ? 3 : 4) || to->kind != PTX_OPERAND_PAIR) {
+        return LOWER_FAIL(lowering, in,
+                          "setp takes p|q and 2 sources here, and 3 with .and and such");
+    }
+    uint32_t d[2], result[2], c = SOFT_NO_VALUE;
+    bool negated = false;
+    if (boolean != SOFT_OPS && !soft_predicate(lowering, &in->operands[3], &c, &negated))
+        return false;
+    for (unsigned i = 0; i < 2; i++) {
+        result[i] = soft_value_temporary(lowering, 1);
+        if (result[i] == SOFT_NO_VALUE ||
+            !soft_destination(lowering, &to->items[i], 1, PTX_pred, &d[i]) ||
+            !compare(lowering, in, in->opcode->type[0], &in->operands[1], i == 1, result[i]) ||
+            (boolean != SOFT_OPS &&
+             !logic(lowering, boolean, result[i], result[i], c, negated ? 2 : 0))) {
+            return false;
+        }
+    }
+    return logic(lowering, SOFT_OP_mov_pred, d[0], result[0], result[0], 0) &&
+           logic(lowering, SOFT_OP_mov_pred, d[1], result[1], result[1], 0);
+}
+
+/* What a comparison that holds gives: 1.0, or all ones. */
+static uint64_t truth(enum ptx_modifier type) {
+    switch ((int)type) {
+    case PTX_f32:
+        return 0x3f800000;
+    case PTX_f16:
+    case PTX_f16x2:
+        return 0x3c00;
+    case PTX_bf16:
+    case PTX_bf16x2:
+        return 0x3f80;
+    default:
+        return UINT32_MAX;
+    }
+}
+
+/* Adds d = p ? yes : no. */
+static bool choose(struct soft_lowering *lowering, uint32_t d, uint32_t yes, uint32_t no,
+                   uint32_t p) {
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_sel_32);
+    if (draft == NULL) return false;
+    draft->d = d;
+    draft->a = yes;
+    draft->b = no;
+    draft->c = p;
+    return true;
+}
+
+/* set on two halves: each half of the result tells of its own. */
+bool soft_lower_set_pair(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    enum soft_op boolean = boolean_of(in->opcode);
+    if (in->operand_count != (boolean == SOFT_OPS ? 3 : 4)) {
+        return LOWER_FAIL(lowering, in, "set takes %u operands here",
+                          boolean == SOFT_OPS ? 3u : 4u);
+    }
+    uint32_t d = 0, part[2], c = SOFT_NO_VALUE;
+    bool negated = false;
+    if (boolean != SOFT_OPS && !soft_predicate(lowering, &in->operands[3], &c, &negated))
+        return false;
+    uint32_t yes = soft_value_constant(lowering, 16, truth(in->opcode->type[0]) & 0xffff);
+    uint32_t no = soft_value_constant(lowering, 16, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t result = soft_value_temporary(lowering, 1);
+        part[i] = soft_value_temporary(lowering, 16);
+        if (result == SOFT_NO_VALUE || part[i] == SOFT_NO_VALUE || yes == SOFT_NO_VALUE ||
+            no == SOFT_NO_VALUE ||
+            !compare(lowering, in, in->opcode->type[1], &in->operands[1], i == 1, result) ||
+            (boolean != SOFT_OPS &&
+             !logic(lowering, boolean, result, result, c, negated ? 2 : 0)) ||
+            !choose(lowering, part[i], yes, no, result)) {
+            return false;
+        }
+    }
+    if (!soft_destination(lowering, &in->operands[0], 32, in->opcode->type[0], &d)) return false;
+    return logic(lowering, SOFT_OP_pack_16_32, d, part[0], part[1], 0);
+}
+
 /* set gives all ones, or 1.0, for true. */
 bool soft_lower_set(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum soft_op boolean = boolean_of(in->opcode);
@@ -146,25 +249,19 @@ bool soft_lower_set(struct soft_lowering *lowering, const struct ptx_instruction
     }
     enum ptx_modifier to = in->opcode->type[0], from = in->opcode->type[1];
     uint32_t d = SOFT_NO_VALUE, c = SOFT_NO_VALUE, result = soft_value_temporary(lowering, 1);
-    uint32_t yes = soft_value_constant(lowering, 32, to == PTX_f32 ? 0x3f800000 : UINT32_MAX);
-    uint32_t no = soft_value_constant(lowering, 32, 0);
+    uint32_t yes = soft_value_constant(lowering, soft_bits(to), truth(to));
+    uint32_t no = soft_value_constant(lowering, soft_bits(to), 0);
     bool negated = false;
     if (result == SOFT_NO_VALUE || yes == SOFT_NO_VALUE || no == SOFT_NO_VALUE ||
-        !soft_destination(lowering, &in->operands[0], 32, to, &d) ||
-        !compare(lowering, in, from, &in->operands[1], result)) {
+        !soft_destination(lowering, &in->operands[0], soft_bits(to), to, &d) ||
+        !compare(lowering, in, from, &in->operands[1], false, result)) {
         return false;
     }
     if (boolean != SOFT_OPS && (!soft_predicate(lowering, &in->operands[3], &c, &negated) ||
                                 !logic(lowering, boolean, result, result, c, negated ? 2 : 0))) {
         return false;
     }
-    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_sel_32);
-    if (draft == NULL) return false;
-    draft->d = d;
-    draft->a = yes;
-    draft->b = no;
-    draft->c = result;
-    return true;
+    return choose(lowering, d, yes, no, result);
 }
 
 bool soft_lower_select(struct soft_lowering *lowering, const struct ptx_instruction *in) {
@@ -192,6 +289,7 @@ bool soft_lower_slct(struct soft_lowering *lowering, const struct ptx_instructio
     draft->a = operands.source[0];
     draft->b = operands.source[1];
     draft->c = operands.source[2];
+    draft->mode = soft_mode_of(in->opcode);
     return true;
 }
 

@@ -1,50 +1,94 @@
 /*
  * Branches, exits, barriers, and what lanes do together.
- * Source: PTX ISA 9.0, sections 9.7.12 (Control flow)
- * and 9.7.13 (Parallel synchronization). */
+ * Source: PTX ISA 9.0, sections 9.7.12 (Control flow) and 9.7.13 (Parallel synchronization).
+ */
 #include "lower.h"
+
+static bool branch(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                   uint32_t target) {
+    struct soft_draft *draft = soft_draft(lowering, in->guard >= 0 ? SOFT_OP_bra_if : SOFT_OP_bra);
+    if (draft == NULL) return false;
+    if (in->guard >= 0) draft->a = (uint32_t)in->guard;
+    draft->mode = in->guard_negated ? SOFT_BRANCH_NEGATED : 0;
+    draft->target = target;
+    return true;
+}
 
 bool soft_lower_bra(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     if (in->operand_count != 1 || in->operands[0].kind != PTX_OPERAND_SYMBOL ||
         in->operands[0].symbol->kind != PTX_LABEL || in->operands[0].integer != 0) {
         return LOWER_FAIL(lowering, in, "a branch takes a label");
     }
-    struct soft_draft *draft = soft_draft(lowering, in->guard >= 0 ? SOFT_OP_bra_if : SOFT_OP_bra);
-    if (draft == NULL) return false;
-    if (in->guard >= 0) draft->a = (uint32_t)in->guard;
-    draft->mode = in->guard_negated ? SOFT_BRANCH_NEGATED : 0;
-    draft->target = in->operands[0].symbol->is.label;
-    return true;
+    return branch(lowering, in, in->operands[0].symbol->is.label);
 }
 
-/* exit, ret of a kernel, and trap: for the lanes whose guard holds. */
+/* exit, ret, trap and brkpt: for the lanes whose guard holds. A return from a function is a branch
+ * to its end, where all its lanes meet; that from a kernel is an exit. */
 bool soft_lower_leave(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this takes no operands");
+    bool returns = in->opcode->row->name[0] == 'r' && !lowering->function->entry;
+    if (returns) return branch(lowering, in, lowering->function->instruction_count);
     struct soft_draft *draft = soft_draft(lowering, (enum soft_op)in->opcode->row->base);
     if (draft == NULL) return false;
     if (in->guard >= 0) {
         draft->a = (uint32_t)in->guard;
         draft->mode = SOFT_BRANCH_GUARDED | (in->guard_negated ? SOFT_BRANCH_NEGATED : 0);
     }
+    if (in->opcode->row->name[0] == 'b') draft->mode |= SOFT_BRANCH_BREAKS;
     return true;
 }
 
-/* bar.sync a; bar.sync a, threads; bar.arrive a, threads. */
+/* What is written as a number can be refused here, as ptxas does. */
+static bool check_barrier(struct soft_lowering *lowering, const struct ptx_operand *barrier,
+                          const struct ptx_operand *threads) {
+    if (barrier->kind == PTX_OPERAND_INTEGER && (barrier->integer < 0 || barrier->integer > 15)) {
+        return LOWER_FAIL(lowering, barrier, "barriers are numbered 0 to 15");
+    }
+    if (threads != NULL && threads->kind == PTX_OPERAND_INTEGER && threads->integer % 32 != 0) {
+        return LOWER_FAIL(lowering, threads, "the threads of a barrier come in multiples of 32");
+    }
+    return true;
+}
+
+/* bar.sync a{, threads}; bar.arrive a, threads; bar.red.op d, a{, threads}, p */
 bool soft_lower_barrier(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum soft_op op = (enum soft_op)in->opcode->row->base;
-    uint32_t least = op == SOFT_OP_barrier_arrive ? 2 : 1, a = 0, b = SOFT_NO_VALUE;
-    if (in->operand_count < least || in->operand_count > 2) {
+    bool reduces = op == SOFT_OP_barrier_red, popc = ptx_has(in->opcode, PTX_popc);
+    uint32_t first = reduces ? 1 : 0, last = reduces ? 1 : 0;
+    uint32_t least = op == SOFT_OP_barrier_arrive ? 2 : 1;
+    uint32_t count = in->operand_count - first - last;
+    if (in->operand_count < first + least + last || count > 2) {
         return LOWER_FAIL(lowering, in, "a barrier and a number of threads are needed");
     }
-    if (!soft_source(lowering, &in->operands[0], 32, PTX_u32, &a)) return false;
-    if (in->operand_count == 2 && !soft_source(lowering, &in->operands[1], 32, PTX_u32, &b)) {
+    const struct ptx_operand *barrier = &in->operands[first],
+                             *threads = count == 2 ? barrier + 1 : NULL;
+    uint32_t a = 0, b = SOFT_NO_VALUE, c = SOFT_NO_VALUE, d = SOFT_NO_VALUE;
+    bool negated = false;
+    if (!check_barrier(lowering, barrier, threads) ||
+        !soft_source(lowering, barrier, 32, PTX_u32, &a) ||
+        (threads != NULL && !soft_source(lowering, threads, 32, PTX_u32, &b))) {
+        return false;
+    }
+    if (reduces && (!soft_predicate(lowering, &in->operands[first + count], &c, &negated) ||
+                    !soft_destination(lowering, &in->operands[0], popc ? 32 : 1,
+                                      popc ? PTX_u32 : PTX_pred, &d))) {
         return false;
     }
     struct soft_draft *draft = soft_draft(lowering, op);
     if (draft == NULL) return false;
     draft->a = a;
     draft->b = b;
-    draft->mode = in->operand_count == 2 ? SOFT_BARRIER_COUNTED : 0;
+    draft->c = c;
+    draft->d = d;
+    draft->mode = threads != NULL ? SOFT_BARRIER_COUNTED : 0;
+    bool bar = in->opcode->row->name[3] == '\0';
+    if (bar || ptx_has(in->opcode, PTX_aligned)) draft->mode |= SOFT_BARRIER_ALIGNED;
+    if (negated) draft->mode |= SOFT_BARRIER_NEGATED;
+    if (reduces) {
+        draft->mode |= popc                           ? SOFT_BARRIER_POPC
+                       : ptx_has(in->opcode, PTX_and) ? SOFT_BARRIER_AND
+                                                      : SOFT_BARRIER_OR;
+    }
     return true;
 }
 
@@ -73,15 +117,32 @@ static bool add_members(struct soft_lowering *lowering, struct soft_draft *draft
                                : soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, UINT32_MAX));
 }
 
-/* shfl.sync.mode.b32 d|p, a, b, c, members */
+/* The member mask, the operand at a place. Before .sync there was none: those who execute together
+ * were the members. */
+static bool read_members(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                         uint32_t place, uint32_t *members) {
+    const char *name = in->opcode->row->name;
+    bool sync = ptx_has(in->opcode, PTX_sync);
+    if (in->operand_count != place + sync) {
+        return LOWER_FAIL(lowering, in, "%s%s takes %u operands, and has %u", name,
+                          sync ? ".sync" : "", place + sync, in->operand_count);
+    }
+    if (sync) return soft_source(lowering, &in->operands[place], 32, PTX_b32, members);
+    if (lowering->module->target >= 70 && lowering->module->version >= 64) {
+        return LOWER_FAIL(lowering, in, "%s needs .sync since PTX 6.4 and sm_70", name);
+    }
+    *members = soft_convert(lowering, SOFT_OP_special, 32, SOFT_NO_VALUE);
+    if (*members == SOFT_NO_VALUE) return false;
+    lowering->drafts[lowering->draft_count - 1].mode = PTX_SPECIALS; /* activemask */
+    return true;
+}
+
+/* shfl{.sync}.mode.b32 d|p, a, b, c{, members} */
 bool soft_lower_shfl(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     static const enum ptx_modifier modes[] = {PTX_up, PTX_down, PTX_bfly, PTX_idx};
-    uint32_t d = 0, p = 0, values[4];
-    if (in->operand_count != 5) {
-        return LOWER_FAIL(lowering, in, "shfl.sync takes 5 operands, and has %u",
-                          in->operand_count);
-    }
-    for (int i = 0; i < 4; i++) {
+    uint32_t d = 0, p = 0, values[3], members = 0;
+    if (!read_members(lowering, in, 4, &members)) return false;
+    for (int i = 0; i < 3; i++) {
         if (!soft_source(lowering, &in->operands[i + 1], 32, PTX_b32, &values[i])) return false;
     }
     if (!read_pair(lowering, &in->operands[0], &d, &p)) return false;
@@ -94,23 +155,19 @@ bool soft_lower_shfl(struct soft_lowering *lowering, const struct ptx_instructio
     for (uint32_t i = 0; i < 4; i++) {
         if (ptx_has(in->opcode, modes[i])) draft->mode = i;
     }
-    return add_members(lowering, draft, values[3], p);
+    return add_members(lowering, draft, members, p);
 }
 
-/* vote.sync.mode d, p, members */
+/* vote{.sync}.mode d, p{, members} */
 bool soft_lower_vote(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     static const enum ptx_modifier modes[] = {PTX_all, PTX_any, PTX_uni, PTX_ballot};
     uint32_t d = 0, a = 0, members = 0, mode = 0;
     bool negated = false;
-    if (in->operand_count != 3) {
-        return LOWER_FAIL(lowering, in, "vote.sync takes 3 operands, and has %u",
-                          in->operand_count);
-    }
     for (uint32_t i = 0; i < 4; i++) {
         if (ptx_has(in->opcode, modes[i])) mode = i;
     }
-    if (!soft_predicate(lowering, &in->operands[1], &a, &negated) ||
-        !soft_source(lowering, &in->operands[2], 32, PTX_b32, &members) ||
+    if (!read_members(lowering, in, 2, &members) ||
+        !soft_predicate(lowering, &in->operands[1], &a, &negated) ||
         !soft_destination(lowering, &in->operands[0], mode == 3 ? 32 : 1,
                           mode == 3 ? PTX_b32 : PTX_pred, &d)) {
         return false;

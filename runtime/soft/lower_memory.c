@@ -1,12 +1,12 @@
 /*
  * Loads, stores and atomics: which space, which width, which address.
- * Source: PTX ISA 9.0, sections 6.4.1 (Addresses), 9.7.9.8 (ld),
- * 9.7.9.11 (st), 9.7.13.5 (atom). */
-#include "lower.h"
+ * Source: PTX ISA 9.0, sections 6.4.1 (Addresses), 9.7.9.8 (ld), 9.7.9.11 (st), 9.7.13.5 (atom).
+ */
+#include "lower_memory.h"
 
-#include "access.h"
+#include "lower_order.h"
 
-static enum soft_access_space space_of(const struct ptx_opcode *opcode) {
+enum soft_access_space soft_space_of(const struct ptx_opcode *opcode) {
     if (ptx_has(opcode, PTX_shared) || ptx_has(opcode, PTX_shared_cta) ||
         ptx_has(opcode, PTX_shared_cluster)) {
         return SOFT_SPACE_SHARED;
@@ -20,12 +20,23 @@ static enum soft_access_space space_of(const struct ptx_opcode *opcode) {
     return SOFT_SPACE_GENERIC;
 }
 
-/* An address: the value of the base, and the number added to it. */
-struct address {
-    uint32_t base;
-    int64_t offset;
-    bool wide;
-};
+/* What an address begins with: [base + 4], or x[1]; NULL where it is no address. */
+static const struct ptx_operand *base_of(const struct ptx_operand *operand) {
+    if (operand->kind == PTX_OPERAND_ADDRESS && operand->count == 1) return &operand->items[0];
+    return operand->kind == PTX_OPERAND_SYMBOL && operand->indexed ? operand : NULL;
+}
+
+enum soft_access_space soft_space_at(const struct ptx_opcode *opcode,
+                                     const struct ptx_operand *address) {
+    enum soft_access_space space = soft_space_of(opcode);
+    const struct ptx_operand *base = base_of(address);
+    if (space != SOFT_SPACE_GENERIC || base == NULL || base->kind != PTX_OPERAND_SYMBOL ||
+        base->symbol->kind != PTX_VARIABLE) {
+        return space;
+    }
+    enum ptx_modifier own = base->symbol->is.variable->space;
+    return own == PTX_shared ? SOFT_SPACE_SHARED : own == PTX_local ? SOFT_SPACE_LOCAL : space;
+}
 
 static bool is_variable_of(const struct ptx_variable *variable, enum soft_access_space space) {
     switch ((int)variable->space) {
@@ -34,19 +45,17 @@ static bool is_variable_of(const struct ptx_variable *variable, enum soft_access
     case PTX_local:
         return space == SOFT_SPACE_LOCAL;
     case PTX_param:
-        return space == SOFT_SPACE_PARAM;
+        return space == (soft_is_passed(variable) ? SOFT_SPACE_LOCAL : SOFT_SPACE_PARAM);
     default:
         return space == SOFT_SPACE_GLOBAL || space == SOFT_SPACE_GENERIC;
     }
 }
 
-static bool read_address(struct soft_lowering *lowering, const struct ptx_operand *operand,
-                         enum soft_access_space space, struct address *address) {
-    if (operand->kind != PTX_OPERAND_ADDRESS || operand->count != 1) {
-        return LOWER_FAIL(lowering, operand, "an address in brackets is needed");
-    }
-    const struct ptx_operand *base = &operand->items[0];
-    *address = (struct address){.wide = space != SOFT_SPACE_SHARED};
+bool soft_read_address(struct soft_lowering *lowering, const struct ptx_operand *operand,
+                       enum soft_access_space space, struct soft_address *address) {
+    const struct ptx_operand *base = base_of(operand);
+    if (base == NULL) return LOWER_FAIL(lowering, operand, "an address in brackets is needed");
+    *address = (struct soft_address){.wide = space != SOFT_SPACE_SHARED};
     unsigned bits = address->wide ? 64 : 32;
     switch (base->kind) {
     case PTX_OPERAND_REGISTER: {
@@ -102,11 +111,21 @@ static bool parameter_value(struct soft_lowering *lowering, const struct ptx_ins
     return *value != SOFT_NO_VALUE;
 }
 
-static bool is_static_parameter(const struct ptx_operand *operand) {
-    return operand->kind == PTX_OPERAND_ADDRESS && operand->count == 1 &&
-           operand->items[0].kind == PTX_OPERAND_SYMBOL &&
-           operand->items[0].symbol->kind == PTX_VARIABLE &&
-           operand->items[0].symbol->is.variable->space == PTX_param;
+/* The parameter that an address names; NULL where it is something else. */
+static struct ptx_variable *named_parameter(const struct ptx_operand *operand) {
+    bool named = operand->kind == PTX_OPERAND_ADDRESS && operand->count == 1 &&
+                 operand->items[0].kind == PTX_OPERAND_SYMBOL &&
+                 operand->items[0].symbol->kind == PTX_VARIABLE &&
+                 operand->items[0].symbol->is.variable->space == PTX_param;
+    return named ? operand->items[0].symbol->is.variable : NULL;
+}
+
+/* In a function the addresses of parameters are in local memory; a kernel's have a space of their
+ * own. */
+static enum soft_access_space parameter_space(const struct soft_lowering *lowering,
+                                              const struct ptx_variable *named) {
+    bool moved = named != NULL ? soft_is_passed(named) : !lowering->function->entry;
+    return moved ? SOFT_SPACE_LOCAL : SOFT_SPACE_PARAM;
 }
 
 /* The registers of a load or store: one, or a vector's. They may be wider than the type. */
@@ -127,6 +146,9 @@ static bool read_data(struct soft_lowering *lowering, const struct ptx_instructi
         return LOWER_FAIL(lowering, operand, "%u registers are needed here, not %u", wanted,
                           data->count);
     }
+    if (type == PTX_b128 && soft_space_of(in->opcode) == SOFT_SPACE_PARAM) {
+        return LOWER_FAIL(lowering, in, "parameters are not read or written by 128 bits");
+    }
     if (ptx_types[type].bits / 8 * wanted > 16) {
         return LOWER_FAIL(lowering, in, "a vector of more than 16 bytes");
     }
@@ -139,6 +161,16 @@ static bool read_data(struct soft_lowering *lowering, const struct ptx_instructi
     return true;
 }
 
+/* A load or a store has two operands, and the policy for the cache where its spelling has one. */
+static bool check_policy(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    uint32_t count = ptx_has(in->opcode, PTX_l2_cache_hint) ? 3 : 2, policy = 0;
+    if (in->operand_count != count) {
+        return LOWER_FAIL(lowering, in, "%s takes %u operands here, and has %u",
+                          in->opcode->row->name, count, in->operand_count);
+    }
+    return count == 2 || soft_source(lowering, &in->operands[2], 64, PTX_b64, &policy);
+}
+
 static uint32_t access_mode(const struct ptx_instruction *in, const struct data *data,
                             enum soft_access_space space, bool wide_address) {
     enum ptx_modifier type = in->opcode->type[0];
@@ -149,33 +181,87 @@ static uint32_t access_mode(const struct ptx_instruction *in, const struct data 
     if (wide_address) mode |= SOFT_ACCESS_WIDE_ADDRESS;
     if (data->bits == 64) mode |= SOFT_ACCESS_WIDE_DATA;
     if (data->bits == 16) mode |= SOFT_ACCESS_SHORT_DATA;
-    return mode;
+    return mode | soft_order_of(in->opcode);
 }
 
 /* Whether registers and memory hold components of one width, so that they can be copied whole, and
  * where the operation is in the groups of loads and stores behind the narrow ones. */
 static bool is_plain(const struct ptx_instruction *in, const struct data *data, unsigned *place) {
     unsigned bits = ptx_types[in->opcode->type[0]].bits;
-    if (data->bits != bits || bits < 32) return false;
+    if (data->bits != bits || bits < 32 || bits > 64) return false;
     bool wide = bits == 64;
     if (data->count == 4 && wide) return false;
     *place = data->count == 1 ? wide : data->count == 2 ? 2u + wide : 4;
     return true;
 }
 
+/* The same for what is narrower than its register, of 16 or 32 bits. */
+static bool is_narrow(const struct ptx_instruction *in, const struct data *data) {
+    return data->count == 1 && ptx_types[in->opcode->type[0]].bits < 32 && data->bits <= 32;
+}
+
+static enum soft_op load_of(const struct ptx_instruction *in, const struct data *data,
+                            enum soft_access_space space) {
+    enum ptx_modifier type = in->opcode->type[0];
+    unsigned place = 0;
+    bool plain = is_plain(in, data, &place);
+    if (space == SOFT_SPACE_LOCAL && plain && place < 2) return SOFT_OP_ld_local_32 + place;
+    if (space == SOFT_SPACE_LOCAL || space == SOFT_SPACE_PARAM) return SOFT_OP_ld_slow;
+    bool shared = space == SOFT_SPACE_SHARED;
+    if (plain) return (shared ? SOFT_OP_ld_shared_32 : SOFT_OP_ld_global_32) + place;
+    if (!is_narrow(in, data)) return SOFT_OP_ld_slow;
+    place = (ptx_types[type].bits == 16 ? 2u : 0u) + (ptx_types[type].kind[0] == 'S');
+    return (shared ? SOFT_OP_ld_shared_u8 : SOFT_OP_ld_global_u8) + place;
+}
+
+static enum soft_op store_of(const struct ptx_instruction *in, const struct data *data,
+                             enum soft_access_space space) {
+    unsigned place = 0;
+    bool plain = is_plain(in, data, &place);
+    if (space == SOFT_SPACE_LOCAL) {
+        return plain && place < 2 ? SOFT_OP_st_local_32 + place : SOFT_OP_st_slow;
+    }
+    bool shared = space == SOFT_SPACE_SHARED;
+    if (plain) return (shared ? SOFT_OP_st_shared_32 : SOFT_OP_st_global_32) + place;
+    if (!is_narrow(in, data)) return SOFT_OP_st_slow;
+    place = ptx_types[in->opcode->type[0]].bits == 16;
+    return (shared ? SOFT_OP_st_shared_8 : SOFT_OP_st_global_8) + place;
+}
+
+static struct soft_passed_access passed_access(const struct ptx_instruction *in,
+                                               const struct data *data,
+                                               struct ptx_variable *parameter,
+                                               const uint32_t *registers) {
+    enum ptx_modifier type = in->opcode->type[0];
+    return (struct soft_passed_access){.variable = parameter,
+                                       .bytes = ptx_types[type].bits / 8u,
+                                       .bits = data->bits,
+                                       .count = data->count,
+                                       .is_signed = ptx_types[type].kind[0] == 'S',
+                                       .registers = registers};
+}
+
 bool soft_lower_ld(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    enum soft_access_space space = space_of(in->opcode);
     enum ptx_modifier type = in->opcode->type[0];
     struct data data;
-    struct address address;
-    if (in->operand_count < 2) return LOWER_FAIL(lowering, in, "ld takes 2 operands");
+    struct soft_address address = {.base = SOFT_NO_VALUE};
+    if (!check_policy(lowering, in)) return false;
+    enum soft_access_space space = soft_space_at(in->opcode, &in->operands[1]);
     if (!read_data(lowering, in, &in->operands[0], &data)) return false;
-    uint32_t registers[4];
+    uint32_t registers[4] = {SOFT_NO_VALUE};
     for (unsigned i = 0; i < data.count; i++) {
         if (!soft_destination(lowering, &data.items[i], data.bits, type, &registers[i]))
             return false;
     }
-    if (space == SOFT_SPACE_PARAM && is_static_parameter(&in->operands[1])) {
+    struct ptx_variable *parameter =
+        space == SOFT_SPACE_PARAM ? named_parameter(&in->operands[1]) : NULL;
+    if (parameter != NULL && soft_is_passed(parameter) && !parameter->is_spilled) {
+        struct soft_passed_access access = passed_access(in, &data, parameter, registers);
+        access.offset = in->operands[1].items[0].integer;
+        return soft_load_passed(lowering, in, &access);
+    }
+    if (space == SOFT_SPACE_PARAM) space = parameter_space(lowering, parameter);
+    if (space == SOFT_SPACE_PARAM && parameter != NULL) {
         for (unsigned i = 0; i < data.count; i++) {
             uint32_t value = 0;
             if (!parameter_value(lowering, in, type, &in->operands[1], i, data.bits, &value)) {
@@ -190,21 +276,16 @@ bool soft_lower_ld(struct soft_lowering *lowering, const struct ptx_instruction 
         }
         return true;
     }
-    if (!read_address(lowering, &in->operands[1], space, &address)) return false;
-    unsigned place = 0;
-    enum soft_op op = SOFT_OP_ld_slow;
-    if (space == SOFT_SPACE_SHARED || space == SOFT_SPACE_GLOBAL || space == SOFT_SPACE_GENERIC) {
-        enum soft_op base =
-            space == SOFT_SPACE_SHARED ? SOFT_OP_ld_shared_32 : SOFT_OP_ld_global_32;
-        if (is_plain(in, &data, &place)) op = (enum soft_op)(base + place);
-    }
-    struct soft_draft *draft = soft_draft(lowering, op);
+    if (!soft_read_address(lowering, &in->operands[1], space, &address)) return false;
+    struct soft_draft *draft = soft_draft(lowering, load_of(in, &data, space));
     if (draft == NULL) return false;
     draft->d = data.count == 1 ? registers[0] : SOFT_NO_VALUE;
     draft->a = address.base;
     draft->immediate = address.offset;
     draft->mode = access_mode(in, &data, space, address.wide);
     draft->has_site = true;
+    draft->polls = ptx_has(in->opcode, PTX_volatile_) || ptx_has(in->opcode, PTX_relaxed) ||
+                   ptx_has(in->opcode, PTX_acquire);
     for (unsigned i = 0; i < data.count && data.count > 1; i++) {
         if (!soft_extra(lowering, draft, SOFT_EXTRA_DEFINE, registers[i])) return false;
     }
@@ -212,30 +293,31 @@ bool soft_lower_ld(struct soft_lowering *lowering, const struct ptx_instruction 
 }
 
 bool soft_lower_st(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    enum soft_access_space space = space_of(in->opcode);
     struct data data;
-    struct address address;
-    if (in->operand_count < 2) return LOWER_FAIL(lowering, in, "st takes 2 operands");
-    if (space == SOFT_SPACE_PARAM || ptx_has(in->opcode, PTX_constant)) {
+    struct soft_address address = {.base = SOFT_NO_VALUE};
+    if (!check_policy(lowering, in)) return false;
+    enum soft_access_space space = soft_space_at(in->opcode, &in->operands[0]);
+    struct ptx_variable *parameter =
+        space == SOFT_SPACE_PARAM ? named_parameter(&in->operands[0]) : NULL;
+    bool passed = parameter != NULL && soft_is_passed(parameter);
+    if ((space == SOFT_SPACE_PARAM && !passed) || ptx_has(in->opcode, PTX_constant)) {
         return LOWER_FAIL(lowering, in, "this space cannot be written in a kernel");
     }
     if (!read_data(lowering, in, &in->operands[1], &data) ||
-        !read_address(lowering, &in->operands[0], space, &address)) {
+        (!passed && !soft_read_address(lowering, &in->operands[0], space, &address))) {
         return false;
     }
-    uint32_t registers[4];
+    uint32_t registers[4] = {SOFT_NO_VALUE};
     for (unsigned i = 0; i < data.count; i++) {
         enum ptx_modifier type = in->opcode->type[0];
         if (!soft_source(lowering, &data.items[i], data.bits, type, &registers[i])) return false;
     }
-    unsigned place = 0;
-    enum soft_op op = SOFT_OP_st_slow;
-    if (space != SOFT_SPACE_LOCAL && is_plain(in, &data, &place)) {
-        enum soft_op base =
-            space == SOFT_SPACE_SHARED ? SOFT_OP_st_shared_32 : SOFT_OP_st_global_32;
-        op = (enum soft_op)(base + place);
+    if (passed) {
+        struct soft_passed_access access = passed_access(in, &data, parameter, registers);
+        access.offset = in->operands[0].items[0].integer;
+        return soft_store_passed(lowering, in, &access);
     }
-    struct soft_draft *draft = soft_draft(lowering, op);
+    struct soft_draft *draft = soft_draft(lowering, store_of(in, &data, space));
     if (draft == NULL) return false;
     draft->d = data.count == 1 ? registers[0] : SOFT_NO_VALUE;
     draft->d_is_read = true;
@@ -249,69 +331,99 @@ bool soft_lower_st(struct soft_lowering *lowering, const struct ptx_instruction 
     return true;
 }
 
-/* What an atomic may do to a type (PTX ISA 9.0, table in section 9.7.13.5). */
-static bool atomic_fits(enum soft_atomic operation, enum ptx_modifier type) {
-    char kind = ptx_types[type].kind[0];
-    unsigned bits = ptx_types[type].bits;
-    switch (operation) {
-    case SOFT_ATOMIC_ADD:
-        return kind != 'B' && type != PTX_s64;
-    case SOFT_ATOMIC_MIN:
-    case SOFT_ATOMIC_MAX:
-        return kind == 'U' || kind == 'S';
-    case SOFT_ATOMIC_INC:
-    case SOFT_ATOMIC_DEC:
-        return type == PTX_u32;
-    case SOFT_ATOMIC_AND:
-    case SOFT_ATOMIC_OR:
-    case SOFT_ATOMIC_XOR:
-        return kind == 'B' && bits >= 32;
-    default:
-        return kind == 'B';
+/* The registers of an atomic's operand: one, or a vector's. */
+static const struct ptx_operand *components(const struct ptx_operand *operand, unsigned count) {
+    bool fits = count == 1 ? operand->kind != PTX_OPERAND_VECTOR
+                           : operand->kind == PTX_OPERAND_VECTOR && operand->count == count;
+    return !fits ? NULL : count == 1 ? operand : operand->items;
+}
+
+struct atomic {
+    enum soft_atomic operation;
+    enum ptx_modifier type;
+    bool reduces, silent; /* red; no result is wanted */
+    unsigned count;       /* components */
+    uint32_t d[8], b[8], c;
+};
+
+/* The sources and results: d, [a], b, or b and c, then perhaps a cache policy, which is a hint. */
+static bool read_atomic(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                        struct atomic *atomic) {
+    uint32_t begin = atomic->reduces ? 0 : 1;
+    uint32_t sources = atomic->operation == SOFT_ATOMIC_CAS ? 2 : 1;
+    uint32_t hints = ptx_has(in->opcode, PTX_l2_cache_hint) ? 1 : 0, policy = 0;
+    unsigned bits = soft_bits(atomic->type);
+    if (in->operand_count != begin + 1 + sources + hints) {
+        return LOWER_FAIL(lowering, in, "this takes %u operands, and has %u",
+                          begin + 1 + sources + hints, in->operand_count);
     }
+    const struct ptx_operand *b = components(&in->operands[begin + 1], atomic->count);
+    atomic->silent =
+        atomic->reduces || (in->operands[0].kind == PTX_OPERAND_NONE && atomic->type != PTX_b128);
+    const struct ptx_operand *d =
+        atomic->silent ? &in->operands[0] : components(&in->operands[0], atomic->count);
+    if (b == NULL || d == NULL) {
+        return LOWER_FAIL(lowering, in, "%u registers are needed here", atomic->count);
+    }
+    for (unsigned i = 0; i < atomic->count; i++) {
+        if ((!atomic->silent &&
+             !soft_destination(lowering, &d[i], bits, atomic->type, &atomic->d[i])) ||
+            !soft_source(lowering, &b[i], bits, atomic->type, &atomic->b[i])) {
+            return false;
+        }
+    }
+    const struct ptx_operand *last = &in->operands[in->operand_count - 1];
+    return (sources < 2 ||
+            soft_source(lowering, &in->operands[begin + 2], bits, atomic->type, &atomic->c)) &&
+           (hints == 0 || soft_source(lowering, last, 64, PTX_b64, &policy));
 }
 
 bool soft_lower_atom(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     static const enum ptx_modifier words[] = {PTX_add, PTX_min, PTX_max, PTX_inc,  PTX_dec,
                                               PTX_and, PTX_or,  PTX_xor, PTX_exch, PTX_cas};
-    bool reduces = in->opcode->row->name[0] == 'r';
-    enum ptx_modifier type = in->opcode->type[0];
-    enum soft_access_space space = space_of(in->opcode);
-    uint32_t operation = 0;
-    for (uint32_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (ptx_has(in->opcode, words[i])) operation = i;
+    struct atomic atomic = {.type = in->opcode->type[0],
+                            .reduces = in->opcode->row->name[0] == 'r',
+                            .count = 1,
+                            .c = SOFT_NO_VALUE};
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (ptx_has(in->opcode, words[i])) atomic.operation = (enum soft_atomic)i;
     }
-    if (!atomic_fits((enum soft_atomic)operation, type)) {
-        return LOWER_FAIL(lowering, in, "this atomic does not work on .%s", ptx_types[type].text);
+    if (ptx_has(in->opcode, PTX_v2)) atomic.count = 2;
+    if (ptx_has(in->opcode, PTX_v4)) atomic.count = 4;
+    if (ptx_has(in->opcode, PTX_v8)) atomic.count = 8;
+    if (atomic.count * ptx_types[atomic.type].bits > 128) {
+        return LOWER_FAIL(lowering, in, "a vector of more than 16 bytes");
     }
-    uint32_t begin = reduces ? 0 : 1, sources = operation == SOFT_ATOMIC_CAS ? 2 : 1;
-    if (in->operand_count != begin + 1 + sources) {
-        return LOWER_FAIL(lowering, in, "this takes %u operands, and has %u", begin + 1 + sources,
-                          in->operand_count);
+    struct data data = {.count = atomic.count, .bits = soft_bits(atomic.type)};
+    struct soft_address address = {.base = SOFT_NO_VALUE};
+    if (!read_atomic(lowering, in, &atomic)) return false;
+    const struct ptx_operand *place = &in->operands[atomic.reduces ? 0 : 1];
+    enum soft_access_space space = soft_space_at(in->opcode, place);
+    if (space == SOFT_SPACE_LOCAL) {
+        return LOWER_FAIL(lowering, place, "no atomic operation is on local memory");
     }
-    unsigned bits = soft_bits(type);
-    struct data data = {.count = 1, .bits = bits};
-    struct address address;
-    uint32_t d = SOFT_NO_VALUE, b = SOFT_NO_VALUE, c = SOFT_NO_VALUE;
-    bool unused = reduces || in->operands[0].kind == PTX_OPERAND_NONE;
-    if (!unused && !soft_destination(lowering, &in->operands[0], bits, type, &d)) return false;
-    if (!read_address(lowering, &in->operands[begin], space, &address) ||
-        !soft_source(lowering, &in->operands[begin + 1], bits, type, &b) ||
-        (sources == 2 && !soft_source(lowering, &in->operands[begin + 2], bits, type, &c))) {
-        return false;
-    }
-    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_atom);
+    if (!soft_read_address(lowering, place, space, &address)) return false;
+    bool whole = atomic.type == PTX_b128;
+    struct soft_draft *draft = soft_draft(lowering, whole ? SOFT_OP_atom_128 : SOFT_OP_atom);
     if (draft == NULL) return false;
-    draft->d = d;
+    bool vector = atomic.count > 1;
+    draft->d = vector || atomic.silent ? SOFT_NO_VALUE : atomic.d[0];
     draft->a = address.base;
-    draft->b = b;
-    draft->c = c;
+    draft->b = vector ? SOFT_NO_VALUE : atomic.b[0];
+    draft->c = atomic.c;
     draft->immediate = address.offset;
     draft->mode = access_mode(in, &data, space, address.wide) | SOFT_ACCESS_STORE;
-    if (unused) draft->mode |= SOFT_ACCESS_NO_RESULT;
-    draft->has_site = true;
-    return soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, operation) &&
-           soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, type);
+    if (atomic.silent) draft->mode |= SOFT_ACCESS_NO_RESULT;
+    draft->has_site = draft->polls = true;
+    bool ok = soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, atomic.operation) &&
+              soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, atomic.type);
+    for (unsigned i = 0; i < atomic.count && vector && !atomic.silent && ok; i++) {
+        ok = soft_extra(lowering, draft, SOFT_EXTRA_DEFINE, atomic.d[i]);
+    }
+    for (unsigned i = 0; i < atomic.count && vector && ok; i++) {
+        ok = soft_extra(lowering, draft, SOFT_EXTRA_USE, atomic.b[i]);
+    }
+    return ok;
 }
 
 bool soft_lower_isspacep(struct soft_lowering *lowering, const struct ptx_instruction *in) {
@@ -325,6 +437,6 @@ bool soft_lower_isspacep(struct soft_lowering *lowering, const struct ptx_instru
     if (draft == NULL) return false;
     draft->d = d;
     draft->a = a;
-    draft->mode = space_of(in->opcode);
+    draft->mode = soft_space_of(in->opcode);
     return true;
 }

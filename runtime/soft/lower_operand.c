@@ -2,8 +2,8 @@
  * Operands: what an instruction reads and writes, checked against the widths it needs.
  *
  * The checks are what keeps a wrong PTX from reading a neighbour's lanes: a 64-bit operation never
- * meets a 32-bit slot. Source: PTX ISA 9.0, section 6.4 and 9.2 (operand
- * type and size rules). */
+ * meets a 32-bit slot. Source: PTX ISA 9.0, section 6.4 and 9.2 (operand type and size rules).
+ */
 #include "lower.h"
 
 #include <string.h>
@@ -48,20 +48,17 @@ uint32_t soft_convert(struct soft_lowering *lowering, enum soft_op op, unsigned 
     return temporary;
 }
 
-/* Special registers that change while a kernel runs are read where they are written; the rest are
- * values like any other. */
+/* Special registers that change while a kernel runs, which those of 64 bits do, are read where they
+ * are written; the rest are values like any other. */
 static bool is_read_late(enum ptx_special special) {
     switch (special) {
     case PTX_SPECIAL_clock:
     case PTX_SPECIAL_clock_hi:
-    case PTX_SPECIAL_clock64:
-    case PTX_SPECIAL_globaltimer:
     case PTX_SPECIAL_globaltimer_lo:
     case PTX_SPECIAL_globaltimer_hi:
-    case PTX_SPECIAL_gridid:
         return true;
     default:
-        return false;
+        return special_bits(special) == 64;
     }
 }
 
@@ -71,7 +68,8 @@ static bool special_source(struct soft_lowering *lowering, const struct ptx_oper
     if (is_read_late(operand->special)) {
         *value = soft_convert(lowering, SOFT_OP_special, own, SOFT_NO_VALUE);
         if (*value == SOFT_NO_VALUE) return false;
-        lowering->drafts[lowering->draft_count - 1].mode = operand->special;
+        lowering->drafts[lowering->draft_count - 1].mode =
+            (uint32_t)operand->special | (own == 64 ? SOFT_SPECIAL_WIDE : 0);
     } else {
         *value = soft_value_special(lowering, operand->special);
     }
@@ -81,6 +79,27 @@ static bool special_source(struct soft_lowering *lowering, const struct ptx_oper
                                        : SOFT_OP_cvt_low_32;
         *value = soft_convert(lowering, op, bits, *value);
     }
+    return *value != SOFT_NO_VALUE;
+}
+
+bool soft_local_room(struct soft_lowering *lowering, const struct ptx_operand *where,
+                     uint64_t bytes, uint32_t alignment, uint64_t *offset) {
+    enum { LOCAL_BYTES_MAX = 512 * 1024 };
+    uint64_t at = (lowering->local_bytes + (uint64_t)alignment - 1) / alignment * alignment;
+    if (bytes > LOCAL_BYTES_MAX || at + bytes > LOCAL_BYTES_MAX) {
+        return LOWER_FAIL(lowering, where, "more than %d bytes of local memory", LOCAL_BYTES_MAX);
+    }
+    *offset = at;
+    lowering->local_bytes = (uint32_t)(at + bytes);
+    return true;
+}
+
+/* A kernel's local memory begins at 0; a function's wherever its caller's ends. */
+static bool local_address(struct soft_lowering *lowering, uint64_t offset, unsigned bits,
+                          uint32_t *value) {
+    *value = lowering->function->entry
+                 ? soft_value_constant(lowering, bits, offset)
+                 : soft_value_find(lowering, SOFT_VALUE_LOCAL, bits, offset, 0, false);
     return *value != SOFT_NO_VALUE;
 }
 
@@ -96,35 +115,25 @@ bool soft_variable_address(struct soft_lowering *lowering, const struct ptx_oper
                                      false);
             return *value != SOFT_NO_VALUE;
         }
-        if (!place->placed) {
-            uint64_t at = (lowering->shared_bytes + place->alignment - 1) / place->alignment *
-                          place->alignment;
-            enum { SHARED_BYTES_MAX = 227 * 1024 };
-            if (place->bytes > SHARED_BYTES_MAX || at + place->bytes > SHARED_BYTES_MAX) {
-                return LOWER_FAIL(lowering, operand, "more than %d bytes of shared memory",
-                                  SHARED_BYTES_MAX);
-            }
-            place->address = at;
-            place->placed = true;
-            lowering->shared_bytes = (uint32_t)(at + place->bytes);
-        }
         address = place->address;
         break;
     case PTX_local:
-        if (!place->placed) {
-            uint64_t at = (lowering->local_bytes + place->alignment - 1) / place->alignment *
-                          place->alignment;
-            enum { LOCAL_BYTES_MAX = 512 * 1024 };
-            if (place->bytes > LOCAL_BYTES_MAX || at + place->bytes > LOCAL_BYTES_MAX) {
-                return LOWER_FAIL(lowering, operand, "more than %d bytes of local memory",
-                                  LOCAL_BYTES_MAX);
-            }
-            place->address = at;
-            place->placed = true;
-            lowering->local_bytes = (uint32_t)(at + place->bytes);
+        if (!place->placed &&
+            !soft_local_room(lowering, operand, place->bytes, place->alignment, &place->address)) {
+            return false;
         }
-        address = place->address;
-        break;
+        place->placed = true;
+        return local_address(lowering, place->address + (uint64_t)addend, bits, value);
+    case PTX_param:
+        if (!soft_is_passed(place)) {
+            address = place->address;
+            break;
+        }
+        if (!place->is_spilled) {
+            return LOWER_FAIL(lowering, operand, "'%.*s' is passed in a call, and has no address",
+                              (int)place->symbol->length, place->symbol->name);
+        }
+        return local_address(lowering, place->address + (uint64_t)addend, bits, value);
     default:
         if (!place->placed) {
             return LOWER_FAIL(lowering, operand, "'%.*s' is declared and defined nowhere",
@@ -152,6 +161,9 @@ static bool agree(enum ptx_modifier a, enum ptx_modifier b) {
 static bool check_register(struct soft_lowering *lowering, const struct ptx_operand *operand,
                            unsigned bits, enum ptx_modifier type) {
     const char *own = ptx_types[operand->type].text;
+    if (operand->part != 0) {
+        return LOWER_FAIL(lowering, operand, "no part of a register can be chosen here");
+    }
     if (soft_bits(operand->type) != bits) {
         return LOWER_FAIL(lowering, operand, "a register of %u bits where %u are needed (type .%s)",
                           soft_bits(operand->type), bits, own);
@@ -161,17 +173,35 @@ static bool check_register(struct soft_lowering *lowering, const struct ptx_oper
                       ptx_types[type].text);
 }
 
+/* A register and a number, r+4, is their sum, as in an address. */
+static bool add_to_register(struct soft_lowering *lowering, const struct ptx_operand *operand,
+                            unsigned bits, uint32_t *value) {
+    if (bits < 16 || ptx_types[operand->type].kind[0] == 'F') {
+        return LOWER_FAIL(lowering, operand, "only an integer register can have an addend");
+    }
+    uint32_t addend = soft_value_constant(lowering, bits, (uint64_t)operand->integer);
+    uint32_t sum = soft_value_temporary(lowering, bits);
+    enum soft_op op = bits == 16 ? SOFT_OP_add_16 : bits == 32 ? SOFT_OP_add_32 : SOFT_OP_add_64;
+    struct soft_draft *draft = soft_draft(lowering, op);
+    if (draft == NULL || addend == SOFT_NO_VALUE || sum == SOFT_NO_VALUE) return false;
+    draft->d = sum;
+    draft->a = *value;
+    draft->b = addend;
+    *value = sum;
+    return true;
+}
+
 bool soft_source(struct soft_lowering *lowering, const struct ptx_operand *operand, unsigned bits,
                  enum ptx_modifier type, uint32_t *value) {
+    if (bits == 128 && operand->kind != PTX_OPERAND_REGISTER) {
+        return LOWER_FAIL(lowering, operand, "a register of 128 bits is needed");
+    }
     switch (operand->kind) {
     case PTX_OPERAND_REGISTER:
         if (operand->negated) return LOWER_FAIL(lowering, operand, "'!' has no place here");
-        if (operand->integer != 0) {
-            return LOWER_FAIL(lowering, operand, "a register with an offset is an address");
-        }
         if (!check_register(lowering, operand, bits, type)) return false;
         *value = operand->reg;
-        return true;
+        return operand->integer == 0 || add_to_register(lowering, operand, bits, value);
     case PTX_OPERAND_INTEGER:
         if (type == PTX_f32 || type == PTX_f64) {
             return LOWER_FAIL(lowering, operand, "a floating point number is needed, such as 1.0");
@@ -191,6 +221,12 @@ bool soft_source(struct soft_lowering *lowering, const struct ptx_operand *opera
         if (operand->symbol->kind == PTX_VARIABLE && bits >= 32) {
             return soft_variable_address(lowering, operand, operand->symbol->is.variable,
                                          operand->integer, bits, value);
+        }
+        if (operand->symbol->kind == PTX_FUNCTION && bits == 64 &&
+            operand->symbol->is.function->has_body) {
+            *value = soft_value_constant(
+                lowering, bits, operand->symbol->is.function->address + (uint64_t)operand->integer);
+            return *value != SOFT_NO_VALUE;
         }
         return LOWER_FAIL(lowering, operand, "'%.*s' is no value", (int)operand->symbol->length,
                           operand->symbol->name);
@@ -218,6 +254,12 @@ bool soft_predicate(struct soft_lowering *lowering, const struct ptx_operand *op
     if (operand->kind == PTX_OPERAND_INTEGER) {
         /* A constant predicate: 0 is false. */
         *value = soft_value_constant(lowering, 1, operand->integer != 0);
+        *negated = operand->negated;
+        return *value != SOFT_NO_VALUE;
+    }
+    if (operand->kind == PTX_OPERAND_SPECIAL &&
+        operand->special == PTX_SPECIAL_is_explicit_cluster) {
+        *value = soft_value_special(lowering, operand->special);
         *negated = operand->negated;
         return *value != SOFT_NO_VALUE;
     }

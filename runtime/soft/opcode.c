@@ -14,6 +14,8 @@ static const struct ptx_row rows[] = {
 #include "ptx.def"
 };
 
+_Static_assert(PTX_MODIFIERS <= 256, "struct ptx_opcode has a bit for each");
+
 enum { ROWS = sizeof rows / sizeof rows[0], WORDS_MAX = 16 };
 
 static const char *const modifier_texts[PTX_MODIFIERS] = {
@@ -85,6 +87,40 @@ static bool match(const char *pattern, const struct spelling *spelling, size_t w
     return optional && match(rest, spelling, word, furthest, opcode);
 }
 
+/* Types say in turn which operands they are of, and so do state spaces and the layouts of
+ * matrices. */
+enum { UNBOUND, TYPE, SPACE, LAYOUT, KINDS };
+static int kind_of(enum ptx_modifier modifier) {
+    if ((int)modifier < PTX_TYPES) return TYPE;
+    if (modifier == PTX_row || modifier == PTX_col) return LAYOUT;
+    return modifier >= PTX_global && modifier <= PTX_param_func ? SPACE : UNBOUND;
+}
+
+/* The same in any order, as ptxas takes the words: a bit of used for each that has its place. Only
+ * types stay in order among themselves, and spaces, and layouts. */
+static bool match_shuffled(const char *pattern, const struct spelling *spelling, uint32_t used,
+                           struct ptx_opcode *opcode) {
+    while (*pattern == ' ') pattern++;
+    if (*pattern == '\0') return used == (1u << spelling->count) - 1;
+    bool optional = *pattern == '?';
+    if (optional) pattern++;
+    size_t length = strcspn(pattern, " ");
+    bool passed[KINDS] = {false};
+    for (size_t i = 0; i < spelling->count; i++) {
+        enum ptx_modifier modifier = spelling->words[i].modifier;
+        int kind = kind_of(modifier);
+        if ((used >> i & 1) != 0 || passed[kind]) continue;
+        passed[kind] = kind != UNBOUND;
+        if (!is_among(pattern, length, modifier)) continue;
+        if (match_shuffled(pattern + length, spelling, used | 1u << i, opcode)) {
+            opcode->has[modifier / 64] |= 1ull << (modifier % 64);
+            return true;
+        }
+        break;
+    }
+    return optional && match_shuffled(pattern + length, spelling, used, opcode);
+}
+
 static void note_types(const struct spelling *spelling, struct ptx_opcode *opcode) {
     for (int i = 0; i < 4; i++) opcode->type[i] = (enum ptx_modifier)PTX_TYPES;
     for (size_t i = 0; i < spelling->count && opcode->types < 4; i++) {
@@ -97,23 +133,21 @@ static void note_types(const struct spelling *spelling, struct ptx_opcode *opcod
 static bool resolve(const struct spelling *spelling, struct ptx_opcode *opcode, char *why,
                     size_t why_bytes, size_t *at) {
     size_t furthest = 0;
-    bool named = false;
-    for (size_t i = 0; i < ROWS; i++) {
-        if (strlen(rows[i].name) != spelling->name_length ||
-            memcmp(rows[i].name, spelling->text, spelling->name_length) != 0) {
+    for (size_t i = 0; i < 2 * (size_t)ROWS; i++) {
+        const struct ptx_row *row = &rows[i % ROWS];
+        if (strlen(row->name) != spelling->name_length ||
+            memcmp(row->name, spelling->text, spelling->name_length) != 0) {
             continue;
         }
-        named = true;
         memset(opcode, 0, sizeof *opcode);
-        if (!match(rows[i].pattern, spelling, 0, &furthest, opcode)) continue;
-        opcode->row = &rows[i];
+        bool found = i < ROWS ? match(row->pattern, spelling, 0, &furthest, opcode)
+                              : match_shuffled(row->pattern, spelling, 0, opcode);
+        if (!found) continue;
+        opcode->row = row;
         note_types(spelling, opcode);
         return true;
     }
-    if (!named) {
-        *at = 0;
-        snprintf(why, why_bytes, "this instruction is unknown, or not offered by this device");
-    } else if (furthest < spelling->count) {
+    if (furthest < spelling->count) {
         *at = spelling->words[furthest].at;
         snprintf(why, why_bytes, "'%.*s' does not fit here, or is not offered by this device",
                  (int)spelling->words[furthest].length, spelling->text + *at);

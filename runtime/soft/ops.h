@@ -4,8 +4,8 @@
  *
  * A body is one expression over lanes; the macros make two handlers of it, for a full warp and for
  * some of its lanes, as loops that a compiler turns into vector code. Type words: u16 s16 u32 s32
- * u64 s64 f32 f64. Sixteen-bit values live in the low half of a 32-bit lane, the
- * rest of it zero. */
+ * u64 s64 f32 f64. Sixteen-bit values live in the low half of a 32-bit lane, the rest of it zero.
+ */
 #ifndef SOFT_OPS_H
 #define SOFT_OPS_H
 
@@ -64,6 +64,16 @@ typedef double value_f64;
 #define HANDLER(name)                                                                              \
     const struct soft_instruction *name(struct soft_warp *warp, const struct soft_instruction *in)
 
+/* How a handler for a full warp that touches nothing but slots ends: the next instruction runs for
+ * a full warp as well, so it can be jumped to, without going back to the loop in soft_warp_run.
+ * Where compilers do not make jumps of such calls there is that loop. A handler for some lanes must
+ * come back: a guard waits for it. */
+#if defined(SOFT_THREADED)
+#define GO_ON ((in)[1].run[0](warp, in + 1))
+#else
+#define GO_ON (in + 1)
+#endif
+
 #define OP1(op, D, A, expression)                                                                  \
     HANDLER(SOFT_FULL(op)) {                                                                       \
         store_##D *d = SLOT(store_##D, in->d);                                                     \
@@ -72,7 +82,7 @@ typedef double value_f64;
             value_##A x = (value_##A)a[i];                                                         \
             d[i] = RESULT_##D(expression);                                                         \
         }                                                                                          \
-        return in + 1;                                                                             \
+        return GO_ON;                                                                              \
     }                                                                                              \
     HANDLER(SOFT_PART(op)) {                                                                       \
         store_##D *d = SLOT(store_##D, in->d);                                                     \
@@ -96,7 +106,7 @@ typedef double value_f64;
             value_##B y = (value_##B)b[i];                                                         \
             d[i] = RESULT_##D(expression);                                                         \
         }                                                                                          \
-        return in + 1;                                                                             \
+        return GO_ON;                                                                              \
     }                                                                                              \
     HANDLER(SOFT_PART(op)) {                                                                       \
         store_##D *d = SLOT(store_##D, in->d);                                                     \
@@ -124,7 +134,7 @@ typedef double value_f64;
             value_##C z = (value_##C)c[i];                                                         \
             d[i] = RESULT_##D(expression);                                                         \
         }                                                                                          \
-        return in + 1;                                                                             \
+        return GO_ON;                                                                              \
     }                                                                                              \
     HANDLER(SOFT_PART(op)) {                                                                       \
         store_##D *d = SLOT(store_##D, in->d);                                                     \

@@ -6,40 +6,12 @@
  * the last place but for a few inputs in a billion, the same on every processor, and free of libm.
  * The series are Taylor's, long enough that what is left out is below 1e-10.
  */
+#include "ops_approx.h"
 #include "ops.h"
-#include "ops_float.h"
 
 #include <math.h>
 
-static inline double clamp(double x, double low, double high) {
-    return x < low ? low : x > high ? high : x;
-}
-
-/* 2^x for |x| < 1000. */
-static inline double exp2_double(double x) {
-    const double shifter = 0x1.8p52; /* adding it rounds to an integer, whose bits it then holds */
-    double shifted = x + shifter;
-    double f = x - (shifted - shifter);
-    double sum = 1.0178086009239696e-07;
-    sum = sum * f + 1.3215486790144305e-06;
-    sum = sum * f + 1.5252733804059838e-05;
-    sum = sum * f + 0.00015403530393381606;
-    sum = sum * f + 0.0013333558146428441;
-    sum = sum * f + 0.009618129107628477;
-    sum = sum * f + 0.055504108664821576;
-    sum = sum * f + 0.2402265069591007;
-    sum = sum * f + 0.6931471805599453;
-    sum = sum * f + 1.0;
-    return float_f64(bits_f64(sum) + (bits_f64(shifted) << 52));
-}
-
-static inline float exp2_float(float x, uint32_t mode) {
-    if (mode & SOFT_MODE_FTZ) x = flush_f32(x);
-    float y = (float)exp2_double(clamp((double)x, -200, 200));
-    if (mode & SOFT_MODE_FTZ) y = flush_f32(y);
-    return x == x ? y : float_f32(0x7fffffff);
-}
-OP1(ex2_f32, f32, f32, exp2_float(x, in->mode))
+OP1(ex2_f32, f32, f32, soft_exp2(x, in->mode))
 
 /* log2 of a positive normal double. */
 static inline double log2_double(double x) {
@@ -111,14 +83,7 @@ static inline float sine_float(float x, double quadrant, uint32_t mode) {
 OP1(sin_f32, f32, f32, sine_float(x, 0, in->mode))
 OP1(cos_f32, f32, f32, sine_float(x, 1, in->mode))
 
-static inline float tanh_float(float x) {
-    double wide = (double)x, size = clamp(wide < 0 ? -wide : wide, 0, 40);
-    double power = exp2_double(size * 2.8853900817779268);
-    double y = size < 1e-3 ? size - size * size * size / 3 : (power - 1) / (power + 1);
-    float rounded = (float)(wide < 0 ? -y : y);
-    return x == 0 ? x : x == x ? rounded : float_f32(0x7fffffff);
-}
-OP1(tanh_f32, f32, f32, tanh_float(x))
+OP1(tanh_f32, f32, f32, soft_tanh(x))
 
 static inline float rsqrt_float(float x, uint32_t mode) {
     if (mode & SOFT_MODE_FTZ) x = flush_f32(x);
@@ -128,7 +93,8 @@ static inline float rsqrt_float(float x, uint32_t mode) {
 }
 OP1(rsqrt_f32, f32, f32, rsqrt_float(x, in->mode))
 
-/* The double forms work on the upper half of the bits; the lower half of the result is zero. */
+/* The double forms with .ftz work on the upper half of the bits; the lower half of the result is
+ * zero. */
 static inline double upper_half(double x) {
     return float_f64(bits_f64(x) & 0xffffffff00000000);
 }
@@ -136,5 +102,6 @@ static inline double flush_f64(double x) {
     uint64_t bits = bits_f64(x);
     return float_f64((bits & 0x7ff0000000000000) == 0 ? bits & 0x8000000000000000 : bits);
 }
-OP1(rsqrt_f64, f64, f64, upper_half(1 / __builtin_sqrt(flush_f64(upper_half(x)))))
+OP1(rsqrt_f64, f64, f64, 1 / __builtin_sqrt(x))
+OP1(rsqrt_ftz_f64, f64, f64, flush_f64(upper_half(1 / __builtin_sqrt(flush_f64(upper_half(x))))))
 OP1(rcp_approx_f64, f64, f64, flush_f64(upper_half(1 / flush_f64(upper_half(x)))))

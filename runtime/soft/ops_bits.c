@@ -34,11 +34,16 @@ OP1(bfind_u64, u32, u64, find_64(x, 63, in->mode))
 OP1(bfind_s32, u32, s32, find_64((uint32_t)(x < 0 ? ~x : x), 31, in->mode))
 OP1(bfind_s64, u32, s64, find_64((uint64_t)(x < 0 ? ~x : x), 63, in->mode))
 
-/* Bits pos .. pos + length - 1, length and position taken modulo 256; past the top the sign, or
- * zero, fills in. */
+/* Positions and lengths: of 32 bits they are taken modulo 256, as the manual says; of 64 an H200
+ * takes them as they are. */
+static inline uint32_t place_of(uint32_t operand, uint32_t width) {
+    return width == 32 || operand < 0xff ? operand & 0xff : 0xff;
+}
+
+/* Bits pos .. pos + length - 1; past the top the sign, or zero, fills in. */
 static inline uint64_t extract(uint64_t x, uint32_t position, uint32_t length, uint32_t width,
                                uint64_t is_signed) {
-    uint32_t pos = position & 0xff, len = length & 0xff, top = width - 1;
+    uint32_t pos = place_of(position, width), len = place_of(length, width), top = width - 1;
     if (len == 0) return 0;
     uint32_t sign_at = pos + len - 1 < top ? pos + len - 1 : top;
     uint64_t sign = is_signed & (x >> sign_at & 1);
@@ -55,7 +60,7 @@ OP3(bfe_s64, u64, u64, u32, u32, extract(x, y, z, 64, 1))
 /* The low bits of x, put into y at a position. */
 static inline uint64_t insert(uint64_t x, uint64_t y, uint32_t position, uint32_t length,
                               uint32_t width) {
-    uint32_t pos = position & 0xff, len = length & 0xff;
+    uint32_t pos = place_of(position, width), len = place_of(length, width);
     if (pos >= width || len == 0) return y;
     uint64_t mask = len >= 64 ? UINT64_MAX : (1ull << len) - 1;
     return (y & ~(mask << pos)) | (x & mask) << pos;
@@ -105,12 +110,14 @@ OP2(szext_clamp_s32, u32, u32, u32, extend(x, y, 1))
 OP2(szext_wrap_s32, u32, u32, u32, extend(x, y & 31, 1))
 
 /* The position of the nth set bit of mask, counted from base: up for n > 0, down for n < 0, and
- * base itself, if it is set, for n = 0. All ones where there is none. */
+ * base itself, if it is set, for n = 0. All ones where there is none; for the least n there is an
+ * H200 says zero. */
 static inline uint32_t find_nth(uint32_t mask, uint32_t base, int32_t offset) {
     if (offset == 0) return base < 32 && (mask >> base & 1) != 0 ? base : UINT32_MAX;
-    int32_t step = offset > 0 ? 1 : -1, wanted = offset > 0 ? offset : 0 - offset, count = 0;
+    if (offset == INT32_MIN) return 0;
+    int64_t step = offset > 0 ? 1 : -1, wanted = offset * step, count = 0;
     for (int64_t at = base; at >= 0 && at < 32; at += step) {
-        count += (int32_t)(mask >> at & 1);
+        count += mask >> at & 1;
         if (count == wanted) return (uint32_t)at;
     }
     return UINT32_MAX;

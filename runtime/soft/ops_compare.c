@@ -11,16 +11,24 @@ static inline void put(struct soft_warp *warp, uint32_t offset, uint32_t bits) {
     *predicate = (*predicate & ~warp->mask) | (bits & warp->mask);
 }
 
+#define SETP_BITS(T, expression)                                                                   \
+    const store_##T *a = SLOT(store_##T, in->a);                                                   \
+    const store_##T *b = SLOT(store_##T, in->b);                                                   \
+    uint32_t bits[SOFT_LANES];                                                                     \
+    LANES {                                                                                        \
+        value_##T x = (value_##T)a[i];                                                             \
+        value_##T y = (value_##T)b[i];                                                             \
+        bits[i] = (expression) ? UINT32_MAX : 0;                                                   \
+    }
+
 #define SETP(op, T, expression)                                                                    \
-    OP_ANY(op) {                                                                                   \
-        const store_##T *a = SLOT(store_##T, in->a);                                               \
-        const store_##T *b = SLOT(store_##T, in->b);                                               \
-        uint32_t bits[SOFT_LANES];                                                                 \
-        LANES {                                                                                    \
-            value_##T x = (value_##T)a[i];                                                         \
-            value_##T y = (value_##T)b[i];                                                         \
-            bits[i] = (expression) ? UINT32_MAX : 0;                                               \
-        }                                                                                          \
+    HANDLER(SOFT_FULL(op)) {                                                                       \
+        SETP_BITS(T, expression)                                                                   \
+        PREDICATE(in->d) = soft_pack(bits);                                                        \
+        return GO_ON;                                                                              \
+    }                                                                                              \
+    HANDLER(SOFT_PART(op)) {                                                                       \
+        SETP_BITS(T, expression)                                                                   \
         put(warp, in->d, soft_pack(bits));                                                         \
         return in + 1;                                                                             \
     }
@@ -118,7 +126,7 @@ OP_ANY(setp_ftz_f32) {
     return in + 1;
 }
 
-/* in->mode: finite, infinite, number, notanumber, normal, subnormal. */
+/* in->mode: finite, infinite, number, notanumber, normal, subnormal. Zero counts as normal. */
 static inline bool has_property(double x, double smallest, uint32_t property) {
     double size = x < 0 ? -x : x;
     bool nan = x != x, infinite = size > 1.7976931348623157e308;
@@ -132,7 +140,7 @@ static inline bool has_property(double x, double smallest, uint32_t property) {
     case 3:
         return nan;
     case 4:
-        return !nan && !infinite && size >= smallest;
+        return !nan && !infinite && (size == 0 || size >= smallest);
     default:
         return size > 0 && size < smallest;
     }

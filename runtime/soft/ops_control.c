@@ -14,6 +14,7 @@
 enum {
     BACKWARD = SOFT_BRANCH_BACKWARD,
     NEGATED = SOFT_BRANCH_NEGATED,
+    POLLS = SOFT_BRANCH_POLLS,
     GUARDED = SOFT_BRANCH_GUARDED
 };
 
@@ -38,19 +39,19 @@ OP_ANY(join) {
 
 static inline const struct soft_instruction *jump(struct soft_warp *warp,
                                                   const struct soft_instruction *in) {
-    if ((in->mode & BACKWARD) != 0 && --warp->quantum <= 0) {
-        return soft_warp_stop(warp, SOFT_STOP_YIELD, in->target);
+    warp->executed += (int32_t)in->d;
+    if ((in->mode & BACKWARD) != 0) {
+        warp->quantum -= in->mode & POLLS ? SOFT_POLL_COST : 1;
+        if (warp->quantum <= 0) return soft_warp_stop(warp, SOFT_STOP_YIELD, in->target);
     }
     return in->target;
 }
 
 OP_ANY(bra) {
-    warp->executed += in->length;
     return jump(warp, in);
 }
 
 OP_ANY(bra_if) {
-    warp->executed += in->length;
     uint32_t taken = (PREDICATE(in->a) ^ (in->mode & NEGATED ? UINT32_MAX : 0)) & warp->mask;
     if (taken == 0) return in + 1;
     if (taken == warp->mask) return jump(warp, in);
@@ -64,7 +65,6 @@ static inline uint32_t leaving(const struct soft_warp *warp, const struct soft_i
 
 OP_ANY(exit) {
     uint32_t gone = leaving(warp, in);
-    warp->executed += in->length;
     if (gone == 0) return in + 1;
     if (gone != warp->mask) soft_warp_set_mask(warp, gone);
     return soft_warp_exit(warp, in + 1);
@@ -73,7 +73,10 @@ OP_ANY(exit) {
 OP_ANY(trap) {
     uint32_t caught = leaving(warp, in);
     if (caught == 0) return in + 1;
-    return soft_launch_fail(warp, in, CUDA_ERROR_LAUNCH_FAILED, caught, 0, "trap was executed");
+    return soft_launch_fail(warp, in, CUDA_ERROR_LAUNCH_FAILED, caught, 0, "%s",
+                            in->mode & SOFT_BRANCH_BREAKS
+                                ? "brkpt was executed, and there is no debugger"
+                                : "trap was executed");
 }
 
 OP_ANY(nothing) {
@@ -92,42 +95,43 @@ OP_ANY(sleep) {
     return soft_warp_stop(warp, SOFT_STOP_YIELD, in + 1);
 }
 
-/* The barrier and the number of threads it is for (0: all), as the first lane that runs has them.
- * false: they make no sense, and the launch has failed. */
+/* The barrier and the number of threads it is for (0: all): the lanes must agree on both. false:
+ * they make no sense, and the launch has failed. */
 static inline bool barrier_of(struct soft_warp *warp, const struct soft_instruction *in,
                               uint32_t *barrier, uint32_t *threads) {
-    uint32_t lane = (uint32_t)__builtin_ctz(warp->mask);
-    *barrier = SLOT(uint32_t, in->a)[lane];
-    *threads = in->mode & SOFT_BARRIER_COUNTED ? SLOT(uint32_t, in->b)[lane] : 0;
-    bool counts =
-        (in->mode & SOFT_BARRIER_COUNTED) == 0 || (*threads > 0 && *threads % SOFT_LANES == 0);
-    if (*barrier < SOFT_BARRIERS && counts) return true;
-    soft_launch_fail(warp, in, CUDA_ERROR_LAUNCH_FAILED, warp->mask, 0,
-                     "barrier %u for %u threads: there are %d barriers, and the threads must be a "
-                     "positive multiple of %d",
-                     *barrier, *threads, SOFT_BARRIERS, SOFT_LANES);
+    uint32_t first = (uint32_t)__builtin_ctz(warp->mask), differ = 0;
+    const uint32_t *a = SLOT(uint32_t, in->a), *b = SLOT(uint32_t, in->b), *lane = warp->lane;
+    bool counted = (in->mode & SOFT_BARRIER_COUNTED) != 0;
+    *barrier = a[first];
+    *threads = counted ? b[first] : 0;
+    LANES differ |= ((a[i] ^ a[first]) | (counted ? b[i] ^ b[first] : 0)) & lane[i];
+    if (differ == 0 && *barrier < SOFT_BARRIERS && *threads % SOFT_LANES == 0) return true;
+    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, warp->mask, 0,
+                     differ != 0 ? "lanes of one warp name different barriers or counts, such as "
+                                   "barrier %u for %u threads"
+                                 : "barrier %u for %u threads: barriers are numbered 0 to 15, and "
+                                   "threads come in multiples of 32",
+                     *barrier, *threads);
     return false;
 }
 
 OP_ANY(barrier) {
     uint32_t number, threads;
     if (!barrier_of(warp, in, &number, &threads)) return NULL;
-    struct soft_split *split = warp->split;
-    split->state = SOFT_SPLIT_BARRIER;
-    split->barrier = number;
-    split->pc = in + 1;
-    warp->cta->barriers[number].expected = threads;
-    /* With all its threads here the warp arrives now; it may be the last, and go straight on. */
-    if (warp->mask == warp->alive && soft_cta_arrive(warp, number, threads, true)) return in + 1;
-    warp->stop = SOFT_STOP_SWITCH;
-    return NULL;
+    return soft_warp_barrier(warp, in, number, threads, 0);
 }
 
 OP_ANY(barrier_arrive) {
     uint32_t number, threads;
     if (!barrier_of(warp, in, &number, &threads)) return NULL;
-    soft_cta_arrive(warp, number, threads, false);
-    return in + 1;
+    return soft_warp_barrier(warp, in, number, threads, 0);
+}
+
+OP_ANY(barrier_red) {
+    uint32_t number, threads;
+    if (!barrier_of(warp, in, &number, &threads)) return NULL;
+    uint32_t votes = PREDICATE(in->c) ^ (in->mode & SOFT_BARRIER_NEGATED ? UINT32_MAX : 0);
+    return soft_warp_barrier(warp, in, number, threads, votes);
 }
 
 static uint64_t clock_ns(clockid_t clock) {
@@ -140,7 +144,7 @@ static uint64_t clock_ns(clockid_t clock) {
  * nanosecond: a soft device has no cycles. */
 OP_ANY(special) {
     uint64_t value = 0;
-    switch ((enum ptx_special)in->mode) {
+    switch ((enum ptx_special)(in->mode & ~SOFT_SPECIAL_WIDE)) {
     case PTX_SPECIAL_clock:
     case PTX_SPECIAL_clock64:
         value = clock_ns(CLOCK_MONOTONIC);
@@ -164,8 +168,7 @@ OP_ANY(special) {
     default:
         break;
     }
-    bool wide = in->mode == PTX_SPECIAL_clock64 || in->mode == PTX_SPECIAL_globaltimer ||
-                in->mode == PTX_SPECIAL_gridid;
+    bool wide = (in->mode & SOFT_SPECIAL_WIDE) != 0;
     EACH_LANE(i, warp->mask) {
         if (wide) {
             SLOT(uint64_t, in->d)[i] = value;

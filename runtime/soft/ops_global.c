@@ -1,9 +1,12 @@
 /*
- * Global memory, fast: the range is the allocation that the
- * same instruction touched last. */
+ * Global memory, fast: the range is the allocation that the same instruction touched last.
+ */
 #define ADDRESS uint64_t
+#define HAS_STEP soft_has_step_64
+#define ANY_WRONG soft_any_wrong_64
 #define RANGE range_of
 #include "ops_memory.h"
+#include "ops_fused.h"
 
 static inline struct range range_of(const struct soft_warp *warp,
                                     const struct soft_instruction *in) {
@@ -16,5 +19,6 @@ static inline struct range range_of(const struct soft_warp *warp,
 
 LOADS(global)
 STORES(global)
+LOAD_LOAD_FMA(product_global, ld_global_32)
 SLOW(ld_slow, soft_access_load)
 SLOW(st_slow, soft_access_store)

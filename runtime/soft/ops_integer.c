@@ -2,8 +2,8 @@
  * Integer arithmetic. Source: PTX ISA 9.0, sections 9.7.1 and 9.7.8.
  *
  * What C leaves undefined PTX defines, or leaves to the machine; here it is: additions and products
- * wrap, a shift by the width or more gives zero (or the sign), the quotient by zero is all ones and
- * the remainder the dividend, and the most negative number divided by -1 is itself.
+ * wrap, a shift by the width or more gives zero (or the sign), the quotient and the remainder by
+ * zero are all ones, as on an H200, and the most negative number divided by -1 is itself.
  */
 #include "ops.h"
 
@@ -45,6 +45,25 @@ OP2(shr_u64, u64, u64, u32, y < 64 ? x >> (y & 63) : 0)
 OP2(shr_s16, s16, s16, u32, x >> (y < 15 ? y : 15))
 OP2(shr_s32, s32, s32, u32, x >> (y < 31 ? y : 31))
 OP2(shr_s64, s64, s64, u32, x >> (y < 63 ? y : 63))
+
+/* Two in a register. */
+#define HALVES(T, x, y, operation)                                                                 \
+    ((uint32_t)(uint16_t)operation((T)(x), (T)(y)) |                                               \
+     (uint32_t)(uint16_t)operation((T)((x) >> 16), (T)((y) >> 16)) << 16)
+#define SUM(x, y) ((x) + (y))
+#define LEAST(x, y) ((x) < (y) ? (x) : (y))
+#define MOST(x, y) ((x) > (y) ? (x) : (y))
+/* With .relu nothing is below zero. */
+#define RELU(x) ((in->mode & SOFT_MODE_RELU) != 0 && (x) < 0 ? 0 : (x))
+#define LEAST_RELU(x, y) RELU(LEAST(x, y))
+#define MOST_RELU(x, y) RELU(MOST(x, y))
+OP2(add_16x2, u32, u32, u32, HALVES(uint16_t, x, y, SUM))
+OP2(min_u16x2, u32, u32, u32, HALVES(uint16_t, x, y, LEAST))
+OP2(min_s16x2, u32, u32, u32, HALVES(int16_t, x, y, LEAST_RELU))
+OP2(max_u16x2, u32, u32, u32, HALVES(uint16_t, x, y, MOST))
+OP2(max_s16x2, u32, u32, u32, HALVES(int16_t, x, y, MOST_RELU))
+OP2(min_relu_s32, s32, s32, s32, LEAST_RELU(x, y))
+OP2(max_relu_s32, s32, s32, s32, MOST_RELU(x, y))
 
 #define SIGNS2(op, expression)                                                                     \
     OP2(op##_u16, u16, u16, u16, expression)                                                       \
@@ -112,19 +131,19 @@ OP3(mad24_hi_s32, u32, s32, s32, u32, (uint64_t)(LOW24_s32(x) * LOW24_s32(y) >> 
 OP3(mad24_hi_sat_s32, s32, s32, s32, s32, clamp_s32((LOW24_s32(x) * LOW24_s32(y) >> 16) + z))
 
 #define QUOTIENT_u(x, y, all) ((y) == 0 ? (all) : (x) / (y))
-#define REMAINDER_u(x, y) ((y) == 0 ? (x) : (x) % (y))
+#define REMAINDER_u(x, y, all) ((y) == 0 ? (all) : (x) % (y))
 OP2(div_u16, u16, u16, u16, QUOTIENT_u(x, y, UINT16_MAX))
 OP2(div_u32, u32, u32, u32, QUOTIENT_u(x, y, UINT32_MAX))
 OP2(div_u64, u64, u64, u64, QUOTIENT_u(x, y, UINT64_MAX))
-OP2(rem_u16, u16, u16, u16, REMAINDER_u(x, y))
-OP2(rem_u32, u32, u32, u32, REMAINDER_u(x, y))
-OP2(rem_u64, u64, u64, u64, REMAINDER_u(x, y))
+OP2(rem_u16, u16, u16, u16, REMAINDER_u(x, y, UINT16_MAX))
+OP2(rem_u32, u32, u32, u32, REMAINDER_u(x, y, UINT32_MAX))
+OP2(rem_u64, u64, u64, u64, REMAINDER_u(x, y, UINT64_MAX))
 OP2(div_s16, s16, s16, s16, y == 0 ? -1 : y == -1 ? 0 - x : x / y)
 OP2(div_s32, u32, s32, s32, y == 0 ? UINT32_MAX : y == -1 ? 0 - (uint32_t)x : (uint32_t)(x / y))
 OP2(div_s64, u64, s64, s64, y == 0 ? UINT64_MAX : y == -1 ? 0 - (uint64_t)x : (uint64_t)(x / y))
-OP2(rem_s16, s16, s16, s16, y == 0 ? x : y == -1 ? 0 : x % y)
-OP2(rem_s32, s32, s32, s32, y == 0 ? x : y == -1 ? 0 : x % y)
-OP2(rem_s64, s64, s64, s64, y == 0 ? x : y == -1 ? 0 : x % y)
+OP2(rem_s16, s16, s16, s16, y == 0 ? -1 : y == -1 ? 0 : x % y)
+OP2(rem_s32, s32, s32, s32, y == 0 ? -1 : y == -1 ? 0 : x % y)
+OP2(rem_s64, s64, s64, s64, y == 0 ? -1 : y == -1 ? 0 : x % y)
 
 OP3(sad_u16, u16, u16, u16, u16, z + (x > y ? x - y : y - x))
 OP3(sad_u32, u32, u32, u32, u32, z + (x > y ? x - y : y - x))

@@ -4,34 +4,39 @@
  * 9.7.13.12 (redux.sync), 9.7.13.13 (elect.sync), 9.7.13.2 (bar.warp.sync).
  *
  * All take a member mask and wait until every member that has not exited is there. Where the
- * running split has all of them, which is nearly always, nothing waits.
+ * running split has all of them under one mask, which is nearly always, nothing waits; the bodies
+ * here are for that case, and together.c makes it of all others.
  */
 #include "ops.h"
 #include "ptx.h"
 
-/* The member mask of the first lane that runs; more holds its slot. */
-static inline uint32_t members_of(const struct soft_warp *warp, const struct soft_instruction *in) {
-    const uint32_t *members = SLOT(uint32_t, SOFT_OPERANDS(warp, in)[0]);
-    return members[__builtin_ctz(warp->mask)];
+/* The member mask, where all lanes that run have one and are all its members that are left; else 0,
+ * and together.c says where to go on. */
+static inline uint32_t members_of(struct soft_warp *warp, const struct soft_instruction *in,
+                                  const struct soft_instruction **next) {
+    const uint32_t *members = SLOT(uint32_t, SOFT_OPERANDS(warp, in)[0]), *lane = warp->lane;
+    uint32_t first = members[__builtin_ctz(warp->mask)], differ = 0;
+    LANES differ |= (members[i] ^ first) & lane[i];
+    if (differ == 0 && (first & warp->alive) == warp->mask) return first;
+    *next = soft_warp_gather(warp, in, members);
+    return 0;
 }
 
-/* Whether the split must wait for other members; it does so at this very instruction. */
-static inline bool must_wait(struct soft_warp *warp, const struct soft_instruction *in,
-                             uint32_t members) {
-    uint32_t needed = members & warp->alive;
-    if ((needed & ~warp->mask) == 0) return false;
-    warp->split->state = SOFT_SPLIT_SYNC;
-    warp->split->sync_members = members;
-    soft_warp_stop(warp, SOFT_STOP_SWITCH, in);
-    return true;
-}
+/* An operation of all the members that are left: they are the lanes that run. */
+#define OP_SYNC(op)                                                                                \
+    static void op##_of_members(struct soft_warp *warp, const struct soft_instruction *in);        \
+    OP_ANY(op) {                                                                                   \
+        const struct soft_instruction *next = NULL;                                                \
+        if (members_of(warp, in, &next) == 0) return next;                                         \
+        op##_of_members(warp, in);                                                                 \
+        return in + 1;                                                                             \
+    }                                                                                              \
+    static void op##_of_members(struct soft_warp *warp, const struct soft_instruction *in)
 
 enum { UP, DOWN, BFLY, IDX };
 
 /* mode: up, down, bfly, idx. more: member mask, predicate or all ones. */
-OP_ANY(shfl) {
-    uint32_t members = members_of(warp, in);
-    if (must_wait(warp, in, members)) return NULL;
+OP_SYNC(shfl) {
     const uint32_t *a = SLOT(uint32_t, in->a), *b = SLOT(uint32_t, in->b),
                    *c = SLOT(uint32_t, in->c);
     uint32_t *d = SLOT(uint32_t, in->d);
@@ -61,37 +66,31 @@ OP_ANY(shfl) {
         uint32_t *p = &PREDICATE(predicate);
         *p = (*p & ~warp->mask) | (soft_pack(inside) & warp->mask);
     }
-    return in + 1;
 }
 
 enum { ALL, ANY, UNI, BALLOT };
 
 /* mode: all, any, uni, ballot; bit 4: the predicate is negated. d is a word for ballot. */
-OP_ANY(vote) {
-    uint32_t members = members_of(warp, in);
-    if (must_wait(warp, in, members)) return NULL;
-    uint32_t voters = members & warp->mask;
+OP_SYNC(vote) {
+    uint32_t voters = warp->mask;
     uint32_t votes = (PREDICATE(in->a) ^ (in->mode & 16 ? UINT32_MAX : 0)) & voters;
     uint32_t form = in->mode & 15;
     if (form == BALLOT) {
         uint32_t *d = SLOT(uint32_t, in->d);
         const uint32_t *lane = warp->lane;
         LANES d[i] = lane[i] || warp->partial == 0 ? votes : d[i];
-        return in + 1;
+        return;
     }
     bool result = form == ALL   ? votes == voters
                   : form == ANY ? votes != 0
                                 : votes == 0 || votes == voters;
     uint32_t *d = &PREDICATE(in->d);
     *d = (*d & ~warp->mask) | (result ? warp->mask : 0);
-    return in + 1;
 }
 
 /* mode: bit 0, all (else any); bit 1, 64-bit values. more: member mask, predicate or all ones. */
-OP_ANY(match) {
-    uint32_t members = members_of(warp, in);
-    if (must_wait(warp, in, members)) return NULL;
-    uint32_t there = members & warp->mask, same[SOFT_LANES] = {0};
+OP_SYNC(match) {
+    uint32_t there = warp->mask, same[SOFT_LANES] = {0};
     EACH_LANE(i, there) {
         uint64_t mine = in->mode & 2 ? SLOT(uint64_t, in->a)[i] : SLOT(uint32_t, in->a)[i];
         EACH_LANE(j, there) {
@@ -110,15 +109,12 @@ OP_ANY(match) {
         uint32_t *p = &PREDICATE(predicate);
         *p = (*p & ~warp->mask) | everywhere;
     }
-    return in + 1;
 }
 
 /* mode: enum ptx_modifier of the operation; bit 16: signed. */
-OP_ANY(redux) {
-    uint32_t members = members_of(warp, in);
-    if (must_wait(warp, in, members)) return NULL;
+OP_SYNC(redux) {
     const uint32_t *a = SLOT(uint32_t, in->a);
-    uint32_t there = members & warp->mask;
+    uint32_t there = warp->mask;
     uint32_t flip = in->mode >> 16 != 0 ? 1u << 31 : 0;
     bool first = true;
     uint32_t sum = 0;
@@ -148,22 +144,17 @@ OP_ANY(redux) {
     }
     uint32_t *d = SLOT(uint32_t, in->d);
     EACH_LANE(i, there) d[i] = sum;
-    return in + 1;
 }
 
-OP_ANY(warp_sync) {
-    uint32_t members = members_of(warp, in);
-    return must_wait(warp, in, members) ? NULL : in + 1;
+OP_SYNC(warp_sync) {
+    (void)warp, (void)in; /* to have come together is all */
 }
 
 /* One member, the lowest, is told that it is the one; all get its number. */
-OP_ANY(elect) {
-    uint32_t members = members_of(warp, in);
-    if (must_wait(warp, in, members)) return NULL;
-    uint32_t there = members & warp->mask;
+OP_SYNC(elect) {
+    uint32_t there = warp->mask;
     uint32_t chosen = there != 0 ? (uint32_t)__builtin_ctz(there) : 0;
     uint32_t *d = SLOT(uint32_t, in->d), *p = &PREDICATE(SOFT_OPERANDS(warp, in)[1]);
     EACH_LANE(i, warp->mask) d[i] = chosen;
     *p = (*p & ~warp->mask) | (there != 0 ? 1u << chosen : 0);
-    return in + 1;
 }

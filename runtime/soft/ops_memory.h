@@ -2,8 +2,8 @@
  * Loads and stores, the fast way: a whole warp inside one range of bytes.
  *
  * A template: ops_global.c and ops_shared.c include it after saying what an address is (ADDRESS, an
- * unsigned type) and what range an instruction works in (RANGE). Source: PTX ISA 9.0, sections
- * 9.7.9.8 (ld) and 9.7.9.11 (st).
+ * unsigned type), what finds patterns in such (HAS_STEP, ANY_WRONG), and what range an instruction
+ * works in (RANGE). Source: PTX ISA 9.0, sections 9.7.9.8 (ld) and 9.7.9.11 (st).
  *
  * Three patterns are told apart: lane after lane one element apart, which is one copy; all lanes at
  * one address; and anything else, which goes lane by lane but with the bounds of all lanes checked
@@ -14,9 +14,10 @@
 
 #include "access.h"
 #include "ops.h"
+#include "ops_lines.h"
 
-/* A word that may lie at any address. */
-typedef uint32_t __attribute__((aligned(1), may_alias)) loose_u32;
+/* Keeps what is rarer out of the way of what is not. */
+#define APART __attribute__((noinline)) static
 
 /* The bytes a fast access may touch: addresses from low on, span of them. */
 struct range {
@@ -26,181 +27,263 @@ struct range {
 
 static inline struct range RANGE(const struct soft_warp *warp, const struct soft_instruction *in);
 
-enum pattern { ELSEWHERE, CONTIGUOUS, BROADCAST, SCATTERED };
+/* Whether all lanes are so many bytes apart, inside and aligned; first is the first one's offset.
+ * A range may be the host's own memory and begin anywhere. */
+static inline bool is_line(const ADDRESS *address, const struct range *range, ADDRESS first,
+                           unsigned step, unsigned bytes) {
+    ADDRESS whole = (ADDRESS)step * (SOFT_LANES - 1) + bytes;
+    return (ADDRESS)(address[1] - address[0]) == step && range->span >= whole &&
+           first <= range->span - whole && (first + range->low) % bytes == 0 &&
+           HAS_STEP(address, step);
+}
 
-/* Where each lane's access begins in the range, and what pattern they make; with CONTIGUOUS and
- * BROADCAST only the first is filled in. A range begins at a multiple of every access size, so
- * offsets in it are aligned as addresses are. */
-static inline enum pattern classify(const struct soft_warp *warp, const struct soft_instruction *in,
-                                    const struct range *range, unsigned bytes,
-                                    ADDRESS offsets[SOFT_LANES]) {
+static inline ADDRESS first_offset(const struct soft_warp *warp, const struct soft_instruction *in,
+                                   const struct range *range) {
+    return SLOT(ADDRESS, in->a)[0] + (ADDRESS)in->u.immediate - range->low;
+}
+
+/* The offsets of the lanes that run, where all are inside and aligned; of the others, that of one
+ * that does. */
+static inline bool find_offsets(const struct soft_warp *warp, const struct soft_instruction *in,
+                                const struct range *range, unsigned bytes,
+                                ADDRESS offsets[SOFT_LANES]) {
     const ADDRESS *address = SLOT(ADDRESS, in->a);
-    ADDRESS shift = (ADDRESS)in->u.immediate - range->low, span = range->span;
-    ADDRESS first = address[0] + shift;
-    ADDRESS step = 0, spread = 0;
-    LANES {
-        ADDRESS from_first = address[i] - address[0];
-        step |= from_first ^ (ADDRESS)i * bytes;
-        spread |= from_first;
-    }
-    offsets[0] = first;
-    if (step == 0) {
-        bool inside = span >= 32 * bytes && first <= span - 32 * bytes && first % bytes == 0;
-        return inside ? CONTIGUOUS : ELSEWHERE;
-    }
-    if (span < bytes) return ELSEWHERE;
-    ADDRESS limit = span - bytes;
-    if (spread == 0) return first <= limit && first % bytes == 0 ? BROADCAST : ELSEWHERE;
-    ADDRESS wrong = 0;
-    LANES {
-        ADDRESS offset = address[i] + shift;
-        offsets[i] = offset;
-        wrong |= (offset > limit) | (offset & (bytes - 1));
-    }
-    return wrong == 0 ? SCATTERED : ELSEWHERE;
-}
-
-/* Whether all the bytes have been written, as the shadow has it; for accesses of whole words. */
-static inline bool written(const uint8_t *shadow, enum pattern pattern,
-                           const ADDRESS offsets[SOFT_LANES], unsigned bytes) {
-    const uint64_t all = 0x0f0f0f0f0f0f0f0f;
-    if (shadow == NULL) return true;
-    if (pattern == CONTIGUOUS) {
-        const uint8_t *from = shadow + offsets[0] / 4;
-        uint64_t sum = all, word;
-        for (unsigned i = 0; i < bytes; i++) {
-            memcpy(&word, from + 8 * i, 8);
-            sum &= word;
-        }
-        return sum == all;
-    }
-    unsigned words = bytes / 4;
-    uint32_t expected = (words >= 4 ? UINT32_MAX : (1u << (8 * words)) - 1) & 0x0f0f0f0f;
-    uint32_t sum = UINT32_MAX;
-    if (pattern == BROADCAST) {
-        sum = *(const loose_u32 *)(const void *)(shadow + offsets[0] / 4);
+    const uint32_t *lane = warp->lane;
+    ADDRESS shift = (ADDRESS)in->u.immediate - range->low;
+    if (range->span < bytes || range->low % bytes != 0) return false;
+    if (warp->partial == 0) {
+        LANES offsets[i] = address[i] + shift;
     } else {
-        LANES sum &= *(const loose_u32 *)(const void *)(shadow + offsets[i] / 4);
+        ADDRESS other = address[__builtin_ctz(warp->mask)];
+        LANES offsets[i] = (lane[i] ? address[i] : other) + shift;
     }
-    return (sum & expected) == expected;
+    return !ANY_WRONG(offsets, range->span - bytes, bytes - 1);
 }
 
-/* Marks what a warp has written; for stores of whole words. */
-static inline void mark(uint8_t *shadow, enum pattern pattern, const ADDRESS offsets[SOFT_LANES],
-                        unsigned bytes) {
-    if (shadow == NULL) return;
-    if (pattern == CONTIGUOUS) {
-        memset(shadow + offsets[0] / 4, 0x0f, 8 * (size_t)bytes);
-    } else if (pattern == BROADCAST) {
-        memset(shadow + offsets[0] / 4, 0x0f, bytes / 4);
+/* Whether the bytes at an offset are written, all of them. */
+static inline bool is_written(const uint8_t *shadow, ADDRESS offset, unsigned bytes) {
+    const uint8_t *from = shadow + offset / 4;
+    if (bytes < 4) {
+        unsigned bits = (1u << bytes) - 1;
+        return (*from >> offset % 4 & bits) == bits;
+    }
+    uint8_t all = 0x0f;
+    for (unsigned i = 0; i < bytes / 4; i++) all &= from[i];
+    return all == 0x0f;
+}
+
+/* Whether what all the lanes read is written. */
+static inline bool are_written(const struct range *range, const ADDRESS offsets[SOFT_LANES],
+                               unsigned bytes) {
+    bool all = true;
+    if (range->shadow == NULL) return true;
+    for (int i = 0; i < SOFT_LANES; i++) all &= is_written(range->shadow, offsets[i], bytes);
+    return all;
+}
+
+/* The same for a line of elements without gaps. Narrow ones may begin within a word of the shadow,
+ * and what is around them need not be written: then each is looked at, elsewhere. */
+static inline bool line_is_written(const struct range *range, ADDRESS first, unsigned bytes) {
+    if (range->shadow == NULL) return true;
+    return first % 4 == 0 && soft_all_written(range->shadow + first / 4, 8 * (size_t)bytes);
+}
+
+static inline bool one_is_written(const struct range *range, ADDRESS first, unsigned bytes) {
+    return range->shadow == NULL || is_written(range->shadow, first, bytes);
+}
+
+/* Marks what a warp has written. */
+static inline void mark_line(const struct range *range, ADDRESS first, unsigned bytes) {
+    if (range->shadow == NULL) return;
+    if (first % 4 == 0) {
+        memset(range->shadow + first / 4, 0x0f, 8 * (size_t)bytes);
     } else {
-        for (int i = 0; i < SOFT_LANES; i++) memset(shadow + offsets[i] / 4, 0x0f, bytes / 4);
+        soft_shadow_mark(range->shadow, first, SOFT_LANES * (uint64_t)bytes);
     }
 }
 
-/* Where lane i's access begins, of a pattern. */
-static inline size_t offset_of(enum pattern pattern, const ADDRESS offsets[SOFT_LANES], int i,
-                               size_t bytes) {
-    if (pattern == SCATTERED) return (size_t)offsets[i];
-    return (size_t)offsets[0] + (pattern == CONTIGUOUS ? (size_t)i * bytes : 0);
+static inline void mark_one(const struct range *range, ADDRESS offset, unsigned bytes) {
+    if (range->shadow == NULL) return;
+    if (bytes >= 4) {
+        memset(range->shadow + offset / 4, 0x0f, bytes / 4);
+    } else {
+        range->shadow[offset / 4] |= (uint8_t)(((1u << bytes) - 1) << offset % 4);
+    }
 }
 
-#define LOAD(op, T)                                                                                \
-    HANDLER(SOFT_FULL(op)) {                                                                       \
+/* Reads elements of a type into a slot of another. AS makes one of the other. */
+#define LOAD(op, FROM, TO, AS)                                                                     \
+    APART HANDLER(apart_##op) {                                                                    \
         struct range range = RANGE(warp, in);                                                      \
         ADDRESS offsets[SOFT_LANES];                                                               \
-        T *d = SLOT(T, in->d);                                                                     \
-        enum pattern pattern = classify(warp, in, &range, sizeof(T), offsets);                     \
-        if (pattern == ELSEWHERE || !written(range.shadow, pattern, offsets, sizeof(T))) {         \
+        TO *d = SLOT(TO, in->d);                                                                   \
+        if (!find_offsets(warp, in, &range, sizeof(FROM), offsets) ||                              \
+            !are_written(&range, offsets, sizeof(FROM))) {                                         \
             return soft_access_load(warp, in);                                                     \
         }                                                                                          \
-        if (pattern == CONTIGUOUS) {                                                               \
-            memcpy(d, range.host + offsets[0], SOFT_LANES * sizeof(T));                            \
-        } else if (pattern == BROADCAST) {                                                         \
-            T value;                                                                               \
-            memcpy(&value, range.host + offsets[0], sizeof(T));                                    \
-            LANES d[i] = value;                                                                    \
-        } else {                                                                                   \
+        FROM value;                                                                                \
+        if (warp->partial == 0) {                                                                  \
             for (int i = 0; i < SOFT_LANES; i++) {                                                 \
-                memcpy(&d[i], range.host + offsets[i], sizeof(T));                                 \
+                memcpy(&value, range.host + offsets[i], sizeof value);                             \
+                d[i] = AS(value);                                                                  \
             }                                                                                      \
+            return in + 1;                                                                         \
+        }                                                                                          \
+        EACH_LANE(i, warp->mask) {                                                                 \
+            memcpy(&value, range.host + offsets[i], sizeof value);                                 \
+            d[i] = AS(value);                                                                      \
         }                                                                                          \
         return in + 1;                                                                             \
     }                                                                                              \
-    HANDLER(SOFT_PART(op)) {                                                                       \
-        return soft_access_load(warp, in);                                                         \
-    }
-
-/* Vectors: consecutive components of a lane go to slots of their own. */
-#define LOAD_VECTOR(op, T, COUNT)                                                                  \
     HANDLER(SOFT_FULL(op)) {                                                                       \
         struct range range = RANGE(warp, in);                                                      \
-        ADDRESS offsets[SOFT_LANES];                                                               \
-        enum { BYTES = sizeof(T) * COUNT };                                                        \
-        enum pattern pattern = classify(warp, in, &range, BYTES, offsets);                         \
-        if (pattern == ELSEWHERE || !written(range.shadow, pattern, offsets, BYTES)) {             \
-            return soft_access_load(warp, in);                                                     \
-        }                                                                                          \
-        const uint32_t *slots = SOFT_OPERANDS(warp, in);                                           \
-        T *d[COUNT], value[COUNT];                                                                 \
-        for (int k = 0; k < COUNT; k++) d[k] = SLOT(T, slots[k]);                                  \
-        if (pattern == BROADCAST) {                                                                \
-            memcpy(value, range.host + offsets[0], BYTES);                                         \
-            for (int k = 0; k < COUNT; k++) LANES d[k][i] = value[k];                              \
-        } else {                                                                                   \
-            for (int i = 0; i < SOFT_LANES; i++) {                                                 \
-                memcpy(value, range.host + offset_of(pattern, offsets, i, BYTES), BYTES);          \
-                for (int k = 0; k < COUNT; k++) d[k][i] = value[k];                                \
+        const ADDRESS *address = SLOT(ADDRESS, in->a);                                             \
+        ADDRESS first = first_offset(warp, in, &range);                                            \
+        TO *d = SLOT(TO, in->d);                                                                   \
+        if (is_line(address, &range, first, sizeof(FROM), sizeof(FROM)) &&                         \
+            line_is_written(&range, first, sizeof(FROM))) {                                        \
+            const uint8_t *from = range.host + first;                                              \
+            LANES {                                                                                \
+                FROM value;                                                                        \
+                memcpy(&value, from + (size_t)i * sizeof value, sizeof value);                     \
+                d[i] = AS(value);                                                                  \
             }                                                                                      \
+            return GO_ON;                                                                          \
         }                                                                                          \
-        return in + 1;                                                                             \
+        if (is_line(address, &range, first, 0, sizeof(FROM)) &&                                    \
+            one_is_written(&range, first, sizeof(FROM))) {                                         \
+            FROM value;                                                                            \
+            memcpy(&value, range.host + first, sizeof value);                                      \
+            LANES d[i] = AS(value);                                                                \
+            return GO_ON;                                                                          \
+        }                                                                                          \
+        return apart_##op(warp, in);                                                               \
     }                                                                                              \
     HANDLER(SOFT_PART(op)) {                                                                       \
-        return soft_access_load(warp, in);                                                         \
+        return apart_##op(warp, in);                                                               \
     }
 
 /* Of several lanes that store to one place the last one wins. */
-#define STORE(op, T)                                                                               \
-    HANDLER(SOFT_FULL(op)) {                                                                       \
+#define STORE(op, FROM, TO)                                                                        \
+    APART HANDLER(apart_##op) {                                                                    \
         struct range range = RANGE(warp, in);                                                      \
         ADDRESS offsets[SOFT_LANES];                                                               \
-        const T *d = SLOT(T, in->d);                                                               \
-        enum pattern pattern = classify(warp, in, &range, sizeof(T), offsets);                     \
-        if (pattern == ELSEWHERE) return soft_access_store(warp, in);                              \
-        mark(range.shadow, pattern, offsets, sizeof(T));                                           \
-        if (pattern == CONTIGUOUS) {                                                               \
-            memcpy(range.host + offsets[0], d, SOFT_LANES * sizeof(T));                            \
-        } else if (pattern == BROADCAST) {                                                         \
-            memcpy(range.host + offsets[0], &d[SOFT_LANES - 1], sizeof(T));                        \
-        } else {                                                                                   \
-            for (int i = 0; i < SOFT_LANES; i++) {                                                 \
-                memcpy(range.host + offsets[i], &d[i], sizeof(T));                                 \
+        const FROM *d = SLOT(FROM, in->d);                                                         \
+        if (!find_offsets(warp, in, &range, sizeof(TO), offsets)) {                                \
+            return soft_access_store(warp, in);                                                    \
+        }                                                                                          \
+        EACH_LANE(i, warp->mask) {                                                                 \
+            TO value = (TO)d[i];                                                                   \
+            mark_one(&range, offsets[i], sizeof value);                                            \
+            memcpy(range.host + offsets[i], &value, sizeof value);                                 \
+        }                                                                                          \
+        return in + 1;                                                                             \
+    }                                                                                              \
+    HANDLER(SOFT_FULL(op)) {                                                                       \
+        struct range range = RANGE(warp, in);                                                      \
+        const ADDRESS *address = SLOT(ADDRESS, in->a);                                             \
+        ADDRESS first = first_offset(warp, in, &range);                                            \
+        const FROM *d = SLOT(FROM, in->d);                                                         \
+        if (is_line(address, &range, first, sizeof(TO), sizeof(TO))) {                             \
+            uint8_t *to = range.host + first;                                                      \
+            mark_line(&range, first, sizeof(TO));                                                  \
+            LANES {                                                                                \
+                TO value = (TO)d[i];                                                               \
+                memcpy(to + (size_t)i * sizeof value, &value, sizeof value);                       \
+            }                                                                                      \
+            return GO_ON;                                                                          \
+        }                                                                                          \
+        return apart_##op(warp, in);                                                               \
+    }                                                                                              \
+    HANDLER(SOFT_PART(op)) {                                                                       \
+        return apart_##op(warp, in);                                                               \
+    }
+
+/* Vectors: consecutive components of a lane go to slots of their own. */
+#define VECTOR_BEGIN(T, COUNT, slow)                                                               \
+    struct range range = RANGE(warp, in);                                                          \
+    ADDRESS offsets[SOFT_LANES];                                                                   \
+    enum { BYTES = sizeof(T) * COUNT };                                                            \
+    if (!find_offsets(warp, in, &range, BYTES, offsets)) return slow(warp, in);                    \
+    const uint32_t *slots = SOFT_OPERANDS(warp, in);
+
+#define LOAD_VECTOR_LANES(T, COUNT)                                                                \
+    if (!are_written(&range, offsets, BYTES)) return soft_access_load(warp, in);                   \
+    EACH_LANE(i, warp->mask) {                                                                     \
+        T value[COUNT];                                                                            \
+        memcpy(value, range.host + offsets[i], BYTES);                                             \
+        for (int k = 0; k < COUNT; k++) SLOT(T, slots[k])[i] = value[k];                           \
+    }
+
+#define STORE_VECTOR_LANES(T, COUNT)                                                               \
+    EACH_LANE(i, warp->mask) {                                                                     \
+        T value[COUNT];                                                                            \
+        for (int k = 0; k < COUNT; k++) value[k] = SLOT(T, slots[k])[i];                           \
+        mark_one(&range, offsets[i], BYTES);                                                       \
+        memcpy(range.host + offsets[i], value, BYTES);                                             \
+    }
+
+#define LOAD_VECTOR(op, T, COUNT)                                                                  \
+    OP_ANY(op) {                                                                                   \
+        VECTOR_BEGIN(T, COUNT, soft_access_load)                                                   \
+        LOAD_VECTOR_LANES(T, COUNT)                                                                \
+        return in + 1;                                                                             \
+    }
+
+#define STORE_VECTOR(op, T, COUNT)                                                                 \
+    OP_ANY(op) {                                                                                   \
+        VECTOR_BEGIN(T, COUNT, soft_access_store)                                                  \
+        STORE_VECTOR_LANES(T, COUNT)                                                               \
+        return in + 1;                                                                             \
+    }
+
+static inline bool quads_are_written(const struct range *range, const ADDRESS offsets[SOFT_LANES]) {
+    uint32_t sum = 0x0f0f0f0f, word;
+    if (range->shadow == NULL) return true;
+    for (int i = 0; i < SOFT_LANES; i++) {
+        memcpy(&word, range->shadow + offsets[i] / 4, sizeof word);
+        sum &= word;
+    }
+    return sum == 0x0f0f0f0f;
+}
+
+/* Four words a lane: four lanes at a time are a square. */
+#define LOAD_QUADS(op)                                                                             \
+    HANDLER(SOFT_FULL(op)) {                                                                       \
+        VECTOR_BEGIN(uint32_t, 4, soft_access_load)                                                \
+        if (!quads_are_written(&range, offsets)) return soft_access_load(warp, in);                \
+        for (int i = 0; i < SOFT_LANES; i += 4) {                                                  \
+            soft_quad square[4];                                                                   \
+            for (int k = 0; k < 4; k++) memcpy(&square[k], range.host + offsets[i + k], BYTES);    \
+            soft_transpose(square);                                                                \
+            for (int k = 0; k < 4; k++) memcpy(SLOT(uint32_t, slots[k]) + i, &square[k], BYTES);   \
+        }                                                                                          \
+        return in + 1;                                                                             \
+    }                                                                                              \
+    HANDLER(SOFT_PART(op)) {                                                                       \
+        VECTOR_BEGIN(uint32_t, 4, soft_access_load)                                                \
+        LOAD_VECTOR_LANES(uint32_t, 4)                                                             \
+        return in + 1;                                                                             \
+    }
+
+#define STORE_QUADS(op)                                                                            \
+    HANDLER(SOFT_FULL(op)) {                                                                       \
+        VECTOR_BEGIN(uint32_t, 4, soft_access_store)                                               \
+        for (int i = 0; i < SOFT_LANES; i += 4) {                                                  \
+            soft_quad square[4];                                                                   \
+            for (int k = 0; k < 4; k++) memcpy(&square[k], SLOT(uint32_t, slots[k]) + i, BYTES);   \
+            soft_transpose(square);                                                                \
+            for (int k = 0; k < 4; k++) {                                                          \
+                mark_one(&range, offsets[i + k], BYTES);                                           \
+                memcpy(range.host + offsets[i + k], &square[k], BYTES);                            \
             }                                                                                      \
         }                                                                                          \
         return in + 1;                                                                             \
     }                                                                                              \
     HANDLER(SOFT_PART(op)) {                                                                       \
-        return soft_access_store(warp, in);                                                        \
-    }
-
-#define STORE_VECTOR(op, T, COUNT)                                                                 \
-    HANDLER(SOFT_FULL(op)) {                                                                       \
-        struct range range = RANGE(warp, in);                                                      \
-        ADDRESS offsets[SOFT_LANES];                                                               \
-        enum { BYTES = sizeof(T) * COUNT };                                                        \
-        enum pattern pattern = classify(warp, in, &range, BYTES, offsets);                         \
-        if (pattern == ELSEWHERE) return soft_access_store(warp, in);                              \
-        mark(range.shadow, pattern, offsets, BYTES);                                               \
-        const uint32_t *slots = SOFT_OPERANDS(warp, in);                                           \
-        for (int i = 0; i < SOFT_LANES; i++) {                                                     \
-            T value[COUNT];                                                                        \
-            for (int k = 0; k < COUNT; k++) value[k] = SLOT(T, slots[k])[i];                       \
-            memcpy(range.host + offset_of(pattern, offsets, i, BYTES), value, BYTES);              \
-        }                                                                                          \
+        VECTOR_BEGIN(uint32_t, 4, soft_access_store)                                               \
+        STORE_VECTOR_LANES(uint32_t, 4)                                                            \
         return in + 1;                                                                             \
-    }                                                                                              \
-    HANDLER(SOFT_PART(op)) {                                                                       \
-        return soft_access_store(warp, in);                                                        \
     }
 
 /* What is rare is not worth a fast way. */
@@ -209,26 +292,31 @@ static inline size_t offset_of(enum pattern pattern, const ADDRESS offsets[SOFT_
         return way(warp, in);                                                                      \
     }
 
+/* Narrow elements fill a register of 32 bits, or of 16 and leave the rest of its lane zero. */
+#define WHOLE(x) (x)
+#define EXTENDED(x)                                                                                \
+    ((uint32_t)(int32_t)(x) & (in->mode & SOFT_ACCESS_SHORT_DATA ? UINT16_MAX : UINT32_MAX))
+
 /* All the loads and all the stores of a state space. */
 #define LOADS(space)                                                                               \
-    LOAD(ld_##space##_32, uint32_t)                                                                \
-    LOAD(ld_##space##_64, uint64_t)                                                                \
+    LOAD(ld_##space##_32, uint32_t, uint32_t, WHOLE)                                               \
+    LOAD(ld_##space##_64, uint64_t, uint64_t, WHOLE)                                               \
+    LOAD(ld_##space##_u8, uint8_t, uint32_t, WHOLE)                                                \
+    LOAD(ld_##space##_s8, int8_t, uint32_t, EXTENDED)                                              \
+    LOAD(ld_##space##_u16, uint16_t, uint32_t, WHOLE)                                              \
+    LOAD(ld_##space##_s16, int16_t, uint32_t, EXTENDED)                                            \
     LOAD_VECTOR(ld_##space##_v2_32, uint32_t, 2)                                                   \
-    LOAD_VECTOR(ld_##space##_v4_32, uint32_t, 4)                                                   \
     LOAD_VECTOR(ld_##space##_v2_64, uint64_t, 2)                                                   \
-    SLOW(ld_##space##_u8, soft_access_load)                                                        \
-    SLOW(ld_##space##_s8, soft_access_load)                                                        \
-    SLOW(ld_##space##_u16, soft_access_load)                                                       \
-    SLOW(ld_##space##_s16, soft_access_load)                                                       \
+    LOAD_QUADS(ld_##space##_v4_32)                                                                 \
     SLOW(ld_##space##_any, soft_access_load)
 #define STORES(space)                                                                              \
-    STORE(st_##space##_32, uint32_t)                                                               \
-    STORE(st_##space##_64, uint64_t)                                                               \
+    STORE(st_##space##_32, uint32_t, uint32_t)                                                     \
+    STORE(st_##space##_64, uint64_t, uint64_t)                                                     \
+    STORE(st_##space##_8, uint32_t, uint8_t)                                                       \
+    STORE(st_##space##_16, uint32_t, uint16_t)                                                     \
     STORE_VECTOR(st_##space##_v2_32, uint32_t, 2)                                                  \
-    STORE_VECTOR(st_##space##_v4_32, uint32_t, 4)                                                  \
     STORE_VECTOR(st_##space##_v2_64, uint64_t, 2)                                                  \
-    SLOW(st_##space##_8, soft_access_store)                                                        \
-    SLOW(st_##space##_16, soft_access_store)                                                       \
+    STORE_QUADS(st_##space##_v4_32)                                                                \
     SLOW(st_##space##_any, soft_access_store)
 
 #endif

@@ -1,14 +1,43 @@
 /*
  * Moves, selections, packing, and logic on predicates.
- * Source: PTX ISA 9.0, sections 9.7.6.4 (selp), 9.7.6.5 (slct),
- * 9.7.9.3 (mov), 9.7.8 (logic). */
+ * Source: PTX ISA 9.0, sections 9.7.6.4 (selp), 9.7.6.5 (slct), 9.7.9.3 (mov), 9.7.8 (logic).
+ */
 #include "ops.h"
+#include "ops_float.h"
 
 OP1(mov_32, u32, u32, x)
 OP1(mov_64, u64, u64, x)
 OP1(low_16, u16, u32, x)
 OP2(pack_16_32, u32, u16, u16, x | (uint32_t)y << 16)
 OP2(pack_32_64, u64, u32, u32, x | (uint64_t)y << 32)
+
+/* 128 bits are two words of 64 in each lane, the low one first. */
+OP_ANY(mov_128) {
+    uint64_t *d = SLOT(uint64_t, in->d);
+    const uint64_t *a = SLOT(uint64_t, in->a);
+    EACH_LANE(i, warp->mask) {
+        d[2 * i] = a[2 * i];
+        d[2 * i + 1] = a[2 * i + 1];
+    }
+    return in + 1;
+}
+
+OP_ANY(pack_64_128) {
+    uint64_t *d = SLOT(uint64_t, in->d);
+    const uint64_t *a = SLOT(uint64_t, in->a), *b = SLOT(uint64_t, in->b);
+    EACH_LANE(i, warp->mask) {
+        d[2 * i] = a[i];
+        d[2 * i + 1] = b[i];
+    }
+    return in + 1;
+}
+
+OP_ANY(unpack_128_64) {
+    uint64_t *d = SLOT(uint64_t, in->d);
+    const uint64_t *a = SLOT(uint64_t, in->a);
+    EACH_LANE(i, warp->mask) d[i] = a[2 * i + in->mode];
+    return in + 1;
+}
 
 OP_ANY(pack_16_64) {
     uint64_t *d = SLOT(uint64_t, in->d);
@@ -46,11 +75,14 @@ OP1(unpack_64_32, u32, u64, x >> (32 * in->mode))
 SELECT(sel_32, uint32_t)
 SELECT(sel_64, uint64_t)
 
-/* d = c >= 0 ? a : b. A NaN in c takes b. */
+/* d = c >= 0 ? a : b. A NaN in c takes b; with .ftz, so in->mode, a subnormal counts as zero. */
+static inline float third(float z, uint32_t mode) {
+    return mode & SOFT_MODE_FTZ ? flush_f32(z) : z;
+}
 OP3(slct_s32_32, u32, u32, u32, s32, z >= 0 ? x : y)
 OP3(slct_s32_64, u64, u64, u64, s32, z >= 0 ? x : y)
-OP3(slct_f32_32, u32, u32, u32, f32, z >= 0 ? x : y)
-OP3(slct_f32_64, u64, u64, u64, f32, z >= 0 ? x : y)
+OP3(slct_f32_32, u32, u32, u32, f32, third(z, in->mode) >= 0 ? x : y)
+OP3(slct_f32_64, u64, u64, u64, f32, third(z, in->mode) >= 0 ? x : y)
 
 /* in->mode: bit 0 negates the first operand, bit 1 the second. */
 #define LOGIC(op, expression)                                                                      \

@@ -31,7 +31,15 @@ static inline float divide_f32(float x, float y, uint32_t mode) {
     return x / y;
 }
 
-#define ANY_F32(op, expression)                                                                    \
+/* A sum for is_tiny: rounded to odd, which works to nearest alone. */
+static double odd_sum_in(double x, double y, uint32_t mode) {
+    fesetround(FE_TONEAREST);
+    double sum = odd_sum(x, y);
+    fesetround(directions[mode & 3]);
+    return sum;
+}
+
+#define ANY_F32(op, expression, tiny)                                                              \
     OP_ANY(op##_any_f32) {                                                                         \
         float *d = SLOT(float, in->d);                                                             \
         const float *a = SLOT(float, in->a), *b = SLOT(float, in->b), *c = SLOT(float, in->c);     \
@@ -40,7 +48,9 @@ static inline float divide_f32(float x, float y, uint32_t mode) {
         EACH_LANE(i, warp->mask) {                                                                 \
             float x = enter_f32(a[i], mode), y = enter_f32(b[i], mode), z = enter_f32(c[i], mode); \
             (void)y, (void)z;                                                                      \
-            d[i] = finish_f32(expression, mode);                                                   \
+            float result = finish_f32(expression, mode);                                           \
+            bool least = (mode & SOFT_MODE_FTZ) != 0 && is_least_f32(result);                      \
+            d[i] = least && (tiny) ? __builtin_copysignf(0, result) : result;                      \
         }                                                                                          \
         fesetround(FE_TONEAREST);                                                                  \
         return in + 1;                                                                             \
@@ -54,23 +64,23 @@ static inline float divide_f32(float x, float y, uint32_t mode) {
         EACH_LANE(i, warp->mask) {                                                                 \
             double x = a[i], y = b[i], z = c[i];                                                   \
             (void)y, (void)z;                                                                      \
-            d[i] = in->mode & SOFT_MODE_SAT ? saturate_f64(expression) : (expression);             \
+            d[i] = expression;                                                                     \
         }                                                                                          \
         fesetround(FE_TONEAREST);                                                                  \
         return in + 1;                                                                             \
     }
 
-ANY_F32(add, x + y)
-ANY_F32(sub, x - y)
-ANY_F32(mul, x *y)
-ANY_F32(fma, __builtin_fmaf(x, y, z))
-ANY_F32(div, divide_f32(x, y, mode))
-ANY_F32(sqrt, __builtin_sqrtf(x))
-ANY_F32(rcp, 1 / x)
-ANY_F64(add, x + y)
-ANY_F64(sub, x - y)
-ANY_F64(mul, x *y)
-ANY_F64(fma, __builtin_fma(x, y, z))
-ANY_F64(div, x / y)
-ANY_F64(sqrt, __builtin_sqrt(x))
-ANY_F64(rcp, 1 / x)
+ANY_F32(add, x + y, false)
+ANY_F32(sub, x - y, false)
+ANY_F32(mul, x *y, is_tiny((double)x *(double)y))
+ANY_F32(fma, __builtin_fmaf(x, y, z), is_tiny(odd_sum_in((double)x *(double)y, (double)z, mode)))
+ANY_F32(div, divide_f32(x, y, mode), is_tiny_quotient(x, y))
+ANY_F32(sqrt, __builtin_sqrtf(x), false)
+ANY_F32(rcp, 1 / x, is_tiny_quotient(1, x))
+ANY_F64(add, nan_of_2(x + y, y, x))
+ANY_F64(sub, nan_of_2(x - y, y, x))
+ANY_F64(mul, nan_of_2(x *y, y, x))
+ANY_F64(fma, nan_of_3(__builtin_fma(x, y, z), y, z, x))
+ANY_F64(div, nan_of_2(x / y, x, y))
+ANY_F64(sqrt, nan_of_2(__builtin_sqrt(x), x, x))
+ANY_F64(rcp, nan_of_2(1 / x, x, x))

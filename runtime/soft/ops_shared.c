@@ -1,9 +1,12 @@
 /*
- * Shared memory, fast: the range is the CTA's own, and addresses are
- * 32-bit offsets in it. */
+ * Shared memory, fast: the range is the CTA's own, and addresses are 32-bit offsets in it.
+ */
 #define ADDRESS uint32_t
+#define HAS_STEP soft_has_step_32
+#define ANY_WRONG soft_any_wrong_32
 #define RANGE range_of
 #include "ops_memory.h"
+#include "ops_fused.h"
 
 static inline struct range range_of(const struct soft_warp *warp,
                                     const struct soft_instruction *in) {
@@ -15,3 +18,4 @@ static inline struct range range_of(const struct soft_warp *warp,
 
 LOADS(shared)
 STORES(shared)
+LOAD_LOAD_FMA(product_shared, ld_shared_32)

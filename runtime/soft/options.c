@@ -34,19 +34,37 @@ static uint64_t read_number(const char *name, uint64_t low, uint64_t high, uint6
 }
 
 static void read_checks(void) {
+    static const struct {
+        const char *word;
+        bool *option;
+    } words[] = {
+        {"memory", NULL}, /* always on */
+        {"init", &options.check_init},
+        {"sync", &options.check_sync},
+        {"race", &options.check_race},
+        {"stream", &options.check_stream},
+        {"leak", &options.check_leak},
+        {"fatal", &options.check_fatal},
+    };
+    enum { WORDS = sizeof words / sizeof words[0] };
     const char *value = getenv("TOLLENS_SOFT_CHECK");
-    options.check_init = true;
+    options.check_init = options.check_sync = true;
     if (value == NULL || value[0] == '\0') return;
-    options.check_init = false;
+    struct soft_options before = options;
+    options.check_init = options.check_sync = false;
     for (const char *word = value; *word != '\0';) {
-        size_t length = strcspn(word, ",");
-        if (length == 4 && memcmp(word, "init", 4) == 0) {
-            options.check_init = true;
-        } else if (length != 6 || memcmp(word, "memory", 6) != 0) {
-            complain("TOLLENS_SOFT_CHECK", value, "a list of: memory, init");
-            options.check_init = true;
+        size_t length = strcspn(word, ","), i = 0;
+        while (i < WORDS &&
+               (strlen(words[i].word) != length || memcmp(words[i].word, word, length) != 0)) {
+            i++;
+        }
+        if (i == WORDS) {
+            complain("TOLLENS_SOFT_CHECK", value,
+                     "a list of: memory, init, sync, race, stream, leak, fatal");
+            options = before;
             return;
         }
+        if (words[i].option != NULL) *words[i].option = true;
         word += length;
         if (*word == ',') word++;
     }
@@ -64,8 +82,10 @@ static void read_all(void) {
     options.compute_capability =
         (int)read_number("TOLLENS_SOFT_COMPUTE", 70, 90, 90, "a compute capability from 70 to 90");
     options.budget = read_number("TOLLENS_SOFT_BUDGET", 0, UINT64_MAX, 0, "a number");
+    options.seed = read_number("TOLLENS_SOFT_SEED", 0, UINT64_MAX, 0, "a number");
     options.core = (int)read_number("TOLLENS_SOFT_CORE", 0, 4, 0, "0, 1, 3 or 4");
     options.report = getenv("TOLLENS_SOFT_REPORT");
+    options.faults = getenv("TOLLENS_SOFT_FAULTS");
     read_checks();
 }
 

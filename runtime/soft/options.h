@@ -13,8 +13,15 @@ struct soft_options {
     int workers;            /* TOLLENS_SOFT_WORKERS: host threads that run blocks, 1 to 256 */
     int compute_capability; /* TOLLENS_SOFT_COMPUTE: 70 to 90 */
     bool check_init;        /* TOLLENS_SOFT_CHECK has init: reads of what was never written */
-    uint64_t budget;    /* TOLLENS_SOFT_BUDGET: warp instructions a launch may take; 0: no end */
+    bool check_sync;        /* it has sync: barriers and member masks used in undefined ways */
+    bool check_race;        /* it has race: accesses that nothing orders */
+    bool check_stream;      /* it has stream: operations of streams that nothing orders */
+    bool check_leak;        /* it has leak: what was never given back */
+    bool check_fatal;       /* it has fatal: a finding in a kernel ends the launch */
+    uint64_t budget; /* TOLLENS_SOFT_BUDGET: warp instructions a launch may take; 0: no end */
+    uint64_t seed; /* TOLLENS_SOFT_SEED: of the order that blocks and warps run in; 0: the usual */
     const char *report; /* TOLLENS_SOFT_REPORT: a file that reports are added to, a JSON a line */
+    const char *faults; /* TOLLENS_SOFT_FAULTS: a file that says what is to fail */
     int core;           /* TOLLENS_SOFT_CORE: 1, 3 or 4, the x86-64 level; 0: the best there is */
 };
 

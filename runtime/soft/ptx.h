@@ -70,6 +70,15 @@ struct ptx_symbol {
     } is;
 };
 
+/* Who may use what a module declares outside functions. */
+enum ptx_linkage {
+    PTX_LINKAGE_OWN, /* this text alone */
+    PTX_LINKAGE_EXTERN,
+    PTX_LINKAGE_VISIBLE,
+    PTX_LINKAGE_WEAK,
+    PTX_LINKAGE_COMMON
+};
+
 /* A list of names, of .branchtargets or .calltargets. */
 struct ptx_list {
     struct ptx_operand *items;
@@ -100,9 +109,11 @@ enum ptx_operand_kind {
 struct ptx_operand {
     enum ptx_operand_kind kind;
     bool negated; /* !p */
+    bool indexed; /* SYMBOL: x[2] */
     uint32_t offset;
     uint32_t reg;             /* REGISTER: its number in the function */
     enum ptx_modifier type;   /* REGISTER: as declared */
+    uint8_t part;             /* REGISTER: 0 all of it, 1 to 4 .b0 to .b3, 5 and 6 .h0 and .h1 */
     enum ptx_special special; /* SPECIAL */
     int64_t integer;          /* INTEGER; the addend of SYMBOL and ADDRESS */
     uint64_t bits;            /* FLOAT32, FLOAT64 */
@@ -139,13 +150,22 @@ struct ptx_variable {
     enum ptx_modifier type;
     uint32_t alignment;
     uint64_t bytes; /* 0 for an unsized array */
-    bool external;  /* .extern */
-    bool is_unsized;
+    uint8_t dimensions;
+    bool external; /* .extern */
+    enum ptx_linkage linkage;
+    bool elsewhere; /* another of the texts that were linked defines it, or must */
+    bool is_array, is_unsized;
     bool is_pointer;     /* a parameter marked .ptr */
     unsigned char *data; /* NULL where nothing is initialised */
     struct ptx_relocation *relocations;
-    uint64_t address; /* given out by the lowering: an offset in its space, or a device address */
+    uint64_t address; /* an offset in its space, or a device address, once it is placed */
     bool placed;
+    const struct ptx_function *user; /* of a shared one: a function that names it */
+    bool common;                     /* another one does as well, or it is no kernel */
+    bool is_register;                /* a parameter declared with .reg */
+    uint32_t value; /* of a parameter: its register; of one in a call: the lowering's value */
+    bool has_value;
+    bool is_spilled; /* a function's parameter whose address is taken: it is in local memory */
     struct ptx_variable *next;
 };
 
@@ -153,6 +173,7 @@ struct ptx_function {
     struct ptx_symbol *symbol;
     bool entry;
     bool external;
+    enum ptx_linkage linkage;
     bool has_body;
     bool no_return;
     struct ptx_variable **returns, **parameters;
@@ -160,14 +181,15 @@ struct ptx_function {
     uint32_t block_threads[3];   /* .reqntid or .maxntid; 0 for none */
     bool block_threads_required; /* .reqntid */
     uint32_t registers_max;      /* .maxnreg */
-    bool cluster_required;
     struct ptx_scope *scope;
     struct ptx_variable *variables; /* declared in the body: .local, .shared, .param */
     enum ptx_modifier *register_types;
     uint32_t register_count;
     struct ptx_instruction *instructions;
     uint32_t instruction_count;
-    struct soft_code *code; /* made by the lowering */
+    uint32_t number;        /* among those of the module that have a body */
+    uint64_t address;       /* where calls find it */
+    struct soft_code *code; /* made when the module is linked, filled by the lowering */
     struct ptx_function *next;
 };
 

@@ -1,21 +1,22 @@
 /*
- * Carrying out operations: one step takes the head of some stream that can go on,
- * and does a slice. */
-#include "queue.h"
-
+ * The queues and the threads: whose turn it is, who works, and how one waits.
+ */
+#include "capture.h"
+#include "dice.h"
 #include "options.h"
-#include "space.h"
+#include "perform.h"
+#include "print.h"
+#include "stream_order.h"
+#include "thread_state.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-/* A grid runs for SLICE_NS before other streams are looked at; FIRST_SLICE_NS before helpers are
- * called. A query works for QUERY_NS. Work that nobody waits for is begun after about LAZY_NS, and
- * the helper that does it goes back to sleep after IDLE_ROUNDS of that without work. */
+/* A grid runs for SLICE_NS before other streams are looked at. A query works for QUERY_NS. Work
+ * that nobody waits for is begun after about LAZY_NS, and the helper that does it goes back to
+ * sleep after IDLE_ROUNDS of that without work. */
 enum {
     SLICE_NS = 2000 * 1000,
-    FIRST_SLICE_NS = 50 * 1000,
     QUERY_NS = 100 * 1000,
     LAZY_NS = 500 * 1000,
     IDLE_ROUNDS = 100,
@@ -23,26 +24,27 @@ enum {
 };
 
 static struct {
-    pthread_cond_t done; /* an operation has ended: for threads that wait */
-    pthread_cond_t work; /* a grid wants helpers, or the lazy helper is to wake */
-    unsigned waiting;    /* threads in done */
-    uint64_t pending;    /* operations in all queues */
+    pthread_cond_t done;  /* an operation has ended: for threads that wait */
+    pthread_cond_t work;  /* a grid wants helpers, or the lazy helper is to wake */
+    pthread_cond_t calls; /* a host function is to be called */
+    unsigned waiting;     /* threads in done */
+    uint64_t pending;     /* operations in all queues */
+    uint64_t polled;    /* of them, those that wait for a value in memory, which nobody announces */
+    uint64_t functions; /* of them, those that call a host function */
+    bool has_caller;    /* the thread that calls them has been started */
     unsigned helpers;
     bool lazy_asleep;
     bool wanted; /* a grid wants helpers */
     unsigned turn;
     uint64_t next_launch_id;
-} queue = {.done = PTHREAD_COND_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
+} queue = {.done = PTHREAD_COND_INITIALIZER,
+           .work = PTHREAD_COND_INITIALIZER,
+           .calls = PTHREAD_COND_INITIALIZER};
 
 static uint64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static struct soft_worker *own_worker(void) {
-    static _Thread_local struct soft_worker worker;
-    return &worker;
 }
 
 static void wait_a_little(pthread_cond_t *condition, uint64_t ns) {
@@ -54,147 +56,31 @@ static void wait_a_little(pthread_cond_t *condition, uint64_t ns) {
     pthread_cond_timedwait(condition, &soft_lock, &until);
 }
 
-void soft_moment_release(struct soft_moment *moment) {
-    if (moment != NULL && --moment->references == 0) free(moment);
-}
-
-static void free_operation(struct soft_operation *operation) {
-    struct soft_launch *launch = operation->launch;
-    if (launch != NULL) {
-        soft_launch_end(launch);
-        soft_module_release(launch->module);
-        pthread_mutex_destroy(&launch->lock);
-        free(launch->parameters);
-        free(launch);
-    }
-    soft_moment_release(operation->moment);
-    free(operation->staged);
-    free(operation);
-}
-
-static void free_stream(struct soft_stream *stream) {
-    struct soft_stream **link = &stream->context->streams;
-    while (*link != stream) link = &(*link)->next;
-    *link = stream->next;
-    stream->context->stream_count--;
-    free(stream);
-}
-
-/* Takes the head off a stream: it is done. */
-static void pop(struct soft_stream *stream) {
+void soft_queue_pop(struct soft_stream *stream) {
     struct soft_operation *operation = stream->first;
+    soft_order_done(stream, operation);
     stream->first = operation->next;
     if (stream->first == NULL) stream->last = NULL;
     queue.pending--;
+    queue.polled -= soft_operation_is_polled(operation);
+    queue.functions -= soft_operation_calls(operation);
     if (operation->kind == SOFT_OPERATION_RECORD) {
         operation->moment->reached = true;
         operation->moment->time_ns = now_ns();
     }
-    free_operation(operation);
+    soft_operation_free(operation);
     if (queue.waiting > 0) pthread_cond_broadcast(&queue.done);
-    if (stream->destroyed && stream->first == NULL) free_stream(stream);
+    soft_stream_settle(stream);
 }
 
-/* A kernel has failed: nothing else runs in its context, and every later call says so. Operations
- * that other threads are at work on end by themselves. */
-static void fail_context(struct soft_context *context, CUresult error) {
-    if (context->error == CUDA_SUCCESS) context->error = error;
+void soft_queue_want_help(void) {
+    if (queue.helpers == 0) return;
+    queue.wanted = true;
+    pthread_cond_broadcast(&queue.work);
 }
 
-static bool do_copy(const struct soft_operation *operation) {
-    const void *source =
-        operation->staged != NULL ? operation->staged : (const void *)(uintptr_t)operation->source;
-    switch (operation->copy) {
-    case SOFT_COPY_TO_DEVICE:
-        return soft_space_write(operation->destination, source, operation->bytes);
-    case SOFT_COPY_TO_HOST:
-        return soft_space_read(operation->source, (void *)(uintptr_t)operation->destination,
-                               operation->bytes);
-    default:
-        return soft_space_copy(operation->destination, operation->source, operation->bytes);
-    }
-}
-
-/* Runs a slice of a grid. The lock is held on entry and on return, and not in between. */
-static void work_on_launch(struct soft_stream *stream, struct soft_operation *operation,
-                           uint64_t slice_ns) {
-    struct soft_launch *launch = operation->launch;
-    bool first = !operation->begun;
-    operation->begun = true;
-    operation->workers++;
-    pthread_mutex_unlock(&soft_lock);
-    bool over = soft_launch_work(launch, own_worker(),
-                                 first && slice_ns > FIRST_SLICE_NS ? FIRST_SLICE_NS : slice_ns);
-    pthread_mutex_lock(&soft_lock);
-    operation->workers--;
-    if (!over && first && queue.helpers > 0 && atomic_load(&launch->next) < launch->ctas) {
-        queue.wanted = true;
-        pthread_cond_broadcast(&queue.work);
-    }
-    /* The last one out ends it. A CTA that was put aside belongs to the launch, not to a thread, so
-     * "over" may have been false for the one who ran its last part. */
-    over = atomic_load(&launch->failed) || atomic_load(&launch->ended) == launch->ctas;
-    if (!over || operation->workers > 0) return;
-    struct soft_context *context = stream->context;
-    if (atomic_load(&launch->failed)) {
-        struct soft_report report = launch->report;
-        fail_context(context, (CUresult)report.result);
-        pop(stream);
-        pthread_mutex_unlock(&soft_lock);
-        soft_report_tell(&report);
-        pthread_mutex_lock(&soft_lock);
-    } else {
-        pop(stream);
-    }
-}
-
-static void do_alone(struct soft_stream *stream, struct soft_operation *operation) {
-    bool ok = true;
-    operation->workers = 1;
-    pthread_mutex_unlock(&soft_lock);
-    if (operation->kind == SOFT_OPERATION_COPY) {
-        ok = do_copy(operation);
-    } else {
-        ok = soft_space_fill(operation->destination, &operation->pattern, operation->pattern_bytes,
-                             operation->bytes);
-    }
-    pthread_mutex_lock(&soft_lock);
-    /* The range was live when the operation was queued; it has been freed since. */
-    if (!ok) fail_context(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
-    pop(stream);
-}
-
-/* Does something for a stream, if its head can go on. */
-static bool step_stream(struct soft_stream *stream, uint64_t slice_ns) {
-    struct soft_operation *operation = stream->first;
-    if (operation == NULL) return false;
-    if (stream->context->error != CUDA_SUCCESS) {
-        if (operation->workers > 0) return false;
-        pop(stream);
-        return true;
-    }
-    switch (operation->kind) {
-    case SOFT_OPERATION_RECORD:
-        pop(stream);
-        return true;
-    case SOFT_OPERATION_WAIT:
-        if (!operation->moment->reached) return false;
-        pop(stream);
-        return true;
-    case SOFT_OPERATION_LAUNCH: {
-        struct soft_launch *launch = operation->launch;
-        bool more = operation->workers == 0 ||
-                    (operation->workers < soft_options()->workers &&
-                     atomic_load(&launch->next) < launch->ctas && !atomic_load(&launch->failed));
-        if (!more) return false;
-        work_on_launch(stream, operation, slice_ns);
-        return true;
-    }
-    default:
-        if (operation->workers > 0) return false;
-        do_alone(stream, operation);
-        return true;
-    }
+void soft_queue_want_caller(void) {
+    pthread_cond_signal(&queue.calls);
 }
 
 /* The streams of a context between two positions of its list. */
@@ -204,7 +90,7 @@ static bool step_some(struct soft_context *context, int priority, unsigned from,
     struct soft_stream *stream = context->streams;
     for (; stream != NULL && position < to; stream = stream->next, position++) {
         if (position < from || stream->priority != priority) continue;
-        if (step_stream(stream, slice_ns)) return true;
+        if (soft_perform(stream, slice_ns)) return true;
     }
     return false;
 }
@@ -214,8 +100,8 @@ static bool step(uint64_t slice_ns) {
     if (queue.pending == 0) return false;
     unsigned turn = queue.turn++;
     for (int priority = SOFT_PRIORITY_GREATEST; priority <= 0; priority++) {
-        for (int d = 0; d < soft_options()->devices; d++) {
-            struct soft_context *context = soft_device_of(d)->context;
+        for (struct soft_context *context = soft_contexts(); context != NULL;
+             context = context->next) {
             if (context->stream_count == 0) continue;
             unsigned begin = turn % context->stream_count;
             if (step_some(context, priority, begin, UINT32_MAX, slice_ns)) return true;
@@ -237,7 +123,7 @@ static void *help(void *argument) {
             continue;
         }
         queue.wanted = false;
-        if (lazy && idle++ < IDLE_ROUNDS) {
+        if (lazy && (idle++ < IDLE_ROUNDS || queue.polled > 0)) {
             wait_a_little(&queue.work, LAZY_NS);
         } else {
             if (lazy) queue.lazy_asleep = true;
@@ -264,7 +150,44 @@ static void start_helpers(void) {
     pthread_attr_destroy(&attributes);
 }
 
-static void append(struct soft_stream *stream, struct soft_operation *operation) {
+/* Calls a host function whose turn it is. Its stream may be gone with it. */
+static bool call_one(void) {
+    for (struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
+        for (struct soft_stream *s = c->streams; s != NULL; s = s->next) {
+            if (s->first != NULL && soft_operation_calls(s->first) && soft_perform(s, 0)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Calls host functions, as their turns come. */
+static void *call(void *argument) {
+    soft_thread()->in_host_function = true;
+    pthread_mutex_lock(&soft_lock);
+    for (;;) {
+        if (call_one()) continue;
+        if (queue.functions > 0) {
+            wait_a_little(&queue.calls, LAZY_NS);
+        } else {
+            pthread_cond_wait(&queue.calls, &soft_lock);
+        }
+    }
+    return argument;
+}
+
+/* Starts the caller with the first host function. */
+static CUresult start_caller(void) {
+    pthread_t thread;
+    if (queue.has_caller) return CUDA_SUCCESS;
+    if (pthread_create(&thread, NULL, call, NULL) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_detach(thread);
+    queue.has_caller = true;
+    return CUDA_SUCCESS;
+}
+
+void soft_queue_append(struct soft_stream *stream, struct soft_operation *operation) {
     if (stream->last != NULL) {
         stream->last->next = operation;
     } else {
@@ -272,90 +195,42 @@ static void append(struct soft_stream *stream, struct soft_operation *operation)
     }
     stream->last = operation;
     queue.pending++;
-}
-
-/* Makes one stream wait for what another has queued so far. */
-static CUresult order_after(struct soft_stream *later, struct soft_stream *earlier) {
-    if (earlier->first == NULL) return CUDA_SUCCESS;
-    struct soft_moment *moment = calloc(1, sizeof *moment);
-    struct soft_operation *record = calloc(1, sizeof *record), *wait = calloc(1, sizeof *wait);
-    if (moment == NULL || record == NULL || wait == NULL) {
-        free(moment);
-        free(record);
-        free(wait);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    moment->references = 2;
-    *record = (struct soft_operation){.kind = SOFT_OPERATION_RECORD, .moment = moment};
-    *wait = (struct soft_operation){.kind = SOFT_OPERATION_WAIT, .moment = moment};
-    append(earlier, record);
-    append(later, wait);
-    return CUDA_SUCCESS;
-}
-
-/* The legacy stream waits for all blocking ones, and they for it (CUDA Driver API, "Stream
- * synchronization behavior"). */
-static CUresult order_legacy(struct soft_stream *stream) {
-    struct soft_context *context = stream->context;
-    CUresult result = CUDA_SUCCESS;
-    if ((stream->flags & CU_STREAM_NON_BLOCKING) != 0) return CUDA_SUCCESS;
-    if (stream != context->legacy) return order_after(stream, context->legacy);
-    for (struct soft_stream *s = context->streams; s != NULL && result == CUDA_SUCCESS;
-         s = s->next) {
-        if (s != stream && (s->flags & CU_STREAM_NON_BLOCKING) == 0) {
-            result = order_after(stream, s);
+    queue.polled += soft_operation_is_polled(operation);
+    queue.functions += soft_operation_calls(operation);
+    if (operation->launch != NULL) {
+        operation->launch->id = ++queue.next_launch_id;
+        if (soft_options()->seed != 0) {
+            operation->launch->dice = soft_dice(soft_options()->seed, queue.next_launch_id);
         }
+        if (operation->launch->reach == NULL) operation->launch->reach = &stream->context->reach;
     }
-    return result;
+    soft_order_queue(operation);
+    start_helpers();
+    if (queue.lazy_asleep) pthread_cond_broadcast(&queue.work);
+}
+
+CUresult soft_queue_add_all(struct soft_stream *stream, struct soft_operation *operations) {
+    CUresult result = stream->context->error;
+    if (result == CUDA_SUCCESS) result = soft_stream_order(stream);
+    for (struct soft_operation *o = operations; o != NULL && result == CUDA_SUCCESS; o = o->next) {
+        if (soft_operation_calls(o)) result = start_caller();
+    }
+    if (result != CUDA_SUCCESS) return result;
+    while (operations != NULL) {
+        struct soft_operation *operation = operations;
+        operations = operation->next;
+        operation->next = NULL;
+        soft_queue_append(stream, operation);
+    }
+    return CUDA_SUCCESS;
 }
 
 CUresult soft_queue_add(struct soft_stream *stream, struct soft_operation *operation) {
     pthread_mutex_lock(&soft_lock);
-    CUresult result = stream->context->error;
-    if (result == CUDA_SUCCESS) result = order_legacy(stream);
-    if (result == CUDA_SUCCESS) {
-        if (operation->launch != NULL) operation->launch->id = ++queue.next_launch_id;
-        append(stream, operation);
-        start_helpers();
-        if (queue.lazy_asleep) pthread_cond_broadcast(&queue.work);
-    } else {
-        free_operation(operation);
-    }
+    CUresult result = soft_queue_add_all(stream, operation);
+    if (result != CUDA_SUCCESS) soft_operation_free(operation);
     pthread_mutex_unlock(&soft_lock);
     return result;
-}
-
-struct soft_stream *soft_stream_new(struct soft_context *context, unsigned flags, int priority) {
-    struct soft_stream *stream = calloc(1, sizeof *stream);
-    if (stream == NULL) return NULL;
-    stream->context = context;
-    stream->flags = flags;
-    stream->priority = priority;
-    stream->next = context->streams;
-    context->streams = stream;
-    context->stream_count++;
-    return stream;
-}
-
-CUresult soft_stream_find(CUstream handle, struct soft_context **context,
-                          struct soft_stream **stream) {
-    CUresult result = soft_context_current(context);
-    if (result != CUDA_SUCCESS) return result;
-    pthread_mutex_lock(&soft_lock);
-    if (handle == NULL) {
-        *stream = (*context)->legacy;
-    } else if (soft_handle_is(SOFT_HANDLE_STREAM, handle)) {
-        *stream = (struct soft_stream *)handle;
-    } else {
-        result = CUDA_ERROR_INVALID_HANDLE;
-    }
-    pthread_mutex_unlock(&soft_lock);
-    return result;
-}
-
-void soft_stream_drop(struct soft_stream *stream) {
-    stream->destroyed = true;
-    if (stream->first == NULL) free_stream(stream);
 }
 
 static bool context_is_empty(const struct soft_context *context) {
@@ -378,18 +253,42 @@ static bool reached(const struct goal *goal) {
     return context_is_empty(goal->context);
 }
 
-static CUresult wait_for(const struct goal *goal) {
+/* A stream that is waited for stays, even if another thread destroys it. */
+static void begin_waiting(const struct goal *goal) {
     pthread_mutex_lock(&soft_lock);
+    if (goal->stream != NULL) goal->stream->waiting++;
+}
+
+static void end_waiting(const struct goal *goal) {
+    if (goal->stream != NULL) {
+        goal->stream->waiting--;
+        soft_stream_settle(goal->stream);
+    }
+    pthread_mutex_unlock(&soft_lock);
+}
+
+/* The program knows now what it has waited for. */
+static void know(const struct goal *goal) {
+    if (goal->moment != NULL) soft_order_know_moment(goal->moment);
+    if (goal->stream != NULL) soft_order_know_stream(goal->stream);
+    bool all = goal->moment == NULL && goal->stream == NULL;
+    if (all) soft_order_know_context(goal->context);
+}
+
+static CUresult wait_for(const struct goal *goal) {
+    begin_waiting(goal);
     while (!reached(goal)) {
         /* The stream waited for comes first: it is often the only one. */
-        if (goal->stream != NULL && step_stream(goal->stream, SLICE_NS)) continue;
+        if (goal->stream != NULL && soft_perform(goal->stream, SLICE_NS)) continue;
         if (step(SLICE_NS)) continue;
         queue.waiting++;
         wait_a_little(&queue.done, LAZY_NS);
         queue.waiting--;
     }
     CUresult result = goal->context->error;
-    pthread_mutex_unlock(&soft_lock);
+    know(goal);
+    end_waiting(goal);
+    soft_print_flush();
     return result;
 }
 
@@ -408,18 +307,30 @@ CUresult soft_queue_wait_context(struct soft_context *context) {
     return wait_for(&goal);
 }
 
-static CUresult query(const struct goal *goal) {
+void soft_queue_wait_device(int device) {
     pthread_mutex_lock(&soft_lock);
+    struct soft_context *context = soft_contexts();
+    pthread_mutex_unlock(&soft_lock);
+    /* Contexts are never taken off their list. */
+    for (; context != NULL; context = context->next) {
+        bool meant = device < 0 || context->device->ordinal == device;
+        if (meant) soft_queue_wait_context(context);
+    }
+}
+
+static CUresult query(const struct goal *goal) {
+    begin_waiting(goal);
     uint64_t end = 0;
     while (!reached(goal)) {
         if (end == 0) end = now_ns() + QUERY_NS;
-        bool stepped = goal->stream != NULL && step_stream(goal->stream, QUERY_NS);
+        bool stepped = goal->stream != NULL && soft_perform(goal->stream, QUERY_NS);
         if (!stepped) stepped = step(QUERY_NS);
         if (!stepped || now_ns() >= end) break;
     }
     CUresult result = goal->context->error;
     if (result == CUDA_SUCCESS && !reached(goal)) result = CUDA_ERROR_NOT_READY;
-    pthread_mutex_unlock(&soft_lock);
+    if (result == CUDA_SUCCESS) know(goal);
+    end_waiting(goal);
     return result;
 }
 
@@ -438,12 +349,14 @@ void soft_queue_end_context(struct soft_context *context) {
     while (context->streams != NULL) {
         struct soft_stream *stream = context->streams;
         soft_handle_remove(SOFT_HANDLE_STREAM, stream);
+        soft_capture_forget_stream(stream);
         context->streams = stream->next;
+        soft_order_end_stream(stream);
         free(stream);
     }
     context->stream_count = 0;
     context->legacy = NULL;
     pthread_mutex_unlock(&soft_lock);
     soft_launch_trim();
-    soft_worker_end(own_worker());
+    soft_worker_end(&soft_thread()->worker);
 }

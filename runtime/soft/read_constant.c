@@ -1,8 +1,8 @@
 /*
  * Numbers and constant expressions. Source: PTX ISA 9.0, section 4.5 (Constants).
  *
- * Arithmetic is done on 64 bits and wraps, as the manual has it; division by
- * zero is an error. */
+ * Arithmetic is done on 64 bits and wraps, as the manual has it; division by zero is an error.
+ */
 #include "reader.h"
 
 #include "../cuda_abi.h"
@@ -13,7 +13,7 @@
 /* Nested parentheses and signs deeper than this are an attack on the stack, not a program. */
 enum { DEPTH_MAX = 64 };
 
-static bool read_level(struct ptx_reader *reader, unsigned level, unsigned depth, int64_t *value);
+static bool read_conditional(struct ptx_reader *reader, unsigned depth, int64_t *value);
 
 static bool parse_integer(struct ptx_reader *reader, int64_t *value) {
     const char *text = ptx_text(reader);
@@ -109,7 +109,7 @@ static bool read_unary(struct ptx_reader *reader, unsigned depth, int64_t *value
         if (ptx_take(reader, ".s64") || ptx_take(reader, ".u64")) {
             return ptx_expect(reader, ")") && read_unary(reader, depth + 1, value);
         }
-        return read_level(reader, 0, depth + 1, value) && ptx_expect(reader, ")");
+        return read_conditional(reader, depth + 1, value) && ptx_expect(reader, ")");
     }
     if (reader->token->kind == SOFT_TOKEN_NAME && ptx_is(reader, "WARP_SZ")) {
         reader->token++;
@@ -213,15 +213,24 @@ static bool read_level(struct ptx_reader *reader, unsigned level, unsigned depth
     }
 }
 
+/* conditional = level ("?" conditional ":" conditional)? */
+static bool read_conditional(struct ptx_reader *reader, unsigned depth, int64_t *value) {
+    int64_t condition = 0, yes = 0, no = 0;
+    if (depth > DEPTH_MAX) return PTX_FAIL(reader, "an expression nested too deeply");
+    if (!read_level(reader, 0, depth, &condition)) return false;
+    *value = condition;
+    if (!ptx_take(reader, "?")) return true;
+    if (!read_conditional(reader, depth + 1, &yes) || !ptx_expect(reader, ":") ||
+        !read_conditional(reader, depth + 1, &no)) {
+        return false;
+    }
+    *value = condition != 0 ? yes : no;
+    return true;
+}
+
 bool ptx_read_constant(struct ptx_reader *reader, int64_t *value) {
     int64_t result = 0;
-    if (!read_level(reader, 0, 0, &result)) return false;
-    if (ptx_take(reader, "?")) {
-        int64_t yes = 0, no = 0;
-        if (!read_level(reader, 0, 1, &yes) || !ptx_expect(reader, ":")) return false;
-        if (!read_level(reader, 0, 1, &no)) return false;
-        result = result != 0 ? yes : no;
-    }
+    if (!read_conditional(reader, 0, &result)) return false;
     *value = result;
     return true;
 }

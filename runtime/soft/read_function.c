@@ -14,6 +14,34 @@
 
 enum { NESTING_MAX = 256, REGISTERS_MAX = 1 << 20, OPCODE_MAX = 200, GROUP_MAX = 4096 };
 
+/* Gives a function's registers their numbers and types. */
+static bool add_registers(struct ptx_reader *reader, const struct soft_token *name,
+                          enum ptx_modifier type, uint32_t count, bool range) {
+    struct ptx_function *function = reader->function;
+    const char *text = reader->diagnostic->text + name->offset;
+    struct ptx_symbol *symbol =
+        ptx_symbol_add(reader->arena, reader->scope, PTX_REGISTER, text, name->length);
+    if (symbol == NULL) return PTX_NO_MEMORY(reader);
+    symbol->offset = name->offset;
+    symbol->is.reg.first = function->register_count;
+    symbol->is.reg.count = range ? count : 0;
+    symbol->is.reg.type = type;
+    while (function->register_count + count > reader->registers_room) {
+        uint32_t room = reader->registers_room * 2 + 64;
+        enum ptx_modifier *types = SOFT_ARENA_ARRAY(reader->arena, enum ptx_modifier, room);
+        if (types == NULL) return PTX_NO_MEMORY(reader);
+        if (function->register_count > 0) {
+            memcpy(types, function->register_types, function->register_count * sizeof types[0]);
+        }
+        function->register_types = types;
+        reader->registers_room = room;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        function->register_types[function->register_count++] = type;
+    }
+    return true;
+}
+
 /* registers = ".reg" type name ("<" count ">")? ("," ...)* ";" -- ".reg" is read already */
 static bool read_registers(struct ptx_reader *reader) {
     enum ptx_modifier type = PTX_b32;
@@ -44,26 +72,7 @@ static bool read_registers(struct ptx_reader *reader) {
                               "'%.*s' is declared twice", (int)name->length, text);
         }
         if (needed == 0) continue; /* %r<0> declares nothing */
-        struct ptx_symbol *symbol =
-            ptx_symbol_add(reader->arena, reader->scope, PTX_REGISTER, text, name->length);
-        if (symbol == NULL) return PTX_NO_MEMORY(reader);
-        symbol->offset = name->offset;
-        symbol->is.reg.first = function->register_count;
-        symbol->is.reg.count = range ? needed : 0;
-        symbol->is.reg.type = type;
-        while (function->register_count + needed > reader->registers_room) {
-            uint32_t room = reader->registers_room * 2 + 64;
-            enum ptx_modifier *types = SOFT_ARENA_ARRAY(reader->arena, enum ptx_modifier, room);
-            if (types == NULL) return PTX_NO_MEMORY(reader);
-            if (function->register_count > 0) {
-                memcpy(types, function->register_types, function->register_count * sizeof types[0]);
-            }
-            function->register_types = types;
-            reader->registers_room = room;
-        }
-        for (uint32_t i = 0; i < needed; i++) {
-            function->register_types[function->register_count++] = type;
-        }
+        if (!add_registers(reader, name, type, needed, range)) return false;
     } while (ptx_take(reader, ","));
     return ptx_expect(reader, ";");
 }
@@ -146,8 +155,9 @@ static bool read_instruction(struct ptx_reader *reader) {
     instruction->offset = reader->token->offset;
     instruction->file = reader->file;
     instruction->line = reader->line;
-    return read_opcode(reader, &instruction->opcode) &&
-           ptx_read_operands(reader, &instruction->operands, &instruction->operand_count);
+    if (!read_opcode(reader, &instruction->opcode)) return false;
+    reader->instruction = instruction->opcode->row->name;
+    return ptx_read_operands(reader, &instruction->operands, &instruction->operand_count);
 }
 
 /* targets = (".branchtargets" | ".calltargets") name ("," name)* ";" */
@@ -155,6 +165,7 @@ static bool read_targets(struct ptx_reader *reader, struct ptx_symbol *label) {
     struct ptx_list *list = soft_arena_alloc(reader->arena, sizeof *list);
     if (list == NULL) return PTX_NO_MEMORY(reader);
     label->kind = PTX_TARGETS;
+    reader->instruction = "bra";
     label->is.targets = list;
     reader->token++;
     return ptx_read_operands(reader, &list->items, &list->count);
@@ -245,6 +256,7 @@ static bool resolve_fixups(struct ptx_reader *reader) {
         const char *text = reader->diagnostic->text + fixup->operand->offset;
         size_t length = 0;
         if (*text == '!') text++;
+        if (*text == '%') length++;
         while (text + length < reader->diagnostic->text + reader->diagnostic->length &&
                (strchr("$_", text[length]) != NULL ||
                 (text[length] >= '0' && text[length] <= '9') ||
@@ -262,6 +274,26 @@ static bool resolve_fixups(struct ptx_reader *reader) {
     return true;
 }
 
+/* A parameter of a function may be a register: ".reg" type name. ".reg" is read already. */
+static bool read_register_parameter(struct ptx_reader *reader, struct ptx_variable **result) {
+    struct ptx_variable *parameter = soft_arena_alloc(reader->arena, sizeof *parameter);
+    const struct soft_token *name = NULL;
+    if (parameter == NULL) return PTX_NO_MEMORY(reader);
+    if (!ptx_read_type(reader, &parameter->type)) return false;
+    if (!ptx_expect_name(reader, "the name of a register", &name)) return false;
+    const char *text = reader->diagnostic->text + name->offset;
+    if (ptx_symbol_register_taken(reader->scope, text, name->length, 0)) {
+        return soft_error(reader->diagnostic, name->offset, CUDA_ERROR_INVALID_PTX,
+                          "'%.*s' is declared twice", (int)name->length, text);
+    }
+    parameter->is_register = parameter->has_value = true;
+    parameter->value = reader->function->register_count;
+    if (!add_registers(reader, name, parameter->type, 1, false)) return false;
+    parameter->symbol = ptx_symbol_here(reader->scope, text, name->length);
+    *result = parameter;
+    return true;
+}
+
 /* group = "(" parameter ("," parameter)* ")" */
 static bool read_parameters(struct ptx_reader *reader, struct ptx_variable ***list,
                             uint32_t *count) {
@@ -270,7 +302,11 @@ static bool read_parameters(struct ptx_reader *reader, struct ptx_variable ***li
     if (!ptx_expect(reader, "(")) return false;
     while (!ptx_is(reader, ")")) {
         if (*count == GROUP_MAX) return PTX_FAIL(reader, "more than %d parameters", GROUP_MAX);
-        if (!ptx_read_parameter(reader, &read[*count])) return false;
+        bool in_register = !reader->function->entry && ptx_take(reader, ".reg");
+        if (in_register ? !read_register_parameter(reader, &read[*count])
+                        : !ptx_read_parameter(reader, &read[*count])) {
+            return false;
+        }
         ++*count;
         if (!ptx_take(reader, ",")) break;
     }
@@ -309,9 +345,14 @@ static bool read_attributes(struct ptx_reader *reader, struct ptx_function *func
             if (!read_extents(reader, extents)) return false;
         } else if (ptx_take(reader, ".reqnctapercluster")) {
             if (!read_extents(reader, extents)) return false;
-            function->cluster_required = extents[0] * extents[1] * extents[2] > 1;
+            if ((uint64_t)extents[0] * extents[1] * extents[2] != 1) {
+                return PTX_FAIL(reader,
+                                "a cluster of %ux%ux%u blocks, and this device has none of "
+                                "more than one",
+                                extents[0], extents[1], extents[2]);
+            }
         } else if (ptx_take(reader, ".explicitcluster")) {
-            function->cluster_required = true;
+            continue; /* a launch says how large */
         } else if (ptx_take(reader, ".noreturn")) {
             function->no_return = true;
         } else if (ptx_take(reader, ".pragma")) {
@@ -363,10 +404,13 @@ bool ptx_read_function(struct ptx_reader *reader, bool external) {
     if (function == NULL || scope == NULL) return PTX_NO_MEMORY(reader);
     function->entry = ptx_is(reader, ".entry");
     function->external = external;
+    function->linkage = reader->linkage;
     function->scope = scope;
     scope->parent = reader->module->scope;
     reader->token++;
     reader->scope = scope;
+    reader->function = function;
+    reader->instructions_room = reader->registers_room = 0;
 
     if (!function->entry && !read_attributes(reader, function)) return false;
     if (!function->entry && ptx_is(reader, "(") &&
@@ -383,9 +427,7 @@ bool ptx_read_function(struct ptx_reader *reader, bool external) {
     if (!declare(reader, name, function)) return false;
 
     if (function->has_body) {
-        reader->function = function;
         reader->body_variables_end = &function->variables;
-        reader->instructions_room = reader->registers_room = 0;
         reader->nesting = 0;
         reader->file = reader->line = 0;
         if (!ptx_expect(reader, "{") || !ptx_read_body(reader) || !resolve_fixups(reader)) {

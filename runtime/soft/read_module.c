@@ -180,8 +180,25 @@ bool ptx_read_debug(struct ptx_reader *reader, bool *was_debug) {
     return true;
 }
 
+/* alias = ".alias" function "," function ";": the first is declared, the second defined */
 static bool read_alias(struct ptx_reader *reader) {
-    return PTX_FAIL(reader, ".alias is not offered by this device");
+    struct ptx_symbol *symbols[2];
+    for (int i = 0; i < 2; i++) {
+        const struct soft_token *name = reader->token;
+        if (i > 0 && !ptx_expect(reader, ",")) return false;
+        if (!ptx_expect_name(reader, "the name of a function", &name)) return false;
+        const char *text = reader->diagnostic->text + name->offset;
+        symbols[i] = ptx_symbol_here(reader->module->scope, text, name->length);
+        if (symbols[i] == NULL || symbols[i]->kind != PTX_FUNCTION ||
+            symbols[i]->is.function->entry || symbols[i]->is.function->has_body != (i > 0)) {
+            return soft_error(reader->diagnostic, name->offset, CUDA_ERROR_INVALID_PTX,
+                              i > 0 ? "'%.*s' is no function defined before"
+                                    : "'%.*s' is no function that is only declared",
+                              (int)name->length, text);
+        }
+    }
+    symbols[0]->is.function = symbols[1]->is.function;
+    return ptx_expect(reader, ";");
 }
 
 static bool read_item(struct ptx_reader *reader) {
@@ -192,12 +209,19 @@ static bool read_item(struct ptx_reader *reader) {
         while (reader->token->kind == SOFT_TOKEN_STRING || ptx_is(reader, ",")) reader->token++;
         return ptx_expect(reader, ";");
     }
-    if (ptx_is(reader, ".alias")) return read_alias(reader);
+    if (ptx_take(reader, ".alias")) return read_alias(reader);
+    reader->linkage = PTX_LINKAGE_OWN;
     for (;;) {
         if (ptx_take(reader, ".extern")) {
             external = true;
-        } else if (!ptx_take(reader, ".visible") && !ptx_take(reader, ".weak") &&
-                   !ptx_take(reader, ".common")) {
+            reader->linkage = PTX_LINKAGE_EXTERN;
+        } else if (ptx_take(reader, ".visible")) {
+            reader->linkage = PTX_LINKAGE_VISIBLE;
+        } else if (ptx_take(reader, ".weak")) {
+            reader->linkage = PTX_LINKAGE_WEAK;
+        } else if (ptx_take(reader, ".common")) {
+            reader->linkage = PTX_LINKAGE_COMMON;
+        } else {
             break;
         }
     }
@@ -225,7 +249,8 @@ static bool read_item(struct ptx_reader *reader) {
 
 bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
               struct ptx_module *module) {
-    struct ptx_reader reader = {.diagnostic = diagnostic, .arena = arena, .module = module};
+    struct ptx_reader reader = {
+        .diagnostic = diagnostic, .arena = arena, .module = module, .instruction = ""};
     struct soft_token *tokens = NULL;
     size_t count = 0;
     memset(module, 0, sizeof *module);

@@ -2,7 +2,8 @@
  * Operands. Source: PTX ISA 9.0, chapter 6.
  *
  *     operand = "!"? name ("." component)? ("|" operand)?  |  name ("+" | "-") constant
- *             | number  |  "_"  |  "[" address "]"  |  "{" operands "}"  |  "(" operands ")"
+ *             | name "[" constant "]"  |  number  |  "_"  |  "[" address "]"  |  "{" operands "}"
+ *             | "(" operands ")", in a call
  *     address = (name | constant) (("+" | "-") constant)? ("," operand)*
  *
  * What a name means is decided by where it is declared; labels and functions may come later in the
@@ -57,6 +58,22 @@ static bool add_fixup(struct ptx_reader *reader, struct ptx_operand *operand) {
     return true;
 }
 
+/* ".b2" or ".h0" right behind a register: the part that a video instruction takes. */
+static void read_part(struct ptx_reader *reader, struct ptx_operand *operand) {
+    static const char *const parts[] = {".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
+    const struct soft_token *before = reader->token - 1;
+    if (reader->token->kind != SOFT_TOKEN_DOTTED || reader->token->length != 3 ||
+        reader->token->offset != before->offset + before->length) {
+        return;
+    }
+    for (uint8_t i = 0; i < 6; i++) {
+        if (memcmp(ptx_text(reader), parts[i], 3) != 0) continue;
+        operand->part = (uint8_t)(i + 1);
+        reader->token++;
+        return;
+    }
+}
+
 static bool read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
     const char *text = ptx_text(reader);
     size_t length = reader->token->length;
@@ -70,24 +87,38 @@ static bool read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
         operand->kind = PTX_OPERAND_REGISTER;
         operand->type = symbol->is.reg.type;
         reader->token++;
+        read_part(reader, operand);
         return true;
     }
     if (find_special(reader, operand)) return true;
-    if (text[0] == '%') {
+    operand->kind = PTX_OPERAND_SYMBOL;
+    operand->symbol = ptx_symbol_find(reader->scope, text, length);
+    /* Labels and functions may come later; what looks like a register should have come before. */
+    if (operand->symbol == NULL && text[0] == '%' && strcmp(reader->instruction, "bra") != 0) {
         return PTX_FAIL(reader, "'%.*s' is no register declared here and no special register",
                         (int)length, text);
     }
-    operand->kind = PTX_OPERAND_SYMBOL;
-    operand->symbol = ptx_symbol_find(reader->scope, text, length);
     if (operand->symbol == NULL && !add_fixup(reader, operand)) return false;
     reader->token++;
     return true;
 }
 
-/* ("+" | "-") constant, behind a name: [%rd1+8], [%rd1+-8], [x-4] */
+/* ("+" | "-") constant, behind a name: [%rd1+8], [%rd1+-8], [x-4], [x+4*2] */
 static bool read_addend(struct ptx_reader *reader, int64_t *addend) {
-    if (ptx_take(reader, "+")) return ptx_read_unary(reader, addend);
-    if (ptx_is(reader, "-")) return ptx_read_unary(reader, addend);
+    if (ptx_take(reader, "+") || ptx_is(reader, "-")) return ptx_read_constant(reader, addend);
+    return true;
+}
+
+/* x[2] is the address of an array's element, for a load or a store as if it stood in brackets: an
+ * addend in elements, where x+8 is one in bytes. */
+static bool read_index(struct ptx_reader *reader, struct ptx_operand *operand) {
+    const struct ptx_variable *array = operand->symbol->is.variable;
+    int64_t index = 0;
+    if (array->dimensions != 1) return PTX_FAIL(reader, "only an array of one dimension has these");
+    reader->token++;
+    if (!ptx_read_constant(reader, &index) || !ptx_expect(reader, "]")) return false;
+    operand->indexed = true;
+    operand->integer = (int64_t)((uint64_t)index * (ptx_types[array->type].bits / 8u));
     return true;
 }
 
@@ -103,6 +134,7 @@ static bool read_items(struct ptx_reader *reader, struct ptx_operand *operand, c
         if (!read_one(reader, &items[count], depth)) return false;
         count++;
         if (!ptx_take(reader, ",")) break;
+        if (ptx_is(reader, end)) return PTX_FAIL(reader, "an operand is missing");
     }
     if (!ptx_expect(reader, end)) return false;
     operand->items = SOFT_ARENA_ARRAY(reader->arena, struct ptx_operand, count);
@@ -134,8 +166,7 @@ static bool read_one(struct ptx_reader *reader, struct ptx_operand *operand, uns
         operand->kind = PTX_OPERAND_VECTOR;
         return read_items(reader, operand, "}", depth + 1);
     }
-    if (ptx_is(reader, "(") && depth == 0) {
-        reader->token++;
+    if (depth == 0 && strcmp(reader->instruction, "call") == 0 && ptx_take(reader, "(")) {
         operand->kind = PTX_OPERAND_LIST;
         return read_items(reader, operand, ")", depth + 1);
     }
@@ -146,6 +177,10 @@ static bool read_one(struct ptx_reader *reader, struct ptx_operand *operand, uns
     }
     operand->negated = negated;
     if (!read_name(reader, operand)) return false;
+    if (operand->kind == PTX_OPERAND_SYMBOL && ptx_is(reader, "[") && operand->symbol != NULL &&
+        operand->symbol->kind == PTX_VARIABLE) {
+        return read_index(reader, operand);
+    }
     if (operand->kind == PTX_OPERAND_REGISTER || operand->kind == PTX_OPERAND_SYMBOL) {
         if (!read_addend(reader, &operand->integer)) return false;
     }

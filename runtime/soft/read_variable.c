@@ -24,9 +24,13 @@ bool ptx_read_type(struct ptx_reader *reader, enum ptx_modifier *type) {
     return true;
 }
 
-/* Puts the low bytes of a value at a place, least significant first. */
+/* Puts a value at a place, least significant byte first, with its sign where it is shorter. */
 static void store(unsigned char *data, uint64_t at, uint64_t value, unsigned bytes) {
-    for (unsigned i = 0; i < bytes; i++) data[at + i] = (unsigned char)(value >> (8 * i));
+    unsigned char sign = value >> 63 != 0 ? 0xff : 0;
+    for (unsigned i = 0; i < bytes; i++) {
+        data[at + i] = sign;
+        if (i < 8) data[at + i] = (unsigned char)(value >> (8 * i));
+    }
 }
 
 /* address = name (("+" | "-") constant)? | "generic" "(" address ")" | mask "(" address ")" */
@@ -101,8 +105,8 @@ static bool read_value(struct ptx_reader *reader, struct ptx_variable *variable,
     return true;
 }
 
-/* data = value | "{" (data ("," data)*)? "}": nested braces follow the dimensions. The values of a
- * row that is cut short stay zero. */
+/* data = value | "{" (data ("," data)*)? "}": nested braces follow the dimensions, and the vectors
+ * of the last. The values of a row that is cut short stay zero. */
 static bool read_data(struct ptx_reader *reader, struct ptx_variable *variable, uint64_t begin,
                       uint64_t end, unsigned bytes, const uint64_t *row_bytes, unsigned rows) {
     if (!ptx_take(reader, "{")) {
@@ -127,18 +131,19 @@ static bool read_data(struct ptx_reader *reader, struct ptx_variable *variable, 
 
 enum { DIMENSIONS_MAX = 8 };
 
-/* Counts the elements of an array whose size its data decides: .b8 s[] = {1, 2, 3}. */
-static uint64_t count_values(const struct ptx_reader *reader) {
+/* Counts the entries of an array whose size its data decides, .b8 s[] = {1, 2, 3}: each is a brace,
+ * or so many values. */
+static uint64_t count_entries(const struct ptx_reader *reader, uint64_t entry_values) {
     const struct soft_token *token = reader->token;
     const char *text = reader->diagnostic->text;
-    uint64_t values = 0;
+    uint64_t values = 0, braces = 0;
     int depth = 0;
     bool value_open = false;
     for (; token->kind != SOFT_TOKEN_END; token++) {
         char mark = token->kind == SOFT_TOKEN_MARK ? text[token->offset] : '\0';
         if (mark == ';') break;
         if (mark == '{') {
-            depth++;
+            braces += ++depth == 2;
         } else if (mark == '}' || mark == ',') {
             values += value_open;
             value_open = false;
@@ -147,7 +152,7 @@ static uint64_t count_values(const struct ptx_reader *reader) {
             value_open = true;
         }
     }
-    return values;
+    return braces > 0 || entry_values == 0 ? braces : (values + entry_values - 1) / entry_values;
 }
 
 static bool read_dimensions(struct ptx_reader *reader, struct ptx_variable *variable,
@@ -180,15 +185,16 @@ static bool read_dimensions(struct ptx_reader *reader, struct ptx_variable *vari
         row_bytes[0] = bytes;
         variable->is_unsized = true;
         if (ptx_is(reader, "=")) {
-            uint64_t values = count_values(reader) * element_bytes;
-            uint64_t entries = bytes == 0 ? 0 : (values + bytes - 1) / bytes;
+            unsigned value_bytes = ptx_types[variable->type].bits / 8;
             variable->is_unsized = false;
-            bytes = entries * bytes;
+            bytes *= count_entries(reader, bytes / value_bytes);
         } else {
             bytes = 0;
         }
     }
     variable->bytes = bytes;
+    variable->is_array = count > 0;
+    variable->dimensions = (uint8_t)count;
     *rows = count;
     return true;
 }
@@ -211,8 +217,9 @@ static bool read_declarator(struct ptx_reader *reader, const struct ptx_variable
         variable->data = soft_arena_alloc(reader->arena, (size_t)variable->bytes);
         if (variable->data == NULL) return PTX_NO_MEMORY(reader);
         unsigned bytes = ptx_types[variable->type].bits / 8;
+        unsigned vectors = rows > 0 && element_bytes > bytes;
         if (!read_data(reader, variable, 0, variable->bytes, bytes, row_bytes,
-                       rows > 1 ? rows - 1 : 0)) {
+                       rows > 0 ? rows - 1 + vectors : 0)) {
             return false;
         }
     }
@@ -278,7 +285,7 @@ static bool read_qualifiers(struct ptx_reader *reader, struct ptx_variable *like
 
 bool ptx_read_variables(struct ptx_reader *reader, enum ptx_modifier space, bool external,
                         struct ptx_variable ***end) {
-    struct ptx_variable like = {.space = space, .external = external};
+    struct ptx_variable like = {.space = space, .external = external, .linkage = reader->linkage};
     unsigned vector = 1;
     uint32_t alignment = 0;
     if (!read_qualifiers(reader, &like, &vector, &alignment)) return false;
@@ -302,7 +309,7 @@ bool ptx_read_parameter(struct ptx_reader *reader, struct ptx_variable **result)
     unsigned vector = 1;
     uint32_t alignment = 0;
     if (!ptx_take(reader, ".param")) {
-        return PTX_FAIL(reader, "a parameter begins with .param (those in .reg are not offered)");
+        return PTX_FAIL(reader, "a parameter begins with .param");
     }
     if (!read_qualifiers(reader, &like, &vector, &alignment)) return false;
     if (ptx_is(reader, ".texref") || ptx_is(reader, ".samplerref") || ptx_is(reader, ".surfref")) {

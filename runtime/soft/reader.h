@@ -27,6 +27,7 @@ struct ptx_reader {
     struct ptx_opcode_cache opcodes;
     const struct soft_token *token; /* the next one */
     struct ptx_module *module;
+    enum ptx_linkage linkage;            /* of what is being read outside functions */
     struct ptx_variable **variables_end; /* where the module's next one goes */
     struct ptx_function **functions_end;
 
@@ -37,7 +38,8 @@ struct ptx_reader {
     struct ptx_variable **body_variables_end;
     uint32_t instructions_room, registers_room;
     unsigned nesting;
-    uint32_t file, line; /* from the latest .loc */
+    const char *instruction; /* whose operands are read; "" between instructions */
+    uint32_t file, line;     /* from the latest .loc */
 };
 
 /* An error at the next token. */

@@ -12,17 +12,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct soft_report_place {
+    char function[128];    /* that the kernel called; "" in the kernel itself */
+    char instruction[128]; /* as written */
+    char source[160];      /* file:line, "" where the PTX does not say */
+    uint32_t ptx_line;
+    uint32_t block[3], thread[3];
+};
+
 struct soft_report {
-    int result;       /* a CUresult; 0: a finding that does not fail the launch */
-    const char *kind; /* "illegal address", "uninitialised read", ... */
-    char kernel[128];
+    int result;            /* a CUresult; 0: a finding that does not fail the launch */
+    bool minor;            /* a finding that can be meant so */
+    const char *kind;      /* "illegal address", "uninitialised read", ... */
+    char kernel[128];      /* "": it is about no kernel alone, and the detail says all */
+    char function[128];    /* that the kernel called; "" in the kernel itself */
     char instruction[128]; /* as written */
     char source[160];      /* file:line, "" where the PTX does not say */
     uint32_t ptx_line;
     uint32_t block[3], thread[3];
     uint32_t lanes; /* how many lanes of the warp it concerns */
     uint64_t address;
-    char detail[320];
+    char detail[480];
+    bool has_other;
+    struct soft_report_place other; /* the other access of a data race */
 };
 
 /* What a fatal result is called: "illegal address". Static. */

@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCRATCH_BYTES = SOFT_WIDE_SLOT_BYTES, PREDICATE_BYTES = 4, NOT_DENSE = UINT32_MAX };
+enum { SCRATCH_BYTES = SOFT_WIDE_SLOT_BYTES, PREDICATE_BYTES = 4, FRAME_BYTES_MAX = 64 << 20 };
+#define NOT_DENSE UINT32_MAX
 
 struct range {
-    uint32_t begin, end, successor[2], successors;
+    uint32_t begin, end, *successor, successors;
     uint64_t *in, *out, *use, *define;
 };
 
@@ -54,7 +55,8 @@ static void visit_draft(struct liveness *liveness, const struct soft_draft *draf
             visit_value(liveness, draft->extras[i].value, true, draft->guarded, visit, context);
         }
     }
-    if (!draft->d_is_read) visit_value(liveness, draft->d, true, draft->guarded, visit, context);
+    bool partial = draft->guarded || draft->keeps;
+    if (!draft->d_is_read) visit_value(liveness, draft->d, true, partial, visit, context);
 }
 
 static void set(uint64_t *bits, uint32_t at) {
@@ -84,11 +86,6 @@ static void gather(struct liveness *liveness, uint32_t value, bool is_define, bo
     if (is_define && !partial) set(block->define, bit);
 }
 
-static bool is_end(const struct soft_draft *draft) {
-    return draft->op == SOFT_OP_bra || draft->op == SOFT_OP_bra_if || draft->op == SOFT_OP_exit ||
-           draft->op == SOFT_OP_trap;
-}
-
 static bool find_blocks(struct liveness *liveness) {
     struct soft_lowering *lowering = liveness->lowering;
     uint32_t drafts = lowering->draft_count;
@@ -97,8 +94,10 @@ static bool find_blocks(struct liveness *liveness) {
     if (leads == NULL || block_of == NULL) return LOWER_NO_MEMORY(lowering);
     leads[0] = true;
     for (uint32_t i = 0; i < drafts; i++) {
-        if (lowering->drafts[i].target != SOFT_NO_LABEL) leads[lowering->drafts[i].target] = true;
-        if (is_end(&lowering->drafts[i])) leads[i + 1] = true;
+        const struct soft_draft *draft = &lowering->drafts[i];
+        if (draft->target != SOFT_NO_LABEL) leads[draft->target] = true;
+        for (uint32_t t = 0; t < draft->target_count; t++) leads[draft->targets[t]] = true;
+        if (soft_ends_block(&lowering->drafts[i])) leads[i + 1] = true;
     }
     for (uint32_t i = 0; i < drafts; i++) liveness->count += leads[i];
     liveness->blocks = SOFT_ARENA_ARRAY(lowering->arena, struct range, liveness->count + 1);
@@ -112,10 +111,15 @@ static bool find_blocks(struct liveness *liveness) {
     for (uint32_t b = 0; b < liveness->count; b++) {
         struct range *range = &liveness->blocks[b];
         const struct soft_draft *last = &lowering->drafts[range->end - 1];
+        range->successor = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, last->target_count + 2);
+        if (range->successor == NULL) return LOWER_NO_MEMORY(lowering);
+        for (uint32_t t = 0; t < last->target_count; t++) {
+            range->successor[range->successors++] = block_of[last->targets[t]];
+        }
         if (last->target != SOFT_NO_LABEL) {
             range->successor[range->successors++] = block_of[last->target];
         }
-        if (last->op != SOFT_OP_bra && b + 1 < liveness->count) {
+        if (last->op != SOFT_OP_bra && last->op != SOFT_OP_brx && b + 1 < liveness->count) {
             range->successor[range->successors++] = b + 1;
         }
     }
@@ -192,6 +196,15 @@ static void find_intervals(struct liveness *liveness) {
     }
 }
 
+/* A call writes all of a function's parameters before its first instruction, so that none of them
+ * can share a slot, not even one that is written before it is read. */
+static void begin_parameters(struct soft_lowering *lowering) {
+    const struct ptx_function *function = lowering->function;
+    for (uint32_t i = 0; i < function->parameter_count && !function->entry; i++) {
+        extend(&lowering->values[function->parameters[i]->value], 0);
+    }
+}
+
 /* Values wait in order of their first position. */
 static int by_first(const void *one, const void *other) {
     const struct soft_value *a = *(struct soft_value *const *)one,
@@ -200,25 +213,45 @@ static int by_first(const void *one, const void *other) {
     return a < b ? -1 : a > b;
 }
 
-/* The slots of one width: which are taken, and until where. */
+/* The slots of one width: which are taken, and until where. Those of parameters that are no
+ * registers have sizes of their own. */
+enum { PREDICATES, NARROW, WIDE, OTHERS, POOLS };
 struct pool {
     uint32_t *busy_until;
+    uint32_t *bytes; /* OTHERS: of each slot */
     uint32_t count;
 };
 
+static uint32_t slot_bytes(const struct soft_value *value) {
+    uint32_t bytes = value->bytes * SOFT_LANES;
+    return (bytes + SOFT_SLOT_BYTES - 1) / SOFT_SLOT_BYTES * SOFT_SLOT_BYTES;
+}
+
 static uint32_t take(struct pool *pool, const struct soft_value *value) {
     for (uint32_t i = 0; i < pool->count; i++) {
-        if (pool->busy_until[i] < value->first) {
+        bool fits = pool->bytes == NULL || pool->bytes[i] == slot_bytes(value);
+        if (fits && pool->busy_until[i] < value->first) {
             pool->busy_until[i] = value->last;
             return i;
         }
     }
     pool->busy_until[pool->count] = value->last;
+    if (pool->bytes != NULL) pool->bytes[pool->count] = slot_bytes(value);
     return pool->count++;
 }
 
 static unsigned class_of(const struct soft_value *value) {
-    return value->bits == 1 ? 0 : value->bits == 64 ? 2 : 1;
+    switch (value->bits) {
+    case 0:
+    case 128:
+        return OTHERS;
+    case 1:
+        return PREDICATES;
+    case 64:
+        return WIDE;
+    default:
+        return NARROW;
+    }
 }
 
 bool soft_slots_assign(struct soft_lowering *lowering) {
@@ -228,10 +261,14 @@ bool soft_slots_assign(struct soft_lowering *lowering) {
     liveness.dense_of = SOFT_ARENA_ARRAY(arena, uint32_t, values + 1);
     liveness.value_of = SOFT_ARENA_ARRAY(arena, uint32_t, values + 1);
     struct soft_value **order = SOFT_ARENA_ARRAY(arena, struct soft_value *, values + 1);
-    struct pool pools[3] = {{0}};
-    for (int i = 0; i < 3; i++) pools[i].busy_until = SOFT_ARENA_ARRAY(arena, uint32_t, values + 1);
+    struct pool pools[POOLS] = {{0}};
+    for (int i = 0; i < POOLS; i++) {
+        pools[i].busy_until = SOFT_ARENA_ARRAY(arena, uint32_t, values + 1);
+        if (pools[i].busy_until == NULL) return LOWER_NO_MEMORY(lowering);
+    }
+    pools[OTHERS].bytes = SOFT_ARENA_ARRAY(arena, uint32_t, values + 1);
     if (liveness.dense_of == NULL || liveness.value_of == NULL || order == NULL ||
-        pools[0].busy_until == NULL || pools[1].busy_until == NULL || pools[2].busy_until == NULL) {
+        pools[OTHERS].bytes == NULL) {
         return LOWER_NO_MEMORY(lowering);
     }
     for (uint32_t i = 0; i < values; i++) liveness.dense_of[i] = NOT_DENSE;
@@ -241,13 +278,14 @@ bool soft_slots_assign(struct soft_lowering *lowering) {
     if (!find_blocks(&liveness) || !make_sets(&liveness)) return false;
     iterate(&liveness);
     find_intervals(&liveness);
+    begin_parameters(lowering);
 
     uint32_t waiting = 0;
     for (uint32_t i = 0; i < values; i++) {
         struct soft_value *value = &lowering->values[i];
         if (!value->used) continue;
         if (value->kind != SOFT_VALUE_REGISTER) {
-            /* What is filled in before the warp begins must stay to the end. */
+            /* What is filled in before the function begins must stay to the end. */
             value->first = 0;
             value->last = UINT32_MAX;
         }
@@ -257,15 +295,29 @@ bool soft_slots_assign(struct soft_lowering *lowering) {
     for (uint32_t i = 0; i < waiting; i++) {
         order[i]->slot = take(&pools[class_of(order[i])], order[i]);
     }
-    uint32_t narrow = SCRATCH_BYTES + (pools[0].count * PREDICATE_BYTES + SOFT_SLOT_BYTES - 1) /
-                                          SOFT_SLOT_BYTES * SOFT_SLOT_BYTES;
-    uint32_t wide = narrow + pools[1].count * SOFT_SLOT_BYTES;
+    uint32_t narrow =
+        SCRATCH_BYTES + (pools[PREDICATES].count * PREDICATE_BYTES + SOFT_SLOT_BYTES - 1) /
+                            SOFT_SLOT_BYTES * SOFT_SLOT_BYTES;
+    uint32_t wide = narrow + pools[NARROW].count * SOFT_SLOT_BYTES;
+    uint64_t end = wide + pools[WIDE].count * (uint64_t)SOFT_WIDE_SLOT_BYTES;
+    uint32_t *others = SOFT_ARENA_ARRAY(arena, uint32_t, pools[OTHERS].count + 1);
+    if (others == NULL) return LOWER_NO_MEMORY(lowering);
+    for (uint32_t i = 0; i < pools[OTHERS].count; i++) {
+        others[i] = (uint32_t)end;
+        end += pools[OTHERS].bytes[i];
+        if (end > FRAME_BYTES_MAX) {
+            return soft_error(lowering->diagnostic, lowering->function->symbol->offset,
+                              CUDA_ERROR_INVALID_PTX, "the parameters of all calls are too large");
+        }
+    }
     for (uint32_t i = 0; i < waiting; i++) {
         struct soft_value *value = order[i];
         const uint32_t begins[3] = {SCRATCH_BYTES, narrow, wide};
         const uint32_t bytes[3] = {PREDICATE_BYTES, SOFT_SLOT_BYTES, SOFT_WIDE_SLOT_BYTES};
-        value->slot = begins[class_of(value)] + value->slot * bytes[class_of(value)];
+        unsigned class = class_of(value);
+        value->slot =
+            class == OTHERS ? others[value->slot] : begins[class] + value->slot * bytes[class];
     }
-    lowering->frame_bytes = wide + pools[2].count * SOFT_WIDE_SLOT_BYTES;
+    lowering->frame_bytes = (uint32_t)end;
     return true;
 }

@@ -5,22 +5,40 @@
  * that reads through a device pointer faults, as with a GPU. The bytes lie elsewhere; each live
  * allocation says where. Allocations keep a gap between them and an address is not given out again
  * for as long as possible, so an access outside a live allocation is found exactly, whether it runs
- * over an end or comes after a free. Pinned host memory is in the space under its own address.
+ * over an end or comes after a free. Host memory that devices may use is in the space under its own
+ * address.
  *
  * For each four bytes a shadow byte says which of them have been written.
- * Thread-safe: lookups run beside each other, changes alone.
+ *
+ * Bytes outlive their allocation for as long as a reader is inside that may have found them, so
+ * nothing that is freed or unmapped while a kernel runs can make the kernel touch memory that is no
+ * longer there. Thread-safe: lookups run beside each other, changes alone.
  */
 #ifndef SOFT_SPACE_H
 #define SOFT_SPACE_H
 
+#include "maker.h"
+
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum soft_kind {
-    SOFT_KIND_DEVICE, /* cuMemAlloc */
-    SOFT_KIND_PINNED, /* cuMemHostAlloc: the address is the host's */
-    SOFT_KIND_MODULE  /* a variable of a module */
+    SOFT_KIND_DEVICE,     /* cuMemAlloc */
+    SOFT_KIND_PINNED,     /* cuMemHostAlloc: the address is the host's */
+    SOFT_KIND_REGISTERED, /* cuMemHostRegister: the bytes are the program's own */
+    SOFT_KIND_MODULE,     /* a variable of a module */
+    SOFT_KIND_HEAP,       /* malloc in a kernel */
+    SOFT_KIND_POOL,       /* of a memory pool; readers and writers say which devices may use it */
+    SOFT_KIND_MAPPED      /* cuMemMap: the bytes are a backing's; readers and writers as well */
+};
+
+/* Bytes that several mappings share. */
+struct soft_backing {
+    atomic_int references;
+    uint64_t bytes;
+    uint8_t *host, *shadow;
 };
 
 struct soft_allocation {
@@ -30,13 +48,33 @@ struct soft_allocation {
     uint8_t *shadow; /* a byte for each four; NULL where writes are not tracked */
     enum soft_kind kind;
     int device;
+    unsigned slot;             /* of the context it was made in: struct soft_reach */
+    unsigned flags;            /* that host memory was made with */
+    uint32_t readers, writers; /* a bit for each device; for the kinds that say so */
+    uint64_t charged;          /* bytes of the device's memory */
+    void *source;              /* the pool it came from, or the physical memory that is mapped */
+    struct soft_backing *backing;
+    bool claimed;    /* it is to be freed, in the order of a stream */
     uint64_t serial; /* counts allocations, for reports */
     bool freed;      /* in the graveyard: address and bytes are kept for reports */
-    char name[64];   /* of a module's variable */
+    struct soft_maker maker;
+    char name[64]; /* of a module's variable */
 };
 
+/* What a context's kernels may use: the memory of the contexts whose bits are set, and what its
+ * device may read or write of mapped memory and pools. */
+enum { SOFT_REACH_SLOTS = 64 };
+struct soft_reach {
+    int device;
+    _Atomic uint64_t heap_bytes; /* the most that its kernels' malloc may give */
+    unsigned slot;               /* the context's own number */
+    _Atomic uint64_t contexts;
+};
+
+enum soft_wish { SOFT_WISH_READ, SOFT_WISH_WRITE };
+
 /* A live range, for a fast check of accesses near the last one. Copied out of the space; good until
- * the space's generation changes. */
+ * the space's generation changes, and its bytes for as long as the reader is inside. */
 struct soft_view {
     uint64_t low, high; /* addresses: low <= a, a + size <= high */
     uint8_t *host;      /* behind low */
@@ -48,38 +86,103 @@ struct soft_view {
 enum { SOFT_WINDOW_SHIFT = 32 };
 struct soft_windows {
     uint64_t shared, local, parameter;
+    uint64_t code; /* where functions have addresses, and nothing can be read */
 };
 
 /* Reserves the range; safe to call again. false: the process has no address space left. */
 bool soft_space_open(void);
 const struct soft_windows *soft_space_windows(void);
 
-/* Allocates device memory at a multiple of alignment (a power of two). NULL: the host has no memory
- * or no addresses left. The device's own limit is the caller's business. */
-struct soft_allocation *soft_space_alloc(uint64_t bytes, uint64_t alignment, enum soft_kind kind,
-                                         int device, const char *name);
+/* Puts an allocation into the space, at a multiple of alignment (a power of two). What is wanted
+ * says its bytes, kind, device, slot and so on; its address, bytes and shadow are found, save those
+ * of registered memory (host is given) and of a mapping (address, host, shadow and backing are); an
+ * address that is given is kept.
+ * NULL: the host has no memory or no addresses left, or the addresses are taken. A device's own
+ * limit is the caller's business. */
+struct soft_allocation *soft_space_alloc(const struct soft_allocation *wanted, uint64_t alignment);
 
-/* Frees what begins at exactly this address, if it is of this kind; tells how many bytes. */
-bool soft_space_free(uint64_t address, enum soft_kind kind, uint64_t *bytes, int *device);
+/* Takes out what begins at exactly this address, if it is of one of these kinds (bits of 1 <<
+ * kind), and tells what it was; its host, shadow and backing must not be followed. */
+bool soft_space_free(uint64_t address, unsigned kinds, struct soft_allocation *was);
 
-/* Finds the live range around [address, address + bytes). false: part of it is not live. */
-bool soft_space_view(uint64_t address, uint64_t bytes, struct soft_view *view);
+/* The same for any allocation of these kinds that a context has made. */
+bool soft_space_free_owned(unsigned slot, unsigned kinds, struct soft_allocation *was);
+
+/* Claims what begins at exactly this address, if it is of one of these kinds, for a free to come.
+ * false: it is not there, or is claimed already. */
+bool soft_space_claim(uint64_t address, unsigned kinds, struct soft_allocation *found);
+
+/* Says which devices may use a mapping that begins at this address. */
+bool soft_space_allow(uint64_t address, uint32_t readers, uint32_t writers);
+
+/* The same for all that came from a pool. */
+void soft_space_allow_pool(const void *pool, uint32_t readers, uint32_t writers);
+
+/* Finds the live range around [address, address + bytes) that a kernel of such reach may use so.
+ * false: part of it is not live, or not within reach. */
+bool soft_space_view(uint64_t address, uint64_t bytes, const struct soft_reach *reach,
+                     enum soft_wish wish, struct soft_view *view);
 
 /* Finds the live allocation around an address and copies what is known of it. */
 bool soft_space_find(uint64_t address, struct soft_allocation *allocation);
 
-/* Whether all of a range is live; it may span allocations that touch. */
-bool soft_space_is_live(uint64_t address, uint64_t bytes);
+/* The live allocation that was made next after the one with this serial number. false: there is
+ * none. */
+bool soft_space_next(uint64_t serial, struct soft_allocation *allocation);
 
-/* Frees all that a device has of a kind; tells how many bytes that was. */
-uint64_t soft_space_free_all(enum soft_kind kind, int device);
+/* Whether all of a range is live, and some device may use it so; it may span allocations that
+ * touch. */
+bool soft_space_is_live(uint64_t address, uint64_t bytes, enum soft_wish wish);
 
-/* Changes with every allocation and every free. */
+/* Whether kernels of such reach may use an allocation so. */
+bool soft_space_may(const struct soft_allocation *allocation, const struct soft_reach *reach,
+                    enum soft_wish wish);
+
+/* Whether a range meets the reserved addresses, where no memory of the host can be. */
+bool soft_space_holds(uint64_t address, uint64_t bytes);
+
+/* Whether a range meets any live allocation. */
+bool soft_space_is_taken(uint64_t address, uint64_t bytes);
+
+/* Changes with every allocation, every free, and every change of who may use what. */
 uint64_t soft_space_generation(void);
 
-/* Describes an address that is not live: the nearest allocation, living or freed. Always terminates
- * text. */
-void soft_space_describe(uint64_t address, char *text, size_t bytes);
+/* Says that contexts' reaches have shrunk: what was found before must be looked up again. */
+void soft_space_changed(void);
+
+/* Describes an address that is not live, or not within reach: the nearest allocation, living or
+ * freed. Always terminates text. */
+void soft_space_describe(uint64_t address, const struct soft_reach *reach, enum soft_wish wish,
+                         char *text, size_t bytes);
+
+/* ---- addresses without bytes, for mappings to come ---- */
+
+/* Reserves addresses: at the wanted one, if that is not 0 and free, else anywhere. 0: there are
+ * none. */
+uint64_t soft_space_reserve(uint64_t wanted, uint64_t bytes, uint64_t alignment);
+
+/* Gives a whole reservation back. false: it is none. */
+bool soft_space_unreserve(uint64_t address, uint64_t bytes);
+
+/* The reservation around an address. false: there is none. */
+bool soft_space_reservation(uint64_t address, uint64_t *begin, uint64_t *bytes);
+
+/* The first reservation that ends behind an address. false: there is none. */
+bool soft_space_reservation_behind(uint64_t address, uint64_t *begin, uint64_t *bytes);
+
+/* ---- bytes ---- */
+
+/* A backing of so many bytes, all zero, with one reference; NULL without memory. */
+struct soft_backing *soft_backing_new(uint64_t bytes);
+void soft_backing_release(struct soft_backing *backing);
+
+/* A thread that follows views is inside from enter to leave. */
+struct soft_reader {
+    uint64_t since; /* the generation when it came in */
+    struct soft_reader *next, **link;
+};
+void soft_space_enter(struct soft_reader *reader);
+void soft_space_leave(struct soft_reader *reader);
 
 /* Copies and fills over live ranges, which may span allocations that touch. false: part of a range
  * is not live, and nothing is changed. Writes mark the shadow; a copy copies it. */
@@ -88,11 +191,22 @@ bool soft_space_read(uint64_t address, void *destination, uint64_t bytes);
 bool soft_space_copy(uint64_t destination, uint64_t source, uint64_t bytes);
 bool soft_space_fill(uint64_t address, const void *pattern, unsigned pattern_bytes, uint64_t count);
 
+/* A bit to change in an allocation of a device: which of those that live, in the order they were
+ * made, from 1; and which byte. What is drawn is any number, of which as much is used as there is
+ * to choose from. */
+struct soft_flip {
+    int device;
+    uint64_t allocation, byte;
+    bool draws, draws_byte;
+    unsigned bit;
+    uint64_t bytes; /* told: of the allocation */
+};
+
+/* Flips it, and says which it was. false: there is no such byte. */
+bool soft_space_flip(struct soft_flip *flip);
+
 /* Whether writes are tracked: TOLLENS_SOFT_CHECK has init. */
 bool soft_space_tracks(void);
-
-/* How many allocations live, of a kind and a device (-1: of any). */
-size_t soft_space_count(enum soft_kind kind, int device);
 
 /* Marks bytes from an offset of a shadow as written. */
 void soft_shadow_mark(uint8_t *shadow, uint64_t offset, uint64_t bytes);

@@ -1,6 +1,6 @@
 /*
- * Scopes as small hash tables. Names are compared in place: they point
- * into the module's text. */
+ * Scopes as small hash tables. Names are compared in place: they point into the module's text.
+ */
 #include "symbol.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * Symbols: names in nested scopes. A range of registers is found by its
- * stem: %r12 under "%r". */
+ * Symbols: names in nested scopes. A range of registers is found by its stem: %r12 under "%r".
+ */
 #ifndef SOFT_SYMBOL_H
 #define SOFT_SYMBOL_H
 

@@ -30,13 +30,21 @@ static char peek(const struct lexer *lexer, size_t ahead) {
     return lexer->at + ahead < lexer->length ? lexer->text[lexer->at + ahead] : '\0';
 }
 
-/* Skips white space and both kinds of comment. */
+/* Whether a line of the C preprocessor begins here: it tells of files, and is no PTX. */
+static bool at_line_marker(const struct lexer *lexer) {
+    size_t at = lexer->at;
+    if (peek(lexer, 0) != '#') return false;
+    while (at > 0 && (lexer->text[at - 1] == ' ' || lexer->text[at - 1] == '\t')) at--;
+    return at == 0 || lexer->text[at - 1] == '\n';
+}
+
+/* Skips white space, both kinds of comment, and what the C preprocessor leaves behind. */
 static bool skip_blank(struct lexer *lexer) {
     for (;;) {
         char c = peek(lexer, 0);
         if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v') {
             lexer->at++;
-        } else if (c == '/' && peek(lexer, 1) == '/') {
+        } else if ((c == '/' && peek(lexer, 1) == '/') || at_line_marker(lexer)) {
             while (lexer->at < lexer->length && lexer->text[lexer->at] != '\n') lexer->at++;
         } else if (c == '/' && peek(lexer, 1) == '*') {
             size_t begin = lexer->at;
@@ -55,6 +63,21 @@ static bool skip_blank(struct lexer *lexer) {
     }
 }
 
+/* Whether a decimal point stands here: digits follow it, or nothing that it could be the dot of. */
+static bool at_point(const struct lexer *lexer) {
+    char next = peek(lexer, 1);
+    return peek(lexer, 0) == '.' && (is_digit(next) || (!is_name_start(next) && next != '.'));
+}
+
+/* Whether a number begins with its point: ".5", ".5e3"; ".2d" is a word. */
+static bool is_fraction(const struct lexer *lexer) {
+    size_t at = 1;
+    while (is_digit(peek(lexer, at))) at++;
+    char c = peek(lexer, at);
+    bool exponent = c == 'e' || c == 'E';
+    return at > 1 && (exponent || !is_name_part(c));
+}
+
 /* number = digits | "0x" hex | "0b" bits | "0f" hex{8} | "0d" hex{16} | decimal with . or e */
 static enum soft_token_kind skip_number(struct lexer *lexer) {
     char second = peek(lexer, 1);
@@ -66,7 +89,7 @@ static enum soft_token_kind skip_number(struct lexer *lexer) {
     }
     enum soft_token_kind kind = SOFT_TOKEN_INTEGER;
     while (is_digit(peek(lexer, 0))) lexer->at++;
-    if (peek(lexer, 0) == '.' && is_digit(peek(lexer, 1))) {
+    if (at_point(lexer)) {
         kind = SOFT_TOKEN_FLOAT;
         lexer->at++;
         while (is_digit(peek(lexer, 0))) lexer->at++;
@@ -108,13 +131,14 @@ static bool next_token(struct lexer *lexer, struct soft_token *token) {
     if (!skip_blank(lexer)) return false;
     size_t begin = lexer->at;
     char c = peek(lexer, 0);
+    token->kind = SOFT_TOKEN_END;
     if (lexer->at >= lexer->length) {
         token->kind = SOFT_TOKEN_END;
-    } else if (is_name_start(c)) {
+    } else if (is_name_start(c) && (c != '%' || is_name_part(peek(lexer, 1)))) {
         token->kind = SOFT_TOKEN_NAME;
         lexer->at++;
         while (is_name_part(peek(lexer, 0))) lexer->at++;
-    } else if (is_digit(c)) {
+    } else if (is_digit(c) || (c == '.' && is_fraction(lexer))) {
         token->kind = skip_number(lexer);
     } else if (c == '.' && is_name_part(peek(lexer, 1))) {
         token->kind = SOFT_TOKEN_DOTTED;

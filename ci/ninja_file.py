@@ -1,0 +1,27 @@
+"""The few words of ninja's language that the build needs, for configure.py."""
+
+
+class Ninja:
+    """A build.ninja as it is being written, line by line."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def comment(self, text: str) -> None:
+        self.lines.append(f"# {text}")
+
+    def variable(self, name: str, value: str) -> None:
+        self.lines.append(f"{name} = {value}")
+
+    def rule(self, name: str, command: str, **more: str) -> None:
+        self.lines.append(f"\nrule {name}\n  command = {command}")
+        self.lines += [f"  {key} = {value}" for key, value in more.items()]
+
+    def build(self, outputs: str, rule: str, inputs: str = "", needs: str = "", after: str = "",
+              **variables: str) -> str:
+        line = f"build {outputs}: {rule} {inputs}".rstrip()
+        line += f" | {needs}" if needs else ""
+        line += f" || {after}" if after else ""
+        self.lines.append(line)
+        self.lines += [f"  {key} = {value}" for key, value in variables.items() if value]
+        return outputs

@@ -1,0 +1,157 @@
+"""The sources of each room, for configure.py. A line holds what belongs together."""
+
+RUNTIME = """
+    status library driver interpose
+    device context deadline retire
+    stream event module memory pinned
+    copy launch
+""".split()
+
+RUNTIME_TESTS = """
+    test_device
+    status_test driver_test interpose_test device_test context_test
+    module_test stream_test event_test memory_test copy_test launch_test
+    failure_test cuda_abi_test
+""".split()
+
+# Programs of the runtime's own mistakes: each must be refused by the compiler.
+REFUSED = """
+    kernel_is_not_a_name
+    pinned_is_not_a_buffer
+    event_is_not_a_stream
+    async_source_is_pinned
+""".split()
+
+SOFT = """
+    arena diagnostic options json report
+    space space_addresses space_bytes space_copy space_describe space_flip
+    token symbol opcode
+    read_constant read_operand read_variable read_function read_module
+    lower lower_operand
+    lower_arithmetic lower_half lower_video lower_compare lower_move
+    lower_memory lower_order lower_control lower_call lower_tensor
+    graph slots unite link image linked_image
+    count fuse
+    access core warp together frame frame_call print cta barrier grid finding
+    async bulk reduce lower_async mbarrier lower_mbarrier cluster lower_cluster heap
+    touch
+    chunks thread_clock race race_order race_cell race_access race_matrix race_copy race_object
+    race_report checks
+""".split()
+
+# The driver API in front of it.
+SOFT_API = """
+    task operation streams queue perform submit stream_order
+    task_graph node_content graph_memory graph_exec graph_update graph_call capture user_object
+    handle_set contexts thread_state driver_state
+    device_memory memory_pool physical copy_call
+    file_text jit kernel_library function_attribute occupancy kernel_call
+    fault_rule fault leak call api_entry exports
+    api_device api_primary api_context api_setting api_peer
+    api_memory api_host api_pointer api_ipc api_mapping api_pool
+    api_copy api_copy_rows api_fill
+    api_stream api_stream_attribute api_event api_host_function api_value
+    api_module api_link api_library api_function api_log
+    api_occupancy api_launch
+    api_capture api_graph api_graph_node api_graph_exec api_graph_hint api_graph_dot api_user_object
+""".split()
+
+# Compiled once for each processor level.
+SOFT_CORE = """
+    ops_integer ops_carry ops_bits ops_video ops_compare ops_move
+    ops_float ops_round ops_half ops_approx ops_convert
+    ops_global ops_shared ops_local ops_atomic ops_async
+    ops_lane ops_control ops_call
+    ops_tensor ops_tensor_float ops_tensor_f64 ops_tensor_quads ops_matrix
+    core_table
+""".split()
+
+SOFT_TESTS = """
+    test_soft
+    half_test thread_clock_test
+    json_test token_test read_test
+    diverge_test random_flow_test barrier_test trap_test report_test sanitizer_test core_test
+    link_test call_test function_test print_test count_test
+    forms_test spelling_test lines_test
+    async_test mbarrier_test bulk_test cluster_test hint_test
+    tensor_test
+    heap_test
+    wide_test
+    reduce_test
+    mutation_test
+    fuse_test
+""".split()
+
+SOFT_API_TESTS = """
+    test_api
+    abi_test api_entry_test api_device_test api_context_test
+    api_memory_test api_host_test api_pointer_test api_copy_test
+    api_stream_test api_event_test api_host_function_test api_value_test api_peer_test
+    api_mapping_test api_pool_test api_capture_test api_capture_node_test api_graph_test
+    api_graph_exec_test api_graph_memory_test
+    api_module_test api_link_test api_library_test api_launch_test
+    fault_rule_test fault_test stream_order_test leak_test seed_test api_threads_test
+    probe_driver_test
+""".split()
+
+# The instruction table, the program that runs it on any driver, and the oracle that judges it.
+TABLE = """
+    table_type table_read table_values table_matrix table_probe
+    table_kernel table_device table_record
+    fault_run
+""".split()
+
+TABLE_TESTS = """
+    oracle oracle_number
+    oracle_integer oracle_carry oracle_bits oracle_video oracle_float oracle_approximate
+    oracle_compare oracle_convert oracle_atomic oracle_lanes
+    oracle_product oracle_tensor
+    table_test fault_code_test
+""".split()
+
+# Fuzz targets: what they share, each of them, and what drives them with files.
+FUZZ = "fuzz".split()
+FUZZ_TARGETS = "fuzz_ptx fuzz_run".split()
+FUZZ_DRIVER = "replay".split()
+
+# The program that measures the soft device's speed.
+BENCH = """
+    bench_soft bench_kernels bench_calls
+""".split()
+
+# Programs that nvcc compiles, and what they must give.
+CORPUS_TESTS = """
+    corpus_run
+    corpus_calls_test corpus_data_test corpus_numbers_test corpus_speed_test corpus_waits_test
+    corpus_tensors_test
+""".split()
+
+HARNESS = """
+    hdr hdr_encode hlog
+    folder session machine
+    interval decide sampler conditions effect
+    claim sabotage record verdict verdict_effects
+    worker watch runner
+    evidence evidence_text results gate
+    attack compare launcher
+    gpu_clock gpu_timer
+""".split()
+
+COMMANDS = """
+    tollens command_run command_show command_gate command_export
+""".split()
+
+HARNESS_TESTS = """
+    hdr_test hlog_test record_test verdict_test claim_test evidence_test
+    interval_test decide_test sampler_test effect_test verdict_effects_test
+    sabotage_test gpu_timer_test
+    gate_test program_shell program_test gate_program_test export_test
+""".split()
+
+HYPOTHESES = """
+    h01_modules_load
+    h02_launches_execute
+    h03_transfers_return
+    h04_launches_cost_little
+    h11_safety_costs_nothing
+""".split()

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Style as a test: what a reader should be able to rely on and no compiler checks.
+
+    ci/tidy.py
+
+Includes go down the floors only; files stay small, their names unique, their lines short; what is
+written by a program is what that program would write; the runtime does not ask which driver it has.
+Prints one line a finding, and exits 1 if there is any.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LINE_MAX = 100
+LINES_MAX = {".c": 500, ".h": 500, ".cu": 500, ".py": 250}
+
+# The runtime, from the ground up. A file includes what lies below it.
+FLOORS = [
+    "cuda_abi each library status",
+    "check",
+    "driver retire",
+    "device interpose",
+    "context",
+    "deadline stream event module memory pinned",
+    "copy launch",
+    "auto",
+    "tollens",
+]
+FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names.split()}
+# Where files of one floor meet: every .c file of the runtime may include these.
+MEETING = {"handles.h", "range.h", "deadline.h"}
+# What a .c file defines beside its own header.
+DEFINES = {"status": {"check.h", "cuda_abi.h"}}
+# Lists of rows: they stand on no floor.
+LISTS = {"driver.def", "status.def", "cuda_abi.def", "cuda_result.def"}
+
+TOP = {"LICENSE", "README.md", "build.ninja", "ci", "configure.py", "fixtures", "hypotheses",
+       "kernels", "reports", "runtime"}
+# Names that may occur once a folder.
+REPEATED = {"README.md", "__init__.py", "__main__.py"}
+
+findings: list[str] = []
+
+
+def find(path: pathlib.Path | str, line: int, text: str) -> None:
+    findings.append(f"{path}:{line}: {text}" if line else f"{path}: {text}")
+
+
+def tracked() -> list[pathlib.Path]:
+    """What git knows or would know; everything, where this is no checkout."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT,
+                            capture_output=True, text=True, check=False)
+    names = listed.stdout.split("\n") if listed.returncode == 0 else [
+        str(path.relative_to(ROOT)) for path in ROOT.rglob("*")]
+    return [pathlib.Path(name) for name in sorted(set(names)) if (ROOT / name).is_file()]
+
+
+def check_runtime_include(path: pathlib.Path, line: int, name: str) -> None:
+    own, other = path.stem, pathlib.Path(name).stem
+    if name in LISTS or (path.suffix == ".c" and name in MEETING | DEFINES.get(own, set())):
+        return
+    if own.endswith(("_test", "_bench")) or own in ("test_device", "compare_side"):
+        if "/" in name:
+            find(path, line, f"a test of the runtime may not include {name}")
+    elif path.name in MEETING:
+        if other not in ("status", "check", "device", "retire", "handles"):
+            find(path, line, f"{path.name} may not include {name}")
+    elif other not in FLOOR or own not in FLOOR:
+        find(path, line, f"{name if own in FLOOR else own} is on no floor: see ci/tidy.py")
+    elif not (FLOOR[other] < FLOOR[own] or (path.suffix == ".c" and other == own)):
+        find(path, line, f"{name} is on floor {FLOOR[other]} and {own} on floor {FLOOR[own]}")
+
+
+def check_include(path: pathlib.Path, line: int, name: str) -> None:
+    room = str(path.parent)
+    here = (ROOT / path.parent / name).is_file() and "/" not in name
+    if room == "runtime":
+        check_runtime_include(path, line, name)
+    elif room.startswith("runtime/soft"):
+        up = "../" * (len(path.parts) - 2)
+        below = {up + "cuda_abi.h", up + "driver.def", up + "cuda_result.def"}
+        soft = ROOT / "runtime/soft" / pathlib.Path(name).name
+        inner = room != "runtime/soft" and soft.is_file()
+        if not here and name not in below and not inner:
+            find(path, line, f"the soft device may not include {name}")
+    elif room == "runtime/refused":
+        if name != "tollens.h":
+            find(path, line, f"only tollens.h belongs here, not {name}")
+    elif room == "hypotheses/harness":
+        if not here and name not in ("tollens.h", "claims.def"):
+            find(path, line, f"the harness may not include {name}")
+    elif room == "hypotheses":
+        if not (ROOT / "hypotheses/harness" / name).is_file() and not name.startswith("kn_"):
+            find(path, line, f"a hypothesis may not include {name}")
+    elif room.startswith("kernels"):
+        if not here and name != "tollens.h":
+            find(path, line, f"a kernel's wrapper may not include {name}")
+
+
+def check_text(path: pathlib.Path) -> None:
+    try:
+        lines = (ROOT / path).read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError:
+        find(path, 0, "this is not UTF-8")
+        return
+    most = LINES_MAX.get(path.suffix)
+    if most and len(lines) - 1 > most:
+        find(path, 0, f"{len(lines) - 1} lines; at most {most}: split it by its ideas")
+    prose = path.suffix == ".md"
+    for number, text in enumerate(lines, 1):
+        if len(text) > LINE_MAX and not prose:
+            find(path, number, f"{len(text)} columns; at most {LINE_MAX}")
+        if "\t" in text:
+            find(path, number, "a tab")
+        if text != text.rstrip() and not prose:
+            find(path, number, "blanks at the end")
+        include = re.match(r'#\s*include "([^"]+)"', text)
+        if include and path.suffix in (".c", ".h"):
+            check_include(path, number, include.group(1))
+        if path.parent == pathlib.Path("runtime") and path.suffix == ".c" and re.search(
+                r"\bif\b.*soft", text):
+            find(path, number, "the runtime asks which driver it has")
+    if lines[-1] != "":
+        find(path, len(lines), "no end of line")
+
+
+def is_ours(path: pathlib.Path) -> bool:
+    """Whether a person writes it. Fixtures and published evidence stay as they were made."""
+    text = path.suffix in (".c", ".h", ".def", ".cu", ".py", ".toml", ".md", "") or (
+        path.name == ".clang-tidy")
+    made = path.parts[0] == "fixtures" and path.suffix != ".md"
+    published = path.parts[:2] == ("reports", "published")
+    return text and not made and not published and path.name not in ("LICENSE", "COMMIT")
+
+
+def check_programs() -> None:
+    for command in (["configure.py", "--check"], ["ci/ptx"]):
+        run = subprocess.run([sys.executable if command[0].endswith(".py") else "sh", *command],
+                             cwd=ROOT, capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            find(command[0], 0, (run.stdout + run.stderr).strip().split("\n")[-1])
+
+
+def main() -> int:
+    names: dict[str, pathlib.Path] = {}
+    for path in tracked():
+        if path.parts[0] not in TOP and not path.parts[0].startswith("."):
+            find(path, 0, "the top level is fixed")
+        if not is_ours(path):
+            continue
+        if path.name in names and path.name not in REPEATED:
+            find(path, 0, f"there is {names[path.name]} already")
+        names[path.name] = path
+        check_text(path)
+    check_programs()
+    print("\n".join(findings) if findings else "tidy: nothing found")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

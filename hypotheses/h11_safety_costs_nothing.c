@@ -1,0 +1,97 @@
+/*
+ * H11: safety costs nothing: a launch is as fast as in C.
+ *
+ * The words below say how; `tollens explain H11` prints them.
+ */
+#include "attack.h"
+#include "claim.h"
+#include "launcher.h"
+
+#include <stdio.h>
+
+HYP_WORDS(
+    11, .is_timed = true,
+    .claim = "A launch through the runtime takes at most 1.05 times as long as the same launch by "
+             "direct calls of the driver in C, alone and with waiting for it.",
+    .prediction = "The ratio lies below 1.02, for 1, 4 and 16 arguments, of launches alone and of "
+                  "launches with a synchronize each.",
+    .falsified_if = "the interval of the ratio lies above 1.05 for any of the six, or a launch "
+                    "that was timed was not made.",
+    .method = "As H4, with the ratio of the batches as a block's value, and no verdict before "
+              "10,000 launches of each side. Launches are made of a kernel that was resolved "
+              "before; what the specification's code included, JIT, lookup and unloading, is not "
+              "a launch.",
+    .control = "After each block another in which both sides are the baseline must find a ratio "
+               "within 1.7 % of one. The kernel counts, and all arguments enter the count.",
+    .confounders =
+        "As H4. The soft device's launch costs what it costs to execute PTX on a CPU, so "
+        "there the mechanics run and the claim is not tested.")
+
+/* Batches are far below the depth of a driver's queue, so no launch waits for room in it. */
+enum { LAUNCHES = 50, LAUNCHES_MIN = 10000, FAMILY = 6 };
+
+/* The specification has a number as well, 2 us for a launch: it is told and not judged, since it
+ * depends on the machine more than on the runtime. */
+static const double SPECIFIED_US = 2;
+
+/* Launches of C++, kernel<<<...>>>, in the driver's place: recorded where a toolkit built them. */
+static void compare_cxx(struct hyp_attack *attack, unsigned arguments, bool synchronizes,
+                        struct hyp_pair pair, struct hyp_launcher *launcher) {
+    char name[64];
+    snprintf(name, sizeof name, "over_cxx_%s", pair.name);
+    if (attack->kind != HYP_DEVICE_CUDA || !hyp_launcher_use_cxx(launcher)) return;
+    pair.name = name;
+    pair.recorded_only = true;
+    const struct hyp_effect *effect = hyp_attack_compare(attack, &pair);
+    hyp_attack_note(attack, "%u arguments%s: %.4g times as long as kernel<<<...>>> (%.4g to %.4g)",
+                    arguments, synchronizes ? ", waited for" : "", effect->effect.median,
+                    effect->effect.low, effect->effect.high);
+}
+
+static void compare_launches(struct hyp_attack *attack, unsigned arguments, bool synchronizes) {
+    struct hyp_launcher launcher;
+    bool is_gpu = attack->kind == HYP_DEVICE_CUDA;
+    char name[64];
+    snprintf(name, sizeof name, "%s_%u_argument%s", synchronizes ? "launch_and_wait" : "launch",
+             arguments, arguments == 1 ? "" : "s");
+    const unsigned calls = synchronizes ? LAUNCHES / 2 : LAUNCHES;
+    const struct hyp_pair pair = {.name = name,
+                                  .is_ratio = true,
+                                  .rule = hyp_attack_rule(attack, FAMILY),
+                                  .recorded_only = !is_gpu,
+                                  .calls = calls,
+                                  .blocks_min = is_gpu ? LAUNCHES_MIN / (2 * calls) : 0,
+                                  .warm_calls = is_gpu ? 2000 : 100,
+                                  .batch = hyp_launcher_batch,
+                                  .user = &launcher};
+    if (hyp_launcher_begin(attack, arguments, synchronizes, &launcher)) {
+        const struct hyp_effect *effect = hyp_attack_compare(attack, &pair);
+        if (is_gpu && !synchronizes) {
+            hyp_attack_note(attack,
+                            "%u arguments: a launch takes %.3f us, by the driver %.3f us; "
+                            "the specification names %.1f us",
+                            arguments, effect->subject_ns * 1e-3, effect->baseline_ns * 1e-3,
+                            SPECIFIED_US);
+        }
+        hyp_launcher_record(&launcher, name, is_gpu ? LAUNCHES_MIN : 200);
+        compare_cxx(attack, arguments, synchronizes, pair, &launcher);
+    }
+    hyp_launcher_end(&launcher);
+}
+
+static void compare_all(struct hyp_attack *attack, bool synchronizes) {
+    static const unsigned arguments[] = {1, 4, 16};
+    for (size_t i = 0; i < 3; i++) compare_launches(attack, arguments[i], synchronizes);
+    if (attack->kind != HYP_DEVICE_CUDA) {
+        hyp_attack_not_tested(attack, "needs_gpu",
+                              "how fast a launch is can be told on a GPU alone; its mechanics ran");
+    }
+}
+
+HYP_ATTACK(h11, a_launch_is_as_fast_as_in_c) {
+    compare_all(attack, false);
+}
+
+HYP_ATTACK(h11, a_launch_that_is_waited_for_is_as_fast_as_in_c) {
+    compare_all(attack, true);
+}

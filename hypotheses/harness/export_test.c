@@ -1,0 +1,105 @@
+/*
+ * tollens export: each form has the numbers, where its readers look for them.
+ */
+#include "program_shell.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static const char results[] =
+    "{\"schema\": 1, \"device\": {\"kind\": \"soft\", \"name\": \"A \\\"device\\\"\"}, \"mode\": "
+    "\"quick\", \"commit\": \"abc\", \"claims\": ["
+    "{\"id\": \"H4\", \"verdict\": \"survived\", \"reason\": null, \"effect\": 0.5, \"unit\": "
+    "\"us\", "
+    "\"low\": 0.25, \"high\": 1.0, \"threshold\": 2.0, \"direction\": \"at_most\", \"samples\": "
+    "50, "
+    "\"severity\": {\"caught\": 1, \"of\": 2, \"untold\": 1}},"
+    "{\"id\": \"H10\", \"verdict\": \"falsified\", \"reason\": \"why\", \"effect\": 1.25, "
+    "\"unit\": "
+    "\"speedup\", \"low\": null, \"high\": null, \"threshold\": 1.5, \"direction\": \"above\", "
+    "\"samples\": 9, \"severity\": null},"
+    "{\"id\": \"H11\", \"verdict\": \"not_tested\", \"reason\": \"no GPU\", \"effect\": null, "
+    "\"unit\": \"ratio\", \"low\": null, \"high\": null, \"threshold\": 1.05, \"direction\": "
+    "\"at_most\", \"samples\": 0, \"severity\": null}]}";
+
+static void begin(void) {
+    program_begin();
+    program_write("out/results.json", results);
+}
+TestSuite(export, .init = begin, .fini = program_end);
+
+static json_t *export_json(const char *command) {
+    json_error_t error;
+    cr_assert_eq(program_shell(command), 0, "%s", program_output);
+    json_t *object = json_loads(program_output, 0, &error);
+    cr_assert(object != NULL, "%s: %s", error.text, program_output);
+    return object;
+}
+
+Test(export, bencher_reads_value_and_bounds) {
+    json_t *all = export_json("\"$T\" export \"$D/out\" --format bmf");
+    cr_assert_eq(json_object_size(all), 2, "what has no effect has no number");
+    const json_t *h4 = json_object_get(
+        json_object_get(all, "H4: A launch through the runtime costs little more than the driver's "
+                             "own"),
+        "us");
+    cr_assert(json_number_value(json_object_get(h4, "value")) == 0.5, "%s", program_output);
+    cr_assert(json_number_value(json_object_get(h4, "lower_value")) == 0.25);
+    cr_assert(json_number_value(json_object_get(h4, "upper_value")) == 1.0);
+    json_decref(all);
+}
+
+Test(export, github_action_benchmark_has_its_directions_apart) {
+    json_t *smaller = export_json("\"$T\" export --format=gab \"$D/out\"");
+    cr_assert_eq(json_array_size(smaller), 1);
+    const json_t *h4 = json_array_get(smaller, 0);
+    cr_assert(json_number_value(json_object_get(h4, "value")) == 0.5);
+    cr_assert_str_eq(json_string_value(json_object_get(h4, "unit")), "us");
+    cr_assert_str_eq(json_string_value(json_object_get(h4, "range")), "± 0.5");
+    json_decref(smaller);
+    json_t *bigger = export_json("\"$T\" export --format gab-bigger \"$D/out\"");
+    cr_assert_eq(json_array_size(bigger), 1);
+    cr_assert(json_number_value(json_object_get(json_array_get(bigger, 0), "value")) == 1.25);
+    json_decref(bigger);
+}
+
+Test(export, openmetrics_has_each_verdict_and_ends) {
+    cr_assert_eq(program_shell("\"$T\" export \"$D/out\" --format openmetrics"), 0);
+    static const char *const lines[] = {
+        "# TYPE tollens_verdict stateset\n",
+        "tollens_run_info{device=\"A \\\"device\\\"\",kind=\"soft\",mode=\"quick\",commit=\"abc\"} "
+        "1\n",
+        "tollens_verdict{claim=\"H4\",tollens_verdict=\"survived\"} 1\n",
+        "tollens_verdict{claim=\"H11\",tollens_verdict=\"survived\"} 0\n",
+        "tollens_verdict{claim=\"H11\",tollens_verdict=\"not_tested\"} 1\n",
+        "tollens_effect{claim=\"H4\",unit=\"us\"} 0.5\n",
+        "tollens_effect_high{claim=\"H4\",unit=\"us\"} 1\n",
+        "tollens_severity{claim=\"H4\",unit=\"us\"} 0.5\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        cr_assert(program_says(lines[i]), "%s is missing: %s", lines[i], program_output);
+    }
+    cr_assert(!program_says("tollens_effect{claim=\"H11\""), "%s", program_output);
+    const char *end = program_output + strlen(program_output) - strlen("# EOF\n");
+    cr_assert_str_eq(end, "# EOF\n");
+}
+
+Test(export, junit_is_the_runs_own) {
+    program_write("out/junit.xml", "<testsuites/>\n");
+    cr_assert_eq(program_shell("\"$T\" export \"$D/out\" --format junit"), 0);
+    cr_assert_str_eq(program_output, "<testsuites/>\n");
+}
+
+Test(export, wrong_words_and_full_disks_are_errors) {
+    static const char *const commands[] = {"\"$T\" export",
+                                           "\"$T\" export \"$D/out\"",
+                                           "\"$T\" export \"$D/out\" --format",
+                                           "\"$T\" export \"$D/out\" --format xls",
+                                           "\"$T\" export \"$D/none\" --format bmf",
+                                           "\"$T\" export \"$D/out\" --format junit",
+                                           "\"$T\" export \"$D/out\" --format bmf >/dev/full"};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        int code = program_shell(commands[i]);
+        cr_assert(code == 2 && program_says("tollens: "), "%s: %d: %s", commands[i], code,
+                  program_output);
+    }
+}

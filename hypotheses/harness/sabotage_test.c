@@ -1,0 +1,196 @@
+/*
+ * Saboteurs: each does what its sentence says to the driver's answers, on the soft device, and
+ * names are understood or refused.
+ */
+#include "folder.h"
+#include "sabotage.h"
+#include "session.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct tol_driver *driver;
+static struct tol_context *context;
+
+/* Opens a context behind a saboteur. */
+static void open_under(const char *name) {
+    cr_assert(tol_driver_open(hyp_session_soft_library(), &driver) == TOL_OK, "%s", tol_message());
+    cr_assert(hyp_sabotage_install(name, driver), "%s", hyp_error());
+    cr_assert(tol_context_create(driver, 0, &context) == TOL_OK, "%s", tol_message());
+}
+static void close_all(void) {
+    tol_context_destroy(context);
+    tol_interpose_remove(driver);
+    tol_driver_close(driver);
+}
+TestSuite(sabotage, .fini = close_all);
+
+static const char tick[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
+                           ".visible .entry tick(.param .u64 count)\n{\n"
+                           "    .reg .u64 %a;\n    .reg .u32 %v;\n"
+                           "    ld.param.u64 %a, [count];\n    ld.global.u32 %v, [%a];\n"
+                           "    add.u32 %v, %v, 1;\n    st.global.u32 [%a], %v;\n    ret;\n}\n";
+
+/* Launches a kernel that counts, and gives what it counted. */
+static unsigned count_launches(unsigned launches, struct tol_launch_shape shape) {
+    struct tol_module *module = NULL;
+    struct tol_kernel *kernel = NULL;
+    struct tol_stream *stream = NULL;
+    struct tol_buffer *count = NULL;
+    unsigned value = 0;
+    cr_assert(tol_module_load(context, tick, sizeof tick, NULL, &module) == TOL_OK &&
+                  tol_module_kernel(module, "tick", &kernel) == TOL_OK &&
+                  tol_stream_create(context, NULL, &stream) == TOL_OK &&
+                  tol_buffer_create(context, 1, sizeof value, &count) == TOL_OK &&
+                  tol_buffer_write(count, &value, sizeof value) == TOL_OK,
+              "%s", tol_message());
+    CUdeviceptr address = tol_buffer_address(count);
+    for (unsigned i = 0; i < launches; i++) {
+        cr_assert(tol_launch(stream, kernel, shape, TOL_ARGUMENTS(address)) == TOL_OK, "%s",
+                  tol_message());
+    }
+    cr_assert(tol_stream_synchronize(stream) == TOL_OK, "%s", tol_message());
+    cr_assert(tol_buffer_read(count, &value, sizeof value) == TOL_OK);
+    tol_buffer_destroy(count);
+    tol_stream_destroy(stream);
+    tol_module_destroy(module);
+    return value;
+}
+
+static const struct tol_launch_shape one = {1, 1, 1, 1, 1, 1, 0};
+
+Test(sabotage, launches_are_dropped) {
+    open_under("launch_drop");
+    cr_assert(count_launches(40, one) == 36);
+}
+
+Test(sabotage, launches_are_doubled) {
+    open_under("launch_twice");
+    cr_assert(count_launches(40, one) == 44);
+}
+
+/* Not that it is slow, which nothing here could tell, but that launches are what they were. */
+Test(sabotage, delayed_launches_are_made) {
+    open_under("launch_delay_us=3");
+    cr_assert(count_launches(40, one) == 40);
+    cr_assert(tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel) == 40);
+}
+
+/* What is made where launches are timed leaves the driver's path alone. */
+Test(sabotage, extra_launches_are_not_the_interposers) {
+    open_under("launch_extra_percent=8");
+    cr_assert(count_launches(40, one) == 40);
+    cr_assert(tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel) == 0);
+}
+
+Test(sabotage, streams_wait_for_each_other) {
+    open_under("streams_serialise");
+    cr_assert(count_launches(3, one) == 3);
+    /* Work that was just queued is done by the time the call returns. */
+    struct tol_module *module = NULL;
+    struct tol_kernel *kernel = NULL;
+    struct tol_stream *stream = NULL;
+    struct tol_buffer *count = NULL;
+    cr_assert(tol_module_load(context, tick, sizeof tick, NULL, &module) == TOL_OK);
+    cr_assert(tol_module_kernel(module, "tick", &kernel) == TOL_OK);
+    cr_assert(tol_stream_create(context, NULL, &stream) == TOL_OK);
+    cr_assert(tol_buffer_create(context, 1, 4, &count) == TOL_OK);
+    cr_assert(tol_buffer_fill_at(count, 0, 0, 4, 1) == TOL_OK);
+    CUdeviceptr address = tol_buffer_address(count);
+    for (int i = 0; i < 100; i++) {
+        cr_assert(tol_launch(stream, kernel, one, TOL_ARGUMENTS(address)) == TOL_OK);
+        cr_assert(tol_stream_query(stream) == TOL_OK, "launch %d is still running", i);
+    }
+    tol_buffer_destroy(count);
+    tol_stream_destroy(stream);
+    tol_module_destroy(module);
+}
+
+static size_t free_bytes(void) {
+    size_t bytes = 0;
+    cr_assert(tol_context_memory(context, &bytes, NULL) == TOL_OK);
+    return bytes;
+}
+
+Test(sabotage, memory_is_leaked) {
+    open_under("alloc_leak");
+    size_t before = free_bytes();
+    for (int i = 0; i < 3; i++) {
+        struct tol_buffer *buffer = NULL;
+        cr_assert(tol_buffer_create(context, 1 << 20, 1, &buffer) == TOL_OK);
+        tol_buffer_destroy(buffer);
+    }
+    cr_assert(before - free_bytes() >= 1 << 20, "%zu bytes are missing", before - free_bytes());
+}
+
+Test(sabotage, running_out_of_memory_is_not_said) {
+    open_under("oom_swallowed");
+    struct tol_buffer *buffer = NULL;
+    size_t total = 0;
+    cr_assert(tol_context_memory(context, NULL, &total) == TOL_OK);
+    cr_assert(tol_buffer_create(context, total + 1, 1, &buffer) == TOL_OK, "%s", tol_message());
+    tol_buffer_destroy(buffer);
+}
+
+Test(sabotage, copies_lose_their_last_byte) {
+    open_under("copy_truncate");
+    struct tol_buffer *buffer = NULL;
+    char sent[16] = "fifteen letters", back[16] = "";
+    cr_assert(tol_buffer_create(context, 16, 1, &buffer) == TOL_OK);
+    cr_assert(tol_buffer_fill_at(buffer, 0, 'x', 1, 16) == TOL_OK);
+    cr_assert(tol_buffer_write(buffer, sent, 16) == TOL_OK);
+    cr_assert(tol_buffer_read(buffer, back, 16) == TOL_OK);
+    cr_assert(memcmp(sent, back, 15) == 0 && back[15] == 'x');
+    tol_buffer_destroy(buffer);
+}
+
+Test(sabotage, copies_change_a_bit) {
+    open_under("copy_flip_bit");
+    struct tol_buffer *buffer = NULL;
+    char sent[32] = {0}, back[32];
+    unsigned changed = 0;
+    cr_assert(tol_buffer_create(context, sizeof sent, 1, &buffer) == TOL_OK);
+    for (int i = 0; i < 10; i++) {
+        cr_assert(tol_buffer_write(buffer, sent, sizeof sent) == TOL_OK);
+        cr_assert(tol_buffer_read(buffer, back, sizeof back) == TOL_OK);
+        changed += memcmp(sent, back, sizeof sent) != 0;
+    }
+    cr_assert(changed == 2, "%u of 10", changed);
+    tol_buffer_destroy(buffer);
+}
+
+Test(sabotage, images_that_are_refused_load) {
+    open_under("module_accept_anything");
+    struct tol_module *module = NULL;
+    cr_assert(tol_module_load(context, "no ptx at all", 14, NULL, &module) == TOL_OK, "%s",
+              tol_message());
+    tol_module_destroy(module);
+}
+
+Test(sabotage, names_are_understood_or_refused) {
+    static const char *const good[] = {"launch_drop", "launch_delay_us=3", "launch_delay_us=1.5e-1",
+                                       "launch_extra_percent=8"};
+    static const char *const bad[] = {"",
+                                      "launch",
+                                      "launch_drop_",
+                                      "launch_drop=3",
+                                      "launch_delay_us",
+                                      "launch_delay_us=",
+                                      "launch_delay_us=three",
+                                      "launch_delay_us=3us",
+                                      "launch_delay_us=-1",
+                                      "launch_delay_us=0",
+                                      "launch_delay_us=nan",
+                                      "launch_delay_us=inf"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        cr_assert(hyp_sabotage_find(good[i], NULL), "%s: %s", good[i], hyp_error());
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        cr_assert(!hyp_sabotage_find(bad[i], NULL), "%s", bad[i]);
+        cr_assert(strlen(hyp_error()) > 10);
+    }
+    cr_assert(hyp_sabotage_amount("launch_delay_us=2.5", "launch_delay_us") == 2.5);
+    cr_assert(hyp_sabotage_amount("launch_delay_us=2.5", "launch_delay") == 0);
+    cr_assert(hyp_sabotage_amount(NULL, "launch_delay_us") == 0);
+}

@@ -1,0 +1,155 @@
+/*
+ * Blocks, looks, and when to stop: by what the claim needs, never by how quiet the values look.
+ */
+#include "sampler.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The control must lie this close to no effect, the quartiles of blocks this close together. */
+static const double CONTROL_SHARE = 1.0 / 3, SPREAD_SHARE = 4;
+
+/* The effect that there is none. */
+static double none(const struct hyp_pair *pair) {
+    return pair->is_ratio ? 1 : 0;
+}
+
+double hyp_pair_margin(const struct hyp_pair *pair) {
+    return fabs(pair->rule.threshold - none(pair));
+}
+
+double hyp_block_effect(const struct hyp_pair *pair, const struct hyp_block *block, bool control) {
+    const double *ns = control ? block->control_ns : block->ns;
+    double outer = ns[0] + ns[3], inner = ns[1] + ns[2];
+    for (int i = 0; i < 4; i++) {
+        if (!(ns[i] >= 0)) return NAN;
+    }
+    double subject = block->swapped ? outer : inner, baseline = block->swapped ? inner : outer;
+    if (pair->is_ratio) return baseline > 0 ? subject / baseline : NAN;
+    return (subject - baseline) / (2.0 * pair->calls) * pair->scale;
+}
+
+static double side_ns(const struct hyp_pair *pair, const struct hyp_block *block,
+                      enum hyp_side side) {
+    bool outer = (side == HYP_SUBJECT) == block->swapped;
+    const double *ns = block->ns;
+    return (outer ? ns[0] + ns[3] : ns[1] + ns[2]) / (2.0 * pair->calls);
+}
+
+/* Runs one block and its control. false: a call failed. */
+static bool run_block(const struct hyp_pair *pair, bool swapped, struct hyp_block *block) {
+    bool ok = true;
+    block->swapped = swapped;
+    for (int i = 0; i < 4; i++) {
+        bool outer = i == 0 || i == 3;
+        enum hyp_side side = outer == swapped ? HYP_SUBJECT : HYP_BASELINE;
+        block->ns[i] = pair->batch(pair->user, side, pair->calls);
+        ok = ok && block->ns[i] >= 0;
+    }
+    for (int i = 0; i < 4; i++) {
+        block->control_ns[i] = pair->batch(pair->user, HYP_BASELINE, pair->calls);
+        ok = ok && block->control_ns[i] >= 0;
+    }
+    return ok;
+}
+
+static void explain(struct hyp_sample *sample, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void explain(struct hyp_sample *sample, const char *code, const char *format, ...) {
+    va_list arguments;
+    snprintf(sample->code, sizeof sample->code, "%s", code);
+    va_start(arguments, format);
+    vsnprintf(sample->sentence, sizeof sample->sentence, format, arguments);
+    va_end(arguments);
+}
+
+/* Takes the intervals of what there is. false: no memory, or a value that is none. */
+static bool look(const struct hyp_pair *pair, struct hyp_sample *sample) {
+    double values[HYP_BLOCKS_MAX] = {0};
+    struct hyp_interval side = {0};
+    const size_t count = sample->count;
+    bool ok = true;
+    for (size_t i = 0; i < count; i++) {
+        values[i] = hyp_block_effect(pair, &sample->blocks[i], true);
+    }
+    ok = ok && hyp_decide_interval(&pair->rule, values, count, &sample->control);
+    for (size_t i = 0; i < count; i++) {
+        values[i] = hyp_block_effect(pair, &sample->blocks[i], false);
+    }
+    ok = ok && hyp_decide_interval(&pair->rule, values, count, &sample->effect);
+    for (int s = HYP_BASELINE; s <= HYP_SUBJECT; s++) {
+        for (size_t i = 0; i < count; i++) {
+            values[i] = side_ns(pair, &sample->blocks[i], (enum hyp_side)s);
+        }
+        ok = ok && hyp_interval_of(values, count, 0.5, 0.5, &side);
+        *(s == HYP_BASELINE ? &sample->baseline_ns : &sample->subject_ns) = side.median;
+    }
+    return ok;
+}
+
+/* Whether the machine can tell, by what was measured alone. */
+static void judge_steadiness(const struct hyp_pair *pair, struct hyp_sample *sample) {
+    const double margin = hyp_pair_margin(pair), off = margin * CONTROL_SHARE;
+    const double low = none(pair) - off, high = none(pair) + off;
+    sample->is_steady = false;
+    if (!(sample->control.low >= low && sample->control.high <= high)) {
+        explain(sample, "unfit_control",
+                "the control, which compares the baseline with itself, found %.4g to %.4g and must "
+                "lie in %.4g to %.4g",
+                sample->control.low, sample->control.high, low, high);
+    } else if (!(sample->effect.spread <= margin * SPREAD_SHARE)) {
+        explain(sample, "unfit_spread",
+                "half of the blocks lie %.4g apart, and %.4g is the most that can be judged",
+                sample->effect.spread, margin * SPREAD_SHARE);
+    } else {
+        sample->is_steady = true;
+    }
+}
+
+static void conclude(const struct hyp_pair *pair, struct hyp_sample *sample) {
+    sample->decision = hyp_decide(&pair->rule, &sample->effect);
+    sample->code[0] = sample->sentence[0] = '\0';
+    judge_steadiness(pair, sample);
+    if (sample->is_steady && sample->decision == HYP_UNDECIDED) {
+        explain(sample, "undecided", "after %zu blocks %.4g lies between %.4g and %.4g",
+                sample->count, pair->rule.threshold, sample->effect.low, sample->effect.high);
+    }
+}
+
+bool hyp_sampler_run(const struct hyp_pair *pair, uint64_t (*random)(void *user),
+                     void (*progress)(void *user, double share), void *user,
+                     struct hyp_sample *sample) {
+    memset(sample, 0, sizeof *sample);
+    sample->batch_ns_min = INFINITY;
+    bool ok =
+        pair->warm_calls == 0 || (pair->batch(pair->user, HYP_BASELINE, pair->warm_calls) >= 0 &&
+                                  pair->batch(pair->user, HYP_SUBJECT, pair->warm_calls) >= 0);
+    for (size_t next = 0; ok && next < HYP_LOOKS; next++) {
+        while (ok && sample->count < hyp_looks[next]) {
+            struct hyp_block *block = &sample->blocks[sample->count];
+            ok = run_block(pair, random(user) % 2 != 0, block);
+            if (!ok) break;
+            sample->count++;
+            for (int i = 0; i < 4; i++) {
+                sample->batch_ns_min = fmin(sample->batch_ns_min, block->ns[i]);
+            }
+            if (progress != NULL) progress(user, (double)sample->count / HYP_BLOCKS_MAX);
+        }
+        if (!ok || sample->count < pair->blocks_min) continue;
+        ok = look(pair, sample);
+        if (!ok) break;
+        conclude(pair, sample);
+        bool is_told = sample->is_steady && sample->decision != HYP_UNDECIDED;
+        if (is_told || pair->recorded_only) break;
+    }
+    if (!ok) {
+        sample->decision = HYP_UNDECIDED;
+        sample->is_steady = false;
+        explain(sample, "samples_lost", "a call failed in block %zu", sample->count + 1);
+    }
+    if (progress != NULL) progress(user, 1);
+    return ok;
+}

@@ -1,0 +1,59 @@
+"""Checks data against a JSON Schema, as far as hypotheses/results.schema.json uses it.
+
+A word of the schema that is not known here is an error, so a schema that grows cannot quietly check
+less. Where Python's jsonschema is installed, schema_test.py holds this against it.
+"""
+
+import json
+import pathlib
+import re
+from typing import Any
+
+RESULTS = pathlib.Path(__file__).resolve().parent.parent / "hypotheses/results.schema.json"
+TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,),
+    "integer": (int,), "number": (int, float), "null": (type(None),)}
+KNOWN = {"$schema", "title", "description", "type", "required", "properties", "items", "maxItems",
+         "enum", "const", "minimum", "pattern"}
+
+
+def is_of(data: Any, name: str) -> bool:
+    if isinstance(data, bool):
+        return name == "boolean"
+    return isinstance(data, TYPES[name])
+
+
+def faults(data: Any, schema: dict[str, Any], where: str = "results.json") -> list[str]:
+    """What is wrong with the data, a sentence each."""
+    unknown = set(schema) - KNOWN
+    if unknown:
+        raise ValueError(f"{where}: this check does not know {', '.join(sorted(unknown))}")
+    found: list[str] = []
+    types = schema.get("type", [])
+    types = [types] if isinstance(types, str) else types
+    if types and not any(is_of(data, name) for name in types):
+        return [f"{where} is no {' or '.join(types)}: {data!r}"]
+    if "const" in schema and (data != schema["const"] or isinstance(data, bool)):
+        found.append(f"{where} must be {schema['const']!r}: {data!r}")
+    if "enum" in schema and data not in schema["enum"]:
+        found.append(f"{where} must be one of {schema['enum']}: {data!r}")
+    if "minimum" in schema and is_of(data, "number") and not data >= schema["minimum"]:
+        found.append(f"{where} is below {schema['minimum']}: {data!r}")
+    if "pattern" in schema and isinstance(data, str) and not re.search(schema["pattern"], data):
+        found.append(f"{where} does not match {schema['pattern']}: {data!r}")
+    if isinstance(data, dict):
+        found += [f"{where} has no {name}" for name in schema.get("required", [])
+                  if name not in data]
+        for name, inner in schema.get("properties", {}).items():
+            if name in data:
+                found += faults(data[name], inner, f"{where}: {name}")
+    if isinstance(data, list):
+        if len(data) > schema.get("maxItems", len(data)):
+            found.append(f"{where} has more than {schema['maxItems']} entries")
+        for index, one in enumerate(data):
+            found += faults(one, schema.get("items", {}), f"{where}[{index}]")
+    return found
+
+
+def check_results(data: Any) -> list[str]:
+    return faults(data, json.loads(RESULTS.read_text(encoding="utf-8")))

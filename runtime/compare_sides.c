@@ -1,0 +1,144 @@
+/*
+ * Times two builds of the runtime in turns, in this one process, for ci/compare.
+ *
+ *     compare-sides [--reverse] [--plant PERCENT] DRIVER BASELINE.so AGAIN.so SUBJECT.so
+ *     compare-sides [--plant PERCENT] DRIVER SUBJECT.so
+ *
+ * The three are builds of compare_side.c: the old revision, a copy of the same file, and the new
+ * revision. A block is baseline-subject-subject-baseline or the reverse, then the same with the
+ * copy in the subject's place: two loads of one file differ in where they and their data lie, and
+ * where that alone makes a difference, the machine cannot tell. Prints a line a series: its name,
+ * the median of the blocks' ratios, the control's, and the nanoseconds of a call on both sides.
+ * With one library: its name and the nanoseconds alone, for processes that take turns.
+ * --reverse opens the sides from the last to the first: each that opens a device later is slower on
+ * it, by some tenths of a percent, so ci/compare takes both orders together.
+ * --plant makes so many percent more calls on the subject's side, and does not count them: a
+ * slowdown whose size is known.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCKS = 60, CALLS = 100, WARM_CALLS = 500 };
+
+struct side {
+    void *(*open)(const char *library, const char **why);
+    void (*close)(void *side);
+    const char *(*series)(unsigned series);
+    double (*batch)(void *side, unsigned series, unsigned calls);
+    void *state;
+};
+
+static int complain(const char *what, const char *why) {
+    fprintf(stderr, "compare-sides: %s: %s\n", what, why);
+    return 2;
+}
+
+/* A function pointer is no void pointer in C, so its bytes are copied. */
+static int find(void *library, const char *name, void *function) {
+    void *symbol = dlsym(library, name);
+    if (symbol == NULL) return 0;
+    memcpy(function, &symbol, sizeof symbol);
+    return 1;
+}
+
+static int load(const char *path, const char *driver, struct side *side) {
+    const char *why = "there is no memory";
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) return complain(path, dlerror());
+    if (!find(library, "side_open", &side->open) || !find(library, "side_close", &side->close) ||
+        !find(library, "side_series", &side->series) ||
+        !find(library, "side_batch", &side->batch)) {
+        return complain(path, "it is no side of a comparison");
+    }
+    side->state = side->open(strcmp(driver, "platform") == 0 ? NULL : driver, &why);
+    return side->state != NULL ? 0 : complain(path, why);
+}
+
+static int compare(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values, size_t count) {
+    qsort(values, count, sizeof *values, compare);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+/* One side of a block, in turns with the baseline: gives how many times as long it took, and adds
+ * what both took. Negative: a call failed. */
+static double turn(struct side *baseline, struct side *other, unsigned series, unsigned calls,
+                   int swapped, double *sums) {
+    double sides[2] = {0, 0};
+    for (int i = 0; i < 4; i++) {
+        int outer = i == 0 || i == 3, is_other = outer == swapped;
+        struct side *side = is_other ? other : baseline;
+        double ns = side->batch(side->state, series, is_other ? calls : CALLS);
+        if (!(ns > 0)) return -1;
+        sides[is_other] += ns;
+    }
+    sums[0] = sides[0] / (2.0 * CALLS);
+    sums[1] = sides[1] / (2.0 * CALLS);
+    return sides[1] / sides[0];
+}
+
+static int compare_series(struct side *sides, unsigned series, unsigned calls) {
+    static double ratios[BLOCKS], controls[BLOCKS], baseline[BLOCKS], subject[BLOCKS];
+    static unsigned lot = 12345;
+    for (int side = 0; side < 3; side++) {
+        if (sides[side].batch(sides[side].state, series, WARM_CALLS) < 0) return 0;
+    }
+    for (size_t i = 0; i < BLOCKS; i++) {
+        double sums[2];
+        lot = lot * 1664525u + 1013904223u;
+        controls[i] = turn(&sides[0], &sides[1], series, CALLS, (int)((lot >> 30) & 1), sums);
+        ratios[i] = turn(&sides[0], &sides[2], series, calls, (int)(lot >> 31), sums);
+        baseline[i] = sums[0];
+        subject[i] = sums[1];
+        if (controls[i] < 0 || ratios[i] < 0) return 0;
+    }
+    printf("%s %.6f %.6f %.3f %.3f\n", sides[0].series(series), median(ratios, BLOCKS),
+           median(controls, BLOCKS), median(baseline, BLOCKS), median(subject, BLOCKS));
+    return 1;
+}
+
+static int time_series(struct side *side, unsigned series, unsigned calls) {
+    static double values[4 * BLOCKS];
+    if (side->batch(side->state, series, WARM_CALLS) < 0) return 0;
+    for (size_t i = 0; i < 4 * BLOCKS; i++) {
+        values[i] = side->batch(side->state, series, calls) / CALLS;
+        if (!(values[i] > 0)) return 0;
+    }
+    printf("%s %.3f\n", side->series(series), median(values, 4 * BLOCKS));
+    return 1;
+}
+
+int main(int argc, char **argv) {
+    struct side sides[3];
+    unsigned calls = CALLS;
+    int reverse = argc > 1 && strcmp(argv[1], "--reverse") == 0;
+    argv += reverse;
+    argc -= reverse;
+    if (argc > 2 && strcmp(argv[1], "--plant") == 0) {
+        calls += (unsigned)strtoul(argv[2], NULL, 10) * CALLS / 100;
+        argv += 2;
+        argc -= 2;
+    }
+    if (argc != 5 && argc != 3) {
+        return complain("usage", "[--plant PERCENT] DRIVER BASELINE.so AGAIN.so SUBJECT.so");
+    }
+    int count = argc - 2;
+    for (int i = 0; i < count; i++) {
+        int which = reverse ? count - 1 - i : i;
+        int code = load(argv[2 + which], argv[1], &sides[which]);
+        if (code != 0) return code;
+    }
+    for (unsigned series = 0; sides[0].series(series) != NULL; series++) {
+        int ok = count == 3 ? compare_series(sides, series, calls)
+                            : time_series(&sides[0], series, calls);
+        if (!ok) return complain(sides[0].series(series), "a call failed");
+    }
+    for (int i = 0; i < count; i++) sides[i].close(sides[i].state);
+    return 0;
+}

@@ -1,0 +1,136 @@
+/*
+ * Functions by name, and the names of errors.
+ */
+#include "call.h"
+#include "test_api.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Asks as a program of some CUDA version does. */
+static void *ask(const char *symbol, int version, cuuint64_t flags,
+                 CUdriverProcAddressQueryResult *status) {
+    void *function = &function;
+    *status = -1;
+    OK(cuGetProcAddress_v2(symbol, &function, version, flags, status));
+    return function;
+}
+
+static void *same(void (*function)(void)) {
+    void *pointer = NULL;
+    memcpy(&pointer, &function, sizeof pointer);
+    return pointer;
+}
+
+Test(api_entry, every_function_is_found_by_its_base_name_and_version) {
+    for (int i = 0; i < SOFT_CALLS; i++) {
+        const struct soft_entry *entry = &soft_entries[i];
+        CUdriverProcAddressQueryResult status = 0;
+        void *function = ask(entry->base, entry->version, 0, &status);
+        cr_assert(function == same(entry->function), "%s of %d", entry->name, entry->version);
+        cr_assert_eq(status, CU_GET_PROC_ADDRESS_SUCCESS);
+        function = ask(entry->base, entry->version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &status);
+        cr_assert(function == same(entry->function), "%s", entry->name);
+        function = ask(entry->base, entry->version, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+                       &status);
+        void *own = entry->own != NULL ? same(entry->own) : same(entry->function);
+        cr_assert(function == own, "%s for per-thread streams", entry->name);
+    }
+}
+
+/* A base name's variants are the name and the name with _v2, _v3 ...; the newer CUDA has the higher
+ * one. */
+Test(api_entry, names_are_their_base_with_a_number) {
+    for (int i = 0; i < SOFT_CALLS; i++) {
+        const struct soft_entry *entry = &soft_entries[i];
+        size_t length = strlen(entry->base);
+        cr_assert(strncmp(entry->name, entry->base, length) == 0, "%s", entry->name);
+        const char *rest = entry->name + length;
+        bool number = strncmp(rest, "_v", 2) == 0 && isdigit((unsigned char)rest[2]) && !rest[3];
+        cr_assert(rest[0] == '\0' || number, "%s", entry->name);
+        cr_assert(entry->version >= 2000 && entry->version <= 13000, "%s", entry->name);
+        for (int j = 0; j < SOFT_CALLS; j++) {
+            const struct soft_entry *other = &soft_entries[j];
+            if (i == j || strcmp(entry->base, other->base) != 0) continue;
+            bool newer = strcmp(entry->name, other->name) > 0;
+            cr_assert((entry->version > other->version) == newer, "%s", entry->name);
+        }
+    }
+}
+
+Test(api_entry, all_that_the_runtime_calls_is_there) {
+    static const char *const names[] = {
+#define TOL_DRIVER_FN(feature, name, parameters, names) #name,
+#include "../driver.def"
+    };
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+        bool found = false;
+        for (int i = 0; i < SOFT_CALLS; i++) found |= strcmp(soft_entries[i].name, names[n]) == 0;
+        cr_assert(found, "%s is not exported", names[n]);
+    }
+}
+
+Test(api_entry, versions_choose_between_variants) {
+    CUdriverProcAddressQueryResult status = 0;
+    cr_assert(ask("cuCtxCreate", 3020, 0, &status) == (void *)(uintptr_t)cuCtxCreate_v2);
+    cr_assert(ask("cuCtxCreate", 11030, 0, &status) == (void *)(uintptr_t)cuCtxCreate_v2);
+    cr_assert(ask("cuCtxCreate", 11040, 0, &status) == (void *)(uintptr_t)cuCtxCreate_v3);
+    cr_assert(ask("cuCtxCreate", 13000, 0, &status) == (void *)(uintptr_t)cuCtxCreate_v4);
+    /* The 32-bit calls of CUDA 3.1 are not offered. */
+    cr_assert(ask("cuMemAlloc", 3010, 0, &status) == NULL);
+    cr_assert_eq(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+}
+
+Test(api_entry, what_is_not_there_gives_NULL_and_says_why) {
+    CUdriverProcAddressQueryResult status = 0;
+    void *function = NULL;
+    static const char *const unknown[] = {"cuNothing", "", "cuMemAlloc_v2", "cumemalloc", "main"};
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+        cr_assert(ask(unknown[i], 13000, 0, &status) == NULL, "%s", unknown[i]);
+        cr_assert_eq(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND, "%s", unknown[i]);
+    }
+    cr_assert(ask("cuLogsCurrent", 12080, 0, &status) == NULL);
+    cr_assert_eq(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+    OK(cuGetProcAddress("cuInit", &function, 11030, 0));
+    cr_assert(function == (void *)(uintptr_t)cuInit);
+    OK(cuGetProcAddress_v2("cuInit", &function, 11030, 0, NULL));
+}
+
+Test(api_entry, bad_questions_are_refused) {
+    void *function = NULL;
+    REFUSED(cuGetProcAddress_v2(NULL, &function, 13000, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuGetProcAddress_v2("cuInit", NULL, 13000, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuGetProcAddress_v2("cuInit", &function, 13000, 3, NULL), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuGetProcAddress_v2("cuInit", &function, 13000, 4, NULL), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuGetProcAddress_v2("cuInit", &function, 13010, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+}
+
+Test(api_entry, undocumented_tables_are_not_found) {
+    const void *table = &table;
+    CUuuid id = {{0}};
+    REFUSED(cuGetExportTable(&table, &id), CUDA_ERROR_NOT_FOUND);
+    cr_assert(table == NULL);
+    REFUSED(cuGetExportTable(NULL, &id), CUDA_ERROR_INVALID_VALUE);
+}
+
+Test(api_entry, every_error_has_a_name_and_a_text) {
+    const char *name = NULL, *text = NULL;
+#define CUDA_RESULT(code, value)                                                                   \
+    OK(cuGetErrorName(code, &name));                                                               \
+    cr_assert_str_eq(name, #code);                                                                 \
+    OK(cuGetErrorString(code, &text));                                                             \
+    cr_assert(text != NULL && strlen(text) > 3, "%s", #code);
+#include "../cuda_result.def"
+#undef CUDA_RESULT
+    OK(cuGetErrorString(CUDA_ERROR_OUT_OF_MEMORY, &text));
+    cr_assert_str_eq(text, "out of memory");
+    static const int unknown[] = {-1, 6000, 9, 998};
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+        name = text = "";
+        REFUSED(cuGetErrorName((CUresult)unknown[i], &name), CUDA_ERROR_INVALID_VALUE);
+        REFUSED(cuGetErrorString((CUresult)unknown[i], &text), CUDA_ERROR_INVALID_VALUE);
+        cr_assert(name == NULL && text == NULL, "%d", unknown[i]);
+    }
+    REFUSED(cuGetErrorName(CUDA_SUCCESS, NULL), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuGetErrorString(CUDA_SUCCESS, NULL), CUDA_ERROR_INVALID_VALUE);
+}

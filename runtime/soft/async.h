@@ -1,0 +1,126 @@
+/*
+ * Async: copies that a thread begins and does not wait for (cp.async), and what arrives at an
+ * mbarrier when they are done.
+ *
+ * A GPU carries such a copy out at once, or much later; a kernel that is right works either way.
+ * Here it is always as late as it can be: when its thread waits for it, or when a thread tests the
+ * mbarrier for a second time. Who reads the destination without waiting reads what was there
+ * before, each time and not only when the memory is slow. Addresses are checked when the copy
+ * begins, so that a report is about the instruction that has them; the source is read when the copy
+ * is carried out.
+ */
+#ifndef SOFT_ASYNC_H
+#define SOFT_ASYNC_H
+
+#include "access.h"
+
+/* What cp.async does, packed into its mode. */
+enum {
+    SOFT_ASYNC_BYTES = 0x1f,    /* that are written: 4, 8, 16 */
+    SOFT_ASYNC_SIZED = 1 << 5,  /* c: how many bytes are read; the rest is zeros */
+    SOFT_ASYNC_IGNORE = 1 << 6, /* c: a predicate for zeros alone */
+    SOFT_ASYNC_NEGATED = 1 << 7
+};
+
+/* The copies that one instruction has begun and that are not carried out, or the arrivals that wait
+ * for others. */
+struct soft_copy {
+    struct soft_copy *next;
+    const struct soft_instruction *in;
+    const struct soft_code *code; /* that it is in */
+    uint32_t mask;                /* the lanes whose copies are still to come */
+    uint64_t group;               /* how many groups the lanes had committed before */
+    uint64_t serial;              /* counts a warp's copies and arrivals */
+    enum soft_access_space from, to;
+    unsigned alignment;
+    unsigned width;  /* how many bytes are written; 0: as many as are read */
+    bool looked_for; /* an arrival: somebody has tested the mbarrier, and in vain */
+    bool holds; /* the sources are the bytes themselves, the first eight; high has the others */
+    uint64_t source[SOFT_LANES], destination[SOFT_LANES], high[SOFT_LANES];
+    uint32_t bytes[SOFT_LANES];    /* that are read */
+    uint32_t mbarrier[SOFT_LANES]; /* of an arrival: where in shared memory */
+};
+
+/* Oldest first. */
+struct soft_copies {
+    struct soft_copy *first, **end;
+    uint32_t count;
+    uint64_t committed[SOFT_LANES]; /* groups */
+};
+
+/* A warp's: those that are waited for by groups, and what is waited for at mbarriers. */
+enum { SOFT_COPIES_ASYNC, SOFT_COPIES_BULK, SOFT_COPIES_MBARRIER, SOFT_COPIES_LISTS };
+struct soft_async {
+    struct soft_copies lists[SOFT_COPIES_LISTS];
+    uint64_t serial;
+    struct soft_copy *free;
+};
+
+/* cp.async: a is the address in shared memory, b in global memory, whose offset is more[0]. */
+const struct soft_instruction *soft_async_copy(struct soft_warp *warp,
+                                               const struct soft_instruction *in);
+
+/* The lanes' copies in a list that are in no group yet become one. */
+const struct soft_instruction *soft_async_commit(struct soft_warp *warp,
+                                                 const struct soft_instruction *in, unsigned list);
+
+/* Carries out all groups of a list but so many of the latest: in->mode is their number. */
+const struct soft_instruction *soft_async_wait(struct soft_warp *warp,
+                                               const struct soft_instruction *in, unsigned list);
+
+/* cp.async.mbarrier.arrive: an arrival at a's mbarrier once the lanes' copies so far are done. The
+ * mode is as of an access; u.immediate the offset; SOFT_ASYNC_NOINC besides. */
+enum { SOFT_ASYNC_NOINC = 1 << 18 };
+const struct soft_instruction *soft_async_arrival(struct soft_warp *warp,
+                                                  const struct soft_instruction *in);
+
+/* A thread of the CTA tests the mbarrier at an offset: what has been looked for there comes. false:
+ * a copy cannot be carried out, and the launch has failed. */
+bool soft_async_arrive(struct soft_warp *warp, uint32_t offset);
+
+/* The test was in vain. */
+void soft_async_look_for(struct soft_cta *cta, uint32_t offset);
+
+/* A warp's last thread has exited: a copy out of shared memory that nobody has waited for is told
+ * of. */
+void soft_async_end(struct soft_warp *warp);
+
+/* A warp begins or is gone: what was not waited for is never done. */
+void soft_async_begin(struct soft_warp *warp);
+void soft_async_drop(struct soft_warp *warp);
+
+/* cp.async.bulk: a is the destination's address, b the source's, c the bytes. */
+enum {
+    SOFT_BULK_FROM_GLOBAL = 1,
+    SOFT_BULK_GROUP = 2, /* into global memory; if not, an mbarrier is told */
+    SOFT_BULK_MULTICAST = 4,
+    SOFT_BULK_REDUCE = 8,      /* an atomic operation on a type, which follow */
+    SOFT_BULK_COUNT_SHIFT = 4, /* st.async, red.async: components */
+    SOFT_BULK_OPERATION_SHIFT = 8,
+    SOFT_BULK_TYPE_SHIFT = 16
+};
+const struct soft_instruction *soft_bulk_copy(struct soft_warp *warp,
+                                              const struct soft_instruction *in);
+
+/* st.async, red.async: a is the address in shared memory; more is the mbarrier's address, its
+ * offset, and the values. */
+const struct soft_instruction *soft_bulk_store(struct soft_warp *warp,
+                                               const struct soft_instruction *in);
+
+/* Applies values to what is at an address that has been found, as the copy's instruction says. */
+void soft_reduce(struct soft_warp *warp, const struct soft_copy *copy, uint64_t address,
+                 const uint8_t *values, unsigned bytes);
+
+/* ---- for other instructions that copy ---- */
+
+/* A copy of the current split's, without lanes; NULL: the launch has failed. */
+struct soft_copy *soft_copy_new(struct soft_warp *warp, const struct soft_instruction *in);
+
+/* Whether a lane's source and destination are there; if not, the launch has failed, and the copy is
+ * gone. */
+bool soft_copy_check(struct soft_warp *warp, struct soft_copy *copy, uint32_t lane);
+
+/* Puts a copy into a list. false: the launch has failed. */
+bool soft_copy_begin(struct soft_warp *warp, struct soft_copy *copy, unsigned list);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * Around every call: host functions may not call the driver, faults may be wanted, and what a
+ * capture does not see may be forbidden while there is one.
+ */
+#include "call.h"
+
+#include "capture.h"
+#include "fault.h"
+#include "leak.h"
+#include "thread_state.h"
+
+/* What takes effect at once, so that a graph captured meanwhile would lack it when it is launched
+ * again; waiting calls and queries look at captures by themselves. */
+static const bool is_unsafe[SOFT_CALLS] = {
+    [SOFT_CALL_cuMemAlloc_v2] = true,        [SOFT_CALL_cuMemAllocPitch_v2] = true,
+    [SOFT_CALL_cuMemAllocHost_v2] = true,    [SOFT_CALL_cuMemHostAlloc] = true,
+    [SOFT_CALL_cuMemHostRegister_v2] = true, [SOFT_CALL_cuMemHostUnregister] = true,
+    [SOFT_CALL_cuMemFree_v2] = true,         [SOFT_CALL_cuMemFreeHost] = true,
+    [SOFT_CALL_cuCtxSynchronize] = true,     [SOFT_CALL_cuCtxSynchronize_v2] = true,
+    [SOFT_CALL_cuModuleLoad] = true,         [SOFT_CALL_cuModuleLoadData] = true,
+    [SOFT_CALL_cuModuleLoadDataEx] = true,   [SOFT_CALL_cuModuleUnload] = true,
+};
+
+CUresult soft_call_begin(enum soft_call call, bool own_default) {
+    struct soft_thread *thread = soft_thread();
+    if (thread->in_host_function) return CUDA_ERROR_NOT_PERMITTED;
+    thread->own_default = own_default;
+    soft_leak_call(call);
+    CUresult result = soft_fault_begin(call, own_default);
+    if (result != CUDA_SUCCESS) return result;
+    return is_unsafe[call] ? soft_capture_allows() : CUDA_SUCCESS;
+}
+
+CUresult soft_call_end(enum soft_call call, CUresult result) {
+    (void)call;
+    soft_fault_end(result);
+    soft_thread()->own_default = false;
+    return result;
+}

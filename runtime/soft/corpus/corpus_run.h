@@ -1,0 +1,58 @@
+/*
+ * Running the corpus: programs in CUDA C as nvcc compiles them, under fixtures/ptx/corpus.
+ *
+ * What a kernel must give is computed by plain C: where nvcc's source and the test share a header,
+ * by the very same functions. A check runs once for each PTX that is made of a program, and nothing
+ * may be said on stderr meanwhile: no finding, such as a read of what was never written, is true.
+ */
+#ifndef SOFT_CORPUS_RUN_H
+#define SOFT_CORPUS_RUN_H
+
+#include "../test_soft.h"
+
+/* A test, and the same with all checks on, with one worker and with several: they are to find
+ * nothing. body is in braces. */
+#define CORPUS_TEST(suite, name, ...)                                                              \
+    static void suite##_##name(void) __VA_ARGS__ Test(suite, name) {                               \
+        suite##_##name();                                                                          \
+    }                                                                                              \
+    Test(suite, name##_all_checks_on) {                                                            \
+        corpus_check_all("1");                                                                     \
+        suite##_##name();                                                                          \
+    }                                                                                              \
+    Test(suite, name##_all_checks_on_in_turns) {                                                   \
+        corpus_check_all("3");                                                                     \
+        suite##_##name();                                                                          \
+    }
+void corpus_check_all(const char *workers);
+
+/* Calls check with each version of a program, loaded; returns how many there were. */
+size_t corpus_each(const char *program, void (*check)(CUmodule module));
+
+/* Device memory that ends with the check: with a copy of bytes, or (data NULL) with zeros. */
+CUdeviceptr corpus_put(const void *data, size_t bytes);
+void corpus_get(CUdeviceptr from, void *to, size_t bytes);
+
+/* Launches a kernel with the addresses of its arguments, and waits for it. */
+#define CORPUS_LAUNCH(module, kernel, blocks, threads, shared, ...)                                \
+    CORPUS_LAUNCH_2D(module, kernel, blocks, 1, threads, 1, shared, __VA_ARGS__)
+#define CORPUS_LAUNCH_2D(module, kernel, bx, by, tx, ty, shared, ...)                              \
+    do {                                                                                           \
+        void *corpus_arguments[] = {__VA_ARGS__};                                                  \
+        corpus_launch(module, kernel, (unsigned[]){bx, by, tx, ty, shared}, corpus_arguments);     \
+    } while (0)
+void corpus_launch(CUmodule module, const char *kernel, const unsigned shape[5], void **arguments);
+
+/* The same as a cooperative launch, of one dimension. */
+#define CORPUS_LAUNCH_COOPERATIVE(module, kernel, blocks, threads, ...)                            \
+    do {                                                                                           \
+        void *corpus_arguments[] = {__VA_ARGS__};                                                  \
+        corpus_launch_cooperative(module, kernel, blocks, threads, corpus_arguments);              \
+    } while (0)
+void corpus_launch_cooperative(CUmodule module, const char *kernel, unsigned blocks,
+                               unsigned threads, void **arguments);
+
+/* The version that is being checked, for messages. */
+const char *corpus_version(void);
+
+#endif

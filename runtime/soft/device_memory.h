@@ -1,0 +1,32 @@
+/*
+ * Device memory: allocations that are charged to a device, and their return.
+ *
+ * Memory is charged in granules, so that what cuMemGetInfo says adds up exactly: it falls by the
+ * rounded bytes with each allocation and rises by the same when that is freed.
+ */
+#ifndef SOFT_DEVICE_MEMORY_H
+#define SOFT_DEVICE_MEMORY_H
+
+#include "driver_state.h"
+
+enum { SOFT_GRANULE_BYTES = 512 };
+
+/* What bytes cost. */
+static inline uint64_t soft_memory_rounded(uint64_t bytes) {
+    return (bytes + SOFT_GRANULE_BYTES - 1) / SOFT_GRANULE_BYTES * SOFT_GRANULE_BYTES;
+}
+
+/* Allocates in a context. CUDA_ERROR_OUT_OF_MEMORY: the device, or the host, has no more. */
+CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdeviceptr *address);
+
+/* Host memory that devices may use: new, or the program's own if host is given. */
+CUresult soft_memory_alloc_host(struct soft_context *context, uint64_t bytes, unsigned flags,
+                                void **host);
+
+/* Gives back what was taken out of the space. */
+void soft_memory_refund(const struct soft_allocation *was);
+
+/* Frees all that a context has. */
+void soft_memory_free_all(unsigned slot);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * Dice: an order that a seed decides, for looking for programs that depend on one.
+ *
+ * CUDA leaves open in which order blocks, warps and parted lanes run. With TOLLENS_SOFT_SEED each
+ * seed gives another of the orders that are allowed; the same seed the same one, with one worker.
+ */
+#ifndef SOFT_DICE_H
+#define SOFT_DICE_H
+
+#include <stdint.h>
+
+/* Unrelated results for neighbouring numbers: the finalizer of splitmix64. */
+static inline uint64_t soft_dice_mix(uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* Dice that a seed and a number decide; never 0, which is no dice. */
+static inline uint64_t soft_dice(uint64_t seed, uint64_t number) {
+    return soft_dice_mix(seed ^ soft_dice_mix(number)) | 1;
+}
+
+/* A number below count; the dice move on. */
+static inline uint32_t soft_dice_roll(uint64_t *dice, uint32_t count) {
+    *dice = soft_dice_mix(*dice) | 1;
+    return (uint32_t)((*dice >> 32) * count >> 32);
+}
+
+/* Where a number below count goes in an order of all of them: a network of four rounds on pairs of
+ * half as many bits, walked until it comes to a number below count again. */
+static inline uint64_t soft_dice_place(uint64_t dice, uint64_t number, uint64_t count) {
+    if (count < 2) return number;
+    unsigned bits = 64 - (unsigned)__builtin_clzll(count - 1), half = (bits + 1) / 2;
+    uint64_t mask = (1ull << half) - 1;
+    do {
+        uint64_t left = number >> half, right = number & mask;
+        for (uint64_t round = 0; round < 4; round++) {
+            uint64_t next = (left ^ soft_dice(dice + round, right)) & mask;
+            left = right;
+            right = next;
+        }
+        number = left << half | right;
+    } while (number >= count);
+    return number;
+}
+
+#endif

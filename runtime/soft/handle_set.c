@@ -1,0 +1,88 @@
+/*
+ * The register of live handles: an open hash table of pointers.
+ */
+#include "driver_state.h"
+
+#include <stdlib.h>
+
+static struct {
+    struct entry {
+        uintptr_t key; /* the handle's address, tagged with its kind; 0: empty; 1: removed */
+        struct soft_maker maker;
+    } * entries;
+    size_t room, used, live; /* used: live and removed ones */
+} handles;
+
+/* No two pairs have the same key; 0 and 1 are no keys. */
+static uintptr_t key_of(enum soft_handle_kind kind, const void *handle) {
+    return ((uintptr_t)handle << 5) + (uintptr_t)kind + 2;
+}
+
+static size_t place_of(uintptr_t key) {
+    uint64_t mixed = (uint64_t)key * 0x9e3779b97f4a7c15u;
+    return (size_t)(mixed >> 20) & (handles.room - 1);
+}
+
+static void put(uintptr_t key, const struct soft_maker *maker) {
+    size_t at = place_of(key);
+    while (handles.entries[at].key > 1) at = (at + 1) & (handles.room - 1);
+    handles.used += handles.entries[at].key == 0;
+    handles.entries[at] = (struct entry){key, *maker};
+}
+
+/* Makes room, and forgets what was removed: the table grows with what lives, however many handles
+ * come and go. */
+static bool make_room(void) {
+    struct entry *old = handles.entries;
+    size_t old_room = handles.room, room = old_room < 256 ? 256 : old_room;
+    if (handles.live * 4 >= room) room *= 2;
+    struct entry *entries = calloc(room, sizeof *entries);
+    if (entries == NULL) return false;
+    handles.entries = entries;
+    handles.room = room;
+    handles.used = 0;
+    for (size_t i = 0; i < old_room; i++) {
+        if (old[i].key > 1) put(old[i].key, &old[i].maker);
+    }
+    free(old);
+    return true;
+}
+
+bool soft_handle_add(enum soft_handle_kind kind, const void *handle) {
+    if (handles.used * 2 >= handles.room && !make_room()) return false;
+    put(key_of(kind, handle), &soft_maker);
+    handles.live++;
+    return true;
+}
+
+static struct entry *find(enum soft_handle_kind kind, const void *handle) {
+    uintptr_t key = key_of(kind, handle);
+    if (handles.room == 0 || handle == NULL) return NULL;
+    for (size_t at = place_of(key); handles.entries[at].key != 0;
+         at = (at + 1) & (handles.room - 1)) {
+        if (handles.entries[at].key == key) return &handles.entries[at];
+    }
+    return NULL;
+}
+
+bool soft_handle_is(enum soft_handle_kind kind, const void *handle) {
+    return find(kind, handle) != NULL;
+}
+
+void soft_handle_remove(enum soft_handle_kind kind, const void *handle) {
+    struct entry *entry = find(kind, handle);
+    if (entry == NULL) return;
+    entry->key = 1;
+    handles.live--;
+}
+
+void soft_handle_each(void (*visit)(enum soft_handle_kind kind, const void *handle,
+                                    const struct soft_maker *maker, void *data),
+                      void *data) {
+    for (size_t i = 0; i < handles.room; i++) {
+        uintptr_t key = handles.entries[i].key;
+        if (key <= 1) continue;
+        visit((enum soft_handle_kind)((key - 2) & 31), (const void *)((key - 2) >> 5),
+              &handles.entries[i].maker, data);
+    }
+}

@@ -1,0 +1,68 @@
+/*
+ * What names the blocks of a cluster, where each cluster is one block.
+ * Source: PTX ISA 9.0, sections 9.7.9.23 (mapa), 9.7.9.24 (getctarank).
+ */
+#include "lower_memory.h"
+
+/* mapa d, a, rank: the address in the block of that rank, of which there is only the own. */
+bool soft_lower_mapa(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    enum ptx_modifier type = in->opcode->type[0];
+    unsigned bits = soft_bits(type);
+    uint32_t d = 0, a = 0, b = 0;
+    if (in->operand_count != 3) return LOWER_FAIL(lowering, in, "mapa takes 3 operands");
+    const struct ptx_operand *from = &in->operands[1];
+    if (from->kind == PTX_OPERAND_SYMBOL && !ptx_has(in->opcode, PTX_shared_cluster)) {
+        return LOWER_FAIL(lowering, from, "a generic address is needed, in a register");
+    }
+    if (!soft_source(lowering, from, bits, type, &a) ||
+        !soft_source(lowering, &in->operands[2], 32, PTX_u32, &b) ||
+        !soft_destination(lowering, &in->operands[0], bits, type, &d)) {
+        return false;
+    }
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_mapa);
+    if (draft == NULL) return false;
+    draft->d = d;
+    draft->a = a;
+    draft->b = b;
+    draft->mode = bits == 64;
+    return true;
+}
+
+/* getctarank d, a: the rank of the block that has an address. */
+bool soft_lower_getctarank(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    enum ptx_modifier type = in->opcode->type[0];
+    uint32_t d = 0, a = 0;
+    if (in->operand_count != 2) return LOWER_FAIL(lowering, in, "getctarank takes 2 operands");
+    if (!soft_source(lowering, &in->operands[1], soft_bits(type), type, &a) ||
+        !soft_destination(lowering, &in->operands[0], 32, PTX_u32, &d)) {
+        return false;
+    }
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_mov_32);
+    if (draft == NULL) return false;
+    draft->d = d;
+    draft->a = soft_value_constant(lowering, 32, 0);
+    return draft->a != SOFT_NO_VALUE;
+}
+
+/* createpolicy d, ...: what a policy asks of a cache changes nothing here; it is 0. */
+bool soft_lower_createpolicy(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    uint32_t d = 0, a = 0;
+    bool range = ptx_has(in->opcode, PTX_range), converts = ptx_has(in->opcode, PTX_cvt);
+    uint32_t least = range ? 4 : converts ? 2 : 1, most = range ? 4 : 2;
+    if (in->operand_count < least || in->operand_count > most) {
+        return LOWER_FAIL(lowering, in, "this takes %u operands, and has %u", most,
+                          in->operand_count);
+    }
+    for (uint32_t i = 1; i < in->operand_count; i++) {
+        const struct ptx_operand *operand = &in->operands[i];
+        if (range && i == 1) continue;
+        enum ptx_modifier type = range ? PTX_u32 : converts ? PTX_b64 : PTX_f32;
+        if (!soft_source(lowering, operand, converts ? 64 : 32, type, &a)) return false;
+    }
+    if (!soft_destination(lowering, &in->operands[0], 64, PTX_b64, &d)) return false;
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_mov_64);
+    if (draft == NULL) return false;
+    draft->d = d;
+    draft->a = soft_value_constant(lowering, 64, 0);
+    return draft->a != SOFT_NO_VALUE;
+}

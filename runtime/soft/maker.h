@@ -1,0 +1,17 @@
+/*
+ * Maker: the call that made something, for reports of what was never given back.
+ */
+#ifndef SOFT_MAKER_H
+#define SOFT_MAKER_H
+
+#include <stdint.h>
+
+struct soft_maker {
+    const char *function; /* NULL: it is not known */
+    uint64_t call;        /* the number of the call among all calls, from 1 */
+};
+
+/* The call that the thread is in. Only kept where TOLLENS_SOFT_CHECK has leak. */
+extern _Thread_local struct soft_maker soft_maker;
+
+#endif

@@ -1,0 +1,148 @@
+/*
+ * Reserving, giving out, and giving back.
+ */
+#include "memory_pool.h"
+
+#include "device_memory.h"
+
+#include <stdlib.h>
+
+enum { CHUNK_BYTES = 2 << 20 };
+
+static struct soft_pool *all;
+
+static uint64_t round_up(uint64_t bytes) {
+    return (bytes + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES;
+}
+
+struct soft_pool *soft_pool_new(struct soft_device *device, const CUmemPoolProps *properties) {
+    struct soft_pool *pool = calloc(1, sizeof *pool);
+    if (pool == NULL || !soft_handle_add(SOFT_HANDLE_POOL, pool)) {
+        free(pool);
+        return NULL;
+    }
+    pool->device = device;
+    pool->properties = *properties;
+    pool->bytes_max = properties->maxSize != 0 ? round_up(properties->maxSize) : UINT64_MAX;
+    for (int i = 0; i < 3; i++) pool->reuse[i] = 1;
+    pool->readers = pool->writers = 1u << device->ordinal;
+    pool->next = all;
+    pool->link = &all;
+    if (all != NULL) all->link = &pool->next;
+    all = pool;
+    return pool;
+}
+
+bool soft_pool_is(const void *handle) {
+    return soft_handle_is(SOFT_HANDLE_POOL, handle);
+}
+
+void soft_pool_trim(struct soft_pool *pool, uint64_t bytes) {
+    uint64_t kept = round_up(pool->used);
+    if (pool->reserved <= bytes) return;
+    if (kept < bytes) kept = round_up(bytes);
+    if (pool->reserved <= kept) return;
+    pool->device->memory_used -= pool->reserved - kept;
+    pool->reserved = kept;
+}
+
+/* Frees a pool that is destroyed and has nothing left. */
+static void end_if_unused(struct soft_pool *pool) {
+    if (!pool->destroyed || pool->used > 0) return;
+    soft_pool_trim(pool, 0);
+    *pool->link = pool->next;
+    if (pool->next != NULL) pool->next->link = pool->link;
+    free(pool);
+}
+
+void soft_pool_drop(struct soft_pool *pool) {
+    soft_handle_remove(SOFT_HANDLE_POOL, pool);
+    if (pool->device->pool == pool) pool->device->pool = pool->device->usual_pool;
+    pool->destroyed = true;
+    end_if_unused(pool);
+}
+
+void soft_pools_release(const struct soft_device *device, bool all_of_it) {
+    pthread_mutex_lock(&soft_lock);
+    for (struct soft_pool *pool = all; pool != NULL; pool = pool->next) {
+        if (pool->device == device) soft_pool_trim(pool, all_of_it ? 0 : pool->threshold);
+    }
+    pthread_mutex_unlock(&soft_lock);
+}
+
+/* Makes a pool reserve so many bytes in all. */
+static bool reserve(struct soft_pool *pool, uint64_t bytes) {
+    struct soft_device *device = pool->device;
+    uint64_t more = bytes - pool->reserved;
+    if (bytes > pool->bytes_max) return false;
+    if (more > device->memory_given - device->memory_used) {
+        /* What other pools hold without need is worth less than this. */
+        for (struct soft_pool *other = all; other != NULL; other = other->next) {
+            if (other->device == device && other != pool) soft_pool_trim(other, 0);
+        }
+    }
+    if (more > device->memory_given - device->memory_used) return false;
+    device->memory_used += more;
+    pool->reserved = bytes;
+    if (bytes > pool->reserved_high) pool->reserved_high = bytes;
+    return true;
+}
+
+/* Takes bytes out of what a pool has reserved, or reserves more. */
+static bool take(struct soft_pool *pool, uint64_t bytes) {
+    uint64_t used = pool->used + bytes;
+    if (used < bytes || used > UINT64_MAX / 2) return false;
+    if (used > pool->reserved && !reserve(pool, round_up(used))) return false;
+    pool->used = used;
+    if (used > pool->used_high) pool->used_high = used;
+    return true;
+}
+
+static void put_back(struct soft_pool *pool, uint64_t bytes) {
+    pool->used -= bytes;
+    end_if_unused(pool);
+}
+
+/* Allocates; the space finds the address unless one is wanted. */
+static CUresult alloc(struct soft_pool *pool, const struct soft_allocation *wanted,
+                      CUdeviceptr *address) {
+    if (wanted->bytes > UINT64_MAX / 2) return CUDA_ERROR_OUT_OF_MEMORY;
+    uint64_t rounded = soft_memory_rounded(wanted->bytes);
+    pthread_mutex_lock(&soft_lock);
+    bool taken = take(pool, rounded);
+    pthread_mutex_unlock(&soft_lock);
+    if (!taken) return CUDA_ERROR_OUT_OF_MEMORY;
+    const struct soft_allocation *allocation = soft_space_alloc(wanted, SOFT_GRANULE_BYTES);
+    if (allocation == NULL) {
+        pthread_mutex_lock(&soft_lock);
+        put_back(pool, rounded);
+        pthread_mutex_unlock(&soft_lock);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *address = allocation->address;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_pool_alloc_at(struct soft_pool *pool, const struct soft_allocation *wanted) {
+    CUdeviceptr address = 0;
+    return alloc(pool, wanted, &address);
+}
+
+CUresult soft_pool_alloc(struct soft_pool *pool, uint64_t bytes, CUdeviceptr *address) {
+    const struct soft_allocation wanted = {.bytes = bytes,
+                                           .kind = SOFT_KIND_POOL,
+                                           .device = pool->device->ordinal,
+                                           .slot = SOFT_SLOT_NONE,
+                                           .readers = pool->readers,
+                                           .writers = pool->writers,
+                                           .source = pool};
+    return alloc(pool, &wanted, address);
+}
+
+void soft_pool_free(CUdeviceptr address) {
+    struct soft_allocation was;
+    if (!soft_space_free(address, 1u << SOFT_KIND_POOL, &was)) return;
+    pthread_mutex_lock(&soft_lock);
+    put_back(was.source, soft_memory_rounded(was.bytes));
+    pthread_mutex_unlock(&soft_lock);
+}

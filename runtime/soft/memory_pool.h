@@ -1,0 +1,49 @@
+/*
+ * Memory pools: allocations in the order of streams.
+ *
+ * A pool reserves memory of its device in chunks and gives it out; what is freed stays reserved
+ * until a synchronization finds more of it than the release threshold, or somebody trims the pool.
+ * An allocation has its address at once; a free takes effect when its stream comes to it.
+ */
+#ifndef SOFT_MEMORY_POOL_H
+#define SOFT_MEMORY_POOL_H
+
+#include "driver_state.h"
+
+struct soft_pool {
+    struct soft_device *device;
+    CUmemPoolProps properties;
+    bool destroyed; /* freed when nothing is left of it */
+    uint64_t used, used_high, reserved, reserved_high, threshold, bytes_max;
+    int reuse[3]; /* CU_MEMPOOL_ATTR_REUSE_: kept, and all one here, where streams share a space */
+    uint32_t readers, writers;      /* a bit for each device */
+    struct soft_pool *next, **link; /* in the list of all */
+};
+
+/* Makes a pool and registers it; NULL without memory. The caller holds soft_lock. */
+struct soft_pool *soft_pool_new(struct soft_device *device, const CUmemPoolProps *properties);
+
+/* Ends a pool: at once, or when its last allocation is freed. The caller holds soft_lock. */
+void soft_pool_drop(struct soft_pool *pool);
+
+/* Whether a handle is a pool that lives. The caller holds soft_lock. */
+bool soft_pool_is(const void *handle);
+
+/* Allocates. CUDA_ERROR_OUT_OF_MEMORY: the pool may not, or the device cannot, hold more. */
+CUresult soft_pool_alloc(struct soft_pool *pool, uint64_t bytes, CUdeviceptr *address);
+
+/* The same for an allocation that says all of itself, its address as well. */
+CUresult soft_pool_alloc_at(struct soft_pool *pool, const struct soft_allocation *wanted);
+
+/* Frees what begins at an address. */
+void soft_pool_free(CUdeviceptr address);
+
+/* Gives a pool's unused memory back to its device, down to so many bytes. The caller holds
+ * soft_lock. */
+void soft_pool_trim(struct soft_pool *pool, uint64_t bytes);
+
+/* The same for all pools of a device, down to what each wants to keep, for which a synchronization
+ * is the time; or all of it, when the device has nothing left. */
+void soft_pools_release(const struct soft_device *device, bool all_of_it);
+
+#endif

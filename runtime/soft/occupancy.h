@@ -1,0 +1,23 @@
+/*
+ * Occupancy: how many blocks of a kernel a multiprocessor of the H200 would hold at a time.
+ *
+ * A soft device's worker runs one block after the other, whatever this says; but programs choose
+ * their grids by it, and a cooperative launch may be no larger.
+ */
+#ifndef SOFT_OCCUPANCY_H
+#define SOFT_OCCUPANCY_H
+
+#include "driver_state.h"
+
+/* Blocks on one multiprocessor; 0: not even one fits. */
+unsigned soft_occupancy_blocks(const struct soft_function *function, unsigned threads,
+                               uint64_t dynamic_shared);
+
+/* The dynamic shared memory that each of so many blocks can have; 0 as well if they do not fit. */
+uint64_t soft_occupancy_shared(const struct soft_function *function, unsigned blocks,
+                               unsigned threads);
+
+/* Multiprocessors, as the device reports them. */
+unsigned soft_occupancy_processors(void);
+
+#endif

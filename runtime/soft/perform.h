@@ -1,0 +1,27 @@
+/*
+ * What the queues and the carrying out of operations know of each other.
+ *
+ * The caller holds soft_lock for all of these.
+ */
+#ifndef SOFT_PERFORM_H
+#define SOFT_PERFORM_H
+
+#include "queue.h"
+
+/* Does something for a stream, if its head can go on; lets go of soft_lock meanwhile. A grid runs
+ * for about slice_ns. false: nothing could be done. */
+bool soft_perform(struct soft_stream *stream, uint64_t slice_ns);
+
+/* Takes the head off a stream: it is done. The stream may be gone with it. */
+void soft_queue_pop(struct soft_stream *stream);
+
+/* Calls for helpers, and for the thread that calls host functions. */
+void soft_queue_want_help(void);
+void soft_queue_want_caller(void);
+
+/* Whether an operation waits for a value in memory, which nobody announces; whether it calls a
+ * function of the program. */
+bool soft_operation_is_polled(const struct soft_operation *operation);
+bool soft_operation_calls(const struct soft_operation *operation);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * Physical memory: what cuMemCreate makes, which has bytes and no address until it is mapped.
+ *
+ * It lives as long as somebody has its handle or it is mapped somewhere; and is charged to its
+ * device for as long.
+ */
+#ifndef SOFT_PHYSICAL_H
+#define SOFT_PHYSICAL_H
+
+#include "driver_state.h"
+
+/* What sizes, offsets and addresses are multiples of. */
+enum { SOFT_PHYSICAL_GRANULE = 2 << 20 };
+
+struct soft_physical {
+    CUmemAllocationProp properties;
+    struct soft_device *device;
+    uint64_t bytes;
+    unsigned handles, mappings; /* how often it is held */
+    struct soft_backing *backing;
+    struct soft_physical *next, **link; /* in the list of all */
+};
+
+/* Makes it, with one handle. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult soft_physical_new(struct soft_device *device, uint64_t bytes,
+                           const CUmemAllocationProp *properties, struct soft_physical **physical);
+
+/* Whether a handle is one. The caller holds soft_lock. */
+bool soft_physical_is(CUmemGenericAllocationHandle handle);
+
+/* Gives a handle back. The caller does not hold soft_lock. */
+void soft_physical_release(struct soft_physical *physical);
+
+/* Maps its first bytes at an address. false: something is mapped there already, or the host has no
+ * memory. */
+bool soft_physical_map(struct soft_physical *physical, uint64_t address, uint64_t bytes);
+
+/* Unmaps what begins at an address. */
+void soft_physical_unmap(uint64_t address);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * Print: what kernels say with printf and assert.
+ *
+ * As with a GPU it is gathered while kernels run, and comes out when the host waits for something.
+ */
+#ifndef SOFT_PRINT_H
+#define SOFT_PRINT_H
+
+#include "grid.h"
+
+/* vprintf(format, arguments): more is their slots, generic addresses of 64 bits; d gets how many
+ * arguments were printed, -1 where there is no format. */
+const struct soft_instruction *soft_print(struct soft_warp *warp,
+                                          const struct soft_instruction *in);
+
+/* __assertfail(assertion, file, line, function, size): more is their slots. Ends the launch. */
+const struct soft_instruction *soft_print_assertion(struct soft_warp *warp,
+                                                    const struct soft_instruction *in);
+
+/* Lets out what has been gathered, to stdout and stderr. Thread-safe. */
+void soft_print_flush(void);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * The accesses of an instruction, lane by lane and word by word.
+ */
+#include "race_state.h"
+
+/* The cells of one byte each, where a page has words so far. */
+static bool split(struct soft_touch *touch, struct soft_cells *cells) {
+    if (cells->bytes != NULL) return true;
+    struct soft_cell *bytes =
+        soft_chunk_take(touch->chunks, SOFT_CELLS * SOFT_CELL_BYTES * sizeof *bytes);
+    if (bytes == NULL) return false;
+    for (uint32_t i = 0; i < SOFT_CELLS * SOFT_CELL_BYTES; i++) {
+        bytes[i] = cells->words[i / SOFT_CELL_BYTES];
+        if (bytes[i].more == NULL || i % SOFT_CELL_BYTES == 0) continue;
+        bytes[i].more = soft_chunk_take(touch->chunks, sizeof *bytes[i].more);
+        if (bytes[i].more == NULL) continue;
+        *bytes[i].more = *cells->words[i / SOFT_CELL_BYTES].more;
+    }
+    cells->bytes = bytes;
+    return true;
+}
+
+static void forget(struct soft_clocks *clocks, struct soft_chunks *chunks, struct soft_cell *cell) {
+    soft_chunk_give(chunks, cell->more, sizeof *cell->more);
+    if (cell->flag != NULL) {
+        soft_clock_drop(clocks, cell->flag->released);
+        soft_clock_drop(clocks, cell->flag->near);
+    }
+    soft_chunk_give(chunks, cell->flag, sizeof *cell->flag);
+    *cell = (struct soft_cell){0};
+}
+
+/* Shared memory is a new one in each block, and its cells are not. */
+static void renew(struct soft_touch *touch, struct soft_cell *cell) {
+    bool old = (cell->write.time != 0 && cell->write.cta != touch->mark.cta) ||
+               (cell->read.time != 0 && cell->read.cta != touch->mark.cta);
+    if (old) forget(&touch->race->clocks, touch->chunks, cell);
+}
+
+static void check_cell(struct soft_touch *touch, struct soft_cell *cell, uint64_t at,
+                       unsigned bytes) {
+    if (touch->shared) renew(touch, cell);
+    soft_race_check(touch, cell, at, bytes);
+}
+
+enum { PAGE_BYTES = SOFT_CELLS * SOFT_CELL_BYTES };
+
+void soft_race_freed(struct soft_warp *warp, uint64_t address, uint64_t bytes) {
+    struct soft_race_cta *own = warp->cta->race;
+    if (own == NULL) return;
+    struct soft_race *race = own->race;
+    pthread_mutex_lock(&race->lock);
+    for (uint64_t at = address, end = address + bytes; at < end;) {
+        struct soft_cells *cells = soft_pages_find(&race->global, at / PAGE_BYTES);
+        uint64_t stop = (at / PAGE_BYTES + 1) * PAGE_BYTES;
+        for (; cells != NULL && at < stop && at < end; at++) {
+            if (cells->bytes != NULL) {
+                forget(&race->clocks, &race->chunks, &cells->bytes[at % PAGE_BYTES]);
+            } else if (at % SOFT_CELL_BYTES == 0) {
+                struct soft_cell *cell = &cells->words[at % PAGE_BYTES / SOFT_CELL_BYTES];
+                forget(&race->clocks, &race->chunks, cell);
+            }
+        }
+        at = stop;
+    }
+    pthread_mutex_unlock(&race->lock);
+}
+
+/* The page around an address; most often it is that of the lane before. */
+static struct soft_cells *page_at(struct soft_touch *touch, uint64_t at) {
+    uint64_t number = at / PAGE_BYTES;
+    if (touch->page == NULL || touch->page_number != number ||
+        touch->page_shared != touch->shared) {
+        touch->page =
+            soft_pages_at(touch->shared ? &touch->cta->shared : &touch->race->global, number);
+        touch->page_number = number;
+        touch->page_shared = touch->shared;
+    }
+    return touch->page;
+}
+
+/* false: there is no memory for cells. */
+static bool check_range(struct soft_touch *touch) {
+    uint64_t at = touch->begin, end = at + touch->bytes;
+    while (at < end) {
+        struct soft_cells *cells = page_at(touch, at);
+        if (cells == NULL) return false;
+        bool whole = at % SOFT_CELL_BYTES == 0 && end - at >= SOFT_CELL_BYTES;
+        if (!whole && !split(touch, cells)) return false;
+        if (cells->bytes == NULL) {
+            check_cell(touch, &cells->words[at % PAGE_BYTES / SOFT_CELL_BYTES], at,
+                       SOFT_CELL_BYTES);
+            at += SOFT_CELL_BYTES;
+        } else {
+            check_cell(touch, &cells->bytes[at % PAGE_BYTES], at, 1);
+            at++;
+        }
+    }
+    return true;
+}
+
+/* Where a lane's access lies: false where it is to be no matter of ours, be it because no other
+ * thread can come there or because it will be reported for itself. */
+static bool locate(struct soft_touch *touch, enum soft_access_space space) {
+    touch->begin = touch->address;
+    if (space == SOFT_SPACE_GENERIC) space = soft_access_resolve(&touch->begin);
+    touch->shared = space == SOFT_SPACE_SHARED;
+    touch->chunks = touch->shared ? &touch->cta->chunks : &touch->race->chunks;
+    if (space == SOFT_SPACE_GLOBAL) return true;
+    uint32_t room = touch->warp->cta->shared_bytes;
+    return touch->shared && touch->bytes <= room && touch->begin <= room - touch->bytes;
+}
+
+void soft_race_touch(struct soft_touch *touch, enum soft_access_space space) {
+    if (locate(touch, space) && !check_range(touch)) atomic_store(&touch->race->given_up, true);
+}
+
+void soft_race_note_end(const struct soft_touch *touch) {
+    struct soft_race *race = touch->race;
+    if (race->clocks.failed) atomic_store(&race->given_up, true);
+    if (!atomic_load(&race->given_up)) return;
+    soft_launch_note(touch->warp, touch->in, "unfinished check", touch->warp->mask, 0,
+                     "the host has no memory to go on looking for races in this launch");
+}
+
+void soft_race_access(struct soft_warp *warp, const struct soft_instruction *in) {
+    struct soft_race_cta *own = warp->cta->race;
+    struct soft_race *race = own->race;
+    bool atomic = in->op == SOFT_OP_atom, writes = (in->mode & SOFT_ACCESS_STORE) != 0;
+    if (in->mode & SOFT_ACCESS_RELEASE) soft_race_fence(warp, soft_access_scope(in->mode));
+    struct soft_touch touch = {
+        .warp = warp,
+        .in = in,
+        .race = race,
+        .cta = own,
+        .mark = {.cta = own->number,
+                 .time = own->time,
+                 .site = in->site,
+                 .warp = (uint8_t)warp->index,
+                 .scope = (uint8_t)soft_access_scope(in->mode),
+                 .atomic = atomic},
+        .reads = atomic || !writes,
+        .writes = writes,
+        .plain = true,
+        .bytes = soft_access_bytes(in->mode) * soft_access_count(in->mode),
+        .acquires = !writes || (atomic && (in->mode & SOFT_ACCESS_NO_RESULT) == 0),
+    };
+    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+        touch.lane = (uint32_t)__builtin_ctz(left);
+        touch.mark.lanes = 1u << touch.lane;
+        touch.address = soft_access_address(warp, in, touch.lane);
+        if (touch.address % touch.bytes == 0) soft_race_touch(&touch, soft_access_space(in->mode));
+        touch.before |= touch.mark.lanes;
+    }
+    soft_race_note_end(&touch);
+}

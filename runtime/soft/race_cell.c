@@ -1,0 +1,178 @@
+/*
+ * One word: who wrote it last, who has read it since, and what its strong writes hand on.
+ *
+ * Of accesses that are ordered among each other the last one is enough: what comes behind it comes
+ * behind all. Two things are no findings although the model calls them races. A weak read beside
+ * atomics gets one of the values; programs read so before a compare-and-swap, as the CUDA
+ * Programming Guide does. And a strong read takes what is handed on as if a fence followed it.
+ */
+#include "race_state.h"
+
+#include <string.h>
+
+static bool both_strong(const struct soft_touch *touch, const struct soft_mark *mark) {
+    unsigned scope = mark->scope < touch->mark.scope ? mark->scope : touch->mark.scope;
+    if (mark->cta == touch->mark.cta) return scope != SOFT_SCOPE_WEAK;
+    return scope > SOFT_SCOPE_CTA;
+}
+
+/* Whether the lane comes behind a strong read that saw the word's last write. */
+static bool has_seen(const struct soft_touch *touch, const struct soft_flag *flag) {
+    if (flag == NULL) return false;
+    if (flag->seers > SOFT_SEERS_MAX) return true;
+    for (uint32_t i = 0; i < flag->seers; i++) {
+        if (soft_race_ordered(touch, &flag->seen[i])) return true;
+    }
+    return false;
+}
+
+static bool races_with_write(const struct soft_touch *touch, const struct soft_cell *cell) {
+    const struct soft_mark *write = &cell->write;
+    if (write->time == 0 || both_strong(touch, write)) return false;
+    if (write->atomic && !touch->writes) return false;
+    return !soft_race_ordered(touch, write) &&
+           !(write->scope != SOFT_SCOPE_WEAK && has_seen(touch, cell->flag));
+}
+
+static bool races_with_read(const struct soft_touch *touch, const struct soft_mark *read) {
+    if (read->time == 0 || both_strong(touch, read) || touch->mark.atomic) return false;
+    return !soft_race_ordered(touch, read);
+}
+
+static bool same_moment(const struct soft_mark *one, const struct soft_mark *other) {
+    return one->cta == other->cta && one->warp == other->warp && one->time == other->time &&
+           one->scope == other->scope && one->copies == other->copies &&
+           one->pending == other->pending;
+}
+
+/* Puts a read beside those that are not ordered with it. */
+static void add_reader(struct soft_touch *touch, struct soft_cell *cell) {
+    if (cell->read.time == 0 || soft_race_ordered(touch, &cell->read)) {
+        /* It may still be unordered with the others. */
+        cell->read = touch->mark;
+    }
+    if (same_moment(&cell->read, &touch->mark)) {
+        cell->read.lanes |= touch->mark.lanes;
+        return;
+    }
+    if (cell->more == NULL) {
+        cell->more = soft_chunk_take(touch->chunks, sizeof *cell->more);
+        if (cell->more == NULL) return;
+    }
+    struct soft_readers *more = cell->more;
+    uint32_t place = more->count, oldest = 0;
+    for (uint32_t i = more->count; i > 0; i--) {
+        struct soft_mark *mark = &more->marks[i - 1];
+        if (same_moment(mark, &touch->mark)) {
+            mark->lanes |= touch->mark.lanes;
+            return;
+        }
+        if (soft_race_ordered(touch, mark)) place = i - 1;
+        if (mark->time < more->marks[oldest].time) oldest = i - 1;
+    }
+    if (place == SOFT_READERS_MAX) {
+        place = oldest;
+    } else if (place == more->count) {
+        more->count++;
+    }
+    more->marks[place] = touch->mark;
+}
+
+/* The reads and the flag of a cell that is written belong to the value that is gone. */
+static void forget_readers(struct soft_touch *touch, struct soft_cell *cell) {
+    cell->read = (struct soft_mark){0};
+    soft_chunk_give(touch->chunks, cell->more, sizeof *cell->more);
+    cell->more = NULL;
+}
+
+static struct soft_flag *flag_of(struct soft_touch *touch, struct soft_cell *cell) {
+    if (cell->flag == NULL) cell->flag = soft_chunk_take(touch->chunks, sizeof *cell->flag);
+    return cell->flag;
+}
+
+static void put_clock(struct soft_touch *touch, struct soft_clock **place, struct soft_clock *clock,
+                      bool joins) {
+    struct soft_clocks *clocks = &touch->race->clocks;
+    struct soft_clock *both =
+        joins ? soft_clock_join(clocks, *place, clock) : soft_clock_hold(clock);
+    soft_clock_drop(clocks, *place);
+    *place = both;
+}
+
+/* A write hands on what its lane has fenced; an atomic, what the one it saw did as well. */
+static void hand_on(struct soft_touch *touch, struct soft_cell *cell) {
+    bool strong = touch->mark.scope != SOFT_SCOPE_WEAK, joins = touch->mark.atomic;
+    bool far = touch->mark.scope > SOFT_SCOPE_CTA && !touch->shared;
+    struct soft_clock *released = far ? soft_race_released(touch, false) : NULL;
+    struct soft_clock *near = strong ? soft_race_released(touch, true) : NULL;
+    if (cell->flag == NULL && released == NULL && near == NULL) return;
+    struct soft_flag *flag = flag_of(touch, cell);
+    if (flag == NULL) return;
+    put_clock(touch, &flag->released, released, joins);
+    put_clock(touch, &flag->near, near, joins && flag->near_cta == touch->mark.cta);
+    flag->near_cta = touch->mark.cta;
+    flag->seers = 0;
+}
+
+/* A strong read takes what the write that it sees hands on, where their scopes reach. */
+static void take(struct soft_touch *touch, struct soft_cell *cell) {
+    if (cell->write.time == 0 || !both_strong(touch, &cell->write)) return;
+    struct soft_flag *flag = flag_of(touch, cell);
+    if (flag == NULL) return;
+    if (touch->acquires) {
+        if (touch->mark.scope > SOFT_SCOPE_CTA) soft_race_learn(touch, flag->released);
+        if (flag->near_cta == touch->mark.cta) soft_race_learn(touch, flag->near);
+    }
+    for (uint32_t i = 0; i < flag->seers && i < SOFT_SEERS_MAX; i++) {
+        bool again = flag->seen[i].lanes == touch->mark.lanes;
+        if (again && same_moment(&flag->seen[i], &touch->mark)) return;
+    }
+    if (flag->seers < SOFT_SEERS_MAX) flag->seen[flag->seers] = touch->mark;
+    if (flag->seers <= SOFT_SEERS_MAX) flag->seers++;
+}
+
+/* What a copy's lane had pending here is no more. */
+static void settle(const struct soft_touch *touch, struct soft_mark *mark) {
+    if (!mark->pending || mark->cta != touch->mark.cta || mark->warp != touch->mark.warp ||
+        mark->site != touch->mark.site) {
+        return;
+    }
+    mark->lanes &= ~touch->mark.lanes;
+    if (mark->lanes == 0) *mark = (struct soft_mark){0};
+}
+
+static void settle_all(const struct soft_touch *touch, struct soft_cell *cell) {
+    if (touch->writes) settle(touch, &cell->write);
+    if (touch->writes) return;
+    settle(touch, &cell->read);
+    for (uint32_t i = 0; cell->more != NULL && i < cell->more->count; i++) {
+        settle(touch, &cell->more->marks[i]);
+    }
+}
+
+void soft_race_check(struct soft_touch *touch, struct soft_cell *cell, uint64_t at,
+                     unsigned bytes) {
+    if (touch->settles) settle_all(touch, cell);
+    if (races_with_write(touch, cell)) {
+        soft_race_tell(touch, &cell->write, true, at, bytes);
+    } else if (touch->writes) {
+        const struct soft_mark *read = races_with_read(touch, &cell->read) ? &cell->read : NULL;
+        for (uint32_t i = 0; cell->more != NULL && i < cell->more->count && read == NULL; i++) {
+            if (races_with_read(touch, &cell->more->marks[i])) read = &cell->more->marks[i];
+        }
+        if (read != NULL) soft_race_tell(touch, read, false, at, bytes);
+    }
+    bool strong = touch->mark.scope != SOFT_SCOPE_WEAK;
+    if (touch->reads && strong) take(touch, cell);
+    if (!touch->writes) {
+        add_reader(touch, cell);
+        return;
+    }
+    hand_on(touch, cell);
+    bool again = same_moment(&cell->write, &touch->mark) && cell->write.site == touch->mark.site &&
+                 (cell->write.lanes & touch->before) != 0;
+    uint32_t lanes = again ? cell->write.lanes : 0;
+    forget_readers(touch, cell);
+    cell->write = touch->mark;
+    if (!touch->mark.atomic) cell->write.lanes |= lanes;
+}

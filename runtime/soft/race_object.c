@@ -1,0 +1,162 @@
+/*
+ * Objects that threads arrive at and wait for: mbarriers, and the barrier of a cluster. Source: PTX
+ * ISA 9.0, section 9.7.13.15 (mbarrier).
+ *
+ * An arrival hands on what its thread has done and knows; a test that finds a phase to be over
+ * takes what has been handed on in that phase and those before. What is handed on in the phase
+ * that goes on is kept apart, as who has seen the last one be over does not know it.
+ */
+#include "race_state.h"
+
+#include <string.h>
+
+static uint32_t most(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+static struct soft_object_order *find(struct soft_race_cta *own, uint32_t offset) {
+    struct soft_object_order *object = own->objects;
+    while (object != NULL && object->offset != offset) object = object->next;
+    return object;
+}
+
+/* NULL: there is no memory, and nothing is checked any more. */
+static struct soft_object_order *find_or_make(struct soft_race_cta *own, uint32_t offset) {
+    struct soft_object_order *object = find(own, offset);
+    if (object != NULL) return object;
+    object = soft_chunk_take(&own->chunks, sizeof *object);
+    if (object == NULL) {
+        atomic_store(&own->race->given_up, true);
+        return NULL;
+    }
+    object->offset = offset;
+    object->next = own->objects;
+    own->objects = object;
+    return object;
+}
+
+static void drop(struct soft_race_cta *own, struct soft_object_order **link) {
+    struct soft_object_order *object = *link;
+    *link = object->next;
+    soft_clock_drop(&own->race->clocks, object->known);
+    soft_clock_drop(&own->race->clocks, object->done);
+    soft_chunk_give(&own->chunks, object, sizeof *object);
+}
+
+void soft_race_objects_begin(struct soft_race_cta *own) {
+    while (own->objects != NULL) drop(own, &own->objects);
+}
+
+void soft_race_forget(struct soft_cta *cta, uint32_t offset) {
+    struct soft_race_cta *own = cta->race;
+    if (own == NULL) return;
+    pthread_mutex_lock(&own->race->lock);
+    struct soft_object_order **link = &own->objects;
+    while (*link != NULL && (*link)->offset != offset) link = &(*link)->next;
+    if (*link != NULL) drop(own, link);
+    pthread_mutex_unlock(&own->race->lock);
+}
+
+static void join(struct soft_clocks *clocks, struct soft_clock **place, struct soft_clock *clock) {
+    struct soft_clock *both = soft_clock_join(clocks, *place, clock);
+    soft_clock_drop(clocks, *place);
+    *place = both;
+}
+
+void soft_race_release(struct soft_warp *warp, uint32_t lane, uint32_t offset, bool alone) {
+    struct soft_race_cta *own = warp->cta->race;
+    if (own == NULL) return;
+    const struct soft_warp_order *order = &own->warps[warp->index];
+    pthread_mutex_lock(&own->race->lock);
+    struct soft_object_order *object = find_or_make(own, offset);
+    if (object != NULL) {
+        uint32_t *lanes = object->lanes[warp->index];
+        for (uint32_t w = 0; w < own->warp_count && !alone; w++) {
+            object->warps[w] = most(object->warps[w], order->warps[w]);
+        }
+        for (uint32_t i = 0; i < SOFT_LANES && !alone; i++) {
+            uint32_t knows = order->together;
+            if (order->parted) knows = most(knows, order->lanes[lane][i]);
+            lanes[i] = most(lanes[i], knows);
+        }
+        lanes[lane] = own->time;
+        if (!alone) join(&own->race->clocks, &object->known, order->known[lane]);
+    }
+    pthread_mutex_unlock(&own->race->lock);
+}
+
+void soft_race_go_on(struct soft_cta *cta) {
+    if (cta->race != NULL) cta->race->time++;
+}
+
+void soft_race_phase(struct soft_cta *cta, uint32_t offset) {
+    struct soft_race_cta *own = cta->race;
+    uint32_t times[SOFT_WARPS_MAX][SOFT_LANES];
+    if (own == NULL) return;
+    struct soft_clocks *clocks = &own->race->clocks;
+    pthread_mutex_lock(&own->race->lock);
+    struct soft_object_order *object = find(own, offset);
+    for (uint32_t w = 0; w < own->warp_count && object != NULL; w++) {
+        for (uint32_t i = 0; i < SOFT_LANES; i++) {
+            bool exists = (cta->warps[w].threads >> i & 1) != 0;
+            uint32_t like = exists ? i : 0;
+            times[w][i] = most(object->warps[w], object->lanes[w][like]);
+        }
+    }
+    if (object != NULL) {
+        struct soft_clock *own_threads = soft_clock_of(clocks, own->number, own->warp_count, times);
+        join(clocks, &object->done, own_threads);
+        join(clocks, &object->done, object->known);
+        soft_clock_drop(clocks, own_threads);
+        soft_clock_drop(clocks, object->known);
+        object->known = NULL;
+        memset(object->warps, 0, sizeof object->warps);
+        memset(object->lanes, 0, sizeof object->lanes);
+    }
+    pthread_mutex_unlock(&own->race->lock);
+}
+
+void soft_race_acquire(struct soft_warp *warp, uint32_t lanes, uint32_t offset) {
+    struct soft_race_cta *own = warp->cta->race;
+    if (own == NULL) return;
+    struct soft_clocks *clocks = &own->race->clocks;
+    struct soft_clock **known = own->warps[warp->index].known, *before = NULL, *behind = NULL;
+    pthread_mutex_lock(&own->race->lock);
+    const struct soft_object_order *object = find(own, offset);
+    if (object != NULL && object->done != NULL) {
+        own->acquired = true;
+        behind = soft_clock_hold(object->done);
+        for (uint32_t left = lanes; left != 0; left &= left - 1) {
+            struct soft_clock **one = &known[__builtin_ctz(left)];
+            /* Most often all lanes have known the same before. */
+            if (*one != before) {
+                soft_clock_drop(clocks, before);
+                soft_clock_drop(clocks, behind);
+                before = soft_clock_hold(*one);
+                behind = soft_clock_join(clocks, before, object->done);
+            }
+            soft_clock_drop(clocks, *one);
+            *one = soft_clock_hold(behind);
+        }
+        soft_clock_drop(clocks, before);
+        soft_clock_drop(clocks, behind);
+    }
+    pthread_mutex_unlock(&own->race->lock);
+}
+
+void soft_race_cluster(struct soft_cta *cta) {
+    if (cta->race == NULL) return;
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        /* Threads that have exited count as there. */
+        uint32_t gone = cta->warps[w].threads & ~cta->warps[w].alive;
+        for (uint32_t left = gone; left != 0; left &= left - 1) {
+            soft_race_release(&cta->warps[w], (uint32_t)__builtin_ctz(left), SOFT_RACE_CLUSTER,
+                              true);
+        }
+    }
+    soft_race_go_on(cta);
+    soft_race_phase(cta, SOFT_RACE_CLUSTER);
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        soft_race_acquire(&cta->warps[w], cta->warps[w].alive, SOFT_RACE_CLUSTER);
+    }
+}

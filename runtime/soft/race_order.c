@@ -1,0 +1,218 @@
+/*
+ * Who knows what: how barriers, .sync operations, fences and flags order accesses.
+ *
+ * A CTA is run by one host thread, so its time is one number, and all that its threads did up to a
+ * barrier has a time below that of the barrier. A fence takes down what its lane knows then; a
+ * strong write behind it hands that on. What came to the lane later, by a barrier, is handed on as
+ * far as those it came from have executed fences of their own: __threadfence() in all threads,
+ * __syncthreads(), and a flag set by one, is a pattern that works.
+ */
+#include "race_state.h"
+
+#include <string.h>
+
+static uint32_t least(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+static uint32_t most(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+/* Up to when one lane of a warp knows another of the same warp. */
+static uint32_t knows_lane(const struct soft_warp_order *warp, uint32_t lane, uint32_t other) {
+    return warp->parted ? most(warp->together, warp->lanes[lane][other]) : warp->together;
+}
+
+static bool knows(const struct soft_touch *touch, const struct soft_mark *mark, uint32_t lane) {
+    const struct soft_race_cta *own = touch->cta;
+    const struct soft_warp_order *warp = &own->warps[touch->mark.warp];
+    if (mark->pending) return false;
+    if (mark->cta == own->number) {
+        bool same = mark->warp == touch->mark.warp;
+        if (same && lane == touch->lane) return true;
+        uint32_t known = same ? knows_lane(warp, touch->lane, lane) : warp->warps[mark->warp];
+        if (known >= mark->time) return true;
+    }
+    const struct soft_clock *clock = warp->known[touch->lane];
+    return clock != NULL &&
+           soft_clock_covers(&touch->race->clocks, clock, mark->cta, mark->warp, lane, mark->time);
+}
+
+bool soft_race_ordered(const struct soft_touch *touch, const struct soft_mark *mark) {
+    for (uint32_t left = mark->lanes; left != 0; left &= left - 1) {
+        if (!knows(touch, mark, (uint32_t)__builtin_ctz(left))) return false;
+    }
+    return true;
+}
+
+void soft_race_learn(const struct soft_touch *touch, struct soft_clock *clock) {
+    struct soft_clocks *clocks = &touch->race->clocks;
+    struct soft_clock **known = &touch->cta->warps[touch->mark.warp].known[touch->lane];
+    if (clock == NULL || clock == *known) return;
+    struct soft_clock *both = soft_clock_join(clocks, *known, clock);
+    soft_clock_drop(clocks, *known);
+    *known = both;
+    touch->cta->acquired = true;
+}
+
+/* What all the lanes of a mask know besides, joined; with a reference. */
+static struct soft_clock *gather(struct soft_clocks *clocks, const struct soft_warp_order *warp,
+                                 uint32_t lanes, struct soft_clock *all) {
+    for (uint32_t left = lanes; left != 0; left &= left - 1) {
+        struct soft_clock *one = warp->known[__builtin_ctz(left)];
+        if (one == NULL || one == all) continue;
+        struct soft_clock *both = soft_clock_join(clocks, all, one);
+        soft_clock_drop(clocks, all);
+        all = both;
+    }
+    return all;
+}
+
+static void spread(struct soft_clocks *clocks, struct soft_warp_order *warp, uint32_t lanes,
+                   struct soft_clock *all) {
+    for (uint32_t left = lanes; left != 0; left &= left - 1) {
+        struct soft_clock **one = &warp->known[__builtin_ctz(left)];
+        if (*one == all) continue;
+        soft_clock_drop(clocks, *one);
+        *one = soft_clock_hold(all);
+    }
+}
+
+void soft_race_arrive(struct soft_warp *warp, uint32_t number) {
+    struct soft_race_cta *own = warp->cta->race;
+    if (own == NULL) return;
+    struct soft_warp_order *order = &own->warps[warp->index];
+    struct soft_barrier_order *barrier = &own->barriers[number];
+    for (uint32_t w = 0; w < own->warp_count; w++) {
+        barrier->warps[w] = most(barrier->warps[w], order->warps[w]);
+    }
+    barrier->warps[warp->index] = own->time++;
+    if (!own->acquired) return;
+    pthread_mutex_lock(&own->race->lock);
+    barrier->known = gather(&own->race->clocks, order, UINT32_MAX, barrier->known);
+    pthread_mutex_unlock(&own->race->lock);
+}
+
+void soft_race_open(struct soft_cta *cta, uint32_t number) {
+    struct soft_race_cta *own = cta->race;
+    if (own == NULL) return;
+    struct soft_barrier_order *barrier = &own->barriers[number];
+    bool of_all = cta->barriers[number].expected == 0;
+    for (uint32_t w = 0; w < own->warp_count; w++) {
+        /* Threads that have exited count as there. */
+        if (of_all && cta->warps[w].alive == 0) barrier->warps[w] = UINT32_MAX;
+    }
+    if (own->acquired) pthread_mutex_lock(&own->race->lock);
+    for (uint32_t w = 0; w < own->warp_count; w++) {
+        struct soft_warp_order *warp = &own->warps[w];
+        if ((cta->barriers[number].waiting >> w & 1) == 0) continue;
+        for (uint32_t x = 0; x < own->warp_count; x++) {
+            warp->warps[x] = most(warp->warps[x], barrier->warps[x]);
+        }
+        warp->together = most(warp->together, barrier->warps[w]);
+        if (own->acquired) spread(&own->race->clocks, warp, UINT32_MAX, barrier->known);
+    }
+    if (own->acquired) {
+        soft_clock_drop(&own->race->clocks, barrier->known);
+        pthread_mutex_unlock(&own->race->lock);
+    }
+    memset(barrier, 0, sizeof *barrier);
+}
+
+void soft_race_together(struct soft_warp *warp) {
+    struct soft_race_cta *own = warp->cta->race;
+    if (own == NULL) return;
+    struct soft_warp_order *order = &own->warps[warp->index];
+    uint32_t lanes = warp->mask, time = own->time++;
+    if ((warp->alive & ~lanes) == 0) {
+        order->together = time;
+    } else {
+        uint32_t known[SOFT_LANES];
+        for (uint32_t i = 0; i < SOFT_LANES; i++) {
+            known[i] = lanes >> i & 1 ? time : 0;
+            for (uint32_t left = lanes; left != 0 && order->parted; left &= left - 1) {
+                known[i] = most(known[i], order->lanes[__builtin_ctz(left)][i]);
+            }
+        }
+        for (uint32_t left = lanes; left != 0; left &= left - 1) {
+            memcpy(order->lanes[__builtin_ctz(left)], known, sizeof known);
+        }
+        order->parted = true;
+    }
+    if (!own->acquired) return;
+    pthread_mutex_lock(&own->race->lock);
+    struct soft_clock *all = gather(&own->race->clocks, order, lanes, NULL);
+    spread(&own->race->clocks, order, lanes, all);
+    soft_clock_drop(&own->race->clocks, all);
+    pthread_mutex_unlock(&own->race->lock);
+}
+
+void soft_race_fence(struct soft_warp *warp, enum soft_scope scope) {
+    struct soft_race_cta *own = warp->cta->race;
+    if (own == NULL) return;
+    struct soft_warp_order *order = &own->warps[warp->index];
+    int scopes = scope > SOFT_SCOPE_CTA ? 2 : 1;
+    for (int far = 0; far < scopes; far++) {
+        own->fenced[far] = true;
+        for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+            uint32_t lane = (uint32_t)__builtin_ctz(left);
+            struct soft_fenced *fenced = &order->fenced[far][lane];
+            fenced->time = own->time;
+            fenced->together = order->together;
+            if (order->parted) {
+                memcpy(fenced->lanes, order->lanes[lane], sizeof fenced->lanes);
+            } else {
+                memset(fenced->lanes, 0, sizeof fenced->lanes);
+            }
+            memcpy(fenced->warps, order->warps, sizeof fenced->warps);
+        }
+    }
+    own->time++;
+}
+
+/* What a strong write hands on, of the threads of its CTA: a time each; 0 where nothing. */
+static bool released_times(const struct soft_touch *touch, bool far,
+                           uint32_t times[SOFT_WARPS_MAX][SOFT_LANES]) {
+    const struct soft_race_cta *own = touch->cta;
+    const struct soft_warp_order *mine = &own->warps[touch->mark.warp];
+    const struct soft_fenced *fenced = &mine->fenced[far][touch->lane];
+    bool any = fenced->time > 0;
+    for (uint32_t w = 0; w < own->warp_count; w++) {
+        const struct soft_warp_order *warp = &own->warps[w];
+        uint32_t exist = touch->warp->cta->warps[w].threads;
+        bool same = w == touch->mark.warp;
+        for (uint32_t lane = 0; lane < SOFT_LANES; lane++) {
+            uint32_t then = 0, now = same ? knows_lane(mine, touch->lane, lane) : mine->warps[w];
+            if (fenced->time > 0) {
+                then = !same                 ? fenced->warps[w]
+                       : lane == touch->lane ? fenced->time
+                                             : most(fenced->together, fenced->lanes[lane]);
+            }
+            uint32_t by_own_fence = least(now, warp->fenced[far][lane].time);
+            any |= by_own_fence > 0;
+            times[w][lane] =
+                lane == 0 || (exist >> lane & 1) != 0 ? most(then, by_own_fence) : times[w][0];
+        }
+    }
+    return any;
+}
+
+struct soft_clock *soft_race_released(const struct soft_touch *touch, bool near) {
+    struct soft_race_cta *own = touch->cta;
+    struct soft_clocks *clocks = &touch->race->clocks;
+    struct soft_warp_order *mine = &own->warps[touch->mark.warp];
+    uint32_t times[SOFT_WARPS_MAX][SOFT_LANES];
+    if (!own->fenced[!near]) return NULL;
+    struct soft_released *made = &mine->released[!near][touch->lane];
+    if (made->time == own->time) return made->clock;
+    struct soft_clock *clock = NULL;
+    if (released_times(touch, !near, times)) {
+        struct soft_clock *alone = soft_clock_of(clocks, own->number, own->warp_count, times);
+        clock = soft_clock_join(clocks, mine->known[touch->lane], alone);
+        soft_clock_drop(clocks, alone);
+    }
+    soft_clock_drop(clocks, made->clock);
+    *made = (struct soft_released){.time = own->time, .clock = clock};
+    return clock;
+}

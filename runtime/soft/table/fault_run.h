@@ -1,0 +1,32 @@
+/*
+ * Faults: kernels that must fail, each a file of fixtures/ptx/faults, and the codes they give.
+ */
+#ifndef SOFT_FAULT_RUN_H
+#define SOFT_FAULT_RUN_H
+
+#include "../../cuda_abi.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Threads in the one block that is launched, and bytes behind its parameter "data". */
+enum { FAULT_THREADS = 64, FAULT_BYTES = 1 << 20 };
+
+/* What became of a file: the code of the call that failed first, and which call that was. */
+struct fault_outcome {
+    CUresult code;
+    char call[32]; /* "load", "launch", "synchronize"; "none" where nothing failed */
+    char log[512]; /* of the JIT */
+};
+
+/* Runs the kernel "fault" of a PTX file on a driver, in a process of its own, since a fault is the
+ * end of a context. false: it could not be tried, or had not ended after 60 seconds; message says
+ * why. Do not open a driver in the calling process before. */
+bool fault_run(const char *driver, const char *path, struct fault_outcome *outcome, char *message,
+               size_t message_bytes);
+
+/* The names of all faults of a folder, without ".ptx", sorted; NULL if it cannot be read. The
+ * caller frees the array and each name. */
+char **fault_names(const char *folder, size_t *count);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * The video instructions, in 128 bits. Source: PTX ISA 9.0, section 9.7.19; where an H200 gives
+ * something else (h200.record), its rule.
+ */
+#include "oracle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static oracle_wide power(unsigned bits) {
+    return (oracle_wide)1 << bits;
+}
+
+static oracle_wide clamped(oracle_wide x, unsigned bits, bool is_signed) {
+    oracle_wide least = is_signed ? -power(bits - 1) : 0;
+    oracle_wide most = is_signed ? power(bits - 1) - 1 : power(bits) - 1;
+    return x < least ? least : x > most ? most : x;
+}
+
+/* So many bits of a word from a place on, as a number. */
+static oracle_wide part(uint64_t word, unsigned at, unsigned bits, bool is_signed) {
+    oracle_wide x = (oracle_wide)(word >> at) % power(bits);
+    return is_signed && x >= power(bits - 1) ? x - power(bits) : x;
+}
+
+static void place_of(const struct table_operand *operand, unsigned *at, unsigned *bits) {
+    *bits = operand->part[0] == 'b' ? 8 : operand->part[0] == 'h' ? 16 : 32;
+    *at = operand->part[0] != '\0' ? *bits * (unsigned)(operand->part[1] - '0') : 0;
+}
+
+static oracle_wide shifted(const struct oracle_call *call, oracle_wide x, oracle_wide by) {
+    by = oracle_has(call, "clamp") ? (by > 32 ? 32 : by) : by % 32;
+    oracle_wide factor = power((unsigned)by);
+    if (strstr(call->instruction->words[0], "shl") != NULL) return x * factor;
+    oracle_wide quotient = x / factor;
+    return quotient * factor > x ? quotient - 1 : quotient;
+}
+
+static oracle_wide computed(const struct oracle_call *call, oracle_wide x, oracle_wide y) {
+    const char *name = call->instruction->words[0] + 1;
+    if (strncmp(name, "add", 3) == 0) return x + y;
+    if (strncmp(name, "sub", 3) == 0) return x - y;
+    if (strncmp(name, "abs", 3) == 0) return x > y ? x - y : y - x;
+    if (strncmp(name, "min", 3) == 0) return x < y ? x : y;
+    if (strncmp(name, "max", 3) == 0) return x < y ? y : x;
+    if (strncmp(name, "avr", 3) == 0) {
+        oracle_wide sum = x + y; /* halves of negative sums go down, of others up */
+        return sum < 0 ? -((1 - sum) / 2) : (sum + 1) / 2;
+    }
+    if (strncmp(name, "set", 3) == 0) {
+        return oracle_has(call, "eq")   ? x == y
+               : oracle_has(call, "ne") ? x != y
+               : oracle_has(call, "lt") ? x < y
+               : oracle_has(call, "le") ? x <= y
+               : oracle_has(call, "gt") ? x > y
+                                        : x >= y;
+    }
+    return shifted(call, x, y);
+}
+
+static bool begins(const struct oracle_call *call, const char *name) {
+    return strncmp(call->instruction->words[0] + 1, name, strlen(name)) == 0;
+}
+
+/* The sum has 64 bits when it is scaled. */
+static oracle_wide multiplied(const struct oracle_call *call, oracle_wide x, oracle_wide y,
+                              bool is_signed) {
+    oracle_wide sum = x * y + part(call->source[2], 0, 32, true);
+    if (oracle_has(call, "po")) sum++;
+    unsigned shift = oracle_has(call, "shr7") ? 7 : oracle_has(call, "shr15") ? 15 : 0;
+    if (shift != 0 && !is_signed && sum < 0) sum += power(64);
+    oracle_wide quotient = sum / power(shift);
+    if (quotient * power(shift) > sum) quotient--;
+    return oracle_has(call, "sat") ? clamped(quotient, 32, is_signed) : quotient;
+}
+
+/* A shift is first cut to 34 bits. */
+static oracle_wide saturated(const struct oracle_call *call, oracle_wide x, unsigned bits,
+                             bool is_signed) {
+    if (begins(call, "sh")) {
+        x = (x % power(34) + power(34)) % power(34);
+        return clamped(x >= power(33) ? x - power(34) : x, 32, is_signed);
+    }
+    if (bits < 32) {
+        oracle_wide most = power(is_signed ? bits - 1 : bits) - 1;
+        return x < 0 || x > most ? most : x;
+    }
+    bool wraps = !is_signed && !begins(call, "min") && !begins(call, "max");
+    return wraps ? (x < 0 ? 0 : x % power(32)) : clamped(x, 32, is_signed);
+}
+
+/* The result, or c. */
+static oracle_wide ordered(const struct oracle_call *call, oracle_wide x, bool d_signed,
+                           bool both_signed) {
+    bool sum = begins(call, "add") || begins(call, "sub");
+    if (sum) x = part((uint64_t)x, 0, 32, d_signed);
+    bool c_signed = begins(call, "set") ? both_signed : d_signed;
+    oracle_wide c = part(call->source[2], 0, 32, c_signed);
+    bool c_is_less = c < x;
+    if (sum && !d_signed && c >= power(31) && x >= power(31)) c_is_less = true;
+    return c_is_less == oracle_has(call, "min") ? c : x;
+}
+
+static bool packed(const struct oracle_call *call, unsigned bits, bool d_signed, bool a_signed,
+                   bool b_signed) {
+    uint64_t all = 0;
+    oracle_wide sum = (oracle_wide)call->source[2];
+    for (unsigned at = 0; at < 32; at += bits) {
+        oracle_wide x = computed(call, part(call->source[0], at, bits, a_signed),
+                                 part(call->source[1], at, bits, b_signed));
+        if (oracle_has(call, "sat")) x = clamped(x, bits, d_signed);
+        sum += x;
+        all |= ((uint64_t)x & ((1ull << bits) - 1)) << at;
+    }
+    oracle_give(call, 0, oracle_has(call, "add") ? (uint64_t)sum : all);
+    return true;
+}
+
+bool oracle_video(const struct oracle_call *call) {
+    const char *name = call->instruction->words[0];
+    const struct table_row *row = call->row;
+    if (name[0] != 'v' || strcmp(name, "vote") == 0) return false;
+    bool typed = call->instruction->type_count == 3;
+    bool d_signed = typed && call->type[0]->kind == 'S';
+    bool a_signed = call->type[typed ? 1 : 0]->kind == 'S';
+    bool b_signed = call->type[typed ? 2 : 1]->kind == 'S';
+    char last = name[strlen(name) - 1];
+    if (last == '2' || last == '4') {
+        return packed(call, last == '2' ? 16 : 8, d_signed, a_signed, b_signed);
+    }
+    unsigned at = 0, bits = 0;
+    place_of(&row->operands[1], &at, &bits);
+    bool is_product = strcmp(name, "vmad") == 0; /* of signed numbers, if they are whole words */
+    oracle_wide x = part(call->source[0], at, bits, a_signed || (is_product && bits == 32));
+    place_of(&row->operands[2], &at, &bits);
+    oracle_wide y = part(call->source[1], at, bits, b_signed || (is_product && bits == 32));
+    if (is_product) {
+        oracle_give(call, 0, (uint64_t)multiplied(call, x, y, a_signed || b_signed));
+        return true;
+    }
+    oracle_wide result = computed(call, x, y);
+    place_of(&row->operands[0], &at, &bits);
+    if (oracle_has(call, "sat")) result = saturated(call, result, bits, d_signed);
+    if (bits < 32) { /* the upper half-word takes the result's own upper half */
+        uint64_t mask = ((1ull << bits) - 1) << at;
+        uint64_t moved = bits == 16 ? (uint64_t)result : (uint64_t)result << at;
+        oracle_give(call, 0, (call->source[2] & ~mask) | (moved & mask));
+        return true;
+    }
+    if (oracle_has(call, "add")) result += (oracle_wide)call->source[2];
+    if (oracle_has(call, "min") || oracle_has(call, "max")) {
+        result = ordered(call, result, d_signed, a_signed && b_signed);
+    }
+    oracle_give(call, 0, (uint64_t)result);
+    return true;
+}

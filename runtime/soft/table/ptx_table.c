@@ -1,0 +1,221 @@
+/*
+ * ptx-table: runs the instruction table on a driver and records what each instruction gave.
+ *
+ *   ptx-table [options]
+ *     --driver PATH     the driver library: libcuda.so.1 (default), or the soft device
+ *     --table FOLDER    the tables: fixtures/ptx/instructions near the program (default)
+ *     --row TEXT        only the rows with this text in them
+ *     --out FILE        writes the record: a line a row
+ *     --raw FILE        writes all results, compressed
+ *     --against FILE    compares with such a file and prints what differs, with its operands
+ *     --show            prints the operands and results of each tuple
+ *     --ptx FOLDER      runs nothing, and writes the kernels: a file for each version and target
+ *
+ * Needs a driver and nothing else. Exit code: 0; 1 where a row differs; 2 for an error.
+ */
+#include "table_record.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct options {
+    const char *driver, *folder, *row, *out, *raw, *against, *ptx;
+    bool show;
+};
+
+static int usage(void) {
+    fprintf(stderr, "usage: ptx-table [--driver PATH] [--table FOLDER] [--row TEXT] [--out FILE]\n"
+                    "                 [--raw FILE] [--against FILE] [--show] [--ptx FOLDER]\n");
+    return 2;
+}
+
+static bool read_options(int count, char **arguments, struct options *options) {
+    const struct {
+        const char *name;
+        const char **value;
+    } named[] = {
+        {"--driver", &options->driver}, {"--table", &options->folder},
+        {"--row", &options->row},       {"--out", &options->out},
+        {"--raw", &options->raw},       {"--against", &options->against},
+        {"--ptx", &options->ptx},
+    };
+    for (int i = 1; i < count; i++) {
+        bool known = strcmp(arguments[i], "--show") == 0;
+        options->show |= known;
+        for (size_t k = 0; k < sizeof named / sizeof named[0] && !known; k++) {
+            if (strcmp(arguments[i], named[k].name) != 0 || i + 1 == count) continue;
+            *named[k].value = arguments[++i];
+            known = true;
+        }
+        if (!known) return false;
+    }
+    return true;
+}
+
+static bool find_folder(char *path, size_t bytes) {
+    static const char *const roots[] = {"", "../", "../../"};
+    char own[3072];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    own[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(own, '/');
+    if (slash != NULL) slash[1] = '\0';
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+        snprintf(path, bytes, "%s%sfixtures/ptx/instructions", own, roots[i]);
+        if (access(path, R_OK) == 0) return true;
+    }
+    return false;
+}
+
+/* Each version and target has a file of its own: one ptxas run judges all rows of it. */
+static bool write_ptx(const struct table *table, const char *folder) {
+    for (size_t i = 0; i < table->count; i++) {
+        const struct table_row *row = &table->rows[i];
+        char path[4096], entry[32];
+        snprintf(path, sizeof path, "%s/%u-%u.ptx", folder, row->target, row->version);
+        bool first = true;
+        for (size_t k = 0; k < i; k++) {
+            first &= table->rows[k].version != row->version || table->rows[k].target != row->target;
+        }
+        FILE *file = fopen(path, first ? "w" : "a");
+        snprintf(entry, sizeof entry, "row_%zu", i);
+        char *text = table_kernel(row, entry, first);
+        if (file == NULL || text == NULL) {
+            fprintf(stderr, "ptx-table: %s cannot be written\n", path);
+            free(text);
+            if (file != NULL) fclose(file);
+            return false;
+        }
+        fputs(text, file);
+        free(text);
+        fclose(file);
+    }
+    printf("%zu rows\n", table->count);
+    return true;
+}
+
+static void print_tuple(const struct table_row *row, const struct table_outcome *outcome,
+                        uint32_t tuple, const uint64_t *theirs) {
+    printf("  [%u]", tuple);
+    for (unsigned s = 0; s < row->source_count; s++) {
+        printf(" %0*" PRIx64, row->operands[row->sources[s]].type->store_bits / 4,
+               outcome->sources[(size_t)tuple * row->source_count + s]);
+    }
+    for (unsigned r = 0; r < row->result_count; r++) {
+        int digits = row->operands[row->results[r]].type->store_bits / 4;
+        size_t at = (size_t)tuple * row->result_count + r;
+        printf("%s%0*" PRIx64, r == 0 ? " -> " : " ", digits, outcome->results[at]);
+        if (theirs != NULL) printf(" (there %0*" PRIx64 ")", digits, theirs[at]);
+    }
+    printf("\n");
+}
+
+/* The rows of the file come in the order in which they ran, so the next one is nearly always it. */
+static bool find_raw(gzFile against, const char *row, uint32_t *tuples, uint32_t *results,
+                     uint64_t **values) {
+    char text[TABLE_ROW_BYTES + 2];
+    for (int pass = 0; pass < 2; pass++) {
+        while (table_raw_read(against, text, tuples, results, values)) {
+            if (strcmp(text, row) == 0) return true;
+            free(*values);
+        }
+        gzrewind(against);
+    }
+    return false;
+}
+
+static bool compare(gzFile against, const struct table_row *row,
+                    const struct table_outcome *outcome) {
+    uint32_t tuples = 0, results = 0;
+    uint64_t *values = NULL;
+    if (!find_raw(against, row->text, &tuples, &results, &values)) {
+        printf("not there: %s\n", row->text);
+        return true;
+    }
+    if (tuples != row->tuples || results != row->result_count) {
+        printf("recorded with other tuples: %s\n", row->text);
+        free(values);
+        return false;
+    }
+    uint32_t differ = 0;
+    for (uint32_t i = 0; i < tuples; i++) {
+        size_t at = (size_t)i * results;
+        if (memcmp(values + at, outcome->results + at, results * sizeof values[0]) == 0) continue;
+        if (differ++ == 0) printf("differs: %s\n", row->text);
+        if (differ <= 8) print_tuple(row, outcome, i, values);
+    }
+    if (differ > 8) printf("  %u tuples differ\n", differ);
+    free(values);
+    return differ == 0;
+}
+
+static int run(const struct table *table, const struct options *options) {
+    struct table_device device;
+    if (!table_device_open(&device, options->driver)) {
+        fprintf(stderr, "ptx-table: %s\n", device.message);
+        return 2;
+    }
+    printf("%s, driver %d, compute capability %d\n", device.name, device.version,
+           device.capability);
+    FILE *out = options->out != NULL ? fopen(options->out, "w") : NULL;
+    gzFile raw = options->raw != NULL ? gzopen(options->raw, "wb") : NULL;
+    gzFile against = options->against != NULL ? gzopen(options->against, "rb") : NULL;
+    if ((options->out != NULL && out == NULL) || (options->raw != NULL && raw == NULL) ||
+        (options->against != NULL && against == NULL)) {
+        fprintf(stderr, "ptx-table: a file could not be opened\n");
+        return 2;
+    }
+    if (out != NULL) {
+        fprintf(out, "# %s, driver %d, compute capability %d\n", device.name, device.version,
+                device.capability);
+    }
+    size_t ran = 0, refused = 0, differ = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct table_row *row = &table->rows[i];
+        if (options->row != NULL && strstr(row->text, options->row) == NULL) continue;
+        struct table_outcome outcome;
+        if (!table_device_run(&device, row, &outcome)) {
+            fprintf(stderr, "ptx-table: %s: %s\n", row->text, device.message);
+            return 2;
+        }
+        if (outcome.code != CUDA_SUCCESS) {
+            refused++;
+            printf("refused with code %d: %s\n  %s\n", (int)outcome.code, row->text, outcome.log);
+        }
+        ran += outcome.code == CUDA_SUCCESS;
+        if (out != NULL) table_line_write(out, row, &outcome);
+        if (raw != NULL && outcome.code == CUDA_SUCCESS) table_raw_write(raw, row, &outcome);
+        for (uint32_t t = 0; options->show && t < row->tuples; t++) {
+            print_tuple(row, &outcome, t, NULL);
+        }
+        if (against != NULL && outcome.code == CUDA_SUCCESS) {
+            differ += !compare(against, row, &outcome);
+        }
+        table_outcome_free(&outcome);
+    }
+    if (out != NULL) fclose(out);
+    if (raw != NULL) gzclose(raw);
+    if (against != NULL) gzclose(against);
+    table_device_close(&device);
+    printf("%zu rows ran, %zu were refused", ran, refused);
+    if (against != NULL) printf(", %zu differ", differ);
+    printf("\n");
+    return differ > 0 ? 1 : 0;
+}
+
+int main(int count, char **arguments) {
+    struct options options = {.driver = "libcuda.so.1"};
+    char folder[4096];
+    struct table table = {0};
+    if (!read_options(count, arguments, &options)) return usage();
+    if (options.folder == NULL && find_folder(folder, sizeof folder)) options.folder = folder;
+    if (options.folder == NULL || !table_read_folder(&table, options.folder)) {
+        fprintf(stderr, "ptx-table: %s\n",
+                options.folder == NULL ? "there are no tables near it: --table" : table.message);
+        return 2;
+    }
+    int code = options.ptx == NULL ? run(&table, &options) : write_ptx(&table, options.ptx) ? 0 : 2;
+    table_free(&table);
+    return code;
+}

@@ -1,0 +1,300 @@
+/*
+ * A row's kernel, as PTX.
+ *
+ * Thread t reads the sources of tuple t, 8 bytes each, executes the instructions and writes the
+ * results, 8 bytes each as well. A cell of memory is its result's own place, or one in shared
+ * memory: the kernel puts the source there first. A tile is memory that the threads of a warp
+ * share: they put their sources there, or take their results from there.
+ */
+#include "table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct text {
+    char *bytes;
+    size_t used, room;
+    bool failed;
+};
+
+static void put(struct text *text, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    int needed = vsnprintf(NULL, 0, format, list);
+    va_end(list);
+    if (text->failed || needed < 0) return;
+    if (text->used + (size_t)needed + 1 > text->room) {
+        size_t room = text->room * 2 + (size_t)needed + 1024;
+        char *bytes = realloc(text->bytes, room);
+        if (bytes == NULL) {
+            text->failed = true;
+            return;
+        }
+        text->bytes = bytes;
+        text->room = room;
+    }
+    va_start(list, format);
+    vsnprintf(text->bytes + text->used, text->room - text->used, format, list);
+    va_end(list);
+    text->used += (size_t)needed;
+}
+
+/* The register of an operand: one of several has a number of its own. */
+static const char *name_of(const struct table_row *row, unsigned operand, unsigned index) {
+    static char name[32];
+    if (row->operands[operand].count > 0) {
+        snprintf(name, sizeof name, "%%x%u_%u", operand, index);
+    } else {
+        snprintf(name, sizeof name, "%%x%u", operand);
+    }
+    return name;
+}
+
+static bool has_registers(const struct table_operand *operand) {
+    return operand->kind != TABLE_NUMBER && operand->kind != TABLE_AGAIN;
+}
+
+static void put_registers(struct text *text, const struct table_row *row) {
+    for (unsigned i = 0; i < row->operand_count; i++) {
+        const struct table_operand *operand = &row->operands[i];
+        for (unsigned k = 0; has_registers(operand) && k < table_width(operand); k++) {
+            if (operand->type->kind == 'P') {
+                put(text, "    .reg .pred %s;\n", name_of(row, i, k));
+            } else {
+                put(text, "    .reg .b%u %s;\n", operand->type->store_bits, name_of(row, i, k));
+            }
+        }
+    }
+}
+
+/* Lanes that do not execute the instruction keep this. */
+static void put_default(struct text *text, const struct table_row *row, unsigned i, unsigned k) {
+    if (row->operands[i].type->kind == 'P') {
+        put(text, "    setp.ne.u32 %s, 0, 0;\n", name_of(row, i, k));
+    } else {
+        put(text, "    mov.b%u %s, 0;\n", row->operands[i].type->store_bits, name_of(row, i, k));
+    }
+}
+
+static void put_load(struct text *text, const struct table_row *row, unsigned i, unsigned k) {
+    const struct table_operand *operand = &row->operands[i];
+    unsigned from = TABLE_BYTES * (operand->source + k);
+    if (operand->type->kind == 'P') {
+        put(text, "    ld.global.u32 %%t, [%%from+%u];\n    setp.ne.u32 %s, %%t, 0;\n", from,
+            name_of(row, i, k));
+    } else {
+        put(text, "    ld.global.b%u %s, [%%from+%u];\n", operand->type->store_bits,
+            name_of(row, i, k), from);
+    }
+}
+
+static void put_loads(struct text *text, const struct table_row *row) {
+    for (unsigned i = 0; i < row->operand_count; i++) {
+        const struct table_operand *operand = &row->operands[i];
+        bool source = operand->kind == TABLE_SOURCE || operand->kind == TABLE_CELL || operand->read;
+        for (unsigned k = 0; has_registers(operand) && k < table_width(operand); k++) {
+            if (operand->kind == TABLE_RESULT && row->lanes != UINT32_MAX) {
+                put_default(text, row, i, k);
+            }
+            if (source) put_load(text, row, i, k);
+            if (operand->written) put_default(text, row, i, k);
+        }
+        if (operand->kind == TABLE_CELL) {
+            put(text, "    st.%s.b%u [%%%s+%u], %s;\n", row->shared ? "shared" : "global",
+                operand->type->store_bits, row->shared ? "cell" : "to",
+                TABLE_BYTES * operand->result, name_of(row, i, 0));
+        }
+    }
+}
+
+/* ---- tiles ---- */
+
+/* Bytes of a tile: of a register, so many of each thread, register after register. */
+static unsigned tile_bytes(const struct table_operand *operand) {
+    return 32u * operand->type->store_bits / 8 * table_width(operand);
+}
+
+static bool has_tile(const struct table_row *row, unsigned *bytes) {
+    *bytes = 0;
+    for (unsigned i = 0; i < row->operand_count; i++) {
+        if (row->operands[i].kind == TABLE_TILE) *bytes += tile_bytes(&row->operands[i]);
+    }
+    return *bytes > 0;
+}
+
+/* Moves the tile between memory and the operand's registers. */
+static void put_tile(struct text *text, const struct table_row *row, unsigned i, bool store) {
+    const struct table_operand *operand = &row->operands[i];
+    unsigned bits = operand->type->store_bits;
+    put(text, "    mad.wide.u32 %%own, %%lane, %u, %%tile%u;\n", bits / 8, i);
+    for (unsigned k = 0; k < table_width(operand); k++) {
+        if (store) {
+            put(text, "    st.b%u [%%own+%u], %s;\n", bits, 4 * bits * k, name_of(row, i, k));
+        } else {
+            put(text, "    ld.b%u %s, [%%own+%u];\n", bits, name_of(row, i, k), 4 * bits * k);
+        }
+    }
+}
+
+/* The address of each tile, generic and in its space, and what is in it before. With the set "rows"
+ * every lane has the address of another row of 16 bytes. */
+static void put_tiles(struct text *text, const struct table_row *row, const char *entry) {
+    unsigned bytes = 0, at = 0;
+    if (!has_tile(row, &bytes)) return;
+    put(text, "    .reg .b32 %%lane, %%place;\n    .reg .b64 %%own, %%tiles;\n"
+              "    mov.u32 %%t, %%tid.x;\n    and.b32 %%lane, %%t, 31;\n");
+    if (row->shared) {
+        put(text,
+            "    .shared .align 128 .b8 tiles[%u];\n    mov.u64 %%tiles, tiles;\n"
+            "    cvta.shared.u64 %%tiles, %%tiles;\n    shr.u32 %%place, %%t, 5;\n",
+            2 * bytes);
+    } else {
+        put(text,
+            "    mov.u64 %%tiles, tiles_%s;\n    cvta.global.u64 %%tiles, %%tiles;\n"
+            "    shr.u32 %%place, %%i, 5;\n",
+            entry);
+    }
+    put(text, "    mad.wide.u32 %%tiles, %%place, %u, %%tiles;\n", bytes);
+    for (unsigned i = 0; i < row->operand_count; i++) {
+        const struct table_operand *operand = &row->operands[i];
+        if (operand->kind != TABLE_TILE) continue;
+        put(text, "    .reg .b64 %%tile%u, %%near%u;\n    .reg .b32 %%short%u;\n", i, i, i);
+        put(text, "    add.u64 %%tile%u, %%tiles, %u;\n    mov.u64 %%near%u, %%tile%u;\n", i, at, i,
+            i);
+        put_tile(text, row, i, true);
+        if (strcmp(operand->set, "rows") == 0) {
+            put(text,
+                "    mad.lo.u32 %%t, %%lane, %u, %u;\n    and.b32 %%t, %%t, %u;\n"
+                "    mad.wide.u32 %%near%u, %%t, 16, %%tile%u;\n",
+                TABLE_ROWS_FACTOR, TABLE_ROWS_FIRST, tile_bytes(operand) / 16 - 1, i, i);
+        }
+        if (row->shared) {
+            put(text,
+                "    cvta.to.shared.u64 %%own, %%near%u;\n    cvt.u32.u64 %%short%u, %%own;\n", i,
+                i);
+        }
+        at += tile_bytes(operand);
+    }
+    put(text, "    bar.warp.sync 0xffffffff;\n");
+}
+
+static void put_address(struct text *text, const struct table_row *row,
+                        const struct table_instruction *instruction, unsigned place) {
+    if (row->operands[place].kind == TABLE_TILE) {
+        bool is_short = table_has(instruction, "shared") || table_has(instruction, "shared::cta");
+        put(text, "[%%%s%u]", is_short ? "short" : "near", place);
+    } else {
+        put(text, "[%%%s+%u]", row->shared ? "cell" : "to",
+            TABLE_BYTES * row->operands[place].result);
+    }
+}
+
+static void put_instruction(struct text *text, const struct table_row *row,
+                            const struct table_instruction *instruction) {
+    put(text, "    %s%s", row->lanes != UINT32_MAX ? "@%chosen " : "", instruction->spelling);
+    for (unsigned i = 0; i < instruction->operand_count; i++) {
+        unsigned place = instruction->first_operand + i;
+        const struct table_operand *operand = &row->operands[place];
+        put(text, "%s", i == 0 ? " " : operand->before == '|' ? "|" : ", ");
+        if (operand->before == '{') put(text, "{");
+        unsigned named = operand->kind == TABLE_AGAIN ? operand->source : place;
+        unsigned count = row->operands[named].count;
+        if (operand->kind == TABLE_NUMBER) {
+            put(text, "%s", operand->text);
+        } else if (operand->kind == TABLE_CELL || operand->kind == TABLE_TILE) {
+            put_address(text, row, instruction, place);
+        } else if (count > 0) {
+            for (unsigned k = 0; k < count; k++) {
+                put(text, "%s%s", k == 0 ? "{" : ", ", name_of(row, named, k));
+            }
+            put(text, "}");
+        } else {
+            put(text, "%s%s%s%s", operand->negated ? "!" : "", name_of(row, named, 0),
+                operand->part[0] != '\0' ? "." : "", operand->part);
+        }
+        if (operand->after == '}') put(text, "}");
+    }
+    put(text, ";\n");
+}
+
+static void put_stores(struct text *text, const struct table_row *row) {
+    for (unsigned i = 0; i < row->operand_count; i++) {
+        const struct table_operand *operand = &row->operands[i];
+        bool result = operand->kind == TABLE_RESULT || operand->written ||
+                      (operand->kind == TABLE_CELL && row->shared);
+        if (!result) continue;
+        if (operand->kind == TABLE_CELL) {
+            put(text, "    ld.shared.b%u %s, [%%cell+%u];\n", operand->type->store_bits,
+                name_of(row, i, 0), TABLE_BYTES * operand->result);
+        }
+        if (operand->written) {
+            put(text, "    bar.warp.sync 0xffffffff;\n");
+            put_tile(text, row, i, false);
+        }
+        for (unsigned k = 0; k < table_width(operand); k++) {
+            unsigned to = TABLE_BYTES * (operand->result + k);
+            if (operand->type->kind == 'P') {
+                put(text, "    selp.u32 %%t, 1, 0, %s;\n    st.global.u32 [%%to+%u], %%t;\n",
+                    name_of(row, i, k), to);
+            } else {
+                put(text, "    st.global.b%u [%%to+%u], %s;\n", operand->type->store_bits, to,
+                    name_of(row, i, k));
+            }
+        }
+    }
+}
+
+char *table_kernel(const struct table_row *row, const char *entry, bool header) {
+    struct text text = {0};
+    if (header) {
+        put(&text, ".version %u.%u\n.target sm_%u\n.address_size 64\n", row->version / 10,
+            row->version % 10, row->target);
+    }
+    unsigned bytes = 0;
+    if (has_tile(row, &bytes) && !row->shared) {
+        put(&text, ".global .align 128 .b8 tiles_%s[%u];\n", entry, bytes * (row->tuples / 32));
+    }
+    put(&text,
+        "// %s\n.visible .entry %s(.param .u64 sources, .param .u64 results, "
+        ".param .u32 count)\n{\n",
+        row->text, entry);
+    put(&text, "    .reg .pred %%outside, %%chosen;\n    .reg .b32 %%i, %%n, %%t;\n"
+               "    .reg .b64 %%from, %%to;\n");
+    put_registers(&text, row);
+    put(&text, "    mov.u32 %%i, %%ctaid.x;\n    mov.u32 %%n, %%ntid.x;\n"
+               "    mov.u32 %%t, %%tid.x;\n    mad.lo.u32 %%i, %%i, %%n, %%t;\n"
+               "    ld.param.u32 %%n, [count];\n    setp.ge.u32 %%outside, %%i, %%n;\n"
+               "    @%%outside exit;\n");
+    put(&text,
+        "    ld.param.u64 %%from, [sources];\n    cvta.to.global.u64 %%from, %%from;\n"
+        "    ld.param.u64 %%to, [results];\n    cvta.to.global.u64 %%to, %%to;\n"
+        "    mad.wide.u32 %%from, %%i, %u, %%from;\n    mad.wide.u32 %%to, %%i, %u, %%to;\n",
+        TABLE_BYTES * row->source_count, TABLE_BYTES * row->result_count);
+    if (row->lanes != UINT32_MAX) {
+        put(&text,
+            "    and.b32 %%t, %%t, 31;\n    shr.u32 %%t, 0x%x, %%t;\n    and.b32 %%t, %%t, 1;\n"
+            "    setp.ne.u32 %%chosen, %%t, 0;\n",
+            row->lanes);
+    }
+    if (row->shared && !has_tile(row, &bytes)) {
+        put(&text,
+            "    .reg .b32 %%cell;\n    .shared .align 8 .b8 cells[%u];\n"
+            "    mov.u32 %%cell, cells;\n    mov.u32 %%t, %%tid.x;\n"
+            "    mad.lo.u32 %%cell, %%t, %u, %%cell;\n",
+            64 * TABLE_BYTES * row->result_count, TABLE_BYTES * row->result_count);
+    }
+    put_loads(&text, row);
+    put_tiles(&text, row, entry);
+    for (unsigned i = 0; i < row->instruction_count; i++) {
+        put_instruction(&text, row, &row->instructions[i]);
+    }
+    put_stores(&text, row);
+    put(&text, "    ret;\n}\n");
+    if (text.failed) {
+        free(text.bytes);
+        return NULL;
+    }
+    return text.bytes;
+}

@@ -1,0 +1,227 @@
+/*
+ * The instruction table on the soft device: against the oracle, and against what a GPU gave.
+ *
+ * A test a file of rows, so that they run side by side; each loads the soft device as any program
+ * does.
+ */
+#include "oracle.h"
+#include "table_record.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The folder of this program. */
+static const char *own_folder(void) {
+    static char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);
+    path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash != NULL) slash[1] = '\0';
+    return path;
+}
+
+/* A file near the program: beside it in a bundle, one or two folders up in a build. */
+static const char *fixture(const char *name) {
+    static const char *const roots[] = {"", "../", "../../"};
+    static char path[8300];
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+        snprintf(path, sizeof path, "%s%sfixtures/ptx/instructions/%s", own_folder(), roots[i],
+                 name);
+        if (access(path, R_OK) == 0) return path;
+    }
+    return NULL;
+}
+
+/* Valgrind computes in its own way: it rounds to nearest whatever the mode, and compares NaN wrong.
+ * The sanitizers see the same code. */
+static void skip_under_valgrind(void) {
+    const char *preload = getenv("LD_PRELOAD");
+    if (preload != NULL && strstr(preload, "vgpreload") != NULL) {
+        cr_skip_test("valgrind has no IEEE arithmetic");
+    }
+}
+
+static void open_soft_device(struct table_device *device) {
+    char path[4200];
+    snprintf(path, sizeof path, "%slibtollens-soft.so", own_folder());
+    cr_assert(table_device_open(device, path), "%s", device->message);
+}
+
+static void read_rows(struct table *table, const char *file) {
+    const char *path = fixture(file);
+    cr_assert(path != NULL, "the table %s is missing", file);
+    cr_assert(table_read(table, path), "%s", table->message);
+}
+
+/* A tuple as text: its operands, what was given, what was expected. */
+static const char *explained(const struct table_row *row, const struct table_outcome *outcome,
+                             uint32_t tuple, unsigned result, const char *expected) {
+    static char text[2 * TABLE_ROW_BYTES + 20 * (TABLE_SOURCES + 2)];
+    int used = snprintf(text, sizeof text, "%s, tuple %u:", row->text, tuple);
+    for (unsigned s = 0; s < row->source_count; s++) {
+        used += snprintf(text + used, sizeof text - (size_t)used, " 0x%" PRIx64,
+                         outcome->sources[(size_t)tuple * row->source_count + s]);
+    }
+    snprintf(text + used, sizeof text - (size_t)used, " gave 0x%" PRIx64 ", and not %s",
+             outcome->results[(size_t)tuple * row->result_count + result], expected);
+    return text;
+}
+
+static const char *expected_of(const struct oracle_answer *answer) {
+    static char text[96];
+    switch (answer->kind) {
+    case ORACLE_BITS:
+        snprintf(text, sizeof text, "0x%" PRIx64, answer->bits);
+        return text;
+    case ORACLE_NEAR:
+        snprintf(text, sizeof text, "about %.17g, %.17g", answer->value[0], answer->value[1]);
+        return text;
+    default:
+        return "a NaN";
+    }
+}
+
+static void judge_by_oracle(const struct table_row *row, const struct table_outcome *outcome) {
+    for (uint32_t begin = 0; begin < row->tuples; begin += 32) {
+        struct oracle_answer answers[32 * TABLE_RESULTS] = {0};
+        const uint64_t *sources = outcome->sources + (size_t)begin * row->source_count;
+        const uint64_t *results = outcome->results + (size_t)begin * row->result_count;
+        bool known = oracle_warp(row, sources, 32, answers);
+        cr_expect(known, "the oracle does not know %s", row->text);
+        if (!known) return;
+        for (unsigned i = 0; i < 32u * row->result_count; i++) {
+            unsigned result = i % row->result_count;
+            if (oracle_agrees(row, result, &answers[i], results[i])) continue;
+            cr_expect(false, "%s",
+                      explained(row, outcome, begin + i / row->result_count, result,
+                                expected_of(&answers[i])));
+            return; /* one tuple a row is enough to read */
+        }
+    }
+}
+
+static void agrees_with_oracle(const char *file) {
+    skip_under_valgrind();
+    struct table table = {0};
+    struct table_device device;
+    read_rows(&table, file);
+    open_soft_device(&device);
+    for (size_t i = 0; i < table.count; i++) {
+        struct table_outcome outcome;
+        cr_assert(table_device_run(&device, &table.rows[i], &outcome), "%s: %s", table.rows[i].text,
+                  device.message);
+        cr_expect(outcome.code == CUDA_SUCCESS, "%s is refused: %s", table.rows[i].text,
+                  outcome.log);
+        if (outcome.code == CUDA_SUCCESS) judge_by_oracle(&table.rows[i], &outcome);
+        table_outcome_free(&outcome);
+    }
+    printf("%zu rows of %s\n", table.count, file);
+    table_device_close(&device);
+    table_free(&table);
+}
+
+/* Their results of a row whose error is bounded lie within the bound as well. */
+static void judge_recorded(const struct table_row *row, const struct table_outcome *outcome,
+                           const uint64_t *values) {
+    struct table_outcome theirs = *outcome;
+    theirs.results = calloc((size_t)row->tuples * row->result_count, sizeof values[0]);
+    cr_assert(theirs.results != NULL);
+    memcpy(theirs.results, values, (size_t)row->tuples * row->result_count * sizeof values[0]);
+    judge_by_oracle(row, &theirs);
+    free(theirs.results);
+}
+
+static void judge_by_record(const struct table_row *row, const struct table_outcome *outcome,
+                            const struct table_line *line) {
+    cr_expect((outcome->code != CUDA_SUCCESS) == (line->code != 0),
+              "%s: refused with code %d here, and with %d there", row->text, (int)outcome->code,
+              line->code);
+    if (outcome->code != CUDA_SUCCESS || line->code != 0) return;
+    bool same = line->tuples == row->tuples && line->sources == table_sources_digest(row, outcome);
+    cr_expect(same, "%s was recorded with other operands: record it anew", row->text);
+    if (!same) return;
+    if (table_is_loose(row)) {
+        judge_recorded(row, outcome, line->values);
+    } else {
+        cr_expect(line->results == table_results_digest(row, outcome),
+                  "%s gives other bits there; ptx-table --against says which", row->text);
+    }
+}
+
+static void agrees_with_record(const char *file, const char *record_name) {
+    skip_under_valgrind();
+    const char *path = fixture(record_name);
+    if (path == NULL) cr_skip_test("no golden record yet: %s", record_name);
+    struct table_record record;
+    cr_assert(table_record_read(&record, path), "%s", record.message);
+    struct table table = {0};
+    struct table_device device;
+    read_rows(&table, file);
+    open_soft_device(&device);
+    size_t missing = 0;
+    for (size_t i = 0; i < table.count; i++) {
+        const struct table_line *line = table_record_find(&record, table.rows[i].text);
+        struct table_outcome outcome;
+        missing += line == NULL;
+        if (line == NULL) continue;
+        cr_assert(table_device_run(&device, &table.rows[i], &outcome), "%s: %s", table.rows[i].text,
+                  device.message);
+        judge_by_record(&table.rows[i], &outcome, line);
+        table_outcome_free(&outcome);
+    }
+    printf("%zu rows of %s against %s", table.count - missing, file, record.device);
+    printf(missing > 0 ? "; %zu rows are not in the record\n" : "\n", missing);
+    bool none = missing == table.count;
+    table_device_close(&device);
+    table_free(&table);
+    table_record_free(&record);
+    if (none) cr_skip_test("no golden record yet of %s", file);
+}
+
+#define FAMILY(name)                                                                               \
+    Test(table, name##_agrees_with_the_oracle) {                                                   \
+        agrees_with_oracle(#name ".table");                                                        \
+    }                                                                                              \
+    Test(table, name##_agrees_with_an_h200) {                                                      \
+        agrees_with_record(#name ".table", "h200.record");                                         \
+    }
+FAMILY(integer)
+FAMILY(bits)
+FAMILY(video)
+FAMILY(carry)
+FAMILY(float)
+FAMILY(half)
+FAMILY(approximate)
+FAMILY(compare)
+FAMILY(move)
+FAMILY(convert)
+FAMILY(lanes)
+FAMILY(atomic)
+FAMILY(tensor)
+FAMILY(matrix)
+FAMILY(tensor_model)
+FAMILY(tensor_volta)
+
+Test(table, no_file_of_rows_is_left_out) {
+    static const char *const files[] = {"integer", "carry",   "bits",         "video",
+                                        "half",    "float",   "approximate",  "compare",
+                                        "move",    "convert", "lanes",        "atomic",
+                                        "tensor",  "matrix",  "tensor_volta", "tensor_model"};
+    struct table all = {0}, some = {0};
+    char folder[8300];
+    snprintf(folder, sizeof folder, "%s", fixture("integer.table"));
+    *strrchr(folder, '/') = '\0';
+    cr_assert(table_read_folder(&all, folder), "%s", all.message);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s.table", files[i]);
+        read_rows(&some, name);
+    }
+    cr_assert_eq(all.count, some.count);
+    printf("%zu rows in all\n", all.count);
+    table_free(&all);
+    table_free(&some);
+}

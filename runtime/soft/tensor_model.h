@@ -1,0 +1,60 @@
+/*
+ * How a tensor core adds. The manual leaves order, rounding and what becomes of subnormal numbers
+ * open, but for whole numbers and doubles (PTX ISA 9.0, section 9.7.14.5, mma).
+ *
+ * The model is the one of the published studies: Fasi, Higham, Mikaitis and Pranesh, Numerical
+ * behavior of NVIDIA tensor cores (PeerJ Computer Science 7:e330, 2021), for V100, T4 and A100; Li
+ * et al., FTTN (2024), and Xie et al., MMA-Sim (2025), for Hopper. Products are exact. The products
+ * of a block and the accumulator are shifted until they all have the largest exponent among them,
+ * where what falls behind the last fraction bit is cut off. Their sum is exact and rounded once:
+ * toward zero to a single, to nearest to a half. The exponent of a product is the sum of its
+ * factors' exponents, so its digits are those of a number from 1 up to 4.
+ *
+ * The numbers are those published for Hopper, and an H200 has them: every row of tensor.table,
+ * tensor_volta.table, matrix.table and tensor_model.table gives the same bits there (CUDA driver
+ * 13.0). tensor_model.table asks about each number: on a GPU where it is another one, the
+ * answers differ.
+ *
+ * A sum is a half only where both C and D are halves. Where one of them is single the sum is: a C
+ * of halves is widened first, so that its subnormals have the exponents of singles, and a D of
+ * halves is rounded to nearest from the single that was cut off.
+ *
+ * m8n8k4 on halves is made of fma for everything newer than sm_70, each rounded to nearest in
+ * single precision (ptxas 13.0; an H200 gives these bits). Where D is single, whatever C is: a
+ * chain over the four products from +0 on, and C added to it. Where D is half: C + (a2 b2 + a3 b3),
+ * then + (a0 b0 + a1 b1), and that as a half.
+ */
+#ifndef SOFT_TENSOR_MODEL_H
+#define SOFT_TENSOR_MODEL_H
+
+enum {
+    /* Digits kept behind the point of the largest: 23 of a single, and two more. V100: 23, A100:
+     * 24. */
+    SOFT_TENSOR_FRACTION_BITS = 25,
+    /* Products that are added at once. V100: 4, A100: 8 and 4. */
+    SOFT_TENSOR_BLOCK_HALF = 16,
+    SOFT_TENSOR_BLOCK_TF32 = 8,
+    /* Of wmma.m16n16k8, for which ptxas takes the core's product of four (ptxas 13.0): k = 0 to 3,
+     * then 4 to 7 upon the rounded result. */
+    SOFT_TENSOR_BLOCK_TF32_WMMA = 4,
+    /* Whether digits are cut off the size of a number, or downwards as in two's complement. */
+    SOFT_TENSOR_CUTS_DOWNWARD = 0,
+    /* Whether a product of zero and something large has an exponent that others are aligned to. */
+    SOFT_TENSOR_ZERO_HAS_EXPONENT = 0,
+    /* Whether a subnormal factor has the exponent of its format's least normal number, as it is
+     * stored, or that of its leading digit. */
+    SOFT_TENSOR_SUBNORMAL_AS_STORED = 1,
+    /* Whether a negative sum that is rounded to zero as a half gives -0. Of singles nothing is
+     * known: no row has such a sum. */
+    SOFT_TENSOR_ZERO_HALF_HAS_SIGN = 0,
+    /* Whether a single beyond the largest becomes infinity, or stays at the largest. */
+    SOFT_TENSOR_OVERFLOWS = 1,
+    /* Whether the single of an inexact sum is rounded to nearest, and not cut off. */
+    SOFT_TENSOR_SINGLE_TO_NEAREST = 0
+};
+
+/* Of eight-bit floating point there is no number here: for sm_90 ptxas makes two products of halves
+ * of it, the first of each register's lower two elements, the second of its upper two with the
+ * first's result as the accumulator, and adds C at last, to nearest (ptxas 13.0). */
+
+#endif

@@ -1,0 +1,158 @@
+/*
+ * Running PTX texts, capturing what is printed, and finding the fixtures.
+ */
+#include "test_soft.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static CUcontext context;
+
+#define MUST(call)                                                                                 \
+    do {                                                                                           \
+        CUresult must_result = (call);                                                             \
+        cr_assert_eq(must_result, CUDA_SUCCESS, "%s: %d", #call, (int)must_result);                \
+    } while (0)
+
+void test_soft_open(void) {
+    if (context != NULL) return;
+    MUST(cuInit(0));
+    MUST(cuDevicePrimaryCtxRetain(&context, 0));
+    MUST(cuCtxSetCurrent(context));
+}
+
+void test_soft_close(void) {
+    if (context == NULL) return;
+    cuDevicePrimaryCtxRelease_v2(0);
+    context = NULL;
+}
+
+static CUresult load(const char *ptx, CUmodule *module, char *log, size_t bytes) {
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)bytes};
+    log[0] = '\0';
+    test_soft_open();
+    return cuModuleLoadDataEx(module, ptx, 2, options, values);
+}
+
+CUmodule test_load(const char *ptx) {
+    char log[2048];
+    CUmodule module = NULL;
+    CUresult result = load(ptx, &module, log, sizeof log);
+    cr_assert_eq(result, CUDA_SUCCESS, "%d: %s", (int)result, log);
+    return module;
+}
+
+CUresult test_refused(const char *ptx, char *log, size_t bytes) {
+    CUmodule module = NULL;
+    CUresult result = load(ptx, &module, log, bytes);
+    cr_assert_neq(result, CUDA_SUCCESS, "this must be refused:\n%s", ptx);
+    return result;
+}
+
+CUfunction test_function(CUmodule module, const char *name) {
+    CUfunction function = NULL;
+    CUresult result = cuModuleGetFunction(&function, module, name);
+    cr_assert_eq(result, CUDA_SUCCESS, "%s: %d", name, (int)result);
+    return function;
+}
+
+CUresult test_run(const char *ptx, unsigned blocks, unsigned threads, void *out, size_t bytes) {
+    CUmodule module = test_load(ptx);
+    CUfunction function = test_function(module, "k");
+    CUdeviceptr buffer = 0;
+    MUST(cuMemAlloc_v2(&buffer, bytes));
+    MUST(cuMemcpyHtoD_v2(buffer, out, bytes));
+    void *parameters[] = {&buffer};
+    CUresult result =
+        cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, NULL, parameters, NULL);
+    if (result == CUDA_SUCCESS) result = cuCtxSynchronize();
+    if (result == CUDA_SUCCESS) {
+        MUST(cuMemcpyDtoH_v2(out, buffer, bytes));
+        MUST(cuMemFree_v2(buffer));
+        MUST(cuModuleUnload(module));
+    }
+    return result;
+}
+
+const char *test_log(void) {
+    static char text[1 << 16];
+    CUlogIterator begin = 0;
+    size_t bytes = sizeof text;
+    text[0] = '\0';
+    cuLogsDumpToMemory(&begin, text, &bytes, 0);
+    return text;
+}
+
+static FILE *capture[3];
+
+void test_capture(FILE *stream) {
+    int number = fileno(stream);
+    fflush(stream);
+    capture[number] = tmpfile();
+    cr_assert(capture[number] != NULL);
+    dup2(fileno(capture[number]), number);
+}
+
+const char *test_captured(FILE *stream) {
+    static char text[1 << 16];
+    int number = fileno(stream);
+    fflush(stream);
+    ssize_t length = pread(fileno(capture[number]), text, sizeof text - 1, 0);
+    text[length > 0 ? length : 0] = '\0';
+    return text;
+}
+
+/* The folder of fixtures, from where the program lies: build/ or one of its variants' folders. */
+static void find_folder(const char *folder, char *path, size_t bytes) {
+    static const char *const roots[] = {"", "/..", "/../.."};
+    char own[2048];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    own[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(own, '/');
+    if (slash != NULL) *slash = '\0';
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+        snprintf(path, bytes, "%s%s/fixtures/ptx/%s", own, roots[i], folder);
+        if (access(path, R_OK) == 0) return;
+    }
+    cr_assert_fail("the folder fixtures/ptx/%s is missing", folder);
+}
+
+char *test_fixture(const char *folder, const char *name) {
+    char path[4096], whole[4400];
+    find_folder(folder, path, sizeof path);
+    snprintf(whole, sizeof whole, "%s/%s", path, name);
+    FILE *file = fopen(whole, "rb");
+    cr_assert(file != NULL, "%s is missing", whole);
+    fseek(file, 0, SEEK_END);
+    size_t bytes = (size_t)ftell(file);
+    rewind(file);
+    char *text = calloc(1, bytes + 1);
+    cr_assert(text != NULL && fread(text, 1, bytes, file) == bytes, "%s", whole);
+    fclose(file);
+    return text;
+}
+
+static int is_ptx(const struct dirent *entry) {
+    size_t length = strlen(entry->d_name);
+    return length > 4 && strcmp(entry->d_name + length - 4, ".ptx") == 0;
+}
+
+size_t test_each_fixture(const char *folder, void (*visit)(const char *name, const char *text)) {
+    char path[4096];
+    struct dirent **entries = NULL;
+    find_folder(folder, path, sizeof path);
+    int count = scandir(path, &entries, is_ptx, alphasort);
+    cr_assert(count > 0, "%s is empty", path);
+    for (int i = 0; i < count; i++) {
+        char *text = test_fixture(folder, entries[i]->d_name);
+        visit(entries[i]->d_name, text);
+        free(text);
+        free(entries[i]);
+    }
+    free(entries);
+    return (size_t)count;
+}

@@ -1,0 +1,48 @@
+/*
+ * Thread clock: what a thread knows of the threads of all CTAs: of each, up to which time of its
+ * CTA all it did is certain to come before what the knowing thread does now.
+ *
+ * A CTA has one time, which goes on whenever any of its threads takes part in a barrier, a fence or
+ * the like. Clocks are never changed once made, and what they have in common they share: they are
+ * trees over CTA numbers, so that in a chain of thousands of blocks, each of which knows all before
+ * it, a link costs a path in a tree. The caller keeps threads apart; only soft_clock_covers may be
+ * called at any time.
+ */
+#ifndef SOFT_THREAD_CLOCK_H
+#define SOFT_THREAD_CLOCK_H
+
+#include "chunks.h"
+
+#include <stdbool.h>
+
+struct soft_clock;
+
+enum { SOFT_CLOCK_WARPS = 32, SOFT_CLOCK_LANES = 32 };
+
+/* The clocks of one launch. */
+struct soft_clocks {
+    struct soft_chunks chunks;
+    unsigned levels; /* of the trees */
+    bool failed;     /* there was no memory for one: what clocks know is incomplete */
+};
+
+void soft_clocks_begin(struct soft_clocks *clocks, uint64_t ctas);
+void soft_clocks_end(struct soft_clocks *clocks);
+
+/* NULL is the clock that knows nothing. Those that functions return are the caller's to drop. */
+struct soft_clock *soft_clock_hold(struct soft_clock *clock);
+void soft_clock_drop(struct soft_clocks *clocks, struct soft_clock *clock);
+
+/* A clock that knows one CTA alone: so many warps, a time for each thread. */
+struct soft_clock *soft_clock_of(struct soft_clocks *clocks, uint32_t cta, uint32_t warps,
+                                 uint32_t times[][SOFT_CLOCK_LANES]);
+
+/* What either of two knows. */
+struct soft_clock *soft_clock_join(struct soft_clocks *clocks, struct soft_clock *one,
+                                   struct soft_clock *other);
+
+/* Whether a thread is known up to a time. */
+bool soft_clock_covers(const struct soft_clocks *clocks, const struct soft_clock *clock,
+                       uint32_t cta, uint32_t warp, uint32_t lane, uint32_t time);
+
+#endif

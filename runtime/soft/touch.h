@@ -1,0 +1,70 @@
+/*
+ * Touch: which bytes of memory an operation has read and written, and what earlier ones had.
+ *
+ * Kept by pages, a bit a byte and kind. An operation's pages are compared with the marks that
+ * earlier operations have left there, and become a mark themselves. What comes in order makes older
+ * marks superfluous, so a page has about as many as there are streams at work on it.
+ */
+#ifndef SOFT_TOUCH_H
+#define SOFT_TOUCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Strong accesses are those that may meet others of their kind: atomics, volatile and relaxed ones,
+ * acquiring and releasing ones, and values that streams wait for and write. */
+enum soft_touch {
+    SOFT_TOUCH_READ,
+    SOFT_TOUCH_WRITE,
+    SOFT_TOUCH_STRONG_READ,
+    SOFT_TOUCH_STRONG_WRITE,
+    SOFT_TOUCHES
+};
+
+struct soft_touched;
+
+/* What one operation touches; NULL without memory. */
+struct soft_touched *soft_touched_new(void);
+void soft_touched_free(struct soft_touched *touched);
+
+/* Adds bytes of the allocation that begins at base. Thread-safe. */
+void soft_touched_add(struct soft_touched *touched, enum soft_touch touch, uint64_t base,
+                      uint64_t address, uint64_t bytes);
+
+/* Whether host memory was written, or was read by strong accesses: the host and the operation may
+ * have told each other something. Thread-safe. */
+bool soft_touched_told_host(struct soft_touched *touched);
+bool soft_touched_asked_host(struct soft_touched *touched);
+
+/* An operation that marks belong to; an order tells whether it comes before the current one. */
+struct soft_deed;
+
+struct soft_conflict {
+    const struct soft_deed *earlier;
+    uint64_t base, bytes, serial; /* of the allocation */
+    uint64_t low, high;           /* the first byte of the conflict, and the last */
+    bool wrote, writes;           /* what the earlier one did there, and what this one does */
+};
+
+/* What the touches need to know of operations. */
+struct soft_touch_order {
+    bool (*comes_before)(const struct soft_deed *earlier, const void *self);
+    void (*conflict)(const struct soft_conflict *conflict, void *self);
+    struct soft_deed *(*hold)(void *self); /* a reference for a mark; NULL: it leaves none */
+    void (*release)(struct soft_deed *deed);
+};
+
+/* Compares what an operation has touched with what others had, and leaves its marks. Conflicts with
+ * one operation in one allocation are told together. One thread at a time. */
+void soft_touched_settle(struct soft_touched *touched, const struct soft_touch_order *order,
+                         void *self);
+
+/* Calls visit for each operation whose mark says that it has written some of these bytes. */
+void soft_touched_writers(uint64_t address, uint64_t bytes,
+                          void (*visit)(const struct soft_deed *deed, void *data), void *data);
+
+/* Forgets all marks. */
+void soft_touched_forget(const struct soft_touch_order *order);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * Unit: one text of a module.
+ */
+#ifndef SOFT_UNIT_H
+#define SOFT_UNIT_H
+
+#include "diagnostic.h"
+#include "ptx.h"
+
+/* A text to load. */
+struct soft_source {
+    const char *text;
+    size_t length;
+    bool linked; /* by the linker: what it only declares, another text must define */
+};
+
+struct soft_unit {
+    struct ptx_module ptx;
+    char *text; /* a copy of the PTX, for reports */
+    size_t length;
+    bool linked;
+};
+
+/* Errors are told in the text they are about. */
+static inline void soft_unit_look_at(struct soft_diagnostic *diagnostic,
+                                     const struct soft_unit *unit) {
+    diagnostic->text = unit->text;
+    diagnostic->length = unit->length;
+}
+
+#endif

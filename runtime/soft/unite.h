@@ -1,0 +1,13 @@
+/*
+ * Uniting: what several texts of one module declare and another of them defines.
+ */
+#ifndef SOFT_UNITE_H
+#define SOFT_UNITE_H
+
+#include "unit.h"
+
+/* Makes the symbols that units declare mean what another unit defines. false: two define the same,
+ * or it is something else; diagnostic holds the error. */
+bool soft_unite(struct soft_diagnostic *diagnostic, const struct soft_unit *units, unsigned count);
+
+#endif
