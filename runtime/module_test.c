@@ -51,8 +51,8 @@ Test(module, what_is_no_module_is_refused_with_the_jits_words) {
     struct tol_module *module = NULL;
     static const char *const bad[] = {
         "this is not valid PTX",
-        ".version 6.0\n.target sm_70\n.address_size 64\n.visible .entry k()\n{\n    bogus.u32 "
-        "%r1;\n}\n",
+        (".version 6.0\n.target sm_70\n.address_size 64\n.visible .entry k()\n{\n"
+         "    bogus.u32 %r1;\n}\n"),
         ".version 6.0\n.target sm_70\n.address_size 64\n.visible .entry k()\n{\n    ret;\n",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

@@ -67,8 +67,8 @@ Test(export, openmetrics_has_each_verdict_and_ends) {
     cr_assert_eq(program_shell("\"$T\" export \"$D/out\" --format openmetrics"), 0);
     static const char *const lines[] = {
         "# TYPE tollens_verdict stateset\n",
-        "tollens_run_info{device=\"A \\\"device\\\"\",kind=\"soft\",mode=\"quick\",commit=\"abc\"} "
-        "1\n",
+        ("tollens_run_info{device=\"A \\\"device\\\"\",kind=\"soft\",mode=\"quick\","
+         "commit=\"abc\"} 1\n"),
         "tollens_verdict{claim=\"H4\",tollens_verdict=\"survived\"} 1\n",
         "tollens_verdict{claim=\"H11\",tollens_verdict=\"survived\"} 0\n",
         "tollens_verdict{claim=\"H11\",tollens_verdict=\"not_tested\"} 1\n",
