@@ -61,9 +61,9 @@ static bool grow(struct soft_pages *pages) {
             more.table[place] = page;
         }
     }
-    struct soft_page **old = pages->table;
-    *pages = more;
-    free((void *)old);
+    free((void *)pages->table);
+    pages->table = more.table;
+    pages->room = more.room;
     return true;
 }
 
