@@ -203,6 +203,20 @@ Test(call, parameters_in_registers) {
     }
 }
 
+/* A result that is only ever written by one move of what never changes. */
+Test(call, results_that_are_constants) {
+    uint32_t out[THREADS] = {0};
+    TEST_RUN(
+        TEST_KERNEL_WITH(".func (.reg .u32 r) two() { mov.u32 r, 2; ret; }"
+                         ".func (.reg .u32 r, .reg .u64 w, .reg .pred q) more(.reg .u32 a)"
+                         " { mov.u32 r, %tid.x; mov.u64 w, 5; mov.pred q, 1; ret; }",
+                         "call (%r5), two; call (%r6, %rd5, %p1), more, (%r1);\n"
+                         "cvt.u32.u64 %r7, %rd5; mad.lo.u32 %r5, %r5, 1000, %r6;\n"
+                         "@%p1 mad.lo.u32 %r5, %r7, 100000, %r5; st.global.u32 [%rd2], %r5;\n"),
+        1, THREADS, out);
+    for (uint32_t i = 0; i < THREADS; i++) cr_assert_eq(out[i], 502000 + i, "%u: %u", i, out[i]);
+}
+
 Test(call, parameters_of_odd_sizes) {
     uint32_t out[THREADS] = {0};
     TEST_RUN(TEST_KERNEL_WITH(

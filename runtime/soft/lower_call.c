@@ -187,7 +187,9 @@ static bool write_list(struct soft_lowering *lowering, struct ptx_variable *cons
     *list = SOFT_ARENA_ARRAY(lowering->arena, struct soft_passed, count);
     if (*list == NULL) return LOWER_NO_MEMORY(lowering);
     for (uint32_t i = 0; i < count; i++) {
-        const struct soft_value *value = &lowering->values[variables[i]->value];
+        /* A result that is only ever one constant has no slot but the constant's. */
+        uint32_t place = lowering->values[variables[i]->value].alias;
+        const struct soft_value *value = &lowering->values[place];
         (*list)[i] =
             (struct soft_passed){.slot = value->used ? value->slot : 0, .bytes = bytes_of(value)};
     }
