@@ -1,6 +1,7 @@
 /*
  * Initialisation and the devices: what is asked for too early, of no device, or into nothing.
  */
+#include "call.h"
 #include "test_api.h"
 
 #include <stdlib.h>
@@ -30,6 +31,28 @@ Test(api_device, nothing_works_before_cuInit) {
     REFUSED(cuStreamSynchronize(NULL), CUDA_ERROR_NOT_INITIALIZED);
     REFUSED(cuEventDestroy_v2(NULL), CUDA_ERROR_NOT_INITIALIZED);
     REFUSED(cuModuleLoadData(&module, ""), CUDA_ERROR_NOT_INITIALIZED);
+}
+
+/* Whatever the arguments are: those that are refused elsewhere are not looked at. */
+Test(api_device, only_what_concerns_no_device_works_before_cuInit) {
+    static const char *const general[] = {
+        "cuInit",           "cuDriverGetVersion",  "cuGetErrorName", "cuGetErrorString",
+        "cuGetProcAddress", "cuGetProcAddress_v2", "cuLogsCurrent",  "cuLogsDumpToFile",
+        "cuGetExportTable", "cuLogsDumpToMemory"};
+    for (int call = 0; call < SOFT_CALLS; call++) {
+        bool works = false;
+        for (size_t i = 0; i < sizeof general / sizeof general[0]; i++) {
+            works |= strcmp(soft_entries[call].name, general[i]) == 0;
+        }
+        CUresult result = soft_call_begin((enum soft_call)call, false);
+        cr_assert_eq(soft_call_end((enum soft_call)call, result), result);
+        cr_assert_eq(result, works ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED, "%s: %s",
+                     soft_entries[call].name, api_code(result));
+    }
+    REFUSED(cuGraphGetNodes(NULL, NULL, NULL), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuGraphAddHostNode(NULL, NULL, NULL, 0, NULL), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuStreamBeginCaptureToGraph(NULL, NULL, NULL, NULL, 0, 9), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuCtxCreate_v3(NULL, NULL, -1, 0, 0), CUDA_ERROR_NOT_INITIALIZED);
 }
 
 Test(api_device, cuInit_takes_no_flags_and_may_be_called_again) {

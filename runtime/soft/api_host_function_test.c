@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 static atomic_int calls;
@@ -21,6 +22,16 @@ static void CUDAAPI call_driver(void *data) {
     (void)data;
     inside = cuMemAlloc_v2(&pointer, 4);
     atomic_fetch_add(&calls, 1);
+}
+
+/* Asks what an error is called, and of a stream. */
+static void CUDAAPI ask_name(void *data) {
+    CUresult *results = data;
+    const char *name = NULL, *text = NULL;
+    results[0] = cuGetErrorName(CUDA_ERROR_OUT_OF_MEMORY, &name);
+    results[1] = cuGetErrorString(CUDA_ERROR_OUT_OF_MEMORY, &text);
+    results[2] = cuStreamQuery(NULL);
+    if (name != NULL && text != NULL) atomic_fetch_add(&calls, (int)strlen(name));
 }
 
 static void CUDAAPI note(CUstream stream, CUresult status, void *data) {
@@ -89,6 +100,16 @@ Test(api_host_function, the_driver_may_not_be_called_from_one) {
     OK(cuLaunchHostFunc(NULL, call_driver, NULL));
     OK(cuCtxSynchronize());
     cr_assert(atomic_load(&calls) == 1 && inside == CUDA_ERROR_NOT_PERMITTED);
+}
+
+Test(api_host_function, one_may_ask_what_an_error_is_called) {
+    CUresult results[3] = {CUDA_ERROR_UNKNOWN, CUDA_ERROR_UNKNOWN, CUDA_ERROR_UNKNOWN};
+    api_context(0);
+    OK(cuLaunchHostFunc(NULL, ask_name, results));
+    OK(cuCtxSynchronize());
+    cr_assert_eq(atomic_load(&calls), (int)strlen("CUDA_ERROR_OUT_OF_MEMORY"));
+    cr_assert(results[0] == CUDA_SUCCESS && results[1] == CUDA_SUCCESS);
+    cr_assert_eq(results[2], CUDA_ERROR_NOT_PERMITTED);
 }
 
 Test(api_host_function, a_callback_learns_its_stream_and_the_error) {

@@ -12,13 +12,10 @@ pthread_mutex_t soft_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct soft_device devices[SOFT_DEVICES_MAX];
 static struct soft_context primaries[SOFT_DEVICES_MAX];
-static bool initialized;
+static _Atomic bool initialized;
 
 CUresult soft_state_check(void) {
-    pthread_mutex_lock(&soft_lock);
-    bool ready = initialized;
-    pthread_mutex_unlock(&soft_lock);
-    return ready ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+    return initialized ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 CUresult soft_state_init(void) {
