@@ -8,7 +8,8 @@
 #include "export.h"
 #include "queue.h"
 
-#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static CUresult alloc(void **pp, size_t bytesize, unsigned flags) {
     struct soft_context *context = NULL;
@@ -55,6 +56,18 @@ EXPORT(cuMemFreeHost, (void *p)) {
     return end(p, SOFT_KIND_PINNED, CUDA_ERROR_INVALID_VALUE);
 }
 
+/* Whether all pages of a range are there: asking which of them are in memory tells. */
+static bool is_mapped(uint64_t address, size_t bytes) {
+    enum { PAGES = 1024 };
+    unsigned char present[PAGES];
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = address + bytes;
+    for (uint64_t at = address / page * page; at < end; at += PAGES * page) {
+        size_t some = (size_t)(end - at < PAGES * page ? end - at : PAGES * page);
+        if (mincore((void *)(uintptr_t)at, some, present) != 0) return false;
+    }
+    return true;
+}
+
 EXPORT(cuMemHostRegister_v2, (void *p, size_t bytesize, unsigned int flags)) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
@@ -70,6 +83,7 @@ EXPORT(cuMemHostRegister_v2, (void *p, size_t bytesize, unsigned int flags)) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     if (soft_space_is_taken(address, bytesize)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    if (!is_mapped(address, bytesize)) return CUDA_ERROR_INVALID_VALUE;
     return soft_memory_alloc_host(context, bytesize, flags, &p);
 }
 

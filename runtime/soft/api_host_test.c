@@ -4,6 +4,8 @@
 #include "test_api.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 Test(api_host, bad_arguments_are_refused) {
     void *host = NULL;
@@ -46,6 +48,32 @@ Test(api_host, a_kernel_may_not_run_over_pinned_memory) {
     OK(cuMemHostAlloc((void **)&host, 64, 0));
     api_put((CUdeviceptr)(uintptr_t)(host + 16), 1, NULL);
     REFUSED(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+/* Not all of it would be in memory at once. It must not be tried: the system ends who does. */
+Test(api_host, more_than_the_machine_has_cannot_be_pinned) {
+    void *host = NULL;
+    api_context(0);
+    size_t all = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    REFUSED(cuMemHostAlloc(&host, all + 4096, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    REFUSED(cuMemHostAlloc(&host, (size_t)1 << 62, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    /* What is pinned and not used takes no memory, nor does what is known of it. */
+    OK(cuMemHostAlloc(&host, all / 2, 0));
+    OK(cuMemFreeHost(host));
+}
+
+Test(api_host, memory_that_is_not_there_cannot_be_registered) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert(pages != MAP_FAILED && munmap(pages + page, page) == 0);
+    api_context(0);
+    REFUSED(cuMemHostRegister_v2(pages, 3 * page, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemHostRegister_v2(pages + page - 1, 2, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemHostRegister_v2(pages + page, page, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemHostRegister_v2(pages, page, 0));
+    OK(cuMemHostRegister_v2(pages + 2 * page + 5, page - 5, 0));
+    OK(cuMemHostUnregister(pages));
+    OK(cuMemHostUnregister(pages + 2 * page + 5));
 }
 
 Test(api_host, own_memory_can_be_registered_once) {

@@ -7,6 +7,8 @@
 
 #include "memory_pool.h"
 
+#include <unistd.h>
+
 CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdeviceptr *address) {
     struct soft_device *device = context->device;
     if (bytes > device->memory_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -32,6 +34,9 @@ CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdevic
 
 CUresult soft_memory_alloc_host(struct soft_context *context, uint64_t bytes, unsigned flags,
                                 void **host) {
+    /* Pages that cannot be there at once cannot be pinned. */
+    uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES), page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (bytes / page >= pages) return CUDA_ERROR_OUT_OF_MEMORY;
     const struct soft_allocation wanted = {.bytes = bytes,
                                            .host = *host,
                                            .kind = *host != NULL ? SOFT_KIND_REGISTERED

@@ -95,26 +95,23 @@ static bool insert(struct soft_allocation *allocation) {
     return true;
 }
 
-static void fill_shadow(struct soft_allocation *allocation) {
-    /* The host may write its memory at any time, unseen: all of it counts as written. */
-    bool of_host = allocation->kind == SOFT_KIND_PINNED || allocation->kind == SOFT_KIND_REGISTERED;
-    if (of_host) soft_shadow_mark(allocation->shadow, 0, allocation->bytes);
+static bool is_of_host(const struct soft_allocation *allocation) {
+    return allocation->kind == SOFT_KIND_PINNED || allocation->kind == SOFT_KIND_REGISTERED;
 }
 
 struct soft_allocation *soft_space_alloc(const struct soft_allocation *wanted, uint64_t alignment) {
     struct soft_allocation *allocation = malloc(sizeof *allocation);
     if (allocation == NULL) return NULL;
     *allocation = *wanted;
-    bool ok = true;
+    bool ok = true, of_host = is_of_host(allocation);
     if (allocation->kind != SOFT_KIND_MAPPED) {
+        /* The host may write its memory at any time, unseen: none of that is tracked. */
+        bool tracks = soft_space_tracks() && !of_host;
         if (allocation->host == NULL) allocation->host = soft_bytes_take(allocation->bytes);
-        if (soft_space_tracks()) allocation->shadow = soft_bytes_take(allocation->bytes / 4 + 1);
-        ok = allocation->host != NULL && (allocation->shadow != NULL || !soft_space_tracks());
+        if (tracks) allocation->shadow = soft_bytes_take(allocation->bytes / 4 + 1);
+        ok = allocation->host != NULL && (allocation->shadow != NULL || !tracks);
     }
     if (ok) {
-        bool of_host =
-            allocation->kind == SOFT_KIND_PINNED || allocation->kind == SOFT_KIND_REGISTERED;
-        fill_shadow(allocation);
         pthread_rwlock_wrlock(&soft_space.lock);
         allocation->serial = ++soft_space.serial;
         allocation->maker = soft_maker;
@@ -237,8 +234,7 @@ bool soft_space_may(const struct soft_allocation *allocation, const struct soft_
         return (devices >> reach->device & 1) != 0;
     }
     /* Under unified addressing every context may use host memory, whoever made it. */
-    bool of_host = allocation->kind == SOFT_KIND_PINNED || allocation->kind == SOFT_KIND_REGISTERED;
-    return of_host || (atomic_load(&reach->contexts) >> allocation->slot & 1) != 0;
+    return is_of_host(allocation) || (atomic_load(&reach->contexts) >> allocation->slot & 1) != 0;
 }
 
 bool soft_space_view(uint64_t address, uint64_t bytes, const struct soft_reach *reach,
