@@ -364,7 +364,8 @@ EXPORT(cuMemFreeAsync, (CUdeviceptr dptr, CUstream stream_handle)) {
     if (result == CUDA_SUCCESS) result = free_of_graph(stream, dptr, &is_graphs);
     if (result != CUDA_SUCCESS) return result;
     /* Claimed at once, so that a second free is an error however far the stream is. */
-    if (!is_graphs && !soft_space_claim(dptr, 1u << SOFT_KIND_POOL, &found)) {
+    const unsigned kinds = 1u << SOFT_KIND_POOL | 1u << SOFT_KIND_DEVICE;
+    if (!is_graphs && !soft_space_claim(dptr, kinds, &found)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     struct soft_task task = {.kind = SOFT_TASK_FREE, .is.address = dptr};

@@ -145,7 +145,7 @@ Test(api_pool, trimming_gives_back_what_is_not_used) {
     cr_assert_eq(reserved(pool), CHUNK, "what is used cannot be given back");
 }
 
-Test(api_pool, only_a_pools_memory_is_freed_so_and_only_once) {
+Test(api_pool, memory_is_freed_so_once) {
     CUdeviceptr pointer = 0, plain = 0, flag_address = 0;
     int host = 0;
     CUstream stream = NULL;
@@ -155,7 +155,7 @@ Test(api_pool, only_a_pools_memory_is_freed_so_and_only_once) {
     OK(cuMemAlloc_v2(&plain, 100));
     OK(cuMemAllocAsync(&pointer, 100, stream));
     REFUSED(cuMemFreeAsync(pointer + 1, stream), CUDA_ERROR_INVALID_VALUE);
-    REFUSED(cuMemFreeAsync(plain, stream), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemFreeAsync(plain + 1, stream), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemFreeAsync(0, stream));
     REFUSED(cuMemFreeAsync((CUdeviceptr)(uintptr_t)&host, stream), CUDA_ERROR_INVALID_VALUE);
     api_hold(flag_address, stream);
@@ -170,6 +170,31 @@ Test(api_pool, only_a_pools_memory_is_freed_so_and_only_once) {
     OK(cuMemFree_v2(pointer));
     REFUSED(cuMemFreeAsync(pointer, stream), CUDA_ERROR_INVALID_VALUE);
     cr_assert_eq(used(usual()), 0);
+}
+
+/* CUDA C++ Programming Guide, stream-ordered memory: what cuMemAlloc gave may be freed in a
+ * stream's order as well. */
+Test(api_pool, memory_of_a_context_is_freed_in_the_streams_order) {
+    CUdeviceptr plain = 0, flag_address = 0;
+    size_t before = 0, meanwhile = 0, after = 0;
+    CUstream stream = NULL;
+    api_context(0);
+    volatile unsigned *flag = api_flag(&flag_address);
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuMemGetInfo_v2(&before, NULL));
+    OK(cuMemAlloc_v2(&plain, 100));
+    api_hold(flag_address, stream);
+    api_put(plain, 6, stream);
+    OK(cuMemFreeAsync(plain, stream));
+    REFUSED(cuMemFreeAsync(plain, stream), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemFree_v2(plain), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemGetInfo_v2(&meanwhile, NULL));
+    cr_assert_lt(meanwhile, before);
+    *flag = 1;
+    OK(cuStreamSynchronize(stream));
+    OK(cuMemGetInfo_v2(&after, NULL));
+    cr_assert_eq(after, before);
+    REFUSED(cuMemsetD8_v2(plain, 0, 1), CUDA_ERROR_INVALID_VALUE);
 }
 
 Test(api_pool, bad_arguments_are_refused) {

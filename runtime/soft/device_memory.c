@@ -54,6 +54,15 @@ void soft_memory_refund(const struct soft_allocation *was) {
     if (was->charged > 0) soft_device_refund(soft_device_of(was->device), was->charged);
 }
 
+void soft_memory_free(CUdeviceptr address) {
+    struct soft_allocation was;
+    if (soft_space_free(address, 1u << SOFT_KIND_DEVICE, &was)) {
+        soft_memory_refund(&was);
+    } else {
+        soft_pool_free(address);
+    }
+}
+
 void soft_memory_free_all(unsigned slot) {
     const unsigned kinds = 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_PINNED |
                            1u << SOFT_KIND_REGISTERED | 1u << SOFT_KIND_HEAP;

@@ -26,6 +26,9 @@ CUresult soft_memory_alloc_host(struct soft_context *context, uint64_t bytes, un
 /* Gives back what was taken out of the space. */
 void soft_memory_refund(const struct soft_allocation *was);
 
+/* Frees a context's memory or a pool's at once, whoever uses it. */
+void soft_memory_free(CUdeviceptr address);
+
 /* Frees all that a context has. */
 void soft_memory_free_all(unsigned slot);
 

@@ -3,6 +3,7 @@
  */
 #include "perform.h"
 
+#include "device_memory.h"
 #include "graph_memory.h"
 #include "memory_pool.h"
 #include "options.h"
@@ -114,7 +115,7 @@ static bool do_memory(struct soft_stream *stream, struct soft_operation *operati
     if (is_free(operation)) soft_order_done(stream, operation); /* while it is known what it is */
     pthread_mutex_unlock(&soft_lock);
     if (is_free(operation)) {
-        soft_pool_free(operation->task.is.address);
+        soft_memory_free(operation->task.is.address);
     } else {
         ok = soft_graph_memory_begin(operation->task.is.address);
     }
