@@ -2,6 +2,7 @@
  * Modules: what is loaded, what is refused and how it is said.
  */
 #include "test_api.h"
+#include "test_soft.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -361,4 +362,26 @@ Test(api_module, the_log_can_be_written_to_a_file) {
     cr_assert(strstr(text, "nonsense") != NULL, "%s", text);
     REFUSED(cuLogsDumpToFile(NULL, NULL, 0), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuLogsDumpToFile(NULL, "/nowhere/at/all", 0), CUDA_ERROR_FILE_NOT_FOUND);
+}
+
+/* A program that gives no place for the log still shows its user what was wrong. */
+Test(api_module, without_a_log_the_reason_is_on_stderr) {
+    static const char *const bad = HEAD ".visible .entry k() {\n    st.glob.u32 [0], 1;\n}\n";
+    static const char binary[64] = "\177ELF\2\1\1";
+    char log[400] = "";
+    CUmodule module = NULL;
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)sizeof log};
+    api_context(0);
+    test_capture(stderr);
+    REFUSED(cuModuleLoadDataEx(&module, bad, 2, options, values), CUDA_ERROR_INVALID_PTX);
+    cr_assert_str_eq(test_captured(stderr), "", "who has asked for the log has it");
+    cr_assert(strstr(log, "ptx:5:7: error: 'st.glob.u32'") == log, "%s", log);
+    REFUSED(cuModuleLoadData(&module, bad), CUDA_ERROR_INVALID_PTX);
+    const char *told = test_captured(stderr);
+    cr_assert(strncmp(told, "tollens-soft: ", 14) == 0 && strcmp(told + 14, log) == 0, "%s", told);
+    REFUSED(cuModuleLoadData(&module, binary), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert(strstr(test_captured(stderr), "machine code of a GPU") != NULL);
+    REFUSED(cuModuleLoadData(&module, "nonsense"), CUDA_ERROR_INVALID_IMAGE);
+    cr_assert(strstr(test_captured(stderr), "is no PTX") != NULL);
 }

@@ -129,7 +129,12 @@ void soft_jit_fail(const struct soft_jit *jit, const char *text) {
     answer(&jit->info, "");
     answer(&jit->errors, text);
     tell_time(jit);
-    soft_log_add(text);
+    /* Who gave no place for the log would learn of a code and nothing more. */
+    if (jit->errors.buffer != NULL && jit->errors.bytes > 0) {
+        soft_log_add(text);
+    } else {
+        soft_log_tell(text);
+    }
 }
 
 /* What a verbose loading says of each kernel. */

@@ -179,6 +179,13 @@ void soft_log_add(const char *text) {
     pthread_mutex_unlock(&notes.lock);
 }
 
+void soft_log_tell(const char *text) {
+    soft_log_add(text);
+    pthread_mutex_lock(&notes.lock);
+    fprintf(stderr, "tollens-soft: %s", text);
+    pthread_mutex_unlock(&notes.lock);
+}
+
 size_t soft_log_dump(uint32_t *position, char *text, size_t bytes) {
     static const char cut[] = "[older lines are left out]\n";
     size_t used = 0;

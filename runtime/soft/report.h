@@ -51,6 +51,9 @@ void soft_report_text(const struct soft_report *report, char *text, size_t bytes
 uint32_t soft_log_end(void);
 void soft_log_add(const char *text);
 
+/* The same for lines that end with \n, and on stderr as well. */
+void soft_log_tell(const char *text);
+
 /* Copies the lines from *position on, newline behind each, NUL at the end; older ones that do not
  * fit are left out, with a note at the head. Returns the bytes written, NUL not counted. *position
  * moves to the end. */
