@@ -53,6 +53,10 @@ EXPORT(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode)) {
     return begin(stream, NULL, NULL, NULL, 0, mode);
 }
 
+EXPORT(cuStreamBeginCapture, (CUstream stream)) {
+    return begin(stream, NULL, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
 EXPORT(cuStreamBeginCaptureToGraph,
        (CUstream stream, CUgraph graph, const CUgraphNode *nodes, const CUgraphEdgeData *data,
         size_t count, CUstreamCaptureMode mode)) {
@@ -172,6 +176,10 @@ EXPORT(cuStreamGetCaptureInfo_v3,
 EXPORT(cuStreamGetCaptureInfo_v2, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
                                    CUgraph *graph, const CUgraphNode **nodes, size_t *count)) {
     return soft_cuStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, NULL, count);
+}
+
+EXPORT(cuStreamGetCaptureInfo, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id)) {
+    return soft_cuStreamGetCaptureInfo_v3(stream, status, id, NULL, NULL, NULL, NULL);
 }
 
 EXPORT(cuStreamUpdateCaptureDependencies_v2,

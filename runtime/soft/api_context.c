@@ -63,6 +63,11 @@ EXPORT(cuCtxDestroy_v2, (CUcontext ctx)) {
     return CUDA_SUCCESS;
 }
 
+/* What it was called before CUDA 4; its contexts were counted then, and are not now. */
+EXPORT(cuCtxDestroy, (CUcontext ctx)) {
+    return soft_cuCtxDestroy_v2(ctx);
+}
+
 /* Whether a handle may be made current. */
 static CUresult check_handle(CUcontext ctx) {
     CUresult result = soft_state_check();
@@ -80,6 +85,10 @@ EXPORT(cuCtxPushCurrent_v2, (CUcontext ctx)) {
     return pushed ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+EXPORT(cuCtxPushCurrent, (CUcontext ctx)) {
+    return soft_cuCtxPushCurrent_v2(ctx);
+}
+
 EXPORT(cuCtxPopCurrent_v2, (CUcontext * pctx)) {
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
@@ -87,6 +96,10 @@ EXPORT(cuCtxPopCurrent_v2, (CUcontext * pctx)) {
     if (context == NULL) return CUDA_ERROR_INVALID_CONTEXT;
     if (pctx != NULL) *pctx = (CUcontext)context;
     return CUDA_SUCCESS;
+}
+
+EXPORT(cuCtxPopCurrent, (CUcontext * pctx)) {
+    return soft_cuCtxPopCurrent_v2(pctx);
 }
 
 EXPORT(cuCtxSetCurrent, (CUcontext ctx)) {

@@ -81,6 +81,70 @@ Test(api_entry, versions_choose_between_variants) {
     cr_assert_eq(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 }
 
+/* A program may look for a name of before CUDA 4 by dlsym: where the arguments are still the same,
+ * it is there. */
+Test(api_entry, old_names_do_what_the_new_ones_do) {
+    CUcontext context = NULL, popped = NULL;
+    CUstream stream = NULL;
+    CUevent event = NULL;
+    CUdeviceptr word = 0;
+    CUgraph graph = NULL;
+    CUgraphExec exec = NULL;
+    CUgraphNode culprit = (CUgraphNode)&culprit;
+    CUgraphExecUpdateResult what = CU_GRAPH_EXEC_UPDATE_ERROR;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    cuuint64_t id = 0;
+    unsigned own[4];
+    OK(cuInit(0));
+    OK(cuCtxCreate_v2(&context, 0, 0));
+    OK(cuCtxPopCurrent(&popped));
+    cr_assert(popped == context);
+    OK(cuCtxPushCurrent(context));
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuMemAlloc_v2(&word, 8));
+    OK(cuMemHostRegister(own, sizeof own, 0));
+    REFUSED(cuMemHostRegister(own, sizeof own, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    OK(cuStreamWriteValue32(stream, word, 3, 0));
+    OK(cuStreamWaitValue32(stream, word, 3, CU_STREAM_WAIT_VALUE_EQ));
+    OK(cuStreamWriteValue64(stream, word, 4, 0));
+    OK(cuStreamWaitValue64(stream, word, 4, CU_STREAM_WAIT_VALUE_EQ));
+    OK(cuStreamBatchMemOp(stream, 0, NULL, 0));
+    OK(cuStreamSynchronize(stream));
+    cr_assert_eq(api_read(word), 4);
+    OK(cuStreamBeginCapture(stream));
+    OK(cuMemsetD8Async(word, 1, 4, stream));
+    OK(cuStreamGetCaptureInfo(stream, &status, &id));
+    cr_assert(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && id != 0);
+    OK(cuStreamEndCapture(stream, &graph));
+    OK(cuGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    OK(cuGraphExecUpdate(exec, graph, &culprit, &what));
+    cr_assert(culprit == NULL && what == CU_GRAPH_EXEC_UPDATE_SUCCESS);
+    REFUSED(cuGraphExecUpdate(exec, graph, &culprit, NULL), CUDA_ERROR_INVALID_VALUE);
+    OK(cuEventCreate(&event, 0));
+    OK(cuEventDestroy(event));
+    REFUSED(cuEventDestroy(event), CUDA_ERROR_INVALID_HANDLE);
+    OK(cuStreamDestroy(stream));
+    REFUSED(cuStreamDestroy(stream), CUDA_ERROR_INVALID_HANDLE);
+    OK(cuCtxDestroy(context));
+    REFUSED(cuCtxDestroy(context), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+Test(api_entry, old_names_link_texts) {
+    static char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                        ".visible .entry k() { ret; }\n";
+    CUlinkState link = NULL;
+    CUmodule module = NULL;
+    void *image = NULL;
+    api_context(0);
+    OK(cuLinkCreate(0, NULL, NULL, &link));
+    OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, ptx, sizeof ptx, "k", 0, NULL, NULL));
+    REFUSED(cuLinkAddFile(link, CU_JIT_INPUT_PTX, "/nonexistent", 0, NULL, NULL),
+            CUDA_ERROR_FILE_NOT_FOUND);
+    OK(cuLinkComplete(link, &image, NULL));
+    OK(cuModuleLoadData(&module, image));
+    OK(cuLinkDestroy(link));
+}
+
 Test(api_entry, what_is_not_there_gives_NULL_and_says_why) {
     CUdriverProcAddressQueryResult status = 0;
     void *function = NULL;

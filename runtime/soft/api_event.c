@@ -123,6 +123,10 @@ EXPORT(cuEventDestroy_v2, (CUevent handle)) {
     return result;
 }
 
+EXPORT(cuEventDestroy, (CUevent handle)) {
+    return soft_cuEventDestroy_v2(handle);
+}
+
 /* Gives an event the moment of a new recording. */
 static void set_moment(struct soft_event *event, struct soft_moment *moment) {
     soft_capture_forget_event(event);

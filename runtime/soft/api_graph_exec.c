@@ -50,6 +50,11 @@ EXPORT(cuGraphInstantiate_v2,
     return result;
 }
 
+EXPORT(cuGraphInstantiate,
+       (CUgraphExec * exec, CUgraph graph, CUgraphNode *error_node, char *log, size_t log_bytes)) {
+    return soft_cuGraphInstantiate_v2(exec, graph, error_node, log, log_bytes);
+}
+
 EXPORT(cuGraphInstantiateWithParams,
        (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)) {
     struct soft_context *context = NULL;
@@ -143,6 +148,16 @@ EXPORT(cuGraphExecUpdate_v2,
         result = soft_graph_update(exec->graph, graph, info);
     }
     soft_graph_leave();
+    return result;
+}
+
+EXPORT(cuGraphExecUpdate,
+       (CUgraphExec exec, CUgraph graph, CUgraphNode *error_node, CUgraphExecUpdateResult *what)) {
+    CUgraphExecUpdateResultInfo info;
+    if (what == NULL) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = soft_cuGraphExecUpdate_v2(exec, graph, &info);
+    if (error_node != NULL) *error_node = info.errorNode;
+    *what = info.result;
     return result;
 }
 

@@ -87,6 +87,10 @@ EXPORT(cuMemHostRegister_v2, (void *p, size_t bytesize, unsigned int flags)) {
     return soft_memory_alloc_host(context, bytesize, flags, &p);
 }
 
+EXPORT(cuMemHostRegister, (void *p, size_t bytesize, unsigned int flags)) {
+    return soft_cuMemHostRegister_v2(p, bytesize, flags);
+}
+
 EXPORT(cuMemHostUnregister, (void *p)) {
     return end(p, SOFT_KIND_REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }

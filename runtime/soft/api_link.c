@@ -132,6 +132,12 @@ static CUresult add(struct link *link, CUjitInputType type, const void *data, si
     }
 }
 
+/* The names of CUDA 5.5 take the same. */
+EXPORT(cuLinkCreate,
+       (unsigned int count, CUjit_option *options, void **values, CUlinkState *state)) {
+    return soft_cuLinkCreate_v2(count, options, values, state);
+}
+
 /* Options of one input are checked; its logs are those of cuLinkCreate. */
 static CUresult check_input(CUlinkState state, unsigned count, const CUjit_option *options,
                             void **values, struct link **link) {
@@ -168,6 +174,17 @@ EXPORT(cuLinkAddFile_v2, (CUlinkState state, CUjitInputType type, const char *pa
     }
     free(text);
     return result;
+}
+
+EXPORT(cuLinkAddData,
+       (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
+        unsigned int count, CUjit_option *options, void **values)) {
+    return soft_cuLinkAddData_v2(state, type, data, size, name, count, options, values);
+}
+
+EXPORT(cuLinkAddFile, (CUlinkState state, CUjitInputType type, const char *path, unsigned int count,
+                       CUjit_option *options, void **values)) {
+    return soft_cuLinkAddFile_v2(state, type, path, count, options, values);
 }
 
 EXPORT(cuLinkComplete, (CUlinkState state, void **image, size_t *size)) {

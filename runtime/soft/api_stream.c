@@ -50,6 +50,10 @@ EXPORT(cuStreamDestroy_v2, (CUstream handle)) {
     return result;
 }
 
+EXPORT(cuStreamDestroy, (CUstream handle)) {
+    return soft_cuStreamDestroy_v2(handle);
+}
+
 EXPORT(cuStreamQuery, (CUstream handle)) {
     struct soft_context *context = NULL;
     struct soft_stream *stream = NULL;

@@ -136,3 +136,29 @@ EXPORT(cuStreamBatchMemOp_v2, (CUstream stream, unsigned int count,
     if (result != CUDA_SUCCESS) return result;
     return submit(stream, items, count); /* NOLINT(clang-analyzer-unix.Malloc): it takes them */
 }
+
+/* The first versions take the same, and had to be enabled in a driver. */
+EXPORT(cuStreamWaitValue32,
+       (CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned int flags)) {
+    return soft_cuStreamWaitValue32_v2(stream, address, value, flags);
+}
+
+EXPORT(cuStreamWaitValue64,
+       (CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned int flags)) {
+    return soft_cuStreamWaitValue64_v2(stream, address, value, flags);
+}
+
+EXPORT(cuStreamWriteValue32,
+       (CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned int flags)) {
+    return soft_cuStreamWriteValue32_v2(stream, address, value, flags);
+}
+
+EXPORT(cuStreamWriteValue64,
+       (CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned int flags)) {
+    return soft_cuStreamWriteValue64_v2(stream, address, value, flags);
+}
+
+EXPORT(cuStreamBatchMemOp, (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *params,
+                            unsigned int flags)) {
+    return soft_cuStreamBatchMemOp_v2(stream, count, params, flags);
+}

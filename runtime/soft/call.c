@@ -16,10 +16,11 @@ static const bool is_unsafe[SOFT_CALLS] = {
     [SOFT_CALL_cuMemAlloc_v2] = true,        [SOFT_CALL_cuMemAllocPitch_v2] = true,
     [SOFT_CALL_cuMemAllocHost_v2] = true,    [SOFT_CALL_cuMemHostAlloc] = true,
     [SOFT_CALL_cuMemHostRegister_v2] = true, [SOFT_CALL_cuMemHostUnregister] = true,
-    [SOFT_CALL_cuMemFree_v2] = true,         [SOFT_CALL_cuMemFreeHost] = true,
-    [SOFT_CALL_cuCtxSynchronize] = true,     [SOFT_CALL_cuCtxSynchronize_v2] = true,
-    [SOFT_CALL_cuModuleLoad] = true,         [SOFT_CALL_cuModuleLoadData] = true,
-    [SOFT_CALL_cuModuleLoadDataEx] = true,   [SOFT_CALL_cuModuleUnload] = true,
+    [SOFT_CALL_cuMemHostRegister] = true,    [SOFT_CALL_cuMemFree_v2] = true,
+    [SOFT_CALL_cuMemFreeHost] = true,        [SOFT_CALL_cuCtxSynchronize] = true,
+    [SOFT_CALL_cuCtxSynchronize_v2] = true,  [SOFT_CALL_cuModuleLoad] = true,
+    [SOFT_CALL_cuModuleLoadData] = true,     [SOFT_CALL_cuModuleLoadDataEx] = true,
+    [SOFT_CALL_cuModuleUnload] = true,
 };
 
 /* What concerns no device: it may be called at any time. A host function that is told of an error
