@@ -141,8 +141,13 @@ static CUresult answer_one(const struct question *question, CUpointer_attribute 
     return answer_known(question, attribute, answer, bytes);
 }
 
+/* A thread without a context may ask as well: what it needs may be the memory's context. */
 static CUresult ask(CUdeviceptr pointer, struct question *question) {
     CUresult result = soft_context_current(&question->context);
+    if (result == CUDA_ERROR_INVALID_CONTEXT) {
+        question->context = NULL;
+        result = CUDA_SUCCESS;
+    }
     question->pointer = pointer;
     question->known = soft_space_find(pointer, &question->found);
     return result;

@@ -105,3 +105,24 @@ Test(api_pointer, many_are_asked_at_once_and_unknown_ones_are_zero) {
     which[1] = 99;
     REFUSED(cuPointerGetAttributes(5, which, places, pointer), CUDA_ERROR_INVALID_VALUE);
 }
+
+/* Libraries that are handed a pointer ask in whatever thread they are. */
+Test(api_pointer, a_thread_without_a_context_may_ask) {
+    CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_ACCESS_FLAGS};
+    CUcontext owner = NULL, popped = NULL;
+    unsigned type = 0;
+    int access = 9;
+    void *places[] = {&owner, &access};
+    CUdeviceptr pointer = 0;
+    CUcontext context = api_context(0);
+    OK(cuMemAlloc_v2(&pointer, 8));
+    OK(cuCtxPopCurrent_v2(&popped));
+    OK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer));
+    cr_assert_eq(type, CU_MEMORYTYPE_DEVICE);
+    REFUSED(cuPointerGetAttribute(&access, CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, pointer),
+            CUDA_ERROR_INVALID_CONTEXT);
+    REFUSED(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer + 8),
+            CUDA_ERROR_INVALID_VALUE);
+    OK(cuPointerGetAttributes(2, which, places, pointer));
+    cr_assert(owner == context && access == 0);
+}
