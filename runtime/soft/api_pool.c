@@ -283,6 +283,22 @@ EXPORT(cuMemPoolImportPointer,
 
 /* ---- allocations ---- */
 
+/* A stream has a context of its own: only a default one needs the calling thread's. */
+static CUresult find_stream(CUstream handle, struct soft_stream **stream) {
+    struct soft_context *context = NULL;
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    pthread_mutex_lock(&soft_lock);
+    bool own = soft_handle_is(SOFT_HANDLE_STREAM, handle);
+    if (own) {
+        *stream = (struct soft_stream *)handle;
+        result = (*stream)->context->error;
+    }
+    pthread_mutex_unlock(&soft_lock);
+    if (!own) return soft_stream_find(handle, &context, stream);
+    return result == CUDA_SUCCESS ? soft_fault_stream(*stream) : result;
+}
+
 /* In a stream that is being captured an allocation becomes a node, of memory that is the graph's.
  * */
 static CUresult capture_alloc(struct soft_stream *stream, const struct soft_pool *pool,
@@ -321,18 +337,16 @@ static CUresult alloc(struct soft_stream *stream, struct soft_pool *pool, size_t
 
 EXPORT(cuMemAllocFromPoolAsync,
        (CUdeviceptr * dptr, size_t bytesize, CUmemoryPool handle, CUstream stream_handle)) {
-    struct soft_context *context = NULL;
     struct soft_stream *stream = NULL;
     struct soft_pool *pool = NULL;
-    CUresult result = soft_stream_find(stream_handle, &context, &stream);
+    CUresult result = find_stream(stream_handle, &stream);
     if (result == CUDA_SUCCESS) result = find(handle, &pool);
     return result != CUDA_SUCCESS ? result : alloc(stream, pool, bytesize, dptr);
 }
 
 EXPORT(cuMemAllocAsync, (CUdeviceptr * dptr, size_t bytesize, CUstream stream_handle)) {
-    struct soft_context *context = NULL;
     struct soft_stream *stream = NULL;
-    CUresult result = soft_stream_find(stream_handle, &context, &stream);
+    CUresult result = find_stream(stream_handle, &stream);
     if (result != CUDA_SUCCESS) return result;
     return alloc(stream, stream->context->device->pool, bytesize, dptr);
 }
@@ -355,11 +369,10 @@ static CUresult free_of_graph(const struct soft_stream *stream, CUdeviceptr dptr
 }
 
 EXPORT(cuMemFreeAsync, (CUdeviceptr dptr, CUstream stream_handle)) {
-    struct soft_context *context = NULL;
     struct soft_stream *stream = NULL;
     struct soft_allocation found;
     bool is_graphs = false;
-    CUresult result = soft_stream_find(stream_handle, &context, &stream);
+    CUresult result = find_stream(stream_handle, &stream);
     if (result == CUDA_SUCCESS && dptr == 0) return CUDA_SUCCESS;
     if (result == CUDA_SUCCESS) result = free_of_graph(stream, dptr, &is_graphs);
     if (result != CUDA_SUCCESS) return result;

@@ -197,6 +197,23 @@ Test(api_pool, memory_of_a_context_is_freed_in_the_streams_order) {
     REFUSED(cuMemsetD8_v2(plain, 0, 1), CUDA_ERROR_INVALID_VALUE);
 }
 
+Test(api_pool, a_stream_needs_no_current_context) {
+    CUdeviceptr pointer = 0, other = 0;
+    CUstream stream = NULL;
+    CUcontext context = api_context(0);
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuCtxSetCurrent(NULL));
+    OK(cuMemAllocAsync(&pointer, 100, stream));
+    OK(cuMemAllocFromPoolAsync(&other, 100, usual(), stream));
+    OK(cuMemFreeAsync(pointer, stream));
+    REFUSED(cuMemFreeAsync(other, NULL), CUDA_ERROR_INVALID_CONTEXT);
+    REFUSED(cuMemAllocAsync(&pointer, 100, CU_STREAM_LEGACY), CUDA_ERROR_INVALID_CONTEXT);
+    OK(cuMemFreeAsync(other, stream));
+    OK(cuCtxSetCurrent(context));
+    OK(cuStreamSynchronize(stream));
+    cr_assert_eq(used(usual()), 0);
+}
+
 Test(api_pool, bad_arguments_are_refused) {
     CUdeviceptr pointer = 0;
     CUmemoryPool pool = NULL;
