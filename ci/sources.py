@@ -42,6 +42,7 @@ SOFT = """
 # The driver API in front of it.
 SOFT_API = """
     task operation streams queue perform submit stream_order
+    task_fault
     task_graph node_content graph_memory graph_exec graph_update graph_call capture user_object
     handle_set contexts thread_state driver_state
     device_memory memory_pool physical copy_call
@@ -90,7 +91,8 @@ SOFT_API_TESTS = """
     api_mapping_test api_pool_test api_capture_test api_capture_node_test api_graph_test
     api_graph_exec_test api_graph_memory_test
     api_module_test api_link_test api_library_test api_launch_test
-    fault_rule_test fault_test stream_order_test leak_test seed_test api_threads_test
+    fault_rule_test fault_test task_fault_test
+    stream_order_test leak_test seed_test api_threads_test
     probe_driver_test
 """.split()
 

@@ -8,6 +8,7 @@
 #include "memory_pool.h"
 #include "options.h"
 #include "stream_order.h"
+#include "task_fault.h"
 #include "thread_state.h"
 
 /* A grid runs for FIRST_SLICE_NS before helpers are called. */
@@ -56,8 +57,9 @@ static void do_alone(struct soft_stream *stream, struct soft_operation *operatio
     pthread_mutex_unlock(&soft_lock);
     bool ok = task->kind == SOFT_TASK_COPY ? soft_copy_do(&task->is.copy, operation->staged)
                                            : soft_fill_do(&task->is.fill);
-    pthread_mutex_lock(&soft_lock);
     /* The range was live when the operation was queued; it has been freed since. */
+    if (!ok) soft_task_fault_tell(task, 0, &stream->context->reach);
+    pthread_mutex_lock(&soft_lock);
     if (!ok) fail_context(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
     soft_queue_pop(stream);
 }
@@ -70,7 +72,10 @@ static bool do_values(struct soft_stream *stream, struct soft_operation *operati
         operation->done++;
         moved = true;
     }
-    if (!ok) fail_context(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
+    if (!ok) {
+        soft_task_fault_tell(task, operation->done - 1, &stream->context->reach);
+        fail_context(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
+    }
     bool over = !ok || operation->done == task->is.values.count;
     if (over) soft_queue_pop(stream);
     return moved || over;
