@@ -54,16 +54,21 @@ static CUresult find(CUlinkState state, struct link **link) {
     return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* Keeps a copy of a text. */
+/* Keeps a copy of a text, and of its name. */
 static CUresult keep(struct link *link, const struct soft_source *source) {
     struct soft_source *more = realloc(link->sources, (link->count + 1) * sizeof *link->sources);
     if (more == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     link->sources = more;
     char *copy = calloc(1, source->length + 1);
-    if (copy == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    char *name = source->name != NULL ? strdup(source->name) : NULL;
+    if (copy == NULL || (source->name != NULL && name == NULL)) {
+        free(copy);
+        free(name);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     memcpy(copy, source->text, source->length);
     link->sources[link->count++] =
-        (struct soft_source){.text = copy, .length = source->length, .linked = true};
+        (struct soft_source){.name = name, .text = copy, .length = source->length, .linked = true};
     return CUDA_SUCCESS;
 }
 
@@ -73,6 +78,7 @@ static CUresult check(const struct link *link, const struct soft_source *source)
     struct soft_arena arena = {0};
     struct ptx_module ptx;
     if (diagnostic == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    diagnostic->name = source->name;
     diagnostic->text = source->text;
     diagnostic->length = source->length;
     CUresult result = CUDA_SUCCESS;
@@ -85,13 +91,13 @@ static CUresult check(const struct link *link, const struct soft_source *source)
     return result;
 }
 
-static CUresult add_text(struct link *link, const char *text, size_t length) {
+static CUresult add_text(struct link *link, const char *text, size_t length, const char *name) {
     /* The size may count a NUL behind the text. */
     const struct soft_source source = {.text = text, .length = strnlen(text, length)};
     char *copy = calloc(1, source.length + 1);
     if (copy == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     memcpy(copy, source.text, source.length);
-    const struct soft_source own = {.text = copy, .length = source.length};
+    const struct soft_source own = {.name = name, .text = copy, .length = source.length};
     CUresult result = check(link, &own);
     if (result == CUDA_SUCCESS) result = keep(link, &own);
     free(copy);
@@ -111,11 +117,12 @@ static CUresult add_linked(struct link *link, const void *image) {
     return result;
 }
 
-static CUresult add(struct link *link, CUjitInputType type, const void *data, size_t bytes) {
+static CUresult add(struct link *link, CUjitInputType type, const void *data, size_t bytes,
+                    const char *name) {
     enum { MAGIC_BYTES = 16 };
     switch (type) {
     case CU_JIT_INPUT_PTX:
-        return add_text(link, data, bytes);
+        return add_text(link, data, bytes, name);
     case CU_JIT_INPUT_CUBIN:
         if (bytes >= MAGIC_BYTES && soft_linked_image_is(data)) return add_linked(link, data);
         soft_jit_fail(&link->jit, "this device runs PTX; the input is machine code of a GPU\n");
@@ -152,11 +159,10 @@ EXPORT(cuLinkAddData_v2,
        (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
         unsigned int count, CUjit_option *options, void **values)) {
     struct link *link = NULL;
-    (void)name;
     CUresult result = check_input(state, count, options, values, &link);
     if (result != CUDA_SUCCESS) return result;
     if (data == NULL || size == 0) return CUDA_ERROR_INVALID_VALUE;
-    return add(link, type, data, size);
+    return add(link, type, data, size, name);
 }
 
 EXPORT(cuLinkAddFile_v2, (CUlinkState state, CUjitInputType type, const char *path,
@@ -170,7 +176,7 @@ EXPORT(cuLinkAddFile_v2, (CUlinkState state, CUjitInputType type, const char *pa
     if (result == CUDA_SUCCESS) {
         size_t bytes =
             soft_linked_image_is(text) ? soft_linked_image_bytes(text) : strlen(text) + 1;
-        result = add(link, type, text, bytes);
+        result = add(link, type, text, bytes, path);
     }
     free(text);
     return result;
@@ -212,7 +218,10 @@ EXPORT(cuLinkDestroy, (CUlinkState state)) {
     pthread_mutex_lock(&soft_lock);
     soft_handle_remove(SOFT_HANDLE_LINK, link);
     pthread_mutex_unlock(&soft_lock);
-    for (unsigned i = 0; i < link->count; i++) free((char *)(uintptr_t)link->sources[i].text);
+    for (unsigned i = 0; i < link->count; i++) {
+        free((char *)(uintptr_t)link->sources[i].name);
+        free((char *)(uintptr_t)link->sources[i].text);
+    }
     free(link->sources);
     free(link->image);
     free(link);

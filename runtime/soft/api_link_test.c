@@ -205,6 +205,27 @@ Test(api_link, a_name_that_nobody_defines_is_refused) {
     OK(cuLinkDestroy(state));
 }
 
+/* Of several texts the log says which is meant, by the name that it was added with. */
+Test(api_link, messages_name_the_text) {
+    static char bad[] = HEAD ".entry k() { frobnicate; }\n";
+    CUlinkState state = begin_with_log();
+    void *image = NULL;
+    REFUSED(
+        cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, bad, sizeof bad, "some/bad.ptx", 0, NULL, NULL),
+        CUDA_ERROR_INVALID_PTX);
+    cr_assert(strstr(errors, "some/bad.ptx:4:14: error: ") == errors, "%s", errors);
+    REFUSED(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, bad, sizeof bad, NULL, 0, NULL, NULL),
+            CUDA_ERROR_INVALID_PTX);
+    cr_assert(strstr(errors, "ptx:4:14: error: ") == errors, "%s", errors);
+    char *text = strdup(user), name[] = "user";
+    OK(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, text, strlen(text), name, 0, NULL, NULL));
+    free(text);
+    name[0] = '!'; /* both were copied */
+    cr_assert(cuLinkComplete(state, &image, NULL) != CUDA_SUCCESS);
+    cr_assert(strncmp(errors, "user:", 5) == 0, "%s", errors);
+    OK(cuLinkDestroy(state));
+}
+
 Test(api_link, a_bad_text_is_refused_when_it_is_added) {
     CUlinkState state = begin_with_log();
     void *image = NULL;

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-static CUresult load(CUmodule *handle, const void *image, unsigned count,
+static CUresult load(CUmodule *handle, const void *image, const char *name, unsigned count,
                      const CUjit_option *options, void **values) {
     struct soft_context *context = NULL;
     struct soft_module *module = NULL;
@@ -16,18 +16,19 @@ static CUresult load(CUmodule *handle, const void *image, unsigned count,
     if (result != CUDA_SUCCESS) return result;
     if (handle == NULL || image == NULL) return CUDA_ERROR_INVALID_VALUE;
     result = soft_jit_read(count, options, values, &jit);
+    jit.name = name;
     if (result == CUDA_SUCCESS) result = soft_image_load(context, image, &jit, &module);
     if (result == CUDA_SUCCESS) *handle = (CUmodule)module;
     return result;
 }
 
 EXPORT(cuModuleLoadData, (CUmodule * module, const void *image)) {
-    return load(module, image, 0, NULL, NULL);
+    return load(module, image, NULL, 0, NULL, NULL);
 }
 
 EXPORT(cuModuleLoadDataEx, (CUmodule * module, const void *image, unsigned int count,
                             CUjit_option *options, void **values)) {
-    return load(module, image, count, options, values);
+    return load(module, image, NULL, count, options, values);
 }
 
 EXPORT(cuModuleLoad, (CUmodule * module, const char *name)) {
@@ -37,7 +38,7 @@ EXPORT(cuModuleLoad, (CUmodule * module, const char *name)) {
     if (result != CUDA_SUCCESS) return result;
     if (module == NULL || name == NULL) return CUDA_ERROR_INVALID_VALUE;
     result = soft_file_text(name, &image);
-    if (result == CUDA_SUCCESS) result = load(module, image, 0, NULL, NULL);
+    if (result == CUDA_SUCCESS) result = load(module, image, name, 0, NULL, NULL);
     free(image);
     return result;
 }

@@ -107,6 +107,22 @@ Test(api_module, files_are_loaded) {
     REFUSED(cuModuleLoad(NULL, name), CUDA_ERROR_INVALID_VALUE);
 }
 
+Test(api_module, what_is_wrong_with_a_file_is_told_with_its_name) {
+    static const char bad[] = HEAD ".entry k() { frobnicate; }\n";
+    char name[] = "/tmp/api-module-XXXXXX", place[64];
+    CUmodule module = NULL;
+    int file = mkstemp(name);
+    cr_assert(file >= 0 && write(file, bad, strlen(bad)) == (ssize_t)strlen(bad));
+    close(file);
+    api_context(0);
+    test_capture(stderr);
+    REFUSED(cuModuleLoad(&module, name), CUDA_ERROR_INVALID_PTX);
+    remove(name);
+    snprintf(place, sizeof place, "tollens-soft: %s:4:14: error: ", name);
+    const char *told = test_captured(stderr);
+    cr_assert(strncmp(told, place, strlen(place)) == 0, "%s", told);
+}
+
 Test(api_module, machine_code_is_refused_for_what_it_is) {
     static const unsigned char binaries[3][8] = {{0x7f, 'E', 'L', 'F', 2, 1, 1, 0},
                                                  {0x50, 0xed, 0x55, 0xba, 1, 0, 0, 0},

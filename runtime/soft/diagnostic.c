@@ -41,7 +41,8 @@ bool soft_error(struct soft_diagnostic *diagnostic, size_t offset, int result, c
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    add(diagnostic, "ptx:%u:%zu: error: %s\n",
+    add(diagnostic, "%.200s:%u:%zu: error: %s\n",
+        diagnostic->name != NULL ? diagnostic->name : "ptx",
         soft_line_of(diagnostic->text, diagnostic->length, offset), column + 1, what);
 
     /* A very long line is shown from a little before the place. */

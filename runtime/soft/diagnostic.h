@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct soft_diagnostic {
+    const char *name; /* of the text, in front of the line; NULL: "ptx" */
     const char *text; /* the PTX */
     size_t length;
     bool failed;

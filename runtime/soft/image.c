@@ -137,6 +137,7 @@ static bool copy_sources(struct soft_module *module, const struct soft_source *s
     if (module->units == NULL) return false;
     for (unsigned u = 0; u < count; u++) {
         struct soft_unit *unit = &module->units[u];
+        unit->name = sources[u].name;
         unit->length = sources[u].length;
         unit->linked = sources[u].linked;
         unit->text = soft_arena_text(&module->arena, sources[u].text, sources[u].length);
@@ -178,6 +179,7 @@ int soft_module_load(const struct soft_source *sources, unsigned count,
     atomic_init(&module->references, 1);
     bool ok = copy_sources(module, sources, count) && build(module, &diagnostic);
     if (log->bytes > 0) snprintf(log->text, log->bytes, "%s", ok ? "" : diagnostic.message);
+    for (unsigned u = 0; u < module->unit_count; u++) module->units[u].name = NULL;
     if (!ok) {
         free_module(module);
         return diagnostic.result;

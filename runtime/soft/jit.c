@@ -257,7 +257,7 @@ CUresult soft_image_sources(const void *image, const struct soft_jit *jit,
         *count = 1;
         *sources = malloc(sizeof **sources);
         if (*sources == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-        **sources = (struct soft_source){.text = image, .length = strlen(image)};
+        **sources = (struct soft_source){.name = jit->name, .text = image, .length = strlen(image)};
         return CUDA_SUCCESS;
     }
 }

@@ -14,6 +14,7 @@ struct soft_jit_log {
 };
 
 struct soft_jit {
+    const char *name; /* of the file that the image is from; NULL: of none */
     struct soft_jit_log info, errors;
     void **wall_time;
     bool verbose;

@@ -9,6 +9,7 @@
 
 /* A text to load. */
 struct soft_source {
+    const char *name; /* for messages, as the program or the file system has it; NULL: none */
     const char *text;
     size_t length;
     bool linked; /* by the linker: what it only declares, another text must define */
@@ -16,7 +17,8 @@ struct soft_source {
 
 struct soft_unit {
     struct ptx_module ptx;
-    char *text; /* a copy of the PTX, for reports */
+    const char *name; /* while it is loaded */
+    char *text;       /* a copy of the PTX, for reports */
     size_t length;
     bool linked;
 };
@@ -24,6 +26,7 @@ struct soft_unit {
 /* Errors are told in the text they are about. */
 static inline void soft_unit_look_at(struct soft_diagnostic *diagnostic,
                                      const struct soft_unit *unit) {
+    diagnostic->name = unit->name;
     diagnostic->text = unit->text;
     diagnostic->length = unit->length;
 }
