@@ -140,7 +140,7 @@ HARNESS = """
 """.split()
 
 COMMANDS = """
-    tollens command_run command_show command_gate command_export
+    tollens command_run wishes trial tell command_show command_gate command_export
 """.split()
 
 HARNESS_TESTS = """

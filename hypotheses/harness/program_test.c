@@ -96,6 +96,21 @@ Test(program, a_claim_survives_and_its_evidence_is_there) {
               program_output);
 }
 
+/* Evidence is published: nothing in it may tell where it lay on this machine. */
+Test(program, evidence_does_not_say_where_it_lies) {
+    static const char *const ways[] = {"--out \"$D/out\" --seed=7", "--seed=7 --out=\"$D/out\""};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        char command[256];
+        snprintf(command, sizeof command,
+                 "\"$T\" run H1 --quick %s || exit 9; grep -rl \"$D\" \"$D/out\"", ways[i]);
+        cr_assert(program_shell(command) == 1, "%s", program_output);
+        json_t *run = program_json("out/run.json");
+        cr_assert_str_eq(text_of(run, "command"), "tollens run H1 --quick --seed=7");
+        json_decref(run);
+        cr_assert(program_shell("rm -r \"$D/out\"") == 0, "%s", program_output);
+    }
+}
+
 Test(program, sabotage_is_noticed) {
     int code = program_shell("\"$T\" run H1 --sabotage --out \"$D/out\"");
     cr_assert(code == 0 && program_says("severity 100 % (3 of 3)"), "%d: %s", code, program_output);

@@ -1,0 +1,57 @@
+/*
+ * Verdicts as lines on stdout.
+ */
+#include "tell.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void hyp_tell_verdict(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
+    static const char *const colours[] = {"\033[32m", "\033[1;31m", "\033[33m", "\033[2m"};
+    char effect[96] = "", severity[48] = "";
+    bool colour = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
+    if (verdict->has_interval) {
+        snprintf(effect, sizeof effect, "%.4g %s (%.4g to %.4g)%s", verdict->effect, claim->unit,
+                 verdict->low, verdict->high, verdict->processes == 1 ? ", one process" : "");
+    } else if (verdict->has_effect) {
+        snprintf(effect, sizeof effect, "%.4g %s in %llu", verdict->effect, claim->unit,
+                 (unsigned long long)verdict->samples);
+    }
+    if (verdict->has_severity) {
+        snprintf(severity, sizeof severity, "severity %.0f %% (%u of %u)",
+                 verdict->saboteurs > 0 ? 100.0 * verdict->caught / verdict->saboteurs : 0,
+                 verdict->caught, verdict->saboteurs);
+    }
+    /* What a reader in a hurry looks for stands left; the titles differ in length and come last. */
+    printf("%-4s%s%-12s%s  ", claim->id, colour ? colours[verdict->kind] : "",
+           hyp_verdict_words(verdict->kind), colour ? "\033[0m" : "");
+    if (verdict->kind == HYP_NOT_TESTED) {
+        printf("%-72s  %s\n", verdict->reason, claim->title);
+    } else {
+        printf("%-46s  %-24s  %s\n", effect, severity, claim->title);
+    }
+    fflush(stdout);
+}
+
+static void put_reasons(const struct hyp_run *run) {
+    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+        const struct hyp_verdict *verdict = &run->verdicts[i];
+        if (!run->chosen[i] || verdict->kind == HYP_NOT_TESTED || verdict->reason[0] == '\0') {
+            continue;
+        }
+        printf("\n%s %s: %s\n", hyp_claims()[i].id, hyp_verdict_words(verdict->kind),
+               verdict->reason);
+    }
+}
+
+void hyp_tell_end(const struct hyp_run *run, const struct hyp_wishes *wishes) {
+    put_reasons(run);
+    printf("\n%zu survived, %zu falsified, %zu inconclusive, %zu not tested%s. Evidence: %s\n",
+           hyp_run_count(run, HYP_SURVIVED), hyp_run_count(run, HYP_FALSIFIED),
+           hyp_run_count(run, HYP_INCONCLUSIVE), hyp_run_count(run, HYP_NOT_TESTED),
+           wishes->require_gpu && hyp_run_count(run, HYP_NOT_TESTED) > 0
+               ? ", which --require-gpu does not allow"
+               : "",
+           run->folder);
+}

@@ -1,0 +1,122 @@
+/*
+ * Attack, confirm, sabotage.
+ */
+#include "trial.h"
+
+#include "clock.h"
+#include "command.h"
+#include "evidence.h"
+#include "runner.h"
+#include "sabotage.h"
+
+#include <stdio.h>
+
+static bool attack(struct hyp_run *run, const struct hyp_claim *claim, const char *saboteur,
+                   struct hyp_watch *watch, struct hyp_verdict *verdict) {
+    char folder[1000];
+    if (saboteur == NULL) {
+        snprintf(folder, sizeof folder, "%s/%s", run->folder, claim->id);
+    } else {
+        snprintf(folder, sizeof folder, "%s/%s/sabotage/%s", run->folder, claim->id, saboteur);
+    }
+    const struct hyp_task task = {.claim = claim,
+                                  .session = &run->session,
+                                  .folder = folder,
+                                  .saboteur = saboteur != NULL ? saboteur : run->under,
+                                  .watch = watch};
+    return hyp_runner_run(&task, verdict);
+}
+
+/*
+ * One falsified comparison may be chance, or a machine that was disturbed: before the run is red a
+ * fresh process must find the same. A violation needs no second: one counterexample is enough.
+ */
+static bool confirm(struct hyp_run *run, const struct hyp_claim *claim, struct hyp_watch *watch,
+                    struct hyp_verdict *verdict) {
+    char folder[1000], reason[sizeof verdict->reason];
+    struct hyp_verdict second;
+    if (verdict->kind != HYP_FALSIFIED || !verdict->has_interval || hyp_runner_interrupted()) {
+        return true;
+    }
+    snprintf(folder, sizeof folder, "%s/%s/confirm", run->folder, claim->id);
+    const struct hyp_task task = {.claim = claim,
+                                  .session = &run->session,
+                                  .folder = folder,
+                                  .saboteur = run->under,
+                                  .watch = watch};
+    if (!hyp_runner_run(&task, &second)) return false;
+    snprintf(reason, sizeof reason, "%s", verdict->reason);
+    if (second.kind == HYP_FALSIFIED) {
+        hyp_verdict_set(verdict, HYP_FALSIFIED, verdict->code, "%s; a fresh run confirmed it",
+                        reason);
+    } else {
+        hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "unconfirmed", "%s; but a fresh run came out %s",
+                        reason, hyp_verdict_words(second.kind));
+    }
+    hyp_verdict_end(&second);
+    return true;
+}
+
+/* Whether the verdict under a saboteur is the one it must force. */
+static bool is_forced(enum hyp_forced forced, enum hyp_verdict_kind kind) {
+    return forced == HYP_MUST_FALSIFY       ? kind == HYP_FALSIFIED
+           : forced == HYP_MUST_NOT_FALSIFY ? kind != HYP_FALSIFIED
+                                            : kind != HYP_SURVIVED;
+}
+
+static void count_sabotaged(const struct hyp_claim *claim, const struct hyp_saboteur *saboteur,
+                            const struct hyp_verdict *sabotaged, struct hyp_verdict *verdict) {
+    bool right = is_forced(saboteur->forced, sabotaged->kind);
+    if (saboteur->forced != HYP_MUST_FALSIFY) {
+        verdict->borderline++;
+        verdict->borderline_right += right;
+    } else {
+        verdict->caught += right;
+        if (!right && hyp_verdict_could_not_tell(sabotaged)) {
+            verdict->untold++;
+            return;
+        }
+    }
+    if (right) return;
+    hyp_command_complain("%s came out %s under %s, and must come out %s", claim->id,
+                         hyp_verdict_words(sabotaged->kind), saboteur->name,
+                         hyp_forced_words(saboteur->forced));
+}
+
+/* Breaks the claim in each of its ways, and counts how many the attack noticed. */
+static bool measure_severity(struct hyp_run *run, const struct hyp_claim *claim,
+                             struct hyp_watch *watch, struct hyp_verdict *verdict) {
+    size_t count = 0;
+    const struct hyp_saboteur *saboteurs = hyp_claim_saboteurs(claim, &count);
+    verdict->has_severity = count > 0;
+    for (size_t i = 0; i < count && !hyp_runner_interrupted(); i++) {
+        struct hyp_verdict sabotaged;
+        uint64_t begin_ns = hyp_clock_ns();
+        verdict->saboteurs += saboteurs[i].forced == HYP_MUST_FALSIFY;
+        if (!attack(run, claim, saboteurs[i].name, watch, &sabotaged)) return false;
+        count_sabotaged(claim, &saboteurs[i], &sabotaged, verdict);
+        hyp_watch_sabotaged(watch, claim->id, saboteurs[i].name, hyp_verdict_words(sabotaged.kind),
+                            is_forced(saboteurs[i].forced, sabotaged.kind),
+                            (double)(hyp_clock_ns() - begin_ns) * 1e-9);
+        hyp_verdict_end(&sabotaged);
+    }
+    return true;
+}
+
+bool hyp_trial_run(struct hyp_run *run, const struct hyp_claim *claim, struct hyp_watch *watch) {
+    struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
+    if (claim->words == NULL) {
+        hyp_verdict_not_tested(verdict, "not_implemented", "not implemented yet");
+    } else if (hyp_runner_interrupted()) {
+        hyp_verdict_not_tested(verdict, "interrupted", "the run was interrupted");
+    } else {
+        if (!attack(run, claim, NULL, watch, verdict) || !confirm(run, claim, watch, verdict)) {
+            return false;
+        }
+        if (run->sabotage && verdict->kind != HYP_NOT_TESTED &&
+            !measure_severity(run, claim, watch, verdict)) {
+            return false;
+        }
+    }
+    return hyp_evidence_claim(run, claim);
+}

@@ -1,0 +1,102 @@
+/*
+ * Reading the words behind `tollens run`.
+ */
+#include "wishes.h"
+
+#include "folder.h"
+#include "sabotage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The value of an option, "--out=DIR" or "--out DIR"; NULL where words[*i] is another word. A
+ * missing value is "". */
+static const char *option(const char *name, int count, char **words, int *i) {
+    size_t length = strlen(name);
+    if (strncmp(words[*i], name, length) != 0) return NULL;
+    if (words[*i][length] == '=') return words[*i] + length + 1;
+    if (words[*i][length] != '\0') return NULL;
+    return *i + 1 < count ? words[++*i] : "";
+}
+
+/* "H4", or several, with commas between them. */
+static bool choose(const char *names, struct hyp_run *run, struct hyp_wishes *wishes) {
+    while (true) {
+        char name[16];
+        size_t length = strcspn(names, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, names);
+        const struct hyp_claim *claim = length < sizeof name ? hyp_claim_find(name) : NULL;
+        if (claim == NULL) return hyp_fail("'%s' is no claim: they are H1 to H13", name);
+        run->chosen[claim->number - 1] = true;
+        wishes->any_claim = true;
+        if (names[length] == '\0') return true;
+        names += length + 1;
+    }
+}
+
+static bool read_word(int count, char **words, int *i, struct hyp_run *run,
+                      struct hyp_wishes *wishes) {
+    const char *word = words[*i], *value = NULL;
+    if (strcmp(word, "--quick") == 0) {
+        run->session.full = false;
+    } else if (strcmp(word, "--full") == 0) {
+        run->session.full = true;
+    } else if (strcmp(word, "--sabotage") == 0) {
+        run->sabotage = true;
+    } else if (strcmp(word, "--require-gpu") == 0) {
+        wishes->require_gpu = true;
+    } else if ((value = option("--device", count, words, i)) != NULL) {
+        if (value[0] == '\0') return hyp_fail("--device takes auto, cuda, cuda:N or soft");
+        return hyp_session_device(value, &run->session.kind, &run->session.ordinal);
+    } else if ((value = option("--out", count, words, i)) != NULL) {
+        if (value[0] == '\0') return hyp_fail("--out takes a folder");
+        wishes->out = value;
+    } else if ((value = option("--only", count, words, i)) != NULL) {
+        return choose(value, run, wishes);
+    } else if (strcmp(word, "--list") == 0) {
+        wishes->list = true;
+    } else if ((value = option("--seed", count, words, i)) != NULL) {
+        char *end = NULL;
+        run->session.seed = strtoull(value, &end, 10);
+        if (end == value || *end != '\0' || value[0] == '-') {
+            return hyp_fail("--seed takes a number, not '%s'", value);
+        }
+    } else if ((value = option("--under", count, words, i)) != NULL) {
+        run->under = value;
+        return hyp_sabotage_find(value, NULL);
+    } else if ((value = option("--inconclusive", count, words, i)) != NULL) {
+        wishes->inconclusive_warns = strcmp(value, "warn") == 0;
+        if (!wishes->inconclusive_warns && strcmp(value, "fail") != 0) {
+            return hyp_fail("--inconclusive takes fail or warn, not '%s'", value);
+        }
+    } else if (word[0] == '-') {
+        return hyp_fail("there is no option %s; see tollens help", word);
+    } else {
+        return choose(word, run, wishes);
+    }
+    return true;
+}
+
+bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wishes *wishes) {
+    if (!hyp_session_read(&run->session)) return false;
+    for (int i = 0; i < count; i++) {
+        if (!read_word(count, words, &i, run, wishes)) return false;
+    }
+    for (size_t i = 0; i < HYP_CLAIMS && !wishes->any_claim; i++) run->chosen[i] = true;
+    return true;
+}
+
+char *hyp_wishes_command(int count, char **words) {
+    size_t bytes = sizeof "tollens run";
+    for (int i = 0; i < count; i++) bytes += strlen(words[i]) + 1;
+    char *text = malloc(bytes), *end = text;
+    if (text == NULL) return NULL;
+    end = stpcpy(end, "tollens run");
+    for (int i = 0; i < count; i++) {
+        if (option("--out", count, words, &i) != NULL) continue;
+        *end++ = ' ';
+        end = stpcpy(end, words[i]);
+    }
+    return text;
+}

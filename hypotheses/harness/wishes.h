@@ -1,0 +1,24 @@
+/*
+ * Wishes: what a person asked `tollens run` for.
+ */
+#ifndef HYP_WISHES_H
+#define HYP_WISHES_H
+
+#include "run.h"
+
+struct hyp_wishes {
+    bool require_gpu;
+    bool inconclusive_warns;
+    const char *out; /* NULL: a folder of the program's choice */
+    bool any_claim, list;
+};
+
+/* Reads the environment and the words. What they choose goes into the run, the rest into the
+ * wishes. false: hyp_error() says which word makes no sense. */
+bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wishes *wishes);
+
+/* "tollens run H1 --full", for the evidence; free it. NULL: no memory. Where the evidence went is
+ * left out: it is a path of this machine, evidence is published, and another run's will differ. */
+char *hyp_wishes_command(int count, char **words);
+
+#endif
