@@ -134,7 +134,7 @@ HARNESS = """
     interval decide sampler conditions effect
     claim sabotage record verdict verdict_effects
     worker watch runner
-    evidence evidence_text results gate
+    evidence evidence_text results gate repeats
     attack compare launcher
     gpu_clock gpu_timer
 """.split()
@@ -147,7 +147,8 @@ HARNESS_TESTS = """
     hdr_test hlog_test record_test verdict_test claim_test evidence_test
     interval_test decide_test sampler_test effect_test verdict_effects_test
     sabotage_test gpu_timer_test
-    gate_test program_shell program_test gate_program_test export_test
+    gate_test repeats_test program_shell program_test program_choice_test
+    gate_program_test export_test
 """.split()
 
 HYPOTHESES = """

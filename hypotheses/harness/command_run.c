@@ -6,6 +6,7 @@
 #include "command.h"
 #include "evidence.h"
 #include "folder.h"
+#include "repeats.h"
 #include "runner.h"
 #include "tell.h"
 #include "trial.h"
@@ -70,8 +71,9 @@ static int exit_code(const struct hyp_run *run, const struct hyp_wishes *wishes)
     return HYP_EXIT_OK;
 }
 
+/* run.json comes last: where it is, all the others are. */
 static bool write_all(const struct hyp_run *run) {
-    return hyp_evidence_results(run) && hyp_evidence_junit(run) && hyp_evidence_summary(run);
+    return hyp_evidence_summary(run) && hyp_evidence_junit(run) && hyp_evidence_results(run);
 }
 
 /* What would run, and nothing of it. */
@@ -81,21 +83,69 @@ static int list_chosen(const struct hyp_run *run) {
         const char *names[NAMES_MAX];
         const struct hyp_claim *claim = &hyp_claims()[i];
         if (!run->chosen[i]) continue;
-        size_t count = hyp_worker_list(claim->suite, names, NAMES_MAX);
+        size_t count = hyp_worker_list(claim->suite, run->session.filter, names, NAMES_MAX);
         if (count == 0) printf("%-4snothing attacks it yet\n", claim->id);
         for (size_t k = 0; k < count && k < NAMES_MAX; k++) printf("%-4s%s\n", claim->id, names[k]);
     }
     return HYP_EXIT_OK;
 }
 
+/* Tries every chosen claim and writes all of it into run->folder, which is there. false:
+ * hyp_error(). */
+static bool run_once(struct hyp_run *run, const struct hyp_wishes *wishes) {
+    struct hyp_watch watch;
+    uint64_t begin_ns = hyp_clock_ns();
+    hyp_watch_begin(&watch, stderr);
+    bool ok = hyp_machine_write(&run->machine, run->folder);
+    for (size_t i = 0; ok && i < HYP_CLAIMS; i++) {
+        if (!run->chosen[i]) continue;
+        ok = hyp_trial_run(run, &hyp_claims()[i], &watch);
+        hyp_watch_clear(&watch);
+        if (ok) hyp_tell_verdict(&hyp_claims()[i], &run->verdicts[i]);
+    }
+    run->duration_s = (double)(hyp_clock_ns() - begin_ns) * 1e-9;
+    run->exit_code = exit_code(run, wishes);
+    ok = ok && write_all(run);
+    if (ok) hyp_tell_end(run, wishes);
+    return ok;
+}
+
+static void end_verdicts(struct hyp_run *run) {
+    for (size_t i = 0; i < HYP_CLAIMS; i++) hyp_verdict_end(&run->verdicts[i]);
+}
+
+/* Runs all of it again and again, each time in a folder of its own. */
+static bool run_repeatedly(struct hyp_run *run, const struct hyp_wishes *wishes, int *code) {
+    static struct hyp_repeats repeats;
+    char folder[1000];
+    const char *top = run->folder;
+    repeats.wanted = (unsigned)wishes->repeats;
+    bool ok = true;
+    while (ok && repeats.done < repeats.wanted && !hyp_runner_interrupted()) {
+        snprintf(folder, sizeof folder, "%s/repeat%u", top, repeats.done + 1);
+        printf("%sRun %u of %u\n", repeats.done > 0 ? "\n" : "", repeats.done + 1, repeats.wanted);
+        run->folder = folder;
+        run->machine.begin_s = hyp_clock_day_s();
+        ok = hyp_folder_make(folder) && run_once(run, wishes);
+        if (ok) {
+            hyp_repeats_count(&repeats, run);
+            ok = hyp_repeats_write(&repeats, run, top);
+        }
+        end_verdicts(run);
+    }
+    run->folder = top;
+    if (ok) hyp_repeats_tell(&repeats, run);
+    *code = repeats.worst;
+    return ok;
+}
+
 int hyp_command_run(int count, char **words) {
     static struct hyp_run run;
     struct hyp_wishes wishes = {0};
     char folder[900];
-    struct hyp_watch watch;
-    uint64_t begin_ns = hyp_clock_ns();
-    if (!hyp_wishes_read(count, words, &run, &wishes))
+    if (!hyp_wishes_read(count, words, &run, &wishes)) {
         return hyp_command_complain("%s", hyp_error());
+    }
     if (wishes.list) return list_chosen(&run);
     if (wishes.require_gpu && run.session.kind == HYP_DEVICE_SOFT) {
         return hyp_command_complain("--require-gpu and --device soft cannot both be");
@@ -115,29 +165,18 @@ int hyp_command_run(int count, char **words) {
     run.command = command;
     run.folder = folder;
     (void)hyp_runner_interrupted();
-    hyp_watch_begin(&watch, stderr);
 
-    bool ok =
-        make_folder(wishes.out, folder, sizeof folder) && hyp_machine_write(&run.machine, folder);
+    bool ok = make_folder(wishes.out, folder, sizeof folder);
     if (ok) {
-        printf("%s run on %s (%s), seed %llu%s%s\n", run.session.full ? "Full" : "Quick",
-               run.machine.device.name, hyp_device_kind_name(run.machine.kind),
-               (unsigned long long)run.session.seed,
-               run.under != NULL ? ", under the saboteur " : "",
-               run.under != NULL ? run.under : "");
-        fflush(stdout);
+        hyp_tell_begin(&run);
+        ok = wishes.repeats > 0 ? run_repeatedly(&run, &wishes, &run.exit_code)
+                                : run_once(&run, &wishes);
     }
-    for (size_t i = 0; ok && i < HYP_CLAIMS; i++) {
-        if (!run.chosen[i]) continue;
-        ok = hyp_trial_run(&run, &hyp_claims()[i], &watch);
-        hyp_watch_clear(&watch);
-        if (ok) hyp_tell_verdict(&hyp_claims()[i], &run.verdicts[i]);
-    }
-    run.duration_s = (double)(hyp_clock_ns() - begin_ns) * 1e-9;
-    run.exit_code = exit_code(&run, &wishes);
-    ok = ok && write_all(&run);
-    if (ok) hyp_tell_end(&run, &wishes);
-    for (size_t i = 0; i < HYP_CLAIMS; i++) hyp_verdict_end(&run.verdicts[i]);
+    end_verdicts(&run);
     free(command);
-    return ok ? run.exit_code : hyp_command_complain("%s", hyp_error());
+    if (!ok) return hyp_command_complain("%s", hyp_error());
+    if (hyp_runner_interrupted()) {
+        hyp_command_complain("interrupted; what was found until then is in %s", folder);
+    }
+    return run.exit_code;
 }

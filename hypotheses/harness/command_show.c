@@ -96,7 +96,7 @@ int hyp_command_list(int count, char **words) {
     if (count > 0) return hyp_command_complain("list takes no words: %s", words[0]);
     for (size_t i = 0; i < HYP_CLAIMS; i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
-        size_t saboteurs = 0, attacks = hyp_worker_list(claim->suite, NULL, 0);
+        size_t saboteurs = 0, attacks = hyp_worker_list(claim->suite, NULL, NULL, 0);
         (void)hyp_claim_saboteurs(claim, &saboteurs);
         printf("%-4s%-70s  ", claim->id, claim->title);
         if (claim->words == NULL) {
@@ -137,7 +137,7 @@ static const char *find_sentence(const char *name) {
 static void explain(const struct hyp_claim *claim) {
     char threshold[128];
     const char *names[64];
-    size_t count = hyp_worker_list(claim->suite, names, 64);
+    size_t count = hyp_worker_list(claim->suite, NULL, names, 64);
     printf("%s: %s\n\n", claim->id, claim->title);
     snprintf(threshold, sizeof threshold, "%s %.6g %s", hyp_direction_words(claim->direction),
              claim->threshold, claim->unit);

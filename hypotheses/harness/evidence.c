@@ -18,6 +18,12 @@ size_t hyp_run_count(const struct hyp_run *run, enum hyp_verdict_kind kind) {
     return count;
 }
 
+size_t hyp_run_left_out(const struct hyp_run *run) {
+    size_t count = 0;
+    for (size_t i = 0; i < HYP_CLAIMS; i++) count += !run->chosen[i];
+    return count;
+}
+
 /* Text that may be empty for "none". */
 static json_t *text_or_null(const char *text) {
     return text[0] != '\0' ? hyp_record_text(text) : json_null();
@@ -58,14 +64,14 @@ static json_t *end_of_interval(const struct hyp_verdict *verdict, double end) {
 static json_t *result(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
     json_t *effect = verdict->has_effect ? json_real(verdict->effect) : json_null();
     return json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:f, s:s, s:I, s:i, s:o, s:o, s:f}", "id",
-        claim->id, "title", claim->title, "verdict", hyp_verdict_name(verdict->kind), "reason",
-        text_or_null(verdict->reason), "code", text_or_null(verdict->code), "effect", effect,
-        "unit", claim->unit, "low", end_of_interval(verdict, verdict->low), "high",
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:f, s:s, s:I, s:i, s:I, s:o, s:o, s:f}",
+        "id", claim->id, "title", claim->title, "verdict", hyp_verdict_name(verdict->kind),
+        "reason", text_or_null(verdict->reason), "code", text_or_null(verdict->code), "effect",
+        effect, "unit", claim->unit, "low", end_of_interval(verdict, verdict->low), "high",
         end_of_interval(verdict, verdict->high), "threshold", claim->threshold, "direction",
         hyp_direction_name(claim->direction), "samples", (json_int_t)verdict->samples, "processes",
-        (int)verdict->processes, "severity", severity(verdict), "borderline", borderline(verdict),
-        "duration_s", verdict->duration_s);
+        (int)verdict->processes, "left_out", (json_int_t)verdict->left_out, "severity",
+        severity(verdict), "borderline", borderline(verdict), "duration_s", verdict->duration_s);
 }
 
 bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim) {
@@ -121,9 +127,9 @@ bool hyp_evidence_results(const struct hyp_run *run) {
                                machine->commit, "dirty", (int)machine->dirty, "claims", claims);
     if (!write_object(object, run->folder, "results.json")) return false;
     object =
-        json_pack("{s:i, s:s, s:s, s:I, s:b, s:s?, s:f, s:f, s:i}", "schema", 1, "command",
+        json_pack("{s:i, s:s, s:s, s:I, s:b, s:s?, s:s?, s:f, s:f, s:i}", "schema", 1, "command",
                   run->command, "mode", mode, "seed", (json_int_t)run->session.seed, "sabotage",
-                  (int)run->sabotage, "under", run->under, "begin_s", machine->begin_s,
-                  "duration_s", run->duration_s, "exit_code", run->exit_code);
+                  (int)run->sabotage, "under", run->under, "filter", run->session.filter, "begin_s",
+                  machine->begin_s, "duration_s", run->duration_s, "exit_code", run->exit_code);
     return write_object(object, run->folder, "run.json");
 }

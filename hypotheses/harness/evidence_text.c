@@ -152,6 +152,7 @@ bool hyp_evidence_junit(const struct hyp_run *run) {
         }
         put_number(out, "samples", (double)verdict->samples);
         put_number(out, "processes", verdict->processes);
+        if (verdict->left_out > 0) put_number(out, "left_out", (double)verdict->left_out);
         if (verdict->has_severity) {
             snprintf(text, sizeof text, "%u of %u", verdict->caught, verdict->saboteurs);
             put_property(out, "severity", text);
@@ -207,10 +208,11 @@ bool hyp_evidence_summary(const struct hyp_run *run) {
     snprintf(path, sizeof path, "%s/summary.md", run->folder);
     if (!hyp_file_begin(&file, path)) return false;
     FILE *out = file.stream;
-    fprintf(out, "# Tollens: %zu survived, %zu falsified, %zu inconclusive, %zu not tested\n\n",
+    fprintf(out, "# Tollens: %zu survived, %zu falsified, %zu inconclusive, %zu not tested",
             hyp_run_count(run, HYP_SURVIVED), hyp_run_count(run, HYP_FALSIFIED),
             hyp_run_count(run, HYP_INCONCLUSIVE), hyp_run_count(run, HYP_NOT_TESTED));
-    fprintf(out, "%s run on ", run->session.full ? "Full" : "Quick");
+    if (hyp_run_left_out(run) > 0) fprintf(out, ", %zu not chosen", hyp_run_left_out(run));
+    fprintf(out, "\n\n%s run on ", run->session.full ? "Full" : "Quick");
     put_markdown(out, machine->device.name);
     fprintf(out, " (compute capability %d.%d, driver %d.%d)",
             machine->device.compute_capability / 10, machine->device.compute_capability % 10,

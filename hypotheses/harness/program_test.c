@@ -243,19 +243,6 @@ Test(program, a_full_disk_is_an_error) {
     cr_assert(program_says("cannot be written"), "%s", program_output);
 }
 
-Test(program, what_would_run_can_be_listed) {
-    cr_assert(program_shell("\"$T\" run --only H4,h13 --list") == 0, "%s", program_output);
-    cr_assert(program_says("H4  a_launch_costs_little") && program_says("H13 nothing") &&
-                  !program_says("H3 "),
-              "%s", program_output);
-    static const char *const wrong[] = {"H4,", ",H4", "H4 --only H77", "''"};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        char command[64];
-        snprintf(command, sizeof command, "\"$T\" run --list --only %s", wrong[i]);
-        cr_assert(program_shell(command) == 2, "%s: %s", command, program_output);
-    }
-}
-
 /* script(1) gives the program a terminal. */
 Test(program, a_terminal_shows_a_bar, .timeout = 120) {
     if (program_shell("command -v script") != 0) cr_skip_test("there is no script(1)");

@@ -20,6 +20,9 @@ struct hyp_run {
     int exit_code;
 };
 
+/* How many claims were not chosen: nothing is known of them. */
+size_t hyp_run_left_out(const struct hyp_run *run);
+
 /* How many of the chosen claims got a verdict. */
 size_t hyp_run_count(const struct hyp_run *run, enum hyp_verdict_kind kind);
 

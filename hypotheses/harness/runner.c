@@ -44,7 +44,7 @@ bool hyp_runner_interrupted(void) {
 
 /* ---- the environment ------------------------------------------------------------------------- */
 
-enum { VARIABLES = 7 };
+enum { VARIABLES = 8 };
 
 struct environment {
     char own[VARIABLES][1200]; /* "NAME=value" */
@@ -74,6 +74,8 @@ static bool make_environment(const struct hyp_task *task, const char *folder,
              task->saboteur != NULL ? task->saboteur : "");
     snprintf(environment->own[5], room, "TOLLENS_SOFT_REPORT=%s/faults.jsonl", folder);
     snprintf(environment->own[6], room, "TOLLENS_ATTACK_PIPE=%d", PIPE_IN_WORKER);
+    snprintf(environment->own[7], room, "TOLLENS_FILTER=%s",
+             session->filter != NULL ? session->filter : "");
     while (environ[count] != NULL) count++;
     environment->entries = calloc(count + VARIABLES + 1, sizeof *environment->entries);
     if (environment->entries == NULL) return hyp_fail("there is no memory for a worker");
@@ -293,10 +295,11 @@ bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict) {
     char folder[1024];
     size_t findings = 0;
     memset(verdict, 0, sizeof *verdict);
-    size_t count = hyp_worker_list(task->claim->suite, names, ATTACKS_MAX);
+    size_t count = hyp_worker_list(task->claim->suite, task->session->filter, names, ATTACKS_MAX);
     if (count > ATTACKS_MAX)
         return hyp_fail("%s has %zu attacks, and %d fit", task->claim->id, count, ATTACKS_MAX);
     if (!hyp_folder_make(task->folder)) return false;
+    verdict->left_out = hyp_worker_list(task->claim->suite, NULL, NULL, 0) - count;
     verdict->processes = processes_for(task);
     verdict->outcome_count = count * verdict->processes;
     verdict->outcomes = calloc(verdict->outcome_count + 1, sizeof *verdict->outcomes);

@@ -9,6 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
+bool hyp_session_number(const char *text, uint64_t most, uint64_t *number) {
+    uint64_t value = 0;
+    if (text[0] == '\0') return false;
+    for (; *text != '\0'; text++) {
+        unsigned digit = (unsigned)(unsigned char)*text - '0';
+        if (digit > 9 || value > (most - digit) / 10) return false;
+        value = value * 10 + digit;
+    }
+    *number = value;
+    return true;
+}
+
 bool hyp_session_device(const char *text, enum hyp_device_kind *kind, int *ordinal) {
     *ordinal = 0;
     if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0) {
@@ -38,6 +50,11 @@ bool hyp_session_read(struct hyp_session *session) {
     *session = (struct hyp_session){
         .out = getenv("TOLLENS_OUT"), .sabotage = getenv("TOLLENS_SABOTAGE"), .seed = 1};
     if (session->sabotage != NULL && session->sabotage[0] == '\0') session->sabotage = NULL;
+    session->filter = getenv("TOLLENS_FILTER");
+    if (session->filter != NULL && session->filter[0] == '\0') session->filter = NULL;
+    if (session->filter != NULL && strlen(session->filter) > HYP_FILTER_BYTES_MAX) {
+        return hyp_fail("TOLLENS_FILTER has more than %d bytes", HYP_FILTER_BYTES_MAX);
+    }
     if (session->out != NULL && session->out[0] == '\0') session->out = NULL;
     if (mode != NULL && strcmp(mode, "full") == 0) {
         session->full = true;
@@ -45,10 +62,8 @@ bool hyp_session_read(struct hyp_session *session) {
         return hyp_fail("TOLLENS_MODE=%s: it must be quick or full", mode);
     }
     if (seed != NULL && seed[0] != '\0') {
-        char *end = NULL;
-        session->seed = strtoull(seed, &end, 10);
-        if (*end != '\0' || seed[0] == '-') {
-            return hyp_fail("TOLLENS_SEED=%s: it must be a number", seed);
+        if (!hyp_session_number(seed, HYP_SEED_MAX, &session->seed)) {
+            return hyp_fail("TOLLENS_SEED=%s: it must be a number below 2^63", seed);
         }
     }
     return hyp_session_device(getenv("TOLLENS_DEVICE"), &session->kind, &session->ordinal);

@@ -13,17 +13,24 @@
 
 enum hyp_device_kind { HYP_DEVICE_AUTO, HYP_DEVICE_CUDA, HYP_DEVICE_SOFT };
 
+enum { HYP_FILTER_BYTES_MAX = 200 };
+#define HYP_SEED_MAX ((uint64_t)INT64_MAX) /* JSON's readers know no larger whole numbers */
+
 struct hyp_session {
     enum hyp_device_kind kind; /* TOLLENS_DEVICE: auto, cuda[:N], soft[:N] */
     int ordinal;
     bool full;            /* TOLLENS_MODE: quick or full */
     uint64_t seed;        /* TOLLENS_SEED */
+    const char *filter;   /* TOLLENS_FILTER: which attacks run, a glob; NULL: all */
     const char *out;      /* TOLLENS_OUT: the claim's folder; NULL: no evidence is kept */
     const char *sabotage; /* TOLLENS_SABOTAGE: the fault to make; NULL: none */
 };
 
 /* Reads the environment. false: a value makes no sense; hyp_error() says which. */
 bool hyp_session_read(struct hyp_session *session);
+
+/* Reads a whole number of digits alone, at most so much. false: it is none; nothing is noted. */
+bool hyp_session_number(const char *text, uint64_t most, uint64_t *number);
 
 /* Parses a device as --device takes it. */
 bool hyp_session_device(const char *text, enum hyp_device_kind *kind, int *ordinal);

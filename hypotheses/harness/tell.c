@@ -7,6 +7,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+void hyp_tell_begin(const struct hyp_run *run) {
+    const char *filter = run->session.filter;
+    printf("%s run on %s (%s), seed %llu%s%s%s%s\n", run->session.full ? "Full" : "Quick",
+           run->machine.device.name, hyp_device_kind_name(run->machine.kind),
+           (unsigned long long)run->session.seed, filter != NULL ? ", attacks called " : "",
+           filter != NULL ? filter : "", run->under != NULL ? ", under the saboteur " : "",
+           run->under != NULL ? run->under : "");
+    fflush(stdout);
+}
+
 void hyp_tell_verdict(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
     static const char *const colours[] = {"\033[32m", "\033[1;31m", "\033[33m", "\033[2m"};
     char effect[96] = "", severity[48] = "";
@@ -47,11 +57,12 @@ static void put_reasons(const struct hyp_run *run) {
 
 void hyp_tell_end(const struct hyp_run *run, const struct hyp_wishes *wishes) {
     put_reasons(run);
-    printf("\n%zu survived, %zu falsified, %zu inconclusive, %zu not tested%s. Evidence: %s\n",
+    size_t idle = hyp_run_count(run, HYP_NOT_TESTED);
+    printf("\n%zu survived, %zu falsified, %zu inconclusive, %zu not tested%s",
            hyp_run_count(run, HYP_SURVIVED), hyp_run_count(run, HYP_FALSIFIED),
-           hyp_run_count(run, HYP_INCONCLUSIVE), hyp_run_count(run, HYP_NOT_TESTED),
-           wishes->require_gpu && hyp_run_count(run, HYP_NOT_TESTED) > 0
-               ? ", which --require-gpu does not allow"
-               : "",
-           run->folder);
+           hyp_run_count(run, HYP_INCONCLUSIVE), idle,
+           wishes->require_gpu && idle > 0 ? ", which --require-gpu does not allow" : "");
+    if (hyp_run_left_out(run) > 0) printf(", %zu not chosen", hyp_run_left_out(run));
+    printf(". Evidence: %s\n", run->folder);
+    fflush(stdout);
 }

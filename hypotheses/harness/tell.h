@@ -6,6 +6,9 @@
 
 #include "wishes.h"
 
+/* What is about to run. */
+void hyp_tell_begin(const struct hyp_run *run);
+
 /* One claim, when it has its verdict. */
 void hyp_tell_verdict(const struct hyp_claim *claim, const struct hyp_verdict *verdict);
 

@@ -23,8 +23,11 @@ static const char usage[] =
     "      --sabotage      then break each on purpose and see that the attack notices\n"
     "      --under NAME    under one saboteur alone: how the claim falls, kept as evidence\n"
     "      --only H3,H4    the same as naming them\n"
+    "      --filter GLOB   only attacks of that name, as 'copies_*' or 'H4/*'; a claim of which\n"
+    "                      not all attacks ran is never said to have survived\n"
     "      --list          which attacks would run, and no more\n"
     "      --out DIR       where the evidence goes; default: evidence/TIME\n"
+    "      --repeat N      all of it N times, and how often each verdict came\n"
     "      --seed N        what the random choices begin with; default 1\n"
     "      --require-gpu   only a GPU will do, and a claim that is not tested fails\n"
     "      --inconclusive=fail|warn   whether an inconclusive verdict fails; default fail\n"
@@ -59,7 +62,7 @@ static int attack(int count, char **words) {
     if (count != 1) return hyp_command_complain("attack takes the name of one suite");
     if (!hyp_session_read(&session)) return HYP_EXIT_ERROR;
     int out = pipe != NULL ? (int)strtol(pipe, NULL, 10) : -1;
-    return hyp_worker_run(words[0], out, session.full ? 1800 : 300);
+    return hyp_worker_run(words[0], session.filter, out, session.full ? 1800 : 300);
 }
 
 static const struct {

@@ -71,6 +71,14 @@ static const char *broken_code(const struct hyp_outcome *outcome) {
     return "no_record";
 }
 
+/* What ran found nothing, and not everything ran: that is no survival. */
+static void set_partial(struct hyp_verdict *verdict) {
+    size_t ran = verdict->outcome_count / (verdict->processes > 1 ? verdict->processes : 1);
+    hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "part_not_tested",
+                    "the filter chose %zu of %zu attacks, which found nothing", ran,
+                    ran + verdict->left_out);
+}
+
 void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
                        struct hyp_verdict *verdict) {
     const struct hyp_outcome *violated = NULL, *broken = NULL, *untested = NULL, *tested = NULL;
@@ -118,6 +126,11 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
                         "the soft device objected to %zu accesses: see faults.jsonl", findings);
     } else if (is_timed) {
         hyp_verdict_judge_effects(claim, verdict);
+        /* An effect that was left out is no fault of the harness. */
+        bool none = strcmp(verdict->code, "no_record") == 0 && !verdict->broken;
+        if (verdict->left_out > 0 && (verdict->kind == HYP_SURVIVED || none)) set_partial(verdict);
+    } else if (verdict->left_out > 0) {
+        set_partial(verdict);
     } else {
         hyp_verdict_set(verdict, HYP_SURVIVED, "", "%s", "");
     }

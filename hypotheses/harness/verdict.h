@@ -49,6 +49,7 @@ struct hyp_verdict {
     unsigned borderline, borderline_right; /* those close to the threshold */
     struct hyp_outcome *outcomes;          /* the attacks, in the order they ran; owned */
     size_t outcome_count;
+    size_t left_out; /* attacks that --filter left out: without them no claim survives */
 };
 
 /* "survived", "not_tested": as results.json has it. */

@@ -128,5 +128,5 @@ void hyp_verdict_judge_effects(const struct hyp_claim *claim, struct hyp_verdict
             *verdict = own;
         }
     }
-    if (heaviest == 0) verdict->broken = true;
+    if (heaviest == 0) verdict->broken = verdict->left_out == 0;
 }

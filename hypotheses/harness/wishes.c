@@ -5,6 +5,7 @@
 
 #include "folder.h"
 #include "sabotage.h"
+#include "worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,13 +55,21 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
         wishes->out = value;
     } else if ((value = option("--only", count, words, i)) != NULL) {
         return choose(value, run, wishes);
+    } else if ((value = option("--filter", count, words, i)) != NULL) {
+        if (value[0] == '\0' || strlen(value) > HYP_FILTER_BYTES_MAX) {
+            return hyp_fail("--filter takes a glob of attacks' names, as 'H4/*' or 'copies_*'");
+        }
+        run->session.filter = value;
     } else if (strcmp(word, "--list") == 0) {
         wishes->list = true;
     } else if ((value = option("--seed", count, words, i)) != NULL) {
-        char *end = NULL;
-        run->session.seed = strtoull(value, &end, 10);
-        if (end == value || *end != '\0' || value[0] == '-') {
-            return hyp_fail("--seed takes a number, not '%s'", value);
+        if (!hyp_session_number(value, HYP_SEED_MAX, &run->session.seed)) {
+            return hyp_fail("--seed takes a number below 2^63, not '%s'", value);
+        }
+    } else if ((value = option("--repeat", count, words, i)) != NULL) {
+        if (!hyp_session_number(value, HYP_REPEATS_MAX, &wishes->repeats) || wishes->repeats == 0) {
+            return hyp_fail("--repeat takes a number from 1 to %d, not '%s'", HYP_REPEATS_MAX,
+                            value);
         }
     } else if ((value = option("--under", count, words, i)) != NULL) {
         run->under = value;
@@ -78,13 +87,31 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
     return true;
 }
 
+/* Leaves the claims of which the filter chooses an attack. */
+static bool drop_others(struct hyp_run *run) {
+    const char *filter = run->session.filter;
+    bool any = false;
+    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+        const char *suite = hyp_claims()[i].suite;
+        run->chosen[i] &= hyp_worker_list(suite, filter, NULL, 0) > 0;
+        any |= run->chosen[i];
+    }
+    return any || hyp_fail("no attack of the chosen claims is called '%s'; see tollens run --list",
+                           filter);
+}
+
 bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wishes *wishes) {
     if (!hyp_session_read(&run->session)) return false;
     for (int i = 0; i < count; i++) {
         if (!read_word(count, words, &i, run, wishes)) return false;
     }
     for (size_t i = 0; i < HYP_CLAIMS && !wishes->any_claim; i++) run->chosen[i] = true;
-    return true;
+    if (run->session.filter == NULL) return true;
+    if (run->sabotage) {
+        return hyp_fail("--sabotage is about all attacks of a claim, so not with --filter; "
+                        "--under NAME --filter GLOB shows whether some notice one saboteur");
+    }
+    return drop_others(run);
 }
 
 char *hyp_wishes_command(int count, char **words) {

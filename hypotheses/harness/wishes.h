@@ -6,10 +6,14 @@
 
 #include "run.h"
 
+enum { HYP_REPEATS_MAX = 1000 };
+
 struct hyp_wishes {
     bool require_gpu;
     bool inconclusive_warns;
     const char *out; /* NULL: a folder of the program's choice */
+    uint64_t
+        repeats; /* how often all of it runs; 0: once, with the evidence in the folder itself */
     bool any_claim, list;
 };
 

@@ -11,14 +11,19 @@
 #ifndef HYP_WORKER_H
 #define HYP_WORKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* The names of a suite's attacks, in the order they run; at most room of them. Returns how many
- * there are. The names live as long as the program. */
-size_t hyp_worker_list(const char *suite, const char **names, size_t room);
+/* Whether a glob of --filter chooses an attack: by its name, or by "H3/" and its name. Capital and
+ * small letters are the same. filter NULL: all are chosen. */
+bool hyp_worker_chooses(const char *filter, const char *suite, const char *attack);
 
-/* Runs a suite; the lines above go to the file descriptor. deadline_s is what each attack may take.
- * Returns the exit code: 0, or 2 where Criterion itself failed. */
-int hyp_worker_run(const char *suite, int pipe, double deadline_s);
+/* The names of a suite's attacks that a filter chooses, in the order they run; at most room of
+ * them. Returns how many there are. The names live as long as the program. */
+size_t hyp_worker_list(const char *suite, const char *filter, const char **names, size_t room);
+
+/* Runs what a filter chooses of a suite; the lines above go to the file descriptor. deadline_s is
+ * what each attack may take. Returns the exit code: 0, or 2 where Criterion itself failed. */
+int hyp_worker_run(const char *suite, const char *filter, int pipe, double deadline_s);
 
 #endif

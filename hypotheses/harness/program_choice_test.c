@@ -1,0 +1,144 @@
+/*
+ * tollens run as people choose with it: claims, attacks, seeds, how often. What was not attacked is
+ * never said to have survived.
+ */
+#include "program_shell.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+TestSuite(choice, .init = program_begin, .fini = program_end);
+
+/* A member of the only claim of a results.json; json_decref the root. */
+static const json_t *member(const json_t *results, const char *key) {
+    const json_t *claims = json_object_get(results, "claims");
+    cr_assert(json_array_size(claims) == 1, "%zu claims", json_array_size(claims));
+    return json_object_get(json_array_get(claims, 0), key);
+}
+
+static void expect_text(const json_t *results, const char *key, const char *expected) {
+    const char *text = json_string_value(member(results, key));
+    cr_assert(text != NULL && strcmp(text, expected) == 0, "%s: %s", key, text ? text : "null");
+}
+
+Test(choice, what_would_run_can_be_listed) {
+    cr_assert(program_shell("\"$T\" run --only H4,h13 --list") == 0, "%s", program_output);
+    cr_assert(program_says("H4  a_launch_costs_little") && program_says("H13 nothing") &&
+                  !program_says("H3 "),
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" run --list --filter 'h4/A_LAUNCH*'") == 0, "%s",
+              program_output);
+    cr_assert_str_eq(program_output, "H4  a_launch_costs_little_more_than_the_drivers\n");
+    cr_assert(program_shell("\"$T\" run --list --filter 'a_launch*'") == 0, "%s", program_output);
+    cr_assert(program_says("H4  a_launch") && program_says("H11 a_launch") &&
+                  !program_says("what_other_calls"),
+              "%s", program_output);
+}
+
+Test(choice, what_chooses_nothing_is_a_usage_error) {
+    static const char *const wrong[] = {"--only H4,",
+                                        "--only ,H4",
+                                        "--only H4 --only H77",
+                                        "--only ''",
+                                        "--filter nobody",
+                                        "--filter ''",
+                                        "--filter",
+                                        "--filter H4",
+                                        "--only H3 --filter 'H4/*'",
+                                        "H13 --filter '*'",
+                                        "--filter '*' --sabotage",
+                                        "--repeat 0",
+                                        "--repeat -1",
+                                        "--repeat many",
+                                        "--repeat 2x",
+                                        "--repeat 99999999999",
+                                        "--repeat",
+                                        "--seed",
+                                        "--seed -1"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char command[128];
+        snprintf(command, sizeof command, "\"$T\" run --out \"$D/out\" %s", wrong[i]);
+        cr_assert(program_shell(command) == 2, "%s: %s", command, program_output);
+        cr_assert(strchr(program_output, '\n') == program_output + strlen(program_output) - 1,
+                  "%s: one line: %s", command, program_output);
+        cr_assert(program_shell("ls \"$D/out\"") != 0, "%s left a folder", command);
+    }
+    cr_assert(program_shell("\"$T\" run --filter nobody") == 2 && program_says("'nobody'"), "%s",
+              program_output);
+}
+
+Test(choice, a_part_of_a_claim_does_not_survive) {
+    int code = program_shell("\"$T\" run --filter 'H1/truncated*' --out \"$D/out\"");
+    cr_assert(code == 3, "%d: %s", code, program_output);
+    cr_assert(
+        program_says("0 survived, 0 falsified, 1 inconclusive, 0 not tested, 12 not chosen") &&
+            program_says("the filter chose 1 of 6 attacks, which found nothing"),
+        "%s", program_output);
+    json_t *results = program_json("out/results.json");
+    expect_text(results, "verdict", "inconclusive");
+    expect_text(results, "code", "part_not_tested");
+    cr_assert(json_integer_value(member(results, "left_out")) == 5);
+    cr_assert(json_integer_value(member(results, "samples")) > 0);
+    json_decref(results);
+    json_t *run = program_json("out/run.json");
+    cr_assert_str_eq(json_string_value(json_object_get(run, "filter")), "H1/truncated*");
+    json_decref(run);
+    cr_assert(program_shell("ls \"$D/out/H1/attacks\"") == 0);
+    cr_assert_str_eq(program_output, "truncated_ptx_is_refused.json\n");
+    code = program_shell("TOLLENS_FILTER='H1/truncated*' \"$T\" run --inconclusive=warn --out "
+                         "\"$D/warn\"");
+    cr_assert(code == 0 && program_says("1 inconclusive"), "%d: %s", code, program_output);
+}
+
+Test(choice, a_filter_that_leaves_nothing_out_changes_nothing) {
+    int code = program_shell("\"$T\" run --only H1 --filter '*' --out \"$D/out\"");
+    cr_assert(code == 0 && program_says("1 survived"), "%d: %s", code, program_output);
+    json_t *results = program_json("out/results.json");
+    cr_assert(json_integer_value(member(results, "left_out")) == 0);
+    json_decref(results);
+}
+
+Test(choice, a_repeated_run_counts_its_verdicts) {
+    int code = program_shell("\"$T\" run --only H1,H13 --repeat 2 --out \"$D/out\"");
+    cr_assert(code == 0 && program_says("2 of 2 runs") && !program_says("not always"), "%d: %s",
+              code, program_output);
+    json_t *repeats = program_json("out/repeats.json");
+    const json_t *claims = json_object_get(repeats, "claims");
+    cr_assert(json_array_size(claims) == 2);
+    cr_assert(json_integer_value(json_object_get(json_array_get(claims, 0), "survived")) == 2);
+    cr_assert(json_integer_value(json_object_get(json_array_get(claims, 1), "not_tested")) == 2);
+    cr_assert(json_integer_value(json_object_get(repeats, "done")) == 2);
+    json_decref(repeats);
+    json_decref(program_json("out/repeat1/results.json"));
+    cr_assert(program_shell("\"$T\" gate \"$D/out/repeat2\" --baseline \"$D/out/repeat1\"") == 0,
+              "%s", program_output);
+}
+
+/* One counterexample is enough, whichever attacks there are besides. */
+Test(choice, a_part_of_a_claim_can_fall) {
+    int code = program_shell("\"$T\" run --filter 'H1/functions*' --under function_lost --out "
+                             "\"$D/out\"");
+    cr_assert(code == 3 || code == 1, "%d: %s", code, program_output);
+    code = program_shell("\"$T\" run --filter 'H1/every_module*' --under function_lost --out "
+                         "\"$D/fell\"");
+    cr_assert(code == 1 && program_says("1 falsified"), "%d: %s", code, program_output);
+}
+
+/* What H4 records beside its claim decides nothing: alone, it is no fault of the harness. */
+Test(choice, a_timed_claim_without_its_comparison_is_open) {
+    int code = program_shell("\"$T\" run --filter 'H4/what*' --out \"$D/out\"");
+    cr_assert(code == 3, "%d: %s", code, program_output);
+    json_t *results = program_json("out/results.json");
+    expect_text(results, "code", "part_not_tested");
+    json_decref(results);
+}
+
+Test(choice, a_seed_is_kept) {
+    int code = program_shell("\"$T\" run --only H1 --seed 9223372036854775807 --out \"$D/out\"");
+    cr_assert(code == 0 && program_says("seed 9223372036854775807"), "%d: %s", code,
+              program_output);
+    cr_assert(program_shell("\"$T\" run --only H1 --seed 9223372036854775808") == 2 &&
+                  program_says("--seed takes a number"),
+              "%s", program_output);
+}
