@@ -147,7 +147,7 @@ HARNESS_TESTS = """
     hdr_test hlog_test record_test verdict_test claim_test evidence_test
     interval_test decide_test sampler_test effect_test verdict_effects_test
     sabotage_test gpu_timer_test
-    gate_test repeats_test program_shell program_test program_choice_test
+    gate_test repeats_test program_shell program_test program_choice_test program_trouble_test
     gate_program_test export_test
 """.split()
 

@@ -8,10 +8,12 @@
 #include "record.h"
 #include "sabotage.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 enum { MODULES_MAX = 32 };
 
@@ -188,6 +190,7 @@ static void close_device(struct hyp_attack *attack) {
 void hyp_attack_run(const char *suite, const char *name, bool counted,
                     void (*body)(struct hyp_attack *attack)) {
     struct hyp_attack attack = {.record = &record};
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* without its worker it would have the GPU to itself */
     cr_assert(hyp_session_read(&attack.session), "%s", hyp_error());
     attack.random = attack.session.seed;
     snprintf(record.suite, sizeof record.suite, "%s", suite);

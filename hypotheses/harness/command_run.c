@@ -21,30 +21,30 @@
 
 /* ---- where the evidence goes ----------------------------------------------------------------- */
 
-static bool is_empty(const char *path) {
+/* A folder that has something in it is another run's evidence, and stays as it is. */
+static bool check_empty(const char *path) {
     DIR *folder = opendir(path);
-    if (folder == NULL) return errno == ENOENT;
+    if (folder == NULL) {
+        return errno == ENOENT ||
+               hyp_fail("%s cannot be the folder of the evidence: %s", path, strerror(errno));
+    }
     size_t entries = 0;
     while (readdir(folder) != NULL) entries++;
     closedir(folder);
-    return entries <= 2;
+    return entries <= 2 || hyp_fail("%s is no empty folder: evidence is never written over", path);
 }
 
-/* Makes the folder. One that has something in it is another run's evidence, and stays as it is. */
 static bool make_folder(const char *out, char *folder, size_t bytes) {
     char stamp[32];
     struct tm day;
     time_t now = time(NULL);
     if (out != NULL) {
         snprintf(folder, bytes, "%s", out);
-        if (!is_empty(folder)) {
-            return hyp_fail("%s is no empty folder: evidence is never written over", folder);
-        }
-        return hyp_folder_make(folder);
+        return check_empty(folder) && hyp_folder_make(folder);
     }
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &day));
     snprintf(folder, bytes, "evidence/%s", stamp);
-    for (int i = 2; !is_empty(folder) && i < 100; i++) {
+    for (int i = 2; !check_empty(folder) && i < 100; i++) {
         snprintf(folder, bytes, "evidence/%s-%d", stamp, i);
     }
     return hyp_folder_make(folder);

@@ -66,6 +66,19 @@ bool hyp_folder_remove(const char *path) {
     return ok;
 }
 
+void hyp_folder_sweep(const char *path) {
+    DIR *folder = opendir(path);
+    if (folder == NULL) return;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        char inner[2048];
+        size_t length = strlen(entry->d_name);
+        if (entry->d_name[length - 1] != '~') continue;
+        snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
+        unlink(inner);
+    }
+    closedir(folder);
+}
+
 bool hyp_file_begin(struct hyp_file *file, const char *path) {
     if (strlen(path) >= sizeof file->path) return hyp_fail("the path %s is too long", path);
     snprintf(file->path, sizeof file->path, "%s", path);

@@ -23,6 +23,9 @@ bool hyp_folder_make(const char *path);
 /* Removes a folder and all in it; one that is not there is fine. */
 bool hyp_folder_remove(const char *path);
 
+/* Removes what a process that was killed in the middle of a write left in a folder. */
+void hyp_folder_sweep(const char *path);
+
 /* A file being written. */
 struct hyp_file {
     FILE *stream;

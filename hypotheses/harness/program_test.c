@@ -208,24 +208,14 @@ Test(program, a_broken_driver_is_falsified) {
               program_output);
 }
 
-/* Goal: a worker that dies leaves an inconclusive claim, never a pass, and the run goes on. */
-Test(program, a_killed_worker_is_inconclusive, .timeout = 120) {
-    int code =
-        program_shell("\"$T\" run H2 H1 --full --out \"$D/out\" & p=$!; "
-                      "while ! ls \"$D\"/out/H2/progress >/dev/null 2>&1; do sleep 0.05; done; "
-                      "pkill -KILL -P $p; wait $p");
-    cr_assert(code == 2, "%d: %s", code, program_output);
-    cr_assert(program_says("inconclusive") && program_says("signal 9"), "%s", program_output);
-    cr_assert(program_says("1 survived, 0 falsified, 1 inconclusive"), "%s", program_output);
-}
-
 Test(program, an_interrupted_run_keeps_what_it_has, .timeout = 120) {
     int code =
         program_shell("\"$T\" run H1 H2 H3 --full --out \"$D/out\" & p=$!; "
                       "while ! ls \"$D\"/out/H2/progress >/dev/null 2>&1; do sleep 0.05; done; "
                       "kill -INT $p; wait $p");
     cr_assert(code == 2, "%d: %s", code, program_output);
-    cr_assert(program_says("interrupted"), "%s", program_output);
+    cr_assert(program_says("tollens: interrupted; what was found until then is in "), "%s",
+              program_output);
     json_t *results = program_json("out/results.json");
     const json_t *claims = json_object_get(results, "claims");
     cr_assert(json_array_size(claims) == 3);
@@ -234,13 +224,9 @@ Test(program, an_interrupted_run_keeps_what_it_has, .timeout = 120) {
     cr_assert_str_eq(json_string_value(json_object_get(json_array_get(claims, 2), "verdict")),
                      "not_tested");
     json_decref(results);
-}
-
-Test(program, a_full_disk_is_an_error) {
-    int code = program_shell("mkdir \"$D/out\"; (ulimit -f 0; trap '' XFSZ; \"$T\" run H1 --out "
-                             "\"$D/out\")");
-    cr_assert(code == 2, "%d: %s", code, program_output);
-    cr_assert(program_says("cannot be written"), "%s", program_output);
+    cr_assert(
+        program_shell("test -s \"$D/out/run.json\" && ! find \"$D/out\" -name '*~' | grep .") == 0,
+        "%s", program_output);
 }
 
 /* script(1) gives the program a terminal. */

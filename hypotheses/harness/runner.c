@@ -19,10 +19,10 @@
 
 enum { ATTACKS_MAX = 64, PIPE_IN_WORKER = 3 };
 
-/* What one attack may take: far above what any does, for machines that are slow and busy. */
-static const double ATTACK_S_QUICK = 300, ATTACK_S_FULL = 1800;
-/* What the worker may take beyond it, until it is killed with all below it. */
-static const double GRACE_S = 30;
+/* What the worker may take beyond an attack's deadline, until it is killed with all below it. */
+static double grace_s(double deadline_s) {
+    return deadline_s < 250 ? 5 + deadline_s / 10 : 30;
+}
 
 static volatile sig_atomic_t stop;
 
@@ -37,6 +37,7 @@ bool hyp_runner_interrupted(void) {
         struct sigaction action = {.sa_handler = on_signal};
         sigaction(SIGINT, &action, NULL);
         sigaction(SIGTERM, &action, NULL);
+        sigaction(SIGHUP, &action, NULL);
         installed = true;
     }
     return stop != 0;
@@ -44,7 +45,7 @@ bool hyp_runner_interrupted(void) {
 
 /* ---- the environment ------------------------------------------------------------------------- */
 
-enum { VARIABLES = 8 };
+enum { VARIABLES = 9 };
 
 struct environment {
     char own[VARIABLES][1200]; /* "NAME=value" */
@@ -76,6 +77,7 @@ static bool make_environment(const struct hyp_task *task, const char *folder,
     snprintf(environment->own[6], room, "TOLLENS_ATTACK_PIPE=%d", PIPE_IN_WORKER);
     snprintf(environment->own[7], room, "TOLLENS_FILTER=%s",
              session->filter != NULL ? session->filter : "");
+    snprintf(environment->own[8], room, "TOLLENS_DEADLINE=%.0f", hyp_session_deadline_s(session));
     while (environ[count] != NULL) count++;
     environment->entries = calloc(count + VARIABLES + 1, sizeof *environment->entries);
     if (environment->entries == NULL) return hyp_fail("there is no memory for a worker");
@@ -207,15 +209,27 @@ static void show(const struct hyp_task *task, const struct worker *worker) {
                       finding, (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9);
 }
 
+/* Whether the worker has ended; it can still be waited for. What it started may live on and hold
+ * the pipe open, so the pipe alone does not tell. */
+static bool has_ended(const struct worker *worker) {
+    siginfo_t info = {.si_pid = 0};
+    int result = waitid(P_PID, (id_t)worker->process, &info, WEXITED | WNOHANG | WNOWAIT);
+    return result == 0 && info.si_pid == worker->process;
+}
+
 /* Follows the worker to its end, or ends it. Returns what waitpid said. */
 static int follow(const struct hyp_task *task, struct worker *worker, double limit_s) {
     int status = 0;
     worker->begin_ns = hyp_clock_ns();
     for (bool open = true, killed = false; open;) {
         struct pollfd wait = {.fd = worker->pipe, .events = POLLIN};
-        if (poll(&wait, 1, 100) > 0) open = listen_to(task, worker);
+        bool ended = has_ended(worker); /* before the pipe is looked at: all it said is in there */
+        int ready = poll(&wait, 1, 100);
+        if (ready > 0) open = listen_to(task, worker);
+        if (ready == 0 && ended) break;
         show(task, worker);
-        bool overdue = (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9 > limit_s + GRACE_S;
+        bool overdue =
+            (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9 > limit_s + grace_s(limit_s);
         if ((hyp_runner_interrupted() || overdue) && !killed) {
             kill(-worker->process, SIGKILL);
             killed = true;
@@ -275,14 +289,16 @@ static unsigned processes_for(const struct hyp_task *task) {
 
 /* Runs all attacks in one process. false: it could not be started. */
 static bool run_process(const struct hyp_task *task, struct worker *worker) {
-    char progress[1100];
+    char path[1100];
     if (!hyp_folder_make(worker->folder) || !start(task, worker)) return false;
-    double limit_s = task->session->full ? ATTACK_S_FULL : ATTACK_S_QUICK;
-    int status = follow(task, worker, limit_s);
+    int status = follow(task, worker, hyp_session_deadline_s(task->session));
     explain_missing(status, worker);
     hyp_watch_clear(task->watch);
-    snprintf(progress, sizeof progress, "%s/progress", worker->folder);
-    unlink(progress);
+    snprintf(path, sizeof path, "%s/progress", worker->folder);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/attacks", worker->folder);
+    hyp_folder_sweep(path);
+    hyp_folder_sweep(worker->folder);
     for (size_t i = 0; i < worker->count; i++) {
         struct hyp_outcome *outcome = &worker->outcomes[i];
         outcome->has_record = hyp_record_read(worker->folder, outcome->name, &outcome->record);
@@ -320,5 +336,8 @@ bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict) {
         findings += count_lines(folder, "faults.jsonl");
     }
     hyp_verdict_judge(task->claim, findings, verdict);
+    if (hyp_runner_interrupted() && verdict->kind == HYP_INCONCLUSIVE && verdict->broken) {
+        snprintf(verdict->code, sizeof verdict->code, "interrupted");
+    }
     return true;
 }

@@ -20,8 +20,8 @@ struct hyp_task {
  * no memory; hyp_error(). The verdict is the caller's to end. */
 bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict);
 
-/* Whether the person asked to stop (SIGINT, SIGTERM) since the program began; installs the handlers
- * when first called. */
+/* Whether the person asked to stop (SIGINT, SIGTERM, SIGHUP) since the program began; installs the
+ * handlers when first called. */
 bool hyp_runner_interrupted(void);
 
 #endif

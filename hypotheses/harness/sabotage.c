@@ -7,8 +7,10 @@
 #include "folder.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static double amount; /* of the fault that is installed */
 
@@ -160,6 +162,52 @@ static void swallow_oom(struct tol_interpose_call *call, void *user) {
     call->result = call->driver->cuMemAlloc_v2(ARGUMENT(call, 0, CUdeviceptr *), 512);
 }
 
+/* ---- faults of the process and not of the driver --------------------------------------------- */
+
+/* True in the middle of an attack, once: at its fifth call of the driver. */
+static bool is_time(void) {
+    static unsigned calls;
+    return ++calls == 5;
+}
+
+static void wait_to_be_ended(void) {
+    while (true) pause();
+}
+
+static void crash_attack(struct tol_interpose_call *call, void *user) {
+    (void)call, (void)user;
+    if (!is_time()) return;
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer would take it for a finding */
+    raise(SIGSEGV);
+}
+
+static void kill_attack(struct tol_interpose_call *call, void *user) {
+    (void)call, (void)user;
+    if (is_time()) raise(SIGKILL);
+}
+
+static void hang_attack(struct tol_interpose_call *call, void *user) {
+    (void)call, (void)user;
+    if (is_time()) wait_to_be_ended();
+}
+
+/* The parent of an attack is its worker; without one, a person's shell must not be hit. */
+static void signal_worker(int number) {
+    if (getenv("TOLLENS_ATTACK_PIPE") == NULL || !is_time()) return;
+    kill(getppid(), number);
+    wait_to_be_ended();
+}
+
+static void kill_worker(struct tol_interpose_call *call, void *user) {
+    (void)call, (void)user;
+    signal_worker(SIGKILL);
+}
+
+static void stop_worker(struct tol_interpose_call *call, void *user) {
+    (void)call, (void)user;
+    signal_worker(SIGSTOP);
+}
+
 static const struct {
     const char *name, *sentence;
     tol_interpose_hook before, after;
@@ -186,6 +234,12 @@ static const struct {
      false},
     {"alloc_leak", "every third block of memory is not given back", leak_memory, NULL, false},
     {"oom_swallowed", "an allocation without memory gives a small block", NULL, swallow_oom, false},
+    {"attack_crash", "an attack's process ends by SIGSEGV", crash_attack, NULL, false},
+    {"attack_kill", "an attack's process ends by SIGKILL", kill_attack, NULL, false},
+    {"attack_hang", "an attack never ends", hang_attack, NULL, false},
+    {"worker_kill", "the worker ends by SIGKILL in the middle of an attack", kill_worker, NULL,
+     false},
+    {"worker_stop", "the worker stops in the middle of an attack", stop_worker, NULL, false},
 };
 
 enum { FAULTS = sizeof faults / sizeof faults[0] };

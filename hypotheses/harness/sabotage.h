@@ -2,7 +2,8 @@
  * Sabotage: faults made on purpose, by name, to show that an attack notices them.
  *
  * Each is a pair of hooks in the interposer, so the runtime and the driver stay as they are and the
- * fault lies between them, where a broken driver's, or a broken runtime's, would.
+ * fault lies between them, where a broken driver's, or a broken runtime's, would. A few break the
+ * process instead, to show that the harness takes no death for a pass.
  */
 #ifndef HYP_SABOTAGE_H
 #define HYP_SABOTAGE_H

@@ -21,6 +21,11 @@ bool hyp_session_number(const char *text, uint64_t most, uint64_t *number) {
     return true;
 }
 
+double hyp_session_deadline_s(const struct hyp_session *session) {
+    if (session->deadline_s > 0) return (double)session->deadline_s;
+    return session->full ? 1800 : 300;
+}
+
 bool hyp_session_device(const char *text, enum hyp_device_kind *kind, int *ordinal) {
     *ordinal = 0;
     if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0) {
@@ -46,7 +51,8 @@ const char *hyp_device_kind_name(enum hyp_device_kind kind) {
 }
 
 bool hyp_session_read(struct hyp_session *session) {
-    const char *mode = getenv("TOLLENS_MODE"), *seed = getenv("TOLLENS_SEED");
+    const char *mode = getenv("TOLLENS_MODE"), *seed = getenv("TOLLENS_SEED"),
+               *deadline = getenv("TOLLENS_DEADLINE");
     *session = (struct hyp_session){
         .out = getenv("TOLLENS_OUT"), .sabotage = getenv("TOLLENS_SABOTAGE"), .seed = 1};
     if (session->sabotage != NULL && session->sabotage[0] == '\0') session->sabotage = NULL;
@@ -65,6 +71,11 @@ bool hyp_session_read(struct hyp_session *session) {
         if (!hyp_session_number(seed, HYP_SEED_MAX, &session->seed)) {
             return hyp_fail("TOLLENS_SEED=%s: it must be a number below 2^63", seed);
         }
+    }
+    if (deadline != NULL && deadline[0] != '\0' &&
+        (!hyp_session_number(deadline, HYP_DEADLINE_S_MAX, &session->deadline_s) ||
+         session->deadline_s == 0)) {
+        return hyp_fail("TOLLENS_DEADLINE=%s: it must be a number of seconds", deadline);
     }
     return hyp_session_device(getenv("TOLLENS_DEVICE"), &session->kind, &session->ordinal);
 }

@@ -14,6 +14,7 @@
 enum hyp_device_kind { HYP_DEVICE_AUTO, HYP_DEVICE_CUDA, HYP_DEVICE_SOFT };
 
 enum { HYP_FILTER_BYTES_MAX = 200 };
+enum { HYP_DEADLINE_S_MAX = 1000000 };
 #define HYP_SEED_MAX ((uint64_t)INT64_MAX) /* JSON's readers know no larger whole numbers */
 
 struct hyp_session {
@@ -22,6 +23,7 @@ struct hyp_session {
     bool full;            /* TOLLENS_MODE: quick or full */
     uint64_t seed;        /* TOLLENS_SEED */
     const char *filter;   /* TOLLENS_FILTER: which attacks run, a glob; NULL: all */
+    uint64_t deadline_s;  /* TOLLENS_DEADLINE: what an attack may take; 0: what the mode allows */
     const char *out;      /* TOLLENS_OUT: the claim's folder; NULL: no evidence is kept */
     const char *sabotage; /* TOLLENS_SABOTAGE: the fault to make; NULL: none */
 };
@@ -31,6 +33,9 @@ bool hyp_session_read(struct hyp_session *session);
 
 /* Reads a whole number of digits alone, at most so much. false: it is none; nothing is noted. */
 bool hyp_session_number(const char *text, uint64_t most, uint64_t *number);
+
+/* What one attack may take: far above what any does, for machines that are slow and busy. */
+double hyp_session_deadline_s(const struct hyp_session *session);
 
 /* Parses a device as --device takes it. */
 bool hyp_session_device(const char *text, enum hyp_device_kind *kind, int *ordinal);

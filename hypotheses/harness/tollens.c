@@ -5,6 +5,8 @@
 #include "session.h"
 #include "worker.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,7 @@ static const char usage[] =
     "      --list          which attacks would run, and no more\n"
     "      --out DIR       where the evidence goes; default: evidence/TIME\n"
     "      --repeat N      all of it N times, and how often each verdict came\n"
+    "      --deadline S    seconds that each attack may take; default 300, with --full 1800\n"
     "      --seed N        what the random choices begin with; default 1\n"
     "      --require-gpu   only a GPU will do, and a claim that is not tested fails\n"
     "      --inconclusive=fail|warn   whether an inconclusive verdict fails; default fail\n"
@@ -38,12 +41,12 @@ static const char usage[] =
     "  export EVIDENCE --format F\n"
     "                      a run for other services: bmf, gab, gab-bigger, openmetrics, junit\n"
     "\n"
-    "exit codes: 0 nothing was falsified or got worse, 1 something did, 2 usage or harness error, "
-    "3 "
-    "inconclusive\n"
-    "environment: TOLLENS_DEVICE, TOLLENS_MODE, TOLLENS_SEED stand for --device, --quick or "
-    "--full\n"
-    "and --seed; TOLLENS_LIBCUDA names the driver's library\n";
+    "exit codes: 0 nothing was falsified or got worse, 1 something did, 2 usage or harness error\n"
+    "or interrupted, 3 inconclusive\n"
+    "environment: TOLLENS_DEVICE, TOLLENS_MODE, TOLLENS_SEED, TOLLENS_FILTER, TOLLENS_DEADLINE\n"
+    "stand for --device, --quick or --full, --seed, --filter, --deadline; TOLLENS_LIBCUDA names "
+    "the\n"
+    "driver's library\n";
 
 int hyp_command_complain(const char *format, ...) {
     va_list arguments;
@@ -62,7 +65,7 @@ static int attack(int count, char **words) {
     if (count != 1) return hyp_command_complain("attack takes the name of one suite");
     if (!hyp_session_read(&session)) return HYP_EXIT_ERROR;
     int out = pipe != NULL ? (int)strtol(pipe, NULL, 10) : -1;
-    return hyp_worker_run(words[0], session.filter, out, session.full ? 1800 : 300);
+    return hyp_worker_run(words[0], session.filter, out, hyp_session_deadline_s(&session));
 }
 
 static const struct {
@@ -76,7 +79,16 @@ static const struct {
                 {"export", hyp_command_export},
                 {"attack", attack}};
 
+/* The exit code, unless what was said has not arrived: a pass that nobody can read is none. */
+static int tell_all(int code) {
+    if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
+    hyp_command_complain("stdout cannot be written: %s", strerror(errno));
+    return code == HYP_EXIT_OK ? HYP_EXIT_ERROR : code;
+}
+
 int main(int argc, char **argv) {
+    /* A file that may not grow is an error of the write, with its sentence, and no silent death. */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
         fputs(usage, stderr);
         return HYP_EXIT_ERROR;
@@ -87,7 +99,9 @@ int main(int argc, char **argv) {
         return HYP_EXIT_OK;
     }
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 2, argv + 2);
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            return tell_all(commands[i].run(argc - 2, argv + 2));
+        }
     }
     return hyp_command_complain("there is no command '%s'; see tollens help", argv[1]);
 }

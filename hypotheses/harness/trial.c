@@ -27,13 +27,11 @@ static bool attack(struct hyp_run *run, const struct hyp_claim *claim, const cha
     return hyp_runner_run(&task, verdict);
 }
 
-/*
- * One falsified comparison may be chance, or a machine that was disturbed: before the run is red a
- * fresh process must find the same. A violation needs no second: one counterexample is enough.
- */
+/* A comparison that fell is run once more. A violation needs no second: one counterexample is
+ * enough. */
 static bool confirm(struct hyp_run *run, const struct hyp_claim *claim, struct hyp_watch *watch,
                     struct hyp_verdict *verdict) {
-    char folder[1000], reason[sizeof verdict->reason];
+    char folder[1000];
     struct hyp_verdict second;
     if (verdict->kind != HYP_FALSIFIED || !verdict->has_interval || hyp_runner_interrupted()) {
         return true;
@@ -45,14 +43,7 @@ static bool confirm(struct hyp_run *run, const struct hyp_claim *claim, struct h
                                   .saboteur = run->under,
                                   .watch = watch};
     if (!hyp_runner_run(&task, &second)) return false;
-    snprintf(reason, sizeof reason, "%s", verdict->reason);
-    if (second.kind == HYP_FALSIFIED) {
-        hyp_verdict_set(verdict, HYP_FALSIFIED, verdict->code, "%s; a fresh run confirmed it",
-                        reason);
-    } else {
-        hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "unconfirmed", "%s; but a fresh run came out %s",
-                        reason, hyp_verdict_words(second.kind));
-    }
+    hyp_verdict_confirm(verdict, &second);
     hyp_verdict_end(&second);
     return true;
 }
@@ -94,12 +85,17 @@ static bool measure_severity(struct hyp_run *run, const struct hyp_claim *claim,
         uint64_t begin_ns = hyp_clock_ns();
         verdict->saboteurs += saboteurs[i].forced == HYP_MUST_FALSIFY;
         if (!attack(run, claim, saboteurs[i].name, watch, &sabotaged)) return false;
+        if (hyp_runner_interrupted()) {
+            hyp_verdict_end(&sabotaged);
+            break;
+        }
         count_sabotaged(claim, &saboteurs[i], &sabotaged, verdict);
         hyp_watch_sabotaged(watch, claim->id, saboteurs[i].name, hyp_verdict_words(sabotaged.kind),
                             is_forced(saboteurs[i].forced, sabotaged.kind),
                             (double)(hyp_clock_ns() - begin_ns) * 1e-9);
         hyp_verdict_end(&sabotaged);
     }
+    if (hyp_runner_interrupted()) verdict->has_severity = false; /* not all were tried */
     return true;
 }
 

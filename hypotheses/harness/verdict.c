@@ -136,6 +136,19 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
     }
 }
 
+void hyp_verdict_confirm(struct hyp_verdict *verdict, const struct hyp_verdict *second) {
+    char reason[sizeof verdict->reason];
+    snprintf(reason, sizeof reason, "%.600s", verdict->reason);
+    if (second->kind == HYP_FALSIFIED) {
+        hyp_verdict_set(verdict, HYP_FALSIFIED, verdict->code, "%s; a fresh run confirmed it",
+                        reason);
+        return;
+    }
+    hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "unconfirmed", "%s; but a fresh run came out %s",
+                    reason, hyp_verdict_words(second->kind));
+    verdict->broken |= second->broken;
+}
+
 bool hyp_verdict_could_not_tell(const struct hyp_verdict *verdict) {
     return verdict->kind == HYP_INCONCLUSIVE && !verdict->broken &&
            (strncmp(verdict->code, "unfit_", 6) == 0 || strcmp(verdict->code, "undecided") == 0 ||

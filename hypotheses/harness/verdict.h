@@ -72,6 +72,12 @@ void hyp_verdict_not_tested(struct hyp_verdict *verdict, const char *code, const
 /* Judges what a timed claim's attacks compared, after all else was found in order. */
 void hyp_verdict_judge_effects(const struct hyp_claim *claim, struct hyp_verdict *verdict);
 
+/*
+ * What a falsified comparison comes to after a second run of the same: one may be chance, or a
+ * machine that was disturbed, so a fresh process must find the same before a claim is red.
+ */
+void hyp_verdict_confirm(struct hyp_verdict *verdict, const struct hyp_verdict *second);
+
 /* Sets the kind, the code and the reason. */
 void hyp_verdict_set(struct hyp_verdict *verdict, enum hyp_verdict_kind kind, const char *code,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));

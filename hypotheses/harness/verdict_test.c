@@ -50,6 +50,28 @@ static void expect(const struct attack *attacks, size_t count, size_t findings,
     hyp_verdict_end(&verdict);
 }
 
+/* Goal: one falsified comparison is not red before a fresh run found the same. */
+Test(verdict, a_second_run_confirms_or_does_not) {
+    struct hyp_verdict verdict = {.kind = HYP_SURVIVED}, second = {.kind = HYP_FALSIFIED};
+    hyp_verdict_set(&verdict, HYP_FALSIFIED, "", "2.5 us");
+    hyp_verdict_confirm(&verdict, &second);
+    cr_assert(verdict.kind == HYP_FALSIFIED &&
+                  strstr(verdict.reason, "2.5 us; a fresh run") != NULL,
+              "%s", verdict.reason);
+    static const enum hyp_verdict_kind others[] = {HYP_SURVIVED, HYP_INCONCLUSIVE, HYP_NOT_TESTED};
+    for (size_t i = 0; i < 3; i++) {
+        hyp_verdict_set(&verdict, HYP_FALSIFIED, "", "2.5 us");
+        verdict.broken = false;
+        second.kind = others[i];
+        second.broken = others[i] == HYP_INCONCLUSIVE;
+        hyp_verdict_confirm(&verdict, &second);
+        cr_assert(verdict.kind == HYP_INCONCLUSIVE && strcmp(verdict.code, "unconfirmed") == 0);
+        cr_assert(verdict.broken == second.broken, "a second run that crashed is an error");
+        cr_assert(strstr(verdict.reason, hyp_verdict_words(others[i])) != NULL, "%s",
+                  verdict.reason);
+    }
+}
+
 Test(verdict, survives_when_every_attack_found_nothing) {
     struct attack attacks[] = {good, good};
     expect(attacks, 2, 0, HYP_SURVIVED, "", false);

@@ -66,6 +66,11 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
         if (!hyp_session_number(value, HYP_SEED_MAX, &run->session.seed)) {
             return hyp_fail("--seed takes a number below 2^63, not '%s'", value);
         }
+    } else if ((value = option("--deadline", count, words, i)) != NULL) {
+        uint64_t *deadline_s = &run->session.deadline_s;
+        if (!hyp_session_number(value, HYP_DEADLINE_S_MAX, deadline_s) || *deadline_s == 0) {
+            return hyp_fail("--deadline takes a number of seconds, not '%s'", value);
+        }
     } else if ((value = option("--repeat", count, words, i)) != NULL) {
         if (!hyp_session_number(value, HYP_REPEATS_MAX, &wishes->repeats) || wishes->repeats == 0) {
             return hyp_fail("--repeat takes a number from 1 to %d, not '%s'", HYP_REPEATS_MAX,

@@ -11,8 +11,10 @@
 #include <criterion/logging.h>
 #include <criterion/options.h>
 #include <fnmatch.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static int events = -1;
@@ -73,7 +75,13 @@ ReportHook(TEST_CRASH)(struct criterion_test_stats *stats) {
 
 static struct criterion_test_set *test_set(void) {
     static struct criterion_test_set *set;
-    if (set == NULL) set = criterion_initialize();
+    if (set == NULL) {
+        struct sigaction own;
+        sigaction(SIGTERM, NULL, &own);
+        set = criterion_initialize();
+        /* Criterion's answer to SIGTERM is to exit; a run that is stopped writes what it has. */
+        sigaction(SIGTERM, &own, NULL);
+    }
     return set;
 }
 
@@ -112,6 +120,8 @@ static void disable_others(struct criterion_test_set *tests, const char *suite,
 int hyp_worker_run(const char *suite, const char *filter, int pipe, double deadline_s) {
     static char pattern[32];
     events = pipe;
+    /* Without the run that started it nobody would listen. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     struct criterion_test_set *tests = test_set();
     disable_others(tests, suite, filter);
     snprintf(pattern, sizeof pattern, "%s/*", suite);

@@ -1,0 +1,175 @@
+/*
+ * tollens run where its surroundings fail it: processes that die or hang, disks that are full or
+ * read-only, a person who stops it. Each ends with one clear sentence and exit code 2, and no half
+ * of a file is left; none is ever a pass.
+ */
+#include "program_shell.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+TestSuite(trouble, .init = program_begin, .fini = program_end, .timeout = 300);
+
+/* How many lines of what was printed begin with a text. */
+static unsigned lines_with(const char *begin) {
+    unsigned count = 0;
+    for (const char *line = program_output; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        count += strncmp(line, begin, strlen(begin)) == 0;
+    }
+    return count;
+}
+
+/* All that is there can be read, and nothing is half written. */
+static void expect_whole_files(const char *folder) {
+    char command[512], said[2048];
+    snprintf(said, sizeof said, "%.2000s", program_output);
+    snprintf(command, sizeof command,
+             "find \"$D/%s\" -name '*~' | grep . && exit 1; find \"$D/%s\" -name '*.json' | "
+             "while read f; do tail -c 1 \"$f\" | grep -q '}' || { echo \"$f\"; exit 1; }; done",
+             folder, folder);
+    cr_assert(program_shell(command) == 0, "%s after: %s", program_output, said);
+}
+
+/* Goal: however a process dies, its claim is inconclusive, by name, and the run goes on. */
+Test(trouble, a_process_that_dies_is_no_pass) {
+    static const struct {
+        const char *fault, *says, *code;
+    } deaths[] = {{"worker_kill", "the worker was ended by signal 9", "worker_missing"},
+                  {"attack_kill", "its process was ended by signal 9", "worker_crashed"},
+                  {"attack_crash", "its process was ended by signal 11", "worker_crashed"}};
+    for (size_t i = 0; i < sizeof deaths / sizeof deaths[0]; i++) {
+        char command[256], path[64];
+        snprintf(command, sizeof command, "\"$T\" run H2 H3 --under %s --out \"$D/%s\"",
+                 deaths[i].fault, deaths[i].fault);
+        int code = program_shell(command);
+        cr_assert(code == 2, "%s: %d: %s", deaths[i].fault, code, program_output);
+        cr_assert(lines_with("H2 inconclusive: ") == 1 && lines_with("H3 inconclusive: ") == 1 &&
+                      program_says(deaths[i].says) &&
+                      program_says("0 survived, 0 falsified, 2 inc"),
+                  "%s: %s", deaths[i].fault, program_output);
+        expect_whole_files(deaths[i].fault);
+        snprintf(path, sizeof path, "%s/H2/verdict.json", deaths[i].fault);
+        json_t *verdict = program_json(path);
+        cr_assert_str_eq(json_string_value(json_object_get(verdict, "code")), deaths[i].code);
+        json_decref(verdict);
+    }
+}
+
+Test(trouble, what_hangs_ends_at_its_deadline) {
+    static const char *const faults[] = {"attack_hang", "worker_stop"};
+    for (size_t i = 0; i < 2; i++) {
+        char command[256];
+        snprintf(command, sizeof command,
+                 "\"$T\" run --filter 'H3/small*' --deadline 1 --under %s --out \"$D/%s\"",
+                 faults[i], faults[i]);
+        int code = program_shell(command);
+        cr_assert(code == 2 && lines_with("H3 inconclusive: ") == 1 &&
+                      program_says("it did not end before its deadline"),
+                  "%s: %d: %s", faults[i], code, program_output);
+        expect_whole_files(faults[i]);
+    }
+    static const char *const wrong[] = {"0", "-1", "soon", "1.5", "''"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char command[128];
+        snprintf(command, sizeof command, "\"$T\" run H3 --deadline %s", wrong[i]);
+        cr_assert(program_shell(command) == 2 && program_says("--deadline takes"), "%s",
+                  program_output);
+    }
+}
+
+/* Goal: who kills the run is not left with a worker that keeps a GPU busy. */
+Test(trouble, a_run_that_is_killed_leaves_no_process) {
+    int code = program_shell(
+        "\"$T\" run H3 --under attack_hang --out \"$D/out\" & p=$!; "
+        "until w=$(pgrep -P $p) && a=$(pgrep -P $w); do sleep 0.05; done; kill -KILL $p; "
+        "for q in $w $a; do until [ ! -e /proc/$q/status ] || grep -q 'State:.[ZX]' "
+        "/proc/$q/status; do sleep 0.05; done; done; test ! -e \"$D/out/results.json\"");
+    cr_assert(code == 0, "%d: %s", code, program_output);
+}
+
+/* Goal: a run that is interrupted while it hangs ends at once, says so, and keeps what it has. */
+Test(trouble, an_interruption_ends_what_hangs) {
+    static const char *const signals[] = {"INT", "TERM", "HUP"};
+    for (size_t i = 0; i < 3; i++) {
+        char command[512], path[64];
+        snprintf(command, sizeof command,
+                 "\"$T\" run H3 H13 --repeat 3 --under attack_hang --out \"$D/%s\" & p=$!; "
+                 "until [ -e \"$D/%s/repeat1/H3/attacks.log\" ]; do sleep 0.05; done; "
+                 "kill -%s $p; wait $p",
+                 signals[i], signals[i], signals[i]);
+        int code = program_shell(command);
+        cr_assert(code == 2 && lines_with("tollens: interrupted; what was found") == 1 &&
+                      program_says("1 of 3 runs"),
+                  "%s: %d: %s", signals[i], code, program_output);
+        expect_whole_files(signals[i]);
+        snprintf(path, sizeof path, "%s/repeat1/H3/verdict.json", signals[i]);
+        json_t *verdict = program_json(path);
+        cr_assert_str_eq(json_string_value(json_object_get(verdict, "code")), "interrupted");
+        json_decref(verdict);
+    }
+}
+
+/* ---- disks ----------------------------------------------------------------------------------- */
+
+/* ulimit counts blocks of 512 bytes: at first nothing can be written, then the small files alone,
+ * and with the last Criterion itself finds no room to begin. */
+Test(trouble, a_file_that_may_not_grow_is_an_error) {
+    static const struct {
+        unsigned blocks;
+        const char *says;
+    } limits[] = {{0, "cannot be written: File too large"},
+                  {1, "cannot be written: File too large"},
+                  {8, "H1 inconclusive: "}};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        char command[256], name[32];
+        snprintf(name, sizeof name, "limit%u", limits[i].blocks);
+        snprintf(command, sizeof command, "(ulimit -f %u; \"$T\" run H1 --out \"$D/%s\")",
+                 limits[i].blocks, name);
+        int code = program_shell(command);
+        cr_assert(code == 2 && program_says(limits[i].says) && !program_says("1 survived"),
+                  "%u: %d: %s", limits[i].blocks, code, program_output);
+        expect_whole_files(name);
+    }
+}
+
+/* A small disk of its own, where this system lets a user have one; then the same, read-only. */
+Test(trouble, a_full_or_read_only_disk_is_an_error) {
+    static const char mount[] = "unshare -rm sh -c 'mkdir -p \"$D/disk\" && mount -t tmpfs -o "
+                                "size=%s tmpfs \"$D/disk\" && %s'";
+    char command[1024];
+    snprintf(command, sizeof command, mount, "64k", "true");
+    if (program_shell(command) != 0) cr_skip_test("no disk can be mounted here");
+    snprintf(command, sizeof command, mount, "64k",
+             "{ \"$T\" run H1 H3 --out \"$D/disk/out\"; c=$?; find \"$D/disk\" -name \"*~\"; "
+             "exit $c; }");
+    int code = program_shell(command);
+    cr_assert(code == 2 && program_says("No space left on device") && !program_says("~\n"),
+              "%d: %s", code, program_output);
+    cr_assert(lines_with("tollens: ") + lines_with("H3 inconclusive: ") > 0, "%s", program_output);
+    snprintf(command, sizeof command, mount, "64k",
+             "mount -o remount,ro \"$D/disk\" && \"$T\" run H1 --out \"$D/disk/out\"");
+    code = program_shell(command);
+    cr_assert(code == 2 && lines_with("tollens: ") == 1 && program_says("Read-only file system"),
+              "%d: %s", code, program_output);
+}
+
+Test(trouble, a_folder_that_cannot_be_is_an_error) {
+    int code = program_shell("touch \"$D/file\"; \"$T\" run H1 --out \"$D/file/out\"");
+    cr_assert(code == 2 && lines_with("tollens: ") == 1 && program_says("Not a directory"),
+              "%d: %s", code, program_output);
+}
+
+/* A verdict that does not arrive is no pass. */
+Test(trouble, a_stdout_that_takes_nothing_is_an_error) {
+    if (program_shell("test -c /dev/full") != 0) cr_skip_test("there is no /dev/full");
+    static const char *const commands[] = {"run H1 --out \"$D/out\"", "list",
+                                           "export \"$D/out\" --format junit"};
+    for (size_t i = 0; i < 3; i++) {
+        char command[128];
+        snprintf(command, sizeof command, "\"$T\" %s >/dev/full", commands[i]);
+        cr_assert(program_shell(command) == 2 && program_says("stdout cannot be written"), "%s: %s",
+                  command, program_output);
+    }
+}
