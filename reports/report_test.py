@@ -150,9 +150,9 @@ class Thresholds(unittest.TestCase):
                 ("threshold = 2.0", 'threshold = "two"', "no number"),
                 ("threshold = 2.0", "", "no threshold"),
                 ("threshold = 2.0", "threshold = ", "thresholds.toml"),
-                ("tolerance = 0.05", "tolerance = -1", "tolerance must be finite and not negative"),
-                ("tolerance = 0.05", "tolerance = nan", "tolerance must be finite"),
-                ("tolerance = 0.05", "", "no tolerance"),
+                ("tolerance = 0.1", "tolerance = -1", "tolerance must be finite and not negative"),
+                ("tolerance = 0.1", "tolerance = nan", "tolerance must be finite"),
+                ("tolerance = 0.1", "", "no tolerance"),
                 ('direction = "above"', 'direction = "up"', "direction"),
                 ("[H13]", "[H14]", "H14"),
                 ("falsified = [", "others = [", "falsified"),
@@ -170,12 +170,14 @@ class Thresholds(unittest.TestCase):
                     text = (thresholds.HYPOTHESES / name).read_text()
                     pathlib.Path(folder, name).write_text(text.replace("threshold = 2.0", new, 1))
                 table = pathlib.Path(folder, "claims.def")
-                ended = subprocess.run([sys.executable, program, "--c", table, "--folder", folder],
-                                       capture_output=True, text=True, check=False)
-                self.assertEqual(ended.returncode, 2, new)
-                self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
-                self.assertIn("[H4]", ended.stderr)
-                self.assertFalse(table.exists())
+                for words in ([], ["--c", table]):
+                    ended = subprocess.run(
+                        [sys.executable, program, *words, "--folder", folder],
+                        capture_output=True, text=True, check=False)
+                    self.assertEqual(ended.returncode, 2, new)
+                    self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
+                    self.assertIn("[H4]", ended.stderr)
+                    self.assertFalse(table.exists())
 
 
 if __name__ == "__main__":
