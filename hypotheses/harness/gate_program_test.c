@@ -81,6 +81,18 @@ Test(gate_program, what_is_no_evidence_is_one_sentence) {
     cr_assert(program_shell(gate) == 2 && program_says("nothing to compare"), "%s", program_output);
 }
 
+/* Goal: the gate is silent about the same code. On a busy machine H4 may be inconclusive, and then
+ * the gate cannot tell; it never says that something got worse, or better. */
+Test(gate_program, two_quick_runs_of_the_same_code_are_the_same, .timeout = 300) {
+    int code = program_shell("\"$T\" run H1 H2 H4 --repeat 2 --inconclusive=warn --out \"$D/two\"");
+    cr_assert(code == 0, "%d: %s", code, program_output);
+    code = program_shell("\"$T\" gate \"$D/two/repeat2\" --baseline \"$D/two/repeat1\"");
+    cr_assert(code == 0 || (code == 3 && program_says("H4  cannot tell")), "%d: %s", code,
+              program_output);
+    cr_assert(program_says("0 better, 0 new, 0 worse") && program_says("H1  same"), "%s",
+              program_output);
+}
+
 /* The whole way: a fault that a claim notices is confirmed before it is red, and is never taken for
  * evidence afterwards. On a busy machine H4 may be inconclusive, here as everywhere. */
 Test(gate_program, a_falsified_comparison_is_run_once_more, .timeout = 120) {
