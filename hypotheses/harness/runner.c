@@ -19,9 +19,11 @@
 
 enum { ATTACKS_MAX = 64, PIPE_IN_WORKER = 3 };
 
-/* What the worker may take beyond an attack's deadline, until it is killed with all below it. */
-static double grace_s(double deadline_s) {
-    return deadline_s < 250 ? 5 + deadline_s / 10 : 30;
+/* How long the worker may be at an attack, which it should itself have ended, until it is killed
+ * with all below it; and how long between two attacks, or before the first. */
+static double limit_s(double deadline_s, bool is_between) {
+    const double between_s = 60;
+    return is_between ? between_s : deadline_s < 250 ? 5 + 1.1 * deadline_s : deadline_s + 30;
 }
 
 static volatile sig_atomic_t stop;
@@ -98,7 +100,7 @@ struct worker {
     struct hyp_outcome *outcomes; /* its part of the verdict's */
     size_t count;
     struct hyp_outcome *running;
-    uint64_t begin_ns; /* of the attack that is running */
+    uint64_t begin_ns; /* when the attack that is running began, or the last one ended */
     char text[4096];   /* what came and is no whole line yet */
     size_t length;
 };
@@ -166,10 +168,11 @@ static void read_line(const struct hyp_task *task, struct worker *worker, char *
         if (strcmp(ending, endings[e]) == 0) outcome->ending = e;
     }
     snprintf(outcome->detail, sizeof outcome->detail, "%s", rest != NULL ? rest : "");
+    double seconds = (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9;
     worker->running = NULL;
+    worker->begin_ns = hyp_clock_ns();
     if (task->saboteur == NULL) {
-        hyp_watch_ended(task->watch, task->claim->id, name, ending,
-                        (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9);
+        hyp_watch_ended(task->watch, task->claim->id, name, ending, seconds);
     }
 }
 
@@ -217,8 +220,20 @@ static bool has_ended(const struct worker *worker) {
     return result == 0 && info.si_pid == worker->process;
 }
 
+/* Whether nothing came of the worker for too long; notes which attack it was at, or before. */
+static bool is_overdue(const struct worker *worker, double deadline_s) {
+    double seconds = (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9;
+    if (seconds <= limit_s(deadline_s, worker->running == NULL)) return false;
+    struct hyp_outcome *at = worker->running;
+    for (size_t i = 0; at == NULL && i < worker->count; i++) {
+        if (worker->outcomes[i].ending == HYP_NEVER_RAN) at = &worker->outcomes[i];
+    }
+    if (at != NULL) at->ending = HYP_OVERDUE;
+    return true;
+}
+
 /* Follows the worker to its end, or ends it. Returns what waitpid said. */
-static int follow(const struct hyp_task *task, struct worker *worker, double limit_s) {
+static int follow(const struct hyp_task *task, struct worker *worker, double deadline_s) {
     int status = 0;
     worker->begin_ns = hyp_clock_ns();
     for (bool open = true, killed = false; open;) {
@@ -228,12 +243,9 @@ static int follow(const struct hyp_task *task, struct worker *worker, double lim
         if (ready > 0) open = listen_to(task, worker);
         if (ready == 0 && ended) break;
         show(task, worker);
-        bool overdue =
-            (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9 > limit_s + grace_s(limit_s);
-        if ((hyp_runner_interrupted() || overdue) && !killed) {
+        if (!killed && (hyp_runner_interrupted() || is_overdue(worker, deadline_s))) {
             kill(-worker->process, SIGKILL);
             killed = true;
-            if (overdue && worker->running != NULL) worker->running->ending = HYP_OVERDUE;
         }
     }
     close(worker->pipe);
