@@ -20,8 +20,8 @@ static double chance_of_at_most(size_t heads, size_t coins) {
 
 Test(interval, ranks_are_the_largest_that_are_safe) {
     for (size_t count = 1; count <= 60; count++) {
-        double alpha = 0.4;
-        for (int step = 0; step < 12; step++, alpha /= 3) {
+        for (int step = 0; step < 12; step++) {
+            double alpha = 0.4 * pow(3, -step);
             size_t rank = hyp_interval_rank(count, alpha);
             cr_assert(rank == 0 || chance_of_at_most(rank - 1, count) <= alpha * (1 + 1e-9));
             cr_assert(chance_of_at_most(rank, count) > alpha * (1 - 1e-9), "%zu of %zu at %g", rank,
