@@ -26,7 +26,7 @@ SOFT = """
     arena diagnostic options json report
     space space_addresses space_bytes space_copy space_describe space_flip
     token symbol opcode
-    read_constant read_operand read_variable read_function read_module
+    read_constant read_operand read_vector read_variable read_function read_module
     lower lower_operand
     lower_arithmetic lower_half lower_video lower_compare lower_move
     lower_memory lower_order lower_control lower_call lower_tensor
@@ -73,7 +73,7 @@ SOFT_TESTS = """
     json_test token_test read_test
     diverge_test random_flow_test barrier_test trap_test report_test sanitizer_test core_test
     link_test call_test function_test print_test count_test
-    forms_test spelling_test lines_test
+    forms_test vector_test spelling_test lines_test
     async_test mbarrier_test bulk_test cluster_test hint_test
     tensor_test
     heap_test

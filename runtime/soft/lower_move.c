@@ -125,13 +125,50 @@ bool soft_lower_mov(struct soft_lowering *lowering, const struct ptx_instruction
     if (in->operand_count != 2) {
         return LOWER_FAIL(lowering, in, "mov takes 2 operands, and has %u", in->operand_count);
     }
-    if (in->operands[1].kind == PTX_OPERAND_VECTOR) return pack(lowering, in);
-    if (in->operands[0].kind == PTX_OPERAND_VECTOR) return unpack(lowering, in);
+    bool packs = in->operands[1].kind == PTX_OPERAND_VECTOR;
+    bool unpacks = in->operands[0].kind == PTX_OPERAND_VECTOR;
+    if ((packs || unpacks) && ptx_types[in->opcode->type[0]].kind[0] != 'B') {
+        return LOWER_FAIL(lowering, in, "parts make bits, not a number of a type");
+    }
+    if (packs) return pack(lowering, in);
+    if (unpacks) return unpack(lowering, in);
     unsigned bits = soft_bits(in->opcode->type[0]);
     uint32_t d = 0, a = 0;
     return soft_source(lowering, &in->operands[1], bits, in->opcode->type[0], &a) &&
            soft_destination(lowering, &in->operands[0], bits, in->opcode->type[0], &d) &&
            move(lowering, in, d, a, bits);
+}
+
+/* mov.v4.f32 {a, b, c, d}, v: each component to its own, all of them read before one is written. */
+bool soft_lower_mov_vector(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    enum ptx_modifier type = in->opcode->type[0];
+    uint32_t count = ptx_has(in->opcode, PTX_v2) ? 2 : 4, from[4], to[4];
+    unsigned bits = soft_bits(type);
+    if (in->operand_count != 2 || in->operands[0].kind != PTX_OPERAND_VECTOR ||
+        in->operands[1].kind != PTX_OPERAND_VECTOR || in->operands[0].count != count ||
+        in->operands[1].count != count) {
+        return LOWER_FAIL(lowering, in, "this takes two vectors of %u", count);
+    }
+    if (count * bits > 128) return LOWER_FAIL(lowering, in, "a vector of more than 128 bits");
+    for (uint32_t i = 0; i < count; i++) {
+        if (!soft_source(lowering, &in->operands[1].items[i], bits, type, &from[i]) ||
+            !soft_destination(lowering, &in->operands[0].items[i], bits, type, &to[i])) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        bool overwritten = false;
+        for (uint32_t j = 0; j < i; j++) overwritten |= to[j] == from[i];
+        if (!overwritten) continue;
+        from[i] =
+            soft_convert(lowering, bits == 64 ? SOFT_OP_mov_64 : SOFT_OP_mov_32, bits, from[i]);
+        if (from[i] == SOFT_NO_VALUE) return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (in->operands[0].items[i].kind == PTX_OPERAND_NONE) continue;
+        if (!move(lowering, in, to[i], from[i], bits)) return false;
+    }
+    return true;
 }
 
 /* mov.b128 d, a; {a, b}, d; d, {a, b} */

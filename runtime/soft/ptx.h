@@ -61,6 +61,7 @@ struct ptx_symbol {
         struct {
             uint32_t first; /* the number of the register, or of the range's first */
             uint32_t count; /* 0 for a single register */
+            uint32_t width; /* the components of each: 1, or a vector's 2 or 4 */
             enum ptx_modifier type;
         } reg;
         struct ptx_variable *variable;
@@ -110,6 +111,8 @@ struct ptx_operand {
     enum ptx_operand_kind kind;
     bool negated; /* !p */
     bool indexed; /* SYMBOL: x[2] */
+    bool whole;   /* VECTOR: a register of several components, by its name alone */
+    bool chosen;  /* REGISTER: one of those components, v.x */
     uint32_t offset;
     uint32_t reg;             /* REGISTER: its number in the function */
     enum ptx_modifier type;   /* REGISTER: as declared */

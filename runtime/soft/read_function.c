@@ -14,9 +14,9 @@
 
 enum { NESTING_MAX = 256, REGISTERS_MAX = 1 << 20, OPCODE_MAX = 200, GROUP_MAX = 4096 };
 
-/* Gives a function's registers their numbers and types. */
+/* Gives a function's registers their numbers and types: of each so many as it has components. */
 static bool add_registers(struct ptx_reader *reader, const struct soft_token *name,
-                          enum ptx_modifier type, uint32_t count, bool range) {
+                          struct ptx_register_type type, uint32_t count, bool range) {
     struct ptx_function *function = reader->function;
     const char *text = reader->diagnostic->text + name->offset;
     struct ptx_symbol *symbol =
@@ -25,7 +25,9 @@ static bool add_registers(struct ptx_reader *reader, const struct soft_token *na
     symbol->offset = name->offset;
     symbol->is.reg.first = function->register_count;
     symbol->is.reg.count = range ? count : 0;
-    symbol->is.reg.type = type;
+    symbol->is.reg.type = type.component;
+    symbol->is.reg.width = type.width;
+    count *= type.width;
     while (function->register_count + count > reader->registers_room) {
         uint32_t room = reader->registers_room * 2 + 64;
         enum ptx_modifier *types = SOFT_ARENA_ARRAY(reader->arena, enum ptx_modifier, room);
@@ -37,19 +39,16 @@ static bool add_registers(struct ptx_reader *reader, const struct soft_token *na
         reader->registers_room = room;
     }
     for (uint32_t i = 0; i < count; i++) {
-        function->register_types[function->register_count++] = type;
+        function->register_types[function->register_count++] = type.component;
     }
     return true;
 }
 
-/* registers = ".reg" type name ("<" count ">")? ("," ...)* ";" -- ".reg" is read already */
+/* registers = ".reg" vector? type name ("<" count ">")? ("," ...)* ";" -- ".reg" is read already */
 static bool read_registers(struct ptx_reader *reader) {
-    enum ptx_modifier type = PTX_b32;
+    struct ptx_register_type type;
     struct ptx_function *function = reader->function;
-    if (ptx_is(reader, ".v2") || ptx_is(reader, ".v4")) {
-        return PTX_FAIL(reader, "vector registers are not offered by this device");
-    }
-    if (!ptx_read_type(reader, &type)) return false;
+    if (!ptx_read_register_type(reader, &type)) return false;
     do {
         const struct soft_token *name = reader->token;
         int64_t count = 0;
@@ -64,7 +63,7 @@ static bool read_registers(struct ptx_reader *reader) {
         }
         uint32_t needed = range ? (uint32_t)count : 1;
         if (count < 0 || count > REGISTERS_MAX ||
-            needed > REGISTERS_MAX - function->register_count) {
+            needed > (REGISTERS_MAX - function->register_count) / type.width) {
             return PTX_FAIL(reader, "a function can have %d registers at most", REGISTERS_MAX);
         }
         if (ptx_symbol_register_taken(reader->scope, text, name->length, range ? needed : 0)) {
@@ -274,23 +273,33 @@ static bool resolve_fixups(struct ptx_reader *reader) {
     return true;
 }
 
-/* A parameter of a function may be a register: ".reg" type name. ".reg" is read already. */
-static bool read_register_parameter(struct ptx_reader *reader, struct ptx_variable **result) {
-    struct ptx_variable *parameter = soft_arena_alloc(reader->arena, sizeof *parameter);
+/* A parameter of a function may be a register: ".reg" vector? type name. ".reg" is read already.
+ * Each component is a parameter to itself. */
+static bool read_register_parameter(struct ptx_reader *reader, struct ptx_variable **list,
+                                    uint32_t *count) {
+    struct ptx_register_type type;
     const struct soft_token *name = NULL;
-    if (parameter == NULL) return PTX_NO_MEMORY(reader);
-    if (!ptx_read_type(reader, &parameter->type)) return false;
+    if (!ptx_read_register_type(reader, &type)) return false;
+    if (*count + type.width > GROUP_MAX) {
+        return PTX_FAIL(reader, "more than %d parameters", GROUP_MAX);
+    }
     if (!ptx_expect_name(reader, "the name of a register", &name)) return false;
     const char *text = reader->diagnostic->text + name->offset;
     if (ptx_symbol_register_taken(reader->scope, text, name->length, 0)) {
         return soft_error(reader->diagnostic, name->offset, CUDA_ERROR_INVALID_PTX,
                           "'%.*s' is declared twice", (int)name->length, text);
     }
-    parameter->is_register = parameter->has_value = true;
-    parameter->value = reader->function->register_count;
-    if (!add_registers(reader, name, parameter->type, 1, false)) return false;
-    parameter->symbol = ptx_symbol_here(reader->scope, text, name->length);
-    *result = parameter;
+    uint32_t first = reader->function->register_count;
+    if (!add_registers(reader, name, type, 1, false)) return false;
+    for (uint32_t i = 0; i < type.width; i++) {
+        struct ptx_variable *parameter = soft_arena_alloc(reader->arena, sizeof *parameter);
+        if (parameter == NULL) return PTX_NO_MEMORY(reader);
+        parameter->type = type.component;
+        parameter->is_register = parameter->has_value = true;
+        parameter->value = first + i;
+        parameter->symbol = ptx_symbol_here(reader->scope, text, name->length);
+        list[(*count)++] = parameter;
+    }
     return true;
 }
 
@@ -303,11 +312,11 @@ static bool read_parameters(struct ptx_reader *reader, struct ptx_variable ***li
     while (!ptx_is(reader, ")")) {
         if (*count == GROUP_MAX) return PTX_FAIL(reader, "more than %d parameters", GROUP_MAX);
         bool in_register = !reader->function->entry && ptx_take(reader, ".reg");
-        if (in_register ? !read_register_parameter(reader, &read[*count])
+        if (in_register ? !read_register_parameter(reader, read, count)
                         : !ptx_read_parameter(reader, &read[*count])) {
             return false;
         }
-        ++*count;
+        *count += !in_register;
         if (!ptx_take(reader, ",")) break;
     }
     if (!ptx_expect(reader, ")")) return false;

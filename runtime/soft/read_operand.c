@@ -87,10 +87,13 @@ static bool read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
         operand->kind = PTX_OPERAND_REGISTER;
         operand->type = symbol->is.reg.type;
         reader->token++;
+        if (symbol->is.reg.width > 1) {
+            return ptx_read_vector(reader, operand, symbol->is.reg.width);
+        }
         read_part(reader, operand);
         return true;
     }
-    if (find_special(reader, operand)) return true;
+    if (find_special(reader, operand) || ptx_read_special_vector(reader, operand)) return true;
     operand->kind = PTX_OPERAND_SYMBOL;
     operand->symbol = ptx_symbol_find(reader->scope, text, length);
     /* Labels and functions may come later; what looks like a register should have come before. */
@@ -122,6 +125,40 @@ static bool read_index(struct ptx_reader *reader, struct ptx_operand *operand) {
     return true;
 }
 
+/* A vector of registers by its name alone is no item of braces, and a component none of an address,
+ * of a pair or of what a call passes; there all of a vector is its components. */
+static bool check_vectors(struct ptx_reader *reader, struct ptx_operand *items, uint32_t *count,
+                          const char *end) {
+    struct ptx_operand last = items[*count - 1];
+    if (*end == '}' ? last.whole : (*end == ')' || *end == ']') && last.chosen) {
+        return soft_error(reader->diagnostic, last.offset, CUDA_ERROR_INVALID_PTX,
+                          last.whole ? "a vector has no place in braces"
+                                     : "a component of a vector has no place here");
+    }
+    if (*end != ')' || !last.whole) return true;
+    if (*count - 1 + last.count > ITEMS_MAX) {
+        return PTX_FAIL(reader, "more than %d operands", ITEMS_MAX);
+    }
+    memcpy(items + *count - 1, last.items, last.count * sizeof items[0]);
+    *count += last.count - 1;
+    return true;
+}
+
+/* Braces that choose a component of a vector hold no number. */
+static bool check_braces(struct ptx_reader *reader, const struct ptx_operand *items,
+                         uint32_t count) {
+    bool chosen = false;
+    for (uint32_t i = 0; i < count; i++) chosen |= items[i].chosen;
+    for (uint32_t i = 0; i < count && chosen; i++) {
+        if (items[i].kind == PTX_OPERAND_INTEGER || items[i].kind == PTX_OPERAND_FLOAT32 ||
+            items[i].kind == PTX_OPERAND_FLOAT64) {
+            return soft_error(reader->diagnostic, items[i].offset, CUDA_ERROR_INVALID_PTX,
+                              "a number has no place beside a component of a vector");
+        }
+    }
+    return true;
+}
+
 static bool read_items(struct ptx_reader *reader, struct ptx_operand *operand, const char *end,
                        unsigned depth) {
     struct ptx_operand items[ITEMS_MAX];
@@ -133,10 +170,12 @@ static bool read_items(struct ptx_reader *reader, struct ptx_operand *operand, c
         memset(&items[count], 0, sizeof items[count]);
         if (!read_one(reader, &items[count], depth)) return false;
         count++;
+        if (!check_vectors(reader, items, &count, end)) return false;
         if (!ptx_take(reader, ",")) break;
         if (ptx_is(reader, end)) return PTX_FAIL(reader, "an operand is missing");
     }
     if (!ptx_expect(reader, end)) return false;
+    if (*end == '}' && !check_braces(reader, items, count)) return false;
     operand->items = SOFT_ARENA_ARRAY(reader->arena, struct ptx_operand, count);
     if (operand->items == NULL) return PTX_NO_MEMORY(reader);
     memcpy(operand->items, items, count * sizeof items[0]);
@@ -185,6 +224,7 @@ static bool read_one(struct ptx_reader *reader, struct ptx_operand *operand, uns
         if (!read_addend(reader, &operand->integer)) return false;
     }
     if (ptx_take(reader, "|")) {
+        if (operand->chosen) return PTX_FAIL(reader, "a component of a vector has no place here");
         struct ptx_operand *pair = SOFT_ARENA_ARRAY(reader->arena, struct ptx_operand, 2);
         if (pair == NULL) return PTX_NO_MEMORY(reader);
         pair[0] = *operand;

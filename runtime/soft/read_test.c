@@ -158,9 +158,9 @@ Test(read, a_function_is_read_whole) {
                                "    .loc 1 20 3\n"
                                "    @!%p1 add.u32 %r1, %r2, single;\n"
                                "    { .reg .b64 %r<3>; mov.u64 %r1, 5; }\n"
-                               "    mov.v2.u32 {%r1, _}, {%r2, 3};\n"
+                               "    cvt.v2.u32.u16 {%r1, _}, {%r2, 3};\n"
                                "}\n") == false,
-              "mov has no .v2");
+              "cvt has no .v2");
     cr_assert(read_text(HEADER ".visible .entry k(.param .u64 .ptr .global .align 16 p,\n"
                                "                  .param .align 4 .b8 s[12], .param .f32 x)\n"
                                ".maxntid 128, 2\n.minnctapersm 2\n.maxnreg 64\n"
@@ -227,7 +227,7 @@ Test(read, a_wrong_statement_is_refused_at_its_column) {
         {".reg .b32 %r1;", 11, "declared twice"},
         {".reg .b32 %r<5>;", 11, "declared twice"},
         {".reg .b32 %new<x>;", 16, "how many registers"},
-        {".reg .v2 .b32 %v;", 6, "vector registers"},
+        {".reg .v4 .b64 %v;", 6, "more than 128 bits"},
         {".reg .b33 %v;", 6, "'.b33' is no type"},
         {".nothing;", 1, "'.nothing' has no place"},
         {"ld.global.u32 %r1, [];", 22, "address is missing"},

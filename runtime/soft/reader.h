@@ -59,6 +59,21 @@ bool ptx_expect_name(struct ptx_reader *reader, const char *what, const struct s
 /* A type such as .f32; *type is written only on success. */
 bool ptx_read_type(struct ptx_reader *reader, enum ptx_modifier *type);
 
+/* read_vector.c: what a register holds: one value, or the two or four of a vector. */
+struct ptx_register_type {
+    enum ptx_modifier component;
+    uint32_t width;
+};
+bool ptx_read_register_type(struct ptx_reader *reader, struct ptx_register_type *type);
+
+/* The register of a vector that stands before the next token: all of it, or the component that the
+ * next token, ".x", chooses. operand->reg is its first. */
+bool ptx_read_vector(struct ptx_reader *reader, struct ptx_operand *operand, uint32_t width);
+
+/* "%tid" and its kin as a whole, or a component of one by its other names, "%tid.r". false: the
+ * next token is none of these, or there is no memory, which is noted. */
+bool ptx_read_special_vector(struct ptx_reader *reader, struct ptx_operand *operand);
+
 /* The modifier that a dotted word names; PTX_MODIFIERS if none. */
 enum ptx_modifier ptx_modifier_of(const char *text, size_t length);
 

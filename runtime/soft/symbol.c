@@ -68,7 +68,7 @@ struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char
         if (!may_be_of_range) continue;
         symbol = find_in(scope, stem_bucket, name, stem);
         if (symbol != NULL && symbol->kind == PTX_REGISTER && index < symbol->is.reg.count) {
-            *number = symbol->is.reg.first + index;
+            *number = symbol->is.reg.first + index * symbol->is.reg.width;
             return symbol;
         }
     }
