@@ -73,7 +73,7 @@ SOFT_TESTS = """
     json_test token_test read_test
     diverge_test random_flow_test barrier_test trap_test report_test sanitizer_test core_test
     link_test call_test function_test print_test count_test
-    forms_test vector_test spelling_test lines_test
+    forms_test vector_test video_test spelling_test lines_test
     async_test mbarrier_test bulk_test cluster_test hint_test
     tensor_test
     heap_test

@@ -103,7 +103,11 @@ enum {
     SOFT_VIDEO_SCALE_SHIFT = 17, /* 1 by 2^7, 2 by 2^15 */
     SOFT_VIDEO_D_SHIFT = 20,
     SOFT_VIDEO_A_SHIFT = 23,
-    SOFT_VIDEO_B_SHIFT = 26
+    SOFT_VIDEO_B_SHIFT = 26,
+    SOFT_VIDEO_LANES_SHIFT = 20, /* of a packed one: a bit for each part that it computes */
+    SOFT_VIDEO_LANES = 15,
+    SOFT_VIDEO_MINUS_PRODUCT = 1 << 29, /* of vmad */
+    SOFT_VIDEO_MINUS_C = 1 << 30
 };
 
 /* The mode of a branch, an exit or a trap, and of a barrier. */

@@ -161,7 +161,7 @@ static bool agree(enum ptx_modifier a, enum ptx_modifier b) {
 static bool check_register(struct soft_lowering *lowering, const struct ptx_operand *operand,
                            unsigned bits, enum ptx_modifier type) {
     const char *own = ptx_types[operand->type].text;
-    if (operand->part != 0) {
+    if (operand->picked != 0) {
         return LOWER_FAIL(lowering, operand, "no part of a register can be chosen here");
     }
     if (soft_bits(operand->type) != bits) {

@@ -1,11 +1,8 @@
 /*
- * The video instructions: all that they say, packed into one word.
- * Source: PTX ISA 9.0, section 9.7.19.
+ * The video instructions: all that they say, packed into one word. The selectors of packed sources
+ * become permutations in front of them. Source: PTX ISA 9.0, section 9.7.19.
  *
  *     vadd.s32.u32.s32.sat d.h1, a.b0, b, c
- *
- * Lane masks and permuting selectors of the packed forms, and negated operands of vmad, are not
- * offered.
  */
 #include "lower.h"
 
@@ -54,32 +51,39 @@ static uint32_t mode_of(const struct ptx_opcode *opcode) {
     return mode;
 }
 
-bool soft_lower_video(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    static const uint32_t shifts[3] = {SOFT_VIDEO_D_SHIFT, SOFT_VIDEO_A_SHIFT, SOFT_VIDEO_B_SHIFT};
-    bool scalar = in->opcode->row->base == SOFT_OP_video;
-    uint32_t mode = mode_of(in->opcode), values[4] = {0, 0, 0, SOFT_NO_VALUE};
-    bool third = !scalar || (mode & 7u << SOFT_VIDEO_SECOND_SHIFT) != 0 ||
-                 (in->operand_count > 0 && in->operands[0].part != 0);
-    if (in->operand_count != (third ? 4 : 3)) {
-        return LOWER_FAIL(lowering, in, "'%s' takes %u operands here, and has %u",
-                          in->opcode->row->name, third ? 4u : 3u, in->operand_count);
+/* Whether a selector names so many bytes or half-words, each below a limit. */
+static bool picks(const struct ptx_operand *operand, bool halves, unsigned count, unsigned limit) {
+    if (operand->picked != count || operand->picks_halves != halves) return false;
+    for (unsigned i = 0; i < count; i++) {
+        if (operand->picks[i] >= limit) return false;
     }
-    if (in->operands[0].part != 0 && (!scalar || (mode & 7u << SOFT_VIDEO_SECOND_SHIFT) != 0)) {
-        return LOWER_FAIL(lowering, in, "no part of the destination can be chosen here");
+    return true;
+}
+
+/* Of a word: 0 all, 1 to 4 a byte, 5 and 6 a half-word. */
+static bool part_of(struct soft_lowering *lowering, const struct ptx_operand *operand,
+                    uint32_t *part) {
+    *part = 0;
+    if (operand->picked == 0) return true;
+    if (!picks(operand, operand->picks_halves, 1, operand->picks_halves ? 2 : 4)) {
+        return LOWER_FAIL(lowering, operand, "one byte or half-word is chosen here");
     }
-    for (uint32_t i = 1; i <= in->operand_count; i++) { /* the destination last */
-        uint32_t place = i % in->operand_count;
-        struct ptx_operand whole = in->operands[place];
-        if (whole.part != 0 && (place == 3 || in->opcode->row->base == SOFT_OP_video_packed)) {
-            return LOWER_FAIL(lowering, &whole, "no part of this operand can be chosen");
-        }
-        if (place < 3) mode |= (uint32_t)whole.part << shifts[place];
-        whole.part = 0;
-        if (place == 0 ? !soft_destination(lowering, &whole, 32, PTX_b32, &values[0])
-                       : !soft_source(lowering, &whole, 32, PTX_b32, &values[place])) {
-            return false;
-        }
-    }
+    *part = operand->picks[0] + (operand->picks_halves ? 5u : 1u);
+    return true;
+}
+
+/* The register of an operand, whatever is chosen of it. */
+static bool whole_of(struct soft_lowering *lowering, const struct ptx_operand *operand,
+                     bool is_result, uint32_t *value) {
+    struct ptx_operand whole = *operand;
+    whole.picked = 0;
+    whole.minus = false;
+    return is_result ? soft_destination(lowering, &whole, 32, PTX_b32, value)
+                     : soft_source(lowering, &whole, 32, PTX_b32, value);
+}
+
+static bool emit(struct soft_lowering *lowering, const struct ptx_instruction *in, uint32_t mode,
+                 const uint32_t values[4]) {
     struct soft_draft *draft = soft_draft(lowering, (enum soft_op)in->opcode->row->base);
     if (draft == NULL) return false;
     draft->d = values[0];
@@ -88,4 +92,108 @@ bool soft_lower_video(struct soft_lowering *lowering, const struct ptx_instructi
     draft->c = values[3];
     draft->mode = mode;
     return true;
+}
+
+bool soft_lower_video(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    static const uint32_t shifts[3] = {SOFT_VIDEO_D_SHIFT, SOFT_VIDEO_A_SHIFT, SOFT_VIDEO_B_SHIFT};
+    bool product = in->opcode->row->base == SOFT_OP_video_mad;
+    uint32_t mode = mode_of(in->opcode), values[4] = {0, 0, 0, SOFT_NO_VALUE}, minus = 0;
+    bool second = (mode & 7u << SOFT_VIDEO_SECOND_SHIFT) != 0;
+    bool chosen = in->operand_count > 0 && in->operands[0].picked != 0;
+    bool third = product || second || chosen; /* without one of these a fourth operand is idle */
+    if (in->operand_count != 4 && (third || in->operand_count != 3)) {
+        return LOWER_FAIL(lowering, in, "'%s' takes 4 operands here, and has %u",
+                          in->opcode->row->name, in->operand_count);
+    }
+    if (chosen && (product || second)) {
+        return LOWER_FAIL(lowering, in, "no part of the destination can be chosen here");
+    }
+    for (uint32_t i = 1; i <= in->operand_count; i++) { /* the destination last */
+        uint32_t place = i % in->operand_count, part = 0;
+        const struct ptx_operand *operand = &in->operands[place];
+        if (!part_of(lowering, operand, &part)) return false;
+        if (part != 0 && place == 3) {
+            return LOWER_FAIL(lowering, operand, "no part of this operand can be chosen");
+        }
+        if (place < 3) mode |= part << shifts[place];
+        if (operand->minus) minus ^= place == 3 ? SOFT_VIDEO_MINUS_C : SOFT_VIDEO_MINUS_PRODUCT;
+        if (!whole_of(lowering, operand, place == 0, &values[place])) return false;
+    }
+    if (in->operands[0].minus || ((mode & SOFT_VIDEO_PO) != 0 && minus != 0)) {
+        return LOWER_FAIL(lowering, in, "'-' has no place here");
+    }
+    if (minus == (SOFT_VIDEO_MINUS_PRODUCT | SOFT_VIDEO_MINUS_C)) {
+        return LOWER_FAIL(lowering, in, "either the product or what is added is negated, not both");
+    }
+    return emit(lowering, in, mode | minus, values);
+}
+
+/* The bytes or half-words that a packed destination names, from high to low; a bit each. */
+static bool lanes_of(struct soft_lowering *lowering, const struct ptx_operand *operand, bool bytes,
+                     uint32_t *lanes) {
+    unsigned count = bytes ? 4 : 2;
+    *lanes = operand->picked == 0 ? (1u << count) - 1 : 0;
+    if (operand->picked != 0 && !picks(operand, !bytes, operand->picked, count)) {
+        return LOWER_FAIL(lowering, operand, "this has the parts .%s", bytes ? "b3210" : "h10");
+    }
+    for (unsigned i = 0; i < operand->picked; i++) {
+        if (i > 0 && operand->picks[i - 1] <= operand->picks[i]) {
+            return LOWER_FAIL(lowering, operand, "the higher parts come first");
+        }
+        *lanes |= 1u << operand->picks[i];
+    }
+    return true;
+}
+
+/* What a packed source takes from the two registers, one behind the other, as prmt's digits. */
+static bool digits_of(struct soft_lowering *lowering, const struct ptx_operand *operand, bool bytes,
+                      uint32_t *digits) {
+    if (operand->picked != 0 && !picks(operand, !bytes, bytes ? 4 : 2, bytes ? 8 : 4)) {
+        return LOWER_FAIL(lowering, operand, "a source takes %s of both, such as .%s",
+                          bytes ? "4 bytes" : "2 half-words", bytes ? "b7654" : "h32");
+    }
+    *digits = 0;
+    for (unsigned i = 0; i < operand->picked; i++) {
+        uint32_t pick = operand->picks[i];
+        *digits = bytes ? *digits << 4 | pick : *digits << 8 | (2 * pick + 1) << 4 | 2 * pick;
+    }
+    return true;
+}
+
+/* vadd4.u32.u32.u32 d.b10, a.b7654, b.b3210, c */
+bool soft_lower_video_packed(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    uint32_t values[4], sources[3], lanes = 0;
+    bool bytes = strchr(in->opcode->row->name, '4') != NULL;
+    if (in->operand_count != 4) {
+        return LOWER_FAIL(lowering, in, "'%s' takes 4 operands, and has %u", in->opcode->row->name,
+                          in->operand_count);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct ptx_operand *operand = &in->operands[i];
+        if (operand->kind != PTX_OPERAND_REGISTER) {
+            return LOWER_FAIL(lowering, operand, "a register is needed");
+        }
+        if (i == 3 && operand->picked != 0) {
+            return LOWER_FAIL(lowering, operand, "no part of this operand can be chosen");
+        }
+        if (!whole_of(lowering, operand, i == 0, &values[i])) return false;
+    }
+    for (uint32_t i = 1; i < 3; i++) {
+        uint32_t digits = 0;
+        if (!digits_of(lowering, &in->operands[i], bytes, &digits)) return false;
+        sources[i] = values[i];
+        if (in->operands[i].picked == 0) continue;
+        uint32_t selector = soft_value_constant(lowering, 32, digits);
+        sources[i] = soft_value_temporary(lowering, 32);
+        struct soft_draft *draft = soft_draft(lowering, SOFT_OP_prmt);
+        if (draft == NULL || selector == SOFT_NO_VALUE) return false;
+        draft->d = sources[i];
+        draft->a = values[1];
+        draft->b = values[2];
+        draft->c = selector;
+    }
+    if (!lanes_of(lowering, &in->operands[0], bytes, &lanes)) return false;
+    values[1] = sources[1];
+    values[2] = sources[2];
+    return emit(lowering, in, mode_of(in->opcode) | lanes << SOFT_VIDEO_LANES_SHIFT, values);
 }

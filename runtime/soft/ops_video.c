@@ -143,18 +143,20 @@ static uint32_t scalar(uint32_t a, uint32_t b, uint32_t c, uint32_t mode) {
     }
 }
 
-/* Two half-words or four bytes: put side by side, or all added to c. */
+/* Two half-words or four bytes, or some of them: put in their places in c, or all added to it. */
 static uint32_t packed(uint32_t a, uint32_t b, uint32_t c, uint32_t mode) {
     unsigned width = (mode & SOFT_VIDEO_BYTES) != 0 ? 8 : 16;
-    uint32_t mask = (1u << width) - 1, all = 0, sum = c;
+    uint32_t lanes = mode >> SOFT_VIDEO_LANES_SHIFT & SOFT_VIDEO_LANES;
+    uint32_t mask = (1u << width) - 1, all = c, sum = c;
     for (unsigned at = 0; at < 32; at += width) {
+        if ((lanes >> at / width & 1) == 0) continue;
         int64_t x = extended(a >> at & mask, width, (mode & SOFT_VIDEO_A_SIGNED) != 0);
         int64_t y = extended(b >> at & mask, width, (mode & SOFT_VIDEO_B_SIGNED) != 0);
         int64_t result = computed(x, y, mode);
         if (mode & SOFT_VIDEO_SAT) {
             result = clamped(result, width, (mode & SOFT_VIDEO_D_SIGNED) != 0);
         }
-        all |= ((uint32_t)result & mask) << at;
+        all = (all & ~(mask << at)) | ((uint32_t)result & mask) << at;
         sum += (uint32_t)result;
     }
     return field(mode, SOFT_VIDEO_SECOND_SHIFT) == 1 ? sum : all;
@@ -168,11 +170,15 @@ static uint32_t multiplied(uint32_t a, uint32_t b, uint32_t c, uint32_t mode) {
     uint32_t a_part = field(mode, SOFT_VIDEO_A_SHIFT), b_part = field(mode, SOFT_VIDEO_B_SHIFT);
     int64_t x = selected(a, a_part, a_signed || a_part == 0);
     int64_t y = selected(b, b_part, b_signed || b_part == 0);
-    int64_t sum = x * y + extended(c, 32, true) + ((mode & SOFT_VIDEO_PO) != 0);
+    int64_t product = (mode & SOFT_VIDEO_MINUS_PRODUCT) != 0 ? -(x * y) : x * y;
+    int64_t third = extended(c, 32, true);
+    if ((mode & SOFT_VIDEO_MINUS_C) != 0) third = -third;
+    int64_t sum = product + third + ((mode & SOFT_VIDEO_PO) != 0);
     unsigned shift = field(mode, SOFT_VIDEO_SCALE_SHIFT) == 1   ? 7
                      : field(mode, SOFT_VIDEO_SCALE_SHIFT) == 2 ? 15
                                                                 : 0;
-    bool is_signed = a_signed || b_signed;
+    bool is_signed =
+        a_signed || b_signed || (mode & (SOFT_VIDEO_MINUS_PRODUCT | SOFT_VIDEO_MINUS_C)) != 0;
     int64_t result = is_signed ? sum >> shift : (int64_t)((uint64_t)sum >> shift);
     return (uint32_t)(mode & SOFT_VIDEO_SAT ? clamped(result, 32, is_signed) : result);
 }

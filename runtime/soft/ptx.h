@@ -116,7 +116,10 @@ struct ptx_operand {
     uint32_t offset;
     uint32_t reg;             /* REGISTER: its number in the function */
     enum ptx_modifier type;   /* REGISTER: as declared */
-    uint8_t part;             /* REGISTER: 0 all of it, 1 to 4 .b0 to .b3, 5 and 6 .h0 and .h1 */
+    uint8_t picked;           /* REGISTER: how many bytes or half-words .b7654 or .h1 names */
+    bool picks_halves;        /* they are half-words */
+    uint8_t picks[4];         /* which, the highest first */
+    bool minus;               /* REGISTER: -r, of a video instruction */
     enum ptx_special special; /* SPECIAL */
     int64_t integer;          /* INTEGER; the addend of SYMBOL and ADDRESS */
     uint64_t bits;            /* FLOAT32, FLOAT64 */

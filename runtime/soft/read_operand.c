@@ -58,20 +58,25 @@ static bool add_fixup(struct ptx_reader *reader, struct ptx_operand *operand) {
     return true;
 }
 
-/* ".b2" or ".h0" right behind a register: the part that a video instruction takes. */
-static void read_part(struct ptx_reader *reader, struct ptx_operand *operand) {
-    static const char *const parts[] = {".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
+/* ".b2", ".h10" or ".b7654" right behind a register: the bytes or half-words of it, and of the next
+ * register behind them, that a video instruction takes. */
+static void read_picks(struct ptx_reader *reader, struct ptx_operand *operand) {
     const struct soft_token *before = reader->token - 1;
-    if (reader->token->kind != SOFT_TOKEN_DOTTED || reader->token->length != 3 ||
-        reader->token->offset != before->offset + before->length) {
+    const char *text = ptx_text(reader);
+    uint32_t count = reader->token->length - 2u;
+    if (reader->token->kind != SOFT_TOKEN_DOTTED || reader->token->length < 3 ||
+        reader->token->offset != before->offset + before->length ||
+        (text[1] != 'b' && text[1] != 'h') || count > (text[1] == 'b' ? 4 : 2)) {
         return;
     }
-    for (uint8_t i = 0; i < 6; i++) {
-        if (memcmp(ptx_text(reader), parts[i], 3) != 0) continue;
-        operand->part = (uint8_t)(i + 1);
-        reader->token++;
-        return;
+    for (uint32_t i = 0; i < count; i++) {
+        char digit = text[2 + i];
+        if (digit < '0' || digit > (text[1] == 'b' ? '7' : '3')) return;
+        operand->picks[i] = (uint8_t)(digit - '0');
     }
+    operand->picked = (uint8_t)count;
+    operand->picks_halves = text[1] == 'h';
+    reader->token++;
 }
 
 static bool read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
@@ -90,7 +95,7 @@ static bool read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
         if (symbol->is.reg.width > 1) {
             return ptx_read_vector(reader, operand, symbol->is.reg.width);
         }
-        read_part(reader, operand);
+        read_picks(reader, operand);
         return true;
     }
     if (find_special(reader, operand) || ptx_read_special_vector(reader, operand)) return true;
@@ -210,11 +215,14 @@ static bool read_one(struct ptx_reader *reader, struct ptx_operand *operand, uns
         return read_items(reader, operand, ")", depth + 1);
     }
     bool negated = ptx_is(reader, "!") && reader->token[1].kind == SOFT_TOKEN_NAME;
-    if (negated) reader->token++;
+    bool minus = ptx_is(reader, "-") && strcmp(reader->instruction, "vmad") == 0 &&
+                 reader->token[1].kind == SOFT_TOKEN_NAME;
+    if (negated || minus) reader->token++;
     if (reader->token->kind != SOFT_TOKEN_NAME || ptx_is(reader, "WARP_SZ")) {
         return ptx_read_number(reader, operand);
     }
     operand->negated = negated;
+    operand->minus = minus;
     if (!read_name(reader, operand)) return false;
     if (operand->kind == PTX_OPERAND_SYMBOL && ptx_is(reader, "[") && operand->symbol != NULL &&
         operand->symbol->kind == PTX_VARIABLE) {

@@ -65,7 +65,11 @@ static bool begins(const struct oracle_call *call, const char *name) {
 /* The sum has 64 bits when it is scaled. */
 static oracle_wide multiplied(const struct oracle_call *call, oracle_wide x, oracle_wide y,
                               bool is_signed) {
-    oracle_wide sum = x * y + part(call->source[2], 0, 32, true);
+    const struct table_operand *operands = call->row->operands;
+    bool minus = operands[1].minus != operands[2].minus;
+    oracle_wide c = part(call->source[2], 0, 32, true);
+    oracle_wide sum = (minus ? -x * y : x * y) + (operands[3].minus ? -c : c);
+    is_signed = is_signed || minus || operands[3].minus;
     if (oracle_has(call, "po")) sum++;
     unsigned shift = oracle_has(call, "shr7") ? 7 : oracle_has(call, "shr15") ? 15 : 0;
     if (shift != 0 && !is_signed && sum < 0) sum += power(64);
@@ -101,16 +105,32 @@ static oracle_wide ordered(const struct oracle_call *call, oracle_wide x, bool d
     return c_is_less == oracle_has(call, "min") ? c : x;
 }
 
+/* Where in the two sources, one behind the other, that of a lane begins: "b7654" says it from the
+ * highest lane down. */
+static unsigned from_of(const struct table_operand *operand, unsigned lane, unsigned lanes,
+                        unsigned first) {
+    if (operand->part[0] == '\0') return first + lane;
+    return (unsigned)(operand->part[lanes - lane] - '0');
+}
+
 static bool packed(const struct oracle_call *call, unsigned bits, bool d_signed, bool a_signed,
                    bool b_signed) {
-    uint64_t all = 0;
+    const struct table_operand *operands = call->row->operands;
+    uint64_t both = call->source[0] | call->source[1] << 32, all = call->source[2];
+    unsigned lanes = 32 / bits;
     oracle_wide sum = (oracle_wide)call->source[2];
-    for (unsigned at = 0; at < 32; at += bits) {
-        oracle_wide x = computed(call, part(call->source[0], at, bits, a_signed),
-                                 part(call->source[1], at, bits, b_signed));
+    for (unsigned lane = 0; lane < lanes; lane++) {
+        unsigned at = lane * bits;
+        char digit = (char)('0' + lane);
+        if (operands[0].part[0] != '\0' && strchr(operands[0].part, digit) == NULL) continue;
+        unsigned a_at = bits * from_of(&operands[1], lane, lanes, 0);
+        unsigned b_at = bits * from_of(&operands[2], lane, lanes, lanes);
+        oracle_wide x = computed(call, part(both >> a_at, 0, bits, a_signed),
+                                 part(both >> b_at, 0, bits, b_signed));
         if (oracle_has(call, "sat")) x = clamped(x, bits, d_signed);
         sum += x;
-        all |= ((uint64_t)x & ((1ull << bits) - 1)) << at;
+        uint64_t mask = ((1ull << bits) - 1) << at;
+        all = (all & ~mask) | ((uint64_t)x << at & mask);
     }
     oracle_give(call, 0, oracle_has(call, "add") ? (uint64_t)sum : all);
     return true;

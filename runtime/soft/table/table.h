@@ -51,7 +51,8 @@ struct table_operand {
     bool read, written; /* of a tile: it is a source, it is a result */
     char set[16];       /* the value set; empty for the type's own */
     bool negated;       /* of a predicate */
-    char part[4];       /* of a register: b0 to b3, h0, h1; empty for all of it */
+    bool minus;         /* -r, of a video instruction */
+    char part[8];       /* of a register: b0, h1, b7654 and so on; empty for all of it */
     char before;        /* '{' where a vector begins, '|' behind the first of a pair, or 0 */
     char after;         /* '}' where a vector ends, or 0 */
     char text[24];      /* of a NUMBER */

@@ -211,8 +211,11 @@ static void put_instruction(struct text *text, const struct table_row *row,
             }
             put(text, "}");
         } else {
-            put(text, "%s%s%s%s", operand->negated ? "!" : "", name_of(row, named, 0),
-                operand->part[0] != '\0' ? "." : "", operand->part);
+            put(text, "%s%s%s%s",
+                operand->negated ? "!"
+                : operand->minus ? "-"
+                                 : "",
+                name_of(row, named, 0), operand->part[0] != '\0' ? "." : "", operand->part);
         }
         if (operand->after == '}') put(text, "}");
     }

@@ -2,8 +2,8 @@
  * Reading the table: lines to rows.
  *
  *     line      = instruction (";" instruction)* attribute*
- *     operand   = (">" | "~" | "!" | "[" | "[<" | "[>")? (number "*")? type ("." part)? (":" set)?
- *               | "#" text | "$" number
+ *     operand   = mark? (number "*")? type ("." part)? (":" set)? | "#" text | "$" number
+ *     mark      = ">" | "~" | "!" | "-" | "[" | "[<" | "[>"
  *
  * Alternatives, {a|b|}, are multiplied out before anything else is looked at. Where they have a
  * name, {x=a|b}, every {x} behind them is the one that was chosen.
@@ -96,9 +96,10 @@ static size_t read_kind(struct table_operand *operand, const char *text) {
                     : text[0] == '[' ? TABLE_CELL
                                      : TABLE_SOURCE;
     operand->negated = text[0] == '!';
+    operand->minus = text[0] == '-';
     operand->read = operand->kind == TABLE_CELL && text[1] == '<';
     operand->written = operand->kind == TABLE_CELL && text[1] == '>';
-    bool plain = operand->kind == TABLE_SOURCE && !operand->negated;
+    bool plain = operand->kind == TABLE_SOURCE && !operand->negated && !operand->minus;
     return plain ? 0 : operand->read || operand->written ? 2 : 1;
 }
 
