@@ -163,3 +163,27 @@ Test(forms, products_and_sums_without_a_rounding) {
              1, 1, out);
     cr_assert(out[0] == 6.5f && out[1] == 0.75f, "%g %g", (double)out[0], (double)out[1]);
 }
+
+/* What a range is called is no name: a parameter, a variable, a label, a function or a register
+ * may have it. */
+Test(forms, the_stem_of_a_range_is_free) {
+    uint32_t out[THREADS] = {0};
+    TEST_RUN(".version 6.3\n.target sm_30\n.address_size 64\n.global .u32 g = 3;\n"
+             ".func (.reg .u32 o) f(.reg .u32 i) { add.u32 o, i, 5; ret; }\n"
+             ".visible .entry k(.param .u64 p)\n{\n"
+             ".reg .pred p<5>; .reg .u32 f<9>, s<2>, L<3>, r, r<3>; .reg .u64 g<4>;\n"
+             ".shared .u32 s[64]; ld.param.u64 g1, [p]; mov.u32 r, %tid.x; mov.u64 g2, g;\n"
+             "mul.wide.u32 g3, r, 4; add.u64 g1, g1, g3; ld.global.u32 f1, [g];\n"
+             "mov.u32 f2, s; mad.lo.u32 f2, r, 4, f2; st.shared.u32 [f2], r;\n"
+             "ld.shared.u32 s1, [f2]; setp.lt.u32 p1, r, 10; @p1 bra L; add.u32 s1, s1, 100;\n"
+             "L: call (r2), f, (s1); add.u32 r2, r2, f1; st.global.u32 [g1], r2; ret;\n}\n",
+             1, THREADS, out);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        cr_assert_eq(out[i], i + 8 + (i < 10 ? 0 : 100), "thread %u: %u", i, out[i]);
+    }
+    char log[2048];
+    test_refused(OLD("", ".reg .b32 q<5>; .reg .f32 q<3>;\n"), log, sizeof log);
+    cr_assert(strstr(log, "declared twice") != NULL, "%s", log);
+    test_refused(OLD("", ".reg .b32 q1; .reg .f32 q<3>;\n"), log, sizeof log);
+    cr_assert(strstr(log, "declared twice") != NULL, "%s", log);
+}

@@ -16,25 +16,30 @@ static unsigned bucket_of(const char *name, size_t length) {
     return (hash ^ hash >> 16) % PTX_BUCKETS;
 }
 
+/* A range's stem is no name: p<5> declares p0 to p4, and p may be a parameter. */
+static bool is_range(const struct ptx_symbol *symbol) {
+    return symbol->kind == PTX_REGISTER && symbol->is.reg.count > 0;
+}
+
 static struct ptx_symbol *find_in(const struct ptx_scope *scope, unsigned bucket, const char *name,
-                                  size_t length) {
+                                  size_t length, bool range) {
     struct ptx_symbol *symbol = scope->buckets[bucket];
-    while (symbol != NULL &&
-           (symbol->length != length || memcmp(symbol->name, name, length) != 0)) {
+    while (symbol != NULL && (symbol->length != length || is_range(symbol) != range ||
+                              memcmp(symbol->name, name, length) != 0)) {
         symbol = symbol->next;
     }
     return symbol;
 }
 
 struct ptx_symbol *ptx_symbol_here(const struct ptx_scope *scope, const char *name, size_t length) {
-    return find_in(scope, bucket_of(name, length), name, length);
+    return find_in(scope, bucket_of(name, length), name, length, false);
 }
 
 struct ptx_symbol *ptx_symbol_find(const struct ptx_scope *scope, const char *name, size_t length) {
     unsigned bucket = bucket_of(name, length);
     struct ptx_symbol *symbol = NULL;
     while (scope != NULL && symbol == NULL) {
-        symbol = find_in(scope, bucket, name, length);
+        symbol = find_in(scope, bucket, name, length, false);
         scope = scope->parent;
     }
     return symbol;
@@ -59,15 +64,15 @@ struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char
     bool may_be_of_range = split_name(name, length, &stem, &index);
     unsigned own_bucket = bucket_of(name, length), stem_bucket = bucket_of(name, stem);
     for (; scope != NULL; scope = scope->parent) {
-        struct ptx_symbol *symbol = find_in(scope, own_bucket, name, length);
-        if (symbol != NULL && (symbol->kind != PTX_REGISTER || symbol->is.reg.count == 0)) {
+        struct ptx_symbol *symbol = find_in(scope, own_bucket, name, length, false);
+        if (symbol != NULL) {
             if (symbol->kind != PTX_REGISTER) return NULL;
             *number = symbol->is.reg.first;
             return symbol;
         }
         if (!may_be_of_range) continue;
-        symbol = find_in(scope, stem_bucket, name, stem);
-        if (symbol != NULL && symbol->kind == PTX_REGISTER && index < symbol->is.reg.count) {
+        symbol = find_in(scope, stem_bucket, name, stem, true);
+        if (symbol != NULL && index < symbol->is.reg.count) {
             *number = symbol->is.reg.first + index * symbol->is.reg.width;
             return symbol;
         }
@@ -79,17 +84,17 @@ bool ptx_symbol_register_taken(const struct ptx_scope *scope, const char *name, 
                                uint32_t count) {
     size_t stem = 0;
     uint32_t index = 0;
-    if (ptx_symbol_here(scope, name, length) != NULL) return true;
+    if (find_in(scope, bucket_of(name, length), name, length, count > 0) != NULL) return true;
     if (count == 0 && split_name(name, length, &stem, &index)) {
-        const struct ptx_symbol *range = ptx_symbol_here(scope, name, stem);
-        return range != NULL && range->kind == PTX_REGISTER && index < range->is.reg.count;
+        const struct ptx_symbol *range = find_in(scope, bucket_of(name, stem), name, stem, true);
+        return range != NULL && index < range->is.reg.count;
     }
     /* A range: any single register whose stem it shares and whose index it covers. */
     for (unsigned bucket = 0; bucket < PTX_BUCKETS && count > 0; bucket++) {
         const struct ptx_symbol *symbol = scope->buckets[bucket];
         for (; symbol != NULL; symbol = symbol->next) {
-            if (split_name(symbol->name, symbol->length, &stem, &index) && stem == length &&
-                index < count && memcmp(symbol->name, name, length) == 0) {
+            if (!is_range(symbol) && split_name(symbol->name, symbol->length, &stem, &index) &&
+                stem == length && index < count && memcmp(symbol->name, name, length) == 0) {
                 return true;
             }
         }
