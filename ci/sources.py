@@ -26,7 +26,7 @@ SOFT = """
     arena diagnostic options json report
     space space_addresses space_bytes space_copy space_describe space_flip
     token symbol opcode
-    read_constant read_operand read_vector read_variable read_function read_module
+    read_constant read_operand read_vector read_old read_variable read_function read_module
     lower lower_operand
     lower_arithmetic lower_half lower_video lower_compare lower_move
     lower_memory lower_order lower_control lower_call lower_tensor

@@ -187,3 +187,45 @@ Test(forms, the_stem_of_a_range_is_free) {
     test_refused(OLD("", ".reg .b32 q1; .reg .f32 q<3>;\n"), log, sizeof log);
     cr_assert(strstr(log, "declared twice") != NULL, "%s", log);
 }
+
+/* Registers outside functions, parameters inside them, and declarations that nothing ends. */
+Test(forms, modules_of_the_first_versions) {
+    uint32_t out[THREADS] = {0};
+    TEST_RUN(".version 1.3\n.target sm_10, map_f64_to_f32\n.reg .u32 %ra<3>, n;\n.reg .pred %q;\n"
+             ".entry other { .reg .f32 f<3>; mov.u32 n, 1; div.f32 f1, f2, f0; cos.f32 f1, f1; }\n"
+             ".entry k\n{\n.reg .u32 %r<4>; .reg .u64 %rd<5>; .param .u64 p;\n"
+             "cvt.s32.u16 %r1, %tid.x; ld.param.u64 %rd1, [p]; mul.wide.u32 %rd2, %r1, 4;\n"
+             "add.u64 %rd1, %rd1, %rd2; mul.lo.u32 n, %r1, %r1; mov.u32 %ra2, 7;\n"
+             "setp.gt.u32 %q, n, 50; @%q add.u32 n, n, %ra2; st.global.s32 [%rd1+0], n; exit;\n}\n",
+             1, THREADS, out);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        cr_assert_eq(out[i], i * i + (i * i > 50 ? 7 : 0), "thread %u: %u", i, out[i]);
+    }
+    TEST_RUN(
+        ".version 2.1\n.target sm_20\n"
+        ".visible .func (.param .s32 r) twice (.param .s32 a)\n"
+        ".extern .func (.param .s32 r) vprintf (.param .b64 a, .param .b64 b)\n"
+        ".file 1 \"a.cu\"\n"
+        ".visible .func (.param .s32 r) twice (.param .s32 a)\n{\n.reg .u32 %r<3>;\n"
+        "ld.param.u32 %r1, [a]; add.u32 %r1, %r1, %r1; st.param.s32 [r], %r1; ret;\n}\n"
+        ".entry k (.param .u64 p)\n{\n.reg .u32 %r<5>; .reg .u64 %rd<5>;\n"
+        ".param .s32 x; .param .s32 y; mov.u32 %r1, %tid.x; st.param.u32 [x], %r1;\n"
+        "call (y), twice, (x); ld.param.s32 %r2, [y]; ld.param.u64 %rd1, [p];\n"
+        "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2; st.s32 [%rd1+0], %r2; exit;\n}\n",
+        1, THREADS, out);
+    for (uint32_t i = 0; i < THREADS; i++) cr_assert_eq(out[i], 2 * i, "thread %u: %u", i, out[i]);
+}
+
+Test(forms, what_was_of_old_versions_ended_with_them) {
+    char log[2048];
+    test_refused(".version 3.0\n.target sm_20\n.reg .u32 n;\n.entry k() { ret; }\n", log,
+                 sizeof log);
+    cr_assert(strstr(log, "ptx:3:1:") != NULL && strstr(log, "2.3") != NULL, "%s", log);
+    test_refused(".version 1.4\n.target sm_13\n.entry k { .param .u64 p; ret; }\n", log,
+                 sizeof log);
+    cr_assert(strstr(log, "ptx:3:12:") != NULL && strstr(log, "in its list") != NULL, "%s", log);
+    test_refused(".version 2.3\n.target sm_20\n.reg .u32 n;\n.func f() { add.u32 n, n, 1; ret; }\n"
+                 ".entry k() { call f; ret; }\n",
+                 log, sizeof log);
+    cr_assert(strstr(log, "ptx:4:21:") != NULL && strstr(log, "kernels only") != NULL, "%s", log);
+}

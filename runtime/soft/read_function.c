@@ -76,6 +76,35 @@ static bool read_registers(struct ptx_reader *reader) {
     return ptx_expect(reader, ";");
 }
 
+/* Reads the module's registers as if the function had them, around its own. */
+static bool read_outer_registers(struct ptx_reader *reader, struct ptx_scope *inner) {
+    const struct soft_token *here = reader->token;
+    reader->outer_count = 0;
+    if (reader->outer == NULL) return true;
+    struct ptx_scope *outer = soft_arena_alloc(reader->arena, sizeof *outer);
+    if (outer == NULL) return PTX_NO_MEMORY(reader);
+    outer->parent = inner->parent;
+    inner->parent = reader->scope = outer;
+    for (const struct ptx_outer_registers *o = reader->outer; o != NULL; o = o->next) {
+        reader->token = o->token;
+        if (!read_registers(reader)) return false;
+    }
+    reader->token = here;
+    reader->scope = inner;
+    reader->outer_count = reader->function->register_count;
+    return true;
+}
+
+struct ptx_symbol *ptx_find_register(struct ptx_reader *reader, uint32_t *number) {
+    struct ptx_symbol *symbol =
+        ptx_symbol_register(reader->scope, ptx_text(reader), reader->token->length, number);
+    if (symbol != NULL && *number < reader->outer_count && !reader->function->entry) {
+        PTX_FAIL(reader, "a register outside functions is offered to kernels only");
+        return NULL;
+    }
+    return symbol;
+}
+
 /* The spelling of the instruction at the next token, without blanks between its words. */
 static bool read_opcode(struct ptx_reader *reader, const struct ptx_opcode **opcode) {
     char spelling[OPCODE_MAX];
@@ -92,8 +121,9 @@ static bool read_opcode(struct ptx_reader *reader, const struct ptx_opcode **opc
 
     char why[160];
     size_t at = 0;
-    *opcode =
-        ptx_opcode_find(&reader->opcodes, reader->arena, spelling, length, why, sizeof why, &at);
+    const char *today = ptx_old_spelling(reader, spelling, length);
+    *opcode = ptx_opcode_find(&reader->opcodes, reader->arena, today != NULL ? today : spelling,
+                              today != NULL ? strlen(today) : length, why, sizeof why, &at);
     if (*opcode == NULL) {
         return soft_error(reader->diagnostic, begin->offset + at, CUDA_ERROR_INVALID_PTX,
                           "'%.*s': %s", (int)length, spelling, why);
@@ -134,9 +164,7 @@ static bool read_guard(struct ptx_reader *reader, struct ptx_instruction *instru
     instruction->guard_negated = ptx_take(reader, "!");
     uint32_t number = 0;
     struct ptx_symbol *symbol =
-        reader->token->kind == SOFT_TOKEN_NAME
-            ? ptx_symbol_register(reader->scope, ptx_text(reader), reader->token->length, &number)
-            : NULL;
+        reader->token->kind == SOFT_TOKEN_NAME ? ptx_find_register(reader, &number) : NULL;
     if (symbol == NULL || symbol->is.reg.type != PTX_pred) {
         return PTX_FAIL(reader, "a guard must be a register of type .pred");
     }
@@ -211,6 +239,9 @@ static bool read_statement(struct ptx_reader *reader) {
     if (ptx_take(reader, ".pragma")) {
         while (reader->token->kind == SOFT_TOKEN_STRING || ptx_is(reader, ",")) reader->token++;
         return ptx_expect(reader, ";");
+    }
+    if (ptx_is(reader, ".param") && ptx_has_inner_parameters(reader)) {
+        return ptx_read_inner_parameter(reader);
     }
     bool external = ptx_take(reader, ".extern");
     for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
@@ -339,9 +370,20 @@ static bool read_extents(struct ptx_reader *reader, uint32_t extents[3]) {
     return true;
 }
 
+/* Whether the next word begins another item of the module. */
+static bool begins_item(const struct ptx_reader *reader) {
+    static const char *const words[] = {".visible", ".extern", ".weak",   ".common",
+                                        ".func",    ".entry",  ".file",   ".section",
+                                        ".global",  ".const",  ".shared", ".alias"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (ptx_is(reader, words[i])) return true;
+    }
+    return false;
+}
+
 static bool read_attributes(struct ptx_reader *reader, struct ptx_function *function) {
     uint32_t extents[3];
-    while (reader->token->kind == SOFT_TOKEN_DOTTED) {
+    while (reader->token->kind == SOFT_TOKEN_DOTTED && !begins_item(reader)) {
         if (ptx_is(reader, ".maxntid") || ptx_is(reader, ".reqntid")) {
             function->block_threads_required = ptx_is(reader, ".reqntid");
             reader->token++;
@@ -360,8 +402,8 @@ static bool read_attributes(struct ptx_reader *reader, struct ptx_function *func
                                 "more than one",
                                 extents[0], extents[1], extents[2]);
             }
-        } else if (ptx_take(reader, ".explicitcluster")) {
-            continue; /* a launch says how large */
+        } else if (ptx_take(reader, ".explicitcluster") || ptx_take(reader, ".blocksareclusters")) {
+            continue; /* a launch says how large, or how many, and here a cluster is a block */
         } else if (ptx_take(reader, ".noreturn")) {
             function->no_return = true;
         } else if (ptx_take(reader, ".pragma")) {
@@ -420,6 +462,7 @@ bool ptx_read_function(struct ptx_reader *reader, bool external) {
     reader->scope = scope;
     reader->function = function;
     reader->instructions_room = reader->registers_room = 0;
+    if (!read_outer_registers(reader, scope)) return false;
 
     if (!function->entry && !read_attributes(reader, function)) return false;
     if (!function->entry && ptx_is(reader, "(") &&
@@ -432,7 +475,8 @@ bool ptx_read_function(struct ptx_reader *reader, bool external) {
         return false;
     }
     if (!read_attributes(reader, function)) return false;
-    function->has_body = !ptx_is(reader, ";");
+    /* A declaration may end without a mark, where the next item begins. */
+    function->has_body = !ptx_is(reader, ";") && (function->entry || !begins_item(reader));
     if (!declare(reader, name, function)) return false;
 
     if (function->has_body) {
@@ -443,7 +487,7 @@ bool ptx_read_function(struct ptx_reader *reader, bool external) {
             return false;
         }
         reader->function = NULL;
-    } else if (!ptx_expect(reader, ";")) {
+    } else if ((function->entry || !begins_item(reader)) && !ptx_expect(reader, ";")) {
         return false;
     }
     reader->scope = reader->module->scope;

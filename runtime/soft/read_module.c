@@ -201,6 +201,21 @@ static bool read_alias(struct ptx_reader *reader) {
     return ptx_expect(reader, ";");
 }
 
+/* registers outside functions: they are declared anew in each, when it is read. */
+static bool read_outer_registers(struct ptx_reader *reader) {
+    enum { LAST = 23 }; /* newer ones have calls with stacks, and no such registers */
+    if (reader->module->version > LAST) {
+        return PTX_FAIL(reader, "registers outside functions ended with .version 2.3");
+    }
+    struct ptx_outer_registers *outer = soft_arena_alloc(reader->arena, sizeof *outer);
+    if (outer == NULL) return PTX_NO_MEMORY(reader);
+    outer->token = ++reader->token;
+    *reader->outer_end = outer;
+    reader->outer_end = &outer->next;
+    while (!ptx_is(reader, ";") && reader->token->kind != SOFT_TOKEN_END) reader->token++;
+    return ptx_expect(reader, ";");
+}
+
 static bool read_item(struct ptx_reader *reader) {
     bool debug = false, external = false;
     if (!ptx_read_debug(reader, &debug)) return false;
@@ -237,6 +252,7 @@ static bool read_item(struct ptx_reader *reader) {
     if (ptx_take(reader, ".shared")) {
         return ptx_read_variables(reader, PTX_shared, external, &reader->variables_end);
     }
+    if (ptx_is(reader, ".reg")) return read_outer_registers(reader);
     if (ptx_take(reader, ".local")) {
         return PTX_FAIL(reader, "a .local variable needs a function around it");
     }
@@ -261,6 +277,7 @@ bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
     reader.scope = module->scope;
     reader.variables_end = &module->variables;
     reader.functions_end = &module->functions;
+    reader.outer_end = &reader.outer;
 
     if (!read_version(&reader) || !read_target(&reader)) return false;
     if (ptx_take(&reader, ".address_size")) {

@@ -87,7 +87,8 @@ static bool read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
         reader->token++;
         return true;
     }
-    struct ptx_symbol *symbol = ptx_symbol_register(reader->scope, text, length, &operand->reg);
+    struct ptx_symbol *symbol = ptx_find_register(reader, &operand->reg);
+    if (reader->diagnostic->failed) return false;
     if (symbol != NULL) {
         operand->kind = PTX_OPERAND_REGISTER;
         operand->type = symbol->is.reg.type;

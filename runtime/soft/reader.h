@@ -21,6 +21,12 @@ struct ptx_fixup {
     struct ptx_fixup *next;
 };
 
+/* A .reg outside functions, which PTX before 3.0 may have: what stands behind the word. */
+struct ptx_outer_registers {
+    const struct soft_token *token;
+    struct ptx_outer_registers *next;
+};
+
 struct ptx_reader {
     struct soft_diagnostic *diagnostic;
     struct soft_arena *arena;
@@ -30,6 +36,7 @@ struct ptx_reader {
     enum ptx_linkage linkage;            /* of what is being read outside functions */
     struct ptx_variable **variables_end; /* where the module's next one goes */
     struct ptx_function **functions_end;
+    struct ptx_outer_registers *outer, **outer_end;
 
     /* while inside a body */
     struct ptx_function *function;
@@ -37,6 +44,7 @@ struct ptx_reader {
     struct ptx_fixup *fixups;
     struct ptx_variable **body_variables_end;
     uint32_t instructions_room, registers_room;
+    uint32_t outer_count; /* how many of the function's registers are declared outside of it */
     unsigned nesting;
     const char *instruction; /* whose operands are read; "" between instructions */
     uint32_t file, line;     /* from the latest .loc */
@@ -100,6 +108,18 @@ bool ptx_read_body(struct ptx_reader *reader);
 
 /* operands = (operand ("," operand)*)? ";" -- see read_operand.c */
 bool ptx_read_operands(struct ptx_reader *reader, struct ptx_operand **operands, uint32_t *count);
+
+/* A register's symbol, and its number; NULL where the name is none, or one that a function may not
+ * use, which is an error already. */
+struct ptx_symbol *ptx_find_register(struct ptx_reader *reader, uint32_t *number);
+
+/* read_old.c: how today's PTX spells an instruction of a module before 1.4; NULL where it is the
+ * same. */
+const char *ptx_old_spelling(const struct ptx_reader *reader, const char *spelling, size_t length);
+
+/* Whether a .param in the body is a kernel's own; reads one of them. */
+bool ptx_has_inner_parameters(const struct ptx_reader *reader);
+bool ptx_read_inner_parameter(struct ptx_reader *reader);
 
 /* Skips .section { ... } and other debug directives; .file is noted. false: an error. */
 bool ptx_read_debug(struct ptx_reader *reader, bool *was_debug);
