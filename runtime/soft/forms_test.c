@@ -164,6 +164,19 @@ Test(forms, products_and_sums_without_a_rounding) {
     cr_assert(out[0] == 6.5f && out[1] == 0.75f, "%g %g", (double)out[0], (double)out[1]);
 }
 
+/* The older name of a fence between the names of one place. */
+Test(forms, membar_proxy_alias) {
+    uint32_t out[THREADS] = {0};
+    TEST_RUN(
+        TEST_KERNEL("st.global.u32 [%rd2], %r1; membar.proxy.alias; ld.global.u32 %r5, [%rd2];\n"
+                    "fence.proxy.alias; add.u32 %r5, %r5, 1; st.global.u32 [%rd2], %r5;\n"),
+        1, THREADS, out);
+    for (uint32_t i = 0; i < THREADS; i++) cr_assert_eq(out[i], i + 1, "thread %u: %u", i, out[i]);
+    char log[2048];
+    test_refused(OLD("", "membar.proxy.alias;\n"), log, sizeof log);
+    cr_assert(strstr(log, "needs .target sm_70") != NULL, "%s", log);
+}
+
 /* What a range is called is no name: a parameter, a variable, a label, a function or a register
  * may have it. */
 Test(forms, the_stem_of_a_range_is_free) {
