@@ -5,12 +5,15 @@ RUNTIME = """
     device context deadline retire
     stream event module memory pinned
     copy launch
+    pool/spans pool/tickets pool/pages
+    pool/pool_place pool/pool_large pool/magazine pool/pool_report pool/pool_block pool/pool
 """.split()
 
 RUNTIME_TESTS = """
     test_device
     status_test driver_test interpose_test device_test context_test
     module_test stream_test event_test memory_test copy_test launch_test
+    pool/spans_test pool/pool_test pool/pool_model_test
     failure_test cuda_abi_test
 """.split()
 

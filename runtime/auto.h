@@ -11,6 +11,7 @@
 #include "copy.h"
 #include "event.h"
 #include "launch.h"
+#include "pool.h"
 
 #if defined(__GNUC__)
 
@@ -25,6 +26,7 @@ TOL_AUTO(event, tol_event_destroy)
 TOL_AUTO(module, tol_module_destroy)
 TOL_AUTO(buffer, tol_buffer_destroy)
 TOL_AUTO(pinned, tol_pinned_destroy)
+TOL_AUTO(pool, tol_pool_destroy)
 #undef TOL_AUTO
 
 #define tol_auto_driver __attribute__((cleanup(tol_auto_end_driver)))
@@ -34,6 +36,7 @@ TOL_AUTO(pinned, tol_pinned_destroy)
 #define tol_auto_module __attribute__((cleanup(tol_auto_end_module)))
 #define tol_auto_buffer __attribute__((cleanup(tol_auto_end_buffer)))
 #define tol_auto_pinned __attribute__((cleanup(tol_auto_end_pinned)))
+#define tol_auto_pool __attribute__((cleanup(tol_auto_end_pool)))
 
 #endif
 #endif

@@ -263,6 +263,12 @@ static struct tol_stream *take_idle_orphans(struct tol_context *context) {
     return idle;
 }
 
+void tol_context_retain_stream(struct tol_stream *stream) {
+    pthread_mutex_lock(&stream->context->lock);
+    stream->references++;
+    pthread_mutex_unlock(&stream->context->lock);
+}
+
 void tol_context_release_stream(struct tol_stream *stream) {
     struct tol_context *context = stream->context;
     struct tol_stream *idle = NULL;

@@ -19,8 +19,10 @@ extern "C" {
 /* What a driver may lack. CORE is what every supported driver has. */
 typedef enum tol_feature {
     TOL_FEATURE_CORE,
-    TOL_FEATURE_PARAM_INFO, /* a kernel's parameter list can be asked for: driver 550, CUDA 12.4 */
-    TOL_FEATURE_LOGS,       /* the driver keeps a log of its errors: CUDA 12.9 */
+    TOL_FEATURE_PARAM_INFO,  /* a kernel's parameter list can be asked for: driver 550, CUDA 12.4 */
+    TOL_FEATURE_LOGS,        /* the driver keeps a log of its errors: CUDA 12.9 */
+    TOL_FEATURE_VMM,         /* addresses and memory can be had apart: cuMemMap and its kin */
+    TOL_FEATURE_MEMORY_POOL, /* the driver's own stream-ordered pools */
     TOL_FEATURE_COUNT
 } tol_feature;
 

@@ -69,6 +69,45 @@ static tol_status tour_of_kernels(struct tol_context *context, struct tol_stream
     return status;
 }
 
+/* Small and large blocks that pass from one stream to another and back to the driver. */
+static tol_status tour_of_mapped_pools(struct tol_context *context, struct tol_stream *stream) {
+    tol_auto_pool struct tol_pool *pool = NULL;
+    tol_auto_stream struct tol_stream *other = NULL;
+    struct tol_pool_options options;
+    struct tol_pool_stats stats;
+    struct tol_block block = {0};
+    tol_pool_tight(tol_context_device(context), &options);
+    options.wipe = true;
+    options.magazine_max_bytes = 0;
+    options.limit_bytes = 24 << 20;
+    tol_status status = tol_pool_create(context, &options, &pool);
+    if (status == TOL_OK) status = tol_stream_create(context, NULL, &other);
+    for (size_t bytes = 3 << 20; bytes <= 18 << 20 && status == TOL_OK; bytes += 15 << 20) {
+        struct tol_stream *const streams[] = {stream, other, NULL};
+        for (int i = 0; i < 3 && status == TOL_OK; i++) {
+            status = tol_pool_allocate(pool, bytes, streams[i], &block);
+            if (status == TOL_OK) status = tol_pool_free(pool, block, streams[i]);
+        }
+    }
+    if (status == TOL_OK) status = tol_pool_stats(pool, &stats);
+    if (status == TOL_OK) status = tol_pool_trim(pool, 0);
+    return status;
+}
+
+static tol_status tour_of_driver_pools(struct tol_context *context, struct tol_stream *stream) {
+    tol_auto_pool struct tol_pool *pool = NULL;
+    struct tol_pool_options options = {.source = TOL_POOL_DRIVER};
+    struct tol_pool_stats stats;
+    struct tol_block block = {0};
+    tol_status status = tol_pool_create(context, &options, &pool);
+    if (status == TOL_OK) status = tol_pool_allocate(pool, 1000, stream, &block);
+    if (status == TOL_OK) status = tol_pool_free(pool, block, stream);
+    if (status == TOL_OK) status = tol_pool_allocate(pool, 1000, NULL, &block);
+    if (status == TOL_OK) status = tol_pool_stats(pool, &stats);
+    if (status == TOL_OK) status = tol_pool_trim(pool, 0);
+    return status;
+}
+
 static tol_status tour(struct tol_driver *driver) {
     tol_auto_context struct tol_context *context = NULL;
     tol_auto_stream struct tol_stream *stream = NULL;
@@ -84,6 +123,12 @@ static tol_status tour(struct tol_driver *driver) {
     if (status == TOL_OK) status = tour_of_copies(context, stream, buffer);
     if (status == TOL_OK) status = tour_of_events(context, stream);
     if (status == TOL_OK) status = tour_of_kernels(context, stream, buffer);
+    if (status == TOL_OK && tol_driver_has(driver, TOL_FEATURE_VMM)) {
+        status = tour_of_mapped_pools(context, stream);
+    }
+    if (status == TOL_OK && tol_driver_has(driver, TOL_FEATURE_MEMORY_POOL)) {
+        status = tour_of_driver_pools(context, stream);
+    }
     if (status == TOL_OK) status = tol_stream_query(stream);
     if (status == TOL_OK) status = tol_context_synchronize(context, TOL_DEADLINE_MS);
     return status;
@@ -99,6 +144,10 @@ static const struct {
     {TOL_DRIVER_INDEX_cuMemAlloc_v2, TOL_DRIVER_INDEX_cuMemFree_v2},
     {TOL_DRIVER_INDEX_cuMemHostAlloc, TOL_DRIVER_INDEX_cuMemFreeHost},
     {TOL_DRIVER_INDEX_cuModuleLoadDataEx, TOL_DRIVER_INDEX_cuModuleUnload},
+    {TOL_DRIVER_INDEX_cuMemAddressReserve, TOL_DRIVER_INDEX_cuMemAddressFree},
+    {TOL_DRIVER_INDEX_cuMemCreate, TOL_DRIVER_INDEX_cuMemRelease},
+    {TOL_DRIVER_INDEX_cuMemMap, TOL_DRIVER_INDEX_cuMemUnmap},
+    {TOL_DRIVER_INDEX_cuMemPoolCreate, TOL_DRIVER_INDEX_cuMemPoolDestroy},
 };
 
 static bool is_making(enum tol_driver_index index) {
@@ -169,6 +218,7 @@ static bool may_be_silent(enum tol_driver_index index) {
     case TOL_DRIVER_INDEX_cuCtxSetCurrent: /* before an unmaking call */
     case TOL_DRIVER_INDEX_cuStreamQuery:   /* likewise */
     case TOL_DRIVER_INDEX_cuEventQuery:    /* of a staging block: another one is taken */
+    case TOL_DRIVER_INDEX_cuMemFreeAsync:  /* of a block that is live when its pool ends */
         return true;
     default:
         break;

@@ -162,6 +162,9 @@ void tol_context_retain(struct tol_context *context);
 /* Puts a new stream, with one reference, into its context's list and numbers it. */
 void tol_context_add_stream(struct tol_context *context, struct tol_stream *stream);
 
+/* Keeps a stream and the driver's stream behind it alive after the program has destroyed it. */
+void tol_context_retain_stream(struct tol_stream *stream);
+
 /* Gives back a reference to a stream. Without any left, the driver's stream is destroyed as soon as
  * its work is done: until then the context still waits for it. */
 void tol_context_release_stream(struct tol_stream *stream);

@@ -9,6 +9,7 @@
 #include "launch.h"
 
 #include "copy.h"
+#include "pool.h"
 
 #include "module.h"
 #include "stream.h"

@@ -24,19 +24,14 @@ enum {
 #include "abi.def"
 };
 
-typedef uint32_t cuuint32_t;
-typedef uint64_t cuuint64_t;
-typedef unsigned long long CUmemGenericAllocationHandle;
-
 typedef int CUaccessProperty, CUdevice_P2PAttribute, CUdriverProcAddressQueryResult,
     CUexecAffinityType, CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget,
     CUfunc_cache, CUfunctionLoadingState, CUgraphChildGraphNodeOwnership, CUgraphExecUpdateResult,
     CUgraphInstantiateResult, CUgraphMem_attribute, CUgraphNodeType, CUjitInputType,
-    CUkernelNodeAttrID, CUlaunchAttributeID, CUlibraryOption, CUlimit, CUmemAccess_flags,
-    CUmemAllocationGranularity_flags, CUmemAllocationHandleType, CUmemAllocationType,
-    CUmemLocationType, CUmemPool_attribute, CUmemorytype, CUmoduleLoadingMode, CUpointer_attribute,
-    CUsharedconfig, CUstreamAttrID, CUstreamBatchMemOpType, CUstreamCaptureMode,
-    CUstreamCaptureStatus, CUsynchronizationPolicy;
+    CUkernelNodeAttrID, CUlaunchAttributeID, CUlibraryOption, CUlimit,
+
+    CUmemorytype, CUmoduleLoadingMode, CUpointer_attribute, CUsharedconfig, CUstreamAttrID,
+    CUstreamBatchMemOpType, CUstreamCaptureMode, CUstreamCaptureStatus, CUsynchronizationPolicy;
 
 typedef struct CUarray_st *CUarray;
 typedef struct CUasyncNotification_st *CUasyncCallbackHandle;
@@ -49,7 +44,6 @@ typedef struct CUgreenCtx_st *CUgreenCtx;
 typedef struct CUkern_st *CUkernel;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUlinkState_st *CUlinkState;
-typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUuserObject_st *CUuserObject;
 
 typedef void(CUDAAPI *CUhostFn)(void *userData);
@@ -159,38 +153,10 @@ typedef struct {
 
 /* ---- memory that is mapped, and pools ---- */
 
-typedef struct {
-    CUmemLocationType type;
-    int id;
-} SOFT_ABI(CUmemLocation);
-
-typedef struct {
-    CUmemAllocationType type;
-    CUmemAllocationHandleType requestedHandleTypes;
-    SOFT_ABI(CUmemLocation) location;
-    void *win32HandleMetaData;
-    struct {
-        unsigned char compressionType;
-        unsigned char gpuDirectRDMACapable;
-        unsigned short usage;
-        unsigned char reserved[4];
-    } allocFlags;
-} SOFT_ABI(CUmemAllocationProp);
-
-typedef struct {
-    SOFT_ABI(CUmemLocation) location;
-    CUmemAccess_flags flags;
-} SOFT_ABI(CUmemAccessDesc);
-
-typedef struct {
-    CUmemAllocationType allocType;
-    CUmemAllocationHandleType handleTypes;
-    SOFT_ABI(CUmemLocation) location;
-    void *win32SecurityAttributes;
-    size_t maxSize;
-    unsigned short usage;
-    unsigned char reserved[54];
-} SOFT_ABI(CUmemPoolProps);
+#ifdef __cuda_cuda_h__
+#define CUDA_TYPE(name) SOFT_ABI(name)
+#include "../cuda_abi_types.def"
+#endif
 
 typedef struct {
     unsigned char reserved[64];

@@ -1,0 +1,203 @@
+/*
+ * Magazines: the blocks that a thread has freed, kept for its next allocations of the same size on
+ * the same stream. Source: Bonwick and Adams, "Magazines and Vmem", USENIX 2001.
+ *
+ * A thread finds its magazine through a small table of its own, keyed by the pool's number. When a
+ * thread ends, its magazines become orphans, which the next thread takes over; when a pool ends,
+ * they are taken from their threads. A pool's list of magazines only grows, so it is read without a
+ * lock; what adds to it and what ends goes through one.
+ */
+#include "pool_state.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+enum { TABLE = 8 };
+
+/* What a thread has: the pools that it used lately. */
+struct thread_table {
+    uint64_t ids[TABLE];
+    struct tol_magazine *magazines[TABLE];
+};
+
+static _Thread_local struct thread_table mine;
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER; /* guards all pools' lists */
+
+/* The thread has done with a magazine: it is anybody's, or nobody's where the pool has ended. */
+static void let_go(struct tol_magazine *magazine) {
+    if (magazine == NULL) return;
+    magazine->orphan = true;
+    if (magazine->pool == NULL) free(magazine);
+}
+
+/* The thread ends. */
+static void leave(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&registry);
+    for (int i = 0; i < TABLE; i++) {
+        let_go(mine.magazines[i]);
+        mine.ids[i] = 0;
+        mine.magazines[i] = NULL;
+    }
+    pthread_mutex_unlock(&registry);
+}
+
+static void make_key(void) {
+    (void)pthread_key_create(&key, leave);
+}
+
+/* Spins: the lock is the thread's own, and another takes it only when memory has run out. */
+static void lock(struct tol_magazine *magazine) {
+    while (atomic_flag_test_and_set_explicit(&magazine->busy, memory_order_acquire)) sched_yield();
+}
+
+/* A magazine of the pool that a thread has left, or a new one. */
+static struct tol_magazine *find_or_make(struct tol_pool *pool) {
+    struct tol_magazine *first = atomic_load_explicit(&pool->magazines, memory_order_relaxed);
+    struct tol_magazine *magazine = first;
+    while (magazine != NULL && !magazine->orphan) magazine = magazine->next;
+    if (magazine == NULL) {
+        magazine = calloc(1, sizeof *magazine);
+        if (magazine == NULL) return NULL;
+        magazine->pool = pool;
+        magazine->next = first;
+        atomic_store_explicit(&pool->magazines, magazine, memory_order_release);
+    }
+    magazine->orphan = false;
+    return magazine;
+}
+
+static struct tol_magazine *attach(struct tol_pool *pool) {
+    pthread_once(&once, make_key);
+    pthread_setspecific(key, &mine); /* any value but NULL: the destructor runs */
+    pthread_mutex_lock(&registry);
+    int place = (int)(pool->id % TABLE);
+    let_go(mine.magazines[place]);
+    struct tol_magazine *magazine = find_or_make(pool);
+    mine.magazines[place] = magazine;
+    mine.ids[place] = magazine != NULL ? pool->id : 0;
+    pthread_mutex_unlock(&registry);
+    return magazine;
+}
+
+struct tol_magazine *tol_magazine_lock(struct tol_pool *pool) {
+    int place = (int)(pool->id % TABLE);
+    struct tol_magazine *magazine = mine.magazines[place];
+    if (mine.ids[place] != pool->id) magazine = attach(pool);
+    if (magazine != NULL) lock(magazine);
+    return magazine;
+}
+
+void tol_magazine_unlock(struct tol_magazine *magazine) {
+    atomic_flag_clear_explicit(&magazine->busy, memory_order_release);
+}
+
+/* By the one who holds the lock; others only read. */
+static void add_bytes(struct tol_magazine *magazine, uint64_t change) {
+    uint64_t bytes = atomic_load_explicit(&magazine->bytes, memory_order_relaxed);
+    atomic_store_explicit(&magazine->bytes, bytes + change, memory_order_relaxed);
+}
+
+static struct tol_magazine_bin *bin_of(struct tol_magazine *magazine, uint32_t granules,
+                                       const struct tol_stream *stream) {
+    uint64_t hash = (granules ^ (uint64_t)(uintptr_t)stream >> 4) * 0x9e3779b97f4a7c15u;
+    return &magazine->bins[hash >> 58];
+}
+
+struct tol_span *tol_magazine_take(struct tol_magazine *magazine, uint64_t bytes,
+                                   struct tol_stream *stream) {
+    uint32_t granules = (uint32_t)(bytes / TOL_SPAN_GRANULE);
+    struct tol_magazine_bin *bin = bin_of(magazine, granules, stream);
+    if (bin->count == 0 || bin->granules != granules || bin->stream != stream) return NULL;
+    struct tol_span *span = bin->spans[--bin->count];
+    add_bytes(magazine, -bytes);
+    return span;
+}
+
+/* Frees the oldest blocks of a bin for good, all but keep. What cannot be freed, since the stream
+ * cannot be marked in a context that is poisoned, stays where it is. */
+static void flush(struct tol_magazine *magazine, struct tol_magazine_bin *bin, uint32_t keep) {
+    struct tol_pool *pool = magazine->pool;
+    uint32_t gone = 0;
+    pthread_mutex_lock(&pool->lock);
+    while (bin->count - gone > keep) {
+        uint64_t bytes = bin->spans[gone]->bytes;
+        if (tol_pool_unplace(pool, bin->spans[gone], bin->stream) != TOL_OK) break;
+        add_bytes(magazine, -bytes);
+        gone++;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    bin->count -= gone;
+    for (uint32_t i = 0; i < bin->count; i++) bin->spans[i] = bin->spans[i + gone];
+    if (bin->count == 0 && bin->stream != NULL) {
+        tol_context_release_stream(bin->stream);
+        bin->stream = NULL;
+    }
+}
+
+bool tol_magazine_keep(struct tol_magazine *magazine, struct tol_span *span,
+                       struct tol_stream *stream) {
+    uint32_t granules = (uint32_t)(span->bytes / TOL_SPAN_GRANULE);
+    uint64_t kept = atomic_load_explicit(&magazine->bytes, memory_order_relaxed);
+    if (kept + span->bytes > magazine->pool->options.magazine_bytes) return false;
+    struct tol_magazine_bin *bin = bin_of(magazine, granules, stream);
+    if (bin->granules != granules || bin->stream != stream) {
+        if (bin->count > 0) flush(magazine, bin, 0);
+        if (bin->count > 0) return false;
+        if (bin->stream != NULL) tol_context_release_stream(bin->stream);
+        if (stream != NULL) tol_context_retain_stream(stream);
+        bin->stream = stream;
+        bin->granules = granules;
+    } else if (bin->count == TOL_MAGAZINE_ROUNDS) {
+        flush(magazine, bin, TOL_MAGAZINE_ROUNDS / 2);
+        if (bin->count == TOL_MAGAZINE_ROUNDS) return false;
+    }
+    bin->spans[bin->count++] = span;
+    add_bytes(magazine, span->bytes);
+    return true;
+}
+
+static struct tol_magazine *first_of(const struct tol_pool *pool) {
+    return atomic_load_explicit(&pool->magazines, memory_order_acquire);
+}
+
+void tol_magazine_flush_all(struct tol_pool *pool) {
+    for (struct tol_magazine *m = first_of(pool); m != NULL; m = m->next) {
+        lock(m);
+        for (int i = 0; i < TOL_MAGAZINE_BINS; i++) flush(m, &m->bins[i], 0);
+        tol_magazine_unlock(m);
+    }
+}
+
+void tol_magazine_sum(struct tol_pool *pool, struct tol_pool_stats *stats, int64_t *requested) {
+    for (struct tol_magazine *m = first_of(pool); m != NULL; m = m->next) {
+        stats->allocations += atomic_load_explicit(&m->allocations, memory_order_relaxed);
+        stats->frees += atomic_load_explicit(&m->frees, memory_order_relaxed);
+        stats->magazine_hits += atomic_load_explicit(&m->hits, memory_order_relaxed);
+        stats->cached += atomic_load_explicit(&m->bytes, memory_order_relaxed);
+        *requested += atomic_load_explicit(&m->requested, memory_order_relaxed);
+    }
+}
+
+void tol_magazine_drop_all(struct tol_pool *pool) {
+    int place = (int)(pool->id % TABLE);
+    pthread_mutex_lock(&registry);
+    for (struct tol_magazine *magazine = first_of(pool), *next = NULL; magazine != NULL;
+         magazine = next) {
+        next = magazine->next;
+        for (int i = 0; i < TOL_MAGAZINE_BINS; i++) {
+            struct tol_stream *stream = magazine->bins[i].stream;
+            if (stream != NULL) tol_context_release_stream(stream);
+        }
+        magazine->pool = NULL;
+        if (magazine == mine.magazines[place]) {
+            mine.magazines[place] = NULL;
+            mine.ids[place] = 0;
+            magazine->orphan = true;
+        }
+        if (magazine->orphan) free(magazine);
+    }
+    pthread_mutex_unlock(&registry);
+}

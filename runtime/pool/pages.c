@@ -1,0 +1,220 @@
+/*
+ * Reserving, mapping in runs, and giving back.
+ */
+#include "pages.h"
+
+#include <stdlib.h>
+
+tol_status tol_pages_open(struct tol_pages *pages, struct tol_context *context, uint64_t bytes,
+                          uint64_t page_bytes) {
+    tol_status status = TOL_OK;
+    *pages = (struct tol_pages){.context = context, .page_bytes = page_bytes};
+    pages->prop =
+        (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                              .requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE,
+                              .location = {CU_MEM_LOCATION_TYPE_DEVICE, context->device_handle}};
+    pages->access = (CUmemAccessDesc){.location = pages->prop.location,
+                                      .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    pages->page_count = (size_t)((bytes + page_bytes - 1) / page_bytes);
+    TOL_CHECK(pages->page_count < UINT32_MAX, TOL_INVALID_ARGUMENT,
+              "%zu pages of %llu bytes are more than can be counted", pages->page_count,
+              (unsigned long long)page_bytes);
+    pages->table = calloc(pages->page_count, sizeof *pages->table);
+    TOL_CHECK(pages->table != NULL, TOL_OUT_OF_HOST_MEMORY, "a table of %zu pages",
+              pages->page_count);
+    uint64_t reserve = pages->page_count * page_bytes;
+    TOL_CONTEXT_CU(context, cuMemAddressReserve, (&pages->begin, reserve, page_bytes, 0, 0),
+                   "reserving %llu bytes of addresses", (unsigned long long)reserve);
+    pages->bytes = reserve;
+out:
+    if (status != TOL_OK) {
+        free(pages->table);
+        pages->table = NULL;
+    }
+    return status;
+}
+
+void tol_pages_close(struct tol_pages *pages) {
+    if (pages->context == NULL) return;
+    const struct tol_driver_table *driver = pages->context->functions;
+    for (size_t i = 0; i < pages->handle_count; i++) {
+        struct tol_page_handle *handle = &pages->handles[i];
+        if (handle->pages == 0) continue;
+        driver->cuMemUnmap(pages->begin + handle->first * pages->page_bytes,
+                           handle->pages * pages->page_bytes);
+        driver->cuMemRelease(handle->memory);
+    }
+    if (pages->bytes > 0) driver->cuMemAddressFree(pages->begin, pages->bytes);
+    free(pages->handles);
+    free(pages->table);
+    *pages = (struct tol_pages){0};
+}
+
+static uint32_t page_of(const struct tol_pages *pages, uint64_t address) {
+    return (uint32_t)((address - pages->begin) / pages->page_bytes);
+}
+
+/* The page behind the last that begin to begin + bytes touches. */
+static uint32_t page_behind(const struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
+    return page_of(pages, begin + bytes - 1) + 1;
+}
+
+struct tol_page_cost tol_pages_cost(const struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
+    struct tol_page_cost cost = {0};
+    uint32_t end = page_behind(pages, begin, bytes);
+    for (uint32_t page = page_of(pages, begin); page < end; page++) {
+        uint32_t handle = pages->table[page];
+        cost.unmapped += handle == 0;
+        cost.idle += handle == 0 || pages->handles[handle - 1].blocks == 0;
+    }
+    return cost;
+}
+
+uint64_t tol_pages_missing(const struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
+    return tol_pages_cost(pages, begin, bytes).unmapped * pages->page_bytes;
+}
+
+static struct tol_page_handle *new_handle(struct tol_pages *pages) {
+    if (pages->unused != 0) {
+        struct tol_page_handle *handle = &pages->handles[pages->unused - 1];
+        pages->unused = handle->first;
+        return handle;
+    }
+    if (pages->handle_count == pages->handle_room) {
+        size_t room = pages->handle_room > 0 ? 2 * pages->handle_room : 64;
+        struct tol_page_handle *more = realloc(pages->handles, room * sizeof *more);
+        if (more == NULL) return NULL;
+        pages->handles = more;
+        pages->handle_room = room;
+    }
+    return &pages->handles[pages->handle_count++];
+}
+
+static void drop_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
+    *handle = (struct tol_page_handle){.first = pages->unused};
+    pages->unused = (uint32_t)(handle - pages->handles) + 1;
+}
+
+static void set_table(struct tol_pages *pages, const struct tol_page_handle *handle,
+                      uint32_t value) {
+    for (uint32_t i = 0; i < handle->pages; i++) pages->table[handle->first + i] = value;
+}
+
+/* Takes back what was mapped; access or not does not matter. */
+static void unmap_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
+    const struct tol_driver_table *driver = pages->context->functions;
+    uint64_t bytes = handle->pages * pages->page_bytes;
+    driver->cuMemUnmap(pages->begin + handle->first * pages->page_bytes, bytes);
+    driver->cuMemRelease(handle->memory);
+    pages->releases++;
+    pages->mapped -= bytes;
+    set_table(pages, handle, 0);
+    drop_handle(pages, handle);
+}
+
+static tol_status map_handle(struct tol_pages *pages, uint32_t first, uint32_t count) {
+    tol_status status = TOL_OK;
+    struct tol_context *context = pages->context;
+    const uint64_t bytes = count * pages->page_bytes;
+    CUmemGenericAllocationHandle memory = 0;
+    bool is_made = false;
+    struct tol_page_handle *handle = new_handle(pages);
+    TOL_CHECK(handle != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a handle");
+    *handle = (struct tol_page_handle){.first = first};
+    TOL_CONTEXT_CU(context, cuMemCreate, (&memory, bytes, &pages->prop, 0), "%llu bytes",
+                   (unsigned long long)bytes);
+    is_made = true;
+    TOL_CONTEXT_CU(context, cuMemMap,
+                   (pages->begin + first * pages->page_bytes, bytes, 0, memory, 0),
+                   "%llu bytes at page %u", (unsigned long long)bytes, first);
+    *handle = (struct tol_page_handle){.memory = memory, .first = first, .pages = count};
+    set_table(pages, handle, (uint32_t)(handle - pages->handles) + 1);
+    pages->creates++;
+    pages->mapped += bytes;
+    return TOL_OK;
+out:
+    if (is_made) context->functions->cuMemRelease(memory);
+    if (handle != NULL) drop_handle(pages, handle);
+    return status;
+}
+
+/* How many pages from first on, run at most, have no memory and lie before limit. */
+static uint32_t empty_run(const struct tol_pages *pages, uint32_t first, uint32_t run,
+                          uint32_t limit) {
+    uint32_t count = 0;
+    while (count < run && first + count < limit && pages->table[first + count] == 0) count++;
+    return count;
+}
+
+tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes, uint32_t run,
+                         uint64_t limit) {
+    tol_status status = TOL_OK;
+    const uint32_t first = page_of(pages, begin), end = page_behind(pages, begin, bytes);
+    const uint32_t last = (uint32_t)((limit - pages->begin) / pages->page_bytes);
+    uint32_t page = first, made_first = 0, made_end = 0; /* the run of pages to be opened */
+    while (page < end && status == TOL_OK) {
+        if (pages->table[page] != 0) {
+            page++;
+            continue;
+        }
+        made_first = made_end = page;
+        while (made_end < end && pages->table[made_end] == 0) {
+            uint32_t count = empty_run(pages, made_end, run, last);
+            if (count < run || run == 0) count = 1;
+            TOL_TRY(map_handle(pages, made_end, count));
+            made_end += count;
+        }
+        TOL_CONTEXT_CU(pages->context, cuMemSetAccess,
+                       (pages->begin + made_first * pages->page_bytes,
+                        (made_end - made_first) * pages->page_bytes, &pages->access, 1),
+                       "pages %u to %u", made_first, made_end);
+        page = made_end;
+        made_first = made_end = 0;
+    }
+out:
+    /* What was mapped and opened before stays: it is memory like any other. */
+    while (status != TOL_OK && made_first < made_end) {
+        struct tol_page_handle *handle = &pages->handles[pages->table[made_first] - 1];
+        made_first += handle->pages;
+        unmap_handle(pages, handle);
+    }
+    return status;
+}
+
+/* Adds to the blocks of each handle that a block touches. */
+static void count_block(struct tol_pages *pages, uint64_t begin, uint64_t bytes, uint32_t change) {
+    uint32_t end = page_behind(pages, begin, bytes);
+    for (uint32_t page = page_of(pages, begin); page < end;) {
+        struct tol_page_handle *handle = &pages->handles[pages->table[page] - 1];
+        handle->blocks += change;
+        page = handle->first + handle->pages;
+    }
+}
+
+void tol_pages_enter(struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
+    count_block(pages, begin, bytes, 1);
+}
+
+void tol_pages_leave(struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
+    count_block(pages, begin, bytes, (uint32_t)-1);
+}
+
+uint64_t tol_pages_release(struct tol_pages *pages, uint64_t begin, uint64_t end, uint64_t want) {
+    uint64_t released = 0;
+    if (end <= begin) return 0;
+    uint32_t first = (uint32_t)((begin - pages->begin + pages->page_bytes - 1) / pages->page_bytes);
+    uint32_t behind = (uint32_t)((end - pages->begin) / pages->page_bytes);
+    /* From behind, so that a range in use stays dense at its beginning. */
+    for (uint32_t page = behind; page > first && released < want;) {
+        uint32_t place = pages->table[--page];
+        if (place == 0) continue;
+        struct tol_page_handle *handle = &pages->handles[place - 1];
+        page = handle->first;
+        if (handle->blocks > 0 || handle->first < first || handle->first + handle->pages > behind) {
+            continue;
+        }
+        released += handle->pages * pages->page_bytes;
+        unmap_handle(pages, handle);
+    }
+    return released;
+}

@@ -1,0 +1,206 @@
+/*
+ * Profiles, and making and ending a pool.
+ */
+#include "deadline.h"
+#include "pool_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+/* Addresses cost nothing: so many times the device's memory, that holes of them never run out. */
+enum { ADDRESS_TIMES = 8 };
+
+/* On an H200 taking and giving back cost by the handle, some 45 and 30 us each, whatever its size:
+ * the page is as large as keeps the waste of a walk of 1 KiB to 10 MiB blocks below 1.05. The first
+ * four handles serve what a small program ever needs. */
+void tol_pool_default(const struct tol_device *device, struct tol_pool_options *options) {
+    size_t memory = device != NULL ? (size_t)device->memory_bytes : 0;
+    *options = (struct tol_pool_options){
+        .source = TOL_POOL_MAPPED,
+        .address_bytes = ADDRESS_TIMES * memory,
+        .page_bytes = 8 * MIB,
+        .first_bytes = 64 * MIB,
+        .first_count = 4,
+        .large_bytes = 16 * MIB,
+        .trim_above = 1.05,
+        .trim_to = 1.04,
+        .slack_bytes = 32 * MIB,
+        .magazine_max_bytes = MIB,
+        .magazine_bytes = 8 * MIB,
+    };
+    /* A small device is not filled by the first handles. */
+    while (options->first_bytes > options->page_bytes &&
+           options->first_bytes * options->first_count > memory / 8) {
+        options->first_bytes /= 2;
+    }
+}
+
+void tol_pool_tight(const struct tol_device *device, struct tol_pool_options *options) {
+    tol_pool_default(device, options);
+    options->page_bytes = 2 * MIB;
+    options->trim_above = 1.03;
+    options->trim_to = 1.02;
+    options->slack_bytes = 16 * MIB;
+    options->magazine_max_bytes = 256 * KIB;
+    options->magazine_bytes = 2 * MIB;
+}
+
+void tol_pool_latency(const struct tol_device *device, struct tol_pool_options *options) {
+    tol_pool_default(device, options);
+    options->page_bytes = 32 * MIB;
+    options->large_bytes = 64 * MIB;
+    options->trim_above = 1.25;
+    options->trim_to = 1.2;
+    options->slack_bytes = 256 * MIB;
+    options->magazine_bytes = 64 * MIB;
+}
+
+static size_t round_up(size_t bytes, size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/* Makes the sizes what the driver can do; refuses what means nothing. */
+static tol_status settle(struct tol_pool *pool) {
+    tol_status status = TOL_OK;
+    struct tol_pool_options *o = &pool->options;
+    const size_t unit = (size_t)pool->granularity;
+    TOL_CHECK(o->source == TOL_POOL_MAPPED || o->source == TOL_POOL_DRIVER, TOL_INVALID_ARGUMENT,
+              "%d is no source of memory", (int)o->source);
+    TOL_CHECK(o->trim_above >= 0 && o->trim_above < 1e6 && o->trim_to <= o->trim_above,
+              TOL_INVALID_ARGUMENT, "a pool that trims above %g to %g", o->trim_above, o->trim_to);
+    TOL_CHECK(o->magazine_max_bytes <= UINT32_MAX, TOL_INVALID_ARGUMENT,
+              "magazines for blocks of %zu bytes", o->magazine_max_bytes);
+    if (o->source == TOL_POOL_DRIVER) goto out;
+    TOL_CHECK(o->page_bytes > 0 && o->large_bytes > 0 && o->address_bytes > 0, TOL_INVALID_ARGUMENT,
+              "pages of %zu bytes, large blocks from %zu, %zu of addresses", o->page_bytes,
+              o->large_bytes, o->address_bytes);
+    o->page_bytes = round_up(o->page_bytes, unit);
+    o->first_bytes = round_up(o->first_bytes, o->page_bytes);
+    o->address_bytes = round_up(o->address_bytes, o->page_bytes);
+    if (o->first_bytes == 0) o->first_count = 0;
+    if (o->magazine_max_bytes >= o->large_bytes) o->magazine_max_bytes = o->large_bytes - 1;
+out:
+    return status;
+}
+
+static tol_status open_mapped(struct tol_pool *pool) {
+    tol_status status = TOL_OK;
+    struct tol_context *context = pool->context;
+    TOL_CHECK(tol_driver_has(context->driver, TOL_FEATURE_VMM), TOL_UNSUPPORTED,
+              "the driver cannot map memory behind addresses");
+    const CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {CU_MEM_LOCATION_TYPE_DEVICE, context->device_handle}};
+    size_t granularity = 0;
+    TOL_CONTEXT_CU(context, cuMemGetAllocationGranularity,
+                   (&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+                   "the unit of mapped memory");
+    pool->granularity = granularity;
+    TOL_TRY(settle(pool));
+    TOL_TRY(tol_pages_open(&pool->pages, context, pool->options.address_bytes,
+                           pool->options.page_bytes));
+    TOL_CONTEXT_CU(context, cuMemAddressReserve,
+                   (&pool->large_begin, pool->options.address_bytes, pool->granularity, 0, 0),
+                   "reserving %zu bytes of addresses", pool->options.address_bytes);
+    pool->large_reserved = pool->options.address_bytes;
+    TOL_CHECK(tol_spans_add(&pool->spans, pool->pages.begin, pool->pages.bytes) &&
+                  tol_spans_add(&pool->large_spans, pool->large_begin, pool->large_reserved),
+              TOL_OUT_OF_HOST_MEMORY, "records of a pool");
+out:
+    return status;
+}
+
+static tol_status open_driver(struct tol_pool *pool) {
+    tol_status status = TOL_OK;
+    struct tol_context *context = pool->context;
+    TOL_CHECK(tol_driver_has(context->driver, TOL_FEATURE_MEMORY_POOL), TOL_UNSUPPORTED,
+              "the driver has no memory pools");
+    TOL_TRY(settle(pool));
+    const CUmemPoolProps props = {
+        .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {CU_MEM_LOCATION_TYPE_DEVICE, context->device_handle}};
+    cuuint64_t keep = UINT64_MAX;
+    TOL_CONTEXT_CU(context, cuMemPoolCreate, (&pool->driver_pool, &props), "a pool of the driver");
+    TOL_CONTEXT_CU(context, cuMemPoolSetAttribute,
+                   (pool->driver_pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep),
+                   "what the driver's pool keeps");
+out:
+    return status;
+}
+
+tol_status tol_pool_create(struct tol_context *context, const struct tol_pool_options *options,
+                           struct tol_pool **result) {
+    static _Atomic(uint64_t) ids = 1;
+    tol_status status = TOL_OK;
+    struct tol_pool *pool = NULL;
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_pool_create: NULL");
+    TOL_TRY(tol_context_enter(context));
+    pool = calloc(1, sizeof *pool);
+    TOL_CHECK(pool != NULL, TOL_OUT_OF_HOST_MEMORY, "a pool of %zu bytes", sizeof *pool);
+    pool->id = atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed);
+    pthread_mutex_init(&pool->lock, NULL);
+    pool->context = context;
+    tol_context_retain(context);
+    pool->tickets.context = context;
+    pool->tag_count = 1;
+    if (options != NULL) {
+        pool->options = *options;
+    } else {
+        tol_pool_default(&context->device, &pool->options);
+    }
+    TOL_TRY(pool->options.source == TOL_POOL_DRIVER ? open_driver(pool) : open_mapped(pool));
+    *result = pool;
+    pool = NULL;
+out:
+    tol_pool_destroy(pool);
+    return status;
+}
+
+static void free_driver_block(void *user, struct tol_span *span) {
+    struct tol_pool *pool = user;
+    pool->context->functions->cuMemFreeAsync(span->begin, NULL);
+}
+
+void tol_pool_destroy(struct tol_pool *pool) {
+    if (pool == NULL) return;
+    struct tol_context *context = pool->context;
+    if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
+    /* What the program has queued on freed blocks, and the wiping of them, must not meet addresses
+     * without memory. */
+    if (tol_tickets_wait(&pool->tickets, ~(uint64_t)0, pool->tickets.now) != TOL_OK) {
+        (void)tol_context_synchronize(context, TOL_DEADLINE_MS);
+    }
+    if (pool->options.wipe) (void)tol_deadline_wait_legacy(context);
+    tol_magazine_drop_all(pool);
+    if (pool->driver_pool != NULL) {
+        tol_spans_each(&pool->spans, free_driver_block, pool);
+        context->functions->cuMemPoolDestroy(pool->driver_pool);
+    }
+    tol_pool_close_large(pool);
+    tol_pages_close(&pool->pages);
+    tol_spans_clear(&pool->spans);
+    tol_tickets_clear(&pool->tickets);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+    tol_context_destroy(context);
+}
+
+tol_status tol_pool_trim(struct tol_pool *pool, size_t keep_bytes) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(pool != NULL, TOL_INVALID_ARGUMENT, "tol_pool_trim: pool is NULL");
+    TOL_TRY(tol_context_enter(pool->context));
+    tol_magazine_flush_all(pool);
+    if (pool->driver_pool != NULL) {
+        TOL_CONTEXT_CU(pool->context, cuMemPoolTrimTo, (pool->driver_pool, keep_bytes),
+                       "keeping %zu bytes", keep_bytes);
+    } else {
+        pthread_mutex_lock(&pool->lock);
+        (void)tol_pool_give_back(pool, keep_bytes);
+        pthread_mutex_unlock(&pool->lock);
+    }
+out:
+    return status;
+}

@@ -1,0 +1,381 @@
+/*
+ * Allocating and freeing: the quick way through the thread's magazine, the slow one under the
+ * pool's lock, and what is tried before memory is said to be out.
+ */
+#include "deadline.h"
+#include "pool_state.h"
+
+/* A name: the generation, the pool's number, whether the record is a large block's, its index. */
+enum { INDEX_BITS = 23, LARGE_BIT = 1 << 23, POOL_SHIFT = 24, GENERATION_SHIFT = 32 };
+
+static struct tol_block name_of(const struct tol_pool *pool, const struct tol_span *span,
+                                bool is_large) {
+    uint64_t generation = atomic_load_explicit(&span->name, memory_order_relaxed) >> 8;
+    return (struct tol_block){generation << GENERATION_SHIFT | (pool->id & 0xff) << POOL_SHIFT |
+                              (is_large ? LARGE_BIT : 0) | span->index};
+}
+
+/* The record that a name may be of; NULL where it can be of none. */
+static struct tol_span *record_of(const struct tol_pool *pool, struct tol_block block) {
+    if ((block.name >> POOL_SHIFT & 0xff) != (pool->id & 0xff)) return NULL;
+    uint32_t index = (uint32_t)block.name & ((1u << INDEX_BITS) - 1);
+    return tol_spans_at((block.name & LARGE_BIT) != 0 ? &pool->large_spans : &pool->spans, index);
+}
+
+static bool is_live(const struct tol_span *span, struct tol_block block) {
+    uint64_t name = atomic_load_explicit(&span->name, memory_order_acquire);
+    return tol_span_state_of(name) == TOL_SPAN_LIVE &&
+           (uint32_t)(name >> 8) == (uint32_t)(block.name >> GENERATION_SHIFT);
+}
+
+static tol_status refuse(const struct tol_pool *pool, struct tol_block block) {
+    const struct tol_span *span = record_of(pool, block);
+    if (span == NULL || block.name == 0) {
+        return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
+                        "block %#llx is none of this pool", (unsigned long long)block.name);
+    }
+    const char *tag = pool->tags[span->tag < pool->tag_count ? span->tag : 0].name;
+    return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
+                    "block %#llx was freed before; its place was last allocated under the tag %s "
+                    "from %p",
+                    (unsigned long long)block.name, tag[0] != '\0' ? tag : "(none)", span->site);
+}
+
+/* ---- allocating ---- */
+
+/* Memory that nobody uses goes back to the driver, first what is at hand, then what thread caches
+ * and other streams' work keep. Each rung is tried once; false: there is no other. */
+static bool make_room(struct tol_pool *pool, unsigned rung) {
+    if (rung == 0) {
+        pthread_mutex_unlock(&pool->lock);
+        tol_magazine_flush_all(pool);
+        pthread_mutex_lock(&pool->lock);
+        (void)tol_pool_give_back(pool, 0);
+        return true;
+    }
+    if (rung == 1) {
+        uint64_t all = ~(uint64_t)0;
+        if (tol_tickets_wait(&pool->tickets, all, pool->tickets.now) != TOL_OK) return false;
+        (void)tol_pool_give_back(pool, 0);
+        return true;
+    }
+    return false;
+}
+
+static bool wants_guard(struct tol_pool *pool) {
+    unsigned one_in = pool->options.guard_one_in;
+    return one_in > 0 && pool->slow % one_in == 0;
+}
+
+static tol_status place_driver(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
+                               struct tol_span **result) {
+    tol_status status = TOL_OK;
+    CUdeviceptr address = 0;
+    struct tol_span *span = tol_spans_note(&pool->spans, 0, tol_pool_rounded(bytes));
+    TOL_CHECK(span != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a block");
+    TOL_CONTEXT_CU(pool->context, cuMemAllocFromPoolAsync,
+                   (&address, bytes, pool->driver_pool, stream != NULL ? stream->handle : NULL),
+                   "%zu bytes", bytes);
+    span->begin = address;
+    pool->large_creates++;
+    pool->arena_used += span->bytes;
+    *result = span;
+    span = NULL;
+out:
+    if (span != NULL) tol_spans_forget(&pool->spans, span);
+    return status;
+}
+
+/* What a block is for and whose. */
+struct label {
+    size_t bytes;
+    unsigned tag;
+    const void *site;
+};
+
+static void put_label(struct tol_span *span, const struct label *label) {
+    atomic_store_explicit(&span->requested, label->bytes, memory_order_relaxed);
+    atomic_store_explicit(&span->tag, label->tag, memory_order_relaxed);
+    atomic_store_explicit(&span->site, label->site, memory_order_relaxed);
+}
+
+static uint64_t requested_of(const struct tol_span *span) {
+    return atomic_load_explicit(&span->requested, memory_order_relaxed);
+}
+
+/* Under the pool's lock, and with all that can be tried. */
+static tol_status place(struct tol_pool *pool, const struct label *label, struct tol_stream *stream,
+                        struct tol_span **span, bool *is_large) {
+    const size_t bytes = label->bytes;
+    const uint64_t rounded = tol_pool_rounded(bytes);
+    tol_status status = TOL_OK;
+    bool guard = wants_guard(pool);
+    pool->slow++;
+    *is_large = false;
+    if (pool->options.source == TOL_POOL_DRIVER) {
+        status = place_driver(pool, bytes, stream, span);
+        if (status == TOL_OK) put_label(*span, label);
+        return status;
+    }
+    if (rounded < bytes) {
+        return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_DEVICE_MEMORY,
+                        "%zu bytes are more than any device has", bytes);
+    }
+    *is_large = guard || rounded >= pool->options.large_bytes;
+    for (unsigned rung = 0;; rung++) {
+        status = *is_large
+                     ? tol_pool_place_large(pool, guard ? bytes : rounded, guard, stream, span)
+                     : tol_pool_place(pool, rounded, stream, span);
+        if (status != TOL_OUT_OF_DEVICE_MEMORY || !make_room(pool, rung)) break;
+    }
+    if (status == TOL_OK) {
+        put_label(*span, label);
+        pool->guarded += guard;
+        uint64_t held = tol_pool_held(pool);
+        if (held > pool->held_peak) pool->held_peak = held;
+        tol_pool_note_peak(pool, bytes);
+        tol_pool_tidy(pool);
+    }
+    return status;
+}
+
+static tol_status charge_tag(struct tol_pool *pool, unsigned tag, size_t bytes) {
+    struct tol_pool_tag *account = &pool->tags[tag];
+    uint64_t quota = atomic_load_explicit(&account->quota, memory_order_relaxed);
+    uint64_t used = atomic_fetch_add_explicit(&account->used, bytes, memory_order_relaxed);
+    if (quota == 0 || (used <= quota && bytes <= quota - used)) return TOL_OK;
+    atomic_fetch_sub_explicit(&account->used, bytes, memory_order_relaxed);
+    return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_DEVICE_MEMORY,
+                    "%zu bytes more would pass the quota of %llu of the tag %s, which has %llu",
+                    bytes, (unsigned long long)quota, account->name, (unsigned long long)used);
+}
+
+static void refund_tag(struct tol_pool *pool, unsigned tag, uint64_t bytes) {
+    if (tag != 0) {
+        atomic_fetch_sub_explicit(&pool->tags[tag].used, bytes, memory_order_relaxed);
+    }
+}
+
+static void count(_Atomic(uint64_t) *counter) {
+    uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, value + 1, memory_order_relaxed);
+}
+
+static void count_bytes(struct tol_magazine *magazine, int64_t bytes) {
+    int64_t value = atomic_load_explicit(&magazine->requested, memory_order_relaxed);
+    atomic_store_explicit(&magazine->requested, value + bytes, memory_order_relaxed);
+}
+
+static tol_status out_of_memory(struct tol_pool *pool, size_t bytes) {
+    char diagnosis[2048];
+    pthread_mutex_lock(&pool->lock);
+    pool->refused++;
+    pthread_mutex_unlock(&pool->lock);
+    tol_pool_diagnose(pool, bytes, diagnosis, sizeof diagnosis);
+    tol_message_add("; %s", diagnosis);
+    return TOL_OUT_OF_DEVICE_MEMORY;
+}
+
+static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
+                           unsigned tag, const void *site, struct tol_block *block) {
+    tol_status status = TOL_OK;
+    const struct label label = {bytes, tag, site};
+    struct tol_span *span = NULL;
+    struct tol_magazine *magazine = NULL;
+    bool is_large = false, is_charged = false;
+    TOL_CHECK(pool != NULL && block != NULL, TOL_INVALID_ARGUMENT, "tol_pool_allocate: NULL");
+    TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "a block of no bytes");
+    TOL_CHECK(stream == NULL || stream->context == pool->context, TOL_WRONG_CONTEXT,
+              "the stream belongs to another context than the pool");
+    TOL_CHECK(tag < pool->tag_count, TOL_INVALID_ARGUMENT, "there is no tag %u", tag);
+    TOL_TRY(tol_context_enter(pool->context));
+    if (tag != 0) TOL_TRY(charge_tag(pool, tag, bytes));
+    is_charged = true;
+    magazine = tol_magazine_lock(pool);
+    TOL_CHECK(magazine != NULL, TOL_OUT_OF_HOST_MEMORY, "a thread's cache of blocks");
+    if (bytes <= pool->options.magazine_max_bytes) {
+        span = tol_magazine_take(magazine, tol_pool_rounded(bytes), stream);
+    }
+    if (span != NULL) {
+        /* The generation is already that of the block to come. */
+        put_label(span, &label);
+        uint64_t name = atomic_load_explicit(&span->name, memory_order_relaxed);
+        atomic_store_explicit(&span->name, (name & ~(uint64_t)0xff) | TOL_SPAN_LIVE,
+                              memory_order_release);
+        count(&magazine->hits);
+    } else {
+        tol_magazine_unlock(magazine);
+        magazine = NULL;
+        pthread_mutex_lock(&pool->lock);
+        status = place(pool, &label, stream, &span, &is_large);
+        pthread_mutex_unlock(&pool->lock);
+        if (status == TOL_OUT_OF_DEVICE_MEMORY) status = out_of_memory(pool, bytes);
+        if (status != TOL_OK) goto out;
+        magazine = tol_magazine_lock(pool);
+    }
+    count(&magazine->allocations);
+    count_bytes(magazine, (int64_t)bytes);
+    *block = name_of(pool, span, is_large);
+out:
+    if (magazine != NULL) tol_magazine_unlock(magazine);
+    if (status != TOL_OK && is_charged) refund_tag(pool, tag, bytes);
+    return status;
+}
+
+tol_status tol_pool_allocate(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
+                             struct tol_block *block) {
+    return allocate(pool, bytes, stream, 0, __builtin_return_address(0), block);
+}
+
+tol_status tol_pool_allocate_tagged(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
+                                    unsigned tag, struct tol_block *block) {
+    return allocate(pool, bytes, stream, tag, __builtin_return_address(0), block);
+}
+
+/* ---- freeing ---- */
+
+static tol_status unplace_driver(struct tol_pool *pool, struct tol_span *span,
+                                 struct tol_stream *stream) {
+    tol_status status = TOL_OK;
+    TOL_CONTEXT_CU(pool->context, cuMemFreeAsync,
+                   (span->begin, stream != NULL ? stream->handle : NULL), "%llu bytes",
+                   (unsigned long long)span->bytes);
+    pool->large_releases++;
+    pool->arena_used -= span->bytes;
+    tol_spans_forget(&pool->spans, span);
+out:
+    return status;
+}
+
+static tol_status wipe(struct tol_pool *pool, const struct tol_span *span, uint64_t address,
+                       struct tol_stream *stream) {
+    tol_status status = TOL_OK;
+    struct tol_context *context = pool->context;
+    TOL_CONTEXT_CU(context, cuMemsetD8Async,
+                   (address, 0, requested_of(span), stream != NULL ? stream->handle : NULL),
+                   "wiping %llu bytes", (unsigned long long)requested_of(span));
+    if (stream == NULL) status = tol_deadline_wait_legacy(context);
+out:
+    return status;
+}
+
+static uint64_t address_of(const struct tol_span *span) {
+    const struct tol_large *large = span->owner;
+    return span->begin + (large != NULL ? large->offset : 0);
+}
+
+tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct tol_stream *stream) {
+    tol_status status = TOL_OK;
+    struct tol_magazine *magazine = NULL;
+    TOL_CHECK(pool != NULL, TOL_INVALID_ARGUMENT, "tol_pool_free: pool is NULL");
+    TOL_CHECK(stream == NULL || stream->context == pool->context, TOL_WRONG_CONTEXT,
+              "the stream belongs to another context than the pool");
+    TOL_TRY(tol_context_enter(pool->context));
+    struct tol_span *span = record_of(pool, block);
+    if (span == NULL || !is_live(span, block)) return refuse(pool, block);
+    magazine = tol_magazine_lock(pool);
+    TOL_CHECK(magazine != NULL, TOL_OUT_OF_HOST_MEMORY, "a thread's cache of blocks");
+    /* Of two threads that free the same block, one changes the name. */
+    uint64_t generation = block.name >> GENERATION_SHIFT;
+    uint64_t live = atomic_load_explicit(&span->name, memory_order_relaxed);
+    if ((uint32_t)(live >> 8) != (uint32_t)generation || tol_span_state_of(live) != TOL_SPAN_LIVE ||
+        !atomic_compare_exchange_strong(&span->name, &live,
+                                        ((live >> 8) + 1) << 8 | TOL_SPAN_CACHED)) {
+        status = refuse(pool, block);
+        goto out;
+    }
+    const uint64_t requested = requested_of(span);
+    const unsigned tag = atomic_load_explicit(&span->tag, memory_order_relaxed);
+    bool is_large = (block.name & LARGE_BIT) != 0;
+    bool is_small = !is_large && span->bytes <= pool->options.magazine_max_bytes &&
+                    pool->options.source != TOL_POOL_DRIVER;
+    if (pool->options.wipe) status = wipe(pool, span, address_of(span), stream);
+    if (status == TOL_OK && (!is_small || !tol_magazine_keep(magazine, span, stream))) {
+        pthread_mutex_lock(&pool->lock);
+        status = is_large ? tol_pool_unplace_large(pool, span, stream)
+                 : pool->options.source == TOL_POOL_DRIVER ? unplace_driver(pool, span, stream)
+                                                           : tol_pool_unplace(pool, span, stream);
+        pthread_mutex_unlock(&pool->lock);
+    }
+    if (status != TOL_OK) {
+        /* Nothing has changed: it is the block that it was. */
+        atomic_store_explicit(&span->name, live, memory_order_release);
+        goto out;
+    }
+    count(&magazine->frees);
+    count_bytes(magazine, -(int64_t)requested);
+    refund_tag(pool, tag, requested);
+out:
+    if (magazine != NULL) tol_magazine_unlock(magazine);
+    return status;
+}
+
+/* ---- batches ---- */
+
+tol_status tol_pool_allocate_batch(struct tol_pool *pool, size_t count_of, const size_t *bytes,
+                                   struct tol_stream *stream, struct tol_block *blocks) {
+    tol_status status = TOL_OK;
+    size_t made = 0;
+    TOL_CHECK(count_of == 0 || (bytes != NULL && blocks != NULL), TOL_INVALID_ARGUMENT,
+              "tol_pool_allocate_batch: NULL");
+    for (; made < count_of; made++) {
+        TOL_TRY(allocate(pool, bytes[made], stream, 0, __builtin_return_address(0), &blocks[made]));
+    }
+out:
+    while (status != TOL_OK && made > 0) (void)tol_pool_free(pool, blocks[--made], stream);
+    return status;
+}
+
+tol_status tol_pool_free_batch(struct tol_pool *pool, size_t count_of,
+                               const struct tol_block *blocks, struct tol_stream *stream) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(pool != NULL && (count_of == 0 || blocks != NULL), TOL_INVALID_ARGUMENT,
+              "tol_pool_free_batch: NULL");
+    for (size_t i = 0; i < count_of; i++) {
+        const struct tol_span *span = record_of(pool, blocks[i]);
+        if (span == NULL || !is_live(span, blocks[i])) return refuse(pool, blocks[i]);
+    }
+    for (size_t i = 0; i < count_of; i++) TOL_TRY(tol_pool_free(pool, blocks[i], stream));
+out:
+    return status;
+}
+
+/* ---- asking ---- */
+
+CUdeviceptr tol_pool_address(const struct tol_pool *pool, struct tol_block block) {
+    const struct tol_span *span = pool != NULL ? record_of(pool, block) : NULL;
+    return span != NULL && is_live(span, block) ? address_of(span) : 0;
+}
+
+size_t tol_pool_bytes(const struct tol_pool *pool, struct tol_block block) {
+    const struct tol_span *span = pool != NULL ? record_of(pool, block) : NULL;
+    return span != NULL && is_live(span, block) ? requested_of(span) : 0;
+}
+
+struct visit {
+    struct tol_pool *pool;
+    void (*visit)(void *user, const struct tol_pool_live *live);
+    void *user;
+    bool is_large;
+};
+
+static void visit_span(void *user, struct tol_span *span) {
+    struct visit *v = user;
+    struct tol_pool_live live = {.block = name_of(v->pool, span, v->is_large),
+                                 .address = address_of(span),
+                                 .bytes = requested_of(span),
+                                 .tag = v->pool->tags[span->tag].name,
+                                 .site = span->site};
+    v->visit(v->user, &live);
+}
+
+void tol_pool_each(struct tol_pool *pool,
+                   void (*visit)(void *user, const struct tol_pool_live *live), void *user) {
+    if (pool == NULL || visit == NULL) return;
+    struct visit v = {pool, visit, user, false};
+    pthread_mutex_lock(&pool->lock);
+    tol_spans_each(&pool->spans, visit_span, &v);
+    v.is_large = true;
+    tol_spans_each(&pool->large_spans, visit_span, &v);
+    pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,162 @@
+/*
+ * Large blocks, and guarded ones: each has a handle and addresses of its own.
+ *
+ * A freed one stays mapped for a while, since a block of its size may be wanted again soon; it
+ * counts as memory held, and goes first when there is too much of that.
+ */
+#include "pool_state.h"
+
+#include <stdlib.h>
+
+/* A kept block may serve one that is smaller by this share at most. */
+static const double WASTE_MAX = 0.02;
+
+enum { GUARD_ALIGNMENT = 16 };
+
+/* A kept block for bytes: of those that are close enough, one that nothing has to be waited for, or
+ * else the first. The link to it, for taking it out. */
+static struct tol_large **find_kept(struct tol_pool *pool, uint64_t bytes) {
+    struct tol_large **found = NULL;
+    for (struct tol_large **link = &pool->kept; *link != NULL; link = &(*link)->next) {
+        struct tol_large *large = *link;
+        if (large->mapped < bytes || large->offset != 0) continue;
+        if ((double)(large->mapped - bytes) > WASTE_MAX * (double)large->mapped) continue;
+        if (found == NULL) found = link;
+        if (tol_tickets_open(&pool->tickets, large->streams, large->ticket, false) == 0)
+            return link;
+    }
+    return found;
+}
+
+static void release(struct tol_pool *pool, struct tol_large *large) {
+    const struct tol_driver_table *driver = pool->context->functions;
+    driver->cuMemUnmap(large->span->begin, large->mapped);
+    driver->cuMemRelease(large->memory);
+    pool->large_releases++;
+    pool->large_held -= large->mapped;
+    tol_spans_give(&pool->large_spans, large->span, 0, 0);
+    free(large);
+}
+
+uint64_t tol_pool_release_large(struct tol_pool *pool, uint64_t want) {
+    uint64_t released = 0;
+    /* The oldest is the last: the list is turned round, and what stays is turned back. */
+    struct tol_large *oldest = NULL;
+    while (pool->kept != NULL) {
+        struct tol_large *large = pool->kept;
+        pool->kept = large->next;
+        large->next = oldest;
+        oldest = large;
+    }
+    while (oldest != NULL) {
+        struct tol_large *large = oldest;
+        oldest = large->next;
+        if (released < want &&
+            tol_tickets_open(&pool->tickets, large->streams, large->ticket, true) == 0) {
+            released += large->mapped;
+            pool->large_kept -= large->mapped;
+            release(pool, large);
+        } else {
+            large->next = pool->kept;
+            pool->kept = large;
+        }
+    }
+    return released;
+}
+
+static void close_span(void *user, struct tol_span *span) {
+    release(user, span->owner);
+}
+
+void tol_pool_close_large(struct tol_pool *pool) {
+    while (pool->kept != NULL) {
+        struct tol_large *large = pool->kept;
+        pool->kept = large->next;
+        release(pool, large);
+    }
+    tol_spans_each(&pool->large_spans, close_span, pool);
+    if (pool->large_reserved > 0) {
+        pool->context->functions->cuMemAddressFree(pool->large_begin, pool->large_reserved);
+    }
+    tol_spans_clear(&pool->large_spans);
+}
+
+/* Addresses and memory for a block. A guarded one leaves a gap behind it. */
+static tol_status make(struct tol_pool *pool, uint64_t mapped, uint64_t gap,
+                       struct tol_large **result) {
+    tol_status status = TOL_OK;
+    struct tol_context *context = pool->context;
+    struct tol_span *hole = NULL;
+    struct tol_large *large = calloc(1, sizeof *large);
+    bool is_made = false, is_mapped = false;
+    TOL_CHECK(large != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a block");
+    TOL_TRY(tol_pool_charge(pool, mapped));
+    TOL_CHECK(tol_spans_fitting(&pool->large_spans, mapped + gap, &hole, 1) == 1,
+              TOL_OUT_OF_DEVICE_MEMORY, "no %llu bytes of addresses are left",
+              (unsigned long long)(mapped + gap));
+    large->mapped = mapped;
+    large->span = tol_spans_take(&pool->large_spans, hole, hole->begin, mapped + gap);
+    TOL_CHECK(large->span != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of addresses");
+    TOL_CONTEXT_CU(context, cuMemCreate, (&large->memory, mapped, &pool->pages.prop, 0),
+                   "%llu bytes", (unsigned long long)mapped);
+    is_made = true;
+    TOL_CONTEXT_CU(context, cuMemMap, (large->span->begin, mapped, 0, large->memory, 0),
+                   "%llu bytes", (unsigned long long)mapped);
+    is_mapped = true;
+    TOL_CONTEXT_CU(context, cuMemSetAccess, (large->span->begin, mapped, &pool->pages.access, 1),
+                   "%llu bytes", (unsigned long long)mapped);
+    pool->large_creates++;
+    pool->large_held += mapped;
+    *result = large;
+    return TOL_OK;
+out:
+    if (is_mapped) context->functions->cuMemUnmap(large->span->begin, mapped);
+    if (is_made) context->functions->cuMemRelease(large->memory);
+    if (large != NULL && large->span != NULL) {
+        tol_spans_give(&pool->large_spans, large->span, 0, 0);
+    }
+    free(large);
+    return status;
+}
+
+static uint64_t up_to(uint64_t bytes, uint64_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
+
+tol_status tol_pool_place_large(struct tol_pool *pool, uint64_t bytes, bool guard,
+                                struct tol_stream *stream, struct tol_span **result) {
+    tol_status status = TOL_OK;
+    struct tol_large *large = NULL;
+    const uint64_t mapped = up_to(bytes, pool->granularity);
+    struct tol_large **kept = guard ? NULL : find_kept(pool, mapped);
+    TOL_CHECK(mapped >= bytes, TOL_OUT_OF_DEVICE_MEMORY, "%llu bytes are more than any device has",
+              (unsigned long long)bytes);
+    if (kept != NULL) {
+        large = *kept;
+        TOL_TRY(tol_pool_order(pool, large->streams, large->ticket, stream));
+        *kept = large->next;
+        pool->large_kept -= large->mapped;
+        uint64_t name = atomic_load_explicit(&large->span->name, memory_order_relaxed);
+        atomic_store_explicit(&large->span->name, (name & ~(uint64_t)0xff) | TOL_SPAN_LIVE,
+                              memory_order_release);
+    } else {
+        TOL_TRY(make(pool, mapped, guard ? pool->granularity : 0, &large));
+        if (guard) large->offset = mapped - up_to(bytes, GUARD_ALIGNMENT);
+    }
+    large->streams = large->ticket = 0;
+    large->span->owner = large;
+    *result = large->span;
+out:
+    return status;
+}
+
+tol_status tol_pool_unplace_large(struct tol_pool *pool, struct tol_span *span,
+                                  struct tol_stream *stream) {
+    struct tol_large *large = span->owner;
+    tol_status status = tol_pool_mark(pool, stream, &large->streams, &large->ticket);
+    if (status != TOL_OK) return status;
+    large->next = pool->kept;
+    pool->kept = large;
+    pool->large_kept += large->mapped;
+    return TOL_OK;
+}

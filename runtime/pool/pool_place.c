@@ -1,0 +1,180 @@
+/*
+ * Placing: which free span a block is cut from, and when memory goes back.
+ *
+ * Of the smallest holes that fit, each is tried at both ends, and the place wins that needs the
+ * fewest driver calls, then no waiting, then the fewest pages that no block was on, then the
+ * tightest hole. Sixteen holes do as well as all of them (POOL design, simulation 3b).
+ */
+#include "pool_state.h"
+
+enum { CANDIDATES = 16, FRUITLESS_MAX = 64 };
+
+struct place {
+    struct tol_span *hole;
+    uint64_t begin;
+    uint32_t unmapped, idle;
+    bool waits;
+};
+
+static bool is_better(const struct place *a, const struct place *b) {
+    if (b->hole == NULL) return true;
+    if (a->unmapped != b->unmapped) return a->unmapped < b->unmapped;
+    if (a->waits != b->waits) return b->waits;
+    if (a->idle != b->idle) return a->idle < b->idle;
+    return a->hole->bytes < b->hole->bytes;
+}
+
+/* Whether a block there would have to wait for another stream's work. */
+static bool has_to_wait(struct tol_pool *pool, const struct tol_span *hole, uint64_t begin,
+                        uint64_t bytes, const struct tol_stream *stream) {
+    if (hole->wait_streams == 0 || begin >= hole->wait_end || begin + bytes <= hole->wait_begin) {
+        return false;
+    }
+    uint64_t open = tol_tickets_open(&pool->tickets, hole->wait_streams, hole->wait_ticket, false);
+    for (; open != 0; open &= open - 1) {
+        if (pool->tickets.streams[__builtin_ctzll(open)].stream != stream) return true;
+    }
+    return false;
+}
+
+static struct place choose(struct tol_pool *pool, uint64_t bytes, const struct tol_stream *stream) {
+    struct tol_span *holes[CANDIDATES];
+    struct place best = {0};
+    size_t count = tol_spans_fitting(&pool->spans, bytes, holes, CANDIDATES);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t begins[2] = {holes[i]->begin, holes[i]->begin + holes[i]->bytes - bytes};
+        for (int end = 0; end < (begins[0] == begins[1] ? 1 : 2); end++) {
+            struct place place = {.hole = holes[i], .begin = begins[end]};
+            struct tol_page_cost cost = tol_pages_cost(&pool->pages, place.begin, bytes);
+            place.unmapped = cost.unmapped;
+            place.idle = cost.idle;
+            place.waits = has_to_wait(pool, holes[i], place.begin, bytes, stream);
+            if (is_better(&place, &best)) best = place;
+        }
+    }
+    return best;
+}
+
+tol_status tol_pool_charge(struct tol_pool *pool, uint64_t more) {
+    uint64_t held = tol_pool_held(pool), limit = pool->options.limit_bytes;
+    if (limit == 0 || (more <= limit && held <= limit - more)) return TOL_OK;
+    return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_DEVICE_MEMORY,
+                    "%llu bytes more would pass the pool's limit of %llu; it holds %llu",
+                    (unsigned long long)more, (unsigned long long)limit, (unsigned long long)held);
+}
+
+tol_status tol_pool_mark(struct tol_pool *pool, struct tol_stream *stream, uint64_t *streams,
+                         uint64_t *ticket) {
+    unsigned place = 0;
+    *streams = *ticket = 0;
+    if (stream == NULL) return TOL_OK;
+    tol_status status = tol_tickets_place(&pool->tickets, stream, &place);
+    if (status != TOL_OK) return status;
+    *streams = (uint64_t)1 << place;
+    *ticket = tol_tickets_take(&pool->tickets, place);
+    return TOL_OK;
+}
+
+tol_status tol_pool_order(struct tol_pool *pool, uint64_t streams, uint64_t ticket,
+                          struct tol_stream *stream) {
+    if (streams == 0) return TOL_OK;
+    uint64_t open = tol_tickets_open(&pool->tickets, streams, ticket, false);
+    if (open == 0) return TOL_OK;
+    if (stream == NULL) return tol_tickets_wait(&pool->tickets, open, ticket);
+    return tol_tickets_order(&pool->tickets, open, ticket, stream, &pool->stream_waits);
+}
+
+/* Maps what a place lacks. Handles are large at first, so that few driver calls serve many
+ * blocks. */
+static tol_status map_place(struct tol_pool *pool, const struct place *place, uint64_t bytes) {
+    struct tol_pages *pages = &pool->pages;
+    const struct tol_pool_options *options = &pool->options;
+    const uint64_t missing = tol_pages_missing(pages, place->begin, bytes);
+    uint32_t run = 1;
+    if (pages->creates < options->first_count) {
+        run = (uint32_t)(options->first_bytes / pages->page_bytes);
+        uint64_t limit = options->limit_bytes;
+        uint64_t most = missing + run * pages->page_bytes;
+        if (limit != 0 && (most > limit || tol_pool_held(pool) > limit - most)) run = 1;
+    }
+    tol_status status = tol_pool_charge(pool, missing);
+    if (status != TOL_OK) return status;
+    return tol_pages_map(pages, place->begin, bytes, run, place->hole->begin + place->hole->bytes);
+}
+
+tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stream *stream,
+                          struct tol_span **result) {
+    tol_status status = TOL_OK;
+    struct tol_span *span = NULL;
+    struct place place = choose(pool, bytes, stream);
+    TOL_CHECK(place.hole != NULL, TOL_OUT_OF_DEVICE_MEMORY,
+              "no %llu bytes of the pool's addresses are in one piece", (unsigned long long)bytes);
+    if (place.unmapped > 0) TOL_TRY(map_place(pool, &place, bytes));
+    span = tol_spans_take(&pool->spans, place.hole, place.begin, bytes);
+    TOL_CHECK(span != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a block");
+    tol_pages_enter(&pool->pages, span->begin, bytes);
+    pool->arena_used += bytes;
+    status = tol_pool_order(pool, span->wait_streams, span->wait_ticket, stream);
+    if (status != TOL_OK) {
+        pool->arena_used -= bytes;
+        tol_pages_leave(&pool->pages, span->begin, bytes);
+        tol_spans_give(&pool->spans, span, span->wait_streams, span->wait_ticket);
+        span = NULL;
+    }
+out:
+    *result = span;
+    return status;
+}
+
+tol_status tol_pool_unplace(struct tol_pool *pool, struct tol_span *span,
+                            struct tol_stream *stream) {
+    uint64_t streams = 0, ticket = 0;
+    tol_status status = tol_pool_mark(pool, stream, &streams, &ticket);
+    if (status != TOL_OK) return status;
+    pool->arena_used -= span->bytes;
+    tol_pages_leave(&pool->pages, span->begin, span->bytes);
+    tol_spans_give(&pool->spans, span, streams, ticket);
+    return TOL_OK;
+}
+
+/* Releases the pages of one hole that nothing has to be waited for. */
+static uint64_t release_hole(struct tol_pool *pool, struct tol_span *hole, uint64_t want) {
+    uint64_t begin = hole->begin, end = hole->begin + hole->bytes;
+    if (tol_tickets_open(&pool->tickets, hole->wait_streams, hole->wait_ticket, true) == 0) {
+        hole->wait_streams = 0;
+        return tol_pages_release(&pool->pages, begin, end, want);
+    }
+    uint64_t released = tol_pages_release(&pool->pages, hole->wait_end, end, want);
+    if (released < want) {
+        released += tol_pages_release(&pool->pages, begin, hole->wait_begin, want - released);
+    }
+    return released;
+}
+
+uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t keep) {
+    uint64_t held = tol_pool_held(pool);
+    if (held <= keep) return 0;
+    const uint64_t want = held - keep;
+    uint64_t given = tol_pool_release_large(pool, want);
+    for (unsigned bin = TOL_SPAN_BINS; bin-- > 0 && given < want;) {
+        if (pool->spans.bins[bin] == NULL) continue;
+        for (struct tol_span *hole = pool->spans.bins[bin]; hole != NULL && given < want;
+             hole = hole->bin_behind) {
+            if (hole->bytes < pool->pages.page_bytes) return given;
+            given += release_hole(pool, hole, want - given);
+        }
+    }
+    return given;
+}
+
+void tol_pool_tidy(struct tol_pool *pool) {
+    const struct tol_pool_options *options = &pool->options;
+    double used = (double)(pool->arena_used + pool->large_held - pool->large_kept);
+    double held = (double)tol_pool_held(pool), slack = (double)options->slack_bytes;
+    if (held <= used * options->trim_above + slack || options->trim_above <= 0) return;
+    if (pool->fruitless > 0 && pool->fruitless++ < FRUITLESS_MAX) return;
+    pool->fruitless = 0;
+    if (tol_pool_give_back(pool, (uint64_t)(used * options->trim_to + slack)) == 0) {
+        pool->fruitless = 1;
+    }
+}

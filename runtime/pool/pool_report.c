@@ -1,0 +1,169 @@
+/*
+ * What a pool says of itself: counts, the account of each tag, and why memory is out.
+ */
+#include "pool_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t read_count(const _Atomic(uint64_t) *counter) {
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* The sums over all threads. The list of magazines only grows while the pool lives. */
+static void add_magazines(struct tol_pool *pool, struct tol_pool_stats *stats) {
+    int64_t requested = 0;
+    tol_magazine_sum(pool, stats, &requested);
+    stats->requested = requested > 0 ? (uint64_t)requested : 0;
+    stats->blocks = stats->allocations - stats->frees;
+}
+
+void tol_pool_note_peak(struct tol_pool *pool, uint64_t more) {
+    struct tol_pool_stats stats = {0};
+    add_magazines(pool, &stats);
+    uint64_t now = stats.requested + more;
+    if (now > read_count(&pool->requested_peak)) {
+        atomic_store_explicit(&pool->requested_peak, now, memory_order_relaxed);
+    }
+}
+
+/* Under the pool's lock. */
+static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
+    memset(stats, 0, sizeof *stats);
+    add_magazines(pool, stats);
+    const struct tol_span *hole = tol_spans_largest(&pool->spans);
+    stats->requested_peak = read_count(&pool->requested_peak);
+    if (stats->requested > stats->requested_peak) stats->requested_peak = stats->requested;
+    stats->used = pool->arena_used + pool->large_held - pool->large_kept;
+    stats->held = tol_pool_held(pool);
+    stats->held_peak = pool->held_peak;
+    stats->largest_hole = hole != NULL ? hole->bytes : 0;
+    stats->driver_allocations = pool->pages.creates + pool->large_creates;
+    stats->driver_frees = pool->pages.releases + pool->large_releases;
+    stats->stream_waits = pool->stream_waits;
+    stats->guarded = pool->guarded;
+    stats->refused = pool->refused;
+}
+
+tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(pool != NULL && stats != NULL, TOL_INVALID_ARGUMENT, "tol_pool_stats: NULL");
+    TOL_TRY(tol_context_enter(pool->context));
+    pthread_mutex_lock(&pool->lock);
+    fill_stats(pool, stats);
+    pthread_mutex_unlock(&pool->lock);
+    if (pool->driver_pool != NULL) {
+        cuuint64_t reserved = 0;
+        TOL_CONTEXT_CU(pool->context, cuMemPoolGetAttribute,
+                       (pool->driver_pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved),
+                       "what the driver's pool holds");
+        stats->held = reserved;
+        if (reserved > pool->held_peak) pool->held_peak = reserved;
+        stats->held_peak = pool->held_peak;
+    }
+out:
+    return status;
+}
+
+tol_status tol_pool_tag(struct tol_pool *pool, const char *name, size_t quota, unsigned *tag) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(pool != NULL && name != NULL && tag != NULL, TOL_INVALID_ARGUMENT,
+              "tol_pool_tag: NULL");
+    size_t length = strlen(name);
+    TOL_CHECK(length > 0 && length < sizeof pool->tags[0].name, TOL_INVALID_ARGUMENT,
+              "a tag's name has 1 to %zu letters, and \"%.40s\" has %zu",
+              sizeof pool->tags[0].name - 1, name, length);
+    pthread_mutex_lock(&pool->lock);
+    unsigned found = 1;
+    while (found < pool->tag_count && strcmp(pool->tags[found].name, name) != 0) found++;
+    if (found < TOL_POOL_TAGS) {
+        if (found == pool->tag_count) {
+            memcpy(pool->tags[found].name, name, length + 1);
+            pool->tag_count++;
+        }
+        atomic_store_explicit(&pool->tags[found].quota, quota, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    TOL_CHECK(found < TOL_POOL_TAGS, TOL_OVER_LIMIT, "a pool has %d tags at most",
+              TOL_POOL_TAGS - 1);
+    *tag = found;
+out:
+    return status;
+}
+
+/* ---- the diagnosis ---- */
+
+struct text {
+    char *at;
+    size_t room, length;
+};
+
+static void add(struct text *text, const char *format, ...) TOL_PRINTF(2, 3);
+static void add(struct text *text, const char *format, ...) {
+    va_list arguments;
+    size_t rest = text->length < text->room ? text->room - text->length : 0;
+    va_start(arguments, format);
+    int length = vsnprintf(rest > 0 ? text->at + text->length : NULL, rest, format, arguments);
+    va_end(arguments);
+    if (length > 0) text->length += (size_t)length;
+}
+
+static void add_number(struct text *text, const char *name, uint64_t value) {
+    add(text, "\"%s\": %llu, ", name, (unsigned long long)value);
+}
+
+/* Names come from the program: what JSON does not take as it is becomes a point. */
+static void add_name(struct text *text, const char *name) {
+    for (; *name != '\0'; name++) {
+        bool is_plain = (unsigned char)*name >= ' ' && *name != '"' && *name != '\\';
+        add(text, "%c", is_plain ? *name : '.');
+    }
+}
+
+/* The tags by what they use. */
+static void add_tags(struct text *text, struct tol_pool *pool) {
+    add(text, "\"tags\": {");
+    for (unsigned i = 1; i < pool->tag_count; i++) {
+        add(text, "%s\"", i > 1 ? ", " : "");
+        add_name(text, pool->tags[i].name);
+        add(text, "\": {\"used\": %llu, \"quota\": %llu}",
+            (unsigned long long)read_count(&pool->tags[i].used),
+            (unsigned long long)read_count(&pool->tags[i].quota));
+    }
+    add(text, "}");
+}
+
+size_t tol_pool_diagnose(struct tol_pool *pool, size_t request, char *text_at, size_t bytes) {
+    struct text text = {text_at, bytes, 0};
+    struct tol_pool_stats stats = {0};
+    size_t free_bytes = 0, total_bytes = 0;
+    if (bytes > 0) text_at[0] = '\0';
+    if (pool == NULL) return 0;
+    if (tol_context_enter(pool->context) == TOL_OK) {
+        pool->context->functions->cuMemGetInfo_v2(&free_bytes, &total_bytes);
+    }
+    pthread_mutex_lock(&pool->lock);
+    fill_stats(pool, &stats);
+    const uint64_t limit = pool->options.limit_bytes;
+    uint64_t room = limit == 0 ? free_bytes : limit > stats.held ? limit - stats.held : 0;
+    if (room > free_bytes) room = free_bytes;
+    uint64_t unused = stats.held - (stats.used < stats.held ? stats.used : stats.held);
+    add(&text, "{");
+    add_number(&text, "request", request);
+    add_number(&text, "requested", stats.requested);
+    add_number(&text, "used", stats.used);
+    add_number(&text, "held", stats.held);
+    add_number(&text, "held_and_not_used", unused);
+    add_number(&text, "limit", limit);
+    add_number(&text, "page", pool->options.page_bytes);
+    add_number(&text, "large_kept", pool->large_kept);
+    add_number(&text, "device_free", free_bytes);
+    add_number(&text, "device_total", total_bytes);
+    add_number(&text, "blocks", stats.blocks);
+    add(&text, "\"would_fit_without_fragmentation\": %s, ",
+        request <= unused + room ? "true" : "false");
+    add_tags(&text, pool);
+    add(&text, "}");
+    pthread_mutex_unlock(&pool->lock);
+    return text.length;
+}

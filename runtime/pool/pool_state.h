@@ -1,0 +1,153 @@
+/*
+ * The inside of a pool, and the steps that its files share. Internal: not installed.
+ *
+ * Locks: a pool's lock guards all of it but the magazines and what is atomic. A magazine has a lock
+ * of its own, taken before the pool's.
+ */
+#ifndef TOLLENS_POOL_STATE_H
+#define TOLLENS_POOL_STATE_H
+
+#include "handles.h"
+#include "pages.h"
+#include "pool.h"
+#include "spans.h"
+#include "tickets.h"
+
+enum { TOL_POOL_TAGS = 256, TOL_MAGAZINE_BINS = 64, TOL_MAGAZINE_ROUNDS = 16 };
+
+struct tol_pool_tag {
+    char name[32];
+    _Atomic(uint64_t) quota, used;
+};
+
+/* A block with memory of its own. */
+struct tol_large {
+    CUmemGenericAllocationHandle memory;
+    uint64_t mapped;        /* bytes, at the span's begin */
+    uint64_t offset;        /* of the block in it: a guarded one ends where the memory does */
+    struct tol_span *span;  /* its addresses */
+    struct tol_large *next; /* of those kept, the one freed before */
+    uint64_t streams, ticket;
+};
+
+struct tol_magazine_bin {
+    struct tol_stream *stream; /* held by a reference while the bin has blocks */
+    uint32_t granules, count;
+    struct tol_span *spans[TOL_MAGAZINE_ROUNDS];
+};
+
+/* The blocks that one thread has freed and may have again. Its counters are written by that thread
+ * alone and read by any. */
+struct tol_magazine {
+    atomic_flag busy;
+    struct tol_pool *pool;
+    struct tol_magazine *next; /* of the pool's */
+    bool orphan;               /* its thread has ended */
+    _Atomic(uint64_t) bytes, allocations, frees, hits;
+    _Atomic(int64_t) requested;
+    struct tol_magazine_bin bins[TOL_MAGAZINE_BINS];
+};
+
+struct tol_pool {
+    struct tol_context *context;
+    struct tol_pool_options options;
+    uint64_t id;          /* never used twice in a process */
+    uint64_t granularity; /* of handles */
+    pthread_mutex_t lock;
+    struct tol_pages pages;
+    struct tol_spans spans; /* of the pages' addresses, and records of the driver's blocks */
+    struct tol_tickets tickets;
+    CUdeviceptr large_begin; /* addresses of large blocks */
+    uint64_t large_reserved;
+    struct tol_spans large_spans;    /* of those addresses; free and cached ones only */
+    struct tol_large *kept;          /* freed and still mapped, the latest first */
+    uint64_t large_held, large_kept; /* bytes */
+    uint64_t large_creates, large_releases;
+    CUmemoryPool driver_pool;
+    _Atomic(struct tol_magazine *) magazines;
+    uint64_t arena_used; /* bytes of spans that are live or cached, without large ones */
+    uint64_t held_peak;
+    uint64_t fruitless; /* slow allocations since a trim found nothing */
+    uint64_t stream_waits, guarded, refused, slow;
+    _Atomic(uint64_t) requested_peak;
+    struct tol_pool_tag tags[TOL_POOL_TAGS]; /* the first is that of none */
+    unsigned tag_count;
+};
+
+static inline uint64_t tol_pool_held(const struct tol_pool *pool) {
+    return pool->pages.mapped + pool->large_held;
+}
+
+static inline uint64_t tol_pool_rounded(uint64_t bytes) {
+    return (bytes + TOL_SPAN_GRANULE - 1) & ~(uint64_t)(TOL_SPAN_GRANULE - 1);
+}
+
+/* ---- pool_place.c: blocks on pages. The caller holds the pool's lock. ---- */
+
+/* A block of bytes, a multiple of the granule, ordered for the stream. */
+tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stream *stream,
+                          struct tol_span **span);
+
+/* Frees it behind the stream's work; of a live or a cached block. */
+tol_status tol_pool_unplace(struct tol_pool *pool, struct tol_span *span,
+                            struct tol_stream *stream);
+
+/* Gives memory back until held bytes are left; how many were given. */
+uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t held);
+
+/* Gives back what the profile does not want held. */
+void tol_pool_tidy(struct tol_pool *pool);
+
+/* TOL_OUT_OF_DEVICE_MEMORY where more bytes would pass the limit. */
+tol_status tol_pool_charge(struct tol_pool *pool, uint64_t more);
+
+/* What a free on the stream has to be waited for by: the set and the number. */
+tol_status tol_pool_mark(struct tol_pool *pool, struct tol_stream *stream, uint64_t *streams,
+                         uint64_t *ticket);
+
+/* Makes memory that streams may use until ticket fit to be used by stream, or by the host. */
+tol_status tol_pool_order(struct tol_pool *pool, uint64_t streams, uint64_t ticket,
+                          struct tol_stream *stream);
+
+/* ---- pool_large.c: blocks with memory of their own. The caller holds the pool's lock. ---- */
+
+tol_status tol_pool_place_large(struct tol_pool *pool, uint64_t bytes, bool guard,
+                                struct tol_stream *stream, struct tol_span **span);
+tol_status tol_pool_unplace_large(struct tol_pool *pool, struct tol_span *span,
+                                  struct tol_stream *stream);
+
+/* Releases kept blocks whose work is done, the oldest first, until want bytes were. */
+uint64_t tol_pool_release_large(struct tol_pool *pool, uint64_t want);
+
+/* All of them, live ones too. */
+void tol_pool_close_large(struct tol_pool *pool);
+
+/* ---- pool_report.c ---- */
+
+/* Notes the bytes of live blocks where they are more than ever, with so many about to be live. */
+void tol_pool_note_peak(struct tol_pool *pool, uint64_t more);
+
+/* ---- magazine.c ---- */
+
+/* The calling thread's magazine of a pool, locked; NULL: no host memory. */
+struct tol_magazine *tol_magazine_lock(struct tol_pool *pool);
+void tol_magazine_unlock(struct tol_magazine *magazine);
+
+/* A block of that size freed by the same thread on the same stream; NULL where there is none. */
+struct tol_span *tol_magazine_take(struct tol_magazine *magazine, uint64_t bytes,
+                                   struct tol_stream *stream);
+
+/* Keeps a block; false: it has no room for it. */
+bool tol_magazine_keep(struct tol_magazine *magazine, struct tol_span *span,
+                       struct tol_stream *stream);
+
+/* Frees all blocks of all magazines for good. The caller holds no lock. */
+void tol_magazine_flush_all(struct tol_pool *pool);
+
+/* Adds up what all threads did. */
+void tol_magazine_sum(struct tol_pool *pool, struct tol_pool_stats *stats, int64_t *requested);
+
+/* Ends the magazines of a pool that ends. */
+void tol_magazine_drop_all(struct tol_pool *pool);
+
+#endif

@@ -1,0 +1,275 @@
+/*
+ * Records from chunks, bins by size, and cutting and joining.
+ */
+#include "spans.h"
+
+#include <stdlib.h>
+
+static unsigned log2_of(uint64_t value) {
+    return 63u - (unsigned)__builtin_clzll(value);
+}
+
+/* Bins 0 to 31 hold one size each; above, a power of two is cut into 32. */
+static unsigned bin_of(uint64_t bytes) {
+    uint64_t granules = bytes / TOL_SPAN_GRANULE;
+    if (granules < TOL_SPAN_BIN_STEPS) return (unsigned)granules;
+    unsigned high = log2_of(granules);
+    unsigned bin = (high - 4) * TOL_SPAN_BIN_STEPS +
+                   (unsigned)(granules >> (high - 5) & (TOL_SPAN_BIN_STEPS - 1));
+    return bin < TOL_SPAN_BINS ? bin : TOL_SPAN_BINS - 1;
+}
+
+static void bin_add(struct tol_spans *spans, struct tol_span *span) {
+    unsigned bin = bin_of(span->bytes);
+    span->bin_before = NULL;
+    span->bin_behind = spans->bins[bin];
+    if (span->bin_behind != NULL) span->bin_behind->bin_before = span;
+    spans->bins[bin] = span;
+    spans->words[bin / 64] |= (uint64_t)1 << bin % 64;
+    spans->free_bytes += span->bytes;
+    spans->free_count++;
+}
+
+static void bin_remove(struct tol_spans *spans, struct tol_span *span) {
+    unsigned bin = bin_of(span->bytes);
+    if (span->bin_before != NULL) {
+        span->bin_before->bin_behind = span->bin_behind;
+    } else {
+        spans->bins[bin] = span->bin_behind;
+        if (span->bin_behind == NULL) spans->words[bin / 64] &= ~((uint64_t)1 << bin % 64);
+    }
+    if (span->bin_behind != NULL) span->bin_behind->bin_before = span->bin_before;
+    spans->free_bytes -= span->bytes;
+    spans->free_count--;
+}
+
+/* Gives a record another state; one that was live gets a new generation, so its old name is known
+ * for one of the past. */
+static void rename_to(struct tol_span *span, enum tol_span_state state) {
+    uint64_t name = atomic_load_explicit(&span->name, memory_order_relaxed);
+    uint64_t generation = name >> 8;
+    if (state != TOL_SPAN_LIVE) generation++;
+    atomic_store_explicit(&span->name, generation << 8 | state, memory_order_release);
+}
+
+static bool more_records(struct tol_spans *spans) {
+    if (spans->chunk_count == TOL_SPAN_CHUNKS) return false;
+    struct tol_span *chunk = calloc(TOL_SPAN_CHUNK, sizeof *chunk);
+    if (chunk == NULL) return false;
+    for (size_t i = TOL_SPAN_CHUNK; i-- > 0;) {
+        chunk[i].index = (uint32_t)(spans->chunk_count * TOL_SPAN_CHUNK + i);
+        chunk[i].behind = spans->unused;
+        spans->unused = &chunk[i];
+    }
+    atomic_store_explicit(&spans->chunks[spans->chunk_count++], chunk, memory_order_release);
+    return true;
+}
+
+/* Sees to it that two records are at hand: what follows cannot fail. */
+static bool have_records(struct tol_spans *spans) {
+    bool enough = spans->unused != NULL && spans->unused->behind != NULL;
+    return enough || more_records(spans);
+}
+
+static struct tol_span *new_record(struct tol_spans *spans) {
+    struct tol_span *span = spans->unused;
+    spans->unused = span->behind;
+    span->before = span->behind = NULL;
+    span->wait_begin = span->wait_end = span->wait_streams = span->wait_ticket = 0;
+    span->owner = NULL;
+    return span;
+}
+
+static void drop_record(struct tol_spans *spans, struct tol_span *span) {
+    rename_to(span, TOL_SPAN_UNUSED);
+    span->behind = spans->unused;
+    spans->unused = span;
+}
+
+void tol_spans_clear(struct tol_spans *spans) {
+    for (size_t i = 0; i < spans->chunk_count; i++) free(spans->chunks[i]);
+    *spans = (struct tol_spans){0};
+}
+
+bool tol_spans_add(struct tol_spans *spans, uint64_t begin, uint64_t bytes) {
+    if (!have_records(spans)) return false;
+    struct tol_span *span = new_record(spans);
+    span->begin = begin;
+    span->bytes = bytes;
+    rename_to(span, TOL_SPAN_FREE);
+    bin_add(spans, span);
+    return true;
+}
+
+void tol_spans_remove(struct tol_spans *spans, struct tol_span *region) {
+    bin_remove(spans, region);
+    drop_record(spans, region);
+}
+
+/* The first bin from this one on that is not empty; TOL_SPAN_BINS where all are. */
+static unsigned next_bin(const struct tol_spans *spans, unsigned bin) {
+    unsigned word = bin / 64;
+    if (bin >= TOL_SPAN_BINS) return TOL_SPAN_BINS;
+    uint64_t bits = spans->words[word] & ~(uint64_t)0 << bin % 64;
+    while (bits == 0) {
+        if (++word == TOL_SPAN_BIN_WORDS) return TOL_SPAN_BINS;
+        bits = spans->words[word];
+    }
+    return word * 64 + (unsigned)__builtin_ctzll(bits);
+}
+
+size_t tol_spans_fitting(const struct tol_spans *spans, uint64_t bytes, struct tol_span **found,
+                         size_t max) {
+    size_t count = 0;
+    for (unsigned bin = next_bin(spans, bin_of(bytes)); bin < TOL_SPAN_BINS && count < max;
+         bin = next_bin(spans, bin + 1)) {
+        for (struct tol_span *s = spans->bins[bin]; s != NULL && count < max; s = s->bin_behind) {
+            if (s->bytes >= bytes) found[count++] = s;
+        }
+    }
+    return count;
+}
+
+struct tol_span *tol_spans_largest(const struct tol_spans *spans) {
+    struct tol_span *largest = NULL;
+    for (unsigned word = TOL_SPAN_BIN_WORDS; word-- > 0 && largest == NULL;) {
+        if (spans->words[word] == 0) continue;
+        struct tol_span *span = spans->bins[word * 64 + log2_of(spans->words[word])];
+        for (; span != NULL; span = span->bin_behind) {
+            if (largest == NULL || span->bytes > largest->bytes) largest = span;
+        }
+    }
+    return largest;
+}
+
+/* What of the hole's wait falls into a span cut from it. */
+static void cut_wait(struct tol_span *span, const struct tol_span *hole) {
+    uint64_t end = span->begin + span->bytes;
+    span->wait_begin = hole->wait_begin > span->begin ? hole->wait_begin : span->begin;
+    span->wait_end = hole->wait_end < end ? hole->wait_end : end;
+    bool any = span->wait_begin < span->wait_end;
+    span->wait_streams = any ? hole->wait_streams : 0;
+    span->wait_ticket = any ? hole->wait_ticket : 0;
+    if (!any) span->wait_begin = span->wait_end = 0;
+}
+
+struct tol_span *tol_spans_take(struct tol_spans *spans, struct tol_span *hole, uint64_t begin,
+                                uint64_t bytes) {
+    if (!have_records(spans)) return NULL;
+    const struct tol_span whole = *hole;
+    struct tol_span *span = hole;
+    const uint64_t end = begin + bytes, hole_end = whole.begin + whole.bytes;
+    bin_remove(spans, hole);
+    if (begin > whole.begin) {
+        span = new_record(spans);
+        span->before = hole;
+        span->behind = hole->behind;
+        if (hole->behind != NULL) hole->behind->before = span;
+        hole->behind = span;
+        hole->bytes = begin - whole.begin;
+        cut_wait(hole, &whole);
+        bin_add(spans, hole);
+    }
+    if (end < hole_end) {
+        struct tol_span *rest = new_record(spans);
+        rest->begin = end;
+        rest->bytes = hole_end - end;
+        rest->before = span;
+        rest->behind = span->behind;
+        if (rest->behind != NULL) rest->behind->before = rest;
+        span->behind = rest;
+        cut_wait(rest, &whole);
+        rename_to(rest, TOL_SPAN_FREE);
+        bin_add(spans, rest);
+    }
+    span->begin = begin;
+    span->bytes = bytes;
+    cut_wait(span, &whole);
+    rename_to(span, TOL_SPAN_LIVE);
+    spans->used_count++;
+    return span;
+}
+
+/* Both waits as one: the smallest part that holds both parts. */
+static void join_waits(struct tol_span *span, const struct tol_span *other) {
+    if (other->wait_streams == 0) return;
+    if (span->wait_streams == 0) {
+        span->wait_begin = other->wait_begin;
+        span->wait_end = other->wait_end;
+    } else {
+        if (other->wait_begin < span->wait_begin) span->wait_begin = other->wait_begin;
+        if (other->wait_end > span->wait_end) span->wait_end = other->wait_end;
+    }
+    span->wait_streams |= other->wait_streams;
+    if (other->wait_ticket > span->wait_ticket) span->wait_ticket = other->wait_ticket;
+}
+
+static bool is_free(const struct tol_span *span) {
+    return span != NULL &&
+           tol_span_state_of(atomic_load_explicit(&span->name, memory_order_relaxed)) ==
+               TOL_SPAN_FREE;
+}
+
+struct tol_span *tol_spans_give(struct tol_spans *spans, struct tol_span *span, uint64_t streams,
+                                uint64_t ticket) {
+    span->wait_streams = streams;
+    span->wait_ticket = streams != 0 ? ticket : 0;
+    span->wait_begin = streams != 0 ? span->begin : 0;
+    span->wait_end = streams != 0 ? span->begin + span->bytes : 0;
+    rename_to(span, TOL_SPAN_FREE);
+    spans->used_count--;
+    struct tol_span *behind = span->behind;
+    if (is_free(behind)) {
+        bin_remove(spans, behind);
+        span->bytes += behind->bytes;
+        join_waits(span, behind);
+        span->behind = behind->behind;
+        if (span->behind != NULL) span->behind->before = span;
+        drop_record(spans, behind);
+    }
+    struct tol_span *before = span->before;
+    if (is_free(before)) {
+        bin_remove(spans, before);
+        before->bytes += span->bytes;
+        join_waits(before, span);
+        before->behind = span->behind;
+        if (before->behind != NULL) before->behind->before = before;
+        drop_record(spans, span);
+        span = before;
+    }
+    bin_add(spans, span);
+    return span;
+}
+
+struct tol_span *tol_spans_note(struct tol_spans *spans, uint64_t begin, uint64_t bytes) {
+    if (!have_records(spans)) return NULL;
+    struct tol_span *span = new_record(spans);
+    span->begin = begin;
+    span->bytes = bytes;
+    rename_to(span, TOL_SPAN_LIVE);
+    spans->used_count++;
+    return span;
+}
+
+void tol_spans_forget(struct tol_spans *spans, struct tol_span *span) {
+    spans->used_count--;
+    drop_record(spans, span);
+}
+
+struct tol_span *tol_spans_at(const struct tol_spans *spans, uint32_t index) {
+    if (index / TOL_SPAN_CHUNK >= TOL_SPAN_CHUNKS) return NULL;
+    struct tol_span *chunk =
+        atomic_load_explicit(&spans->chunks[index / TOL_SPAN_CHUNK], memory_order_acquire);
+    return chunk != NULL ? &chunk[index % TOL_SPAN_CHUNK] : NULL;
+}
+
+void tol_spans_each(const struct tol_spans *spans, void (*visit)(void *user, struct tol_span *span),
+                    void *user) {
+    for (size_t chunk = 0; chunk < spans->chunk_count; chunk++) {
+        struct tol_span *records = spans->chunks[chunk];
+        for (size_t i = 0; i < TOL_SPAN_CHUNK; i++) {
+            uint64_t name = atomic_load_explicit(&records[i].name, memory_order_relaxed);
+            if (tol_span_state_of(name) == TOL_SPAN_LIVE) visit(user, &records[i]);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+/*
+ * An event a stream, recorded late and asked rarely.
+ */
+#include "tickets.h"
+
+#include "context.h"
+#include "deadline.h"
+
+void tol_tickets_clear(struct tol_tickets *tickets) {
+    for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
+        struct tol_ticket_stream *place = &tickets->streams[i];
+        if (place->event != NULL) tickets->context->functions->cuEventDestroy_v2(place->event);
+        if (place->stream != NULL) tol_context_release_stream(place->stream);
+        *place = (struct tol_ticket_stream){0};
+    }
+}
+
+/* Records the event of a place behind all its frees, unless it stands there already. */
+static tol_status record(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
+    tol_status status = TOL_OK;
+    struct tol_context *context = tickets->context;
+    if (place->recorded >= place->last) return TOL_OK;
+    if (place->event == NULL) {
+        TOL_CONTEXT_CU(context, cuEventCreate, (&place->event, CU_EVENT_DISABLE_TIMING),
+                       "an event for the pool on stream %u", place->stream->number);
+    }
+    TOL_CONTEXT_CU(context, cuEventRecord, (place->event, place->stream->handle),
+                   "behind the frees on stream %u", place->stream->number);
+    place->recorded = place->last;
+out:
+    return status;
+}
+
+static bool is_done(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
+    if (place->event == NULL || place->recorded <= place->done) return place->done >= place->last;
+    if (tickets->context->functions->cuEventQuery(place->event) == CUDA_SUCCESS) {
+        place->done = place->recorded;
+    }
+    return place->done >= place->last;
+}
+
+static tol_status wait_for(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
+    tol_status status = TOL_OK;
+    struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
+    TOL_TRY(record(tickets, place));
+    if (place->event != NULL && place->recorded > place->done) {
+        struct tol_event event = {.context = tickets->context, .handle = place->event};
+        TOL_TRY(tol_deadline_wait_event(&event, &deadline));
+    }
+    place->done = place->last;
+out:
+    return status;
+}
+
+/* A place that another stream may have: free, or of a stream that the program has ended and whose
+ * work is done. */
+static struct tol_ticket_stream *free_place(struct tol_tickets *tickets) {
+    for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
+        if (tickets->streams[i].stream == NULL) return &tickets->streams[i];
+    }
+    for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
+        if (is_done(tickets, &tickets->streams[i])) return &tickets->streams[i];
+    }
+    return NULL;
+}
+
+tol_status tol_tickets_place(struct tol_tickets *tickets, struct tol_stream *stream,
+                             unsigned *result) {
+    tol_status status = TOL_OK;
+    unsigned first = stream->number % TOL_TICKET_STREAMS;
+    for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
+        unsigned place = (first + i) % TOL_TICKET_STREAMS;
+        if (tickets->streams[place].stream == stream) {
+            *result = place;
+            return TOL_OK;
+        }
+    }
+    struct tol_ticket_stream *place = free_place(tickets);
+    if (place == NULL) {
+        place = &tickets->streams[0];
+        for (unsigned i = 1; i < TOL_TICKET_STREAMS; i++) {
+            if (tickets->streams[i].last < place->last) place = &tickets->streams[i];
+        }
+        TOL_TRY(wait_for(tickets, place));
+    }
+    if (place->stream != NULL) tol_context_release_stream(place->stream);
+    tol_context_retain_stream(stream);
+    place->stream = stream;
+    /* Frees of the past that name this place are done, and count as such. */
+    place->last = place->recorded = place->done = tickets->now;
+    *result = (unsigned)(place - tickets->streams);
+out:
+    return status;
+}
+
+uint64_t tol_tickets_take(struct tol_tickets *tickets, unsigned place) {
+    return tickets->streams[place].last = ++tickets->now;
+}
+
+uint64_t tol_tickets_open(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket,
+                          bool ask) {
+    uint64_t open = 0;
+    for (uint64_t rest = streams; rest != 0; rest &= rest - 1) {
+        struct tol_ticket_stream *place = &tickets->streams[__builtin_ctzll(rest)];
+        /* A free on this stream before the ticket may have had a number far below it. */
+        uint64_t needed = ticket < place->last ? ticket : place->last;
+        if (place->done >= needed) continue;
+        if (ask && record(tickets, place) == TOL_OK) (void)is_done(tickets, place);
+        if (place->done < needed) open |= rest & -rest;
+    }
+    return open;
+}
+
+tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket,
+                             struct tol_stream *stream, uint64_t *waits) {
+    tol_status status = TOL_OK;
+    uint64_t open = tol_tickets_open(tickets, streams, ticket, false);
+    for (; open != 0; open &= open - 1) {
+        struct tol_ticket_stream *place = &tickets->streams[__builtin_ctzll(open)];
+        if (place->stream == stream) continue;
+        TOL_TRY(record(tickets, place));
+        if (is_done(tickets, place)) continue;
+        TOL_CONTEXT_CU(tickets->context, cuStreamWaitEvent, (stream->handle, place->event, 0),
+                       "stream %u for what stream %u freed", stream->number, place->stream->number);
+        ++*waits;
+    }
+out:
+    return status;
+}
+
+tol_status tol_tickets_wait(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket) {
+    tol_status status = TOL_OK;
+    uint64_t open = tol_tickets_open(tickets, streams, ticket, false);
+    for (; open != 0; open &= open - 1) {
+        TOL_TRY(wait_for(tickets, &tickets->streams[__builtin_ctzll(open)]));
+    }
+out:
+    return status;
+}
