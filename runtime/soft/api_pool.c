@@ -8,6 +8,7 @@
 #include "memory_pool.h"
 
 #include <string.h>
+#include <time.h>
 
 static CUresult find(CUmemoryPool handle, struct soft_pool **pool) {
     CUresult result = soft_state_check();
@@ -319,6 +320,28 @@ static CUresult capture_alloc(struct soft_stream *stream, const struct soft_pool
     return result;
 }
 
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* In the order of a stream: what it has freed before is free by the time that this is used, so the
+ * work up to there is done where memory is short. A kernel that does not end is left after a
+ * second. */
+static CUresult alloc_in_order(struct soft_stream *stream, struct soft_pool *pool, size_t bytesize,
+                               CUdeviceptr *dptr) {
+    CUresult result = soft_pool_alloc(pool, bytesize, dptr);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
+    const double end = seconds() + 1;
+    bool more = true;
+    while (result == CUDA_ERROR_OUT_OF_MEMORY && more) {
+        more = soft_queue_query_stream(stream) == CUDA_ERROR_NOT_READY && seconds() < end;
+        result = soft_pool_alloc(pool, bytesize, dptr);
+    }
+    return result;
+}
+
 static CUresult alloc(struct soft_stream *stream, struct soft_pool *pool, size_t bytesize,
                       CUdeviceptr *dptr) {
     bool capturing = false;
@@ -332,7 +355,7 @@ static CUresult alloc(struct soft_stream *stream, struct soft_pool *pool, size_t
         return capturing ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     }
     return capturing ? capture_alloc(stream, pool, bytesize, dptr)
-                     : soft_pool_alloc(pool, bytesize, dptr);
+                     : alloc_in_order(stream, pool, bytesize, dptr);
 }
 
 EXPORT(cuMemAllocFromPoolAsync,

@@ -325,6 +325,22 @@ Test(api_pool, a_pool_may_have_a_most) {
 }
 
 /* What a pool only holds does not keep another from the device's memory. */
+/* Goal: a program that never waits may free and allocate all memory again and again. */
+Test(api_pool, what_a_stream_frees_it_may_have_again_at_once) {
+    CUdeviceptr pointer = 0;
+    CUstream stream = NULL;
+    api_context(0);
+    CUmemoryPool pool = new_pool(8 * MEBI);
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < 20; i++) {
+        OK(cuMemAllocFromPoolAsync(&pointer, 6 * MEBI, pool, stream));
+        OK(cuMemsetD8Async(pointer, 1, 6 * MEBI, stream));
+        OK(cuMemFreeAsync(pointer, stream));
+    }
+    OK(cuMemAllocFromPoolAsync(&pointer, 6 * MEBI, pool, stream));
+    REFUSED(cuMemAllocFromPoolAsync(&pointer, 6 * MEBI, pool, stream), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
 Test(api_pool, pools_give_way_to_each_other) {
     CUdeviceptr pointer = 0, plain = 0;
     setenv("TOLLENS_SOFT_MEMORY", "16M", 1);
