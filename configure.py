@@ -151,9 +151,10 @@ def write_variant(n: Ninja, name: str) -> None:
     tools += [program(target, [*objects("harness", "hypotheses/harness", [source], harness_flags),
                                *log], libs="-lz -lm")
               for target, source in (("bench-hdr", "hdr_bench"), ("hdr-interop", "hdr_interop"))]
-    tools.append(program("bench-launch", [*objects("runtime", "runtime", ["launch_bench"],
-                                                   f"{COMMON} {flags}"), archive],
-                         libs="-lpthread -ldl"))
+    tools += [program(target, [*objects("runtime", "runtime", [source], f"{COMMON} {flags}"),
+                               archive], libs="-lpthread -ldl")
+              for target, source in (("bench-launch", "launch_bench"),
+                                     ("bench-pool", "pool_bench"))]
     tools.append(program("compare-sides", objects("runtime", "runtime", ["compare_sides"],
                                                   f"{COMMON} {flags}"), libs="-ldl"))
     n.build(name, "phony", " ".join([archive, shared, soft, tollens, *tools, *tests]))
@@ -163,6 +164,7 @@ def write_variant(n: Ninja, name: str) -> None:
         n.build("libs", "phony", f"{archive} {shared} {soft}")
         n.build("bench-hdr", "run", "build/bench-hdr")
         n.build("bench-launch", "run", "build/bench-launch")
+        n.build("bench-pool", "run", "build/bench-pool")
 
 
 def write_fuzz(n: Ninja) -> None:
