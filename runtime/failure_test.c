@@ -77,6 +77,7 @@ static tol_status tour_of_mapped_pools(struct tol_context *context, struct tol_s
     struct tol_pool_stats stats;
     struct tol_block block = {0};
     tol_pool_tight(tol_context_device(context), &options);
+    options.address_bytes = 64 << 20; /* an address range whose freeing fails is lost */
     options.wipe = true;
     options.magazine_max_bytes = 0;
     options.limit_bytes = 24 << 20;
@@ -129,6 +130,7 @@ static tol_status tour(struct tol_driver *driver) {
     if (status == TOL_OK && tol_driver_has(driver, TOL_FEATURE_MEMORY_POOL)) {
         status = tour_of_driver_pools(context, stream);
     }
+    if (status == TOL_OK) status = tol_stream_synchronize(stream);
     if (status == TOL_OK) status = tol_stream_query(stream);
     if (status == TOL_OK) status = tol_context_synchronize(context, TOL_DEADLINE_MS);
     return status;

@@ -46,10 +46,12 @@ enum tol_pool_source {
 
 struct tol_pool_options {
     enum tol_pool_source source;
-    size_t address_bytes;      /* to reserve, for pages and for large blocks each */
+    size_t address_bytes;      /* to reserve, for pages and for large blocks each; less is taken
+                                * where there is not so much */
     size_t page_bytes;         /* the unit that memory is taken and given back in */
     size_t first_bytes;        /* handles of this size at first ... */
     unsigned first_count;      /* ... so many of them */
+    double grow_share;         /* and later of this share of what is used, a page at least */
     size_t large_bytes;        /* blocks from this size on have memory of their own */
     double trim_above;         /* memory beyond so many times what is used ... */
     double trim_to;            /* ... is given back until it is so many times */

@@ -129,6 +129,7 @@ static tol_status map_handle(struct tol_pages *pages, uint32_t first, uint32_t c
                    "%llu bytes at page %u", (unsigned long long)bytes, first);
     *handle = (struct tol_page_handle){.memory = memory, .first = first, .pages = count};
     set_table(pages, handle, (uint32_t)(handle - pages->handles) + 1);
+    if (first + count > pages->top) pages->top = first + count;
     pages->creates++;
     pages->mapped += bytes;
     return TOL_OK;
@@ -204,6 +205,7 @@ uint64_t tol_pages_release(struct tol_pages *pages, uint64_t begin, uint64_t end
     if (end <= begin) return 0;
     uint32_t first = (uint32_t)((begin - pages->begin + pages->page_bytes - 1) / pages->page_bytes);
     uint32_t behind = (uint32_t)((end - pages->begin) / pages->page_bytes);
+    if (behind > pages->top) behind = pages->top;
     /* From behind, so that a range in use stays dense at its beginning. */
     for (uint32_t page = behind; page > first && released < want;) {
         uint32_t place = pages->table[--page];

@@ -33,6 +33,7 @@ struct tol_pages {
     struct tol_page_handle *handles;
     size_t handle_count, handle_room;
     uint32_t unused;            /* the first handle record not in use + 1, linked by first */
+    uint32_t top;               /* behind the last page that ever had memory */
     uint64_t mapped;            /* bytes */
     uint64_t creates, releases; /* handles edited so far */
 };

@@ -51,6 +51,7 @@ void tol_pool_tight(const struct tol_device *device, struct tol_pool_options *op
 void tol_pool_latency(const struct tol_device *device, struct tol_pool_options *options) {
     tol_pool_default(device, options);
     options->page_bytes = 32 * MIB;
+    options->grow_share = 0.06;
     options->large_bytes = 64 * MIB;
     options->trim_above = 1.25;
     options->trim_to = 1.2;
@@ -71,6 +72,8 @@ static tol_status settle(struct tol_pool *pool) {
               "%d is no source of memory", (int)o->source);
     TOL_CHECK(o->trim_above >= 0 && o->trim_above < 1e6 && o->trim_to <= o->trim_above,
               TOL_INVALID_ARGUMENT, "a pool that trims above %g to %g", o->trim_above, o->trim_to);
+    TOL_CHECK(o->grow_share >= 0 && o->grow_share <= 1, TOL_INVALID_ARGUMENT,
+              "a pool that grows by %g of itself", o->grow_share);
     TOL_CHECK(o->magazine_max_bytes <= UINT32_MAX, TOL_INVALID_ARGUMENT,
               "magazines for blocks of %zu bytes", o->magazine_max_bytes);
     if (o->source == TOL_POOL_DRIVER) goto out;
@@ -84,6 +87,31 @@ static tol_status settle(struct tol_pool *pool) {
     if (o->magazine_max_bytes >= o->large_bytes) o->magazine_max_bytes = o->large_bytes - 1;
 out:
     return status;
+}
+
+static tol_status reserve(struct tol_pool *pool) {
+    tol_status status = TOL_OK;
+    struct tol_context *context = pool->context;
+    const size_t bytes = pool->options.address_bytes;
+    TOL_TRY(tol_pages_open(&pool->pages, context, bytes, pool->options.page_bytes));
+    TOL_CONTEXT_CU(context, cuMemAddressReserve,
+                   (&pool->large_begin, bytes, pool->granularity, 0, 0),
+                   "reserving %zu bytes of addresses", bytes);
+    pool->large_reserved = bytes;
+    return TOL_OK;
+out:
+    tol_pages_close(&pool->pages);
+    return status;
+}
+
+/* Addresses may be short: under a limit on a process, or where others hold many. A pool of fewer
+ * than the device has memory serves as many; false: of too few for any use. */
+static bool reserve_less(struct tol_pool *pool) {
+    struct tol_pool_options *options = &pool->options;
+    size_t less = options->address_bytes / 2 / options->page_bytes * options->page_bytes;
+    if (less < 64 * MIB || less < options->first_bytes) return false;
+    options->address_bytes = less;
+    return true;
 }
 
 static tol_status open_mapped(struct tol_pool *pool) {
@@ -100,12 +128,10 @@ static tol_status open_mapped(struct tol_pool *pool) {
                    "the unit of mapped memory");
     pool->granularity = granularity;
     TOL_TRY(settle(pool));
-    TOL_TRY(tol_pages_open(&pool->pages, context, pool->options.address_bytes,
-                           pool->options.page_bytes));
-    TOL_CONTEXT_CU(context, cuMemAddressReserve,
-                   (&pool->large_begin, pool->options.address_bytes, pool->granularity, 0, 0),
-                   "reserving %zu bytes of addresses", pool->options.address_bytes);
-    pool->large_reserved = pool->options.address_bytes;
+    do {
+        status = reserve(pool);
+    } while (status == TOL_OUT_OF_DEVICE_MEMORY && reserve_less(pool));
+    if (status != TOL_OK) goto out;
     TOL_CHECK(tol_spans_add(&pool->spans, pool->pages.begin, pool->pages.bytes) &&
                   tol_spans_add(&pool->large_spans, pool->large_begin, pool->large_reserved),
               TOL_OUT_OF_HOST_MEMORY, "records of a pool");

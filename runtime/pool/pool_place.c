@@ -49,6 +49,8 @@ static struct place choose(struct tol_pool *pool, uint64_t bytes, const struct t
             place.unmapped = cost.unmapped;
             place.idle = cost.idle;
             place.waits = has_to_wait(pool, holes[i], place.begin, bytes, stream);
+            /* Holes come by size: there is no better place than a first one that costs nothing. */
+            if (place.unmapped == 0 && place.idle == 0 && !place.waits) return place;
             if (is_better(&place, &best)) best = place;
         }
     }
@@ -90,9 +92,13 @@ static tol_status map_place(struct tol_pool *pool, const struct place *place, ui
     struct tol_pages *pages = &pool->pages;
     const struct tol_pool_options *options = &pool->options;
     const uint64_t missing = tol_pages_missing(pages, place->begin, bytes);
+    const uint64_t share = (uint64_t)(options->grow_share * (double)pool->arena_used);
     uint32_t run = 1;
+    if (share > pages->page_bytes) run = (uint32_t)(share / pages->page_bytes);
     if (pages->creates < options->first_count) {
         run = (uint32_t)(options->first_bytes / pages->page_bytes);
+    }
+    if (run > 1) {
         uint64_t limit = options->limit_bytes;
         uint64_t most = missing + run * pages->page_bytes;
         if (limit != 0 && (most > limit || tol_pool_held(pool) > limit - most)) run = 1;

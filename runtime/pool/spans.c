@@ -4,6 +4,7 @@
 #include "spans.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static unsigned log2_of(uint64_t value) {
     return 63u - (unsigned)__builtin_clzll(value);
@@ -54,8 +55,11 @@ static void rename_to(struct tol_span *span, enum tol_span_state state) {
 
 static bool more_records(struct tol_spans *spans) {
     if (spans->chunk_count == TOL_SPAN_CHUNKS) return false;
-    struct tol_span *chunk = calloc(TOL_SPAN_CHUNK, sizeof *chunk);
+    /* Two lines of the cache each: blocks of different threads do not meet in one. */
+    _Static_assert(sizeof(struct tol_span) == 128, "a record fills two lines of the cache");
+    struct tol_span *chunk = aligned_alloc(128, TOL_SPAN_CHUNK * sizeof *chunk);
     if (chunk == NULL) return false;
+    memset((void *)chunk, 0, TOL_SPAN_CHUNK * sizeof *chunk);
     for (size_t i = TOL_SPAN_CHUNK; i-- > 0;) {
         chunk[i].index = (uint32_t)(spans->chunk_count * TOL_SPAN_CHUNK + i);
         chunk[i].behind = spans->unused;

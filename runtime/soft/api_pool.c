@@ -326,9 +326,8 @@ static double seconds(void) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* In the order of a stream: what it has freed before is free by the time that this is used, so the
- * work up to there is done where memory is short. A kernel that does not end is left after a
- * second. */
+/* What the streams have been told to free may be had again, so where memory is short their work is
+ * done up to there. A kernel that does not end is left after a second. */
 static CUresult alloc_in_order(struct soft_stream *stream, struct soft_pool *pool, size_t bytesize,
                                CUdeviceptr *dptr) {
     CUresult result = soft_pool_alloc(pool, bytesize, dptr);
@@ -336,7 +335,7 @@ static CUresult alloc_in_order(struct soft_stream *stream, struct soft_pool *poo
     const double end = seconds() + 1;
     bool more = true;
     while (result == CUDA_ERROR_OUT_OF_MEMORY && more) {
-        more = soft_queue_query_stream(stream) == CUDA_ERROR_NOT_READY && seconds() < end;
+        more = soft_queue_query_context(stream->context) == CUDA_ERROR_NOT_READY && seconds() < end;
         result = soft_pool_alloc(pool, bytesize, dptr);
     }
     return result;

@@ -339,6 +339,11 @@ CUresult soft_queue_query_stream(struct soft_stream *stream) {
     return query(&goal);
 }
 
+CUresult soft_queue_query_context(struct soft_context *context) {
+    struct goal goal = {.context = context};
+    return query(&goal);
+}
+
 CUresult soft_queue_query_moment(struct soft_context *context, struct soft_moment *moment) {
     struct goal goal = {.context = context, .moment = moment};
     return query(&goal);

@@ -160,6 +160,7 @@ void soft_queue_wait_device(int device);
 /* Works a little on what a query is about, then says whether it is done: CUDA_SUCCESS,
  * CUDA_ERROR_NOT_READY, or the context's error. */
 CUresult soft_queue_query_stream(struct soft_stream *stream);
+CUresult soft_queue_query_context(struct soft_context *context);
 CUresult soft_queue_query_moment(struct soft_context *context, struct soft_moment *moment);
 
 /* Takes what a finished context leaves: its streams, and spare memory. */
