@@ -69,6 +69,8 @@ struct tol_interpose_options {
     tol_interpose_hook after;  /* NULL for none */
     void *user;                /* given to the hooks */
     bool time;                 /* read the clock around each call */
+    bool lockless;             /* the runtime adds kernels to its cache without the lock: a defect,
+                                * for tests that must notice it */
     size_t trace_records;      /* how many calls the trace holds; 0 is no trace. Implies time */
 };
 
@@ -89,6 +91,9 @@ TOL_API uint64_t tol_interpose_count(enum tol_driver_index index);
 
 /* The nanoseconds spent inside a function's driver part since installing, when options.time. */
 TOL_API uint64_t tol_interpose_ns(enum tol_driver_index index);
+
+/* Whether locks are to be missing: the runtime's own question. */
+TOL_API bool tol_interpose_is_lockless(void);
 
 /* Sets all counters, times and the trace back to zero. */
 TOL_API void tol_interpose_reset(void);

@@ -162,6 +162,12 @@ static void swallow_oom(struct tol_interpose_call *call, void *user) {
     call->result = call->driver->cuMemAlloc_v2(ARGUMENT(call, 0, CUdeviceptr *), 512);
 }
 
+/* Looking up a kernel takes a while, so that threads meet where the lock is missing. */
+static void slow_lookup(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (call->index == TOL_DRIVER_INDEX_cuModuleGetFunction) usleep(2000);
+}
+
 /* ---- faults of the process and not of the driver --------------------------------------------- */
 
 /* True in the middle of an attack, once: at its fifth call of the driver. */
@@ -234,6 +240,8 @@ static const struct {
      false},
     {"alloc_leak", "every third block of memory is not given back", leak_memory, NULL, false},
     {"oom_swallowed", "an allocation without memory gives a small block", NULL, swallow_oom, false},
+    {"lock_missing", "threads add kernels to a module's cache without its lock", slow_lookup, NULL,
+     false},
     {"attack_crash", "an attack's process ends by SIGSEGV", crash_attack, NULL, false},
     {"attack_kill", "an attack's process ends by SIGKILL", kill_attack, NULL, false},
     {"attack_hang", "an attack never ends", hang_attack, NULL, false},
@@ -283,8 +291,10 @@ bool hyp_sabotage_install(const char *name, struct tol_driver *driver) {
     if (!hyp_sabotage_find(name, &index)) return false;
     amount = hyp_sabotage_amount(name, faults[index].name);
     if (faults[index].before == NULL && faults[index].after == NULL) return true;
-    const struct tol_interpose_options options = {.before = faults[index].before,
-                                                  .after = faults[index].after};
+    const struct tol_interpose_options options = {
+        .before = faults[index].before,
+        .after = faults[index].after,
+        .lockless = strcmp(faults[index].name, "lock_missing") == 0};
     if (tol_interpose_install(driver, &options) == TOL_OK) return true;
     return hyp_fail("the saboteur %s could not be installed: %s", name, tol_message());
 }

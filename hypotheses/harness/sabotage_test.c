@@ -7,6 +7,7 @@
 #include "session.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +24,8 @@ static void close_all(void) {
     tol_context_destroy(context);
     tol_interpose_remove(driver);
     tol_driver_close(driver);
+    context = NULL;
+    driver = NULL;
 }
 TestSuite(sabotage, .fini = close_all);
 
@@ -111,6 +114,56 @@ static size_t free_bytes(void) {
     size_t bytes = 0;
     cr_assert(tol_context_memory(context, &bytes, NULL) == TOL_OK);
     return bytes;
+}
+
+struct lookup {
+    struct tol_module *module;
+    struct tol_kernel *kernel;
+    pthread_barrier_t *start;
+};
+
+static void *look_up(void *user) {
+    struct lookup *lookup = user;
+    pthread_barrier_wait(lookup->start);
+    if (tol_module_kernel(lookup->module, "tick", &lookup->kernel) != TOL_OK) return NULL;
+    return lookup->kernel;
+}
+
+/* How many kernels of one name four threads get that ask at once. */
+static int count_kernels(void) {
+    enum { THREADS = 4 };
+    struct tol_module *module = NULL;
+    struct lookup lookups[THREADS] = {0};
+    pthread_t threads[THREADS];
+    pthread_barrier_t start;
+    int different = 0;
+    cr_assert(tol_module_load(context, tick, sizeof tick, NULL, &module) == TOL_OK, "%s",
+              tol_message());
+    pthread_barrier_init(&start, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++) {
+        lookups[i] = (struct lookup){.module = module, .start = &start};
+        pthread_create(&threads[i], NULL, look_up, &lookups[i]);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        cr_assert_not_null(lookups[i].kernel);
+        bool is_new = true;
+        for (int k = 0; k < i; k++) is_new = is_new && lookups[k].kernel != lookups[i].kernel;
+        different += is_new;
+    }
+    pthread_barrier_destroy(&start);
+    tol_module_destroy(module);
+    return different;
+}
+
+Test(sabotage, kernels_are_looked_up_without_a_lock) {
+    int most = 0;
+    open_under("lock_missing");
+    for (int i = 0; i < 50 && most < 2; i++) most = count_kernels();
+    cr_assert(most > 1, "four threads always got the same kernel");
+    close_all();
+    open_under("launch_drop");
+    for (int i = 0; i < 20; i++) cr_assert_eq(count_kernels(), 1);
 }
 
 Test(sabotage, memory_is_leaked) {
