@@ -102,6 +102,10 @@ static inline double flush_f64(double x) {
     uint64_t bits = bits_f64(x);
     return float_f64((bits & 0x7ff0000000000000) == 0 ? bits & 0x8000000000000000 : bits);
 }
-OP1(rsqrt_f64, f64, f64, 1 / __builtin_sqrt(x))
-OP1(rsqrt_ftz_f64, f64, f64, flush_f64(upper_half(1 / __builtin_sqrt(flush_f64(upper_half(x))))))
+/* The NaN of a negative number has its sign set, as on an H200; processors differ in theirs. */
+static inline double rsqrt_double(double x) {
+    return x < 0 ? float_f64(0xfff8000000000000) : 1 / __builtin_sqrt(x);
+}
+OP1(rsqrt_f64, f64, f64, rsqrt_double(x))
+OP1(rsqrt_ftz_f64, f64, f64, flush_f64(upper_half(rsqrt_double(flush_f64(upper_half(x))))))
 OP1(rcp_approx_f64, f64, f64, flush_f64(upper_half(1 / flush_f64(upper_half(x)))))
