@@ -87,7 +87,7 @@ SOFT_TESTS = """
 """.split()
 
 SOFT_API_TESTS = """
-    test_api
+    test_api test_graph
     abi_test api_entry_test api_device_test api_context_test
     api_memory_test api_host_test api_pointer_test api_copy_test
     api_stream_test api_event_test api_host_function_test api_value_test api_peer_test

@@ -1,59 +1,11 @@
 /*
  * What work becomes in a capture: nodes of all types, and of graphs that the program has made.
  */
-#include "test_api.h"
+#include "test_graph.h"
 
 #include <stdint.h>
 
 static const CUstreamCaptureMode global = CU_STREAM_CAPTURE_MODE_GLOBAL;
-
-static CUstream new_stream(void) {
-    CUstream stream = NULL;
-    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    return stream;
-}
-
-static CUevent new_event(void) {
-    CUevent event = NULL;
-    OK(cuEventCreate(&event, CU_EVENT_DEFAULT));
-    return event;
-}
-
-static CUgraph end(CUstream stream) {
-    CUgraph graph = NULL;
-    OK(cuStreamEndCapture(stream, &graph));
-    return graph;
-}
-
-static size_t node_count(CUgraph graph) {
-    size_t count = 0;
-    OK(cuGraphGetNodes(graph, NULL, &count));
-    return count;
-}
-
-static size_t edge_count(CUgraph graph) {
-    size_t count = 0;
-    OK(cuGraphGetEdges(graph, NULL, NULL, &count));
-    return count;
-}
-
-static CUgraphNodeType type_of(CUgraphNode node) {
-    CUgraphNodeType type = 99;
-    OK(cuGraphNodeGetType(node, &type));
-    return type;
-}
-
-static void launch(CUgraph graph, CUstream stream) {
-    CUgraphExec exec = NULL;
-    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-    OK(cuGraphLaunch(exec, stream));
-    OK(cuStreamSynchronize(stream));
-    OK(cuGraphExecDestroy(exec));
-}
-
-static void add_one(void *data) {
-    ++*(int *)data;
-}
 
 Test(api_capture_node, host_functions_values_and_launches_become_nodes) {
     CUdeviceptr memory = 0;
@@ -64,29 +16,29 @@ Test(api_capture_node, host_functions_values_and_launches_become_nodes) {
     int calls = 0;
     api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
-    CUstream stream = new_stream();
+    CUstream stream = graph_stream();
     OK(cuStreamBeginCapture_v2(stream, global));
-    OK(cuLaunchHostFunc(stream, add_one, &calls));
+    OK(cuLaunchHostFunc(stream, graph_add_one, &calls));
     OK(cuStreamWriteValue32_v2(stream, memory, 77, 0));
-    CUgraph inner = end(stream);
+    CUgraph inner = capture_end(stream);
     OK(cuGraphInstantiateWithFlags(&exec, inner, 0));
     OK(cuStreamBeginCapture_v2(stream, global));
     OK(cuGraphLaunch(exec, stream));
-    OK(cuLaunchHostFunc(stream, add_one, &calls));
-    CUgraph outer = end(stream);
+    OK(cuLaunchHostFunc(stream, graph_add_one, &calls));
+    CUgraph outer = capture_end(stream);
     OK(cuGraphGetNodes(outer, nodes, &count));
-    cr_assert(count == 2 && type_of(nodes[0]) == CU_GRAPH_NODE_TYPE_GRAPH);
-    cr_assert_eq(type_of(nodes[1]), CU_GRAPH_NODE_TYPE_HOST);
+    cr_assert(count == 2 && graph_node_type(nodes[0]) == CU_GRAPH_NODE_TYPE_GRAPH);
+    cr_assert_eq(graph_node_type(nodes[1]), CU_GRAPH_NODE_TYPE_HOST);
     OK(cuGraphChildGraphNodeGetGraph(nodes[0], &child));
     count = 4;
     OK(cuGraphGetNodes(child, nodes, &count));
-    cr_assert(count == 2 && type_of(nodes[0]) == CU_GRAPH_NODE_TYPE_HOST);
-    cr_assert_eq(type_of(nodes[1]), CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
+    cr_assert(count == 2 && graph_node_type(nodes[0]) == CU_GRAPH_NODE_TYPE_HOST);
+    cr_assert_eq(graph_node_type(nodes[1]), CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
     REFUSED(cuGraphDestroy(child), CUDA_ERROR_INVALID_VALUE);
     OK(cuGraphExecDestroy(exec));
     OK(cuGraphDestroy(inner));
     cr_assert_eq(calls, 0);
-    launch(outer, stream);
+    graph_run(outer, stream);
     cr_assert(calls == 2 && api_read(memory) == 77);
 }
 
@@ -97,18 +49,18 @@ Test(api_capture_node, memory_in_a_capture_is_the_graphs) {
     api_context(0);
     OK(cuMemAlloc_v2(&out, 64));
     OK(cuMemAllocAsync(&plain, 64, NULL));
-    CUstream stream = new_stream();
+    CUstream stream = graph_stream();
     OK(cuStreamBeginCapture_v2(stream, global));
     OK(cuMemAllocAsync(&memory, 64, stream));
     OK(cuMemsetD32Async(memory, 5, 16, stream));
     OK(cuMemcpyDtoDAsync_v2(out, memory, 64, stream));
     REFUSED(cuMemFreeAsync(plain, stream), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemFreeAsync(memory, stream));
-    CUgraph graph = end(stream);
+    CUgraph graph = capture_end(stream);
     OK(cuGraphGetNodes(graph, nodes, &count));
-    cr_assert(count == 4 && type_of(nodes[0]) == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
-    cr_assert_eq(type_of(nodes[3]), CU_GRAPH_NODE_TYPE_MEM_FREE);
-    launch(graph, stream);
+    cr_assert(count == 4 && graph_node_type(nodes[0]) == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+    cr_assert_eq(graph_node_type(nodes[3]), CU_GRAPH_NODE_TYPE_MEM_FREE);
+    graph_run(graph, stream);
     cr_assert_eq(api_read(out), 5);
 }
 
@@ -122,8 +74,8 @@ Test(api_capture_node, external_events_become_nodes) {
     volatile unsigned *flag = api_flag(&flag_address);
     OK(cuMemAlloc_v2(&memory, 64));
     api_put(memory, 0, NULL);
-    CUstream stream = new_stream(), other = new_stream();
-    CUevent before = new_event(), after = new_event();
+    CUstream stream = graph_stream(), other = graph_stream();
+    CUevent before = graph_event(), after = graph_event();
     REFUSED(cuEventRecordWithFlags(after, stream, CU_EVENT_RECORD_EXTERNAL),
             CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuStreamWaitEvent(stream, before, CU_EVENT_WAIT_EXTERNAL), CUDA_ERROR_INVALID_VALUE);
@@ -131,9 +83,9 @@ Test(api_capture_node, external_events_become_nodes) {
     OK(cuStreamWaitEvent(stream, before, CU_EVENT_WAIT_EXTERNAL));
     api_put(memory, 9, stream);
     OK(cuEventRecordWithFlags(after, stream, CU_EVENT_RECORD_EXTERNAL));
-    CUgraph graph = end(stream);
+    CUgraph graph = capture_end(stream);
     OK(cuGraphGetNodes(graph, nodes, &count));
-    cr_assert(count == 3 && type_of(nodes[0]) == CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+    cr_assert(count == 3 && graph_node_type(nodes[0]) == CU_GRAPH_NODE_TYPE_WAIT_EVENT);
     OK(cuGraphEventWaitNodeGetEvent(nodes[0], &found));
     cr_assert(found == before);
     OK(cuGraphEventRecordNodeGetEvent(nodes[2], &found));
@@ -158,7 +110,7 @@ Test(api_capture_node, a_graph_of_the_programs_can_be_captured_to) {
     size_t count = 4;
     api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
-    CUstream stream = new_stream();
+    CUstream stream = graph_stream();
     OK(cuGraphCreate(&graph, 0));
     OK(cuGraphAddEmptyNode(&first, graph, NULL, 0));
     REFUSED(cuStreamBeginCaptureToGraph(stream, NULL, NULL, NULL, 0, global),
@@ -180,7 +132,7 @@ Test(api_capture_node, a_graph_of_the_programs_can_be_captured_to) {
     count = 4;
     OK(cuGraphGetRootNodes(graph, nodes, &count));
     cr_assert(count == 2 && nodes[0] == first && nodes[1] == second);
-    cr_assert(node_count(graph) == 5 && edge_count(graph) == 4);
+    cr_assert(graph_node_count(graph) == 5 && graph_edge_count(graph) == 4);
     REFUSED(cuStreamUpdateCaptureDependencies(stream, &first, 1, 0), CUDA_ERROR_ILLEGAL_STATE);
     OK(cuGraphDestroy(graph));
 }

@@ -1,7 +1,7 @@
 /*
  * Streams that are being captured: what becomes a node, what joins, and what breaks a capture.
  */
-#include "test_api.h"
+#include "test_graph.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -10,28 +10,10 @@ static const CUstreamCaptureMode global = CU_STREAM_CAPTURE_MODE_GLOBAL,
                                  thread_local_mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
                                  relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
 
-static CUstream new_stream(void) {
-    CUstream stream = NULL;
-    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    return stream;
-}
-
-static CUevent new_event(void) {
-    CUevent event = NULL;
-    OK(cuEventCreate(&event, CU_EVENT_DEFAULT));
-    return event;
-}
-
 static CUstreamCaptureStatus status_of(CUstream stream) {
     CUstreamCaptureStatus status = 9;
     OK(cuStreamIsCapturing(stream, &status));
     return status;
-}
-
-static CUgraph end(CUstream stream) {
-    CUgraph graph = NULL;
-    OK(cuStreamEndCapture(stream, &graph));
-    return graph;
 }
 
 /* Ends a capture that has failed. */
@@ -41,32 +23,6 @@ static void fails(CUstream stream, CUresult code) {
     cr_assert(result == code && graph == NULL, "%s instead of %s", api_code(result),
               api_code(code));
     cr_assert_eq(status_of(stream), CU_STREAM_CAPTURE_STATUS_NONE);
-}
-
-static size_t node_count(CUgraph graph) {
-    size_t count = 0;
-    OK(cuGraphGetNodes(graph, NULL, &count));
-    return count;
-}
-
-static size_t edge_count(CUgraph graph) {
-    size_t count = 0;
-    OK(cuGraphGetEdges(graph, NULL, NULL, &count));
-    return count;
-}
-
-static CUgraphNodeType type_of(CUgraphNode node) {
-    CUgraphNodeType type = 99;
-    OK(cuGraphNodeGetType(node, &type));
-    return type;
-}
-
-static void launch(CUgraph graph, CUstream stream) {
-    CUgraphExec exec = NULL;
-    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-    OK(cuGraphLaunch(exec, stream));
-    OK(cuStreamSynchronize(stream));
-    OK(cuGraphExecDestroy(exec));
 }
 
 Test(api_capture, work_is_kept_and_done_at_each_launch) {
@@ -79,7 +35,7 @@ Test(api_capture, work_is_kept_and_done_at_each_launch) {
     OK(cuMemsetD8_v2(memory, 0, 2 * sizeof in));
     api_put(memory, 0, NULL); /* the module is loaded outside */
     OK(cuCtxSynchronize());
-    CUstream stream = new_stream();
+    CUstream stream = graph_stream();
     cr_assert_eq(status_of(stream), CU_STREAM_CAPTURE_STATUS_NONE);
     OK(cuStreamBeginCapture_v2(stream, global));
     cr_assert_eq(status_of(stream), CU_STREAM_CAPTURE_STATUS_ACTIVE);
@@ -88,9 +44,9 @@ Test(api_capture, work_is_kept_and_done_at_each_launch) {
     OK(cuMemsetD32Async(memory + 4, 8, 1, stream));
     OK(cuMemcpyDtoDAsync_v2(memory + sizeof in, memory, sizeof in, stream));
     OK(cuMemcpyDtoHAsync_v2(out, memory + sizeof in, sizeof in, stream));
-    CUgraph graph = end(stream);
+    CUgraph graph = capture_end(stream);
     cr_assert_eq(status_of(stream), CU_STREAM_CAPTURE_STATUS_NONE);
-    cr_assert(node_count(graph) == 5 && edge_count(graph) == 4);
+    cr_assert(graph_node_count(graph) == 5 && graph_edge_count(graph) == 4);
     cr_assert_eq(api_read(memory), 0, "nothing has been done yet");
     OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
     for (unsigned round = 0; round < 3; round++) {
@@ -113,7 +69,7 @@ Test(api_capture, information_is_given_while_it_lasts) {
     size_t count = 9;
     api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
-    CUstream stream = new_stream(), other = new_stream();
+    CUstream stream = graph_stream(), other = graph_stream();
     OK(cuStreamGetCaptureInfo_v2(stream, &status, &id, &graph, &nodes, &count));
     cr_assert(status == CU_STREAM_CAPTURE_STATUS_NONE && id == 0 && graph == NULL);
     OK(cuStreamBeginCapture_v2(stream, relaxed));
@@ -124,10 +80,10 @@ Test(api_capture, information_is_given_while_it_lasts) {
     cr_assert(count == 0 && graph != NULL);
     OK(cuMemsetD8Async(memory, 1, 64, stream));
     OK(cuStreamGetCaptureInfo_v3(stream, &status, NULL, NULL, &nodes, &data, &count));
-    cr_assert(count == 1 && type_of(nodes[0]) == CU_GRAPH_NODE_TYPE_MEMSET);
+    cr_assert(count == 1 && graph_node_type(nodes[0]) == CU_GRAPH_NODE_TYPE_MEMSET);
     cr_assert(data[0].type == 0 && data[0].from_port == 0 && data[0].to_port == 0);
-    cr_assert(end(stream) == graph);
-    cr_assert(end(other) != graph);
+    cr_assert(capture_end(stream) == graph);
+    cr_assert(capture_end(other) != graph);
     REFUSED(cuStreamGetCaptureInfo_v2(stream, NULL, NULL, NULL, NULL, NULL),
             CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuStreamGetCaptureInfo_v3(stream, &status, NULL, NULL, NULL, &data, &count),
@@ -140,8 +96,8 @@ Test(api_capture, streams_fork_and_join_by_events) {
     size_t count = 8;
     api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
-    CUstream stream = new_stream(), other = new_stream();
-    CUevent fork = new_event(), join = new_event();
+    CUstream stream = graph_stream(), other = graph_stream();
+    CUevent fork = graph_event(), join = graph_event();
     OK(cuStreamBeginCapture_v2(stream, thread_local_mode));
     OK(cuMemsetD8Async(memory, 1, 64, stream));
     OK(cuEventRecord(fork, stream));
@@ -152,9 +108,9 @@ Test(api_capture, streams_fork_and_join_by_events) {
     OK(cuEventRecord(join, other));
     OK(cuStreamWaitEvent(stream, join, 0));
     OK(cuMemsetD8Async(memory + 32, 4, 16, stream));
-    CUgraph graph = end(stream);
+    CUgraph graph = capture_end(stream);
     cr_assert_eq(status_of(other), CU_STREAM_CAPTURE_STATUS_NONE);
-    cr_assert(node_count(graph) == 4 && edge_count(graph) == 4);
+    cr_assert(graph_node_count(graph) == 4 && graph_edge_count(graph) == 4);
     OK(cuGraphGetNodes(graph, nodes, &count));
     cr_assert(count == 4 && nodes[4] == NULL);
     count = 8;
@@ -163,7 +119,7 @@ Test(api_capture, streams_fork_and_join_by_events) {
     count = 8;
     OK(cuGraphNodeGetDependentNodes(nodes[0], dependencies, &count));
     cr_assert(count == 2 && dependencies[0] == nodes[1] && dependencies[1] == nodes[2]);
-    launch(graph, stream);
+    graph_run(graph, stream);
     cr_assert(api_read(memory) == 0x02020202 && api_read(memory + 16) == 0x03030303);
     cr_assert(api_read(memory + 32) == 0x04040404 && api_read(memory + 48) == 0x01010101);
 }
@@ -172,8 +128,8 @@ Test(api_capture, all_that_forked_must_have_joined) {
     CUdeviceptr memory = 0;
     api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
-    CUstream stream = new_stream(), other = new_stream();
-    CUevent fork = new_event();
+    CUstream stream = graph_stream(), other = graph_stream();
+    CUevent fork = graph_event();
     OK(cuStreamBeginCapture_v2(stream, relaxed));
     OK(cuEventRecord(fork, stream));
     OK(cuStreamWaitEvent(other, fork, 0));
@@ -186,13 +142,13 @@ Test(api_capture, all_that_forked_must_have_joined) {
     OK(cuMemsetD8Async(memory, 3, 16, other));
     OK(cuStreamSynchronize(other));
     OK(cuStreamBeginCapture_v2(stream, relaxed));
-    cr_assert_eq(node_count(end(stream)), 0);
+    cr_assert_eq(graph_node_count(capture_end(stream)), 0);
 }
 
 Test(api_capture, captures_stay_apart) {
     api_context(0);
-    CUstream one = new_stream(), two = new_stream(), free_stream = new_stream();
-    CUevent of_one = new_event(), of_none = new_event();
+    CUstream one = graph_stream(), two = graph_stream(), free_stream = graph_stream();
+    CUevent of_one = graph_event(), of_none = graph_event();
     OK(cuEventRecord(of_none, free_stream));
     OK(cuStreamBeginCapture_v2(one, relaxed));
     OK(cuStreamBeginCapture_v2(two, relaxed));
@@ -216,7 +172,7 @@ Test(api_capture, the_legacy_stream_must_keep_out) {
     api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
     OK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
-    CUevent event = new_event();
+    CUevent event = graph_event();
     REFUSED(cuStreamBeginCapture_v2(NULL, relaxed), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     REFUSED(cuStreamBeginCapture_v2(CU_STREAM_LEGACY, relaxed),
             CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
@@ -232,13 +188,13 @@ Test(api_capture, the_legacy_stream_must_keep_out) {
     REFUSED(cuStreamWaitEvent(NULL, event, 0), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
     fails(blocking, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     /* Beside a non-blocking one it may go on; and a thread's own can be captured. */
-    CUstream apart = new_stream();
+    CUstream apart = graph_stream();
     OK(cuStreamBeginCapture_v2(apart, relaxed));
     OK(cuMemsetD8Async(memory, 1, 64, NULL));
-    cr_assert_eq(node_count(end(apart)), 0);
+    cr_assert_eq(graph_node_count(capture_end(apart)), 0);
     OK(cuStreamBeginCapture_v2(CU_STREAM_PER_THREAD, relaxed));
     OK(cuMemsetD8Async(memory, 1, 64, CU_STREAM_PER_THREAD));
-    cr_assert_eq(node_count(end(CU_STREAM_PER_THREAD)), 1);
+    cr_assert_eq(graph_node_count(capture_end(CU_STREAM_PER_THREAD)), 1);
 }
 
 Test(api_capture, nothing_captured_can_be_waited_for) {
@@ -246,8 +202,8 @@ Test(api_capture, nothing_captured_can_be_waited_for) {
     float milliseconds = 0;
     api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
-    CUstream stream = new_stream();
-    CUevent event = new_event();
+    CUstream stream = graph_stream();
+    CUevent event = graph_event();
     for (int way = 0; way < 3; way++) {
         OK(cuStreamBeginCapture_v2(stream, relaxed));
         OK(cuMemsetD8Async(memory, 1, 64, stream));
@@ -265,7 +221,7 @@ Test(api_capture, nothing_captured_can_be_waited_for) {
     REFUSED(cuEventSynchronize(event), CUDA_ERROR_CAPTURED_EVENT);
     REFUSED(cuEventQuery(event), CUDA_ERROR_CAPTURED_EVENT);
     REFUSED(cuEventElapsedTime(&milliseconds, event, event), CUDA_ERROR_CAPTURED_EVENT);
-    (void)end(stream);
+    (void)capture_end(stream);
     REFUSED(cuEventQuery(event), CUDA_ERROR_CAPTURED_EVENT);
     REFUSED(cuStreamWaitEvent(stream, event, 0), CUDA_ERROR_CAPTURED_EVENT);
     OK(cuEventRecord(event, stream)); /* outside it is an event again */
@@ -281,7 +237,7 @@ static void callback(CUstream stream, CUresult result, void *data) {
 
 Test(api_capture, what_cannot_be_captured_breaks_it) {
     api_context(0);
-    CUstream stream = new_stream();
+    CUstream stream = graph_stream();
     OK(cuStreamBeginCapture_v2(stream, relaxed));
     REFUSED(cuStreamAddCallback(stream, callback, NULL, 0), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     fails(stream, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -323,7 +279,7 @@ static struct other_thread run_beside(CUstream stream, CUstreamCaptureMode mode,
 Test(api_capture, the_mode_says_which_threads_must_not_make_unsafe_calls) {
     CUdeviceptr memory = 0;
     api_context(0);
-    CUstream stream = new_stream();
+    CUstream stream = graph_stream();
     static const CUstreamCaptureMode all[] = {CU_STREAM_CAPTURE_MODE_GLOBAL,
                                               CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
                                               CU_STREAM_CAPTURE_MODE_RELAXED};
@@ -342,14 +298,14 @@ Test(api_capture, the_mode_says_which_threads_must_not_make_unsafe_calls) {
             if (forbidden) {
                 fails(stream, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
             } else {
-                (void)end(stream);
+                (void)capture_end(stream);
             }
         }
         OK(cuStreamBeginCapture_v2(stream, all[own]));
         CUresult result = cuMemAlloc_v2(&memory, 16);
         if (all[own] == relaxed) {
             cr_assert_eq(result, CUDA_SUCCESS);
-            (void)end(stream);
+            (void)capture_end(stream);
         } else {
             cr_assert_eq(result, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
             fails(stream, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -362,7 +318,7 @@ Test(api_capture, the_mode_says_which_threads_must_not_make_unsafe_calls) {
     OK(cuMemAlloc_v2(&memory, 16));
     OK(cuThreadExchangeStreamCaptureMode(&mode));
     cr_assert_eq(mode, relaxed);
-    (void)end(stream);
+    (void)capture_end(stream);
     mode = 3;
     REFUSED(cuThreadExchangeStreamCaptureMode(&mode), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuThreadExchangeStreamCaptureMode(NULL), CUDA_ERROR_INVALID_VALUE);
@@ -372,8 +328,8 @@ Test(api_capture, destroying_what_takes_part_breaks_it) {
     CUdeviceptr memory = 0;
     api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
-    CUstream stream = new_stream(), other = new_stream();
-    CUevent fork = new_event();
+    CUstream stream = graph_stream(), other = graph_stream();
+    CUevent fork = graph_event();
     OK(cuStreamBeginCapture_v2(stream, global));
     OK(cuEventRecord(fork, stream));
     OK(cuStreamWaitEvent(other, fork, 0));
@@ -395,7 +351,7 @@ Test(api_capture, bad_arguments_are_refused) {
     OK(cuInit(0));
     REFUSED(cuStreamBeginCapture_v2(NULL, global), CUDA_ERROR_INVALID_CONTEXT);
     api_context(0);
-    CUstream stream = new_stream();
+    CUstream stream = graph_stream();
     REFUSED(cuStreamBeginCapture_v2(stream, 3), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuStreamBeginCapture_v2(unknown, global), CUDA_ERROR_INVALID_HANDLE);
     REFUSED(cuStreamEndCapture(unknown, &graph), CUDA_ERROR_INVALID_HANDLE);
@@ -406,5 +362,5 @@ Test(api_capture, bad_arguments_are_refused) {
     OK(cuStreamBeginCapture_v2(stream, global));
     REFUSED(cuStreamEndCapture(stream, NULL), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuStreamBeginCapture_v2(stream, global), CUDA_ERROR_ILLEGAL_STATE);
-    (void)end(stream);
+    (void)capture_end(stream);
 }

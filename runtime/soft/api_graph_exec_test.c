@@ -1,26 +1,14 @@
 /*
  * Executable graphs: instantiating, launching, and what may be changed afterwards.
  */
-#include "test_api.h"
+#include "test_graph.h"
 
 #include <stdint.h>
-
-static CUgraph new_graph(void) {
-    CUgraph graph = NULL;
-    OK(cuGraphCreate(&graph, 0));
-    return graph;
-}
 
 static CUgraphExec instantiate(CUgraph graph) {
     CUgraphExec exec = NULL;
     OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
     return exec;
-}
-
-static CUstream new_stream(void) {
-    CUstream stream = NULL;
-    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    return stream;
 }
 
 static CUdeviceptr new_memory(void) {
@@ -31,29 +19,10 @@ static CUdeviceptr new_memory(void) {
     return memory;
 }
 
-static CUfunction function_named(const char *name) {
-    static CUmodule module;
-    CUfunction function = NULL;
-    if (module == NULL) OK(cuModuleLoadData(&module, api_kernels));
-    OK(cuModuleGetFunction(&function, module, name));
-    return function;
-}
-
-static CUDA_KERNEL_NODE_PARAMS kernel(const char *name, void **parameters) {
-    return (CUDA_KERNEL_NODE_PARAMS){.func = function_named(name),
-                                     .gridDimX = 1,
-                                     .gridDimY = 1,
-                                     .gridDimZ = 1,
-                                     .blockDimX = 1,
-                                     .blockDimY = 1,
-                                     .blockDimZ = 1,
-                                     .kernelParams = parameters};
-}
-
 static CUgraphNode add_put(CUgraph graph, CUdeviceptr address, unsigned value, CUgraphNode behind) {
     CUgraphNode node = NULL;
     void *parameters[] = {&address, &value};
-    CUDA_KERNEL_NODE_PARAMS params = kernel("put", parameters);
+    CUDA_KERNEL_NODE_PARAMS params = graph_kernel("put", parameters);
     OK(cuGraphAddKernelNode_v2(&node, graph, &behind, behind != NULL, &params));
     return node;
 }
@@ -61,7 +30,7 @@ static CUgraphNode add_put(CUgraph graph, CUdeviceptr address, unsigned value, C
 static CUgraphNode add_hold(CUgraph graph, CUdeviceptr address) {
     CUgraphNode node = NULL;
     void *parameters[] = {&address};
-    CUDA_KERNEL_NODE_PARAMS params = kernel("hold", parameters);
+    CUDA_KERNEL_NODE_PARAMS params = graph_kernel("hold", parameters);
     OK(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &params));
     return node;
 }
@@ -71,10 +40,6 @@ static CUDA_MEMSET_NODE_PARAMS filling(CUdeviceptr address, unsigned value) {
         .dst = address, .value = value, .elementSize = 4, .width = 1, .height = 1};
 }
 
-static void add_one(void *data) {
-    ++*(int *)data;
-}
-
 static void add_ten(void *data) {
     *(int *)data += 10;
 }
@@ -82,7 +47,7 @@ static void add_ten(void *data) {
 Test(api_graph_exec, it_does_not_change_with_its_graph) {
     api_context(0);
     CUdeviceptr memory = new_memory();
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUgraphNode node = add_put(graph, memory, 1, NULL);
     CUgraphExec exec = instantiate(graph), second = NULL;
     (void)add_put(graph, memory, 2, node);
@@ -104,11 +69,11 @@ Test(api_graph_exec, one_launch_at_a_time_in_whatever_streams) {
     api_context(0);
     volatile unsigned *flag = api_flag(&flag_address);
     CUdeviceptr memory = new_memory();
-    CUgraph graph = new_graph(), free_graph = new_graph();
+    CUgraph graph = graph_new(), free_graph = graph_new();
     (void)add_put(graph, memory, 1, add_hold(graph, flag_address));
     (void)add_put(free_graph, memory + 4, 1, NULL);
     CUgraphExec exec = instantiate(graph), other = instantiate(free_graph);
-    CUstream one = new_stream(), two = new_stream(), three = new_stream();
+    CUstream one = graph_stream(), two = graph_stream(), three = graph_stream();
     OK(cuGraphLaunch(exec, one));
     OK(cuGraphLaunch(exec, two));
     OK(cuGraphLaunch(other, three));
@@ -127,10 +92,10 @@ Test(api_graph_exec, it_may_be_destroyed_while_it_runs) {
     api_context(0);
     volatile unsigned *flag = api_flag(&flag_address);
     CUdeviceptr memory = new_memory();
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     (void)add_put(graph, memory, 6, add_hold(graph, flag_address));
     CUgraphExec exec = instantiate(graph);
-    CUstream stream = new_stream();
+    CUstream stream = graph_stream();
     OK(cuGraphUpload(exec, stream));
     OK(cuGraphLaunch(exec, stream));
     OK(cuGraphExecDestroy(exec));
@@ -149,7 +114,7 @@ Test(api_graph_exec, circles_and_gone_kernels_are_refused) {
     char log[16] = "before";
     api_context(0);
     CUdeviceptr memory = new_memory();
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUgraphNode a = add_put(graph, memory, 1, NULL), b = add_put(graph, memory, 2, a);
     OK(cuGraphAddDependencies(graph, &b, &a, 1));
     REFUSED(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_ERROR_INVALID_VALUE);
@@ -168,9 +133,9 @@ Test(api_graph_exec, circles_and_gone_kernels_are_refused) {
     void *parameters[] = {&memory, &value};
     OK(cuModuleLoadData(&module, api_kernels));
     OK(cuModuleGetFunction(&function, module, "put"));
-    CUDA_KERNEL_NODE_PARAMS put = kernel("put", parameters);
+    CUDA_KERNEL_NODE_PARAMS put = graph_kernel("put", parameters);
     put.func = function;
-    CUgraph other = new_graph();
+    CUgraph other = graph_new();
     OK(cuGraphAddKernelNode_v2(&a, other, NULL, 0, &put));
     exec = instantiate(other);
     OK(cuModuleUnload(module));
@@ -184,12 +149,12 @@ Test(api_graph_exec, flags_are_kept) {
     CUgraphExec exec = NULL;
     cuuint64_t flags = 9;
     api_context(0);
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     OK(cuGraphInstantiateWithFlags(&exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY));
     OK(cuGraphExecGetFlags(exec, &flags));
     cr_assert_eq(flags, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
     CUDA_GRAPH_INSTANTIATE_PARAMS params = {.flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD,
-                                            .hUploadStream = new_stream()};
+                                            .hUploadStream = graph_stream()};
     OK(cuGraphInstantiateWithParams(&exec, graph, &params));
     params.hUploadStream = (CUstream)(uintptr_t)64;
     REFUSED(cuGraphInstantiateWithParams(&exec, graph, &params), CUDA_ERROR_INVALID_HANDLE);
@@ -210,7 +175,7 @@ Test(api_graph_exec, nodes_take_new_parameters) {
     CUgraphNode fill = NULL, copy = NULL, host = NULL, batch = NULL;
     CUcontext context = api_context(0);
     CUdeviceptr memory = new_memory();
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUgraphNode put = add_put(graph, memory, 1, NULL);
     CUDA_MEMSET_NODE_PARAMS fill_params = filling(memory + 4, 10);
     OK(cuGraphAddMemsetNode(&fill, graph, NULL, 0, &fill_params, context));
@@ -222,7 +187,7 @@ Test(api_graph_exec, nodes_take_new_parameters) {
                                  .Height = 1,
                                  .Depth = 1};
     OK(cuGraphAddMemcpyNode(&copy, graph, NULL, 0, &copy_params, context));
-    CUDA_HOST_NODE_PARAMS host_params = {.fn = add_one, .userData = &calls};
+    CUDA_HOST_NODE_PARAMS host_params = {.fn = graph_add_one, .userData = &calls};
     OK(cuGraphAddHostNode(&host, graph, NULL, 0, &host_params));
     CUstreamBatchMemOpParams item = {
         .writeValue = {CU_STREAM_MEM_OP_WRITE_VALUE_32, memory + 12, {.value = 40}, 0, 0}};
@@ -231,7 +196,7 @@ Test(api_graph_exec, nodes_take_new_parameters) {
     CUgraphExec exec = instantiate(graph);
     unsigned value = 2;
     void *parameters[] = {&memory, &value};
-    CUDA_KERNEL_NODE_PARAMS put_params = kernel("put", parameters);
+    CUDA_KERNEL_NODE_PARAMS put_params = graph_kernel("put", parameters);
     OK(cuGraphExecKernelNodeSetParams_v2(exec, put, &put_params));
     fill_params.value = 11;
     OK(cuGraphExecMemsetNodeSetParams(exec, fill, &fill_params, context));
@@ -262,7 +227,7 @@ Test(api_graph_exec, nodes_take_new_parameters) {
             CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuGraphExecMemsetNodeSetParams(exec, fill, NULL, context), CUDA_ERROR_INVALID_VALUE);
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_HOST};
-    params.host.fn = add_one;
+    params.host.fn = graph_add_one;
     params.host.userData = &calls;
     OK(cuGraphExecNodeSetParams(exec, host, &params));
     REFUSED(cuGraphExecNodeSetParams(exec, fill, &params), CUDA_ERROR_INVALID_VALUE);
@@ -278,7 +243,7 @@ Test(api_graph_exec, events_and_children_are_changed_as_well) {
     CUdeviceptr memory = new_memory();
     OK(cuEventCreate(&one, 0));
     OK(cuEventCreate(&two, 0));
-    CUgraph graph = new_graph(), child = new_graph();
+    CUgraph graph = graph_new(), child = graph_new();
     CUgraphNode put = add_put(child, memory, 1, NULL);
     OK(cuGraphAddEventRecordNode(&record, graph, NULL, 0, one));
     OK(cuGraphAddEventWaitNode(&wait, graph, &record, 1, one));
@@ -288,7 +253,7 @@ Test(api_graph_exec, events_and_children_are_changed_as_well) {
     OK(cuGraphExecEventWaitNodeSetEvent(exec, wait, two));
     REFUSED(cuGraphExecEventWaitNodeSetEvent(exec, record, two), CUDA_ERROR_INVALID_VALUE);
     (void)put;
-    CUgraph other = new_graph(), larger = new_graph();
+    CUgraph other = graph_new(), larger = graph_new();
     (void)add_put(other, memory, 2, NULL);
     (void)add_put(larger, memory, 3, add_put(larger, memory, 2, NULL));
     OK(cuGraphExecChildGraphNodeSetParams(exec, child_node, other));
@@ -307,7 +272,7 @@ Test(api_graph_exec, nodes_can_be_passed_over) {
     unsigned enabled = 9;
     api_context(0);
     CUdeviceptr memory = new_memory();
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUgraphNode one = add_put(graph, memory, 1, NULL), two = add_put(graph, memory, 2, one);
     OK(cuGraphAddEmptyNode(&empty, graph, NULL, 0));
     CUgraphExec exec = instantiate(graph);
@@ -337,8 +302,8 @@ static CUgraphExecUpdateResultInfo update(CUgraphExec exec, CUgraph graph, CUres
 Test(api_graph_exec, a_graph_of_the_same_shape_updates_it) {
     api_context(0);
     CUdeviceptr memory = new_memory();
-    CUgraph graph = new_graph(), same = new_graph(), larger = new_graph(), bent = new_graph(),
-            other = new_graph();
+    CUgraph graph = graph_new(), same = graph_new(), larger = graph_new(), bent = graph_new(),
+            other = graph_new();
     CUgraphNode first = add_put(graph, memory, 1, NULL), node = NULL, culprit = NULL;
     (void)add_put(graph, memory + 4, 2, first);
     CUgraphExec exec = instantiate(graph);
@@ -378,7 +343,7 @@ Test(api_graph_exec, a_graph_of_the_same_shape_updates_it) {
 Test(api_graph_exec, a_fault_in_it_is_the_contexts) {
     api_context(0);
     CUdeviceptr memory = new_memory();
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     (void)add_put(graph, memory, 1, add_put(graph, 16, 1, NULL));
     CUgraphExec exec = instantiate(graph);
     OK(cuGraphLaunch(exec, NULL));
@@ -393,7 +358,7 @@ Test(api_graph_exec, it_ends_with_the_context_of_its_nodes) {
     OK(cuInit(0));
     OK(cuCtxCreate_v2(&context, 0, 0));
     OK(cuMemAlloc_v2(&memory, 64));
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUDA_MEMSET_NODE_PARAMS params = filling(memory, 1);
     OK(cuGraphAddMemsetNode(&node, graph, NULL, 0, &params, context));
     CUgraphExec exec = instantiate(graph);

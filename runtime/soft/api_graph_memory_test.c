@@ -1,19 +1,13 @@
 /*
  * Memory that graphs allocate, and what of the program's they keep alive.
  */
-#include "test_api.h"
+#include "test_graph.h"
 
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 enum { MEBI = 1 << 20 };
-
-static CUgraph new_graph(void) {
-    CUgraph graph = NULL;
-    OK(cuGraphCreate(&graph, 0));
-    return graph;
-}
 
 static CUDA_MEM_ALLOC_NODE_PARAMS wanting(size_t bytes) {
     return (CUDA_MEM_ALLOC_NODE_PARAMS){.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -52,7 +46,7 @@ Test(api_graph_memory, it_is_there_between_its_nodes) {
     CUgraphExec exec = NULL;
     CUcontext context = api_context(0);
     OK(cuMemAlloc_v2(&out, 64));
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUgraphNode alloc = add_alloc(graph, MEBI, &memory), fill = add_fill(graph, alloc, memory, 8);
     CUDA_MEMCPY3D params = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
                             .srcDevice = memory,
@@ -90,7 +84,7 @@ Test(api_graph_memory, what_a_launch_leaves_the_program_frees) {
     CUdeviceptr memory = 0;
     CUgraphExec exec = NULL;
     api_context(0);
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUgraphNode alloc = add_alloc(graph, 100, &memory);
     (void)add_fill(graph, alloc, memory, 3);
     OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
@@ -119,7 +113,7 @@ Test(api_graph_memory, another_graph_can_free_it) {
     CUgraphNode release = NULL;
     CUgraphExec allocating = NULL, freeing = NULL;
     api_context(0);
-    CUgraph one = new_graph(), two = new_graph();
+    CUgraph one = graph_new(), two = graph_new();
     (void)add_alloc(one, 100, &memory);
     OK(cuGraphAddMemFreeNode(&release, two, NULL, 0, memory));
     OK(cuGraphInstantiateWithFlags(&allocating, one, 0));
@@ -136,7 +130,7 @@ Test(api_graph_memory, a_launch_can_free_what_the_last_one_left) {
     CUdeviceptr memory = 0;
     CUgraphExec exec = NULL;
     api_context(0);
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUgraphNode alloc = add_alloc(graph, 100, &memory);
     (void)add_fill(graph, alloc, memory, 3);
     OK(cuGraphInstantiateWithFlags(&exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
@@ -155,7 +149,7 @@ Test(api_graph_memory, a_launch_keeps_it_when_all_else_is_destroyed) {
     volatile unsigned *flag = api_flag(&flag_address);
     OK(cuMemAlloc_v2(&out, 64));
     OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUgraphNode alloc = add_alloc(graph, 100, &memory), fill = add_fill(graph, alloc, memory, 4);
     CUDA_MEMCPY3D params = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
                             .srcDevice = memory,
@@ -183,7 +177,7 @@ Test(api_graph_memory, such_graphs_cannot_be_copied_or_bent) {
     CUgraphNode child = NULL;
     CUgraphExec exec = NULL, second = NULL;
     api_context(0);
-    CUgraph graph = new_graph(), parent = new_graph();
+    CUgraph graph = graph_new(), parent = graph_new();
     CUgraphNode alloc = add_alloc(graph, 100, &memory), fill = add_fill(graph, alloc, memory, 3);
     REFUSED(cuGraphClone(&clone, graph), CUDA_ERROR_NOT_SUPPORTED);
     REFUSED(cuGraphAddChildGraphNode(&child, parent, NULL, 0, graph), CUDA_ERROR_NOT_SUPPORTED);
@@ -201,7 +195,7 @@ Test(api_graph_memory, it_can_run_out) {
     CUgraphExec exec = NULL;
     setenv("TOLLENS_SOFT_MEMORY", "4M", 1);
     api_context(0);
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUDA_MEM_ALLOC_NODE_PARAMS params = wanting(5 * MEBI);
     REFUSED(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params), CUDA_ERROR_OUT_OF_MEMORY);
     (void)add_alloc(graph, 3 * MEBI, &memory);
@@ -216,7 +210,7 @@ Test(api_graph_memory, bad_arguments_are_refused) {
     CUgraphNode node = NULL;
     cuuint64_t value = 1;
     api_context(0);
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUDA_MEM_ALLOC_NODE_PARAMS params = wanting(0);
     REFUSED(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuGraphAddMemAllocNode(&node, graph, NULL, 0, NULL), CUDA_ERROR_INVALID_VALUE);
@@ -289,7 +283,7 @@ Test(api_graph_memory, user_objects_live_as_long_as_graphs_hold_them) {
     CUuserObject object = new_object(&one, 1);
     OK(cuUserObjectRetain(object, 2));
     OK(cuUserObjectRelease(object, 2));
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     OK(cuGraphAddEmptyNode(&node, graph, NULL, 0));
     OK(cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
     OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
@@ -315,7 +309,7 @@ Test(api_graph_memory, user_objects_are_counted) {
     REFUSED(cuUserObjectCreate(&object, &one, NULL, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
             CUDA_ERROR_INVALID_VALUE);
     object = new_object(&one, 2);
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     OK(cuGraphRetainUserObject(graph, object, 1, 0));
     REFUSED(cuGraphRetainUserObject(graph, object, 0, 0), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuGraphRetainUserObject(graph, object, 1, 2), CUDA_ERROR_INVALID_VALUE);

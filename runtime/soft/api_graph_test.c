@@ -1,7 +1,7 @@
 /*
  * Graphs as a program builds them: nodes of every type, edges, copies, and what is asked of them.
  */
-#include "test_api.h"
+#include "test_graph.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -9,46 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static CUgraph new_graph(void) {
-    CUgraph graph = NULL;
-    OK(cuGraphCreate(&graph, 0));
-    return graph;
-}
-
 static CUgraphNode add_empty(CUgraph graph, CUgraphNode behind) {
     CUgraphNode node = NULL;
     OK(cuGraphAddEmptyNode(&node, graph, &behind, behind != NULL));
     return node;
-}
-
-static size_t node_count(CUgraph graph) {
-    size_t count = 0;
-    OK(cuGraphGetNodes(graph, NULL, &count));
-    return count;
-}
-
-static size_t edge_count(CUgraph graph) {
-    size_t count = 0;
-    OK(cuGraphGetEdges(graph, NULL, NULL, &count));
-    return count;
-}
-
-static CUgraphNodeType type_of(CUgraphNode node) {
-    CUgraphNodeType type = 99;
-    OK(cuGraphNodeGetType(node, &type));
-    return type;
-}
-
-static void launch(CUgraph graph) {
-    CUgraphExec exec = NULL;
-    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-    OK(cuGraphLaunch(exec, NULL));
-    OK(cuCtxSynchronize());
-    OK(cuGraphExecDestroy(exec));
-}
-
-static void add_one(void *data) {
-    ++*(int *)data;
 }
 
 Test(api_graph, nodes_of_each_type_do_their_work_in_the_order_of_edges) {
@@ -58,16 +22,9 @@ Test(api_graph, nodes_of_each_type_do_their_work_in_the_order_of_edges) {
     int calls = 0;
     CUcontext context = api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     void *parameters[] = {&memory, &value};
-    CUDA_KERNEL_NODE_PARAMS put = {.func = api_function(api_kernels, "put"),
-                                   .gridDimX = 1,
-                                   .gridDimY = 1,
-                                   .gridDimZ = 1,
-                                   .blockDimX = 1,
-                                   .blockDimY = 1,
-                                   .blockDimZ = 1,
-                                   .kernelParams = parameters};
+    CUDA_KERNEL_NODE_PARAMS put = graph_kernel("put", parameters);
     CUDA_MEMSET_NODE_PARAMS zero = {.dst = memory, .elementSize = 4, .width = 16, .height = 1};
     CUDA_MEMCPY3D read = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
                           .srcDevice = memory,
@@ -76,7 +33,7 @@ Test(api_graph, nodes_of_each_type_do_their_work_in_the_order_of_edges) {
                           .WidthInBytes = 4,
                           .Height = 1,
                           .Depth = 1};
-    CUDA_HOST_NODE_PARAMS call = {.fn = add_one, .userData = &calls};
+    CUDA_HOST_NODE_PARAMS call = {.fn = graph_add_one, .userData = &calls};
     CUstreamBatchMemOpParams write = {
         .writeValue = {CU_STREAM_MEM_OP_WRITE_VALUE_32, memory + 4, {.value = 43}, 0, 0}};
     CUDA_BATCH_MEM_OP_NODE_PARAMS values = {context, 1, &write, 0};
@@ -90,14 +47,14 @@ Test(api_graph, nodes_of_each_type_do_their_work_in_the_order_of_edges) {
     OK(cuGraphAddBatchMemOpNode(&batch, graph, &host, 1, &values));
     value = 1; /* the node has its own copy of what it points to */
     write.writeValue.value = 1;
-    cr_assert_eq(type_of(kernel), CU_GRAPH_NODE_TYPE_KERNEL);
-    cr_assert_eq(type_of(copy), CU_GRAPH_NODE_TYPE_MEMCPY);
-    cr_assert_eq(type_of(fill), CU_GRAPH_NODE_TYPE_MEMSET);
-    cr_assert_eq(type_of(host), CU_GRAPH_NODE_TYPE_HOST);
-    cr_assert_eq(type_of(batch), CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
+    cr_assert_eq(graph_node_type(kernel), CU_GRAPH_NODE_TYPE_KERNEL);
+    cr_assert_eq(graph_node_type(copy), CU_GRAPH_NODE_TYPE_MEMCPY);
+    cr_assert_eq(graph_node_type(fill), CU_GRAPH_NODE_TYPE_MEMSET);
+    cr_assert_eq(graph_node_type(host), CU_GRAPH_NODE_TYPE_HOST);
+    cr_assert_eq(graph_node_type(batch), CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
     for (int round = 1; round < 3; round++) {
         out = 0;
-        launch(graph);
+        graph_run(graph, NULL);
         cr_assert(out == 42 && calls == round && api_read(memory + 4) == 43);
         cr_assert_eq(api_read(memory + 8), 0);
     }
@@ -110,17 +67,9 @@ Test(api_graph, parameters_can_be_read_and_set) {
     int calls = 0;
     CUcontext context = api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     void *parameters[] = {&memory, &value};
-    CUDA_KERNEL_NODE_PARAMS put = {.func = api_function(api_kernels, "put"),
-                                   .gridDimX = 1,
-                                   .gridDimY = 1,
-                                   .gridDimZ = 1,
-                                   .blockDimX = 1,
-                                   .blockDimY = 1,
-                                   .blockDimZ = 1,
-                                   .kernelParams = parameters},
-                            had = {0};
+    CUDA_KERNEL_NODE_PARAMS put = graph_kernel("put", parameters), had = {0};
     OK(cuGraphAddKernelNode_v2(&kernel, graph, NULL, 0, &put));
     OK(cuGraphKernelNodeGetParams_v2(kernel, &had));
     cr_assert(had.func == put.func && had.blockDimX == 1 && had.extra == NULL);
@@ -150,13 +99,13 @@ Test(api_graph, parameters_can_be_read_and_set) {
     write = (CUDA_MEMCPY3D){0};
     OK(cuGraphMemcpyNodeGetParams(copy, &write));
     cr_assert(write.srcHost == &in && write.dstDevice == memory + 8 && write.WidthInBytes == 4);
-    CUDA_HOST_NODE_PARAMS call = {.fn = add_one, .userData = NULL};
+    CUDA_HOST_NODE_PARAMS call = {.fn = graph_add_one, .userData = NULL};
     OK(cuGraphAddHostNode(&host, graph, NULL, 0, &call));
     call.userData = &calls;
     OK(cuGraphHostNodeSetParams(host, &call));
     call = (CUDA_HOST_NODE_PARAMS){0};
     OK(cuGraphHostNodeGetParams(host, &call));
-    cr_assert(call.fn == add_one && call.userData == &calls);
+    cr_assert(call.fn == graph_add_one && call.userData == &calls);
     CUstreamBatchMemOpParams item = {
         .writeValue = {CU_STREAM_MEM_OP_WRITE_VALUE_32, memory + 12, {.value = 1}, 0, 0}};
     CUDA_BATCH_MEM_OP_NODE_PARAMS values = {context, 1, &item, 0};
@@ -166,7 +115,7 @@ Test(api_graph, parameters_can_be_read_and_set) {
     OK(cuGraphBatchMemOpNodeGetParams(batch, &values));
     cr_assert(values.count == 1 && values.paramArray != &item);
     cr_assert_eq(values.paramArray[0].writeValue.value, 9);
-    launch(graph);
+    graph_run(graph, NULL);
     cr_assert(api_read(memory) == 50 && api_read(memory + 4) == 7 && api_read(memory + 8) == 60);
     cr_assert(api_read(memory + 12) == 9 && calls == 1);
     /* Only of their own type. */
@@ -180,7 +129,7 @@ Test(api_graph, one_call_adds_and_sets_all_types) {
     CUgraphNode node = NULL, second = NULL;
     CUcontext context = api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
     params.memset = (CUDA_MEMSET_NODE_PARAMS_v2){
         .dst = memory, .value = 3, .elementSize = 4, .width = 1, .height = 1, .ctx = context};
@@ -198,7 +147,7 @@ Test(api_graph, one_call_adds_and_sets_all_types) {
     params.type = 99;
     REFUSED(cuGraphAddNode(&second, graph, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuGraphAddNode(&second, graph, NULL, 0, NULL), CUDA_ERROR_INVALID_VALUE);
-    launch(graph);
+    graph_run(graph, NULL);
     cr_assert_eq(api_read(memory), 4);
 }
 
@@ -206,12 +155,12 @@ Test(api_graph, edges_are_added_listed_and_removed) {
     CUgraphNode nodes[8] = {NULL}, from[8] = {NULL}, to[8] = {NULL};
     size_t count = 8;
     api_context(0);
-    CUgraph graph = new_graph(), other = new_graph();
+    CUgraph graph = graph_new(), other = graph_new();
     CUgraphNode a = add_empty(graph, NULL), b = add_empty(graph, a), c = add_empty(graph, a),
                 d = add_empty(graph, NULL), far = add_empty(other, NULL);
     CUgraphNode ends[] = {b, c}, starts[] = {d, d};
     OK(cuGraphAddDependencies(graph, ends, starts, 2));
-    cr_assert(node_count(graph) == 4 && edge_count(graph) == 4);
+    cr_assert(graph_node_count(graph) == 4 && graph_edge_count(graph) == 4);
     OK(cuGraphGetRootNodes(graph, nodes, &count));
     cr_assert(count == 1 && nodes[0] == a);
     count = 8;
@@ -229,10 +178,10 @@ Test(api_graph, edges_are_added_listed_and_removed) {
     /* All or none. */
     CUgraphNode some[] = {a, far}, others[] = {d, d};
     REFUSED(cuGraphAddDependencies(graph, some, others, 2), CUDA_ERROR_INVALID_VALUE);
-    cr_assert_eq(edge_count(graph), 4);
+    cr_assert_eq(graph_edge_count(graph), 4);
     OK(cuGraphRemoveDependencies(graph, ends, starts, 2));
     OK(cuGraphDestroyNode(a));
-    cr_assert(node_count(graph) == 3 && edge_count(graph) == 0);
+    cr_assert(graph_node_count(graph) == 3 && graph_edge_count(graph) == 0);
     REFUSED(cuGraphDestroyNode(a), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuGraphAddEmptyNode(&a, graph, &far, 1), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuGraphAddEmptyNode(&a, graph, others, 2), CUDA_ERROR_INVALID_VALUE);
@@ -247,7 +196,7 @@ Test(api_graph, data_of_edges_must_not_be_lost) {
     CUgraphEdgeData data = {.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC}, had = {0};
     size_t count = 1;
     api_context(0);
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUgraphNode a = add_empty(graph, NULL), b = add_empty(graph, NULL);
     OK(cuGraphAddDependencies_v2(graph, &a, &b, &data, 1));
     REFUSED(cuGraphGetEdges(graph, &from, &to, &count), CUDA_ERROR_LOSSY_QUERY);
@@ -264,19 +213,19 @@ Test(api_graph, children_are_copies) {
     size_t count = 1;
     CUcontext context = api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
-    CUgraph graph = new_graph(), source = new_graph();
+    CUgraph graph = graph_new(), source = graph_new();
     CUDA_MEMSET_NODE_PARAMS params = {
         .dst = memory, .value = 1, .elementSize = 4, .width = 16, .height = 1};
     OK(cuGraphAddMemsetNode(&fill, source, NULL, 0, &params, context));
     OK(cuGraphAddChildGraphNode(&node, graph, NULL, 0, source));
     OK(cuGraphDestroy(source));
-    cr_assert_eq(type_of(node), CU_GRAPH_NODE_TYPE_GRAPH);
+    cr_assert_eq(graph_node_type(node), CU_GRAPH_NODE_TYPE_GRAPH);
     OK(cuGraphChildGraphNodeGetGraph(node, &child));
     OK(cuGraphGetNodes(child, &inner, &count));
     cr_assert(count == 1 && inner != fill);
     params.value = 2;
     OK(cuGraphMemsetNodeSetParams(inner, &params)); /* the child may be changed */
-    launch(graph);
+    graph_run(graph, NULL);
     cr_assert_eq(api_read(memory), 2);
     OK(cuGraphDestroyNode(node));
     REFUSED(cuGraphGetNodes(child, NULL, &count), CUDA_ERROR_INVALID_VALUE);
@@ -288,16 +237,16 @@ Test(api_graph, clones_know_their_originals) {
     CUgraphNode found = NULL, from = NULL;
     size_t count = 1;
     api_context(0);
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     CUgraphNode a = add_empty(graph, NULL), b = add_empty(graph, a);
     OK(cuGraphClone(&clone, graph));
     OK(cuGraphNodeFindInClone(&found, b, clone));
-    cr_assert(found != b && node_count(clone) == 2);
+    cr_assert(found != b && graph_node_count(clone) == 2);
     OK(cuGraphNodeGetDependencies(found, &from, &count));
     OK(cuGraphNodeFindInClone(&found, a, clone));
     cr_assert(count == 1 && found == from);
     OK(cuGraphDestroyNode(b));
-    cr_assert(node_count(clone) == 2 && node_count(graph) == 1);
+    cr_assert(graph_node_count(clone) == 2 && graph_node_count(graph) == 1);
     CUgraphNode later = add_empty(graph, NULL);
     REFUSED(cuGraphNodeFindInClone(&found, later, clone), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuGraphNodeFindInClone(&found, a, graph), CUDA_ERROR_INVALID_VALUE);
@@ -320,7 +269,7 @@ Test(api_graph, event_nodes_record_and_wait) {
     OK(cuEventCreate(&before, 0));
     OK(cuEventCreate(&after, 0));
     OK(cuEventCreate(&unused, 0));
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     OK(cuGraphAddEventWaitNode(&wait, graph, NULL, 0, unused));
     OK(cuGraphEventWaitNodeSetEvent(wait, before));
     OK(cuGraphAddEventRecordNode(&record, graph, &wait, 1, unused));
@@ -345,16 +294,9 @@ Test(api_graph, attributes_of_kernel_nodes_are_kept) {
     CUkernelNodeAttrValue attribute = {.pad = {0}};
     api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
-    CUgraph graph = new_graph();
+    CUgraph graph = graph_new();
     void *parameters[] = {&memory, &value};
-    CUDA_KERNEL_NODE_PARAMS put = {.func = api_function(api_kernels, "put"),
-                                   .gridDimX = 1,
-                                   .gridDimY = 1,
-                                   .gridDimZ = 1,
-                                   .blockDimX = 1,
-                                   .blockDimY = 1,
-                                   .blockDimZ = 1,
-                                   .kernelParams = parameters};
+    CUDA_KERNEL_NODE_PARAMS put = graph_kernel("put", parameters);
     OK(cuGraphAddKernelNode_v2(&one, graph, NULL, 0, &put));
     OK(cuGraphAddKernelNode_v2(&two, graph, NULL, 0, &put));
     empty = add_empty(graph, NULL);
@@ -386,7 +328,7 @@ Test(api_graph, bad_parameters_are_refused) {
     OK(cuMemAlloc_v2(&memory, 64));
     REFUSED(cuGraphCreate(NULL, 0), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuGraphCreate(&graph, 1), CUDA_ERROR_INVALID_VALUE);
-    graph = new_graph();
+    graph = graph_new();
     CUDA_KERNEL_NODE_PARAMS kernel = {.func = NULL, .gridDimX = 1};
     REFUSED(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, NULL), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel), CUDA_ERROR_INVALID_HANDLE);
@@ -413,7 +355,7 @@ Test(api_graph, bad_parameters_are_refused) {
     REFUSED(cuGraphAddHostNode(&node, graph, NULL, 0, &host), CUDA_ERROR_INVALID_VALUE);
     CUDA_BATCH_MEM_OP_NODE_PARAMS batch = {.ctx = context, .count = 0};
     REFUSED(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &batch), CUDA_ERROR_INVALID_VALUE);
-    cr_assert_eq(node_count(graph), 0);
+    cr_assert_eq(graph_node_count(graph), 0);
     REFUSED(cuGraphGetNodes(graph, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
     OK(cuGraphDestroy(graph));
     REFUSED(cuGraphDestroy(graph), CUDA_ERROR_INVALID_VALUE);
@@ -426,7 +368,7 @@ Test(api_graph, a_graph_can_be_drawn) {
     char text[2000] = "", path[] = "/tmp/graph_XXXXXX";
     CUcontext context = api_context(0);
     OK(cuMemAlloc_v2(&memory, 64));
-    CUgraph graph = new_graph(), inner = new_graph();
+    CUgraph graph = graph_new(), inner = graph_new();
     CUgraphNode first = add_empty(graph, NULL);
     CUDA_MEMSET_NODE_PARAMS params = {.dst = memory, .elementSize = 4, .width = 16, .height = 1};
     OK(cuGraphAddMemsetNode(&fill, graph, &first, 1, &params, context));
