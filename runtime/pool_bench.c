@@ -297,9 +297,9 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0) {
             is_json = true;
-        } else if (strcmp(argv[i], "--steps") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0) {
-            walk_steps = atoi(argv[++i]);
-            if (walk_steps > WALK_STEPS) walk_steps = WALK_STEPS;
+        } else if (strcmp(argv[i], "--steps") == 0 && i + 1 < argc) {
+            long steps = strtol(argv[++i], NULL, 10);
+            walk_steps = steps > 0 && steps < WALK_STEPS ? (int)steps : WALK_STEPS;
         } else if (argv[i][0] != '-' && library == NULL) {
             library = argv[i];
         } else {

@@ -71,7 +71,7 @@ Test(api_memory, what_is_used_up_comes_back_exactly) {
     }
     cr_assert_eq(result, CUDA_ERROR_OUT_OF_MEMORY);
     cr_assert(count > 0);
-    size_t each = (before - free_now()) / (size_t)count;
+    size_t each = (before - free_now()) / (size_t)(count > 0 ? count : 1);
     cr_assert(each >= 100000 && each < 100000 + 512 && free_now() < each, "each took %zu", each);
     cr_assert_eq(before - free_now(), each * (size_t)count);
     for (int i = 0; i < count; i += 2) OK(cuMemFree_v2(pointers[i]));
