@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "ci"))
 import probe  # noqa: E402  (what this machine has)
 from ninja_file import Ninja  # noqa: E402  (how build.ninja is spelled)
+from rules import write_rules  # noqa: E402  (what each kind of file is made with)
 from sources import (  # noqa: E402  (what lies in each room)
     BENCH, COMMANDS, CORPUS_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, HARNESS, HARNESS_TESTS,
     HYPOTHESES, REFUSED, RUNTIME, RUNTIME_TESTS, SOFT, SOFT_API, SOFT_API_TESTS, SOFT_CORE,
@@ -41,20 +42,6 @@ VARIANTS = {
     "coverage": ("build/coverage", "-O0 -g --coverage -fprofile-update=atomic", "--coverage",
                  ["x1"]),
 }
-
-
-def write_rules(n: Ninja) -> None:
-    n.rule("cc", "$cc -MMD -MF $out.d $cflags -c $in -o $out", depfile="$out.d", deps="gcc",
-           description="CC $out")
-    n.rule("ar", "rm -f $out && ar rcs $out $in", description="AR $out")
-    n.rule("so", "$cc -shared $ldflags -o $out $in $libs", description="LINK $out")
-    n.rule("exe", "$cc $ldflags -o $out $in $libs", description="LINK $out")
-    n.rule("run", "$runner $in", pool="console", description="RUN $in")
-    n.rule("script", "$arguments", pool="console", description="$arguments")
-    n.rule("refuse", "ci/must_fail $out $cc $cflags -c $in", description="REFUSED $in")
-    n.rule("claims", "$python reports/thresholds.py --c $out", description="CLAIMS $out")
-    n.rule("configure", "$python configure.py $configure_args", generator="1",
-           description="CONFIGURE")
 
 
 def write_soft(n: Ninja, folder: str, flags: str, ldflags: str,
@@ -167,6 +154,19 @@ def write_variant(n: Ninja, name: str) -> None:
         n.build("bench-pool", "run", "build/bench-pool")
 
 
+def write_tsan(n: Ninja) -> None:
+    """Threads in a plain program, since Criterion cannot run under the sanitizer."""
+    n.comment("---- tsan ----")
+    folder, flags = "build/tsan", "-O1 -g -fsanitize=thread -Wno-unknown-warning-option -Wno-tsan"
+    archive, _ = write_runtime(n, folder, flags, "-fsanitize=thread")
+    soft, _ = write_soft(n, folder, flags, "-fsanitize=thread", ["x1"])
+    part = n.build(f"{folder}/threads_check.o", "cc", "runtime/threads_check.c",
+                   cflags=f"{COMMON} {flags}")
+    program = n.build(f"{folder}/threads-check", "exe", f"{part} {archive}", after=soft,
+                      ldflags="-fsanitize=thread", libs="-lpthread -ldl")
+    n.build("test-tsan", "run", program)
+
+
 def write_fuzz(n: Ninja) -> None:
     """Each fuzz target with libFuzzer, which clang brings along: ninja fuzz-ptx fuzz-run."""
     n.comment("---- fuzz ----")
@@ -198,6 +198,7 @@ def write_ninja() -> str:
             "hypotheses/thresholds.toml hypotheses/sabotage.toml")
     for name in VARIANTS:
         write_variant(n, name)
+    write_tsan(n)
     write_fuzz(n)
     n.comment("---- the whole ----")
     refused = [n.build(f"build/refused/{name}.ok", "refuse", f"runtime/refused/{name}.c",
@@ -210,7 +211,7 @@ def write_ninja() -> str:
     n.build("ptx", "script", arguments="ci/ptx --write")
     n.build("install", "script", after="libs", arguments="ci/install")
     n.build("build.ninja", "configure", needs="configure.py ci/ninja_file.py ci/probe.py "
-            "ci/sources.py")
+            "ci/rules.py ci/sources.py")
     n.lines.append("default dev")
     return "\n".join(n.lines) + "\n"
 

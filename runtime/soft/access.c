@@ -189,7 +189,8 @@ void soft_access_check_read(struct soft_warp *warp, const struct soft_instructio
     if (place->shadow == NULL) return;
     for (unsigned i = 0; i < bytes; i++) {
         uint64_t at = place->offset + i;
-        if ((place->shadow[at / 4] >> (at % 4) & 1) != 0) return;
+        uint8_t written = __atomic_load_n(&place->shadow[at / 4], __ATOMIC_RELAXED);
+        if ((written >> (at % 4) & 1) != 0) return;
     }
     char where[240] = "";
     if (place->view.high != 0) {

@@ -208,6 +208,12 @@ bool soft_space_flip(struct soft_flip *flip);
 /* Whether writes are tracked: TOLLENS_SOFT_CHECK has init. */
 bool soft_space_tracks(void);
 
+/* Sets bits of one byte of a shadow. Other workers may set others of it at the same time. */
+static inline void soft_shadow_set(uint8_t *at, uint8_t bits) {
+    uint8_t now = __atomic_load_n(at, __ATOMIC_RELAXED);
+    if ((now & bits) != bits) (void)__atomic_fetch_or(at, bits, __ATOMIC_RELAXED);
+}
+
 /* Marks bytes from an offset of a shadow as written. */
 void soft_shadow_mark(uint8_t *shadow, uint64_t offset, uint64_t bytes);
 

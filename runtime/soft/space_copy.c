@@ -11,12 +11,12 @@ void soft_shadow_mark(uint8_t *shadow, uint64_t offset, uint64_t bytes) {
     uint8_t head = (uint8_t)(0xfu << (offset % 4) & 0xf);
     uint8_t tail = (uint8_t)(0xfu >> (3 - (offset + bytes - 1) % 4));
     if (first == last) {
-        shadow[first] |= head & tail;
+        soft_shadow_set(&shadow[first], head & tail);
         return;
     }
-    shadow[first] |= head;
+    soft_shadow_set(&shadow[first], head);
     memset(shadow + first + 1, 0xf, (size_t)(last - first - 1));
-    shadow[last] |= tail;
+    soft_shadow_set(&shadow[last], tail);
 }
 
 /* One stretch of a range that lies in one allocation. */

@@ -1,0 +1,17 @@
+"""The rules of build.ninja: what each kind of file is made with."""
+
+from ninja_file import Ninja
+
+
+def write_rules(n: Ninja) -> None:
+    n.rule("cc", "$cc -MMD -MF $out.d $cflags -c $in -o $out", depfile="$out.d", deps="gcc",
+           description="CC $out")
+    n.rule("ar", "rm -f $out && ar rcs $out $in", description="AR $out")
+    n.rule("so", "$cc -shared $ldflags -o $out $in $libs", description="LINK $out")
+    n.rule("exe", "$cc $ldflags -o $out $in $libs", description="LINK $out")
+    n.rule("run", "$runner $in", pool="console", description="RUN $in")
+    n.rule("script", "$arguments", pool="console", description="$arguments")
+    n.rule("refuse", "ci/must_fail $out $cc $cflags -c $in", description="REFUSED $in")
+    n.rule("claims", "$python reports/thresholds.py --c $out", description="CLAIMS $out")
+    n.rule("configure", "$python configure.py $configure_args", generator="1",
+           description="CONFIGURE")

@@ -1,0 +1,175 @@
+/*
+ * Many threads on one context, in a plain program: Criterion cannot run under ThreadSanitizer.
+ *
+ *     ninja test-tsan            builds this, the runtime and the soft device with it, and runs it
+ *     threads-check [LIBRARY]    the driver's library; without, the platform's or the soft one's
+ *
+ * Each thread loads the same module and looks up the same kernel, launches on a stream of its own,
+ * makes and ends events, and takes and gives blocks of one pool, whose bytes must stay its own.
+ * Exit code: 0 all was as it should be, 1 something was not, 2 there is no device.
+ */
+#include "event.h"
+#include "launch.h"
+#include "memory.h"
+#include "module.h"
+#include "pool.h"
+#include "stream.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { THREADS = 4, ROUNDS = 60, LIVE = 12 };
+
+static const char ptx[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
+                          ".visible .entry count(.param .u64 own, .param .u64 all)\n{\n"
+                          "    .reg .u64 %a;\n    .reg .u32 %v;\n"
+                          "    ld.param.u64 %a, [own];\n    ld.global.u32 %v, [%a];\n"
+                          "    add.u32 %v, %v, 1;\n    st.global.u32 [%a], %v;\n"
+                          "    ld.param.u64 %a, [all];\n    red.global.add.u32 [%a], 1;\n"
+                          "    ret;\n}\n";
+
+struct all {
+    struct tol_context *context;
+    struct tol_pool *pool;
+    struct tol_buffer *counts; /* one a thread, and the sum behind them */
+};
+
+struct worker {
+    struct all *all;
+    unsigned number;
+    const char *trouble;
+};
+
+struct piece {
+    struct tol_block block;
+    unsigned bytes, value;
+};
+
+/* A block of the pool, filled with a value, in the place of another, which must have kept its. */
+static bool swap_block(struct worker *w, struct tol_stream *stream, struct piece *piece,
+                       unsigned round) {
+    struct tol_pool *pool = w->all->pool;
+    const struct tol_driver_table *driver = tol_context_functions(w->all->context);
+    if (piece->bytes > 0) {
+        unsigned last = 0;
+        CUdeviceptr end = tol_pool_address(pool, piece->block) + piece->bytes - 4;
+        if (driver->cuMemcpyDtoHAsync_v2(&last, end, 4, tol_stream_handle(stream)) !=
+                CUDA_SUCCESS ||
+            tol_stream_synchronize(stream) != TOL_OK || last != piece->value) {
+            return false;
+        }
+        if (tol_pool_free(pool, piece->block, stream) != TOL_OK) return false;
+    }
+    piece->bytes = 4 * (1 + (w->number * 7919 + round * 104729) % 100000);
+    piece->value = w->number << 16 | round;
+    if (tol_pool_allocate(pool, piece->bytes, stream, &piece->block) != TOL_OK) return false;
+    return driver->cuMemsetD32Async(tol_pool_address(pool, piece->block), piece->value,
+                                    piece->bytes / 4, tol_stream_handle(stream)) == CUDA_SUCCESS;
+}
+
+static bool run_round(struct worker *w, struct tol_stream *stream, unsigned round) {
+    struct tol_module *module = NULL;
+    struct tol_kernel *kernel = NULL;
+    struct tol_event *event = NULL;
+    struct all *all = w->all;
+    CUdeviceptr counts = tol_buffer_address(all->counts);
+    CUdeviceptr own = counts + 4 * (CUdeviceptr)w->number, sum = counts + 4 * THREADS;
+    bool ok =
+        tol_module_load(all->context, ptx, sizeof ptx, NULL, &module) == TOL_OK &&
+        tol_module_kernel(module, "count", &kernel) == TOL_OK &&
+        tol_event_create(all->context, round % 2 == 0, &event) == TOL_OK &&
+        tol_launch(stream, kernel, tol_launch_linear(1, 1), TOL_ARGUMENTS(own, sum)) == TOL_OK &&
+        tol_event_record(event, stream) == TOL_OK && tol_event_synchronize(event) == TOL_OK;
+    tol_event_destroy(event);
+    tol_module_destroy(module);
+    return ok;
+}
+
+static void *work(void *user) {
+    struct worker *w = user;
+    struct tol_stream *stream = NULL;
+    struct piece pieces[LIVE] = {{{0}, 0, 0}};
+    if (tol_stream_create(w->all->context, NULL, &stream) != TOL_OK) w->trouble = "no stream";
+    for (unsigned round = 0; round < ROUNDS && w->trouble == NULL; round++) {
+        if (!run_round(w, stream, round)) w->trouble = "a launch failed";
+        for (unsigned i = 0; i < 4 && w->trouble == NULL; i++) {
+            unsigned at = (round * 5 + i) % LIVE;
+            if (!swap_block(w, stream, &pieces[at], round * 4 + i)) w->trouble = "a block is lost";
+        }
+        struct tol_pool_stats stats;
+        if (round % 16 == 15 && (tol_pool_trim(w->all->pool, 0) != TOL_OK ||
+                                 tol_pool_stats(w->all->pool, &stats) != TOL_OK)) {
+            w->trouble = "a trim failed";
+        }
+    }
+    for (unsigned i = 0; i < LIVE; i++) {
+        if (pieces[i].bytes > 0) (void)tol_pool_free(w->all->pool, pieces[i].block, stream);
+    }
+    if (tol_stream_synchronize(stream) != TOL_OK) w->trouble = "a wait failed";
+    tol_stream_destroy(stream);
+    return NULL;
+}
+
+static tol_status open_driver(const char *given, struct tol_driver **driver) {
+    char path[4096] = "";
+    tol_status status = tol_driver_open(given, driver);
+    if (status == TOL_OK || given != NULL) return status;
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 32);
+    char *slash = length > 0 ? strrchr(path, '/') : NULL;
+    if (slash == NULL) return status;
+    strcpy(slash, "/libtollens-soft.so");
+    return tol_driver_open(path, driver);
+}
+
+/* Each thread's count, and the sum of all, must be that of the launches. */
+static bool counts_agree(struct tol_buffer *counts) {
+    unsigned values[THREADS + 1] = {0};
+    if (tol_buffer_read(counts, values, sizeof values) != TOL_OK) return false;
+    bool ok = values[THREADS] == THREADS * ROUNDS;
+    for (int i = 0; i < THREADS; i++) ok = ok && values[i] == ROUNDS;
+    return ok;
+}
+
+int main(int argc, char **argv) {
+    struct tol_driver *driver = NULL;
+    struct all all = {0};
+    struct worker workers[THREADS];
+    pthread_t threads[THREADS];
+    int code = 0;
+    if (open_driver(argc > 1 ? argv[1] : NULL, &driver) != TOL_OK ||
+        tol_context_create(driver, 0, &all.context) != TOL_OK ||
+        tol_pool_create(all.context, NULL, &all.pool) != TOL_OK ||
+        tol_buffer_create(all.context, THREADS + 1, 4, &all.counts) != TOL_OK ||
+        tol_buffer_fill_at(all.counts, 0, 0, 4, THREADS + 1) != TOL_OK) {
+        fprintf(stderr, "threads-check: %s\n", tol_message());
+        return 2;
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.all = &all, .number = i};
+        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) return 2;
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        if (workers[i].trouble == NULL) continue;
+        fprintf(stderr, "threads-check: thread %u: %s\n", i, workers[i].trouble);
+        code = 1;
+    }
+    if (!counts_agree(all.counts)) {
+        fprintf(stderr, "threads-check: launches are lost or doubled\n");
+        code = 1;
+    }
+    struct tol_pool_stats stats;
+    if (tol_pool_stats(all.pool, &stats) != TOL_OK || stats.blocks != 0 || stats.requested != 0) {
+        fprintf(stderr, "threads-check: the pool's account is wrong\n");
+        code = 1;
+    }
+    tol_buffer_destroy(all.counts);
+    tol_pool_destroy(all.pool);
+    tol_context_destroy(all.context);
+    tol_driver_close(driver);
+    if (code == 0) printf("%d threads, %d rounds each: nothing was lost\n", THREADS, ROUNDS);
+    return code;
+}
