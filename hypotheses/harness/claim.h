@@ -22,6 +22,7 @@ enum hyp_direction {
 struct hyp_words {
     int number;
     bool is_timed;            /* it falls by effects, hyp_attack_compare, and not by a count */
+    bool is_measured;         /* it falls by the worst of hyp_attack_measure, or by any violation */
     const char *claim;        /* in a sentence or two */
     const char *prediction;   /* with a number */
     const char *falsified_if; /* what would be seen if it were false */

@@ -64,14 +64,16 @@ static json_t *end_of_interval(const struct hyp_verdict *verdict, double end) {
 static json_t *result(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
     json_t *effect = verdict->has_effect ? json_real(verdict->effect) : json_null();
     return json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:f, s:s, s:I, s:i, s:I, s:o, s:o, s:f}",
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:f, s:s, s:I, s:i, s:I, s:o, s:o, "
+        "s:f}",
         "id", claim->id, "title", claim->title, "verdict", hyp_verdict_name(verdict->kind),
         "reason", text_or_null(verdict->reason), "code", text_or_null(verdict->code), "effect",
-        effect, "unit", claim->unit, "low", end_of_interval(verdict, verdict->low), "high",
-        end_of_interval(verdict, verdict->high), "threshold", claim->threshold, "direction",
-        hyp_direction_name(claim->direction), "samples", (json_int_t)verdict->samples, "processes",
-        (int)verdict->processes, "left_out", (json_int_t)verdict->left_out, "severity",
-        severity(verdict), "borderline", borderline(verdict), "duration_s", verdict->duration_s);
+        effect, "unit", claim->unit, "label", text_or_null(verdict->label), "low",
+        end_of_interval(verdict, verdict->low), "high", end_of_interval(verdict, verdict->high),
+        "threshold", claim->threshold, "direction", hyp_direction_name(claim->direction), "samples",
+        (json_int_t)verdict->samples, "processes", (int)verdict->processes, "left_out",
+        (json_int_t)verdict->left_out, "severity", severity(verdict), "borderline",
+        borderline(verdict), "duration_s", verdict->duration_s);
 }
 
 bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim) {

@@ -191,7 +191,10 @@ static void put_row(FILE *out, const struct hyp_claim *claim, const struct hyp_v
                 verdict->low, verdict->high, (unsigned long long)verdict->samples,
                 verdict->processes == 1 ? ", one process" : "");
     } else if (verdict->has_effect) {
-        fprintf(out, "%.6g of %llu samples", verdict->effect, (unsigned long long)verdict->samples);
+        bool is_measured = claim->words != NULL && claim->words->is_measured;
+        fprintf(out, "%.6g %s%s%llu samples%s%s", verdict->effect, is_measured ? claim->unit : "of",
+                is_measured ? ", " : " ", (unsigned long long)verdict->samples,
+                verdict->label[0] != '\0' ? ", " : "", verdict->label);
     }
     fprintf(out, " | %s %.6g %s | ", hyp_direction_words(claim->direction), claim->threshold,
             claim->unit);

@@ -7,6 +7,7 @@
 #include "hlog.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,6 +46,37 @@ const struct hyp_effect *hyp_record_fallen(const struct hyp_record *record) {
         }
     }
     return NULL;
+}
+
+static void add_measures(json_t *object, const struct hyp_record *record) {
+    json_t *measures = json_array();
+    for (size_t i = 0; i < record->measure_count; i++) {
+        const struct hyp_measure *measure = &record->measures[i];
+        json_t *value = isfinite(measure->value) ? json_real(measure->value) : json_null();
+        json_array_append_new(measures,
+                              json_pack("{s:s, s:o, s:b}", "name", measure->name, "value", value,
+                                        "recorded_only", (int)measure->recorded_only));
+    }
+    json_object_set_new(object, "measures", measures);
+    json_object_set_new(object, "label", json_string(record->label));
+}
+
+/* false: one of them is none. */
+static bool read_measures(const json_t *measures, struct hyp_record *record) {
+    for (size_t i = 0; i < json_array_size(measures) && i < HYP_MEASURES_MAX; i++) {
+        struct hyp_measure *measure = &record->measures[record->measure_count++];
+        const char *name = NULL;
+        json_t *value = NULL;
+        int recorded_only = 0;
+        if (json_unpack(json_array_get(measures, i), "{s:s, s:o, s:b}", "name", &name, "value",
+                        &value, "recorded_only", &recorded_only) != 0) {
+            return false;
+        }
+        snprintf(measure->name, sizeof measure->name, "%s", name);
+        measure->value = json_is_number(value) ? json_number_value(value) : NAN;
+        measure->recorded_only = recorded_only != 0;
+    }
+    return true;
 }
 
 /* What was compared, and under which conditions. */
@@ -90,7 +122,10 @@ bool hyp_record_write(const struct hyp_record *record, const char *folder) {
         (int)record->not_tested, "code", record->code, "reason", hyp_record_text(record->reason),
         "begin_s", record->begin_s, "duration_s", record->duration_s, "seed",
         (json_int_t)record->seed, "series", series);
-    if (object != NULL) add_effects(object, record);
+    if (object != NULL) {
+        add_effects(object, record);
+        add_measures(object, record);
+    }
     char *text = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
     json_decref(object);
     if (text == NULL) return hyp_fail("there is no memory for the record of %s", record->name);
@@ -102,24 +137,29 @@ bool hyp_record_write(const struct hyp_record *record, const char *folder) {
 bool hyp_record_read(const char *folder, const char *name, struct hyp_record *record) {
     char path[1024];
     json_error_t error;
-    const char *suite = NULL, *code = NULL, *reason = NULL, *own_name = NULL;
+    const char *suite = NULL, *code = NULL, *reason = NULL, *own_name = NULL, *label = NULL;
     json_int_t samples = 0, violations = 0, seed = 0;
-    json_t *examples = NULL, *effects = NULL;
+    json_t *examples = NULL, *effects = NULL, *measures = NULL;
     int not_tested = 0;
     memset(record, 0, sizeof *record);
     snprintf(path, sizeof path, "%.800s/attacks/%s.json", folder, name);
     json_t *object = json_load_file(path, 0, &error);
     if (object == NULL) return hyp_fail("%s cannot be read: %s", path, error.text);
     bool ok = json_unpack_ex(
-                  object, &error, 0, "{s:s, s:s, s:I, s:I, s:o, s:b, s:s, s:s, s:F, s:F, s:I, s:o}",
-                  "suite", &suite, "name", &own_name, "samples", &samples, "violations",
-                  &violations, "counterexamples", &examples, "not_tested", &not_tested, "code",
-                  &code, "reason", &reason, "begin_s", &record->begin_s, "duration_s",
-                  &record->duration_s, "seed", &seed, "effects", &effects) == 0;
+                  object, &error, 0,
+                  "{s:s, s:s, s:I, s:I, s:o, s:b, s:s, s:s, s:F, s:F, s:I, s:o, s:o, s:s}", "suite",
+                  &suite, "name", &own_name, "samples", &samples, "violations", &violations,
+                  "counterexamples", &examples, "not_tested", &not_tested, "code", &code, "reason",
+                  &reason, "begin_s", &record->begin_s, "duration_s", &record->duration_s, "seed",
+                  &seed, "effects", &effects, "measures", &measures, "label", &label) == 0;
     for (size_t i = 0; ok && i < json_array_size(effects) && i < HYP_EFFECTS_MAX; i++) {
         ok = hyp_effect_unpack(json_array_get(effects, i), &record->effects[i]);
         record->effect_count = i + 1;
         if (!ok) snprintf(error.text, sizeof error.text, "effect %zu is none", i);
+    }
+    if (ok && !read_measures(measures, record)) {
+        ok = false;
+        snprintf(error.text, sizeof error.text, "a measure is none");
     }
     if (!ok) {
         json_decref(object);
@@ -129,6 +169,7 @@ bool hyp_record_read(const char *folder, const char *name, struct hyp_record *re
     snprintf(record->name, sizeof record->name, "%s", own_name);
     snprintf(record->code, sizeof record->code, "%s", code);
     snprintf(record->reason, sizeof record->reason, "%s", reason);
+    snprintf(record->label, sizeof record->label, "%s", label);
     record->samples = (uint64_t)samples;
     record->violations = (uint64_t)violations;
     record->seed = (uint64_t)seed;

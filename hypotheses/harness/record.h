@@ -16,6 +16,14 @@
 #include <stdint.h>
 
 enum { HYP_EXAMPLES_MAX = 8, HYP_SERIES_MAX = 32, HYP_NOTES_MAX = 8, HYP_EXAMPLE_BYTES = 1024 };
+enum { HYP_MEASURES_MAX = 64 };
+
+/* A number that an attack measured, in the claim's unit unless it is recorded only. */
+struct hyp_measure {
+    char name[64];
+    double value;
+    bool recorded_only; /* the claim does not fall by it */
+};
 
 struct hyp_series {
     char name[64];
@@ -29,6 +37,10 @@ struct hyp_record {
     size_t example_count;
     char notes[HYP_NOTES_MAX][256]; /* for people; nothing is judged by them */
     size_t note_count;
+    struct hyp_measure measures[HYP_MEASURES_MAX];
+    size_t measure_count;
+    char
+        label[32]; /* how the attack differs from what the claim says, "scaled"; "" : it does not */
     bool not_tested;
     char code[32], reason[512]; /* of not being tested */
     struct hyp_effect effects[HYP_EFFECTS_MAX];

@@ -5,6 +5,7 @@
 #include "record.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,11 +44,21 @@ Test(record, comes_back_as_it_was) {
     snprintf(record.series[0].name, sizeof record.series[0].name, "copy");
     record.series_count = 1;
     hyp_hdr_record(record.series[0].hdr, 1234);
+    record.measures[0] = (struct hyp_measure){.name = "worst", .value = 1.0625};
+    record.measures[1] = (struct hyp_measure){.name = "no number", .value = NAN};
+    record.measures[2] = (struct hyp_measure){.name = "beside", .recorded_only = true};
+    record.measure_count = 3;
+    snprintf(record.label, sizeof record.label, "scaled");
     cr_assert(hyp_record_write(&record, folder), "%s", hyp_error());
     cr_assert(hyp_record_read(folder, "every_size", &back), "%s", hyp_error());
     cr_assert(back.samples == 12 && back.violations == 2 && back.seed == 7 && !back.not_tested);
     cr_assert_str_eq(back.examples[0], "a \"quote\", a\nline and a byte ?");
     cr_assert_str_eq(back.examples[1], "second");
+    cr_assert(back.measure_count == 3 && back.measures[0].value == 1.0625 &&
+              isnan(back.measures[1].value) && !back.measures[1].recorded_only &&
+              back.measures[2].recorded_only);
+    cr_assert_str_eq(back.measures[0].name, "worst");
+    cr_assert_str_eq(back.label, "scaled");
     char log[128];
     snprintf(log, sizeof log, "%s/every_size.hlog", folder);
     cr_assert(access(log, R_OK) == 0);

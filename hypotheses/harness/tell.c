@@ -25,8 +25,9 @@ void hyp_tell_verdict(const struct hyp_claim *claim, const struct hyp_verdict *v
         snprintf(effect, sizeof effect, "%.4g %s (%.4g to %.4g)%s", verdict->effect, claim->unit,
                  verdict->low, verdict->high, verdict->processes == 1 ? ", one process" : "");
     } else if (verdict->has_effect) {
-        snprintf(effect, sizeof effect, "%.4g %s in %llu", verdict->effect, claim->unit,
-                 (unsigned long long)verdict->samples);
+        snprintf(effect, sizeof effect, "%.4g %s in %llu%s%s", verdict->effect, claim->unit,
+                 (unsigned long long)verdict->samples, verdict->label[0] != '\0' ? ", " : "",
+                 verdict->label);
     }
     if (verdict->has_severity) {
         snprintf(severity, sizeof severity, "severity %.0f %% (%u of %u)",

@@ -4,6 +4,7 @@
  */
 #include "verdict.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +80,23 @@ static void set_partial(struct hyp_verdict *verdict) {
                     ran + verdict->left_out);
 }
 
+/* The worst of what was measured; how many were. */
+static size_t find_worst(const struct hyp_claim *claim, const struct hyp_verdict *verdict,
+                         double *worst) {
+    size_t count = 0;
+    for (size_t i = 0; i < verdict->outcome_count; i++) {
+        const struct hyp_outcome *outcome = &verdict->outcomes[i];
+        for (size_t k = 0; outcome->has_record && k < outcome->record.measure_count; k++) {
+            const struct hyp_measure *measure = &outcome->record.measures[k];
+            if (measure->recorded_only) continue;
+            bool is_worse = claim->direction == HYP_ABOVE ? !(measure->value >= *worst)
+                                                          : !(measure->value <= *worst);
+            if (count++ == 0 || is_worse) *worst = measure->value;
+        }
+    }
+    return count;
+}
+
 void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
                        struct hyp_verdict *verdict) {
     const struct hyp_outcome *violated = NULL, *broken = NULL, *untested = NULL, *tested = NULL;
@@ -91,6 +109,9 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
             verdict->samples += record->samples;
             verdict->duration_s += record->duration_s;
             if (record->violations > 0 && violated == NULL) violated = outcome;
+            if (record->label[0] != '\0') {
+                snprintf(verdict->label, sizeof verdict->label, "%s", record->label);
+            }
         }
         if (is_broken(outcome)) {
             if (broken == NULL) broken = outcome;
@@ -101,12 +122,19 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
         }
     }
     verdict->broken = broken != NULL || verdict->outcome_count == 0;
-    /* The threshold of a timed claim is about its effect: not one violation is allowed. */
+    /* The threshold of a timed or measured claim is about its effect: not one violation is
+     * allowed. */
     bool is_timed = claim->words != NULL && claim->words->is_timed;
+    bool is_measured = claim->words != NULL && claim->words->is_measured;
     verdict->has_effect = verdict->samples > 0 && !is_timed;
     verdict->effect = (double)violations;
+    if (is_measured) {
+        size_t measures = find_worst(claim, verdict, &verdict->effect);
+        verdict->has_effect = measures > 0 && isfinite(verdict->effect);
+    }
 
-    if (violated != NULL && (is_timed || !hyp_claim_holds(claim, (double)violations))) {
+    if (violated != NULL &&
+        (is_timed || is_measured || !hyp_claim_holds(claim, (double)violations))) {
         hyp_verdict_set(verdict, HYP_FALSIFIED, "", "%s: %s", violated->name,
                         violated->record.example_count > 0 ? violated->record.examples[0] : "");
     } else if (verdict->outcome_count == 0) {
@@ -131,6 +159,9 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
         if (verdict->left_out > 0 && (verdict->kind == HYP_SURVIVED || none)) set_partial(verdict);
     } else if (verdict->left_out > 0) {
         set_partial(verdict);
+    } else if (is_measured && !verdict->has_effect) {
+        verdict->broken = true;
+        hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_record", "nothing was measured");
     } else {
         hyp_verdict_set(verdict, HYP_SURVIVED, "", "%s", "");
     }

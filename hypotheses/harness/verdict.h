@@ -38,6 +38,7 @@ struct hyp_verdict {
     bool broken;      /* the harness failed, and not the claim: exit code 2 */
     bool has_effect;
     double effect;
+    char label[32];    /* how an attack differs from what the claim says, "scaled"; "": none does */
     bool has_interval; /* of a timed claim */
     double low, high;
     unsigned processes; /* how many fresh ones the attacks ran in; fewer than 6 is labelled */

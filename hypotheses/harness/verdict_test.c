@@ -4,6 +4,7 @@
 #include "verdict.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,4 +130,50 @@ Test(verdict, a_part_that_was_not_tested_leaves_it_open) {
 Test(verdict, what_the_soft_device_objected_to_leaves_it_open) {
     struct attack attacks[] = {good};
     expect(attacks, 1, 2, HYP_INCONCLUSIVE, "device_findings", false);
+}
+
+/* ---- claims about a number ------------------------------------------------------------------- */
+
+static const struct hyp_words measured = {.number = 12, .is_measured = true};
+
+/* One attack that measured so much, after so many violations; NaN: it measured nothing. */
+static struct hyp_verdict judge_measure(double value, unsigned violations) {
+    struct hyp_verdict verdict = {.outcome_count = 2};
+    hyp_claim_register(&measured);
+    verdict.outcomes = calloc(2, sizeof *verdict.outcomes);
+    for (int i = 0; i < 2; i++) {
+        struct hyp_outcome *outcome = &verdict.outcomes[i];
+        outcome->ending = violations > 0 && i == 1 ? HYP_FAILED : HYP_PASSED;
+        outcome->has_record = true;
+        outcome->record.samples = 4;
+        outcome->record.violations = i == 1 ? violations : 0;
+        /* What is recorded only is worse, and counts for nothing. */
+        outcome->record.measures[0] = (struct hyp_measure){.value = 9, .recorded_only = true};
+        outcome->record.measures[1] = (struct hyp_measure){.value = i == 0 ? 1.01 : value};
+        outcome->record.measure_count = isnan(value) ? 1 : 2;
+    }
+    snprintf(verdict.outcomes[1].record.label, sizeof verdict.label, "scaled");
+    hyp_verdict_judge(hyp_claim_find("H12"), 0, &verdict);
+    return verdict;
+}
+
+Test(verdict, a_measured_claim_has_the_worst_of_its_numbers) {
+    struct hyp_verdict verdict = judge_measure(1.05, 0);
+    cr_assert(verdict.kind == HYP_SURVIVED && verdict.has_effect && verdict.effect == 1.05);
+    cr_assert_str_eq(verdict.label, "scaled");
+    hyp_verdict_end(&verdict);
+}
+
+/* One violation is below a threshold of 1.1, which is no number of violations. */
+Test(verdict, one_violation_falsifies_a_measured_claim) {
+    struct hyp_verdict verdict = judge_measure(1.05, 1);
+    cr_assert(verdict.kind == HYP_FALSIFIED && verdict.effect == 1.05);
+    hyp_verdict_end(&verdict);
+}
+
+Test(verdict, a_measured_claim_that_measured_nothing_is_broken) {
+    struct hyp_verdict verdict = judge_measure(NAN, 0);
+    cr_assert(verdict.kind == HYP_INCONCLUSIVE && verdict.broken && !verdict.has_effect);
+    cr_assert_str_eq(verdict.code, "no_record");
+    hyp_verdict_end(&verdict);
 }
