@@ -135,7 +135,7 @@ HARNESS = """
     hdr hdr_encode hlog
     folder session machine
     interval decide sampler conditions effect
-    claim sabotage record verdict verdict_effects
+    claim sabotage ledger pool_walk hoard record verdict verdict_effects
     worker watch runner
     evidence evidence_text results gate repeats
     attack compare launcher
@@ -149,7 +149,7 @@ COMMANDS = """
 HARNESS_TESTS = """
     hdr_test hlog_test record_test verdict_test claim_test evidence_test
     interval_test decide_test sampler_test effect_test verdict_effects_test
-    sabotage_test gpu_timer_test
+    sabotage_test ledger_test gpu_timer_test
     gate_test repeats_test program_shell program_test program_choice_test program_trouble_test
     gate_program_test export_test
 """.split()

@@ -3,8 +3,10 @@
  */
 #include "attack.h"
 
+#include "claim.h"
 #include "clock.h"
 #include "folder.h"
+#include "ledger.h"
 #include "record.h"
 #include "sabotage.h"
 
@@ -65,6 +67,42 @@ void hyp_attack_not_tested(struct hyp_attack *attack, const char *code, const ch
     va_start(arguments, format);
     vsnprintf(record.reason, sizeof record.reason, format, arguments);
     va_end(arguments);
+}
+
+/* Keeps a number under a name; those past the last are judged and not kept. */
+static void add_measure(double value, bool recorded_only, const char *format, va_list arguments,
+                        char name[64]) {
+    vsnprintf(name, 64, format, arguments);
+    if (record.measure_count == HYP_MEASURES_MAX) return;
+    struct hyp_measure *measure = &record.measures[record.measure_count++];
+    *measure = (struct hyp_measure){.value = value, .recorded_only = recorded_only};
+    memcpy(measure->name, name, sizeof measure->name);
+}
+
+bool hyp_attack_measure(struct hyp_attack *attack, double value, const char *format, ...) {
+    char name[64];
+    const struct hyp_claim *claim = hyp_claim_of_suite(attack->record->suite);
+    va_list arguments;
+    va_start(arguments, format);
+    add_measure(value, false, format, arguments, name);
+    va_end(arguments);
+    return hyp_attack_check(attack, hyp_claim_holds(claim, value),
+                            "%s: %.6g, and %s %.6g %s was claimed", name, value,
+                            hyp_direction_words(claim->direction), claim->threshold, claim->unit);
+}
+
+void hyp_attack_record(struct hyp_attack *attack, double value, const char *format, ...) {
+    char name[64];
+    (void)attack;
+    va_list arguments;
+    va_start(arguments, format);
+    add_measure(value, true, format, arguments, name);
+    va_end(arguments);
+}
+
+void hyp_attack_label(struct hyp_attack *attack, const char *label) {
+    (void)attack;
+    snprintf(record.label, sizeof record.label, "%s", label);
 }
 
 void hyp_attack_note(struct hyp_attack *attack, const char *format, ...) {
@@ -157,21 +195,31 @@ struct tol_kernel *hyp_attack_kernel(struct hyp_attack *attack, const char *name
     return kernel;
 }
 
+/* Puts the saboteur, the ledger or a mere counter before the driver, or nothing. */
+static void interpose(struct hyp_attack *attack, const struct hyp_attack_wants *wants) {
+    struct tol_interpose_options options = {.before = NULL};
+    const char *sabotage = attack->session.sabotage;
+    cr_assert(sabotage == NULL || hyp_sabotage_hooks(sabotage, &options), "%s", hyp_error());
+    bool is_needed = wants->counted || options.before != NULL || options.after != NULL;
+    if (wants->ledger) {
+        hyp_ledger_open(&options);
+        is_needed = true;
+    }
+    if (!is_needed) return;
+    cr_assert(tol_interpose_install(attack->driver, &options) == TOL_OK, "%s", tol_message());
+}
+
 /* Opens the device. false: the attack is not tested, and the record says why. */
-static bool open_device(struct hyp_attack *attack, bool counted) {
+static bool open_device(struct hyp_attack *attack, const struct hyp_attack_wants *wants) {
     attack->kind = attack->session.kind;
+    if (wants->soft_memory != NULL) setenv("TOLLENS_SOFT_MEMORY", wants->soft_memory, 0);
     tol_status status = hyp_session_open(&attack->kind, &attack->driver);
     if (status != TOL_OK) {
         hyp_attack_not_tested(attack, "no_device", "no device: %s", hyp_session_message());
         return false;
     }
     attack->raw = tol_driver_functions(attack->driver);
-    if (attack->session.sabotage != NULL) {
-        cr_assert(hyp_sabotage_install(attack->session.sabotage, attack->driver), "%s",
-                  hyp_error());
-    } else if (counted) {
-        cr_assert(tol_interpose_install(attack->driver, NULL) == TOL_OK, "%s", tol_message());
-    }
+    interpose(attack, wants);
     status = tol_context_create(attack->driver, attack->session.ordinal, &attack->context);
     if (status != TOL_OK) {
         hyp_attack_not_tested(attack, "no_device", "no device: %s", hyp_session_message());
@@ -187,7 +235,7 @@ static void close_device(struct hyp_attack *attack) {
     tol_driver_close(attack->driver);
 }
 
-void hyp_attack_run(const char *suite, const char *name, bool counted,
+void hyp_attack_run(const char *suite, const char *name, const struct hyp_attack_wants *wants,
                     void (*body)(struct hyp_attack *attack)) {
     struct hyp_attack attack = {.record = &record};
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* without its worker it would have the GPU to itself */
@@ -198,7 +246,7 @@ void hyp_attack_run(const char *suite, const char *name, bool counted,
     record.seed = attack.session.seed;
     record.begin_s = hyp_clock_day_s();
     uint64_t begin_ns = hyp_clock_ns();
-    if (open_device(&attack, counted)) body(&attack);
+    if (open_device(&attack, wants)) body(&attack);
     close_device(&attack);
     record.duration_s = (double)(hyp_clock_ns() - begin_ns) * 1e-9;
     hyp_attack_progress(&attack, 1);

@@ -29,22 +29,29 @@ struct hyp_attack {
     struct hyp_record *record;
 };
 
-/* Runs a body with a device, and writes what it found. counted: the interposer counts its calls. */
-void hyp_attack_run(const char *suite, const char *name, bool counted,
+/* What an attack wants of the device it gets. */
+struct hyp_attack_wants {
+    bool counted;            /* tol_interpose_count says how often the driver was called */
+    bool ledger;             /* and ledger.h what memory it has given */
+    const char *soft_memory; /* TOLLENS_SOFT_MEMORY, "256M", where it is not set; NULL: as it is */
+};
+
+/* Runs a body with a device, and writes what it found. */
+void hyp_attack_run(const char *suite, const char *name, const struct hyp_attack_wants *wants,
                     void (*body)(struct hyp_attack *attack));
 
-#define HYP_ATTACK_AS(suite, name, counted)                                                        \
+#define HYP_ATTACK_WITH(suite, name, ...)                                                          \
     static void attack_##name(struct hyp_attack *attack);                                          \
     Test(suite, name) {                                                                            \
-        hyp_attack_run(#suite, #name, counted, attack_##name);                                     \
+        hyp_attack_run(#suite, #name, &(struct hyp_attack_wants){__VA_ARGS__}, attack_##name);     \
     }                                                                                              \
     static void attack_##name(struct hyp_attack *attack)
 
 /* The usual attack: nothing lies between the runtime and the driver, but for a saboteur. */
-#define HYP_ATTACK(suite, name) HYP_ATTACK_AS(suite, name, false)
+#define HYP_ATTACK(suite, name) HYP_ATTACK_WITH(suite, name, .counted = false)
 
 /* One that may ask tol_interpose_count how often the driver was called. */
-#define HYP_COUNTED_ATTACK(suite, name) HYP_ATTACK_AS(suite, name, true)
+#define HYP_COUNTED_ATTACK(suite, name) HYP_ATTACK_WITH(suite, name, .counted = true)
 
 /* Counts a sample, and a violation unless it holds. Returns whether it holds. */
 bool hyp_attack_check(struct hyp_attack *attack, bool holds, const char *format, ...)
@@ -71,6 +78,18 @@ bool hyp_attack_refused(struct hyp_attack *attack, tol_status status, tol_status
 /* Ends the attack as not tested, with a code ("no_device") and the reason; the body must return. */
 void hyp_attack_not_tested(struct hyp_attack *attack, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Notes a number that a measured claim falls by, and counts a sample: a violation where the claim
+ * does not hold with it. Returns whether it holds. */
+bool hyp_attack_measure(struct hyp_attack *attack, double value, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Notes a number that the claim does not fall by. */
+void hyp_attack_record(struct hyp_attack *attack, double value, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Says in a word how the attack differs from what the claim says: "scaled". */
+void hyp_attack_label(struct hyp_attack *attack, const char *label);
 
 /* A sentence for people, kept in the evidence; nothing is judged by it. */
 void hyp_attack_note(struct hyp_attack *attack, const char *format, ...)

@@ -147,19 +147,55 @@ static void serialise_streams(struct tol_interpose_call *call, void *user) {
 
 /* Every third block of device memory is not given back. */
 static void leak_memory(struct tol_interpose_call *call, void *user) {
-    static unsigned frees;
+    static _Atomic unsigned frees;
     (void)user;
-    if (call->index != TOL_DRIVER_INDEX_cuMemFree_v2 || ++frees % 3 != 0) return;
+    bool is_free = call->index == TOL_DRIVER_INDEX_cuMemFree_v2 ||
+                   call->index == TOL_DRIVER_INDEX_cuMemRelease;
+    if (!is_free || ++frees % 3 != 0) return;
     call->forward = false;
     call->result = CUDA_SUCCESS;
 }
 
-/* An allocation for which there is no memory says success and gives a small block. */
+/* An allocation for which there is no memory says success and gives a small block, of the least
+ * size that there can be. */
 static void swallow_oom(struct tol_interpose_call *call, void *user) {
+    enum { SMALL_BYTES = 512, HANDLE_BYTES = 2 << 20 };
     (void)user;
-    if (call->index != TOL_DRIVER_INDEX_cuMemAlloc_v2) return;
     if (call->result != CUDA_ERROR_OUT_OF_MEMORY) return;
-    call->result = call->driver->cuMemAlloc_v2(ARGUMENT(call, 0, CUdeviceptr *), 512);
+    if (call->index == TOL_DRIVER_INDEX_cuMemAlloc_v2) {
+        call->result = call->driver->cuMemAlloc_v2(ARGUMENT(call, 0, CUdeviceptr *), SMALL_BYTES);
+    } else if (call->index == TOL_DRIVER_INDEX_cuMemCreate) {
+        call->result = call->driver->cuMemCreate(
+            ARGUMENT(call, 0, CUmemGenericAllocationHandle *), HANDLE_BYTES,
+            ARGUMENT(call, 2, const CUmemAllocationProp *), ARGUMENT(call, 3, unsigned long long));
+    }
+}
+
+/* ---- faults of the pool: in its options, each of them a pool as others are built ------------- */
+
+/* A guarded block has memory of its own, and none is kept when it is freed. */
+static void reuse_nothing(struct tol_pool_options *options) {
+    options->guard_one_in = 1;
+}
+
+/* Pages come one by one and go as soon as nothing is on them. */
+static void keep_nothing(struct tol_pool_options *options) {
+    options->page_bytes = 1; /* the least the driver can do */
+    options->first_count = 0;
+    options->magazine_max_bytes = 0;
+    options->slack_bytes = 0;
+    options->trim_above = options->trim_to = 1;
+}
+
+/* No two blocks share a page. */
+static void share_nothing(struct tol_pool_options *options) {
+    options->large_bytes = 1;
+}
+
+/* Memory comes in pieces of a GiB, where pages are 8 MiB. */
+static void take_much(struct tol_pool_options *options) {
+    options->page_bytes *= 128;
+    options->first_count = 0;
 }
 
 /* Looking up a kernel takes a while, so that threads meet where the lock is missing. */
@@ -218,36 +254,47 @@ static const struct {
     const char *name, *sentence;
     tol_interpose_hook before, after;
     bool has_amount;
+    void (*plant)(struct tol_pool_options *options);
 } faults[] = {
     {"module_accept_anything", "images that the driver refuses load without complaint", NULL,
-     accept_anything, false},
-    {"jit_log_lost", "the JIT refuses without a word", NULL, lose_log, false},
-    {"function_lost", "every third kernel is not found", lose_function, NULL, false},
-    {"launch_drop", "every tenth launch is not made", drop_launch, NULL, false},
-    {"launch_short", "the last block of a grid is not launched", shorten_launch, NULL, false},
-    {"launch_twice", "every tenth launch is made twice", repeat_launch, NULL, false},
-    {"launch_delay_us", "each launch takes so many microseconds longer", delay_launch, NULL, true},
+     accept_anything, false, NULL},
+    {"jit_log_lost", "the JIT refuses without a word", NULL, lose_log, false, NULL},
+    {"function_lost", "every third kernel is not found", lose_function, NULL, false, NULL},
+    {"launch_drop", "every tenth launch is not made", drop_launch, NULL, false, NULL},
+    {"launch_short", "the last block of a grid is not launched", shorten_launch, NULL, false, NULL},
+    {"launch_twice", "every tenth launch is made twice", repeat_launch, NULL, false, NULL},
+    {"launch_delay_us", "each launch takes so many microseconds longer", delay_launch, NULL, true,
+     NULL},
     {"launch_jitter_us", "launches take up to so many microseconds longer", jitter_launch, NULL,
-     true},
+     true, NULL},
     /* Made where launches are timed (launcher.c): the interposer itself costs a launch some per
      * cent, so it cannot make three. */
     {"launch_extra_percent", "so many launches in a hundred are made and not counted", NULL, NULL,
-     true},
-    {"copy_flip_bit", "every fifth copy to the device changes a bit", NULL, flip_bit, false},
-    {"copy_truncate", "copies to the device lose their last byte", truncate_copy, NULL, false},
-    {"copy_stale", "every fifth copy to the host is not made", stale_copy, NULL, false},
+     true, NULL},
+    {"copy_flip_bit", "every fifth copy to the device changes a bit", NULL, flip_bit, false, NULL},
+    {"copy_truncate", "copies to the device lose their last byte", truncate_copy, NULL, false,
+     NULL},
+    {"copy_stale", "every fifth copy to the host is not made", stale_copy, NULL, false, NULL},
     {"streams_serialise", "a launch waits until all streams are done", NULL, serialise_streams,
-     false},
-    {"alloc_leak", "every third block of memory is not given back", leak_memory, NULL, false},
-    {"oom_swallowed", "an allocation without memory gives a small block", NULL, swallow_oom, false},
+     false, NULL},
+    {"alloc_leak", "every third block of memory is not given back", leak_memory, NULL, false, NULL},
+    {"oom_swallowed", "an allocation without memory gives a small block", NULL, swallow_oom, false,
+     NULL},
+    /* Planted where an attack makes a pool (hyp_sabotage_pool). */
+    {"pool_no_reuse", "each block of a pool is the driver's", NULL, NULL, false, reuse_nothing},
+    {"pool_keeps_nothing", "a pool gives pages back as soon as it can", NULL, NULL, false,
+     keep_nothing},
+    {"pool_shares_nothing", "no two blocks of a pool share a page", NULL, NULL, false,
+     share_nothing},
+    {"pool_takes_much", "a pool's pages are 128 times as large", NULL, NULL, false, take_much},
     {"lock_missing", "threads add kernels to a module's cache without its lock", slow_lookup, NULL,
-     false},
-    {"attack_crash", "an attack's process ends by SIGSEGV", crash_attack, NULL, false},
-    {"attack_kill", "an attack's process ends by SIGKILL", kill_attack, NULL, false},
-    {"attack_hang", "an attack never ends", hang_attack, NULL, false},
+     false, NULL},
+    {"attack_crash", "an attack's process ends by SIGSEGV", crash_attack, NULL, false, NULL},
+    {"attack_kill", "an attack's process ends by SIGKILL", kill_attack, NULL, false, NULL},
+    {"attack_hang", "an attack never ends", hang_attack, NULL, false, NULL},
     {"worker_kill", "the worker ends by SIGKILL in the middle of an attack", kill_worker, NULL,
-     false},
-    {"worker_stop", "the worker stops in the middle of an attack", stop_worker, NULL, false},
+     false, NULL},
+    {"worker_stop", "the worker stops in the middle of an attack", stop_worker, NULL, false, NULL},
 };
 
 enum { FAULTS = sizeof faults / sizeof faults[0] };
@@ -286,15 +333,30 @@ bool hyp_sabotage_find(const char *name, size_t *index) {
     return hyp_fail("there is no saboteur named '%s'", name);
 }
 
-bool hyp_sabotage_install(const char *name, struct tol_driver *driver) {
+bool hyp_sabotage_pool(const char *name, struct tol_pool_options *options) {
+    size_t index = 0;
+    if (name == NULL || !hyp_sabotage_find(name, &index) || faults[index].plant == NULL) {
+        return false;
+    }
+    faults[index].plant(options);
+    return true;
+}
+
+bool hyp_sabotage_hooks(const char *name, struct tol_interpose_options *options) {
     size_t index = 0;
     if (!hyp_sabotage_find(name, &index)) return false;
     amount = hyp_sabotage_amount(name, faults[index].name);
-    if (faults[index].before == NULL && faults[index].after == NULL) return true;
-    const struct tol_interpose_options options = {
-        .before = faults[index].before,
-        .after = faults[index].after,
-        .lockless = strcmp(faults[index].name, "lock_missing") == 0};
+    *options =
+        (struct tol_interpose_options){.before = faults[index].before,
+                                       .after = faults[index].after,
+                                       .lockless = strcmp(faults[index].name, "lock_missing") == 0};
+    return true;
+}
+
+bool hyp_sabotage_install(const char *name, struct tol_driver *driver) {
+    struct tol_interpose_options options;
+    if (!hyp_sabotage_hooks(name, &options)) return false;
+    if (options.before == NULL && options.after == NULL) return true;
     if (tol_interpose_install(driver, &options) == TOL_OK) return true;
     return hyp_fail("the saboteur %s could not be installed: %s", name, tol_message());
 }

@@ -16,6 +16,14 @@
  * interposer refused; hyp_error() says why. */
 bool hyp_sabotage_install(const char *name, struct tol_driver *driver);
 
+/* Gives the hooks of a fault instead, NULL where it is not made in the interposer. false: there is
+ * none of that name; hyp_error(). */
+bool hyp_sabotage_hooks(const char *name, struct tol_interpose_options *options);
+
+/* Plants the fault in the options that an attack makes pools with, where it is one of the pool.
+ * name may be NULL. Returns whether it was. */
+bool hyp_sabotage_pool(const char *name, struct tol_pool_options *options);
+
 /* The names there are, and a sentence for each; NULL past the end. */
 const char *hyp_sabotage_name(size_t index);
 const char *hyp_sabotage_sentence(size_t index);

@@ -186,6 +186,85 @@ Test(sabotage, running_out_of_memory_is_not_said) {
     tol_buffer_destroy(buffer);
 }
 
+static struct tol_pool *pool_under(const char *name, struct tol_pool_options *options) {
+    struct tol_pool *pool = NULL;
+    open_under(name);
+    tol_pool_default(tol_context_device(context), options);
+    (void)hyp_sabotage_pool(name, options);
+    cr_assert(tol_pool_create(context, options, &pool) == TOL_OK, "%s", tol_message());
+    return pool;
+}
+
+Test(sabotage, a_pools_memory_is_leaked_and_its_shortage_is_not_said) {
+    struct tol_pool_options options;
+    struct tol_pool *pool = pool_under("alloc_leak", &options);
+    size_t before = free_bytes();
+    for (int i = 0; i < 3; i++) {
+        struct tol_block block;
+        cr_assert(tol_pool_allocate(pool, 1 << 20, NULL, &block) == TOL_OK);
+        cr_assert(tol_pool_free(pool, block, NULL) == TOL_OK && tol_pool_trim(pool, 0) == TOL_OK);
+    }
+    cr_assert(before - free_bytes() >= 1 << 20, "%zu bytes are missing", before - free_bytes());
+    tol_pool_destroy(pool);
+    close_all();
+    pool = pool_under("oom_swallowed", &options);
+    struct tol_block block;
+    cr_assert(tol_pool_allocate(pool, free_bytes() + 1, NULL, &block) != TOL_OUT_OF_DEVICE_MEMORY);
+    tol_pool_destroy(pool);
+}
+
+/* How many allocations of the driver 20 blocks cost, each freed before the next: 6 MiB and 100
+ * bytes in turns. */
+static uint64_t count_allocations(const char *name) {
+    struct tol_pool_options options;
+    struct tol_pool_stats stats;
+    struct tol_pool *pool = pool_under(name, &options);
+    for (int i = 0; i < 20; i++) {
+        struct tol_block block;
+        cr_assert(tol_pool_allocate(pool, i % 2 == 0 ? 6 << 20 : 100, NULL, &block) == TOL_OK);
+        cr_assert(tol_pool_free(pool, block, NULL) == TOL_OK);
+    }
+    cr_assert(tol_pool_stats(pool, &stats) == TOL_OK);
+    tol_pool_destroy(pool);
+    close_all();
+    context = NULL;
+    driver = NULL;
+    return stats.driver_allocations;
+}
+
+Test(sabotage, pools_are_made_as_others_are_built) {
+    cr_assert(count_allocations("launch_drop") == 1,
+              "what is no fault of the pool leaves it alone");
+    uint64_t calls = count_allocations("pool_no_reuse");
+    cr_assert(calls == 20, "%llu", (unsigned long long)calls);
+    calls = count_allocations("pool_keeps_nothing");
+    cr_assert(calls >= 20, "%llu", (unsigned long long)calls);
+    calls = count_allocations("pool_shares_nothing");
+    cr_assert(calls == 2, "%llu", (unsigned long long)calls);
+    calls = count_allocations("pool_takes_much");
+    cr_assert(calls == 1, "%llu", (unsigned long long)calls);
+}
+
+Test(sabotage, pools_of_one_saboteur_differ_as_its_sentence_says) {
+    struct tol_pool_options options;
+    struct tol_pool_stats stats;
+    struct tol_block blocks[2];
+    static const struct {
+        const char *name;
+        uint64_t held;
+    } cases[] = {{"pool_shares_nothing", 4 << 20}, {"pool_takes_much", 1 << 30}};
+    for (int i = 0; i < 2; i++) {
+        struct tol_pool *pool = pool_under(cases[i].name, &options);
+        cr_assert(tol_pool_allocate(pool, 256, NULL, &blocks[0]) == TOL_OK &&
+                      tol_pool_allocate(pool, 256, NULL, &blocks[1]) == TOL_OK,
+                  "%s", tol_message());
+        cr_assert(tol_pool_stats(pool, &stats) == TOL_OK && stats.held == cases[i].held, "%llu",
+                  (unsigned long long)stats.held);
+        tol_pool_destroy(pool);
+        if (i == 0) close_all();
+    }
+}
+
 Test(sabotage, copies_lose_their_last_byte) {
     open_under("copy_truncate");
     struct tol_buffer *buffer = NULL;
