@@ -159,5 +159,6 @@ HYPOTHESES = """
     h02_launches_execute
     h03_transfers_return
     h04_launches_cost_little
+    h08_pool_spares_the_driver
     h11_safety_costs_nothing
 """.split()
