@@ -160,5 +160,6 @@ HYPOTHESES = """
     h03_transfers_return
     h04_launches_cost_little
     h08_pool_spares_the_driver
+    h09_out_of_memory_is_an_error
     h11_safety_costs_nothing
 """.split()

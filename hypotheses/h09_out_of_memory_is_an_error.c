@@ -1,0 +1,408 @@
+/*
+ * H9: running out of memory is an error, and no more.
+ *
+ * The words below say how; `tollens explain H9` prints them.
+ */
+#include "attack.h"
+#include "claim.h"
+#include "hoard.h"
+#include "ledger.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+HYP_WORDS(
+    9,
+    .claim = "Whoever asks for more memory than there is gets an error that says how much was "
+             "asked for and how much there was; everything else goes on.",
+    .prediction = "0 violations: each refusal is TOL_OUT_OF_DEVICE_MEMORY with the numbers, copies "
+                  "and launches work before and after, and all memory comes back to the byte.",
+    .falsified_if = "an attack's process dies, a request that cannot be met is met, a message "
+                    "lacks its numbers, the context is lost, a launch or a copy goes wrong "
+                    "afterwards, or the driver lacks a byte that was given back.",
+    .method = "One byte more than the device has, SIZE_MAX / 2 and SIZE_MAX; allocating until "
+              "refused, with buffers, the pool and the driver's pool behind it; a kernel whose "
+              "memory does not fit, inside a batch, in a second thread and during copies.",
+    .control = "What the driver gave and got back is written down between it and the runtime. The "
+               "requests that fit, made in between, must succeed.",
+    .confounders = "Another process that takes memory meanwhile changes what is free, so that is "
+                   "compared on the soft device alone, which is given 256 MiB; elsewhere blocks "
+                   "begin at a 64th of the device, so that filling it takes some hundred calls.")
+
+enum { COUNT = 5000, COPY_BYTES = 1 << 20, COPIES = 8 };
+
+#define MIB ((size_t)1 << 20)
+#define IN_256_MIB .ledger = true, .soft_memory = "256M"
+
+struct stage {
+    struct tol_stream *stream;
+    struct tol_kernel *add;
+    struct tol_buffer *a, *b, *sum;
+    uint64_t base; /* the ledger's bytes, with these buffers */
+    size_t free_bytes, total_bytes;
+};
+
+static void end(struct stage *stage) {
+    tol_buffer_destroy(stage->a);
+    tol_buffer_destroy(stage->b);
+    tol_buffer_destroy(stage->sum);
+    tol_stream_destroy(stage->stream);
+}
+
+/* The context lives: a launch adds, copies return what was sent. */
+static void check_alive(struct hyp_attack *attack, struct stage *stage, const char *when) {
+    static float sent[COUNT], back[COUNT];
+    const float first = (float)hyp_random_below(attack, 1000);
+    for (int i = 0; i < COUNT; i++) sent[i] = first + (float)i;
+    memset(back, 0, sizeof back);
+    HYP_NEED(attack, tol_buffer_fill_at(stage->sum, 0, 0, 4, COUNT));
+    HYP_NEED(attack, tol_buffer_write(stage->a, sent, sizeof sent));
+    HYP_NEED(attack, tol_buffer_write(stage->b, sent, sizeof sent));
+    HYP_NEED(attack,
+             tol_launch(stage->stream, stage->add, tol_launch_linear(COUNT, 256),
+                        TOL_ARGUMENTS(tol_buffer_address(stage->a), tol_buffer_address(stage->b),
+                                      tol_buffer_address(stage->sum), (unsigned)COUNT)));
+    HYP_NEED(attack, tol_stream_synchronize(stage->stream));
+    HYP_NEED(attack, tol_buffer_read(stage->sum, back, sizeof back));
+    int wrong = 0;
+    for (int i = 0; i < COUNT; i++) wrong += back[i] != 2 * sent[i];
+    HYP_CHECK(attack, wrong == 0, "%s, %d of %d sums are wrong", when, wrong, COUNT);
+}
+
+static bool begin(struct hyp_attack *attack, struct stage *stage) {
+    *stage = (struct stage){.add = hyp_attack_kernel(attack, "vector_add")};
+    bool ok = stage->add != NULL &&
+              HYP_OK(attack, tol_stream_create(attack->context, NULL, &stage->stream)) &&
+              HYP_OK(attack, tol_buffer_create(attack->context, COUNT, 4, &stage->a)) &&
+              HYP_OK(attack, tol_buffer_create(attack->context, COUNT, 4, &stage->b)) &&
+              HYP_OK(attack, tol_buffer_create(attack->context, COUNT, 4, &stage->sum)) &&
+              HYP_OK(attack,
+                     tol_context_memory(attack->context, &stage->free_bytes, &stage->total_bytes));
+    stage->base = hyp_ledger_read().bytes;
+    /* Once before it matters: a driver may load a kernel when it is first launched. */
+    if (ok) check_alive(attack, stage, "at first");
+    return ok;
+}
+
+/* All that was given beyond the stage's own has come back. */
+static void check_returned(struct hyp_attack *attack, const struct stage *stage, const char *what) {
+    size_t free_bytes = 0;
+    struct hyp_ledger ledger = hyp_ledger_read();
+    HYP_CHECK(attack, ledger.bytes == stage->base && ledger.foreign == 0,
+              "%s: %lld bytes have not come back to the driver, %llu came that it never gave", what,
+              (long long)(ledger.bytes - stage->base), (unsigned long long)ledger.foreign);
+    HYP_NEED(attack, tol_context_memory(attack->context, &free_bytes, NULL));
+    if (attack->kind != HYP_DEVICE_SOFT) return;
+    HYP_CHECK(attack, free_bytes == stage->free_bytes, "%s: %zu bytes are free, and %zu were", what,
+              free_bytes, stage->free_bytes);
+}
+
+/* A request that cannot be met; the message has its number. */
+#define REFUSED(attack, call, bytes)                                                               \
+    do {                                                                                           \
+        char number[32];                                                                           \
+        snprintf(number, sizeof number, "%zu", (size_t)(bytes));                                   \
+        hyp_attack_refused(attack, call, TOL_OUT_OF_DEVICE_MEMORY, number, #call);                 \
+    } while (0)
+
+/* ---- more than there is ---------------------------------------------------------------------- */
+
+HYP_ATTACK_WITH(h09, more_than_there_is_is_refused_with_numbers, IN_256_MIB) {
+    struct stage stage;
+    if (!begin(attack, &stage)) {
+        end(&stage);
+        return;
+    }
+    const size_t requests[] = {stage.total_bytes + 1, SIZE_MAX / 2, SIZE_MAX - 1, SIZE_MAX};
+    for (enum hyp_hoard_way way = 0; way < HYP_HOARD_WAYS; way++) {
+        struct tol_pool *pool = hyp_hoard_pool(attack, way);
+        if (way != HYP_HOARD_BUFFERS && pool == NULL) continue;
+        for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+            struct tol_buffer *buffer = NULL;
+            struct tol_block block;
+            if (way == HYP_HOARD_BUFFERS) {
+                REFUSED(attack, tol_buffer_create(attack->context, requests[i], 1, &buffer),
+                        requests[i]);
+            } else {
+                REFUSED(attack, tol_pool_allocate(pool, requests[i], NULL, &block), requests[i]);
+            }
+            check_alive(attack, &stage, "after a refusal");
+        }
+        hyp_hoard_end(attack, pool);
+        check_returned(attack, &stage, hyp_hoard_name(way));
+    }
+    end(&stage);
+}
+
+HYP_ATTACK_WITH(h09, allocating_until_refused_ends_in_an_error, IN_256_MIB) {
+    static struct hyp_hoard hoard;
+    struct stage stage;
+    bool ok = begin(attack, &stage);
+    for (enum hyp_hoard_way way = 0; ok && way < HYP_HOARD_WAYS; way++) {
+        if (!hyp_hoard_open(attack, way, stage.stream, &hoard)) continue;
+        /* A second time, what was given back must be there again. */
+        for (int turn = 0; turn < 2; turn++) {
+            size_t first_count = hoard.count;
+            hyp_hoard_take(&hoard);
+            hyp_hoard_check(attack, &hoard);
+            check_alive(attack, &stage, "with all memory taken");
+            if (turn == 1) {
+                HYP_CHECK(attack, hoard.count > first_count, "%s: nothing can be had again",
+                          hyp_hoard_name(way));
+            }
+            hyp_hoard_give(attack, &hoard);
+        }
+        hyp_hoard_end(attack, hoard.pool);
+        check_returned(attack, &stage, hyp_hoard_name(way));
+        check_alive(attack, &stage, "with all memory back");
+        hyp_attack_progress(attack, (double)(way + 1) / HYP_HOARD_WAYS);
+    }
+    end(&stage);
+}
+
+/* Limits and quotas are the program's own; a refusal by them is no other. */
+HYP_ATTACK_WITH(h09, limits_refuse_in_the_same_words, IN_256_MIB) {
+    struct tol_pool_options options;
+    struct tol_pool *pool = NULL;
+    struct tol_block block = {0}, other = {0};
+    struct stage stage;
+    unsigned tag = 0;
+    if (begin(attack, &stage)) {
+        tol_pool_default(tol_context_device(attack->context), &options);
+        options.limit_bytes = 64 * MIB;
+        if (HYP_OK(attack, tol_pool_create(attack->context, &options, &pool)) &&
+            HYP_OK(attack, tol_pool_tag(pool, "quota", 8 * MIB, &tag)) &&
+            HYP_OK(attack, tol_pool_allocate(pool, 40 * MIB, NULL, &block))) {
+            REFUSED(attack, tol_pool_allocate(pool, 40 * MIB, NULL, &other), 40 * MIB);
+            HYP_REFUSED(attack, tol_pool_allocate(pool, 40 * MIB, NULL, &other),
+                        TOL_OUT_OF_DEVICE_MEMORY, "limit");
+            REFUSED(attack, tol_pool_allocate_tagged(pool, 9 * MIB, NULL, tag, &other), 9 * MIB);
+            HYP_OK(attack, tol_pool_allocate_tagged(pool, 7 * MIB, NULL, tag, &other));
+            HYP_OK(attack, tol_pool_free(pool, other, NULL));
+            HYP_OK(attack, tol_pool_free(pool, block, NULL));
+        }
+        hyp_hoard_end(attack, pool);
+        check_returned(attack, &stage, "a pool with a limit");
+        check_alive(attack, &stage, "after a limit");
+    }
+    end(&stage);
+}
+
+/* ---- a kernel that needs more than is left --------------------------------------------------- */
+
+/* Each thread takes 64 KiB of local memory, of which it writes a word here and there. */
+static const char deep[] =
+    ".version 6.4\n.target sm_70\n.address_size 64\n"
+    ".visible .entry deep(.param .u64 out) {\n"
+    "  .local .align 8 .b8 stack[65536];\n"
+    "  .reg .b32 %r<6>; .reg .b64 %a<6>; .reg .pred %p;\n"
+    "  ld.param.u64 %a0, [out];\n  mov.u32 %r0, %tid.x;\n  mov.u32 %r5, %ctaid.x;\n"
+    "  mov.u32 %r1, %ntid.x;\n  mad.lo.u32 %r0, %r5, %r1, %r0;\n"
+    "  mov.u64 %a1, stack;\n  mov.u32 %r2, 0;\n"
+    "LOOP:\n  cvt.u64.u32 %a2, %r2;\n  add.u64 %a2, %a1, %a2;\n  add.u32 %r3, %r0, %r2;\n"
+    "  st.local.u32 [%a2], %r3;\n  add.u32 %r2, %r2, 4096;\n  setp.lt.u32 %p, %r2, 65536;\n"
+    "  @%p bra LOOP;\n"
+    "  and.b32 %r4, %r0, 15;\n  shl.b32 %r4, %r4, 12;\n  cvt.u64.u32 %a3, %r4;\n"
+    "  add.u64 %a3, %a1, %a3;\n  ld.local.u32 %r3, [%a3];\n"
+    "  mul.wide.u32 %a4, %r0, 4;\n  add.u64 %a4, %a0, %a4;\n  st.global.u32 [%a4], %r3;\n"
+    "  ret;\n}\n";
+
+enum { DEEP_THREADS = 64 };
+
+static tol_status launch_deep(struct stage *stage, struct tol_kernel *kernel) {
+    tol_status status =
+        tol_launch(stage->stream, kernel, tol_launch_linear(DEEP_THREADS, DEEP_THREADS),
+                   TOL_ARGUMENTS(tol_buffer_address(stage->sum)));
+    return status == TOL_OK ? tol_stream_synchronize(stage->stream) : status;
+}
+
+static void check_deep(struct hyp_attack *attack, struct stage *stage, const char *when) {
+    unsigned back[COUNT], wrong = 0;
+    HYP_NEED(attack, tol_buffer_read(stage->sum, back, sizeof back));
+    for (unsigned i = 0; i < DEEP_THREADS; i++) wrong += back[i] != i + (i % 16) * 4096;
+    HYP_CHECK(attack, wrong == 0, "%s, %u of %d threads lost their local memory", when, wrong,
+              DEEP_THREADS);
+}
+
+/* Whether the driver had set its memory aside before is its own business: the launch works, or it
+ * fails by name and leaves everything else alone. */
+static void launch_with_nothing_left(struct hyp_attack *attack, struct stage *stage,
+                                     struct tol_module *module) {
+    static struct hyp_hoard hoard;
+    struct tol_kernel *kernel = NULL;
+    HYP_NEED(attack, tol_module_kernel(module, "deep", &kernel));
+    if (!hyp_hoard_open(attack, HYP_HOARD_BUFFERS, NULL, &hoard)) return;
+    hyp_hoard_take(&hoard);
+    hyp_hoard_check(attack, &hoard);
+    tol_status status = launch_deep(stage, kernel);
+    if (status == TOL_OK) {
+        check_deep(attack, stage, "with all memory taken");
+    } else {
+        hyp_attack_note(attack, "a kernel of 64 KiB a thread: %.200s", hyp_session_message());
+        HYP_CHECK(attack,
+                  status == TOL_OUT_OF_DEVICE_MEMORY || status == TOL_OVER_LIMIT ||
+                      status == TOL_DRIVER_ERROR,
+                  "%s: %.400s", tol_status_name(status), tol_message());
+    }
+    check_alive(attack, stage, "after a kernel without memory");
+    hyp_hoard_give(attack, &hoard);
+    HYP_NEED(attack, launch_deep(stage, kernel));
+    check_deep(attack, stage, "with all memory back");
+}
+
+/* The sum of two vectors of which the third does not fit. */
+static void add_too_much(struct hyp_attack *attack, struct stage *stage) {
+    struct tol_pool *pool = hyp_hoard_pool(attack, HYP_HOARD_POOL);
+    const size_t bytes = stage->free_bytes / 5 * 2;
+    struct tol_block a = {0}, b = {0}, sum = {0};
+    if (pool != NULL && HYP_OK(attack, tol_pool_allocate(pool, bytes, stage->stream, &a)) &&
+        HYP_OK(attack, tol_pool_allocate(pool, bytes, stage->stream, &b))) {
+        REFUSED(attack, tol_pool_allocate(pool, bytes, stage->stream, &sum), bytes);
+        HYP_CHECK(attack,
+                  strstr(tol_message(), "\"would_fit_without_fragmentation\": false") != NULL,
+                  "the message does not say whether it would ever fit: %.400s", tol_message());
+        check_alive(attack, stage, "with two of three vectors");
+        HYP_OK(attack, tol_pool_free(pool, b, stage->stream));
+        HYP_OK(attack, tol_stream_synchronize(stage->stream));
+        if (HYP_OK(attack, tol_pool_allocate(pool, bytes, stage->stream, &sum))) {
+            HYP_OK(attack, tol_pool_free(pool, sum, stage->stream));
+        }
+        HYP_OK(attack, tol_pool_free(pool, a, stage->stream));
+        HYP_OK(attack, tol_stream_synchronize(stage->stream));
+    }
+    tol_pool_destroy(pool);
+    check_returned(attack, stage, "a sum that did not fit");
+}
+
+HYP_ATTACK_WITH(h09, a_kernel_that_needs_more_than_is_left, IN_256_MIB) {
+    struct stage stage;
+    struct tol_module *module = NULL;
+    if (begin(attack, &stage)) {
+        add_too_much(attack, &stage);
+        if (HYP_OK(attack,
+                   tol_module_load(attack->context, deep, sizeof deep - 1, NULL, &module))) {
+            launch_with_nothing_left(attack, &stage, module);
+        }
+        tol_module_destroy(module);
+        check_alive(attack, &stage, "at the end");
+    }
+    end(&stage);
+}
+
+/* ---- in the middle of something -------------------------------------------------------------- */
+
+HYP_ATTACK_WITH(h09, a_batch_is_made_whole_or_not_at_all, IN_256_MIB) {
+    struct stage stage;
+    struct tol_block blocks[4];
+    struct tol_pool_stats before, after;
+    if (begin(attack, &stage)) {
+        const size_t good[] = {100, 3 * MIB, 20 * MIB, 4096};
+        for (enum hyp_hoard_way way = HYP_HOARD_POOL; way < HYP_HOARD_WAYS; way++) {
+            struct tol_pool *pool = hyp_hoard_pool(attack, way);
+            if (pool == NULL) continue;
+            for (int at = 0; at < 4; at++) {
+                size_t bad[4];
+                memcpy(bad, good, sizeof bad);
+                bad[at] = stage.total_bytes + 1 + (size_t)at;
+                HYP_OK(attack, tol_pool_stats(pool, &before));
+                REFUSED(attack, tol_pool_allocate_batch(pool, 4, bad, stage.stream, blocks),
+                        bad[at]);
+                HYP_OK(attack, tol_pool_stats(pool, &after));
+                HYP_CHECK(attack, after.blocks == 0 && after.requested == before.requested,
+                          "%llu blocks of a batch that was refused are left",
+                          (unsigned long long)after.blocks);
+                if (HYP_OK(attack, tol_pool_allocate_batch(pool, 4, good, stage.stream, blocks))) {
+                    HYP_OK(attack, tol_pool_free_batch(pool, 4, blocks, stage.stream));
+                }
+            }
+            hyp_hoard_end(attack, pool);
+            check_returned(attack, &stage, hyp_hoard_name(way));
+        }
+        check_alive(attack, &stage, "after batches");
+    }
+    end(&stage);
+}
+
+static void *take_all_there(void *user) {
+    struct hyp_hoard *hoard = user;
+    hyp_hoard_take(hoard);
+    return NULL;
+}
+
+HYP_ATTACK_WITH(h09, in_a_second_thread_it_is_that_threads_error, IN_256_MIB) {
+    static struct hyp_hoard hoard;
+    struct stage stage;
+    bool ok = begin(attack, &stage);
+    for (enum hyp_hoard_way way = 0; ok && way < HYP_HOARD_WAYS; way++) {
+        pthread_t thread;
+        char message[200];
+        if (!hyp_hoard_open(attack, way, stage.stream, &hoard)) continue;
+        snprintf(message, sizeof message, "%.199s", tol_message());
+        int error = pthread_create(&thread, NULL, take_all_there, &hoard);
+        cr_assert(error == 0, "no thread: %s", strerror(error));
+        for (int i = 0; i < 10; i++) check_alive(attack, &stage, "beside a thread that runs out");
+        pthread_join(thread, NULL);
+        HYP_CHECK(attack, strncmp(message, tol_message(), strlen(message)) == 0,
+                  "another thread's failure is this one's message: %.300s", tol_message());
+        hyp_hoard_check(attack, &hoard);
+        check_alive(attack, &stage, "after a thread that ran out");
+        hyp_hoard_give(attack, &hoard);
+        hyp_hoard_end(attack, hoard.pool);
+        check_returned(attack, &stage, hyp_hoard_name(way));
+    }
+    end(&stage);
+}
+
+/* Copies are under way while memory runs out, and bring what was sent. */
+static void run_out_while_copying(struct hyp_attack *attack, struct stage *stage,
+                                  enum hyp_hoard_way way) {
+    static struct hyp_hoard hoard;
+    struct tol_buffer *buffers[COPIES] = {NULL};
+    struct tol_pinned *there[COPIES] = {NULL}, *back[COPIES] = {NULL};
+    void *sent = NULL, *got = NULL;
+    bool ok = true;
+    if (!hyp_hoard_open(attack, way, stage->stream, &hoard)) return;
+    for (int i = 0; ok && i < COPIES; i++) {
+        ok = HYP_OK(attack, tol_buffer_create(attack->context, COPY_BYTES, 1, &buffers[i])) &&
+             HYP_OK(attack, tol_pinned_create(attack->context, COPY_BYTES, &there[i])) &&
+             HYP_OK(attack, tol_pinned_create(attack->context, COPY_BYTES, &back[i])) &&
+             HYP_OK(attack, tol_pinned_access(there[i], &sent)) &&
+             HYP_OK(attack, tol_pinned_access(back[i], &got));
+        if (!ok) break;
+        for (int k = 0; k < COPY_BYTES; k++)
+            ((unsigned char *)sent)[k] = (unsigned char)(k * 7 + i);
+        memset(got, ~i, COPY_BYTES);
+    }
+    for (int i = 0; ok && i < COPIES; i++) {
+        ok = HYP_OK(attack,
+                    tol_copy_to_device(stage->stream, buffers[i], 0, there[i], 0, COPY_BYTES)) &&
+             HYP_OK(attack, tol_copy_to_host(stage->stream, back[i], 0, buffers[i], 0, COPY_BYTES));
+    }
+    hyp_hoard_take(&hoard);
+    hyp_hoard_check(attack, &hoard);
+    for (int i = 0; ok && i < COPIES; i++) {
+        ok = HYP_OK(attack, tol_pinned_access(there[i], &sent)) &&
+             HYP_OK(attack, tol_pinned_access(back[i], &got)) &&
+             HYP_CHECK(attack, memcmp(sent, got, COPY_BYTES) == 0,
+                       "copy %d brought other bytes while memory ran out", i);
+    }
+    hyp_hoard_give(attack, &hoard);
+    for (int i = 0; i < COPIES; i++) {
+        tol_buffer_destroy(buffers[i]);
+        tol_pinned_destroy(there[i]);
+        tol_pinned_destroy(back[i]);
+    }
+    hyp_hoard_end(attack, hoard.pool);
+}
+
+HYP_ATTACK_WITH(h09, during_copies_the_copies_arrive, IN_256_MIB) {
+    struct stage stage;
+    bool ok = begin(attack, &stage);
+    for (enum hyp_hoard_way way = 0; ok && way < HYP_HOARD_WAYS; way++) {
+        run_out_while_copying(attack, &stage, way);
+        check_alive(attack, &stage, "after copies");
+        check_returned(attack, &stage, hyp_hoard_name(way));
+    }
+    end(&stage);
+}
