@@ -162,4 +162,5 @@ HYPOTHESES = """
     h08_pool_spares_the_driver
     h09_out_of_memory_is_an_error
     h11_safety_costs_nothing
+    h12_pool_does_not_fragment
 """.split()

@@ -155,6 +155,25 @@ Test(program, a_timed_claim_has_an_interval_or_a_reason, .timeout = 300) {
     cr_assert(strtol(program_output, NULL, 10) >= 51, "%s blocks were kept", program_output);
 }
 
+/* Goal: a claim about a number says the number, and on a small device that its walk was scaled. */
+Test(program, a_measured_claim_says_what_it_measured, .timeout = 120) {
+    int code = program_shell("TOLLENS_SOFT_MEMORY=8G \"$T\" run H12 --out \"$D/out\"");
+    cr_assert(code == 0 && program_says(" ratio in ") && program_says(", scaled"), "%d: %s", code,
+              program_output);
+    json_t *verdict = program_json("out/H12/verdict.json");
+    double effect = json_number_value(json_object_get(verdict, "effect"));
+    cr_assert(effect > 1 && effect <= 1.1, "%g", effect);
+    cr_assert_str_eq(text_of(verdict, "label"), "scaled");
+    json_decref(verdict);
+    cr_assert(program_shell("head -n 1 \"$D\"/out/H12/a_walk_of_one_thread.seed0.csv; "
+                            "cat \"$D\"/out/H12/a_walk_of_one_thread.seed0.csv | wc -l") == 0);
+    cr_assert(program_says("step,requested,used,held,largest_hole\n1001\n"), "%s", program_output);
+    code = program_shell("\"$T\" run H12 --under pool_takes_much --out \"$D/fell\"");
+    cr_assert(code == 1 && program_says("at most 1.1 ratio was claimed"), "%d: %s", code,
+              program_output);
+    cr_assert(!program_says("scaled"), "%s", program_output);
+}
+
 /* Goal: each exit code has its cause: a claim that fell, and one that could not be told. */
 Test(program, exit_codes_are_those_of_the_verdicts, .timeout = 300) {
     int code = program_shell("\"$T\" run H2 --under launch_drop --out \"$D/fell\"");

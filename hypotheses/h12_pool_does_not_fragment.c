@@ -1,0 +1,230 @@
+/*
+ * H12: the pool does not fragment.
+ *
+ * The words below say how; `tollens explain H12` prints them.
+ */
+#include "attack.h"
+#include "claim.h"
+#include "ledger.h"
+#include "pool_walk.h"
+
+#include <stdio.h>
+
+HYP_WORDS(
+    12, .is_measured = true,
+    .claim = "After 10,000 random steps, and at the worst moment on the way, the pool holds at "
+             "most 1.1 times the bytes that its live blocks were asked for.",
+    .prediction = "At most 1.03 at the end and 1.08 at the worst moment, for every seed, with one "
+                  "thread or four.",
+    .falsified_if = "the ratio is above 1.1 at the end of a walk, or at any step at which 1 GiB or "
+                    "more is live, for any seed; or the pool, the program and the driver do not "
+                    "agree on the bytes; or not all comes back at the end.",
+    .method =
+        "Walks of 10,000 steps: seven in ten allocate 1 KiB to 10 MiB, the others free a "
+        "block at random; the ratio is measured after each step, by what the driver gave and "
+        "got back. The profiles tight and latency, 100,000 steps of a steady state, blocks of "
+        "256 B to 512 MiB and a comb under a hard limit are recorded beside.",
+    .control = "What is held is counted between the pool and the driver, not asked of the pool; "
+               "it must be nothing when all is freed.",
+    .confounders = "The walk ends with some 20 GiB live. On a device with less than 24 GiB free "
+                   "all sizes, the pool's too, are divided, and the verdict says scaled. Near "
+                   "nothing live the ratio says nothing: the worst moment is looked for from 1 GiB "
+                   "on.")
+
+#define GIB ((uint64_t)1 << 30)
+
+/* The driver's unit of 2 MiB is not scaled: beyond this a ratio to less would be about the unit. */
+enum { FAIR_SCALE = 4 };
+enum { STEPS = 10000, STEADY_STEPS = 100000, GROW = 70, STEADY = 50, THREADS = 4 };
+
+static const uint64_t least = 1 << 10, most = 10 << 20, walk_bytes = 24 * GIB,
+                      steady_bytes = 20 * GIB;
+
+typedef void profile(const struct tol_device *device, struct tol_pool_options *options);
+
+/* By how much all sizes are divided, a power of two; 0: the attack is not tested. */
+static uint64_t scale_for(struct hyp_attack *attack) {
+    size_t free_bytes = 0;
+    uint64_t scale = 1;
+    if (!HYP_OK(attack, tol_context_memory(attack->context, &free_bytes, NULL))) return 0;
+    while (free_bytes < walk_bytes / scale) scale *= 2;
+    if (scale > 32) {
+        hyp_attack_not_tested(attack, "no_memory", "%zu bytes are free, too few for a walk",
+                              free_bytes);
+        return 0;
+    }
+    if (scale > 1) {
+        hyp_attack_label(attack, "scaled");
+        hyp_attack_note(attack, "scaled: %zu bytes are free, so all sizes are divided by %llu",
+                        free_bytes, (unsigned long long)scale);
+    }
+    return scale;
+}
+
+static struct hyp_walk begin(struct hyp_attack *attack, profile *options, uint64_t scale,
+                             const char *csv) {
+    return (struct hyp_walk){.attack = attack,
+                             .pool = hyp_walk_pool(attack, options, scale, 0),
+                             .scale = scale,
+                             .least = least,
+                             .most = most,
+                             .floor_bytes = GIB / (scale < FAIR_SCALE ? scale : FAIR_SCALE),
+                             .csv = csv};
+}
+
+/* The walk of the claim. */
+static void walk_once(struct hyp_attack *attack, unsigned seed, unsigned threads, uint64_t scale) {
+    char name[32];
+    snprintf(name, sizeof name, "seed%u", seed);
+    struct hyp_walk walk = begin(attack, tol_pool_default, scale, name);
+    walk.threads = threads;
+    if (walk.pool == NULL) return;
+    hyp_walk_steps(&walk, STEPS, GROW, 0);
+    if (!walk.broken) {
+        hyp_attack_measure(attack, walk.final, "final, %u thread%s, seed %u", threads,
+                           threads == 1 ? "" : "s", seed);
+        hyp_attack_measure(attack, walk.worst, "worst, %u thread%s, seed %u", threads,
+                           threads == 1 ? "" : "s", seed);
+        HYP_CHECK(attack, walk.worst > 0, "no more than %llu bytes were ever live",
+                  (unsigned long long)walk.requested_peak);
+    }
+    hyp_walk_end(&walk);
+}
+
+static void walk_often(struct hyp_attack *attack, unsigned threads, unsigned seeds) {
+    uint64_t scale = scale_for(attack);
+    for (unsigned seed = 0; scale > 0 && seed < seeds; seed++) {
+        walk_once(attack, seed, threads, scale);
+        hyp_attack_progress(attack, (double)(seed + 1) / seeds);
+    }
+}
+
+HYP_ATTACK_WITH(h12, a_walk_of_one_thread, .ledger = true, .soft_memory = "40G") {
+    walk_often(attack, 1, attack->session.full ? 10 : 3);
+}
+
+HYP_ATTACK_WITH(h12, a_walk_of_four_threads, .ledger = true, .soft_memory = "40G") {
+    walk_often(attack, THREADS, attack->session.full ? 5 : 2);
+}
+
+/* ---- what is recorded beside: the claim does not fall by it ---------------------------------- */
+
+static const struct {
+    const char *name;
+    profile *options;
+} profiles[] = {
+    {"default", tol_pool_default}, {"tight", tol_pool_tight}, {"latency", tol_pool_latency}};
+
+enum { PROFILES = sizeof profiles / sizeof profiles[0] };
+
+/* To 20 GiB, and then as many frees as allocations. */
+static void keep_steady(struct hyp_attack *attack, size_t which, enum hyp_walk_sizes sizes,
+                        const char *what, uint64_t scale) {
+    char name[64];
+    const uint64_t steps = attack->session.full ? STEADY_STEPS : STEPS;
+    snprintf(name, sizeof name, "%s_%s", what, profiles[which].name);
+    struct hyp_walk walk = begin(attack, profiles[which].options, scale, name);
+    walk.sizes = sizes;
+    if (walk.pool == NULL) return;
+    hyp_walk_steps(&walk, STEPS, GROW, steady_bytes / scale);
+    hyp_attack_record(attack, walk.final, "%s, %s: grown", what, profiles[which].name);
+    hyp_attack_record(attack, walk.worst, "%s, %s: grown, worst", what, profiles[which].name);
+    walk.worst = 0;
+    hyp_walk_steps(&walk, steps, STEADY, steady_bytes / scale);
+    hyp_attack_record(attack, walk.final, "%s, %s: final", what, profiles[which].name);
+    hyp_attack_record(attack, walk.worst, "%s, %s: worst", what, profiles[which].name);
+    HYP_CHECK(attack, walk.broken || walk.worst > 0, "no more than %llu bytes were ever live",
+              (unsigned long long)walk.requested_peak);
+    hyp_walk_end(&walk);
+}
+
+HYP_ATTACK_WITH(h12, a_steady_state_is_recorded, .ledger = true, .soft_memory = "40G") {
+    uint64_t scale = scale_for(attack);
+    for (size_t i = 0; scale > 0 && i < PROFILES; i++) {
+        keep_steady(attack, i, HYP_WALK_UNIFORM, "steady", scale);
+        hyp_attack_progress(attack, (double)(i + 1) / PROFILES);
+    }
+}
+
+HYP_ATTACK_WITH(h12, mixed_sizes_are_recorded, .ledger = true, .soft_memory = "40G") {
+    uint64_t scale = scale_for(attack);
+    for (size_t i = 0; scale > 0 && i < PROFILES; i++) {
+        keep_steady(attack, i, HYP_WALK_MIXED, "mixed", scale);
+        hyp_attack_progress(attack, (double)(i + 1) / PROFILES);
+    }
+}
+
+/* ---- a comb ---------------------------------------------------------------------------------- */
+
+enum { COMB_MAX = 32768 };
+
+struct comb {
+    struct tol_pool *pool;
+    struct tol_block blocks[COMB_MAX];
+    uint64_t bytes[COMB_MAX];
+    size_t count;
+    uint64_t live;
+};
+
+/* Blocks of least to most bytes until one is refused. false: something else went wrong. */
+static bool fill(struct hyp_attack *attack, struct comb *comb, uint64_t from, uint64_t to) {
+    tol_status status = TOL_OK;
+    while (status == TOL_OK && comb->count < COMB_MAX) {
+        uint64_t bytes = from + hyp_random_below(attack, to - from);
+        status = tol_pool_allocate(comb->pool, (size_t)bytes, NULL, &comb->blocks[comb->count]);
+        if (status != TOL_OK) break;
+        comb->bytes[comb->count++] = bytes;
+        comb->live += bytes;
+    }
+    return HYP_CHECK(attack, status == TOL_OUT_OF_DEVICE_MEMORY, "%s: %.400s",
+                     tol_status_name(status),
+                     status == TOL_OK ? "nothing was refused" : tol_message());
+}
+
+static bool free_one(struct hyp_attack *attack, struct comb *comb, size_t index) {
+    comb->live -= comb->bytes[index];
+    tol_status status = tol_pool_free(comb->pool, comb->blocks[index], NULL);
+    return status == TOL_OK || HYP_OK(attack, status); /* no sample for each of thousands */
+}
+
+/* What can be live of a hard limit when every second of its small blocks has gone. */
+static void comb_once(struct hyp_attack *attack, size_t which, uint64_t scale) {
+    static struct comb comb;
+    struct tol_pool_stats stats = {.held = 0};
+    const uint64_t limit = steady_bytes / scale, mib = (1 << 20) / scale;
+    comb = (struct comb){.pool = hyp_walk_pool(attack, profiles[which].options, scale, limit)};
+    bool ok = comb.pool != NULL && fill(attack, &comb, mib, 3 * mib);
+    hyp_attack_record(attack, (double)comb.live / (double)limit, "comb, %s: share filled",
+                      profiles[which].name);
+    size_t kept = 0;
+    for (size_t i = 0; ok && i < comb.count; i++) {
+        if (i % 2 == 0) {
+            ok = free_one(attack, &comb, i);
+        } else {
+            comb.blocks[kept] = comb.blocks[i];
+            comb.bytes[kept++] = comb.bytes[i];
+        }
+    }
+    comb.count = kept;
+    ok = ok && fill(attack, &comb, 32 * mib, 64 * mib);
+    hyp_attack_record(attack, (double)comb.live / (double)limit, "comb, %s: share usable",
+                      profiles[which].name);
+    ok = ok && HYP_OK(attack, tol_pool_stats(comb.pool, &stats)) &&
+         HYP_CHECK(attack, stats.held_peak <= limit && stats.requested == comb.live,
+                   "of a limit of %llu bytes %llu were held, %llu for %llu",
+                   (unsigned long long)limit, (unsigned long long)stats.held_peak,
+                   (unsigned long long)stats.requested, (unsigned long long)comb.live);
+    while (ok && comb.count > 0) ok = free_one(attack, &comb, --comb.count);
+    tol_pool_destroy(comb.pool);
+    struct hyp_ledger ledger = hyp_ledger_read();
+    HYP_CHECK(attack, ledger.bytes == 0, "%llu bytes have not come back to the driver",
+              (unsigned long long)ledger.bytes);
+}
+
+HYP_ATTACK_WITH(h12, a_comb_under_a_limit_is_recorded, .ledger = true, .soft_memory = "40G") {
+    uint64_t scale = scale_for(attack);
+    for (size_t i = 0; scale > 0 && i < PROFILES; i++) {
+        comb_once(attack, i, scale);
+        hyp_attack_progress(attack, (double)(i + 1) / PROFILES);
+    }
+}
