@@ -4,7 +4,7 @@ import argparse
 import pathlib
 import sys
 
-from reports import evidence, markdown, page, plots
+from reports import evidence, markdown, page, plots, walks
 
 
 def main() -> int:
@@ -17,6 +17,8 @@ def main() -> int:
     try:
         found = evidence.read(arguments.evidence)
         plots.draw_all([series for claim in found.claims for series in claim.series], out / "plots")
+        for walk in (walk for claim in found.claims for walk in claim.walks):
+            walks.draw(walk, out / "plots" / walk.file_name)
         (out / "report.md").write_text(markdown.render(found))
         (out / "report.html").write_text(page.render(found, out / "plots"))
     except (ValueError, OSError) as error:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reports.hdr import Histogram, read_log
+from reports.walks import Walk, read_walks
 
 VERDICTS = ("survived", "falsified", "inconclusive", "not_tested")
 
@@ -30,6 +31,8 @@ class Claim:
     examples: list[str]      # counterexamples, of all attacks
     series: list[Series] = field(default_factory=list)
     effects: list[dict[str, Any]] = field(default_factory=list)  # what was compared
+    measures: list[dict[str, Any]] = field(default_factory=list)  # numbers, and whose they are
+    walks: list[Walk] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -76,7 +79,10 @@ def read_claim(folder: pathlib.Path, result: dict[str, Any]) -> Claim:
             claim.examples += [f"{attack['name']}: {text}" for text in found["counterexamples"]]
             claim.effects += [{**effect, "process": process}
                               for effect in found.get("effects", [])]
+            claim.measures += [{**measure, "attack": attack["name"]}
+                               for measure in found.get("measures", [])]
             claim.notes += found.get("notes", [])
+            claim.walks += read_walks(claim.id, name, where)
         log = where / f"{name}.hlog"
         if log.exists():
             claim.series += [Series(claim.id, attack["name"], tag, histogram)

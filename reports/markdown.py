@@ -33,6 +33,10 @@ def claim_section(claim: Claim) -> list[str]:
                           f"{a['duration_s']:.2f}") for a in claim.attacks)), ""]
     if claim.effects:
         lines += [table(words.EFFECT_HEADINGS, map(words.effect_row, claim.effects)), ""]
+    if claim.measures:
+        lines += [table(words.MEASURE_HEADINGS, map(words.measure_row, claim.measures)), ""]
+        lines += [f"![{w.name}](plots/{w.file_name})" for w in claim.walks]
+        lines.append("")
     if claim.notes:
         lines += [*(f"* {escape(text)}" for text in claim.notes), ""]
     if claim.series:

@@ -87,6 +87,13 @@ def claim_section(claim: Claim, plots: pathlib.Path) -> str:
         cells = (tuple(escape(cell.replace("_", " ")) for cell in words.effect_row(effect))
                  for effect in claim.effects)
         parts.append(table(words.EFFECT_HEADINGS, cells, 3))
+    if claim.measures:
+        cells = (tuple(escape(cell.replace("_", " ")) for cell in words.measure_row(measure))
+                 for measure in claim.measures)
+        pictures = "".join(picture(plots / w.file_name, f"{w.name} in {w.attack}")
+                           for w in claim.walks)
+        parts.append(table(words.MEASURE_HEADINGS, cells, 3) +
+                     f'<div class="plots">{pictures}</div>')
     if claim.notes:
         parts.append("<ul>" + "".join(f"<li>{escape(text)}</li>" for text in claim.notes) + "</ul>")
     if claim.series:

@@ -36,7 +36,9 @@ def make_evidence(folder: pathlib.Path, reason: str = "a | <b>bold</b> reason") 
                          "decision": "undecided", "blocks": 400,
                          "effect": {"median": 1.5, "low": 1.25, "high": None},
                          "control": {"median": 1, "low": 0.99, "high": 1.01},
-                         "baseline_ns": 1000, "subject_ns": None}]},
+                         "baseline_ns": 1000, "subject_ns": None}],
+            "measures": [{"name": "worst, seed 3", "value": 1.0625, "recorded_only": False},
+                         {"name": "no number", "value": None, "recorded_only": True}]},
     }
     for name, data in texts.items():
         path = folder / name
@@ -44,6 +46,9 @@ def make_evidence(folder: pathlib.Path, reason: str = "a | <b>bold</b> reason") 
         path.write_text(json.dumps(data))
     golden = (ROOT / "fixtures/hdr/golden.hlog").read_text()
     (folder / "H3/every_size.hlog").write_text(golden)
+    (folder / "H3/every_size.seed0.csv").write_text(
+        "step,requested,used,held,largest_hole\n10,1000,1024,2048,9\n20,4000,4096,4096,9\n")
+    (folder / "H3/every_size.blocks.csv").write_text("block,order\n1,BSSB\n")
 
 
 class Histograms(unittest.TestCase):
@@ -88,12 +93,15 @@ class Reports(unittest.TestCase):
         self.assertIn("67 % (2 of 3)", html)
         self.assertIn("a &lt;note&gt;", html)
         self.assertIn("1.5 (1.25 to ?)", html)
-        self.assertEqual(html.count("data:image/png;base64,"), 3)
+        self.assertEqual(html.count("data:image/png;base64,"), 4)
+        self.assertIn("worst, seed 3", html)
         for word in ("http://", "https://", "<script", "src=\"plots"):
             self.assertNotIn(word, html, "the page must need no other file")
         text = (self.folder / "report/report.md").read_text()
         self.assertIn("a \\| \\<b\\>bold", text)
         self.assertIn("| launch\\_1 | 1 | undecided | 400 | 1.5 (1.25 to ?) |", text)
+        self.assertIn("| worst, seed 3 | every\\_size |  | 1.062 |", text)
+        self.assertIn("](plots/H3_every_size_seed0.png)", text)
         for line in text.splitlines():
             if "](plots/" in line:
                 picture = line.split("](")[1].rstrip(")")
@@ -116,6 +124,14 @@ class Reports(unittest.TestCase):
         self.assertIn("no JSON object", spoil("machine.json", "[]"))
         self.assertIn("verdict.json", spoil("H3/verdict.json", None))
         self.assertIn("line 1", spoil("H3/every_size.hlog", "Tag=a,0,1,2,oops\n"))
+        self.assertIn("line 2", spoil("H3/every_size.seed0.csv", "step,requested,used,held,"
+                                      "largest_hole\n1,2,3,4\n"))
+
+    def test_a_walk_has_its_ratios(self) -> None:
+        make_evidence(self.folder)
+        [walk] = evidence.read(self.folder).claims[0].walks
+        self.assertEqual((walk.name, walk.ratios(0)), ("seed0", [2.048, 1.024]))
+        self.assertNotEqual(walk.ratios(0.5)[0], walk.ratios(0.5)[0])  # NaN: nearly nothing live
 
     def test_no_folder_is_one_sentence(self) -> None:
         self.folder = self.folder / "absent"
@@ -127,6 +143,7 @@ class Reports(unittest.TestCase):
         found = evidence.read(self.folder)
         self.assertIn("| H3 |", markdown.render(found))
         found.claims[0].series.clear()
+        found.claims[0].walks.clear()
         self.assertIn(">H3</a>", page.render(found, self.folder))
 
 

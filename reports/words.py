@@ -20,7 +20,9 @@ def effect(claim: Claim) -> str:
         return ""
     low, high = result.get("low"), result.get("high")
     interval = f" ({low:.4g} to {high:.4g})" if low is not None and high is not None else ""
-    return f"{result['effect']:.4g} {result['unit']}{interval} in {result['samples']} samples"
+    label = f", {result['label']}" if result.get("label") else ""
+    return (f"{result['effect']:.4g} {result['unit']}{interval} in {result['samples']} samples"
+            f"{label}")
 
 
 def survives(claim: Claim) -> str:
@@ -93,6 +95,13 @@ def effect_row(compared: dict[str, Any]) -> tuple[str, ...]:
             ns("subject_ns"))
 
 
+def measure_row(measure: dict[str, Any]) -> tuple[str, ...]:
+    value = measure["value"]
+    return (measure["name"], measure["attack"], "recorded" if measure["recorded_only"] else "",
+            "" if value is None else f"{value:.4g}")
+
+
+MEASURE_HEADINGS = ("measured", "attack", "", "value")
 EFFECT_HEADINGS = ("compared", "process", "", "blocks", "effect", "control", "baseline", "subject")
 SERIES_HEADINGS = ("series", "attack", "calls", "p50", "p90", "p99", "max")
 CLAIM_HEADINGS = ("", "claim", "verdict", "effect", "survives", "severity")
