@@ -137,11 +137,21 @@ static void flush(struct tol_magazine *magazine, struct tol_magazine_bin *bin, u
     }
 }
 
+/* What a thread may keep: no more than a small share of what the pool serves, which is read without
+ * its lock and may be a little old. */
+static uint64_t room_of(const struct tol_pool *pool) {
+    uint64_t share =
+        atomic_load_explicit(&pool->arena_used, memory_order_relaxed) / TOL_MAGAZINE_SHARE;
+    uint64_t most = pool->options.magazine_bytes;
+    if (share < TOL_MAGAZINE_LEAST) share = TOL_MAGAZINE_LEAST;
+    return share < most ? share : most;
+}
+
 bool tol_magazine_keep(struct tol_magazine *magazine, struct tol_span *span,
                        struct tol_stream *stream) {
     uint32_t granules = (uint32_t)(span->bytes / TOL_SPAN_GRANULE);
     uint64_t kept = atomic_load_explicit(&magazine->bytes, memory_order_relaxed);
-    if (kept + span->bytes > magazine->pool->options.magazine_bytes) return false;
+    if (kept + span->bytes > room_of(magazine->pool)) return false;
     struct tol_magazine_bin *bin = bin_of(magazine, granules, stream);
     if (bin->granules != granules || bin->stream != stream) {
         if (bin->count > 0) flush(magazine, bin, 0);

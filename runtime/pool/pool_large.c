@@ -158,5 +158,6 @@ tol_status tol_pool_unplace_large(struct tol_pool *pool, struct tol_span *span,
     large->next = pool->kept;
     pool->kept = large;
     pool->large_kept += large->mapped;
+    pool->is_dense = false;
     return TOL_OK;
 }

@@ -7,7 +7,7 @@
  */
 #include "pool_state.h"
 
-enum { CANDIDATES = 16, FRUITLESS_MAX = 64 };
+enum { CANDIDATES = 16 };
 
 struct place {
     struct tol_span *hole;
@@ -138,6 +138,7 @@ tol_status tol_pool_unplace(struct tol_pool *pool, struct tol_span *span,
     tol_status status = tol_pool_mark(pool, stream, &streams, &ticket);
     if (status != TOL_OK) return status;
     pool->arena_used -= span->bytes;
+    pool->is_dense = false;
     tol_pages_leave(&pool->pages, span->begin, span->bytes);
     tol_spans_give(&pool->spans, span, streams, ticket);
     return TOL_OK;
@@ -177,10 +178,11 @@ void tol_pool_tidy(struct tol_pool *pool) {
     const struct tol_pool_options *options = &pool->options;
     double used = (double)(pool->arena_used + pool->large_held - pool->large_kept);
     double held = (double)tol_pool_held(pool), slack = (double)options->slack_bytes;
+    /* What the first handles hold is too little to be worth driver calls. */
+    double least = (double)options->first_bytes * options->first_count;
     if (held <= used * options->trim_above + slack || options->trim_above <= 0) return;
-    if (pool->fruitless > 0 && pool->fruitless++ < FRUITLESS_MAX) return;
-    pool->fruitless = 0;
-    if (tol_pool_give_back(pool, (uint64_t)(used * options->trim_to + slack)) == 0) {
-        pool->fruitless = 1;
-    }
+    if (held <= least) return;
+    /* Where nothing could be given, nothing can before something is freed. */
+    if (pool->is_dense) return;
+    pool->is_dense = tol_pool_give_back(pool, (uint64_t)(used * options->trim_to + slack)) == 0;
 }

@@ -13,6 +13,8 @@
 #include "spans.h"
 #include "tickets.h"
 
+/* A thread's magazine keeps a 512th of what is used, but MiB at the least. */
+enum { TOL_MAGAZINE_SHARE = 512, TOL_MAGAZINE_LEAST = 1 << 20 };
 enum { TOL_POOL_TAGS = 256, TOL_MAGAZINE_BINS = 64, TOL_MAGAZINE_ROUNDS = 16 };
 
 struct tol_pool_tag {
@@ -65,9 +67,9 @@ struct tol_pool {
     uint64_t large_creates, large_releases;
     CUmemoryPool driver_pool;
     _Atomic(struct tol_magazine *) magazines;
-    uint64_t arena_used; /* bytes of spans that are live or cached, without large ones */
+    _Atomic(uint64_t) arena_used; /* bytes of spans that are live or cached, without large ones */
     uint64_t held_peak;
-    uint64_t fruitless; /* slow allocations since a trim found nothing */
+    bool is_dense; /* since the last free, giving back gave nothing */
     uint64_t stream_waits, guarded, refused, slow;
     _Atomic(uint64_t) requested_peak;
     struct tol_pool_tag tags[TOL_POOL_TAGS]; /* the first is that of none */
