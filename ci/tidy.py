@@ -26,6 +26,7 @@ FLOORS = [
     "context",
     "deadline stream event module memory pinned",
     "copy launch pool",
+    "transfer",
     "auto",
     "tollens",
 ]

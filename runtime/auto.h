@@ -12,6 +12,7 @@
 #include "event.h"
 #include "launch.h"
 #include "pool.h"
+#include "transfer.h"
 
 #if defined(__GNUC__)
 
@@ -27,6 +28,7 @@ TOL_AUTO(module, tol_module_destroy)
 TOL_AUTO(buffer, tol_buffer_destroy)
 TOL_AUTO(pinned, tol_pinned_destroy)
 TOL_AUTO(pool, tol_pool_destroy)
+TOL_AUTO(transfer, tol_transfer_destroy)
 #undef TOL_AUTO
 
 #define tol_auto_driver __attribute__((cleanup(tol_auto_end_driver)))
@@ -37,6 +39,7 @@ TOL_AUTO(pool, tol_pool_destroy)
 #define tol_auto_buffer __attribute__((cleanup(tol_auto_end_buffer)))
 #define tol_auto_pinned __attribute__((cleanup(tol_auto_end_pinned)))
 #define tol_auto_pool __attribute__((cleanup(tol_auto_end_pool)))
+#define tol_auto_transfer __attribute__((cleanup(tol_auto_end_transfer)))
 
 #endif
 #endif

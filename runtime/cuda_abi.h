@@ -67,6 +67,7 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef unsigned int CUlogIterator;
+typedef struct CUarray_st *CUarray;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef unsigned long long CUmemGenericAllocationHandle;
 typedef uint32_t cuuint32_t;
@@ -74,7 +75,7 @@ typedef uint64_t cuuint64_t;
 
 /* Enumerations in structures and behind pointers, whose values come from the flags above. */
 typedef int CUmemAccess_flags, CUmemAllocationGranularity_flags, CUmemAllocationHandleType,
-    CUmemAllocationType, CUmemLocationType, CUmemPool_attribute;
+    CUmemAllocationType, CUmemLocationType, CUmemPool_attribute, CUmemorytype, CUpointer_attribute;
 
 #define CUDA_TYPE(name) name
 #include "cuda_abi_types.def"

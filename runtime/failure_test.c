@@ -11,6 +11,15 @@
 
 static char *ptx;
 
+/* What cuDeviceCanAccessPeer is made to say. */
+static bool peers_are_apart;
+
+/* Two devices, where that is to be had. */
+static struct tol_driver *driver_of_tours(void) {
+    if (!test_on_gpu()) setenv("TOLLENS_SOFT_DEVICES", "2", 1);
+    return test_driver();
+}
+
 static tol_status tour_of_copies(struct tol_context *context, struct tol_stream *stream,
                                  struct tol_buffer *buffer) {
     tol_auto_pinned struct tol_pinned *pinned = NULL;
@@ -109,6 +118,42 @@ static tol_status tour_of_driver_pools(struct tol_context *context, struct tol_s
     return status;
 }
 
+/* Through staging blocks, on the device, in rows and to another device, directly and not. */
+static tol_status tour_of_transfers(struct tol_driver *driver, struct tol_context *context,
+                                    struct tol_buffer *buffer) {
+    tol_auto_context struct tol_context *second = NULL;
+    tol_auto_buffer struct tol_buffer *there = NULL;
+    tol_auto_transfer struct tol_transfer *transfer = NULL, *other = NULL;
+    const struct tol_transfer_rows rows = {8, 4, 0, 16, 8}, behind = {8, 2, 48, 8, 8},
+                                   before = {8, 2, 0, 16, 8};
+    struct tol_transfer_options options;
+    struct tol_place place = tol_place_of_buffer(buffer);
+    char bytes[64] = {0};
+    bool resident = false;
+    int count = 0;
+    tol_transfer_default(&options);
+    options.block_bytes = 16;
+    options.threads = 1;
+    options.pause_us = 1;
+    tol_status status = tol_transfer_create(context, &options, &transfer);
+    if (status == TOL_OK) status = tol_transfer_write(transfer, place, 0, bytes, 64);
+    if (status == TOL_OK) status = tol_transfer_read(transfer, place, 0, bytes, 64);
+    if (status == TOL_OK) status = tol_transfer_copy(transfer, place, 32, place, 0, 32);
+    if (status == TOL_OK) status = tol_transfer_write_rows(transfer, place, bytes, &rows);
+    if (status == TOL_OK) status = tol_transfer_copy_rows(transfer, place, &behind, place, &before);
+    if (status == TOL_OK) status = tol_transfer_is_resident(transfer, place.address, &resident);
+    if (status == TOL_OK) status = tol_device_count(driver, &count);
+    if (status != TOL_OK || count < 2) return status;
+    status = tol_context_create(driver, 1, &second);
+    if (status == TOL_OK) status = tol_transfer_create(second, &options, &other);
+    if (status == TOL_OK) status = tol_buffer_create(second, 64, 1, &there);
+    for (int turn = 0; turn < 2 && status == TOL_OK; turn++) {
+        peers_are_apart = turn == 1;
+        status = tol_transfer_peer(transfer, place, 0, other, tol_place_of_buffer(there), 0, 64);
+    }
+    return status;
+}
+
 static tol_status tour(struct tol_driver *driver) {
     tol_auto_context struct tol_context *context = NULL;
     tol_auto_stream struct tol_stream *stream = NULL;
@@ -123,6 +168,7 @@ static tol_status tour(struct tol_driver *driver) {
     if (status == TOL_OK) status = tol_buffer_create(context, 64, 1, &buffer);
     if (status == TOL_OK) status = tour_of_copies(context, stream, buffer);
     if (status == TOL_OK) status = tour_of_events(context, stream);
+    if (status == TOL_OK) status = tour_of_transfers(driver, context, buffer);
     if (status == TOL_OK) status = tour_of_kernels(context, stream, buffer);
     if (status == TOL_OK && tol_driver_has(driver, TOL_FEATURE_VMM)) {
         status = tour_of_mapped_pools(context, stream);
@@ -167,18 +213,22 @@ static void count_success(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (call->result == CUDA_SUCCESS || !is_making(call->index)) made[call->index]++;
     if (!call->forward) failed = call->index;
+    if (call->index == TOL_DRIVER_INDEX_cuDeviceCanAccessPeer && peers_are_apart) {
+        **(int *const *)call->arguments[0] = 0;
+    }
 }
 
 Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .timeout = 300) {
-    struct tol_driver *driver = test_driver();
+    struct tol_driver *driver = driver_of_tours();
     ptx = test_ptx("handwritten/put.ptx");
     uint64_t calls = 0, n = 1;
     for (;; n++) {
         const struct tol_interpose_rule rule = {.function = "*",
                                                 .nth = n,
                                                 .action = TOL_INTERPOSE_FAIL,
-                                                .result = CUDA_ERROR_SYSTEM_NOT_READY};
+                                                .result = CUDA_ERROR_NOT_PERMITTED};
         memset(made, 0, sizeof made);
+        peers_are_apart = false;
         failed = TOL_DRIVER_FUNCTIONS;
         MUST(tol_interpose_install(driver,
                                    &(struct tol_interpose_options){
@@ -232,13 +282,13 @@ static bool may_be_silent(enum tol_driver_index index) {
 }
 
 Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 300) {
-    struct tol_driver *driver = test_driver();
+    struct tol_driver *driver = driver_of_tours();
     ptx = test_ptx("handwritten/put.ptx");
     for (uint64_t n = 1;; n++) {
         const struct tol_interpose_rule rule = {.function = "*",
                                                 .nth = n,
                                                 .action = TOL_INTERPOSE_FAIL,
-                                                .result = CUDA_ERROR_SYSTEM_NOT_READY};
+                                                .result = CUDA_ERROR_NOT_PERMITTED};
         failed = TOL_DRIVER_FUNCTIONS;
         MUST(tol_interpose_install(driver,
                                    &(struct tol_interpose_options){
@@ -252,6 +302,49 @@ Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 30
     free(ptx);
 }
 
+/* A call that fails once for a reason that passes: transfers make it again, the others tell of it,
+ * and no one loses anything. */
+Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) {
+    static const enum tol_driver_index retried[] = {
+        TOL_DRIVER_INDEX_cuMemcpyHtoDAsync_v2, TOL_DRIVER_INDEX_cuMemcpyDtoHAsync_v2,
+        TOL_DRIVER_INDEX_cuMemcpyDtoDAsync_v2, TOL_DRIVER_INDEX_cuMemcpy2DAsync_v2,
+        TOL_DRIVER_INDEX_cuMemcpyPeerAsync,    TOL_DRIVER_INDEX_cuEventRecord,
+        TOL_DRIVER_INDEX_cuMemHostAlloc};
+    struct tol_driver *driver = driver_of_tours();
+    tol_auto_context struct tol_context *context = NULL;
+    tol_auto_buffer struct tol_buffer *buffer = NULL;
+    for (size_t i = 0; i < sizeof retried / sizeof retried[0]; i++) {
+        for (uint64_t nth = 1;; nth++) {
+            const struct tol_interpose_rule rule = {.function =
+                                                        tol_driver_function_name(retried[i]),
+                                                    .nth = nth,
+                                                    .action = TOL_INTERPOSE_FAIL,
+                                                    .result = CUDA_ERROR_OUT_OF_MEMORY};
+            const struct tol_interpose_options options = {
+                .rules = &rule, .rule_count = 1, .after = count_success};
+            failed = TOL_DRIVER_FUNCTIONS;
+            peers_are_apart = false;
+            MUST(tol_interpose_install(driver, &options));
+            MUST(tol_context_create(driver, 0, &context));
+            MUST(tol_buffer_create(context, 64, 1, &buffer));
+            tol_status status = tour_of_transfers(driver, context, buffer);
+            tol_buffer_destroy(buffer);
+            buffer = NULL;
+            tol_context_destroy(context);
+            context = NULL;
+            tol_interpose_remove(driver);
+            cr_assert(status == TOL_OK, "%s, call %llu: %s", rule.function, (unsigned long long)nth,
+                      tol_message());
+            if (failed == TOL_DRIVER_FUNCTIONS) {
+                int count = 0;
+                MUST(tol_device_count(driver, &count));
+                cr_assert(nth > 1 || count < 2, "%s is never called", rule.function);
+                break;
+            }
+        }
+    }
+}
+
 /* The tour must use what the runtime uses: each function the runtime calls is called in it. These
  * are in the list for raw use only. */
 Test(failure, the_tour_calls_every_function_that_the_runtime_calls, .fini = test_end) {
@@ -262,9 +355,9 @@ Test(failure, the_tour_calls_every_function_that_the_runtime_calls, .fini = test
         TOL_DRIVER_INDEX_cuEventSynchronize, TOL_DRIVER_INDEX_cuLogsCurrent,
         /* called by the runtime, but only after something failed */
         TOL_DRIVER_INDEX_cuStreamSynchronize, TOL_DRIVER_INDEX_cuLogsDumpToMemory};
-    struct tol_driver *driver = test_driver();
+    struct tol_driver *driver = driver_of_tours();
     ptx = test_ptx("handwritten/put.ptx");
-    MUST(tol_interpose_install(driver, NULL));
+    MUST(tol_interpose_install(driver, &(struct tol_interpose_options){.after = count_success}));
     MUST(tour(driver));
     for (int i = 0; i < TOL_DRIVER_FUNCTIONS; i++) {
         bool expected = true;
@@ -275,6 +368,11 @@ Test(failure, the_tour_calls_every_function_that_the_runtime_calls, .fini = test
             i == TOL_DRIVER_INDEX_cuFuncGetParamInfo) {
             expected = false;
         }
+        /* A GPU machine may have one device, or two that do not reach each other. */
+        bool is_of_peers = i == TOL_DRIVER_INDEX_cuDeviceCanAccessPeer ||
+                           i == TOL_DRIVER_INDEX_cuCtxEnablePeerAccess ||
+                           i == TOL_DRIVER_INDEX_cuMemcpyPeerAsync;
+        if (is_of_peers && test_on_gpu()) continue;
         bool called = tol_interpose_count((enum tol_driver_index)i) > 0;
         cr_assert(called == expected, "%s was%s called",
                   tol_driver_function_name((enum tol_driver_index)i), called ? "" : " not");

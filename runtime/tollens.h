@@ -8,6 +8,8 @@
 
 #include "launch.h"
 
+#include "transfer.h"
+
 #include "copy.h"
 #include "pool.h"
 

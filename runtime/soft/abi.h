@@ -28,12 +28,10 @@ typedef int CUaccessProperty, CUdevice_P2PAttribute, CUdriverProcAddressQueryRes
     CUexecAffinityType, CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget,
     CUfunc_cache, CUfunctionLoadingState, CUgraphChildGraphNodeOwnership, CUgraphExecUpdateResult,
     CUgraphInstantiateResult, CUgraphMem_attribute, CUgraphNodeType, CUjitInputType,
-    CUkernelNodeAttrID, CUlaunchAttributeID, CUlibraryOption, CUlimit,
+    CUkernelNodeAttrID, CUlaunchAttributeID, CUlibraryOption, CUlimit, CUmoduleLoadingMode,
+    CUsharedconfig, CUstreamAttrID, CUstreamBatchMemOpType, CUstreamCaptureMode,
+    CUstreamCaptureStatus, CUsynchronizationPolicy;
 
-    CUmemorytype, CUmoduleLoadingMode, CUpointer_attribute, CUsharedconfig, CUstreamAttrID,
-    CUstreamBatchMemOpType, CUstreamCaptureMode, CUstreamCaptureStatus, CUsynchronizationPolicy;
-
-typedef struct CUarray_st *CUarray;
 typedef struct CUasyncNotification_st *CUasyncCallbackHandle;
 typedef struct CUextMemory_st *CUexternalMemory;
 typedef struct CUgraph_st *CUgraph;
@@ -98,22 +96,6 @@ typedef struct {
 } SOFT_ABI(CUctxCreateParams);
 
 /* ---- copies ---- */
-
-typedef struct {
-    size_t srcXInBytes, srcY;
-    CUmemorytype srcMemoryType;
-    const void *srcHost;
-    CUdeviceptr srcDevice;
-    CUarray srcArray;
-    size_t srcPitch;
-    size_t dstXInBytes, dstY;
-    CUmemorytype dstMemoryType;
-    void *dstHost;
-    CUdeviceptr dstDevice;
-    CUarray dstArray;
-    size_t dstPitch;
-    size_t WidthInBytes, Height;
-} SOFT_ABI(CUDA_MEMCPY2D);
 
 typedef struct {
     size_t srcXInBytes, srcY, srcZ, srcLOD;

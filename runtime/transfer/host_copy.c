@@ -1,0 +1,226 @@
+/*
+ * Copies between host and device, as pieces: parts of one range, or groups of small ones.
+ */
+#include "transfer_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One thread more is worth its waking from so many bytes on; and no piece is smaller than this,
+ * else queueing it takes longer than copying it. */
+enum { HELPER_BYTES = 1 << 20, PIECE_MIN = 256 << 10 };
+
+/* ---- one range ---- */
+
+struct range {
+    CUdeviceptr device;
+    char *host;
+    size_t bytes, piece_bytes;
+};
+
+static size_t bytes_of(const struct range *range, size_t piece) {
+    size_t left = range->bytes - piece * range->piece_bytes;
+    return left < range->piece_bytes ? left : range->piece_bytes;
+}
+
+static void pack_range(const void *copy, size_t piece, char *stage) {
+    const struct range *range = copy;
+    memcpy(stage, range->host + piece * range->piece_bytes, bytes_of(range, piece));
+}
+
+static void unpack_range(const void *copy, size_t piece, const char *stage) {
+    const struct range *range = copy;
+    memcpy(range->host + piece * range->piece_bytes, stage, bytes_of(range, piece));
+}
+
+static CUresult queue_write(const void *copy, size_t piece, char *stage,
+                            const struct tol_driver_table *driver, CUstream stream) {
+    const struct range *range = copy;
+    return driver->cuMemcpyHtoDAsync_v2(range->device + piece * range->piece_bytes, stage,
+                                        bytes_of(range, piece), stream);
+}
+
+static CUresult queue_read(const void *copy, size_t piece, char *stage,
+                           const struct tol_driver_table *driver, CUstream stream) {
+    const struct range *range = copy;
+    return driver->cuMemcpyDtoHAsync_v2(stage, range->device + piece * range->piece_bytes,
+                                        bytes_of(range, piece), stream);
+}
+
+static size_t helpers_for(const struct tol_transfer *transfer, size_t bytes) {
+    size_t worth = bytes / HELPER_BYTES, most = transfer->options.threads - 1;
+    return worth < most ? worth : most;
+}
+
+static tol_status copy_range(struct tol_transfer *transfer, struct tol_place place, size_t offset,
+                             void *host, size_t bytes, bool is_write) {
+    tol_status status = TOL_OK;
+    struct range range = {place.address + offset, host, bytes, transfer->options.block_bytes};
+    struct tol_pieces pieces = {.transfer = transfer,
+                                .helpers = helpers_for(transfer, bytes),
+                                .copy = &range,
+                                .call = is_write ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyDtoHAsync_v2",
+                                .pack = is_write ? pack_range : NULL,
+                                .queue = is_write ? queue_write : queue_read,
+                                .unpack = is_write ? NULL : unpack_range};
+    /* Smaller pieces where blocks would be too few to keep all threads and the device at work. */
+    size_t even = bytes / (4 * (pieces.helpers + 1));
+    if (even < PIECE_MIN) even = PIECE_MIN;
+    if (even < range.piece_bytes) range.piece_bytes = (even + 4095) & ~(size_t)4095;
+    if (range.piece_bytes > transfer->options.block_bytes) {
+        range.piece_bytes = transfer->options.block_bytes;
+    }
+    pieces.count = (bytes - 1) / range.piece_bytes + 1;
+    TOL_TRY(tol_context_enter(transfer->context));
+    status = tol_pieces_run(&pieces);
+out:
+    return status;
+}
+
+tol_status tol_transfer_write(struct tol_transfer *transfer, struct tol_place destination,
+                              size_t offset, const void *source, size_t bytes) {
+    tol_status status = TOL_OK;
+    TOL_TRY(tol_transfer_check(transfer, "tol_transfer_write", source, bytes));
+    TOL_TRY(tol_transfer_check_place(destination, offset, bytes));
+    if (bytes == 0) return TOL_OK;
+    status = copy_range(transfer, destination, offset, (void *)(uintptr_t)source, bytes, true);
+out:
+    return status;
+}
+
+tol_status tol_transfer_read(struct tol_transfer *transfer, struct tol_place source, size_t offset,
+                             void *destination, size_t bytes) {
+    tol_status status = TOL_OK;
+    TOL_TRY(tol_transfer_check(transfer, "tol_transfer_read", destination, bytes));
+    TOL_TRY(tol_transfer_check_place(source, offset, bytes));
+    if (bytes == 0) return TOL_OK;
+    status = copy_range(transfer, source, offset, destination, bytes, false);
+out:
+    return status;
+}
+
+/* ---- many ---- */
+
+struct batch {
+    const struct tol_transfer_item *items;
+    size_t *first; /* of each piece the first item, and behind the last one the count */
+};
+
+/* The device's range of an item, and how many items from it on lie in one piece on the device. */
+static CUdeviceptr begin_of(const struct tol_transfer_item *item) {
+    return item->place.address + item->offset;
+}
+
+static size_t joined(const struct batch *batch, size_t item, size_t end, size_t *bytes) {
+    const struct tol_transfer_item *items = batch->items;
+    size_t next = item + 1;
+    *bytes = items[item].bytes;
+    while (next < end && begin_of(&items[next]) == begin_of(&items[item]) + *bytes) {
+        *bytes += items[next++].bytes;
+    }
+    return next;
+}
+
+static void pack_batch(const void *copy, size_t piece, char *stage) {
+    const struct batch *batch = copy;
+    for (size_t i = batch->first[piece]; i < batch->first[piece + 1]; i++) {
+        const struct tol_transfer_item *item = &batch->items[i];
+        if (item->bytes > 0) memcpy(stage, item->host, item->bytes);
+        stage += item->bytes;
+    }
+}
+
+static void unpack_batch(const void *copy, size_t piece, const char *stage) {
+    const struct batch *batch = copy;
+    for (size_t i = batch->first[piece]; i < batch->first[piece + 1]; i++) {
+        const struct tol_transfer_item *item = &batch->items[i];
+        if (item->bytes > 0) memcpy(item->host, stage, item->bytes);
+        stage += item->bytes;
+    }
+}
+
+static CUresult queue_batch_write(const void *copy, size_t piece, char *stage,
+                                  const struct tol_driver_table *driver, CUstream stream) {
+    const struct batch *batch = copy;
+    CUresult result = CUDA_SUCCESS;
+    size_t bytes = 0;
+    for (size_t i = batch->first[piece]; i < batch->first[piece + 1] && result == CUDA_SUCCESS;) {
+        CUdeviceptr begin = begin_of(&batch->items[i]);
+        i = joined(batch, i, batch->first[piece + 1], &bytes);
+        if (bytes > 0) result = driver->cuMemcpyHtoDAsync_v2(begin, stage, bytes, stream);
+        stage += bytes;
+    }
+    return result;
+}
+
+static CUresult queue_batch_read(const void *copy, size_t piece, char *stage,
+                                 const struct tol_driver_table *driver, CUstream stream) {
+    const struct batch *batch = copy;
+    CUresult result = CUDA_SUCCESS;
+    size_t bytes = 0;
+    for (size_t i = batch->first[piece]; i < batch->first[piece + 1] && result == CUDA_SUCCESS;) {
+        CUdeviceptr begin = begin_of(&batch->items[i]);
+        i = joined(batch, i, batch->first[piece + 1], &bytes);
+        if (bytes > 0) result = driver->cuMemcpyDtoHAsync_v2(stage, begin, bytes, stream);
+        stage += bytes;
+    }
+    return result;
+}
+
+/* Groups items that fit a block together, and runs them; larger ones go alone. */
+static tol_status copy_batch(struct tol_transfer *transfer, size_t count,
+                             const struct tol_transfer_item *items, bool is_write) {
+    tol_status status = TOL_OK;
+    struct batch batch = {.items = items};
+    size_t filled = 0, block = transfer->options.block_bytes, end = 0;
+    TOL_CHECK(count == 0 || items != NULL, TOL_INVALID_ARGUMENT, "a batch of copies: NULL");
+    for (size_t i = 0; i < count; i++) {
+        TOL_TRY(tol_transfer_check(transfer, "a batch of copies", items[i].host, items[i].bytes));
+        TOL_TRY(tol_transfer_check_place(items[i].place, items[i].offset, items[i].bytes));
+    }
+    TOL_TRY(tol_context_enter(transfer->context));
+    batch.first = calloc(count + 1, sizeof *batch.first);
+    TOL_CHECK(batch.first != NULL, TOL_OUT_OF_HOST_MEMORY, "a batch of %zu copies", count);
+    for (size_t i = 0; i < count; i = end) {
+        struct tol_pieces pieces = {.transfer = transfer,
+                                    .copy = &batch,
+                                    .call =
+                                        is_write ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyDtoHAsync_v2",
+                                    .pack = is_write ? pack_batch : NULL,
+                                    .queue = is_write ? queue_batch_write : queue_batch_read,
+                                    .unpack = is_write ? NULL : unpack_batch};
+        size_t bytes = 0;
+        filled = 0;
+        for (end = i; end < count && items[end].bytes <= block; end++) {
+            if (end == i || filled + items[end].bytes > block) {
+                batch.first[pieces.count++] = end;
+                filled = 0;
+            }
+            filled += items[end].bytes;
+            bytes += items[end].bytes;
+        }
+        batch.first[pieces.count] = end;
+        pieces.helpers = helpers_for(transfer, bytes);
+        if (bytes > 0) TOL_TRY(tol_pieces_run(&pieces));
+        if (end < count) {
+            const struct tol_transfer_item *item = &items[end++];
+            TOL_TRY(
+                copy_range(transfer, item->place, item->offset, item->host, item->bytes, is_write));
+        }
+    }
+out:
+    free(batch.first);
+    return status;
+}
+
+tol_status tol_transfer_write_batch(struct tol_transfer *transfer, size_t count,
+                                    const struct tol_transfer_item *items) {
+    tol_status status = tol_transfer_check(transfer, "tol_transfer_write_batch", NULL, 0);
+    return status != TOL_OK ? status : copy_batch(transfer, count, items, true);
+}
+
+tol_status tol_transfer_read_batch(struct tol_transfer *transfer, size_t count,
+                                   const struct tol_transfer_item *items) {
+    tol_status status = tol_transfer_check(transfer, "tol_transfer_read_batch", NULL, 0);
+    return status != TOL_OK ? status : copy_batch(transfer, count, items, false);
+}

@@ -1,0 +1,27 @@
+/*
+ * NUMA: which node of the machine's memory is nearest to a device, and asking for pages there.
+ *
+ * Linux says the first in /sys and takes the second as the calling thread's policy; elsewhere, and
+ * where there is but one node, nothing is asked for. Internal: not installed.
+ */
+#ifndef TOLLENS_NUMA_H
+#define TOLLENS_NUMA_H
+
+#include <stdbool.h>
+
+/* The node of the PCI device, "0000:3b:00.0", by the files below root ("/sys"); -1: not known, or
+ * there is no other node. */
+int tol_numa_node(const char *root, const char *pci_bus_id);
+
+/* What the calling thread's policy was. */
+struct tol_numa_policy {
+    bool is_changed;
+    int mode;
+    unsigned long nodes[16];
+};
+
+/* New pages of the calling thread come from node, where it has some; -1 changes nothing. */
+struct tol_numa_policy tol_numa_prefer(int node);
+void tol_numa_restore(const struct tol_numa_policy *policy);
+
+#endif

@@ -1,0 +1,122 @@
+/*
+ * What copies in pieces stand on: the team of threads, and the staging blocks.
+ */
+#include "../test_device.h"
+#include "staging.h"
+#include "team.h"
+
+#include <unistd.h>
+
+static void count_up(void *user) {
+    atomic_fetch_add((atomic_int *)user, 1);
+}
+
+static void count_and_wait(void *user) {
+    atomic_int *count = user;
+    atomic_fetch_add(count, 1);
+    /* Ends only where all three are at work at once; a test's timeout tells otherwise. */
+    while (atomic_load(count) < 3) usleep(100);
+}
+
+Test(pieces, a_team_works_at_once_and_again, .timeout = 60) {
+    struct tol_team team;
+    tol_team_open(&team);
+    for (int i = 0; i < 100; i++) {
+        atomic_int count = 0;
+        tol_team_run(&team, 2, count_and_wait, &count);
+        cr_assert_eq(atomic_load(&count), 3);
+    }
+    tol_team_close(&team);
+}
+
+Test(pieces, a_team_of_none_is_the_caller) {
+    struct tol_team team;
+    atomic_int count = 0;
+    tol_team_open(&team);
+    tol_team_run(&team, 0, count_up, &count);
+    cr_assert_eq(atomic_load(&count), 1);
+    cr_assert_eq(team.count, 0);
+    tol_team_close(&team);
+}
+
+struct nest {
+    struct tol_team *team;
+    atomic_int inner;
+};
+
+static void run_inside(void *user) {
+    struct nest *nest = user;
+    tol_team_run(nest->team, 4, count_up, &nest->inner);
+}
+
+Test(pieces, a_team_at_work_leaves_others_to_themselves, .timeout = 60) {
+    struct tol_team team;
+    tol_team_open(&team);
+    struct nest nest = {&team, 0};
+    tol_team_run(&team, 1, run_inside, &nest);
+    /* One or two were at it, the helper if it came in time; each was alone in its inner run. */
+    cr_assert(atomic_load(&nest.inner) >= 1 && atomic_load(&nest.inner) <= 2);
+    tol_team_close(&team);
+}
+
+static const struct tol_retry_policy policy = {&tol_retry_real_clock, 3, 1000, 1000000, NULL};
+
+Test(pieces, staging_blocks_are_used_again_and_bounded, .fini = test_end) {
+    struct tol_stages stages;
+    struct tol_stage *one = NULL, *two = NULL, *three = NULL;
+    tol_stages_open(&stages, test_context(), 4096, 2, &policy);
+    MUST(tol_stages_take(&stages, 1000, &one));
+    MUST(tol_stages_take(&stages, 0, &two));
+    cr_assert(one != two && one->data != two->data);
+    cr_assert_eq(tol_stages_take(&stages, 0, &three), TOL_NOT_READY);
+    MUST_FAIL(tol_stages_take(&stages, 10, &three), TOL_TIMEOUT, "2 staging blocks");
+    tol_stages_give(&stages, two, false);
+    MUST(tol_stages_take(&stages, 0, &three));
+    cr_assert(three == two && stages.count == 2);
+    tol_stages_give(&stages, one, false);
+    tol_stages_give(&stages, three, false);
+    tol_stages_close(&stages);
+}
+
+static struct tol_stages shared;
+
+static void *give_later(void *stage) {
+    usleep(20000);
+    tol_stages_give(&shared, stage, false);
+    return NULL;
+}
+
+Test(pieces, who_waits_for_a_block_gets_the_next_given, .fini = test_end, .timeout = 60) {
+    struct tol_stage *one = NULL, *again = NULL;
+    pthread_t thread;
+    tol_stages_open(&shared, test_context(), 4096, 1, &policy);
+    MUST(tol_stages_take(&shared, 1000, &one));
+    cr_assert_eq(pthread_create(&thread, NULL, give_later, one), 0);
+    MUST(tol_stages_take(&shared, 30000, &again));
+    cr_assert(again == one);
+    pthread_join(thread, NULL);
+    tol_stages_give(&shared, again, false);
+    tol_stages_close(&shared);
+}
+
+Test(pieces, a_lost_block_comes_back_when_its_copy_has_ended, .fini = test_end) {
+    struct tol_stages stages;
+    struct tol_stage *one = NULL, *two = NULL;
+    const struct tol_interpose_rule busy = {
+        .function = "cuEventQuery", .action = TOL_INTERPOSE_FAIL, .result = CUDA_ERROR_NOT_READY};
+    MUST(tol_interpose_install(test_driver(),
+                               &(struct tol_interpose_options){.rules = &busy, .rule_count = 1}));
+    struct tol_context *context = test_context();
+    tol_stages_open(&stages, context, 4096, 2, &policy);
+    MUST(tol_stages_take(&stages, 1000, &one));
+    tol_stages_give(&stages, one, true);
+    MUST(tol_stages_take(&stages, 0, &two));
+    cr_assert(two != one, "a block that a copy uses was handed out");
+    tol_interpose_remove(test_driver());
+    struct tol_stage *three = NULL;
+    MUST(tol_stages_take(&stages, 0, &three));
+    cr_assert(three == one);
+    tol_stages_give(&stages, two, false);
+    tol_stages_give(&stages, three, false);
+    tol_stages_close(&stages);
+}

@@ -1,0 +1,176 @@
+/*
+ * A transfer's making and ending, copies on the device, and what is known of an address.
+ */
+#include "../deadline.h"
+#include "transfer_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* 2 MiB is 40 us of PCI Express 5, long beside the few that queueing takes, and 8 threads with two
+ * such blocks each fit a server's cache. */
+void tol_transfer_default(struct tol_transfer_options *options) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    *options = (struct tol_transfer_options){.block_bytes = (size_t)2 << 20,
+                                             .threads = cores < 2   ? 1
+                                                        : cores < 9 ? (unsigned)cores - 1
+                                                                    : 8,
+                                             .deadline_ms = TOL_DEADLINE_MS,
+                                             .attempts = 8,
+                                             .pause_us = 100};
+}
+
+tol_status tol_transfer_create(struct tol_context *context,
+                               const struct tol_transfer_options *options,
+                               struct tol_transfer **result) {
+    tol_status status = TOL_OK;
+    struct tol_transfer *transfer = NULL;
+    int pitch_max = 0;
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_transfer_create: NULL");
+    TOL_CHECK(options == NULL || (options->block_bytes > 0 && options->threads > 0 &&
+                                  options->attempts > 0 && options->deadline_ms > 0),
+              TOL_INVALID_ARGUMENT,
+              "a transfer with blocks of %zu bytes, %u threads, %u attempts, %u ms",
+              options->block_bytes, options->threads, options->attempts, options->deadline_ms);
+    TOL_TRY(tol_context_enter(context));
+    transfer = calloc(1, sizeof *transfer);
+    TOL_CHECK(transfer != NULL, TOL_OUT_OF_HOST_MEMORY, "a transfer");
+    tol_transfer_default(&transfer->options);
+    if (options != NULL) transfer->options = *options;
+    struct tol_transfer_options *o = &transfer->options;
+    if (o->threads > TOL_TEAM_THREADS) o->threads = TOL_TEAM_THREADS;
+    TOL_CONTEXT_CU(context, cuDeviceGetAttribute,
+                   (&pitch_max, CU_DEVICE_ATTRIBUTE_MAX_PITCH, context->device_handle),
+                   "the largest pitch");
+    TOL_TRY(tol_stream_create(context, NULL, &transfer->stream));
+    transfer->context = context;
+    transfer->pitch_max = (size_t)pitch_max;
+    transfer->retry = (struct tol_retry_policy){.clock = &tol_retry_real_clock,
+                                                .attempts = o->attempts,
+                                                .first_pause_ns = (uint64_t)o->pause_us * 1000,
+                                                .deadline_ns = (uint64_t)o->deadline_ms * 1000000,
+                                                .retries_made = &transfer->retries};
+    /* Two blocks for each thread of a large copy, and some for small ones beside it. */
+    tol_stages_open(&transfer->stages, context, o->block_bytes, 2 * o->threads + 4,
+                    &transfer->retry);
+    tol_team_open(&transfer->team);
+    tol_context_retain(context);
+    *result = transfer;
+    transfer = NULL;
+out:
+    free(transfer);
+    return status;
+}
+
+void tol_transfer_destroy(struct tol_transfer *transfer) {
+    if (transfer == NULL) return;
+    struct tol_context *context = transfer->context;
+    if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
+    tol_team_close(&transfer->team);
+    tol_stages_close(&transfer->stages);
+    tol_stream_destroy(transfer->stream);
+    free(transfer);
+    tol_context_destroy(context);
+}
+
+struct tol_place tol_place_of_buffer(const struct tol_buffer *buffer) {
+    if (buffer == NULL) return (struct tol_place){0};
+    return (struct tol_place){tol_buffer_address(buffer), tol_buffer_bytes(buffer)};
+}
+
+struct tol_place tol_place_of_block(const struct tol_pool *pool, struct tol_block block) {
+    return (struct tol_place){tol_pool_address(pool, block), tol_pool_bytes(pool, block)};
+}
+
+tol_status tol_transfer_check(const struct tol_transfer *transfer, const char *function,
+                              const void *host, size_t bytes) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(transfer != NULL && (host != NULL || bytes == 0), TOL_INVALID_ARGUMENT, "%s: NULL",
+              function);
+    TOL_CHECK(bytes <= UINTPTR_MAX - (uintptr_t)host, TOL_OUT_OF_RANGE,
+              "%s: %zu bytes at %p pass the end of all addresses", function, bytes, host);
+out:
+    return status;
+}
+
+tol_status tol_transfer_check_place(struct tol_place place, size_t offset, size_t bytes) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(place.address != 0 || bytes == 0, TOL_INVALID_ARGUMENT,
+              "a copy of %zu bytes to or from no device memory", bytes);
+    TOL_CHECK(bytes <= place.bytes && offset <= place.bytes - bytes &&
+                  place.bytes <= UINT64_MAX - place.address,
+              TOL_OUT_OF_RANGE, "%zu bytes from offset %zu do not lie inside a place of %zu bytes",
+              bytes, offset, place.bytes);
+out:
+    return status;
+}
+
+tol_status tol_transfer_wait(struct tol_transfer *transfer) {
+    struct tol_deadline deadline = tol_deadline_after(transfer->options.deadline_ms);
+    return tol_deadline_wait_stream(transfer->stream, &deadline);
+}
+
+tol_status tol_transfer_copy(struct tol_transfer *transfer, struct tol_place destination,
+                             size_t destination_offset, struct tol_place source,
+                             size_t source_offset, size_t bytes) {
+    tol_status status = TOL_OK;
+    TOL_TRY(tol_transfer_check(transfer, "tol_transfer_copy", NULL, 0));
+    TOL_TRY(tol_transfer_check_place(destination, destination_offset, bytes));
+    TOL_TRY(tol_transfer_check_place(source, source_offset, bytes));
+    if (bytes == 0) return TOL_OK;
+    CUdeviceptr to = destination.address + destination_offset;
+    CUdeviceptr from = source.address + source_offset;
+    TOL_CHECK(to + bytes <= from || from + bytes <= to, TOL_INVALID_ARGUMENT,
+              "the ranges of a copy of %zu bytes overlap", bytes);
+    TOL_TRY(tol_context_enter(transfer->context));
+    TOL_TRANSFER_CU(transfer, cuMemcpyDtoDAsync_v2, (to, from, bytes, transfer->stream->handle),
+                    "copying %zu bytes on the device", bytes);
+    status = tol_transfer_wait(transfer);
+out:
+    return status;
+}
+
+tol_status tol_transfer_is_resident(struct tol_transfer *transfer, CUdeviceptr address,
+                                    bool *resident) {
+    tol_status status = TOL_OK;
+    unsigned type = 0, is_managed = 0; /* the driver writes a byte or a word of the second */
+    TOL_CHECK(transfer != NULL && resident != NULL, TOL_INVALID_ARGUMENT,
+              "tol_transfer_is_resident: NULL");
+    TOL_TRY(tol_context_enter(transfer->context));
+    CUresult answer = transfer->context->functions->cuPointerGetAttribute(
+        &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+    if (answer == CUDA_ERROR_INVALID_VALUE) { /* never heard of it */
+        *resident = false;
+        return TOL_OK;
+    }
+    if (answer != CUDA_SUCCESS) {
+        status = tol_context_fail(transfer->context, __FILE__, __LINE__, "cuPointerGetAttribute",
+                                  (int)answer, "what lies at %#llx", address);
+        goto out;
+    }
+    TOL_CONTEXT_CU(transfer->context, cuPointerGetAttribute,
+                   (&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address),
+                   "whether %#llx is managed", address);
+    *resident = type == CU_MEMORYTYPE_DEVICE && is_managed == 0;
+out:
+    return status;
+}
+
+tol_status tol_transfer_stats(struct tol_transfer *transfer, struct tol_transfer_stats *stats) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(transfer != NULL && stats != NULL, TOL_INVALID_ARGUMENT, "tol_transfer_stats: NULL");
+    pthread_mutex_lock(&transfer->stages.lock);
+    const uint64_t pinned = transfer->stages.count * (uint64_t)transfer->options.block_bytes;
+    pthread_mutex_unlock(&transfer->stages.lock);
+    *stats = (struct tol_transfer_stats){
+        .pinned_bytes = pinned,
+        .pieces = atomic_load(&transfer->pieces),
+        .retries = atomic_load(&transfer->retries),
+        .peer_direct = atomic_load(&transfer->peer_direct),
+        .peer_through_host = atomic_load(&transfer->peer_through_host),
+        .numa_node = transfer->stages.node,
+    };
+out:
+    return status;
+}

@@ -1,0 +1,68 @@
+/*
+ * The inside of a transfer, and how copies in pieces are carried out. Internal: not installed.
+ */
+#ifndef TOLLENS_TRANSFER_STATE_H
+#define TOLLENS_TRANSFER_STATE_H
+
+#include "../stream.h"
+#include "../transfer.h"
+#include "staging.h"
+#include "team.h"
+
+struct tol_transfer {
+    struct tol_context *context;
+    struct tol_stream *stream;
+    struct tol_transfer_options options;
+    struct tol_retry_policy retry;
+    struct tol_stages stages;
+    struct tol_team team;
+    size_t pitch_max;
+    _Atomic(uint64_t) retries, pieces, peer_direct, peer_through_host;
+};
+
+/* A copy in pieces, each no larger than a staging block. What is called with it must be fit to be
+ * called from several threads at once. */
+struct tol_pieces {
+    struct tol_transfer *transfer;
+    size_t count;   /* of pieces */
+    size_t helpers; /* threads beside the caller's that are worth having */
+    const void *copy;
+    const char *call; /* the driver function that queue calls */
+
+    /* Host to staging before queue; NULL: it is a read. */
+    void (*pack)(const void *copy, size_t piece, char *stage);
+    /* Queues the device's part on the stream; may be called again where it failed. */
+    CUresult (*queue)(const void *copy, size_t piece, char *stage,
+                      const struct tol_driver_table *driver, CUstream stream);
+    /* Staging to host when the device's part is done; NULL: it is a write. */
+    void (*unpack)(const void *copy, size_t piece, const char *stage);
+};
+
+/* Carries them all out. The context is entered. */
+tol_status tol_pieces_run(struct tol_pieces *pieces);
+
+/* TOL_INVALID_ARGUMENT unless there are transfer and host memory. */
+tol_status tol_transfer_check(const struct tol_transfer *transfer, const char *function,
+                              const void *host, size_t bytes);
+
+/* TOL_OUT_OF_RANGE unless bytes at offset lie inside of place. */
+tol_status tol_transfer_check_place(struct tol_place place, size_t offset, size_t bytes);
+
+/* Makes a call that queues a copy, again where that may help. */
+#define TOL_TRANSFER_CU(transfer, call, arguments, ...)                                            \
+    do {                                                                                           \
+        struct tol_retry tol_retry_now = {.policy = &(transfer)->retry};                           \
+        CUresult tol_cu_result;                                                                    \
+        do tol_cu_result = (transfer)->context->functions->call arguments;                         \
+        while (tol_retry_again(&tol_retry_now, tol_cu_result));                                    \
+        if (TOL_UNLIKELY(tol_cu_result != CUDA_SUCCESS)) {                                         \
+            status = tol_context_fail((transfer)->context, __FILE__, __LINE__, #call,              \
+                                      (int)tol_cu_result, __VA_ARGS__);                            \
+            goto out;                                                                              \
+        }                                                                                          \
+    } while (0)
+
+/* Waits until the transfer's own stream is done. The context is entered. */
+tol_status tol_transfer_wait(struct tol_transfer *transfer);
+
+#endif
