@@ -9,6 +9,7 @@ RUNTIME = """
     pool/pool_place pool/pool_large pool/magazine pool/pool_report pool/pool_block pool/pool
     transfer/retry transfer/numa transfer/team transfer/staging
     transfer/pieces transfer/host_copy transfer/rows transfer/peer transfer/transfer
+    vram/sweep vram/once vram/vram_calls vram/vram_handle
 """.split()
 
 RUNTIME_TESTS = """
@@ -17,6 +18,7 @@ RUNTIME_TESTS = """
     module_test stream_test event_test memory_test copy_test launch_test
     pool/spans_test pool/pool_test pool/pool_model_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test
+    vram_test vram_handle_test vram/once_test
     failure_test cuda_abi_test
 """.split()
 

@@ -27,6 +27,7 @@ FLOORS = [
     "deadline stream event module memory pinned",
     "copy launch pool",
     "transfer",
+    "vram",
     "auto",
     "tollens",
 ]

@@ -13,6 +13,7 @@
 #include "launch.h"
 #include "pool.h"
 #include "transfer.h"
+#include "vram.h"
 
 #if defined(__GNUC__)
 
@@ -29,6 +30,7 @@ TOL_AUTO(buffer, tol_buffer_destroy)
 TOL_AUTO(pinned, tol_pinned_destroy)
 TOL_AUTO(pool, tol_pool_destroy)
 TOL_AUTO(transfer, tol_transfer_destroy)
+TOL_AUTO(vram_context, tol_vram_context_destroy)
 #undef TOL_AUTO
 
 #define tol_auto_driver __attribute__((cleanup(tol_auto_end_driver)))
@@ -40,6 +42,7 @@ TOL_AUTO(transfer, tol_transfer_destroy)
 #define tol_auto_pinned __attribute__((cleanup(tol_auto_end_pinned)))
 #define tol_auto_pool __attribute__((cleanup(tol_auto_end_pool)))
 #define tol_auto_transfer __attribute__((cleanup(tol_auto_end_transfer)))
+#define tol_auto_vram_context __attribute__((cleanup(tol_auto_end_vram_context)))
 
 #endif
 #endif

@@ -154,6 +154,28 @@ static tol_status tour_of_transfers(struct tol_driver *driver, struct tol_contex
     return status;
 }
 
+/* Blocks of all kinds, sweeps of a page, and stale handles. */
+static tol_status tour_of_vram(struct tol_context *context) {
+    tol_auto_vram_context struct tol_vram_context *vram = NULL;
+    struct tol_vram memory = {0}, kept = {0};
+    struct tol_vram_info info;
+    char bytes[64] = {0};
+    tol_status status = tol_vram_context_create(context, 0, &vram);
+    for (size_t size = 1 << 10; size <= 1 << 22 && status == TOL_OK; size <<= 6) {
+        status = tol_vram_allocate(vram, size, &memory);
+        if (status == TOL_OK) status = tol_vram_write_at(vram, memory, size - 64, bytes, 64);
+        if (status == TOL_OK) status = tol_vram_free(vram, memory);
+    }
+    if (status == TOL_OK) status = tol_vram_allocate(vram, 1000, &kept);
+    for (int i = 0; i < 4 && status == TOL_OK; i++) {
+        status = tol_vram_allocate(vram, 700000, &memory);
+        if (status == TOL_OK) status = tol_vram_free(vram, memory);
+    }
+    if (status == TOL_OK) status = tol_vram_read_at(vram, kept, 0, bytes, 64);
+    if (status == TOL_OK) status = tol_vram_info(vram, &info);
+    return status;
+}
+
 static tol_status tour(struct tol_driver *driver) {
     tol_auto_context struct tol_context *context = NULL;
     tol_auto_stream struct tol_stream *stream = NULL;
@@ -172,6 +194,7 @@ static tol_status tour(struct tol_driver *driver) {
     if (status == TOL_OK) status = tour_of_kernels(context, stream, buffer);
     if (status == TOL_OK && tol_driver_has(driver, TOL_FEATURE_VMM)) {
         status = tour_of_mapped_pools(context, stream);
+        if (status == TOL_OK) status = tour_of_vram(context);
     }
     if (status == TOL_OK && tol_driver_has(driver, TOL_FEATURE_MEMORY_POOL)) {
         status = tour_of_driver_pools(context, stream);

@@ -8,6 +8,7 @@
 
 #include "launch.h"
 
+#include "vram.h"
 #include "transfer.h"
 
 #include "copy.h"
