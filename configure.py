@@ -138,10 +138,9 @@ def write_variant(n: Ninja, name: str) -> None:
     tools += [program(target, [*objects("harness", "hypotheses/harness", [source], harness_flags),
                                *log], libs="-lz -lm")
               for target, source in (("bench-hdr", "hdr_bench"), ("hdr-interop", "hdr_interop"))]
-    tools += [program(target, [*objects("runtime", "runtime", [source], f"{COMMON} {flags}"),
-                               archive], libs="-lpthread -ldl")
-              for target, source in (("bench-launch", "launch_bench"),
-                                     ("bench-pool", "pool_bench"))]
+    tools += [program(f"bench-{what}", [*objects("runtime", "runtime", [f"{what}_bench"],
+                                                 f"{COMMON} {flags}"), archive],
+                      libs="-lpthread -ldl") for what in ("launch", "pool", "transfer")]
     tools.append(program("compare-sides", objects("runtime", "runtime", ["compare_sides"],
                                                   f"{COMMON} {flags}"), libs="-ldl"))
     n.build(name, "phony", " ".join([archive, shared, soft, tollens, *tools, *tests]))
@@ -150,8 +149,8 @@ def write_variant(n: Ninja, name: str) -> None:
     if name == "dev":
         n.build("libs", "phony", f"{archive} {shared} {soft}")
         n.build("bench-hdr", "run", "build/bench-hdr")
-        n.build("bench-launch", "run", "build/bench-launch")
-        n.build("bench-pool", "run", "build/bench-pool")
+        for what in ("launch", "pool", "transfer"):
+            n.build(f"bench-{what}", "run", f"build/bench-{what}")
 
 
 def write_tsan(n: Ninja) -> None:
