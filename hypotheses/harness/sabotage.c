@@ -192,9 +192,9 @@ static void share_nothing(struct tol_pool_options *options) {
     options->large_bytes = 1;
 }
 
-/* Memory comes in pieces of a GiB, where pages are 8 MiB. */
+/* Memory comes in pieces of a GiB, where pages are 4 MiB. */
 static void take_much(struct tol_pool_options *options) {
-    options->page_bytes *= 128;
+    options->page_bytes *= 256;
     options->first_count = 0;
 }
 
@@ -286,7 +286,7 @@ static const struct {
      keep_nothing},
     {"pool_shares_nothing", "no two blocks of a pool share a page", NULL, NULL, false,
      share_nothing},
-    {"pool_takes_much", "a pool's pages are 128 times as large", NULL, NULL, false, take_much},
+    {"pool_takes_much", "a pool's pages are 256 times as large", NULL, NULL, false, take_much},
     {"lock_missing", "threads add kernels to a module's cache without its lock", slow_lookup, NULL,
      false, NULL},
     {"attack_crash", "an attack's process ends by SIGSEGV", crash_attack, NULL, false, NULL},
