@@ -165,6 +165,35 @@ Test(pool, memory_passes_between_streams_in_order) {
     test_end();
 }
 
+/* What a GPU does: an event that was recorded just now has not been reached when it is asked. */
+static void ask_too_early(struct tol_interpose_call *call, void *user) {
+    int *asked = user;
+    if (call->index == TOL_DRIVER_INDEX_cuEventRecord) *asked = 0;
+    if (call->index != TOL_DRIVER_INDEX_cuEventQuery || (*asked)++ > 0) return;
+    call->result = CUDA_ERROR_NOT_READY;
+}
+
+/* Goal: after the program has waited, all that was freed can be given back at once. */
+Test(pool, what_was_waited_for_can_be_given_back) {
+    struct tol_stream *stream = NULL;
+    struct tol_block blocks[3];
+    int asked = 0;
+    MUST(tol_interpose_install(
+        test_driver(), &(struct tol_interpose_options){.after = ask_too_early, .user = &asked}));
+    struct tol_pool *pool = pool_with(tol_pool_tight, 0);
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+    for (int i = 0; i < 3; i++) blocks[i] = new_block(pool, (size_t)(1 + 9 * i) * MIB, stream);
+    for (int i = 0; i < 3; i++) MUST(tol_pool_free(pool, blocks[i], stream));
+    MUST(tol_stream_synchronize(stream));
+    MUST(tol_pool_trim(pool, 0));
+    cr_assert_eq(stats_of(pool).held, 0, "%llu bytes stay",
+                 (unsigned long long)stats_of(pool).held);
+    tol_stream_destroy(stream);
+    tol_pool_destroy(pool);
+    tol_interpose_remove(test_driver());
+    test_end();
+}
+
 Test(pool, streams_may_end_before_their_blocks) {
     struct tol_pool *pool = pool_with(tol_pool_default, 0);
     struct tol_block blocks[200];

@@ -39,6 +39,16 @@ static bool is_done(struct tol_tickets *tickets, struct tol_ticket_stream *place
     return place->done >= place->last;
 }
 
+/* Whether a stream has nothing left to do. An event that is recorded there now would be reached a
+ * little later than one can ask. */
+static bool is_idle(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
+    if (tickets->context->functions->cuStreamQuery(place->stream->handle) != CUDA_SUCCESS) {
+        return false;
+    }
+    place->done = place->last;
+    return true;
+}
+
 static tol_status wait_for(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
     tol_status status = TOL_OK;
     struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
@@ -105,7 +115,9 @@ uint64_t tol_tickets_open(struct tol_tickets *tickets, uint64_t streams, uint64_
         /* A free on this stream before the ticket may have had a number far below it. */
         uint64_t needed = ticket < place->last ? ticket : place->last;
         if (place->done >= needed) continue;
-        if (ask && record(tickets, place) == TOL_OK) (void)is_done(tickets, place);
+        if (ask && !is_idle(tickets, place) && record(tickets, place) == TOL_OK) {
+            (void)is_done(tickets, place);
+        }
         if (place->done < needed) open |= rest & -rest;
     }
     return open;
@@ -118,8 +130,8 @@ tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint
     for (; open != 0; open &= open - 1) {
         struct tol_ticket_stream *place = &tickets->streams[__builtin_ctzll(open)];
         if (place->stream == stream) continue;
+        if (is_idle(tickets, place)) continue;
         TOL_TRY(record(tickets, place));
-        if (is_done(tickets, place)) continue;
         TOL_CONTEXT_CU(tickets->context, cuStreamWaitEvent, (stream->handle, place->event, 0),
                        "stream %u for what stream %u freed", stream->number, place->stream->number);
         ++*waits;

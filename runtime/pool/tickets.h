@@ -38,7 +38,7 @@ tol_status tol_tickets_place(struct tol_tickets *tickets, struct tol_stream *str
 uint64_t tol_tickets_take(struct tol_tickets *tickets, unsigned place);
 
 /* Those of the streams whose work up to ticket is not known to be done. Calls no driver function
- * unless ask is set: then an event is recorded behind the frees, where none is, and asked. */
+ * unless ask is set: then the stream is asked, and if it has work, an event behind the frees. */
 uint64_t tol_tickets_open(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket, bool ask);
 
 /* Makes what is queued on stream from now on wait for the streams' work up to ticket, where it is
