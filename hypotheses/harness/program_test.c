@@ -59,6 +59,7 @@ Test(program, wrong_words_are_usage_errors) {
         cr_assert(strlen(program_output) > 10, "%s: it says nothing", commands[i]);
     }
     cr_assert(program_shell("\"$T\" --help") == 0 && program_says("exit codes"));
+    cr_assert(program_shell("\"$T\" list --help") == 0 && program_says("exit codes"));
 }
 
 Test(program, without_a_gpu_cuda_is_one_clear_sentence) {

@@ -93,8 +93,11 @@ int main(int argc, char **argv) {
         fputs(usage, stderr);
         return HYP_EXIT_ERROR;
     }
-    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
-        strcmp(argv[1], "-h") == 0) {
+    bool wants_help = strcmp(argv[1], "help") == 0;
+    for (int i = 1; i < argc; i++) {
+        wants_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+    }
+    if (wants_help) {
         fputs(usage, stdout);
         return HYP_EXIT_OK;
     }
