@@ -17,6 +17,9 @@ static bool peers_are_apart;
 /* Two devices, where that is to be had. */
 static struct tol_driver *driver_of_tours(void) {
     if (!test_on_gpu()) setenv("TOLLENS_SOFT_DEVICES", "2", 1);
+    /* Addresses whose freeing fails are lost, and a process has not always many: a small device
+     * makes for small reservations. */
+    if (!test_on_gpu()) setenv("TOLLENS_SOFT_MEMORY", "128M", 1);
     return test_driver();
 }
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 /* So many times the device's memory passes through before an address comes back; fewer, down to the
- * second number, where the process has not so many addresses left. */
-enum { ADDRESS_TIMES = 32, ADDRESS_TIMES_MIN = 2 };
+ * bytes of the second number, where the process has not so many addresses left. */
+enum { ADDRESS_TIMES = 32, ADDRESS_LEAST = 64 << 20 };
 
 tol_status tol_once_create(struct tol_context *context, uint64_t address_bytes,
                            struct tol_once **result) {
@@ -43,7 +43,7 @@ tol_status tol_once_create(struct tol_context *context, uint64_t address_bytes,
     for (;; once->page_count /= 2) {
         once->bytes = once->page_count * once->page_bytes;
         answer = context->functions->cuMemAddressReserve(&once->begin, once->bytes, unit, 0, 0);
-        bool is_least = once->bytes / 2 < ADDRESS_TIMES_MIN * context->device.memory_bytes;
+        bool is_least = once->bytes / 2 < ADDRESS_LEAST;
         if (answer != CUDA_ERROR_OUT_OF_MEMORY || is_least) break;
     }
     if (answer != CUDA_SUCCESS) {

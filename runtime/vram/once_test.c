@@ -108,7 +108,7 @@ Test(once, where_addresses_are_few_fewer_do, .fini = test_end) {
     struct tol_once *once = NULL;
     MUST(tol_interpose_install(test_driver(), &options));
     once = new_once(0);
-    cr_assert_eq(tol_interpose_count(TOL_DRIVER_INDEX_cuMemAddressReserve), 2);
+    cr_assert(tol_interpose_count(TOL_DRIVER_INDEX_cuMemAddressReserve) > 1);
     give(once, allocate(once, 1000));
     tol_once_destroy(once);
     tol_interpose_remove(test_driver());
