@@ -4,7 +4,7 @@ import argparse
 import pathlib
 import sys
 
-from reports import evidence, markdown, page, plots, walks
+from reports import evidence, markdown, page, plots
 
 
 def main() -> int:
@@ -18,7 +18,7 @@ def main() -> int:
         found = evidence.read(arguments.evidence)
         plots.draw_all([series for claim in found.claims for series in claim.series], out / "plots")
         for walk in (walk for claim in found.claims for walk in claim.walks):
-            walks.draw(walk, out / "plots" / walk.file_name)
+            plots.draw_walk(walk, out / "plots" / walk.file_name)
         (out / "report.md").write_text(markdown.render(found))
         (out / "report.html").write_text(page.render(found, out / "plots"))
     except (ValueError, OSError) as error:

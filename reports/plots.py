@@ -1,4 +1,4 @@
-"""Plots: one picture for each recorded series."""
+"""Plots: one picture for each recorded series and each walk over a pool."""
 
 import math
 import pathlib
@@ -10,8 +10,10 @@ from matplotlib import pyplot, ticker  # noqa: E402
 
 from reports.evidence import Series  # noqa: E402
 from reports.hdr import Histogram  # noqa: E402
+from reports.walks import Walk  # noqa: E402
 
 UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+GIB = float(1 << 30)
 MARKS = (0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
@@ -74,3 +76,25 @@ def draw_all(series: list[Series], folder: pathlib.Path) -> None:
     for one in series:
         if one.histogram.total > 0:
             draw(one, folder / one.file_name)
+
+
+def draw_walk(walk: Walk, path: pathlib.Path) -> None:
+    steps = [row["step"] for row in walk.rows]
+    figure, axes = pyplot.subplots(figsize=(6, 3.2), dpi=130)
+    axes.plot(steps, [row["held"] / GIB for row in walk.rows], color="#bc4c00", linewidth=1.2,
+              label="held")
+    axes.plot(steps, [row["requested"] / GIB for row in walk.rows], color="#1f6feb", linewidth=1.2,
+              label="requested")
+    axes.set_xlabel("step")
+    axes.set_ylabel("GiB")
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="center right", fontsize=8)
+    beside = axes.twinx()
+    beside.plot(steps, walk.ratios(0.05), color="#57606a", linewidth=0.7)
+    beside.set_ylabel("held to requested")
+    axes.set_title(f"{walk.claim} {walk.attack.replace('_', ' ')}: {walk.name.replace('_', ' ')}",
+                   fontsize=9)
+    axes.grid(alpha=0.25)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Software": None})
+    pyplot.close(figure)
