@@ -60,7 +60,8 @@ struct tol_pool_options {
     size_t magazine_max_bytes; /* blocks up to this size stay with their thread */
     size_t magazine_bytes;     /* and so many bytes of them a thread */
     bool wipe;                 /* zero a block when it is freed, on the stream that frees it */
-    unsigned guard_one_in;     /* one allocation in so many ends where nothing is mapped; 0: none */
+    unsigned guard_one_in;     /* one allocation in so many, of those that no magazine serves, ends
+                                * where nothing is mapped; 0: none */
 };
 
 /* The profiles, for a device: a compromise; little memory held in vain; few driver calls. */
@@ -98,7 +99,7 @@ TOL_API tol_status tol_pool_allocate_tagged(struct tol_pool *pool, size_t bytes,
 TOL_API tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block,
                                  struct tol_stream *stream);
 
-/* All of count blocks or none, under one lock. Of the sizes given, or freed as above. */
+/* All of count blocks or none. Of the sizes given, or freed as above. */
 TOL_API tol_status tol_pool_allocate_batch(struct tol_pool *pool, size_t count, const size_t *bytes,
                                            struct tol_stream *stream, struct tol_block *blocks);
 TOL_API tol_status tol_pool_free_batch(struct tol_pool *pool, size_t count,

@@ -76,13 +76,18 @@ static tol_status place_driver(struct tol_pool *pool, size_t bytes, struct tol_s
     TOL_CONTEXT_CU(pool->context, cuMemAllocFromPoolAsync,
                    (&address, bytes, pool->driver_pool, stream != NULL ? stream->handle : NULL),
                    "%zu bytes", bytes);
+    /* The host's blocks may be used by any stream, ours, which do not wait for the legacy one. */
+    if (stream == NULL) TOL_TRY(tol_deadline_wait_legacy(pool->context));
     span->begin = address;
     pool->large_creates++;
     pool->arena_used += span->bytes;
     *result = span;
     span = NULL;
 out:
-    if (span != NULL) tol_spans_forget(&pool->spans, span);
+    if (span != NULL) {
+        if (address != 0) pool->context->functions->cuMemFreeAsync(address, NULL);
+        tol_spans_forget(&pool->spans, span);
+    }
     return status;
 }
 
@@ -240,6 +245,8 @@ static tol_status unplace_driver(struct tol_pool *pool, struct tol_span *span,
     TOL_CONTEXT_CU(pool->context, cuMemFreeAsync,
                    (span->begin, stream != NULL ? stream->handle : NULL), "%llu bytes",
                    (unsigned long long)span->bytes);
+    /* Then it is free at once, for a trim too. */
+    if (stream == NULL) (void)tol_deadline_wait_legacy(pool->context);
     pool->large_releases++;
     pool->arena_used -= span->bytes;
     tol_spans_forget(&pool->spans, span);

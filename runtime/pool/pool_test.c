@@ -324,7 +324,16 @@ Test(pool, the_drivers_own_pool_stands_behind_the_same_calls) {
     MUST_FAIL(tol_pool_free(pool, block, stream), TOL_INVALID_ARGUMENT, "freed before");
     MUST(tol_pool_free(pool, other, stream));
     MUST(tol_stream_synchronize(stream));
+    /* The host's may be used, and are given back, without a word to the legacy stream. */
+    block = new_block(pool, 40 * MIB, NULL);
+    cr_assert_eq(driver_now()->cuMemsetD8Async(tol_pool_address(pool, block), 1, 40 * MIB,
+                                               tol_stream_handle(stream)),
+                 CUDA_SUCCESS);
+    MUST(tol_stream_synchronize(stream));
+    MUST(tol_pool_free(pool, block, NULL));
     MUST(tol_pool_trim(pool, 0));
+    cr_assert_eq(stats_of(pool).requested, 0);
+    if (!test_on_gpu()) cr_assert_eq(stats_of(pool).held, 0);
     tol_pool_destroy(pool);
     test_end();
 }
