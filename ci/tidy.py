@@ -22,7 +22,7 @@ FLOORS = [
     "cuda_abi each library spans status",
     "check",
     "driver retire",
-    "device interpose",
+    "device interpose any_driver",
     "context",
     "deadline stream event module memory pinned",
     "copy launch pool",

@@ -6,6 +6,7 @@
  *
  * `ninja bench-launch` runs it. Nothing is asserted: H4 and H11 judge.
  */
+#include "any_driver.h"
 #include "handles.h"
 #include "launch.h"
 #include "memory.h"
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { BATCHES = 301 };
 
@@ -129,17 +129,6 @@ static CUresult CUDAAPI return_at_once(CUfunction f, unsigned gx, unsigned gy, u
     return CUDA_SUCCESS;
 }
 
-static tol_status open_driver(const char *given, struct tol_driver **driver) {
-    char path[4096] = "";
-    tol_status status = tol_driver_open(given, driver);
-    if (status == TOL_OK || given != NULL) return status;
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 32);
-    char *slash = length > 0 ? strrchr(path, '/') : NULL;
-    if (slash == NULL) return status;
-    strcpy(slash, "/libtollens-soft.so");
-    return tol_driver_open(path, driver);
-}
-
 int main(int argc, char **argv) {
     static const unsigned arguments[] = {1, 4, 16};
     tol_status status = TOL_OK;
@@ -148,7 +137,7 @@ int main(int argc, char **argv) {
     struct tol_module *module = NULL;
     struct tol_buffer *buffer = NULL;
     struct bench b = {0};
-    TOL_TRY(open_driver(argc > 1 ? argv[1] : NULL, &driver));
+    TOL_TRY(tol_any_driver_open(argc > 1 ? argv[1] : NULL, &driver, NULL));
     TOL_TRY(tol_context_create(driver, 0, &context));
     TOL_TRY(tol_stream_create(context, NULL, &b.stream));
     TOL_TRY(tol_buffer_create(context, 1, 64, &buffer));

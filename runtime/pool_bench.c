@@ -8,6 +8,7 @@
  * steps allocate; then steps at 50 of 100. The ratio is bytes held from the driver to bytes asked
  * for, at the end and at its worst above a GiB. Times are the host's, an allocation or a free each.
  */
+#include "any_driver.h"
 #include "pool.h"
 #include "stream.h"
 
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
 enum { HOT_PAIRS = 20000, LIVE_MAX = 60000, THREADS_MAX = 4, WALK_STEPS = 10000 };
@@ -30,16 +30,6 @@ static void must(tol_status status, const char *what) {
     if (status == TOL_OK) return;
     fprintf(stderr, "bench-pool: %s: %s\n", what, tol_message());
     exit(2);
-}
-
-static void open_driver(const char *given) {
-    char path[4096] = "";
-    if (tol_driver_open(given, &driver) == TOL_OK || given != NULL) return;
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 32);
-    char *name = strrchr(length > 0 ? path : "/", '/');
-    if (length <= 0) must(TOL_NO_LIBRARY, "the driver");
-    strcpy(name, "/libtollens-soft.so");
-    must(tol_driver_open(path, &driver), "the driver");
 }
 
 static double now_ns(void) {
@@ -308,7 +298,7 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
-    open_driver(library);
+    must(tol_any_driver_open(library, &driver, NULL), "the driver");
     must(tol_context_create(driver, 0, &context), "device 0");
     must(tol_context_bind(context), "device 0");
     const struct tol_device *about = tol_context_device(context);

@@ -8,6 +8,7 @@
  * makes and ends events, and takes and gives blocks of one pool, whose bytes must stay its own.
  * Exit code: 0 all was as it should be, 1 something was not, 2 there is no device.
  */
+#include "any_driver.h"
 #include "event.h"
 #include "launch.h"
 #include "memory.h"
@@ -19,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { THREADS = 4, ROUNDS = 60, LIVE = 12 };
 
@@ -113,17 +113,6 @@ static void *work(void *user) {
     return NULL;
 }
 
-static tol_status open_driver(const char *given, struct tol_driver **driver) {
-    char path[4096] = "";
-    tol_status status = tol_driver_open(given, driver);
-    if (status == TOL_OK || given != NULL) return status;
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 32);
-    char *slash = length > 0 ? strrchr(path, '/') : NULL;
-    if (slash == NULL) return status;
-    strcpy(slash, "/libtollens-soft.so");
-    return tol_driver_open(path, driver);
-}
-
 /* Each thread's count, and the sum of all, must be that of the launches. */
 static bool counts_agree(struct tol_buffer *counts) {
     unsigned values[THREADS + 1] = {0};
@@ -139,7 +128,7 @@ int main(int argc, char **argv) {
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
     int code = 0;
-    if (open_driver(argc > 1 ? argv[1] : NULL, &driver) != TOL_OK ||
+    if (tol_any_driver_open(argc > 1 ? argv[1] : NULL, &driver, NULL) != TOL_OK ||
         tol_context_create(driver, 0, &all.context) != TOL_OK ||
         tol_pool_create(all.context, NULL, &all.pool) != TOL_OK ||
         tol_buffer_create(all.context, THREADS + 1, 4, &all.counts) != TOL_OK ||

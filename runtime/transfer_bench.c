@@ -8,6 +8,7 @@
  * Without a library it takes the platform's, or the soft device beside it. `ninja bench-transfer`
  * runs it. Nothing is asserted; the goal is 0.9 of pinned from some MiB on.
  */
+#include "any_driver.h"
 #include "check.h"
 #include "context.h"
 #include "transfer.h"
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { TURNS_MAX = 41, SIZES_MAX = 16 };
 
@@ -140,19 +140,6 @@ out:
     return status;
 }
 
-/* The platform's driver, or the soft device beside this program. */
-static tol_status open_driver(const char *given, struct tol_driver **driver, bool *is_fallback) {
-    char path[4096] = "";
-    tol_status status = tol_driver_open(given, driver);
-    if (status == TOL_OK || given != NULL) return status;
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 32);
-    char *slash = length > 0 ? strrchr(path, '/') : NULL;
-    if (slash == NULL) return status;
-    strcpy(slash, "/libtollens-soft.so");
-    *is_fallback = true;
-    return tol_driver_open(path, driver);
-}
-
 /* The options, or false. */
 static bool read_options(struct bench *b, int argc, char **argv, const char **library) {
     for (int i = 1; i < argc; i += 2) {
@@ -192,7 +179,7 @@ int main(int argc, char **argv) {
                         "[--block KIB] [--threads N]\n");
         return 2;
     }
-    TOL_TRY(open_driver(library, &driver, &is_fallback));
+    TOL_TRY(tol_any_driver_open(library, &driver, &is_fallback));
     if (b.max_bytes == 0) b.max_bytes = (size_t)(is_fallback ? 64 : 1024) << 20;
     if (b.max_bytes > (size_t)8 << 30) b.max_bytes = (size_t)8 << 30;
     TOL_TRY(tol_context_create(driver, 0, &b.context));
