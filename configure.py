@@ -5,7 +5,7 @@ which says what differs by machine: compilers, libraries, what is missing.
     ./configure.py [--cc clang] [--check]
 
 Reads from top to bottom: the variants of the build; what each has; the file. The sources of each
-room are in ci/sources.py.
+room are in ci/sources.py, and how libraries are made of them in ci/libraries.py.
 """
 
 import argparse
@@ -17,22 +17,19 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "ci"))
 import probe  # noqa: E402  (what this machine has)
+from libraries import (  # noqa: E402  (what programs are linked with)
+    COMMON, EXACT, write_images, write_kernels, write_runtime, write_soft)
 from ninja_file import Ninja  # noqa: E402  (how build.ninja is spelled)
 from rules import write_rules  # noqa: E402  (what each kind of file is made with)
 from sources import (  # noqa: E402  (what lies in each room)
     BENCH, COMMANDS, CORPUS_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, HARNESS, HARNESS_TESTS,
-    HYPOTHESES, REFUSED, RUNTIME, RUNTIME_TESTS, SOFT, SOFT_API, SOFT_API_TESTS, SOFT_CORE,
+    HYPOTHESES, KERNELS_TESTS, REFUSED, RUNTIME_TESTS, SOFT, SOFT_API, SOFT_API_TESTS, SOFT_CORE,
     SOFT_TESTS, TABLE, TABLE_TESTS)
 
 # ---- the variants ---------------------------------------------------------------------------
 
-WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
-COMMON = f"-std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden {WARNINGS}"
-# What the soft device's arithmetic relies on: no contraction, no guesses about aliasing.
-EXACT = "-fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math $core_cflags"
 SANITIZE = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
 
-LEVELS = {"x1": "", "x3": "$march_x3", "x4": "$march_x4"}
 VARIANTS = {
     # name: (folder, flags of the compiler, flags of the linker, processor levels)
     "dev": ("build", "-O2 -g", "", ["x1", "x3", "x4"]),
@@ -44,48 +41,18 @@ VARIANTS = {
 }
 
 
-def write_soft(n: Ninja, folder: str, flags: str, ldflags: str,
-               levels: list[str]) -> tuple[str, list[str]]:
-    """The soft device: what is common, and the instruction bodies once for each level."""
-    defs = "" if "sanitize" in ldflags else " $defs"
-    has_levels = "$soft_levels" if len(levels) > 1 else ""
-    objects = [n.build(f"{folder}/soft/{name}.o", "cc", f"runtime/soft/{name}.c",
-                       cflags=f"{COMMON} {flags} {has_levels}") for name in [*SOFT, *SOFT_API]]
-    fast = flags.replace("-O2", "-O3")
-    if "-O3" in fast:
-        fast += " -DSOFT_THREADED"
-    for level in levels:
-        for name in SOFT_CORE:
-            rounding = "-frounding-math" if name in ("ops_round", "ops_tensor_f64") else ""
-            objects.append(n.build(
-                f"{folder}/soft/{name}.{level}.o", "cc", f"runtime/soft/{name}.c",
-                cflags=f"{COMMON} {fast} {EXACT} {rounding} {LEVELS[level]} -DSOFT_CORE={level}"))
-    soft = n.build(f"{folder}/libtollens-soft.so", "so", " ".join(objects), libs="-lpthread -lm",
-                   ldflags=f"{ldflags} -Wl,-z,nodelete -Wl,-soname,libtollens-soft.so{defs}")
-    return soft, objects
-
-
-def write_runtime(n: Ninja, folder: str, flags: str, ldflags: str) -> tuple[str, str]:
-    cflags = f"{COMMON} {flags} -Iruntime"
-    objects = " ".join(n.build(f"{folder}/runtime/{source}.o", "cc", f"runtime/{source}.c",
-                               cflags=cflags) for source in RUNTIME)
-    archive = n.build(f"{folder}/libtollens.a", "ar", objects)
-    defs = "" if "sanitize" in ldflags else " $defs"  # the sanitizers are found at run time
-    shared = n.build(f"{folder}/libtollens.so", "so", objects, libs="-lpthread -ldl",
-                     ldflags=f"{ldflags} -Wl,-soname,libtollens.so{defs}")
-    return archive, shared
-
-
 def write_variant(n: Ninja, name: str) -> None:
     folder, flags, ldflags, levels = VARIANTS[name]
     suffix = "" if name == "dev" else f"-{name}"
     n.comment(f"---- {name} ----")
     archive, shared = write_runtime(n, folder, flags, ldflags)
+    kernels = write_kernels(n, folder, flags)
     soft, soft_objects = write_soft(n, folder, flags, ldflags, levels)
 
     # Criterion's own macros convert implicitly, so its users cannot warn of it.
     test_flags = f"{COMMON} {flags} -Iruntime -Wno-conversion $criterion_cflags"
-    harness_flags = f"{test_flags} -Ihypotheses/harness -Ibuild/generated"
+    kernels_flags = f"{test_flags} -Ikernels"
+    harness_flags = f"{kernels_flags} -Ihypotheses/harness -Ibuild/generated"
 
     def objects(where: str, room: str, sources: list[str], cflags: str,
                 after: str = "") -> list[str]:
@@ -102,7 +69,7 @@ def write_variant(n: Ninja, name: str) -> None:
     harness = objects("harness", "hypotheses/harness", HARNESS, harness_flags, claims)
     commands = objects("harness", "hypotheses/harness", COMMANDS, harness_flags, claims)
     attacks = objects("hypotheses", "hypotheses", HYPOTHESES, harness_flags, claims)
-    tollens = program("tollens", [*attacks, *commands, *harness, *stub, archive])
+    tollens = program("tollens", [*attacks, *commands, *harness, *stub, kernels, archive])
     table = objects("table", "runtime/soft/table", TABLE, f"{COMMON} {flags}")
 
     def table_tool(target: str) -> str:
@@ -131,8 +98,11 @@ def write_variant(n: Ninja, name: str) -> None:
                                        f"{test_flags} $cuda_cflags"),
                               *table_tests, *table, *corpus_tests, *stub, *soft_objects],
                 probe_driver),
+        program("test-kernels", [*objects("tests", "kernels", KERNELS_TESTS, kernels_flags),
+                                 f"{folder}/tests/test_device.o", *stub, kernels, archive]),
         program("test-harness", [*objects("tests", "hypotheses/harness", HARNESS_TESTS,
-                                          harness_flags, claims), *harness, *stub, archive],
+                                          harness_flags, claims), *harness, *stub, kernels,
+                                 archive],
                 tollens)]
     log = [f"{folder}/harness/{part}.o" for part in ("hdr", "hdr_encode", "hlog", "folder")]
     tools += [program(target, [*objects("harness", "hypotheses/harness", [source], harness_flags),
@@ -143,11 +113,11 @@ def write_variant(n: Ninja, name: str) -> None:
                       libs="-lpthread -ldl") for what in ("launch", "pool", "transfer")]
     tools.append(program("compare-sides", objects("runtime", "runtime", ["compare_sides"],
                                                   f"{COMMON} {flags}"), libs="-ldl"))
-    n.build(name, "phony", " ".join([archive, shared, soft, tollens, *tools, *tests]))
+    n.build(name, "phony", " ".join([archive, shared, kernels, soft, tollens, *tools, *tests]))
     for test in tests:
         n.build(pathlib.Path(test).name + suffix, "run", test, after=name)
     if name == "dev":
-        n.build("libs", "phony", f"{archive} {shared} {soft}")
+        n.build("libs", "phony", f"{archive} {shared} {kernels} {soft}")
         n.build("bench-hdr", "run", "build/bench-hdr")
         for what in ("launch", "pool", "transfer"):
             n.build(f"bench-{what}", "run", f"build/bench-{what}")
@@ -195,6 +165,7 @@ def write_ninja() -> str:
     write_rules(n)
     n.build("build/generated/claims.def", "claims", needs="reports/thresholds.py "
             "hypotheses/thresholds.toml hypotheses/sabotage.toml")
+    write_images(n)
     for name in VARIANTS:
         write_variant(n, name)
     write_tsan(n)
@@ -204,13 +175,13 @@ def write_ninja() -> str:
                        needs="ci/must_fail", cflags=f"{COMMON} -O2 -Iruntime")
                for name in REFUSED]
     n.build("refused", "phony", " ".join(refused))
-    n.build("test", "phony", "test-runtime test-soft test-harness refused")
+    n.build("test", "phony", "test-runtime test-soft test-kernels test-harness refused")
     n.build("seeds", "script", after="build/test-soft",
             arguments="env TOLLENS_TEST_SEEDS=20 build/test-soft --filter='seed/*'")
     n.build("ptx", "script", arguments="ci/ptx --write")
     n.build("install", "script", after="libs", arguments="ci/install")
-    n.build("build.ninja", "configure", needs="configure.py ci/ninja_file.py ci/probe.py "
-            "ci/rules.py ci/sources.py")
+    n.build("build.ninja", "configure", needs="configure.py ci/libraries.py ci/ninja_file.py "
+            "ci/probe.py ci/rules.py ci/sources.py")
     n.lines.append("default dev")
     return "\n".join(n.lines) + "\n"
 

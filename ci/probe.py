@@ -4,6 +4,7 @@ build/config.ninja.
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,18 @@ def find_cuda() -> str:
     return ""
 
 
+def find_nvcc() -> str:
+    """nvcc, if it is 12.0 or newer; empty if there is none. Through ccache where that is, since it
+    takes seconds a kernel."""
+    nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not os.access(nvcc, os.X_OK):
+        return ""
+    release = re.search(r"release (\d+)", ask(nvcc, "--version"))
+    if release is None or int(release.group(1)) < 12:
+        return ""
+    return f"ccache {nvcc}" if shutil.which("ccache") else nvcc
+
+
 def ask(cc: str, question: str) -> str:
     """What the compiler says of itself."""
     return subprocess.run([*cc.split(), question], capture_output=True, text=True,
@@ -99,6 +112,7 @@ def config(cc: str) -> str:
         "criterion_cflags": criterion_cflags,
         "criterion_libs": criterion_libs,
         "fuzz_cc": find_fuzzer() or "echo no clang with libFuzzer: && false",
+        "nvcc": find_nvcc(),
         "cuda_cflags": f"-DTOL_HAS_CUDA_H -isystem {cuda}" if cuda else "",
     }
     return "".join(f"{name} = {value}\n" for name, value in values.items())

@@ -136,6 +136,22 @@ CORPUS_TESTS = """
     corpus_tensors_test
 """.split()
 
+# What operations share; then each operation.
+KERNELS = """
+    kernel_image variant kernel_set
+    number inputs deviation guarded
+""".split()
+
+# The .cu files that are put into the library, as PTX and cubins.
+KERNEL_IMAGES = """
+    basics/vector_add
+""".split()
+
+KERNELS_TESTS = """
+    variant_test kernel_set_test
+    number_test inputs_test deviation_test guarded_test
+""".split()
+
 HARNESS = """
     hdr hdr_encode hlog
     folder session machine

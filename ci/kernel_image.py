@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Makes the assembly that holds the images of one kernel file: its PTX and, with nvcc, cubins.
+
+    ci/kernel_image.py OUT.S SOURCE.cu PTX [NVCC]
+
+The PTX is the committed one; a cubin is made for each kind of device of CUBINS for which the PTX's
+target is not too new. Beside OUT.S lie the cubins and OUT.S.d, which says what they were made from.
+kernels/kernel_image.h has the form of what comes out.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+CUBINS = ("80", "89", "90a")
+
+
+def capability(target: str) -> int:
+    return int(target.rstrip("af"))
+
+
+def serves(ptx_target: str, cubin: str) -> bool:
+    """Code for 90a uses what no other kind of device has."""
+    if not ptx_target.isdigit():
+        return ptx_target == cubin
+    return capability(ptx_target) <= capability(cubin)
+
+
+def compile_cubin(nvcc: str, source: str, kind: str, out: pathlib.Path, made: str) -> None:
+    command = [*nvcc.split(), "-cubin", f"-arch=sm_{kind}", "-MMD", "-MF", f"{made}.d",
+               "-MT", made, "-o", str(out), source]
+    subprocess.run(command, check=True)
+
+
+def assembly(name: str, images: list[tuple[str, str, bool]]) -> str:
+    """What .incbin cannot say goes into a table of struct kn_image."""
+    lines = [f"# The images of {name}. Written by ci/kernel_image.py.", '    .section .rodata,"a"']
+    rows = ['    .section .data.rel.ro,"aw"', "    .balign 8", f"    .globl kn_images_{name}",
+            f"    .hidden kn_images_{name}", f"kn_images_{name}:"]
+    for i, (path, target, is_cubin) in enumerate(images):
+        lines += ["    .balign 64", f".Lbegin{i}:", f'    .incbin "{path}"', f".Lend{i}:",
+                  "    .byte 0"]
+        rows += [f"    .quad .Lbegin{i}, .Lend{i} - .Lbegin{i}",
+                 f"    .long {capability(target)}, {int(is_cubin)}"]
+    rows += ["    .quad 0, 0, 0", '    .section .note.GNU-stack,"",%progbits']
+    return "\n".join(lines + rows) + "\n"
+
+
+def main() -> int:
+    if len(sys.argv) < 4:
+        print(__doc__, file=sys.stderr)
+        return 2
+    out, source, ptx = sys.argv[1:4]
+    nvcc = " ".join(sys.argv[4:])
+    target = re.search(r"^\.target sm_(\d+[af]?)", pathlib.Path(ptx).read_text(), re.MULTILINE)
+    if target is None:
+        print(f"kernel_image.py: {ptx} names no target", file=sys.stderr)
+        return 1
+    images = [(ptx, target.group(1), False)]
+    for kind in CUBINS if nvcc else ():
+        if serves(target.group(1), kind):
+            cubin = pathlib.Path(out).with_suffix(f".sm_{kind}.cubin")
+            compile_cubin(nvcc, source, kind, cubin, out)
+            images.append((str(cubin), kind, True))
+    pathlib.Path(out).write_text(assembly(pathlib.Path(out).stem, images))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

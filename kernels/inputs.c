@@ -1,0 +1,70 @@
+/*
+ * The distributions.
+ */
+#include "inputs.h"
+
+#include <math.h>
+
+const char *kn_distribution_name(enum kn_distribution distribution) {
+    static const char *const names[KN_DISTRIBUTIONS] = {"uniform",  "normal", "large", "tiny",
+                                                        "denormal", "sparse", "cancel"};
+    return (unsigned)distribution < KN_DISTRIBUTIONS ? names[distribution] : "?";
+}
+
+uint64_t kn_random(uint64_t *state) {
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+double kn_random_unit(uint64_t *state) {
+    return (double)(kn_random(state) >> 11) * 0x1p-53;
+}
+
+static double draw_uniform(uint64_t *state) {
+    return 2 * kn_random_unit(state) - 1;
+}
+
+/* Box and Muller's, of which one is kept: two draws a value, so that order alone decides. */
+static double draw_normal(uint64_t *state) {
+    double radius = sqrt(-2 * log(1 - kn_random_unit(state)));
+    return radius * cos(6.283185307179586 * kn_random_unit(state));
+}
+
+static double draw(enum kn_distribution distribution, uint64_t *state, float previous,
+                   size_t index) {
+    switch (distribution) {
+    case KN_NORMAL:
+        return draw_normal(state);
+    case KN_LARGE: {
+        double sign = (kn_random(state) & 1) != 0 ? 1 : -1;
+        return sign * exp2(12 * kn_random_unit(state));
+    }
+    case KN_TINY:
+        return draw_uniform(state) * 0x1p-120;
+    case KN_DENORMAL:
+        return draw_uniform(state) * 0x1p-126;
+    case KN_SPARSE: {
+        double value = draw_uniform(state);
+        return kn_random(state) % 10 == 0 ? value : copysign(0, value);
+    }
+    case KN_CANCEL: {
+        double value = draw_uniform(state);
+        return index % 2 == 0 ? value : -(double)previous * (1 + value * 0x1p-10);
+    }
+    case KN_UNIFORM:
+    case KN_DISTRIBUTIONS:
+        break;
+    }
+    return draw_uniform(state);
+}
+
+void kn_inputs_draw(enum kn_distribution distribution, uint64_t *state, double scale, float *values,
+                    size_t count) {
+    float previous = 0;
+    for (size_t i = 0; i < count; i++) {
+        previous = (float)draw(distribution, state, previous, i);
+        values[i] = (float)(previous * scale);
+    }
+}

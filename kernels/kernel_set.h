@@ -1,0 +1,31 @@
+/*
+ * Kernel set: the kernels that a program uses in a context, each loaded when it is first needed.
+ *
+ * Every operation takes one. Finding a kernel that is loaded takes no lock. Thread-safe.
+ */
+#ifndef KN_KERNEL_SET_H
+#define KN_KERNEL_SET_H
+
+#include "variant.h"
+
+struct kn_kernels;
+
+/* Makes an empty set, which keeps the context alive. TOL_OUT_OF_HOST_MEMORY. */
+TOL_API tol_status kn_kernels_create(struct tol_context *context, struct kn_kernels **kernels);
+
+/* Unloads all; work in flight is waited for, as tol_module_destroy says. NULL is a no-op. */
+TOL_API void kn_kernels_destroy(struct kn_kernels *kernels);
+
+TOL_API struct tol_context *kn_kernels_context(const struct kn_kernels *kernels);
+
+/* The kernel of a variant; valid as long as the set. The row must live as long as well. As
+ * kn_image_load, tol_module_kernel and tol_kernel_allow_shared. */
+tol_status kn_kernels_find(struct kn_kernels *kernels, const struct kn_variant *variant,
+                           const struct tol_kernel **kernel);
+
+/* Picks a variant as kn_variant_pick does and finds its kernel: what most operations begin with. */
+tol_status kn_kernels_pick(struct kn_kernels *kernels, const struct kn_variants *variants,
+                           const char *name, const void *problem, const struct kn_variant **variant,
+                           const struct tol_kernel **kernel);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * Conversions, bit by bit: no compiler has all three types.
+ */
+#include "number.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float value_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+const char *kn_type_name(enum kn_type type) {
+    static const char *const names[KN_TYPES] = {"f32", "f16", "bf16"};
+    return (unsigned)type < KN_TYPES ? names[type] : "?";
+}
+
+size_t kn_type_bytes(enum kn_type type) {
+    return type == KN_F32 ? 4 : 2;
+}
+
+double kn_type_roundoff(enum kn_type type) {
+    return type == KN_F32 ? 0x1p-24 : type == KN_F16 ? 0x1p-11 : 0x1p-8;
+}
+
+/* bits / 2^shift, rounded to nearest, ties to even. */
+static uint32_t shift_even(uint32_t bits, unsigned shift) {
+    uint32_t half = 1u << (shift - 1), rest = bits & ((1u << shift) - 1);
+    uint32_t whole = bits >> shift;
+    return whole + (rest > half || (rest == half && (whole & 1) != 0));
+}
+
+uint16_t kn_f16_of(float value) {
+    const uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
+    uint32_t result;
+    if (rest > 0x7f800000) {
+        result = 0x7fff; /* the NaN that cvt gives */
+    } else if (rest >= 0x477ff000) {
+        result = 0x7c00; /* 65520 and more, which would round to 65536 */
+    } else if (rest >= 0x38800000) {
+        result = shift_even(rest - 0x38000000, 13); /* the bias goes from 127 to 15 */
+    } else if (rest >= 0x33000000) {
+        /* Subnormal: the mantissa with its leading bit, in units of 2^-24. */
+        result = shift_even((rest & 0x7fffff) | 0x800000, 126 - (rest >> 23));
+    } else {
+        result = 0;
+    }
+    return (uint16_t)(sign | result);
+}
+
+float kn_f16_value(uint16_t bits) {
+    const uint32_t sign = (uint32_t)(bits & 0x8000) << 16, exponent = bits >> 10 & 31;
+    const uint32_t mantissa = bits & 0x3ff;
+    if (exponent == 31) return value_of(sign | 0x7f800000 | mantissa << 13);
+    if (exponent > 0) return value_of(sign | (exponent + 112) << 23 | mantissa << 13);
+    float small = (float)mantissa * 0x1p-24f;
+    return sign != 0 ? -small : small;
+}
+
+uint16_t kn_bf16_of(float value) {
+    const uint32_t bits = bits_of(value);
+    if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fff;
+    return (uint16_t)shift_even(bits, 16);
+}
+
+float kn_bf16_value(uint16_t bits) {
+    return value_of((uint32_t)bits << 16);
+}
+
+float kn_tf32_of(float value) {
+    const uint32_t bits = bits_of(value);
+    if ((bits & 0x7f800000) == 0x7f800000) return value;
+    return value_of((bits + 0x1000) & ~UINT32_C(0x1fff));
+}
+
+void kn_numbers_store(enum kn_type type, const float *values, size_t count, void *elements) {
+    uint16_t *halves = elements;
+    if (type == KN_F32) {
+        if (count > 0) memcpy(elements, values, count * sizeof *values);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        halves[i] = type == KN_F16 ? kn_f16_of(values[i]) : kn_bf16_of(values[i]);
+    }
+}
+
+void kn_numbers_load(enum kn_type type, const void *elements, size_t count, float *values) {
+    const uint16_t *halves = elements;
+    if (type == KN_F32) {
+        if (count > 0) memcpy(values, elements, count * sizeof *values);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        values[i] = type == KN_F16 ? kn_f16_value(halves[i]) : kn_bf16_value(halves[i]);
+    }
+}

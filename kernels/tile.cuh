@@ -1,0 +1,110 @@
+// What kernels share on the device: ways through shared memory and tensor cores, each the PTX
+// instruction of its name.
+//
+// Fragments of mma.m16n8k16 (PTX ISA, "Matrix Fragments for mma.m16n8k16"): with g = lane / 4 and
+// t = lane % 4, a lane holds of C rows g and g + 8, columns 2 t and 2 t + 1; of A these rows,
+// columns 2 t, 2 t + 1 and 8 more; of B column g, rows 2 t, 2 t + 1 and 8 more.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <stdint.h>
+
+enum { WARP = 32 };
+
+__host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+// An address in shared memory as instructions take it.
+__device__ inline uint32_t shared_address(const void *p) {
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+// Elements as floats and back, rounded to nearest.
+__device__ inline float to_float(float x) { return x; }
+__device__ inline float to_float(__half x) { return __half2float(x); }
+__device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+template <typename T> __device__ inline T from_float(float x);
+template <> __device__ inline float from_float<float>(float x) { return x; }
+template <> __device__ inline __half from_float<__half>(float x) { return __float2half_rn(x); }
+template <> __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
+    return __float2bfloat16_rn(x);
+}
+
+#if __CUDA_ARCH__ >= 800
+// 16 bytes from global to shared memory, in the background and past the L1 cache: the first
+// `bytes` of them are copied, the others become zero and are not read.
+__device__ inline void copy_async_16(uint32_t shared, const void *global, int bytes) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :: "r"(shared), "l"(__cvta_generic_to_global(global)), "r"(bytes) : "memory");
+}
+// The same of 4 bytes, which go through L1.
+__device__ inline void copy_async_4(uint32_t shared, const void *global, int bytes) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
+                 :: "r"(shared), "l"(__cvta_generic_to_global(global)), "r"(bytes) : "memory");
+}
+// Closes a group of copies; waits until all but the latest N groups are there.
+__device__ inline void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> __device__ inline void copy_async_wait() {
+    asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+}
+#endif
+
+// Four matrices of 8 x 8 16-bit elements; lane i names a row of 16 bytes: of matrix i / 8, row
+// i % 8. A lane then holds two neighbours of row lane / 4 of each; transposed, of its column.
+__device__ inline void load_matrix_4(uint32_t (&x)[4], uint32_t shared) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(shared) : "memory");
+}
+__device__ inline void load_matrix_4_transposed(uint32_t (&x)[4], uint32_t shared) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(shared) : "memory");
+}
+
+#if __CUDA_ARCH__ >= 800
+// c += a b of 16 x 8 x 16, in fp32. The tensor core adds with fewer bits than fmaf and truncates.
+template <typename T>
+__device__ inline void mma_16(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1);
+template <>
+__device__ inline void mma_16<__half>(float (&c)[4], const uint32_t (&a)[4], uint32_t b0,
+                                      uint32_t b1) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+template <>
+__device__ inline void mma_16<__nv_bfloat16>(float (&c)[4], const uint32_t (&a)[4], uint32_t b0,
+                                             uint32_t b1) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// c += a b of 16 x 8 x 8 in tf32: a lane holds of A rows g and g + 8, columns t and t + 4, of B
+// column g, rows t and t + 4.
+__device__ inline void mma_tf32(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+// Rounded to nearest, ties away from zero; without it the tensor core cuts the rest off.
+__device__ inline uint32_t to_tf32(float x) {
+    uint32_t bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return bits;
+}
+#endif
+
+// Sum or maximum over a warp, in all of its lanes.
+__device__ inline float warp_sum(float x) {
+    for (int lanes = WARP / 2; lanes > 0; lanes /= 2) x += __shfl_xor_sync(~0u, x, lanes);
+    return x;
+}
+__device__ inline float warp_max(float x) {
+    for (int lanes = WARP / 2; lanes > 0; lanes /= 2) {
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, lanes));
+    }
+    return x;
+}

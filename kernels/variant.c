@@ -1,0 +1,71 @@
+/*
+ * Picking a variant, and saying why none serves.
+ */
+#include "variant.h"
+
+#include "check.h"
+
+#include <string.h>
+
+static bool is_named(const struct kn_variant *row, const char *name) {
+    return name == NULL || strcmp(row->name, name) == 0;
+}
+
+static bool serves(const struct kn_variant *row, int compute_capability, const void *problem) {
+    return row->compute_capability_min <= compute_capability &&
+           kn_image_pick(row->images, compute_capability, true) != NULL &&
+           (row->refuse == NULL || row->refuse(problem) == NULL);
+}
+
+/* Rows of one name stand together: each name once. */
+TOL_COLD static tol_status no_such_name(const struct kn_variants *variants, const char *name) {
+    tol_status status =
+        tol_fail(__FILE__, __LINE__, TOL_NOT_FOUND, "%s has no variant named '%s'; there are",
+                 variants->operation, name);
+    for (size_t i = 0; i < variants->count; i++) {
+        const char *other = variants->rows[i].name;
+        if (i > 0 && strcmp(other, variants->rows[i - 1].name) == 0) continue;
+        tol_message_add("%s %s", i > 0 ? "," : "", other);
+    }
+    return status;
+}
+
+TOL_COLD static tol_status none_serves(const struct kn_variants *variants, int capability,
+                                       const char *name, const void *problem) {
+    tol_status status = tol_fail(__FILE__, __LINE__, TOL_UNSUPPORTED,
+                                 "no variant of %s serves this problem:", variants->operation);
+    const char *comma = "";
+    for (size_t i = 0; i < variants->count; i++) {
+        const struct kn_variant *row = &variants->rows[i];
+        if (!is_named(row, name)) continue;
+        tol_message_add("%s %s (%s): ", comma, row->name, row->entry);
+        if (row->compute_capability_min > capability) {
+            tol_message_add("it needs compute capability %d.%d, and the device has %d.%d",
+                            row->compute_capability_min / 10, row->compute_capability_min % 10,
+                            capability / 10, capability % 10);
+        } else if (kn_image_pick(row->images, capability, true) == NULL) {
+            tol_message_add("it is compiled for newer devices");
+        } else {
+            tol_message_add("%s", row->refuse(problem));
+        }
+        comma = ";";
+    }
+    return status;
+}
+
+tol_status kn_variant_pick(const struct kn_variants *variants, const struct tol_device *device,
+                           const char *name, const void *problem,
+                           const struct kn_variant **variant) {
+    bool is_known = false;
+    for (size_t i = 0; i < variants->count; i++) {
+        const struct kn_variant *row = &variants->rows[i];
+        if (!is_named(row, name)) continue;
+        is_known = true;
+        if (!serves(row, device->compute_capability, problem)) continue;
+        *variant = row;
+        return TOL_OK;
+    }
+    return is_known || name == NULL
+               ? none_serves(variants, device->compute_capability, name, problem)
+               : no_such_name(variants, name);
+}
