@@ -3,9 +3,9 @@
  * that is copied and done when the call returns.
  *
  * Ordinary memory can be paged out, so a device cannot read it: the driver copies it through a
- * pinned block of its own, one after the other. Here several threads do, each with two blocks, so
- * that the host fills one while the device empties another. The blocks are kept for the next copy
- * and lie where the device is nearest (NUMA). Nothing but staging is pinned (D-23).
+ * pinned block of its own, one after the other. Here several threads fill one block side by side
+ * while the device empties another, four in all. The blocks are kept for the next copy, and lie
+ * where the device is nearest (NUMA). Nothing but staging is pinned (D-23).
  *
  * A call that fails for a reason that may pass (out of memory, device or system not ready) is made
  * again after a pause that doubles; transfer/retry.h lists the reasons. What has failed for good

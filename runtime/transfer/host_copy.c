@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One thread more is worth its waking from so many bytes on; and no piece is smaller than this,
- * else queueing it takes longer than copying it. */
-enum { HELPER_BYTES = 1 << 20, PIECE_MIN = 256 << 10 };
+/* One thread more is worth its waking from so many bytes on; no piece is smaller than this, since
+ * the device rests 3 us between two; and parts of so many bytes are packed side by side. */
+enum { HELPER_BYTES = 1 << 20, PIECE_MIN = 512 << 10, PART_BYTES = 256 << 10 };
 
 /* ---- one range ---- */
 
 struct range {
     CUdeviceptr device;
     char *host;
-    size_t bytes, piece_bytes;
+    size_t bytes, piece_bytes, part_bytes;
 };
 
 static size_t bytes_of(const struct range *range, size_t piece) {
@@ -23,14 +23,26 @@ static size_t bytes_of(const struct range *range, size_t piece) {
     return left < range->piece_bytes ? left : range->piece_bytes;
 }
 
-static void pack_range(const void *copy, size_t piece, char *stage) {
-    const struct range *range = copy;
-    memcpy(stage, range->host + piece * range->piece_bytes, bytes_of(range, piece));
+/* How many bytes a part has that begins at an offset of its piece; the last piece lacks some. */
+static size_t part_at(const struct range *range, size_t piece, size_t offset) {
+    size_t bytes = bytes_of(range, piece);
+    if (offset >= bytes) return 0;
+    return bytes - offset < range->part_bytes ? bytes - offset : range->part_bytes;
 }
 
-static void unpack_range(const void *copy, size_t piece, const char *stage) {
+static void pack_range(const void *copy, size_t piece, size_t part, char *stage) {
     const struct range *range = copy;
-    memcpy(range->host + piece * range->piece_bytes, stage, bytes_of(range, piece));
+    const size_t offset = part * range->part_bytes;
+    const char *from = range->host + piece * range->piece_bytes + offset;
+    const size_t bytes = part_at(range, piece, offset);
+    if (bytes > 0) memcpy(stage + offset, from, bytes);
+}
+
+static void unpack_range(const void *copy, size_t piece, size_t part, const char *stage) {
+    const struct range *range = copy;
+    const size_t offset = part * range->part_bytes;
+    const size_t bytes = part_at(range, piece, offset);
+    if (bytes > 0) memcpy(range->host + piece * range->piece_bytes + offset, stage + offset, bytes);
 }
 
 static CUresult queue_write(const void *copy, size_t piece, char *stage,
@@ -55,7 +67,11 @@ static size_t helpers_for(const struct tol_transfer *transfer, size_t bytes) {
 static tol_status copy_range(struct tol_transfer *transfer, struct tol_place place, size_t offset,
                              void *host, size_t bytes, bool is_write) {
     tol_status status = TOL_OK;
-    struct range range = {place.address + offset, host, bytes, transfer->options.block_bytes};
+    struct range range = {.device = place.address + offset,
+                          .host = host,
+                          .bytes = bytes,
+                          .piece_bytes = transfer->options.block_bytes,
+                          .part_bytes = PART_BYTES};
     struct tol_pieces pieces = {.transfer = transfer,
                                 .helpers = helpers_for(transfer, bytes),
                                 .copy = &range,
@@ -64,13 +80,14 @@ static tol_status copy_range(struct tol_transfer *transfer, struct tol_place pla
                                 .queue = is_write ? queue_write : queue_read,
                                 .unpack = is_write ? NULL : unpack_range};
     /* Smaller pieces where blocks would be too few to keep all threads and the device at work. */
-    size_t even = bytes / (4 * (pieces.helpers + 1));
+    size_t even = bytes / (2 * (size_t)TOL_TRANSFER_BLOCKS);
     if (even < PIECE_MIN) even = PIECE_MIN;
     if (even < range.piece_bytes) range.piece_bytes = (even + 4095) & ~(size_t)4095;
     if (range.piece_bytes > transfer->options.block_bytes) {
         range.piece_bytes = transfer->options.block_bytes;
     }
     pieces.count = (bytes - 1) / range.piece_bytes + 1;
+    pieces.parts = (range.piece_bytes - 1) / range.part_bytes + 1;
     TOL_TRY(tol_context_enter(transfer->context));
     status = tol_pieces_run(&pieces);
 out:
@@ -121,8 +138,9 @@ static size_t joined(const struct batch *batch, size_t item, size_t end, size_t 
     return next;
 }
 
-static void pack_batch(const void *copy, size_t piece, char *stage) {
+static void pack_batch(const void *copy, size_t piece, size_t part, char *stage) {
     const struct batch *batch = copy;
+    (void)part;
     for (size_t i = batch->first[piece]; i < batch->first[piece + 1]; i++) {
         const struct tol_transfer_item *item = &batch->items[i];
         if (item->bytes > 0) memcpy(stage, item->host, item->bytes);
@@ -130,8 +148,9 @@ static void pack_batch(const void *copy, size_t piece, char *stage) {
     }
 }
 
-static void unpack_batch(const void *copy, size_t piece, const char *stage) {
+static void unpack_batch(const void *copy, size_t piece, size_t part, const char *stage) {
     const struct batch *batch = copy;
+    (void)part;
     for (size_t i = batch->first[piece]; i < batch->first[piece + 1]; i++) {
         const struct tol_transfer_item *item = &batch->items[i];
         if (item->bytes > 0) memcpy(item->host, stage, item->bytes);
@@ -183,6 +202,7 @@ static tol_status copy_batch(struct tol_transfer *transfer, size_t count,
     TOL_CHECK(batch.first != NULL, TOL_OUT_OF_HOST_MEMORY, "a batch of %zu copies", count);
     for (size_t i = 0; i < count; i = end) {
         struct tol_pieces pieces = {.transfer = transfer,
+                                    .parts = 1,
                                     .copy = &batch,
                                     .call =
                                         is_write ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyDtoHAsync_v2",

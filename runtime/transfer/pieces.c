@@ -1,137 +1,310 @@
 /*
- * Copies in pieces: each thread has two staging blocks, and works on the one while the device works
- * on the other; the threads take the pieces in turn.
+ * Copies in pieces: the calling thread alone speaks to the driver, and it and its helpers copy
+ * between the program's memory and the staging blocks.
  *
- * The first failure stops all and is told by the calling thread. Whatever happened, no block is
- * given back while a copy uses it.
+ * A piece is what the device copies at once, and its parts are what threads copy side by side. The
+ * pieces go through the blocks in turn, so piece n of b blocks has block n modulo b, and has to
+ * wait for piece n - b only. Parts are taken in order, so the first pieces are there first.
+ *
+ * The first failure stops all. Whatever happened, no block is given back while a copy uses it.
  */
 #include "../deadline.h"
 #include "transfer_state.h"
 
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* A block on the way. */
+struct slot {
+    struct tol_stage *stage;
+    atomic_size_t next;  /* the piece that may have the block, and no other */
+    atomic_size_t full;  /* the number behind the piece whose bytes lie in it */
+    atomic_size_t parts; /* of that piece, packed or unpacked */
+};
 
 /* What the threads of one copy share. */
 struct run {
     struct tol_pieces *pieces;
-    atomic_size_t next;
-    atomic_bool failed;
-    pthread_mutex_t lock; /* guards what follows */
-    tol_status status;
-    int result;
-    char message[TOL_MESSAGE_BYTES];
+    struct slot *slots;
+    size_t slot_count;
+    pthread_t caller;
+    atomic_size_t claimed;  /* parts that threads of the host have taken on */
+    atomic_size_t unpacked; /* pieces */
+    atomic_bool stopped;    /* something failed, or all is done */
+    size_t queued;          /* pieces given to the driver, by the caller */
+    size_t arrived;         /* of them that the device is done with */
 };
 
-/* A block on its way. */
-struct slot {
-    struct tol_stage *stage;
-    size_t piece;
-    bool in_flight;
+/* Between two looks at something that another thread or the device is to change: first at once,
+ * then after a sleep. */
+struct patience {
+    unsigned looks;
+    struct timespec since;
 };
 
-enum { SLOTS = 2 };
+enum { LOOKS_HOT = 4000, SLEEP_NS = 50000 };
 
-static void note_failure(struct run *run, tol_status status) {
-    pthread_mutex_lock(&run->lock);
-    if (run->status == TOL_OK) {
-        run->status = status;
-        run->result = tol_message_cuda();
-        snprintf(run->message, sizeof run->message, "%s", tol_message());
-    }
-    pthread_mutex_unlock(&run->lock);
-    atomic_store_explicit(&run->failed, true, memory_order_release);
+static bool is_patient(const struct patience *patience) {
+    return patience->looks >= LOOKS_HOT;
 }
 
-static tol_status begin(struct run *run, struct slot *slot, size_t piece) {
+static void wait_a_little(struct patience *patience) {
+    const struct timespec pause = {.tv_nsec = SLEEP_NS};
+    if (is_patient(patience)) {
+        nanosleep(&pause, NULL);
+        return;
+    }
+    patience->looks++;
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static struct slot *slot_of(const struct run *run, size_t piece) {
+    return &run->slots[piece % run->slot_count];
+}
+
+static bool is_at(atomic_size_t *number, size_t value) {
+    return atomic_load_explicit(number, memory_order_acquire) == value;
+}
+
+static bool is_stopped(const struct run *run) {
+    return atomic_load_explicit(&run->stopped, memory_order_acquire);
+}
+
+/* ---- the host's part ---- */
+
+/* Whether the host's part of a piece can be done now. */
+static bool is_ready(const struct run *run, size_t piece) {
+    struct slot *slot = slot_of(run, piece);
+    return run->pieces->pack != NULL ? is_at(&slot->next, piece) : is_at(&slot->full, piece + 1);
+}
+
+static void do_part(struct run *run, size_t number) {
+    const struct tol_pieces *pieces = run->pieces;
+    const size_t piece = number / pieces->parts, part = number % pieces->parts;
+    struct slot *slot = slot_of(run, piece);
+    if (pieces->pack != NULL) {
+        pieces->pack(pieces->copy, piece, part, slot->stage->data);
+    } else {
+        pieces->unpack(pieces->copy, piece, part, slot->stage->data);
+    }
+    /* Who does the last part hands the block on. */
+    if (atomic_fetch_add_explicit(&slot->parts, 1, memory_order_acq_rel) + 1 < pieces->parts)
+        return;
+    atomic_store_explicit(&slot->parts, 0, memory_order_relaxed);
+    if (pieces->pack != NULL) {
+        atomic_store_explicit(&slot->full, piece + 1, memory_order_release);
+    } else {
+        atomic_store_explicit(&slot->next, piece + run->slot_count, memory_order_release);
+        atomic_fetch_add_explicit(&run->unpacked, 1, memory_order_release);
+    }
+}
+
+static void help(struct run *run) {
+    const size_t count = run->pieces->count * run->pieces->parts;
+    for (;;) {
+        struct patience patience = {0};
+        size_t number = atomic_fetch_add_explicit(&run->claimed, 1, memory_order_relaxed);
+        if (number >= count) return;
+        while (!is_ready(run, number / run->pieces->parts)) {
+            if (is_stopped(run)) return;
+            wait_a_little(&patience);
+        }
+        if (is_stopped(run)) return;
+        do_part(run, number);
+    }
+}
+
+/* The caller takes on the next part only where it need not wait for it. */
+static bool help_once(struct run *run) {
+    const size_t count = run->pieces->count * run->pieces->parts;
+    size_t number = atomic_load_explicit(&run->claimed, memory_order_relaxed);
+    if (number >= count || !is_ready(run, number / run->pieces->parts) ||
+        !atomic_compare_exchange_strong(&run->claimed, &number, number + 1)) {
+        return false;
+    }
+    do_part(run, number);
+    return true;
+}
+
+/* ---- the device's part, by the caller ---- */
+
+static tol_status queue(struct run *run, size_t piece) {
     tol_status status = TOL_OK;
     const struct tol_pieces *pieces = run->pieces;
     struct tol_transfer *transfer = pieces->transfer;
     struct tol_context *context = transfer->context;
     struct tol_retry retry = {.policy = &transfer->retry};
+    struct tol_stage *stage = slot_of(run, piece)->stage;
     CUresult result = CUDA_SUCCESS;
-    if (pieces->pack != NULL) pieces->pack(pieces->copy, piece, slot->stage->data);
+    run->queued++; /* a piece may be several calls, and the last alone have failed */
     do {
-        result = pieces->queue(pieces->copy, piece, slot->stage->data, context->functions,
+        result = pieces->queue(pieces->copy, piece, stage->data, context->functions,
                                transfer->stream->handle);
-        /* A piece may be several calls, and the last alone have failed. */
-        slot->in_flight = true;
     } while (tol_retry_again(&retry, result));
-    slot->piece = piece;
     if (result != CUDA_SUCCESS) {
         status = tol_context_fail(context, __FILE__, __LINE__, pieces->call, (int)result,
                                   "piece %zu of %zu of a copy, attempt %u", piece + 1,
                                   pieces->count, retry.failures + (retry.failures == 0));
         goto out;
     }
-    TOL_TRANSFER_CU(transfer, cuEventRecord, (slot->stage->done.handle, transfer->stream->handle),
+    TOL_TRANSFER_CU(transfer, cuEventRecord, (stage->done.handle, transfer->stream->handle),
                     "recording a piece of a copy");
     atomic_fetch_add_explicit(&transfer->pieces, 1, memory_order_relaxed);
-    return TOL_OK;
 out:
-    /* There is no event behind it: the stream is. */
-    if (tol_transfer_wait(transfer) == TOL_OK) slot->in_flight = false;
     return status;
 }
 
-static tol_status end(struct run *run, struct slot *slot) {
+/* Whether the next piece can be queued. */
+static bool can_queue(const struct run *run) {
+    if (run->queued >= run->pieces->count) return false;
+    struct slot *slot = slot_of(run, run->queued);
+    return run->pieces->pack != NULL ? is_at(&slot->full, run->queued + 1)
+                                     : is_at(&slot->next, run->queued);
+}
+
+/* Takes in the piece that was queued first, if the device is done with it. */
+static tol_status take_in(struct run *run, bool *moved) {
     tol_status status = TOL_OK;
-    const struct tol_pieces *pieces = run->pieces;
-    struct tol_deadline deadline = tol_deadline_after(pieces->transfer->options.deadline_ms);
-    if (!slot->in_flight) return TOL_OK;
-    TOL_TRY(tol_deadline_wait_event(&slot->stage->done, &deadline));
-    slot->in_flight = false;
-    if (pieces->unpack != NULL && !atomic_load_explicit(&run->failed, memory_order_acquire)) {
-        pieces->unpack(pieces->copy, slot->piece, slot->stage->data);
+    struct tol_context *context = run->pieces->transfer->context;
+    if (run->arrived == run->queued) return TOL_OK;
+    const size_t piece = run->arrived;
+    struct slot *slot = slot_of(run, piece);
+    CUresult result = context->functions->cuEventQuery(slot->stage->done.handle);
+    if (result == CUDA_ERROR_NOT_READY) return TOL_OK;
+    if (result != CUDA_SUCCESS) {
+        status = tol_context_fail(context, __FILE__, __LINE__, "cuEventQuery", (int)result,
+                                  "waiting for a piece of a copy");
+        goto out;
+    }
+    run->arrived++;
+    *moved = true;
+    if (run->pieces->pack != NULL) {
+        atomic_store_explicit(&slot->next, piece + run->slot_count, memory_order_release);
+    } else {
+        atomic_store_explicit(&slot->full, piece + 1, memory_order_release);
     }
 out:
     return status;
 }
 
-static tol_status carry(struct run *run, struct slot *slots, size_t depth) {
+static tol_status check_headway(struct run *run, struct patience *patience) {
     tol_status status = TOL_OK;
-    for (size_t i = 0;; i++) {
-        struct slot *slot = &slots[i % depth];
-        TOL_TRY(end(run, slot));
-        if (atomic_load_explicit(&run->failed, memory_order_acquire)) break;
-        size_t piece = atomic_fetch_add_explicit(&run->next, 1, memory_order_relaxed);
-        if (piece >= run->pieces->count) break;
-        TOL_TRY(begin(run, slot, piece));
+    const unsigned most_ms = run->pieces->transfer->options.deadline_ms;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (patience->looks == 0) patience->since = now;
+    if (is_patient(patience)) {
+        double ms = (double)(now.tv_sec - patience->since.tv_sec) * 1e3 +
+                    (double)(now.tv_nsec - patience->since.tv_nsec) * 1e-6;
+        TOL_CHECK(ms < most_ms, TOL_TIMEOUT,
+                  "a copy has made no headway in %u ms: of %zu pieces %zu are queued, %zu done",
+                  most_ms, run->pieces->count, run->queued, run->arrived);
     }
 out:
     return status;
 }
 
-/* One thread's share. */
+static bool is_over(struct run *run) {
+    if (run->arrived < run->pieces->count) return false;
+    return run->pieces->pack != NULL || is_at(&run->unpacked, run->pieces->count);
+}
+
+static tol_status lead(struct run *run) {
+    tol_status status = TOL_OK;
+    struct patience patience = {0};
+    while (!is_over(run)) {
+        bool moved = false;
+        if (can_queue(run)) {
+            TOL_TRY(queue(run, run->queued));
+            moved = true;
+        }
+        TOL_TRY(take_in(run, &moved));
+        if (!moved) moved = help_once(run);
+        if (moved) {
+            patience.looks = 0;
+            continue;
+        }
+        if (patience.looks == 0 || is_patient(&patience)) TOL_TRY(check_headway(run, &patience));
+        wait_a_little(&patience);
+    }
+out:
+    atomic_store_explicit(&run->stopped, true, memory_order_release);
+    return status;
+}
+
+/* ---- together ---- */
+
+struct share {
+    struct run run;
+    tol_status status;
+};
+
 static void work(void *user) {
-    struct run *run = user;
+    struct share *share = user;
+    if (pthread_equal(pthread_self(), share->run.caller)) {
+        share->status = lead(&share->run);
+    } else {
+        help(&share->run);
+    }
+}
+
+/* Blocks for a copy: one for sure, and of the others as many as are to be had. */
+static tol_status take_slots(struct run *run, size_t want) {
+    tol_status status = TOL_OK;
     struct tol_transfer *transfer = run->pieces->transfer;
-    struct slot slots[SLOTS] = {0};
-    size_t depth = 1;
-    if (atomic_load_explicit(&run->next, memory_order_relaxed) >= run->pieces->count) return;
-    tol_status status =
-        tol_stages_take(&transfer->stages, transfer->options.deadline_ms, &slots[0].stage);
-    if (status == TOL_OK && run->pieces->count > 1) {
-        /* One block does where a second is not to be had. */
-        status = tol_stages_take(&transfer->stages, 0, &slots[1].stage);
-        if (status == TOL_OK) depth = SLOTS;
-        if (status == TOL_NOT_READY || status == TOL_OUT_OF_HOST_MEMORY) status = TOL_OK;
+    run->slots = calloc(want, sizeof *run->slots);
+    TOL_CHECK(run->slots != NULL, TOL_OUT_OF_HOST_MEMORY, "a list of %zu staging blocks", want);
+    while (run->slot_count < want) {
+        struct slot *slot = &run->slots[run->slot_count];
+        unsigned patience_ms = run->slot_count == 0 ? transfer->options.deadline_ms : 0;
+        status = tol_stages_take(&transfer->stages, patience_ms, &slot->stage);
+        if (status != TOL_OK) break;
+        atomic_init(&slot->next, run->slot_count++);
     }
-    if (status == TOL_OK) status = carry(run, slots, depth);
-    if (status != TOL_OK) note_failure(run, status);
-    for (size_t i = 0; i < SLOTS && slots[i].stage != NULL; i++) {
-        /* A message that is worth telling has been noted; an earlier end may still matter. */
-        status = end(run, &slots[i]);
-        if (status != TOL_OK) note_failure(run, status);
-        tol_stages_give(&transfer->stages, slots[i].stage, slots[i].in_flight);
+    if (run->slot_count > 0 && (status == TOL_NOT_READY || status == TOL_OUT_OF_HOST_MEMORY)) {
+        status = TOL_OK;
     }
+out:
+    return status;
+}
+
+static void give_slots(struct run *run) {
+    for (size_t i = 0; i < run->slot_count; i++) {
+        bool is_in_flight = false;
+        for (size_t piece = run->arrived; piece < run->queued; piece++) {
+            is_in_flight = is_in_flight || piece % run->slot_count == i;
+        }
+        tol_stages_give(&run->pieces->transfer->stages, run->slots[i].stage, is_in_flight);
+    }
+    free(run->slots);
+}
+
+/* After a failure: what flies may have an event behind it or not, but the stream has an end. */
+static void land(struct run *run, tol_status status) {
+    int result = tol_message_cuda();
+    char message[TOL_MESSAGE_BYTES];
+    snprintf(message, sizeof message, "%s", tol_message());
+    if (tol_transfer_wait(run->pieces->transfer) == TOL_OK) run->arrived = run->queued;
+    (void)tol_fail_again(status, result, message);
 }
 
 tol_status tol_pieces_run(struct tol_pieces *pieces) {
-    struct run run = {.pieces = pieces};
-    pthread_mutex_init(&run.lock, NULL);
-    size_t helpers = pieces->helpers;
-    if (helpers > pieces->count - 1) helpers = pieces->count - 1;
-    tol_team_run(&pieces->transfer->team, (unsigned)helpers, work, &run);
-    pthread_mutex_destroy(&run.lock);
-    return run.status == TOL_OK ? TOL_OK : tol_fail_again(run.status, run.result, run.message);
+    struct share share = {.run = {.pieces = pieces, .caller = pthread_self()}};
+    struct run *run = &share.run;
+    const size_t parts = pieces->count * pieces->parts;
+    if (pieces->helpers > parts - 1) pieces->helpers = parts - 1;
+    const size_t want = TOL_TRANSFER_BLOCKS;
+    tol_status status = take_slots(run, want < pieces->count ? want : pieces->count);
+    if (status == TOL_OK) {
+        tol_team_run(&pieces->transfer->team, (unsigned)pieces->helpers, work, &share);
+        status = share.status;
+        if (status != TOL_OK && status != TOL_TIMEOUT && run->arrived < run->queued) {
+            land(run, status);
+        }
+    }
+    give_slots(run);
+    return status;
 }

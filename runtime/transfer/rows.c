@@ -29,19 +29,24 @@ static struct box box_of(const struct rows *rows, size_t piece) {
     return box;
 }
 
-static void pack_rows(const void *copy, size_t piece, char *stage) {
+/* Of a piece, some rows each. */
+enum { PARTS = 8 };
+
+static void pack_rows(const void *copy, size_t piece, size_t part, char *stage) {
     const struct rows *rows = copy;
     struct box box = box_of(rows, piece);
-    for (size_t i = 0; i < box.height; i++) {
+    const size_t end = box.height * (part + 1) / PARTS;
+    for (size_t i = box.height * part / PARTS; i < end; i++) {
         memcpy(stage + i * box.width, rows->host + (box.y + i) * rows->host_pitch + box.x,
                box.width);
     }
 }
 
-static void unpack_rows(const void *copy, size_t piece, const char *stage) {
+static void unpack_rows(const void *copy, size_t piece, size_t part, const char *stage) {
     const struct rows *rows = copy;
     struct box box = box_of(rows, piece);
-    for (size_t i = 0; i < box.height; i++) {
+    const size_t end = box.height * (part + 1) / PARTS;
+    for (size_t i = box.height * part / PARTS; i < end; i++) {
         memcpy(rows->host + (box.y + i) * rows->host_pitch + box.x, stage + i * box.width,
                box.width);
     }
@@ -132,6 +137,7 @@ static tol_status copy_rows(struct tol_transfer *transfer, const char *function,
     copy.piece_rows = block / copy.part;
     const size_t groups = (copy.height - 1) / copy.piece_rows + 1;
     struct tol_pieces pieces = {.transfer = transfer,
+                                .parts = PARTS,
                                 .helpers = transfer->options.threads - 1,
                                 .copy = &copy,
                                 .call = "cuMemcpy2DAsync_v2",
