@@ -104,13 +104,13 @@ def write_variant(n: Ninja, name: str) -> None:
                                           harness_flags, claims), *harness, *stub, kernels,
                                  archive],
                 tollens)]
-    log = [f"{folder}/harness/{part}.o" for part in ("hdr", "hdr_encode", "hlog", "folder")]
+    log = [f"{folder}/harness/{part}.o" for part in ("hdr_encode", "hlog", "folder")]
     tools += [program(target, [*objects("harness", "hypotheses/harness", [source], harness_flags),
-                               *log], libs="-lz -lm")
+                               *log, archive], libs="-lz -lpthread -ldl -lm")
               for target, source in (("bench-hdr", "hdr_bench"), ("hdr-interop", "hdr_interop"))]
     tools += [program(f"bench-{what}", [*objects("runtime", "runtime", [f"{what}_bench"],
                                                  f"{COMMON} {flags}"), archive],
-                      libs="-lpthread -ldl") for what in ("launch", "pool", "transfer")]
+                      libs="-lpthread -ldl -lm") for what in ("launch", "pool", "transfer")]
     tools.append(program("compare-sides", objects("runtime", "runtime", ["compare_sides"],
                                                   f"{COMMON} {flags}"), libs="-ldl"))
     n.build(name, "phony", " ".join([archive, shared, kernels, soft, tollens, *tools, *tests]))
@@ -132,7 +132,7 @@ def write_tsan(n: Ninja) -> None:
     part = n.build(f"{folder}/threads_check.o", "cc", "runtime/threads_check.c",
                    cflags=f"{COMMON} {flags}")
     program = n.build(f"{folder}/threads-check", "exe", f"{part} {archive}", after=soft,
-                      ldflags="-fsanitize=thread", libs="-lpthread -ldl")
+                      ldflags="-fsanitize=thread", libs="-lpthread -ldl -lm")
     n.build("test-tsan", "run", program)
 
 

@@ -39,7 +39,7 @@ def write_runtime(n: Ninja, folder: str, flags: str, ldflags: str) -> tuple[str,
                                cflags=cflags) for source in RUNTIME)
     archive = n.build(f"{folder}/libtollens.a", "ar", objects)
     defs = "" if "sanitize" in ldflags else " $defs"  # the sanitizers are found at run time
-    shared = n.build(f"{folder}/libtollens.so", "so", objects, libs="-lpthread -ldl",
+    shared = n.build(f"{folder}/libtollens.so", "so", objects, libs="-lpthread -ldl -lm",
                      ldflags=f"{ldflags} -Wl,-soname,libtollens.so{defs}")
     return archive, shared
 

@@ -1,7 +1,7 @@
 """The sources of each room, for configure.py. A line holds what belongs together."""
 
 RUNTIME = """
-    status library driver interpose
+    status hdr library driver interpose
     device context deadline retire
     stream event module memory pinned
     copy launch
@@ -153,7 +153,7 @@ KERNELS_TESTS = """
 """.split()
 
 HARNESS = """
-    hdr hdr_encode hlog
+    hdr_encode hlog
     folder session machine
     interval decide sampler conditions effect
     claim sabotage ledger pool_walk hoard record verdict verdict_effects

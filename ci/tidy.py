@@ -20,7 +20,7 @@ LINES_MAX = {".c": 500, ".h": 500, ".cu": 500, ".py": 250}
 # The runtime, from the ground up. A file includes what lies below it.
 FLOORS = [
     "cuda_abi each library spans status",
-    "check",
+    "check hdr",
     "driver retire",
     "device interpose any_driver",
     "context",

@@ -100,12 +100,12 @@ static void find_entries(struct hyp_attack *attack, struct tol_module *module, c
                          const char *text) {
     char name[256];
     size_t entries = 0;
-    struct hyp_hdr *lookup = hyp_attack_series(attack, "kernel_lookup");
+    struct tol_hdr *lookup = hyp_attack_series(attack, "kernel_lookup");
     for (const char *at = text; (at = next_entry(at, name, sizeof name)) != NULL; entries++) {
         struct tol_kernel *kernel = NULL, *again = NULL;
         uint64_t begin = hyp_clock_ns();
         tol_status status = tol_module_kernel(module, name, &kernel);
-        hyp_hdr_record(lookup, (int64_t)(hyp_clock_ns() - begin));
+        tol_hdr_record(lookup, (int64_t)(hyp_clock_ns() - begin));
         if (!hyp_attack_ok(attack, status, name)) continue;
         if (!HYP_CHECK(attack, kernel != NULL, "%s: kernel %s is NULL", path, name)) continue;
         struct tol_kernel_properties known = tol_kernel_properties(kernel);
@@ -124,7 +124,7 @@ static void find_entries(struct hyp_attack *attack, struct tol_module *module, c
 
 static void load_folder(struct hyp_attack *attack, const char *folder) {
     struct files *files = list_files(attack, folder);
-    struct hyp_hdr *load = hyp_attack_series(attack, "module_load");
+    struct tol_hdr *load = hyp_attack_series(attack, "module_load");
     for (size_t i = 0; i < files->count; i++) {
         size_t bytes = 0;
         struct tol_module *module = NULL;
@@ -132,7 +132,7 @@ static void load_folder(struct hyp_attack *attack, const char *folder) {
         if (text == NULL) continue;
         uint64_t begin = hyp_clock_ns();
         tol_status status = tol_module_load(attack->context, text, bytes, NULL, &module);
-        hyp_hdr_record(load, (int64_t)(hyp_clock_ns() - begin));
+        tol_hdr_record(load, (int64_t)(hyp_clock_ns() - begin));
         if (hyp_attack_ok(attack, status, files->paths[i]) &&
             HYP_CHECK(attack, module != NULL, "%s: the module is NULL", files->paths[i])) {
             find_entries(attack, module, files->paths[i], text);

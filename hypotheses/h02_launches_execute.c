@@ -110,7 +110,7 @@ static void stamp(struct hyp_attack *attack, struct stage *stage, struct tol_lau
     unsigned totals[2 * GUARD_WORDS + 1];
     CUdeviceptr out = tol_buffer_address(stage->out) + GUARD_WORDS * sizeof(unsigned);
     CUdeviceptr total = tol_buffer_address(stage->total) + GUARD_WORDS * sizeof(unsigned);
-    struct hyp_hdr *series = hyp_attack_series(attack, "launch_and_synchronize");
+    struct tol_hdr *series = hyp_attack_series(attack, "launch_and_synchronize");
     unsigned seed = (unsigned)hyp_random(attack);
     cr_assert(threads <= stage->words_max, "%zu threads do not fit the stage", threads);
 
@@ -121,7 +121,7 @@ static void stamp(struct hyp_attack *attack, struct stage *stage, struct tol_lau
     HYP_NEED(attack,
              tol_launch(stage->stream, stage->stamp, shape, TOL_ARGUMENTS(out, total, seed)));
     HYP_NEED(attack, tol_stream_synchronize(stage->stream));
-    hyp_hdr_record(series, (int64_t)(hyp_clock_ns() - begin_ns));
+    tol_hdr_record(series, (int64_t)(hyp_clock_ns() - begin_ns));
     HYP_NEED(attack, tol_buffer_read_at(stage->out, 0, stage->host, words * sizeof(unsigned)));
     HYP_NEED(attack, tol_buffer_read_at(stage->total, 0, totals, sizeof totals));
 

@@ -104,7 +104,7 @@ static void record(struct hyp_attack *attack, const char *way, size_t bytes, uin
         return;
     }
     snprintf(name, sizeof name, "%s_%zuB", way, bytes);
-    hyp_hdr_record(hyp_attack_series(attack, name), duration);
+    tol_hdr_record(hyp_attack_series(attack, name), duration);
 }
 
 static void pageable(struct hyp_attack *attack, struct round *r) {

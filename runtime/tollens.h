@@ -26,6 +26,7 @@
 #include "driver.h"
 #include "interpose.h"
 
+#include "hdr.h"
 #include "status.h"
 
 #endif

@@ -114,16 +114,16 @@ void hyp_attack_note(struct hyp_attack *attack, const char *format, ...) {
     va_end(arguments);
 }
 
-struct hyp_hdr *hyp_attack_series(struct hyp_attack *attack, const char *name) {
-    static struct hyp_hdr *spare; /* for series past the last: recorded and not kept */
+struct tol_hdr *hyp_attack_series(struct hyp_attack *attack, const char *name) {
+    static struct tol_hdr *spare; /* for series past the last: recorded and not kept */
     (void)attack;
     for (size_t i = 0; i < record.series_count; i++) {
         if (strcmp(record.series[i].name, name) == 0) return record.series[i].hdr;
     }
-    struct hyp_hdr *hdr = NULL;
-    cr_assert(hyp_hdr_new_latency(&hdr) == HYP_HDR_OK, "no memory for the series %s", name);
+    struct tol_hdr *hdr = NULL;
+    cr_assert(tol_hdr_new_latency(&hdr) == TOL_HDR_OK, "no memory for the series %s", name);
     if (record.series_count == HYP_SERIES_MAX) {
-        hyp_hdr_free(spare);
+        tol_hdr_free(spare);
         spare = hdr;
         return hdr;
     }

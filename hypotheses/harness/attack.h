@@ -14,7 +14,7 @@
 #define HYP_ATTACK_H
 
 #include "effect.h"
-#include "hdr.h"
+#include "tollens.h"
 #include "session.h"
 
 #include <criterion/criterion.h>
@@ -107,7 +107,7 @@ const struct hyp_effect *hyp_attack_compare(struct hyp_attack *attack, const str
 
 /* A series of times that the evidence keeps as a histogram, by name: "copy_to_device_4096B". It
  * belongs to the attack. */
-struct hyp_hdr *hyp_attack_series(struct hyp_attack *attack, const char *name);
+struct tol_hdr *hyp_attack_series(struct hyp_attack *attack, const char *name);
 
 /* How far the body is, for people that watch. */
 void hyp_attack_progress(struct hyp_attack *attack, double share);

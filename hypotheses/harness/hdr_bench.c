@@ -3,7 +3,7 @@
  * and what else is done with histograms. `ninja bench-hdr` runs it; nothing is asserted.
  */
 #include "clock.h"
-#include "hdr.h"
+#include "hdr_encode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,12 +24,12 @@ static void draw(int64_t limit, bool around) {
 }
 
 /* The least of several repeats: others only make it longer. */
-static void show_recording(const char *name, struct hyp_hdr *hdr) {
+static void show_recording(const char *name, struct tol_hdr *hdr) {
     double least = 1e9;
     for (int repeat = 0; repeat < REPEATS; repeat++) {
         uint64_t begin_ns = hyp_clock_ns();
         for (int turn = 0; turn < TURNS; turn++) {
-            for (int i = 0; i < VALUES; i++) hyp_hdr_record(hdr, values[i]);
+            for (int i = 0; i < VALUES; i++) tol_hdr_record(hdr, values[i]);
         }
         double ns = (double)(hyp_clock_ns() - begin_ns) / ((double)VALUES * TURNS);
         if (ns < least) least = ns;
@@ -42,8 +42,8 @@ static void show_call(const char *name, double ns) {
 }
 
 int main(void) {
-    struct hyp_hdr *hdr = NULL, *other = NULL;
-    if (hyp_hdr_new_latency(&hdr) != HYP_HDR_OK || hyp_hdr_new_latency(&other) != HYP_HDR_OK) {
+    struct tol_hdr *hdr = NULL, *other = NULL;
+    if (tol_hdr_new_latency(&hdr) != TOL_HDR_OK || tol_hdr_new_latency(&other) != TOL_HDR_OK) {
         return 1;
     }
     draw(2000, true);
@@ -54,18 +54,18 @@ int main(void) {
     show_recording("up to an hour", hdr);
 
     uint64_t begin_ns = hyp_clock_ns();
-    int64_t p99 = hyp_hdr_percentile(hdr, 99);
+    int64_t p99 = tol_hdr_percentile(hdr, 99);
     show_call("a percentile", (double)(hyp_clock_ns() - begin_ns));
     begin_ns = hyp_clock_ns();
-    hyp_hdr_error error = hyp_hdr_add(other, hdr);
+    tol_hdr_error error = tol_hdr_add(other, hdr);
     show_call("adding one to another", (double)(hyp_clock_ns() - begin_ns));
     begin_ns = hyp_clock_ns();
     char *text = hyp_hdr_encode(hdr);
     show_call("encoding", (double)(hyp_clock_ns() - begin_ns));
-    if (text == NULL || error != HYP_HDR_OK || p99 == 0) return 1;
+    if (text == NULL || error != TOL_HDR_OK || p99 == 0) return 1;
     printf("%-44s %8zu bytes for %d counts\n", "its size", strlen(text), hdr->count_of_counts);
     free(text);
-    hyp_hdr_free(hdr);
-    hyp_hdr_free(other);
+    tol_hdr_free(hdr);
+    tol_hdr_free(other);
     return 0;
 }

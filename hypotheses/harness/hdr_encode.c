@@ -3,7 +3,7 @@
  * deflated, behind a second header, in Base64. All numbers in the headers are big-endian. Source:
  * HdrHistogram_py ENCODING.rst; AbstractHistogram.java (encodeIntoByteBuffer).
  */
-#include "hdr.h"
+#include "hdr_encode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,8 +102,8 @@ static long from_base64(const char *text, size_t length, uint8_t *out) {
 }
 
 /* The counts up to the one of the largest value; a run of n zeros is the number -n. */
-static size_t put_counts(const struct hyp_hdr *hdr, uint8_t *at) {
-    int32_t end = hdr->total > 0 ? hyp_hdr_index(hdr, hdr->max) + 1 : 0;
+static size_t put_counts(const struct tol_hdr *hdr, uint8_t *at) {
+    int32_t end = hdr->total > 0 ? tol_hdr_index(hdr, hdr->max) + 1 : 0;
     size_t used = 0;
     for (int32_t i = 0; i < end;) {
         int32_t zeros = 0;
@@ -118,7 +118,7 @@ static size_t put_counts(const struct hyp_hdr *hdr, uint8_t *at) {
     return used;
 }
 
-char *hyp_hdr_encode(const struct hyp_hdr *hdr) {
+char *hyp_hdr_encode(const struct tol_hdr *hdr) {
     char *text = NULL;
     size_t room = HEADER_BYTES + (size_t)hdr->count_of_counts * LEB_BYTES_MAX;
     uint8_t *plain = malloc(room), *packed = NULL;
@@ -148,7 +148,7 @@ char *hyp_hdr_encode(const struct hyp_hdr *hdr) {
     return text;
 }
 
-static bool read_counts(struct hyp_hdr *hdr, const uint8_t *at, size_t bytes) {
+static bool read_counts(struct tol_hdr *hdr, const uint8_t *at, size_t bytes) {
     int64_t index = 0;
     while (bytes > 0) {
         int64_t count = 0;
@@ -167,42 +167,42 @@ static bool read_counts(struct hyp_hdr *hdr, const uint8_t *at, size_t bytes) {
         hdr->total += count;
         if (count > 0) {
             int32_t place = (int32_t)index;
-            if (hdr->min == INT64_MAX) hdr->min = hyp_hdr_lowest_at(hdr, place);
-            hdr->max = hyp_hdr_highest_at(hdr, place);
+            if (hdr->min == INT64_MAX) hdr->min = tol_hdr_lowest_at(hdr, place);
+            hdr->max = tol_hdr_highest_at(hdr, place);
         }
         index++;
     }
     return index <= hdr->count_of_counts;
 }
 
-static hyp_hdr_error read_plain(const uint8_t *plain, size_t bytes, struct hyp_hdr **result) {
-    struct hyp_hdr *hdr = NULL;
-    if (bytes < HEADER_BYTES || (get_32(plain) & ~0xf0u) != COOKIE_V2) return HYP_HDR_BAD_DATA;
+static tol_hdr_error read_plain(const uint8_t *plain, size_t bytes, struct tol_hdr **result) {
+    struct tol_hdr *hdr = NULL;
+    if (bytes < HEADER_BYTES || (get_32(plain) & ~0xf0u) != COOKIE_V2) return TOL_HDR_BAD_DATA;
     uint32_t payload = get_32(plain + 4);
-    if (payload > bytes - HEADER_BYTES || get_32(plain + 8) != 0) return HYP_HDR_BAD_DATA;
-    hyp_hdr_error error = hyp_hdr_new((int64_t)get_64(plain + 16), (int64_t)get_64(plain + 24),
+    if (payload > bytes - HEADER_BYTES || get_32(plain + 8) != 0) return TOL_HDR_BAD_DATA;
+    tol_hdr_error error = tol_hdr_new((int64_t)get_64(plain + 16), (int64_t)get_64(plain + 24),
                                       (int)get_32(plain + 12), &hdr);
-    if (error != HYP_HDR_OK) return error == HYP_HDR_NO_MEMORY ? error : HYP_HDR_BAD_DATA;
+    if (error != TOL_HDR_OK) return error == TOL_HDR_NO_MEMORY ? error : TOL_HDR_BAD_DATA;
     if (!read_counts(hdr, plain + HEADER_BYTES, payload)) {
-        hyp_hdr_free(hdr);
-        return HYP_HDR_BAD_DATA;
+        tol_hdr_free(hdr);
+        return TOL_HDR_BAD_DATA;
     }
     *result = hdr;
-    return HYP_HDR_OK;
+    return TOL_HDR_OK;
 }
 
-hyp_hdr_error hyp_hdr_decode(const char *base64, size_t length, struct hyp_hdr **result) {
+tol_hdr_error hyp_hdr_decode(const char *base64, size_t length, struct tol_hdr **result) {
     *result = NULL;
     uint8_t *packed = malloc(length / 4 * 3 + 3);
-    if (packed == NULL) return HYP_HDR_NO_MEMORY;
-    hyp_hdr_error error = HYP_HDR_BAD_DATA;
+    if (packed == NULL) return TOL_HDR_NO_MEMORY;
+    tol_hdr_error error = TOL_HDR_BAD_DATA;
     long bytes = from_base64(base64, length, packed);
     if (bytes >= OUTER_BYTES && (get_32(packed) & ~0xf0u) == COOKIE_COMPRESSED_V2 &&
         get_32(packed + 4) <= (uint32_t)bytes - OUTER_BYTES) {
         uLongf room = HEADER_BYTES + (uLongf)COUNTS_MAX;
         uint8_t *plain = malloc(room);
         if (plain == NULL) {
-            error = HYP_HDR_NO_MEMORY;
+            error = TOL_HDR_NO_MEMORY;
         } else if (uncompress(plain, &room, packed + OUTER_BYTES, get_32(packed + 4)) == Z_OK) {
             error = read_plain(plain, room, result);
         }

@@ -24,7 +24,7 @@ enum { HISTOGRAMS_MAX = 64 };
 
 static struct {
     char tag[64];
-    struct hyp_hdr *hdr;
+    struct tol_hdr *hdr;
 } made[HISTOGRAMS_MAX];
 static size_t count;
 
@@ -33,7 +33,7 @@ static int complain(const char *text) {
     return 2;
 }
 
-static struct hyp_hdr *find(const char *tag) {
+static struct tol_hdr *find(const char *tag) {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(made[i].tag, tag) == 0) return made[i].hdr;
     }
@@ -43,7 +43,7 @@ static struct hyp_hdr *find(const char *tag) {
 static bool begin_histogram(const char *tag, int64_t lowest, int64_t highest, int digits) {
     if (count == HISTOGRAMS_MAX) return false;
     snprintf(made[count].tag, sizeof made[count].tag, "%s", tag);
-    return hyp_hdr_new(lowest, highest, digits, &made[count].hdr) == HYP_HDR_OK && ++count > 0;
+    return tol_hdr_new(lowest, highest, digits, &made[count].hdr) == TOL_HDR_OK && ++count > 0;
 }
 
 static int64_t number(const char *word) {
@@ -53,7 +53,7 @@ static int64_t number(const char *word) {
 /* One line of a script. */
 static bool obey(char *line) {
     char *words[5] = {"", "", "", "", ""}, *rest = NULL;
-    struct hyp_hdr *hdr = count > 0 ? made[count - 1].hdr : NULL;
+    struct tol_hdr *hdr = count > 0 ? made[count - 1].hdr : NULL;
     size_t found = 0;
     for (char *word = strtok_r(line, " \n", &rest); word != NULL && found < 5;
          word = strtok_r(NULL, " \n", &rest)) {
@@ -64,15 +64,15 @@ static bool obey(char *line) {
     }
     if (hdr == NULL) return false;
     if (strcmp(words[0], "record") == 0) {
-        return hyp_hdr_record_many(hdr, number(words[1]), number(words[2]));
+        return tol_hdr_record_many(hdr, number(words[1]), number(words[2]));
     }
     if (strcmp(words[0], "correct") == 0) {
-        return hyp_hdr_record_corrected(hdr, number(words[1]), number(words[2]));
+        return tol_hdr_record_corrected(hdr, number(words[1]), number(words[2]));
     }
-    const struct hyp_hdr *other = find(words[1]);
+    const struct tol_hdr *other = find(words[1]);
     if (other == NULL) return false;
-    if (strcmp(words[0], "add") == 0) return hyp_hdr_add(hdr, other) == HYP_HDR_OK;
-    return strcmp(words[0], "subtract") == 0 && hyp_hdr_subtract(hdr, other) == HYP_HDR_OK;
+    if (strcmp(words[0], "add") == 0) return tol_hdr_add(hdr, other) == TOL_HDR_OK;
+    return strcmp(words[0], "subtract") == 0 && tol_hdr_subtract(hdr, other) == TOL_HDR_OK;
 }
 
 static int make(const char *path) {
@@ -85,22 +85,22 @@ static int make(const char *path) {
     for (size_t i = 0; ok && i < count; i++) {
         ok = hyp_hlog_add(&log, made[i].tag, (double)i, 1, made[i].hdr);
     }
-    for (size_t i = 0; i < count; i++) hyp_hdr_free(made[i].hdr);
+    for (size_t i = 0; i < count; i++) tol_hdr_free(made[i].hdr);
     return ok && hyp_hlog_end(&log) ? 0 : complain(hyp_error());
 }
 
 static bool show(const struct hyp_hlog_entry *entry, void *user) {
     static const double percents[] = {0, 10, 50, 90, 99, 99.9, 100};
-    const struct hyp_hdr *hdr = entry->hdr;
+    const struct tol_hdr *hdr = entry->hdr;
     (void)user;
     for (int32_t i = 0; i < hdr->count_of_counts; i++) {
         if (hdr->counts[i] == 0) continue;
-        printf("%s bucket %" PRId64 " %" PRId64 "\n", entry->tag, hyp_hdr_lowest_at(hdr, i),
+        printf("%s bucket %" PRId64 " %" PRId64 "\n", entry->tag, tol_hdr_lowest_at(hdr, i),
                hdr->counts[i]);
     }
     for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++) {
         printf("%s percentile %g %" PRId64 "\n", entry->tag, percents[i],
-               hyp_hdr_percentile(hdr, percents[i]));
+               tol_hdr_percentile(hdr, percents[i]));
     }
     return true;
 }

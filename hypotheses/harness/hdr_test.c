@@ -1,86 +1,86 @@
 /*
  * HDR histograms: the layout's arithmetic, percentiles, and an encoding that survives.
  */
-#include "hdr.h"
+#include "hdr_encode.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct hyp_hdr *new_hdr(void) {
-    struct hyp_hdr *hdr = NULL;
-    cr_assert(hyp_hdr_new_latency(&hdr) == HYP_HDR_OK);
+static struct tol_hdr *new_hdr(void) {
+    struct tol_hdr *hdr = NULL;
+    cr_assert(tol_hdr_new_latency(&hdr) == TOL_HDR_OK);
     return hdr;
 }
 
 Test(hdr, every_value_lies_in_its_bucket_and_buckets_are_narrow) {
-    struct hyp_hdr *hdr = new_hdr();
+    struct tol_hdr *hdr = new_hdr();
     for (int64_t value = 0; value < 3600000000000; value += 1 + value / 257) {
-        int32_t index = hyp_hdr_index(hdr, value);
-        int64_t low = hyp_hdr_lowest_at(hdr, index), high = hyp_hdr_highest_at(hdr, index);
+        int32_t index = tol_hdr_index(hdr, value);
+        int64_t low = tol_hdr_lowest_at(hdr, index), high = tol_hdr_highest_at(hdr, index);
         cr_assert(low <= value && value <= high, "%lld in [%lld, %lld]", (long long)value,
                   (long long)low, (long long)high);
         cr_assert((high - low) * 1000 <= value, "%lld: the bucket is %lld wide", (long long)value,
                   (long long)(high - low));
     }
-    hyp_hdr_free(hdr);
+    tol_hdr_free(hdr);
 }
 
 Test(hdr, buckets_follow_each_other_without_gaps) {
-    struct hyp_hdr *hdr = new_hdr();
+    struct tol_hdr *hdr = new_hdr();
     for (int32_t i = 1; i < hdr->count_of_counts; i++) {
-        cr_assert(hyp_hdr_lowest_at(hdr, i) == hyp_hdr_highest_at(hdr, i - 1) + 1, "at %d", i);
+        cr_assert(tol_hdr_lowest_at(hdr, i) == tol_hdr_highest_at(hdr, i - 1) + 1, "at %d", i);
     }
     cr_assert(hdr->count_of_counts == 33792, "%d", hdr->count_of_counts);
-    hyp_hdr_free(hdr);
+    tol_hdr_free(hdr);
 }
 
 Test(hdr, percentiles_of_a_ramp) {
-    struct hyp_hdr *hdr = new_hdr();
-    cr_assert(hyp_hdr_percentile(hdr, 50) == 0 && hyp_hdr_min(hdr) == 0 && hyp_hdr_max(hdr) == 0);
-    for (int64_t value = 1; value <= 1000; value++) cr_assert(hyp_hdr_record(hdr, value));
-    cr_assert(hyp_hdr_percentile(hdr, 50) == 500, "%lld", (long long)hyp_hdr_percentile(hdr, 50));
-    cr_assert(hyp_hdr_percentile(hdr, 99) == 990);
-    cr_assert(hyp_hdr_percentile(hdr, 100) == 1000);
-    cr_assert(hyp_hdr_percentile(hdr, 0) == 1 && hyp_hdr_percentile(hdr, -5) == 1);
-    cr_assert(hyp_hdr_record_many(hdr, 123456, 9000));
-    int64_t high = hyp_hdr_highest_at(hdr, hyp_hdr_index(hdr, 123456));
-    cr_assert(hyp_hdr_percentile(hdr, 50) == high && high > 123456, "the upper end of a bucket");
-    cr_assert(hyp_hdr_subtract(hdr, hdr) == HYP_HDR_OK && hdr->total == 0);
-    for (int64_t value = 1; value <= 1000; value++) cr_assert(hyp_hdr_record(hdr, value));
-    cr_assert(hyp_hdr_min(hdr) == 1 && hyp_hdr_max(hdr) == 1000);
-    double mean = hyp_hdr_mean(hdr), deviation = hyp_hdr_deviation(hdr);
+    struct tol_hdr *hdr = new_hdr();
+    cr_assert(tol_hdr_percentile(hdr, 50) == 0 && tol_hdr_min(hdr) == 0 && tol_hdr_max(hdr) == 0);
+    for (int64_t value = 1; value <= 1000; value++) cr_assert(tol_hdr_record(hdr, value));
+    cr_assert(tol_hdr_percentile(hdr, 50) == 500, "%lld", (long long)tol_hdr_percentile(hdr, 50));
+    cr_assert(tol_hdr_percentile(hdr, 99) == 990);
+    cr_assert(tol_hdr_percentile(hdr, 100) == 1000);
+    cr_assert(tol_hdr_percentile(hdr, 0) == 1 && tol_hdr_percentile(hdr, -5) == 1);
+    cr_assert(tol_hdr_record_many(hdr, 123456, 9000));
+    int64_t high = tol_hdr_highest_at(hdr, tol_hdr_index(hdr, 123456));
+    cr_assert(tol_hdr_percentile(hdr, 50) == high && high > 123456, "the upper end of a bucket");
+    cr_assert(tol_hdr_subtract(hdr, hdr) == TOL_HDR_OK && hdr->total == 0);
+    for (int64_t value = 1; value <= 1000; value++) cr_assert(tol_hdr_record(hdr, value));
+    cr_assert(tol_hdr_min(hdr) == 1 && tol_hdr_max(hdr) == 1000);
+    double mean = tol_hdr_mean(hdr), deviation = tol_hdr_deviation(hdr);
     cr_assert(mean > 500 && mean < 501, "%f", mean);
     cr_assert(deviation > 288 && deviation < 289, "%f", deviation);
-    hyp_hdr_free(hdr);
+    tol_hdr_free(hdr);
 }
 
 Test(hdr, what_is_out_of_range_is_refused_and_not_counted) {
-    struct hyp_hdr *hdr = new_hdr();
-    cr_assert(!hyp_hdr_record(hdr, -1));
-    cr_assert(!hyp_hdr_record(hdr, INT64_MAX));
+    struct tol_hdr *hdr = new_hdr();
+    cr_assert(!tol_hdr_record(hdr, -1));
+    cr_assert(!tol_hdr_record(hdr, INT64_MAX));
     cr_assert(hdr->total == 0);
-    hyp_hdr_free(hdr);
+    tol_hdr_free(hdr);
     static const struct {
         int64_t lowest, highest;
         int digits;
     } bad[] = {{0, 100, 3}, {1, 1, 3}, {100, 150, 3}, {1, 1000, 0}, {1, 1000, 6}, {-5, 100, 3}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        hdr = (struct hyp_hdr *)&bad;
-        cr_assert(hyp_hdr_new(bad[i].lowest, bad[i].highest, bad[i].digits, &hdr) ==
-                      HYP_HDR_BAD_RANGE,
+        hdr = (struct tol_hdr *)&bad;
+        cr_assert(tol_hdr_new(bad[i].lowest, bad[i].highest, bad[i].digits, &hdr) ==
+                      TOL_HDR_BAD_RANGE,
                   "%zu", i);
         cr_assert(hdr == NULL);
     }
 }
 
 Test(hdr, a_long_value_stands_for_those_it_held_up) {
-    struct hyp_hdr *hdr = new_hdr();
-    cr_assert(hyp_hdr_record_corrected(hdr, 1000, 250));
+    struct tol_hdr *hdr = new_hdr();
+    cr_assert(tol_hdr_record_corrected(hdr, 1000, 250));
     cr_assert(hdr->total == 4, "%lld", (long long)hdr->total); /* 1000, 750, 500, 250 */
-    cr_assert(hyp_hdr_min(hdr) == 250);
-    hyp_hdr_free(hdr);
+    cr_assert(tol_hdr_min(hdr) == 250);
+    tol_hdr_free(hdr);
 }
 
 /* Goal: taking a bucket's worth at once counts what one by one would. */
@@ -90,12 +90,12 @@ Test(hdr, those_held_up_are_counted_one_by_one) {
         {4097, 2048}, {123456789, 1001}, {3000000, 1},       {2, 1},
         {1, 1},       {1000, 0},         {1000, -5}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct hyp_hdr *fast = new_hdr(), *slow = new_hdr();
+        struct tol_hdr *fast = new_hdr(), *slow = new_hdr();
         const int64_t value = cases[i][0], interval = cases[i][1];
-        cr_assert(hyp_hdr_record_corrected(fast, value, interval));
-        hyp_hdr_record(slow, value);
+        cr_assert(tol_hdr_record_corrected(fast, value, interval));
+        tol_hdr_record(slow, value);
         for (int64_t left = value - interval; interval > 0 && left >= interval; left -= interval) {
-            hyp_hdr_record(slow, left);
+            tol_hdr_record(slow, left);
         }
         cr_assert(fast->total == slow->total && fast->min == slow->min && fast->max == slow->max,
                   "%lld by %lld: %lld and %lld", (long long)value, (long long)interval,
@@ -103,77 +103,77 @@ Test(hdr, those_held_up_are_counted_one_by_one) {
         size_t bytes = (size_t)fast->count_of_counts * sizeof *fast->counts;
         cr_assert(memcmp(fast->counts, slow->counts, bytes) == 0, "%lld by %lld", (long long)value,
                   (long long)interval);
-        hyp_hdr_free(fast);
-        hyp_hdr_free(slow);
+        tol_hdr_free(fast);
+        tol_hdr_free(slow);
     }
-    struct hyp_hdr *hour = new_hdr();
-    cr_assert(hyp_hdr_record_corrected(hour, 3600000000000, 1) && hour->total == 3600000000000);
-    hyp_hdr_free(hour);
+    struct tol_hdr *hour = new_hdr();
+    cr_assert(tol_hdr_record_corrected(hour, 3600000000000, 1) && hour->total == 3600000000000);
+    tol_hdr_free(hour);
 }
 
 Test(hdr, adding_and_taking_away_undo_each_other) {
-    struct hyp_hdr *a = new_hdr(), *b = new_hdr();
+    struct tol_hdr *a = new_hdr(), *b = new_hdr();
     for (int64_t i = 1; i < 100; i++) {
-        hyp_hdr_record(a, i * i);
-        hyp_hdr_record(b, i * i * i);
+        tol_hdr_record(a, i * i);
+        tol_hdr_record(b, i * i * i);
     }
-    cr_assert(hyp_hdr_add(a, b) == HYP_HDR_OK && a->total == 198);
-    cr_assert(hyp_hdr_subtract(a, b) == HYP_HDR_OK && a->total == 99);
-    cr_assert(hyp_hdr_subtract(a, b) == HYP_HDR_MISMATCH && a->total == 99);
-    hyp_hdr_free(a);
-    hyp_hdr_free(b);
+    cr_assert(tol_hdr_add(a, b) == TOL_HDR_OK && a->total == 198);
+    cr_assert(tol_hdr_subtract(a, b) == TOL_HDR_OK && a->total == 99);
+    cr_assert(tol_hdr_subtract(a, b) == TOL_HDR_MISMATCH && a->total == 99);
+    tol_hdr_free(a);
+    tol_hdr_free(b);
 }
 
-static void round_trip(struct hyp_hdr *hdr) {
-    struct hyp_hdr *back = NULL;
+static void round_trip(struct tol_hdr *hdr) {
+    struct tol_hdr *back = NULL;
     char *text = hyp_hdr_encode(hdr);
     cr_assert(text != NULL && strncmp(text, "HISTFAAA", 8) == 0, "%.20s", text);
-    cr_assert(hyp_hdr_decode(text, strlen(text), &back) == HYP_HDR_OK);
+    cr_assert(hyp_hdr_decode(text, strlen(text), &back) == TOL_HDR_OK);
     cr_assert(back->total == hdr->total && back->lowest == hdr->lowest &&
               back->digits == hdr->digits);
     for (int32_t i = 0; i < hdr->count_of_counts; i++) cr_assert(back->counts[i] == hdr->counts[i]);
-    hyp_hdr_free(back);
+    tol_hdr_free(back);
     free(text);
 }
 
 Test(hdr, the_encoding_comes_back_whole) {
-    struct hyp_hdr *hdr = new_hdr();
+    struct tol_hdr *hdr = new_hdr();
     round_trip(hdr);
-    hyp_hdr_record(hdr, 0);
+    tol_hdr_record(hdr, 0);
     round_trip(hdr);
-    cr_assert(hyp_hdr_record_many(hdr, 77, (int64_t)1 << 40));
+    cr_assert(tol_hdr_record_many(hdr, 77, (int64_t)1 << 40));
     round_trip(hdr);
     for (int64_t value = 1; value < 3600000000000; value = value * 3 / 2 + 1) {
-        hyp_hdr_record(hdr, value);
+        tol_hdr_record(hdr, value);
     }
     round_trip(hdr);
-    hyp_hdr_free(hdr);
+    tol_hdr_free(hdr);
     for (int digits = 1; digits <= 5; digits++) {
-        cr_assert(hyp_hdr_new(1000, 1000000000, digits, &hdr) == HYP_HDR_OK);
-        for (int64_t value = 1; value < 1000000000; value *= 7) hyp_hdr_record(hdr, value);
+        cr_assert(tol_hdr_new(1000, 1000000000, digits, &hdr) == TOL_HDR_OK);
+        for (int64_t value = 1; value < 1000000000; value *= 7) tol_hdr_record(hdr, value);
         round_trip(hdr);
-        hyp_hdr_free(hdr);
+        tol_hdr_free(hdr);
     }
 }
 
 /* Goal: no text, however damaged, reads outside itself or is taken for a histogram. */
 Test(hdr, a_damaged_encoding_is_refused) {
-    struct hyp_hdr *hdr = new_hdr(), *back = NULL;
-    for (int64_t value = 1; value < 1000000; value += 997) hyp_hdr_record(hdr, value);
+    struct tol_hdr *hdr = new_hdr(), *back = NULL;
+    for (int64_t value = 1; value < 1000000; value += 997) tol_hdr_record(hdr, value);
     char *text = hyp_hdr_encode(hdr);
     size_t length = strlen(text);
     for (size_t cut = 0; cut < length - 4; cut++) {
-        cr_assert(hyp_hdr_decode(text, cut, &back) != HYP_HDR_OK, "cut at %zu", cut);
+        cr_assert(hyp_hdr_decode(text, cut, &back) != TOL_HDR_OK, "cut at %zu", cut);
         cr_assert(back == NULL);
     }
     for (size_t at = 0; at < length; at++) {
         char was = text[at];
         text[at] = was == 'A' ? 'B' : 'A';
-        if (hyp_hdr_decode(text, length, &back) == HYP_HDR_OK) hyp_hdr_free(back);
+        if (hyp_hdr_decode(text, length, &back) == TOL_HDR_OK) tol_hdr_free(back);
         text[at] = '!';
-        cr_assert(hyp_hdr_decode(text, length, &back) != HYP_HDR_OK, "byte %zu", at);
+        cr_assert(hyp_hdr_decode(text, length, &back) != TOL_HDR_OK, "byte %zu", at);
         text[at] = was;
     }
     free(text);
-    hyp_hdr_free(hdr);
+    tol_hdr_free(hdr);
 }

@@ -3,6 +3,8 @@
  */
 #include "hlog.h"
 
+#include "hdr_encode.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,7 +28,7 @@ bool hyp_hlog_begin(struct hyp_hlog *log, const char *path, double start_s) {
 }
 
 bool hyp_hlog_add(struct hyp_hlog *log, const char *tag, double offset_s, double length_s,
-                  const struct hyp_hdr *hdr) {
+                  const struct tol_hdr *hdr) {
     if (strpbrk(tag, ", \t\r\n") != NULL || strlen(tag) > 100) {
         return hyp_fail("'%s' cannot be the tag of a histogram", tag);
     }
@@ -36,7 +38,7 @@ bool hyp_hlog_add(struct hyp_hlog *log, const char *tag, double offset_s, double
     if (!(length_s > 0)) length_s = 0;
     /* The maximum is for people; Java's writer divides nanoseconds by a million, and so do we. */
     fprintf(log->file.stream, "Tag=%s,%.3f,%.3f,%.3f,%s\n", tag, offset_s, length_s,
-            (double)hyp_hdr_max(hdr) / 1e6, text);
+            (double)tol_hdr_max(hdr) / 1e6, text);
     free(text);
     return true;
 }
@@ -88,16 +90,16 @@ static bool read_line(char *line, const struct times *times,
     if (offset == NULL || length == NULL || max == NULL || line == NULL) {
         return hyp_fail("%s, line %u: a field is missing", path, number);
     }
-    struct hyp_hdr *hdr = NULL;
+    struct tol_hdr *hdr = NULL;
     entry.begin_s = begin_of(strtod(offset, NULL), times);
     entry.length_s = strtod(length, NULL);
-    hyp_hdr_error error = hyp_hdr_decode(line, strcspn(line, "\r"), &hdr);
-    if (error != HYP_HDR_OK) {
-        return hyp_fail("%s, line %u: %s", path, number, hyp_hdr_sentence(error));
+    tol_hdr_error error = hyp_hdr_decode(line, strcspn(line, "\r"), &hdr);
+    if (error != TOL_HDR_OK) {
+        return hyp_fail("%s, line %u: %s", path, number, tol_hdr_sentence(error));
     }
     entry.hdr = hdr;
     bool go_on = visit(&entry, user);
-    hyp_hdr_free(hdr);
+    tol_hdr_free(hdr);
     return go_on || hyp_fail("%s: reading was stopped at line %u", path, number);
 }
 

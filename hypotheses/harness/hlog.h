@@ -8,7 +8,7 @@
 #define HYP_HLOG_H
 
 #include "folder.h"
-#include "hdr.h"
+#include "tollens.h"
 
 struct hyp_hlog {
     struct hyp_file file;
@@ -21,7 +21,7 @@ bool hyp_hlog_begin(struct hyp_hlog *log, const char *path, double start_s);
 /* Adds a histogram of an interval that began offset_s after the start and lasted length_s. The tag
  * must have no comma, blank or line end. */
 bool hyp_hlog_add(struct hyp_hlog *log, const char *tag, double offset_s, double length_s,
-                  const struct hyp_hdr *hdr);
+                  const struct tol_hdr *hdr);
 
 bool hyp_hlog_end(struct hyp_hlog *log);
 
@@ -31,7 +31,7 @@ struct hyp_hlog_entry {
     char tag[128];   /* "" where there is none */
     double begin_s;  /* since 1970, UTC; what the log has, where it says neither start nor base */
     double length_s; /* of the interval */
-    const struct hyp_hdr *hdr;
+    const struct tol_hdr *hdr;
 };
 bool hyp_hlog_read(const char *path, bool (*visit)(const struct hyp_hlog_entry *entry, void *user),
                    void *user);

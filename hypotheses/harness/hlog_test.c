@@ -2,6 +2,8 @@
  * Histogram logs: ours come back, another implementation's are read, damaged ones are named.
  */
 #include "hlog.h"
+
+#include "hdr_encode.h"
 #include "session.h"
 
 #include <criterion/criterion.h>
@@ -29,20 +31,20 @@ struct seen {
 static bool see(const struct hyp_hlog_entry *entry, void *user) {
     struct seen *seen = user;
     seen->totals[seen->entries] = entry->hdr->total;
-    seen->maxima[seen->entries] = hyp_hdr_max(entry->hdr);
+    seen->maxima[seen->entries] = tol_hdr_max(entry->hdr);
     snprintf(seen->tags[seen->entries++], 32, "%.31s", entry->tag);
     return true;
 }
 
 Test(hlog, what_is_written_is_read) {
     struct hyp_hlog log;
-    struct hyp_hdr *hdr = NULL;
+    struct tol_hdr *hdr = NULL;
     struct seen seen = {0};
-    cr_assert(hyp_hdr_new_latency(&hdr) == HYP_HDR_OK);
+    cr_assert(tol_hdr_new_latency(&hdr) == TOL_HDR_OK);
     cr_assert(hyp_hlog_begin(&log, path, 1700000000.25), "%s", hyp_error());
-    hyp_hdr_record(hdr, 1000);
+    tol_hdr_record(hdr, 1000);
     cr_assert(hyp_hlog_add(&log, "first", 0, 1.5, hdr));
-    hyp_hdr_record(hdr, 2000000);
+    tol_hdr_record(hdr, 2000000);
     cr_assert(hyp_hlog_add(&log, "second", 1.5, 1.5, hdr));
     cr_assert(!hyp_hlog_add(&log, "a comma, here", 0, 1, hdr));
     cr_assert(access(path, F_OK) != 0, "the file is there before it is whole");
@@ -50,7 +52,7 @@ Test(hlog, what_is_written_is_read) {
     cr_assert(hyp_hlog_read(path, see, &seen), "%s", hyp_error());
     cr_assert(seen.entries == 2 && seen.totals[0] == 1 && seen.totals[1] == 2);
     cr_assert_str_eq(seen.tags[1], "second");
-    hyp_hdr_free(hdr);
+    tol_hdr_free(hdr);
 
     char line[4096];
     FILE *file = fopen(path, "r");
@@ -101,8 +103,8 @@ Test(hlog, times_count_from_base_start_or_1970) {
         {"#[StartTime: 1700000000.000 (seconds since epoch), x]", "1700000007.000", 1700000007},
         {"#[Histogram log format version 1.3]", "1700000009.000", 1700000009},
     };
-    struct hyp_hdr *hdr = NULL;
-    cr_assert(hyp_hdr_new_latency(&hdr) == HYP_HDR_OK);
+    struct tol_hdr *hdr = NULL;
+    cr_assert(tol_hdr_new_latency(&hdr) == TOL_HDR_OK);
     char *text = hyp_hdr_encode(hdr), whole[2048];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         snprintf(whole, sizeof whole, line, cases[i].header, cases[i].offset, text);
@@ -112,7 +114,7 @@ Test(hlog, times_count_from_base_start_or_1970) {
         cr_assert(begin_count == 1 && begins[0] == cases[i].begin_s, "%zu: %.3f", i, begins[0]);
     }
     free(text);
-    hyp_hdr_free(hdr);
+    tol_hdr_free(hdr);
 }
 
 static void write_text(const char *text) {

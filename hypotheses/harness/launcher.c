@@ -153,7 +153,7 @@ bool hyp_launcher_use_cxx(struct hyp_launcher *l) {
 void hyp_launcher_record(struct hyp_launcher *l, const char *name, unsigned calls) {
     enum { TURN = 10 };
     char series[64];
-    struct hyp_hdr *hdr[2];
+    struct tol_hdr *hdr[2];
     for (int side = HYP_BASELINE; side <= HYP_SUBJECT; side++) {
         snprintf(series, sizeof series, "%.40s_%s", name,
                  side == HYP_BASELINE ? "driver" : "runtime");
@@ -164,7 +164,7 @@ void hyp_launcher_record(struct hyp_launcher *l, const char *name, unsigned call
             for (unsigned i = 0; i < TURN; i++) {
                 double ns = hyp_launcher_batch(l, (enum hyp_side)side, 1);
                 if (ns < 0) return;
-                hyp_hdr_record(hdr[side], (int64_t)ns);
+                tol_hdr_record(hdr[side], (int64_t)ns);
             }
         }
     }

@@ -107,13 +107,13 @@ bool hyp_record_write(const struct hyp_record *record, const char *folder) {
         json_array_append_new(examples, hyp_record_text(record->examples[i]));
     }
     for (size_t i = 0; i < record->series_count; i++) {
-        const struct hyp_hdr *hdr = record->series[i].hdr;
+        const struct tol_hdr *hdr = record->series[i].hdr;
         json_array_append_new(
             series, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", record->series[i].name,
                               "unit", "ns", "count", (json_int_t)hdr->total, "p50",
-                              (json_int_t)hyp_hdr_percentile(hdr, 50), "p99",
-                              (json_int_t)hyp_hdr_percentile(hdr, 99), "min",
-                              (json_int_t)hyp_hdr_min(hdr), "max", (json_int_t)hyp_hdr_max(hdr)));
+                              (json_int_t)tol_hdr_percentile(hdr, 50), "p99",
+                              (json_int_t)tol_hdr_percentile(hdr, 99), "min",
+                              (json_int_t)tol_hdr_min(hdr), "max", (json_int_t)tol_hdr_max(hdr)));
     }
     json_t *object = json_pack(
         "{s:i, s:s, s:s, s:I, s:I, s:o, s:b, s:s, s:o, s:f, s:f, s:I, s:o}", "schema", 1, "suite",
@@ -184,6 +184,6 @@ bool hyp_record_read(const char *folder, const char *name, struct hyp_record *re
 }
 
 void hyp_record_end(struct hyp_record *record) {
-    for (size_t i = 0; i < record->series_count; i++) hyp_hdr_free(record->series[i].hdr);
+    for (size_t i = 0; i < record->series_count; i++) tol_hdr_free(record->series[i].hdr);
     record->series_count = 0;
 }

@@ -9,7 +9,7 @@
 
 #include "conditions.h"
 #include "effect.h"
-#include "hdr.h"
+#include "tollens.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct hyp_measure {
 
 struct hyp_series {
     char name[64];
-    struct hyp_hdr *hdr;
+    struct tol_hdr *hdr;
 };
 
 struct hyp_record {

@@ -40,10 +40,10 @@ static struct hyp_record sample(void) {
 
 Test(record, comes_back_as_it_was) {
     struct hyp_record record = sample(), back;
-    cr_assert(hyp_hdr_new_latency(&record.series[0].hdr) == HYP_HDR_OK);
+    cr_assert(tol_hdr_new_latency(&record.series[0].hdr) == TOL_HDR_OK);
     snprintf(record.series[0].name, sizeof record.series[0].name, "copy");
     record.series_count = 1;
-    hyp_hdr_record(record.series[0].hdr, 1234);
+    tol_hdr_record(record.series[0].hdr, 1234);
     record.measures[0] = (struct hyp_measure){.name = "worst", .value = 1.0625};
     record.measures[1] = (struct hyp_measure){.name = "no number", .value = NAN};
     record.measures[2] = (struct hyp_measure){.name = "beside", .recorded_only = true};

@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *hyp_hdr_sentence(hyp_hdr_error error) {
+const char *tol_hdr_sentence(tol_hdr_error error) {
     switch (error) {
-    case HYP_HDR_OK:
+    case TOL_HDR_OK:
         return "all is well";
-    case HYP_HDR_BAD_RANGE:
+    case TOL_HDR_BAD_RANGE:
         return "a histogram needs 1 <= lowest, 2 * lowest <= highest and 1 to 5 digits";
-    case HYP_HDR_NO_MEMORY:
+    case TOL_HDR_NO_MEMORY:
         return "there is no memory for a histogram";
-    case HYP_HDR_TOO_LARGE:
+    case TOL_HDR_TOO_LARGE:
         return "a value is above the histogram's highest";
-    case HYP_HDR_MISMATCH:
+    case TOL_HDR_MISMATCH:
         return "the histograms do not go together";
-    case HYP_HDR_BAD_DATA:
+    case TOL_HDR_BAD_DATA:
         return "this is no HdrHistogram V2 encoding, or it is cut off";
     }
     return "this is no error of a histogram";
@@ -30,10 +30,10 @@ static int floor_log2(int64_t value) {
     return 63 - __builtin_clzll((unsigned long long)value);
 }
 
-hyp_hdr_error hyp_hdr_new(int64_t lowest, int64_t highest, int digits, struct hyp_hdr **result) {
+tol_hdr_error tol_hdr_new(int64_t lowest, int64_t highest, int digits, struct tol_hdr **result) {
     *result = NULL;
     if (lowest < 1 || digits < 1 || digits > 5 || lowest > INT64_MAX / 2 || highest < 2 * lowest) {
-        return HYP_HDR_BAD_RANGE;
+        return TOL_HDR_BAD_RANGE;
     }
     /* The first power of two at or above twice 10^digits: single units are told
      * apart up to there. */
@@ -41,10 +41,10 @@ hyp_hdr_error hyp_hdr_new(int64_t lowest, int64_t highest, int digits, struct hy
     for (int i = 0; i < digits; i++) resolved *= 10;
     int magnitude = floor_log2(resolved - 1) + 1;
     int unit = floor_log2(lowest);
-    if (unit + magnitude - 1 > 61) return HYP_HDR_BAD_RANGE;
+    if (unit + magnitude - 1 > 61) return TOL_HDR_BAD_RANGE;
 
-    struct hyp_hdr *hdr = calloc(1, sizeof *hdr);
-    if (hdr == NULL) return HYP_HDR_NO_MEMORY;
+    struct tol_hdr *hdr = calloc(1, sizeof *hdr);
+    if (hdr == NULL) return TOL_HDR_NO_MEMORY;
     hdr->lowest = lowest;
     hdr->highest = highest;
     hdr->digits = digits;
@@ -65,47 +65,47 @@ hyp_hdr_error hyp_hdr_new(int64_t lowest, int64_t highest, int digits, struct hy
     hdr->min = INT64_MAX;
     if (hdr->counts == NULL) {
         free(hdr);
-        return HYP_HDR_NO_MEMORY;
+        return TOL_HDR_NO_MEMORY;
     }
     *result = hdr;
-    return HYP_HDR_OK;
+    return TOL_HDR_OK;
 }
 
-hyp_hdr_error hyp_hdr_new_latency(struct hyp_hdr **hdr) {
-    return hyp_hdr_new(1, 3600ll * 1000 * 1000 * 1000, 3, hdr);
+tol_hdr_error tol_hdr_new_latency(struct tol_hdr **hdr) {
+    return tol_hdr_new(1, 3600ll * 1000 * 1000 * 1000, 3, hdr);
 }
 
-void hyp_hdr_free(struct hyp_hdr *hdr) {
+void tol_hdr_free(struct tol_hdr *hdr) {
     if (hdr == NULL) return;
     free(hdr->counts);
     free(hdr);
 }
 
-int32_t hyp_hdr_index(const struct hyp_hdr *hdr, int64_t value) {
+int32_t tol_hdr_index(const struct tol_hdr *hdr, int64_t value) {
     int bucket = floor_log2(value | hdr->sub_mask) - hdr->unit_magnitude - hdr->half_magnitude;
     int32_t sub = (int32_t)(value >> (bucket + hdr->unit_magnitude));
     return ((bucket + 1) << hdr->half_magnitude) + sub - hdr->half_count;
 }
 
-static int bucket_of(const struct hyp_hdr *hdr, int32_t index) {
+static int bucket_of(const struct tol_hdr *hdr, int32_t index) {
     int bucket = (index >> hdr->half_magnitude) - 1;
     return bucket < 0 ? 0 : bucket;
 }
 
-int64_t hyp_hdr_lowest_at(const struct hyp_hdr *hdr, int32_t index) {
+int64_t tol_hdr_lowest_at(const struct tol_hdr *hdr, int32_t index) {
     int32_t sub = index & (hdr->half_count - 1);
     if (index >> hdr->half_magnitude > 0) sub += hdr->half_count;
     return (int64_t)sub << (bucket_of(hdr, index) + hdr->unit_magnitude);
 }
 
-int64_t hyp_hdr_highest_at(const struct hyp_hdr *hdr, int32_t index) {
+int64_t tol_hdr_highest_at(const struct tol_hdr *hdr, int32_t index) {
     int64_t width = (int64_t)1 << (bucket_of(hdr, index) + hdr->unit_magnitude);
-    return hyp_hdr_lowest_at(hdr, index) + (width - 1);
+    return tol_hdr_lowest_at(hdr, index) + (width - 1);
 }
 
-bool hyp_hdr_record_many(struct hyp_hdr *hdr, int64_t value, int64_t count) {
+bool tol_hdr_record_many(struct tol_hdr *hdr, int64_t value, int64_t count) {
     if (value < 0) return false;
-    int32_t index = hyp_hdr_index(hdr, value);
+    int32_t index = tol_hdr_index(hdr, value);
     if (index >= hdr->count_of_counts) return false;
     hdr->counts[index] += count;
     hdr->total += count;
@@ -114,67 +114,67 @@ bool hyp_hdr_record_many(struct hyp_hdr *hdr, int64_t value, int64_t count) {
     return true;
 }
 
-bool hyp_hdr_record(struct hyp_hdr *hdr, int64_t value) {
-    return hyp_hdr_record_many(hdr, value, 1);
+bool tol_hdr_record(struct tol_hdr *hdr, int64_t value) {
+    return tol_hdr_record_many(hdr, value, 1);
 }
 
-bool hyp_hdr_record_corrected(struct hyp_hdr *hdr, int64_t value, int64_t interval) {
-    if (!hyp_hdr_record(hdr, value)) return false;
+bool tol_hdr_record_corrected(struct tol_hdr *hdr, int64_t value, int64_t interval) {
+    if (!tol_hdr_record(hdr, value)) return false;
     if (interval <= 0) return true;
     /* Those of one bucket at once: an hour holds up more nanoseconds than anyone can wait for. */
     for (int64_t missing = value - interval; missing >= interval;) {
-        int64_t low = hyp_hdr_lowest_at(hdr, hyp_hdr_index(hdr, missing));
+        int64_t low = tol_hdr_lowest_at(hdr, tol_hdr_index(hdr, missing));
         if (low < interval) low = interval;
         int64_t many = (missing - low) / interval + 1;
         int64_t last = missing - (many - 1) * interval;
-        hyp_hdr_record_many(hdr, missing, many);
+        tol_hdr_record_many(hdr, missing, many);
         if (last < hdr->min) hdr->min = last;
         missing = last - interval;
     }
     return true;
 }
 
-hyp_hdr_error hyp_hdr_add(struct hyp_hdr *hdr, const struct hyp_hdr *other) {
-    if (other->total > 0 && hyp_hdr_index(hdr, other->max) >= hdr->count_of_counts) {
-        return HYP_HDR_TOO_LARGE;
+tol_hdr_error tol_hdr_add(struct tol_hdr *hdr, const struct tol_hdr *other) {
+    if (other->total > 0 && tol_hdr_index(hdr, other->max) >= hdr->count_of_counts) {
+        return TOL_HDR_TOO_LARGE;
     }
     for (int32_t i = 0; i < other->count_of_counts; i++) {
         if (other->counts[i] == 0) continue;
-        hyp_hdr_record_many(hdr, hyp_hdr_lowest_at(other, i), other->counts[i]);
+        tol_hdr_record_many(hdr, tol_hdr_lowest_at(other, i), other->counts[i]);
     }
     if (other->total > 0) {
         /* The exact ends are known; what was recorded above are the buckets' lower ends. */
         if (other->min < hdr->min) hdr->min = other->min;
         if (other->max > hdr->max) hdr->max = other->max;
     }
-    return HYP_HDR_OK;
+    return TOL_HDR_OK;
 }
 
-static void find_ends(struct hyp_hdr *hdr) {
+static void find_ends(struct tol_hdr *hdr) {
     hdr->min = INT64_MAX;
     hdr->max = 0;
     for (int32_t i = 0; i < hdr->count_of_counts; i++) {
         if (hdr->counts[i] == 0) continue;
-        if (hdr->min == INT64_MAX) hdr->min = hyp_hdr_lowest_at(hdr, i);
-        hdr->max = hyp_hdr_highest_at(hdr, i);
+        if (hdr->min == INT64_MAX) hdr->min = tol_hdr_lowest_at(hdr, i);
+        hdr->max = tol_hdr_highest_at(hdr, i);
     }
 }
 
-hyp_hdr_error hyp_hdr_subtract(struct hyp_hdr *hdr, const struct hyp_hdr *other) {
+tol_hdr_error tol_hdr_subtract(struct tol_hdr *hdr, const struct tol_hdr *other) {
     if (hdr->lowest != other->lowest || hdr->highest != other->highest ||
         hdr->digits != other->digits) {
-        return HYP_HDR_MISMATCH;
+        return TOL_HDR_MISMATCH;
     }
     for (int32_t i = 0; i < hdr->count_of_counts; i++) {
-        if (other->counts[i] > hdr->counts[i]) return HYP_HDR_MISMATCH;
+        if (other->counts[i] > hdr->counts[i]) return TOL_HDR_MISMATCH;
     }
     for (int32_t i = 0; i < hdr->count_of_counts; i++) hdr->counts[i] -= other->counts[i];
     hdr->total -= other->total;
     find_ends(hdr);
-    return HYP_HDR_OK;
+    return TOL_HDR_OK;
 }
 
-int64_t hyp_hdr_percentile(const struct hyp_hdr *hdr, double percent) {
+int64_t tol_hdr_percentile(const struct tol_hdr *hdr, double percent) {
     if (hdr->total == 0) return 0;
     if (!(percent > 0)) percent = 0;
     if (percent > 100) percent = 100;
@@ -183,16 +183,16 @@ int64_t hyp_hdr_percentile(const struct hyp_hdr *hdr, double percent) {
     for (int32_t i = 0; i < hdr->count_of_counts; i++) {
         seen += hdr->counts[i];
         if (seen < wanted) continue;
-        return percent > 0 ? hyp_hdr_highest_at(hdr, i) : hyp_hdr_lowest_at(hdr, i);
+        return percent > 0 ? tol_hdr_highest_at(hdr, i) : tol_hdr_lowest_at(hdr, i);
     }
-    return hyp_hdr_max(hdr);
+    return tol_hdr_max(hdr);
 }
 
-static double middle_at(const struct hyp_hdr *hdr, int32_t index) {
-    return ((double)hyp_hdr_lowest_at(hdr, index) + (double)hyp_hdr_highest_at(hdr, index)) / 2;
+static double middle_at(const struct tol_hdr *hdr, int32_t index) {
+    return ((double)tol_hdr_lowest_at(hdr, index) + (double)tol_hdr_highest_at(hdr, index)) / 2;
 }
 
-double hyp_hdr_mean(const struct hyp_hdr *hdr) {
+double tol_hdr_mean(const struct tol_hdr *hdr) {
     double sum = 0;
     for (int32_t i = 0; i < hdr->count_of_counts; i++) {
         if (hdr->counts[i] != 0) sum += (double)hdr->counts[i] * middle_at(hdr, i);
@@ -200,8 +200,8 @@ double hyp_hdr_mean(const struct hyp_hdr *hdr) {
     return hdr->total > 0 ? sum / (double)hdr->total : 0;
 }
 
-double hyp_hdr_deviation(const struct hyp_hdr *hdr) {
-    double mean = hyp_hdr_mean(hdr), sum = 0;
+double tol_hdr_deviation(const struct tol_hdr *hdr) {
+    double mean = tol_hdr_mean(hdr), sum = 0;
     for (int32_t i = 0; i < hdr->count_of_counts; i++) {
         double off = middle_at(hdr, i) - mean;
         if (hdr->counts[i] != 0) sum += (double)hdr->counts[i] * off * off;
@@ -209,10 +209,10 @@ double hyp_hdr_deviation(const struct hyp_hdr *hdr) {
     return hdr->total > 0 ? sqrt(sum / (double)hdr->total) : 0;
 }
 
-int64_t hyp_hdr_min(const struct hyp_hdr *hdr) {
+int64_t tol_hdr_min(const struct tol_hdr *hdr) {
     return hdr->total > 0 ? hdr->min : 0;
 }
 
-int64_t hyp_hdr_max(const struct hyp_hdr *hdr) {
-    return hdr->total > 0 ? hyp_hdr_highest_at(hdr, hyp_hdr_index(hdr, hdr->max)) : 0;
+int64_t tol_hdr_max(const struct tol_hdr *hdr) {
+    return hdr->total > 0 ? tol_hdr_highest_at(hdr, tol_hdr_index(hdr, hdr->max)) : 0;
 }
