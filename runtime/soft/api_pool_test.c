@@ -145,6 +145,30 @@ Test(api_pool, trimming_gives_back_what_is_not_used) {
     cr_assert_eq(reserved(pool), CHUNK, "what is used cannot be given back");
 }
 
+/* So does an H200 with driver 580. */
+Test(api_pool, trimming_does_not_see_what_was_freed_before_somebody_waits) {
+    CUdeviceptr pointer = 0;
+    CUevent event = NULL;
+    CUstream stream = NULL;
+    api_context(0);
+    CUmemoryPool pool = usual();
+    keep(pool, UINT64_MAX);
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    OK(cuMemAllocAsync(&pointer, 20 * MEBI, stream));
+    OK(cuMemFreeAsync(pointer, stream));
+    OK(cuEventRecord(event, stream));
+    while (cuStreamQuery(stream) == CUDA_ERROR_NOT_READY) continue;
+    OK(cuEventQuery(event));
+    OK(cuMemPoolTrimTo(pool, 0));
+    cr_assert_eq(reserved(pool), 10 * CHUNK, "a query is not a wait");
+    OK(cuEventSynchronize(event));
+    OK(cuMemPoolTrimTo(pool, 0));
+    cr_assert_eq(reserved(pool), 0);
+    OK(cuStreamDestroy_v2(stream));
+    OK(cuEventDestroy_v2(event));
+}
+
 Test(api_pool, memory_is_freed_so_once) {
     CUdeviceptr pointer = 0, plain = 0, flag_address = 0;
     int host = 0;

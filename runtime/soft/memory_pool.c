@@ -38,7 +38,7 @@ bool soft_pool_is(const void *handle) {
 }
 
 void soft_pool_trim(struct soft_pool *pool, uint64_t bytes) {
-    uint64_t kept = round_up(pool->used);
+    uint64_t kept = round_up(pool->used + pool->unseen);
     if (pool->reserved <= bytes) return;
     if (kept < bytes) kept = round_up(bytes);
     if (pool->reserved <= kept) return;
@@ -49,6 +49,7 @@ void soft_pool_trim(struct soft_pool *pool, uint64_t bytes) {
 /* Frees a pool that is destroyed and has nothing left. */
 static void end_if_unused(struct soft_pool *pool) {
     if (!pool->destroyed || pool->used > 0) return;
+    pool->unseen = 0;
     soft_pool_trim(pool, 0);
     *pool->link = pool->next;
     if (pool->next != NULL) pool->next->link = pool->link;
@@ -65,7 +66,9 @@ void soft_pool_drop(struct soft_pool *pool) {
 void soft_pools_release(const struct soft_device *device, bool all_of_it) {
     pthread_mutex_lock(&soft_lock);
     for (struct soft_pool *pool = all; pool != NULL; pool = pool->next) {
-        if (pool->device == device) soft_pool_trim(pool, all_of_it ? 0 : pool->threshold);
+        if (pool->device != device) continue;
+        pool->unseen = 0;
+        soft_pool_trim(pool, all_of_it ? 0 : pool->threshold);
     }
     pthread_mutex_unlock(&soft_lock);
 }
@@ -78,7 +81,9 @@ static bool reserve(struct soft_pool *pool, uint64_t bytes) {
     if (more > device->memory_given - device->memory_used) {
         /* What other pools hold without need is worth less than this. */
         for (struct soft_pool *other = all; other != NULL; other = other->next) {
-            if (other->device == device && other != pool) soft_pool_trim(other, 0);
+            if (other->device != device || other == pool) continue;
+            other->unseen = 0;
+            soft_pool_trim(other, 0);
         }
     }
     if (more > device->memory_given - device->memory_used) return false;
@@ -95,11 +100,13 @@ static bool take(struct soft_pool *pool, uint64_t bytes) {
     if (used > pool->reserved && !reserve(pool, round_up(used))) return false;
     pool->used = used;
     if (used > pool->used_high) pool->used_high = used;
+    if (pool->unseen > pool->reserved - used) pool->unseen = pool->reserved - used;
     return true;
 }
 
 static void put_back(struct soft_pool *pool, uint64_t bytes) {
     pool->used -= bytes;
+    pool->unseen += bytes;
     end_if_unused(pool);
 }
 

@@ -15,6 +15,8 @@ struct soft_pool {
     CUmemPoolProps properties;
     bool destroyed; /* freed when nothing is left of it */
     uint64_t used, used_high, reserved, reserved_high, threshold, bytes_max;
+    uint64_t unseen; /* freed in a stream's order, and no host has waited since: a GPU's driver does
+                      * not give such memory back, not even where a query said that all is done */
     int reuse[3]; /* CU_MEMPOOL_ATTR_REUSE_: kept, and all one here, where streams share a space */
     uint32_t readers, writers;      /* a bit for each device */
     struct soft_pool *next, **link; /* in the list of all */
