@@ -331,3 +331,42 @@ out:
     free(held);
     return status;
 }
+
+/* The stream has no work: an event on it is reached at once, and waiting for it takes no time. Where
+ * another thread has queued work since, this gives up. */
+static tol_status show_end(struct tol_context *context, CUstream stream, struct tol_event *event) {
+    enum { REACHED_MS = 10 };
+    tol_status status = TOL_OK;
+    struct tol_deadline deadline = tol_deadline_after(REACHED_MS);
+    CUresult result = context->functions->cuStreamQuery(stream);
+    if (result == CUDA_ERROR_NOT_READY) return TOL_OK;
+    if (result != CUDA_SUCCESS) {
+        return tol_context_fail(context, __FILE__, __LINE__, "cuStreamQuery", (int)result,
+                                "whether a stream has come to its end");
+    }
+    TOL_CONTEXT_CU(context, cuEventRecord, (event->handle, stream), "the end of a stream");
+    status = tol_deadline_wait_event(event, &deadline);
+    if (status == TOL_TIMEOUT) return TOL_OK;
+    if (status != TOL_OK) return status;
+    TOL_CONTEXT_CU(context, cuEventSynchronize, (event->handle), "the end of a stream");
+out:
+    return status;
+}
+
+tol_status tol_context_show_ends(struct tol_context *context) {
+    tol_status status = TOL_OK;
+    struct tol_event event = {.context = context};
+    struct tol_stream **held = NULL;
+    size_t count = 0;
+    TOL_CONTEXT_CU(context, cuEventCreate, (&event.handle, CU_EVENT_DISABLE_TIMING),
+                   "an event for the ends of streams");
+    held = hold_streams(context, &count);
+    TOL_CHECK(held != NULL, TOL_OUT_OF_HOST_MEMORY, "a list of %zu streams", count);
+    TOL_TRY(show_end(context, NULL, &event));
+    for (size_t i = 0; i < count; i++) TOL_TRY(show_end(context, held[i]->handle, &event));
+out:
+    for (size_t i = 0; held != NULL && i < count; i++) tol_context_release_stream(held[i]);
+    free(held);
+    if (event.handle != NULL) context->functions->cuEventDestroy_v2(event.handle);
+    return status;
+}

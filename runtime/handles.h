@@ -165,6 +165,11 @@ void tol_context_add_stream(struct tol_context *context, struct tol_stream *stre
 /* Keeps a stream and the driver's stream behind it alive after the program has destroyed it. */
 void tol_context_retain_stream(struct tol_stream *stream);
 
+/* Lets the driver see which streams have come to their end. Its own memory pools count what was
+ * freed as used until the host has waited by a synchronising call; that a query told the end is not
+ * enough. Waits for no work. */
+tol_status tol_context_show_ends(struct tol_context *context);
+
 /* Gives back a reference to a stream. Without any left, the driver's stream is destroyed as soon as
  * its work is done: until then the context still waits for it. */
 void tol_context_release_stream(struct tol_stream *stream);

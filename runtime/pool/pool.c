@@ -221,6 +221,7 @@ tol_status tol_pool_trim(struct tol_pool *pool, size_t keep_bytes) {
     TOL_TRY(tol_context_enter(pool->context));
     tol_magazine_flush_all(pool);
     if (pool->driver_pool != NULL) {
+        TOL_TRY(tol_context_show_ends(pool->context));
         TOL_CONTEXT_CU(pool->context, cuMemPoolTrimTo, (pool->driver_pool, keep_bytes),
                        "keeping %zu bytes", keep_bytes);
     } else {

@@ -333,7 +333,7 @@ Test(pool, the_drivers_own_pool_stands_behind_the_same_calls) {
     MUST(tol_pool_free(pool, block, NULL));
     MUST(tol_pool_trim(pool, 0));
     cr_assert_eq(stats_of(pool).requested, 0);
-    if (!test_on_gpu()) cr_assert_eq(stats_of(pool).held, 0);
+    cr_assert_eq(stats_of(pool).held, 0);
     tol_pool_destroy(pool);
     test_end();
 }
