@@ -26,6 +26,7 @@ FLOORS = [
     "context",
     "deadline stream event module memory pinned",
     "copy launch pool",
+    "pool_watch",
     "transfer",
     "vram",
     "auto",

@@ -62,6 +62,10 @@ struct tol_pool_options {
     bool wipe;                 /* zero a block when it is freed, on the stream that frees it */
     unsigned guard_one_in;     /* one allocation in so many, of those that no magazine serves, ends
                                 * where nothing is mapped; 0: none */
+    unsigned time_one_in; /* of calls that do not go to the driver, one in so many is timed, and
+                                * all that do (pool_watch.h); 0: none is */
+    size_t trace_events;  /* the latest events to keep, 32 bytes each; then every call is timed,
+                                * some 80 ns more; 0: none */
 };
 
 /* The profiles, for a device: a compromise; little memory held in vain; few driver calls. */
@@ -135,7 +139,18 @@ struct tol_pool_stats {
     uint64_t stream_waits; /* allocations ordered behind another stream by an event */
     uint64_t guarded;      /* allocations with a guard */
     uint64_t refused;      /* allocations that failed */
+    uint64_t rounded;      /* of used: the live blocks' */
+    uint64_t kept;         /* of held: large blocks that were freed */
+    uint64_t idle;         /* of held: pages without a block, which can be given back */
+    uint64_t page_waste;   /* of held: holes between blocks on pages that have some */
+    uint64_t pending;      /* of holes and kept blocks: those that work queued may still use */
+    uint64_t driver_calls; /* about memory and order, not copies and fills; a count */
+    uint64_t driver_ns;    /* spent in and around them */
+    uint64_t events;       /* of tol_pool_events, kept and lost; a count */
+    uint64_t events_lost;
 };
+/* held is used, cached ones included, and kept, idle and page_waste. Of the driver's own pool
+ * requested, used, held and counts are known. Takes as long as there are holes and pages. */
 TOL_API tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *stats);
 
 /* Writes the pool's state as one JSON object: stats, limits, pages, tags, and whether a request

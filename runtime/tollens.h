@@ -11,6 +11,8 @@
 #include "vram.h"
 #include "transfer.h"
 
+#include "pool_watch.h"
+
 #include "copy.h"
 #include "pool.h"
 

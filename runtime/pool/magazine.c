@@ -25,11 +25,16 @@ static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER; /* guards all pools' lists */
 
+static void drop(struct tol_magazine *magazine) {
+    tol_times_close(&magazine->times);
+    free(magazine);
+}
+
 /* The thread has done with a magazine: it is anybody's, or nobody's where the pool has ended. */
 static void let_go(struct tol_magazine *magazine) {
     if (magazine == NULL) return;
     magazine->orphan = true;
-    if (magazine->pool == NULL) free(magazine);
+    if (magazine->pool == NULL) drop(magazine);
 }
 
 /* The thread ends. */
@@ -63,6 +68,9 @@ static struct tol_magazine *find_or_make(struct tol_pool *pool) {
         if (magazine == NULL) return NULL;
         magazine->pool = pool;
         magazine->next = first;
+        /* Who keeps events pays for the clock anyway. */
+        tol_times_open(&magazine->times,
+                       tol_pool_keeps_events(pool) ? 1 : pool->options.time_one_in);
         atomic_store_explicit(&pool->magazines, magazine, memory_order_release);
     }
     magazine->orphan = false;
@@ -191,6 +199,20 @@ void tol_magazine_sum(struct tol_pool *pool, struct tol_pool_stats *stats, int64
     }
 }
 
+tol_status tol_magazine_times(struct tol_pool *pool, enum tol_pool_call call,
+                              struct tol_hdr *times) {
+    tol_hdr_error error = TOL_HDR_OK;
+    for (struct tol_magazine *m = first_of(pool); m != NULL && error == TOL_HDR_OK; m = m->next) {
+        lock(m);
+        const struct tol_hdr *own = m->times.calls[call].hdr;
+        if (own != NULL) error = tol_hdr_add(times, own);
+        tol_magazine_unlock(m);
+    }
+    return error == TOL_HDR_OK ? TOL_OK
+                               : tol_fail(__FILE__, __LINE__, TOL_OUT_OF_HOST_MEMORY, "%s",
+                                          tol_hdr_sentence(error));
+}
+
 void tol_magazine_drop_all(struct tol_pool *pool) {
     int place = (int)(pool->id % TABLE);
     pthread_mutex_lock(&registry);
@@ -207,7 +229,7 @@ void tol_magazine_drop_all(struct tol_pool *pool) {
             mine.ids[place] = 0;
             magazine->orphan = true;
         }
-        if (magazine->orphan) free(magazine);
+        if (magazine->orphan) drop(magazine);
     }
     pthread_mutex_unlock(&registry);
 }

@@ -169,6 +169,7 @@ tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes
                        (pages->begin + made_first * pages->page_bytes,
                         (made_end - made_first) * pages->page_bytes, &pages->access, 1),
                        "pages %u to %u", made_first, made_end);
+        pages->opens++;
         page = made_end;
         made_first = made_end = 0;
     }

@@ -36,6 +36,7 @@ struct tol_pages {
     uint32_t top;               /* behind the last page that ever had memory */
     uint64_t mapped;            /* bytes */
     uint64_t creates, releases; /* handles edited so far */
+    uint64_t opens;             /* runs of them made accessible, a driver call each */
 };
 
 /* Reserves a range of at least bytes of addresses in pages of page_bytes, a multiple of the

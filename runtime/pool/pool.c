@@ -31,6 +31,7 @@ void tol_pool_default(const struct tol_device *device, struct tol_pool_options *
         .slack_bytes = 16 * MIB,
         .magazine_max_bytes = MIB,
         .magazine_bytes = 8 * MIB,
+        .time_one_in = 64,
     };
     /* A small device is not filled by the first handles. */
     while (options->first_bytes > options->page_bytes &&
@@ -173,11 +174,14 @@ tol_status tol_pool_create(struct tol_context *context, const struct tol_pool_op
     tol_context_retain(context);
     pool->tickets.context = context;
     pool->tag_count = 1;
+    pool->begin_ns = tol_now_ns();
     if (options != NULL) {
         pool->options = *options;
     } else {
         tol_pool_default(&context->device, &pool->options);
     }
+    TOL_CHECK(tol_ring_open(&pool->ring, pool->options.trace_events), TOL_OUT_OF_HOST_MEMORY,
+              "room for %zu events", pool->options.trace_events);
     TOL_TRY(pool->options.source == TOL_POOL_DRIVER ? open_driver(pool) : open_mapped(pool));
     *result = pool;
     pool = NULL;
@@ -210,6 +214,7 @@ void tol_pool_destroy(struct tol_pool *pool) {
     tol_pages_close(&pool->pages);
     tol_spans_clear(&pool->spans);
     tol_tickets_clear(&pool->tickets);
+    tol_ring_close(&pool->ring);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
     tol_context_destroy(context);
@@ -219,6 +224,10 @@ tol_status tol_pool_trim(struct tol_pool *pool, size_t keep_bytes) {
     tol_status status = TOL_OK;
     TOL_CHECK(pool != NULL, TOL_INVALID_ARGUMENT, "tol_pool_trim: pool is NULL");
     TOL_TRY(tol_context_enter(pool->context));
+    struct tol_pool_event event = {.kind = TOL_POOL_EVENT_TRIM};
+    tol_event_set_bytes(&event, keep_bytes);
+    const uint64_t begin = tol_pool_keeps_events(pool) ? tol_now_ns() : 0;
+    const uint64_t number = begin != 0 ? tol_pool_note_event(pool, &event, NULL, begin) : 0;
     tol_magazine_flush_all(pool);
     if (pool->driver_pool != NULL) {
         TOL_TRY(tol_context_show_ends(pool->context));
@@ -227,8 +236,10 @@ tol_status tol_pool_trim(struct tol_pool *pool, size_t keep_bytes) {
     } else {
         pthread_mutex_lock(&pool->lock);
         (void)tol_pool_give_back(pool, keep_bytes);
+        tol_pool_note_held(pool);
         pthread_mutex_unlock(&pool->lock);
     }
+    if (begin != 0) tol_ring_took(&pool->ring, number, tol_now_ns() - begin);
 out:
     return status;
 }

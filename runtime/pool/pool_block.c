@@ -73,12 +73,14 @@ static tol_status place_driver(struct tol_pool *pool, size_t bytes, struct tol_s
     CUdeviceptr address = 0;
     struct tol_span *span = tol_spans_note(&pool->spans, 0, tol_pool_rounded(bytes));
     TOL_CHECK(span != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a block");
+    const uint64_t begin = tol_meter_begin(pool);
     TOL_CONTEXT_CU(pool->context, cuMemAllocFromPoolAsync,
                    (&address, bytes, pool->driver_pool, stream != NULL ? stream->handle : NULL),
                    "%zu bytes", bytes);
     /* The host's blocks may be used by any stream, ours, which do not wait for the legacy one. */
     if (stream == NULL) TOL_TRY(tol_deadline_wait_legacy(pool->context));
     span->begin = address;
+    tol_meter_end(pool, begin);
     pool->large_creates++;
     pool->arena_used += span->bytes;
     *result = span;
@@ -91,17 +93,17 @@ out:
     return status;
 }
 
-/* What a block is for and whose. */
-struct label {
-    size_t bytes;
-    unsigned tag;
-    const void *site;
-};
-
-static void put_label(struct tol_span *span, const struct label *label) {
+static void put_label(struct tol_span *span, const struct tol_pool_label *label) {
     atomic_store_explicit(&span->requested, label->bytes, memory_order_relaxed);
     atomic_store_explicit(&span->tag, label->tag, memory_order_relaxed);
     atomic_store_explicit(&span->site, label->site, memory_order_relaxed);
+}
+
+static struct tol_pool_label label_of(const struct tol_span *span) {
+    return (struct tol_pool_label){
+        .bytes = (size_t)atomic_load_explicit(&span->requested, memory_order_relaxed),
+        .tag = atomic_load_explicit(&span->tag, memory_order_relaxed),
+        .site = atomic_load_explicit(&span->site, memory_order_relaxed)};
 }
 
 static uint64_t requested_of(const struct tol_span *span) {
@@ -109,8 +111,8 @@ static uint64_t requested_of(const struct tol_span *span) {
 }
 
 /* Under the pool's lock, and with all that can be tried. */
-static tol_status place(struct tol_pool *pool, const struct label *label, struct tol_stream *stream,
-                        struct tol_span **span, bool *is_large) {
+static tol_status place(struct tol_pool *pool, const struct tol_pool_label *label,
+                        struct tol_stream *stream, struct tol_span **span, bool *is_large) {
     const size_t bytes = label->bytes;
     const uint64_t rounded = tol_pool_rounded(bytes);
     tol_status status = TOL_OK;
@@ -136,11 +138,11 @@ static tol_status place(struct tol_pool *pool, const struct label *label, struct
     if (status == TOL_OK) {
         put_label(*span, label);
         pool->guarded += guard;
-        uint64_t held = tol_pool_held(pool);
-        if (held > pool->held_peak) pool->held_peak = held;
+        tol_pool_note_held(pool);
         tol_pool_note_peak(pool, bytes);
         tol_pool_tidy(pool);
     }
+    tol_pool_note_held(pool);
     return status;
 }
 
@@ -171,12 +173,17 @@ static void count_bytes(struct tol_magazine *magazine, int64_t bytes) {
     atomic_store_explicit(&magazine->requested, value + bytes, memory_order_relaxed);
 }
 
-static tol_status out_of_memory(struct tol_pool *pool, size_t bytes) {
+static tol_status out_of_memory(struct tol_pool *pool, const struct tol_pool_label *label,
+                                const struct tol_stream *stream, uint64_t begin) {
     char diagnosis[2048];
+    if (tol_pool_keeps_events(pool)) {
+        tol_pool_note_call(pool, TOL_POOL_EVENT_REFUSE, label, (struct tol_block){0}, stream, begin,
+                           tol_now_ns() - begin);
+    }
     pthread_mutex_lock(&pool->lock);
     pool->refused++;
     pthread_mutex_unlock(&pool->lock);
-    tol_pool_diagnose(pool, bytes, diagnosis, sizeof diagnosis);
+    tol_pool_diagnose(pool, label->bytes, diagnosis, sizeof diagnosis);
     tol_message_add("; %s", diagnosis);
     return TOL_OUT_OF_DEVICE_MEMORY;
 }
@@ -184,10 +191,11 @@ static tol_status out_of_memory(struct tol_pool *pool, size_t bytes) {
 static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
                            unsigned tag, const void *site, struct tol_block *block) {
     tol_status status = TOL_OK;
-    const struct label label = {bytes, tag, site};
+    const struct tol_pool_label label = {bytes, tag, site};
     struct tol_span *span = NULL;
     struct tol_magazine *magazine = NULL;
     bool is_large = false, is_charged = false;
+    uint64_t begin = 0, metered_at = 0;
     TOL_CHECK(pool != NULL && block != NULL, TOL_INVALID_ARGUMENT, "tol_pool_allocate: NULL");
     TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "a block of no bytes");
     TOL_CHECK(stream == NULL || stream->context == pool->context, TOL_WRONG_CONTEXT,
@@ -198,6 +206,7 @@ static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_strea
     is_charged = true;
     magazine = tol_magazine_lock(pool);
     TOL_CHECK(magazine != NULL, TOL_OUT_OF_HOST_MEMORY, "a thread's cache of blocks");
+    begin = tol_times_begin(&magazine->times, TOL_POOL_CALL_ALLOCATE);
     if (bytes <= pool->options.magazine_max_bytes) {
         span = tol_magazine_take(magazine, tol_pool_rounded(bytes), stream);
     }
@@ -212,15 +221,21 @@ static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_strea
         tol_magazine_unlock(magazine);
         magazine = NULL;
         pthread_mutex_lock(&pool->lock);
+        pool->metered_at = 0;
         status = place(pool, &label, stream, &span, &is_large);
+        metered_at = pool->metered_at;
         pthread_mutex_unlock(&pool->lock);
-        if (status == TOL_OUT_OF_DEVICE_MEMORY) status = out_of_memory(pool, bytes);
+        if (status == TOL_OUT_OF_DEVICE_MEMORY) status = out_of_memory(pool, &label, stream, begin);
         if (status != TOL_OK) goto out;
         magazine = tol_magazine_lock(pool);
     }
     count(&magazine->allocations);
     count_bytes(magazine, (int64_t)bytes);
     *block = name_of(pool, span, is_large);
+    if (TOL_UNLIKELY((begin | metered_at) != 0)) {
+        uint64_t ns = tol_times_end(&magazine->times, TOL_POOL_CALL_ALLOCATE, begin, metered_at);
+        tol_pool_note_call(pool, TOL_POOL_EVENT_ALLOCATE, &label, *block, stream, begin, ns);
+    }
 out:
     if (magazine != NULL) tol_magazine_unlock(magazine);
     if (status != TOL_OK && is_charged) refund_tag(pool, tag, bytes);
@@ -242,11 +257,13 @@ tol_status tol_pool_allocate_tagged(struct tol_pool *pool, size_t bytes, struct 
 static tol_status unplace_driver(struct tol_pool *pool, struct tol_span *span,
                                  struct tol_stream *stream) {
     tol_status status = TOL_OK;
+    const uint64_t begin = tol_meter_begin(pool);
     TOL_CONTEXT_CU(pool->context, cuMemFreeAsync,
                    (span->begin, stream != NULL ? stream->handle : NULL), "%llu bytes",
                    (unsigned long long)span->bytes);
     /* Then it is free at once, for a trim too. */
     if (stream == NULL) (void)tol_deadline_wait_legacy(pool->context);
+    tol_meter_end(pool, begin);
     pool->large_releases++;
     pool->arena_used -= span->bytes;
     tol_spans_forget(&pool->spans, span);
@@ -282,6 +299,8 @@ tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct t
     if (span == NULL || !is_live(span, block)) return refuse(pool, block);
     magazine = tol_magazine_lock(pool);
     TOL_CHECK(magazine != NULL, TOL_OUT_OF_HOST_MEMORY, "a thread's cache of blocks");
+    const uint64_t begin = tol_times_begin(&magazine->times, TOL_POOL_CALL_FREE);
+    uint64_t metered_at = 0;
     /* Of two threads that free the same block, one changes the name. */
     uint64_t generation = block.name >> GENERATION_SHIFT;
     uint64_t live = atomic_load_explicit(&span->name, memory_order_relaxed);
@@ -291,17 +310,22 @@ tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct t
         status = refuse(pool, block);
         goto out;
     }
-    const uint64_t requested = requested_of(span);
-    const unsigned tag = atomic_load_explicit(&span->tag, memory_order_relaxed);
+    const struct tol_pool_label label = label_of(span);
+    uint64_t event = 0;
+    if (tol_pool_keeps_events(pool)) {
+        event = tol_pool_note_call(pool, TOL_POOL_EVENT_FREE, &label, block, stream, begin, 0);
+    }
     bool is_large = (block.name & LARGE_BIT) != 0;
     bool is_small = !is_large && span->bytes <= pool->options.magazine_max_bytes &&
                     pool->options.source != TOL_POOL_DRIVER;
     if (pool->options.wipe) status = wipe(pool, span, address_of(span), stream);
     if (status == TOL_OK && (!is_small || !tol_magazine_keep(magazine, span, stream))) {
         pthread_mutex_lock(&pool->lock);
+        pool->metered_at = 0;
         status = is_large ? tol_pool_unplace_large(pool, span, stream)
                  : pool->options.source == TOL_POOL_DRIVER ? unplace_driver(pool, span, stream)
                                                            : tol_pool_unplace(pool, span, stream);
+        metered_at = pool->metered_at;
         pthread_mutex_unlock(&pool->lock);
     }
     if (status != TOL_OK) {
@@ -310,8 +334,12 @@ tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct t
         goto out;
     }
     count(&magazine->frees);
-    count_bytes(magazine, -(int64_t)requested);
-    refund_tag(pool, tag, requested);
+    count_bytes(magazine, -(int64_t)label.bytes);
+    refund_tag(pool, label.tag, label.bytes);
+    if (TOL_UNLIKELY((begin | metered_at) != 0)) {
+        uint64_t ns = tol_times_end(&magazine->times, TOL_POOL_CALL_FREE, begin, metered_at);
+        if (tol_pool_keeps_events(pool)) tol_ring_took(&pool->ring, event, ns);
+    }
 out:
     if (magazine != NULL) tol_magazine_unlock(magazine);
     return status;

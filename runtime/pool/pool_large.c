@@ -140,7 +140,10 @@ tol_status tol_pool_place_large(struct tol_pool *pool, uint64_t bytes, bool guar
         atomic_store_explicit(&large->span->name, (name & ~(uint64_t)0xff) | TOL_SPAN_LIVE,
                               memory_order_release);
     } else {
-        TOL_TRY(make(pool, mapped, guard ? pool->granularity : 0, &large));
+        const uint64_t begin = tol_meter_begin(pool);
+        status = make(pool, mapped, guard ? pool->granularity : 0, &large);
+        tol_meter_end(pool, begin);
+        if (status != TOL_OK) goto out;
         if (guard) large->offset = mapped - up_to(bytes, GUARD_ALIGNMENT);
     }
     large->streams = large->ticket = 0;

@@ -81,9 +81,16 @@ tol_status tol_pool_order(struct tol_pool *pool, uint64_t streams, uint64_t tick
                           struct tol_stream *stream) {
     if (streams == 0) return TOL_OK;
     uint64_t open = tol_tickets_open(&pool->tickets, streams, ticket, false);
+    for (uint64_t rest = open; rest != 0 && stream != NULL; rest &= rest - 1) {
+        if (pool->tickets.streams[__builtin_ctzll(rest)].stream == stream) open &= ~(rest & -rest);
+    }
     if (open == 0) return TOL_OK;
-    if (stream == NULL) return tol_tickets_wait(&pool->tickets, open, ticket);
-    return tol_tickets_order(&pool->tickets, open, ticket, stream, &pool->stream_waits);
+    const uint64_t begin = tol_meter_begin(pool);
+    tol_status status = stream == NULL ? tol_tickets_wait(&pool->tickets, open, ticket)
+                                       : tol_tickets_order(&pool->tickets, open, ticket, stream,
+                                                           &pool->stream_waits);
+    tol_meter_end(pool, begin);
+    return status;
 }
 
 /* Maps what a place lacks. Handles are large at first, so that few driver calls serve many
@@ -105,7 +112,11 @@ static tol_status map_place(struct tol_pool *pool, const struct place *place, ui
     }
     tol_status status = tol_pool_charge(pool, missing);
     if (status != TOL_OK) return status;
-    return tol_pages_map(pages, place->begin, bytes, run, place->hole->begin + place->hole->bytes);
+    const uint64_t begin = tol_meter_begin(pool);
+    status =
+        tol_pages_map(pages, place->begin, bytes, run, place->hole->begin + place->hole->bytes);
+    tol_meter_end(pool, begin);
+    return status;
 }
 
 tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stream *stream,
@@ -158,7 +169,7 @@ static uint64_t release_hole(struct tol_pool *pool, struct tol_span *hole, uint6
     return released;
 }
 
-uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t keep) {
+static uint64_t give_back(struct tol_pool *pool, uint64_t keep) {
     uint64_t held = tol_pool_held(pool);
     if (held <= keep) return 0;
     const uint64_t want = held - keep;
@@ -171,6 +182,12 @@ uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t keep) {
             given += release_hole(pool, hole, want - given);
         }
     }
+    return given;
+}
+
+uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t keep) {
+    const uint64_t begin = tol_meter_begin(pool), given = give_back(pool, keep);
+    tol_meter_end(pool, begin);
     return given;
 }
 

@@ -27,6 +27,36 @@ void tol_pool_note_peak(struct tol_pool *pool, uint64_t more) {
     }
 }
 
+/* What no block touches of the pages that have memory. */
+static uint64_t idle_pages(const struct tol_pages *pages) {
+    uint64_t idle = 0;
+    for (size_t i = 0; i < pages->handle_count; i++) {
+        const struct tol_page_handle *handle = &pages->handles[i];
+        if (handle->blocks == 0) idle += handle->pages * pages->page_bytes;
+    }
+    return idle;
+}
+
+/* What work that was queued before a free may use still, as far as is known without asking. */
+static uint64_t pending_bytes(struct tol_pool *pool) {
+    struct tol_tickets *tickets = &pool->tickets;
+    uint64_t pending = 0;
+    for (unsigned bin = 0; bin < TOL_SPAN_BINS; bin++) {
+        for (const struct tol_span *hole = pool->spans.bins[bin]; hole != NULL;
+             hole = hole->bin_behind) {
+            if (tol_tickets_open(tickets, hole->wait_streams, hole->wait_ticket, false) != 0) {
+                pending += hole->wait_end - hole->wait_begin;
+            }
+        }
+    }
+    for (const struct tol_large *large = pool->kept; large != NULL; large = large->next) {
+        if (tol_tickets_open(tickets, large->streams, large->ticket, false) != 0) {
+            pending += large->mapped;
+        }
+    }
+    return pending;
+}
+
 /* Under the pool's lock. */
 static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
     memset(stats, 0, sizeof *stats);
@@ -43,6 +73,18 @@ static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
     stats->stream_waits = pool->stream_waits;
     stats->guarded = pool->guarded;
     stats->refused = pool->refused;
+    stats->rounded = stats->used - stats->cached;
+    stats->kept = pool->large_kept;
+    stats->idle = idle_pages(&pool->pages);
+    uint64_t others = stats->used + stats->kept + stats->idle;
+    stats->page_waste = stats->held > others ? stats->held - others : 0;
+    stats->pending = pending_bytes(pool);
+    /* A handle is made and mapped, opened with others or alone, unmapped and released. */
+    const bool is_mapped = pool->driver_pool == NULL;
+    stats->driver_calls = 2 * (pool->pages.creates + pool->pages.releases) + pool->pages.opens +
+                          pool->large_creates * (is_mapped ? 3 : 1) +
+                          pool->large_releases * (is_mapped ? 2 : 1) + pool->tickets.driver_calls;
+    stats->driver_ns = pool->driver_ns;
 }
 
 tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
@@ -60,6 +102,9 @@ tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
         stats->held = reserved;
         if (reserved > pool->held_peak) pool->held_peak = reserved;
         stats->held_peak = pool->held_peak;
+    }
+    if (tol_pool_keeps_events(pool)) {
+        tol_ring_count(&pool->ring, &stats->events, &stats->events_lost);
     }
 out:
     return status;

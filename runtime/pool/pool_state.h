@@ -10,8 +10,10 @@
 #include "handles.h"
 #include "pages.h"
 #include "pool.h"
+#include "ring.h"
 #include "spans.h"
 #include "tickets.h"
+#include "times.h"
 
 /* A thread's magazine keeps a 512th of what is used, but MiB at the least. */
 enum { TOL_MAGAZINE_SHARE = 512, TOL_MAGAZINE_LEAST = 1 << 20 };
@@ -47,6 +49,7 @@ struct tol_magazine {
     bool orphan;               /* its thread has ended */
     _Atomic(uint64_t) bytes, allocations, frees, hits;
     _Atomic(int64_t) requested;
+    struct tol_times times;
     struct tol_magazine_bin bins[TOL_MAGAZINE_BINS];
 };
 
@@ -74,6 +77,11 @@ struct tol_pool {
     _Atomic(uint64_t) requested_peak;
     struct tol_pool_tag tags[TOL_POOL_TAGS]; /* the first is that of none */
     unsigned tag_count;
+    uint64_t begin_ns; /* when it was made */
+    struct tol_ring ring;
+    uint64_t held_seen;  /* what the latest event of it says */
+    uint64_t driver_ns;  /* in and around calls about memory and order */
+    uint64_t metered_at; /* when the first of those began since this was made 0 */
 };
 
 static inline uint64_t tol_pool_held(const struct tol_pool *pool) {
@@ -82,6 +90,16 @@ static inline uint64_t tol_pool_held(const struct tol_pool *pool) {
 
 static inline uint64_t tol_pool_rounded(uint64_t bytes) {
     return (bytes + TOL_SPAN_GRANULE - 1) & ~(uint64_t)(TOL_SPAN_GRANULE - 1);
+}
+
+/* Around driver calls: counts their time. */
+static inline uint64_t tol_meter_begin(struct tol_pool *pool) {
+    const uint64_t now = tol_now_ns();
+    if (pool->metered_at == 0) pool->metered_at = now;
+    return now;
+}
+static inline void tol_meter_end(struct tol_pool *pool, uint64_t begin) {
+    pool->driver_ns += tol_now_ns() - begin;
 }
 
 /* ---- pool_place.c: blocks on pages. The caller holds the pool's lock. ---- */
@@ -124,6 +142,35 @@ uint64_t tol_pool_release_large(struct tol_pool *pool, uint64_t want);
 /* All of them, live ones too. */
 void tol_pool_close_large(struct tol_pool *pool);
 
+/* ---- pool_events.c ---- */
+
+/* Notes what is held now: its peak, and an event where that has changed. Under the pool's lock. */
+void tol_pool_note_held(struct tol_pool *pool);
+
+/* What a block is for and whose. */
+struct tol_pool_label {
+    size_t bytes;
+    unsigned tag;
+    const void *site;
+};
+
+/* Adds an event of a call, where they are kept; its number. begin_ns: by the clock. */
+uint64_t tol_pool_note_call(struct tol_pool *pool, enum tol_pool_event_kind kind,
+                            const struct tol_pool_label *label, struct tol_block block,
+                            const struct tol_stream *stream, uint64_t begin_ns, uint64_t ns);
+
+/* Adds an event of the calling thread to a ring that keeps some; its number. begin_ns: by the
+ * clock. */
+uint64_t tol_pool_note_event(struct tol_pool *pool, const struct tol_pool_event *event,
+                             const struct tol_stream *stream, uint64_t begin_ns);
+
+/* Its bytes, as far as an event can hold them. */
+void tol_event_set_bytes(struct tol_pool_event *event, uint64_t bytes);
+
+static inline bool tol_pool_keeps_events(const struct tol_pool *pool) {
+    return pool->ring.room > 0;
+}
+
 /* ---- pool_report.c ---- */
 
 /* Notes the bytes of live blocks where they are more than ever, with so many about to be live. */
@@ -148,6 +195,10 @@ void tol_magazine_flush_all(struct tol_pool *pool);
 
 /* Adds up what all threads did. */
 void tol_magazine_sum(struct tol_pool *pool, struct tol_pool_stats *stats, int64_t *requested);
+
+/* Adds up how long all threads' calls took. */
+tol_status tol_magazine_times(struct tol_pool *pool, enum tol_pool_call call,
+                              struct tol_hdr *times);
 
 /* Ends the magazines of a pool that ends. */
 void tol_magazine_drop_all(struct tol_pool *pool);

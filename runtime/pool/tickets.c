@@ -21,9 +21,11 @@ static tol_status record(struct tol_tickets *tickets, struct tol_ticket_stream *
     struct tol_context *context = tickets->context;
     if (place->recorded >= place->last) return TOL_OK;
     if (place->event == NULL) {
+        tickets->driver_calls++;
         TOL_CONTEXT_CU(context, cuEventCreate, (&place->event, CU_EVENT_DISABLE_TIMING),
                        "an event for the pool on stream %u", place->stream->number);
     }
+    tickets->driver_calls++;
     TOL_CONTEXT_CU(context, cuEventRecord, (place->event, place->stream->handle),
                    "behind the frees on stream %u", place->stream->number);
     place->recorded = place->last;
@@ -33,6 +35,7 @@ out:
 
 static bool is_done(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
     if (place->event == NULL || place->recorded <= place->done) return place->done >= place->last;
+    tickets->driver_calls++;
     if (tickets->context->functions->cuEventQuery(place->event) == CUDA_SUCCESS) {
         place->done = place->recorded;
     }
@@ -42,6 +45,7 @@ static bool is_done(struct tol_tickets *tickets, struct tol_ticket_stream *place
 /* Whether a stream has nothing left to do. An event that is recorded there now would be reached a
  * little later than one can ask. */
 static bool is_idle(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
+    tickets->driver_calls++;
     if (tickets->context->functions->cuStreamQuery(place->stream->handle) != CUDA_SUCCESS) {
         return false;
     }
@@ -54,6 +58,7 @@ static tol_status wait_for(struct tol_tickets *tickets, struct tol_ticket_stream
     struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
     TOL_TRY(record(tickets, place));
     if (place->event != NULL && place->recorded > place->done) {
+        tickets->driver_calls++;
         struct tol_event event = {.context = tickets->context, .handle = place->event};
         TOL_TRY(tol_deadline_wait_event(&event, &deadline));
     }
@@ -132,6 +137,7 @@ tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint
         if (place->stream == stream) continue;
         if (is_idle(tickets, place)) continue;
         TOL_TRY(record(tickets, place));
+        tickets->driver_calls++;
         TOL_CONTEXT_CU(tickets->context, cuStreamWaitEvent, (stream->handle, place->event, 0),
                        "stream %u for what stream %u freed", stream->number, place->stream->number);
         ++*waits;

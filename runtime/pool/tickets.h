@@ -24,6 +24,7 @@ struct tol_ticket_stream {
 struct tol_tickets {
     struct tol_context *context;
     uint64_t now;
+    uint64_t driver_calls; /* made so far */
     struct tol_ticket_stream streams[TOL_TICKET_STREAMS];
 };
 

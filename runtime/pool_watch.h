@@ -1,0 +1,67 @@
+/*
+ * Pool watch: what a pool did, what it looks like, and whose an address is.
+ *
+ * Counters are in tol_pool_stats, and always on. Times are taken of every call that went to the
+ * driver, from its first driver call on, and of one in so many of the others, which stands for
+ * those before it (tol_pool_options.time_one_in). Events are kept only where room was asked for
+ * (tol_pool_options.trace_events): the latest so many, and a count of those that are lost.
+ *
+ * Threads: any. Texts are made at once and belong to the caller, who frees them with free().
+ */
+#ifndef TOLLENS_POOL_WATCH_H
+#define TOLLENS_POOL_WATCH_H
+
+#include "hdr.h"
+#include "pool.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- times ---- */
+
+enum tol_pool_call { TOL_POOL_CALL_ALLOCATE, TOL_POOL_CALL_FREE, TOL_POOL_CALLS };
+
+/* The times of the calls so far in ns, to 1 %: a histogram that the caller ends. A reading of the
+ * clock, some 20 ns, is in each. Calls that fail are not counted, and up to two in time_one_in of
+ * a thread's latest are not counted yet. TOL_OUT_OF_HOST_MEMORY. */
+TOL_API tol_status tol_pool_times(struct tol_pool *pool, enum tol_pool_call call,
+                                  struct tol_hdr **times);
+
+/* ---- events ---- */
+
+enum tol_pool_event_kind {
+    TOL_POOL_EVENT_ALLOCATE, /* bytes: as asked for */
+    TOL_POOL_EVENT_FREE,
+    TOL_POOL_EVENT_REFUSE, /* an allocation for which memory was out; it has no block */
+    TOL_POOL_EVENT_TRIM,   /* tol_pool_trim; bytes: to be kept */
+    TOL_POOL_EVENT_GROW,   /* bytes: held of the driver from then on */
+    TOL_POOL_EVENT_SHRINK, /* the same */
+    TOL_POOL_EVENT_KINDS
+};
+
+/* 32 bytes. */
+struct tol_pool_event {
+    uint64_t begin_ns : 48; /* since the pool was made; it begins again after 78 hours */
+    uint64_t thread : 16;   /* small numbers, from 1; 65535 stands for all later ones too */
+    uint64_t bytes : 48;
+    uint64_t stream : 16; /* 0: the host; else the stream's number; 65535 as above */
+    uint64_t block;       /* its name */
+    uint32_t took_ns;     /* 4294967295 stands for all that took longer; 0 of a free that runs */
+    uint16_t tag;
+    uint8_t kind; /* enum tol_pool_event_kind */
+    uint8_t zero;
+};
+
+/* Copies up to count events, the oldest first; how many. *lost (if not NULL): how many came before
+ * the oldest and are kept no more. */
+TOL_API size_t tol_pool_events(struct tol_pool *pool, struct tol_pool_event *events, size_t count,
+                               uint64_t *lost);
+
+/* The name of a kind, as traces have it: "allocate". NULL: it is none. */
+TOL_API const char *tol_pool_event_name(unsigned kind);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
