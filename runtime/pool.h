@@ -13,7 +13,8 @@
  * used by anything.
  *
  * Handles: a block is a value. It is known for one of the past after it was freed, also when its
- * memory has been handed out again, so freeing twice is refused and harms nothing.
+ * memory has been handed out again, so freeing twice is refused and harms nothing; the message says
+ * who allocated it and who freed it first. Whose an address is, pool_watch.h tells.
  *
  * Threads: all functions may be called from any thread but tol_pool_destroy, which is the last.
  * Source: spec 004 MEM-001, D-20; POOL design: best fit by pages newly used, tickets, magazines.

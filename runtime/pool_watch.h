@@ -61,6 +61,32 @@ TOL_API size_t tol_pool_events(struct tol_pool *pool, struct tol_pool_event *eve
 /* The name of a kind, as traces have it: "allocate". NULL: it is none. */
 TOL_API const char *tol_pool_event_name(unsigned kind);
 
+/* ---- whose an address is ---- */
+
+enum tol_pool_whose {
+    TOL_POOL_WHOSE_NONE,  /* no block is live, and it is in none that was freed */
+    TOL_POOL_WHOSE_LIVE,  /* it lies in a live block */
+    TOL_POOL_WHOSE_FREED, /* it lies in none, but in one of the latest 128 that a thread freed */
+    TOL_POOL_WHOSE_NEAR   /* in neither: the live block that is nearest */
+};
+
+struct tol_pool_found {
+    enum tol_pool_whose whose;
+    struct tol_pool_live block; /* that block; all zero for none */
+    int64_t offset;             /* of the address from its begin; its bytes and more: behind it */
+    const void *freed_site;     /* who freed it; NULL where nobody did */
+};
+
+/* Finds whose an address is: of a pointer that came from elsewhere, or of a fault. Looks at each
+ * block, some us a thousand. TOL_INVALID_ARGUMENT: NULL. */
+TOL_API tol_status tol_pool_find(struct tol_pool *pool, CUdeviceptr address,
+                                 struct tol_pool_found *found);
+
+/* TOL_OUT_OF_RANGE unless bytes from address on lie inside one live block, and bytes is not 0; the
+ * message names the block that they pass, or the one that was freed there, or the nearest, with its
+ * tag and call sites. */
+TOL_API tol_status tol_pool_check(struct tol_pool *pool, CUdeviceptr address, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -199,6 +199,15 @@ void tol_magazine_sum(struct tol_pool *pool, struct tol_pool_stats *stats, int64
     }
 }
 
+void tol_magazine_each(struct tol_pool *pool,
+                       void (*visit)(void *user, struct tol_magazine *magazine), void *user) {
+    for (struct tol_magazine *m = first_of(pool); m != NULL; m = m->next) {
+        lock(m);
+        visit(user, m);
+        tol_magazine_unlock(m);
+    }
+}
+
 tol_status tol_magazine_times(struct tol_pool *pool, enum tol_pool_call call,
                               struct tol_hdr *times) {
     tol_hdr_error error = TOL_HDR_OK;

@@ -3,43 +3,7 @@
  * pool's lock, and what is tried before memory is said to be out.
  */
 #include "deadline.h"
-#include "pool_state.h"
-
-/* A name: the generation, the pool's number, whether the record is a large block's, its index. */
-enum { INDEX_BITS = 23, LARGE_BIT = 1 << 23, POOL_SHIFT = 24, GENERATION_SHIFT = 32 };
-
-static struct tol_block name_of(const struct tol_pool *pool, const struct tol_span *span,
-                                bool is_large) {
-    uint64_t generation = atomic_load_explicit(&span->name, memory_order_relaxed) >> 8;
-    return (struct tol_block){generation << GENERATION_SHIFT | (pool->id & 0xff) << POOL_SHIFT |
-                              (is_large ? LARGE_BIT : 0) | span->index};
-}
-
-/* The record that a name may be of; NULL where it can be of none. */
-static struct tol_span *record_of(const struct tol_pool *pool, struct tol_block block) {
-    if ((block.name >> POOL_SHIFT & 0xff) != (pool->id & 0xff)) return NULL;
-    uint32_t index = (uint32_t)block.name & ((1u << INDEX_BITS) - 1);
-    return tol_spans_at((block.name & LARGE_BIT) != 0 ? &pool->large_spans : &pool->spans, index);
-}
-
-static bool is_live(const struct tol_span *span, struct tol_block block) {
-    uint64_t name = atomic_load_explicit(&span->name, memory_order_acquire);
-    return tol_span_state_of(name) == TOL_SPAN_LIVE &&
-           (uint32_t)(name >> 8) == (uint32_t)(block.name >> GENERATION_SHIFT);
-}
-
-static tol_status refuse(const struct tol_pool *pool, struct tol_block block) {
-    const struct tol_span *span = record_of(pool, block);
-    if (span == NULL || block.name == 0) {
-        return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
-                        "block %#llx is none of this pool", (unsigned long long)block.name);
-    }
-    const char *tag = pool->tags[span->tag < pool->tag_count ? span->tag : 0].name;
-    return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
-                    "block %#llx was freed before; its place was last allocated under the tag %s "
-                    "from %p",
-                    (unsigned long long)block.name, tag[0] != '\0' ? tag : "(none)", span->site);
-}
+#include "pool_name.h"
 
 /* ---- allocating ---- */
 
@@ -99,17 +63,6 @@ static void put_label(struct tol_span *span, const struct tol_pool_label *label)
     atomic_store_explicit(&span->site, label->site, memory_order_relaxed);
 }
 
-static struct tol_pool_label label_of(const struct tol_span *span) {
-    return (struct tol_pool_label){
-        .bytes = (size_t)atomic_load_explicit(&span->requested, memory_order_relaxed),
-        .tag = atomic_load_explicit(&span->tag, memory_order_relaxed),
-        .site = atomic_load_explicit(&span->site, memory_order_relaxed)};
-}
-
-static uint64_t requested_of(const struct tol_span *span) {
-    return atomic_load_explicit(&span->requested, memory_order_relaxed);
-}
-
 /* Under the pool's lock, and with all that can be tried. */
 static tol_status place(struct tol_pool *pool, const struct tol_pool_label *label,
                         struct tol_stream *stream, struct tol_span **span, bool *is_large) {
@@ -118,6 +71,7 @@ static tol_status place(struct tol_pool *pool, const struct tol_pool_label *labe
     tol_status status = TOL_OK;
     bool guard = wants_guard(pool);
     pool->slow++;
+    atomic_fetch_add_explicit(&pool->epoch, 1, memory_order_relaxed);
     *is_large = false;
     if (pool->options.source == TOL_POOL_DRIVER) {
         status = place_driver(pool, bytes, stream, span);
@@ -231,7 +185,7 @@ static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_strea
     }
     count(&magazine->allocations);
     count_bytes(magazine, (int64_t)bytes);
-    *block = name_of(pool, span, is_large);
+    *block = tol_block_of(pool, span, is_large);
     if (TOL_UNLIKELY((begin | metered_at) != 0)) {
         uint64_t ns = tol_times_end(&magazine->times, TOL_POOL_CALL_ALLOCATE, begin, metered_at);
         tol_pool_note_call(pool, TOL_POOL_EVENT_ALLOCATE, &label, *block, stream, begin, ns);
@@ -276,27 +230,23 @@ static tol_status wipe(struct tol_pool *pool, const struct tol_span *span, uint6
     tol_status status = TOL_OK;
     struct tol_context *context = pool->context;
     TOL_CONTEXT_CU(context, cuMemsetD8Async,
-                   (address, 0, requested_of(span), stream != NULL ? stream->handle : NULL),
-                   "wiping %llu bytes", (unsigned long long)requested_of(span));
+                   (address, 0, tol_span_requested(span), stream != NULL ? stream->handle : NULL),
+                   "wiping %llu bytes", (unsigned long long)tol_span_requested(span));
     if (stream == NULL) status = tol_deadline_wait_legacy(context);
 out:
     return status;
 }
 
-static uint64_t address_of(const struct tol_span *span) {
-    const struct tol_large *large = span->owner;
-    return span->begin + (large != NULL ? large->offset : 0);
-}
-
-tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct tol_stream *stream) {
+static tol_status free_block(struct tol_pool *pool, struct tol_block block,
+                             struct tol_stream *stream, const void *site) {
     tol_status status = TOL_OK;
     struct tol_magazine *magazine = NULL;
     TOL_CHECK(pool != NULL, TOL_INVALID_ARGUMENT, "tol_pool_free: pool is NULL");
     TOL_CHECK(stream == NULL || stream->context == pool->context, TOL_WRONG_CONTEXT,
               "the stream belongs to another context than the pool");
     TOL_TRY(tol_context_enter(pool->context));
-    struct tol_span *span = record_of(pool, block);
-    if (span == NULL || !is_live(span, block)) return refuse(pool, block);
+    struct tol_span *span = tol_block_record(pool, block);
+    if (span == NULL || !tol_block_is_live(span, block)) return tol_pool_refuse(pool, block);
     magazine = tol_magazine_lock(pool);
     TOL_CHECK(magazine != NULL, TOL_OUT_OF_HOST_MEMORY, "a thread's cache of blocks");
     const uint64_t begin = tol_times_begin(&magazine->times, TOL_POOL_CALL_FREE);
@@ -307,18 +257,19 @@ tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct t
     if ((uint32_t)(live >> 8) != (uint32_t)generation || tol_span_state_of(live) != TOL_SPAN_LIVE ||
         !atomic_compare_exchange_strong(&span->name, &live,
                                         ((live >> 8) + 1) << 8 | TOL_SPAN_CACHED)) {
-        status = refuse(pool, block);
-        goto out;
+        tol_magazine_unlock(magazine);
+        return tol_pool_refuse(pool, block);
     }
-    const struct tol_pool_label label = label_of(span);
+    const struct tol_pool_label label = tol_span_label(span);
     uint64_t event = 0;
     if (tol_pool_keeps_events(pool)) {
         event = tol_pool_note_call(pool, TOL_POOL_EVENT_FREE, &label, block, stream, begin, 0);
     }
+    const uint64_t address = tol_span_address(span);
     bool is_large = (block.name & LARGE_BIT) != 0;
     bool is_small = !is_large && span->bytes <= pool->options.magazine_max_bytes &&
                     pool->options.source != TOL_POOL_DRIVER;
-    if (pool->options.wipe) status = wipe(pool, span, address_of(span), stream);
+    if (pool->options.wipe) status = wipe(pool, span, address, stream);
     if (status == TOL_OK && (!is_small || !tol_magazine_keep(magazine, span, stream))) {
         pthread_mutex_lock(&pool->lock);
         pool->metered_at = 0;
@@ -333,6 +284,11 @@ tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct t
         atomic_store_explicit(&span->name, live, memory_order_release);
         goto out;
     }
+    const struct tol_freed freed = {
+        block.name, address, label.bytes,
+        label.site, site,    atomic_load_explicit(&pool->epoch, memory_order_relaxed),
+        label.tag};
+    tol_freed_note(&magazine->freed, &freed);
     count(&magazine->frees);
     count_bytes(magazine, -(int64_t)label.bytes);
     refund_tag(pool, label.tag, label.bytes);
@@ -343,6 +299,10 @@ tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct t
 out:
     if (magazine != NULL) tol_magazine_unlock(magazine);
     return status;
+}
+
+tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct tol_stream *stream) {
+    return free_block(pool, block, stream, __builtin_return_address(0));
 }
 
 /* ---- batches ---- */
@@ -357,7 +317,7 @@ tol_status tol_pool_allocate_batch(struct tol_pool *pool, size_t count_of, const
         TOL_TRY(allocate(pool, bytes[made], stream, 0, __builtin_return_address(0), &blocks[made]));
     }
 out:
-    while (status != TOL_OK && made > 0) (void)tol_pool_free(pool, blocks[--made], stream);
+    while (status != TOL_OK && made > 0) (void)free_block(pool, blocks[--made], stream, NULL);
     return status;
 }
 
@@ -367,50 +327,13 @@ tol_status tol_pool_free_batch(struct tol_pool *pool, size_t count_of,
     TOL_CHECK(pool != NULL && (count_of == 0 || blocks != NULL), TOL_INVALID_ARGUMENT,
               "tol_pool_free_batch: NULL");
     for (size_t i = 0; i < count_of; i++) {
-        const struct tol_span *span = record_of(pool, blocks[i]);
-        if (span == NULL || !is_live(span, blocks[i])) return refuse(pool, blocks[i]);
+        const struct tol_span *span = tol_block_record(pool, blocks[i]);
+        if (span == NULL || !tol_block_is_live(span, blocks[i]))
+            return tol_pool_refuse(pool, blocks[i]);
     }
-    for (size_t i = 0; i < count_of; i++) TOL_TRY(tol_pool_free(pool, blocks[i], stream));
+    for (size_t i = 0; i < count_of; i++) {
+        TOL_TRY(free_block(pool, blocks[i], stream, __builtin_return_address(0)));
+    }
 out:
     return status;
-}
-
-/* ---- asking ---- */
-
-CUdeviceptr tol_pool_address(const struct tol_pool *pool, struct tol_block block) {
-    const struct tol_span *span = pool != NULL ? record_of(pool, block) : NULL;
-    return span != NULL && is_live(span, block) ? address_of(span) : 0;
-}
-
-size_t tol_pool_bytes(const struct tol_pool *pool, struct tol_block block) {
-    const struct tol_span *span = pool != NULL ? record_of(pool, block) : NULL;
-    return span != NULL && is_live(span, block) ? requested_of(span) : 0;
-}
-
-struct visit {
-    struct tol_pool *pool;
-    void (*visit)(void *user, const struct tol_pool_live *live);
-    void *user;
-    bool is_large;
-};
-
-static void visit_span(void *user, struct tol_span *span) {
-    struct visit *v = user;
-    struct tol_pool_live live = {.block = name_of(v->pool, span, v->is_large),
-                                 .address = address_of(span),
-                                 .bytes = requested_of(span),
-                                 .tag = v->pool->tags[span->tag].name,
-                                 .site = span->site};
-    v->visit(v->user, &live);
-}
-
-void tol_pool_each(struct tol_pool *pool,
-                   void (*visit)(void *user, const struct tol_pool_live *live), void *user) {
-    if (pool == NULL || visit == NULL) return;
-    struct visit v = {pool, visit, user, false};
-    pthread_mutex_lock(&pool->lock);
-    tol_spans_each(&pool->spans, visit_span, &v);
-    v.is_large = true;
-    tol_spans_each(&pool->large_spans, visit_span, &v);
-    pthread_mutex_unlock(&pool->lock);
 }

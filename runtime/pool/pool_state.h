@@ -7,6 +7,7 @@
 #ifndef TOLLENS_POOL_STATE_H
 #define TOLLENS_POOL_STATE_H
 
+#include "freed.h"
 #include "handles.h"
 #include "pages.h"
 #include "pool.h"
@@ -50,6 +51,7 @@ struct tol_magazine {
     _Atomic(uint64_t) bytes, allocations, frees, hits;
     _Atomic(int64_t) requested;
     struct tol_times times;
+    struct tol_freed_list freed;
     struct tol_magazine_bin bins[TOL_MAGAZINE_BINS];
 };
 
@@ -77,7 +79,8 @@ struct tol_pool {
     _Atomic(uint64_t) requested_peak;
     struct tol_pool_tag tags[TOL_POOL_TAGS]; /* the first is that of none */
     unsigned tag_count;
-    uint64_t begin_ns; /* when it was made */
+    _Atomic(uint64_t) epoch; /* of freed.h: counted when memory may have passed to another thread */
+    uint64_t begin_ns;       /* when it was made */
     struct tol_ring ring;
     uint64_t held_seen;  /* what the latest event of it says */
     uint64_t driver_ns;  /* in and around calls about memory and order */
@@ -195,6 +198,10 @@ void tol_magazine_flush_all(struct tol_pool *pool);
 
 /* Adds up what all threads did. */
 void tol_magazine_sum(struct tol_pool *pool, struct tol_pool_stats *stats, int64_t *requested);
+
+/* Visits all magazines, each locked meanwhile. The caller holds no lock. */
+void tol_magazine_each(struct tol_pool *pool,
+                       void (*visit)(void *user, struct tol_magazine *magazine), void *user);
 
 /* Adds up how long all threads' calls took. */
 tol_status tol_magazine_times(struct tol_pool *pool, enum tol_pool_call call,
