@@ -69,13 +69,21 @@ typedef struct CUevent_st *CUevent;
 typedef unsigned int CUlogIterator;
 typedef struct CUarray_st *CUarray;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct CUgraphDeviceUpdatableNode_st *CUgraphDeviceNode;
+typedef struct CUkern_st *CUkernel;
+typedef void(CUDAAPI *CUhostFn)(void *userData);
 typedef unsigned long long CUmemGenericAllocationHandle;
 typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 
 /* Enumerations in structures and behind pointers, whose values come from the flags above. */
-typedef int CUmemAccess_flags, CUmemAllocationGranularity_flags, CUmemAllocationHandleType,
-    CUmemAllocationType, CUmemLocationType, CUmemPool_attribute, CUmemorytype, CUpointer_attribute;
+typedef int CUaccessProperty, CUgraphExecUpdateResult, CUlaunchAttributeID, CUmemAccess_flags,
+    CUmemAllocationGranularity_flags, CUmemAllocationHandleType, CUmemAllocationType,
+    CUmemLocationType, CUmemPool_attribute, CUmemorytype, CUpointer_attribute, CUstreamCaptureMode,
+    CUstreamCaptureStatus, CUsynchronizationPolicy;
 
 #define CUDA_TYPE(name) name
 #include "cuda_abi_types.def"

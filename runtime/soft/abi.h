@@ -24,27 +24,19 @@ enum {
 #include "abi.def"
 };
 
-typedef int CUaccessProperty, CUdevice_P2PAttribute, CUdriverProcAddressQueryResult,
-    CUexecAffinityType, CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget,
-    CUfunc_cache, CUfunctionLoadingState, CUgraphChildGraphNodeOwnership, CUgraphExecUpdateResult,
-    CUgraphInstantiateResult, CUgraphMem_attribute, CUgraphNodeType, CUjitInputType,
-    CUkernelNodeAttrID, CUlaunchAttributeID, CUlibraryOption, CUlimit, CUmoduleLoadingMode,
-    CUsharedconfig, CUstreamAttrID, CUstreamBatchMemOpType, CUstreamCaptureMode,
-    CUstreamCaptureStatus, CUsynchronizationPolicy;
+typedef int CUdevice_P2PAttribute, CUdriverProcAddressQueryResult, CUexecAffinityType,
+    CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget, CUfunc_cache,
+    CUfunctionLoadingState, CUgraphChildGraphNodeOwnership, CUgraphInstantiateResult,
+    CUgraphMem_attribute, CUgraphNodeType, CUjitInputType, CUkernelNodeAttrID, CUlibraryOption,
+    CUlimit, CUmoduleLoadingMode, CUsharedconfig, CUstreamAttrID, CUstreamBatchMemOpType;
 
 typedef struct CUasyncNotification_st *CUasyncCallbackHandle;
 typedef struct CUextMemory_st *CUexternalMemory;
-typedef struct CUgraph_st *CUgraph;
-typedef struct CUgraphNode_st *CUgraphNode;
-typedef struct CUgraphExec_st *CUgraphExec;
-typedef struct CUgraphDeviceUpdatableNode_st *CUgraphDeviceNode;
 typedef struct CUgreenCtx_st *CUgreenCtx;
-typedef struct CUkern_st *CUkernel;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUlinkState_st *CUlinkState;
 typedef struct CUuserObject_st *CUuserObject;
 
-typedef void(CUDAAPI *CUhostFn)(void *userData);
 typedef void(CUDAAPI *CUstreamCallback)(CUstream hStream, CUresult status, void *userData);
 typedef size_t(CUDAAPI *CUoccupancyB2DSize)(int blockSize);
 
@@ -165,78 +157,10 @@ typedef union {
     cuuint64_t pad[6];
 } SOFT_ABI(CUstreamBatchMemOpParams);
 
-typedef struct {
-    void *base_ptr;
-    size_t num_bytes;
-    float hitRatio;
-    CUaccessProperty hitProp;
-    CUaccessProperty missProp;
-} SOFT_ABI(CUaccessPolicyWindow);
-
-/* An attribute of a launch, a kernel node or a stream. */
-typedef union {
-    char pad[64];
-    SOFT_ABI(CUaccessPolicyWindow) accessPolicyWindow;
-    int cooperative;
-    CUsynchronizationPolicy syncPolicy;
-    struct {
-        unsigned int x, y, z;
-    } clusterDim, preferredClusterDim;
-    int clusterSchedulingPolicyPreference;
-    int programmaticStreamSerializationAllowed;
-    struct {
-        CUevent event;
-        int flags;
-        int triggerAtBlockStart;
-    } programmaticEvent;
-    struct {
-        CUevent event;
-        int flags;
-    } launchCompletionEvent;
-    int priority;
-    struct {
-        unsigned char default_;
-        unsigned char remote;
-    } memSyncDomainMap;
-    int memSyncDomain;
-    struct {
-        int deviceUpdatable;
-        CUgraphDeviceNode devNode;
-    } deviceUpdatableKernelNode;
-    unsigned int sharedMemCarveout;
-    unsigned int nvlinkUtilCentricScheduling;
-} SOFT_ABI(CUlaunchAttributeValue);
-
-typedef struct {
-    CUlaunchAttributeID id;
-    char pad[4];
-    SOFT_ABI(CUlaunchAttributeValue) value;
-} SOFT_ABI(CUlaunchAttribute);
-
-typedef struct {
-    unsigned int gridDimX, gridDimY, gridDimZ;
-    unsigned int blockDimX, blockDimY, blockDimZ;
-    unsigned int sharedMemBytes;
-    CUstream hStream;
-    SOFT_ABI(CUlaunchAttribute) * attrs;
-    unsigned int numAttrs;
-} SOFT_ABI(CUlaunchConfig);
-
 typedef SOFT_ABI(CUlaunchAttributeValue) SOFT_ABI(CUkernelNodeAttrValue);
 typedef SOFT_ABI(CUlaunchAttributeValue) SOFT_ABI(CUstreamAttrValue);
 
 /* ---- graphs ---- */
-
-typedef struct {
-    CUfunction func;
-    unsigned int gridDimX, gridDimY, gridDimZ;
-    unsigned int blockDimX, blockDimY, blockDimZ;
-    unsigned int sharedMemBytes;
-    void **kernelParams;
-    void **extra;
-    CUkernel kern;
-    CUcontext ctx;
-} SOFT_ABI(CUDA_KERNEL_NODE_PARAMS);
 
 typedef struct {
     CUdeviceptr dst;
@@ -254,11 +178,6 @@ typedef struct {
     size_t width, height;
     CUcontext ctx;
 } SOFT_ABI(CUDA_MEMSET_NODE_PARAMS_v2);
-
-typedef struct {
-    CUhostFn fn;
-    void *userData;
-} SOFT_ABI(CUDA_HOST_NODE_PARAMS);
 
 typedef struct {
     int flags;
@@ -322,11 +241,5 @@ typedef struct {
     CUgraphNode hErrNode_out;
     CUgraphInstantiateResult result_out;
 } SOFT_ABI(CUDA_GRAPH_INSTANTIATE_PARAMS);
-
-typedef struct {
-    CUgraphExecUpdateResult result;
-    CUgraphNode errorNode;
-    CUgraphNode errorFromNode;
-} SOFT_ABI(CUgraphExecUpdateResultInfo);
 
 #endif
