@@ -7,6 +7,7 @@ RUNTIME = """
     copy launch
     pool/spans pool/tickets pool/pages pool/ring pool/times pool/pool_events
     pool/site pool/freed pool/pool_ask
+    stream_pool
     pool/pool_place pool/pool_large pool/magazine pool/pool_report pool/pool_block pool/pool
     transfer/retry transfer/numa transfer/team transfer/staging
     transfer/pieces transfer/host_copy transfer/rows transfer/peer transfer/transfer
@@ -19,6 +20,7 @@ RUNTIME_TESTS = """
     module_test stream_test event_test memory_test copy_test launch_test
     pool/spans_test pool/pool_test pool/pool_model_test pool/pool_events_test
     pool/pool_ask_test
+    stream_pool_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test
     vram_test vram_handle_test vram/once_test
     failure_test cuda_abi_test

@@ -25,7 +25,7 @@ FLOORS = [
     "device interpose any_driver",
     "context",
     "deadline stream event module memory pinned",
-    "copy launch pool",
+    "copy launch pool stream_pool",
     "pool_watch",
     "transfer",
     "vram",

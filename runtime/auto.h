@@ -12,6 +12,7 @@
 #include "event.h"
 #include "launch.h"
 #include "pool.h"
+#include "stream_pool.h"
 #include "transfer.h"
 #include "vram.h"
 
@@ -29,6 +30,7 @@ TOL_AUTO(module, tol_module_destroy)
 TOL_AUTO(buffer, tol_buffer_destroy)
 TOL_AUTO(pinned, tol_pinned_destroy)
 TOL_AUTO(pool, tol_pool_destroy)
+TOL_AUTO(stream_pool, tol_stream_pool_destroy)
 TOL_AUTO(transfer, tol_transfer_destroy)
 TOL_AUTO(vram_context, tol_vram_context_destroy)
 #undef TOL_AUTO
@@ -41,6 +43,7 @@ TOL_AUTO(vram_context, tol_vram_context_destroy)
 #define tol_auto_buffer __attribute__((cleanup(tol_auto_end_buffer)))
 #define tol_auto_pinned __attribute__((cleanup(tol_auto_end_pinned)))
 #define tol_auto_pool __attribute__((cleanup(tol_auto_end_pool)))
+#define tol_auto_stream_pool __attribute__((cleanup(tol_auto_end_stream_pool)))
 #define tol_auto_transfer __attribute__((cleanup(tol_auto_end_transfer)))
 #define tol_auto_vram_context __attribute__((cleanup(tol_auto_end_vram_context)))
 

@@ -15,6 +15,7 @@
 
 #include "copy.h"
 #include "pool.h"
+#include "stream_pool.h"
 
 #include "module.h"
 #include "stream.h"
