@@ -8,8 +8,11 @@
 #ifndef TOLLENS_AUTO_H
 #define TOLLENS_AUTO_H
 
+#include "batch.h"
 #include "copy.h"
 #include "event.h"
+#include "graph.h"
+#include "host_function.h"
 #include "launch.h"
 #include "pool.h"
 #include "stream_pool.h"
@@ -30,6 +33,9 @@ TOL_AUTO(module, tol_module_destroy)
 TOL_AUTO(buffer, tol_buffer_destroy)
 TOL_AUTO(pinned, tol_pinned_destroy)
 TOL_AUTO(pool, tol_pool_destroy)
+TOL_AUTO(graph, tol_graph_destroy)
+TOL_AUTO(graph_exec, tol_graph_exec_destroy)
+TOL_AUTO(batch, tol_batch_destroy)
 TOL_AUTO(stream_pool, tol_stream_pool_destroy)
 TOL_AUTO(transfer, tol_transfer_destroy)
 TOL_AUTO(vram_context, tol_vram_context_destroy)
@@ -44,6 +50,9 @@ TOL_AUTO(vram_context, tol_vram_context_destroy)
 #define tol_auto_pinned __attribute__((cleanup(tol_auto_end_pinned)))
 #define tol_auto_pool __attribute__((cleanup(tol_auto_end_pool)))
 #define tol_auto_stream_pool __attribute__((cleanup(tol_auto_end_stream_pool)))
+#define tol_auto_graph __attribute__((cleanup(tol_auto_end_graph)))
+#define tol_auto_graph_exec __attribute__((cleanup(tol_auto_end_graph_exec)))
+#define tol_auto_batch __attribute__((cleanup(tol_auto_end_batch)))
 #define tol_auto_transfer __attribute__((cleanup(tol_auto_end_transfer)))
 #define tol_auto_vram_context __attribute__((cleanup(tol_auto_end_vram_context)))
 

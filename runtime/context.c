@@ -26,6 +26,11 @@ static void free_context(struct tol_context *context) {
     free(context);
 }
 
+static void free_stream(struct tol_stream *stream) {
+    tol_outcome_destroy(atomic_load(&stream->outcome));
+    free(stream);
+}
+
 /* Only orphans can be left in the list of streams: a live one holds a reference to the context. */
 static void end_context(struct tol_context *context) {
     if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
@@ -33,7 +38,7 @@ static void end_context(struct tol_context *context) {
         struct tol_stream *orphan = context->streams;
         context->streams = orphan->next;
         context->functions->cuStreamDestroy_v2(orphan->handle);
-        free(orphan);
+        free_stream(orphan);
     }
     while (context->staging != NULL) {
         struct tol_staging *block = context->staging;
@@ -143,6 +148,8 @@ const struct tol_driver_table *tol_context_functions(const struct tol_context *c
 
 tol_status tol_context_bind_slow(struct tol_context *context) {
     tol_status status = TOL_OK;
+    TOL_CHECK(!tol_inside_host_function, TOL_INVALID_ARGUMENT,
+              "a host function must not call CUDA or this runtime");
     TOL_CONTEXT_CU(context, cuCtxSetCurrent, (context->handle),
                    "making the context of device %d current", context->device.ordinal);
     tol_bound_context = context->id;
@@ -279,7 +286,7 @@ void tol_context_release_stream(struct tol_stream *stream) {
     while (idle != NULL) {
         struct tol_stream *next = idle->next;
         context->functions->cuStreamDestroy_v2(idle->handle);
-        free(idle);
+        free_stream(idle);
         idle = next;
     }
 }

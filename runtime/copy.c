@@ -4,6 +4,7 @@
 #include "copy.h"
 
 #include "check.h"
+#include "deadline.h"
 #include "handles.h"
 #include "range.h"
 
@@ -21,10 +22,20 @@ out:
 }
 
 /* A copy was queued but could not be marked as in flight: wait for it here, so that nobody touches
- * the memory under it. The first failure stays the one that is told. */
+ * the memory under it, until the deadline. The first failure stays the one that is told. */
 static tol_status settle(struct tol_stream *stream, tol_status failure) {
-    if (failure != TOL_OK) stream->functions->cuStreamSynchronize(stream->handle);
+    struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
+    if (failure != TOL_OK) tol_deadline_settle(stream, &deadline);
     return failure;
+}
+
+/* Before a copy is queued: the block's record of it. A captured copy uses the block when the graph
+ * is launched, so the capture keeps it and there is no record now. */
+static tol_status prepare(struct tol_pinned *pinned, struct tol_stream *stream,
+                          struct tol_copy_use **use) {
+    struct tol_capture *capture = atomic_load_explicit(&stream->capture, memory_order_relaxed);
+    if (capture != NULL) return tol_capture_keep(capture, pinned);
+    return tol_pinned_prepare(pinned, stream, use);
 }
 
 tol_status tol_copy_to_device(struct tol_stream *stream, struct tol_buffer *destination,
@@ -40,12 +51,12 @@ tol_status tol_copy_to_device(struct tol_stream *stream, struct tol_buffer *dest
     TOL_TRY(check_stream(stream, source->context));
     TOL_TRY(tol_context_enter(stream->context));
     if (bytes == 0) return TOL_OK;
-    TOL_TRY(tol_pinned_prepare(source, stream, &use));
+    TOL_TRY(prepare(source, stream, &use));
     TOL_CONTEXT_CU(stream->context, cuMemcpyHtoDAsync_v2,
                    (destination->address + destination_offset,
                     (const char *)source->data + source_offset, bytes, stream->handle),
                    "queueing a copy of %zu bytes to the device", bytes);
-    status = settle(stream, tol_pinned_mark(source, stream, use));
+    if (use != NULL) status = settle(stream, tol_pinned_mark(source, stream, use));
 out:
     return status;
 }
@@ -63,12 +74,12 @@ tol_status tol_copy_to_host(struct tol_stream *stream, struct tol_pinned *destin
     TOL_TRY(check_stream(stream, source->context));
     TOL_TRY(tol_context_enter(stream->context));
     if (bytes == 0) return TOL_OK;
-    TOL_TRY(tol_pinned_prepare(destination, stream, &use));
+    TOL_TRY(prepare(destination, stream, &use));
     TOL_CONTEXT_CU(stream->context, cuMemcpyDtoHAsync_v2,
                    ((char *)destination->data + destination_offset, source->address + source_offset,
                     bytes, stream->handle),
                    "queueing a copy of %zu bytes to the host", bytes);
-    status = settle(stream, tol_pinned_mark(destination, stream, use));
+    if (use != NULL) status = settle(stream, tol_pinned_mark(destination, stream, use));
 out:
     return status;
 }
@@ -126,6 +137,11 @@ tol_status tol_copy_from_pageable(struct tol_stream *stream, struct tol_buffer *
     TOL_TRY(check_stream(stream, destination->context));
     TOL_TRY(tol_context_enter(stream->context));
     if (bytes == 0) return TOL_OK;
+    TOL_CHECK(atomic_load_explicit(&stream->capture, memory_order_relaxed) == NULL,
+              TOL_INVALID_ARGUMENT,
+              "stream %u is captured, and ordinary memory is not there any more when the graph is "
+              "launched: copy from a pinned block",
+              stream->number);
     TOL_TRY(take_staging(stream->context, bytes, &block));
     memcpy(block->data, source, bytes);
     TOL_CONTEXT_CU(stream->context, cuMemcpyHtoDAsync_v2,

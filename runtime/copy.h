@@ -30,7 +30,8 @@ TOL_API tol_status tol_copy_to_host(struct tol_stream *stream, struct tol_pinned
                                     size_t source_offset, size_t bytes);
 
 /* Host to device from ordinary memory: the source is free again when this returns, though the copy
- * may not be done. Blocks of the context's staging memory carry it; they are kept for the next. */
+ * may not be done. Blocks of the context's staging memory carry it; they are kept for the next.
+ * TOL_INVALID_ARGUMENT: the stream is captured (graph.h). */
 TOL_API tol_status tol_copy_from_pageable(struct tol_stream *stream, struct tol_buffer *destination,
                                           size_t destination_offset, const void *source,
                                           size_t bytes);

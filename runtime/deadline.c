@@ -65,7 +65,10 @@ static CUresult poll(const struct tol_driver_table *cu,
 
 tol_status tol_deadline_wait_stream(struct tol_stream *stream, struct tol_deadline *deadline) {
     CUresult result = poll(stream->functions, query_stream, stream->handle, deadline);
-    if (result == CUDA_SUCCESS) return TOL_OK;
+    if (result == CUDA_SUCCESS) {
+        struct tol_outcome *outcome = atomic_load_explicit(&stream->outcome, memory_order_acquire);
+        return outcome == NULL ? TOL_OK : tol_outcome_deliver(outcome);
+    }
     const char *kernel = atomic_load_explicit(&stream->last_kernel, memory_order_relaxed);
     if (kernel == NULL) kernel = "none";
     if (result == CUDA_ERROR_NOT_READY) {
@@ -77,6 +80,10 @@ tol_status tol_deadline_wait_stream(struct tol_stream *stream, struct tol_deadli
     return tol_context_fail(stream->context, __FILE__, __LINE__, "cuStreamQuery", (int)result,
                             "waiting for stream %u; the last kernel launched on it: %s",
                             stream->number, kernel);
+}
+
+void tol_deadline_settle(struct tol_stream *stream, struct tol_deadline *deadline) {
+    (void)poll(stream->functions, query_stream, stream->handle, deadline);
 }
 
 tol_status tol_deadline_wait_legacy(struct tol_context *context) {

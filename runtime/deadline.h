@@ -23,9 +23,13 @@ struct tol_deadline {
 struct tol_deadline tol_deadline_after(unsigned milliseconds);
 
 /* Waits until the stream has no work left or the event has been reached. TOL_TIMEOUT at the
- * deadline; a deadline that has passed still asks the driver once. The context must be entered. */
+ * deadline; a deadline that has passed still asks the driver once. The first failure of a host
+ * function of the stream. The context must be entered. */
 tol_status tol_deadline_wait_stream(struct tol_stream *stream, struct tol_deadline *deadline);
 tol_status tol_deadline_wait_event(struct tol_event *event, struct tol_deadline *deadline);
+
+/* Waits for the stream in silence, whatever comes of it: after a failure that has been told. */
+void tol_deadline_settle(struct tol_stream *stream, struct tol_deadline *deadline);
 
 /* Waits, TOL_DEADLINE_MS at most, for what the driver's synchronous calls may leave behind: a fill,
  * a copy on the device, and a copy from pageable memory return while the legacy stream still

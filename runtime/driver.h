@@ -23,6 +23,8 @@ typedef enum tol_feature {
     TOL_FEATURE_LOGS,        /* the driver keeps a log of its errors: CUDA 12.9 */
     TOL_FEATURE_VMM,         /* addresses and memory can be had apart: cuMemMap and its kin */
     TOL_FEATURE_MEMORY_POOL, /* the driver's own stream-ordered pools */
+    TOL_FEATURE_GRAPH,       /* streams can be captured, graphs made, updated and launched */
+    TOL_FEATURE_LAUNCH_EX,   /* a launch can have attributes: cuLaunchKernelEx */
     TOL_FEATURE_COUNT
 } tol_feature;
 

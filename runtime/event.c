@@ -47,6 +47,10 @@ tol_status tol_event_record(struct tol_event *event, struct tol_stream *stream) 
     TOL_TRY(tol_context_enter(event->context));
     TOL_CONTEXT_CU(event->context, cuEventRecord, (event->handle, stream->handle),
                    "recording an event on stream %u", stream->number);
+    const struct tol_capture *capture =
+        atomic_load_explicit(&stream->capture, memory_order_relaxed);
+    atomic_store_explicit(&event->capture_id, capture != NULL ? capture->id : 0,
+                          memory_order_relaxed);
 out:
     return status;
 }
@@ -60,6 +64,8 @@ tol_status tol_stream_wait_event(struct tol_stream *stream, struct tol_event *ev
     TOL_TRY(tol_context_enter(event->context));
     TOL_CONTEXT_CU(event->context, cuStreamWaitEvent, (stream->handle, event->handle, 0),
                    "making stream %u wait for an event", stream->number);
+    uint64_t id = atomic_load_explicit(&event->capture_id, memory_order_relaxed);
+    if (TOL_UNLIKELY(id != 0)) tol_capture_join(stream, id);
 out:
     return status;
 }

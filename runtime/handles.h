@@ -5,8 +5,8 @@
  * recorded on. They meet here: fields, and the two inline steps that begin every call.
  * Internal: not installed.
  *
- * Lock order: a module's or a pinned block's lock, then a context's, then a driver's, then the lock
- * of a driver's log.
+ * Lock order: a graph's, then an instance's, then a module's, a pinned block's or a capture's, then
+ * a context's, then a driver's, then the lock of a driver's log or of an outcome.
  */
 #ifndef TOLLENS_HANDLES_H
 #define TOLLENS_HANDLES_H
@@ -62,16 +62,30 @@ struct tol_stream {
     const struct tol_driver_table *functions;
     struct tol_context *context;
     CUstream handle;
-    _Atomic(const char *) last_kernel; /* the name of what was launched last; NULL before */
-    struct tol_stream *next;           /* in context->streams */
-    int references;                    /* guarded by context->lock; an orphan has none */
-    unsigned number;                   /* small and unique in the context, for messages */
+    _Atomic(const char *) last_kernel;     /* the name of what was launched last; NULL before */
+    _Atomic(struct tol_outcome *) outcome; /* of host functions; NULL while there was none */
+    _Atomic(struct tol_capture *) capture; /* what becomes a graph; NULL: work runs */
+    struct tol_stream *next;               /* in context->streams */
+    int references;                        /* guarded by context->lock; an orphan has none */
+    unsigned number;                       /* small and unique in the context, for messages */
 };
 
 struct tol_event {
     struct tol_context *context;
     CUevent handle;
     bool timed;
+    _Atomic uint64_t capture_id; /* of the capture it was recorded in; 0: none */
+};
+
+/* What a stream's work becomes instead of running, and what the graph made of it holds on to. */
+struct tol_capture {
+    uint64_t id; /* never used twice */
+    struct tol_context *context;
+    atomic_int references;
+    struct tol_outcome *outcome; /* of its host functions */
+    pthread_mutex_t lock;        /* guards all below */
+    struct tol_pinned **pinned;  /* blocks that its copies use */
+    size_t pinned_count, pinned_room;
 };
 
 enum { TOL_MODULE_BUCKETS = 64 };
@@ -140,6 +154,26 @@ tol_status tol_pinned_prepare(struct tol_pinned *pinned, struct tol_stream *stre
 tol_status tol_pinned_mark(struct tol_pinned *pinned, struct tol_stream *stream,
                            struct tol_copy_use *use);
 
+/* Host functions: what they said of a stream or a graph. NULL: no memory. Deliver gives the first
+ * failure since the last time, with its message; relay queues handing it on to a stream. */
+struct tol_outcome *tol_outcome_create(unsigned stream_number);
+void tol_outcome_destroy(struct tol_outcome *outcome);
+tol_status tol_outcome_deliver(struct tol_outcome *outcome);
+bool tol_outcome_has_calls(struct tol_outcome *outcome);
+tol_status tol_outcome_relay(struct tol_stream *stream, struct tol_outcome *from);
+
+/* Captures: an event that was recorded in one takes a stream that waits for it along; a pinned
+ * block that a captured copy uses is noted, to be marked at each launch. */
+void tol_capture_join(struct tol_stream *stream, uint64_t id);
+tol_status tol_capture_keep(struct tol_capture *capture, struct tol_pinned *pinned);
+
+struct tol_launch_shape;
+struct tol_arguments;
+
+/* Refuses what a launch refuses: sizes and arguments that do not fit the kernel. */
+tol_status tol_launch_check(const struct tol_kernel *kernel, const struct tol_launch_shape *shape,
+                            const struct tol_arguments *arguments);
+
 /* module.h's, for a buffer that is a view of a module's variable. */
 void tol_module_destroy(struct tol_module *module);
 
@@ -154,6 +188,9 @@ struct tol_staging {
 
 /* Which context is current on this thread, as far as the runtime knows. */
 extern _Thread_local uint64_t tol_bound_context;
+
+/* Whether this thread is in a host function, where no driver call may be made. */
+extern _Thread_local bool tol_inside_host_function;
 
 tol_status tol_context_bind_slow(struct tol_context *context);
 tol_status tol_context_report_poison(const struct tol_context *context);

@@ -106,6 +106,13 @@ TOL_COLD static tol_status refuse_arguments(const struct tol_kernel *kernel,
                     i, kernel->name, kernel->parameter_bytes[i], arguments->bytes[i]);
 }
 
+tol_status tol_launch_check(const struct tol_kernel *kernel, const struct tol_launch_shape *shape,
+                            const struct tol_arguments *arguments) {
+    if (!shape_fits(kernel, shape)) return refuse_shape(kernel, shape);
+    if (!arguments_fit(kernel, arguments)) return refuse_arguments(kernel, arguments);
+    return TOL_OK;
+}
+
 TOL_COLD static tol_status refuse_handles(const struct tol_stream *stream,
                                           const struct tol_kernel *kernel) {
     if (stream == NULL || kernel == NULL) {
@@ -118,9 +125,10 @@ TOL_COLD static tol_status refuse_handles(const struct tol_stream *stream,
 }
 
 TOL_COLD static tol_status fail(const struct tol_stream *stream, const struct tol_kernel *kernel,
-                                const struct tol_launch_shape *shape, CUresult result) {
+                                const struct tol_launch_shape *shape, const char *call,
+                                CUresult result) {
     return tol_context_fail(
-        stream->context, __FILE__, __LINE__, "cuLaunchKernel", (int)result,
+        stream->context, __FILE__, __LINE__, call, (int)result,
         "launching \"%s\" on stream %u as %u x %u x %u blocks of %u x %u x %u threads",
         kernel->name, stream->number, shape->grid_x, shape->grid_y, shape->grid_z, shape->block_x,
         shape->block_y, shape->block_z);
@@ -141,6 +149,43 @@ tol_status tol_launch(struct tol_stream *stream, const struct tol_kernel *kernel
     CUresult result = kernel->functions->cuLaunchKernel(
         kernel->handle, shape.grid_x, shape.grid_y, shape.grid_z, shape.block_x, shape.block_y,
         shape.block_z, shape.shared_bytes, stream->handle, arguments.values, NULL);
-    if (TOL_UNLIKELY(result != CUDA_SUCCESS)) return fail(stream, kernel, &shape, result);
+    if (TOL_UNLIKELY(result != CUDA_SUCCESS))
+        return fail(stream, kernel, &shape, "cuLaunchKernel", result);
     return TOL_OK;
+}
+
+bool tol_launch_has_programmatic(const struct tol_context *context) {
+    enum { HOPPER = 90 };
+    return tol_driver_has(context->driver, TOL_FEATURE_LAUNCH_EX) &&
+           context->device.compute_capability >= HOPPER;
+}
+
+tol_status tol_launch_programmatic(struct tol_stream *stream, const struct tol_kernel *kernel,
+                                   struct tol_launch_shape shape, struct tol_arguments arguments) {
+    if (stream == NULL || kernel == NULL || stream->context != kernel->context) {
+        return refuse_handles(stream, kernel);
+    }
+    if (!tol_launch_has_programmatic(kernel->context)) {
+        return tol_launch(stream, kernel, shape, arguments);
+    }
+    tol_status status = tol_context_enter(kernel->context);
+    if (status == TOL_OK) status = tol_launch_check(kernel, &shape, &arguments);
+    if (status != TOL_OK) return status;
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                   .value.programmaticStreamSerializationAllowed = 1};
+    const CUlaunchConfig config = {.gridDimX = shape.grid_x,
+                                   .gridDimY = shape.grid_y,
+                                   .gridDimZ = shape.grid_z,
+                                   .blockDimX = shape.block_x,
+                                   .blockDimY = shape.block_y,
+                                   .blockDimZ = shape.block_z,
+                                   .sharedMemBytes = shape.shared_bytes,
+                                   .hStream = stream->handle,
+                                   .attrs = &attribute,
+                                   .numAttrs = 1};
+    atomic_store_explicit(&stream->last_kernel, kernel->name, memory_order_relaxed);
+    CUresult result =
+        kernel->functions->cuLaunchKernelEx(&config, kernel->handle, arguments.values, NULL);
+    return result == CUDA_SUCCESS ? TOL_OK
+                                  : fail(stream, kernel, &shape, "cuLaunchKernelEx", result);
 }

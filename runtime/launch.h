@@ -54,6 +54,19 @@ struct tol_arguments {
 TOL_API tol_status tol_launch(struct tol_stream *stream, const struct tol_kernel *kernel,
                               struct tol_launch_shape shape, struct tol_arguments arguments);
 
+/*
+ * The same, but the kernel may begin before the one in front of it on the stream has ended: it must
+ * wait for that by griddepcontrol.wait before it uses anything of it. Where driver or device cannot
+ * do that (below compute capability 9.0), it begins after it, as tol_launch has it.
+ */
+TOL_API tol_status tol_launch_programmatic(struct tol_stream *stream,
+                                           const struct tol_kernel *kernel,
+                                           struct tol_launch_shape shape,
+                                           struct tol_arguments arguments);
+
+/* Whether they can. */
+TOL_API bool tol_launch_has_programmatic(const struct tol_context *context);
+
 /* TOL_ARGUMENTS(a, b, ...) makes a struct tol_arguments of up to 16 expressions, each passed with
  * its own type: write (float)x where the kernel takes a float. The values live to the end of the
  * enclosing block. TOL_NO_ARGUMENTS is for kernels without parameters; for more than 16, fill in

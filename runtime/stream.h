@@ -35,7 +35,8 @@ TOL_API void tol_stream_destroy(struct tol_stream *stream);
 TOL_API tol_status tol_stream_query(struct tol_stream *stream);
 
 /* Waits until all work is done, TOL_DEADLINE_MS at most. TOL_TIMEOUT leaves stream and work as they
- * are: the message names the kernel launched last. Any error the work ended with. */
+ * are: the message names the kernel launched last. Any error the work ended with, or the first that
+ * a host function did (host_function.h). */
 TOL_API tol_status tol_stream_synchronize(struct tol_stream *stream);
 
 /* The same with another deadline; 0 asks once. */

@@ -9,13 +9,16 @@
 #include "launch.h"
 
 #include "vram.h"
+#include "batch.h"
 #include "transfer.h"
+#include "graph.h"
 
 #include "pool_watch.h"
 
 #include "copy.h"
 #include "pool.h"
 #include "stream_pool.h"
+#include "host_function.h"
 
 #include "module.h"
 #include "stream.h"
