@@ -2,8 +2,8 @@
  * Image: a compiled form of a .cu file, which the build puts into the library
  * (ci/kernel_image.py).
  *
- * Each file has its PTX, which any device from its target on can run; where the build found nvcc, also
- * cubins, which a device of the same kind loads without compiling. Nothing is read from files.
+ * Each file has its PTX, which any device from its target on can run; where the build found nvcc,
+ * also cubins, which a device of the same kind loads without compiling. Nothing is read from files.
  * Thread-safe: all is constant.
  */
 #ifndef KN_KERNEL_IMAGE_H

@@ -339,8 +339,8 @@ out:
     return status;
 }
 
-/* The stream has no work: an event on it is reached at once, and waiting for it takes no time. Where
- * another thread has queued work since, this gives up. */
+/* A stream without work: an event on it is reached at once, and waiting for it takes no time. Where
+ * another thread has queued some since, this gives up. */
 static tol_status show_end(struct tol_context *context, CUstream stream, struct tol_event *event) {
     enum { REACHED_MS = 10 };
     tol_status status = TOL_OK;
