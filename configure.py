@@ -22,9 +22,9 @@ from libraries import (  # noqa: E402  (what programs are linked with)
 from ninja_file import Ninja  # noqa: E402  (how build.ninja is spelled)
 from rules import write_rules  # noqa: E402  (what each kind of file is made with)
 from sources import (  # noqa: E402  (what lies in each room)
-    BENCH, COMMANDS, CORPUS_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, HARNESS, HARNESS_TESTS,
-    HYPOTHESES, KERNELS_TESTS, REFUSED, RUNTIME_TESTS, SOFT, SOFT_API, SOFT_API_TESTS, SOFT_CORE,
-    SOFT_TESTS, TABLE, TABLE_TESTS)
+    BENCH, COMMANDS, CORPUS_TESTS, EXAMPLES, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, HARNESS,
+    HARNESS_TESTS, HYPOTHESES, KERNELS_TESTS, REFUSED, RUNTIME_TESTS, SOFT, SOFT_API,
+    SOFT_API_TESTS, SOFT_CORE, SOFT_TESTS, TABLE, TABLE_TESTS)
 
 # ---- the variants ---------------------------------------------------------------------------
 
@@ -118,6 +118,11 @@ def write_variant(n: Ninja, name: str) -> None:
         n.build(pathlib.Path(test).name + suffix, "run", test, after=name)
     if name == "dev":
         n.build("libs", "phony", f"{archive} {shared} {kernels} {soft}")
+        examples = [program(f"examples/{name}", [*objects("examples", "runtime/examples", [name],
+                                                          f"{COMMON} {flags} -Iruntime"),
+                                                 kernels, archive], libs="-lpthread -ldl -lm")
+                    for name in EXAMPLES]
+        n.build("examples", "phony", " ".join(examples))
         n.build("bench-hdr", "run", "build/bench-hdr")
         for what in ("launch", "pool", "transfer"):
             n.build(f"bench-{what}", "run", f"build/bench-{what}")

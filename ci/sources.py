@@ -28,6 +28,11 @@ RUNTIME_TESTS = """
     failure_test cuda_abi_test
 """.split()
 
+# Small programs to be read in this order.
+EXAMPLES = """
+    example_1_devices example_2_vector_add example_3_pool example_5_graph
+""".split()
+
 # Programs of the runtime's own mistakes: each must be refused by the compiler.
 REFUSED = """
     kernel_is_not_a_name
