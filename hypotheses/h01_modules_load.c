@@ -226,7 +226,17 @@ HYP_ATTACK(h01, broken_ptx_is_refused_with_the_jits_words) {
     still_works(attack, "broken PTX");
 }
 
-/* Cuts inside bodies leave a brace open: no cut may load. */
+/* Where a brace is open; a cut between two kernels would leave PTX that is whole. */
+static size_t draw_cut(struct hyp_attack *attack, const char *text, const char *open,
+                       const char *close) {
+    while (true) {
+        const char *cut = open + 1 + hyp_random_below(attack, (uint64_t)(close - open - 1));
+        size_t depth = 0;
+        for (const char *at = text; at < cut; at++) depth += (size_t)(*at == '{') - (*at == '}');
+        if (depth > 0) return (size_t)(cut - text);
+    }
+}
+
 HYP_ATTACK(h01, truncated_ptx_is_refused) {
     int cuts = attack->session.full ? 64 : 8;
     struct files *files = list_files(attack, "fixtures/ptx/kernels");
@@ -237,8 +247,7 @@ HYP_ATTACK(h01, truncated_ptx_is_refused) {
         const char *open = strchr(text, '{'), *close = strrchr(text, '}');
         for (int cut = 0; open != NULL && close > open && cut < cuts; cut++) {
             struct tol_module *module = NULL;
-            size_t length =
-                (size_t)(open - text) + 1 + hyp_random_below(attack, (uint64_t)(close - open - 1));
+            size_t length = draw_cut(attack, text, open, close);
             tol_status status = tol_module_load(attack->context, text, length, NULL, &module);
             HYP_CHECK(attack, status == TOL_INVALID_MODULE, "%s cut after %zu of %zu bytes: %s: %s",
                       files->paths[i], length, bytes, tol_status_name(status),
