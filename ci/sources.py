@@ -151,16 +151,20 @@ CORPUS_TESTS = """
 KERNELS = """
     kernel_image variant kernel_set
     number inputs deviation guarded
+    gemm/gemm gemm/gemm_variants gemm/gemm_oracle gemm/gemm_trial
 """.split()
 
 # The .cu files that are put into the library, as PTX and cubins.
 KERNEL_IMAGES = """
     basics/vector_add
+    gemm/gemm_1_naive gemm/gemm_2_shared gemm/gemm_3_registers gemm/gemm_4_vector
+    gemm/gemm_5_tensor gemm/gemm_6_async
 """.split()
 
 KERNELS_TESTS = """
     variant_test kernel_set_test
     number_test inputs_test deviation_test guarded_test
+    gemm/gemm_test gemm/gemm_call_test
 """.split()
 
 HARNESS = """

@@ -12,7 +12,9 @@
 
 enum { WARP = 32 };
 
-__host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+__host__ __device__ constexpr int ceil_div(int a, int b) {
+    return (a + b - 1) / b;
+}
 
 // An address in shared memory as instructions take it.
 __device__ inline uint32_t shared_address(const void *p) {
@@ -20,12 +22,22 @@ __device__ inline uint32_t shared_address(const void *p) {
 }
 
 // Elements as floats and back, rounded to nearest.
-__device__ inline float to_float(float x) { return x; }
-__device__ inline float to_float(__half x) { return __half2float(x); }
-__device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+__device__ inline float to_float(float x) {
+    return x;
+}
+__device__ inline float to_float(__half x) {
+    return __half2float(x);
+}
+__device__ inline float to_float(__nv_bfloat16 x) {
+    return __bfloat162float(x);
+}
 template <typename T> __device__ inline T from_float(float x);
-template <> __device__ inline float from_float<float>(float x) { return x; }
-template <> __device__ inline __half from_float<__half>(float x) { return __float2half_rn(x); }
+template <> __device__ inline float from_float<float>(float x) {
+    return x;
+}
+template <> __device__ inline __half from_float<__half>(float x) {
+    return __float2half_rn(x);
+}
 template <> __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
     return __float2bfloat16_rn(x);
 }
@@ -34,18 +46,22 @@ template <> __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
 // 16 bytes from global to shared memory, in the background and past the L1 cache: the first
 // `bytes` of them are copied, the others become zero and are not read.
 __device__ inline void copy_async_16(uint32_t shared, const void *global, int bytes) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                 :: "r"(shared), "l"(__cvta_generic_to_global(global)), "r"(bytes) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared),
+                 "l"(__cvta_generic_to_global(global)), "r"(bytes)
+                 : "memory");
 }
 // The same of 4 bytes, which go through L1.
 __device__ inline void copy_async_4(uint32_t shared, const void *global, int bytes) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
-                 :: "r"(shared), "l"(__cvta_generic_to_global(global)), "r"(bytes) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared),
+                 "l"(__cvta_generic_to_global(global)), "r"(bytes)
+                 : "memory");
 }
 // Closes a group of copies; waits until all but the latest N groups are there.
-__device__ inline void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ inline void copy_async_commit() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
 template <int N> __device__ inline void copy_async_wait() {
-    asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 #endif
 
@@ -53,11 +69,15 @@ template <int N> __device__ inline void copy_async_wait() {
 // i % 8. A lane then holds two neighbours of row lane / 4 of each; transposed, of its column.
 __device__ inline void load_matrix_4(uint32_t (&x)[4], uint32_t shared) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(shared) : "memory");
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(shared)
+                 : "memory");
 }
 __device__ inline void load_matrix_4_transposed(uint32_t (&x)[4], uint32_t shared) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(shared) : "memory");
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(shared)
+                 : "memory");
 }
 
 #if __CUDA_ARCH__ >= 800

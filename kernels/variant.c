@@ -7,13 +7,21 @@
 
 #include <string.h>
 
+enum { SHARED_BYTES_ALWAYS = 48 << 10 }; /* what every kernel may have */
+
 static bool is_named(const struct kn_variant *row, const char *name) {
     return name == NULL || strcmp(row->name, name) == 0;
 }
 
-static bool serves(const struct kn_variant *row, int compute_capability, const void *problem) {
-    return row->compute_capability_min <= compute_capability &&
-           kn_image_pick(row->images, compute_capability, true) != NULL &&
+static bool has_shared(const struct kn_variant *row, const struct tol_device *device) {
+    return row->shared_bytes <= SHARED_BYTES_ALWAYS ||
+           row->shared_bytes <= (unsigned)device->shared_bytes_per_block_optin;
+}
+
+static bool serves(const struct kn_variant *row, const struct tol_device *device,
+                   const void *problem) {
+    return row->compute_capability_min <= device->compute_capability && has_shared(row, device) &&
+           kn_image_pick(row->images, device->compute_capability, true) != NULL &&
            (row->refuse == NULL || row->refuse(problem) == NULL);
 }
 
@@ -30,8 +38,10 @@ TOL_COLD static tol_status no_such_name(const struct kn_variants *variants, cons
     return status;
 }
 
-TOL_COLD static tol_status none_serves(const struct kn_variants *variants, int capability,
-                                       const char *name, const void *problem) {
+TOL_COLD static tol_status none_serves(const struct kn_variants *variants,
+                                       const struct tol_device *device, const char *name,
+                                       const void *problem) {
+    const int capability = device->compute_capability;
     tol_status status = tol_fail(__FILE__, __LINE__, TOL_UNSUPPORTED,
                                  "no variant of %s serves this problem:", variants->operation);
     const char *comma = "";
@@ -45,6 +55,9 @@ TOL_COLD static tol_status none_serves(const struct kn_variants *variants, int c
                             capability / 10, capability % 10);
         } else if (kn_image_pick(row->images, capability, true) == NULL) {
             tol_message_add("it is compiled for newer devices");
+        } else if (!has_shared(row, device)) {
+            tol_message_add("it needs %u bytes of shared memory a block, and the device has %d",
+                            row->shared_bytes, device->shared_bytes_per_block_optin);
         } else {
             tol_message_add("%s", row->refuse(problem));
         }
@@ -61,11 +74,10 @@ tol_status kn_variant_pick(const struct kn_variants *variants, const struct tol_
         const struct kn_variant *row = &variants->rows[i];
         if (!is_named(row, name)) continue;
         is_known = true;
-        if (!serves(row, device->compute_capability, problem)) continue;
+        if (!serves(row, device, problem)) continue;
         *variant = row;
         return TOL_OK;
     }
-    return is_known || name == NULL
-               ? none_serves(variants, device->compute_capability, name, problem)
-               : no_such_name(variants, name);
+    return is_known || name == NULL ? none_serves(variants, device, name, problem)
+                                    : no_such_name(variants, name);
 }

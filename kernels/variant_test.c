@@ -73,6 +73,19 @@ Test(variant, refusals_say_why_of_each) {
     cr_assert(variant == NULL);
 }
 
+Test(variant, shared_memory_must_be_there) {
+    static const struct kn_variant greedy = {
+        .name = "greedy", .entry = "greedy", .images = old_images, .shared_bytes = 100 << 10};
+    const struct kn_variants alone = {"double", &greedy, 1};
+    struct tol_device device = {.compute_capability = 90, .shared_bytes_per_block_optin = 99 << 10};
+    const struct kn_variant *variant = NULL;
+    MUST_FAIL(kn_variant_pick(&alone, &device, NULL, NULL, &variant), TOL_UNSUPPORTED,
+              "it needs 102400 bytes of shared memory a block, and the device has 101376");
+    device.shared_bytes_per_block_optin = 100 << 10;
+    MUST(kn_variant_pick(&alone, &device, NULL, NULL, &variant));
+    cr_assert(variant == &greedy);
+}
+
 Test(variant, an_image_fits_its_device) {
     cr_assert(kn_image_pick(new_images, 75, true) == NULL, "all are for newer devices");
     cr_assert(kn_image_pick(new_images, 80, true) == &new_images[1]);

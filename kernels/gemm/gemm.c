@@ -1,0 +1,183 @@
+/*
+ * The host's side of gemm: a problem is checked, a kernel picked and launched.
+ */
+#include "gemm.h"
+
+#include "check.h"
+#include "gemm_problem.h"
+
+enum { DIMENSION_MAX = INT32_MAX - (1 << 12) }; /* tiles round up in an int */
+
+enum kn_type kn_gemm_input_type(enum kn_gemm_precision precision) {
+    return precision == KN_GEMM_F16 ? KN_F16 : precision == KN_GEMM_BF16 ? KN_BF16 : KN_F32;
+}
+
+const char *kn_gemm_precision_name(enum kn_gemm_precision precision) {
+    static const char *const names[KN_GEMM_PRECISIONS] = {"f32", "tf32", "f16", "bf16"};
+    return (unsigned)precision < KN_GEMM_PRECISIONS ? names[precision] : "?";
+}
+
+/* A matrix as it lies in memory, and where. */
+struct stored {
+    const char *name;
+    size_t rows, columns, leading, stride, batch;
+    enum kn_type type;
+    CUdeviceptr begin, end; /* end is behind the last element; equal where there is none */
+};
+
+/* *sum += a * b, or false. */
+static bool add_product(size_t *sum, size_t a, size_t b) {
+    size_t product;
+    return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
+}
+
+static tol_status locate(const struct kn_matrix *matrix, struct stored *stored) {
+    tol_status status = TOL_OK;
+    const size_t element = kn_type_bytes(stored->type);
+    size_t first = 0, extent = 0, last = matrix->offset;
+    stored->leading = matrix->leading != 0 ? matrix->leading : stored->columns;
+    stored->stride = matrix->batch_stride;
+    TOL_CHECK(stored->leading >= stored->columns || stored->rows <= 1, TOL_INVALID_ARGUMENT,
+              "%s has rows of %zu elements, and the next begins after %zu", stored->name,
+              stored->columns, stored->leading);
+    if (stored->rows == 0 || stored->columns == 0) return TOL_OK;
+    TOL_CHECK(matrix->buffer != NULL, TOL_INVALID_ARGUMENT, "%s has no buffer", stored->name);
+    const size_t bytes = tol_buffer_bytes(matrix->buffer);
+    bool fits = add_product(&last, stored->batch - 1, stored->stride) &&
+                add_product(&last, stored->rows - 1, stored->leading) &&
+                add_product(&last, stored->columns, 1) && add_product(&extent, last, element) &&
+                add_product(&first, matrix->offset, element);
+    TOL_CHECK(fits && extent <= bytes, TOL_OUT_OF_RANGE,
+              "%s is %zu matrices of %zu x %zu elements of %zu bytes, rows %zu apart, matrices "
+              "%zu, from element %zu on, and its buffer has %zu bytes",
+              stored->name, stored->batch, stored->rows, stored->columns, element, stored->leading,
+              stored->stride, matrix->offset, bytes);
+    stored->begin = tol_buffer_address(matrix->buffer) + first;
+    stored->end = tol_buffer_address(matrix->buffer) + extent;
+    TOL_CHECK(stored->begin % element == 0, TOL_INVALID_ARGUMENT,
+              "%s begins at %#llx, which is no multiple of an element's %zu bytes", stored->name,
+              (unsigned long long)stored->begin, element);
+out:
+    return status;
+}
+
+static bool overlap(const struct stored *a, const struct stored *b) {
+    return a->begin < b->end && b->begin < a->end;
+}
+
+/* Whether no element is written twice: matrices one behind the other, or side by side in the gaps
+ * between rows. */
+static bool is_written_once(const struct stored *c) {
+    if (c->batch <= 1 || c->begin == c->end) return true;
+    const size_t matrix = (c->rows - 1) * c->leading + c->columns;
+    const size_t abreast = (c->batch - 1) * c->stride + c->columns;
+    return c->stride >= matrix || (c->stride >= c->columns && abreast <= c->leading);
+}
+
+static bool is_aligned(const struct stored *stored) {
+    const size_t element = kn_type_bytes(stored->type);
+    return stored->begin % 16 == 0 && stored->leading * element % 16 == 0 &&
+           (stored->batch <= 1 || stored->stride * element % 16 == 0);
+}
+
+static tol_status check(const struct kn_gemm *gemm, struct gemm_problem *problem) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(gemm != NULL, TOL_INVALID_ARGUMENT, "gemm needs a problem");
+    TOL_CHECK((unsigned)gemm->precision < KN_GEMM_PRECISIONS, TOL_INVALID_ARGUMENT,
+              "%d is no precision", (int)gemm->precision);
+    const enum kn_type type = kn_gemm_input_type(gemm->precision);
+    const size_t batch = gemm->batch != 0 ? gemm->batch : 1;
+    TOL_CHECK(gemm->c_type == KN_F32 || gemm->c_type == type, TOL_INVALID_ARGUMENT,
+              "c of type %s does not go with the precision %s", kn_type_name(gemm->c_type),
+              kn_gemm_precision_name(gemm->precision));
+    TOL_CHECK(gemm->m < DIMENSION_MAX && gemm->n < DIMENSION_MAX && gemm->k < DIMENSION_MAX &&
+                  batch <= INT32_MAX,
+              TOL_OVER_LIMIT, "%zu matrices of %zu x %zu, and k = %zu", batch, gemm->m, gemm->n,
+              gemm->k);
+    /* Without a product A and B are not looked at. */
+    const size_t k = gemm->alpha == 0 || gemm->m == 0 || gemm->n == 0 ? 0 : gemm->k;
+    const size_t m = gemm->m, n = gemm->n;
+    struct stored a = {"a", m, k, 0, 0, batch, type, 0, 0};
+    struct stored b = {"b", k, n, 0, 0, batch, type, 0, 0};
+    struct stored c = {"c", m, n, 0, 0, batch, gemm->c_type, 0, 0};
+    if (gemm->transpose_a) a.rows = k, a.columns = m;
+    if (gemm->transpose_b) b.rows = n, b.columns = k;
+    TOL_TRY(locate(&gemm->a, &a));
+    TOL_TRY(locate(&gemm->b, &b));
+    TOL_TRY(locate(&gemm->c, &c));
+    TOL_CHECK(is_written_once(&c), TOL_INVALID_ARGUMENT,
+              "matrices of c, %zu elements apart, overlap", c.stride);
+    TOL_CHECK(!overlap(&a, &c), TOL_INVALID_ARGUMENT, "c overlaps a");
+    TOL_CHECK(!overlap(&b, &c), TOL_INVALID_ARGUMENT, "c overlaps b");
+    *problem = (struct gemm_problem){
+        .gemm = gemm,
+        .arguments = {.a = a.begin,
+                      .b = b.begin,
+                      .c = c.begin,
+                      .lda = (long long)a.leading,
+                      .ldb = (long long)b.leading,
+                      .ldc = (long long)c.leading,
+                      .batch_a = (long long)a.stride,
+                      .batch_b = (long long)b.stride,
+                      .batch_c = (long long)c.stride,
+                      .m = (int)m,
+                      .n = (int)n,
+                      .k = (int)k,
+                      .batch = (int)batch,
+                      .transpose_a = gemm->transpose_a,
+                      .transpose_b = gemm->transpose_b,
+                      .c_type = gemm->c_type == KN_F32 ? GEMM_C_F32 : GEMM_C_F32 + 1,
+                      .alpha = k != 0 ? gemm->alpha : 0, /* an infinite one would make NaNs */
+                      .beta = gemm->beta},
+        .is_aligned = is_aligned(&a) && is_aligned(&b) && is_aligned(&c)};
+out:
+    return status;
+}
+
+static tol_status pick(struct kn_kernels *kernels, const struct gemm_problem *problem,
+                       const struct kn_variant **variant, const struct tol_kernel **kernel) {
+    const struct kn_gemm *gemm = problem->gemm;
+    const struct kn_variants *variants =
+        gemm->variants != NULL ? gemm->variants : &kn_gemm_variants;
+    return kn_kernels_pick(kernels, variants, gemm->variant, problem, variant, kernel);
+}
+
+tol_status kn_gemm_pick(struct kn_kernels *kernels, const struct kn_gemm *gemm,
+                        const struct kn_variant **variant) {
+    const struct tol_kernel *kernel = NULL;
+    struct gemm_problem problem = {0};
+    tol_status status = check(gemm, &problem);
+    return status == TOL_OK ? pick(kernels, &problem, variant, &kernel) : status;
+}
+
+tol_status kn_gemm(struct kn_kernels *kernels, struct tol_stream *stream,
+                   const struct kn_gemm *gemm) {
+    enum { GRID_Y_MAX = 65535 };
+    tol_status status = TOL_OK;
+    const struct kn_variant *variant = NULL;
+    const struct tol_kernel *kernel = NULL;
+    struct gemm_problem problem = {0};
+    TOL_CHECK(kernels != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
+              "gemm needs a set of kernels and a stream");
+    TOL_TRY(check(gemm, &problem));
+    const struct gemm_arguments *arguments = &problem.arguments;
+    if (arguments->m == 0 || arguments->n == 0) return TOL_OK;
+    TOL_TRY(pick(kernels, &problem, &variant, &kernel));
+    const size_t rows = (gemm->m + variant->tile[0] - 1) / variant->tile[0];
+    const size_t columns = (gemm->n + variant->tile[1] - 1) / variant->tile[1];
+    const size_t batch = (size_t)arguments->batch;
+    TOL_CHECK(columns <= INT32_MAX / rows, TOL_OVER_LIMIT, "%zu x %zu tiles", rows, columns);
+    const struct tol_launch_shape shape = {.grid_x = (unsigned)(rows * columns),
+                                           .grid_y =
+                                               (unsigned)(batch < GRID_Y_MAX ? batch : GRID_Y_MAX),
+                                           .grid_z = 1,
+                                           .block_x = variant->threads,
+                                           .block_y = 1,
+                                           .block_z = 1,
+                                           .shared_bytes = variant->shared_bytes};
+    const unsigned bytes = sizeof problem.arguments;
+    void *value = &problem.arguments;
+    status = tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes});
+out:
+    return status;
+}

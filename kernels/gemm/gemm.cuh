@@ -1,0 +1,49 @@
+// What the kernels of gemm share: which tile a block owns, and how a result is stored.
+#pragma once
+
+#include "../tile.cuh"
+#include "gemm_arguments.h"
+
+// The tile of c that a block owns, as row and column of tiles. Blocks that run at the same time
+// share rows and columns of tiles, and so the L2 cache: tiles are walked in bands of eight rows.
+struct gemm_tile {
+    int row, column;
+};
+
+__device__ inline gemm_tile gemm_tile_of(int block, int rows, int columns) {
+    enum { BAND = 8 };
+    const int band = block / (BAND * columns), first = band * BAND;
+    const int height = min(rows - first, (int)BAND), inside = block - band * BAND * columns;
+    return {first + inside % height, inside / height};
+}
+
+// One element of c: alpha * sum + beta * c, rounded once to its type. NaNs in c do not come through
+// where beta is 0.
+template <typename T>
+__device__ inline void gemm_store(const gemm_arguments &x, long long at, float sum) {
+    float value = x.alpha * sum;
+    if (sizeof(T) == sizeof(float) || x.c_type == GEMM_C_F32) {
+        float *c = (float *)x.c;
+        if (x.beta != 0) value = fmaf(x.beta, c[at], value);
+        c[at] = value;
+    } else {
+        T *c = (T *)x.c;
+        if (x.beta != 0) value = fmaf(x.beta, to_float(c[at]), value);
+        c[at] = from_float<T>(value);
+    }
+}
+
+// A tile of sums in shared memory becomes a tile of c: neighbours in a warp store neighbours, which
+// fragments of an mma would not. All threads of the block take part; the caller has let them meet.
+template <typename T, int ROWS, int COLUMNS, int PITCH, int THREADS>
+__device__ inline void gemm_store_tile(const gemm_arguments &x, const float *tile, int row,
+                                       int column, long long batch) {
+#pragma unroll 1
+    for (int i = threadIdx.x; i < ROWS * COLUMNS; i += THREADS) {
+        const int r = row + i / COLUMNS, c = column + i % COLUMNS;
+        if (r < x.m && c < x.n) {
+            gemm_store<T>(x, batch * x.batch_c + r * x.ldc + c,
+                          tile[i / COLUMNS * PITCH + i % COLUMNS]);
+        }
+    }
+}

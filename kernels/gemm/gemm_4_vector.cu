@@ -1,0 +1,127 @@
+// gemm, step 4: four words a load, and the next tile is on its way while this one is multiplied.
+//
+// The idea: a load of 16 bytes costs as much to issue as one of 4, so matrices whose rows begin at
+// multiples of 16 bytes are read that way; and with two buffers in shared memory a block needs one
+// barrier a tile, and device memory has the time of a whole tile to answer.
+// Owner: gemm_registers.cuh says which thread owns which elements.
+// Requires: as step 3; a, b, c at multiples of 16 bytes, lda, ldb, ldc and the strides between the
+// matrices of a batch multiples of 4.
+#include "gemm_registers.cuh"
+
+// Four neighbours in memory, of which `count` (that may be negative) are inside of the matrix.
+__device__ inline float4 load_4(const float *at, int count) {
+    float4 four = {0, 0, 0, 0};
+    if (count >= 4) {
+        four = *(const float4 *)at;
+    } else {
+        if (count > 0) four.x = at[0];
+        if (count > 1) four.y = at[1];
+        if (count > 2) four.z = at[2];
+    }
+    return four;
+}
+
+// A thread's four words of a tile, which are contiguous along the steps or across them: where they
+// lie in memory, and where they go. The register holds them until the tile before was multiplied.
+template <bool BY_STEP> struct carrier {
+    const float *at;
+    long long leading;
+    int other, l; // across the steps, and along them, in the tile
+    int left;     // how many rows or columns of the matrix lie from `other` on
+    float4 four;
+
+    __device__ carrier(const float *matrix, long long leading, int first, int count)
+        : leading(leading) {
+        other = BY_STEP ? threadIdx.x / 2 : threadIdx.x % 32 * 4;
+        l = BY_STEP ? threadIdx.x % 2 * 4 : threadIdx.x / 32;
+        left = count - first - other;
+        at = matrix + (BY_STEP ? (first + other) * leading + l : l * leading + first + other);
+    }
+    // Reads the words of the tile at hand, of whose steps `steps` are left; goes on to the next.
+    __device__ void load(int steps) {
+        const int count = BY_STEP ? (left > 0 ? steps - l : 0) : (steps > l ? left : 0);
+        four = load_4(at, count);
+        at += BY_STEP ? STEP : STEP * leading;
+    }
+    __device__ void store(float (&tile)[STEP][PITCH]) const {
+        if (BY_STEP) {
+            tile[l][other] = four.x;
+            tile[l + 1][other] = four.y;
+            tile[l + 2][other] = four.z;
+            tile[l + 3][other] = four.w;
+        } else {
+            *(float4 *)&tile[l][other] = four;
+        }
+    }
+};
+
+__device__ inline void store_4(const gemm_arguments &x, long long at, int count, const float *sum) {
+    float *c = (float *)x.c + at;
+    if (count < 4) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            if (j < count) gemm_store<float>(x, at + j, sum[j]);
+        }
+        return;
+    }
+    float4 four = {x.alpha * sum[0], x.alpha * sum[1], x.alpha * sum[2], x.alpha * sum[3]};
+    if (x.beta != 0) {
+        const float4 old = *(const float4 *)c;
+        four.x = fmaf(x.beta, old.x, four.x);
+        four.y = fmaf(x.beta, old.y, four.y);
+        four.z = fmaf(x.beta, old.z, four.z);
+        four.w = fmaf(x.beta, old.w, four.w);
+    }
+    *(float4 *)c = four;
+}
+
+template <bool TRANSPOSE_A, bool TRANSPOSE_B>
+__device__ inline void gemm_vector(const gemm_arguments &x) {
+    __shared__ __align__(16) float a_tiles[2][STEP][PITCH], b_tiles[2][STEP][PITCH];
+    const gemm_tile tile =
+        gemm_tile_of(blockIdx.x, ceil_div(x.m, BLOCK_TILE), ceil_div(x.n, BLOCK_TILE));
+    const int row = tile.row * BLOCK_TILE, column = tile.column * BLOCK_TILE;
+    const gemm_place place = gemm_place_of(threadIdx.x);
+    for (int batch = blockIdx.y; batch < x.batch; batch += gridDim.y) {
+        carrier<!TRANSPOSE_A> a((const float *)x.a + batch * x.batch_a, x.lda, row, x.m);
+        carrier<TRANSPOSE_B> b((const float *)x.b + batch * x.batch_b, x.ldb, column, x.n);
+        float sum[8][8] = {};
+        a.load(x.k);
+        b.load(x.k);
+        __syncthreads(); // the matrices before this in the batch are done with the buffers
+        a.store(a_tiles[0]);
+        b.store(b_tiles[0]);
+        __syncthreads(); // other threads wrote what this one reads
+        for (int l = 0, now = 0; l < x.k; l += STEP, now ^= 1) {
+            const int left = x.k - l - STEP;
+            if (left > 0) {
+                a.load(left);
+                b.load(left);
+            }
+            gemm_multiply(sum, a_tiles[now], b_tiles[now], place);
+            if (left > 0) {
+                a.store(a_tiles[now ^ 1]);
+                b.store(b_tiles[now ^ 1]);
+            }
+            __syncthreads(); // the other buffer is full, and nobody reads this one any more
+        }
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const int r = row + place.row + gemm_row_of(i);
+            const int c = column + place.column;
+            if (r >= x.m) continue;
+            const long long at = batch * x.batch_c + r * x.ldc + c;
+            store_4(x, at, x.n - c, &sum[i][0]);
+            store_4(x, at + 16, x.n - c - 16, &sum[i][4]);
+        }
+    }
+}
+
+#define GEMM_VECTOR(name, transpose_a, transpose_b)                                                \
+    extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 2) name(gemm_arguments x) {        \
+        gemm_vector<transpose_a, transpose_b>(x);                                                  \
+    }
+GEMM_VECTOR(gemm_vector_nn, false, false)
+GEMM_VECTOR(gemm_vector_nt, false, true)
+GEMM_VECTOR(gemm_vector_tn, true, false)
+GEMM_VECTOR(gemm_vector_tt, true, true)

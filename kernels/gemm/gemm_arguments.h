@@ -1,0 +1,30 @@
+/*
+ * What every kernel of gemm takes, as its one parameter: the same struct on both sides.
+ *
+ * c[i][j] = alpha * sum over l of op(a)[i][l] * op(b)[l][j] + beta * c[i][j], for each of a batch.
+ */
+#ifndef KN_GEMM_ARGUMENTS_H
+#define KN_GEMM_ARGUMENTS_H
+
+#ifdef __CUDACC__
+#define GEMM_ADDRESS void *
+#else
+#include "tollens.h"
+#define GEMM_ADDRESS CUdeviceptr
+#endif
+
+enum { GEMM_C_F32 }; /* else of the type of a and b */
+
+struct gemm_arguments {
+    GEMM_ADDRESS a;
+    GEMM_ADDRESS b;
+    GEMM_ADDRESS c;
+    long long lda, ldb, ldc;             /* from row to row as stored, in elements */
+    long long batch_a, batch_b, batch_c; /* from matrix to matrix, in elements */
+    int m, n, k, batch;
+    int transpose_a, transpose_b; /* whether op is the transpose */
+    int c_type;
+    float alpha, beta; /* where beta is 0, c is not read */
+};
+
+#endif

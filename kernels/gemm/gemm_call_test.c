@@ -1,0 +1,235 @@
+/*
+ * What a call of gemm means at its edges, what it refuses, and which kernel it takes.
+ */
+#include "gemm/gemm.h"
+
+#include "test_device.h"
+
+#include <math.h>
+#include <string.h>
+
+TestSuite(gemm_call, .fini = test_end);
+
+enum { SIDE = 4, ELEMENTS = SIDE * SIDE };
+
+static struct kn_kernels *kernels;
+static struct tol_stream *stream;
+static struct tol_buffer *a, *b, *c;
+
+static void begin(void) {
+    MUST(kn_kernels_create(test_context(), &kernels));
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+    MUST(tol_buffer_create(test_context(), ELEMENTS, sizeof(float), &a));
+    MUST(tol_buffer_create(test_context(), ELEMENTS, sizeof(float), &b));
+    MUST(tol_buffer_create(test_context(), ELEMENTS, sizeof(float), &c));
+}
+
+static void end(void) {
+    tol_buffer_destroy(a);
+    tol_buffer_destroy(b);
+    tol_buffer_destroy(c);
+    tol_stream_destroy(stream);
+    kn_kernels_destroy(kernels);
+}
+
+/* A product of three 4 x 4 matrices of floats. */
+static struct kn_gemm square(void) {
+    return (struct kn_gemm){.m = SIDE,
+                            .n = SIDE,
+                            .k = SIDE,
+                            .alpha = 1,
+                            .a = {.buffer = a},
+                            .b = {.buffer = b},
+                            .c = {.buffer = c}};
+}
+
+static void run(const struct kn_gemm *gemm, float *result) {
+    MUST(kn_gemm(kernels, stream, gemm));
+    MUST(tol_stream_synchronize(stream));
+    MUST(tol_buffer_read(c, result, ELEMENTS * sizeof *result));
+}
+
+static void write_all(struct tol_buffer *buffer, float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    MUST(tol_buffer_fill_at(buffer, 0, bits, sizeof bits, ELEMENTS));
+}
+
+/* Milestone M6 of specification 004: a 4 x 4 matrix times the identity is itself. */
+Test(gemm_call, m6_a_matrix_times_the_identity_is_itself) {
+    const float identity[ELEMENTS] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+    float values[ELEMENTS], result[ELEMENTS];
+    begin();
+    for (int i = 0; i < ELEMENTS; i++) values[i] = (float)(i + 1) * 1.1f;
+    MUST(tol_buffer_write(a, values, sizeof values));
+    MUST(tol_buffer_write(b, identity, sizeof identity));
+    struct kn_gemm gemm = square();
+    for (unsigned way = 0; way < 4; way++) {
+        static const char *const variants[] = {NULL, "naive", "shared", "registers"};
+        write_all(c, NAN);
+        gemm.variant = variants[way];
+        run(&gemm, result);
+        for (int i = 0; i < ELEMENTS; i++) {
+            cr_assert(result[i] == values[i], "element %d is %g", i, (double)result[i]);
+        }
+    }
+    end();
+}
+
+Test(gemm_call, without_a_product_c_becomes_beta_c) {
+    float result[ELEMENTS];
+    begin();
+    write_all(a, NAN);
+    write_all(b, INFINITY);
+    const float alphas[] = {0, 1, INFINITY};
+    for (int i = 0; i < 3; i++) {
+        struct kn_gemm gemm = square();
+        gemm.alpha = alphas[i];
+        gemm.k = alphas[i] == 0 ? SIDE : 0; /* A and B are not read in either case */
+        gemm.beta = -2;
+        write_all(c, 3);
+        run(&gemm, result);
+        for (int j = 0; j < ELEMENTS; j++) cr_assert(result[j] == -6, "%g", (double)result[j]);
+        gemm.beta = 0;
+        write_all(c, NAN);
+        run(&gemm, result);
+        for (int j = 0; j < ELEMENTS; j++) cr_assert(result[j] == 0, "%g", (double)result[j]);
+    }
+    end();
+}
+
+Test(gemm_call, nothing_to_write_is_no_launch_and_no_error) {
+    begin();
+    struct kn_gemm gemm = {.n = 5, .k = 5, .alpha = 1};
+    MUST(kn_gemm(kernels, stream, &gemm));
+    gemm.m = 7, gemm.n = 0;
+    MUST(kn_gemm(kernels, stream, &gemm));
+    end();
+}
+
+Test(gemm_call, nan_and_infinity_go_where_ieee_sends_them) {
+    float values[ELEMENTS] = {0}, ones[ELEMENTS], result[ELEMENTS];
+    begin();
+    for (int i = 0; i < ELEMENTS; i++) ones[i] = 1;
+    values[0] = NAN, values[SIDE] = INFINITY;
+    values[2 * SIDE] = INFINITY, values[2 * SIDE + 1] = -INFINITY;
+    MUST(tol_buffer_write(a, values, sizeof values));
+    MUST(tol_buffer_write(b, ones, sizeof ones));
+    for (enum kn_gemm_precision p = KN_GEMM_F32; p <= KN_GEMM_TF32; p++) {
+        struct kn_gemm gemm = square();
+        gemm.precision = p;
+        run(&gemm, result);
+        for (int j = 0; j < SIDE; j++) {
+            cr_assert(isnan(result[j]) && result[SIDE + j] == INFINITY);
+            cr_assert(isnan(result[2 * SIDE + j]) && result[3 * SIDE + j] == 0);
+        }
+    }
+    end();
+}
+
+Test(gemm_call, bad_problems_are_refused) {
+    begin();
+    struct kn_gemm gemm = square();
+    MUST_FAIL(kn_gemm(kernels, stream, NULL), TOL_INVALID_ARGUMENT, "needs a problem");
+    MUST_FAIL(kn_gemm(NULL, stream, &gemm), TOL_INVALID_ARGUMENT, "set of kernels");
+    MUST_FAIL(kn_gemm(kernels, NULL, &gemm), TOL_INVALID_ARGUMENT, "a stream");
+    gemm.precision = (enum kn_gemm_precision)7;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_INVALID_ARGUMENT, "7 is no precision");
+    gemm = square(), gemm.c_type = KN_BF16;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_INVALID_ARGUMENT, "type bf16");
+    gemm = square(), gemm.a.buffer = NULL;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_INVALID_ARGUMENT, "a has no buffer");
+    gemm = square(), gemm.c.buffer = a;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_INVALID_ARGUMENT, "c overlaps a");
+    gemm = square(), gemm.c.buffer = b;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_INVALID_ARGUMENT, "c overlaps b");
+    gemm = square(), gemm.b.leading = SIDE - 1;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_INVALID_ARGUMENT, "the next begins after 3");
+    gemm = square(), gemm.m = 2, gemm.batch = 2, gemm.c.batch_stride = SIDE;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_INVALID_ARGUMENT, "4 elements apart, overlap");
+    gemm = square(), gemm.variant = "swift";
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_NOT_FOUND, "there are async_256, async_128");
+    gemm = square(), gemm.variant = "tensor";
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_UNSUPPORTED, "tensor (gemm_tensor_f16): ");
+    end();
+}
+
+Test(gemm_call, what_lies_outside_of_a_buffer_is_refused) {
+    begin();
+    struct kn_gemm gemm = square();
+    gemm.k = SIDE + 1;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_OUT_OF_RANGE, "its buffer has 64 bytes");
+    gemm = square(), gemm.c.offset = 1;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_OUT_OF_RANGE, "c is 1 matrices of 4 x 4");
+    gemm = square(), gemm.b.leading = SIDE + 1;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_OUT_OF_RANGE, "rows 5 apart");
+    gemm = square(), gemm.batch = 2, gemm.c.batch_stride = ELEMENTS;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_OUT_OF_RANGE, "c is 2 matrices");
+    gemm = square(), gemm.a.offset = SIZE_MAX - 3;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_OUT_OF_RANGE, "from element");
+    gemm = square(), gemm.a.leading = SIZE_MAX / 2;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_OUT_OF_RANGE, "a is 1 matrices");
+    gemm = square(), gemm.n = (size_t)1 << 31;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_OVER_LIMIT, "2147483648");
+    end();
+}
+
+Test(gemm_call, a_stream_of_another_context_is_refused) {
+    struct tol_driver *driver = NULL;
+    struct tol_context *context = NULL;
+    struct tol_stream *other = NULL;
+    begin();
+    MUST(tol_driver_open(test_library(), &driver));
+    MUST(tol_context_create(driver, 0, &context));
+    MUST(tol_stream_create(context, NULL, &other));
+    struct kn_gemm gemm = square();
+    MUST_FAIL(kn_gemm(kernels, other, &gemm), TOL_WRONG_CONTEXT, "");
+    tol_stream_destroy(other);
+    tol_context_destroy(context);
+    tol_driver_close(driver);
+    end();
+}
+
+Test(gemm_call, a_batch_may_share_matrices_and_lie_side_by_side) {
+    float values[ELEMENTS], result[ELEMENTS];
+    begin();
+    for (int i = 0; i < ELEMENTS; i++) values[i] = (float)i;
+    MUST(tol_buffer_write(a, values, sizeof values));
+    write_all(b, 1);
+    write_all(c, NAN);
+    /* Two products of 4 x 2 by 2 x 2, of the same B, into the halves of C's rows. */
+    struct kn_gemm gemm = square();
+    gemm.n = 2, gemm.k = 2, gemm.batch = 2;
+    gemm.a.leading = SIDE, gemm.a.batch_stride = 2;
+    gemm.c.leading = SIDE, gemm.c.batch_stride = 2;
+    run(&gemm, result);
+    for (int i = 0; i < ELEMENTS; i++) {
+        const float first = values[i / 2 * 2];
+        cr_assert(result[i] == 2 * first + 1, "element %d is %g", i, (double)result[i]);
+    }
+    end();
+}
+
+Test(gemm_call, the_kernel_fits_the_problem) {
+    const struct kn_variant *variant = NULL;
+    begin();
+    struct kn_gemm gemm = square();
+    MUST(kn_gemm_pick(kernels, &gemm, &variant));
+    cr_assert_str_eq(variant->entry, "gemm_vector_nn");
+    gemm.transpose_a = true;
+    MUST(kn_gemm_pick(kernels, &gemm, &variant));
+    cr_assert_str_eq(variant->entry, "gemm_vector_tn");
+    gemm.m = gemm.n = gemm.k = 3, gemm.a.offset = 1;
+    MUST(kn_gemm_pick(kernels, &gemm, &variant));
+    cr_assert_str_eq(variant->entry, "gemm_registers_f32");
+    if (tol_context_device(test_context())->compute_capability >= 80) {
+        gemm = square(), gemm.precision = KN_GEMM_BF16, gemm.k = 8;
+        MUST(kn_gemm_pick(kernels, &gemm, &variant));
+        cr_assert_str_eq(variant->name, "tensor", "rows of 4 are 8 bytes apart");
+        gemm.m = gemm.n = 1, gemm.b.leading = 1, gemm.transpose_b = true;
+        gemm.b.leading = 8, gemm.c.leading = 4;
+        MUST(kn_gemm_pick(kernels, &gemm, &variant));
+        cr_assert_str_eq(variant->entry, "gemm_async_128_bf16_nt");
+    }
+    end();
+}

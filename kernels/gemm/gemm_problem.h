@@ -1,0 +1,17 @@
+/*
+ * A problem of gemm as its variants see it: what was asked for, and what was found out about it.
+ * Internal to the operation.
+ */
+#ifndef KN_GEMM_PROBLEM_H
+#define KN_GEMM_PROBLEM_H
+
+#include "gemm.h"
+#include "gemm_arguments.h"
+
+struct gemm_problem {
+    const struct kn_gemm *gemm;
+    struct gemm_arguments arguments;
+    bool is_aligned; /* each row of A, B and C begins at a multiple of 16 bytes */
+};
+
+#endif

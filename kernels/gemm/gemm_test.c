@@ -1,0 +1,155 @@
+/*
+ * gemm: every kernel over shapes that divide nothing, and every refusal.
+ */
+#include "gemm/gemm_trial.h"
+
+#include "test_device.h"
+
+#include <math.h>
+
+TestSuite(gemm, .fini = test_end);
+
+static struct kn_kernels *kernels;
+static struct tol_stream *stream;
+
+static void begin(void) {
+    MUST(kn_kernels_create(test_context(), &kernels));
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+}
+
+static void end(void) {
+    tol_stream_destroy(stream);
+    kn_kernels_destroy(kernels);
+}
+
+static void must_be_right(const struct kn_gemm_trial *trial) {
+    char text[400];
+    const struct kn_gemm *g = &trial->gemm;
+    struct kn_gemm_outcome outcome;
+    MUST(kn_gemm_try(kernels, stream, trial, &outcome));
+    cr_assert(outcome.deviation.count == g->m * g->n * (g->batch != 0 ? g->batch : 1));
+    cr_assert(outcome.deviation.failed == 0,
+              "%s %s%s, %zu x %zu x %zu, batch %zu, variant %s, seed %llu: %s",
+              kn_gemm_precision_name(g->precision), g->transpose_a ? "t" : "n",
+              g->transpose_b ? "t" : "n", g->m, g->n, g->k, g->batch,
+              g->variant != NULL ? g->variant : "of its choice", (unsigned long long)trial->seed,
+              kn_deviation_text(&outcome.deviation, text, sizeof text));
+    cr_assert(outcome.touched == 0, "%zu x %zu x %zu: %zu bytes outside of c changed", g->m, g->n,
+              g->k, outcome.touched);
+}
+
+/* One variant in one precision: all transpositions and types of C, with gaps and without. */
+static void try_shape(const char *variant, enum kn_gemm_precision precision, size_t m, size_t n,
+                      size_t k) {
+    for (unsigned way = 0; way < 4; way++) {
+        const bool is_aligned = way % 2 == 0 && m % 8 == 0 && n % 8 == 0 && k % 8 == 0;
+        struct kn_gemm_trial trial = {
+            .gemm = {.precision = precision,
+                     .c_type = way % 2 == 0 ? KN_F32 : kn_gemm_input_type(precision),
+                     .transpose_a = way / 2 == 1,
+                     .transpose_b = way % 2 == 1,
+                     .m = m,
+                     .n = n,
+                     .k = k,
+                     .alpha = way == 0 ? 1 : -0.75f,
+                     .beta = way < 2 ? 0 : 1.5f,
+                     .variant = variant},
+            .distribution = way == 3 ? KN_NORMAL : KN_UNIFORM,
+            .gap = is_aligned ? 8 : 3,
+            .skew = is_aligned ? 0 : 1,
+            .seed = m * 1000003 + n * 1009 + k + way};
+        must_be_right(&trial);
+    }
+}
+
+static const size_t shapes[][3] = {
+    {1, 1, 1},   {4, 4, 4},    {1, 7, 5},    {17, 1, 33},  {16, 16, 16}, {31, 37, 41},
+    {64, 64, 8}, {65, 63, 67}, {130, 5, 19}, {3, 131, 50}, {33, 65, 1},  {48, 40, 96},
+};
+
+struct kind {
+    const char *variant;
+    enum kn_gemm_precision precision;
+};
+
+static void try_kind(struct kind kind) {
+    begin();
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        try_shape(kind.variant, kind.precision, shapes[i][0], shapes[i][1], shapes[i][2]);
+    }
+    end();
+}
+
+Test(gemm, naive_is_right) {
+    try_kind((struct kind){"naive", KN_GEMM_F32});
+    try_kind((struct kind){"naive", KN_GEMM_F16});
+    try_kind((struct kind){"naive", KN_GEMM_BF16});
+}
+
+Test(gemm, shared_is_right) {
+    try_kind((struct kind){"shared", KN_GEMM_F32});
+    try_kind((struct kind){"shared", KN_GEMM_F16});
+    try_kind((struct kind){"shared", KN_GEMM_BF16});
+}
+
+Test(gemm, registers_is_right) {
+    try_kind((struct kind){"registers", KN_GEMM_F32});
+}
+
+Test(gemm, tensor_is_right) {
+    if (tol_context_device(test_context())->compute_capability < 80) cr_skip_test("before 8.0");
+    try_kind((struct kind){"tensor", KN_GEMM_F16});
+    try_kind((struct kind){"tensor", KN_GEMM_BF16});
+    try_kind((struct kind){"tensor", KN_GEMM_TF32});
+}
+
+Test(gemm, what_it_chooses_is_right) {
+    for (enum kn_gemm_precision p = 0; p < KN_GEMM_PRECISIONS; p++)
+        try_kind((struct kind){NULL, p});
+}
+
+/* Rows that begin at multiples of 16 bytes, as fast kernels ask for, of any length. */
+static void try_aligned(const char *variant, enum kn_gemm_precision precision, size_t m, size_t n,
+                        size_t k, size_t batch) {
+    for (unsigned way = 0; way < 4; way++) {
+        const struct kn_gemm_trial trial = {
+            .gemm = {.precision = precision,
+                     .c_type = way % 2 == 0 ? KN_F32 : kn_gemm_input_type(precision),
+                     .transpose_a = way / 2 == 1,
+                     .transpose_b = way % 2 == 1,
+                     .m = m,
+                     .n = n,
+                     .k = k,
+                     .batch = batch,
+                     .alpha = way == 0 ? 1 : 1.25f,
+                     .beta = way == 1 ? 0.5f : 0,
+                     .variant = variant},
+            .align = 8,
+            .gap = way == 2 ? 8 : 0,
+            .seed = m + n + k + way};
+        must_be_right(&trial);
+    }
+}
+
+Test(gemm, vector_is_right) {
+    begin();
+    try_aligned("vector", KN_GEMM_F32, 1, 1, 1, 1);
+    try_aligned("vector", KN_GEMM_F32, 131, 259, 23, 1);
+    try_aligned("vector", KN_GEMM_F32, 128, 128, 64, 3);
+    try_aligned("vector", KN_GEMM_F32, 7, 35, 99, 2);
+    end();
+}
+
+Test(gemm, async_is_right) {
+    if (tol_context_device(test_context())->compute_capability < 80) cr_skip_test("before 8.0");
+    begin();
+    for (enum kn_gemm_precision p = KN_GEMM_F16; p <= KN_GEMM_BF16; p++) {
+        try_aligned("async_256", p, 1, 1, 1, 1);
+        try_aligned("async_256", p, 131, 259, 70, 1);
+        try_aligned("async_256", p, 100, 300, 200, 2);
+        try_aligned("async_128", p, 1, 7, 5, 1);
+        try_aligned("async_128", p, 128, 128, 192, 2);
+        try_aligned("async_128", p, 133, 59, 261, 1);
+    }
+    end();
+}

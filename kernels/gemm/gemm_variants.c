@@ -1,0 +1,72 @@
+/*
+ * The table of gemm's kernels, and what each asks of a problem, out of gemm_variants.def.
+ */
+#include "gemm_problem.h"
+
+#include <math.h>
+
+KN_IMAGES(gemm_1_naive);
+KN_IMAGES(gemm_2_shared);
+KN_IMAGES(gemm_3_registers);
+KN_IMAGES(gemm_4_vector);
+KN_IMAGES(gemm_5_tensor);
+KN_IMAGES(gemm_6_async);
+
+/* What a kernel serves. */
+enum {
+    F32 = 1 << KN_GEMM_F32,
+    TF32 = 1 << KN_GEMM_TF32,
+    F16 = 1 << KN_GEMM_F16,
+    BF16 = 1 << KN_GEMM_BF16,
+    FLOATS = F32 | TF32, /* what multiplies floats exactly serves where tf32 would do */
+    NN = 1 << 8,         /* A and B as they are; B transposed; A; both */
+    NT = NN << 1,
+    TN = NN << 2,
+    TT = NN << 3,
+    ANY_OP = NN | NT | TN | TT,
+    ALIGNED = 1 << 16, /* only where each row begins at a multiple of 16 bytes */
+    MANY = 1 << 17     /* unless forced, only where its tiles keep a large device busy */
+};
+
+/* Two tiles for each multiprocessor of an H200: with fewer, smaller tiles are done sooner. */
+static bool has_many_tiles(const struct kn_gemm *gemm) {
+    const double tiles = ceil((double)gemm->m / 128) * ceil((double)gemm->n / 256);
+    return tiles * (double)(gemm->batch != 0 ? gemm->batch : 1) >= 264;
+}
+
+static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
+    const struct kn_gemm *gemm = problem->gemm;
+    const unsigned op = (unsigned)gemm->transpose_a * 2 + (unsigned)gemm->transpose_b;
+    if ((serves & 1u << gemm->precision) == 0) return "it is for another precision";
+    if ((serves & (unsigned)NN << op) == 0) return "it is for other transpositions";
+    if ((serves & ALIGNED) != 0 && !problem->is_aligned) {
+        return "a row does not begin at a multiple of 16 bytes";
+    }
+    if ((serves & MANY) != 0 && gemm->variant == NULL && !has_many_tiles(gemm)) {
+        return "there are too few of its tiles";
+    }
+    return NULL;
+}
+
+#define GEMM(name, entry, image, capability, serves, ...)                                          \
+    static const char *refuse_##entry(const void *problem) {                                       \
+        return refuse(problem, serves);                                                            \
+    }
+#include "gemm_variants.def"
+#undef GEMM
+
+static const struct kn_variant rows[] = {
+#define GEMM(name_, entry_, image_, capability, serves, threads_, shared_kib, m, n, k)             \
+    {.name = #name_,                                                                               \
+     .entry = "gemm_" #entry_,                                                                     \
+     .images = kn_images_gemm_##image_,                                                            \
+     .compute_capability_min = capability,                                                         \
+     .refuse = refuse_##entry_,                                                                    \
+     .threads = threads_,                                                                          \
+     .shared_bytes = shared_kib << 10,                                                             \
+     .tile = {m, n, k}},
+#include "gemm_variants.def"
+#undef GEMM
+};
+
+const struct kn_variants kn_gemm_variants = {"gemm", rows, sizeof rows / sizeof rows[0]};
