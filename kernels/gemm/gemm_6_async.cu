@@ -49,14 +49,14 @@ template <typename T, bool BY_STEP, int ROWS, int THREADS> struct carrier {
     }
 };
 
-// Where a lane finds its part of fragments: of 16 rows of op(matrix) by 16 steps. PAIRED_STEPS says
-// in which order ldmatrix's four matrices come: those of the second eight steps last, as a wants it,
-// or those of the second eight rows, as b does.
+// Where a lane finds its part of fragments: of 16 rows of op(matrix) by 16 steps. STEPS_LAST says in
+// which order ldmatrix's four matrices come: those of the second eight steps last, as a wants it, or
+// those of the second eight rows, as b does.
 template <bool BY_STEP, bool STEPS_LAST> struct picker {
     uint32_t row, swizzle, half;
 
     __device__ picker(int lane, int warp_first) {
-        // Rows of shared memory are what ldmatrix calls rows where steps are contiguous, else steps.
+        // ldmatrix's rows are rows of op(matrix) where steps are contiguous, else they are steps.
         const bool by_sixteen = BY_STEP == STEPS_LAST;
         const int own = by_sixteen ? lane % 16 : lane % 8 + lane / 16 * 8;
         half = by_sixteen ? lane / 16 : lane / 8 % 2;

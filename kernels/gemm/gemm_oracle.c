@@ -5,7 +5,7 @@
  * exact one by the sum of these:
  *
  *   f32            (k + 2) u |alpha| S: each fma of a chain, or of a few chains that are added,
- *                  rounds a partial sum of at most S (1 + k u). Higham, Accuracy and Stability, 3.1.
+ *                  rounds a partial sum of at most S (1 + k u). Higham, Accuracy, section 3.1.
  *   tensor cores   (k + 32) 2^-22 |alpha| S: products are exact; a step adds up to 16 of them and
  *                  the sum so far, each cut off at 2^-23 of the largest of them or finer, which is
  *                  at most S. 17 such cuts and one of the result for every 16 products, or 9 and
