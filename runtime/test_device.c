@@ -60,24 +60,31 @@ static FILE *open_fixture(const char *name) {
     char folder[4096] = "", path[8300];
     own_folder(folder, sizeof folder);
     for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
-        snprintf(path, sizeof path, "%s%sfixtures/ptx/%s", folder, roots[i], name);
+        snprintf(path, sizeof path, "%s%sfixtures/%s", folder, roots[i], name);
         FILE *file = fopen(path, "rb");
         if (file != NULL) return file;
     }
     return NULL;
 }
 
-char *test_ptx(const char *name) {
+char *test_fixture(const char *name, size_t *bytes) {
     FILE *file = open_fixture(name);
     cr_assert(file != NULL, "the fixture %s is missing", name);
     fseek(file, 0, SEEK_END);
-    long bytes = ftell(file);
+    *bytes = (size_t)ftell(file);
     rewind(file);
-    char *text = calloc(1, (size_t)bytes + 1);
-    cr_assert(text != NULL && fread(text, 1, (size_t)bytes, file) == (size_t)bytes,
+    char *content = calloc(1, *bytes + 1);
+    cr_assert(content != NULL && fread(content, 1, *bytes, file) == *bytes,
               "the fixture %s cannot be read", name);
     fclose(file);
-    return text;
+    return content;
+}
+
+char *test_ptx(const char *name) {
+    char path[256];
+    size_t bytes = 0;
+    snprintf(path, sizeof path, "ptx/%s", name);
+    return test_fixture(path, &bytes);
 }
 
 struct tol_kernel *test_kernel(const char *name) {

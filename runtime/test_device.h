@@ -24,6 +24,9 @@ struct tol_driver *test_driver(void);
 struct tol_context *test_context(void);
 void test_end(void);
 
+/* A file under fixtures, with a NUL behind its bytes; the test fails without it. Free it. */
+char *test_fixture(const char *name, size_t *bytes);
+
 /* The text of a file under fixtures/ptx, NUL-terminated; the test fails without it. Free it. */
 char *test_ptx(const char *name);
 
