@@ -152,6 +152,7 @@ KERNELS = """
     kernel_image variant kernel_set
     number inputs deviation guarded
     gemm/gemm gemm/gemm_variants gemm/gemm_oracle gemm/gemm_trial
+    quant/quant_block quant/quant_draw quant/quantise
 """.split()
 
 # The .cu files that are put into the library, as PTX and cubins.
@@ -165,6 +166,7 @@ KERNELS_TESTS = """
     variant_test kernel_set_test
     number_test inputs_test deviation_test guarded_test
     gemm/gemm_test gemm/gemm_call_test
+    quant/quant_block_test quant/quantise_test
 """.split()
 
 HARNESS = """
