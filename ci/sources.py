@@ -153,6 +153,7 @@ KERNELS = """
     number inputs deviation guarded
     gemm/gemm gemm/gemm_variants gemm/gemm_oracle gemm/gemm_trial
     quant/quant_block quant/quant_draw quant/quantise
+    quant/dequantise
 """.split()
 
 # The .cu files that are put into the library, as PTX and cubins.
@@ -160,6 +161,7 @@ KERNEL_IMAGES = """
     basics/vector_add
     gemm/gemm_1_naive gemm/gemm_2_shared gemm/gemm_3_registers gemm/gemm_4_vector
     gemm/gemm_5_tensor gemm/gemm_6_async
+    quant/dequantise_1_naive quant/dequantise_2_wide
 """.split()
 
 KERNELS_TESTS = """
@@ -167,6 +169,7 @@ KERNELS_TESTS = """
     number_test inputs_test deviation_test guarded_test
     gemm/gemm_test gemm/gemm_call_test
     quant/quant_block_test quant/quantise_test
+    quant/dequantise_test
 """.split()
 
 HARNESS = """
