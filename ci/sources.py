@@ -176,7 +176,7 @@ HARNESS = """
     hdr_encode hlog
     folder session machine
     interval decide sampler conditions effect
-    claim sabotage ledger pool_walk hoard record verdict verdict_effects
+    claim sabotage ledger pool_walk hoard crowd record verdict verdict_effects
     worker watch runner
     evidence evidence_text results gate repeats
     attack compare launcher
@@ -185,6 +185,7 @@ HARNESS = """
 
 COMMANDS = """
     tollens command_run wishes trial tell command_show command_gate command_export
+    command_crowd
 """.split()
 
 HARNESS_TESTS = """
@@ -204,4 +205,5 @@ HYPOTHESES = """
     h09_out_of_memory_is_an_error
     h11_safety_costs_nothing
     h12_pool_does_not_fragment
+    h13_threads_share_a_context
 """.split()

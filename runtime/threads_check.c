@@ -5,23 +5,26 @@
  *     threads-check [LIBRARY]    the driver's library; without, the platform's or the soft one's
  *
  * Each thread loads the same module and looks up the same kernel, launches on a stream of its own,
- * makes and ends events, and takes and gives blocks of one pool, whose bytes must stay its own.
- * Exit code: 0 all was as it should be, 1 something was not, 2 there is no device.
+ * makes and ends events, takes and gives blocks of one pool, whose bytes must stay its own,
+ * launches a batch of its own and an instance of a graph that all share, forks, joins, and queues
+ * host functions. Exit code: 0 all was as it should be, 1 something was not, 2 there is no device.
  */
 #include "any_driver.h"
+#include "batch.h"
 #include "event.h"
 #include "launch.h"
 #include "memory.h"
 #include "module.h"
 #include "pool.h"
 #include "stream.h"
+#include "stream_pool.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 4, ROUNDS = 60, LIVE = 12 };
+enum { THREADS = 4, ROUNDS = 60, LIVE = 12, BATCH = 2 };
 
 static const char ptx[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
                           ".visible .entry count(.param .u64 own, .param .u64 all)\n{\n"
@@ -34,13 +37,17 @@ static const char ptx[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
 struct all {
     struct tol_context *context;
     struct tol_pool *pool;
-    struct tol_buffer *counts; /* one a thread, and the sum behind them */
+    struct tol_stream_pool *streams;
+    struct tol_graph_exec *exec; /* adds one to the last count, for nobody, and to the sum */
+    struct tol_buffer *counts;   /* one a thread, one for the graph, and the sum behind them */
 };
 
 struct worker {
     struct all *all;
     unsigned number;
     const char *trouble;
+    struct tol_batch *batch;
+    unsigned calls; /* of host functions, on whatever thread they run */
 };
 
 struct piece {
@@ -70,19 +77,46 @@ static bool swap_block(struct worker *w, struct tol_stream *stream, struct piece
                                     piece->bytes / 4, tol_stream_handle(stream)) == CUDA_SUCCESS;
 }
 
+static tol_status count_call(void *user, char *reason, size_t bytes) {
+    (void)reason, (void)bytes;
+    ++*(unsigned *)user; /* calls of one stream follow each other */
+    return TOL_OK;
+}
+
+/* A batch of two launches, one of the graph that all share, and two branches. */
+static bool run_graphs(struct worker *w, struct tol_stream *stream, const struct tol_kernel *kernel,
+                       CUdeviceptr own, CUdeviceptr sum) {
+    struct tol_stream *branches[2];
+    bool ok = tol_batch_clear(w->batch) == TOL_OK;
+    for (int i = 0; i < BATCH && ok; i++) {
+        ok = tol_batch_add(w->batch, kernel, tol_launch_linear(1, 1), TOL_ARGUMENTS(own, sum)) ==
+             TOL_OK;
+    }
+    ok = ok && tol_batch_launch(w->batch, stream) == TOL_OK &&
+         tol_graph_launch(w->all->exec, stream) == TOL_OK &&
+         tol_stream_pool_fork(w->all->streams, stream, 2, branches) == TOL_OK;
+    if (!ok) return false;
+    /* One branch after the other adds to the thread's count: it is not atomic. */
+    ok = tol_launch(branches[0], kernel, tol_launch_linear(1, 1), TOL_ARGUMENTS(own, sum)) ==
+             TOL_OK &&
+         tol_stream_call(branches[1], count_call, &w->calls) == TOL_OK;
+    return tol_stream_pool_join(w->all->streams, stream, 2, branches) == TOL_OK && ok;
+}
+
 static bool run_round(struct worker *w, struct tol_stream *stream, unsigned round) {
     struct tol_module *module = NULL;
     struct tol_kernel *kernel = NULL;
     struct tol_event *event = NULL;
     struct all *all = w->all;
     CUdeviceptr counts = tol_buffer_address(all->counts);
-    CUdeviceptr own = counts + 4 * (CUdeviceptr)w->number, sum = counts + 4 * THREADS;
+    CUdeviceptr own = counts + 4 * (CUdeviceptr)w->number, sum = counts + 4 * (THREADS + 1);
     bool ok =
         tol_module_load(all->context, ptx, sizeof ptx, NULL, &module) == TOL_OK &&
         tol_module_kernel(module, "count", &kernel) == TOL_OK &&
         tol_event_create(all->context, round % 2 == 0, &event) == TOL_OK &&
         tol_launch(stream, kernel, tol_launch_linear(1, 1), TOL_ARGUMENTS(own, sum)) == TOL_OK &&
-        tol_event_record(event, stream) == TOL_OK && tol_event_synchronize(event) == TOL_OK;
+        tol_event_record(event, stream) == TOL_OK && tol_event_synchronize(event) == TOL_OK &&
+        run_graphs(w, stream, kernel, own, sum);
     tol_event_destroy(event);
     tol_module_destroy(module);
     return ok;
@@ -92,7 +126,11 @@ static void *work(void *user) {
     struct worker *w = user;
     struct tol_stream *stream = NULL;
     struct piece pieces[LIVE] = {{{0}, 0, 0}};
-    if (tol_stream_create(w->all->context, NULL, &stream) != TOL_OK) w->trouble = "no stream";
+    if (tol_stream_pool_of_thread(w->all->streams, &stream) != TOL_OK ||
+        tol_batch_create(w->all->context, NULL, &w->batch) != TOL_OK) {
+        w->trouble = "no stream or no batch";
+        return NULL;
+    }
     for (unsigned round = 0; round < ROUNDS && w->trouble == NULL; round++) {
         if (!run_round(w, stream, round)) w->trouble = "a launch failed";
         for (unsigned i = 0; i < 4 && w->trouble == NULL; i++) {
@@ -109,21 +147,41 @@ static void *work(void *user) {
         if (pieces[i].bytes > 0) (void)tol_pool_free(w->all->pool, pieces[i].block, stream);
     }
     if (tol_stream_synchronize(stream) != TOL_OK) w->trouble = "a wait failed";
-    tol_stream_destroy(stream);
+    if (w->calls != ROUNDS) w->trouble = "host functions are lost or doubled";
+    tol_batch_destroy(w->batch);
     return NULL;
 }
 
 /* Each thread's count, and the sum of all, must be that of the launches. */
 static bool counts_agree(struct tol_buffer *counts) {
-    unsigned values[THREADS + 1] = {0};
+    enum { EACH = ROUNDS * (2 + BATCH), SHARED = THREADS * ROUNDS };
+    unsigned values[THREADS + 2] = {0};
     if (tol_buffer_read(counts, values, sizeof values) != TOL_OK) return false;
-    bool ok = values[THREADS] == THREADS * ROUNDS;
-    for (int i = 0; i < THREADS; i++) ok = ok && values[i] == ROUNDS;
+    bool ok = values[THREADS + 1] == THREADS * EACH + SHARED && values[THREADS] == SHARED;
+    for (int i = 0; i < THREADS; i++) ok = ok && values[i] == EACH;
     return ok;
+}
+
+/* The graph that all share: launches of one instance follow each other, so its count is sound. */
+static tol_status make_graph(struct all *all, struct tol_module **module) {
+    struct tol_kernel *kernel = NULL;
+    struct tol_graph *graph = NULL;
+    CUdeviceptr own = tol_buffer_address(all->counts) + 4 * THREADS, sum = own + 4;
+    tol_status status = tol_module_load(all->context, ptx, sizeof ptx, NULL, module);
+    if (status == TOL_OK) status = tol_module_kernel(*module, "count", &kernel);
+    if (status == TOL_OK) status = tol_graph_create(all->context, &graph);
+    if (status == TOL_OK) {
+        status = tol_graph_add_kernel(graph, kernel, tol_launch_linear(1, 1),
+                                      TOL_ARGUMENTS(own, sum), NULL, 0, NULL);
+    }
+    if (status == TOL_OK) status = tol_graph_instantiate(graph, &all->exec);
+    tol_graph_destroy(graph);
+    return status;
 }
 
 int main(int argc, char **argv) {
     struct tol_driver *driver = NULL;
+    struct tol_module *module = NULL;
     struct all all = {0};
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
@@ -131,8 +189,10 @@ int main(int argc, char **argv) {
     if (tol_any_driver_open(argc > 1 ? argv[1] : NULL, &driver, NULL) != TOL_OK ||
         tol_context_create(driver, 0, &all.context) != TOL_OK ||
         tol_pool_create(all.context, NULL, &all.pool) != TOL_OK ||
-        tol_buffer_create(all.context, THREADS + 1, 4, &all.counts) != TOL_OK ||
-        tol_buffer_fill_at(all.counts, 0, 0, 4, THREADS + 1) != TOL_OK) {
+        tol_stream_pool_create(all.context, NULL, &all.streams) != TOL_OK ||
+        tol_buffer_create(all.context, THREADS + 2, 4, &all.counts) != TOL_OK ||
+        tol_buffer_fill_at(all.counts, 0, 0, 4, THREADS + 2) != TOL_OK ||
+        make_graph(&all, &module) != TOL_OK) {
         fprintf(stderr, "threads-check: %s\n", tol_message());
         return 2;
     }
@@ -155,6 +215,9 @@ int main(int argc, char **argv) {
         fprintf(stderr, "threads-check: the pool's account is wrong\n");
         code = 1;
     }
+    tol_graph_exec_destroy(all.exec);
+    tol_module_destroy(module);
+    tol_stream_pool_destroy(all.streams);
     tol_buffer_destroy(all.counts);
     tol_pool_destroy(all.pool);
     tol_context_destroy(all.context);

@@ -95,7 +95,7 @@ Test(trouble, an_interruption_ends_what_hangs) {
     for (size_t i = 0; i < 3; i++) {
         char command[512], path[64];
         snprintf(command, sizeof command,
-                 "\"$T\" run H3 H13 --repeat 3 --under attack_hang --out \"$D/%s\" & p=$!; "
+                 "\"$T\" run H3 H7 --repeat 3 --under attack_hang --out \"$D/%s\" & p=$!; "
                  "until [ -e \"$D/%s/repeat1/H3/attacks.log\" ]; do sleep 0.05; done; "
                  "kill -%s $p; wait $p",
                  signals[i], signals[i], signals[i]);

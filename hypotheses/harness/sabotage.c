@@ -7,7 +7,10 @@
 #include "folder.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -204,6 +207,56 @@ static void slow_lookup(struct tol_interpose_call *call, void *user) {
     if (call->index == TOL_DRIVER_INDEX_cuModuleGetFunction) usleep(2000);
 }
 
+/* A thread other than the first is not bound to the context, and told that it is. */
+static void bind_one_thread(struct tol_interpose_call *call, void *user) {
+    static _Atomic bool is_bound;
+    static _Thread_local bool is_first;
+    (void)user;
+    if (call->index != TOL_DRIVER_INDEX_cuCtxSetCurrent) return;
+    if (!atomic_exchange(&is_bound, true)) is_first = true;
+    if (is_first) return;
+    call->forward = false;
+    call->result = CUDA_SUCCESS;
+}
+
+/* All streams are one: the first. It ends with the process. */
+static void share_stream(struct tol_interpose_call *call, void *user) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static CUstream only;
+    (void)user;
+    if (call->index == TOL_DRIVER_INDEX_cuStreamDestroy_v2) {
+        call->forward = false;
+        call->result = CUDA_SUCCESS;
+    } else if (call->index == TOL_DRIVER_INDEX_cuStreamCreateWithPriority) {
+        pthread_mutex_lock(&lock);
+        call->forward = false;
+        call->result =
+            only != NULL
+                ? CUDA_SUCCESS
+                : call->driver->cuStreamCreateWithPriority(&only, ARGUMENT(call, 1, unsigned), 0);
+        *ARGUMENT(call, 0, CUstream *) = only;
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+/* Kernels whose name begins with "mark" are given out as those that begin with "plain", whose sum
+ * is not atomic (crowd.c). */
+static void unatomic_total(struct tol_interpose_call *call, void *user) {
+    static _Thread_local char other[64];
+    (void)user;
+    if (call->index != TOL_DRIVER_INDEX_cuModuleGetFunction) return;
+    const char **name = &ARGUMENT(call, 2, const char *);
+    if (strncmp(*name, "mark", 4) != 0) return;
+    snprintf(other, sizeof other, "plain%s", *name + 4);
+    *name = other;
+}
+
+/* Launches go to the legacy default stream, whatever stream was meant. */
+static void launch_on_legacy(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (call->index == TOL_DRIVER_INDEX_cuLaunchKernel) ARGUMENT(call, 8, CUstream) = NULL;
+}
+
 /* ---- faults of the process and not of the driver --------------------------------------------- */
 
 /* True in the middle of an attack, once: at its fifth call of the driver. */
@@ -277,6 +330,12 @@ static const struct {
     {"copy_stale", "every fifth copy to the host is not made", stale_copy, NULL, false, NULL},
     {"streams_serialise", "a launch waits until all streams are done", NULL, serialise_streams,
      false, NULL},
+    {"streams_shared", "all streams are the first one", share_stream, NULL, false, NULL},
+    {"streams_legacy", "launches go to the legacy default stream", launch_on_legacy, NULL, false,
+     NULL},
+    {"context_unbound", "no thread but the first is bound to its context", bind_one_thread, NULL,
+     false, NULL},
+    {"total_unatomic", "a sum of several threads is not atomic", unatomic_total, NULL, false, NULL},
     {"alloc_leak", "every third block of memory is not given back", leak_memory, NULL, false, NULL},
     {"oom_swallowed", "an allocation without memory gives a small block", NULL, swallow_oom, false,
      NULL},

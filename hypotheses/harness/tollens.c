@@ -71,13 +71,10 @@ static int attack(int count, char **words) {
 static const struct {
     const char *name;
     int (*run)(int count, char **words);
-} commands[] = {{"doctor", hyp_command_doctor},
-                {"list", hyp_command_list},
-                {"explain", hyp_command_explain},
-                {"run", hyp_command_run},
-                {"gate", hyp_command_gate},
-                {"export", hyp_command_export},
-                {"attack", attack}};
+} commands[] = {{"doctor", hyp_command_doctor},   {"list", hyp_command_list},
+                {"explain", hyp_command_explain}, {"run", hyp_command_run},
+                {"gate", hyp_command_gate},       {"export", hyp_command_export},
+                {"crowd", hyp_command_crowd},     {"attack", attack}};
 
 /* The exit code, unless what was said has not arrived: a pass that nobody can read is none. */
 static int tell_all(int code) {

@@ -1,0 +1,175 @@
+/*
+ * H13: threads may share a context.
+ *
+ * The words below say how; `tollens explain H13` prints them.
+ */
+#include "attack.h"
+#include "claim.h"
+#include "crowd.h"
+#include "folder.h"
+#include "record.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+HYP_WORDS(
+    13,
+    .claim = "Threads may share a context, each with a stream of its own, and do everything the "
+             "runtime offers at once.",
+    .prediction = "0 violations: 2, 4, 8 and 16 threads of 1000 launches each lose no launch, make "
+                  "none twice and touch nothing of each other.",
+    .falsified_if = "a slot or the total holds another number than the launches add up to, a call "
+                    "fails, a kernel has two handles, a thread waits for another's work or does "
+                    "not end, or the soft device finds a race.",
+    .method = "Each launch adds a number to its own slot, and each of its threads one to a total; "
+              "meanwhile modules, kernels, events, batches and blocks of one pool come and go in "
+              "all threads. Then in processes of their own, on the soft device under its race "
+              "checker, each in another order of blocks and warps: 100 in full mode.",
+    .control = "Words between the slots stay 0. Blocks hold their thread's words until they are "
+               "freed. A host function must really hold a stream up while the others pass.",
+    .confounders = "What threads do at the same moment differs from run to run, so what survives "
+                   "here has survived these runs. The driver's own locks order much on a GPU; "
+                   "ninja test-tsan looks for data races of the runtime itself.")
+
+static void report(struct hyp_attack *attack, const struct hyp_crowd *crowd, unsigned threads) {
+    attack->record->samples += crowd->checks - crowd->violations;
+    for (uint64_t i = 0; i < crowd->violations; i++) {
+        const char *text = i < HYP_CROWD_TROUBLES_MAX ? crowd->troubles[i] : "";
+        if (text[0] == '\0') text = "one more, not kept in words";
+        HYP_CHECK(attack, false, "%u threads: %s", threads, text);
+    }
+}
+
+/* A thread that hangs keeps what it uses, and there is nothing to go on with. */
+static bool attack_with(struct hyp_attack *attack, unsigned threads, unsigned launches,
+                        bool (*run)(struct tol_context *context,
+                                    const struct hyp_crowd_options *options,
+                                    struct hyp_crowd *crowd)) {
+    struct hyp_crowd crowd = {0};
+    const struct hyp_crowd_options options = {
+        .threads = threads, .launches = launches, .seed = hyp_random(attack)};
+    bool ended = run(attack->context, &options, &crowd);
+    report(attack, &crowd, threads);
+    return ended;
+}
+
+static const unsigned crowds[] = {2, 4, 8, 16};
+enum { CROWDS = sizeof crowds / sizeof crowds[0] };
+
+HYP_ATTACK(h13, threads_lose_nothing) {
+    bool is_quick = !attack->session.full && attack->kind == HYP_DEVICE_SOFT;
+    for (unsigned i = 0; i < CROWDS; i++) {
+        unsigned launches = !is_quick ? 1000 : 400 / crowds[i];
+        if (!attack_with(attack, crowds[i], launches, hyp_crowd_run)) return;
+        hyp_attack_progress(attack, (i + 1) / (double)CROWDS);
+    }
+}
+
+HYP_ATTACK(h13, a_kernel_has_one_handle) {
+    for (unsigned i = 0; i < CROWDS; i++) {
+        if (!attack_with(attack, crowds[i], 1, hyp_crowd_look_up)) return;
+    }
+}
+
+HYP_ATTACK(h13, no_thread_waits_for_anothers_work) {
+    for (unsigned i = 0; i < CROWDS; i++) {
+        if (!attack_with(attack, crowds[i], 4, hyp_crowd_pass_by)) return;
+        if (attack->record->violations > 0) return; /* each more would wait as long as this one */
+    }
+}
+
+/* ---- processes, each with an order of its own ------------------------------------------------ */
+
+/* What the soft device found in a process: its first report that is more than a note; "" for
+ * none. */
+static void first_finding(const char *path, char *finding, size_t bytes) {
+    size_t length = 0;
+    char *text = hyp_file_read(path, 1 << 20, &length);
+    finding[0] = '\0';
+    for (char *line = text; line != NULL && *line != '\0';) {
+        char *end = strchr(line, '\n');
+        if (end != NULL) *end = '\0';
+        if (finding[0] == '\0' && strstr(line, "\"severity\": \"note\"") == NULL &&
+            strstr(line, "\"severity\":\"note\"") == NULL) {
+            snprintf(finding, bytes, "%s", line);
+        }
+        line = end != NULL ? end + 1 : NULL;
+    }
+    free(text);
+}
+
+/* Runs the program again as `tollens crowd` and keeps what it says. Gives its wait status, or
+ * -1. */
+static int run_crowd(unsigned threads, unsigned launches, char *said, size_t bytes) {
+    extern char **environ;
+    char number[2][16];
+    int ends[2], status = -1;
+    pid_t child = 0;
+    posix_spawn_file_actions_t actions;
+    snprintf(number[0], sizeof number[0], "%u", threads);
+    snprintf(number[1], sizeof number[1], "%u", launches);
+    char program[] = "tollens", command[] = "crowd";
+    char *const words[] = {program, command, number[0], number[1], NULL};
+    said[0] = '\0';
+    if (pipe(ends) != 0) return -1;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+    int error = posix_spawn(&child, hyp_session_program(), &actions, NULL, words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    size_t used = 0;
+    while (error == 0) {
+        ssize_t got = read(ends[0], said + used, bytes - 1 - used);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        used += (size_t)got;
+    }
+    said[used] = '\0';
+    close(ends[0]);
+    while (error == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    return status;
+}
+
+HYP_ATTACK(h13, no_order_of_blocks_and_warps_races) {
+    const bool is_soft = attack->kind == HYP_DEVICE_SOFT;
+    const unsigned runs = attack->session.sabotage != NULL || !is_soft ? 2
+                          : attack->session.full                       ? 100
+                                                                       : 12;
+    char report_path[1200], said[2048], finding[600], seed[32];
+    const char *folder = attack->session.out != NULL ? attack->session.out : "/tmp";
+    snprintf(report_path, sizeof report_path, "%s/h13-%d.report", folder, (int)getpid());
+    unsetenv("BXFI_MAP"); /* the child is a program, and no worker of a test */
+    setenv("TOLLENS_DEVICE", is_soft ? "soft" : "cuda", 1);
+    setenv("TOLLENS_SOFT_CHECK", "memory,init,sync,race,stream", 1);
+    setenv("TOLLENS_SOFT_REPORT", report_path, 1);
+    for (unsigned run = 0; run < runs; run++) {
+        unsigned long long drawn = hyp_random(attack) % 1000000 + 1;
+        snprintf(seed, sizeof seed, "%llu", drawn);
+        setenv("TOLLENS_SOFT_SEED", seed, 1);
+        setenv("TOLLENS_SEED", seed, 1);
+        unlink(report_path);
+        int status = run_crowd(4, is_soft ? 24 : 1000, said, sizeof said);
+        first_finding(report_path, finding, sizeof finding);
+        HYP_CHECK(attack, status == 0 && finding[0] == '\0', "seed %s: %s%d: %.300s %.500s", seed,
+                  status >= 0 && WIFSIGNALED(status) ? "ended by signal " : "exit code ",
+                  status < 0            ? -1
+                  : WIFSIGNALED(status) ? WTERMSIG(status)
+                                        : WEXITSTATUS(status),
+                  said, finding);
+        hyp_attack_progress(attack, (run + 1.0) / runs);
+    }
+    unlink(report_path);
+    if (is_soft) {
+        hyp_attack_note(attack,
+                        "%u orders of blocks and warps, each in a process under the race "
+                        "checker",
+                        runs);
+    }
+}
