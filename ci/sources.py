@@ -9,6 +9,7 @@ RUNTIME = """
     pool/site pool/freed pool/pool_ask
     stream_pool
     host_function graph/graph_capture graph/graph_nodes graph/graph_instance graph/batch
+    pool/long_text pool/pool_snapshot pool/pool_trace
     pool/pool_place pool/pool_large pool/magazine pool/pool_report pool/pool_block pool/pool
     transfer/retry transfer/numa transfer/team transfer/staging
     transfer/pieces transfer/host_copy transfer/rows transfer/peer transfer/transfer
@@ -23,6 +24,7 @@ RUNTIME_TESTS = """
     pool/pool_ask_test
     stream_pool_test
     host_function_test graph_test batch_test
+    pool/pool_trace_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test
     vram_test vram_handle_test vram/once_test
     failure_test cuda_abi_test

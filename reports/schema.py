@@ -1,4 +1,6 @@
-"""Checks data against a JSON Schema, as far as hypotheses/results.schema.json uses it.
+"""Checks data against a JSON Schema, as far as the schemas of this repository go.
+
+    python3 -m reports.schema SCHEMA FILE    exit code 1 where the file is not as it should be
 
 A word of the schema that is not known here is an error, so a schema that grows cannot quietly check
 less. Where Python's jsonschema is installed, schema_test.py holds this against it.
@@ -7,6 +9,7 @@ less. Where Python's jsonschema is installed, schema_test.py holds this against 
 import json
 import pathlib
 import re
+import sys
 from typing import Any
 
 RESULTS = pathlib.Path(__file__).resolve().parent.parent / "hypotheses/results.schema.json"
@@ -57,3 +60,22 @@ def faults(data: Any, schema: dict[str, Any], where: str = "results.json") -> li
 
 def check_results(data: Any) -> list[str]:
     return faults(data, json.loads(RESULTS.read_text(encoding="utf-8")))
+
+
+def main(words: list[str]) -> int:
+    if len(words) != 2:
+        print("usage: python3 -m reports.schema SCHEMA FILE", file=sys.stderr)
+        return 2
+    try:
+        schema, data = (json.loads(pathlib.Path(word).read_text(encoding="utf-8"))
+                        for word in words)
+    except (OSError, ValueError) as error:
+        print(f"schema: {error}", file=sys.stderr)
+        return 2
+    found = faults(data, schema, pathlib.Path(words[1]).name)
+    print("\n".join(found[:20]) if found else "schema: nothing found")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

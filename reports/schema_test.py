@@ -3,6 +3,9 @@
 import copy
 import json
 import pathlib
+import subprocess
+import sys
+import tempfile
 import unittest
 from typing import Any
 
@@ -49,6 +52,16 @@ class Schema(unittest.TestCase):
     def test_a_word_it_does_not_know_is_an_error(self) -> None:
         with self.assertRaisesRegex(ValueError, "maxLength"):
             schema.faults("text", {"type": "string", "maxLength": 3})
+
+    def test_as_a_program_it_says_what_is_wrong(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for text, code in ((json.dumps(GOOD), 0), (json.dumps(BAD[0]), 1), ("{", 2)):
+                path = pathlib.Path(folder) / "results.json"
+                path.write_text(text)
+                run = subprocess.run(
+                    [sys.executable, "-m", "reports.schema", str(schema.RESULTS), str(path)],
+                    cwd=ROOT, capture_output=True, check=False)
+                self.assertEqual(run.returncode, code, run)
 
     def test_published_evidence_passes(self) -> None:
         found = [*ROOT.glob("reports/published/**/results.json"),

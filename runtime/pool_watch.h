@@ -87,6 +87,34 @@ TOL_API tol_status tol_pool_find(struct tol_pool *pool, CUdeviceptr address,
  * tag and call sites. */
 TOL_API tol_status tol_pool_check(struct tol_pool *pool, CUdeviceptr address, size_t bytes);
 
+/* ---- as text ---- */
+
+/* The pool as one JSON object: options, stats, percentiles of the times, tags, pages, holes, and
+ * all blocks with their tags and call sites. pool/snapshot.schema.json describes it: names in it stay,
+ * and new ones may come. The pool is locked meanwhile, about a us for each block. */
+TOL_API tol_status tol_pool_snapshot(struct tol_pool *pool, char **text);
+
+/*
+ * The kept events for `tollens replay`, as lines:
+ *
+ *     #tollens pool trace 1
+ *     #lost 0                     events that are kept no more
+ *     #tag 1 weights              a tag's number and name; none, one or more such lines
+ *     event,time_ns,thread,stream,kind,block,bytes,tag,took_ns
+ *     0,52100,1,0,grow,0,67108864,0,0
+ *     1,1830,1,2,allocate,4311744512,4096,1,50700
+ *
+ * Numbers are decimal; their meanings are those of struct tol_pool_event, and event counts from the
+ * first that the pool ever had. Kinds are those of tol_pool_event_name. Other lines that begin with
+ * # may come. TOL_UNSUPPORTED: the pool keeps no events.
+ */
+TOL_API tol_status tol_pool_trace(struct tol_pool *pool, char **text);
+
+/* The kept events in Chrome's trace format (JSON), for Perfetto's viewer or chrome://tracing: what
+ * is held and what is requested over time, and a slice for each call of a us or more, a track a
+ * thread. TOL_UNSUPPORTED as above. */
+TOL_API tol_status tol_pool_chrome_trace(struct tol_pool *pool, char **text);
+
 #ifdef __cplusplus
 }
 #endif

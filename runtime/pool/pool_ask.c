@@ -124,7 +124,7 @@ out:
 
 tol_status tol_pool_check(struct tol_pool *pool, CUdeviceptr address, size_t bytes) {
     char site[TOL_SITE_BYTES], freed_site[TOL_SITE_BYTES];
-    struct tol_pool_found found;
+    struct tol_pool_found found = {.whose = TOL_POOL_WHOSE_NONE};
     tol_status status = tol_pool_find(pool, address, &found);
     if (status != TOL_OK) return status;
     const struct tol_pool_live *live = &found.block;
