@@ -11,6 +11,7 @@ RUNTIME = """
     host_function graph/graph_capture graph/graph_nodes graph/graph_instance graph/batch
     pool/long_text pool/pool_snapshot pool/pool_trace
     pool/pool_place pool/pool_large pool/magazine pool/pool_report pool/pool_block pool/pool
+    pool/mesh_plan pool/mesh_move pool/mesh pool/pool_chunk pool/pool_ladder
     transfer/retry transfer/numa transfer/team transfer/staging
     transfer/pieces transfer/host_copy transfer/rows transfer/peer transfer/transfer
     vram/sweep vram/once vram/vram_calls vram/vram_handle
@@ -25,6 +26,7 @@ RUNTIME_TESTS = """
     stream_pool_test
     host_function_test graph_test batch_test
     pool/pool_trace_test
+    pool/pool_mesh_test pool/pool_ladder_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test
     vram_test vram_handle_test vram/once_test
     failure_test cuda_abi_test

@@ -260,7 +260,7 @@ static void add_too_much(struct hyp_attack *attack, struct stage *stage) {
         HYP_OK(attack, tol_pool_allocate(pool, bytes, stage->stream, &b))) {
         REFUSED(attack, tol_pool_allocate(pool, bytes, stage->stream, &sum), bytes);
         HYP_CHECK(attack,
-                  strstr(tol_message(), "\"would_fit_without_fragmentation\": false") != NULL,
+                  strstr(tol_message(), "\"would_fit_after_defragmentation\": false") != NULL,
                   "the message does not say whether it would ever fit: %.400s", tol_message());
         check_alive(attack, stage, "with two of three vectors");
         HYP_OK(attack, tol_pool_free(pool, b, stage->stream));

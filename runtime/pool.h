@@ -41,15 +41,16 @@ enum { TOL_POOL_ALIGNMENT = 256 };
 
 /* Where blocks come from. */
 enum tol_pool_source {
-    TOL_POOL_MAPPED, /* addresses reserved once, memory mapped behind them */
-    TOL_POOL_DRIVER, /* the driver's own stream-ordered pool (cuMemAllocFromPoolAsync) */
+    TOL_POOL_MAPPED,  /* addresses reserved once, memory mapped behind them */
+    TOL_POOL_DRIVER,  /* the driver's own stream-ordered pool (cuMemAllocFromPoolAsync) */
+    TOL_POOL_CHUNKED, /* chunks of cuMemAlloc; taken also where the device cannot map memory */
 };
 
 struct tol_pool_options {
     enum tol_pool_source source;
     size_t address_bytes;      /* to reserve, for pages and for large blocks each; less is taken
                                 * where there is not so much */
-    size_t page_bytes;         /* the unit that memory is taken and given back in */
+    size_t page_bytes;         /* the step in which memory is taken and given back */
     size_t first_bytes;        /* handles of this size at first ... */
     unsigned first_count;      /* ... so many of them */
     double grow_share;         /* and later of this share of what is used, a page at least */
@@ -58,6 +59,8 @@ struct tol_pool_options {
     double trim_to;            /* ... is given back until it is so many times */
     size_t slack_bytes;        /* and this much more is kept always */
     size_t limit_bytes;        /* taken from the driver at most; 0: no limit */
+    size_t soft_limit_bytes;   /* above it all memory that can be had is given back, and work is
+                                * waited for, before more is taken; 0: none */
     size_t magazine_max_bytes; /* blocks up to this size stay with their thread */
     size_t magazine_bytes;     /* and so many bytes of them a thread */
     bool wipe;                 /* zero a block when it is freed, on the stream that frees it */
@@ -67,6 +70,18 @@ struct tol_pool_options {
                                 * all that do (pool_watch.h); 0: none is */
     size_t trace_events;  /* the latest events to keep, 32 bytes each; then every call is timed,
                                 * some 80 ns more; 0: none */
+    /* When memory is out, blocks may be moved to fewer pages, at the same addresses. All work of
+     * the context is waited for first; what other threads, or the driver's own functions, queue
+     * meanwhile on blocks of this pool may be lost or fault. So a program sets compact only where
+     * nothing is queued while one of its threads allocates, or where hold sees to that: it is
+     * called with begin set before, and if it returned true once more after. It must not call the
+     * pool. */
+    bool compact;
+    bool (*hold)(void *user, bool begin);
+    /* Called when all else has failed, with the bytes wanted and how often it was asked before for
+     * this block, 8 times at most: whether to try again. It may free blocks of the pool. */
+    bool (*on_out_of_memory)(void *user, struct tol_pool *pool, size_t bytes, unsigned attempt);
+    void *user; /* of both */
 };
 
 /* The profiles, for a device: a compromise; little memory held in vain; few driver calls. */
@@ -149,14 +164,19 @@ struct tol_pool_stats {
     uint64_t driver_ns;    /* spent in and around them */
     uint64_t events;       /* of tol_pool_events, kept and lost; a count */
     uint64_t events_lost;
+    uint64_t soft_passed; /* allocations that grew above the soft limit */
+    uint64_t compactions; /* passes, and the handles that each released */
+    uint64_t compacted;
+    uint64_t shared; /* handles that several pages share since */
 };
 /* held is used, cached ones included, and kept, idle and page_waste. Of the driver's own pool
  * requested, used, held and counts are known. Takes as long as there are holes and pages. */
 TOL_API tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *stats);
 
 /* Writes the pool's state as one JSON object: stats, limits, pages, tags, and whether a request
- * would fit if all free memory were in one piece. Gives the text's length, without its NUL; what
- * does not fit is cut. */
+ * would fit when all work is done and pages are compacted ("would_fit_after_defragmentation", by
+ * the plan that compaction itself follows; "compaction" says whether it is allowed). Gives the
+ * text's length, without its NUL; what does not fit is cut. */
 TOL_API size_t tol_pool_diagnose(struct tol_pool *pool, size_t request, char *text, size_t bytes);
 
 /* Calls visit for each live block, with its tag's name and where it was allocated (an address in

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 tol_status tol_pages_open(struct tol_pages *pages, struct tol_context *context, uint64_t bytes,
-                          uint64_t page_bytes) {
+                          uint64_t page_bytes, uint32_t step) {
     tol_status status = TOL_OK;
-    *pages = (struct tol_pages){.context = context, .page_bytes = page_bytes};
+    *pages = (struct tol_pages){.context = context, .page_bytes = page_bytes, .step = step};
     pages->prop =
         (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                               .requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE,
@@ -34,19 +34,32 @@ out:
     return status;
 }
 
+/* From wherever it is mapped; access or not does not matter. */
+static void unmap(struct tol_pages *pages, const struct tol_page_handle *handle) {
+    const struct tol_driver_table *driver = pages->context->functions;
+    if (!handle->is_shared) {
+        driver->cuMemUnmap(tol_pages_address(pages, handle->first),
+                           handle->pages * pages->page_bytes);
+        return;
+    }
+    for (uint32_t page = handle->first + 1; page != 0; page = pages->shares[page - 1].next) {
+        driver->cuMemUnmap(tol_pages_address(pages, page - 1), pages->page_bytes);
+    }
+}
+
 void tol_pages_close(struct tol_pages *pages) {
     if (pages->context == NULL) return;
     const struct tol_driver_table *driver = pages->context->functions;
     for (size_t i = 0; i < pages->handle_count; i++) {
         struct tol_page_handle *handle = &pages->handles[i];
         if (handle->pages == 0) continue;
-        driver->cuMemUnmap(pages->begin + handle->first * pages->page_bytes,
-                           handle->pages * pages->page_bytes);
+        unmap(pages, handle);
         driver->cuMemRelease(handle->memory);
     }
     if (pages->bytes > 0) driver->cuMemAddressFree(pages->begin, pages->bytes);
     free(pages->handles);
     free(pages->table);
+    free(pages->shares);
     *pages = (struct tol_pages){0};
 }
 
@@ -70,11 +83,7 @@ struct tol_page_cost tol_pages_cost(const struct tol_pages *pages, uint64_t begi
     return cost;
 }
 
-uint64_t tol_pages_missing(const struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
-    return tol_pages_cost(pages, begin, bytes).unmapped * pages->page_bytes;
-}
-
-static struct tol_page_handle *new_handle(struct tol_pages *pages) {
+struct tol_page_handle *tol_pages_new_handle(struct tol_pages *pages) {
     if (pages->unused != 0) {
         struct tol_page_handle *handle = &pages->handles[pages->unused - 1];
         pages->unused = handle->first;
@@ -90,7 +99,7 @@ static struct tol_page_handle *new_handle(struct tol_pages *pages) {
     return &pages->handles[pages->handle_count++];
 }
 
-static void drop_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
+void tol_pages_drop_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
     *handle = (struct tol_page_handle){.first = pages->unused};
     pages->unused = (uint32_t)(handle - pages->handles) + 1;
 }
@@ -100,16 +109,14 @@ static void set_table(struct tol_pages *pages, const struct tol_page_handle *han
     for (uint32_t i = 0; i < handle->pages; i++) pages->table[handle->first + i] = value;
 }
 
-/* Takes back what was mapped; access or not does not matter. */
-static void unmap_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
-    const struct tol_driver_table *driver = pages->context->functions;
-    uint64_t bytes = handle->pages * pages->page_bytes;
-    driver->cuMemUnmap(pages->begin + handle->first * pages->page_bytes, bytes);
-    driver->cuMemRelease(handle->memory);
+/* Takes back what was mapped. */
+static void release_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
+    unmap(pages, handle);
+    pages->context->functions->cuMemRelease(handle->memory);
     pages->releases++;
-    pages->mapped -= bytes;
+    pages->mapped -= handle->pages * pages->page_bytes;
     set_table(pages, handle, 0);
-    drop_handle(pages, handle);
+    tol_pages_drop_handle(pages, handle);
 }
 
 static tol_status map_handle(struct tol_pages *pages, uint32_t first, uint32_t count) {
@@ -118,14 +125,13 @@ static tol_status map_handle(struct tol_pages *pages, uint32_t first, uint32_t c
     const uint64_t bytes = count * pages->page_bytes;
     CUmemGenericAllocationHandle memory = 0;
     bool is_made = false;
-    struct tol_page_handle *handle = new_handle(pages);
+    struct tol_page_handle *handle = tol_pages_new_handle(pages);
     TOL_CHECK(handle != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a handle");
     *handle = (struct tol_page_handle){.first = first};
     TOL_CONTEXT_CU(context, cuMemCreate, (&memory, bytes, &pages->prop, 0), "%llu bytes",
                    (unsigned long long)bytes);
     is_made = true;
-    TOL_CONTEXT_CU(context, cuMemMap,
-                   (pages->begin + first * pages->page_bytes, bytes, 0, memory, 0),
+    TOL_CONTEXT_CU(context, cuMemMap, (tol_pages_address(pages, first), bytes, 0, memory, 0),
                    "%llu bytes at page %u", (unsigned long long)bytes, first);
     *handle = (struct tol_page_handle){.memory = memory, .first = first, .pages = count};
     set_table(pages, handle, (uint32_t)(handle - pages->handles) + 1);
@@ -135,38 +141,69 @@ static tol_status map_handle(struct tol_pages *pages, uint32_t first, uint32_t c
     return TOL_OK;
 out:
     if (is_made) context->functions->cuMemRelease(memory);
-    if (handle != NULL) drop_handle(pages, handle);
+    if (handle != NULL) tol_pages_drop_handle(pages, handle);
     return status;
 }
 
-/* How many pages from first on, run at most, have no memory and lie before limit. */
-static uint32_t empty_run(const struct tol_pages *pages, uint32_t first, uint32_t run,
-                          uint32_t limit) {
-    uint32_t count = 0;
-    while (count < run && first + count < limit && pages->table[first + count] == 0) count++;
-    return count;
+/* Whether count pages from first on have no memory and lie before limit. */
+static bool is_empty(const struct tol_pages *pages, uint64_t first, uint32_t count,
+                     uint64_t limit) {
+    if (first + count > limit) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (pages->table[first + i] != 0) return false;
+    }
+    return true;
 }
 
-tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes, uint32_t run,
-                         uint64_t limit) {
+/* The pages of the handle that a page without memory would get. */
+static void next_handle(const struct tol_pages *pages, uint32_t page, uint32_t step,
+                        uint32_t *first, uint32_t *count) {
+    uint32_t begin = page - page % step;
+    bool whole = is_empty(pages, begin, step, pages->page_count);
+    *first = whole ? begin : page;
+    *count = whole ? step : 1;
+}
+
+uint64_t tol_pages_missing(const struct tol_pages *pages, uint64_t begin, uint64_t bytes,
+                           uint32_t step) {
+    const uint32_t end = page_behind(pages, begin, bytes);
+    uint64_t missing = 0;
+    for (uint32_t page = page_of(pages, begin), first = 0, count = 0; page < end;) {
+        if (pages->table[page] != 0) {
+            page++;
+            continue;
+        }
+        next_handle(pages, page, step, &first, &count);
+        missing += count;
+        page = first + count;
+    }
+    return missing * pages->page_bytes;
+}
+
+tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes,
+                         const struct tol_page_growth *growth) {
     tol_status status = TOL_OK;
-    const uint32_t first = page_of(pages, begin), end = page_behind(pages, begin, bytes);
-    const uint32_t last = (uint32_t)((limit - pages->begin) / pages->page_bytes);
-    uint32_t page = first, made_first = 0, made_end = 0; /* the run of pages to be opened */
-    while (page < end && status == TOL_OK) {
+    const uint32_t end = page_behind(pages, begin, bytes);
+    const uint64_t limit = (growth->limit - pages->begin) / pages->page_bytes;
+    uint32_t page = page_of(pages, begin);
+    uint32_t made_first = 0, made_end = 0; /* the run of pages to be opened */
+    while (page < end) {
         if (pages->table[page] != 0) {
             page++;
             continue;
         }
         made_first = made_end = page;
         while (made_end < end && pages->table[made_end] == 0) {
-            uint32_t count = empty_run(pages, made_end, run, last);
-            if (count < run || run == 0) count = 1;
-            TOL_TRY(map_handle(pages, made_end, count));
-            made_end += count;
+            uint32_t first = made_end, count = growth->run;
+            if (count <= growth->step || !is_empty(pages, first, count, limit)) {
+                next_handle(pages, made_end, growth->step, &first, &count);
+            }
+            TOL_TRY(map_handle(pages, first, count));
+            if (first < made_first) made_first = first;
+            made_end = first + count;
         }
         TOL_CONTEXT_CU(pages->context, cuMemSetAccess,
-                       (pages->begin + made_first * pages->page_bytes,
+                       (tol_pages_address(pages, made_first),
                         (made_end - made_first) * pages->page_bytes, &pages->access, 1),
                        "pages %u to %u", made_first, made_end);
         pages->opens++;
@@ -178,7 +215,7 @@ out:
     while (status != TOL_OK && made_first < made_end) {
         struct tol_page_handle *handle = &pages->handles[pages->table[made_first] - 1];
         made_first += handle->pages;
-        unmap_handle(pages, handle);
+        release_handle(pages, handle);
     }
     return status;
 }
@@ -186,10 +223,8 @@ out:
 /* Adds to the blocks of each handle that a block touches. */
 static void count_block(struct tol_pages *pages, uint64_t begin, uint64_t bytes, uint32_t change) {
     uint32_t end = page_behind(pages, begin, bytes);
-    for (uint32_t page = page_of(pages, begin); page < end;) {
-        struct tol_page_handle *handle = &pages->handles[pages->table[page] - 1];
-        handle->blocks += change;
-        page = handle->first + handle->pages;
+    for (uint32_t page = page_of(pages, begin); page < end; page++) {
+        pages->handles[pages->table[page] - 1].blocks += change;
     }
 }
 
@@ -217,7 +252,7 @@ uint64_t tol_pages_release(struct tol_pages *pages, uint64_t begin, uint64_t end
             continue;
         }
         released += handle->pages * pages->page_bytes;
-        unmap_handle(pages, handle);
+        release_handle(pages, handle);
     }
     return released;
 }

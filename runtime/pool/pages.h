@@ -1,11 +1,12 @@
 /*
  * Pages: which parts of a reserved address range have memory behind them.
  *
- * The range is cut into pages of one size; a handle of physical memory is mapped over one page or
- * over a run of them, whole, since the driver maps no part of a handle. A handle that no block
- * touches may be unmapped and released, or mapped again elsewhere. Page-table edits cost by the
- * handle, not by the byte, so runs are edited in one call. Internal: not installed. The caller
- * locks.
+ * The range is cut into pages of the driver's unit; a handle of physical memory is mapped over one
+ * page or over a run of them, whole, since the driver maps no part of a handle. A handle that no
+ * block touches may be unmapped and released. Page-table edits cost by the handle, not by the byte,
+ * so memory is taken in steps of several pages where there is room. One of a single page may be
+ * mapped at several pages, whose blocks do not meet in it (mesh.h). Internal: not installed. The
+ * caller locks.
  *
  * Source: CUDA Driver API, "Virtual Memory Management": cuMemMap's offset must be 0, cuMemUnmap
  * takes whole mappings, and each new mapping needs cuMemSetAccess.
@@ -15,10 +16,20 @@
 
 #include "handles.h"
 
+struct tol_span;
+
 struct tol_page_handle {
     CUmemGenericAllocationHandle memory;
-    uint32_t first, pages; /* what it is mapped over; pages is 0 for a record not in use */
-    uint32_t blocks;       /* live or cached ones that touch it */
+    uint32_t first, pages;    /* what it is mapped over; pages is 0 for a record not in use */
+    uint32_t blocks;          /* live or cached ones that touch it, each counted once a page */
+    bool is_shared;           /* it was mapped at more pages than one: first begins their list */
+    uint64_t streams, ticket; /* of a shared one: work that may still use what was freed in it */
+};
+
+/* Of a page of a shared handle. */
+struct tol_page_share {
+    uint32_t next;            /* the next page of the same handle + 1; 0: none */
+    struct tol_span *blocked; /* its free parts, that no block may have */
 };
 
 struct tol_pages {
@@ -28,8 +39,11 @@ struct tol_pages {
     CUdeviceptr begin;
     uint64_t bytes;
     uint64_t page_bytes;
+    uint32_t step; /* pages that are taken from the driver at once, where so many are empty */
     size_t page_count;
-    uint32_t *table; /* a page's handle + 1; 0: nothing is mapped */
+    uint32_t *table;               /* a page's handle + 1; 0: nothing is mapped */
+    struct tol_page_share *shares; /* a page each; NULL until a handle is shared */
+    size_t shared_count;           /* handles */
     struct tol_page_handle *handles;
     size_t handle_count, handle_room;
     uint32_t unused;            /* the first handle record not in use + 1, linked by first */
@@ -40,9 +54,9 @@ struct tol_pages {
 };
 
 /* Reserves a range of at least bytes of addresses in pages of page_bytes, a multiple of the
- * driver's granularity. */
+ * driver's granularity, of which step are taken at once. */
 tol_status tol_pages_open(struct tol_pages *pages, struct tol_context *context, uint64_t bytes,
-                          uint64_t page_bytes);
+                          uint64_t page_bytes, uint32_t step);
 
 /* Unmaps and releases all. */
 void tol_pages_close(struct tol_pages *pages);
@@ -53,13 +67,20 @@ struct tol_page_cost {
 };
 struct tol_page_cost tol_pages_cost(const struct tol_pages *pages, uint64_t begin, uint64_t bytes);
 
-/* The bytes that tol_pages_map would take from the driver. */
-uint64_t tol_pages_missing(const struct tol_pages *pages, uint64_t begin, uint64_t bytes);
+/* How memory is taken: a handle covers run pages where so many have none and lie before limit, or
+ * else a step's aligned pages where none of them has memory, or else one. */
+struct tol_page_growth {
+    uint32_t run, step;
+    uint64_t limit;
+};
 
-/* Puts memory behind all of begin to begin + bytes. Each handle covers run pages where so many from
- * its first on have none and lie before limit, else one. Where it fails, nothing has changed. */
-tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes, uint32_t run,
-                         uint64_t limit);
+/* The bytes that tol_pages_map would take from the driver, but for runs. */
+uint64_t tol_pages_missing(const struct tol_pages *pages, uint64_t begin, uint64_t bytes,
+                           uint32_t step);
+
+/* Puts memory behind all of begin to begin + bytes. Where it fails, no block's page has changed. */
+tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes,
+                         const struct tol_page_growth *growth);
 
 /* Counts a block at begin, or counts it no more. */
 void tol_pages_enter(struct tol_pages *pages, uint64_t begin, uint64_t bytes);
@@ -68,5 +89,15 @@ void tol_pages_leave(struct tol_pages *pages, uint64_t begin, uint64_t bytes);
 /* Releases handles that lie inside begin to end and that no block touches, until want bytes were
  * released; how many were. The work that used them must be done. */
 uint64_t tol_pages_release(struct tol_pages *pages, uint64_t begin, uint64_t end, uint64_t want);
+
+/* ---- for mesh.c ---- */
+
+/* A record of a handle, or NULL: no host memory; and its end. */
+struct tol_page_handle *tol_pages_new_handle(struct tol_pages *pages);
+void tol_pages_drop_handle(struct tol_pages *pages, struct tol_page_handle *handle);
+
+static inline uint64_t tol_pages_address(const struct tol_pages *pages, uint32_t page) {
+    return pages->begin + page * pages->page_bytes;
+}
 
 #endif

@@ -70,8 +70,8 @@ static tol_status settle(struct tol_pool *pool) {
     tol_status status = TOL_OK;
     struct tol_pool_options *o = &pool->options;
     const size_t unit = (size_t)pool->granularity;
-    TOL_CHECK(o->source == TOL_POOL_MAPPED || o->source == TOL_POOL_DRIVER, TOL_INVALID_ARGUMENT,
-              "%d is no source of memory", (int)o->source);
+    TOL_CHECK((int)o->source >= TOL_POOL_MAPPED && o->source <= TOL_POOL_CHUNKED,
+              TOL_INVALID_ARGUMENT, "%d is no source of memory", (int)o->source);
     TOL_CHECK(o->trim_above >= 0 && o->trim_above < 1e6 && o->trim_to <= o->trim_above,
               TOL_INVALID_ARGUMENT, "a pool that trims above %g to %g", o->trim_above, o->trim_to);
     TOL_CHECK(o->grow_share >= 0 && o->grow_share <= 1, TOL_INVALID_ARGUMENT,
@@ -86,6 +86,8 @@ static tol_status settle(struct tol_pool *pool) {
     o->first_bytes = round_up(o->first_bytes, o->page_bytes);
     o->address_bytes = round_up(o->address_bytes, o->page_bytes);
     if (o->first_bytes == 0) o->first_count = 0;
+    TOL_CHECK(!pool->is_chunked || o->guard_one_in == 0, TOL_UNSUPPORTED,
+              "guards need memory that can be mapped behind addresses");
     if (o->magazine_max_bytes >= o->large_bytes) o->magazine_max_bytes = o->large_bytes - 1;
 out:
     return status;
@@ -95,7 +97,8 @@ static tol_status reserve(struct tol_pool *pool) {
     tol_status status = TOL_OK;
     struct tol_context *context = pool->context;
     const size_t bytes = pool->options.address_bytes;
-    TOL_TRY(tol_pages_open(&pool->pages, context, bytes, pool->options.page_bytes));
+    TOL_TRY(tol_pages_open(&pool->pages, context, bytes, pool->granularity,
+                           (uint32_t)(pool->options.page_bytes / pool->granularity)));
     TOL_CONTEXT_CU(context, cuMemAddressReserve,
                    (&pool->large_begin, bytes, pool->granularity, 0, 0),
                    "reserving %zu bytes of addresses", bytes);
@@ -116,11 +119,27 @@ static bool reserve_less(struct tol_pool *pool) {
     return true;
 }
 
+/* The unit by which cuMemAlloc gives more than a MiB on all GPUs measured so far. */
+enum { CHUNK_UNIT = 2 << 20 };
+
+static tol_status open_chunked(struct tol_pool *pool) {
+    pool->is_chunked = true;
+    pool->granularity = CHUNK_UNIT;
+    return settle(pool);
+}
+
 static tol_status open_mapped(struct tol_pool *pool) {
     tol_status status = TOL_OK;
     struct tol_context *context = pool->context;
-    TOL_CHECK(tol_driver_has(context->driver, TOL_FEATURE_VMM), TOL_UNSUPPORTED,
-              "the driver cannot map memory behind addresses");
+    int can_map = 0;
+    if (pool->options.source == TOL_POOL_MAPPED &&
+        tol_driver_has(context->driver, TOL_FEATURE_VMM)) {
+        TOL_CONTEXT_CU(context, cuDeviceGetAttribute,
+                       (&can_map, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                        context->device_handle),
+                       "whether memory can be mapped");
+    }
+    if (can_map == 0) return open_chunked(pool);
     const CUmemAllocationProp prop = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .location = {CU_MEM_LOCATION_TYPE_DEVICE, context->device_handle}};
@@ -211,6 +230,7 @@ void tol_pool_destroy(struct tol_pool *pool) {
         context->functions->cuMemPoolDestroy(pool->driver_pool);
     }
     tol_pool_close_large(pool);
+    tol_pool_close_chunks(pool);
     tol_pages_close(&pool->pages);
     tol_spans_clear(&pool->spans);
     tol_tickets_clear(&pool->tickets);

@@ -7,25 +7,6 @@
 
 /* ---- allocating ---- */
 
-/* Memory that nobody uses goes back to the driver, first what is at hand, then what thread caches
- * and other streams' work keep. Each rung is tried once; false: there is no other. */
-static bool make_room(struct tol_pool *pool, unsigned rung) {
-    if (rung == 0) {
-        pthread_mutex_unlock(&pool->lock);
-        tol_magazine_flush_all(pool);
-        pthread_mutex_lock(&pool->lock);
-        (void)tol_pool_give_back(pool, 0);
-        return true;
-    }
-    if (rung == 1) {
-        uint64_t all = ~(uint64_t)0;
-        if (tol_tickets_wait(&pool->tickets, all, pool->tickets.now) != TOL_OK) return false;
-        (void)tol_pool_give_back(pool, 0);
-        return true;
-    }
-    return false;
-}
-
 static bool wants_guard(struct tol_pool *pool) {
     unsigned one_in = pool->options.guard_one_in;
     return one_in > 0 && pool->slow % one_in == 0;
@@ -83,20 +64,24 @@ static tol_status place(struct tol_pool *pool, const struct tol_pool_label *labe
                         "%zu bytes are more than any device has", bytes);
     }
     *is_large = guard || rounded >= pool->options.large_bytes;
-    for (unsigned rung = 0;; rung++) {
+    struct tol_ladder ladder = {0};
+    do {
         status = *is_large
                      ? tol_pool_place_large(pool, guard ? bytes : rounded, guard, stream, span)
-                     : tol_pool_place(pool, rounded, stream, span);
-        if (status != TOL_OUT_OF_DEVICE_MEMORY || !make_room(pool, rung)) break;
-    }
+                 : pool->is_chunked ? tol_pool_place_chunked(pool, rounded, stream, span)
+                                    : tol_pool_place(pool, rounded, stream, span);
+    } while (status == TOL_OUT_OF_DEVICE_MEMORY &&
+             tol_ladder_step(pool, &ladder, rounded, *is_large));
     if (status == TOL_OK) {
         put_label(*span, label);
         pool->guarded += guard;
+        pool->soft_passed += pool->may_pass_soft;
         tol_pool_note_held(pool);
         tol_pool_note_peak(pool, bytes);
         tol_pool_tidy(pool);
     }
     tol_pool_note_held(pool);
+    pool->is_short = pool->may_pass_soft = false;
     return status;
 }
 

@@ -30,11 +30,16 @@ static struct tol_large **find_kept(struct tol_pool *pool, uint64_t bytes) {
 
 static void release(struct tol_pool *pool, struct tol_large *large) {
     const struct tol_driver_table *driver = pool->context->functions;
-    driver->cuMemUnmap(large->span->begin, large->mapped);
-    driver->cuMemRelease(large->memory);
     pool->large_releases++;
     pool->large_held -= large->mapped;
-    tol_spans_give(&pool->large_spans, large->span, 0, 0);
+    if (pool->is_chunked) {
+        driver->cuMemFree_v2(large->span->begin);
+        tol_spans_forget(&pool->large_spans, large->span);
+    } else {
+        driver->cuMemUnmap(large->span->begin, large->mapped);
+        driver->cuMemRelease(large->memory);
+        tol_spans_give(&pool->large_spans, large->span, 0, 0);
+    }
     free(large);
 }
 
@@ -119,6 +124,27 @@ out:
     return status;
 }
 
+/* The same of the driver's own allocations. */
+static tol_status make_direct(struct tol_pool *pool, uint64_t bytes, struct tol_large **result) {
+    tol_status status = TOL_OK;
+    CUdeviceptr at = 0;
+    struct tol_large *large = calloc(1, sizeof *large);
+    TOL_CHECK(large != NULL && tol_spans_reserve(&pool->large_spans, 2), TOL_OUT_OF_HOST_MEMORY,
+              "a record of a block");
+    TOL_TRY(tol_pool_charge(pool, bytes));
+    TOL_CONTEXT_CU(pool->context, cuMemAlloc_v2, (&at, bytes), "%llu bytes",
+                   (unsigned long long)bytes);
+    large->mapped = bytes;
+    large->span = tol_spans_note(&pool->large_spans, at, bytes);
+    pool->large_creates++;
+    pool->large_held += bytes;
+    *result = large;
+    return TOL_OK;
+out:
+    free(large);
+    return status;
+}
+
 static uint64_t up_to(uint64_t bytes, uint64_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
@@ -139,6 +165,8 @@ tol_status tol_pool_place_large(struct tol_pool *pool, uint64_t bytes, bool guar
         uint64_t name = atomic_load_explicit(&large->span->name, memory_order_relaxed);
         atomic_store_explicit(&large->span->name, (name & ~(uint64_t)0xff) | TOL_SPAN_LIVE,
                               memory_order_release);
+    } else if (pool->is_chunked) {
+        TOL_TRY(make_direct(pool, mapped, &large));
     } else {
         const uint64_t begin = tol_meter_begin(pool);
         status = make(pool, mapped, guard ? pool->granularity : 0, &large);

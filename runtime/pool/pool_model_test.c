@@ -92,7 +92,7 @@ static int by_address(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void run_model(int threads, int steps, size_t limit) {
+static void run_model(int threads, int steps, size_t limit, bool compact) {
     static struct walker walkers[THREADS];
     struct tol_pool_options options;
     struct tol_pool *pool = NULL;
@@ -100,6 +100,7 @@ static void run_model(int threads, int steps, size_t limit) {
     tol_pool_tight(tol_context_device(test_context()), &options);
     options.limit_bytes = limit;
     options.large_bytes = 2 * MIB;
+    options.compact = compact;
     MUST(tol_pool_create(test_context(), &options, &pool));
     for (int i = 0; i < threads; i++) {
         walkers[i] = (struct walker){
@@ -126,6 +127,7 @@ static void run_model(int threads, int steps, size_t limit) {
     cr_assert(stats.requested == requested && stats.blocks == count, "%llu of %llu bytes",
               (unsigned long long)stats.requested, (unsigned long long)requested);
     cr_assert(stats.held >= stats.used && (limit == 0 || stats.held_peak <= limit));
+    cr_assert(stats.compactions > 0 || !compact, "there was nothing to compact");
     for (size_t i = 0; i < count; i++) MUST(tol_pool_free(pool, all[i].block, NULL));
     MUST(tol_pool_trim(pool, 0));
     MUST(tol_pool_stats(pool, &stats));
@@ -136,9 +138,14 @@ static void run_model(int threads, int steps, size_t limit) {
 }
 
 Test(pool_model, one_thread, .timeout = 120) {
-    run_model(1, 6000, 0);
+    run_model(1, 6000, 0, false);
 }
 
 Test(pool_model, threads_that_run_out_of_memory, .timeout = 120) {
-    run_model(THREADS, 2000, 40 * MIB);
+    run_model(THREADS, 2000, 40 * MIB, false);
+}
+
+/* Only one thread: while it allocates, nobody queues work. */
+Test(pool_model, pages_that_are_compacted, .timeout = 120) {
+    run_model(1, 3000, 24 * MIB, true);
 }

@@ -5,7 +5,7 @@
  * fewest driver calls, then no waiting, then the fewest pages that no block was on, then the
  * tightest hole. Sixteen holes do as well as all of them (POOL design, simulation 3b).
  */
-#include "pool_state.h"
+#include "mesh.h"
 
 enum { CANDIDATES = 16 };
 
@@ -59,10 +59,33 @@ static struct place choose(struct tol_pool *pool, uint64_t bytes, const struct t
 
 tol_status tol_pool_charge(struct tol_pool *pool, uint64_t more) {
     uint64_t held = tol_pool_held(pool), limit = pool->options.limit_bytes;
+    uint64_t soft = pool->may_pass_soft ? 0 : pool->options.soft_limit_bytes;
+    if (soft != 0 && (more > soft || held > soft - more)) {
+        return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_DEVICE_MEMORY,
+                        "%llu bytes more would pass the pool's soft limit of %llu",
+                        (unsigned long long)more, (unsigned long long)soft);
+    }
     if (limit == 0 || (more <= limit && held <= limit - more)) return TOL_OK;
     return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_DEVICE_MEMORY,
                     "%llu bytes more would pass the pool's limit of %llu; it holds %llu",
                     (unsigned long long)more, (unsigned long long)limit, (unsigned long long)held);
+}
+
+uint64_t tol_pool_room(struct tol_pool *pool) {
+    size_t free_bytes = 0, total = 0;
+    const uint64_t limit = pool->options.limit_bytes, held = tol_pool_held(pool);
+    pool->context->functions->cuMemGetInfo_v2(&free_bytes, &total);
+    uint64_t room = limit == 0 ? UINT64_MAX : limit > held ? limit - held : 0;
+    return room < free_bytes ? room : free_bytes;
+}
+
+uint64_t tol_pool_need(struct tol_pool *pool, uint64_t bytes, bool is_large) {
+    const uint64_t unit = pool->granularity;
+    uint64_t need = (bytes + unit - 1) / unit * unit;
+    if (pool->is_chunked || is_large) return need;
+    struct place place = choose(pool, bytes, NULL);
+    uint64_t idle = place.hole != NULL ? place.idle * unit : need;
+    return idle < need ? idle : need;
 }
 
 tol_status tol_pool_mark(struct tol_pool *pool, struct tol_stream *stream, uint64_t *streams,
@@ -93,28 +116,38 @@ tol_status tol_pool_order(struct tol_pool *pool, uint64_t streams, uint64_t tick
     return status;
 }
 
-/* Maps what a place lacks. Handles are large at first, so that few driver calls serve many
+/* Near the limit handles become small, each at most an eighth of what is left: meshing begins with
+ * single pages, and goes on to larger handles with the room that it has made. */
+enum { TAIL_SHARE = 8 };
+
+/* How much to take at once. Handles are large at first, so that few driver calls serve many
  * blocks. */
-static tol_status map_place(struct tol_pool *pool, const struct place *place, uint64_t bytes) {
-    struct tol_pages *pages = &pool->pages;
+static struct tol_page_growth growth_of(const struct tol_pool *pool, const struct place *place,
+                                        uint64_t bytes) {
+    const struct tol_pages *pages = &pool->pages;
     const struct tol_pool_options *options = &pool->options;
-    const uint64_t missing = tol_pages_missing(pages, place->begin, bytes);
-    const uint64_t share = (uint64_t)(options->grow_share * (double)pool->arena_used);
-    uint32_t run = 1;
-    if (share > pages->page_bytes) run = (uint32_t)(share / pages->page_bytes);
-    if (pages->creates < options->first_count) {
-        run = (uint32_t)(options->first_bytes / pages->page_bytes);
-    }
-    if (run > 1) {
-        uint64_t limit = options->limit_bytes;
-        uint64_t most = missing + run * pages->page_bytes;
-        if (limit != 0 && (most > limit || tol_pool_held(pool) > limit - most)) run = 1;
-    }
+    const uint64_t limit = options->limit_bytes;
+    const uint64_t held = tol_pool_held(pool) + tol_pages_missing(pages, place->begin, bytes, 1);
+    uint64_t room = limit == 0 ? UINT64_MAX : limit > held ? (limit - held) / TAIL_SHARE : 0;
+    uint64_t run = (uint64_t)(options->grow_share * (double)pool->arena_used);
+    if (pages->creates < options->first_count) run = options->first_bytes;
+    if (run > room) run = room;
+    bool is_near = pages->step * pages->page_bytes > room || pool->is_short;
+    return (struct tol_page_growth){
+        .run = pool->is_short ? 1 : (uint32_t)(run / pages->page_bytes),
+        .step = is_near ? 1 : pages->step,
+        .limit = place->hole->begin + place->hole->bytes,
+    };
+}
+
+/* Maps what a place lacks. */
+static tol_status map_place(struct tol_pool *pool, const struct place *place, uint64_t bytes) {
+    const struct tol_page_growth growth = growth_of(pool, place, bytes);
+    uint64_t missing = tol_pages_missing(&pool->pages, place->begin, bytes, growth.step);
     tol_status status = tol_pool_charge(pool, missing);
     if (status != TOL_OK) return status;
     const uint64_t begin = tol_meter_begin(pool);
-    status =
-        tol_pages_map(pages, place->begin, bytes, run, place->hole->begin + place->hole->bytes);
+    status = tol_pages_map(&pool->pages, place->begin, bytes, &growth);
     tol_meter_end(pool, begin);
     return status;
 }
@@ -145,14 +178,21 @@ out:
 
 tol_status tol_pool_unplace(struct tol_pool *pool, struct tol_span *span,
                             struct tol_stream *stream) {
+    tol_status status = TOL_OK;
     uint64_t streams = 0, ticket = 0;
-    tol_status status = tol_pool_mark(pool, stream, &streams, &ticket);
-    if (status != TOL_OK) return status;
-    pool->arena_used -= span->bytes;
+    const uint64_t begin = span->begin, bytes = span->bytes;
+    const bool is_shared = !pool->is_chunked && tol_mesh_touches(pool, begin, bytes);
+    TOL_CHECK(!is_shared ||
+                  tol_spans_reserve(&pool->spans, 2 * (bytes / pool->pages.page_bytes + 3)),
+              TOL_OUT_OF_HOST_MEMORY, "records of what is free on shared pages");
+    TOL_TRY(tol_pool_mark(pool, stream, &streams, &ticket));
+    pool->arena_used -= bytes;
     pool->is_dense = false;
-    tol_pages_leave(&pool->pages, span->begin, span->bytes);
-    tol_spans_give(&pool->spans, span, streams, ticket);
-    return TOL_OK;
+    if (!pool->is_chunked) tol_pages_leave(&pool->pages, begin, bytes);
+    struct tol_span *hole = tol_spans_give(&pool->spans, span, streams, ticket);
+    if (is_shared) tol_mesh_block(pool, hole, begin + bytes, streams, ticket);
+out:
+    return status;
 }
 
 /* Releases the pages of one hole that nothing has to be waited for. */
@@ -174,6 +214,10 @@ static uint64_t give_back(struct tol_pool *pool, uint64_t keep) {
     if (held <= keep) return 0;
     const uint64_t want = held - keep;
     uint64_t given = tol_pool_release_large(pool, want);
+    if (pool->is_chunked) {
+        return given + (given < want ? tol_pool_release_chunks(pool, want - given, keep > 0) : 0);
+    }
+    if (pool->pages.shared_count > 0 && given < want) given += tol_mesh_release(pool, want - given);
     for (unsigned bin = TOL_SPAN_BINS; bin-- > 0 && given < want;) {
         if (pool->spans.bins[bin] == NULL) continue;
         for (struct tol_span *hole = pool->spans.bins[bin]; hole != NULL && given < want;

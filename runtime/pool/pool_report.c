@@ -1,7 +1,7 @@
 /*
  * What a pool says of itself: counts, the account of each tag, and why memory is out.
  */
-#include "pool_state.h"
+#include "mesh.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,8 +68,8 @@ static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
     stats->held = tol_pool_held(pool);
     stats->held_peak = pool->held_peak;
     stats->largest_hole = hole != NULL ? hole->bytes : 0;
-    stats->driver_allocations = pool->pages.creates + pool->large_creates;
-    stats->driver_frees = pool->pages.releases + pool->large_releases;
+    stats->driver_allocations = pool->pages.creates + pool->large_creates + pool->chunk_creates;
+    stats->driver_frees = pool->pages.releases + pool->large_releases + pool->chunk_releases;
     stats->stream_waits = pool->stream_waits;
     stats->guarded = pool->guarded;
     stats->refused = pool->refused;
@@ -85,6 +85,10 @@ static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
                           pool->large_creates * (is_mapped ? 3 : 1) +
                           pool->large_releases * (is_mapped ? 2 : 1) + pool->tickets.driver_calls;
     stats->driver_ns = pool->driver_ns;
+    stats->soft_passed = pool->soft_passed;
+    stats->compactions = pool->mesh_passes;
+    stats->compacted = pool->meshed;
+    stats->shared = pool->pages.shared_count;
 }
 
 tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
@@ -178,6 +182,28 @@ static void add_tags(struct text *text, struct tol_pool *pool) {
     add(text, "}");
 }
 
+/* What could be given back to the driver as it is, when work that uses it is done. */
+static uint64_t idle_bytes(const struct tol_pool *pool) {
+    uint64_t idle = pool->large_kept + tol_pool_empty_chunks(pool);
+    for (size_t i = 0; i < pool->pages.handle_count; i++) {
+        const struct tol_page_handle *handle = &pool->pages.handles[i];
+        if (handle->blocks == 0) idle += handle->pages * pool->pages.page_bytes;
+    }
+    return idle;
+}
+
+/* Whether compaction would make a place for a block, or there is one. room may be taken from the
+ * driver. */
+static bool would_fit(struct tol_pool *pool, uint64_t request, uint64_t room, uint64_t unused) {
+    if (pool->options.source == TOL_POOL_DRIVER) return request <= unused + room;
+    if (request > room + unused) return false;
+    const uint64_t bytes = tol_pool_rounded(request > 0 ? request : 1);
+    const uint64_t need = tol_pool_need(pool, bytes, bytes >= pool->options.large_bytes);
+    const uint64_t have = room + idle_bytes(pool);
+    if (need <= have) return true;
+    return !pool->is_chunked && tol_mesh_promise(pool, need - have, have) >= need - have;
+}
+
 size_t tol_pool_diagnose(struct tol_pool *pool, size_t request, char *text_at, size_t bytes) {
     struct text text = {text_at, bytes, 0};
     struct tol_pool_stats stats = {0};
@@ -205,8 +231,9 @@ size_t tol_pool_diagnose(struct tol_pool *pool, size_t request, char *text_at, s
     add_number(&text, "device_free", free_bytes);
     add_number(&text, "device_total", total_bytes);
     add_number(&text, "blocks", stats.blocks);
-    add(&text, "\"would_fit_without_fragmentation\": %s, ",
-        request <= unused + room ? "true" : "false");
+    add(&text, "\"compaction\": %s, \"would_fit_after_defragmentation\": %s, ",
+        pool->options.compact ? "true" : "false",
+        would_fit(pool, request, room, unused) ? "true" : "false");
     add_tags(&text, pool);
     add(&text, "}");
     pthread_mutex_unlock(&pool->lock);

@@ -70,12 +70,19 @@ struct tol_pool {
     struct tol_large *kept;          /* freed and still mapped, the latest first */
     uint64_t large_held, large_kept; /* bytes */
     uint64_t large_creates, large_releases;
+    bool is_chunked; /* memory is the driver's allocations: no pages */
+    struct tol_chunk *chunks;
+    uint64_t chunk_held; /* bytes */
+    uint64_t chunk_creates, chunk_releases;
     CUmemoryPool driver_pool;
     _Atomic(struct tol_magazine *) magazines;
     _Atomic(uint64_t) arena_used; /* bytes of spans that are live or cached, without large ones */
     uint64_t held_peak;
-    bool is_dense; /* since the last free, giving back gave nothing */
+    bool is_dense;      /* since the last free, giving back gave nothing */
+    bool is_short;      /* memory is out: it is taken page by page */
+    bool may_pass_soft; /* all was tried below the soft limit */
     uint64_t stream_waits, guarded, refused, slow;
+    uint64_t soft_passed, mesh_passes, meshed;
     _Atomic(uint64_t) requested_peak;
     struct tol_pool_tag tags[TOL_POOL_TAGS]; /* the first is that of none */
     unsigned tag_count;
@@ -88,7 +95,7 @@ struct tol_pool {
 };
 
 static inline uint64_t tol_pool_held(const struct tol_pool *pool) {
-    return pool->pages.mapped + pool->large_held;
+    return pool->pages.mapped + pool->chunk_held + pool->large_held;
 }
 
 static inline uint64_t tol_pool_rounded(uint64_t bytes) {
@@ -111,7 +118,7 @@ static inline void tol_meter_end(struct tol_pool *pool, uint64_t begin) {
 tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stream *stream,
                           struct tol_span **span);
 
-/* Frees it behind the stream's work; of a live or a cached block. */
+/* Frees it, also where it is in a chunk, behind the stream's work; of a live or a cached block. */
 tol_status tol_pool_unplace(struct tol_pool *pool, struct tol_span *span,
                             struct tol_stream *stream);
 
@@ -124,6 +131,12 @@ void tol_pool_tidy(struct tol_pool *pool);
 /* TOL_OUT_OF_DEVICE_MEMORY where more bytes would pass the limit. */
 tol_status tol_pool_charge(struct tol_pool *pool, uint64_t more);
 
+/* The bytes that may be taken from the driver, by the limit and by what the device has. */
+uint64_t tol_pool_room(struct tol_pool *pool);
+
+/* The bytes that a block would take from the driver if all that is not used were given back. */
+uint64_t tol_pool_need(struct tol_pool *pool, uint64_t bytes, bool is_large);
+
 /* What a free on the stream has to be waited for by: the set and the number. */
 tol_status tol_pool_mark(struct tol_pool *pool, struct tol_stream *stream, uint64_t *streams,
                          uint64_t *ticket);
@@ -131,6 +144,32 @@ tol_status tol_pool_mark(struct tol_pool *pool, struct tol_stream *stream, uint6
 /* Makes memory that streams may use until ticket fit to be used by stream, or by the host. */
 tol_status tol_pool_order(struct tol_pool *pool, uint64_t streams, uint64_t ticket,
                           struct tol_stream *stream);
+
+/* ---- pool_chunk.c: the same where memory cannot be mapped. The caller holds the lock. ---- */
+
+tol_status tol_pool_place_chunked(struct tol_pool *pool, uint64_t bytes, struct tol_stream *stream,
+                                  struct tol_span **span);
+
+/* Frees chunks that are empty, but for so many, until want bytes were; how many. */
+uint64_t tol_pool_release_chunks(struct tol_pool *pool, uint64_t want, unsigned but);
+
+/* Bytes of chunks without a block. */
+uint64_t tol_pool_empty_chunks(const struct tol_pool *pool);
+
+/* All of them. */
+void tol_pool_close_chunks(struct tol_pool *pool);
+
+/* ---- pool_ladder.c ---- */
+
+/* What is tried when memory is out; all zero at first. */
+struct tol_ladder {
+    unsigned rung, attempts;
+};
+
+/* The next thing that may help a block of bytes to its place: false, there is no other. The caller
+ * holds the pool's lock, which is let go meanwhile. */
+bool tol_ladder_step(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t bytes,
+                     bool is_large);
 
 /* ---- pool_large.c: blocks with memory of their own. The caller holds the pool's lock. ---- */
 

@@ -65,19 +65,27 @@ static bool more_records(struct tol_spans *spans) {
         chunk[i].behind = spans->unused;
         spans->unused = &chunk[i];
     }
+    spans->unused_count += TOL_SPAN_CHUNK;
     atomic_store_explicit(&spans->chunks[spans->chunk_count++], chunk, memory_order_release);
     return true;
 }
 
-/* Sees to it that two records are at hand: what follows cannot fail. */
+bool tol_spans_reserve(struct tol_spans *spans, size_t records) {
+    while (spans->unused_count < records) {
+        if (!more_records(spans)) return false;
+    }
+    return true;
+}
+
+/* With two records at hand, what follows cannot fail. */
 static bool have_records(struct tol_spans *spans) {
-    bool enough = spans->unused != NULL && spans->unused->behind != NULL;
-    return enough || more_records(spans);
+    return tol_spans_reserve(spans, 2);
 }
 
 static struct tol_span *new_record(struct tol_spans *spans) {
     struct tol_span *span = spans->unused;
     spans->unused = span->behind;
+    spans->unused_count--;
     span->before = span->behind = NULL;
     span->wait_begin = span->wait_end = span->wait_streams = span->wait_ticket = 0;
     span->owner = NULL;
@@ -88,6 +96,7 @@ static void drop_record(struct tol_spans *spans, struct tol_span *span) {
     rename_to(span, TOL_SPAN_UNUSED);
     span->behind = spans->unused;
     spans->unused = span;
+    spans->unused_count++;
 }
 
 void tol_spans_clear(struct tol_spans *spans) {
@@ -95,17 +104,19 @@ void tol_spans_clear(struct tol_spans *spans) {
     *spans = (struct tol_spans){0};
 }
 
-bool tol_spans_add(struct tol_spans *spans, uint64_t begin, uint64_t bytes) {
-    if (!have_records(spans)) return false;
+struct tol_span *tol_spans_add(struct tol_spans *spans, uint64_t begin, uint64_t bytes) {
+    if (!tol_spans_reserve(spans, 1)) return NULL;
     struct tol_span *span = new_record(spans);
     span->begin = begin;
     span->bytes = bytes;
     rename_to(span, TOL_SPAN_FREE);
     bin_add(spans, span);
-    return true;
+    if (spans->first == NULL) spans->first = span;
+    return span;
 }
 
 void tol_spans_remove(struct tol_spans *spans, struct tol_span *region) {
+    if (spans->first == region) spans->first = NULL;
     bin_remove(spans, region);
     drop_record(spans, region);
 }
@@ -191,6 +202,13 @@ struct tol_span *tol_spans_take(struct tol_spans *spans, struct tol_span *hole, 
     cut_wait(span, &whole);
     rename_to(span, TOL_SPAN_LIVE);
     spans->used_count++;
+    return span;
+}
+
+struct tol_span *tol_spans_block(struct tol_spans *spans, struct tol_span *hole, uint64_t begin,
+                                 uint64_t bytes) {
+    struct tol_span *span = tol_spans_take(spans, hole, begin, bytes);
+    if (span != NULL) rename_to(span, TOL_SPAN_BLOCKED);
     return span;
 }
 

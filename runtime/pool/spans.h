@@ -26,12 +26,19 @@ enum {
     TOL_SPAN_CHUNKS = 4096,
 };
 
-enum tol_span_state { TOL_SPAN_UNUSED, TOL_SPAN_FREE, TOL_SPAN_LIVE, TOL_SPAN_CACHED };
+enum tol_span_state {
+    TOL_SPAN_UNUSED,
+    TOL_SPAN_FREE,
+    TOL_SPAN_LIVE,
+    TOL_SPAN_CACHED,
+    TOL_SPAN_BLOCKED, /* no block's, and not to be had: another page's block has its memory */
+};
 
 struct tol_span {
     uint64_t begin, bytes;            /* multiples of TOL_SPAN_GRANULE */
     struct tol_span *before, *behind; /* the neighbours by address; NULL at the ends of a region */
-    struct tol_span *bin_before, *bin_behind; /* of a free one: others of its bin */
+    struct tol_span *bin_before, *bin_behind; /* of a free one: others of its bin; of a blocked
+                                               * one, behind: others of its page */
     /* Of a free one: the part that work may still use, and by when it will not (tickets.h). */
     uint64_t wait_begin, wait_end;
     uint64_t wait_streams, wait_ticket;
@@ -49,6 +56,8 @@ struct tol_spans {
     struct tol_span *bins[TOL_SPAN_BINS];
     uint64_t words[TOL_SPAN_BIN_WORDS]; /* a bit a bin: it is not empty */
     struct tol_span *unused;            /* records, linked by behind */
+    size_t unused_count;
+    struct tol_span *first; /* of the region that was added first, always its lowest */
     _Atomic(struct tol_span *) chunks[TOL_SPAN_CHUNKS];
     size_t chunk_count;
     uint64_t free_bytes;
@@ -58,8 +67,9 @@ struct tol_spans {
 /* All is zero at first. Frees the records. */
 void tol_spans_clear(struct tol_spans *spans);
 
-/* Adds a region, free and with nothing to wait for. false: no host memory. */
-bool tol_spans_add(struct tol_spans *spans, uint64_t begin, uint64_t bytes);
+/* Adds a region, free and with nothing to wait for: its lowest span, which stays that whatever is
+ * taken and given. NULL: no host memory. */
+struct tol_span *tol_spans_add(struct tol_spans *spans, uint64_t begin, uint64_t bytes);
 
 /* Takes a region away that is one free span. */
 void tol_spans_remove(struct tol_spans *spans, struct tol_span *region);
@@ -67,6 +77,15 @@ void tol_spans_remove(struct tol_spans *spans, struct tol_span *region);
 /* Up to max free spans of at least bytes, smaller bins first; how many. */
 size_t tol_spans_fitting(const struct tol_spans *spans, uint64_t bytes, struct tol_span **found,
                          size_t max);
+
+/* Sees to it that so many records are at hand: a take or a note needs two at most. false: no host
+ * memory. */
+bool tol_spans_reserve(struct tol_spans *spans, size_t records);
+
+/* Makes bytes at begin, inside a free span, a blocked span. Records must have been reserved. To be
+ * given back like a used one. */
+struct tol_span *tol_spans_block(struct tol_spans *spans, struct tol_span *hole, uint64_t begin,
+                                 uint64_t bytes);
 
 /* The largest free span; NULL where there is none. */
 struct tol_span *tol_spans_largest(const struct tol_spans *spans);

@@ -1,0 +1,90 @@
+/*
+ * Mesh plan: how live bytes of sparsely used pages would share fewer handles of memory.
+ *
+ * Two pages mesh where no byte offset is used in both: the bytes of one are copied to the same
+ * offsets of the other's memory, and both addresses are mapped onto it. A handle over several pages
+ * is cut: each of its pages meshes with one that is there, or gets a page's handle of its
+ * own, as long as there is room for it while the old one is still held. Nothing here calls the
+ * driver: what is to be done is told to a function, and without one it is only counted, which is
+ * how a diagnosis knows what compaction would give. Internal: not installed.
+ *
+ * Source: Powers, Tench, Berger and McGregor, "Mesh: Compacting Memory Management for C/C++
+ * Applications", PLDI 2019; there for pages of equal objects, found by random placement; here for
+ * any sizes, found by looking at the fullest partner that fits.
+ */
+#ifndef TOLLENS_MESH_PLAN_H
+#define TOLLENS_MESH_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where a page's bytes go: a handle's number, or nowhere since there are none, or a new handle. */
+enum { TOL_MESH_NOWHERE = -1, TOL_MESH_NEW = -2 };
+
+enum { TOL_MESH_LEVELS = 64 };
+
+/* A page with live bytes. */
+struct tol_mesh_slot {
+    uint32_t page;   /* its place in its handle */
+    uint32_t blocks; /* that touch it */
+    uint32_t live;   /* granules */
+    uint64_t *bits;  /* a bit a granule */
+    struct tol_mesh_slot *next;
+};
+
+/* A handle. One over a single page has one slot, whatever pages share it. */
+struct tol_mesh_frame {
+    uint32_t handle, pages;
+    uint32_t live; /* granules */
+    bool gone;
+    struct tol_mesh_slot *slots;
+    int level;                            /* its list; -1: none */
+    struct tol_mesh_frame *before, *next; /* in the list */
+    struct tol_mesh_frame *behind;        /* the one entered before it */
+};
+
+/* All bytes of a handle go elsewhere, and it is released. Arrays have an entry for each of its
+ * pages. */
+struct tol_mesh_move {
+    uint32_t handle, pages;
+    int64_t *to;
+    const uint64_t **bits; /* what is to be copied */
+    uint32_t *blocks;
+    uint32_t *made; /* of those that got a new handle: which, set by the one who makes it */
+};
+
+/* How a move ended: it was made; not now, and nothing has changed; or never mind the others. */
+enum tol_mesh_result { TOL_MESH_DONE, TOL_MESH_SKIPPED, TOL_MESH_STOP };
+
+typedef enum tol_mesh_result tol_mesh_mover(void *user, struct tol_mesh_move *move);
+
+struct tol_mesh_plan {
+    uint32_t granules; /* of a page */
+    size_t words;
+    struct tol_mesh_frame *frames;                  /* the last that was entered */
+    struct tol_mesh_frame *levels[TOL_MESH_LEVELS]; /* single pages, by how full they are */
+    uint64_t looks;                                 /* at partners, that are left */
+    struct tol_mesh_chunk *chunks;                  /* of memory for slots and bits */
+    bool out_of_memory;
+};
+
+/* Begins a plan for pages of so many granules, a multiple of 64. */
+void tol_mesh_begin(struct tol_mesh_plan *plan, uint32_t granules);
+void tol_mesh_clear(struct tol_mesh_plan *plan);
+
+/* Enters the handle of that number, over so many pages. NULL: no host memory. */
+struct tol_mesh_frame *tol_mesh_frame(struct tol_mesh_plan *plan, uint32_t handle, uint32_t pages);
+
+/* Enters a part of a block, on one page of a frame: page is its place in the handle, begin counts
+ * granules in it. false: no host memory. */
+bool tol_mesh_use(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame, uint32_t page,
+                  uint32_t begin, uint32_t granules);
+
+/* Plans moves until want pages would be free or there are no more, and tells each to mover, which
+ * may be NULL. room is how many pages may be taken beyond those that are held. How many pages came
+ * free. */
+uint64_t tol_mesh_run(struct tol_mesh_plan *plan, uint64_t want, uint64_t room,
+                      tol_mesh_mover *mover, void *user);
+
+#endif

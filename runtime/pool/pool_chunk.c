@@ -1,0 +1,142 @@
+/*
+ * Where addresses and memory cannot be had apart: chunks of the driver's own allocations.
+ *
+ * A block is cut from the tightest hole of any chunk. A chunk that is empty goes back when there is
+ * too much, but for one, which the next block may want; nothing else can, so this form holds more
+ * for the same blocks than the mapped one: 1.03 instead of 1.02 at the end of a walk, 1.13 at its
+ * worst moment (POOL design, simulation 3a).
+ */
+#include "pool_state.h"
+
+#include <stdlib.h>
+
+enum { CANDIDATES = 16 };
+
+struct tol_chunk {
+    struct tol_chunk *next;
+    struct tol_span *first; /* its lowest span */
+    uint64_t bytes;
+};
+
+/* The tightest hole, and of those at hand rather one that nothing has to be waited for. */
+static struct tol_span *find_hole(struct tol_pool *pool, uint64_t bytes) {
+    struct tol_span *holes[CANDIDATES], *best = NULL;
+    size_t count = tol_spans_fitting(&pool->spans, bytes, holes, CANDIDATES);
+    bool best_waits = true;
+    for (size_t i = 0; i < count; i++) {
+        bool waits = tol_tickets_open(&pool->tickets, holes[i]->wait_streams, holes[i]->wait_ticket,
+                                      false) != 0;
+        if (best != NULL &&
+            (waits > best_waits || (waits == best_waits && holes[i]->bytes >= best->bytes))) {
+            continue;
+        }
+        best = holes[i];
+        best_waits = waits;
+    }
+    return best;
+}
+
+/* The size of the next chunk: the first are larger, and a limit's end is used up. */
+static uint64_t chunk_bytes(const struct tol_pool *pool, uint64_t bytes) {
+    const struct tol_pool_options *options = &pool->options;
+    uint64_t size = 2 * options->large_bytes, held = tol_pool_held(pool);
+    if (pool->chunk_creates < options->first_count) size = options->first_bytes;
+    if (options->limit_bytes != 0 && held + size > options->limit_bytes) {
+        size = options->limit_bytes > held ? options->limit_bytes - held : 0;
+        size = size / TOL_SPAN_GRANULE * TOL_SPAN_GRANULE;
+    }
+    return size > bytes && !pool->is_short ? size : bytes;
+}
+
+static tol_status add_chunk(struct tol_pool *pool, uint64_t bytes, struct tol_span **hole) {
+    tol_status status = TOL_OK;
+    CUdeviceptr at = 0;
+    struct tol_chunk *chunk = calloc(1, sizeof *chunk);
+    TOL_CHECK(chunk != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a chunk");
+    chunk->bytes = bytes;
+    TOL_TRY(tol_pool_charge(pool, bytes));
+    TOL_CHECK(tol_spans_reserve(&pool->spans, 1), TOL_OUT_OF_HOST_MEMORY, "a record of a chunk");
+    TOL_CONTEXT_CU(pool->context, cuMemAlloc_v2, (&at, bytes), "a chunk of %llu bytes",
+                   (unsigned long long)bytes);
+    chunk->first = tol_spans_add(&pool->spans, at, bytes);
+    chunk->next = pool->chunks;
+    pool->chunks = chunk;
+    pool->chunk_creates++;
+    pool->chunk_held += bytes;
+    *hole = chunk->first;
+    return TOL_OK;
+out:
+    free(chunk);
+    return status;
+}
+
+tol_status tol_pool_place_chunked(struct tol_pool *pool, uint64_t bytes, struct tol_stream *stream,
+                                  struct tol_span **result) {
+    tol_status status = TOL_OK;
+    struct tol_span *span = NULL, *hole = find_hole(pool, bytes);
+    if (hole == NULL) TOL_TRY(add_chunk(pool, chunk_bytes(pool, bytes), &hole));
+    span = tol_spans_take(&pool->spans, hole, hole->begin, bytes);
+    TOL_CHECK(span != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a block");
+    status = tol_pool_order(pool, span->wait_streams, span->wait_ticket, stream);
+    if (status != TOL_OK) {
+        tol_spans_give(&pool->spans, span, span->wait_streams, span->wait_ticket);
+        span = NULL;
+        goto out;
+    }
+    pool->arena_used += bytes;
+out:
+    *result = span;
+    return status;
+}
+
+static bool has_no_block(const struct tol_chunk *chunk) {
+    uint64_t name = atomic_load_explicit(&chunk->first->name, memory_order_relaxed);
+    return tol_span_state_of(name) == TOL_SPAN_FREE && chunk->first->bytes == chunk->bytes;
+}
+
+uint64_t tol_pool_empty_chunks(const struct tol_pool *pool) {
+    uint64_t bytes = 0;
+    for (const struct tol_chunk *chunk = pool->chunks; chunk != NULL; chunk = chunk->next) {
+        if (has_no_block(chunk)) bytes += chunk->bytes;
+    }
+    return bytes;
+}
+
+static bool is_empty(struct tol_pool *pool, const struct tol_chunk *chunk) {
+    const struct tol_span *first = chunk->first;
+    return has_no_block(chunk) &&
+           tol_tickets_open(&pool->tickets, first->wait_streams, first->wait_ticket, true) == 0;
+}
+
+static void drop(struct tol_pool *pool, struct tol_chunk *chunk) {
+    pool->context->functions->cuMemFree_v2(chunk->first->begin);
+    pool->chunk_releases++;
+    pool->chunk_held -= chunk->bytes;
+    free(chunk);
+}
+
+uint64_t tol_pool_release_chunks(struct tol_pool *pool, uint64_t want, unsigned but) {
+    uint64_t released = 0;
+    for (struct tol_chunk **link = &pool->chunks; *link != NULL && released < want;) {
+        struct tol_chunk *chunk = *link;
+        if (!is_empty(pool, chunk) || but > 0) {
+            if (but > 0 && is_empty(pool, chunk)) but--;
+            link = &chunk->next;
+            continue;
+        }
+        *link = chunk->next;
+        released += chunk->bytes;
+        struct tol_span *region = chunk->first;
+        drop(pool, chunk);
+        tol_spans_remove(&pool->spans, region);
+    }
+    return released;
+}
+
+void tol_pool_close_chunks(struct tol_pool *pool) {
+    while (pool->chunks != NULL) {
+        struct tol_chunk *chunk = pool->chunks;
+        pool->chunks = chunk->next;
+        drop(pool, chunk);
+    }
+}
