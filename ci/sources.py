@@ -183,7 +183,7 @@ HARNESS = """
     claim sabotage ledger pool_walk hoard crowd record verdict verdict_effects
     worker watch runner
     evidence evidence_text results gate repeats
-    attack compare launcher
+    attack compare launcher grinder
     gpu_clock gpu_timer
 """.split()
 
@@ -207,6 +207,7 @@ HYPOTHESES = """
     h04_launches_cost_little
     h08_pool_spares_the_driver
     h09_out_of_memory_is_an_error
+    h10_streams_overlap
     h11_safety_costs_nothing
     h12_pool_does_not_fragment
     h13_threads_share_a_context

@@ -1,0 +1,84 @@
+/*
+ * H10: independent kernels on several streams run at once.
+ *
+ * The words below say how; `tollens explain H10` prints them.
+ */
+#include "attack.h"
+#include "claim.h"
+#include "grinder.h"
+
+#include <stdio.h>
+
+HYP_WORDS(
+    10, .is_timed = true,
+    .claim = "Kernels that do not depend on each other and have room beside each other take more "
+             "than 1.5 times as long on one stream as on a stream each.",
+    .prediction =
+        "Above 0.9 N times, for N = 4 and N = 8 kernels of a millisecond, each on at most "
+        "its share of half the multiprocessors.",
+    .falsified_if = "the interval of the ratio lies at or below 1.5 for N = 4 or N = 8, or a "
+                    "kernel's output shows that it was lost, doubled or wrong.",
+    .method = "Blocks of one stream against N, in turns, as H11; a batch is all N kernels and the "
+              "wait for them. The kernels compute, so that their work is checked, thread by "
+              "thread. Then with a copy to the device before and one to the host behind each "
+              "kernel, which is recorded and not judged.",
+    .control = "The device's timer says when each kernel began and ended: on one stream none may "
+               "begin before the one in front of it has ended. After each block another in which "
+               "both sides have N streams must find no difference.",
+    .confounders = "Launches are made one after the other, so the last kernel begins some N times "
+                   "3 us after the first. A GPU that others use has no room. The soft device has "
+                   "as much room as there are processors, so there the mechanics run and the "
+                   "claim is not tested.")
+
+enum { FAMILY = 2, SOFT_CHUNK_BYTES = 1 << 16, GPU_CHUNK_BYTES = 16 << 20 };
+
+static void compare(struct hyp_attack *attack, unsigned kernels, double kernel_us,
+                    size_t chunk_bytes) {
+    struct hyp_grinder grinder;
+    char name[64];
+    const bool is_gpu = attack->kind == HYP_DEVICE_CUDA, has_copies = chunk_bytes > 0;
+    snprintf(name, sizeof name, "%s_on_%u_streams", has_copies ? "copies_and_kernels" : "kernels",
+             kernels);
+    if (hyp_grinder_begin(attack, kernels, kernel_us, chunk_bytes, &grinder)) {
+        const struct hyp_pair pair = {.name = name,
+                                      .is_ratio = true,
+                                      .rule = hyp_attack_rule(attack, FAMILY),
+                                      .recorded_only = !is_gpu || has_copies,
+                                      .calls = 1,
+                                      .warm_calls = 3,
+                                      .batch = hyp_grinder_batch,
+                                      .user = &grinder};
+        unsigned serial = hyp_grinder_at_once(&grinder, HYP_SUBJECT);
+        unsigned at_once = hyp_grinder_at_once(&grinder, HYP_BASELINE);
+        HYP_CHECK(attack, serial == 1, "%u kernels ran at once on one stream", serial);
+        hyp_attack_record(attack, at_once, "%s_at_once", name);
+        const struct hyp_effect *effect = hyp_attack_compare(attack, &pair);
+        if (is_gpu) {
+            hyp_attack_note(attack,
+                            "%s: %.3g times, of %u; %u at once; one stream %.0f us, %u %.0f us",
+                            name, effect->effect.median, kernels, at_once,
+                            effect->subject_ns * 1e-3, kernels, effect->baseline_ns * 1e-3);
+        }
+    }
+    hyp_grinder_end(&grinder);
+}
+
+static void say_not_tested(struct hyp_attack *attack) {
+    if (attack->kind == HYP_DEVICE_CUDA) return;
+    hyp_attack_not_tested(attack, "needs_gpu",
+                          "whether kernels run at once can be told on a GPU alone; its mechanics "
+                          "ran");
+}
+
+HYP_ATTACK(h10, kernels_on_streams_of_their_own_run_at_once) {
+    compare(attack, 4, 1000, 0);
+    hyp_attack_progress(attack, 0.5);
+    compare(attack, 8, 1000, 0);
+    say_not_tested(attack);
+}
+
+/* Three legs of about the same length: 16 MiB either way is 300 us on PCIe 5. */
+HYP_ATTACK(h10, copies_run_beside_kernels) {
+    compare(attack, 4, 300, attack->kind == HYP_DEVICE_CUDA ? GPU_CHUNK_BYTES : SOFT_CHUNK_BYTES);
+    say_not_tested(attack);
+}
