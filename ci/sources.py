@@ -10,6 +10,7 @@ RUNTIME = """
     stream_pool
     host_function graph/graph_capture graph/graph_nodes graph/graph_instance graph/batch
     pool/long_text pool/pool_snapshot pool/pool_trace
+    pipeline
     pool/pool_place pool/pool_large pool/magazine pool/pool_report pool/pool_block pool/pool
     pool/mesh_plan pool/mesh_move pool/mesh pool/pool_chunk pool/pool_ladder
     transfer/retry transfer/numa transfer/team transfer/staging
@@ -27,6 +28,7 @@ RUNTIME_TESTS = """
     host_function_test graph_test batch_test
     pool/pool_trace_test
     pool/pool_mesh_test pool/pool_ladder_test
+    pipeline_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test
     vram_test vram_handle_test vram/once_test
     failure_test cuda_abi_test

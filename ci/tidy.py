@@ -27,7 +27,7 @@ FLOORS = [
     "deadline stream event module memory pinned",
     "copy launch pool stream_pool host_function",
     "pool_watch",
-    "transfer graph",
+    "transfer graph pipeline",
     "batch",
     "vram",
     "auto",

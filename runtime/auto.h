@@ -14,6 +14,7 @@
 #include "graph.h"
 #include "host_function.h"
 #include "launch.h"
+#include "pipeline.h"
 #include "pool.h"
 #include "stream_pool.h"
 #include "transfer.h"
@@ -36,6 +37,7 @@ TOL_AUTO(pool, tol_pool_destroy)
 TOL_AUTO(graph, tol_graph_destroy)
 TOL_AUTO(graph_exec, tol_graph_exec_destroy)
 TOL_AUTO(batch, tol_batch_destroy)
+TOL_AUTO(pipeline, tol_pipeline_destroy)
 TOL_AUTO(stream_pool, tol_stream_pool_destroy)
 TOL_AUTO(transfer, tol_transfer_destroy)
 TOL_AUTO(vram_context, tol_vram_context_destroy)
@@ -53,6 +55,7 @@ TOL_AUTO(vram_context, tol_vram_context_destroy)
 #define tol_auto_graph __attribute__((cleanup(tol_auto_end_graph)))
 #define tol_auto_graph_exec __attribute__((cleanup(tol_auto_end_graph_exec)))
 #define tol_auto_batch __attribute__((cleanup(tol_auto_end_batch)))
+#define tol_auto_pipeline __attribute__((cleanup(tol_auto_end_pipeline)))
 #define tol_auto_transfer __attribute__((cleanup(tol_auto_end_transfer)))
 #define tol_auto_vram_context __attribute__((cleanup(tol_auto_end_vram_context)))
 

@@ -12,6 +12,7 @@
 #include "batch.h"
 #include "transfer.h"
 #include "graph.h"
+#include "pipeline.h"
 
 #include "pool_watch.h"
 
