@@ -110,7 +110,9 @@ static void add_bytes(struct tol_magazine *magazine, uint64_t change) {
 
 static struct tol_magazine_bin *bin_of(struct tol_magazine *magazine, uint32_t granules,
                                        const struct tol_stream *stream) {
-    uint64_t hash = (granules ^ (uint64_t)(uintptr_t)stream >> 4) * 0x9e3779b97f4a7c15u;
+    /* By the stream's number and not by its address, which differs from run to run. */
+    uint64_t number = stream != NULL ? (uint64_t)stream->number << 32 : 0;
+    uint64_t hash = (granules ^ number) * 0x9e3779b97f4a7c15u;
     return &magazine->bins[hash >> 58];
 }
 

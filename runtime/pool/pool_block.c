@@ -44,6 +44,11 @@ static void put_label(struct tol_span *span, const struct tol_pool_label *label)
     atomic_store_explicit(&span->site, label->site, memory_order_relaxed);
 }
 
+static void count(_Atomic(uint64_t) *counter) {
+    uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, value + 1, memory_order_relaxed);
+}
+
 /* Under the pool's lock, and with all that can be tried. */
 static tol_status place(struct tol_pool *pool, const struct tol_pool_label *label,
                         struct tol_stream *stream, struct tol_span **span, bool *is_large) {
@@ -52,7 +57,7 @@ static tol_status place(struct tol_pool *pool, const struct tol_pool_label *labe
     tol_status status = TOL_OK;
     bool guard = wants_guard(pool);
     pool->slow++;
-    atomic_fetch_add_explicit(&pool->epoch, 1, memory_order_relaxed);
+    count(&pool->epoch);
     *is_large = false;
     if (pool->options.source == TOL_POOL_DRIVER) {
         status = place_driver(pool, bytes, stream, span);
@@ -100,11 +105,6 @@ static void refund_tag(struct tol_pool *pool, unsigned tag, uint64_t bytes) {
     if (tag != 0) {
         atomic_fetch_sub_explicit(&pool->tags[tag].used, bytes, memory_order_relaxed);
     }
-}
-
-static void count(_Atomic(uint64_t) *counter) {
-    uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
-    atomic_store_explicit(counter, value + 1, memory_order_relaxed);
 }
 
 static void count_bytes(struct tol_magazine *magazine, int64_t bytes) {
