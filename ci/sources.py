@@ -186,12 +186,14 @@ HARNESS = """
     worker watch runner
     evidence evidence_text results gate repeats
     attack compare launcher grinder
+    walk_csv trace_file trace_replay
     gpu_clock gpu_timer
 """.split()
 
 COMMANDS = """
     tollens command_run wishes trial tell command_show command_gate command_export
     command_crowd
+    command_replay
 """.split()
 
 HARNESS_TESTS = """
@@ -199,7 +201,7 @@ HARNESS_TESTS = """
     interval_test decide_test sampler_test effect_test verdict_effects_test
     sabotage_test ledger_test gpu_timer_test
     gate_test repeats_test program_shell program_test program_choice_test program_trouble_test
-    gate_program_test export_test
+    gate_program_test export_test replay_test
 """.split()
 
 HYPOTHESES = """

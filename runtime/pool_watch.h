@@ -90,8 +90,8 @@ TOL_API tol_status tol_pool_check(struct tol_pool *pool, CUdeviceptr address, si
 /* ---- as text ---- */
 
 /* The pool as one JSON object: options, stats, percentiles of the times, tags, pages, holes, and
- * all blocks with their tags and call sites. pool/snapshot.schema.json describes it: names in it stay,
- * and new ones may come. The pool is locked meanwhile, about a us for each block. */
+ * all blocks with their tags and call sites. pool/snapshot.schema.json describes it: names in it
+ * stay, and new ones may come. The pool is locked meanwhile, about a us for each block. */
 TOL_API tol_status tol_pool_snapshot(struct tol_pool *pool, char **text);
 
 /*

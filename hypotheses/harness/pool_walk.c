@@ -7,6 +7,7 @@
 #include "ledger.h"
 #include "record.h"
 #include "sabotage.h"
+#include "walk_csv.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -130,9 +131,9 @@ static void sample(struct hyp_walk *walk, uint64_t held) {
         return;
     }
     if (state->has_file) {
-        fprintf(state->file.stream, "%llu,%llu,%llu,%llu,%llu\n", (unsigned long long)walk->step,
-                (unsigned long long)walk->requested, (unsigned long long)stats.used,
-                (unsigned long long)held, (unsigned long long)stats.largest_hole);
+        hyp_walk_csv_add(&state->file,
+                         &(struct hyp_walk_row){walk->step, walk->requested, stats.used, held,
+                                                stats.largest_hole});
     }
     if (first->trouble[0] == '\0' && (stats.held != held || stats.requested != walk->requested)) {
         snprintf(first->trouble, sizeof first->trouble,
@@ -188,9 +189,8 @@ static void begin_file(struct hyp_walk *walk) {
     if (out == NULL || walk->csv == NULL) return;
     snprintf(path, sizeof path, "%.700s/%.96s.%.60s.csv", out, walk->attack->record->name,
              walk->csv);
-    state->has_file = hyp_file_begin(&state->file, path);
+    state->has_file = hyp_walk_csv_begin(&state->file, path);
     cr_assert(state->has_file, "the evidence could not be written: %s", hyp_error());
-    fprintf(state->file.stream, "step,requested,used,held,largest_hole\n");
 }
 
 static void begin(struct hyp_walk *walk) {

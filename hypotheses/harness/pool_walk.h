@@ -22,7 +22,7 @@ struct hyp_walk {
     uint64_t scale;          /* by which the sizes are divided; 0 is 1 */
     uint64_t least, most;    /* bytes, of uniform sizes, before that; most is not reached */
     uint64_t floor_bytes;    /* the worst moment is looked for where so much is live */
-    const char *csv;         /* the evidence's file; NULL: none */
+    const char *csv;         /* the evidence's file (walk_csv.h); NULL: none */
     unsigned samples;        /* in it; 0 is 1000 */
     double final, worst;     /* ratios; worst is 0 where the floor was never reached */
     uint64_t requested;      /* live, bytes */

@@ -40,6 +40,15 @@ static const char usage[] =
     "      --inconclusive=fail|warn   whether what cannot be told fails; default fail\n"
     "  export EVIDENCE --format F\n"
     "                      a run for other services: bmf, gab, gab-bigger, openmetrics, junit\n"
+    "  replay TRACE        what a program did with a pool (tol_pool_trace), done again\n"
+    "      --profile P     the pool's: default (default), tight, latency, or driver, which is the\n"
+    "                      driver's own\n"
+    "      --device D      as above\n"
+    "      --limit BYTES   what the pool may take of the device\n"
+    "      --floor BYTES   the worst moment is looked for where so much is live; default: a\n"
+    "                      quarter of the most that ever is\n"
+    "      --out DIR       evidence: replay.json, fragmentation.csv, snapshot.json,\n"
+    "                      timeline.json for Perfetto, times.hlog\n"
     "\n"
     "exit codes: 0 nothing was falsified or got worse, 1 something did, 2 usage or harness error\n"
     "or interrupted, 3 inconclusive\n"
@@ -74,7 +83,8 @@ static const struct {
 } commands[] = {{"doctor", hyp_command_doctor},   {"list", hyp_command_list},
                 {"explain", hyp_command_explain}, {"run", hyp_command_run},
                 {"gate", hyp_command_gate},       {"export", hyp_command_export},
-                {"crowd", hyp_command_crowd},     {"attack", attack}};
+                 {"crowd", hyp_command_crowd},     {"replay", hyp_command_replay},
+                 {"attack", attack}};
 
 /* The exit code, unless what was said has not arrived: a pass that nobody can read is none. */
 static int tell_all(int code) {
