@@ -1,0 +1,57 @@
+/*
+ * The host's side of argmax, and its oracle.
+ */
+#include "row/argmax.h"
+
+#include "check.h"
+#include "row/row_arguments.h"
+
+#include <math.h>
+
+KN_IMAGES(argmax_1_block);
+
+/* clang-format off */
+#define BLOCK(type)                                                                                \
+    {.name = "block", .entry = "argmax_" #type, .images = kn_images_argmax_1_block,                \
+     .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = 256}
+/* clang-format on */
+
+static const struct kn_variant variants[] = {BLOCK(f32), BLOCK(f16), BLOCK(bf16)};
+const struct kn_variants kn_argmax_variants = {"argmax", variants,
+                                               sizeof variants / sizeof variants[0]};
+
+tol_status kn_argmax(struct kn_kernels *kernels, struct tol_stream *stream,
+                     const struct kn_argmax *x) {
+    tol_status status = TOL_OK;
+    const struct kn_variant *variant = NULL;
+    const struct tol_kernel *kernel = NULL;
+    TOL_TRY(kn_rows_given("argmax", kernels, stream, x));
+    TOL_TRY(kn_rows_type(x->type));
+    struct kn_rows_place in = {"in", x->rows, x->columns, kn_type_bytes(x->type), false, 0, 0, 0};
+    struct kn_rows_place out = {"out", 1, x->rows, sizeof(int), false, 0, 0, 0};
+    if (x->rows == 0) return TOL_OK;
+    TOL_CHECK(x->columns > 0, TOL_INVALID_ARGUMENT, "in has rows of no elements");
+    TOL_TRY(kn_rows_locate(&x->in, &in));
+    TOL_TRY(kn_rows_locate(&x->out, &out));
+    TOL_CHECK(out.end <= in.begin || in.end <= out.begin, TOL_INVALID_ARGUMENT, "out overlaps in");
+    const struct kn_row_fit fit = kn_row_fit_of(x->type, &in);
+    TOL_TRY(kn_kernels_pick(kernels, &kn_argmax_variants, NULL, &fit, &variant, &kernel));
+    const struct argmax_arguments arguments = {.in = in.begin,
+                                               .out = out.begin,
+                                               .rows = (long long)x->rows,
+                                               .columns = (long long)x->columns,
+                                               .in_stride = (long long)in.stride};
+    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &fit, x->rows), &arguments,
+                            sizeof arguments);
+out:
+    return status;
+}
+
+int kn_argmax_oracle(const float *in, size_t columns) {
+    size_t best = 0;
+    for (size_t c = 0; c < columns; c++) {
+        if (isnan(in[c])) return (int)c;
+        if (in[c] > in[best]) best = c;
+    }
+    return (int)best;
+}

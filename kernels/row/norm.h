@@ -1,0 +1,46 @@
+/*
+ * norm: layernorm and RMSNorm of rows.
+ *
+ *     layernorm: out = (in - mean) / sqrt(mean of (in - mean)^2 + epsilon) * weight + bias
+ *     RMSNorm:   out = in / sqrt(mean of in^2 + epsilon) * weight + bias
+ *
+ * Any number of rows and columns; sums are in float, and the mean is taken before the squares. A
+ * NaN or an infinity makes its row NaN where it is centred; so does a NaN in RMSNorm, of which an
+ * infinity makes itself NaN and the others 0. Squares that overflow a float (|in| above 2^63) are
+ * infinities. out may be in, and may not overlap it otherwise.
+ */
+#ifndef KN_NORM_H
+#define KN_NORM_H
+
+#include "row/row_place.h"
+
+enum kn_norm_kind { KN_LAYERNORM, KN_RMSNORM };
+
+struct kn_norm {
+    enum kn_norm_kind kind;
+    enum kn_type type; /* of in and out */
+    size_t rows, columns;
+    struct kn_rows in, out;
+    enum kn_type affine_type;           /* of weight and bias: KN_F32, or that of the rows */
+    struct kn_rows weight, bias;        /* a row each; without a buffer 1 and 0 */
+    float epsilon;                      /* at least 0 */
+    const char *variant;                /* a name, to force it; NULL: the best */
+    const struct kn_variants *variants; /* another table; NULL: kn_norm_variants */
+};
+
+/*
+ * Queues it. No rows or no columns are TOL_OK.
+ * TOL_INVALID_ARGUMENT: NULL, an unknown kind or type, an epsilon that is negative or not finite;
+ * as kn_rows_locate and kn_rows_apart. The others as kn_softmax.
+ */
+TOL_API tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream,
+                           const struct kn_norm *norm);
+
+/* "registers": a row of up to 64 KiB is read once; "naive": three times. */
+extern const struct kn_variants kn_norm_variants;
+
+/* The definition, in double, of one row. weight and bias may be NULL. Pure. */
+TOL_API void kn_norm_oracle(enum kn_norm_kind kind, const float *in, const float *weight,
+                            const float *bias, size_t columns, double epsilon, double *out);
+
+#endif

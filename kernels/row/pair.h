@@ -1,0 +1,33 @@
+/*
+ * pair: two matrices become one, element by element.
+ *
+ *     swiglu: out = in / (1 + exp(-in)) * with        add: out = in + with
+ *
+ * out may be in or with, and may not overlap them otherwise. NaN and infinities go where IEEE 754
+ * sends them; an in of -infinity gives NaN in swiglu.
+ */
+#ifndef KN_PAIR_H
+#define KN_PAIR_H
+
+#include "row/row_place.h"
+
+enum kn_pair_kind { KN_SWIGLU, KN_ADD };
+
+struct kn_pair {
+    enum kn_pair_kind kind;
+    enum kn_type type; /* of all three */
+    size_t rows, columns;
+    struct kn_rows in, with, out;
+};
+
+/* Queues it. No rows or no columns are TOL_OK. Fails as kn_softmax; TOL_INVALID_ARGUMENT: an
+ * unknown kind. */
+TOL_API tol_status kn_pair(struct kn_kernels *kernels, struct tol_stream *stream,
+                           const struct kn_pair *pair);
+
+extern const struct kn_variants kn_swiglu_variants, kn_add_variants;
+
+/* The definition, in double, of one element. Pure. */
+TOL_API double kn_pair_oracle(enum kn_pair_kind kind, double in, double with);
+
+#endif

@@ -1,0 +1,40 @@
+// Two matrices, element by element: swiglu, out = in / (1 + exp(-in)) * with, and add, out = in +
+// with. Block (b, r) has row r + gridDim.y i, and thread t of block b the pieces of 16 bytes from
+// b blockDim.x + t on, in steps of the grid. out may be in or with.
+#include "row.cuh"
+
+template <typename T, typename COMBINE>
+__device__ inline void pair(const pair_arguments &x, COMBINE combine) {
+    const long long step = (long long)gridDim.x * blockDim.x * PIECE<T>;
+    for (long long row = blockIdx.y; row < x.rows; row += gridDim.y) {
+        const T *in = (const T *)x.in + row * x.in_stride;
+        const T *with = (const T *)x.with + row * x.with_stride;
+        T *out = (T *)x.out + row * x.out_stride;
+        long long first = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * PIECE<T>;
+        for (first -= elements_before(in); first < x.columns; first += step) {
+            float a[PIECE<T>], b[PIECE<T>];
+            load_piece(a, in, first, x.columns);
+            load_piece(b, with, first, x.columns);
+#pragma unroll
+            for (int i = 0; i < PIECE<T>; i++) a[i] = combine(a[i], b[i]);
+            store_piece(a, out, first, x.columns);
+        }
+    }
+}
+
+// Where exp(-in) overflows the quotient is -0, as it nearly is.
+struct swiglu {
+    __device__ float operator()(float a, float b) const { return a / (1 + expf(-a)) * b; }
+};
+struct add {
+    __device__ float operator()(float a, float b) const { return a + b; }
+};
+
+#define PAIR(operation)                                                                            \
+    extern "C" __global__ void operation##_f32(pair_arguments x) { pair<float>(x, operation()); }  \
+    extern "C" __global__ void operation##_f16(pair_arguments x) { pair<__half>(x, operation()); } \
+    extern "C" __global__ void operation##_bf16(pair_arguments x) {                                \
+        pair<__nv_bfloat16>(x, operation());                                                       \
+    }
+PAIR(swiglu)
+PAIR(add)

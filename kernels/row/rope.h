@@ -1,0 +1,43 @@
+/*
+ * rope: rotary position embedding of rows of heads.
+ *
+ * Row r has heads of head_size elements each; of each the first `rotated` are rotated in pairs,
+ * and the others copied. Pair i turns by the angle scale position[r] / base^(2 i / rotated), which
+ * is a float, off by up to 2^-20 of itself. out may be in, and may not overlap it otherwise.
+ * Source: Su et al., RoFormer (arXiv 2104.09864), section 3.2.
+ */
+#ifndef KN_ROPE_H
+#define KN_ROPE_H
+
+#include "row/row_place.h"
+
+enum kn_rope_pairs {
+    KN_ROPE_NEIGHBOURS, /* elements 2 i and 2 i + 1: GGUF's "llama" */
+    KN_ROPE_HALVES      /* elements i and i + rotated / 2: GPT-NeoX, Qwen */
+};
+
+struct kn_rope {
+    enum kn_type type; /* of in and out */
+    enum kn_rope_pairs pairs;
+    size_t rows, heads, head_size;
+    size_t rotated; /* of each head; even; 0: all */
+    struct kn_rows in, out;
+    struct kn_rows positions; /* rows values of int32 */
+    float base;               /* of the frequencies; 0 is 10000 */
+    float scale;              /* of the position; 0 is 1 */
+};
+
+/*
+ * Queues it. Nothing to rotate or copy is TOL_OK.
+ * TOL_INVALID_ARGUMENT: NULL, unknown pairs or type, an odd or too large `rotated`, a base or scale
+ * that is not finite and positive; as kn_rows_locate and kn_rows_apart. Else as kn_softmax.
+ */
+TOL_API tol_status kn_rope(struct kn_kernels *kernels, struct tol_stream *stream,
+                           const struct kn_rope *rope);
+
+extern const struct kn_variants kn_rope_variants;
+
+/* The definition, in double, of one row. Pure. */
+TOL_API void kn_rope_oracle(const struct kn_rope *rope, const float *in, int position, double *out);
+
+#endif

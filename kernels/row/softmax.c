@@ -1,0 +1,89 @@
+/*
+ * The host's side of softmax, and its oracle.
+ */
+#include "row/softmax.h"
+
+#include "check.h"
+#include "row/row_arguments.h"
+
+#include <math.h>
+
+KN_IMAGES(softmax_1_naive);
+KN_IMAGES(softmax_2_registers);
+KN_IMAGES(softmax_3_online);
+
+/* clang-format off */
+#define REGISTERS(type, pieces)                                                                    \
+    {.name = "registers", .entry = "softmax_" #type "_" #pieces,                                   \
+     .images = kn_images_softmax_2_registers, .compute_capability_min = 75,                        \
+     .refuse = kn_row_##type##_##pieces, .threads = 32, .tile = {4, pieces}}
+#define ONLINE(type)                                                                               \
+    {.name = "online", .entry = "softmax_online_" #type, .images = kn_images_softmax_3_online,     \
+     .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = 512}
+#define NAIVE(type)                                                                                \
+    {.name = "naive", .entry = "softmax_naive_" #type, .images = kn_images_softmax_1_naive,        \
+     .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = 32, .tile = {4}}
+/* clang-format on */
+
+static const struct kn_variant variants[] = {
+    REGISTERS(f32, 1),  REGISTERS(f32, 2),  REGISTERS(f32, 8), REGISTERS(f32, 4),
+    REGISTERS(f16, 1),  REGISTERS(f16, 2),  REGISTERS(f16, 4), REGISTERS(bf16, 1),
+    REGISTERS(bf16, 2), REGISTERS(bf16, 4), ONLINE(f32),       ONLINE(f16),
+    ONLINE(bf16),       NAIVE(f32),         NAIVE(f16),        NAIVE(bf16)};
+
+const struct kn_variants kn_softmax_variants = {"softmax", variants,
+                                                sizeof variants / sizeof variants[0]};
+
+tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
+                      const struct kn_softmax *x) {
+    tol_status status = TOL_OK;
+    const struct kn_variant *variant = NULL;
+    const struct tol_kernel *kernel = NULL;
+    TOL_TRY(kn_rows_given("softmax", kernels, stream, x));
+    TOL_TRY(kn_rows_type(x->type));
+    TOL_CHECK(isfinite(x->scale), TOL_INVALID_ARGUMENT, "a scale of %g", (double)x->scale);
+    const size_t element = kn_type_bytes(x->type);
+    struct kn_rows_place in = {"in", x->rows, x->columns, element, false, 0, 0, 0};
+    struct kn_rows_place out = {"out", x->rows, x->columns, element, false, 0, 0, 0};
+    struct kn_rows_place mask = {"mask", x->rows, x->columns, 1, true, 0, 0, 0};
+    TOL_TRY(kn_rows_locate(&x->in, &in));
+    TOL_TRY(kn_rows_locate(&x->out, &out));
+    TOL_TRY(kn_rows_apart(&out, &in));
+    if (x->mask.buffer != NULL) {
+        TOL_TRY(kn_rows_locate(&x->mask, &mask));
+        TOL_TRY(kn_rows_apart(&out, &mask));
+    }
+    if (x->rows == 0 || x->columns == 0) return TOL_OK;
+    const struct kn_row_fit fit = kn_row_fit_of(x->type, &in);
+    TOL_TRY(kn_kernels_pick(kernels, x->variants != NULL ? x->variants : &kn_softmax_variants,
+                            x->variant, &fit, &variant, &kernel));
+    const struct softmax_arguments arguments = {.in = in.begin,
+                                                .out = out.begin,
+                                                .mask = mask.begin,
+                                                .rows = (long long)x->rows,
+                                                .columns = (long long)x->columns,
+                                                .in_stride = (long long)in.stride,
+                                                .out_stride = (long long)out.stride,
+                                                .mask_stride = (long long)mask.stride,
+                                                .scale = x->scale != 0 ? x->scale : 1};
+    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &fit, x->rows), &arguments,
+                            sizeof arguments);
+out:
+    return status;
+}
+
+void kn_softmax_oracle(const float *in, const unsigned char *mask, size_t columns, double scale,
+                       double *out) {
+    double largest = -INFINITY, sum = 0;
+    for (size_t c = 0; c < columns; c++) {
+        const bool counts = mask == NULL || mask[c] != 0;
+        out[c] = counts ? scale * (double)in[c] : -INFINITY;
+        /* isgreater would pass over a NaN, which must reach the sum. */
+        if (!(out[c] <= largest)) largest = out[c];
+    }
+    for (size_t c = 0; c < columns; c++) {
+        out[c] = largest == -INFINITY ? 0 : exp(out[c] - largest);
+        sum += out[c];
+    }
+    for (size_t c = 0; c < columns; c++) out[c] = sum == 0 ? 0 : out[c] / sum;
+}

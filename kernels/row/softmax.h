@@ -1,0 +1,41 @@
+/*
+ * softmax: out[r][c] = exp(scale in[r][c] - m) / (sum over c of the same), m the largest of row r.
+ *
+ * Any number of rows and columns. Sums are in float. What the mask leaves out, and what is
+ * -infinity, gets 0; a row of which nothing counts becomes zeros. A NaN that counts, or +infinity,
+ * makes its row NaN. out may be in, and may not overlap it otherwise.
+ */
+#ifndef KN_SOFTMAX_H
+#define KN_SOFTMAX_H
+
+#include "row/row_place.h"
+
+struct kn_softmax {
+    enum kn_type type; /* of in and out */
+    size_t rows, columns;
+    struct kn_rows in, out;
+    struct kn_rows mask; /* bytes, 0 leaves an element out; stride 0: the same row for all. Without
+                            a buffer all elements count */
+    float scale;         /* 0 is 1 */
+    const char *variant; /* a name, to force it; NULL: the best */
+    const struct kn_variants *variants; /* another table; NULL: kn_softmax_variants */
+};
+
+/*
+ * Queues it. No rows or no columns are TOL_OK.
+ * TOL_INVALID_ARGUMENT: NULL, an unknown type, a scale that is not finite; as kn_rows_locate and
+ * kn_rows_apart. TOL_OUT_OF_RANGE, TOL_OVER_LIMIT: kn_rows_locate. TOL_WRONG_CONTEXT: stream and
+ * kernels belong to different ones. TOL_UNSUPPORTED, TOL_NOT_FOUND: kn_variant_pick. Else as
+ * tol_launch.
+ */
+TOL_API tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
+                              const struct kn_softmax *softmax);
+
+/* "registers": a row of up to 64 KiB is read once; "online": twice; "naive": three times. */
+extern const struct kn_variants kn_softmax_variants;
+
+/* The definition, in double, of one row. mask may be NULL. Pure. */
+TOL_API void kn_softmax_oracle(const float *in, const unsigned char *mask, size_t columns,
+                               double scale, double *out);
+
+#endif

@@ -1,0 +1,61 @@
+// softmax_1_naive with the row in registers: device memory is read once and written once, 16 bytes
+// at a time. blockDim.x threads have a row, thread t its pieces t, t + blockDim.x, ...; a warp a
+// row and several rows a block where rows are short.
+#include "row.cuh"
+
+template <typename T, int PIECES>
+__device__ inline void softmax_registers(const softmax_arguments &x) {
+    const long long row = row_of_thread();
+    if (row >= x.rows) return; // whole warps, of rows that are a warp's: nobody waits for them
+    const T *in = (const T *)x.in + row * x.in_stride;
+    T *out = (T *)x.out + row * x.out_stride;
+    const uint8_t *mask =
+        x.mask == nullptr ? nullptr : (const uint8_t *)x.mask + row * x.mask_stride;
+    const int columns = (int)x.columns, before = elements_before(in);
+    float values[PIECES][PIECE<T>], largest = -INFINITE, sum = 0;
+#pragma unroll
+    for (int p = 0; p < PIECES; p++) {
+        const int first = (p * (int)blockDim.x + (int)threadIdx.x) * PIECE<T> - before;
+        load_piece(values[p], in, first, columns);
+#pragma unroll
+        for (int i = 0; i < PIECE<T>; i++) {
+            const bool counts = (unsigned)(first + i) < (unsigned)columns &&
+                                (mask == nullptr || mask[first + i] != 0);
+            values[p][i] = counts ? x.scale * values[p][i] : -INFINITE;
+            largest = fmaxf(largest, values[p][i]);
+        }
+    }
+    largest = row_max(largest);
+    const float base = largest == -INFINITE ? 0 : largest;
+#pragma unroll
+    for (int p = 0; p < PIECES; p++) {
+#pragma unroll
+        for (int i = 0; i < PIECE<T>; i++) {
+            values[p][i] = expf(values[p][i] - base);
+            sum += values[p][i];
+        }
+    }
+    sum = row_sum(sum);
+    const float share = sum == 0 ? 0 : 1 / sum;
+#pragma unroll
+    for (int p = 0; p < PIECES; p++) {
+#pragma unroll
+        for (int i = 0; i < PIECE<T>; i++) values[p][i] *= share;
+        const int first = (p * (int)blockDim.x + (int)threadIdx.x) * PIECE<T> - before;
+        store_piece(values[p], out, first, columns);
+    }
+}
+
+#define SOFTMAX_REGISTERS(name, T, pieces)                                                         \
+    extern "C" __global__ void __launch_bounds__(pieces == 8 ? 256 : 1024)                         \
+        softmax_##name##_##pieces(softmax_arguments x) {                                           \
+        softmax_registers<T, pieces>(x);                                                           \
+    }
+#define SOFTMAX_REGISTERS_OF(name, T)                                                              \
+    SOFTMAX_REGISTERS(name, T, 1)                                                                  \
+    SOFTMAX_REGISTERS(name, T, 2)                                                                  \
+    SOFTMAX_REGISTERS(name, T, 4)
+SOFTMAX_REGISTERS_OF(f32, float)
+SOFTMAX_REGISTERS(f32, float, 8)
+SOFTMAX_REGISTERS_OF(f16, __half)
+SOFTMAX_REGISTERS_OF(bf16, __nv_bfloat16)
