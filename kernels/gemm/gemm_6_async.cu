@@ -49,9 +49,9 @@ template <typename T, bool BY_STEP, int ROWS, int THREADS> struct carrier {
     }
 };
 
-// Where a lane finds its part of fragments: of 16 rows of op(matrix) by 16 steps. STEPS_LAST says in
-// which order ldmatrix's four matrices come: those of the second eight steps last, as a wants it, or
-// those of the second eight rows, as b does.
+// Where a lane finds its part of fragments: of 16 rows of op(matrix) by 16 steps. STEPS_LAST says
+// in which order ldmatrix's four matrices come: those of the second eight steps last, as a wants
+// it, or those of the second eight rows, as b does.
 template <bool BY_STEP, bool STEPS_LAST> struct picker {
     uint32_t row, swizzle, half;
 
