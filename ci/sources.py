@@ -161,6 +161,7 @@ KERNELS = """
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise
     row/row_place row/softmax row/norm row/rope row/pair row/gather row/argmax
+    gemm/gemm_planted_variants
 """.split()
 
 # The .cu files that are put into the library, as PTX and cubins.
@@ -172,6 +173,7 @@ KERNEL_IMAGES = """
     row/softmax_1_naive row/softmax_2_registers row/softmax_3_online
     row/norm_1_naive row/norm_2_registers
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
+    gemm/gemm_planted
 """.split()
 
 KERNELS_TESTS = """
@@ -192,6 +194,7 @@ HARNESS = """
     evidence evidence_text results gate repeats
     attack compare launcher grinder
     walk_csv trace_file trace_replay
+    error_table
     gpu_clock gpu_timer
 """.split()
 
@@ -204,7 +207,7 @@ COMMANDS = """
 HARNESS_TESTS = """
     hdr_test hlog_test record_test verdict_test claim_test evidence_test
     interval_test decide_test sampler_test effect_test verdict_effects_test
-    sabotage_test ledger_test gpu_timer_test
+    sabotage_test ledger_test gpu_timer_test error_table_test
     gate_test repeats_test program_shell program_test program_choice_test program_trouble_test
     gate_program_test export_test replay_test
 """.split()
@@ -214,6 +217,7 @@ HYPOTHESES = """
     h02_launches_execute
     h03_transfers_return
     h04_launches_cost_little
+    h05_gemm_is_right
     h08_pool_spares_the_driver
     h09_out_of_memory_is_an_error
     h10_streams_overlap

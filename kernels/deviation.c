@@ -57,6 +57,13 @@ static void note_worst(struct kn_deviation *d, size_t i, double share, double va
     d->worst_oracle = oracle;
 }
 
+static void note_octave(struct kn_deviation *d, double share) {
+    int exponent = -KN_OCTAVES; /* share is in (2^(exponent - 1), 2^exponent], but for 0 */
+    if (share > 0 && frexp(share, &exponent) == 0.5) exponent--;
+    const int octave = -exponent < KN_OCTAVES - 1 ? -exponent : KN_OCTAVES - 1;
+    if (octave >= 0) d->octaves[octave]++;
+}
+
 static void note_failure(struct kn_deviation *d, size_t i) {
     d->failed++;
     if (d->first == KN_NOWHERE) d->first = (int64_t)i;
@@ -65,6 +72,7 @@ static void note_failure(struct kn_deviation *d, size_t i) {
 static void compare_special(struct kn_deviation *d, size_t i, double value, double oracle) {
     if (same_class(value, oracle)) {
         d->exact++;
+        note_octave(d, 0);
         note_worst(d, i, 0, value, oracle);
         return;
     }
@@ -102,8 +110,13 @@ struct kn_deviation kn_deviation_of(enum kn_type type, const void *elements, con
         d.ulp = fmax(d.ulp, fabs(value - nearest) / unit_in_last_place(type, nearest));
         squares += difference * difference;
         finite++;
-        if (!(difference <= limit)) note_failure(&d, i);
-        note_worst(&d, i, difference == 0 ? 0 : difference / limit, value, oracle[i]);
+        const double share = difference == 0 ? 0 : difference / limit;
+        if (!(difference <= limit)) {
+            note_failure(&d, i);
+        } else {
+            note_octave(&d, share);
+        }
+        note_worst(&d, i, share, value, oracle[i]);
     }
     d.root_mean_square = finite > 0 ? sqrt(squares / (double)finite) : 0;
     return d;
@@ -114,6 +127,7 @@ struct kn_deviation kn_deviation_join(struct kn_deviation a, struct kn_deviation
     const double total = (double)a.count + (double)b.count;
     d.count += b.count, d.failed += b.failed, d.exact += b.exact;
     d.nan += b.nan, d.infinite += b.infinite;
+    for (int i = 0; i < KN_OCTAVES; i++) d.octaves[i] += b.octaves[i];
     d.absolute = fmax(a.absolute, b.absolute);
     d.relative = fmax(a.relative, b.relative);
     d.ulp = fmax(a.ulp, b.ulp);

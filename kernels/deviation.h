@@ -15,7 +15,7 @@ struct kn_tolerance {
     double absolute, relative;
 };
 
-enum { KN_NOWHERE = -1 };
+enum { KN_NOWHERE = -1, KN_OCTAVES = 24 };
 
 struct kn_deviation {
     size_t count;            /* of values */
@@ -27,8 +27,11 @@ struct kn_deviation {
     double ulp;              /* the largest distance in units in the last place of the type */
     double normalised;       /* the largest share of what the tolerance allows: above 1 fails */
     double root_mean_square; /* of value - oracle, of those of the same class */
-    int64_t first;           /* index of the first that failed; KN_NOWHERE */
-    int64_t worst;           /* of the one with the largest normalised; KN_NOWHERE if count is 0 */
+    /* The distribution: octaves[i] values deviate by more than 2^-(i + 1) of what is allowed and by
+     * 2^-i of it at most; the last has all below that, and those above 1 are in failed. */
+    size_t octaves[KN_OCTAVES];
+    int64_t first; /* index of the first that failed; KN_NOWHERE */
+    int64_t worst; /* of the one with the largest normalised; KN_NOWHERE if count is 0 */
     double worst_value, worst_oracle;
 };
 

@@ -66,6 +66,16 @@ Test(deviation, units_in_the_last_place_are_the_types) {
         "what overflows the type is infinite");
 }
 
+Test(deviation, the_distribution_counts_octaves_of_what_is_allowed) {
+    const double oracle[] = {0, 0, 0, 0, 0, 0, INFINITY};
+    const float values[] = {1, 0.75f, 0.5f, 0.25f, 0, 2, INFINITY};
+    struct kn_deviation d = compare(values, oracle, 7, 1, 0);
+    cr_assert(d.octaves[0] == 2 && d.octaves[1] == 1 && d.octaves[2] == 1 && d.failed == 1);
+    cr_assert(d.octaves[KN_OCTAVES - 1] == 2, "what is equal is in the last");
+    d = kn_deviation_join(d, compare((const float[]){0x1p-40f, 0.3f}, oracle, 2, 1, 0));
+    cr_assert(d.octaves[KN_OCTAVES - 1] == 3 && d.octaves[1] == 2);
+}
+
 Test(deviation, two_are_joined) {
     const float values[] = {1, 2, 4, 4};
     const double oracle[] = {1, 2, 3, 4};

@@ -58,6 +58,8 @@ TOL_API tol_status kn_gemm_pick(struct kn_kernels *kernels, const struct kn_gemm
                                 const struct kn_variant **variant);
 
 extern const struct kn_variants kn_gemm_variants;
+/* Kernels with a defect each: what those who judge gemm must notice. */
+extern const struct kn_variants kn_gemm_planted_variants;
 
 /* The type of A's and B's elements. */
 TOL_API enum kn_type kn_gemm_input_type(enum kn_gemm_precision precision);

@@ -1,0 +1,40 @@
+/*
+ * The table of kernels with a defect, for saboteurs. Only programs that ask for it hold it.
+ */
+#include "gemm_problem.h"
+
+KN_IMAGES(gemm_planted);
+
+static const char *only_floats(const void *problem) {
+    const struct gemm_problem *p = problem;
+    return kn_gemm_input_type(p->gemm->precision) == KN_F32 ? NULL : "it is for floats";
+}
+
+static const char *only_f16(const void *problem) {
+    const struct gemm_problem *p = problem;
+    return p->gemm->precision == KN_GEMM_F16 ? NULL : "it is for f16";
+}
+
+static const char *only_bf16(const void *problem) {
+    const struct gemm_problem *p = problem;
+    return p->gemm->precision == KN_GEMM_BF16 ? NULL : "it is for bf16";
+}
+
+#define ROW(which, type, accepts)                                                                  \
+    {                                                                                              \
+        .name = #which, .entry = "gemm_" #which "_" #type, .images = kn_images_gemm_planted,       \
+        .compute_capability_min = 75, .refuse = accepts, .threads = 256, .tile = {                 \
+            16,                                                                                    \
+            16,                                                                                    \
+            1                                                                                      \
+        }                                                                                          \
+    }
+#define ROWS(which)                                                                                \
+    ROW(which, f32, only_floats), ROW(which, f16, only_f16), ROW(which, bf16, only_bf16)
+
+static const struct kn_variant rows[] = {ROWS(lost_step), ROWS(lost_tail), ROWS(lost_beta),
+                                         ROWS(reads_c),   ROWS(swapped),   ROWS(half_sum),
+                                         ROWS(writes_gap)};
+
+const struct kn_variants kn_gemm_planted_variants = {"gemm, with a defect", rows,
+                                                     sizeof rows / sizeof rows[0]};
