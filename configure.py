@@ -23,7 +23,7 @@ from ninja_file import Ninja  # noqa: E402  (how build.ninja is spelled)
 from rules import write_rules  # noqa: E402  (what each kind of file is made with)
 from sources import (  # noqa: E402  (what lies in each room)
     BENCH, COMMANDS, CORPUS_TESTS, EXAMPLES, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, HARNESS,
-    HARNESS_TESTS, HYPOTHESES, KERNELS_TESTS, REFUSED, RUNTIME_TESTS, SOFT, SOFT_API,
+    HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, REFUSED, RUNTIME_TESTS, SOFT, SOFT_API,
     SOFT_API_TESTS, SOFT_CORE, SOFT_TESTS, TABLE, TABLE_TESTS)
 
 # ---- the variants ---------------------------------------------------------------------------
@@ -111,6 +111,9 @@ def write_variant(n: Ninja, name: str) -> None:
     tools += [program(f"bench-{what}", [*objects("runtime", "runtime", [f"{what}_bench"],
                                                  f"{COMMON} {flags}"), archive],
                       libs="-lpthread -ldl -lm") for what in ("launch", "pool", "transfer")]
+    tools.append(program("bench-kernels", [*objects("kernels", "kernels/bench", KERNELS_BENCH,
+                                                    f"{COMMON} {flags} -Iruntime -Ikernels"),
+                                           kernels, archive], libs="-lpthread -ldl -lm"))
     tools.append(program("compare-sides", objects("runtime", "runtime", ["compare_sides"],
                                                   f"{COMMON} {flags}"), libs="-ldl"))
     n.build(name, "phony", " ".join([archive, shared, kernels, soft, tollens, *tools, *tests]))
@@ -124,7 +127,7 @@ def write_variant(n: Ninja, name: str) -> None:
                     for name in EXAMPLES]
         n.build("examples", "phony", " ".join(examples))
         n.build("bench-hdr", "run", "build/bench-hdr")
-        for what in ("launch", "pool", "transfer"):
+        for what in ("launch", "pool", "transfer", "kernels"):
             n.build(f"bench-{what}", "run", f"build/bench-{what}")
 
 

@@ -176,6 +176,12 @@ KERNEL_IMAGES = """
     gemm/gemm_planted
 """.split()
 
+# The program that shows what they cost; an operation is a file.
+KERNELS_BENCH = """
+    kernel_bench cublas
+    gemm_bench
+""".split()
+
 KERNELS_TESTS = """
     variant_test kernel_set_test
     number_test inputs_test deviation_test guarded_test

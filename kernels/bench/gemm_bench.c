@@ -1,0 +1,142 @@
+/*
+ * What products of matrices cost, beside cuBLAS where it is found.
+ */
+#include "cublas.h"
+#include "gemm/gemm.h"
+#include "kernel_bench.h"
+
+#include "check.h"
+
+#include <stdio.h>
+
+struct product {
+    struct kn_bench *bench;
+    struct kn_cublas *cublas; /* NULL: by our own kernels */
+    struct kn_gemm gemm;
+    struct tol_buffer *buffers[KN_BENCH_SETS_MAX][3];
+    size_t sets;
+};
+
+static tol_status launch(void *user, size_t turn) {
+    struct product *p = user;
+    struct tol_buffer **set = p->buffers[turn % p->sets];
+    p->gemm.a.buffer = set[0], p->gemm.b.buffer = set[1], p->gemm.c.buffer = set[2];
+    return p->cublas != NULL ? kn_cublas_gemm(p->cublas, &p->gemm)
+                             : kn_gemm(p->bench->kernels, p->bench->stream, &p->gemm);
+}
+
+static void destroy_buffers(struct product *p) {
+    for (size_t i = 0; i < p->sets; i++) {
+        for (int j = 0; j < 3; j++) tol_buffer_destroy(p->buffers[i][j]);
+    }
+}
+
+static tol_status make_buffers(struct product *p) {
+    tol_status status = TOL_OK;
+    const struct kn_gemm *g = &p->gemm;
+    const enum kn_type type = kn_gemm_input_type(g->precision);
+    const size_t inputs = (g->m * g->k + g->k * g->n) * kn_type_bytes(type);
+    p->sets = kn_bench_sets(p->bench, inputs + g->m * g->n * kn_type_bytes(g->c_type));
+    for (size_t i = 0; i < p->sets; i++) {
+        TOL_TRY(kn_bench_buffer(p->bench, type, g->m * g->k, 3 * i, &p->buffers[i][0]));
+        TOL_TRY(kn_bench_buffer(p->bench, type, g->k * g->n, 3 * i + 1, &p->buffers[i][1]));
+        TOL_TRY(tol_buffer_create(p->bench->context, g->m * g->n, kn_type_bytes(g->c_type),
+                                  &p->buffers[i][2]));
+    }
+out:
+    return status;
+}
+
+static struct kn_bench_row row_of(const struct kn_gemm *g) {
+    const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    const double in = (double)kn_type_bytes(kn_gemm_input_type(g->precision));
+    struct kn_bench_row row = {.operation = "gemm",
+                               .operations = 2 * m * n * k,
+                               .bytes =
+                                   (m * k + k * n) * in + m * n * (double)kn_type_bytes(g->c_type)};
+    snprintf(row.shape, sizeof row.shape, "%s %zu x %zu x %zu %c%c",
+             kn_gemm_precision_name(g->precision), g->m, g->n, g->k, g->transpose_a ? 't' : 'n',
+             g->transpose_b ? 't' : 'n');
+    return row;
+}
+
+/* cuBLAS first, then the variants beside it. */
+static tol_status measure(struct product *p, const char *const *variants, size_t count) {
+    tol_status status = TOL_OK;
+    double cublas_us = 0;
+    struct kn_cublas *cublas = p->cublas;
+    struct kn_bench_row row = row_of(&p->gemm);
+    TOL_TRY(make_buffers(p));
+    if (cublas != NULL) {
+        snprintf(row.variant, sizeof row.variant, "cublas");
+        TOL_TRY(kn_bench_measure(p->bench, &row, launch, p));
+        cublas_us = row.us;
+        p->cublas = NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct kn_variant *variant = NULL;
+        row = row_of(&p->gemm);
+        row.ceiling = "cublas", row.ceiling_us = cublas_us;
+        p->gemm.variant = variants[i];
+        p->gemm.a.buffer = p->buffers[0][0], p->gemm.b.buffer = p->buffers[0][1];
+        p->gemm.c.buffer = p->buffers[0][2];
+        TOL_TRY(kn_gemm_pick(p->bench->kernels, &p->gemm, &variant));
+        snprintf(row.variant, sizeof row.variant, "%s%s", variant->name,
+                 variants[i] == NULL ? " (chosen)" : "");
+        TOL_TRY(kn_bench_measure(p->bench, &row, launch, p));
+    }
+out:
+    destroy_buffers(p);
+    p->cublas = cublas;
+    return status;
+}
+
+static tol_status run(struct kn_bench *bench) {
+    static const struct {
+        enum kn_gemm_precision precision;
+        size_t m, n, k;
+        bool transpose_a, transpose_b;
+        const char *variants[4]; /* beside the one that is chosen */
+    } products[] = {
+        {KN_GEMM_F32, 4096, 4096, 4096, 0, 0, {"naive", "shared", "registers"}},
+        {KN_GEMM_F32, 4096, 4096, 4096, 0, 1, {NULL}},
+        {KN_GEMM_F32, 1024, 1024, 1024, 0, 0, {NULL}},
+        {KN_GEMM_TF32, 4096, 4096, 4096, 0, 0, {NULL}},
+        {KN_GEMM_BF16, 4096, 4096, 4096, 0, 0, {"tensor", "async_128"}},
+        {KN_GEMM_BF16, 4096, 4096, 4096, 0, 1, {NULL}},
+        {KN_GEMM_BF16, 4096, 4096, 4096, 1, 0, {NULL}},
+        {KN_GEMM_BF16, 8192, 8192, 8192, 0, 1, {NULL}},
+        {KN_GEMM_BF16, 1024, 1024, 1024, 0, 1, {NULL}},
+        {KN_GEMM_BF16, 16, 4096, 14336, 0, 1, {NULL}},
+        {KN_GEMM_F16, 4096, 4096, 4096, 0, 1, {NULL}},
+    };
+    tol_status status = TOL_OK;
+    struct kn_cublas *cublas = kn_cublas_open(bench->cublas, bench->stream);
+    if (cublas == NULL) printf("gemm: no cuBLAS was found, so no ceiling is shown\n");
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+        const char *variants[5] = {NULL};
+        size_t count = 1;
+        const size_t least = bench->is_small ? 16 : 1; /* of the soft device, a sixteenth */
+        struct product p = {.bench = bench,
+                            .cublas = cublas,
+                            .gemm = {.precision = products[i].precision,
+                                     .m = products[i].m / least,
+                                     .n = products[i].n / least,
+                                     .k = products[i].k / least,
+                                     .transpose_a = products[i].transpose_a,
+                                     .transpose_b = products[i].transpose_b,
+                                     .c_type = kn_gemm_input_type(products[i].precision),
+                                     .alpha = 1}};
+        const struct kn_bench_row row = row_of(&p.gemm);
+        while (count < 4 && products[i].variants[count - 1] != NULL) {
+            variants[count] = products[i].variants[count - 1];
+            count++;
+        }
+        if (kn_bench_wants(bench, &row)) TOL_TRY(measure(&p, variants, count));
+    }
+out:
+    kn_cublas_close(cublas);
+    return status;
+}
+
+KN_BENCH(gemm, run)

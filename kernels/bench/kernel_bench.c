@@ -1,0 +1,260 @@
+/*
+ * Timing rows, and the program around them.
+ *
+ *     bench-kernels [--library PATH] [--cublas PATH] [--filter TEXT] [--json FILE]
+ *
+ * Without a library it takes the platform's, or the soft device beside it. `ninja bench-kernels`
+ * runs it. Nothing is asserted.
+ */
+#include "kernel_bench.h"
+
+#include "any_driver.h"
+#include "check.h"
+#include "inputs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_MAX = 512, BATCHES = 21, LAUNCHES_MAX = 4096 };
+static const double batch_us = 200;
+
+struct kn_bench_state {
+    struct kn_bench_row rows[ROWS_MAX];
+    size_t count;
+    struct tol_event *begin, *end;
+    float *values; /* random ones, from which buffers are filled */
+};
+
+static struct kn_bench_operation *operations;
+
+/* In the order of their names: the order of constructors is the linker's. */
+void kn_bench_register(struct kn_bench_operation *operation) {
+    struct kn_bench_operation **at = &operations;
+    while (*at != NULL && strcmp((*at)->name, operation->name) < 0) at = &(*at)->next;
+    operation->next = *at;
+    *at = operation;
+}
+
+/* ---- timing ---------------------------------------------------------------------------------- */
+
+bool kn_bench_wants(const struct kn_bench *bench, const struct kn_bench_row *row) {
+    char name[160];
+    snprintf(name, sizeof name, "%s %s %s", row->operation, row->shape, row->variant);
+    return bench->filter == NULL || strstr(name, bench->filter) != NULL;
+}
+
+static tol_status time_batch(struct kn_bench *bench, size_t launches, size_t *turn,
+                             tol_status (*launch)(void *user, size_t turn), void *user,
+                             double *us) {
+    tol_status status = TOL_OK;
+    double ns = 0;
+    struct kn_bench_state *state = bench->state;
+    TOL_TRY(tol_event_record(state->begin, bench->stream));
+    for (size_t i = 0; i < launches; i++) TOL_TRY(launch(user, (*turn)++));
+    TOL_TRY(tol_event_record(state->end, bench->stream));
+    TOL_TRY(tol_event_synchronize_for(state->end, 120000));
+    TOL_TRY(tol_event_elapsed_ns(state->begin, state->end, &ns));
+    *us = ns * 1e-3 / (double)launches;
+out:
+    return status;
+}
+
+static int compare(const void *left, const void *right) {
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static void print_row(const struct kn_bench_row *row) {
+    printf("%-8s %-34s %-18s %12.2f", row->operation, row->shape, row->variant, row->us);
+    if (row->operations > 0) {
+        printf(" %9.2f TFLOP/s", row->operations / row->us * 1e-6);
+    } else {
+        printf(" %9.1f GB/s   ", row->bytes / row->us * 1e-3);
+    }
+    if (row->ceiling_us > 0) printf(" %6.3f of %s", row->ceiling_us / row->us, row->ceiling);
+    printf("\n");
+    fflush(stdout);
+}
+
+tol_status kn_bench_measure(struct kn_bench *bench, struct kn_bench_row *row,
+                            tol_status (*launch)(void *user, size_t turn), void *user) {
+    tol_status status = TOL_OK;
+    struct kn_bench_state *state = bench->state;
+    double us[BATCHES], once = 0;
+    size_t turn = 0;
+    const int batches = bench->is_small ? 3 : BATCHES;
+    TOL_CHECK(state->count < ROWS_MAX, TOL_OVER_LIMIT, "more than %d rows", ROWS_MAX);
+    /* Twice: the first loads the kernel, and wakes the device. */
+    for (int i = 0; i < 2; i++) TOL_TRY(time_batch(bench, 1, &turn, launch, user, &once));
+    size_t launches = once > 0 ? (size_t)(batch_us / once) + 1 : 1;
+    if (launches > LAUNCHES_MAX) launches = LAUNCHES_MAX;
+    TOL_TRY(time_batch(bench, launches, &turn, launch, user, &once));
+    for (int i = 0; i < batches; i++) {
+        TOL_TRY(time_batch(bench, launches, &turn, launch, user, &us[i]));
+    }
+    qsort(us, (size_t)batches, sizeof us[0], compare);
+    row->us = us[batches / 2];
+    if (row->ceiling_us == 0 && row->operations == 0 && bench->copy_bytes_per_us > 0) {
+        row->ceiling = "copy";
+        row->ceiling_us = row->bytes / bench->copy_bytes_per_us;
+    }
+    state->rows[state->count++] = *row;
+    print_row(row);
+out:
+    return status;
+}
+
+size_t kn_bench_sets(const struct kn_bench *bench, size_t set_bytes) {
+    const size_t all = 3 * (size_t)tol_context_device(bench->context)->l2_bytes;
+    const size_t sets = set_bytes > 0 ? all / set_bytes + 1 : 1;
+    return bench->is_small || sets < 2 ? 2 : sets > KN_BENCH_SETS_MAX ? KN_BENCH_SETS_MAX : sets;
+}
+
+tol_status kn_bench_buffer(struct kn_bench *bench, enum kn_type type, size_t count, uint64_t seed,
+                           struct tol_buffer **buffer) {
+    enum { VALUES = 1 << 20 };
+    tol_status status = TOL_OK;
+    const size_t element = kn_type_bytes(type);
+    struct kn_bench_state *state = bench->state;
+    struct tol_buffer *made = NULL;
+    void *piece = malloc(VALUES * element);
+    if (state->values == NULL) {
+        uint64_t random = 1;
+        state->values = malloc(2 * VALUES * sizeof *state->values);
+        TOL_CHECK(state->values != NULL, TOL_OUT_OF_HOST_MEMORY, "%d values", 2 * VALUES);
+        kn_inputs_draw(KN_NORMAL, &random, 1, state->values, 2 * VALUES);
+    }
+    TOL_CHECK(piece != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", VALUES * element);
+    TOL_TRY(tol_buffer_create(bench->context, count, element, &made));
+    /* Pieces that begin elsewhere in the same values: no two rows of a matrix are equal. */
+    for (size_t at = 0; at < count; at += VALUES) {
+        const size_t now = count - at < VALUES ? count - at : VALUES;
+        kn_numbers_store(type, state->values + kn_random(&seed) % VALUES, now, piece);
+        TOL_TRY(tol_buffer_write_at(made, at * element, piece, now * element));
+    }
+    *buffer = made;
+    made = NULL;
+out:
+    tol_buffer_destroy(made);
+    free(piece);
+    return status;
+}
+
+/* ---- the ceiling of memory ------------------------------------------------------------------- */
+
+struct copy {
+    struct kn_bench *bench;
+    struct tol_buffer *from, *to;
+};
+
+static tol_status launch_copy(void *user, size_t turn) {
+    struct copy *copy = user;
+    (void)turn; /* larger than any cache */
+    return tol_copy_on_device(copy->bench->stream, copy->to, 0, copy->from, 0,
+                              tol_buffer_bytes(copy->from));
+}
+
+static tol_status measure_copy(struct kn_bench *bench) {
+    tol_status status = TOL_OK;
+    struct copy copy = {.bench = bench};
+    const size_t count = (size_t)(bench->is_small ? 4 : 256) << 20;
+    struct kn_bench_row row = {.operation = "copy", .bytes = 8.0 * (double)count};
+    snprintf(row.shape, sizeof row.shape, "%zu MiB on the device", count >> 18);
+    snprintf(row.variant, sizeof row.variant, "driver's");
+    TOL_TRY(kn_bench_buffer(bench, KN_F32, count, 1, &copy.from));
+    TOL_TRY(tol_buffer_create(bench->context, count, sizeof(float), &copy.to));
+    TOL_TRY(kn_bench_measure(bench, &row, launch_copy, &copy));
+    bench->copy_bytes_per_us = row.bytes / row.us;
+out:
+    tol_buffer_destroy(copy.from);
+    tol_buffer_destroy(copy.to);
+    return status;
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+static tol_status write_json(const struct kn_bench *bench, const char *path) {
+    tol_status status = TOL_OK;
+    const struct tol_device *device = tol_context_device(bench->context);
+    FILE *file = fopen(path, "w");
+    TOL_CHECK(file != NULL, TOL_INVALID_ARGUMENT, "%s cannot be written", path);
+    fprintf(file, "{\n  \"device\": \"%s\",\n  \"copy_gb_per_s\": %.3f,\n  \"rows\": [\n",
+            device->name, bench->copy_bytes_per_us * 1e-3);
+    for (size_t i = 0; i < bench->state->count; i++) {
+        const struct kn_bench_row *row = &bench->state->rows[i];
+        fprintf(file,
+                "    {\"operation\": \"%s\", \"shape\": \"%s\", \"variant\": \"%s\", \"us\": %.4f, "
+                "\"tflop_per_s\": %.4f, \"gb_per_s\": %.3f, \"ceiling\": \"%s\", \"of_ceiling\": "
+                "%.4f}%s\n",
+                row->operation, row->shape, row->variant, row->us, row->operations / row->us * 1e-6,
+                row->bytes / row->us * 1e-3, row->ceiling_us > 0 ? row->ceiling : "",
+                row->ceiling_us / row->us, i + 1 < bench->state->count ? "," : "");
+    }
+    fprintf(file, "  ]\n}\n");
+    TOL_CHECK(fclose(file) == 0, TOL_INVALID_ARGUMENT, "%s cannot be written", path);
+out:
+    return status;
+}
+
+static tol_status run(struct kn_bench *bench) {
+    tol_status status = TOL_OK;
+    struct kn_bench_state *state = bench->state;
+    printf("%s; medians\n", tol_context_device(bench->context)->name);
+    TOL_TRY(tol_stream_create(bench->context, NULL, &bench->stream));
+    TOL_TRY(tol_event_create(bench->context, true, &state->begin));
+    TOL_TRY(tol_event_create(bench->context, true, &state->end));
+    TOL_TRY(kn_kernels_create(bench->context, &bench->kernels));
+    TOL_TRY(measure_copy(bench));
+    for (struct kn_bench_operation *o = operations; o != NULL; o = o->next) TOL_TRY(o->run(bench));
+out:
+    return status;
+}
+
+static bool read_options(struct kn_bench *bench, int argc, char **argv, const char **library,
+                         const char **json) {
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (value == NULL) return false;
+        if (strcmp(argv[i], "--library") == 0) {
+            *library = value;
+        } else if (strcmp(argv[i], "--cublas") == 0) {
+            bench->cublas = value;
+        } else if (strcmp(argv[i], "--filter") == 0) {
+            bench->filter = value;
+        } else if (strcmp(argv[i], "--json") == 0) {
+            *json = value;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+int main(int argc, char **argv) {
+    tol_status status = TOL_OK;
+    struct tol_driver *driver = NULL;
+    static struct kn_bench_state state;
+    struct kn_bench bench = {.state = &state};
+    const char *library = NULL, *json = NULL;
+    if (!read_options(&bench, argc, argv, &library, &json)) {
+        fprintf(stderr, "usage: bench-kernels [--library PATH] [--cublas PATH] [--filter TEXT] "
+                        "[--json FILE]\n");
+        return 2;
+    }
+    TOL_TRY(tol_any_driver_open(library, &driver, &bench.is_small));
+    if (library != NULL) bench.is_small = strstr(library, "tollens-soft") != NULL;
+    TOL_TRY(tol_context_create(driver, 0, &bench.context));
+    TOL_TRY(run(&bench));
+    if (json != NULL) status = write_json(&bench, json);
+out:
+    if (status != TOL_OK) fprintf(stderr, "bench-kernels: %s\n", tol_message());
+    free(state.values);
+    kn_kernels_destroy(bench.kernels);
+    tol_event_destroy(state.begin);
+    tol_event_destroy(state.end);
+    tol_stream_destroy(bench.stream);
+    tol_context_destroy(bench.context);
+    tol_driver_close(driver);
+    return status == TOL_OK ? 0 : 1;
+}
