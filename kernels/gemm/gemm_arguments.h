@@ -1,5 +1,6 @@
 /*
- * What every kernel of gemm takes, as its one parameter: the same struct on both sides.
+ * What every kernel of gemm takes, as its one parameter: the same struct on both sides. Internal
+ * to the operation.
  *
  * c[i][j] = alpha * sum over l of op(a)[i][l] * op(b)[l][j] + beta * c[i][j], for each of a batch.
  */
