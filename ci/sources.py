@@ -159,7 +159,7 @@ KERNELS = """
     number inputs deviation guarded
     gemm/gemm gemm/gemm_variants gemm/gemm_oracle gemm/gemm_trial
     quant/quant_block quant/quant_draw quant/quantise
-    quant/dequantise
+    quant/dequantise quant/dequantise_planted
     row/row_place row/softmax row/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
 """.split()
@@ -169,7 +169,7 @@ KERNEL_IMAGES = """
     basics/vector_add
     gemm/gemm_1_naive gemm/gemm_2_shared gemm/gemm_3_registers gemm/gemm_4_vector
     gemm/gemm_5_tensor gemm/gemm_6_async
-    quant/dequantise_1_naive quant/dequantise_2_wide
+    quant/dequantise_1_naive quant/dequantise_2_wide quant/dequantise_planted
     row/softmax_1_naive row/softmax_2_registers row/softmax_3_online
     row/norm_1_naive row/norm_2_registers
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
@@ -224,6 +224,7 @@ HYPOTHESES = """
     h03_transfers_return
     h04_launches_cost_little
     h05_gemm_is_right
+    h07_q4_k_is_llama_cpps
     h08_pool_spares_the_driver
     h09_out_of_memory_is_an_error
     h10_streams_overlap

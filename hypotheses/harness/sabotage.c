@@ -354,6 +354,12 @@ static const struct {
     {"gemm_swapped", "a product transposes A for B and B for A", NULL, NULL, false, NULL},
     {"gemm_half_sum", "a product is summed in 16 bits", NULL, NULL, false, NULL},
     {"gemm_writes_gap", "a product writes behind the ends of C's rows", NULL, NULL, false, NULL},
+    /* The same of dequantising. */
+    {"dequantise_nibbles", "neighbouring elements are taken from one byte", NULL, NULL, false,
+     NULL},
+    {"dequantise_minimum", "the minimum of a sub-block is forgotten", NULL, NULL, false, NULL},
+    {"dequantise_tail", "the last element is not written", NULL, NULL, false, NULL},
+    {"dequantise_scales", "the upper bits of the later scales are lost", NULL, NULL, false, NULL},
     {"lock_missing", "threads add kernels to a module's cache without its lock", slow_lookup, NULL,
      false, NULL},
     {"attack_crash", "an attack's process ends by SIGSEGV", crash_attack, NULL, false, NULL},
