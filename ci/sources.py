@@ -160,6 +160,7 @@ KERNELS = """
     gemm/gemm gemm/gemm_variants gemm/gemm_oracle gemm/gemm_trial
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise quant/dequantise_planted
+    quant/quant_product quant/quant_product_trial
     row/row_place row/softmax row/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
 """.split()
@@ -170,6 +171,8 @@ KERNEL_IMAGES = """
     gemm/gemm_1_naive gemm/gemm_2_shared gemm/gemm_3_registers gemm/gemm_4_vector
     gemm/gemm_5_tensor gemm/gemm_6_async
     quant/dequantise_1_naive quant/dequantise_2_wide quant/dequantise_planted
+    quant/quant_product_1_naive quant/quant_product_2_rows quant/quant_product_3_integers
+    quant/quant_product_4_tensor
     row/softmax_1_naive row/softmax_2_registers row/softmax_3_online
     row/norm_1_naive row/norm_2_registers
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
@@ -187,7 +190,7 @@ KERNELS_TESTS = """
     number_test inputs_test deviation_test guarded_test
     gemm/gemm_test gemm/gemm_call_test
     quant/quant_block_test quant/quantise_test
-    quant/dequantise_test
+    quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
     row/row_stage_test row/softmax_test row/norm_test row/rope_test row/pair_test row/gather_test
 """.split()
 

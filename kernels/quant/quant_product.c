@@ -1,0 +1,252 @@
+/*
+ * Quant product: a table for each kind of blocks and arithmetic, and the checks before a launch.
+ */
+#include "quant_product.h"
+
+#include "check.h"
+#include "quant_product_arguments.h"
+
+#include <limits.h>
+
+KN_IMAGES(quant_product_1_naive);
+KN_IMAGES(quant_product_2_rows);
+KN_IMAGES(quant_product_3_integers);
+KN_IMAGES(quant_product_4_tensor);
+
+enum { THREADS = 128, GRID_Y_MAX = 65535 };
+
+static bool is_aligned(const struct kn_quant_product *p) {
+    return (p->quant != KN_Q4_K || p->weights.address % 16 == 0) && p->x.address % 16 == 0 &&
+           (p->x_stride % 4 == 0 || p->columns == 1);
+}
+
+static const char *wide_refuses(const void *problem) {
+    return is_aligned(problem) ? NULL : "weights, x or its columns are not aligned to 16 bytes";
+}
+
+static const char *single_refuses(const void *problem) {
+    const struct kn_quant_product *p = problem;
+    if (p->columns > 1) return "there are several columns";
+    return wide_refuses(problem);
+}
+
+/* Bytes of x are aligned in the workspace. */
+static const char *integers_refuses(const void *problem) {
+    const struct kn_quant_product *p = problem;
+    return p->quant != KN_Q4_K || p->weights.address % 16 == 0
+               ? NULL
+               : "the weights are not aligned to 16 bytes";
+}
+
+static const char *integers_single_refuses(const void *problem) {
+    const struct kn_quant_product *p = problem;
+    return p->columns > 1 ? "there are several columns" : integers_refuses(problem);
+}
+
+static const char *few_refuses(const void *problem) {
+    const struct kn_quant_product *p = problem;
+    return p->columns > 32 ? "there are more than 32 columns" : wide_refuses(problem);
+}
+
+/* tile: rows and columns of y. */
+#define ROW(of, kernel, file, capability, refuses, rows, columns)                                  \
+    {                                                                                              \
+        .name = of, .entry = kernel, .images = kn_images_quant_product_##file,                     \
+        .compute_capability_min = capability, .refuse = refuses, .threads = THREADS, .tile = {     \
+            rows,                                                                                  \
+            columns                                                                                \
+        }                                                                                          \
+    }
+
+#define F32(blocks)                                                                                \
+    {                                                                                              \
+        ROW("rows", "quant_product_rows_" blocks "_1", 2_rows, 75, single_refuses, 4, 1),          \
+            ROW("rows", "quant_product_rows_" blocks "_4", 2_rows, 75, wide_refuses, 2, 4),        \
+            ROW("naive", "quant_product_naive_" blocks, 1_naive, 75, NULL, THREADS, 1)             \
+    }
+#define F16(blocks)                                                                                \
+    {                                                                                              \
+        ROW("tensor", "quant_product_tensor_" blocks "_8", 4_tensor, 80, few_refuses, 16, 8),      \
+            ROW("tensor", "quant_product_tensor_" blocks "_64", 4_tensor, 80, wide_refuses, 64,    \
+                64)                                                                                \
+    }
+#define Q8_1(blocks)                                                                               \
+    {                                                                                              \
+        ROW("integers", "quant_product_integers_" blocks "_1", 3_integers, 75,                     \
+            integers_single_refuses, 4, 1),                                                        \
+            ROW("integers", "quant_product_integers_" blocks "_8", 3_integers, 75,                 \
+                integers_refuses, 2, 8)                                                            \
+    }
+
+static const struct kn_variant f32_rows[KN_QUANTS][3] = {F32("q4_k"), F32("q6_k"), F32("q8_0")};
+static const struct kn_variant f16_rows[KN_QUANTS][2] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
+static const struct kn_variant q8_1_rows[KN_QUANTS][2] = {Q8_1("q4_k"), Q8_1("q6_k"), Q8_1("q8_0")};
+
+#define TABLES(i)                                                                                  \
+    {                                                                                              \
+        {"quant product", f32_rows[i], 3}, {"quant product", f16_rows[i], 2}, {                    \
+            "quant product", q8_1_rows[i], 2                                                       \
+        }                                                                                          \
+    }
+
+static const struct kn_variants tables[KN_QUANTS][KN_QUANT_ARITHMETICS] = {TABLES(0), TABLES(1),
+                                                                           TABLES(2)};
+
+static const struct kn_variant quantise_row =
+    ROW("quantise", "quant_product_quantise", 3_integers, 75, NULL, THREADS, 1);
+
+const struct kn_variants *kn_quant_product_variants(enum kn_quant quant,
+                                                    enum kn_quant_arithmetic arithmetic) {
+    return &tables[quant][arithmetic];
+}
+
+const char *kn_quant_arithmetic_name(enum kn_quant_arithmetic arithmetic) {
+    static const char *const names[KN_QUANT_ARITHMETICS] = {"f32", "f16", "q8_1"};
+    return (unsigned)arithmetic < KN_QUANT_ARITHMETICS ? names[arithmetic] : "?";
+}
+
+/* Bytes of x, k of a column; scales from a multiple of 16 on. */
+static size_t scales_offset(size_t columns, size_t k) {
+    return (columns * k + 15) / 16 * 16;
+}
+
+size_t kn_quant_product_workspace(enum kn_quant_arithmetic arithmetic, size_t columns, size_t k) {
+    if (arithmetic != KN_QUANT_Q8_1) return 0;
+    return scales_offset(columns, k) + columns * (k / 32) * sizeof(float);
+}
+
+/* Columns of so many floats, so far apart. */
+static tol_status check_columns(const char *what, struct kn_place place, size_t columns,
+                                size_t stride, size_t length) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(place.address != 0, TOL_INVALID_ARGUMENT, "quant product: %s is NULL", what);
+    TOL_CHECK(place.address % sizeof(float) == 0, TOL_INVALID_ARGUMENT,
+              "quant product: %s at %#llx is not aligned to 4 bytes", what,
+              (unsigned long long)place.address);
+    TOL_CHECK(stride >= length, TOL_INVALID_ARGUMENT,
+              "quant product: columns of %s have %zu elements, and are %zu apart", what, length,
+              stride);
+    const size_t room = place.bytes / sizeof(float);
+    TOL_CHECK(length <= room && (columns == 1 || (room - length) / (columns - 1) >= stride),
+              TOL_OUT_OF_RANGE,
+              "quant product: %zu columns of %s of %zu elements, %zu apart, do not fit %zu bytes",
+              columns, what, length, stride, place.bytes);
+out:
+    return status;
+}
+
+static size_t columns_bytes(size_t columns, size_t stride, size_t length) {
+    return ((columns - 1) * stride + length) * sizeof(float);
+}
+
+static tol_status check_kind(const struct kn_quant_product *p) {
+    tol_status status = TOL_OK;
+    TOL_CHECK((unsigned)p->quant < KN_QUANTS && (unsigned)p->arithmetic < KN_QUANT_ARITHMETICS,
+              TOL_INVALID_ARGUMENT, "quant product: there is no quantisation %d or arithmetic %d",
+              (int)p->quant, (int)p->arithmetic);
+    TOL_CHECK(p->k % kn_quant_block_elements(p->quant) == 0, TOL_INVALID_ARGUMENT,
+              "quant product: k is %zu, no whole blocks of %s, which have %zu", p->k,
+              kn_quant_name(p->quant), kn_quant_block_elements(p->quant));
+    TOL_CHECK(p->rows <= INT_MAX && p->columns <= INT_MAX && p->k <= INT_MAX, TOL_OVER_LIMIT,
+              "quant product: %zu rows, %zu columns and k of %zu; each must be below 2^31", p->rows,
+              p->columns, p->k);
+out:
+    return status;
+}
+
+/* Strides have been filled in. */
+static tol_status check_places(const struct kn_quant_product *p) {
+    tol_status status = TOL_OK;
+    const size_t row_bytes =
+        p->k / kn_quant_block_elements(p->quant) * kn_quant_block_bytes(p->quant);
+    const size_t workspace = kn_quant_product_workspace(p->arithmetic, p->columns, p->k);
+    const size_t y_bytes = columns_bytes(p->columns, p->y_stride, p->rows);
+    TOL_TRY(check_columns("y", p->y, p->columns, p->y_stride, p->rows));
+    if (p->k == 0) return TOL_OK;
+    TOL_CHECK(p->weights.address != 0 && p->weights.address % 2 == 0, TOL_INVALID_ARGUMENT,
+              "quant product: the weights at %#llx are NULL or not aligned to 2 bytes",
+              (unsigned long long)p->weights.address);
+    TOL_CHECK(p->rows <= p->weights.bytes / row_bytes, TOL_OUT_OF_RANGE,
+              "quant product: %zu rows of %zu bytes do not fit %zu", p->rows, row_bytes,
+              p->weights.bytes);
+    TOL_TRY(check_columns("x", p->x, p->columns, p->x_stride, p->k));
+    TOL_CHECK(workspace == 0 || (p->workspace.address != 0 && p->workspace.address % 16 == 0),
+              TOL_INVALID_ARGUMENT,
+              "quant product: the workspace at %#llx is NULL or not aligned to 16 bytes",
+              (unsigned long long)p->workspace.address);
+    TOL_CHECK(workspace <= p->workspace.bytes, TOL_OUT_OF_RANGE,
+              "quant product: a workspace of %zu bytes is needed, and there are %zu", workspace,
+              p->workspace.bytes);
+    const size_t x_bytes = columns_bytes(p->columns, p->x_stride, p->k);
+    TOL_CHECK(!kn_place_overlap(p->y, y_bytes, p->x, x_bytes) &&
+                  !kn_place_overlap(p->y, y_bytes, p->weights, p->rows * row_bytes) &&
+                  !kn_place_overlap(p->y, y_bytes, p->workspace, workspace) &&
+                  !kn_place_overlap(p->workspace, workspace, p->x, x_bytes) &&
+                  !kn_place_overlap(p->workspace, workspace, p->weights, p->rows * row_bytes),
+              TOL_INVALID_ARGUMENT,
+              "quant product: y or the workspace overlaps what is read, or each other");
+out:
+    return status;
+}
+
+static unsigned tiles(size_t count, unsigned tile) {
+    return (unsigned)((count - 1) / tile + 1);
+}
+
+static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
+                         const struct kn_quant_product *p) {
+    tol_status status = TOL_OK;
+    const struct kn_variant *variant = NULL;
+    const struct tol_kernel *kernel = NULL, *quantise = NULL;
+    const struct kn_variants *table =
+        p->variants != NULL ? p->variants : kn_quant_product_variants(p->quant, p->arithmetic);
+    struct kn_quant_product_arguments arguments = {
+        .weights = p->weights.address,
+        .x = p->x.address,
+        .y = p->y.address,
+        .quants = p->workspace.address,
+        .scales = p->workspace.address + scales_offset(p->columns, p->k),
+        .x_stride = p->x_stride,
+        .y_stride = p->y_stride,
+        .rows = (uint32_t)p->rows,
+        .columns = (uint32_t)p->columns,
+        .blocks = (uint32_t)(p->k / kn_quant_block_elements(p->quant)),
+        .k = (uint32_t)p->k};
+    const unsigned bytes = sizeof arguments;
+    void *value = &arguments;
+    const struct tol_arguments passed = {1, &value, &bytes};
+    const bool is_rounded = p->arithmetic == KN_QUANT_Q8_1 && p->k > 0;
+    TOL_TRY(kn_kernels_pick(kernels, table, p->variant, p, &variant, &kernel));
+    const unsigned grid_y = tiles(p->columns, variant->tile[1]);
+    TOL_CHECK(grid_y <= GRID_Y_MAX && (!is_rounded || p->columns <= GRID_Y_MAX), TOL_OVER_LIMIT,
+              "quant product: %zu columns are too many for %s", p->columns, variant->name);
+    if (is_rounded) {
+        TOL_TRY(kn_kernels_find(kernels, &quantise_row, &quantise));
+        TOL_TRY(tol_launch(stream, quantise,
+                           (struct tol_launch_shape){tiles(p->k, THREADS), (unsigned)p->columns, 1,
+                                                     THREADS, 1, 1, 0},
+                           passed));
+    }
+    status = tol_launch(stream, kernel,
+                        (struct tol_launch_shape){tiles(p->rows, variant->tile[0]), grid_y, 1,
+                                                  variant->threads, 1, 1, 0},
+                        passed);
+out:
+    return status;
+}
+
+tol_status kn_quant_product(struct kn_kernels *kernels, struct tol_stream *stream,
+                            const struct kn_quant_product *problem) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(kernels != NULL && stream != NULL && problem != NULL, TOL_INVALID_ARGUMENT,
+              "quant product needs kernels, a stream and a problem");
+    struct kn_quant_product whole = *problem;
+    TOL_TRY(check_kind(&whole));
+    if (whole.rows == 0 || whole.columns == 0) return TOL_OK;
+    if (whole.x_stride == 0) whole.x_stride = whole.k;
+    if (whole.y_stride == 0) whole.y_stride = whole.rows;
+    TOL_TRY(check_places(&whole));
+    status = launch(kernels, stream, &whole);
+out:
+    return status;
+}

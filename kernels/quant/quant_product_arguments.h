@@ -1,0 +1,18 @@
+/*
+ * Quant product, arguments: what the host hands to its kernels, and both compile.
+ */
+#ifndef KN_QUANT_PRODUCT_ARGUMENTS_H
+#define KN_QUANT_PRODUCT_ARGUMENTS_H
+
+#include <stdint.h>
+
+struct kn_quant_product_arguments {
+    uint64_t weights, x, y;      /* addresses */
+    uint64_t quants, scales;     /* of x as 8-bit numbers, and of the scales of 32 of them each */
+    uint64_t x_stride, y_stride; /* from column to column, in elements */
+    uint32_t rows, columns;
+    uint32_t blocks; /* of a row of weights */
+    uint32_t k;      /* elements of a row of weights */
+};
+
+#endif

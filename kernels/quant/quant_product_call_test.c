@@ -1,0 +1,111 @@
+/*
+ * What a call of the product refuses, and what it does with nothing.
+ */
+#include "quant_product.h"
+
+#include "test_device.h"
+
+static struct kn_kernels *kernels;
+static struct tol_stream *stream;
+
+static void begin(void) {
+    MUST(kn_kernels_create(test_context(), &kernels));
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+}
+
+static void end(void) {
+    tol_stream_destroy(stream);
+    kn_kernels_destroy(kernels);
+    stream = NULL, kernels = NULL;
+    test_end();
+}
+TestSuite(quant_product_call, .fini = end);
+
+/* One that would do: 5 rows, 3 columns; at addresses that nobody reads. */
+static struct kn_quant_product good(void) {
+    return (struct kn_quant_product){.quant = KN_Q4_K,
+                                     .arithmetic = KN_QUANT_Q8_1,
+                                     .rows = 5,
+                                     .columns = 3,
+                                     .k = 512,
+                                     .weights = {0x10000, 5 * 288},
+                                     .x = {0x20000, 3 * 2048},
+                                     .y = {0x30000, 60},
+                                     .workspace = {0x40000, 3 * (512 + 64)}};
+}
+
+#define REFUSED(change, status, text)                                                              \
+    do {                                                                                           \
+        struct kn_quant_product p = good();                                                        \
+        change;                                                                                    \
+        MUST_FAIL(kn_quant_product(kernels, stream, &p), status, text);                            \
+    } while (0)
+
+Test(quant_product_call, what_makes_no_sense_is_refused) {
+    begin();
+    REFUSED(p.quant = KN_QUANTS, TOL_INVALID_ARGUMENT, "no quantisation 3");
+    REFUSED(p.arithmetic = KN_QUANT_ARITHMETICS, TOL_INVALID_ARGUMENT, "arithmetic 3");
+    REFUSED(p.k = 500, TOL_INVALID_ARGUMENT, "k is 500, no whole blocks of q4_k, which have 256");
+    REFUSED((p.quant = KN_Q8_0, p.k = 500), TOL_INVALID_ARGUMENT, "of q8_0, which have 32");
+    REFUSED(p.x_stride = 511, TOL_INVALID_ARGUMENT, "columns of x have 512 elements");
+    REFUSED(p.y_stride = 4, TOL_INVALID_ARGUMENT, "columns of y have 5 elements");
+    REFUSED(p.rows = (size_t)1 << 31, TOL_OVER_LIMIT, "2147483648 rows");
+    REFUSED(p.columns = SIZE_MAX, TOL_OVER_LIMIT, "below 2^31");
+    REFUSED(p.k = (size_t)1 << 31, TOL_OVER_LIMIT, "below 2^31");
+    REFUSED(p.variant = "fast", TOL_NOT_FOUND, "there are integers");
+    struct kn_quant_product p = good();
+    MUST_FAIL(kn_quant_product(NULL, stream, &p), TOL_INVALID_ARGUMENT, "needs kernels");
+    MUST_FAIL(kn_quant_product(kernels, NULL, &p), TOL_INVALID_ARGUMENT, "needs kernels");
+    MUST_FAIL(kn_quant_product(kernels, stream, NULL), TOL_INVALID_ARGUMENT, "needs kernels");
+}
+
+Test(quant_product_call, short_and_misaligned_places_are_refused) {
+    begin();
+    REFUSED(p.weights.bytes--, TOL_OUT_OF_RANGE, "5 rows of 288 bytes do not fit 1439");
+    REFUSED(p.x.bytes--, TOL_OUT_OF_RANGE, "3 columns of x of 512 elements");
+    REFUSED(p.x_stride = 513, TOL_OUT_OF_RANGE, "513 apart, do not fit 6144 bytes");
+    REFUSED(p.x_stride = SIZE_MAX, TOL_OUT_OF_RANGE, "columns of x");
+    REFUSED(p.y.bytes--, TOL_OUT_OF_RANGE, "3 columns of y of 5 elements");
+    REFUSED(p.workspace.bytes--, TOL_OUT_OF_RANGE, "a workspace of 1728 bytes is needed");
+    REFUSED(p.weights.address = 0, TOL_INVALID_ARGUMENT, "the weights at 0");
+    REFUSED(p.x.address = 0, TOL_INVALID_ARGUMENT, "x is NULL");
+    REFUSED(p.y.address = 0, TOL_INVALID_ARGUMENT, "y is NULL");
+    REFUSED(p.workspace.address = 0, TOL_INVALID_ARGUMENT, "the workspace at 0");
+    REFUSED(p.weights.address++, TOL_INVALID_ARGUMENT, "not aligned to 2 bytes");
+    REFUSED(p.x.address++, TOL_INVALID_ARGUMENT, "not aligned to 4 bytes");
+    REFUSED(p.y.address += 2, TOL_INVALID_ARGUMENT, "not aligned to 4 bytes");
+    REFUSED(p.workspace.address += 8, TOL_INVALID_ARGUMENT, "not aligned to 16 bytes");
+    REFUSED(p.weights.address += 2, TOL_UNSUPPORTED, "the weights are not aligned to 16 bytes");
+    REFUSED((p.arithmetic = KN_QUANT_F16, p.x.address += 4, p.x.bytes += 4), TOL_UNSUPPORTED,
+            "not aligned to 16 bytes");
+    REFUSED((p.arithmetic = KN_QUANT_F32, p.variant = "rows", p.weights.address += 2),
+            TOL_UNSUPPORTED, "not aligned to 16 bytes");
+    REFUSED(p.y.address = p.x.address + 6140, TOL_INVALID_ARGUMENT, "overlaps");
+    REFUSED(p.y.address = p.weights.address, TOL_INVALID_ARGUMENT, "overlaps");
+    REFUSED(p.y.address = p.workspace.address + 1724, TOL_INVALID_ARGUMENT, "overlaps");
+    REFUSED(p.workspace.address = p.x.address + 16, TOL_INVALID_ARGUMENT, "overlaps");
+}
+
+/* No rows or columns: nothing is done, and no place is looked at. No k: y becomes 0. */
+Test(quant_product_call, nothing_is_a_product_as_well) {
+    tol_auto_buffer struct tol_buffer *y = NULL;
+    float values[15];
+    begin();
+    MUST(kn_quant_product(kernels, stream, &(struct kn_quant_product){.rows = 0, .columns = 9}));
+    MUST(kn_quant_product(kernels, stream, &(struct kn_quant_product){.rows = 9, .columns = 0}));
+    MUST(tol_buffer_create(test_context(), 15, sizeof(float), &y));
+    for (enum kn_quant quant = 0; quant < KN_QUANTS; quant++) {
+        for (enum kn_quant_arithmetic a = 0; a < KN_QUANT_ARITHMETICS; a++) {
+            MUST(tol_buffer_fill_at(y, 0, 0xff, 1, sizeof values));
+            MUST(kn_quant_product(kernels, stream,
+                                  &(struct kn_quant_product){.quant = quant,
+                                                             .arithmetic = a,
+                                                             .rows = 5,
+                                                             .columns = 3,
+                                                             .y = kn_place_of(y, 0)}));
+            MUST(tol_stream_synchronize(stream));
+            MUST(tol_buffer_read(y, values, sizeof values));
+            for (int i = 0; i < 15; i++) cr_assert(values[i] == 0, "element %d", i);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+/*
+ * Products of quantised rows: every variant, over shapes that divide nothing, distributions and
+ * kinds of blocks, within the bound that it declares; NaN and infinities; strides and alignment.
+ */
+#include "quant_product_trial.h"
+
+#include "test_device.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static struct kn_kernels *kernels;
+static struct tol_stream *stream;
+
+static void begin(void) {
+    MUST(kn_kernels_create(test_context(), &kernels));
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+}
+
+static void end(void) {
+    tol_stream_destroy(stream);
+    kn_kernels_destroy(kernels);
+    stream = NULL, kernels = NULL;
+    test_end();
+}
+TestSuite(quant_product, .fini = end);
+
+static struct kn_quant_finding find(const struct kn_quant_trial *trial) {
+    struct kn_quant_finding finding;
+    MUST(kn_quant_trial(kernels, stream, trial, &finding));
+    cr_assert(finding.changed == 0 && finding.gaps_changed == 0,
+              "%zu bytes outside y have changed, and %zu elements between columns", finding.changed,
+              finding.gaps_changed);
+    return finding;
+}
+
+static void check(const struct kn_quant_trial *t) {
+    char text[512];
+    const struct kn_quant_finding finding = find(t);
+    cr_assert(finding.deviation.failed == 0,
+              "%s by %s in %s, %zu x %zu, k %zu, %s blocks, x %s, seed %llu: %s",
+              kn_quant_name(t->quant), t->variant != NULL ? t->variant : "the best",
+              kn_quant_arithmetic_name(t->arithmetic), t->rows, t->columns, t->k,
+              kn_quant_blocks_name(t->kind), kn_distribution_name(t->distribution),
+              (unsigned long long)t->seed,
+              kn_deviation_text(&finding.deviation, text, sizeof text));
+    if (t->arithmetic != KN_QUANT_Q8_1) return;
+    cr_assert(finding.rounded.failed == 0, "with x rounded: %s",
+              kn_deviation_text(&finding.rounded, text, sizeof text));
+}
+
+static const size_t shapes[][3] = {/* rows, columns, blocks of 256 */
+                                   {1, 1, 1},  {3, 1, 2},  {37, 1, 9},  {130, 1, 1}, {5, 2, 3},
+                                   {17, 8, 2}, {66, 9, 1}, {33, 40, 2}, {65, 67, 1}};
+
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+static void check_shapes(enum kn_quant_arithmetic arithmetic, const char *variant) {
+    static const enum kn_distribution distributions[] = {KN_NORMAL, KN_UNIFORM, KN_SPARSE,
+                                                         KN_CANCEL, KN_LARGE};
+    begin();
+    for (unsigned i = 0; i < SHAPES * KN_QUANTS; i++) {
+        struct kn_quant_trial trial = {.quant = (enum kn_quant)(i % KN_QUANTS),
+                                       .arithmetic = arithmetic,
+                                       .rows = shapes[i / KN_QUANTS][0],
+                                       .columns = shapes[i / KN_QUANTS][1],
+                                       .k = shapes[i / KN_QUANTS][2] * 256,
+                                       .variant = variant,
+                                       .distribution = distributions[i % 5],
+                                       .scale = 1,
+                                       .seed = i + 1};
+        if (trial.quant == KN_Q8_0 && trial.k > 256) trial.k -= 32 * (1 + i % 7);
+        check(&trial);
+    }
+}
+
+Test(quant_product, naive_ones_stay_within_their_bound) {
+    check_shapes(KN_QUANT_F32, "naive");
+}
+Test(quant_product, rows_stay_within_their_bound) {
+    check_shapes(KN_QUANT_F32, "rows");
+}
+Test(quant_product, tensor_ones_stay_within_their_bound) {
+    check_shapes(KN_QUANT_F16, "tensor");
+}
+Test(quant_product, integers_stay_within_their_bound) {
+    check_shapes(KN_QUANT_Q8_1, "integers");
+}
+
+/* Blocks of extreme and subnormal scales, x that is tiny and subnormal. */
+Test(quant_product, odd_numbers_stay_within_the_bounds) {
+    static const enum kn_quant_blocks kinds[] = {KN_BLOCKS_USUAL, KN_BLOCKS_SUBNORMAL,
+                                                 KN_BLOCKS_EXTREME};
+    static const enum kn_distribution distributions[] = {KN_TINY, KN_DENORMAL, KN_NORMAL};
+    begin();
+    for (unsigned i = 0; i < 54; i++) {
+        struct kn_quant_trial trial = {.quant = (enum kn_quant)(i % KN_QUANTS),
+                                       .arithmetic = i / 3 % 2 == 0 ? KN_QUANT_F32 : KN_QUANT_Q8_1,
+                                       .rows = 9,
+                                       .columns = 1 + i % 2 * 4,
+                                       .k = 512,
+                                       .kind = kinds[i / 6 % 3],
+                                       .distribution = distributions[i / 18],
+                                       .scale = 1,
+                                       .seed = i + 1};
+        check(&trial);
+    }
+}
+
+/* A NaN or an infinity in one column reaches all of its y and no other column's. */
+Test(quant_product, what_is_no_number_stays_in_its_column) {
+    static const float poisons[] = {NAN, INFINITY, -INFINITY};
+    begin();
+    for (unsigned i = 0; i < 3 * KN_QUANTS * KN_QUANT_ARITHMETICS * 2; i++) {
+        const enum kn_quant_arithmetic arithmetic =
+            (enum kn_quant_arithmetic)(i / 9 % KN_QUANT_ARITHMETICS);
+        struct kn_quant_trial trial = {.quant = (enum kn_quant)(i % KN_QUANTS),
+                                       .arithmetic = arithmetic,
+                                       .rows = 19,
+                                       .columns = i / 27 == 0 ? 1 : 11,
+                                       .k = 512,
+                                       .distribution = KN_NORMAL,
+                                       .scale = 1,
+                                       .seed = i + 1,
+                                       .poison = poisons[i / 3 % 3]};
+        trial.poison_at = 1 + (trial.columns / 2) * 512 + 37 * i % 512;
+        const struct kn_quant_finding finding = find(&trial);
+        cr_assert(finding.not_finite == trial.rows, "%s in %s: %zu of %zu elements, case %u",
+                  kn_quant_name(trial.quant), kn_quant_arithmetic_name(arithmetic),
+                  finding.not_finite, trial.rows * trial.columns, i);
+    }
+}
+
+/* Where wide loads cannot be made another variant is taken, and gaps stay as they are. */
+Test(quant_product, columns_may_be_apart_and_odd) {
+    static const size_t skews[][3] = {{0, 0, 4}, {0, 4, 0}, {2, 0, 12}, {6, 8, 8}};
+    begin();
+    for (unsigned i = 0; i < 4 * KN_QUANTS * 2; i++) {
+        struct kn_quant_trial trial = {.quant = (enum kn_quant)(i % KN_QUANTS),
+                                       .arithmetic = KN_QUANT_F32,
+                                       .rows = 21,
+                                       .columns = 6,
+                                       .k = 256,
+                                       .distribution = KN_NORMAL,
+                                       .scale = 1,
+                                       .seed = i + 1,
+                                       .x_gap = i / 12 == 0 ? 12 : 3,
+                                       .y_gap = 5,
+                                       .weights_skew = skews[i / 3 % 4][0],
+                                       .x_skew = skews[i / 3 % 4][1],
+                                       .y_skew = skews[i / 3 % 4][2]};
+        check(&trial);
+    }
+    for (enum kn_quant quant = 0; quant < KN_QUANTS; quant++) {
+        for (enum kn_quant_arithmetic a = KN_QUANT_F16; a < KN_QUANT_ARITHMETICS; a++) {
+            check(&(struct kn_quant_trial){.quant = quant,
+                                           .arithmetic = a,
+                                           .rows = 21,
+                                           .columns = 12,
+                                           .k = 512,
+                                           .distribution = KN_UNIFORM,
+                                           .scale = 1,
+                                           .seed = 99,
+                                           .x_gap = 8,
+                                           .y_gap = 5,
+                                           .y_skew = 4});
+        }
+    }
+}

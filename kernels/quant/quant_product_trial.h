@@ -1,0 +1,41 @@
+/*
+ * Quant product, trial: one run of it over drawn weights and columns, held against doubles and the
+ * bound that its arithmetic declares. For tests.
+ */
+#ifndef KN_QUANT_PRODUCT_TRIAL_H
+#define KN_QUANT_PRODUCT_TRIAL_H
+
+#include "deviation.h"
+#include "inputs.h"
+#include "quant_draw.h"
+#include "quant_product.h"
+
+struct kn_quant_trial {
+    enum kn_quant quant;
+    enum kn_quant_arithmetic arithmetic;
+    size_t rows, columns, k;
+    const char *variant; /* NULL: the best */
+    enum kn_quant_blocks kind;
+    enum kn_distribution distribution;
+    double scale;                        /* of x */
+    uint64_t seed;                       /* of all that is drawn */
+    size_t x_gap, y_gap;                 /* elements between columns */
+    size_t weights_skew, x_skew, y_skew; /* bytes off a multiple of 256 */
+    float poison;                        /* put into x where poison_at says, unless that is 0 */
+    size_t poison_at;                    /* of x, its columns without gaps, plus 1 */
+};
+
+/* What came of one. */
+struct kn_quant_finding {
+    struct kn_deviation deviation;
+    struct kn_deviation rounded; /* from the product of x as KN_QUANT_Q8_1 rounds it */
+    size_t changed;              /* bytes outside y */
+    size_t gaps_changed;         /* elements between its columns */
+    size_t not_finite;           /* in y */
+};
+
+TOL_API tol_status kn_quant_trial(struct kn_kernels *kernels, struct tol_stream *stream,
+                                  const struct kn_quant_trial *trial,
+                                  struct kn_quant_finding *finding);
+
+#endif
