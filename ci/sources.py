@@ -182,7 +182,7 @@ KERNEL_IMAGES = """
 # The program that shows what they cost; an operation is a file.
 KERNELS_BENCH = """
     kernel_bench cublas
-    gemm_bench
+    gemm_bench quant_bench
 """.split()
 
 KERNELS_TESTS = """

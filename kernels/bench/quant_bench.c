@@ -1,0 +1,168 @@
+/*
+ * What dequantising costs, and products with quantised rows: cold, where weights come from device
+ * memory each time, and hot, where they stay in the L2 cache if they fit.
+ */
+#include "kernel_bench.h"
+#include "quant/dequantise.h"
+#include "quant/quant_draw.h"
+#include "quant/quant_product.h"
+
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct work {
+    struct kn_bench *bench;
+    struct tol_buffer *blocks[KN_BENCH_SETS_MAX], *out[KN_BENCH_SETS_MAX];
+    struct tol_buffer *x, *workspace;
+    size_t sets; /* that are made */
+    size_t used; /* of those, in turns */
+    struct kn_dequantise dequantise;
+    struct kn_quant_product product;
+};
+
+/* Blocks as models have them, the same few over and over: no two neighbours are equal. */
+static tol_status make_blocks(struct work *work, enum kn_quant quant, size_t blocks,
+                              struct tol_buffer **buffer) {
+    enum { DRAWN = 4096 };
+    tol_status status = TOL_OK;
+    const size_t bytes = kn_quant_block_bytes(quant);
+    uint64_t seed = work->sets;
+    char *drawn = malloc(DRAWN * bytes);
+    TOL_CHECK(drawn != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", DRAWN * bytes);
+    kn_quant_draw(quant, KN_BLOCKS_USUAL, &seed, DRAWN, drawn);
+    TOL_TRY(tol_buffer_create(work->bench->context, blocks, bytes, buffer));
+    for (size_t at = 0; at < blocks; at += DRAWN) {
+        const size_t now = blocks - at < DRAWN ? blocks - at : DRAWN;
+        TOL_TRY(tol_buffer_write_at(*buffer, at * bytes, drawn, now * bytes));
+    }
+out:
+    free(drawn);
+    return status;
+}
+
+static tol_status make(struct work *work, enum kn_quant quant, size_t blocks, size_t out_bytes) {
+    tol_status status = TOL_OK;
+    const size_t set_bytes = blocks * kn_quant_block_bytes(quant) + out_bytes;
+    const size_t sets = kn_bench_sets(work->bench, set_bytes);
+    for (work->sets = 0; work->sets < sets; work->sets++) {
+        TOL_TRY(make_blocks(work, quant, blocks, &work->blocks[work->sets]));
+        TOL_TRY(tol_buffer_create(work->bench->context, out_bytes, 1, &work->out[work->sets]));
+    }
+    work->used = sets;
+out:
+    return status;
+}
+
+static void destroy(struct work *work) {
+    for (size_t i = 0; i < KN_BENCH_SETS_MAX; i++) {
+        tol_buffer_destroy(work->blocks[i]);
+        tol_buffer_destroy(work->out[i]);
+    }
+    tol_buffer_destroy(work->x);
+    tol_buffer_destroy(work->workspace);
+}
+
+/* ---- dequantise ------------------------------------------------------------------------------ */
+
+static tol_status launch_dequantise(void *user, size_t turn) {
+    struct work *work = user;
+    work->dequantise.blocks = kn_place_of(work->blocks[turn % work->used], 0);
+    work->dequantise.values = kn_place_of(work->out[turn % work->used], 0);
+    return kn_dequantise(work->bench->kernels, work->bench->stream, &work->dequantise);
+}
+
+static tol_status measure_dequantise(struct kn_bench *bench, enum kn_quant quant,
+                                     enum kn_type type) {
+    tol_status status = TOL_OK;
+    static const char *const variants[] = {"wide", "naive"};
+    const size_t rows = bench->is_small ? 16 : 4096, k = bench->is_small ? 1024 : 14336;
+    const size_t blocks = rows * k / kn_quant_block_elements(quant);
+    const size_t out_bytes = rows * k * kn_type_bytes(type);
+    struct work work = {.bench = bench,
+                        .dequantise = {.quant = quant, .type = type, .count = rows * k}};
+    struct kn_bench_row row = {.operation = "quant",
+                               .bytes = (double)(blocks * kn_quant_block_bytes(quant)) +
+                                        (double)out_bytes};
+    snprintf(row.shape, sizeof row.shape, "%s to %s %zu x %zu", kn_quant_name(quant),
+             kn_type_name(type), rows, k);
+    if (!kn_bench_wants(bench, &row)) return TOL_OK;
+    TOL_TRY(make(&work, quant, blocks, out_bytes));
+    for (size_t i = 0; i < 2; i++) {
+        struct kn_bench_row one = row;
+        snprintf(one.variant, sizeof one.variant, "%s", variants[i]);
+        work.dequantise.variant = variants[i];
+        TOL_TRY(kn_bench_measure(bench, &one, launch_dequantise, &work));
+    }
+out:
+    destroy(&work);
+    return status;
+}
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+static tol_status launch_product(void *user, size_t turn) {
+    struct work *work = user;
+    work->product.weights = kn_place_of(work->blocks[turn % work->used], 0);
+    work->product.y = kn_place_of(work->out[turn % work->used], 0);
+    return kn_quant_product(work->bench->kernels, work->bench->stream, &work->product);
+}
+
+/* What is bound by memory, a few columns, is told in bytes; else in operations. */
+static tol_status measure_product(struct kn_bench *bench, enum kn_quant quant,
+                                  enum kn_quant_arithmetic arithmetic, size_t columns) {
+    enum { FEW = 8 };
+    tol_status status = TOL_OK;
+    const size_t rows = bench->is_small ? 64 : 4096, k = bench->is_small ? 1024 : 14336;
+    const size_t blocks = rows * k / kn_quant_block_elements(quant);
+    const size_t space = kn_quant_product_workspace(arithmetic, columns, k);
+    struct work work = {
+        .bench = bench,
+        .product = {
+            .quant = quant, .arithmetic = arithmetic, .rows = rows, .columns = columns, .k = k}};
+    struct kn_bench_row row = {
+        .operation = "quant",
+        .operations = columns > FEW ? 2.0 * (double)rows * (double)k * (double)columns : 0,
+        .bytes = (double)(blocks * kn_quant_block_bytes(quant)) +
+                 (double)((rows + k) * columns * sizeof(float))};
+    snprintf(row.shape, sizeof row.shape, "%s %s %zu x %zu x %zu", kn_quant_name(quant),
+             kn_quant_arithmetic_name(arithmetic), rows, columns, k);
+    if (!kn_bench_wants(bench, &row)) return TOL_OK;
+    TOL_TRY(make(&work, quant, blocks, rows * columns * sizeof(float)));
+    TOL_TRY(kn_bench_buffer(bench, KN_F32, columns * k, 1, &work.x));
+    work.product.x = kn_place_of(work.x, 0);
+    if (space > 0) {
+        TOL_TRY(tol_buffer_create(bench->context, space, 1, &work.workspace));
+        work.product.workspace = kn_place_of(work.workspace, 0);
+    }
+    struct kn_bench_row cold = row, hot = row;
+    snprintf(cold.variant, sizeof cold.variant, "cold");
+    TOL_TRY(kn_bench_measure(bench, &cold, launch_product, &work));
+    work.used = 1;
+    snprintf(hot.variant, sizeof hot.variant, "hot");
+    TOL_TRY(kn_bench_measure(bench, &hot, launch_product, &work));
+out:
+    destroy(&work);
+    return status;
+}
+
+static tol_status run(struct kn_bench *bench) {
+    static const size_t columns[] = {1, 8, 512};
+    tol_status status = TOL_OK;
+    for (enum kn_quant quant = 0; quant < KN_QUANTS; quant++) {
+        for (enum kn_type type = KN_F32; type <= KN_F16; type++) {
+            TOL_TRY(measure_dequantise(bench, quant, type));
+        }
+        for (size_t i = 0; i < 3; i++) {
+            for (enum kn_quant_arithmetic a = 0; a < KN_QUANT_ARITHMETICS; a++) {
+                if (bench->is_small && i == 2) continue;
+                TOL_TRY(measure_product(bench, quant, a, columns[i]));
+            }
+        }
+    }
+out:
+    return status;
+}
+
+KN_BENCH(quant, run)
