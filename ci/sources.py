@@ -2,6 +2,7 @@
 
 RUNTIME = """
     status hdr library driver interpose
+    trace/trace_context trace/trace_note trace/trace_write
     device context deadline retire
     stream event module memory pinned
     copy launch
@@ -29,6 +30,7 @@ RUNTIME_TESTS = """
     pool/pool_trace_test
     pool/pool_mesh_test pool/pool_ladder_test
     pipeline_test
+    trace_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test
     vram_test vram_handle_test vram/once_test
     failure_test cuda_abi_test

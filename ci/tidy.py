@@ -23,7 +23,7 @@ FLOORS = [
     "check hdr",
     "driver retire",
     "device interpose any_driver",
-    "context",
+    "context trace",
     "deadline stream event module memory pinned",
     "copy launch pool stream_pool host_function",
     "pool_watch",

@@ -1,0 +1,158 @@
+/*
+ * A trace as JSON: a complete event ("ph":"X") for each call, in its thread's row, and for each
+ * piece of device work, in its stream's. Times are microseconds since the trace began.
+ */
+#include "../check.h"
+#include "trace_state.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { STREAM_ROWS = 1000, STREAMS_MAX = 256 };
+
+struct writer {
+    FILE *file;
+    bool is_part, is_first;
+    long process;
+    CUstream streams[STREAMS_MAX];
+    unsigned stream_count;
+};
+
+/* In front of each event: what parts it from the one before. */
+static void next(struct writer *w) {
+    if (!w->is_part && !w->is_first) fputs(",\n", w->file);
+    w->is_first = false;
+}
+
+static void end(struct writer *w) {
+    if (w->is_part) fputs(",\n", w->file);
+}
+
+/* Names are identifiers; whatever else a caller says is cut where JSON would not take it. */
+static void put_text(FILE *file, const char *text) {
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\') fputc('\\', file);
+        if (c >= ' ') fputc(c, file);
+    }
+}
+
+static void name_row(struct writer *w, const char *what, unsigned row, const char *text,
+                     unsigned number) {
+    next(w);
+    fprintf(w->file, "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%ld,\"tid\":%u,\"args\":{\"name\":\"",
+            what, w->process, row);
+    put_text(w->file, text);
+    if (number > 0) fprintf(w->file, " %u", number);
+    fputs("\"}}", w->file);
+    end(w);
+}
+
+static unsigned row_of(struct writer *w, CUstream stream) {
+    for (unsigned i = 0; i < w->stream_count; i++) {
+        if (w->streams[i] == stream) return STREAM_ROWS + i;
+    }
+    if (w->stream_count == STREAMS_MAX) return STREAM_ROWS + STREAMS_MAX;
+    w->streams[w->stream_count] = stream;
+    name_row(w, "thread_name", STREAM_ROWS + w->stream_count, "stream", w->stream_count + 1);
+    return STREAM_ROWS + w->stream_count++;
+}
+
+static double us_since(double ns) {
+    return (ns - (double)tol_trace.begin_ns) * 1e-3;
+}
+
+static void put_call(struct writer *w, const struct tol_trace_call *call) {
+    next(w);
+    fprintf(w->file,
+            "{\"name\":\"%s\",\"cat\":\"driver\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,"
+            "\"pid\":%ld,\"tid\":%u,\"args\":{\"result\":%d}}",
+            tol_driver_function_name(call->index), us_since((double)call->begin_ns),
+            (double)(call->end_ns - call->begin_ns) * 1e-3, w->process, call->thread,
+            (int)call->result);
+    end(w);
+}
+
+static void put_operation(struct writer *w, const struct tol_trace_operation *operation) {
+    static const char *const kinds[] = {"kernel", "copy", "fill", "graph", "event"};
+    unsigned row = row_of(w, operation->stream);
+    next(w);
+    fputs("{\"name\":\"", w->file);
+    put_text(w->file, operation->name != NULL ? operation->name
+                                              : tol_driver_function_name(operation->index));
+    double ns = operation->end_ns - operation->begin_ns;
+    fprintf(w->file,
+            "\",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":%ld,\"tid\":%u,"
+            "\"args\":{\"bytes\":%zu}}",
+            kinds[operation->kind], us_since(operation->begin_ns), ns > 0 ? ns * 1e-3 : 0,
+            w->process, row, operation->bytes);
+    end(w);
+}
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+static void put_all(struct writer *w, const char *process) {
+    struct tol_trace_stats stats;
+    tol_trace_stats(&stats);
+    name_row(w, "process_name", 0, process, 0);
+    for (unsigned i = 1; i <= atomic_load(&tol_trace.threads); i++) {
+        name_row(w, "thread_name", i, "thread", i);
+    }
+    for (size_t i = 0; i < stats.calls; i++) {
+        if (atomic_load(&tol_trace.calls[i].is_whole)) put_call(w, &tol_trace.calls[i]);
+    }
+    for (unsigned c = 0; c < atomic_load(&tol_trace.context_count); c++) {
+        const struct tol_trace_context *context = &tol_trace.contexts[c];
+        size_t noted = least(atomic_load(&context->noted), context->usable);
+        for (size_t i = 0; i < noted; i++) {
+            if (context->operations[i].is_collected) put_operation(w, &context->operations[i]);
+        }
+    }
+    if (!stats.overflowed) return;
+    next(w);
+    fprintf(w->file,
+            "{\"name\":\"the trace overflowed\",\"ph\":\"i\",\"s\":\"g\",\"ts\":0,\"pid\":%ld,"
+            "\"tid\":0,\"args\":{\"lost_calls\":%zu,\"lost_operations\":%zu}}",
+            w->process, stats.lost_calls, stats.lost_operations);
+    end(w);
+}
+
+void tol_trace_stats(struct tol_trace_stats *stats) {
+    *stats = (struct tol_trace_stats){0};
+    if (!tol_trace.is_on) return;
+    size_t noted = atomic_load(&tol_trace.noted);
+    stats->calls = least(noted, tol_trace.options.calls_max);
+    stats->lost_calls = noted - stats->calls;
+    for (unsigned i = 0; i < atomic_load(&tol_trace.context_count); i++) {
+        const struct tol_trace_context *context = &tol_trace.contexts[i];
+        noted = atomic_load(&context->noted);
+        size_t kept = least(noted, context->usable);
+        stats->operations += kept;
+        stats->lost_operations += noted - kept;
+    }
+    stats->overflowed = stats->lost_calls > 0 || stats->lost_operations > 0;
+}
+
+tol_status tol_trace_write(FILE *file, const char *process, bool is_part) {
+    tol_status status = TOL_OK;
+    struct tol_trace_stats stats;
+    struct writer w = {.file = file, .is_part = is_part, .is_first = true, .process = getpid()};
+    TOL_CHECK(file != NULL && process != NULL, TOL_INVALID_ARGUMENT, "tol_trace_write: NULL");
+    TOL_CHECK(tol_trace.is_on, TOL_INVALID_ARGUMENT, "there is no trace");
+    tol_trace_collect();
+    tol_trace_stats(&stats);
+    if (!is_part) {
+        fprintf(file,
+                "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"overflowed\":%s,\"lost_calls\":%zu,"
+                "\"lost_operations\":%zu},\"traceEvents\":[\n",
+                stats.overflowed ? "true" : "false", stats.lost_calls, stats.lost_operations);
+    }
+    put_all(&w, process);
+    if (!is_part) fputs("\n]}\n", file);
+    TOL_CHECK(fflush(file) == 0 && ferror(file) == 0, TOL_INVALID_ARGUMENT,
+              "the trace cannot be written to its file");
+out:
+    return status;
+}
