@@ -204,7 +204,7 @@ HARNESS = """
     worker watch runner
     evidence evidence_text results gate repeats
     attack compare launcher grinder
-    walk_csv trace_file trace_replay
+    walk_csv trace_file trace_replay timeline
     error_table
     gpu_clock gpu_timer
 """.split()

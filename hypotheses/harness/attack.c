@@ -9,6 +9,7 @@
 #include "ledger.h"
 #include "record.h"
 #include "sabotage.h"
+#include "timeline.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@ enum { MODULES_MAX = 32 };
 static struct hyp_record record;
 static struct tol_module *modules[MODULES_MAX];
 static size_t module_count;
+static bool is_traced;
 
 static void add_example(const char *text) {
     record.violations++;
@@ -200,10 +202,15 @@ static void interpose(struct hyp_attack *attack, const struct hyp_attack_wants *
     struct tol_interpose_options options = {.before = NULL};
     const char *sabotage = attack->session.sabotage;
     cr_assert(sabotage == NULL || hyp_sabotage_hooks(sabotage, &options), "%s", hyp_error());
+    is_traced = hyp_timeline_wants(&attack->session, record.suite);
     bool is_needed = wants->counted || options.before != NULL || options.after != NULL;
     if (wants->ledger) {
         hyp_ledger_open(&options);
         is_needed = true;
+    }
+    if (is_traced) {
+        cr_assert(tol_trace_install(attack->driver, NULL, &options) == TOL_OK, "%s", tol_message());
+        return;
     }
     if (!is_needed) return;
     cr_assert(tol_interpose_install(attack->driver, &options) == TOL_OK, "%s", tol_message());
@@ -231,6 +238,12 @@ static bool open_device(struct hyp_attack *attack, const struct hyp_attack_wants
 static void close_device(struct hyp_attack *attack) {
     while (module_count > 0) tol_module_destroy(modules[--module_count]);
     tol_context_destroy(attack->context);
+    if (is_traced) {
+        char name[160];
+        snprintf(name, sizeof name, "%s %s", record.suite, record.name);
+        cr_assert(hyp_timeline_add(&attack->session, name), "%s", hyp_error());
+        tol_trace_remove(attack->driver);
+    }
     tol_interpose_remove(attack->driver);
     tol_driver_close(attack->driver);
 }

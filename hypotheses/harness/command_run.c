@@ -9,6 +9,7 @@
 #include "repeats.h"
 #include "runner.h"
 #include "tell.h"
+#include "timeline.h"
 #include "trial.h"
 #include "wishes.h"
 #include "worker.h"
@@ -166,7 +167,8 @@ int hyp_command_run(int count, char **words) {
     run.folder = folder;
     (void)hyp_runner_interrupted();
 
-    bool ok = make_folder(wishes.out, folder, sizeof folder);
+    bool ok = make_folder(wishes.out, folder, sizeof folder) &&
+              (wishes.trace == NULL || hyp_timeline_begin(wishes.trace));
     if (ok) {
         hyp_tell_begin(&run);
         ok = wishes.repeats > 0 ? run_repeatedly(&run, &wishes, &run.exit_code)
@@ -174,6 +176,7 @@ int hyp_command_run(int count, char **words) {
     }
     end_verdicts(&run);
     free(command);
+    ok = hyp_timeline_end() && ok;
     if (!ok) return hyp_command_complain("%s", hyp_error());
     if (hyp_runner_interrupted()) {
         hyp_command_complain("interrupted; what was found until then is in %s", folder);

@@ -36,6 +36,26 @@ Test(choice, what_would_run_can_be_listed) {
               "%s", program_output);
 }
 
+Test(choice, a_run_can_be_traced) {
+    int code = program_shell("\"$T\" run H4 H13 --filter 'a_[kl]*' "
+                             "--trace \"$D/trace.json\" --out \"$D/out\"");
+    cr_assert(code == 3 || code == 0, "%d: %s", code, program_output);
+    json_t *trace = program_json("trace.json");
+    const json_t *events = json_object_get(trace, "traceEvents"), *event = NULL;
+    size_t i = 0, lookups = 0, processes = 0;
+    json_array_foreach(events, i, event) {
+        const char *name = json_string_value(json_object_get(event, "name"));
+        lookups += strcmp(name, "cuModuleGetFunction") == 0;
+        processes += strcmp(name, "process_name") == 0;
+        cr_assert(strcmp(name, "cuLaunchKernel") != 0, "a claim about time was traced");
+    }
+    cr_assert(lookups >= 8 && processes == 2, "%zu lookups of %zu processes", lookups, processes);
+    json_decref(trace);
+    cr_assert(program_shell("\"$T\" run H13 --trace \"$D/no/such\" --out \"$D/other\"") == 2 &&
+                  program_says("the trace"),
+              "%s", program_output);
+}
+
 Test(choice, what_chooses_nothing_is_a_usage_error) {
     static const char *const wrong[] = {"--only H4,",
                                         "--only ,H4",

@@ -56,6 +56,8 @@ bool hyp_session_read(struct hyp_session *session) {
     *session = (struct hyp_session){
         .out = getenv("TOLLENS_OUT"), .sabotage = getenv("TOLLENS_SABOTAGE"), .seed = 1};
     if (session->sabotage != NULL && session->sabotage[0] == '\0') session->sabotage = NULL;
+    session->trace = getenv("TOLLENS_TRACE");
+    if (session->trace != NULL && session->trace[0] == '\0') session->trace = NULL;
     session->filter = getenv("TOLLENS_FILTER");
     if (session->filter != NULL && session->filter[0] == '\0') session->filter = NULL;
     if (session->filter != NULL && strlen(session->filter) > HYP_FILTER_BYTES_MAX) {

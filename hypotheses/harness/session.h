@@ -26,6 +26,7 @@ struct hyp_session {
     uint64_t deadline_s;  /* TOLLENS_DEADLINE: what an attack may take; 0: what the mode allows */
     const char *out;      /* TOLLENS_OUT: the claim's folder; NULL: no evidence is kept */
     const char *sabotage; /* TOLLENS_SABOTAGE: the fault to make; NULL: none */
+    const char *trace;    /* TOLLENS_TRACE: the list that attacks add their events to; NULL: none */
 };
 
 /* Reads the environment. false: a value makes no sense; hyp_error() says which. */

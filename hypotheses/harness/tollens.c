@@ -29,6 +29,8 @@ static const char usage[] =
     "                      not all attacks ran is never said to have survived\n"
     "      --list          which attacks would run, and no more\n"
     "      --out DIR       where the evidence goes; default: evidence/TIME\n"
+    "      --trace FILE    a timeline of all driver calls and device work, for ui.perfetto.dev;\n"
+    "                      claims about time are left out, which it would change\n"
     "      --repeat N      all of it N times, and how often each verdict came\n"
     "      --deadline S    seconds that each attack may take; default 300, with --full 1800\n"
     "      --seed N        what the random choices begin with; default 1\n"

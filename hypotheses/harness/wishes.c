@@ -53,6 +53,9 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
     } else if ((value = option("--out", count, words, i)) != NULL) {
         if (value[0] == '\0') return hyp_fail("--out takes a folder");
         wishes->out = value;
+    } else if ((value = option("--trace", count, words, i)) != NULL) {
+        if (value[0] == '\0') return hyp_fail("--trace takes a file");
+        wishes->trace = value;
     } else if ((value = option("--only", count, words, i)) != NULL) {
         return choose(value, run, wishes);
     } else if ((value = option("--filter", count, words, i)) != NULL) {
@@ -127,6 +130,7 @@ char *hyp_wishes_command(int count, char **words) {
     end = stpcpy(end, "tollens run");
     for (int i = 0; i < count; i++) {
         if (option("--out", count, words, &i) != NULL) continue;
+        if (option("--trace", count, words, &i) != NULL) continue;
         *end++ = ' ';
         end = stpcpy(end, words[i]);
     }

@@ -14,6 +14,7 @@ struct hyp_wishes {
     const char *out; /* NULL: a folder of the program's choice */
     uint64_t
         repeats; /* how often all of it runs; 0: once, with the evidence in the folder itself */
+    const char *trace; /* where the timeline goes; NULL: there is none */
     bool any_claim, list;
 };
 
@@ -21,8 +22,9 @@ struct hyp_wishes {
  * wishes. false: hyp_error() says which word makes no sense. */
 bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wishes *wishes);
 
-/* "tollens run H1 --full", for the evidence; free it. NULL: no memory. Where the evidence went is
- * left out: it is a path of this machine, evidence is published, and another run's will differ. */
+/* "tollens run H1 --full", for the evidence; free it. NULL: no memory. Where the evidence and
+ * the trace went is left out: these are paths of this machine, evidence is published, and another
+ * run's will differ. */
 char *hyp_wishes_command(int count, char **words);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * A trace as JSON: a complete event ("ph":"X") for each call, in its thread's row, and for each
- * piece of device work, in its stream's. Times are microseconds since the trace began.
+ * piece of device work, in its stream's. Times are microseconds: of a whole
+ * file since the trace began, of a part on the host's clock.
  */
 #include "../check.h"
 #include "trace_state.h"
@@ -58,8 +59,9 @@ static unsigned row_of(struct writer *w, CUstream stream) {
     return STREAM_ROWS + w->stream_count++;
 }
 
-static double us_since(double ns) {
-    return (ns - (double)tol_trace.begin_ns) * 1e-3;
+/* Parts keep the host's clock, so that processes stand where they were. */
+static double us_of(const struct writer *w, double ns) {
+    return (w->is_part ? ns : ns - (double)tol_trace.begin_ns) * 1e-3;
 }
 
 static void put_call(struct writer *w, const struct tol_trace_call *call) {
@@ -67,7 +69,7 @@ static void put_call(struct writer *w, const struct tol_trace_call *call) {
     fprintf(w->file,
             "{\"name\":\"%s\",\"cat\":\"driver\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,"
             "\"pid\":%ld,\"tid\":%u,\"args\":{\"result\":%d}}",
-            tol_driver_function_name(call->index), us_since((double)call->begin_ns),
+            tol_driver_function_name(call->index), us_of(w, (double)call->begin_ns),
             (double)(call->end_ns - call->begin_ns) * 1e-3, w->process, call->thread,
             (int)call->result);
     end(w);
@@ -84,7 +86,7 @@ static void put_operation(struct writer *w, const struct tol_trace_operation *op
     fprintf(w->file,
             "\",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":%ld,\"tid\":%u,"
             "\"args\":{\"bytes\":%zu}}",
-            kinds[operation->kind], us_since(operation->begin_ns), ns > 0 ? ns * 1e-3 : 0,
+            kinds[operation->kind], us_of(w, operation->begin_ns), ns > 0 ? ns * 1e-3 : 0,
             w->process, row, operation->bytes);
     end(w);
 }
