@@ -186,6 +186,9 @@ def write_ninja() -> str:
     n.build("test", "phony", "test-runtime test-soft test-kernels test-harness refused")
     n.build("seeds", "script", after="build/test-soft",
             arguments="env TOLLENS_TEST_SEEDS=20 build/test-soft --filter='seed/*'")
+    n.build("pool-million", "script", after="build/test-runtime build/libtollens-soft.so",
+            arguments="env TOLLENS_DEVICE=soft TOLLENS_TEST_POOL_OPERATIONS=1000000 "
+            "build/test-runtime --filter='reference_model/*'")
     n.build("ptx", "script", arguments="ci/ptx --write")
     n.build("install", "script", after="libs", arguments="ci/install")
     n.build("build.ninja", "configure", needs="configure.py ci/libraries.py ci/ninja_file.py "

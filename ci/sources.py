@@ -31,6 +31,7 @@ RUNTIME_TESTS = """
     pool/pool_mesh_test pool/pool_ladder_test
     pipeline_test
     trace_test
+    pool/pool_reference_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test
     vram_test vram_handle_test vram/once_test
     failure_test cuda_abi_test
