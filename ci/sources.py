@@ -32,6 +32,7 @@ RUNTIME_TESTS = """
     pipeline_test
     trace_test
     pool/pool_reference_test
+    pool/pool_failure_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test
     vram_test vram_handle_test vram/once_test
     failure_test cuda_abi_test

@@ -114,8 +114,9 @@ TOL_API tol_status tol_pool_allocate_tagged(struct tol_pool *pool, size_t bytes,
                                             struct tol_stream *stream, unsigned tag,
                                             struct tol_block *block);
 
-/* Frees a block once the work queued on stream so far is done. TOL_INVALID_ARGUMENT, and nothing
- * changes: it was freed before, or is no block of this pool. */
+/* Frees a block once the work queued on stream so far is done. Where it fails, the block is live
+ * still, but a pool that wipes may have wiped it. TOL_INVALID_ARGUMENT: it was freed before, or is
+ * no block of this pool. */
 TOL_API tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block,
                                  struct tol_stream *stream);
 

@@ -34,17 +34,23 @@ out:
     return status;
 }
 
-/* From wherever it is mapped; access or not does not matter. */
-static void unmap(struct tol_pages *pages, const struct tol_page_handle *handle) {
+/* Of the pages that share a handle each has a mapping of its own. false: nothing was unmapped. What
+ * the driver will not unmap of the others, asked twice, stays where it is for good. */
+static bool unmap(struct tol_pages *pages, const struct tol_page_handle *handle) {
     const struct tol_driver_table *driver = pages->context->functions;
     if (!handle->is_shared) {
-        driver->cuMemUnmap(tol_pages_address(pages, handle->first),
-                           handle->pages * pages->page_bytes);
-        return;
+        return driver->cuMemUnmap(tol_pages_address(pages, handle->first),
+                                  handle->pages * pages->page_bytes) == CUDA_SUCCESS;
     }
+    unsigned done = 0;
     for (uint32_t page = handle->first + 1; page != 0; page = pages->shares[page - 1].next) {
-        driver->cuMemUnmap(tol_pages_address(pages, page - 1), pages->page_bytes);
+        const CUdeviceptr address = tol_pages_address(pages, page - 1);
+        bool is_gone = driver->cuMemUnmap(address, pages->page_bytes) == CUDA_SUCCESS;
+        if (!is_gone && done == 0) return false;
+        if (!is_gone) driver->cuMemUnmap(address, pages->page_bytes);
+        done++;
     }
+    return true;
 }
 
 void tol_pages_close(struct tol_pages *pages) {
@@ -53,7 +59,7 @@ void tol_pages_close(struct tol_pages *pages) {
     for (size_t i = 0; i < pages->handle_count; i++) {
         struct tol_page_handle *handle = &pages->handles[i];
         if (handle->pages == 0) continue;
-        unmap(pages, handle);
+        (void)unmap(pages, handle);
         driver->cuMemRelease(handle->memory);
     }
     if (pages->bytes > 0) driver->cuMemAddressFree(pages->begin, pages->bytes);
@@ -109,14 +115,16 @@ static void set_table(struct tol_pages *pages, const struct tol_page_handle *han
     for (uint32_t i = 0; i < handle->pages; i++) pages->table[handle->first + i] = value;
 }
 
-/* Takes back what was mapped. */
-static void release_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
-    unmap(pages, handle);
+/* Takes back what was mapped. false: the driver would not, so that it is mapped still, and nothing
+ * else could be mapped there. */
+static bool release_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
+    if (!unmap(pages, handle)) return false;
     pages->context->functions->cuMemRelease(handle->memory);
     pages->releases++;
     pages->mapped -= handle->pages * pages->page_bytes;
     set_table(pages, handle, 0);
     tol_pages_drop_handle(pages, handle);
+    return true;
 }
 
 static tol_status map_handle(struct tol_pages *pages, uint32_t first, uint32_t count) {
@@ -215,7 +223,7 @@ out:
     while (status != TOL_OK && made_first < made_end) {
         struct tol_page_handle *handle = &pages->handles[pages->table[made_first] - 1];
         made_first += handle->pages;
-        release_handle(pages, handle);
+        (void)release_handle(pages, handle);
     }
     return status;
 }
@@ -251,8 +259,8 @@ uint64_t tol_pages_release(struct tol_pages *pages, uint64_t begin, uint64_t end
         if (handle->blocks > 0 || handle->first < first || handle->first + handle->pages > behind) {
             continue;
         }
-        released += handle->pages * pages->page_bytes;
-        release_handle(pages, handle);
+        const uint64_t bytes = handle->pages * pages->page_bytes;
+        if (release_handle(pages, handle)) released += bytes;
     }
     return released;
 }

@@ -223,7 +223,9 @@ void tol_pool_destroy(struct tol_pool *pool) {
     if (tol_tickets_wait(&pool->tickets, ~(uint64_t)0, pool->tickets.now) != TOL_OK) {
         (void)tol_context_synchronize(context, TOL_DEADLINE_MS);
     }
-    if (pool->options.wipe) (void)tol_deadline_wait_legacy(context);
+    if (pool->options.wipe && tol_deadline_wait_legacy(context) != TOL_OK) {
+        (void)tol_deadline_wait_legacy(context); /* one that failed for a reason that passes */
+    }
     tol_magazine_drop_all(pool);
     if (pool->driver_pool != NULL) {
         tol_spans_each(&pool->spans, free_driver_block, pool);

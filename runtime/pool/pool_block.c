@@ -4,6 +4,7 @@
  */
 #include "deadline.h"
 #include "pool_name.h"
+#include "stream.h"
 
 /* ---- allocating ---- */
 
@@ -222,8 +223,9 @@ out:
     return status;
 }
 
+/* is_used: the program has had it, so that there may be something to wipe. */
 static tol_status free_block(struct tol_pool *pool, struct tol_block block,
-                             struct tol_stream *stream, const void *site) {
+                             struct tol_stream *stream, const void *site, bool is_used) {
     tol_status status = TOL_OK;
     struct tol_magazine *magazine = NULL;
     TOL_CHECK(pool != NULL, TOL_INVALID_ARGUMENT, "tol_pool_free: pool is NULL");
@@ -251,10 +253,11 @@ static tol_status free_block(struct tol_pool *pool, struct tol_block block,
         event = tol_pool_note_call(pool, TOL_POOL_EVENT_FREE, &label, block, stream, begin, 0);
     }
     const uint64_t address = tol_span_address(span);
+    const bool wipes = pool->options.wipe && is_used;
     bool is_large = (block.name & LARGE_BIT) != 0;
     bool is_small = !is_large && span->bytes <= pool->options.magazine_max_bytes &&
                     pool->options.source != TOL_POOL_DRIVER;
-    if (pool->options.wipe) status = wipe(pool, span, address, stream);
+    if (wipes) status = wipe(pool, span, address, stream);
     if (status == TOL_OK && (!is_small || !tol_magazine_keep(magazine, span, stream))) {
         pthread_mutex_lock(&pool->lock);
         pool->metered_at = 0;
@@ -265,7 +268,10 @@ static tol_status free_block(struct tol_pool *pool, struct tol_block block,
         pthread_mutex_unlock(&pool->lock);
     }
     if (status != TOL_OK) {
-        /* Nothing has changed: it is the block that it was. */
+        /* Nothing has changed: it is the block that it was. Whoever frees it next knows nothing of a
+         * wipe that is under way on this stream. */
+        if (wipes && stream != NULL) (void)tol_stream_synchronize(stream);
+        if (wipes && stream == NULL) (void)tol_deadline_wait_legacy(pool->context);
         atomic_store_explicit(&span->name, live, memory_order_release);
         goto out;
     }
@@ -287,7 +293,7 @@ out:
 }
 
 tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct tol_stream *stream) {
-    return free_block(pool, block, stream, __builtin_return_address(0));
+    return free_block(pool, block, stream, __builtin_return_address(0), true);
 }
 
 /* ---- batches ---- */
@@ -302,7 +308,13 @@ tol_status tol_pool_allocate_batch(struct tol_pool *pool, size_t count_of, const
         TOL_TRY(allocate(pool, bytes[made], stream, 0, __builtin_return_address(0), &blocks[made]));
     }
 out:
-    while (status != TOL_OK && made > 0) (void)free_block(pool, blocks[--made], stream, NULL);
+    while (status != TOL_OK && made > 0) {
+        /* They must go: what fails for a reason that passes is tried again. */
+        made--;
+        for (int try = 0; try < 2; try++) {
+            if (free_block(pool, blocks[made], stream, NULL, false) == TOL_OK) break;
+        }
+    }
     return status;
 }
 
@@ -317,7 +329,7 @@ tol_status tol_pool_free_batch(struct tol_pool *pool, size_t count_of,
             return tol_pool_refuse(pool, blocks[i]);
     }
     for (size_t i = 0; i < count_of; i++) {
-        TOL_TRY(free_block(pool, blocks[i], stream, __builtin_return_address(0)));
+        TOL_TRY(free_block(pool, blocks[i], stream, __builtin_return_address(0), true));
     }
 out:
     return status;

@@ -28,19 +28,24 @@ static struct tol_large **find_kept(struct tol_pool *pool, uint64_t bytes) {
     return found;
 }
 
-static void release(struct tol_pool *pool, struct tol_large *large) {
+/* false: the driver would not, and unless it must go it stays as it is. */
+static bool release(struct tol_pool *pool, struct tol_large *large, bool must) {
     const struct tol_driver_table *driver = pool->context->functions;
+    if (!pool->is_chunked) {
+        CUresult result = driver->cuMemUnmap(large->span->begin, large->mapped);
+        if (result != CUDA_SUCCESS && !must) return false;
+        driver->cuMemRelease(large->memory);
+    }
     pool->large_releases++;
     pool->large_held -= large->mapped;
     if (pool->is_chunked) {
         driver->cuMemFree_v2(large->span->begin);
         tol_spans_forget(&pool->large_spans, large->span);
     } else {
-        driver->cuMemUnmap(large->span->begin, large->mapped);
-        driver->cuMemRelease(large->memory);
         tol_spans_give(&pool->large_spans, large->span, 0, 0);
     }
     free(large);
+    return true;
 }
 
 uint64_t tol_pool_release_large(struct tol_pool *pool, uint64_t want) {
@@ -56,11 +61,12 @@ uint64_t tol_pool_release_large(struct tol_pool *pool, uint64_t want) {
     while (oldest != NULL) {
         struct tol_large *large = oldest;
         oldest = large->next;
+        const uint64_t mapped = large->mapped;
         if (released < want &&
-            tol_tickets_open(&pool->tickets, large->streams, large->ticket, true) == 0) {
-            released += large->mapped;
-            pool->large_kept -= large->mapped;
-            release(pool, large);
+            tol_tickets_open(&pool->tickets, large->streams, large->ticket, true) == 0 &&
+            release(pool, large, false)) {
+            released += mapped;
+            pool->large_kept -= mapped;
         } else {
             large->next = pool->kept;
             pool->kept = large;
@@ -70,14 +76,14 @@ uint64_t tol_pool_release_large(struct tol_pool *pool, uint64_t want) {
 }
 
 static void close_span(void *user, struct tol_span *span) {
-    release(user, span->owner);
+    (void)release(user, span->owner, true);
 }
 
 void tol_pool_close_large(struct tol_pool *pool) {
     while (pool->kept != NULL) {
         struct tol_large *large = pool->kept;
         pool->kept = large->next;
-        release(pool, large);
+        (void)release(pool, large, true);
     }
     tol_spans_each(&pool->large_spans, close_span, pool);
     if (pool->large_reserved > 0) {
