@@ -7,7 +7,9 @@
  * Each thread loads the same module and looks up the same kernel, launches on a stream of its own,
  * makes and ends events, takes and gives blocks of one pool, whose bytes must stay its own,
  * launches a batch of its own and an instance of a graph that all share, forks, joins, and queues
- * host functions. Exit code: 0 all was as it should be, 1 something was not, 2 there is no device.
+ * host functions. The pool wipes, guards some, keeps events, has a limit that is met, and is asked
+ * for all that it can tell meanwhile; blocks are freed twice, and by other threads than those that
+ * took them. Exit code: 0 all was as it should be, 1 something was not, 2 there is no device.
  */
 #include "any_driver.h"
 #include "batch.h"
@@ -15,7 +17,7 @@
 #include "launch.h"
 #include "memory.h"
 #include "module.h"
-#include "pool.h"
+#include "pool_watch.h"
 #include "stream.h"
 #include "stream_pool.h"
 
@@ -24,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 4, ROUNDS = 60, LIVE = 12, BATCH = 2 };
+enum { THREADS = 4, ROUNDS = 60, LIVE = 12, BATCH = 2, EVENTS = 500 };
 
 static const char ptx[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
                           ".visible .entry count(.param .u64 own, .param .u64 all)\n{\n"
@@ -40,7 +42,11 @@ struct all {
     struct tol_stream_pool *streams;
     struct tol_graph_exec *exec; /* adds one to the last count, for nobody, and to the sum */
     struct tol_buffer *counts;   /* one a thread, one for the graph, and the sum behind them */
+    pthread_mutex_t lock;        /* guards passed */
+    struct tol_block passed;     /* of one thread, for another to free */
 };
+
+static const size_t limit_bytes = (size_t)192 << 20;
 
 struct worker {
     struct all *all;
@@ -103,6 +109,55 @@ static bool run_graphs(struct worker *w, struct tol_stream *stream, const struct
     return tol_stream_pool_join(w->all->streams, stream, 2, branches) == TOL_OK && ok;
 }
 
+/* Gives a block to whoever comes next, and frees the one that was left here, and again. */
+static bool pass_block(struct worker *w, struct tol_stream *stream) {
+    struct all *all = w->all;
+    struct tol_block block = {0}, other = {0};
+    if (tol_pool_allocate(all->pool, 3000, stream, &block) != TOL_OK) return false;
+    pthread_mutex_lock(&all->lock);
+    other = all->passed;
+    all->passed = block;
+    pthread_mutex_unlock(&all->lock);
+    if (other.name == 0) return true;
+    return tol_pool_free(all->pool, other, stream) == TOL_OK &&
+           tol_pool_free(all->pool, other, stream) == TOL_INVALID_ARGUMENT;
+}
+
+/* Asks for more than there is, and for all that the pool can tell. */
+static bool ask_pool(struct worker *w, const struct piece *piece) {
+    struct tol_pool *pool = w->all->pool;
+    struct tol_pool_stats stats;
+    struct tol_pool_found found;
+    struct tol_pool_event events[8];
+    struct tol_block none = {0};
+    struct tol_hdr *times = NULL;
+    char *texts[3] = {NULL};
+    bool ok = tol_pool_allocate(pool, (size_t)1 << 40, NULL, &none) == TOL_OUT_OF_DEVICE_MEMORY &&
+              tol_pool_find(pool, tol_pool_address(pool, piece->block), &found) == TOL_OK &&
+              found.block.block.name == piece->block.name &&
+              tol_pool_times(pool, TOL_POOL_CALL_FREE, &times) == TOL_OK &&
+              tol_pool_snapshot(pool, &texts[0]) == TOL_OK &&
+              tol_pool_trace(pool, &texts[1]) == TOL_OK &&
+              tol_pool_chrome_trace(pool, &texts[2]) == TOL_OK &&
+              tol_pool_events(pool, events, 8, NULL) == 8 && tol_pool_trim(pool, 0) == TOL_OK &&
+              tol_pool_stats(pool, &stats) == TOL_OK && stats.held <= limit_bytes;
+    for (int i = 0; i < 3; i++) free(texts[i]);
+    tol_hdr_free(times);
+    return ok;
+}
+
+/* With all that it has. */
+static tol_status make_pool(struct tol_context *context, struct tol_pool **pool) {
+    struct tol_pool_options options;
+    tol_pool_tight(tol_context_device(context), &options);
+    options.limit_bytes = limit_bytes;
+    options.large_bytes = (size_t)256 << 10;
+    options.wipe = true;
+    options.guard_one_in = 5;
+    options.trace_events = EVENTS;
+    return tol_pool_create(context, &options, pool);
+}
+
 static bool run_round(struct worker *w, struct tol_stream *stream, unsigned round) {
     struct tol_module *module = NULL;
     struct tol_kernel *kernel = NULL;
@@ -137,10 +192,9 @@ static void *work(void *user) {
             unsigned at = (round * 5 + i) % LIVE;
             if (!swap_block(w, stream, &pieces[at], round * 4 + i)) w->trouble = "a block is lost";
         }
-        struct tol_pool_stats stats;
-        if (round % 16 == 15 && (tol_pool_trim(w->all->pool, 0) != TOL_OK ||
-                                 tol_pool_stats(w->all->pool, &stats) != TOL_OK)) {
-            w->trouble = "a trim failed";
+        if (!pass_block(w, stream)) w->trouble = "a block could not be passed on";
+        if (round % 16 == 15 && !ask_pool(w, &pieces[round * 5 % LIVE])) {
+            w->trouble = "the pool did not answer";
         }
     }
     for (unsigned i = 0; i < LIVE; i++) {
@@ -182,13 +236,13 @@ static tol_status make_graph(struct all *all, struct tol_module **module) {
 int main(int argc, char **argv) {
     struct tol_driver *driver = NULL;
     struct tol_module *module = NULL;
-    struct all all = {0};
+    struct all all = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
     int code = 0;
     if (tol_any_driver_open(argc > 1 ? argv[1] : NULL, &driver, NULL) != TOL_OK ||
         tol_context_create(driver, 0, &all.context) != TOL_OK ||
-        tol_pool_create(all.context, NULL, &all.pool) != TOL_OK ||
+        make_pool(all.context, &all.pool) != TOL_OK ||
         tol_stream_pool_create(all.context, NULL, &all.streams) != TOL_OK ||
         tol_buffer_create(all.context, THREADS + 2, 4, &all.counts) != TOL_OK ||
         tol_buffer_fill_at(all.counts, 0, 0, 4, THREADS + 2) != TOL_OK ||
@@ -211,6 +265,7 @@ int main(int argc, char **argv) {
         code = 1;
     }
     struct tol_pool_stats stats;
+    (void)tol_pool_free(all.pool, all.passed, NULL);
     if (tol_pool_stats(all.pool, &stats) != TOL_OK || stats.blocks != 0 || stats.requested != 0) {
         fprintf(stderr, "threads-check: the pool's account is wrong\n");
         code = 1;

@@ -268,8 +268,8 @@ static tol_status free_block(struct tol_pool *pool, struct tol_block block,
         pthread_mutex_unlock(&pool->lock);
     }
     if (status != TOL_OK) {
-        /* Nothing has changed: it is the block that it was. Whoever frees it next knows nothing of a
-         * wipe that is under way on this stream. */
+        /* Nothing has changed: it is the block that it was. Whoever frees it next knows nothing of
+         * a wipe that is under way on this stream. */
         if (wipes && stream != NULL) (void)tol_stream_synchronize(stream);
         if (wipes && stream == NULL) (void)tol_deadline_wait_legacy(pool->context);
         atomic_store_explicit(&span->name, live, memory_order_release);

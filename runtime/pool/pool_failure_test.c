@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MIB ((size_t)1 << 20)
-enum { LIVE_MAX = 64, STEPS = 90, TRIES = 4 };
+enum { LIVE_MAX = 64, STEPS = 60, TRIES = 4 };
 
 struct one {
     struct tol_block block;
