@@ -222,19 +222,18 @@ static bool tell(struct told *told) {
 
 /* With the evidence's table, where there is to be one. */
 static bool run_and_tell(const struct wishes *wishes, struct hyp_replay *replay) {
-    struct hyp_file csv;
     char path[1100];
     struct told told = {.wishes = wishes, .replay = replay, .begin_s = hyp_clock_day_s()};
     told.device = tol_context_device(replay->context);
     if (wishes->out != NULL) {
         snprintf(path, sizeof path, "%s/fragmentation.csv", wishes->out);
-        if (!hyp_folder_make(wishes->out) || !hyp_walk_csv_begin(&csv, path)) return false;
-        replay->csv = &csv;
+        if (!hyp_folder_make(wishes->out) || !hyp_walk_csv_begin(&replay->csv, path)) return false;
+        replay->has_csv = true;
     }
     bool ok = hyp_replay_run(replay);
     told.length_s = hyp_clock_day_s() - told.begin_s;
-    if (wishes->out != NULL && !ok) hyp_file_drop(&csv);
-    if (wishes->out != NULL && ok) ok = hyp_file_keep(&csv);
+    if (wishes->out != NULL && !ok) hyp_file_drop(&replay->csv);
+    if (wishes->out != NULL && ok) ok = hyp_file_keep(&replay->csv);
     return ok && tell(&told);
 }
 

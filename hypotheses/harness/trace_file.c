@@ -149,7 +149,7 @@ static bool read_event(struct reader *r, char *line) {
         HYP_TRACE_TAGS_MAX - 1, UINT32_MAX};
     struct hyp_trace_event event = {.number = 0};
     uint64_t values[FIELDS] = {0};
-    char *fields[FIELDS];
+    char *fields[FIELDS] = {NULL};
     bool skip = false;
     if (!split(r, line, fields) || !read_kind(r, fields[KIND], &event.kind)) return false;
     for (int i = 0; i < FIELDS; i++) {

@@ -101,9 +101,9 @@ static bool measure(struct turns *turns, const struct hyp_trace_event *event) {
     }
     const size_t done = turns->next + 1, count = replay->trace->count;
     const uint64_t samples = replay->samples > 0 ? replay->samples : 1000;
-    if (replay->csv != NULL &&
+    if (replay->has_csv &&
         (done == count || done * samples / count != (done - 1) * samples / count)) {
-        hyp_walk_csv_add(replay->csv,
+        hyp_walk_csv_add(&replay->csv,
                          &(struct hyp_walk_row){event->number, stats.requested, stats.used,
                                                 stats.held, stats.largest_hole});
     }

@@ -17,8 +17,9 @@ struct hyp_replay {
     struct tol_context *context;
     struct tol_pool *pool; /* nothing allocated of it yet */
     uint64_t floor;        /* the worst ratio is looked for where so many bytes are live */
-    struct hyp_file *csv;  /* walk_csv.h; NULL: none */
-    uint64_t samples;      /* in it, about */
+    struct hyp_file csv;   /* walk_csv.h, where there is one */
+    bool has_csv;
+    uint64_t samples; /* in it, about */
 
     /* What came of it. */
     uint64_t refused;   /* allocations that the trace had and the pool did not */
