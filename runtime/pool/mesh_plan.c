@@ -1,9 +1,8 @@
 /*
- * Sparse pages into full ones first, then large handles into pages, and again while that gives any.
+ * Large handles into pages, as soon as there is room, and sparse pages into full ones, in turns.
  */
 #include "mesh_plan.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 /* Partners looked at for a page, and in a run: some 0.2 s. And the share from which on a large
@@ -15,7 +14,7 @@ static const double FULL = 0.97;
  * there are no better ones left, and only a few at a time, since each good one later is worth more:
  * on a comb in steps of two pages it gives 0.98 of the memory instead of 0.94. */
 static const double GOOD[] = {0.97, 0.9, 0.75, 0};
-enum { GOOD_COUNT = sizeof GOOD / sizeof GOOD[0], POOR_AT_ONCE = 32 };
+enum { GOOD_COUNT = sizeof GOOD / sizeof GOOD[0], AT_ONCE = 32 };
 
 enum { CHUNK = 1 << 20 };
 
@@ -268,6 +267,13 @@ static uint64_t choose(struct run *run, const struct tol_mesh_frame *frame,
     return fresh;
 }
 
+/* Whether it is worth looking for partners: some pages of a handle find one, but not most. */
+static bool may_be_cut(const struct run *run, const struct tol_mesh_frame *frame) {
+    uint64_t slots = 0;
+    for (const struct tol_mesh_slot *slot = frame->slots; slot != NULL; slot = slot->next) slots++;
+    return !frame->gone && slots <= 2 * run->room + 2;
+}
+
 /* Cuts a handle over several pages, where there is room. */
 static bool cut(struct run *run, struct tol_mesh_frame *frame) {
     const uint32_t pages = frame->pages;
@@ -302,11 +308,12 @@ out:
     return done;
 }
 
-/* Small handles first, since they need least room, and of them the emptiest. */
-static int by_room(const void *a, const void *b) {
+/* Large handles first, as soon as there is room for their pages: what comes free goes to blocks,
+ * and might never be enough for them again. Of equals the emptiest. */
+static int by_size(const void *a, const void *b) {
     const struct tol_mesh_frame *x = *(struct tol_mesh_frame *const *)a;
     const struct tol_mesh_frame *y = *(struct tol_mesh_frame *const *)b;
-    if (x->pages != y->pages) return x->pages < y->pages ? -1 : 1;
+    if (x->pages != y->pages) return x->pages > y->pages ? -1 : 1;
     return (x->live > y->live) - (x->live < y->live);
 }
 
@@ -323,13 +330,16 @@ uint64_t tol_mesh_run(struct tol_mesh_plan *plan, uint64_t want, uint64_t room,
         if (f->pages == 1) list(plan, f);
         if (f->pages > 1 && share < FULL) frames[large++] = f;
     }
-    qsort((void *)frames, large, sizeof(struct tol_mesh_frame *), by_room);
+    qsort((void *)frames, large, sizeof(struct tol_mesh_frame *), by_size);
+    /* Until there is room for the largest, so that it is not left when all else is used up. */
+    if (large > 0 && run.want <= frames[0]->pages) run.want = frames[0]->pages + 1;
     for (int good = 0; good < GOOD_COUNT && !is_over(&run);) {
         run.least = (uint32_t)(GOOD[good] * plan->granules);
-        bool any = mesh_singles(&run, good > 0 ? POOR_AT_ONCE : UINT_MAX);
+        bool any = false;
         for (size_t i = 0; i < large && !(any && good > 0) && !is_over(&run); i++) {
-            if (!frames[i]->gone && cut(&run, frames[i])) any = true;
+            if (may_be_cut(&run, frames[i]) && cut(&run, frames[i])) any = true;
         }
+        if (mesh_singles(&run, AT_ONCE)) any = true;
         good = any ? 0 : good + 1;
     }
     free((void *)frames);
