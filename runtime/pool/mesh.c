@@ -136,6 +136,7 @@ static void release(struct tol_pool *pool, struct tol_page_handle *handle) {
     pages->releases++;
     pages->mapped -= pages->page_bytes;
     pages->shared_count--;
+    pages->idle_count--;
     tol_pages_drop_handle(pages, handle);
 }
 

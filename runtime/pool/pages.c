@@ -121,6 +121,7 @@ static bool release_handle(struct tol_pages *pages, struct tol_page_handle *hand
     if (!unmap(pages, handle)) return false;
     pages->context->functions->cuMemRelease(handle->memory);
     pages->releases++;
+    pages->idle_count--;
     pages->mapped -= handle->pages * pages->page_bytes;
     set_table(pages, handle, 0);
     tol_pages_drop_handle(pages, handle);
@@ -145,6 +146,7 @@ static tol_status map_handle(struct tol_pages *pages, uint32_t first, uint32_t c
     set_table(pages, handle, (uint32_t)(handle - pages->handles) + 1);
     if (first + count > pages->top) pages->top = first + count;
     pages->creates++;
+    pages->idle_count++;
     pages->mapped += bytes;
     return TOL_OK;
 out:
@@ -232,7 +234,10 @@ out:
 static void count_block(struct tol_pages *pages, uint64_t begin, uint64_t bytes, uint32_t change) {
     uint32_t end = page_behind(pages, begin, bytes);
     for (uint32_t page = page_of(pages, begin); page < end; page++) {
-        pages->handles[pages->table[page] - 1].blocks += change;
+        struct tol_page_handle *handle = &pages->handles[pages->table[page] - 1];
+        pages->idle_count -= handle->blocks == 0;
+        handle->blocks += change;
+        pages->idle_count += handle->blocks == 0;
     }
 }
 

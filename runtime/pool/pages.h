@@ -46,6 +46,7 @@ struct tol_pages {
     size_t shared_count;           /* handles */
     struct tol_page_handle *handles;
     size_t handle_count, handle_room;
+    size_t idle_count;          /* handles that no block touches */
     uint32_t unused;            /* the first handle record not in use + 1, linked by first */
     uint32_t top;               /* behind the last page that ever had memory */
     uint64_t mapped;            /* bytes */

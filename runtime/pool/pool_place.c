@@ -120,6 +120,19 @@ tol_status tol_pool_order(struct tol_pool *pool, uint64_t streams, uint64_t tick
  * single pages, and goes on to larger handles with the room that it has made. */
 enum { TAIL_SHARE = 8 };
 
+static uint64_t wanted_growth(const struct tol_pool *pool) {
+    const struct tol_pool_options *options = &pool->options;
+    const uint64_t mapped = pool->pages.mapped, used = pool->arena_used;
+    const uint64_t half = options->double_bytes / 2;
+    /* Blocks lie loosely at first, and handles that are not full yet come on top. */
+    const uint64_t loose = options->double_bytes / 8 * 5;
+    if (pool->pages.creates < options->first_count) return options->first_bytes;
+    if (mapped < options->double_bytes) {
+        return mapped < half ? mapped : options->double_bytes - mapped;
+    }
+    return used > loose ? (uint64_t)(options->grow_share * (double)(used - loose)) : 0;
+}
+
 /* How much to take at once. Handles are large at first, so that few driver calls serve many
  * blocks. */
 static struct tol_page_growth growth_of(const struct tol_pool *pool, const struct place *place,
@@ -129,8 +142,7 @@ static struct tol_page_growth growth_of(const struct tol_pool *pool, const struc
     const uint64_t limit = options->limit_bytes;
     const uint64_t held = tol_pool_held(pool) + tol_pages_missing(pages, place->begin, bytes, 1);
     uint64_t room = limit == 0 ? UINT64_MAX : limit > held ? (limit - held) / TAIL_SHARE : 0;
-    uint64_t run = (uint64_t)(options->grow_share * (double)pool->arena_used);
-    if (pages->creates < options->first_count) run = options->first_bytes;
+    uint64_t run = wanted_growth(pool);
     if (run > room) run = room;
     bool is_near = pages->step * pages->page_bytes > room || pool->is_short;
     return (struct tol_page_growth){
@@ -243,7 +255,9 @@ void tol_pool_tidy(struct tol_pool *pool) {
     double least = (double)options->first_bytes * options->first_count;
     if (held <= used * options->trim_above + slack || options->trim_above <= 0) return;
     if (held <= least) return;
-    /* Where nothing could be given, nothing can before something is freed. */
+    /* Looking costs a microsecond; there is something to give where a handle has no block, and
+     * where nothing could be given, nothing can before something is freed. */
     if (pool->is_dense) return;
+    if (!pool->is_chunked && pool->pages.idle_count == 0 && pool->large_kept == 0) return;
     pool->is_dense = tol_pool_give_back(pool, (uint64_t)(used * options->trim_to + slack)) == 0;
 }
