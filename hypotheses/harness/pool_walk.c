@@ -298,10 +298,13 @@ struct tol_pool *hyp_walk_pool(struct hyp_attack *attack,
     struct tol_pool *pool = NULL;
     profile(tol_context_device(attack->context), &options);
     options.limit_bytes = (size_t)limit_bytes;
+    /* Where there is a limit, one thread allocates, and it queues nothing meanwhile. */
+    options.compact = limit_bytes > 0;
     if (scale > 1) {
         /* A small device has small blocks, and a pool to go with them. */
         options.page_bytes /= scale;
         options.first_bytes /= scale;
+        options.double_bytes /= scale;
         options.large_bytes /= scale;
         options.slack_bytes /= scale;
         options.magazine_bytes /= scale;

@@ -40,8 +40,8 @@ void hyp_walk_steps(struct hyp_walk *walk, uint64_t steps, unsigned allocate_per
 /* Frees all blocks, gives all memory back, and checks that nothing is held. Ends the walk. */
 void hyp_walk_end(struct hyp_walk *walk);
 
-/* Makes a pool of a profile with the sizes divided by scale, and the run's saboteur in it. NULL: a
- * violation was noted. */
+/* Makes a pool of a profile with the sizes divided by scale, and the run's saboteur in it. One with
+ * a limit may compact its pages: only one thread may use it. NULL: a violation was noted. */
 struct tol_pool *hyp_walk_pool(struct hyp_attack *attack,
                                void (*profile)(const struct tol_device *device,
                                                struct tol_pool_options *options),

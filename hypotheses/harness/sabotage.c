@@ -159,6 +159,14 @@ static void leak_memory(struct tol_interpose_call *call, void *user) {
     call->result = CUDA_SUCCESS;
 }
 
+/* Copies on the device are not made, such as those by which a pool compacts its pages. */
+static void drop_device_copy(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (call->index != TOL_DRIVER_INDEX_cuMemcpyDtoDAsync_v2) return;
+    call->forward = false;
+    call->result = CUDA_SUCCESS;
+}
+
 /* An allocation for which there is no memory says success and gives a small block, of the least
  * size that there can be. */
 static void swallow_oom(struct tol_interpose_call *call, void *user) {
@@ -195,9 +203,9 @@ static void share_nothing(struct tol_pool_options *options) {
     options->large_bytes = 1;
 }
 
-/* Memory comes in pieces of a GiB, where pages are 4 MiB. */
+/* Memory comes in pieces of a GiB, where pages are 2 MiB. */
 static void take_much(struct tol_pool_options *options) {
-    options->page_bytes *= 256;
+    options->page_bytes *= 512;
     options->first_count = 0;
 }
 
@@ -337,6 +345,7 @@ static const struct {
      false, NULL},
     {"total_unatomic", "a sum of several threads is not atomic", unatomic_total, NULL, false, NULL},
     {"alloc_leak", "every third block of memory is not given back", leak_memory, NULL, false, NULL},
+    {"device_copy_drop", "copies on the device are not made", drop_device_copy, NULL, false, NULL},
     {"oom_swallowed", "an allocation without memory gives a small block", NULL, swallow_oom, false,
      NULL},
     /* Planted where an attack makes a pool (hyp_sabotage_pool). */
@@ -345,7 +354,7 @@ static const struct {
      keep_nothing},
     {"pool_shares_nothing", "no two blocks of a pool share a page", NULL, NULL, false,
      share_nothing},
-    {"pool_takes_much", "a pool's pages are 256 times as large", NULL, NULL, false, take_much},
+    {"pool_takes_much", "a pool's pages are 512 times as large", NULL, NULL, false, take_much},
     /* Kernels with a defect, which an attack on gemm takes instead of the right ones. */
     {"gemm_lost_step", "a product leaves out its last step", NULL, NULL, false, NULL},
     {"gemm_lost_tail", "the last row of a product is not written", NULL, NULL, false, NULL},
