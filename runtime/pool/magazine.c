@@ -90,12 +90,13 @@ static struct tol_magazine *attach(struct tol_pool *pool) {
     return magazine;
 }
 
-struct tol_magazine *tol_magazine_lock(struct tol_pool *pool) {
+struct tol_magazine *tol_magazine_get(struct tol_pool *pool) {
     int place = (int)(pool->id % TABLE);
-    struct tol_magazine *magazine = mine.magazines[place];
-    if (mine.ids[place] != pool->id) magazine = attach(pool);
-    if (magazine != NULL) lock(magazine);
-    return magazine;
+    return mine.ids[place] == pool->id ? mine.magazines[place] : attach(pool);
+}
+
+void tol_magazine_lock(struct tol_magazine *magazine) {
+    lock(magazine);
 }
 
 void tol_magazine_unlock(struct tol_magazine *magazine) {

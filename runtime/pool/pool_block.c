@@ -144,11 +144,13 @@ static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_strea
     TOL_TRY(tol_context_enter(pool->context));
     if (tag != 0) TOL_TRY(charge_tag(pool, tag, bytes));
     is_charged = true;
-    magazine = tol_magazine_lock(pool);
+    magazine = tol_magazine_get(pool);
     TOL_CHECK(magazine != NULL, TOL_OUT_OF_HOST_MEMORY, "a thread's cache of blocks");
     begin = tol_times_begin(&magazine->times, TOL_POOL_CALL_ALLOCATE);
     if (bytes <= pool->options.magazine_max_bytes) {
+        tol_magazine_lock(magazine);
         span = tol_magazine_take(magazine, tol_pool_rounded(bytes), stream);
+        if (span == NULL) tol_magazine_unlock(magazine);
     }
     if (span != NULL) {
         /* The generation is already that of the block to come. */
@@ -158,8 +160,6 @@ static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_strea
                               memory_order_release);
         count(&magazine->hits);
     } else {
-        tol_magazine_unlock(magazine);
-        magazine = NULL;
         pthread_mutex_lock(&pool->lock);
         pool->metered_at = 0;
         status = place(pool, &label, stream, &span, &is_large);
@@ -167,7 +167,7 @@ static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_strea
         pthread_mutex_unlock(&pool->lock);
         if (status == TOL_OUT_OF_DEVICE_MEMORY) status = out_of_memory(pool, &label, stream, begin);
         if (status != TOL_OK) goto out;
-        magazine = tol_magazine_lock(pool);
+        tol_magazine_lock(magazine);
     }
     count(&magazine->allocations);
     count_bytes(magazine, (int64_t)bytes);
@@ -176,8 +176,8 @@ static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_strea
         uint64_t ns = tol_times_end(&magazine->times, TOL_POOL_CALL_ALLOCATE, begin, metered_at);
         tol_pool_note_call(pool, TOL_POOL_EVENT_ALLOCATE, &label, *block, stream, begin, ns);
     }
+    tol_magazine_unlock(magazine);
 out:
-    if (magazine != NULL) tol_magazine_unlock(magazine);
     if (status != TOL_OK && is_charged) refund_tag(pool, tag, bytes);
     return status;
 }
@@ -234,8 +234,9 @@ static tol_status free_block(struct tol_pool *pool, struct tol_block block,
     TOL_TRY(tol_context_enter(pool->context));
     struct tol_span *span = tol_block_record(pool, block);
     if (span == NULL || !tol_block_is_live(span, block)) return tol_pool_refuse(pool, block);
-    magazine = tol_magazine_lock(pool);
+    magazine = tol_magazine_get(pool);
     TOL_CHECK(magazine != NULL, TOL_OUT_OF_HOST_MEMORY, "a thread's cache of blocks");
+    tol_magazine_lock(magazine);
     const uint64_t begin = tol_times_begin(&magazine->times, TOL_POOL_CALL_FREE);
     uint64_t metered_at = 0;
     /* Of two threads that free the same block, one changes the name. */

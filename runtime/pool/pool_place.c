@@ -38,17 +38,18 @@ static bool has_to_wait(struct tol_pool *pool, const struct tol_span *hole, uint
 }
 
 static struct place choose(struct tol_pool *pool, uint64_t bytes, const struct tol_stream *stream) {
-    struct tol_span *holes[CANDIDATES];
+    struct tol_span_search search = {0};
     struct place best = {0};
-    size_t count = tol_spans_fitting(&pool->spans, bytes, holes, CANDIDATES);
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t begins[2] = {holes[i]->begin, holes[i]->begin + holes[i]->bytes - bytes};
+    for (int i = 0; i < CANDIDATES; i++) {
+        struct tol_span *hole = tol_spans_next(&pool->spans, bytes, &search);
+        if (hole == NULL) break;
+        const uint64_t begins[2] = {hole->begin, hole->begin + hole->bytes - bytes};
         for (int end = 0; end < (begins[0] == begins[1] ? 1 : 2); end++) {
-            struct place place = {.hole = holes[i], .begin = begins[end]};
+            struct place place = {.hole = hole, .begin = begins[end]};
             struct tol_page_cost cost = tol_pages_cost(&pool->pages, place.begin, bytes);
             place.unmapped = cost.unmapped;
             place.idle = cost.idle;
-            place.waits = has_to_wait(pool, holes[i], place.begin, bytes, stream);
+            place.waits = has_to_wait(pool, hole, place.begin, bytes, stream);
             /* Holes come by size: there is no better place than a first one that costs nothing. */
             if (place.unmapped == 0 && place.idle == 0 && !place.waits) return place;
             if (is_better(&place, &best)) best = place;

@@ -220,8 +220,9 @@ void tol_pool_note_peak(struct tol_pool *pool, uint64_t more);
 
 /* ---- magazine.c ---- */
 
-/* The calling thread's magazine of a pool, locked; NULL: no host memory. */
-struct tol_magazine *tol_magazine_lock(struct tol_pool *pool);
+/* The calling thread's magazine, which lives as long as the pool; NULL: no host memory. */
+struct tol_magazine *tol_magazine_get(struct tol_pool *pool);
+void tol_magazine_lock(struct tol_magazine *magazine);
 void tol_magazine_unlock(struct tol_magazine *magazine);
 
 /* A block of that size freed by the same thread on the same stream; NULL where there is none. */

@@ -133,15 +133,30 @@ static unsigned next_bin(const struct tol_spans *spans, unsigned bin) {
     return word * 64 + (unsigned)__builtin_ctzll(bits);
 }
 
+struct tol_span *tol_spans_next(const struct tol_spans *spans, uint64_t bytes,
+                                struct tol_span_search *search) {
+    if (!search->has_begun) {
+        search->has_begun = true;
+        search->bin = bin_of(bytes);
+    }
+    for (;;) {
+        while (search->next == NULL) {
+            unsigned bin = next_bin(spans, search->bin);
+            if (bin >= TOL_SPAN_BINS) return NULL;
+            search->next = spans->bins[bin];
+            search->bin = bin + 1;
+        }
+        struct tol_span *span = search->next;
+        search->next = span->bin_behind;
+        if (span->bytes >= bytes) return span;
+    }
+}
+
 size_t tol_spans_fitting(const struct tol_spans *spans, uint64_t bytes, struct tol_span **found,
                          size_t max) {
+    struct tol_span_search search = {0};
     size_t count = 0;
-    for (unsigned bin = next_bin(spans, bin_of(bytes)); bin < TOL_SPAN_BINS && count < max;
-         bin = next_bin(spans, bin + 1)) {
-        for (struct tol_span *s = spans->bins[bin]; s != NULL && count < max; s = s->bin_behind) {
-            if (s->bytes >= bytes) found[count++] = s;
-        }
-    }
+    while (count < max && (found[count] = tol_spans_next(spans, bytes, &search)) != NULL) count++;
     return count;
 }
 

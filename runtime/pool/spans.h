@@ -74,7 +74,17 @@ struct tol_span *tol_spans_add(struct tol_spans *spans, uint64_t begin, uint64_t
 /* Takes a region away that is one free span. */
 void tol_spans_remove(struct tol_spans *spans, struct tol_span *region);
 
-/* Up to max free spans of at least bytes, smaller bins first; how many. */
+/* The free spans of at least bytes, one after the other, smaller bins first; NULL behind the last.
+ * All is zero at first; nothing may be taken or given between. */
+struct tol_span_search {
+    struct tol_span *next;
+    unsigned bin; /* behind the one that next is in */
+    bool has_begun;
+};
+struct tol_span *tol_spans_next(const struct tol_spans *spans, uint64_t bytes,
+                                struct tol_span_search *search);
+
+/* Up to max of them at once; how many. */
 size_t tol_spans_fitting(const struct tol_spans *spans, uint64_t bytes, struct tol_span **found,
                          size_t max);
 

@@ -4,7 +4,7 @@
  * The quick way through a magazine takes less time than reading the clock, so only one call in so
  * many is timed, with a gap drawn at random, and counts for all of its gap. Calls that went to the
  * driver are all counted, from their first driver call on. Internal: not installed. The caller
- * holds the magazine's lock.
+ * holds the magazine's lock, but for tol_times_begin: what that changes is its own thread's alone.
  */
 #ifndef TOLLENS_TIMES_H
 #define TOLLENS_TIMES_H
