@@ -33,6 +33,7 @@ RUNTIME_TESTS = """
     trace_test
     pool/pool_reference_test
     pool/pool_failure_test
+    pool/mesh_plan_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test
     vram_test vram_handle_test vram/once_test
     failure_test cuda_abi_test
