@@ -34,6 +34,7 @@ RUNTIME_TESTS = """
     pool/pool_reference_test
     pool/pool_failure_test
     pool/mesh_plan_test
+    deadlock_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test
     vram_test vram_handle_test vram/once_test
     failure_test cuda_abi_test

@@ -16,6 +16,9 @@ _Thread_local uint64_t tol_bound_context;
 
 static _Atomic uint64_t next_id = 1;
 
+/* Contexts that ended while their work did not: the driver may still write to what they hold. */
+static struct tol_context *left_behind;
+
 static void free_context(struct tol_context *context) {
     while (context->names != NULL) {
         struct tol_name *name = context->names;
@@ -27,13 +30,34 @@ static void free_context(struct tol_context *context) {
 }
 
 static void free_stream(struct tol_stream *stream) {
+    if (stream->blocking) atomic_fetch_sub(&stream->context->blocking_streams, 1);
     tol_outcome_destroy(atomic_load(&stream->outcome));
     free(stream);
 }
 
+static void free_memory(struct tol_context *context, CUdeviceptr address, void *pinned) {
+    if (address != 0) context->functions->cuMemFree_v2(address);
+    if (pinned != NULL) context->functions->cuMemFreeHost(pinned);
+}
+
+static void free_left(struct tol_context *context) {
+    pthread_mutex_lock(&context->lock);
+    struct tol_left *left = context->left;
+    context->left = NULL;
+    pthread_mutex_unlock(&context->lock);
+    while (left != NULL) {
+        struct tol_left *next = left->next;
+        free_memory(context, left->address, left->pinned);
+        free(left);
+        left = next;
+    }
+}
+
 /* Only orphans can be left in the list of streams: a live one holds a reference to the context. */
-static void end_context(struct tol_context *context) {
+static bool end_context(struct tol_context *context) {
     if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
+    if (!tol_context_is_idle(context, false)) return false;
+    free_left(context);
     while (context->streams != NULL) {
         struct tol_stream *orphan = context->streams;
         context->streams = orphan->next;
@@ -51,6 +75,7 @@ static void end_context(struct tol_context *context) {
     tol_bound_context = 0;
     context->functions->cuDevicePrimaryCtxRelease_v2(context->device_handle);
     free_context(context);
+    return true;
 }
 
 /* Makes the context of a device. The caller holds the driver's lock. */
@@ -64,6 +89,7 @@ static tol_status new_context(struct tol_driver *driver, int ordinal, struct tol
     context->driver = driver;
     context->id = atomic_fetch_add(&next_id, 1);
     context->references = 1;
+    context->patience_ms = TOL_DEADLINE_MS;
     atomic_init(&context->poisoned, false);
 
     TOL_TRY(tol_device_read(driver, ordinal, &context->device));
@@ -128,7 +154,10 @@ void tol_context_destroy(struct tol_context *context) {
         struct tol_context **link = &driver->contexts;
         while (*link != context) link = &(*link)->next;
         *link = context->next;
-        end_context(context);
+        if (!end_context(context)) {
+            context->next = left_behind;
+            left_behind = context;
+        }
     }
     pthread_mutex_unlock(&driver->lock);
     if (last) tol_driver_close(driver);
@@ -253,12 +282,17 @@ void tol_context_add_stream(struct tol_context *context, struct tol_stream *stre
     pthread_mutex_unlock(&context->lock);
 }
 
+/* Asking a stream that is captured would end the capture, which may be another thread's. */
+static bool is_captured(const struct tol_stream *stream) {
+    return atomic_load_explicit(&stream->capture, memory_order_relaxed) != NULL;
+}
+
 /* Takes the orphans whose work is done out of the list. The caller holds the context's lock. */
 static struct tol_stream *take_idle_orphans(struct tol_context *context) {
     struct tol_stream *idle = NULL;
     for (struct tol_stream **link = &context->streams; *link != NULL;) {
         struct tol_stream *stream = *link;
-        if (stream->references > 0 ||
+        if (stream->references > 0 || is_captured(stream) ||
             context->functions->cuStreamQuery(stream->handle) == CUDA_ERROR_NOT_READY) {
             link = &stream->next;
             continue;
@@ -331,7 +365,7 @@ tol_status tol_context_synchronize(struct tol_context *context, unsigned deadlin
     held = hold_streams(context, &count);
     TOL_CHECK(held != NULL, TOL_OUT_OF_HOST_MEMORY, "a list of %zu streams", count);
     for (size_t i = 0; i < count && status == TOL_OK; i++) {
-        status = tol_deadline_wait_stream(held[i], &deadline);
+        if (!is_captured(held[i])) status = tol_deadline_wait_stream(held[i], &deadline);
     }
 out:
     for (size_t i = 0; held != NULL && i < count; i++) tol_context_release_stream(held[i]);
@@ -370,10 +404,62 @@ tol_status tol_context_show_ends(struct tol_context *context) {
     held = hold_streams(context, &count);
     TOL_CHECK(held != NULL, TOL_OUT_OF_HOST_MEMORY, "a list of %zu streams", count);
     TOL_TRY(show_end(context, NULL, &event));
-    for (size_t i = 0; i < count; i++) TOL_TRY(show_end(context, held[i]->handle, &event));
+    for (size_t i = 0; i < count; i++) {
+        if (!is_captured(held[i])) TOL_TRY(show_end(context, held[i]->handle, &event));
+    }
 out:
     for (size_t i = 0; held != NULL && i < count; i++) tol_context_release_stream(held[i]);
     free(held);
     if (event.handle != NULL) context->functions->cuEventDestroy_v2(event.handle);
     return status;
+}
+
+bool tol_context_is_idle(struct tol_context *context, bool blocking_only) {
+    size_t count = 0;
+    bool is_idle = true;
+    if (atomic_load_explicit(&context->poisoned, memory_order_relaxed)) return true;
+    struct tol_stream **held = hold_streams(context, &count);
+    if (held == NULL) return false;
+    if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
+    bool is_stuck = atomic_load_explicit(&context->is_stuck, memory_order_relaxed);
+    struct tol_deadline deadline = tol_deadline_after(is_stuck ? 0 : context->patience_ms);
+    for (size_t i = 0; i < count; i++) {
+        if (is_captured(held[i]) || (blocking_only && !held[i]->blocking)) continue;
+        is_idle = tol_deadline_settle(held[i], &deadline) && is_idle;
+    }
+    atomic_store_explicit(&context->is_stuck, !is_idle, memory_order_relaxed);
+    for (size_t i = 0; i < count; i++) tol_context_release_stream(held[i]);
+    free(held);
+    return is_idle;
+}
+
+tol_status tol_context_wait_blocking(struct tol_context *context) {
+    tol_status status = TOL_OK;
+    if (atomic_load_explicit(&context->blocking_streams, memory_order_relaxed) == 0) return TOL_OK;
+    TOL_CHECK(tol_context_is_idle(context, true), TOL_TIMEOUT,
+              "a synchronous call would wait for blocking streams that have not finished after "
+              "%u ms",
+              context->patience_ms);
+out:
+    return status;
+}
+
+void tol_context_free_later(struct tol_context *context, CUdeviceptr address, void *pinned) {
+    struct tol_left *left = NULL;
+    if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
+    if (tol_context_is_idle(context, false)) {
+        free_memory(context, address, pinned);
+        free_left(context);
+    } else if ((left = malloc(sizeof *left)) != NULL) {
+        left->address = address;
+        left->pinned = pinned;
+        pthread_mutex_lock(&context->lock);
+        left->next = context->left;
+        context->left = left;
+        pthread_mutex_unlock(&context->lock);
+    }
+}
+
+void tol_context_set_patience(struct tol_context *context, unsigned patience_ms) {
+    if (context != NULL) context->patience_ms = patience_ms;
 }

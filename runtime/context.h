@@ -73,6 +73,14 @@ TOL_API tol_status tol_context_priorities(struct tol_context *context, int *lowe
  * that the driver has not reported yet is not known yet. */
 TOL_API tol_status tol_context_check(const struct tol_context *context);
 
+/*
+ * How long destroying waits for the context's work, where the driver would wait without an end:
+ * TOL_DEADLINE_MS unless told otherwise. Memory that is still in use then is freed later, with
+ * another buffer or with the context; a context that ends while its work does not is left to the
+ * driver as it is, until the process ends.
+ */
+TOL_API void tol_context_set_patience(struct tol_context *context, unsigned patience_ms);
+
 /* Waits until all streams made from this context have no work left, deadline_ms at most.
  * TOL_TIMEOUT names the first stream that has. */
 TOL_API tol_status tol_context_synchronize(struct tol_context *context, unsigned deadline_ms);

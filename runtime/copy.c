@@ -25,7 +25,7 @@ out:
  * the memory under it, until the deadline. The first failure stays the one that is told. */
 static tol_status settle(struct tol_stream *stream, tol_status failure) {
     struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
-    if (failure != TOL_OK) tol_deadline_settle(stream, &deadline);
+    if (failure != TOL_OK) (void)tol_deadline_settle(stream, &deadline);
     return failure;
 }
 

@@ -82,8 +82,8 @@ tol_status tol_deadline_wait_stream(struct tol_stream *stream, struct tol_deadli
                             stream->number, kernel);
 }
 
-void tol_deadline_settle(struct tol_stream *stream, struct tol_deadline *deadline) {
-    (void)poll(stream->functions, query_stream, stream->handle, deadline);
+bool tol_deadline_settle(struct tol_stream *stream, struct tol_deadline *deadline) {
+    return poll(stream->functions, query_stream, stream->handle, deadline) != CUDA_ERROR_NOT_READY;
 }
 
 tol_status tol_deadline_wait_legacy(struct tol_context *context) {

@@ -7,6 +7,7 @@
 
 #include "status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct tol_context;
@@ -28,8 +29,8 @@ struct tol_deadline tol_deadline_after(unsigned milliseconds);
 tol_status tol_deadline_wait_stream(struct tol_stream *stream, struct tol_deadline *deadline);
 tol_status tol_deadline_wait_event(struct tol_event *event, struct tol_deadline *deadline);
 
-/* Waits for the stream in silence, whatever comes of it: after a failure that has been told. */
-void tol_deadline_settle(struct tol_stream *stream, struct tol_deadline *deadline);
+/* Waits for the stream in silence, whatever comes of it. Gives whether it has ended. */
+bool tol_deadline_settle(struct tol_stream *stream, struct tol_deadline *deadline);
 
 /* Waits, TOL_DEADLINE_MS at most, for what the driver's synchronous calls may leave behind: a fill,
  * a copy on the device, and a copy from pageable memory return while the legacy stream still

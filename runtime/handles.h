@@ -45,11 +45,22 @@ struct tol_context {
     pthread_mutex_t lock;       /* guards all below */
     struct tol_stream *streams; /* those alive, and orphans: destroyed, with work still to finish */
     unsigned streams_made;
-    struct tol_module *modules;  /* those loaded: the module cache */
-    struct tol_staging *staging; /* pinned blocks for pageable sources, free or in flight */
+    atomic_uint blocking_streams; /* those alive that the legacy stream waits for */
+    struct tol_module *modules;   /* those loaded: the module cache */
+    struct tol_staging *staging;  /* pinned blocks for pageable sources, free or in flight */
+    struct tol_left *left;        /* memory whose free would have had to wait too long */
+    unsigned patience_ms;         /* how long destroying waits for work */
+    atomic_bool is_stuck;         /* the last such wait was in vain: the next asks once */
     struct tol_name *names; /* kernel names, kept to the end: a timeout may name a kernel late */
     int poison_result;
     char poison_message[TOL_MESSAGE_BYTES];
+};
+
+/* Memory that is freed when the context's work is done, or with the context. */
+struct tol_left {
+    struct tol_left *next;
+    CUdeviceptr address; /* on the device, or 0 */
+    void *pinned;        /* on the host, or NULL */
 };
 
 /* A string that lives as long as its context. */
@@ -68,6 +79,7 @@ struct tol_stream {
     struct tol_stream *next;               /* in context->streams */
     int references;                        /* guarded by context->lock; an orphan has none */
     unsigned number;                       /* small and unique in the context, for messages */
+    bool blocking;                         /* the legacy stream waits for it */
 };
 
 struct tol_event {
@@ -210,6 +222,17 @@ tol_status tol_context_show_ends(struct tol_context *context);
 /* Gives back a reference to a stream. Without any left, the driver's stream is destroyed as soon as
  * its work is done: until then the context still waits for it. */
 void tol_context_release_stream(struct tol_stream *stream);
+
+/* Whether all work of a context is done, or all of its blocking streams: waits in silence, as long
+ * as the context has patience, and tells nobody what became of the work. For what the driver would
+ * wait for without an end: freeing memory, and synchronous copies. */
+bool tol_context_is_idle(struct tol_context *context, bool blocking_only);
+
+/* Frees device memory, or a pinned block, when its turn has come: now, where all work is done. */
+void tol_context_free_later(struct tol_context *context, CUdeviceptr address, void *pinned);
+
+/* In front of a synchronous call: TOL_TIMEOUT where blocking streams have not finished. */
+tol_status tol_context_wait_blocking(struct tol_context *context);
 
 /* A copy of text that lives as long as the context; NULL when the host has no memory. */
 const char *tol_context_intern(struct tol_context *context, const char *text);

@@ -53,8 +53,7 @@ void tol_buffer_destroy(struct tol_buffer *buffer) {
     if (buffer->module != NULL) {
         tol_module_destroy(buffer->module);
     } else {
-        if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
-        context->functions->cuMemFree_v2(buffer->address);
+        tol_context_free_later(context, buffer->address, NULL);
         tol_context_destroy(context);
     }
     tol_retire(&buffer->life);
@@ -75,6 +74,7 @@ tol_status tol_buffer_write_at(struct tol_buffer *buffer, size_t offset, const v
     TOL_TRY(tol_range_check_buffer(buffer, offset, bytes));
     TOL_TRY(tol_context_enter(buffer->context));
     if (bytes == 0) return TOL_OK;
+    TOL_TRY(tol_context_wait_blocking(buffer->context));
     TOL_CONTEXT_CU(buffer->context, cuMemcpyHtoD_v2, (buffer->address + offset, source, bytes),
                    "writing %zu bytes at offset %zu", bytes, offset);
     status = tol_deadline_wait_legacy(buffer->context);
@@ -90,6 +90,7 @@ tol_status tol_buffer_read_at(const struct tol_buffer *buffer, size_t offset, vo
     TOL_TRY(tol_range_check_buffer(buffer, offset, bytes));
     TOL_TRY(tol_context_enter(buffer->context));
     if (bytes == 0) return TOL_OK;
+    TOL_TRY(tol_context_wait_blocking(buffer->context));
     TOL_CONTEXT_CU(buffer->context, cuMemcpyDtoH_v2, (destination, buffer->address + offset, bytes),
                    "reading %zu bytes at offset %zu", bytes, offset);
 out:
@@ -124,6 +125,7 @@ tol_status tol_buffer_copy(struct tol_buffer *destination, size_t destination_of
     TOL_TRY(tol_range_check_copy(destination, destination_offset, source, source_offset, bytes));
     TOL_TRY(tol_context_enter(destination->context));
     if (bytes == 0) return TOL_OK;
+    TOL_TRY(tol_context_wait_blocking(destination->context));
     TOL_CONTEXT_CU(
         destination->context, cuMemcpyDtoD_v2,
         (destination->address + destination_offset, source->address + source_offset, bytes),
@@ -139,6 +141,7 @@ tol_status tol_buffer_fill_at(struct tol_buffer *buffer, size_t offset, unsigned
     TOL_TRY(tol_range_check_fill(buffer, offset, element_bytes, count));
     TOL_TRY(tol_context_enter(buffer->context));
     if (count == 0) return TOL_OK;
+    TOL_TRY(tol_context_wait_blocking(buffer->context));
     CUdeviceptr address = buffer->address + offset;
     if (element_bytes == 1) {
         TOL_CONTEXT_CU(buffer->context, cuMemsetD8_v2, (address, (unsigned char)value, count),

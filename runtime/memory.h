@@ -27,9 +27,10 @@ struct tol_buffer;
 TOL_API tol_status tol_buffer_create(struct tol_context *context, size_t count,
                                      size_t element_bytes, struct tol_buffer **buffer);
 
-/* Frees the memory; the driver waits for work that uses it. NULL is a no-op. A buffer must not be
- * used after; for the few hundred that ended last, calls with it say TOL_INVALID_ARGUMENT and its
- * size and address are 0. */
+/* Frees the memory when the context's work is done: waits for it as long as the context has
+ * patience (tol_context_set_patience), and leaves it for later where it is not done by then. NULL
+ * is a no-op. A buffer must not be used after; for the few hundred that ended last, calls with it
+ * say TOL_INVALID_ARGUMENT and its size and address are 0. */
 TOL_API void tol_buffer_destroy(struct tol_buffer *buffer);
 
 /* The size in bytes. */

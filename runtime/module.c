@@ -207,8 +207,7 @@ void tol_module_destroy(struct tol_module *module) {
     pthread_mutex_unlock(&context->lock);
     if (last) {
         /* Of a poisoned context nothing runs any more, and everything may be taken down. */
-        tol_status idle = tol_context_synchronize(context, TOL_DEADLINE_MS);
-        if (idle != TOL_TIMEOUT) {
+        if (tol_context_is_idle(context, false)) {
             if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
             context->functions->cuModuleUnload(module->handle);
         }

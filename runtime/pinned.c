@@ -44,7 +44,7 @@ out:
 
 static tol_status wait_for_copies(struct tol_pinned *pinned) {
     tol_status status = TOL_OK;
-    struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
+    struct tol_deadline deadline = tol_deadline_after(pinned->context->patience_ms);
     pthread_mutex_lock(&pinned->lock);
     for (struct tol_copy_use *use = pinned->uses; use != NULL; use = use->next) {
         if (!use->in_flight) continue;
@@ -60,14 +60,14 @@ void tol_pinned_destroy(struct tol_pinned *pinned) {
     if (pinned == NULL || pinned->life.mark != TOL_ALIVE) return;
     struct tol_context *context = pinned->context;
     if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
-    bool timeout = wait_for_copies(pinned) == TOL_TIMEOUT;
+    (void)wait_for_copies(pinned);
     while (pinned->uses != NULL) {
         struct tol_copy_use *use = pinned->uses;
         pinned->uses = use->next;
         context->functions->cuEventDestroy_v2(use->event.handle);
         free(use);
     }
-    if (!timeout) context->functions->cuMemFreeHost(pinned->data);
+    tol_context_free_later(context, 0, pinned->data);
     pthread_mutex_destroy(&pinned->lock);
     tol_retire(&pinned->life);
     tol_context_destroy(context);

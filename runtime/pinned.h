@@ -24,9 +24,9 @@ struct tol_pinned;
 TOL_API tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
                                      struct tol_pinned **pinned);
 
-/* Waits for the copies that use it, TOL_DEADLINE_MS at most, and frees it; where they do not end by
- * then the memory is left to the driver rather than pulled from under a copy. NULL is a no-op.
- * Using it after is refused as for buffers (memory.h). */
+/* Frees it when the context's work is done, which kernels may be that use it: waits as long as the
+ * context has patience, and leaves it for later rather than pull it from under them. NULL is a
+ * no-op. Using it after is refused as for buffers (memory.h). */
 TOL_API void tol_pinned_destroy(struct tol_pinned *pinned);
 
 TOL_API size_t tol_pinned_bytes(const struct tol_pinned *pinned);

@@ -26,6 +26,8 @@ tol_status tol_stream_create(struct tol_context *context, const struct tol_strea
                    "creating a stream of priority %d", options->priority);
     stream->functions = context->functions;
     stream->context = context;
+    stream->blocking = options->blocking;
+    if (stream->blocking) atomic_fetch_add(&context->blocking_streams, 1);
     tol_context_retain(context);
     tol_context_add_stream(context, stream);
     *result = stream;

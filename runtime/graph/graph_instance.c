@@ -175,7 +175,7 @@ out:
     /* As for a copy: what could not be marked is waited for here. The first failure is told. */
     if (queued && status != TOL_OK) {
         struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
-        tol_deadline_settle(stream, &deadline);
+        (void)tol_deadline_settle(stream, &deadline);
     }
     free(uses);
     return status;
