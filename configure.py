@@ -110,7 +110,8 @@ def write_variant(n: Ninja, name: str) -> None:
               for target, source in (("bench-hdr", "hdr_bench"), ("hdr-interop", "hdr_interop"))]
     tools += [program(f"bench-{what}", [*objects("runtime", "runtime", [f"{what}_bench"],
                                                  f"{COMMON} {flags}"), archive],
-                      libs="-lpthread -ldl -lm") for what in ("launch", "pool", "transfer")]
+                      libs="-lpthread -ldl -lm") for what in ("launch", "pool", "streams",
+                                                              "transfer")]
     tools.append(program("bench-kernels", [*objects("kernels", "kernels/bench", KERNELS_BENCH,
                                                     f"{COMMON} {flags} -Iruntime -Ikernels"),
                                            kernels, archive], libs="-lpthread -ldl -lm"))
@@ -127,7 +128,7 @@ def write_variant(n: Ninja, name: str) -> None:
                     for name in EXAMPLES]
         n.build("examples", "phony", " ".join(examples))
         n.build("bench-hdr", "run", "build/bench-hdr")
-        for what in ("launch", "pool", "transfer", "kernels"):
+        for what in ("launch", "pool", "streams", "transfer", "kernels"):
             n.build(f"bench-{what}", "run", f"build/bench-{what}")
 
 
