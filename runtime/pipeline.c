@@ -8,6 +8,7 @@
 #include "pipeline.h"
 
 #include "check.h"
+#include "deadline.h"
 #include "handles.h"
 
 #include <stdlib.h>
@@ -154,6 +155,15 @@ out:
     return status;
 }
 
+/* After a failure: waits for what is on its way and forgets it. Its slots are the next run's, and
+ * what works on one has nothing to do with the copy that would wait for it. */
+static void settle(struct tol_pipeline *pipeline) {
+    struct tol_stream *const streams[] = {pipeline->in, pipeline->work, pipeline->out};
+    struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
+    for (int i = 0; i < 3; i++) (void)tol_deadline_settle(streams[i], &deadline);
+    for (unsigned i = 0; i < pipeline->options.slots; i++) pipeline->slots[i].is_used = false;
+}
+
 tol_status tol_pipeline_run(struct tol_pipeline *pipeline, unsigned long long *blocks) {
     tol_status status = TOL_OK;
     unsigned long long index = 0, taken = 0;
@@ -179,8 +189,7 @@ tol_status tol_pipeline_run(struct tol_pipeline *pipeline, unsigned long long *b
     }
 out:
     if (pipeline != NULL && blocks != NULL) *blocks = taken;
-    /* What did not go through is waited for by those who touch its slot next. */
-    for (unsigned i = 0; i < slots; i++) pipeline->slots[i].is_used = false;
+    if (slots > 0 && status != TOL_OK) settle(pipeline);
     return status;
 }
 
