@@ -24,7 +24,7 @@ struct trial {
 /* exp's argument is rounded by half a unit of its size, which is at most 104 where exp is not 0;
  * the scaled element by another of its own; then exp, a chain of sums, a quotient and the type. */
 static struct kn_tolerance tolerance_of(const struct trial *t, double largest) {
-    const double scaled = t->scale == 0 ? 0 : 2 * largest * fabs(t->scale);
+    const double scaled = t->scale == 0 ? 0 : 2 * largest * fabs((double)t->scale);
     const double chain = (double)t->columns / 32 + 16;
     const double least = t->type == KN_F16 ? 0x1p-25 : t->type == KN_BF16 ? 0x1p-134 : 0x1p-148;
     return (struct kn_tolerance){.absolute = least,

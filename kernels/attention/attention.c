@@ -1,0 +1,299 @@
+/*
+ * The host's side of attention: a problem is checked, a kernel picked and launched.
+ */
+#include "attention/attention.h"
+
+#include "attention/attention_problem.h"
+#include "check.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { GRID_YZ_MAX = 65535, LENGTH_MAX = INT32_MAX - 256, HEAD_SIZE_MAX = 256 };
+
+/* Heads as they lie in memory, and where. */
+struct place {
+    const char *name;
+    size_t heads, rows;
+    struct attention_strides strides;
+    CUdeviceptr begin, end; /* end is behind the last element; equal where there is none */
+};
+
+/* *sum += a * b, or false. */
+static bool add_product(size_t *sum, size_t a, size_t b) {
+    size_t product;
+    return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
+}
+
+static tol_status locate(const struct kn_attention *x, const struct kn_heads *heads,
+                         struct place *place) {
+    tol_status status = TOL_OK;
+    const size_t element = kn_type_bytes(x->type);
+    size_t row = heads->row_stride, head = heads->head_stride, batch = heads->batch_stride;
+    size_t first = 0, extent = 0, last = heads->offset;
+    if (row == 0 && head == 0 && batch == 0) {
+        row = x->head_size, head = place->rows * row, batch = place->heads * head;
+    }
+    if (x->batch == 0 || place->heads == 0 || place->rows == 0) return TOL_OK;
+    TOL_CHECK(heads->buffer != NULL, TOL_INVALID_ARGUMENT, "%s has no buffer", place->name);
+    const size_t bytes = tol_buffer_bytes(heads->buffer);
+    const bool fits =
+        add_product(&last, x->batch - 1, batch) && add_product(&last, place->heads - 1, head) &&
+        add_product(&last, place->rows - 1, row) && add_product(&last, x->head_size, 1) &&
+        add_product(&extent, last, element) && add_product(&first, heads->offset, element);
+    TOL_CHECK(fits && extent <= bytes, TOL_OUT_OF_RANGE,
+              "%s is %zu x %zu x %zu rows of %zu elements of %zu bytes, %zu, %zu and %zu apart, "
+              "from element %zu on, and its buffer has %zu bytes",
+              place->name, x->batch, place->heads, place->rows, x->head_size, element, batch, head,
+              row, heads->offset, bytes);
+    place->strides = (struct attention_strides){(long long)batch, (long long)head, (long long)row};
+    place->begin = tol_buffer_address(heads->buffer) + first;
+    place->end = tol_buffer_address(heads->buffer) + extent;
+    TOL_CHECK(place->begin % element == 0, TOL_INVALID_ARGUMENT,
+              "%s begins at %#llx, which is no multiple of an element's %zu bytes", place->name,
+              (unsigned long long)place->begin, element);
+out:
+    return status;
+}
+
+/* Whether no element is written twice: sorted by stride, each dimension lies between two steps of
+ * the next, or has one element. */
+static bool is_written_once(const struct kn_attention *x, const struct place *out) {
+    size_t counts[3] = {x->batch, out->heads, out->rows}, extent = x->head_size;
+    size_t steps[3] = {(size_t)out->strides.batch, (size_t)out->strides.head,
+                       (size_t)out->strides.row};
+    if (out->begin == out->end) return true;
+    for (size_t turn = 0; turn < 3; turn++) {
+        size_t least = 3;
+        for (size_t i = 0; i < 3; i++) {
+            if (counts[i] > 1 && (least == 3 || steps[i] < steps[least])) least = i;
+        }
+        if (least == 3) return true;
+        if (steps[least] < extent) return false;
+        extent += (counts[least] - 1) * steps[least];
+        counts[least] = 1;
+    }
+    return true;
+}
+
+static tol_status is_apart(const struct place *out, const char *name, CUdeviceptr begin,
+                           CUdeviceptr end) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(out->end <= begin || end <= out->begin, TOL_INVALID_ARGUMENT, "out overlaps %s",
+              name);
+out:
+    return status;
+}
+
+static bool is_aligned(const struct kn_attention *x, const struct place *place) {
+    const long long element = (long long)kn_type_bytes(x->type);
+    return place->begin % 16 == 0 && place->strides.row * element % 16 == 0 &&
+           place->strides.head * element % 16 == 0 && place->strides.batch * element % 16 == 0;
+}
+
+static tol_status check_shape(const struct kn_attention *x) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(x != NULL, TOL_INVALID_ARGUMENT, "attention needs a problem");
+    TOL_CHECK((unsigned)x->type < KN_TYPES, TOL_INVALID_ARGUMENT, "%d is no type", (int)x->type);
+    TOL_CHECK(x->head_size > 0 && x->head_size <= HEAD_SIZE_MAX, TOL_INVALID_ARGUMENT,
+              "heads of %zu elements; from 1 to %d are allowed", x->head_size, HEAD_SIZE_MAX);
+    TOL_CHECK(x->kv_heads > 0 ? x->heads % x->kv_heads == 0 : x->heads == 0, TOL_INVALID_ARGUMENT,
+              "%zu heads of q cannot share %zu of k and v", x->heads, x->kv_heads);
+    TOL_CHECK(x->scale == 0 || (isfinite(x->scale) && x->scale > 0), TOL_INVALID_ARGUMENT,
+              "a scale of %g", (double)x->scale);
+    TOL_CHECK(x->batch <= GRID_YZ_MAX && x->heads <= GRID_YZ_MAX && x->q_length < LENGTH_MAX &&
+                  x->kv_length < LENGTH_MAX,
+              TOL_OVER_LIMIT, "%zu batches of %zu heads, %zu rows and %zu keys", x->batch, x->heads,
+              x->q_length, x->kv_length);
+out:
+    return status;
+}
+
+static tol_status check(const struct kn_attention *x, struct attention_problem *problem) {
+    tol_status status = TOL_OK;
+    TOL_TRY(check_shape(x));
+    struct place q = {"q", x->heads, x->q_length, {0, 0, 0}, 0, 0}, out = q;
+    struct place k = {"k", x->kv_heads, x->kv_length, {0, 0, 0}, 0, 0}, v = k;
+    const size_t rows = x->batch * x->heads * x->q_length; /* below 2^63 */
+    CUdeviceptr lse = 0, part = 0;
+    size_t lse_bytes = 0;
+    out.name = "out", v.name = "v";
+    TOL_TRY(locate(x, &x->q, &q));
+    TOL_TRY(locate(x, &x->out, &out));
+    if (rows > 0) {
+        TOL_TRY(locate(x, &x->k, &k));
+        TOL_TRY(locate(x, &x->v, &v));
+    }
+    TOL_CHECK(is_written_once(x, &out), TOL_INVALID_ARGUMENT, "rows of out overlap");
+    TOL_TRY(is_apart(&out, "q", q.begin, q.end));
+    TOL_TRY(is_apart(&out, "k", k.begin, k.end));
+    TOL_TRY(is_apart(&out, "v", v.begin, v.end));
+    if (x->lse != NULL) {
+        lse = tol_buffer_address(x->lse), lse_bytes = tol_buffer_bytes(x->lse);
+        TOL_CHECK(rows <= lse_bytes / sizeof(float), TOL_OUT_OF_RANGE,
+                  "lse is %zu floats, and its buffer has %zu bytes", rows, lse_bytes);
+        TOL_TRY(is_apart(&out, "lse", lse, lse + lse_bytes));
+    }
+    if (x->workspace != NULL) {
+        part = tol_buffer_address(x->workspace);
+        TOL_TRY(is_apart(&out, "workspace", part, part + tol_buffer_bytes(x->workspace)));
+    }
+    const double scale = x->scale != 0 ? (double)x->scale : 1 / sqrt((double)x->head_size);
+    *problem = (struct attention_problem){
+        .attention = x,
+        .arguments = {.q = q.begin,
+                      .k = k.begin,
+                      .v = v.begin,
+                      .out = out.begin,
+                      .lse = lse,
+                      .part = part,
+                      .q_strides = q.strides,
+                      .k_strides = k.strides,
+                      .v_strides = v.strides,
+                      .out_strides = out.strides,
+                      .batch = (int)x->batch,
+                      .heads = (int)x->heads,
+                      .group = x->kv_heads > 0 ? (int)(x->heads / x->kv_heads) : 1,
+                      .q_length = (int)x->q_length,
+                      .kv_length = (int)x->kv_length,
+                      .head_size = (int)x->head_size,
+                      .causal = x->causal,
+                      .splits = 1,
+                      .scale_log2 = (float)(scale * 1.4426950408889634)},
+        .is_aligned =
+            is_aligned(x, &q) && is_aligned(x, &k) && is_aligned(x, &v) && is_aligned(x, &out)};
+out:
+    return status;
+}
+
+static tol_status pick(struct kn_kernels *kernels, const struct attention_problem *problem,
+                       const struct kn_variant **variant, const struct tol_kernel **kernel) {
+    const struct kn_attention *x = problem->attention;
+    return kn_kernels_pick(kernels, x->variants != NULL ? x->variants : &kn_attention_variants,
+                           x->variant, problem, variant, kernel);
+}
+
+tol_status kn_attention_pick(struct kn_kernels *kernels, const struct kn_attention *x,
+                             const struct kn_variant **variant) {
+    const struct tol_kernel *kernel = NULL;
+    struct attention_problem problem;
+    tol_status status = TOL_OK;
+    TOL_CHECK(kernels != NULL, TOL_INVALID_ARGUMENT, "attention needs a set of kernels");
+    TOL_TRY(check(x, &problem));
+    status = pick(kernels, &problem, variant, &kernel);
+out:
+    return status;
+}
+
+/* ---- few rows and many keys ------------------------------------------------------------------ */
+
+static bool is_decode(const struct kn_variant *variant) {
+    return strcmp(variant->name, "decode") == 0;
+}
+
+static size_t split_bytes(const struct kn_attention *x) {
+    return x->batch * x->heads * x->q_length * (x->head_size + 1) * sizeof(float);
+}
+
+/* Two blocks for each multiprocessor, of no fewer than KEYS_MIN keys. */
+static size_t splits_of(const struct kn_kernels *kernels, const struct kn_attention *x) {
+    enum { KEYS_MIN = 128 };
+    const size_t blocks = x->batch * x->heads * x->q_length;
+    const size_t wanted =
+        2 * (size_t)tol_context_device(kn_kernels_context(kernels))->multiprocessors / blocks;
+    const size_t most = x->kv_length / KEYS_MIN;
+    const size_t splits = wanted < most ? wanted : most;
+    return splits > 1 ? splits : 1;
+}
+
+tol_status kn_attention_workspace(struct kn_kernels *kernels, const struct kn_attention *x,
+                                  size_t *bytes) {
+    tol_status status = TOL_OK;
+    const struct kn_variant *variant = NULL;
+    TOL_CHECK(kernels != NULL && bytes != NULL, TOL_INVALID_ARGUMENT,
+              "attention needs a set of kernels and somewhere to put a number");
+    TOL_TRY(check_shape(x));
+    *bytes = 0;
+    if (x->batch == 0 || x->heads == 0 || x->q_length == 0) return TOL_OK;
+    TOL_TRY(kn_attention_pick(kernels, x, &variant));
+    const size_t splits = splits_of(kernels, x);
+    if (is_decode(variant) && splits > 1) *bytes = splits * split_bytes(x);
+out:
+    return status;
+}
+
+static tol_status launch(struct tol_stream *stream, const struct tol_kernel *kernel,
+                         struct tol_launch_shape shape, struct attention_arguments *arguments) {
+    const unsigned bytes = sizeof *arguments;
+    void *value = arguments;
+    return tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes});
+}
+
+static tol_status decode(struct kn_kernels *kernels, struct tol_stream *stream,
+                         const struct kn_variant *variant, const struct tol_kernel *kernel,
+                         struct attention_problem *problem) {
+    tol_status status = TOL_OK;
+    const struct kn_attention *x = problem->attention;
+    struct attention_arguments *arguments = &problem->arguments;
+    const struct kn_variant *combine = &kn_attention_combine[x->type];
+    const struct tol_kernel *combining = NULL;
+    size_t splits = 1;
+    const size_t rows = x->batch * x->q_length;
+    TOL_CHECK(rows <= GRID_YZ_MAX, TOL_OVER_LIMIT, "%zu batches of %zu rows for the variant decode",
+              x->batch, x->q_length);
+    if (x->workspace != NULL) {
+        const size_t room = tol_buffer_bytes(x->workspace) / split_bytes(x);
+        splits = splits_of(kernels, x);
+        if (splits > room) splits = room;
+    }
+    arguments->splits = splits > 1 ? (int)splits : 1;
+    if (splits > 1) TOL_TRY(kn_kernels_find(kernels, combine, &combining));
+    struct tol_launch_shape shape = {.grid_x = (unsigned)arguments->splits,
+                                     .grid_y = (unsigned)x->heads,
+                                     .grid_z = (unsigned)rows,
+                                     .block_x = variant->threads,
+                                     .block_y = 1,
+                                     .block_z = 1};
+    TOL_TRY(launch(stream, kernel, shape, arguments));
+    if (splits <= 1) return TOL_OK;
+    shape.grid_x = (unsigned)x->heads, shape.grid_y = (unsigned)rows, shape.grid_z = 1;
+    shape.block_x = combine->threads;
+    status = launch(stream, combining, shape, arguments);
+out:
+    return status;
+}
+
+tol_status kn_attention(struct kn_kernels *kernels, struct tol_stream *stream,
+                        const struct kn_attention *x) {
+    enum { NAIVE_ROWS = 4 };
+    tol_status status = TOL_OK;
+    const struct kn_variant *variant = NULL;
+    const struct tol_kernel *kernel = NULL;
+    struct attention_problem problem;
+    TOL_CHECK(kernels != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
+              "attention needs a set of kernels and a stream");
+    TOL_TRY(check(x, &problem));
+    if (x->batch == 0 || x->heads == 0 || x->q_length == 0) return TOL_OK;
+    TOL_TRY(pick(kernels, &problem, &variant, &kernel));
+    if (is_decode(variant)) return decode(kernels, stream, variant, kernel, &problem);
+    struct tol_launch_shape shape = {.grid_x = 0,
+                                     .grid_y = 1,
+                                     .grid_z = 1,
+                                     .block_x = variant->threads,
+                                     .block_y = 1,
+                                     .block_z = 1,
+                                     .shared_bytes = variant->shared_bytes};
+    if (variant->tile[0] != 0) {
+        shape.grid_x = (unsigned)((x->q_length + variant->tile[0] - 1) / variant->tile[0]);
+        shape.grid_y = (unsigned)x->heads, shape.grid_z = (unsigned)x->batch;
+    } else { /* a warp a row */
+        const size_t rows = x->batch * x->heads * x->q_length;
+        TOL_CHECK(rows <= INT32_MAX, TOL_OVER_LIMIT, "%zu rows for the variant %s", rows,
+                  variant->name);
+        shape.grid_x = (unsigned)((rows + NAIVE_ROWS - 1) / NAIVE_ROWS);
+        shape.block_y = NAIVE_ROWS;
+    }
+    status = launch(stream, kernel, shape, &problem.arguments);
+out:
+    return status;
+}

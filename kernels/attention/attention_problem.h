@@ -1,0 +1,20 @@
+/*
+ * A problem of attention as its variants see it: what was asked for, and what was found out about
+ * it. Internal to the operation.
+ */
+#ifndef KN_ATTENTION_PROBLEM_H
+#define KN_ATTENTION_PROBLEM_H
+
+#include "attention/attention.h"
+#include "attention/attention_arguments.h"
+
+struct attention_problem {
+    const struct kn_attention *attention;
+    struct attention_arguments arguments;
+    bool is_aligned; /* each row of q, k, v and out begins at a multiple of 16 bytes */
+};
+
+/* What puts the shares of a split decode together, for a type. */
+extern const struct kn_variant kn_attention_combine[KN_TYPES];
+
+#endif

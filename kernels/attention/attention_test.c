@@ -1,0 +1,278 @@
+/*
+ * attention: every variant against the definition, over lengths that divide nothing.
+ */
+#include "attention/attention_trial.h"
+
+#include "test_device.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+TestSuite(attention, .fini = test_end);
+
+struct stage {
+    struct kn_kernels *kernels;
+    struct tol_stream *stream;
+};
+
+static struct stage begin(void) {
+    struct stage stage = {0};
+    MUST(kn_kernels_create(test_context(), &stage.kernels));
+    MUST(tol_stream_create(test_context(), NULL, &stage.stream));
+    return stage;
+}
+
+static void end(struct stage *stage) {
+    tol_stream_destroy(stage->stream);
+    kn_kernels_destroy(stage->kernels);
+}
+
+static void try(struct stage *stage, const struct kn_attention_trial *trial) {
+    static uint64_t seed;
+    const struct kn_attention *x = &trial->attention;
+    struct kn_attention_trial seeded = *trial;
+    struct kn_attention_outcome outcome;
+    char text[400], lse[400];
+    seeded.seed = ++seed;
+    MUST(kn_attention_try(stage->kernels, stage->stream, &seeded, &outcome));
+    const bool right = outcome.deviation.failed == 0 && outcome.lse.failed == 0;
+    cr_assert(right && outcome.touched == 0,
+              "%s %s%s, %zu x %zu / %zu heads of %zu, %zu rows, %zu keys, seed %llu: %s; lse: %s; "
+              "%zu bytes outside were changed",
+              x->variant != NULL ? x->variant : "best", kn_type_name(x->type),
+              x->causal ? ", causal" : "", x->batch, x->heads, x->kv_heads, x->head_size,
+              x->q_length, x->kv_length, (unsigned long long)seeded.seed,
+              kn_deviation_text(&outcome.deviation, text, sizeof text),
+              kn_deviation_text(&outcome.lse, lse, sizeof lse), outcome.touched);
+    const size_t rows = x->batch * x->heads * x->q_length;
+    cr_assert(outcome.deviation.count == rows * x->head_size);
+}
+
+static const size_t head_sizes[] = {64, 80, 96, 128, 256};
+
+/* Rows and keys: one tile and part of one, more rows than keys and fewer, exactly a tile. */
+static void try_lengths(struct stage *stage, const char *variant, enum kn_type type,
+                        size_t head_size) {
+    static const size_t lengths[][2] = {{1, 1}, {17, 40}, {11, 29}, {130, 67}, {33, 201}};
+    /* The naive one knows no tiles, and takes its time. */
+    for (size_t i = 0; i < (strcmp(variant, "naive") == 0 ? 3 : 5); i++) {
+        for (int causal = 0; causal <= 1; causal++) {
+            const bool odd = i % 2 != 0;
+            try(stage, &(struct kn_attention_trial){.attention = {.type = type,
+                                                                  .batch = i == 2 ? 2 : 1,
+                                                                  .heads = 2,
+                                                                  .kv_heads = odd ? 1 : 2,
+                                                                  .q_length = lengths[i][0],
+                                                                  .kv_length = lengths[i][1],
+                                                                  .head_size = head_size,
+                                                                  .causal = causal,
+                                                                  .scale = odd ? 0.2f : 0,
+                                                                  .variant = variant},
+                                                    .distribution = KN_NORMAL,
+                                                    .values = KN_UNIFORM,
+                                                    .heads_inside = odd,
+                                                    .gap = odd ? 8 : 0,
+                                                    .lse = odd});
+        }
+    }
+}
+
+Test(attention, naive_is_the_definition) {
+    struct stage stage = begin();
+    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+        try_lengths(&stage, "naive", type, 64);
+        try_lengths(&stage, "naive", type, 7);
+    }
+    try_lengths(&stage, "naive", KN_F16, 256);
+    end(&stage);
+}
+
+Test(attention, tiled_is_the_definition) {
+    struct stage stage = begin();
+    for (size_t i = 0; i < 5; i++) try_lengths(&stage, "tiled", KN_F32, head_sizes[i]);
+    end(&stage);
+}
+
+Test(attention, tensor_is_the_definition_in_f16) {
+    struct stage stage = begin();
+    for (size_t i = 0; i < 5; i++) try_lengths(&stage, "tensor", KN_F16, head_sizes[i]);
+    end(&stage);
+}
+
+Test(attention, tensor_is_the_definition_in_bf16) {
+    struct stage stage = begin();
+    for (size_t i = 0; i < 5; i++) try_lengths(&stage, "tensor", KN_BF16, head_sizes[i]);
+    end(&stage);
+}
+
+/* One row and a few, with keys that all blocks share and with blocks of their own. */
+Test(attention, decode_is_the_definition) {
+    static const size_t keys[] = {1, 5, 100, 1030};
+    struct stage stage = begin();
+    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+        for (size_t i = 0; i < 5; i++) {
+            for (size_t j = 0; j < 4; j++) {
+                try(&stage, &(struct kn_attention_trial){.attention = {.type = type,
+                                                                       .batch = 1 + j % 2,
+                                                                       .heads = 2,
+                                                                       .kv_heads = 1,
+                                                                       .q_length = i == 2 ? 5 : 1,
+                                                                       .kv_length = keys[j],
+                                                                       .head_size = head_sizes[i],
+                                                                       .causal = j % 2 == 0,
+                                                                       .variant = "decode"},
+                                                         .distribution = KN_NORMAL,
+                                                         .values = KN_UNIFORM,
+                                                         .lse = true,
+                                                         .workspace = i % 2 == 0});
+            }
+        }
+    }
+    end(&stage);
+}
+
+static const char *const variants_of[KN_TYPES][3] = {
+    {"naive", "tiled", "decode"}, {"naive", "tensor", "decode"}, {"naive", "tensor", "decode"}};
+
+/* Scores of some hundreds overflow exp where the maximum is not taken off; tiny and subnormal ones
+ * vanish; sparse and cancelling ones make equal weights and large sums of small differences. */
+Test(attention, every_distribution_is_survived) {
+    struct stage stage = begin();
+    for (enum kn_distribution d = 0; d < KN_DISTRIBUTIONS; d++) {
+        for (enum kn_type type = 0; type < KN_TYPES; type++) {
+            for (size_t v = 0; v < 3; v++) {
+                try(&stage,
+                    &(struct kn_attention_trial){.attention = {.type = type,
+                                                               .batch = 1,
+                                                               .heads = 1,
+                                                               .kv_heads = 1,
+                                                               .q_length = v == 2 ? 3 : 70,
+                                                               .kv_length = 140,
+                                                               .head_size = 64,
+                                                               .causal = d % 2 == 0,
+                                                               .variant = variants_of[type][v]},
+                                                 .distribution = d,
+                                                 .values = d,
+                                                 .scale = d == KN_LARGE ? 0x1p-4 : 8,
+                                                 .lse = true});
+            }
+        }
+    }
+    end(&stage);
+}
+
+Test(attention, unaligned_rows_fall_back_to_what_serves_them) {
+    struct stage stage = begin();
+    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+        for (size_t skew = 0; skew <= 1; skew++) {
+            try(&stage, &(struct kn_attention_trial){.attention = {.type = type,
+                                                                   .batch = 1,
+                                                                   .heads = 2,
+                                                                   .kv_heads = 1,
+                                                                   .q_length = 20,
+                                                                   .kv_length = 30,
+                                                                   .head_size = 64},
+                                                     .distribution = KN_NORMAL,
+                                                     .values = KN_UNIFORM,
+                                                     .gap = 1 - skew,
+                                                     .skew = skew});
+        }
+    }
+    end(&stage);
+}
+
+/* Milestone M9: what a program calls, at a size at which tiles, masks and heads all matter. */
+Test(attention, agrees_with_the_cpu) {
+    struct stage stage = begin();
+    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+        try(&stage, &(struct kn_attention_trial){.attention = {.type = type,
+                                                               .batch = 1,
+                                                               .heads = 4,
+                                                               .kv_heads = 2,
+                                                               .q_length = 256,
+                                                               .kv_length = 256,
+                                                               .head_size = 64,
+                                                               .causal = true},
+                                                 .distribution = KN_NORMAL,
+                                                 .values = KN_NORMAL,
+                                                 .lse = true});
+    }
+    end(&stage);
+}
+
+/* Row 0 sees a NaN in its key, row 1 an infinite score, and so on; see attention.h. */
+Test(attention, special_values_have_stated_outcomes) {
+    enum { ROWS = 4, KEYS = 40, WIDTH = 64 };
+    struct stage stage = begin();
+    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+        for (size_t variant = 0; variant < 3; variant++) {
+            static float q[ROWS * WIDTH], k[KEYS * WIDTH], v[KEYS * WIDTH], got[ROWS * WIDTH];
+            for (size_t i = 0; i < ROWS * WIDTH; i++) q[i] = 1;
+            for (size_t i = 0; i < KEYS * WIDTH; i++) k[i] = 0.5f, v[i] = (float)(i / WIDTH);
+            q[0] = NAN;
+            q[WIDTH + 5] = INFINITY;
+            /* Scores of -infinity alone: zeros. */
+            q[2 * WIDTH + 7] = -INFINITY;
+            struct kn_attention_outcome outcome;
+            MUST(kn_attention_try(
+                stage.kernels, stage.stream,
+                &(struct kn_attention_trial){.attention = {.type = type,
+                                                           .batch = 1,
+                                                           .heads = 1,
+                                                           .kv_heads = 1,
+                                                           .q_length = ROWS,
+                                                           .kv_length = KEYS,
+                                                           .head_size = WIDTH,
+                                                           .variant = variants_of[type][variant]},
+                                             .given = {q, k, v},
+                                             .result = got},
+                &outcome));
+            for (size_t i = 0; i < ROWS * WIDTH; i++) {
+                const size_t row = i / WIDTH;
+                const bool right = row < 2    ? isnan(got[i])
+                                   : row == 2 ? got[i] == 0
+                                              : fabs((double)got[i] - 19.5) < 0.1;
+                cr_assert(right, "%s %s: row %zu is %g", variants_of[type][variant],
+                          kn_type_name(type), row, (double)got[i]);
+            }
+        }
+    }
+    end(&stage);
+}
+
+/* With two keys and five rows, aligned to the end, the first three see nothing. */
+Test(attention, rows_that_see_no_key_are_zeros) {
+    struct stage stage = begin();
+    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+        for (size_t variant = 0; variant < 3; variant++) {
+            for (size_t keys = 0; keys <= 2; keys += 2) {
+                float got[5 * 64];
+                struct kn_attention_outcome outcome;
+                MUST(kn_attention_try(stage.kernels, stage.stream,
+                                      &(struct kn_attention_trial){
+                                          .attention = {.type = type,
+                                                        .batch = 1,
+                                                        .heads = 1,
+                                                        .kv_heads = 1,
+                                                        .q_length = 5,
+                                                        .kv_length = keys,
+                                                        .head_size = 64,
+                                                        .causal = true,
+                                                        .variant = variants_of[type][variant]},
+                                          .distribution = KN_NORMAL,
+                                          .values = KN_NORMAL,
+                                          .lse = true,
+                                          .result = got},
+                                      &outcome));
+                cr_assert(outcome.deviation.failed == 0 && outcome.lse.failed == 0, "%s %s",
+                          variants_of[type][variant], kn_type_name(type));
+                for (size_t i = 0; i < (keys == 0 ? 5 : 3) * (size_t)64; i++) {
+                    cr_assert(got[i] == 0, "%s: element %zu is %g", variants_of[type][variant], i,
+                              (double)got[i]);
+                }
+            }
+        }
+    }
+    end(&stage);
+}

@@ -1,0 +1,216 @@
+/*
+ * Making rows, running a kernel, and judging it.
+ */
+#include "attention/attention_trial.h"
+
+#include "attention/attention_oracle.h"
+#include "check.h"
+#include "guarded.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The rows of q, k, v or out, on the host without gaps and on the device with them. */
+struct rows {
+    struct kn_guarded guarded;
+    struct kn_heads heads;
+    size_t batch, head_count, length, width, element;
+    float *values; /* as the type has them */
+};
+
+enum { Q, K, V, OUT, KINDS };
+
+struct stage {
+    struct rows rows[KINDS];
+    struct kn_guarded lse;
+    struct tol_buffer *workspace;
+    unsigned char *bytes; /* room for any of the rows with their gaps, or for lse */
+};
+
+static size_t value_count(const struct rows *rows) {
+    return rows->batch * rows->head_count * rows->length * rows->width;
+}
+
+/* Where a row begins in the device's middle, in bytes; rows are numbered as on the host. */
+static size_t place_of(const struct rows *rows, size_t row) {
+    const size_t batch = row / rows->length / rows->head_count;
+    const size_t head = row / rows->length % rows->head_count, inside = row % rows->length;
+    return (batch * rows->heads.batch_stride + head * rows->heads.head_stride +
+            inside * rows->heads.row_stride) *
+           rows->element;
+}
+
+static tol_status make_rows(struct kn_kernels *kernels, const struct kn_attention_trial *trial,
+                            int kind, struct rows *rows) {
+    tol_status status = TOL_OK;
+    const struct kn_attention *x = &trial->attention;
+    const bool is_q = kind == Q || kind == OUT;
+    *rows = (struct rows){.batch = x->batch,
+                          .head_count = is_q ? x->heads : x->kv_heads,
+                          .length = is_q ? x->q_length : x->kv_length,
+                          .width = x->head_size,
+                          .element = kn_type_bytes(x->type)};
+    const size_t step = rows->width + trial->gap;
+    struct kn_heads *heads = &rows->heads;
+    heads->row_stride = trial->heads_inside ? step * rows->head_count : step;
+    heads->head_stride = trial->heads_inside ? step : step * rows->length;
+    heads->batch_stride = step * rows->head_count * rows->length;
+    const size_t last = value_count(rows) == 0
+                            ? 0
+                            : rows->batch * rows->head_count * rows->length * step - trial->gap;
+    TOL_TRY(kn_guarded_create(kn_kernels_context(kernels), last * rows->element,
+                              trial->skew * rows->element, &rows->guarded));
+    heads->buffer = rows->guarded.buffer;
+    heads->offset = rows->guarded.offset / rows->element;
+    rows->values = calloc(value_count(rows) + 1, sizeof *rows->values);
+    TOL_CHECK(rows->values != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu values", value_count(rows));
+out:
+    return status;
+}
+
+static tol_status fill_rows(const struct kn_attention_trial *trial, int kind, uint64_t *random,
+                            unsigned char *bytes, struct rows *rows) {
+    const size_t count = value_count(rows), width = rows->width;
+    const enum kn_type type = trial->attention.type;
+    const double scale = kind == V ? trial->values_scale : trial->scale;
+    if (trial->given[kind] != NULL) {
+        memcpy(rows->values, trial->given[kind], count * sizeof *rows->values);
+    } else {
+        kn_inputs_draw(kind == V ? trial->values : trial->distribution, random,
+                       scale != 0 ? scale : 1, rows->values, count);
+    }
+    memset(bytes, 0xff, rows->guarded.bytes);
+    for (size_t row = 0; row < count / width; row++) {
+        unsigned char *at = bytes + place_of(rows, row);
+        kn_numbers_store(type, rows->values + row * width, width, at);
+        kn_numbers_load(type, at, width, rows->values + row * width);
+    }
+    return count > 0 ? kn_guarded_write(&rows->guarded, bytes) : TOL_OK;
+}
+
+/* How many bytes between the rows are no longer 0xff; the rows themselves are made so. */
+static size_t gaps_touched(const struct rows *rows, unsigned char *bytes) {
+    size_t touched = 0;
+    for (size_t row = 0; row < value_count(rows) / rows->width; row++) {
+        memset(bytes + place_of(rows, row), 0xff, rows->width * rows->element);
+    }
+    for (size_t i = 0; i < rows->guarded.bytes; i++) touched += bytes[i] != 0xff;
+    return touched;
+}
+
+/* Everything that came is held against the oracle, head by head and row by row. */
+static tol_status judge(const struct kn_attention_trial *trial, struct stage *stage,
+                        const float *lse, struct kn_attention_outcome *outcome) {
+    tol_status status = TOL_OK;
+    const struct kn_attention *x = &trial->attention;
+    const size_t width = x->head_size, group = x->heads / (x->kv_heads != 0 ? x->kv_heads : 1);
+    double *expected = malloc(2 * width * sizeof *expected);
+    struct kn_attention_row row = {.out = expected, .allowed = expected + width};
+    TOL_CHECK(expected != NULL, TOL_OUT_OF_HOST_MEMORY, "a row of %zu", width);
+    for (size_t i = 0; i < x->batch * x->heads * x->q_length; i++) {
+        const size_t head = i / x->q_length, kv_head = head / group; /* heads of all batches */
+        const struct kn_attention_head rows = {
+            stage->rows[Q].values + head * x->q_length * width,
+            stage->rows[K].values + kv_head * x->kv_length * width,
+            stage->rows[V].values + kv_head * x->kv_length * width};
+        TOL_CHECK(kn_attention_oracle(x, &rows, i % x->q_length, &row), TOL_OUT_OF_HOST_MEMORY,
+                  "the weights of %zu keys", x->kv_length);
+        const unsigned char *got = stage->bytes + place_of(&stage->rows[OUT], i);
+        float *values = stage->rows[OUT].values + i * width;
+        kn_numbers_load(x->type, got, width, values);
+        const struct kn_deviation one =
+            kn_deviation_of(x->type, got, row.out, width, (struct kn_tolerance){0, 0}, row.allowed);
+        outcome->deviation = kn_deviation_join(outcome->deviation, one);
+        for (size_t d = 0; d < width && trial->see != NULL; d++) {
+            trial->see(trial->user, fabs((double)values[d] - row.out[d]), row.allowed[d]);
+        }
+        if (trial->lse) {
+            const struct kn_deviation other = kn_deviation_of(
+                KN_F32, lse + i, &row.lse, 1, (struct kn_tolerance){0, 0}, &row.lse_allowed);
+            outcome->lse = kn_deviation_join(outcome->lse, other);
+        }
+    }
+out:
+    free(expected);
+    return status;
+}
+
+static tol_status run(struct kn_kernels *kernels, struct tol_stream *stream,
+                      const struct kn_attention_trial *trial, struct stage *stage) {
+    tol_status status = TOL_OK;
+    struct kn_attention x = trial->attention;
+    size_t bytes = 0;
+    x.q = stage->rows[Q].heads, x.k = stage->rows[K].heads, x.v = stage->rows[V].heads;
+    x.out = stage->rows[OUT].heads;
+    x.lse = x.workspace = NULL;
+    if (trial->workspace) TOL_TRY(kn_attention_workspace(kernels, &x, &bytes));
+    if (bytes > 0) {
+        TOL_TRY(tol_buffer_create(kn_kernels_context(kernels), bytes, 1, &stage->workspace));
+        x.workspace = stage->workspace;
+    }
+    struct tol_buffer *lse = NULL;
+    if (trial->lse) {
+        /* lse begins where its buffer begins: this one has no zone before it. */
+        const size_t rows = x.batch * x.heads * x.q_length;
+        TOL_TRY(tol_buffer_create(kn_kernels_context(kernels), rows + 1, sizeof(float), &lse));
+        stage->lse = (struct kn_guarded){.buffer = lse, .bytes = rows * sizeof(float)};
+        TOL_TRY(tol_buffer_fill_at(lse, 0, 0xff, 1, (rows + 1) * sizeof(float)));
+        x.lse = lse;
+    }
+    TOL_TRY(kn_attention(kernels, stream, &x));
+    status = tol_stream_synchronize(stream);
+out:
+    return status;
+}
+
+tol_status kn_attention_try(struct kn_kernels *kernels, struct tol_stream *stream,
+                            const struct kn_attention_trial *trial,
+                            struct kn_attention_outcome *outcome) {
+    tol_status status = TOL_OK;
+    const struct kn_attention *x = &trial->attention;
+    const size_t rows = x->batch * x->heads * x->q_length;
+    struct stage stage = {0};
+    uint64_t random = trial->seed;
+    size_t most = 0;
+    float *lse = calloc(rows + 1, sizeof *lse);
+    *outcome =
+        (struct kn_attention_outcome){.deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE},
+                                      .lse = {.first = KN_NOWHERE, .worst = KN_NOWHERE}};
+    TOL_CHECK(lse != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu logarithms", rows);
+    for (int kind = 0; kind < KINDS; kind++) {
+        TOL_TRY(make_rows(kernels, trial, kind, &stage.rows[kind]));
+        if (stage.rows[kind].guarded.bytes > most) most = stage.rows[kind].guarded.bytes;
+    }
+    stage.bytes = malloc(most + 1);
+    TOL_CHECK(stage.bytes != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", most);
+    for (int kind = Q; kind <= V; kind++) {
+        TOL_TRY(fill_rows(trial, kind, &random, stage.bytes, &stage.rows[kind]));
+    }
+    TOL_TRY(run(kernels, stream, trial, &stage));
+    if (rows == 0) goto out;
+    if (trial->lse) {
+        TOL_TRY(tol_buffer_read_at(stage.lse.buffer, 0, lse, (rows + 1) * sizeof *lse));
+        const unsigned char *behind = (const unsigned char *)(lse + rows);
+        for (size_t i = 0; i < sizeof *lse; i++) outcome->touched += behind[i] != 0xff;
+    }
+    struct rows *out_rows = &stage.rows[OUT];
+    size_t around = 0;
+    TOL_TRY(kn_guarded_read(&out_rows->guarded, stage.bytes));
+    TOL_TRY(kn_guarded_check(&out_rows->guarded, &around));
+    TOL_TRY(judge(trial, &stage, lse, outcome));
+    if (trial->result != NULL) {
+        memcpy(trial->result, out_rows->values, value_count(out_rows) * sizeof *trial->result);
+    }
+    outcome->touched += around + gaps_touched(out_rows, stage.bytes);
+out:
+    for (int kind = 0; kind < KINDS; kind++) {
+        kn_guarded_destroy(&stage.rows[kind].guarded);
+        free(stage.rows[kind].values);
+    }
+    tol_buffer_destroy(stage.lse.buffer);
+    tol_buffer_destroy(stage.workspace);
+    free(stage.bytes);
+    free(lse);
+    return status;
+}
