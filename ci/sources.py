@@ -236,6 +236,7 @@ HYPOTHESES = """
     h03_transfers_return
     h04_launches_cost_little
     h05_gemm_is_right
+    h06_attention_is_right
     h07_q4_k_is_llama_cpps
     h08_pool_spares_the_driver
     h09_out_of_memory_is_an_error

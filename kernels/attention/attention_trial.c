@@ -122,9 +122,6 @@ static tol_status judge(const struct kn_attention_trial *trial, struct stage *st
         const struct kn_deviation one =
             kn_deviation_of(x->type, got, row.out, width, (struct kn_tolerance){0, 0}, row.allowed);
         outcome->deviation = kn_deviation_join(outcome->deviation, one);
-        for (size_t d = 0; d < width && trial->see != NULL; d++) {
-            trial->see(trial->user, fabs((double)values[d] - row.out[d]), row.allowed[d]);
-        }
         if (trial->lse) {
             const struct kn_deviation other = kn_deviation_of(
                 KN_F32, lse + i, &row.lse, 1, (struct kn_tolerance){0, 0}, &row.lse_allowed);

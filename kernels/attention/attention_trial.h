@@ -22,8 +22,6 @@ struct kn_attention_trial {
     bool lse, workspace;        /* wanted, given */
     uint64_t seed;              /* of the elements */
     float *result;              /* out, without gaps, for the caller; or NULL */
-    void (*see)(void *user, double error, double allowed); /* each element; or NULL */
-    void *user;
 };
 
 struct kn_attention_outcome {

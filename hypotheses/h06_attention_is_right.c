@@ -1,0 +1,405 @@
+/*
+ * H6: attention is right.
+ *
+ * The words below say how; `tollens explain H6` prints them.
+ */
+#include "attack.h"
+#include "attention/attention_oracle.h"
+#include "attention/attention_trial.h"
+#include "claim.h"
+#include "error_table.h"
+#include "sabotage.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+HYP_WORDS(
+    6, .is_measured = true,
+    .claim = "Attention in fp32, fp16 and bf16 is within 1e-2 of the definition in double and of "
+             "PyTorch's, and within the bound that is derived for each element.",
+    .prediction = "Values from -1 to 1, of the same elements as they lie in memory: fp32 1e-5, "
+                  "fp16 2e-3, bf16 8e-3, and all within their bounds, for any distribution.",
+    .falsified_if = "an element is off by 1e-2 or more where values are from -1 to 1, an element "
+                    "of any problem by more than its bound, or is never written; or the logarithm "
+                    "of a row's sum is, or a byte outside of the rows changes.",
+    .method = "Every kernel that serves is given problems that PyTorch has solved, in float64 and "
+              "by its own attention, and problems drawn at random: lengths around tiles and "
+              "primes, more rows than keys and fewer, one row, causal or not, shared heads, gaps, "
+              "seven distributions, scores of thousands. out begins as NaN, between guard zones "
+              "and with NaN between its rows. The oracle is the definition in double; bounds are "
+              "derived from the sums of magnitudes (attention_oracle.c). All deviations are in "
+              "the evidence, as CSV.",
+    .control = "Seven saboteurs, five of them kernels with one defect; each is noticed. The oracle "
+               "itself is held against PyTorch's float64.",
+    .confounders = "Errors grow with the size of values and scores; for the number of the claim "
+                   "values are from -1 to 1, and for others the bound speaks. Rounding a result "
+                   "to bf16 alone is off by up to 2e-3. The seed is in the evidence.")
+
+struct bench {
+    struct hyp_attack *attack;
+    struct kn_kernels *kernels;
+    struct tol_stream *stream;
+    struct hyp_error_table errors;
+};
+
+static bool begin(struct hyp_attack *attack, struct bench *bench) {
+    *bench = (struct bench){.attack = attack};
+    hyp_error_table_begin(&bench->errors, attack,
+                          "distribution,scale,causal,batch,heads,kv_heads,rows,keys,head_size,"
+                          "inside,gap,skew,seed");
+    return HYP_OK(attack, kn_kernels_create(attack->context, &bench->kernels)) &&
+           HYP_OK(attack, tol_stream_create(attack->context, NULL, &bench->stream));
+}
+
+static void end(struct bench *bench) {
+    hyp_error_table_end(&bench->errors);
+    tol_stream_destroy(bench->stream);
+    kn_kernels_destroy(bench->kernels);
+}
+
+/* Under a saboteur called attention_DEFECT problems of its kind get the kernel of that defect. */
+static void plant(const struct hyp_attack *attack, struct kn_attention_trial *trial) {
+    const char *defect = hyp_sabotage_mistake(attack->session.sabotage, "attention");
+    struct kn_attention *x = &trial->attention;
+    const bool is_kind =
+        x->type == KN_F16 && x->head_size == 64 && trial->skew % 8 == 0 && trial->gap % 8 == 0;
+    if (defect == NULL || !is_kind) return;
+    x->variants = &kn_attention_defects;
+    x->variant = defect;
+}
+
+/* Tries a problem. false: it could not be solved, or not all of it was right. */
+static bool try_one(struct bench *bench, struct kn_attention_trial *trial,
+                    struct kn_attention_outcome *outcome) {
+    char path[32], text[400];
+    struct hyp_attack *attack = bench->attack;
+    const struct kn_attention *x = &trial->attention;
+    trial->seed = hyp_random(attack);
+    snprintf(path, sizeof path, "%s %s", kn_type_name(x->type),
+             x->variant != NULL ? x->variant : "chosen");
+    plant(attack, trial);
+    if (!HYP_OK(attack, kn_attention_try(bench->kernels, bench->stream, trial, outcome))) {
+        return false;
+    }
+    hyp_error_table_add(
+        &bench->errors, path, &outcome->deviation,
+        "%s,%g,%d,%zu,%zu,%zu,%zu,%zu,%zu,%d,%zu,%zu,%llu",
+        trial->given[0] != NULL ? "given" : kn_distribution_name(trial->distribution), trial->scale,
+        (int)x->causal, x->batch, x->heads, x->kv_heads, x->q_length, x->kv_length, x->head_size,
+        (int)trial->heads_inside, trial->gap, trial->skew, (unsigned long long)trial->seed);
+    HYP_CHECK(attack, outcome->lse.failed == 0, "%s, %zu rows, %zu keys: logarithms: %s", path,
+              x->q_length, x->kv_length, kn_deviation_text(&outcome->lse, text, sizeof text));
+    return HYP_CHECK(attack, outcome->touched == 0, "%s: %zu bytes outside of the rows changed",
+                     path, outcome->touched);
+}
+
+/* ---- PyTorch --------------------------------------------------------------------------------- */
+
+/* A file of fixtures/attention; its README says what is in it. */
+struct fixture {
+    struct kn_attention problem;
+    float *inputs[3];
+    const double *exact; /* by PyTorch in float64 */
+    float *library;      /* by scaled_dot_product_attention in the type */
+    size_t counts[3], out_count;
+    char *bytes;
+};
+
+static const char *const fixtures[] = {
+    "full",        "causal", "causal_to_the_end", "no_key_at_first",
+    "overflowing", "half",   "half_causal",       "half_overflowing",
+    "half_decode", "bfloat", "bfloat_causal",     "bfloat_wide"};
+enum { FIXTURES = sizeof fixtures / sizeof fixtures[0] };
+
+static bool parse_header(struct fixture *f, const char **data) {
+    char type[8] = "";
+    int causal = 0, read = 0;
+    struct kn_attention *x = &f->problem;
+    if (sscanf(f->bytes, "%7s %d %zu %zu %zu %zu %zu %zu %f%n", type, &causal, &x->batch, &x->heads,
+               &x->kv_heads, &x->q_length, &x->kv_length, &x->head_size, &x->scale, &read) != 9 ||
+        f->bytes[read] != '\n') {
+        return false;
+    }
+    while (x->type < KN_TYPES && strcmp(kn_type_name(x->type), type) != 0) x->type++;
+    x->causal = causal != 0;
+    *data = f->bytes + read + 1;
+    return x->type < KN_TYPES;
+}
+
+static const char *load_values(enum kn_type type, const char *data, size_t count, float **values) {
+    *values = malloc((count + 1) * sizeof **values);
+    cr_assert(*values != NULL, "no memory for %zu values", count);
+    kn_numbers_load(type, data, count, *values);
+    return data + count * kn_type_bytes(type);
+}
+
+static bool open_fixture(struct hyp_attack *attack, const char *name, struct fixture *f) {
+    char path[128];
+    size_t bytes = 0;
+    const char *data = NULL;
+    *f = (struct fixture){0};
+    snprintf(path, sizeof path, "fixtures/attention/%s.attention", name);
+    f->bytes = hyp_attack_file(attack, path, &bytes);
+    if (f->bytes == NULL) return false;
+    const struct kn_attention *x = &f->problem;
+    if (!HYP_CHECK(attack, parse_header(f, &data), "%s: no header", path)) return false;
+    f->out_count = x->batch * x->heads * x->q_length * x->head_size;
+    f->counts[0] = f->out_count;
+    f->counts[1] = f->counts[2] = x->batch * x->kv_heads * x->kv_length * x->head_size;
+    const size_t element = kn_type_bytes(x->type);
+    const size_t expected = (size_t)(data - f->bytes) + f->out_count * sizeof(double) +
+                            (2 * f->out_count + 2 * f->counts[1]) * element;
+    if (!HYP_CHECK(attack, bytes == expected, "%s has %zu bytes, and not %zu", path, bytes,
+                   expected)) {
+        return false;
+    }
+    for (int i = 0; i < 3; i++) data = load_values(x->type, data, f->counts[i], &f->inputs[i]);
+    double *exact = malloc((f->out_count + 1) * sizeof *exact); /* the file's are not aligned */
+    cr_assert(exact != NULL, "no memory for %zu values", f->out_count);
+    memcpy(exact, data, f->out_count * sizeof *exact);
+    f->exact = exact;
+    load_values(x->type, data + f->out_count * sizeof *exact, f->out_count, &f->library);
+    return true;
+}
+
+static void close_fixture(struct fixture *f) {
+    for (int i = 0; i < 3; i++) free(f->inputs[i]);
+    free((void *)(uintptr_t)f->exact);
+    free(f->library);
+    free(f->bytes);
+}
+
+/* The oracle, by which everything else is judged, against somebody else's float64. */
+static void hold_oracle(struct hyp_attack *attack, const struct fixture *f, const char *name) {
+    const struct kn_attention *x = &f->problem;
+    const size_t width = x->head_size, group = x->heads / x->kv_heads;
+    double out[256], allowed[256], worst = 0;
+    struct kn_attention_row row = {.out = out, .allowed = allowed};
+    for (size_t i = 0; i < f->out_count / width; i++) {
+        const size_t head = i / x->q_length, kv = head / group;
+        const struct kn_attention_head rows = {f->inputs[0] + head * x->q_length * width,
+                                               f->inputs[1] + kv * x->kv_length * width,
+                                               f->inputs[2] + kv * x->kv_length * width};
+        cr_assert(kn_attention_oracle(x, &rows, i % x->q_length, &row), "no memory");
+        for (size_t d = 0; d < width; d++) {
+            worst = fmax(worst, fabs(out[d] - f->exact[i * width + d]));
+        }
+    }
+    HYP_CHECK(attack, worst < 1e-12, "%s: the oracle is off PyTorch's float64 by %g", name, worst);
+}
+
+/* NaN anywhere gives infinity. */
+static double worst_of(const float *got, const double *exact, const float *library, size_t count) {
+    double worst = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double other = exact != NULL ? exact[i] : (double)library[i];
+        const double error = fabs((double)got[i] - other);
+        worst = error <= INFINITY ? fmax(worst, error) : INFINITY;
+    }
+    return worst;
+}
+
+static const char *const variants_of[KN_TYPES][4] = {{NULL, "tiled", "decode", "naive"},
+                                                     {NULL, "tensor", "decode", "naive"},
+                                                     {NULL, "tensor", "decode", "naive"}};
+
+static bool serves(const struct hyp_attack *attack, const char *variant, size_t rows) {
+    const int capability = tol_context_device(attack->context)->compute_capability;
+    if (variant == NULL || strcmp(variant, "naive") == 0) return true;
+    return strcmp(variant, "decode") == 0 ? rows <= 8 : capability >= 80;
+}
+
+static void hold_kernels(struct bench *bench, const struct fixture *f, const char *name) {
+    struct hyp_attack *attack = bench->attack;
+    float *got = malloc((f->out_count + 1) * sizeof *got);
+    double exact = 0, library = 0;
+    cr_assert(got != NULL, "no memory for %zu values", f->out_count);
+    for (size_t v = 0; v < 4; v++) {
+        const char *variant = variants_of[f->problem.type][v];
+        if (!serves(attack, variant, f->problem.q_length)) continue;
+        struct kn_attention_outcome outcome;
+        struct kn_attention_trial trial = {.attention = f->problem,
+                                           .given = {f->inputs[0], f->inputs[1], f->inputs[2]},
+                                           .lse = true,
+                                           .workspace = true,
+                                           .result = got};
+        trial.attention.variant = variant;
+        if (!try_one(bench, &trial, &outcome)) break;
+        exact = fmax(exact, worst_of(got, f->exact, NULL, f->out_count));
+        library = fmax(library, worst_of(got, NULL, f->library, f->out_count));
+    }
+    if (isfinite(exact) && isfinite(library)) {
+        hyp_attack_measure(attack, exact, "%s, of PyTorch's float64", name);
+        hyp_attack_measure(attack, library, "%s, of PyTorch's own attention", name);
+    }
+    free(got);
+}
+
+HYP_ATTACK(h06, what_pytorch_makes_of_them_comes_out) {
+    struct bench bench;
+    if (begin(attack, &bench)) {
+        for (size_t i = 0; i < FIXTURES; i++) {
+            struct fixture f;
+            if (open_fixture(attack, fixtures[i], &f)) {
+                hold_oracle(attack, &f, fixtures[i]);
+                hold_kernels(&bench, &f, fixtures[i]);
+            }
+            close_fixture(&f);
+            hyp_attack_progress(attack, (double)(i + 1) / FIXTURES);
+        }
+    }
+    end(&bench);
+}
+
+/* ---- the number of the claim ----------------------------------------------------------------- */
+
+static const size_t head_sizes[] = {64, 80, 96, 128, 256};
+
+/* q and k normally distributed, v from -1 to 1; the worst of all kernels of a type. */
+HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
+    struct bench bench;
+    const size_t most = attack->session.full && attack->kind != HYP_DEVICE_SOFT ? 1000 : 130;
+    if (!begin(attack, &bench)) {
+        end(&bench);
+        return;
+    }
+    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+        for (size_t i = 0; i < 5; i++) {
+            double worst = 0;
+            for (size_t v = 0; v < 4; v++) {
+                const char *variant = variants_of[type][v];
+                const bool few = variant != NULL && strcmp(variant, "decode") == 0;
+                struct kn_attention_outcome outcome;
+                struct kn_attention_trial trial = {.attention = {.type = type,
+                                                                 .batch = 1,
+                                                                 .heads = 2,
+                                                                 .kv_heads = 1,
+                                                                 .q_length = few ? 3 : most / 2 + 3,
+                                                                 .kv_length = most + i,
+                                                                 .head_size = head_sizes[i],
+                                                                 .causal = i % 2 == 0,
+                                                                 .variant = variant},
+                                                   .distribution = KN_NORMAL,
+                                                   .values = KN_UNIFORM,
+                                                   .workspace = true};
+                /* The naive one takes long on the soft device. */
+                if (variant != NULL && strcmp(variant, "naive") == 0 && i != 0) continue;
+                if (!serves(attack, variant, trial.attention.q_length)) continue;
+                if (!try_one(&bench, &trial, &outcome)) continue;
+                worst = fmax(worst, outcome.deviation.absolute);
+            }
+            if (isfinite(worst)) {
+                hyp_attack_measure(attack, worst, "%s, heads of %zu", kn_type_name(type),
+                                   head_sizes[i]);
+            }
+        }
+        hyp_attack_progress(attack, (type + 1.0) / KN_TYPES);
+    }
+    end(&bench);
+}
+
+/* ---- everything else ------------------------------------------------------------------------- */
+
+static size_t draw_length(struct hyp_attack *attack) {
+    static const size_t lengths[] = {1, 2, 5, 16, 17, 31, 33, 63, 64, 65, 97, 127, 128, 129, 150};
+    return lengths[hyp_random_below(attack, sizeof lengths / sizeof lengths[0])];
+}
+
+/* Scores of thousands where q and k are large: exp overflows a float from 89 on. */
+static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_type type,
+                                            const char *variant) {
+    const bool any = variant != NULL && strcmp(variant, "naive") == 0;
+    const bool few = variant != NULL && strcmp(variant, "decode") == 0;
+    const size_t kv_heads = 1 + hyp_random_below(attack, 2);
+    const enum kn_distribution distribution = hyp_random_below(attack, KN_DISTRIBUTIONS);
+    /* What is often wanted comes often: heads of 64 elements have the defects. */
+    const size_t size = hyp_random_below(attack, 2) == 0 ? 64
+                        : any                            ? 1 + hyp_random_below(attack, 130)
+                                                         : head_sizes[hyp_random_below(attack, 5)];
+    return (struct kn_attention_trial){
+        .attention = {.type = type,
+                      .batch = 1 + (hyp_random_below(attack, 4) == 0),
+                      .heads = kv_heads * (1 + hyp_random_below(attack, 2)),
+                      .kv_heads = kv_heads,
+                      .q_length = few ? 1 + hyp_random_below(attack, 8) : draw_length(attack),
+                      .kv_length = few && hyp_random_below(attack, 2) == 0
+                                       ? 1 + hyp_random_below(attack, 900)
+                                       : draw_length(attack),
+                      .head_size = size,
+                      .causal = hyp_random_below(attack, 2) == 0,
+                      .scale = hyp_random_below(attack, 3) == 0 ? 0.31f : 0,
+                      .variant = variant},
+        .distribution = distribution,
+        .values = hyp_random_below(attack, 2) == 0 ? KN_UNIFORM : distribution,
+        .scale = distribution == KN_LARGE           ? 0x1p-5
+                 : hyp_random_below(attack, 3) == 0 ? 20
+                                                    : 1,
+        .values_scale = 1,
+        .heads_inside = hyp_random_below(attack, 2) == 0,
+        .gap = any ? hyp_random_below(attack, 5) : 8 * hyp_random_below(attack, 3),
+        .skew = any ? hyp_random_below(attack, 9) : 0,
+        .lse = hyp_random_below(attack, 2) == 0,
+        .workspace = hyp_random_below(attack, 2) == 0};
+}
+
+static void try_type(struct hyp_attack *attack, enum kn_type type) {
+    struct bench bench;
+    const int turns = attack->session.full ? 150 : 7;
+    if (begin(attack, &bench)) {
+        for (size_t v = 0; v < 4; v++) {
+            const char *variant = variants_of[type][v];
+            for (int i = 0; serves(attack, variant, 1) && i < turns; i++) {
+                struct kn_attention_outcome outcome;
+                struct kn_attention_trial trial = draw_trial(attack, type, variant);
+                try_one(&bench, &trial, &outcome);
+                hyp_attack_progress(attack, ((double)v + (i + 1.0) / turns) / 4);
+            }
+        }
+    }
+    end(&bench);
+}
+
+HYP_ATTACK(h06, fp32_of_any_shape_is_within_its_bound) {
+    try_type(attack, KN_F32);
+}
+
+HYP_ATTACK(h06, fp16_of_any_shape_is_within_its_bound) {
+    try_type(attack, KN_F16);
+}
+
+HYP_ATTACK(h06, bf16_of_any_shape_is_within_its_bound) {
+    try_type(attack, KN_BF16);
+}
+
+/* Lengths that real programs use; one head, as the oracle takes its time. */
+HYP_ATTACK(h06, long_sequences_are_within_their_bounds) {
+    static const size_t lengths[][2] = {{4096, 4096}, {1031, 4093}, {1, 65536}, {8, 32771}};
+    const bool is_small = !attack->session.full || attack->kind == HYP_DEVICE_SOFT;
+    struct bench bench;
+    if (is_small) hyp_attack_note(attack, "long sequences are for GPUs in full mode: one of 300");
+    if (begin(attack, &bench)) {
+        for (size_t i = 0; i < (is_small ? 1 : 4); i++) {
+            for (enum kn_type type = 0; type < KN_TYPES; type++) {
+                struct kn_attention_outcome outcome;
+                struct kn_attention_trial trial = {
+                    .attention = {.type = type,
+                                  .batch = 1,
+                                  .heads = 1,
+                                  .kv_heads = 1,
+                                  .q_length = is_small ? 300 : lengths[i][0],
+                                  .kv_length = is_small ? 300 : lengths[i][1],
+                                  .head_size = is_small ? 64 : 128,
+                                  .causal = true},
+                    .distribution = KN_NORMAL,
+                    .values = KN_UNIFORM,
+                    .lse = true,
+                    .workspace = true};
+                try_one(&bench, &trial, &outcome);
+            }
+            hyp_attack_progress(attack, (double)(i + 1) / 4);
+        }
+    }
+    end(&bench);
+}
