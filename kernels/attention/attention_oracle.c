@@ -8,8 +8,8 @@
  * argument of exp2 round a few times more, up to the size at which exp2 becomes 0. So each exponent
  * is off by at most d, weights by a factor of at most exp(2 d), as their sum is off by one exp(d).
  * Sums over keys are off by n u of A, four times over: products, sums, and scaling anew. Weights
- * are rounded to the type where it has 16 bits, half of them below 2^-14 by up to 2^-25; and so is
- * the result.
+ * are rounded to the type where it has 16 bits, in fp16 by up to 2^-25 of those below 2^-14; exp2
+ * gives 0 for what is below 2^-126. The result is rounded to the type.
  */
 #include "attention/attention_oracle.h"
 
@@ -33,7 +33,7 @@ static void allow(const struct kn_attention *x, double size, double keys, double
     const double weight =
         expm1(2 * exponent) + 4 * u * (keys + 16) + (x->type == KN_F32 ? 0 : type);
     const double least = x->type == KN_F32 ? 0x1p-126 : x->type == KN_BF16 ? 0x1p-126 : 0x1p-25;
-    const double small = x->type == KN_F16 ? keys * 0x1p-25 * value_max : 0;
+    const double small = keys * value_max * (x->type == KN_F16 ? 0x1p-25 : 0x1p-126);
     for (size_t d = 0; d < x->head_size; d++) {
         row->allowed[d] = weighted[d] * weight + small + type * fabs(row->out[d]) + least;
     }
