@@ -95,7 +95,7 @@ struct run {
     size_t blocks, skew;        /* skew: bytes by which the blocks are off a multiple of 16 */
 };
 
-/* Under a saboteur called dequantise_DEFECT the kernel of that defect, which makes floats of Q4_K. */
+/* Under a saboteur called dequantise_DEFECT the kernel of that defect, which Q4_K to floats has. */
 static void plant(const struct hyp_attack *attack, struct kn_dequantise *problem) {
     static const char prefix[] = "dequantise_";
     const char *sabotage = attack->session.sabotage;

@@ -21,10 +21,10 @@ __device__ inline void planted(const uint8_t *blocks, float *values, uint64_t co
                 (MISTAKE == NO_MINIMUM ? 0 : minimum);
 }
 
-#define PLANTED(name, mistake)                                                                      \
+#define PLANTED(name, mistake)                                                                     \
     extern "C" __global__ void dequantise_planted_##name(const uint8_t *blocks, float *values,     \
-                                                        uint64_t count) {                          \
-        planted<mistake>(blocks, values, count);                                                    \
+                                                         uint64_t count) {                         \
+        planted<mistake>(blocks, values, count);                                                   \
     }
 
 PLANTED(nibbles, SWAPPED_NIBBLES)
