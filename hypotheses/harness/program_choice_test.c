@@ -24,7 +24,7 @@ static void expect_text(const json_t *results, const char *key, const char *expe
 
 Test(choice, what_would_run_can_be_listed) {
     cr_assert(program_shell("\"$T\" run --only H4,h7 --list") == 0, "%s", program_output);
-    cr_assert(program_says("H4  a_launch_costs_little") && program_says("H7  nothing") &&
+    cr_assert(program_says("H4  a_launch_costs_little") && program_says("H7  the_fixtures") &&
                   !program_says("H3 "),
               "%s", program_output);
     cr_assert(program_shell("\"$T\" run --list --filter 'h4/A_LAUNCH*'") == 0, "%s",
@@ -66,7 +66,6 @@ Test(choice, what_chooses_nothing_is_a_usage_error) {
                                         "--filter",
                                         "--filter H4",
                                         "--only H3 --filter 'H4/*'",
-                                        "H7 --filter '*'",
                                         "--filter '*' --sabotage",
                                         "--repeat 0",
                                         "--repeat -1",
@@ -120,7 +119,7 @@ Test(choice, a_filter_that_leaves_nothing_out_changes_nothing) {
 }
 
 Test(choice, a_repeated_run_counts_its_verdicts) {
-    int code = program_shell("\"$T\" run --only H1,H7 --repeat 2 --out \"$D/out\"");
+    int code = program_shell("\"$T\" run --only H1,H11 --repeat 2 --out \"$D/out\"");
     cr_assert(code == 0 && program_says("2 of 2 runs") && !program_says("not always"), "%d: %s",
               code, program_output);
     json_t *repeats = program_json("out/repeats.json");
