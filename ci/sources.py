@@ -167,7 +167,8 @@ KERNELS = """
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise quant/dequantise_planted
     quant/quant_product quant/quant_product_trial
-    attention/attention attention/attention_variants attention/attention_oracle attention/attention_trial
+    attention/attention attention/attention_variants attention/attention_oracle
+    attention/attention_trial
     row/row_place row/softmax row/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
 """.split()
@@ -180,7 +181,8 @@ KERNEL_IMAGES = """
     quant/dequantise_1_naive quant/dequantise_2_wide quant/dequantise_planted
     quant/quant_product_1_naive quant/quant_product_2_rows quant/quant_product_3_integers
     quant/quant_product_4_tensor
-    attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor attention/attention_4_decode attention/attention_5_combine attention/attention_defects
+    attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor
+    attention/attention_4_decode attention/attention_5_combine attention/attention_defects
     row/softmax_1_naive row/softmax_2_registers row/softmax_3_online
     row/norm_1_naive row/norm_2_registers
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block

@@ -6,6 +6,7 @@
 #include "attack.h"
 #include "claim.h"
 #include "error_table.h"
+#include "sabotage.h"
 #include "gemm/gemm_trial.h"
 
 #include <math.h>
@@ -53,11 +54,10 @@ static void end(struct bench *bench) {
 
 /* Under a saboteur called gemm_DEFECT all products are made by the kernel of that defect. */
 static void plant(const struct hyp_attack *attack, struct kn_gemm *gemm) {
-    static const char prefix[] = "gemm_";
-    const char *sabotage = attack->session.sabotage;
-    if (sabotage == NULL || strncmp(sabotage, prefix, strlen(prefix)) != 0) return;
+    const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "gemm");
+    if (mistake == NULL) return;
     gemm->variants = &kn_gemm_planted_variants;
-    gemm->variant = sabotage + strlen(prefix);
+    gemm->variant = mistake;
 }
 
 /* Tries a product. false: it could not be made, or not all of it was right. */

@@ -10,6 +10,7 @@
 #include "quant/dequantise_planted.h"
 #include "quant/quant_draw.h"
 #include "record.h"
+#include "sabotage.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -97,12 +98,11 @@ struct run {
 
 /* Under a saboteur called dequantise_DEFECT the kernel of that defect, which Q4_K to floats has. */
 static void plant(const struct hyp_attack *attack, struct kn_dequantise *problem) {
-    static const char prefix[] = "dequantise_";
-    const char *sabotage = attack->session.sabotage;
-    if (sabotage == NULL || strncmp(sabotage, prefix, strlen(prefix)) != 0) return;
+    const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "dequantise");
+    if (mistake == NULL) return;
     if (problem->quant != KN_Q4_K || problem->type != KN_F32) return;
     problem->variants = &kn_dequantise_planted;
-    problem->variant = sabotage + strlen(prefix);
+    problem->variant = mistake;
 }
 
 static tol_status dequantise(struct bench *bench, const struct run *run, const void *blocks,

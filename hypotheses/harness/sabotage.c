@@ -430,6 +430,12 @@ bool hyp_sabotage_pool(const char *name, struct tol_pool_options *options) {
     return true;
 }
 
+const char *hyp_sabotage_mistake(const char *name, const char *operation) {
+    const size_t length = strlen(operation);
+    if (name == NULL || strncmp(name, operation, length) != 0 || name[length] != '_') return NULL;
+    return name + length + 1;
+}
+
 bool hyp_sabotage_hooks(const char *name, struct tol_interpose_options *options) {
     size_t index = 0;
     if (!hyp_sabotage_find(name, &index)) return false;

@@ -24,6 +24,10 @@ bool hyp_sabotage_hooks(const char *name, struct tol_interpose_options *options)
  * name may be NULL. Returns whether it was. */
 bool hyp_sabotage_pool(const char *name, struct tol_pool_options *options);
 
+/* The mistake that a saboteur called OPERATION_MISTAKE plants in an operation's kernels; NULL where
+ * name is NULL or another's. */
+const char *hyp_sabotage_mistake(const char *name, const char *operation);
+
 /* The names there are, and a sentence for each; NULL past the end. */
 const char *hyp_sabotage_name(size_t index);
 const char *hyp_sabotage_sentence(size_t index);
