@@ -44,6 +44,7 @@ static void compare(struct hyp_attack *attack, unsigned kernels, double kernel_u
                                       .is_ratio = true,
                                       .rule = hyp_attack_rule(attack, FAMILY),
                                       .recorded_only = !is_gpu || has_copies,
+                                      .is_device_work = is_gpu,
                                       .calls = 1,
                                       .warm_calls = 3,
                                       .batch = hyp_grinder_batch,

@@ -59,7 +59,9 @@ const struct hyp_effect *hyp_attack_compare(struct hyp_attack *attack,
         cr_assert(hyp_effect_write_blocks(attack->session.out, record->name, pair, &sample),
                   "the evidence could not be written: %s", hyp_error());
     }
-    const char *code = ok ? hyp_conditions_judge(&before, &after, sample.batch_ns_min,
+    struct hyp_conditions judged = after;
+    if (pair->is_device_work) judged.pace_ns = before.pace_ns;
+    const char *code = ok ? hyp_conditions_judge(&before, &judged, sample.batch_ns_min,
                                                  sample.sentence, sizeof sample.sentence)
                           : NULL;
     if (code != NULL) snprintf(sample.code, sizeof sample.code, "%s", code);
