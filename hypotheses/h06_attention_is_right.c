@@ -8,7 +8,6 @@
 #include "attention/attention_trial.h"
 #include "claim.h"
 #include "error_table.h"
-#include "sabotage.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -61,13 +60,14 @@ static void end(struct bench *bench) {
 
 /* Under a saboteur called attention_DEFECT problems of its kind get the kernel of that defect. */
 static void plant(const struct hyp_attack *attack, struct kn_attention_trial *trial) {
-    const char *defect = hyp_sabotage_mistake(attack->session.sabotage, "attention");
+    static const char prefix[] = "attention_";
+    const char *sabotage = attack->session.sabotage;
     struct kn_attention *x = &trial->attention;
     const bool is_kind =
         x->type == KN_F16 && x->head_size == 64 && trial->skew % 8 == 0 && trial->gap % 8 == 0;
-    if (defect == NULL || !is_kind) return;
+    if (sabotage == NULL || strncmp(sabotage, prefix, strlen(prefix)) != 0 || !is_kind) return;
     x->variants = &kn_attention_defects;
-    x->variant = defect;
+    x->variant = sabotage + strlen(prefix);
 }
 
 /* Tries a problem. false: it could not be solved, or not all of it was right. */
