@@ -190,15 +190,9 @@ static void hold_oracle(struct hyp_attack *attack, const struct fixture *f, cons
     HYP_CHECK(attack, worst < 1e-12, "%s: the oracle is off PyTorch's float64 by %g", name, worst);
 }
 
-/* NaN anywhere gives infinity. */
-static double worst_of(const float *got, const double *exact, const float *library, size_t count) {
-    double worst = 0;
-    for (size_t i = 0; i < count; i++) {
-        const double other = exact != NULL ? exact[i] : (double)library[i];
-        const double error = fabs((double)got[i] - other);
-        worst = error <= INFINITY ? fmax(worst, error) : INFINITY;
-    }
-    return worst;
+/* The larger of a worst error so far and one more; NaN gives infinity. */
+static double worse(double worst, double error) {
+    return error <= INFINITY ? fmax(worst, error) : INFINITY;
 }
 
 static const char *const variants_of[KN_TYPES][4] = {{NULL, "tiled", "decode", "naive"},
@@ -227,8 +221,10 @@ static void hold_kernels(struct bench *bench, const struct fixture *f, const cha
                                            .result = got};
         trial.attention.variant = variant;
         if (!try_one(bench, &trial, &outcome)) break;
-        exact = fmax(exact, worst_of(got, f->exact, NULL, f->out_count));
-        library = fmax(library, worst_of(got, NULL, f->library, f->out_count));
+        for (size_t i = 0; i < f->out_count; i++) {
+            exact = worse(exact, fabs((double)got[i] - f->exact[i]));
+            library = worse(library, fabs((double)got[i] - (double)f->library[i]));
+        }
     }
     if (isfinite(exact) && isfinite(library)) {
         hyp_attack_measure(attack, exact, "%s, of PyTorch's float64", name);

@@ -49,9 +49,10 @@ bool kn_attention_oracle(const struct kn_attention *x, const struct kn_attention
         keys = index + 1 + x->kv_length > x->q_length ? index + 1 + x->kv_length - x->q_length : 0;
         if (keys > x->kv_length) keys = x->kv_length;
     }
-    double *weights = malloc((keys + width + 1) * sizeof *weights), *weighted = weights + keys;
+    double *weights = malloc((keys + width + 1) * sizeof *weights);
     double largest = -INFINITY, sum = 0, size_max = 0, value_max = 0;
     if (weights == NULL) return false;
+    double *weighted = weights + keys;
     for (size_t j = 0; j < keys; j++) {
         double size;
         weights[j] = scale * dot(head->q + index * width, head->k + j * width, width, &size);
