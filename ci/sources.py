@@ -192,7 +192,7 @@ KERNEL_IMAGES = """
 # The program that shows what they cost; an operation is a file.
 KERNELS_BENCH = """
     kernel_bench cublas
-    gemm_bench quant_bench
+    gemm_bench quant_bench row_bench attention_bench
 """.split()
 
 KERNELS_TESTS = """

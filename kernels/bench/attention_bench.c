@@ -1,0 +1,121 @@
+/*
+ * What attention costs. FlashAttention-2, as PyTorch has it, gives 302 TFLOP/s on an H200 for fp16,
+ * causal, 4096 rows, heads of 128 elements; there is no library for a ceiling in the same run.
+ */
+#include "attention/attention.h"
+#include "kernel_bench.h"
+
+#include "check.h"
+
+#include <stdio.h>
+
+struct heads {
+    struct kn_bench *bench;
+    struct kn_attention attention;
+    struct tol_buffer *buffers[KN_BENCH_SETS_MAX][4]; /* q, k, v, out */
+    struct tol_buffer *workspace;
+    size_t sets;
+};
+
+static tol_status launch(void *user, size_t turn) {
+    struct heads *h = user;
+    struct tol_buffer **set = h->buffers[turn % h->sets];
+    h->attention.q.buffer = set[0], h->attention.k.buffer = set[1];
+    h->attention.v.buffer = set[2], h->attention.out.buffer = set[3];
+    return kn_attention(h->bench->kernels, h->bench->stream, &h->attention);
+}
+
+static tol_status make_buffers(struct heads *h) {
+    tol_status status = TOL_OK;
+    struct kn_attention *x = &h->attention;
+    const size_t q = x->batch * x->heads * x->q_length * x->head_size;
+    const size_t k = x->batch * x->kv_heads * x->kv_length * x->head_size;
+    size_t bytes = 0;
+    h->sets = kn_bench_sets(h->bench, 2 * (q + k) * kn_type_bytes(x->type));
+    for (size_t i = 0; i < h->sets; i++) {
+        for (size_t j = 0; j < 4; j++) {
+            TOL_TRY(kn_bench_buffer(h->bench, x->type, j == 0 || j == 3 ? q : k, 4 * i + j,
+                                    &h->buffers[i][j]));
+        }
+    }
+    x->q.buffer = h->buffers[0][0], x->k.buffer = h->buffers[0][1];
+    x->v.buffer = h->buffers[0][2], x->out.buffer = h->buffers[0][3];
+    TOL_TRY(kn_attention_workspace(h->bench->kernels, x, &bytes));
+    if (bytes > 0) TOL_TRY(tol_buffer_create(h->bench->context, bytes, 1, &h->workspace));
+    x->workspace = h->workspace;
+out:
+    return status;
+}
+
+/* Two products of each row with each key that it sees: four operations an element. */
+static double operations_of(const struct kn_attention *x) {
+    const double rows = (double)x->q_length, keys = (double)x->kv_length;
+    const double seen = x->causal ? rows * keys - rows * (rows - 1) / 2 : rows * keys;
+    return 4 * (double)(x->batch * x->heads * x->head_size) * seen;
+}
+
+static tol_status measure(struct heads *h) {
+    tol_status status = TOL_OK;
+    const struct kn_variant *variant = NULL;
+    const struct kn_attention *x = &h->attention;
+    struct kn_bench_row row = {.operation = "attention"};
+    snprintf(row.shape, sizeof row.shape, "%s %zu x %zu/%zu x %zu, %zu x %zu%s",
+             kn_type_name(x->type), x->batch, x->heads, x->kv_heads, x->head_size, x->q_length,
+             x->kv_length, x->causal ? " causal" : "");
+    if (!kn_bench_wants(h->bench, &row)) return TOL_OK;
+    TOL_TRY(make_buffers(h));
+    TOL_TRY(kn_attention_pick(h->bench->kernels, x, &variant));
+    snprintf(row.variant, sizeof row.variant, "%s", variant->name);
+    if (x->q_length == 1) { /* keys and values come from memory, once */
+        row.bytes = 2 * (double)(x->batch * x->kv_heads * x->kv_length * x->head_size *
+                                 kn_type_bytes(x->type));
+    } else {
+        row.operations = operations_of(x);
+    }
+    status = kn_bench_measure(h->bench, &row, launch, h);
+out:
+    tol_buffer_destroy(h->workspace);
+    for (size_t i = 0; i < h->sets; i++) {
+        for (int j = 0; j < 4; j++) tol_buffer_destroy(h->buffers[i][j]);
+    }
+    return status;
+}
+
+static tol_status run(struct kn_bench *bench) {
+    static const struct {
+        enum kn_type type;
+        size_t batch, heads, kv_heads, q_length, kv_length, head_size;
+        bool causal;
+        const char *variant;
+    } problems[] = {{KN_F16, 4, 32, 32, 4096, 4096, 128, true, NULL},
+                    {KN_F16, 4, 32, 32, 4096, 4096, 128, false, NULL},
+                    {KN_BF16, 1, 64, 8, 4096, 4096, 128, true, NULL},
+                    {KN_F16, 4, 32, 32, 4096, 4096, 64, true, NULL},
+                    {KN_F16, 4, 32, 32, 2048, 2048, 96, true, NULL},
+                    {KN_F16, 4, 16, 16, 2048, 2048, 256, true, NULL},
+                    {KN_F16, 16, 32, 32, 512, 512, 128, true, NULL},
+                    {KN_F32, 1, 32, 32, 2048, 2048, 128, true, NULL},
+                    {KN_F32, 1, 8, 8, 1024, 1024, 128, true, "naive"},
+                    {KN_F16, 1, 32, 8, 1, 8192, 128, true, NULL},
+                    {KN_F16, 16, 32, 8, 1, 8192, 128, true, NULL}};
+    tol_status status = TOL_OK;
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        const size_t least = bench->is_small ? 16 : 1; /* of the soft device, a sixteenth */
+        const size_t rows = problems[i].q_length;
+        struct heads h = {.bench = bench,
+                          .attention = {.type = problems[i].type,
+                                        .batch = bench->is_small ? 1 : problems[i].batch,
+                                        .heads = bench->is_small ? 1 : problems[i].heads,
+                                        .kv_heads = bench->is_small ? 1 : problems[i].kv_heads,
+                                        .q_length = rows == 1 ? 1 : rows / least,
+                                        .kv_length = problems[i].kv_length / least,
+                                        .head_size = problems[i].head_size,
+                                        .causal = problems[i].causal,
+                                        .variant = problems[i].variant}};
+        TOL_TRY(measure(&h));
+    }
+out:
+    return status;
+}
+
+KN_BENCH(attention, run)

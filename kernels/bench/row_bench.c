@@ -1,0 +1,147 @@
+/*
+ * What operations on rows cost, beside a copy of as many bytes.
+ */
+#include "kernel_bench.h"
+#include "row/argmax.h"
+#include "row/norm.h"
+#include "row/pair.h"
+#include "row/softmax.h"
+
+#include "check.h"
+
+#include <stdio.h>
+
+enum operation { SOFTMAX, LAYERNORM, RMSNORM, SWIGLU, ADD, ARGMAX, OPERATIONS };
+
+static const char *const names[OPERATIONS] = {"softmax", "layernorm", "rmsnorm",
+                                              "swiglu",  "add",       "argmax"};
+
+struct rows {
+    struct kn_bench *bench;
+    enum operation operation;
+    enum kn_type type;
+    size_t rows, columns;
+    const char *variant;
+    struct tol_buffer *buffers[KN_BENCH_SETS_MAX][3]; /* in, with, out */
+    struct tol_buffer *weight;
+    size_t sets;
+};
+
+static tol_status launch(void *user, size_t turn) {
+    const struct rows *r = user;
+    struct tol_buffer *const *set = r->buffers[turn % r->sets];
+    const struct kn_rows in = {set[0], 0, 0}, with = {set[1], 0, 0}, out = {set[2], 0, 0};
+    struct kn_kernels *kernels = r->bench->kernels;
+    switch (r->operation) {
+    case SOFTMAX:
+        return kn_softmax(kernels, r->bench->stream,
+                          &(struct kn_softmax){.type = r->type,
+                                               .rows = r->rows,
+                                               .columns = r->columns,
+                                               .in = in,
+                                               .out = out,
+                                               .variant = r->variant});
+    case LAYERNORM:
+    case RMSNORM:
+        return kn_norm(
+            kernels, r->bench->stream,
+            &(struct kn_norm){.kind = r->operation == RMSNORM ? KN_RMSNORM : KN_LAYERNORM,
+                              .type = r->type,
+                              .affine_type = r->type,
+                              .rows = r->rows,
+                              .columns = r->columns,
+                              .in = in,
+                              .out = out,
+                              .weight = {r->weight, 0, 0},
+                              .epsilon = 1e-5f,
+                              .variant = r->variant});
+    case SWIGLU:
+    case ADD:
+        return kn_pair(kernels, r->bench->stream,
+                       &(struct kn_pair){.kind = r->operation == ADD ? KN_ADD : KN_SWIGLU,
+                                         .type = r->type,
+                                         .rows = r->rows,
+                                         .columns = r->columns,
+                                         .in = in,
+                                         .with = with,
+                                         .out = out});
+    case ARGMAX:
+    case OPERATIONS:
+        break;
+    }
+    return kn_argmax(
+        kernels, r->bench->stream,
+        &(struct kn_argmax){
+            .type = r->type, .rows = r->rows, .columns = r->columns, .in = in, .out = out});
+}
+
+static bool has_second(enum operation operation) {
+    return operation == SWIGLU || operation == ADD;
+}
+
+static tol_status make_buffers(struct rows *r) {
+    tol_status status = TOL_OK;
+    const size_t count = r->rows * r->columns;
+    r->sets = kn_bench_sets(r->bench, 3 * count * kn_type_bytes(r->type));
+    TOL_TRY(kn_bench_buffer(r->bench, r->type, r->columns, 1, &r->weight));
+    for (size_t i = 0; i < r->sets; i++) {
+        TOL_TRY(kn_bench_buffer(r->bench, r->type, count, 2 * i + 2, &r->buffers[i][0]));
+        if (has_second(r->operation)) {
+            TOL_TRY(kn_bench_buffer(r->bench, r->type, count, 2 * i + 3, &r->buffers[i][1]));
+        }
+        TOL_TRY(tol_buffer_create(r->bench->context, count, sizeof(float), &r->buffers[i][2]));
+    }
+out:
+    return status;
+}
+
+static void destroy_buffers(struct rows *r) {
+    tol_buffer_destroy(r->weight);
+    for (size_t i = 0; i < r->sets; i++) {
+        for (int j = 0; j < 3; j++) tol_buffer_destroy(r->buffers[i][j]);
+    }
+}
+
+static tol_status measure(struct kn_bench *bench, struct rows *r) {
+    tol_status status = TOL_OK;
+    const double matrix = (double)(r->rows * r->columns * kn_type_bytes(r->type));
+    const double moves = r->operation == ARGMAX ? 1 : has_second(r->operation) ? 3 : 2;
+    struct kn_bench_row row = {.operation = names[r->operation], .bytes = moves * matrix};
+    r->bench = bench;
+    snprintf(row.shape, sizeof row.shape, "%s %zu x %zu", kn_type_name(r->type), r->rows,
+             r->columns);
+    snprintf(row.variant, sizeof row.variant, "%s", r->variant != NULL ? r->variant : "chosen");
+    if (!kn_bench_wants(bench, &row)) return TOL_OK;
+    TOL_TRY(make_buffers(r));
+    status = kn_bench_measure(bench, &row, launch, r);
+out:
+    destroy_buffers(r);
+    return status;
+}
+
+static tol_status run(struct kn_bench *bench) {
+    static const size_t shapes[][2] = {{8192, 4096}, {65536, 1024}, {2048, 4096}, {1024, 32000}};
+    tol_status status = TOL_OK;
+    for (enum operation operation = 0; operation < OPERATIONS; operation++) {
+        for (size_t i = 0; i < 4; i++) {
+            for (enum kn_type type = 0; type < KN_TYPES; type++) {
+                if (type == KN_F16) continue; /* it moves as many bytes as bf16 */
+                struct rows r = {.operation = operation,
+                                 .type = type,
+                                 .rows = shapes[i][0] / (bench->is_small ? 256 : 1),
+                                 .columns = shapes[i][1]};
+                TOL_TRY(measure(bench, &r));
+                r = (struct rows){.operation = operation,
+                                  .type = type,
+                                  .rows = r.rows,
+                                  .columns = r.columns,
+                                  .variant = "naive"};
+                if (operation <= RMSNORM && i == 0) TOL_TRY(measure(bench, &r));
+            }
+        }
+    }
+out:
+    return status;
+}
+
+KN_BENCH(row, run)
