@@ -10,13 +10,10 @@ __device__ inline void norm_registers(const norm_arguments &x) {
     if (row >= x.rows) return; // whole warps, of rows that are a warp's: nobody waits for them
     const T *in = (const T *)x.in + row * x.in_stride;
     T *out = (T *)x.out + row * x.out_stride;
-    const int columns = (int)x.columns, before = elements_before(in);
+    const int columns = (int)x.columns, step = (int)blockDim.x * PIECE<T>;
+    const int begin = (int)threadIdx.x * PIECE<T> - elements_before(in);
     float values[PIECES][PIECE<T>], mean = 0, square = 0;
-#pragma unroll
-    for (int p = 0; p < PIECES; p++) {
-        const int first = (p * (int)blockDim.x + (int)threadIdx.x) * PIECE<T> - before;
-        load_piece(values[p], in, first, columns);
-    }
+    load_row<T, PIECES>(values, in, begin, columns);
     if (x.centred) {
 #pragma unroll
         for (int p = 0; p < PIECES; p++) {
@@ -27,7 +24,7 @@ __device__ inline void norm_registers(const norm_arguments &x) {
     }
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {
-        const int first = (p * (int)blockDim.x + (int)threadIdx.x) * PIECE<T> - before;
+        const int first = begin + p * step;
 #pragma unroll
         for (int i = 0; i < PIECE<T>; i++) {
             const bool inside = (unsigned)(first + i) < (unsigned)columns;
@@ -38,7 +35,7 @@ __device__ inline void norm_registers(const norm_arguments &x) {
     const float share = norm_share(row_sum(square), x);
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {
-        const int first = (p * (int)blockDim.x + (int)threadIdx.x) * PIECE<T> - before;
+        const int first = begin + p * step;
 #pragma unroll
         for (int i = 0; i < PIECE<T>; i++) values[p][i] *= share;
         norm_affine_piece<T>(values[p], first, x);

@@ -12,9 +12,14 @@ __device__ inline void pair(const pair_arguments &x, COMBINE combine) {
         T *out = (T *)x.out + row * x.out_stride;
         long long first = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * PIECE<T>;
         for (first -= elements_before(in); first < x.columns; first += step) {
+            piece_bytes<T> bytes[2];
+            load_inside(bytes[0], in, first, x.columns);
+            load_inside(bytes[1], with, first, x.columns);
+            load_end(bytes[0], in, first, x.columns);
+            load_end(bytes[1], with, first, x.columns);
             float a[PIECE<T>], b[PIECE<T>];
-            load_piece(a, in, first, x.columns);
-            load_piece(b, with, first, x.columns);
+            unpack<T>(a, bytes[0]);
+            unpack<T>(b, bytes[1]);
 #pragma unroll
             for (int i = 0; i < PIECE<T>; i++) a[i] = combine(a[i], b[i]);
             store_piece(a, out, first, x.columns);

@@ -46,28 +46,64 @@ template <typename T> union piece_bytes {
     __device__ piece_bytes() {}
 };
 
+// Whether a piece whose first element is that of column `first` can move as one.
+template <typename T, typename COLUMN>
+__device__ inline bool is_inside(const T *row, COLUMN first, COLUMN columns) {
+    return first >= 0 && first + PIECE<T> <= columns && (uintptr_t)(row + first) % 16 == 0;
+}
+
+// Reads a piece that can move as one; others become 0, and load_end fills them in. Reading all
+// pieces of a thread before the ends of any, which needs branches, has all on their way at a time.
+template <typename T, typename COLUMN>
+__device__ inline void load_inside(piece_bytes<T> &bytes, const T *row, COLUMN first,
+                                   COLUMN columns) {
+    bytes.whole = is_inside(row, first, columns) ? *(const uint4 *)(row + first) : uint4{};
+}
+
+// Reads what a piece that cannot move as one has of the row, and nothing outside of it. The loop is
+// not unrolled: such pieces are few, and the code for them would be most of a kernel.
+template <typename T, typename COLUMN>
+__device__ inline void load_end(piece_bytes<T> &bytes, const T *row, COLUMN first, COLUMN columns) {
+    if (is_inside(row, first, columns) || first + PIECE<T> <= 0 || first >= columns) return;
+#pragma unroll 1
+    for (int i = 0; i < PIECE<T>; i++) {
+        if (first + i < 0 || first + i >= columns) continue;
+        const uint64_t element = ((const bits_of<T> *)row)[first + i];
+        const int shift = i * (int)sizeof(T) * 8;
+        if (shift < 64) bytes.words[0] |= element << shift;
+        if (shift >= 64) bytes.words[1] |= element << (shift - 64);
+    }
+}
+
+template <typename T>
+__device__ inline void unpack(float (&x)[PIECE<T>], const piece_bytes<T> &bytes) {
+#pragma unroll
+    for (int i = 0; i < PIECE<T>; i++) x[i] = to_float(element_of<T>(bytes.elements[i]));
+}
+
 // Reads a piece whose first element is that of column `first`, which may be negative; what lies
-// outside of the row becomes 0 and is not read. The pieces at the ends go through a loop that is
-// not unrolled: there are two a row, and the code for them would be most of a kernel.
+// outside of the row becomes 0 and is not read.
 template <typename T, typename COLUMN>
 __device__ inline void load_piece(float (&x)[PIECE<T>], const T *row, COLUMN first,
                                   COLUMN columns) {
     piece_bytes<T> bytes;
-    if (first >= 0 && first + PIECE<T> <= columns && (uintptr_t)(row + first) % 16 == 0) {
-        bytes.whole = *(const uint4 *)(row + first);
-    } else {
-        bytes.words[0] = bytes.words[1] = 0;
-#pragma unroll 1
-        for (int i = 0; i < PIECE<T>; i++) {
-            if (first + i < 0 || first + i >= columns) continue;
-            const uint64_t element = ((const bits_of<T> *)row)[first + i];
-            const int shift = i * (int)sizeof(T) * 8;
-            if (shift < 64) bytes.words[0] |= element << shift;
-            if (shift >= 64) bytes.words[1] |= element << (shift - 64);
-        }
-    }
+    load_inside(bytes, row, first, columns);
+    load_end(bytes, row, first, columns);
+    unpack<T>(x, bytes);
+}
+
+// Reads the pieces of a thread: of those of the row every blockDim.x-th, the first at `first`.
+template <typename T, int PIECES>
+__device__ inline void load_row(float (&x)[PIECES][PIECE<T>], const T *row, int first,
+                                int columns) {
+    piece_bytes<T> bytes[PIECES];
+    const int step = (int)blockDim.x * PIECE<T>;
 #pragma unroll
-    for (int i = 0; i < PIECE<T>; i++) x[i] = to_float(element_of<T>(bytes.elements[i]));
+    for (int p = 0; p < PIECES; p++) load_inside(bytes[p], row, first + p * step, columns);
+#pragma unroll
+    for (int p = 0; p < PIECES; p++) load_end(bytes[p], row, first + p * step, columns);
+#pragma unroll
+    for (int p = 0; p < PIECES; p++) unpack<T>(x[p], bytes[p]);
 }
 
 template <typename T, typename COLUMN>
@@ -76,7 +112,7 @@ __device__ inline void store_piece(const float (&x)[PIECE<T>], T *row, COLUMN fi
     piece_bytes<T> bytes;
 #pragma unroll
     for (int i = 0; i < PIECE<T>; i++) bytes.elements[i] = bits_of_element(from_float<T>(x[i]));
-    if (first >= 0 && first + PIECE<T> <= columns && (uintptr_t)(row + first) % 16 == 0) {
+    if (is_inside(row, first, columns)) {
         *(uint4 *)(row + first) = bytes.whole;
     } else {
 #pragma unroll 1

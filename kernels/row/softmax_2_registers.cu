@@ -11,12 +11,13 @@ __device__ inline void softmax_registers(const softmax_arguments &x) {
     T *out = (T *)x.out + row * x.out_stride;
     const uint8_t *mask =
         x.mask == nullptr ? nullptr : (const uint8_t *)x.mask + row * x.mask_stride;
-    const int columns = (int)x.columns, before = elements_before(in);
+    const int columns = (int)x.columns, step = (int)blockDim.x * PIECE<T>;
+    const int begin = (int)threadIdx.x * PIECE<T> - elements_before(in);
     float values[PIECES][PIECE<T>], largest = -INFINITE, sum = 0;
+    load_row<T, PIECES>(values, in, begin, columns);
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {
-        const int first = (p * (int)blockDim.x + (int)threadIdx.x) * PIECE<T> - before;
-        load_piece(values[p], in, first, columns);
+        const int first = begin + p * step;
 #pragma unroll
         for (int i = 0; i < PIECE<T>; i++) {
             const bool counts = (unsigned)(first + i) < (unsigned)columns &&
@@ -41,8 +42,7 @@ __device__ inline void softmax_registers(const softmax_arguments &x) {
     for (int p = 0; p < PIECES; p++) {
 #pragma unroll
         for (int i = 0; i < PIECE<T>; i++) values[p][i] *= share;
-        const int first = (p * (int)blockDim.x + (int)threadIdx.x) * PIECE<T> - before;
-        store_piece(values[p], out, first, columns);
+        store_piece(values[p], out, begin + p * step, columns);
     }
 }
 
