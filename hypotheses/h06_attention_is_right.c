@@ -113,19 +113,24 @@ static const char *const fixtures[] = {
     "half_decode", "bfloat", "bfloat_causal",     "bfloat_wide"};
 enum { FIXTURES = sizeof fixtures / sizeof fixtures[0] };
 
+/* "f32 0 2 2 2 9 17 64 0.0" and the end of the line; *data is behind it. */
 static bool parse_header(struct fixture *f, const char **data) {
-    char type[8] = "";
-    int causal = 0, read = 0;
     struct kn_attention *x = &f->problem;
-    if (sscanf(f->bytes, "%7s %d %zu %zu %zu %zu %zu %zu %f%n", type, &causal, &x->batch, &x->heads,
-               &x->kv_heads, &x->q_length, &x->kv_length, &x->head_size, &x->scale, &read) != 9 ||
-        f->bytes[read] != '\n') {
-        return false;
+    size_t causal = 0, *const numbers[] = {&causal,      &x->batch,     &x->heads,    &x->kv_heads,
+                                           &x->q_length, &x->kv_length, &x->head_size};
+    const size_t length = strcspn(f->bytes, " ");
+    while (x->type < KN_TYPES && (strlen(kn_type_name(x->type)) != length ||
+                                  strncmp(kn_type_name(x->type), f->bytes, length) != 0)) {
+        x->type++;
     }
-    while (x->type < KN_TYPES && strcmp(kn_type_name(x->type), type) != 0) x->type++;
+    char *at = f->bytes + length;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        *numbers[i] = strtoul(at, &at, 10);
+    }
+    x->scale = strtof(at, &at);
     x->causal = causal != 0;
-    *data = f->bytes + read + 1;
-    return x->type < KN_TYPES;
+    *data = at + 1;
+    return x->type < KN_TYPES && x->head_size > 0 && x->kv_heads > 0 && *at == '\n';
 }
 
 static const char *load_values(enum kn_type type, const char *data, size_t count, float **values) {

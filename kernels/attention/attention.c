@@ -176,7 +176,7 @@ static tol_status pick(struct kn_kernels *kernels, const struct attention_proble
 tol_status kn_attention_pick(struct kn_kernels *kernels, const struct kn_attention *x,
                              const struct kn_variant **variant) {
     const struct tol_kernel *kernel = NULL;
-    struct attention_problem problem;
+    struct attention_problem problem = {.attention = x};
     tol_status status = TOL_OK;
     TOL_CHECK(kernels != NULL, TOL_INVALID_ARGUMENT, "attention needs a set of kernels");
     TOL_TRY(check(x, &problem));
@@ -269,7 +269,7 @@ tol_status kn_attention(struct kn_kernels *kernels, struct tol_stream *stream,
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
     const struct tol_kernel *kernel = NULL;
-    struct attention_problem problem;
+    struct attention_problem problem = {.attention = x};
     TOL_CHECK(kernels != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
               "attention needs a set of kernels and a stream");
     TOL_TRY(check(x, &problem));

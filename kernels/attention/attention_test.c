@@ -209,7 +209,10 @@ Test(attention, special_values_have_stated_outcomes) {
         for (size_t variant = 0; variant < 3; variant++) {
             static float q[ROWS * WIDTH], k[KEYS * WIDTH], v[KEYS * WIDTH], got[ROWS * WIDTH];
             for (size_t i = 0; i < ROWS * WIDTH; i++) q[i] = 1;
-            for (size_t i = 0; i < KEYS * WIDTH; i++) k[i] = 0.5f, v[i] = (float)(i / WIDTH);
+            for (size_t i = 0; i < KEYS * WIDTH; i++) {
+                const size_t key = i / WIDTH;
+                k[i] = 0.5f, v[i] = (float)key;
+            }
             q[0] = NAN;
             q[WIDTH + 5] = INFINITY;
             /* Scores of -infinity alone: zeros. */
