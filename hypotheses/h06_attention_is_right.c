@@ -8,6 +8,7 @@
 #include "attention/attention_trial.h"
 #include "claim.h"
 #include "error_table.h"
+#include "sabotage.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -60,14 +61,13 @@ static void end(struct bench *bench) {
 
 /* Under a saboteur called attention_DEFECT problems of its kind get the kernel of that defect. */
 static void plant(const struct hyp_attack *attack, struct kn_attention_trial *trial) {
-    static const char prefix[] = "attention_";
-    const char *sabotage = attack->session.sabotage;
+    const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "attention");
     struct kn_attention *x = &trial->attention;
     const bool is_kind =
         x->type == KN_F16 && x->head_size == 64 && trial->skew % 8 == 0 && trial->gap % 8 == 0;
-    if (sabotage == NULL || strncmp(sabotage, prefix, strlen(prefix)) != 0 || !is_kind) return;
+    if (mistake == NULL || !is_kind) return;
     x->variants = &kn_attention_defects;
-    x->variant = sabotage + strlen(prefix);
+    x->variant = mistake;
 }
 
 /* Tries a problem. false: it could not be solved, or not all of it was right. */

@@ -25,7 +25,7 @@ struct hyp_pair {
     double scale;     /* a difference in nanoseconds times this is in the claim's unit */
     struct hyp_rule rule;
     bool recorded_only;  /* the claim does not fall by it */
-    bool is_device_work; /* a batch's time is the device's, and the processor's pace does not tell */
+    bool is_device_work; /* a batch's time is the device's, whatever the processor's pace */
     unsigned calls;      /* in a batch */
     size_t blocks_min;   /* not judged before; 0: at the first look */
     unsigned warm_calls; /* of each side before the first block */
