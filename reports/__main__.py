@@ -1,26 +1,44 @@
-"""Renders the report of one evidence folder."""
+"""Renders the report of evidence folders, or compares them.
+
+    python3 -m reports EVIDENCE...                 a report of each, on one page
+    python3 -m reports compare OLD NEW...          what changed between runs
+"""
 
 import argparse
+import dataclasses
 import pathlib
 import sys
 
-from reports import evidence, markdown, page, plots
+from reports import drawn, evidence, markdown, page
+
+
+def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool) -> None:
+    runs = [evidence.read(folder) for folder in folders]
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "report.html").write_text(page.render(runs), encoding="utf-8")
+    (out / "report.md").write_text(markdown.render(runs), encoding="utf-8")
+    if png:
+        from reports import plots  # matplotlib takes a second, which an error need not wait for
+        for number, run in enumerate(runs, 1):
+            prefix = f"run{number}_" if len(runs) > 1 else ""
+            plots.draw_all((dataclasses.replace(figure, name=prefix + figure.name)
+                            for claim in run.claims for figure in drawn.of_claim(claim).all()),
+                           out / "plots")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="reports", description=__doc__)
-    parser.add_argument("evidence", type=pathlib.Path, help="a folder that tollens run wrote")
+    parser = argparse.ArgumentParser(prog="reports", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("evidence", type=pathlib.Path, nargs="+",
+                        help="a folder that tollens run wrote")
     parser.add_argument("--out", type=pathlib.Path,
-                        help="where the report goes; default: report/ in the evidence")
+                        help="where the report goes; default: report/ in the first folder")
+    parser.add_argument("--no-png", action="store_true",
+                        help="leave out the pictures that report.md shows")
     arguments = parser.parse_args()
-    out: pathlib.Path = arguments.out or arguments.evidence / "report"
+    out: pathlib.Path = arguments.out or arguments.evidence[0] / "report"
     try:
-        found = evidence.read(arguments.evidence)
-        plots.draw_all([series for claim in found.claims for series in claim.series], out / "plots")
-        for walk in (walk for claim in found.claims for walk in claim.walks):
-            plots.draw_walk(walk, out / "plots" / walk.file_name)
-        (out / "report.md").write_text(markdown.render(found))
-        (out / "report.html").write_text(page.render(found, out / "plots"))
+        write_report(arguments.evidence, out, not arguments.no_png)
     except (ValueError, OSError) as error:
         print(f"reports: {error}", file=sys.stderr)
         return 2

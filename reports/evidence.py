@@ -1,26 +1,39 @@
-"""One evidence folder, read whole."""
+"""One evidence folder, read whole and checked."""
 
-import json
 import pathlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from reports.hdr import Histogram, read_log
-from reports.walks import Walk, read_walks
+from reports import hdr, integrity, tables
+from reports.hdr import Histogram
+from reports.integrity import read_json
+from reports.tables import Tables
 
 VERDICTS = ("survived", "falsified", "inconclusive", "not_tested")
+RAN = ("passed", "failed")  # attacks that ended so have left a record
 
 
 @dataclass
 class Series:
+    """A timed series; of several processes, their histograms added up."""
+
     claim: str
     attack: str
     name: str
     histogram: Histogram
+    processes: int = 1
 
-    @property
-    def file_name(self) -> str:
-        return f"{self.claim}_{self.attack}_{self.name}.png".replace(" ", "_")
+
+@dataclass
+class Saboteur:
+    name: str
+    must: str      # come out so; "" where the evidence does not say
+    verdict: str   # as it came out; "" as well
+    right: bool | None
+    reason: str
+    violations: int
+    examples: list[str]
+    fallen: list[str]  # comparisons that fell
 
 
 @dataclass
@@ -28,12 +41,14 @@ class Claim:
     result: dict[str, Any]   # its row of results.json
     words: dict[str, Any]    # claim.json
     attacks: list[dict[str, Any]]
-    examples: list[str]      # counterexamples, of all attacks
+    examples: list[str] = field(default_factory=list)  # counterexamples, of all attacks
     series: list[Series] = field(default_factory=list)
     effects: list[dict[str, Any]] = field(default_factory=list)  # what was compared
     measures: list[dict[str, Any]] = field(default_factory=list)  # numbers, and whose they are
-    walks: list[Walk] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    conditions: list[dict[str, Any]] = field(default_factory=list)
+    tables: Tables = field(default_factory=Tables)
+    saboteurs: list[Saboteur] = field(default_factory=list)
 
     @property
     def id(self) -> str:
@@ -47,63 +62,101 @@ class Evidence:
     machine: dict[str, Any]
     run: dict[str, Any]
     claims: list[Claim]
+    has_manifest: bool = False
 
     def count(self, verdict: str) -> int:
         return sum(claim.result["verdict"] == verdict for claim in self.claims)
 
+    def claim(self, name: str) -> Claim | None:
+        return next((claim for claim in self.claims if claim.id == name), None)
 
-def read_json(path: pathlib.Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_text())
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise ValueError(f"{path} is no JSON object")
-    return data
+
+def add_series(claim: Claim, attack: str, log: list[tuple[str, Histogram]]) -> None:
+    for tag, histogram in log:
+        for series in claim.series:
+            if (series.attack, series.name) == (attack, tag):
+                series.histogram = series.histogram.merged(histogram)
+                series.processes += 1
+                break
+        else:
+            claim.series.append(Series(claim.id, attack, tag, histogram))
+
+
+def read_attack(claim: Claim, attack: dict[str, Any], own: pathlib.Path) -> None:
+    name, process = attack["name"], attack.get("process", 1)
+    where = own if process == 1 else own / f"process{process}"
+    shown = name if process == 1 else f"{name} process {process}"
+    record = where / "attacks" / f"{name}.json"
+    if not record.exists() and attack["ending"] not in RAN:
+        return
+    found = read_json(record)
+    claim.examples += [f"{shown}: {text}" for text in found["counterexamples"]]
+    claim.effects += [{**effect, "process": process, "attack": name}
+                      for effect in found.get("effects", [])]
+    claim.measures += [{**measure, "attack": shown} for measure in found.get("measures", [])]
+    claim.notes += found.get("notes", [])
+    if "conditions" in found:
+        claim.conditions.append({**found["conditions"], "attack": shown})
+    told = tables.read(claim.id, name, process, where)
+    claim.tables.add(told)
+    kept = {blocks.name: len(blocks.effects) for blocks in told.blocks}
+    for effect in found.get("effects", []):
+        if effect["blocks"] > 0 and kept.get(effect["name"]) != effect["blocks"]:
+            raise ValueError(f"{where / name}.{effect['name']}.csv is missing or cut off: its "
+                             f"attack compared {effect['blocks']} blocks, and there are "
+                             f"{kept.get(effect['name'], 0)}")
+    log = where / f"{name}.hlog"
+    if found.get("series") or log.exists():
+        series = hdr.read_log(log)
+        integrity.check_series(log, found.get("series", []),
+                               {tag: (h.total, h.maximum) for tag, h in series})
+        add_series(claim, name, series)
+
+
+def read_saboteur(folder: pathlib.Path) -> Saboteur:
+    said = read_json(folder / "verdict.json") if (folder / "verdict.json").exists() else {}
+    saboteur = Saboteur(folder.name, said.get("must", ""), said.get("verdict", ""),
+                        said.get("right"), said.get("reason") or "", 0, [], [])
+    for record in sorted(folder.glob("**/attacks/*.json")):
+        found = read_json(record)
+        saboteur.violations += found["violations"]
+        saboteur.examples += [f"{found['name']}: {text}" for text in found["counterexamples"]]
+        saboteur.fallen += [effect["name"] for effect in found.get("effects", [])
+                            if effect["decision"] == "falls" and not effect["recorded_only"]
+                            and not effect["code"] and effect["name"] not in saboteur.fallen]
+    return saboteur
 
 
 def read_claim(folder: pathlib.Path, result: dict[str, Any]) -> Claim:
     own = folder / str(result["id"])
     verdict = read_json(own / "verdict.json")
-    claim = Claim(result, read_json(own / "claim.json"), verdict.get("attacks", []), [])
+    integrity.check_verdict(own / "verdict.json", verdict, result)
+    claim = Claim(result, read_json(own / "claim.json"), verdict.get("attacks", []))
     for attack in claim.attacks:
-        name, process = attack["name"], attack.get("process", 1)
-        where = own if process == 1 else own / f"process{process}"
-        if process > 1:
-            attack["name"] = f"{name} process {process}"
-        record = where / "attacks" / f"{name}.json"
-        if record.exists():
-            found = read_json(record)
-            claim.examples += [f"{attack['name']}: {text}" for text in found["counterexamples"]]
-            claim.effects += [{**effect, "process": process}
-                              for effect in found.get("effects", [])]
-            claim.measures += [{**measure, "attack": attack["name"]}
-                               for measure in found.get("measures", [])]
-            claim.notes += found.get("notes", [])
-            claim.walks += read_walks(claim.id, name, where)
-        log = where / f"{name}.hlog"
-        if log.exists():
-            claim.series += [Series(claim.id, attack["name"], tag, histogram)
-                             for tag, histogram in read_log(log)]
+        read_attack(claim, attack, own)
+    sabotage = own / "sabotage"
+    if sabotage.is_dir():
+        claim.saboteurs = [read_saboteur(one) for one in sorted(sabotage.iterdir())
+                           if one.is_dir()]
     return claim
 
 
 def read(folder: pathlib.Path) -> Evidence:
-    """Reads a folder that `tollens run` wrote. ValueError says what is wrong with it."""
+    """Reads a folder that `tollens run` wrote. ValueError says what is wrong, and in which file."""
     if not folder.is_dir():
         raise ValueError(f"{folder} is no folder")
     results = read_json(folder / "results.json")
-    if results.get("schema") != 1:
-        raise ValueError(f"{folder / 'results.json'} is not of schema 1")
+    if "schema" not in results:
+        raise ValueError(f"{folder / 'results.json'} is of no schema; it must say schema 1")
+    run = read_json(folder / "run.json")
+    machine = read_json(folder / "machine.json")
+    has_manifest = integrity.check_manifest(folder)
     try:
         for result in results["claims"]:
             if result["verdict"] not in VERDICTS:
                 raise ValueError(f"{folder / 'results.json'}: {result['id']} has the unknown "
                                  f"verdict {result['verdict']!r}")
         claims = [read_claim(folder, result) for result in results["claims"]]
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder}: the evidence lacks {error}") from error
-    return Evidence(folder, results, read_json(folder / "machine.json"),
-                    read_json(folder / "run.json"), claims)
+    return Evidence(folder, results, machine, run, claims, has_manifest)

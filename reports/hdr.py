@@ -47,6 +47,17 @@ class Histogram:
                 return value
         return self.maximum
 
+    def merged(self, other: "Histogram") -> "Histogram":
+        """Both together, as if one had counted all. ValueError where their buckets differ."""
+        if (self.lowest, self.digits) != (other.lowest, other.digits):
+            raise ValueError(f"histograms of {self.digits} digits from {self.lowest} and of "
+                             f"{other.digits} from {other.lowest} do not have the same buckets")
+        counts = dict(self.buckets)
+        for value, count in other.buckets:
+            counts[value] = counts.get(value, 0) + count
+        return Histogram(self.lowest, max(self.highest, other.highest), self.digits,
+                         sorted(counts.items()))
+
     def curve(self) -> tuple[list[float], list[int]]:
         """For each bucket, the share of values up to it, in (0, 1], and its value."""
         shares, values, seen, total = [], [], 0, self.total
@@ -113,7 +124,13 @@ def decode(text: str) -> Histogram:
 def read_log(path: pathlib.Path) -> list[tuple[str, Histogram]]:
     """The tagged histograms of a log. ValueError names the file and the line."""
     series = []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no histogram log: {error}") from error
+    for number, line in enumerate(lines, 1):
         if not line or line[0] in '#"':
             continue
         tag = ""

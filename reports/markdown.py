@@ -1,9 +1,10 @@
 """The report as Markdown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from reports import words
+from reports import drawn, words
 from reports.evidence import Claim, Evidence
+from reports.figure import Figure
 
 
 def escape(text: str) -> str:
@@ -18,41 +19,53 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def claim_section(claim: Claim) -> list[str]:
+def pictures(some: list[Figure], prefix: str) -> list[str]:
+    return [*(f"![{escape(f.alt)}](plots/{prefix}{f.name}.png)" for f in some), ""] if some else []
+
+
+def claim_section(claim: Claim, prefix: str) -> list[str]:
     lines = [f"## {claim.id}: {escape(claim.result['title'])}", "",
              f"**{words.verdict(claim)}** {escape(claim.result['reason'] or '')}".rstrip(), ""]
     for key, heading in words.PARTS:
         if key in claim.words:
             lines.append(f"* *{heading}*: {escape(claim.words[key])}")
     lines += [f"* *Source*: {escape(claim.words['source'])}", ""]
+    if not claim.attacks:
+        return [*lines, "There is no attack on this claim in this run.", ""]
+    shown = drawn.of_claim(claim)
     if claim.examples:
         lines += ["Counterexamples:", "", *(f"* {escape(text)}" for text in claim.examples), ""]
-    if claim.attacks:
-        lines += [table(("attack", "ended", "samples", "violations", "seconds"),
-                        ((a["name"], a["ending"], str(a["samples"]), str(a["violations"]),
-                          f"{a['duration_s']:.2f}") for a in claim.attacks)), ""]
-    if claim.effects:
-        lines += [table(words.EFFECT_HEADINGS, map(words.effect_row, claim.effects)), ""]
-    if claim.measures:
-        lines += [table(words.MEASURE_HEADINGS, map(words.measure_row, claim.measures)), ""]
-        lines += [f"![{w.name}](plots/{w.file_name})" for w in claim.walks]
-        lines.append("")
     if claim.notes:
         lines += [*(f"* {escape(text)}" for text in claim.notes), ""]
-    if claim.series:
-        lines += [table(words.SERIES_HEADINGS, map(words.series_row, claim.series)), ""]
-        lines += [f"![{s.name}](plots/{s.file_name})" for s in claim.series]
-        lines.append("")
+    kinds: list[tuple[Sequence[str], Callable[..., tuple[str, ...]], list]] = [  # type: ignore
+        (words.SABOTEUR_HEADINGS, words.saboteur_row, claim.saboteurs),
+        (words.ATTACK_HEADINGS, words.attack_row, claim.attacks),
+        (words.EFFECT_HEADINGS, words.effect_row, claim.effects),
+        (words.MEASURE_HEADINGS, words.measure_row, claim.measures),
+        (words.SERIES_HEADINGS, words.series_row, claim.series)]
+    for headings, row, found in kinds:
+        if found:
+            lines += [table(headings, map(row, found)), ""]
+    lines += pictures(shown.all(), prefix)
     return lines
 
 
-def render(evidence: Evidence) -> str:
-    lines = [f"# Tollens: {words.headline(evidence)}", ""]
-    if words.is_soft(evidence):
-        lines += [words.SOFT_NOTE, ""]
-    lines += [table(words.CLAIM_HEADINGS, map(words.claim_row, evidence.claims)), ""]
+def run_part(evidence: Evidence, prefix: str) -> list[str]:
+    lines = [f"# Tollens: {words.headline(evidence)}", "", f"{escape(words.where(evidence))}.", ""]
+    for text in words.warnings(evidence):
+        lines += [escape(text), ""]
+    lines += [table(words.CLAIM_HEADINGS, map(words.claim_row, evidence.claims)), "",
+              escape(words.READING), ""]
     for claim in evidence.claims:
-        if claim.attacks or claim.examples:
-            lines += claim_section(claim)
-    lines += ["## Machine", "", table(("", ""), words.machine_rows(evidence))]
-    return "\n".join(lines) + "\n"
+        lines += claim_section(claim, prefix)
+    lines += ["## Environment", "", table(("", ""), words.machine_rows(evidence)), "",
+              "## To run it again", "", f"    {words.reproduce(evidence)}"]
+    return lines
+
+
+def render(runs: Sequence[Evidence], appendix: str = "") -> str:
+    """One run, or several one after another, whose pictures have their number before them."""
+    lines: list[str] = []
+    for number, run in enumerate(runs, 1):
+        lines += [*run_part(run, f"run{number}_" if len(runs) > 1 else ""), ""]
+    return "\n".join(lines) + appendix

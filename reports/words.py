@@ -1,13 +1,21 @@
 """The words that the Markdown and the HTML page share."""
 
+import datetime
 from typing import Any
 
-from reports.evidence import Claim, Evidence, Series
-from reports.plots import with_unit
+from reports.evidence import Claim, Evidence, Saboteur, Series
+from reports.figure import with_unit
 
 DIRECTIONS = {"at_most": "at most", "below": "below", "above": "above"}
 PARTS = (("claim", "Claim"), ("prediction", "Prediction"), ("falsified_if", "Falsified if"),
          ("method", "Method"), ("control", "Control"), ("confounders", "Confounders"))
+SIGNS = {"survived": "✓", "falsified": "✗", "inconclusive": "?", "not_tested": "–"}
+SOFT_NOTE = ("The soft device executes the kernels on the CPU. Its verdicts speak of correctness; "
+             "its times say nothing about a GPU.")
+READING = ("Survived: attacked, and nothing was found; nothing is ever proved. Falsified: a "
+           "counterexample was found, or the interval of the effect lies beyond the threshold. "
+           "Inconclusive: the machine could not tell. Severity: the share of the faults put in on "
+           "purpose (saboteurs) that the attacks noticed.")
 
 
 def verdict(claim: Claim) -> str:
@@ -21,8 +29,7 @@ def effect(claim: Claim) -> str:
     low, high = result.get("low"), result.get("high")
     interval = f" ({low:.4g} to {high:.4g})" if low is not None and high is not None else ""
     label = f", {result['label']}" if result.get("label") else ""
-    return (f"{result['effect']:.4g} {result['unit']}{interval} in {result['samples']} samples"
-            f"{label}")
+    return f"{result['effect']:.4g} {result['unit']}{interval}{label}"
 
 
 def survives(claim: Claim) -> str:
@@ -34,7 +41,18 @@ def severity(claim: Claim) -> str:
     of = claim.result["severity"]
     if of is None:
         return ""
-    return f"{100 * of['caught'] / of['of']:.0f} % ({of['caught']} of {of['of']})"
+    share = 100 * of["caught"] / of["of"] if of["of"] else 0
+    untold = f", {of['untold']} untold" if of.get("untold") else ""
+    return f"{share:.0f} % ({of['caught']} of {of['of']}{untold})"
+
+
+def samples(claim: Claim) -> str:
+    result = claim.result
+    if not result["samples"]:
+        return ""
+    processes = result.get("processes") or 1
+    more = f" in {processes} processes" if processes > 1 else ""
+    return f"{result['samples']}{more}"
 
 
 def headline(evidence: Evidence) -> str:
@@ -46,8 +64,56 @@ def is_soft(evidence: Evidence) -> bool:
     return evidence.results["device"]["kind"] == "soft"
 
 
-SOFT_NOTE = ("The soft device executes the kernels on the CPU. Its verdicts speak of correctness; "
-             "its times say nothing about a GPU.")
+def commit(evidence: Evidence) -> str:
+    text = evidence.results.get("commit") or ""
+    if not text:
+        return "unknown sources"
+    changed = evidence.machine.get("dirty") or evidence.results.get("dirty")
+    return f"commit {text[:12]}" + (" with changes" if changed else "")
+
+
+def when(evidence: Evidence) -> str:
+    begin = evidence.run.get("begin_s")
+    if not begin:
+        return ""
+    time = datetime.datetime.fromtimestamp(begin, datetime.timezone.utc)
+    return time.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def where(evidence: Evidence) -> str:
+    """The run in a line."""
+    parts = [f"{evidence.results['mode'].capitalize()} run on {evidence.results['device']['name']}",
+             commit(evidence), when(evidence), f"seed {evidence.run['seed']}"]
+    return ", ".join(part for part in parts if part)
+
+
+def warnings(evidence: Evidence) -> list[str]:
+    """What a reader must know before believing a verdict."""
+    found = [SOFT_NOTE] if is_soft(evidence) else []
+    if evidence.results.get("under"):
+        found.append(f"All of it ran under the saboteur {evidence.results['under']}: no verdict "
+                     "here speaks of the runtime.")
+    if evidence.run.get("filter"):
+        found.append(f"Only the attacks {evidence.run['filter']} ran.")
+    if not evidence.run.get("sabotage"):
+        found.append("No saboteurs ran, so nothing is known of the attacks' severity.")
+    return found
+
+
+def reproduce(evidence: Evidence) -> str:
+    """The command that makes such a run."""
+    words = str(evidence.run["command"]).split()
+    words = words[words.index("run") + 1:] if "run" in words else []
+    if "--out" in words:
+        at = words.index("--out")
+        del words[at:at + 2]
+    words = [word for word in words if word != "--sabotage" and not word.startswith("--out=")]
+    if "--seed" not in words and evidence.run["seed"] != 1:
+        words += ["--seed", str(evidence.run["seed"])]
+    checkout = evidence.results.get("commit") or ""
+    begin = f"git checkout {checkout[:12]} && " if checkout else ""
+    device = "TOLLENS_DEVICE=soft " if is_soft(evidence) else ""
+    return f"{begin}{device}ci/falsify {' '.join(words)}".rstrip()
 
 
 def machine_rows(evidence: Evidence) -> list[tuple[str, str]]:
@@ -55,26 +121,32 @@ def machine_rows(evidence: Evidence) -> list[tuple[str, str]]:
     device: dict[str, Any] = machine["device"]
     host: dict[str, Any] = machine["host"]
     version = machine["driver"]["version"]
-    commit = evidence.results.get("commit") or "unknown"
+    clocks = ""
+    if device.get("multiprocessors") and device.get("clock_khz"):
+        clocks = (f", {device['multiprocessors']} multiprocessors, "
+                  f"{device['clock_khz'] / 1000:.0f} MHz")
+    listed = "checked against the run's list" if evidence.has_manifest else \
+        "consistent; the run listed none, so a file it kept no record of could be missing"
     return [
         ("device", f"{device['name']} ({device['kind']}), compute capability "
                    f"{device['compute_capability'] // 10}.{device['compute_capability'] % 10}, "
-                   f"{device['memory_bytes'] / 2**30:.1f} GiB"),
+                   f"{device['memory_bytes'] / 2**30:.1f} GiB{clocks}"),
         ("driver", f"for CUDA {version // 1000}.{version % 1000 // 10} and older"),
         ("host", f"{host['processor']}, {host['processors']} processors, {host['system']}, "
                  f"{host['kernel']}"),
-        ("sources", commit[:12] + (" with changes" if machine["dirty"] else "")),
+        ("sources", commit(evidence)),
         ("compiler", machine["compiler"]),
         ("command", run["command"]),
-        ("run", f"{evidence.results['mode']}, seed {run['seed']}, {run['duration_s']:.1f} s, "
-                f"exit code {run['exit_code']}"),
+        ("run", f"{when(evidence) or 'at an unknown time'}, {evidence.results['mode']}, seed "
+                f"{run['seed']}, {run['duration_s']:.1f} s, exit code {run['exit_code']}"),
+        ("files", listed),
     ]
 
 
 def series_row(series: Series) -> tuple[str, ...]:
     histogram = series.histogram
-    return (series.name, series.attack, str(histogram.total),
-            *(with_unit(histogram.percentile(percent)) for percent in (50, 90, 99)),
+    return (series.name, series.attack, str(histogram.total), str(series.processes),
+            *(with_unit(histogram.percentile(percent)) for percent in (50, 90, 99, 99.9)),
             with_unit(histogram.maximum))
 
 
@@ -101,12 +173,34 @@ def measure_row(measure: dict[str, Any]) -> tuple[str, ...]:
             "" if value is None else f"{value:.4g}")
 
 
+def saboteur_row(saboteur: Saboteur) -> tuple[str, ...]:
+    """What a saboteur had to force, what came out, and by what."""
+    seen = f"{saboteur.violations} violations" if saboteur.violations else ""
+    if saboteur.fallen:
+        names = saboteur.fallen[:3] + ["…"] * (len(saboteur.fallen) > 3)
+        seen += ("; " if seen else "") + "fell: " + ", ".join(names)
+    out = saboteur.verdict or ("noticed" if seen else "nothing noticed")
+    first = saboteur.examples[0] if saboteur.examples else saboteur.reason
+    return (saboteur.name, saboteur.must, out.replace("_", " "), seen, first[:300])
+
+
+SABOTEUR_HEADINGS = ("saboteur", "must come out", "came out", "by", "the first it said")
 MEASURE_HEADINGS = ("measured", "attack", "", "value")
-EFFECT_HEADINGS = ("compared", "process", "", "blocks", "effect", "control", "baseline", "subject")
-SERIES_HEADINGS = ("series", "attack", "calls", "p50", "p90", "p99", "max")
-CLAIM_HEADINGS = ("", "claim", "verdict", "effect", "survives", "severity")
+EFFECT_HEADINGS = ("compared", "process", "", "blocks", "effect (A/B)", "control (A/A)", "baseline",
+                   "subject")
+SERIES_HEADINGS = ("series", "attack", "calls", "processes", "p50", "p90", "p99", "p99.9", "max")
+ATTACK_HEADINGS = ("attack", "ended", "samples", "violations", "seconds")
+CLAIM_HEADINGS = ("", "claim", "verdict", "effect", "survives", "severity", "samples", "reason")
+
+
+def attack_row(attack: dict[str, Any]) -> tuple[str, ...]:
+    name = attack["name"]
+    if attack.get("process", 1) > 1:
+        name += f" process {attack['process']}"
+    return (name, attack["ending"], str(attack["samples"]), str(attack["violations"]),
+            f"{attack['duration_s']:.2f}")
 
 
 def claim_row(claim: Claim) -> tuple[str, ...]:
     return (claim.id, claim.result["title"], verdict(claim), effect(claim), survives(claim),
-            severity(claim))
+            severity(claim), samples(claim), claim.result["reason"] or "")

@@ -1,0 +1,103 @@
+"""Tests of figures and tables: python3 -m unittest reports.drawn_test, from the top folder."""
+
+import pathlib
+import re
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+from reports import drawn, effect_axis, evidence, figure, hdr, made_evidence, svg
+from reports.figure import Axis, Figure, Line
+
+
+class Drawn(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        folder = pathlib.Path(temporary.name)
+        made_evidence.make(folder)
+        self.claim = evidence.read(folder).claims[0]
+
+    def test_each_table_becomes_its_figure(self) -> None:
+        kinds = {f.name.split("_")[1]: f for f in drawn.of_claim(self.claim).all()}
+        self.assertEqual(set(kinds), {"measures", "blocks", "ratio", "walk", "map", "timeline",
+                                      "errors", "percentiles"})
+        self.assertIn("median 2 violations; the control's median is 0", kinds["blocks"].alt)
+        self.assertIn("the worst ratio is 2.048", kinds["ratio"].alt)
+        self.assertIn("30.00% exact, the largest error 2e-06", kinds["errors"].alt)
+        self.assertIn("2 pieces of work on 2 lanes within 115 ns", kinds["timeline"].alt)
+        self.assertIn("2 ranges, 94.1% of 1 MiB live", kinds["map"].alt)
+
+    def test_every_figure_is_xml_with_its_text_and_finite_numbers(self) -> None:
+        for one in drawn.of_claim(self.claim).all():
+            text = svg.draw(one)
+            element = xml.etree.ElementTree.fromstring(text)
+            self.assertEqual(element.attrib["aria-label"], one.alt)
+            self.assertTrue(one.alt, one.name)
+            self.assertNotRegex(re.sub(r"<t.*?</t\w+>|aria-label=.*?>", "", text), "nan|inf")
+            for place in re.findall(r"[MHVL](-?[\d.]+)", text):
+                self.assertTrue(-1 <= float(place) <= 461, place)
+
+    def test_what_is_only_recorded_stands_apart(self) -> None:
+        self.claim.effects[0]["recorded_only"] = True
+        for measure in self.claim.measures:
+            measure["recorded_only"] = True
+        beside = {f.name.split("_")[1] for f in drawn.of_claim(self.claim).beside}
+        self.assertEqual(beside, {"blocks", "ratio", "walk"})
+
+    def test_a_walk_has_its_ratios(self) -> None:
+        [walk] = self.claim.tables.walks
+        self.assertEqual((walk.name, walk.ratios(0)), ("seed0", [2.048, 1.024]))
+        self.assertNotEqual(walk.ratios(0.5)[0], walk.ratios(0.5)[0])  # NaN: nearly nothing live
+
+    def test_few_calls_are_no_curve(self) -> None:
+        for series in self.claim.series:
+            series.histogram.buckets = [(5, 3)]
+        self.assertEqual(drawn.of_claim(self.claim).series, [])
+
+    def test_histograms_merge_as_if_one_had_counted(self) -> None:
+        one = hdr.Histogram(1, 100, 3, [(2, 5), (4, 1)])
+        both = one.merged(hdr.Histogram(1, 200, 3, [(3, 1), (4, 2)]))
+        self.assertEqual((both.buckets, both.total, both.highest),
+                         ([(2, 5), (3, 1), (4, 3)], 9, 200))
+        with self.assertRaisesRegex(ValueError, "same buckets"):
+            one.merged(hdr.Histogram(1, 100, 2, []))
+
+
+class Axes(unittest.TestCase):
+    def test_ticks_are_round_and_inside(self) -> None:
+        for low, high in ((0.0, 1.0), (-3.7, 12.0), (0.97, 1.06), (5e9, 6e9), (0.0, 1e-9)):
+            marks = figure.ticks(Axis(), low, high)
+            self.assertTrue(2 <= len(marks) <= 13, (low, high, marks))
+            self.assertTrue(all(low - 1e-12 <= value <= high + 1e-12 for value, _ in marks))
+        for low, high in ((1e-9, 1.0), (3.0, 40.0), (0.5, 1e7)):
+            self.assertTrue(figure.ticks(Axis(log=True), low, high), (low, high))
+
+    def test_one_point_and_equal_points_have_an_axis(self) -> None:
+        for x, y in (([1.0], [0.0]), ([2.0, 2.0], [7.0, 7.0])):
+            for log in (False, True):
+                text = svg.draw(Figure("n", "t", "a", Axis(), Axis(log=log), [Line("", x, y)]))
+                self.assertNotIn("nan", text)
+
+    def test_an_effect_lies_where_it_should(self) -> None:
+        def at(**changed: object) -> tuple[float, float, float, float]:
+            text = effect_axis.draw(made_evidence.result(**changed))  # type: ignore[arg-type]
+            found = re.search(r'class="past" x="([\d.]+)" y="3" width="([\d.]+)".*'
+                              r'class="edge" d="M([\d.]+) .*cx="([\d.]+)"', text)
+            assert found is not None, text
+            past, wide, edge, dot = map(float, found.groups())
+            return past, wide, edge, dot
+
+        past, _, edge, dot = at(effect=1.01, low=1.0, high=1.02, threshold=1.05, unit="ratio")
+        self.assertTrue(dot < edge == past)
+        past, _, edge, dot = at(effect=1.2, low=1.1, high=1.3, threshold=1.05, unit="ratio")
+        self.assertTrue(dot > edge)
+        past, wide, edge, dot = at(effect=3.0, threshold=1.5, unit="speedup", direction="above")
+        self.assertTrue(past == 0 and wide == edge < dot)
+        past, _, edge, dot = at(effect=1e-6, threshold=1e-3, unit="absolute error")
+        self.assertTrue(20 < dot < edge, "far from it, a logarithm keeps both in sight")
+        self.assertEqual(effect_axis.draw(made_evidence.result(effect=None)), "")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,141 @@
+"""Figures as data: what is drawn, in numbers and words, apart from how.
+
+A figure becomes inline SVG by svg.py, which pages take their colours from the reader's theme for,
+and PNG by plots.py. Its text alternative is part of it, so none can be without.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+# Okabe and Ito's palette, of which each colour can be told from the others by colour-blind people
+# too. What tells lines apart is their dashes as well.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+DASHES = ("", "6 3", "2 2", "8 3 2 3", "4 2", "1 2")
+UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+GIB = float(1 << 30)
+
+
+@dataclass
+class Line:
+    """Points in order. kind: "line", "step" (level until the next point), "dots" or "bars"."""
+
+    label: str
+    x: list[float]
+    y: list[float]
+    colour: int = 0
+    kind: str = "line"
+    panel: int = 0
+
+
+@dataclass
+class Rule:
+    """A straight line across a panel, with a word at its end: a threshold, a median."""
+
+    value: float
+    label: str
+    upright: bool = False
+    strong: bool = False
+    panel: int | None = None  # None: all of them
+
+
+@dataclass
+class Box:
+    """From x0 to x1 in a lane: an interval, a block of memory, a copy that runs."""
+
+    x0: float
+    x1: float
+    lane: int
+    colour: int = 0
+    label: str = ""
+
+
+@dataclass
+class Axis:
+    label: str = ""
+    log: bool = False
+    low: float | None = None
+    high: float | None = None
+    ticks: list[tuple[float, str]] | None = None
+
+
+@dataclass
+class Figure:
+    name: str   # of the file, unique in a report
+    title: str
+    alt: str    # what it shows, for who cannot see it
+    x: Axis = field(default_factory=Axis)
+    y: Axis = field(default_factory=Axis)
+    lines: list[Line] = field(default_factory=list)
+    rules: list[Rule] = field(default_factory=list)
+    boxes: list[Box] = field(default_factory=list)
+    panels: list[str] = field(default_factory=lambda: [""])  # side by side, one y axis
+    left: int = 58  # room for the y axis's words, of 460
+
+    def is_empty(self) -> bool:
+        return not any(line.x for line in self.lines) and not self.boxes
+
+
+def file_name(*words: str) -> str:
+    text = "_".join(words)
+    return "".join(c if c.isalnum() or c in "._-" else "_" for c in text)
+
+
+def with_unit(nanoseconds: float) -> str:
+    for scale, unit in UNITS:
+        if abs(nanoseconds) >= scale:
+            return f"{nanoseconds / scale:.3g} {unit}"
+    return f"{nanoseconds:.3g} ns"
+
+
+def time_scale(nanoseconds: float) -> tuple[float, str]:
+    return next((pair for pair in UNITS if nanoseconds >= pair[0]), UNITS[-1])
+
+
+def nines(share: float) -> float:
+    """1 at 90 %, 2 at 99 %, 3 at 99.9 %: what makes a tail visible."""
+    return -math.log10(max(1.0 - share, 1e-12))
+
+
+def finite(values: list[float]) -> list[float]:
+    return [value for value in values if math.isfinite(value)]
+
+
+def span(figure: Figure, axis: str) -> tuple[float, float]:
+    """What an axis shows: all that is drawn along it, with room at both ends."""
+    own = figure.x if axis == "x" else figure.y
+    values = finite([v for line in figure.lines for v in getattr(line, axis)])
+    values += [rule.value for rule in figure.rules if rule.upright == (axis == "x")]
+    if axis == "x":
+        values += [end for box in figure.boxes for end in (box.x0, box.x1)]
+    elif figure.boxes:
+        values += [box.lane + half for box in figure.boxes for half in (-0.5, 0.5)]
+    if own.log:
+        values = [value for value in values if value > 0]
+    if not values:
+        values = [0.5, 1.0]
+    low, high = min(values), max(values)
+    if own.log:
+        room = (high / low) ** 0.04 if high > low else 2.0
+        low, high = low / room, high * room
+    else:
+        room = (high - low) * 0.05 or abs(high) * 0.1 or 1.0
+        low, high = low - room, high + room
+    return (low if own.low is None else own.low), (high if own.high is None else own.high)
+
+
+def ticks(axis: Axis, low: float, high: float) -> list[tuple[float, str]]:
+    """Round numbers between the ends, four to eight of them."""
+    if axis.ticks is not None:
+        return [(value, text) for value, text in axis.ticks if low <= value <= high]
+    if axis.log:
+        first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+        if last - first >= 1:
+            step = max(1, (last - first) // 6 + 1)
+            return [(10.0 ** n, f"{10.0 ** n:g}") for n in range(first, last + 1, step)]
+        small = [m * 10.0 ** n for n in range(first - 1, last + 1) for m in (1, 2, 5)]
+        return [(value, f"{value:g}") for value in small if low <= value <= high]
+    step = 10.0 ** math.floor(math.log10((high - low) / 4)) if high > low else 1.0
+    step = next((step * m for m in (1, 2, 5, 10) if (high - low) / (step * m) <= 6), step * 10)
+    begin = math.ceil(low / step)
+    values = [round(n * step, 12) for n in range(begin, math.floor(high / step) + 1)]
+    return [(value, f"{value:g}") for value in values]

@@ -1,0 +1,170 @@
+"""What an evidence folder's numbers look like: the figures of one claim.
+
+Times as percentile curves, comparisons as blocks over time with their control beside, measured
+numbers beside their threshold. memory_figures.py has those of pools, streams and errors.
+"""
+
+import re
+
+from reports.evidence import Claim, Series
+from reports.figure import Axis, Figure, Line, Rule, file_name, nines, time_scale, with_unit
+from reports.hdr import Histogram
+from reports.tables import Blocks
+
+MARKS = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+LINES_MAX = 6
+CALLS_MIN = 8  # of fewer the table tells as much
+SIDES = {"driver", "runtime", "cxx", "baseline", "subject", "pool", "soft", "cuda"}
+
+
+def plain(text: str) -> str:
+    return text.replace("_", " ")
+
+
+def percentile_curve(histogram: Histogram) -> tuple[list[float], list[float]]:
+    """Steps: x in nines, y in nanoseconds. The largest value stands where the last but one ends,
+    plus a bit, since 100 % lies at infinity."""
+    shares, values = histogram.curve()
+    last = nines(1 - 0.5 / histogram.total)
+    return [nines(share) if share < 1 else last for share in shares], [float(v) for v in values]
+
+
+def percentiles(name: str, title: str, curves: list[tuple[str, Histogram]]) -> Figure:
+    """Percentile curves over -log10(1 - p), in which each nine has the same room."""
+    curves = [(label, histogram) for label, histogram in curves if histogram.total > 0]
+    scale, unit = time_scale(max((h.percentile(50) for _, h in curves), default=1))
+    lines, last, top = [], 1.0, 0.0
+    for index, (label, histogram) in enumerate(curves):
+        x, y = percentile_curve(histogram)
+        last, top = max(last, x[-1]), max(top, y[-1])
+        lines.append(Line(label, [0.0, *x], [y[0] / scale, *(v / scale for v in y)], index, "step"))
+    ends = [line.y[0] for line in lines]
+    marks = [(0.0, "0 %"), *((nines(m), f"{m * 100:g} %") for m in MARKS if nines(m) <= last)]
+    log = bool(ends) and top / scale > 30 * max(min(ends), 1e-9)
+    calls = ", ".join(f"{label}: {h.total} calls, p50 {with_unit(h.percentile(50))}, "
+                      f"p99 {with_unit(h.percentile(99))}, most {with_unit(h.maximum)}"
+                      for label, h in curves)
+    return Figure(name, title, f"Percentile curves. {title}. {calls}.",
+                  Axis("share of calls, each nine the same width", ticks=marks, low=0.0),
+                  Axis(unit, log=log, low=None if log else 0.0), lines)
+
+
+def group(series: list[Series]) -> dict[tuple[str, str], list[tuple[str, Series]]]:
+    """Which series share a figure: the sides of a pair, the ways of one size, or one series of
+    several attacks."""
+    groups: dict[tuple[str, str], list[tuple[str, Series]]] = {}
+    repeated = [s.name for s in series]
+    for one in series:
+        head, _, tail = one.name.rpartition("_")
+        if head and tail in SIDES:
+            key, label = (one.attack, head), tail
+        elif head and re.fullmatch(r"\d+B", tail):
+            key, label = (one.attack, tail), plain(head)
+        elif repeated.count(one.name) > 1:
+            key, label = ("", one.name), plain(one.attack)[:34]
+        else:
+            key, label = (one.attack, one.name), plain(one.name)
+        groups.setdefault(key, []).append((label, one))
+    return groups
+
+
+def of_series(claim: Claim) -> list[Figure]:
+    figures = []
+    for (attack, name), members in group(claim.series).items():
+        for at in range(0, len(members), LINES_MAX):
+            part = members[at:at + LINES_MAX]
+            if max(one.histogram.total for _, one in part) < CALLS_MIN:
+                continue
+            processes = max(one.processes for _, one in part)
+            merged = f", {processes} processes together" if processes > 1 else ""
+            more = f"_{at}" if at else ""
+            figures.append(percentiles(
+                file_name(claim.id, "percentiles", attack, name + more),
+                f"{claim.id} {plain(name)}: time of a call{merged}",
+                [(label, one.histogram) for label, one in part]))
+    return figures
+
+
+def middle(values: list[float]) -> float:
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def blocks_figure(claim: Claim, parts: list[Blocks], threshold: float, judged: bool) -> Figure:
+    """Block effects in the order they were taken, and the control's beside: A/B and A/A."""
+    name, unit = parts[0].name, claim.result["unit"]
+    effects = [value for part in parts for value in part.effects]
+    controls = [value for part in parts for value in part.controls]
+    both = sorted([*effects, *controls])
+    low, high = both[len(both) // 100], both[-1 - len(both) // 100]
+    room = (high - low or abs(high) or 1.0) * 0.15
+    low, high = low - room, high + room
+    near = low - (high - low) <= threshold <= high + (high - low)
+    if near:
+        low, high = min(low, threshold - room / 2), max(high, threshold + room / 2)
+    x = [float(n + 1) for n in range(len(effects))]
+    rules = [Rule(middle(effects), f"median {middle(effects):.4g}", panel=0),
+             Rule(middle(controls), f"median {middle(controls):.4g}", panel=1)]
+    if near:
+        rules.append(Rule(threshold, f"threshold {threshold:g}", strong=True, panel=0))
+    where = "" if near else f"; the threshold, {threshold:g}, is far off"
+    runs = f" in {len(parts)} processes" if len(parts) > 1 else ""
+    return Figure(
+        file_name(claim.id, "blocks", parts[0].attack, name),
+        f"{claim.id} {plain(name)}: blocks{runs}{where}",
+        f"Block effects of {plain(name)} over time beside the control. {len(effects)} blocks, "
+        f"median {middle(effects):.4g} {unit}; the control's median is {middle(controls):.4g}; "
+        f"the threshold is {threshold:g}"
+        f"{'' if judged else ', though the claim does not fall by it'}"
+        ". Blocks beyond the axis lie at its ends.",
+        Axis("block"), Axis(unit, low=low, high=high),
+        [Line("", x, effects, 0, "dots", 0), Line("", x, controls, 1, "dots", 1)], rules,
+        panels=["runtime against baseline", "control: baseline against itself"])
+
+
+def of_blocks(claim: Claim) -> list[tuple[bool, Figure]]:
+    """Each with whether the claim falls by it."""
+    told = {(e["attack"], e["name"]): e for e in claim.effects}
+    found: dict[tuple[str, str], list[Blocks]] = {}
+    for blocks in claim.tables.blocks:
+        found.setdefault((blocks.attack, blocks.name), []).append(blocks)
+    figures = []
+    for key, parts in found.items():
+        effect = told.get(key, {})
+        judged = not effect.get("recorded_only", True)
+        threshold = effect.get("threshold", claim.result["threshold"])
+        figures.append((judged, blocks_figure(claim, parts, threshold, judged)))
+    return figures
+
+
+def of_measures(claim: Claim) -> list[Figure]:
+    """A dot for each measured number, a lane for each kind of them, and the threshold."""
+    recorded = [m for m in claim.measures if m["recorded_only"]]
+    shown = [m for m in claim.measures if not m["recorded_only"]]
+    shown += recorded if len(recorded) <= 3 else []
+    lanes: dict[str, list[float]] = {}
+    for measure in shown:
+        if measure["value"] is not None:
+            lane = re.sub(r",? seed \d+", "", measure["name"])
+            lanes.setdefault(lane, []).append(float(measure["value"]))
+    if not lanes:
+        return []
+    figures, names = [], list(lanes)
+    for at in range(0, len(names), 12):
+        part = names[at:at + 12]
+        values = [v for name in part for v in lanes[name]]
+        threshold, unit = claim.result["threshold"], claim.result["unit"]
+        positive = [v for v in [*values, threshold] if v > 0]
+        log = len(positive) > 1 and max(positive) > 30 * min(positive)
+        texts = [(float(-i), name if len(name) <= 24 else name[:23] + "…")
+                 for i, name in enumerate(part)]
+        lines = [Line("", lanes[name], [float(-i)] * len(lanes[name]), 0, "dots")
+                 for i, name in enumerate(part)]
+        most = "; ".join(f"{n}: {min(lanes[n]):.4g} to {max(lanes[n]):.4g}" for n in part)
+        figures.append(Figure(
+            file_name(claim.id, "measures", str(at)), f"{claim.id}: what was measured, in {unit}",
+            f"Measured numbers beside the threshold of {threshold:g} {unit}. {most}.",
+            Axis(unit, log=log), Axis("", ticks=texts, low=0.6 - len(part), high=0.6), lines,
+            [Rule(threshold, f"threshold {threshold:g}", upright=True, strong=True)], left=150))
+    return figures

@@ -1,0 +1,92 @@
+"""Damaged evidence is refused with the name of the file: python3 -m unittest reports.integrity_test
+"""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+from reports import evidence, made_evidence
+
+
+class Damage(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+    def refused(self, name: str, text: "str | None", manifest: bool = False) -> str:
+        """What is said of a folder of which one file is another, or gone."""
+        made_evidence.make(self.folder, manifest=manifest)
+        path = self.folder / name
+        path.unlink() if text is None else path.write_text(text)
+        with self.assertRaises(ValueError, msg=name) as caught:
+            evidence.read(self.folder)
+        self.assertNotIn("\n", str(caught.exception))
+        return str(caught.exception)
+
+    def test_the_files_themselves_are_sound(self) -> None:
+        for manifest in (False, True):
+            made_evidence.make(self.folder, manifest=manifest)
+            self.assertEqual(evidence.read(self.folder).has_manifest, manifest)
+
+    def test_every_listed_file_that_is_deleted_is_named(self) -> None:
+        made_evidence.make(self.folder, manifest=True)
+        listed = json.loads((self.folder / "manifest.json").read_text())["files"]
+        self.assertGreater(len(listed), 10)
+        for name in listed:
+            self.assertIn(str(self.folder / name), self.refused(name, None, manifest=True))
+
+    def test_one_changed_byte_is_named(self) -> None:
+        made_evidence.make(self.folder, manifest=True)
+        path = self.folder / "H3/every_size.hlog"
+        text = path.read_text()
+        at = len(text) // 2
+        changed = text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1:]
+        said = self.refused("H3/every_size.hlog", changed, manifest=True)
+        self.assertIn("every_size.hlog is not what the run wrote", said)
+
+    def test_what_is_missing_is_named_without_a_list(self) -> None:
+        for name in ("results.json", "run.json", "machine.json", "H3/claim.json",
+                     "H3/verdict.json", "H3/attacks/every_size.json", "H3/every_size.hlog"):
+            self.assertIn(str(self.folder / name), self.refused(name, None))
+        self.assertIn("every_size.launch_1.csv", self.refused("H3/every_size.launch_1.csv", None))
+
+    def test_a_damaged_histogram_is_named_with_its_line(self) -> None:
+        said = self.refused("H3/every_size.hlog", "Tag=ramp,0,1,2,HISTFAAAoops\n")
+        self.assertIn("every_size.hlog, line 1", said)
+        golden = (made_evidence.ROOT / "fixtures/hdr/golden.hlog").read_text()
+        kept = "".join(line for line in golden.splitlines(True) if "ramp" not in line)
+        self.assertIn("has no series ramp", self.refused("H3/every_size.hlog", kept))
+
+    def test_a_damaged_table_is_named_with_its_line(self) -> None:
+        for name, text in (
+                ("seed0", "step,requested,used,held,largest_hole\n1,2,3,4\n"),
+                ("seed0", "step,requested,used,held,largest_hole\n1,2,3,4,x\n"),
+                ("launch_1", made_evidence.BLOCKS.replace("1.5", "nan")),
+                ("streams", "lane,what,begin_ns,end_ns\na,b,c,d\n")):
+            self.assertRegex(self.refused(f"H3/every_size.{name}.csv", text),
+                             rf"{name}.csv line [23]: ")
+        self.assertIn("cut off", self.refused("H3/every_size.launch_1.csv",
+                                              made_evidence.BLOCKS.rsplit("\n", 2)[0] + "\n"))
+
+    def test_mixed_schemas_name_the_file_of_the_other(self) -> None:
+        for name in ("results.json", "run.json", "machine.json", "H3/claim.json",
+                     "H3/attacks/every_size.json", "H3/sabotage/copy_flip/verdict.json"):
+            made_evidence.make(self.folder)
+            data = json.loads((self.folder / name).read_text())
+            said = self.refused(name, json.dumps({**data, "schema": 2}))
+            self.assertIn(f"{self.folder / name} is of schema 2", said)
+
+    def test_files_of_two_runs_are_told_apart(self) -> None:
+        other = json.dumps({**made_evidence.result(), "samples": 8, "attacks": []})
+        self.assertIn("of two runs", self.refused("H3/verdict.json", other))
+
+    def test_what_is_no_evidence_is_refused(self) -> None:
+        for text, words in (("{", "no JSON"), ("{}", "schema"), ('{"schema": 1}', "claims"),
+                            ("[]", "no JSON object"), ('{"schema": 1, "claims": [3]}', "lacks")):
+            self.assertIn(words, self.refused("results.json", text))
+
+
+if __name__ == "__main__":
+    unittest.main()

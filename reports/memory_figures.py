@@ -1,0 +1,137 @@
+"""Figures of pools, streams and errors: walks and maps, timelines, how far results are off."""
+
+import math
+
+from reports.evidence import Claim
+from reports.figure import GIB, Axis, Box, Figure, Line, Rule, file_name, time_scale
+from reports.tables import Rows
+from reports.walks import FLOOR, Walk
+
+MAP_LANES = 24
+
+
+def walk_figure(walk: Walk) -> Figure:
+    """What a walk held and what was asked for, over its steps."""
+    steps = [float(row["step"]) for row in walk.rows]
+    scale, unit = (GIB, "GiB") if walk.rows and max(
+        row["held"] for row in walk.rows) >= GIB else (float(1 << 20), "MiB")
+    held = [row["held"] / scale for row in walk.rows]
+    asked = [row["requested"] / scale for row in walk.rows]
+    title = f"{walk.claim} {walk.attack.replace('_', ' ')}: {walk.name.replace('_', ' ')}"
+    return Figure(
+        file_name(walk.claim, "walk", walk.attack, walk.name), title,
+        f"{title}. Bytes held and bytes requested over {len(steps)} samples, {asked[-1]:.3g} of "
+        f"{held[-1]:.3g} {unit} at the end; the worst ratio is {walk.worst():.4g}.",
+        Axis("step"), Axis(unit, low=0.0),
+        [Line("held", steps, held, 1), Line("requested", steps, asked, 0)])
+
+
+def ratio_figure(claim: Claim, attack: str, walks: list[Walk]) -> Figure:
+    """How much more was held than asked for, of all seeds of an attack at once."""
+    threshold = claim.result["threshold"]
+    lines = [Line(walk.name.replace("_", " "), [float(row["step"]) for row in walk.rows],
+                  walk.ratios(FLOOR), index) for index, walk in enumerate(walks[:6])]
+    worst = max(walk.worst() for walk in walks)
+    title = f"{claim.id} {attack.replace('_', ' ')}: held to requested"
+    values = sorted(v for line in lines for v in line.y if v == v)
+    top = max(threshold * 1.05, values[len(values) * 99 // 100] if values else 1.0)
+    return Figure(file_name(claim.id, "ratio", attack), title,
+                  f"Fragmentation over time. {title}, {len(walks)} walks, where at least "
+                  f"{FLOOR:.0%} of the most is live; the worst ratio is {worst:.4g}, the threshold "
+                  f"{threshold:g}.", Axis("step"), Axis("ratio", low=0.98, high=top), lines,
+                  [Rule(threshold, f"threshold {threshold:g}", strong=True)])
+
+
+def of_walks(claim: Claim) -> tuple[list[Figure], list[Figure]]:
+    """For each attack the ratios of all its walks, and the bytes of the worst: of attacks that the
+    claim falls by, and of the others."""
+    judging = {m["attack"] for m in claim.measures if not m["recorded_only"]}
+    attacks: dict[str, list[Walk]] = {}
+    for walk in claim.tables.walks:
+        attacks.setdefault(walk.attack, []).append(walk)
+    judged: list[Figure] = []
+    beside: list[Figure] = []
+    for attack, walks in attacks.items():
+        (judged if attack in judging else beside).extend(
+            (ratio_figure(claim, attack, walks), walk_figure(max(walks, key=Walk.worst))))
+    return judged, beside
+
+
+STATES = {"live": 0, "cached": 4, "free": 5, "pending": 3}
+
+
+def map_figure(claim: Claim, table: Rows) -> Figure:
+    """Addresses from left to right, lane below lane, as lines of a page."""
+    blocks = sorted((int(a), int(b), state) for a, b, state in table.rows)
+    pages: list[tuple[int, int, str, int]] = []  # with gaps that hold no memory left out
+    at = 0
+    for address, size, state in blocks:
+        pages.append((at, at + size, state, address))
+        at += size
+    lane_bytes = max(1, math.ceil(at / MAP_LANES))
+    boxes = []
+    for begin, end, state, address in pages:
+        while begin < end:
+            lane = begin // lane_bytes
+            stop = min(end, (lane + 1) * lane_bytes)
+            boxes.append(Box((begin - lane * lane_bytes) / (1 << 20),
+                             (stop - lane * lane_bytes) / (1 << 20), -lane,
+                             STATES.get(state, 2), f"{state}, at {address:#x}"))
+            begin = stop
+    live = sum(size for _, size, state in blocks if state == "live")
+    names = sorted({state for _, _, state in blocks}, key=lambda state: STATES.get(state, 2))
+    key = [Line(name, [-1.0], [math.nan], STATES.get(name, 2), "dots") for name in names]
+    title = f"{claim.id} {table.attack.replace('_', ' ')}: memory map, {table.name}"
+    return Figure(file_name(claim.id, "map", table.attack, table.name), title,
+                  f"Memory map. {title}: {len(blocks)} ranges, {live / max(1, at):.1%} of "
+                  f"{at / (1 << 20):.0f} MiB live.",
+                  Axis("MiB", low=0.0, high=lane_bytes / (1 << 20)),
+                  Axis("addresses, downwards", ticks=[]), key, boxes=boxes)
+
+
+def timeline_figure(claim: Claim, table: Rows) -> Figure:
+    """What ran when, a lane for each stream."""
+    lanes = list(dict.fromkeys(row[0] for row in table.rows))
+    kinds = list(dict.fromkeys(row[1] for row in table.rows))
+    first = min(int(row[2]) for row in table.rows)
+    last = max(int(row[3]) for row in table.rows)
+    scale, unit = time_scale(max(1, last - first))
+    boxes = [Box((int(begin) - first) / scale, (int(end) - first) / scale, -lanes.index(lane),
+                 kinds.index(what), f"{what}: {(int(end) - int(begin)) / scale:.3g} {unit}")
+             for lane, what, begin, end in table.rows]
+    key = [Line(what, [0.0], [math.nan], index, "dots") for index, what in enumerate(kinds[:6])]
+    title = f"{claim.id} {table.attack.replace('_', ' ')}: {table.name.replace('_', ' ')}"
+    return Figure(file_name(claim.id, "timeline", table.attack, table.name), title,
+                  f"Timeline. {title}: {len(boxes)} pieces of work on {len(lanes)} lanes within "
+                  f"{(last - first) / scale:.4g} {unit}.", Axis(unit),
+                  Axis("", ticks=[(float(-i), name[:14]) for i, name in enumerate(lanes)]), key,
+                  boxes=boxes, left=100)
+
+
+def error_figure(claim: Claim, table: Rows) -> Figure:
+    """Which share of the results is off by more than so much, against the threshold."""
+    rows = sorted((float(error), int(count)) for error, count in table.rows)
+    total = sum(count for _, count in rows) or 1
+    exact = sum(count for error, count in rows if error == 0)
+    x, y, seen = [], [], 0
+    for error, count in rows:
+        seen += count
+        if error > 0:
+            x.append(error)
+            y.append(100.0 * seen / total)
+    threshold = claim.result["threshold"]
+    title = f"{claim.id} {table.attack.replace('_', ' ')}: {table.name.replace('_', ' ')}"
+    return Figure(file_name(claim.id, "errors", table.attack, table.name),
+                  f"{title}: errors",
+                  f"Distribution of errors. {title}: {total} results, {exact / total:.2%} exact, "
+                  f"the largest error {rows[-1][0]:.3g}, the threshold {threshold:g}.",
+                  Axis(claim.result["unit"], log=True),
+                  Axis("% of results within", low=0.0, high=102.0), [Line("", x, y, 0, "step")],
+                  [Rule(threshold, f"threshold {threshold:g}", upright=True, strong=True)])
+
+
+def of_tables(claim: Claim) -> list[Figure]:
+    tables = claim.tables
+    return [*(map_figure(claim, table) for table in tables.maps),
+            *(timeline_figure(claim, table) for table in tables.timelines),
+            *(error_figure(claim, table) for table in tables.errors)]

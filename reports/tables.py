@@ -1,0 +1,111 @@
+"""The tables of an attack, ATTACK.NAME.csv, told apart by the names of their columns."""
+
+import csv
+import math
+import pathlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from reports import walks
+from reports.walks import Walk
+
+BLOCKS = ["block", "order", "calls", *(f"ns_{i}" for i in range(1, 5)),
+          *(f"control_ns_{i}" for i in range(1, 5)), "effect", "control_effect"]
+TIMELINE = ["lane", "what", "begin_ns", "end_ns"]  # H10, M12: what ran when, and on which stream
+ERRORS = ["error", "count"]      # H5 to H7: how many results are off by at most so much
+MAP = ["address", "bytes", "state"]  # H12: live, cached, free (with memory), pending
+
+
+@dataclass
+class Blocks:
+    """A comparison's raw blocks: the value of each, and of the control behind it."""
+
+    attack: str
+    name: str
+    process: int
+    effects: list[float]
+    controls: list[float]
+
+
+@dataclass
+class Rows:
+    """A table of another known kind, as numbers and words."""
+
+    attack: str
+    name: str
+    rows: list[list[str]]
+
+
+@dataclass
+class Tables:
+    blocks: list[Blocks] = field(default_factory=list)
+    walks: list[Walk] = field(default_factory=list)
+    timelines: list[Rows] = field(default_factory=list)
+    errors: list[Rows] = field(default_factory=list)
+    maps: list[Rows] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)  # tables that no figure is made of
+
+    def add(self, other: "Tables") -> None:
+        for name in ("blocks", "walks", "timelines", "errors", "maps", "unknown"):
+            getattr(self, name).extend(getattr(other, name))
+
+
+def finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no finite number")
+    return value
+
+
+# What stands in each column of a kind. A column more or less is another kind, or damage.
+KINDS: dict[tuple[str, ...], tuple[Callable[[str], object], ...]] = {
+    tuple(BLOCKS): (int, str, int, *([finite] * 10)),
+    tuple(walks.COLUMNS): (int,) * 5,
+    tuple(TIMELINE): (str, str, int, int),
+    tuple(ERRORS): (finite, int),
+    tuple(MAP): (int, int, str),
+}
+
+
+def read_rows(path: pathlib.Path) -> tuple[tuple[str, ...], list[list[str]]]:
+    """The columns and the rows. ValueError names the file and the line that is damaged."""
+    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+        lines = csv.reader(file)
+        names = tuple(next(lines, []))
+        kinds = KINDS.get(names)
+        if kinds is None:
+            return names, []
+        rows = []
+        for row in lines:
+            try:
+                if len(row) != len(names):
+                    raise ValueError(f"{len(row)} fields, and not {len(names)}")
+                for kind, cell in zip(kinds, row):
+                    kind(cell)
+            except ValueError as error:
+                raise ValueError(f"{path} line {lines.line_num}: {error}") from error
+            rows.append(row)
+    if not rows:
+        raise ValueError(f"{path} has no line behind its first")
+    return names, rows
+
+
+def read(claim: str, attack: str, process: int, folder: pathlib.Path) -> Tables:
+    """The tables of one attack in one process."""
+    found = Tables()
+    for path in sorted(folder.glob(f"{attack}.*.csv")):
+        name = path.name.removesuffix(".csv").split(".", 1)[1]
+        names, rows = read_rows(path)
+        if names == tuple(BLOCKS):
+            found.blocks.append(Blocks(attack, name, process, [float(row[11]) for row in rows],
+                                       [float(row[12]) for row in rows]))
+        elif names == tuple(walks.COLUMNS):
+            numbers = [dict(zip(walks.COLUMNS, map(int, row))) for row in rows]
+            found.walks.append(Walk(claim, attack, name, numbers))
+        elif names in KINDS:
+            kind = {tuple(TIMELINE): found.timelines, tuple(ERRORS): found.errors,
+                    tuple(MAP): found.maps}[names]
+            kind.append(Rows(attack, name, rows))
+        else:
+            found.unknown.append(path.name)
+    return found
