@@ -73,7 +73,8 @@ def make(folder: pathlib.Path, row: dict[str, Any] | None = None, manifest: bool
         path.parent.mkdir(parents=True, exist_ok=True)
         text = data if isinstance(data, str) else json.dumps(data)
         path.write_text(text)
-        files[name] = {"bytes": len(text), "crc32": f"{zlib.crc32(text.encode()):08x}"}
+        if name != "run.json":  # which a run writes last
+            files[name] = {"bytes": len(text), "crc32": f"{zlib.crc32(text.encode()):08x}"}
     (folder / "manifest.json").unlink(missing_ok=True)
     if manifest:
         (folder / "manifest.json").write_text(json.dumps({"schema": 1, "files": files}))

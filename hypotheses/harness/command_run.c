@@ -74,7 +74,8 @@ static int exit_code(const struct hyp_run *run, const struct hyp_wishes *wishes)
 
 /* run.json comes last: where it is, all the others are. */
 static bool write_all(const struct hyp_run *run) {
-    return hyp_evidence_summary(run) && hyp_evidence_junit(run) && hyp_evidence_results(run);
+    return hyp_evidence_summary(run) && hyp_evidence_junit(run) && hyp_evidence_results(run) &&
+           hyp_evidence_end(run);
 }
 
 /* What would run, and nothing of it. */

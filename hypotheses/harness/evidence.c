@@ -4,6 +4,7 @@
 #include "evidence.h"
 
 #include "folder.h"
+#include "manifest.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -114,6 +115,21 @@ bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim
     return write_object(object, folder, "verdict.json");
 }
 
+bool hyp_evidence_saboteur(const struct hyp_run *run, const struct hyp_claim *claim,
+                           const struct hyp_saboteur *saboteur, const struct hyp_verdict *verdict,
+                           bool right) {
+    char folder[1100];
+    snprintf(folder, sizeof folder, "%.900s/%s/sabotage/%.100s", run->folder, claim->id,
+             saboteur->name);
+    return hyp_folder_make(folder) &&
+           write_object(json_pack("{s:i, s:s, s:s, s:s, s:b, s:o, s:o}", "schema", 1, "saboteur",
+                                  saboteur->name, "must", hyp_forced_words(saboteur->forced),
+                                  "verdict", hyp_verdict_name(verdict->kind), "right", (int)right,
+                                  "reason", text_or_null(verdict->reason), "code",
+                                  text_or_null(verdict->code)),
+                        folder, "verdict.json");
+}
+
 bool hyp_evidence_results(const struct hyp_run *run) {
     const struct hyp_machine *machine = &run->machine;
     json_t *claims = json_array();
@@ -127,8 +143,19 @@ bool hyp_evidence_results(const struct hyp_run *run) {
                                "device", "kind", hyp_device_kind_name(machine->kind), "name",
                                machine->device.name, "mode", mode, "under", run->under, "commit",
                                machine->commit, "dirty", (int)machine->dirty, "claims", claims);
-    if (!write_object(object, run->folder, "results.json")) return false;
-    object =
+    return write_object(object, run->folder, "results.json");
+}
+
+bool hyp_evidence_end(const struct hyp_run *run) {
+    const struct hyp_machine *machine = &run->machine;
+    const char *names[4 + HYP_CLAIMS] = {"machine.json", "results.json", "junit.xml", "summary.md"};
+    size_t count = 4;
+    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+        if (run->chosen[i]) names[count++] = hyp_claims()[i].id;
+    }
+    if (!hyp_manifest_write(run->folder, names, count)) return false;
+    const char *mode = run->session.full ? "full" : "quick";
+    json_t *object =
         json_pack("{s:i, s:s, s:s, s:I, s:b, s:s?, s:s?, s:f, s:f, s:i}", "schema", 1, "command",
                   run->command, "mode", mode, "seed", (json_int_t)run->session.seed, "sabotage",
                   (int)run->sabotage, "under", run->under, "filter", run->session.filter, "begin_s",

@@ -116,3 +116,28 @@ Test(evidence, a_claim_has_its_words_and_its_attacks) {
     free(text);
     free(read_back("H3/claim.json"));
 }
+
+Test(evidence, a_saboteur_leaves_what_it_had_to_force_and_what_came_out) {
+    const struct hyp_claim *claim = hyp_claim_find("H3");
+    const struct hyp_saboteur saboteur = {.name = "copy_flip_bit", .forced = HYP_MUST_FALSIFY};
+    cr_assert(hyp_evidence_saboteur(&run, claim, &saboteur, &run.verdicts[2], true), "%s",
+              hyp_error());
+    char *text = read_back("H3/sabotage/copy_flip_bit/verdict.json");
+    json_t *object = json_loads(text, 0, NULL);
+    cr_assert_str_eq(json_string_value(json_object_get(object, "must")), "falsified");
+    cr_assert_str_eq(json_string_value(json_object_get(object, "verdict")), "falsified");
+    cr_assert(json_is_true(json_object_get(object, "right")));
+    json_decref(object);
+    free(text);
+}
+
+Test(evidence, what_is_listed_is_what_was_written) {
+    cr_assert(hyp_evidence_claim(&run, hyp_claim_find("H3")) && hyp_evidence_results(&run) &&
+                  hyp_evidence_end(&run),
+              "%s", hyp_error());
+    char *text = read_back("manifest.json");
+    cr_assert(strstr(text, "\"H3/verdict.json\"") && strstr(text, "\"results.json\""), "%s", text);
+    cr_assert(strstr(text, "\"run.json\"") == NULL, "run.json comes after it");
+    free(text);
+    free(read_back("run.json"));
+}

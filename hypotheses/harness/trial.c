@@ -56,8 +56,8 @@ static bool is_forced(enum hyp_forced forced, enum hyp_verdict_kind kind) {
 }
 
 static void count_sabotaged(const struct hyp_claim *claim, const struct hyp_saboteur *saboteur,
-                            const struct hyp_verdict *sabotaged, struct hyp_verdict *verdict) {
-    bool right = is_forced(saboteur->forced, sabotaged->kind);
+                            const struct hyp_verdict *sabotaged, bool right,
+                            struct hyp_verdict *verdict) {
     if (saboteur->forced != HYP_MUST_FALSIFY) {
         verdict->borderline++;
         verdict->borderline_right += right;
@@ -89,11 +89,13 @@ static bool measure_severity(struct hyp_run *run, const struct hyp_claim *claim,
             hyp_verdict_end(&sabotaged);
             break;
         }
-        count_sabotaged(claim, &saboteurs[i], &sabotaged, verdict);
+        bool right = is_forced(saboteurs[i].forced, sabotaged.kind);
+        count_sabotaged(claim, &saboteurs[i], &sabotaged, right, verdict);
         hyp_watch_sabotaged(watch, claim->id, saboteurs[i].name, hyp_verdict_words(sabotaged.kind),
-                            is_forced(saboteurs[i].forced, sabotaged.kind),
-                            (double)(hyp_clock_ns() - begin_ns) * 1e-9);
+                            right, (double)(hyp_clock_ns() - begin_ns) * 1e-9);
+        bool ok = hyp_evidence_saboteur(run, claim, &saboteurs[i], &sabotaged, right);
         hyp_verdict_end(&sabotaged);
+        if (!ok) return false;
     }
     if (hyp_runner_interrupted()) verdict->has_severity = false; /* not all were tried */
     return true;
