@@ -1,12 +1,13 @@
 """Tests of figures and tables: python3 -m unittest reports.drawn_test, from the top folder."""
 
+import math
 import pathlib
 import re
 import tempfile
 import unittest
 import xml.etree.ElementTree
 
-from reports import drawn, effect_axis, evidence, figure, hdr, made_evidence, svg
+from reports import drawn, effect_axis, errors, evidence, figure, hdr, made_evidence, svg
 from reports.figure import Axis, Figure, Line
 
 
@@ -24,9 +25,24 @@ class Drawn(unittest.TestCase):
                                       "errors", "percentiles"})
         self.assertIn("median 2 violations; the control's median is 0", kinds["blocks"].alt)
         self.assertIn("the worst ratio is 2.048", kinds["ratio"].alt)
-        self.assertIn("30.00% exact, the largest error 2e-06", kinds["errors"].alt)
+        self.assertIn("results: 10, of those 30.00% without any, the largest in the class "
+                      "up to 2e-06", kinds["errors"].alt)
         self.assertIn("2 pieces of work on 2 lanes within 115 ns", kinds["timeline"].alt)
         self.assertIn("2 ranges, 94.1% of 1 MiB live", kinds["map"].alt)
+
+    def test_the_three_tables_of_errors_are_one_kind(self) -> None:
+        groups: dict[str, dict[float, int]] = {}
+        errors.read(errors.OCTAVES, ["f32", "0.5", "1", "7"], groups)
+        errors.read(errors.OCTAVES, ["f32", "1", "inf", "2"], groups)
+        names = (*errors.RUNS, "below_1e-12", "more", "not_finite")
+        run = ["q4_k", "f32", "9", "naive", "1", "12", "5", "5", "4", "2", "1"]
+        for _ in range(2):
+            errors.read(names, run, groups)
+        self.assertEqual(groups, {"f32": {1.0: 7, math.inf: 2},
+                                  "q4_k to f32": {0.0: 10, 1e-12: 8, math.inf: 6}})
+        for bad in (["f32", "0.5", "nan", "7"], ["f32", "0.5", "1", "-1"], ["f32", "0.5", "1"]):
+            with self.assertRaises(ValueError):
+                errors.read(errors.OCTAVES, bad, groups)
 
     def test_every_figure_is_xml_with_its_text_and_finite_numbers(self) -> None:
         for one in drawn.of_claim(self.claim).all():

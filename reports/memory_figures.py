@@ -2,6 +2,7 @@
 
 import math
 
+from reports.errors import Errors
 from reports.evidence import Claim
 from reports.figure import GIB, Axis, Box, Figure, Line, Rule, file_name, time_scale
 from reports.tables import Rows
@@ -108,30 +109,42 @@ def timeline_figure(claim: Claim, table: Rows) -> Figure:
                   boxes=boxes, left=100)
 
 
-def error_figure(claim: Claim, table: Rows) -> Figure:
-    """Which share of the results is off by more than so much, against the threshold."""
-    rows = sorted((float(error), int(count)) for error, count in table.rows)
-    total = sum(count for _, count in rows) or 1
-    exact = sum(count for error, count in rows if error == 0)
-    x, y, seen = [], [], 0
-    for error, count in rows:
+def curve(label: str, sizes: dict[float, int], index: int) -> Line:
+    """Which share of the results is off by at most so much; those beyond all sizes are missing."""
+    x, y, seen, total = [], [], 0, sum(sizes.values()) or 1
+    for size, count in sorted(sizes.items()):
         seen += count
-        if error > 0:
-            x.append(error)
+        if 0 < size < math.inf:
+            x.append(size)
             y.append(100.0 * seen / total)
-    threshold = claim.result["threshold"]
-    title = f"{claim.id} {table.attack.replace('_', ' ')}: {table.name.replace('_', ' ')}"
-    return Figure(file_name(claim.id, "errors", table.attack, table.name),
-                  f"{title}: errors",
-                  f"Distribution of errors. {title}: {total} results, {exact / total:.2%} exact, "
-                  f"the largest error {rows[-1][0]:.3g}, the threshold {threshold:g}.",
-                  Axis(claim.result["unit"], log=True),
-                  Axis("% of results within", low=0.0, high=102.0), [Line("", x, y, 0, "step")],
-                  [Rule(threshold, f"threshold {threshold:g}", upright=True, strong=True)])
+    return Line(label, x, y, index, "step")
+
+
+def error_figures(claim: Claim, table: Errors) -> list[Figure]:
+    """Six ways of computing a figure, against the threshold."""
+    threshold, unit = claim.result["threshold"], claim.result["unit"]
+    if table.of_allowed:
+        threshold, unit = 1.0, "share of what is allowed"
+    figures, groups = [], list(table.groups.items())
+    title = f"{claim.id} {table.attack.replace('_', ' ')}: errors"
+    for at in range(0, len(groups), 6):
+        part = groups[at:at + 6]
+        told = "; ".join(
+            f"{label or 'results'}: {sum(sizes.values())}, of those "
+            f"{sizes.get(0.0, 0) / (sum(sizes.values()) or 1):.2%} without any, the largest in the "
+            f"class up to {max((s for s, n in sizes.items() if n > 0), default=0.0):.3g}"
+            for label, sizes in part)
+        figures.append(Figure(
+            file_name(claim.id, "errors", table.attack, table.name, str(at)), title,
+            f"Distribution of errors. {title}. {told}. The threshold is {threshold:g}.",
+            Axis(unit, log=True), Axis("% of results within", low=0.0, high=102.0),
+            [curve(label, sizes, index) for index, (label, sizes) in enumerate(part)],
+            [Rule(threshold, f"threshold {threshold:g}", upright=True, strong=True)]))
+    return figures
 
 
 def of_tables(claim: Claim) -> list[Figure]:
     tables = claim.tables
     return [*(map_figure(claim, table) for table in tables.maps),
             *(timeline_figure(claim, table) for table in tables.timelines),
-            *(error_figure(claim, table) for table in tables.errors)]
+            *(figure for table in tables.errors for figure in error_figures(claim, table))]

@@ -6,13 +6,13 @@ import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from reports import walks
+from reports import errors, walks
+from reports.errors import Errors
 from reports.walks import Walk
 
 BLOCKS = ["block", "order", "calls", *(f"ns_{i}" for i in range(1, 5)),
           *(f"control_ns_{i}" for i in range(1, 5)), "effect", "control_effect"]
 TIMELINE = ["lane", "what", "begin_ns", "end_ns"]  # H10, M12: what ran when, and on which stream
-ERRORS = ["error", "count"]      # H5 to H7: how many results are off by at most so much
 MAP = ["address", "bytes", "state"]  # H12: live, cached, free (with memory), pending
 
 
@@ -41,7 +41,7 @@ class Tables:
     blocks: list[Blocks] = field(default_factory=list)
     walks: list[Walk] = field(default_factory=list)
     timelines: list[Rows] = field(default_factory=list)
-    errors: list[Rows] = field(default_factory=list)
+    errors: list[Errors] = field(default_factory=list)
     maps: list[Rows] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)  # tables that no figure is made of
 
@@ -62,9 +62,15 @@ KINDS: dict[tuple[str, ...], tuple[Callable[[str], object], ...]] = {
     tuple(BLOCKS): (int, str, int, *([finite] * 10)),
     tuple(walks.COLUMNS): (int,) * 5,
     tuple(TIMELINE): (str, str, int, int),
-    tuple(ERRORS): (finite, int),
     tuple(MAP): (int, int, str),
 }
+
+
+def check_row(kinds: tuple[Callable[[str], object], ...], row: list[str]) -> None:
+    if len(row) != len(kinds):
+        raise ValueError(f"{len(row)} fields, and not {len(kinds)}")
+    for kind, cell in zip(kinds, row):
+        kind(cell)
 
 
 def read_rows(path: pathlib.Path) -> tuple[tuple[str, ...], list[list[str]]]:
@@ -72,16 +78,15 @@ def read_rows(path: pathlib.Path) -> tuple[tuple[str, ...], list[list[str]]]:
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         lines = csv.reader(file)
         names = tuple(next(lines, []))
-        kinds = KINDS.get(names)
-        if kinds is None:
+        if names not in KINDS and not errors.is_known(names):
             return names, []
         rows = []
         for row in lines:
             try:
-                if len(row) != len(names):
-                    raise ValueError(f"{len(row)} fields, and not {len(names)}")
-                for kind, cell in zip(kinds, row):
-                    kind(cell)
+                if names in KINDS:
+                    check_row(KINDS[names], row)
+                else:
+                    errors.read(names, row, {})
             except ValueError as error:
                 raise ValueError(f"{path} line {lines.line_num}: {error}") from error
             rows.append(row)
@@ -103,9 +108,13 @@ def read(claim: str, attack: str, process: int, folder: pathlib.Path) -> Tables:
             numbers = [dict(zip(walks.COLUMNS, map(int, row))) for row in rows]
             found.walks.append(Walk(claim, attack, name, numbers))
         elif names in KINDS:
-            kind = {tuple(TIMELINE): found.timelines, tuple(ERRORS): found.errors,
-                    tuple(MAP): found.maps}[names]
+            kind = found.timelines if names == tuple(TIMELINE) else found.maps
             kind.append(Rows(attack, name, rows))
+        elif errors.is_known(names):
+            groups: dict[str, dict[float, int]] = {}
+            for row in rows:
+                errors.read(names, row, groups)
+            found.errors.append(Errors(attack, name, names == errors.OCTAVES, groups))
         else:
             found.unknown.append(path.name)
     return found
