@@ -9,14 +9,14 @@ import dataclasses
 import pathlib
 import sys
 
-from reports import drawn, evidence, markdown, page
+from reports import appendix, drawn, evidence, markdown, page
 
 
 def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool) -> None:
     runs = [evidence.read(folder) for folder in folders]
     out.mkdir(parents=True, exist_ok=True)
-    (out / "report.html").write_text(page.render(runs), encoding="utf-8")
-    (out / "report.md").write_text(markdown.render(runs), encoding="utf-8")
+    (out / "report.html").write_text(page.render(runs, appendix.html(runs)), encoding="utf-8")
+    (out / "report.md").write_text(markdown.render(runs, appendix.text(runs)), encoding="utf-8")
     if png:
         from reports import plots  # matplotlib takes a second, which an error need not wait for
         for number, run in enumerate(runs, 1):

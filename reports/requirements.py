@@ -1,0 +1,175 @@
+"""The demands of the specification, what checks each, and what came of it.
+
+    python3 -m reports.requirements                 whether requirements.toml makes sense
+    python3 -m reports.requirements --ran FOLDER    and whether each named check is there and ran,
+                                                    by what ci/check left in the folder
+"""
+
+import argparse
+import fnmatch
+import pathlib
+import re
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # before Python 3.11
+    import tomli as tomllib  # type: ignore[no-redef]
+
+from reports import evidence
+from reports.evidence import Claim
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FILE = ROOT / "hypotheses/requirements.toml"
+SOURCES = ("000", "001", "002", "003", "004")
+CHECK = re.compile(r"H([1-9]|1[0-3])|step [a-z-]+|[a-z0-9_]+/[a-z0-9_*]+")
+WORST = ("falsified", "inconclusive", "not_tested", "survived")
+HEADINGS = ("", "demand", "source", "state", "checked by")
+
+
+def check_demand(demand: dict[str, Any]) -> None:
+    for key in ("id", "text", "source", "checks"):
+        if key not in demand:
+            raise ValueError(f"a demand has no {key}: {demand}")
+    name = demand["id"]
+    if set(demand) - {"id", "text", "source", "checks", "open"}:
+        raise ValueError(f"{name} has a key that is not known")
+    if not demand["source"].startswith(SOURCES):
+        raise ValueError(f"{name} is of none of the documents {', '.join(SOURCES)}")
+    for check in demand["checks"]:
+        if not CHECK.fullmatch(check):
+            raise ValueError(f'{name}: {check!r} is no "suite/test", "H4" or "step NAME"')
+    if not demand["checks"] and not demand.get("open"):
+        raise ValueError(f"{name} is checked by nothing, and does not say that it is open")
+
+
+def load(path: pathlib.Path = FILE) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Demands and principles. ValueError says what is wrong."""
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    demands, principles = found.get("demand", []), found.get("principle", [])
+    seen = set()
+    for demand in demands:
+        try:
+            check_demand(demand)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        if demand["id"] in seen:
+            raise ValueError(f"{path}: {demand['id']} is there twice")
+        seen.add(demand["id"])
+    for principle in principles:
+        for place in principle["see"]:
+            if not (ROOT / place).exists():
+                raise ValueError(f"{path}: {principle['name']} is to be seen in {place}, which is "
+                                 "not there")
+    return demands, principles
+
+
+# ---- what came of each --------------------------------------------------------------------------
+
+def state(demand: dict[str, Any], verdicts: dict[str, str]) -> str:
+    """A word and, where it is open, why. Verdicts are by claim; what no run tested is missing."""
+    if demand.get("open"):
+        return f"open: {demand['open']}"
+    claims = [check.split("/")[0].upper().replace("H0", "H") for check in demand["checks"]
+              if re.fullmatch(r"H\d+|h\d\d/.*", check)]
+    if not claims:
+        return "tested"
+    told = [verdicts.get(claim, "not_tested") for claim in claims]
+    return min(told, key=WORST.index).replace("_", " ")
+
+
+def verdicts_of(claims: Iterable[Claim]) -> dict[str, str]:
+    return {claim.id: str(claim.result["verdict"]) for claim in claims}
+
+
+def rows(verdicts: dict[str, str]) -> list[tuple[str, ...]]:
+    """The matrix: what is demanded, where, and what came of it."""
+    return [(d["id"], d["text"], d["source"], state(d, verdicts), ", ".join(d["checks"]))
+            for d in load()[0]]
+
+
+def summary(verdicts: dict[str, str]) -> str:
+    counts: dict[str, int] = {}
+    for row in rows(verdicts):
+        word = row[3].split(":")[0]
+        counts[word] = counts.get(word, 0) + 1
+    order = ("tested", "survived", "falsified", "inconclusive", "not tested", "open")
+    return ", ".join(f"{counts[word]} {word}" for word in order if word in counts)
+
+
+# ---- whether the checks ran ---------------------------------------------------------------------
+
+def read_tap(folder: pathlib.Path) -> dict[str, bool]:
+    """Each test of the plain programs, and whether it ran."""
+    files = sorted(folder.glob("plain-*.tap"))
+    if not files:
+        raise ValueError(f"{folder} has no plain-*.tap: the step tests of ci/check leaves them")
+    ran: dict[str, bool] = {}
+    for path in files:
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            found = re.match(r"(?:not )?ok - (\w+)::(\w+)", line)
+            if found:
+                name = f"{found.group(1)}/{found.group(2)}"
+                ran[name] = ran.get(name, False) or "# SKIP" not in line
+    return ran
+
+
+def read_attacks(folder: pathlib.Path) -> dict[str, bool]:
+    """The attacks of the run; those that a device could not tell were there all the same."""
+    attacks = {}
+    for claim in evidence.read(folder / "evidence").claims:
+        for attack in claim.attacks:
+            attacks[f"h{int(claim.id[1:]):02}/{attack['name']}"] = attack["ending"] != "never_ran"
+        attacks[claim.id] = any(a["ending"] != "never_ran" for a in claim.attacks)
+    return attacks
+
+
+def missing(demands: list[dict[str, Any]], ran: dict[str, bool], steps: set[str]) -> list[str]:
+    """A sentence for each check that is not there or ran nothing."""
+    found = []
+    for demand in demands:
+        for check in demand["checks"]:
+            if check.startswith("step "):
+                if check[5:] not in steps:
+                    found.append(f"{demand['id']}: ci/check has no {check}")
+                continue
+            names = fnmatch.filter(ran, check)
+            if not names:
+                found.append(f"{demand['id']}: there is no {check}")
+            elif not any(ran[name] for name in names):
+                found.append(f"{demand['id']}: {check} is there and ran nothing")
+    return found
+
+
+def steps_of(text: str) -> set[str]:
+    return set(re.findall(r"\bstep ([a-z-]+) ", text))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ran", type=pathlib.Path, metavar="FOLDER")
+    arguments = parser.parse_args()
+    try:
+        demands, _ = load()
+        if arguments.ran is not None:
+            ran = {**read_tap(arguments.ran), **read_attacks(arguments.ran)}
+            found = missing(demands, ran, steps_of((ROOT / "ci/check").read_text()))
+            if found:
+                print("\n".join(found))
+                return 1
+    except (ValueError, OSError) as error:
+        print(f"requirements: {error}", file=sys.stderr)
+        return 2
+    waiting = sum(bool(demand.get("open")) for demand in demands)
+    print(f"summary: {len(demands)} demands, {waiting} of them open")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""Tests of the requirements and of what is written of documents."""
+
+import pathlib
+import tempfile
+import unittest
+
+from reports import made_evidence, requirements, written
+
+DEMAND = '[[demand]]\nid = "X"\ntext = "t"\nsource = "004 1"\nchecks = ["a/b*"]\n'
+
+
+class Requirements(unittest.TestCase):
+    def load(self, text: str) -> "list[dict[str, object]]":
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "requirements.toml")
+            path.write_text(text)
+            return requirements.load(path)[0]
+
+    def test_every_numbered_demand_is_there(self) -> None:
+        names = {str(demand["id"]) for demand in requirements.load()[0]}
+        for wanted in (*(f"H{n}" for n in range(1, 14)), *(f"M{n}" for n in range(1, 15)),
+                       *(f"RF-{n}" for n in range(1, 16)), *(f"RISK-{n}" for n in range(1, 6)),
+                       *(f"VO-{n}" for n in (5, 6, 8, 9)), *(f"WC-{n}" for n in range(1, 7)),
+                       *(f"FW-{n}" for n in range(1, 9))):
+            self.assertIn(wanted, names)
+        for begin in (*(f"CRT-00{n}" for n in range(1, 7)), "VO-1.", "VO-2.", "VO-3.", "ACC-"):
+            self.assertTrue(any(name.startswith(begin) for name in names), begin)
+        self.assertEqual(len([p for p in requirements.load()[1] if p["name"][0].isdigit()]), 14)
+
+    def test_nonsense_is_refused(self) -> None:
+        self.assertEqual(len(self.load(DEMAND)), 1)
+        for old, new, words in (("004 1", "005", "none of the documents"), ("a/b*", "a b", 'no "s'),
+                                ('["a/b*"]', "[]", "open"), ("text", "texts", "no text"),
+                                ('"X"', '"X"\nmore = 1', "not known"), ("[[", "[", "")):
+            with self.assertRaisesRegex(ValueError, words, msg=new):
+                self.load(DEMAND.replace(old, new, 1))
+        with self.assertRaisesRegex(ValueError, "twice"):
+            self.load(DEMAND + DEMAND)
+        with self.assertRaisesRegex(ValueError, "not there"):
+            self.load(DEMAND + '[[principle]]\nname = "p"\ndecision = "d"\nsee = ["absent"]\n')
+
+    def test_a_check_that_is_not_there_or_ran_nothing_is_told(self) -> None:
+        demands = self.load(DEMAND.replace('"a/b*"', '"a/b*", "H4", "step asan"'))
+        steps = requirements.steps_of('step asan asan\n    step browser pages\n')
+        self.assertEqual(steps, {"asan", "browser"})
+        ran = {"a/bc": False, "a/bd": True, "H4": True}
+        self.assertEqual(requirements.missing(demands, ran, steps), [])
+        idle = {**ran, "a/bd": False}
+        self.assertIn("ran nothing", requirements.missing(demands, idle, steps)[0])
+        self.assertIn("no a/b*", requirements.missing(demands, {"H4": True}, steps)[0])
+        self.assertIn("no step asan", requirements.missing(demands, ran, set())[0])
+        self.assertIn("no H4", requirements.missing(demands, {"a/bd": True}, steps)[0])
+
+    def test_skipped_tests_did_not_run(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "plain-test-x.tap").write_text(
+                "TAP version 13\nok - a::b  # SKIP no device\nnot ok - a::c oops\n"
+                "ok - a::d (0.1s)\n")
+            self.assertEqual(requirements.read_tap(pathlib.Path(folder)),
+                             {"a/b": False, "a/c": True, "a/d": True})
+            with self.assertRaisesRegex(ValueError, "step tests"):
+                requirements.read_tap(pathlib.Path(folder, "absent"))
+
+    def test_what_is_open_is_never_done(self) -> None:
+        demand = {"id": "X", "checks": ["H3", "a/b"], "open": "half of it"}
+        self.assertEqual(requirements.state(demand, {"H3": "survived"}), "open: half of it")
+        del demand["open"]
+        for told, word in (({"H3": "survived"}, "survived"), ({}, "not tested"),
+                           ({"H3": "falsified"}, "falsified")):
+            self.assertEqual(requirements.state(demand, told), word)
+        self.assertEqual(requirements.state({"checks": ["h10/copies"]}, {"H10": "inconclusive"}),
+                         "inconclusive")
+        self.assertEqual(requirements.state({"checks": ["a/b", "step asan"]}, {}), "tested")
+
+
+class Written(unittest.TestCase):
+    def test_the_newest_run_that_tested_a_claim_counts(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for run, verdict, begin in (("a", "survived", 3.0), ("b", "falsified", 5.0),
+                                        ("c", "not_tested", 9.0)):
+                made_evidence.make(folder / run / "evidence",
+                                   made_evidence.result(verdict=verdict), begin_s=begin)
+            runs = written.read_published(folder)
+            self.assertEqual(written.verdicts(runs), {"H3": "falsified"})
+
+    def test_a_block_stands_between_its_marks(self) -> None:
+        text = ("a\n<!-- x: written by reports/written.py -->\nold\n<!-- end of x -->\nb\n")
+        new = written.with_block(text, "x", "new \\1", pathlib.Path("f"))
+        self.assertIn("-->\nnew \\1\n<!--", new)
+        self.assertNotIn("old", new)
+        for bad in ("", text + text):
+            with self.assertRaisesRegex(ValueError, "once"):
+                written.with_block(bad, "x", "new", pathlib.Path("f"))
+
+
+if __name__ == "__main__":
+    unittest.main()
