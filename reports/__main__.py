@@ -9,7 +9,7 @@ import dataclasses
 import pathlib
 import sys
 
-from reports import appendix, drawn, evidence, markdown, page
+from reports import appendix, compare, drawn, evidence, markdown, page
 
 
 def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool) -> None:
@@ -27,6 +27,8 @@ def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool) -> N
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["compare"]:
+        return compare.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="reports", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("evidence", type=pathlib.Path, nargs="+",

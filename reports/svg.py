@@ -67,13 +67,13 @@ def grid(panel: Panel) -> list[str]:
     figure, parts = panel.figure, []
     base = HEIGHT - BOTTOM
     texts = ticks(figure.x, *panel.x_span)
-    # As many as have room: 5.6 a letter.
-    room = (panel.right - panel.left) / max(1, len(texts))
-    every = math.ceil(max((len(t) for _, t in texts), default=1) * 5.6 / room) if texts else 1
-    for place, (value, text) in enumerate(texts):
+    free = 0.0  # where the next word has room
+    for value, text in texts:
         at = number(panel.x(value))
         parts.append(f'<path class="g" d="M{at} {panel.top}V{base}"/>')
-        if place % every == 0:
+        half = 2.8 * len(text)
+        if panel.x(value) - half >= free:
+            free = panel.x(value) + half + 3
             parts.append(f'<text x="{at}" y="{base + 15}" text-anchor="middle">{escape(text)}'
                          "</text>")
     for value, text in ticks(figure.y, *panel.y_span):

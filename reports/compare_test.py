@@ -1,0 +1,112 @@
+"""Tests of comparisons: python3 -m unittest reports.compare_test, from the top folder."""
+
+import contextlib
+import io
+import pathlib
+import random
+import tempfile
+import unittest
+from typing import Any
+
+from reports import compare, evidence, made_evidence, trend
+
+RATIO = {"title": "Launches", "verdict": "survived", "reason": None, "unit": "ratio",
+         "threshold": 1.05, "severity": None}
+
+
+def row(effect: float, wide: float = 0.001, **changed: Any) -> dict[str, Any]:
+    return made_evidence.result("H11", **{**RATIO, "effect": effect, "low": effect - wide,
+                                          "high": effect + wide, **changed})
+
+
+class ChangePoints(unittest.TestCase):
+    def test_levels_are_found_where_they_begin(self) -> None:
+        self.assertEqual(trend.change_points([1.0] * 6 + [1.2] * 5, 0.025), [6])
+        self.assertEqual(trend.change_points([1.0] * 4 + [1.2] * 4 + [0.9] * 4, 0.025), [4, 8])
+
+    def test_noise_drift_within_the_tolerance_and_outliers_are_none(self) -> None:
+        draw = random.Random(7)
+        for _ in range(50):
+            values = [1.0 + draw.gauss(0, 0.004) for _ in range(20)]
+            self.assertEqual(trend.change_points(values, 0.025), [])
+        self.assertEqual(trend.change_points([1.0] * 5 + [1.4] + [1.0] * 5, 0.025), [])
+        self.assertEqual(trend.change_points([1.0] * 5 + [1.02] * 5, 0.025), [])
+        self.assertEqual(trend.change_points([1.0, 2.0, 3.0], 0.025), [])
+
+    def test_a_step_in_noise_is_found_near_its_place(self) -> None:
+        draw = random.Random(3)
+        for _ in range(50):
+            values = [1.0 + 0.1 * (i >= 9) + draw.gauss(0, 0.01) for i in range(20)]
+            found = trend.change_points(values, 0.025)
+            self.assertEqual(len(found), 1, values)
+            self.assertTrue(8 <= found[0] <= 10, values)
+
+
+class Changes(unittest.TestCase):
+    def test_words_are_those_of_the_gate(self) -> None:
+        for before, now, word in (
+                (row(1.0), row(1.0), "same"), (row(1.0), row(1.04), "WORSE"),
+                (row(1.04), row(1.0), "better"), (row(1.0, 0.05), row(1.0, 0.05), "cannot tell"),
+                (row(1.0), row(1.2, verdict="falsified"), "WORSE"),
+                (row(1.2, verdict="falsified"), row(1.0), "better"),
+                (row(1.0), row(1.0, verdict="inconclusive"), "cannot tell"),
+                (row(1.0), row(0, verdict="not_tested"), "cannot tell"),
+                (None, row(1.0), "new"), (None, None, ""),
+                (row(2.0, direction="above"), row(1.6, direction="above"), "WORSE")):
+            self.assertEqual(compare.change(before, now, 0.025)[0], word, (before, now))
+
+
+class Folders(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.top = pathlib.Path(temporary.name)
+
+    def make(self, name: str, effect: float, **run: Any) -> pathlib.Path:
+        made_evidence.make(self.top / name, row(effect), **run)
+        return self.top / name
+
+    def compare(self, *arguments: object) -> tuple[int, str, str]:
+        out, errors = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+            code = compare.main([*map(str, arguments), "--no-png", "--out", str(self.top / "out")])
+        return code, out.getvalue(), errors.getvalue()
+
+    def test_runs_are_compared_and_their_histograms_added(self) -> None:
+        code, out, _ = self.compare(self.make("a", 1.0), self.make("b", 1.04))
+        self.assertEqual(code, 0)
+        self.assertIn("H11 WORSE", out)
+        html = (self.top / "out/compare.html").read_text()
+        self.assertIn("together: 2000 calls", html)
+        self.assertIn("](plots/trend_H11.png)", (self.top / "out/compare.md").read_text())
+
+    def test_a_trend_marks_where_it_changed(self) -> None:
+        folders = [self.make(f"run{at}", 1.0 + 0.1 * (at >= 3)) for at in range(6)]
+        self.assertEqual(self.compare(*folders)[0], 0)
+        self.assertIn("it changed before run 4", (self.top / "out/compare.html").read_text())
+
+    def test_what_cannot_be_compared_is_refused_unless_asked_for(self) -> None:
+        first = self.make("a", 1.0)
+        others = {"is of Other": self.make("device", 1.0, device="Other"),
+                  "of a full one": self.make("mode", 1.0, mode="full"),
+                  "under the fault x": self.make("under", 1.0, under="x")}
+        made_evidence.make(self.top / "limit", row(1.0, threshold=1.2))
+        others["the threshold 1.05"] = self.top / "limit"
+        for why, other in others.items():
+            code, _, errors = self.compare(first, other)
+            self.assertEqual((code, errors.count("\n")), (2, 1), why)
+            self.assertIn(why.removeprefix("is "), errors)
+            self.assertFalse((self.top / "out").exists())
+        self.assertEqual(self.compare(first, others["is of Other"], "--across")[0], 0)
+        html = (self.top / "out/compare.html").read_text()
+        self.assertIn("Compared all the same", html)
+        self.assertNotIn("together:", html, "histograms of two machines are not one")
+        self.assertEqual(self.compare(first)[0], 2)
+
+    def test_published_runs_of_one_machine_can_be_compared(self) -> None:
+        folders = sorted(made_evidence.ROOT.glob("reports/published/*/evidence"))
+        self.assertEqual(compare.difference(*map(evidence.read, folders[:2])), "")
+
+
+if __name__ == "__main__":
+    unittest.main()

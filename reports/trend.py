@@ -1,0 +1,90 @@
+"""Effects over runs: where they changed for good, and the figures that show it."""
+
+from reports.evidence import Evidence
+from reports.figure import Axis, Figure, Line, Rule, file_name
+from reports.figures import LINES_MAX, group, middle, percentiles, plain
+from reports.hdr import Histogram
+
+SEGMENT_MIN = 2  # a single run that differs is an outlier, and no change
+
+
+def change_points(values: list[float], tolerance: float) -> list[int]:
+    """The places at which a level begins that differs from the one before by more than the
+    tolerance and more than neighbours do. Levels are medians; where to cut is what makes the sum of
+    distances from them least, at a price for each cut (Potts; as asv's step detection).
+    """
+    count = len(values)
+    if count < 2 * SEGMENT_MIN:
+        return []
+    noise = middle([abs(b - a) for a, b in zip(values, values[1:])])
+    price = 2.0 * max(tolerance, noise)
+
+    def cost(begin: int, end: int) -> float:
+        level = middle(values[begin:end])
+        return sum(abs(value - level) for value in values[begin:end])
+
+    best: list[tuple[float, list[int]]] = [(-price, [])] + [(float("inf"), [])] * count
+    for end in range(SEGMENT_MIN, count + 1):
+        for begin in range(0, end - SEGMENT_MIN + 1):
+            before, cuts = best[begin]
+            total = before + price + cost(begin, end)
+            if total < best[end][0]:
+                best[end] = (total, [*cuts, begin])
+    cuts = best[count][1]
+    found = []
+    for place, begin in enumerate(cuts[1:], 1):
+        end = cuts[place + 1] if place + 1 < len(cuts) else count
+        step = middle(values[begin:end]) - middle(values[cuts[place - 1]:begin])
+        if abs(step) > max(tolerance, 2.0 * noise):
+            found.append(begin)
+    return found
+
+
+def effect_figure(runs: list[Evidence], name: str, tolerance: float) -> Figure | None:
+    """A claim's effect over the runs that measured it, with its interval and its changes."""
+    rows = [(float(at), claim.result) for at, run in enumerate(runs, 1)
+            if (claim := run.claim(name)) is not None and claim.result["effect"] is not None]
+    if len(rows) < 2:
+        return None
+    x = [at for at, _ in rows]
+    y = [float(row["effect"]) for _, row in rows]
+    cuts = change_points(y, tolerance)
+    last = rows[-1][1]
+    lines = [Line("effect", x, y, 0, "line"), Line("", x, y, 0, "dots")]
+    with_ends = [(at, row) for at, row in rows if None not in (row.get("low"), row.get("high"))]
+    for end in ("low", "high"):
+        lines.append(Line("interval" if end == "low" else "", [at for at, _ in with_ends],
+                          [float(row[end]) for _, row in with_ends], 5))
+    low, high = min(v for line in lines for v in line.y), max(v for line in lines for v in line.y)
+    rules = [Rule(x[cut] - 0.5, "changed", upright=True) for cut in cuts]
+    if abs(last["threshold"] - middle(y)) <= 3 * (high - low or abs(high) or 1.0):
+        rules.append(Rule(last["threshold"], f"threshold {last['threshold']:g}", strong=True))
+    told = "; ".join(f"it changed before run {x[cut]:g}" for cut in cuts) or "no change is seen"
+    marks = [(at, f"{at:g}") for at in x]
+    return Figure(file_name("trend", name), f"{name}: {last['title'][:60]}",
+                  f"Trend. {name} over {len(x)} runs, {y[0]:.4g} at first and {y[-1]:.4g} at last "
+                  f"{last['unit']}; {told}; the threshold is {last['threshold']:g}.",
+                  Axis("run", ticks=marks), Axis(last["unit"]), lines, rules)
+
+
+def series_figures(runs: list[Evidence], name: str, merge: bool) -> list[Figure]:
+    """Each series of a claim that several runs have, a curve a run; and all of them together."""
+    found: dict[tuple[str, str], list[tuple[str, Histogram]]] = {}
+    for at, run in enumerate(runs, 1):
+        claim = run.claim(name)
+        for members in group(claim.series).values() if claim is not None else []:
+            for _, one in members:
+                found.setdefault((one.attack, one.name), []).append((f"run {at}", one.histogram))
+    figures = []
+    for (attack, series), curves in found.items():
+        if len(curves) < 2 or max(h.total for _, h in curves) < 8:
+            continue
+        shown = curves[-(LINES_MAX - 1):]
+        if merge:
+            all_of_them = curves[0][1]
+            for _, histogram in curves[1:]:
+                all_of_them = all_of_them.merged(histogram)
+            shown = [*shown, ("together", all_of_them)]
+        figures.append(percentiles(file_name("runs", name, attack, series),
+                                   f"{name} {plain(series)}: time of a call", shown))
+    return figures
