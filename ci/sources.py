@@ -213,7 +213,7 @@ HARNESS = """
     worker watch runner
     manifest evidence evidence_text results gate repeats
     attack compare launcher grinder
-    walk_csv trace_file trace_replay timeline
+    walk_csv walk_map trace_file trace_replay timeline
     error_table
     gpu_clock gpu_timer
 """.split()
@@ -225,7 +225,7 @@ COMMANDS = """
 """.split()
 
 HARNESS_TESTS = """
-    hdr_test hlog_test record_test verdict_test claim_test evidence_test manifest_test
+    hdr_test hlog_test record_test verdict_test claim_test evidence_test manifest_test walk_map_test
     interval_test decide_test sampler_test effect_test verdict_effects_test
     sabotage_test ledger_test gpu_timer_test error_table_test
     gate_test repeats_test program_shell program_test program_choice_test program_trouble_test

@@ -5,8 +5,11 @@
  */
 #include "attack.h"
 #include "claim.h"
+#include "folder.h"
 #include "ledger.h"
 #include "pool_walk.h"
+#include "record.h"
+#include "walk_map.h"
 
 #include <stdio.h>
 
@@ -91,6 +94,11 @@ static void walk_once(struct hyp_attack *attack, unsigned seed, unsigned threads
                            threads == 1 ? "" : "s", seed);
         HYP_CHECK(attack, walk.worst > 0, "no more than %llu bytes were ever live",
                   (unsigned long long)walk.requested_peak);
+        if (seed == 0 && attack->session.out != NULL) {
+            cr_assert(hyp_walk_map_write(walk.pool, attack->session.out, attack->record->name,
+                                         "map_of_seed0"),
+                      "the evidence could not be written: %s", hyp_error());
+        }
     }
     hyp_walk_end(&walk);
 }

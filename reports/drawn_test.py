@@ -7,7 +7,8 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-from reports import drawn, effect_axis, errors, evidence, figure, hdr, made_evidence, svg
+from reports import (drawn, effect_axis, errors, evidence, figure, hdr, made_evidence,
+                     memory_figures, svg)
 from reports.figure import Axis, Figure, Line
 
 
@@ -29,6 +30,13 @@ class Drawn(unittest.TestCase):
                       "up to 2e-06", kinds["errors"].alt)
         self.assertIn("2 pieces of work on 2 lanes within 115 ns", kinds["timeline"].alt)
         self.assertIn("2 ranges, 94.1% of 1 MiB live", kinds["map"].alt)
+
+    def test_neighbours_of_one_kind_are_one_box_of_a_map(self) -> None:
+        [table] = self.claim.tables.maps
+        table.rows = [[str(at * 10), "10", "live"] for at in range(5)] + [["50", "190", "free"]]
+        figure = memory_figures.map_figure(self.claim, table)
+        self.assertEqual(len([box for box in figure.boxes if box.colour == 0]), 5)  # 10 B a lane
+        self.assertEqual(sum(box.x1 - box.x0 for box in figure.boxes), 240 / 2**20)
 
     def test_the_three_tables_of_errors_are_one_kind(self) -> None:
         groups: dict[str, dict[float, int]] = {}

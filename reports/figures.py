@@ -157,7 +157,7 @@ def of_measures(claim: Claim) -> list[Figure]:
         threshold, unit = claim.result["threshold"], claim.result["unit"]
         positive = [v for v in [*values, threshold] if v > 0]
         log = len(positive) > 1 and max(positive) > 30 * min(positive)
-        texts = [(float(-i), name if len(name) <= 24 else name[:23] + "…")
+        texts = [(float(-i), name if len(name) <= 34 else name[:33] + "…")
                  for i, name in enumerate(part)]
         lines = [Line("", lanes[name], [float(-i)] * len(lanes[name]), 0, "dots")
                  for i, name in enumerate(part)]
@@ -166,5 +166,5 @@ def of_measures(claim: Claim) -> list[Figure]:
             file_name(claim.id, "measures", str(at)), f"{claim.id}: what was measured, in {unit}",
             f"Measured numbers beside the threshold of {threshold:g} {unit}. {most}.",
             Axis(unit, log=log), Axis("", ticks=texts, low=0.6 - len(part), high=0.6), lines,
-            [Rule(threshold, f"threshold {threshold:g}", upright=True, strong=True)], left=150))
+            [Rule(threshold, f"threshold {threshold:g}", upright=True, strong=True)], left=190))
     return figures

@@ -67,22 +67,25 @@ def map_figure(claim: Claim, table: Rows) -> Figure:
     pages: list[tuple[int, int, str, int]] = []  # with gaps that hold no memory left out
     at = 0
     for address, size, state in blocks:
-        pages.append((at, at + size, state, address))
+        if pages and pages[-1][2] == state:  # neighbours of one kind are one box
+            pages[-1] = (pages[-1][0], at + size, state, pages[-1][3])
+        else:
+            pages.append((at, at + size, state, address))
         at += size
     lane_bytes = max(1, math.ceil(at / MAP_LANES))
-    boxes = []
+    boxes, few = [], len(pages) <= 200  # labels would be most of a large page
     for begin, end, state, address in pages:
         while begin < end:
             lane = begin // lane_bytes
             stop = min(end, (lane + 1) * lane_bytes)
             boxes.append(Box((begin - lane * lane_bytes) / (1 << 20),
                              (stop - lane * lane_bytes) / (1 << 20), -lane,
-                             STATES.get(state, 2), f"{state}, at {address:#x}"))
+                             STATES.get(state, 2), f"{state}, from {address:#x} on" if few else ""))
             begin = stop
     live = sum(size for _, size, state in blocks if state == "live")
     names = sorted({state for _, _, state in blocks}, key=lambda state: STATES.get(state, 2))
     key = [Line(name, [-1.0], [math.nan], STATES.get(name, 2), "dots") for name in names]
-    title = f"{claim.id} {table.attack.replace('_', ' ')}: memory map, {table.name}"
+    title = f"{claim.id} {table.attack.replace('_', ' ')}: {table.name.replace('_', ' ')}"
     return Figure(file_name(claim.id, "map", table.attack, table.name), title,
                   f"Memory map. {title}: {len(blocks)} ranges, {live / max(1, at):.1%} of "
                   f"{at / (1 << 20):.0f} MiB live.",

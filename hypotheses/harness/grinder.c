@@ -4,6 +4,8 @@
 #include "grinder.h"
 
 #include "clock.h"
+#include "folder.h"
+#include "record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +164,27 @@ static unsigned most_at_once(const uint64_t *spans, unsigned count) {
     return most > 0 ? most : 1;
 }
 
+/* A line a kernel, for the reports to draw: its stream, and when it ran by the device's timer. */
+static void write_spans(const struct hyp_grinder *g, enum hyp_side side, const uint64_t *spans) {
+    char path[1024];
+    struct hyp_file file;
+    if (g->attack->session.out == NULL) return;
+    snprintf(path, sizeof path, "%.700s/%.96s.%u_kernels_on_%s%s.csv", g->attack->session.out,
+             g->attack->record->name, g->kernels,
+             side == HYP_BASELINE ? "a_stream_each" : "one_stream",
+             g->chunk_bytes > 0 ? "_with_copies" : "");
+    bool ok = hyp_file_begin(&file, path);
+    if (ok) {
+        fprintf(file.stream, "lane,what,begin_ns,end_ns\n");
+        for (unsigned i = 0; i < g->kernels; i++) {
+            fprintf(file.stream, "stream %u,kernel,%llu,%llu\n", side == HYP_BASELINE ? i + 1 : 1,
+                    (unsigned long long)spans[2 * i], (unsigned long long)spans[2 * i + 1]);
+        }
+        ok = hyp_file_keep(&file);
+    }
+    cr_assert(ok, "the evidence could not be written: %s", hyp_error());
+}
+
 unsigned hyp_grinder_at_once(struct hyp_grinder *g, enum hyp_side side) {
     uint64_t spans[2 * HYP_GRINDERS_MAX];
     for (unsigned i = 0; i < g->kernels; i++) {
@@ -181,6 +204,7 @@ unsigned hyp_grinder_at_once(struct hyp_grinder *g, enum hyp_side side) {
                   "on one stream, kernel %u began %llu ns before the one in front of it ended", i,
                   (unsigned long long)(spans[2 * i - 1] - spans[2 * i]));
     }
+    write_spans(g, side, spans);
     return most_at_once(spans, g->kernels);
 }
 

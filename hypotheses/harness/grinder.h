@@ -35,7 +35,7 @@ bool hyp_grinder_begin(struct hyp_attack *attack, unsigned kernels, double kerne
 double hyp_grinder_batch(void *user, enum hyp_side side, unsigned calls);
 
 /* Runs a side once and looks at who ran beside whom: how many at most at one moment. On one stream
- * it is a violation if it was more than one. */
+ * it is a violation if it was more than one. Keeps who ran when in the evidence, as a table. */
 unsigned hyp_grinder_at_once(struct hyp_grinder *grinder, enum hyp_side side);
 
 /* Holds every thread's sum, and every copied chunk, against what was launched. */
