@@ -23,8 +23,8 @@ from ninja_file import Ninja  # noqa: E402  (how build.ninja is spelled)
 from rules import write_rules  # noqa: E402  (what each kind of file is made with)
 from sources import (  # noqa: E402  (what lies in each room)
     BENCH, COMMANDS, CORPUS_TESTS, EXAMPLES, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, HARNESS,
-    HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, REFUSED, RUNTIME_TESTS, SOFT, SOFT_API,
-    SOFT_API_TESTS, SOFT_CORE, SOFT_TESTS, TABLE, TABLE_TESTS)
+    HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, REFUSED, RUNTIME, RUNTIME_TESTS, SOFT,
+    SOFT_API, SOFT_API_TESTS, SOFT_CORE, SOFT_TESTS, TABLE, TABLE_TESTS)
 
 # ---- the variants ---------------------------------------------------------------------------
 
@@ -39,6 +39,8 @@ VARIANTS = {
     "coverage": ("build/coverage", "-O0 -g --coverage -fprofile-update=atomic", "--coverage",
                  ["x1"]),
 }
+
+PROGRAM_LIBS = "$criterion_libs -ljansson -lz -lpthread -ldl -lm"
 
 
 def write_variant(n: Ninja, name: str) -> None:
@@ -60,7 +62,7 @@ def write_variant(n: Ninja, name: str) -> None:
                         after=after) for source in sources]
 
     def program(target: str, parts: list[str], after: str = "",
-                libs: str = "$criterion_libs -ljansson -lz -lpthread -ldl -lm") -> str:
+                libs: str = PROGRAM_LIBS) -> str:
         return n.build(f"{folder}/{target}", "exe", " ".join(parts),
                        after=f"{soft} {after}".rstrip(), ldflags=ldflags, libs=libs)
 
@@ -69,7 +71,11 @@ def write_variant(n: Ninja, name: str) -> None:
     harness = objects("harness", "hypotheses/harness", HARNESS, harness_flags, claims)
     commands = objects("harness", "hypotheses/harness", COMMANDS, harness_flags, claims)
     attacks = objects("hypotheses", "hypotheses", HYPOTHESES, harness_flags, claims)
-    tollens = program("tollens", [*attacks, *commands, *harness, *stub, kernels, archive])
+    # Plugins call the harness and the runtime, all of it, in the program that loads them.
+    runtime = [f"{folder}/runtime/{source}.o" for source in RUNTIME]
+    tollens = program("tollens", [*attacks, *commands, *harness, *stub, kernels, *runtime],
+                      libs=f"{PROGRAM_LIBS} '-Wl,--export-dynamic-symbol=tol_*' "
+                           "'-Wl,--export-dynamic-symbol=hyp_*'")
     table = objects("table", "runtime/soft/table", TABLE, f"{COMMON} {flags}")
 
     def table_tool(target: str) -> str:

@@ -6,8 +6,9 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-static struct hyp_claim claims[HYP_CLAIMS] = {
+static struct hyp_claim claims[HYP_CLAIMS_MAX] = {
 #define HYP_CLAIM(number_, threshold_, tolerance_, direction_, title_, unit_, source_)             \
     {.number = number_,                                                                            \
      .threshold = threshold_,                                                                      \
@@ -27,6 +28,8 @@ static const struct hyp_saboteur saboteurs[] = {
 
 enum { SABOTEURS = sizeof saboteurs / sizeof saboteurs[0] };
 
+static size_t guests; /* behind the thirteen */
+
 struct hyp_claim *hyp_claims(void) {
     for (int i = 0; i < HYP_CLAIMS; i++) {
         int number = claims[i].number;
@@ -43,8 +46,34 @@ struct hyp_claim *hyp_claims(void) {
     return claims;
 }
 
+size_t hyp_claim_count(void) {
+    return HYP_CLAIMS + guests;
+}
+
+struct hyp_claim *hyp_claim_add(const struct hyp_claim *guest) {
+    if (guests == HYP_GUESTS_MAX) return NULL;
+    struct hyp_claim *claim = &claims[HYP_CLAIMS + guests++];
+    *claim = *guest;
+    claim->number = (int)hyp_claim_count();
+    for (size_t i = 0; i < sizeof claim->suite; i++) {
+        claim->suite[i] = (char)tolower((unsigned char)claim->id[i]);
+    }
+    return claim;
+}
+
+int hyp_claim_width(void) {
+    size_t width = 3;
+    for (size_t i = HYP_CLAIMS; i < hyp_claim_count(); i++) {
+        if (strlen(claims[i].id) > width) width = strlen(claims[i].id);
+    }
+    return (int)width + 1;
+}
+
 struct hyp_claim *hyp_claim_find(const char *id) {
     struct hyp_claim *all = hyp_claims();
+    for (size_t i = HYP_CLAIMS; i < hyp_claim_count(); i++) {
+        if (strcasecmp(all[i].id, id) == 0) return &all[i];
+    }
     if (toupper((unsigned char)id[0]) != 'H' || !isdigit((unsigned char)id[1])) return NULL;
     char *end = NULL;
     long number = strtol(id + 1, &end, 10);
@@ -78,7 +107,8 @@ const char *hyp_direction_words(enum hyp_direction direction) {
 
 const struct hyp_saboteur *hyp_claim_saboteurs(const struct hyp_claim *claim, size_t *count) {
     const struct hyp_saboteur *first = NULL;
-    *count = 0;
+    *count = claim->saboteur_count;
+    if (claim->plugin != NULL) return claim->saboteurs;
     for (size_t i = 0; i < SABOTEURS; i++) {
         if (saboteurs[i].number != claim->number) continue;
         if (first == NULL) first = &saboteurs[i];

@@ -3,7 +3,8 @@
  *
  * Numbers come from thresholds.toml and are there for all thirteen claims. Words come from the file
  * that attacks the claim, hypotheses/hNN_*.c, which opens with HYP_WORDS; a claim without one is
- * not implemented yet, and is listed so.
+ * not implemented yet, and is listed so. Behind the thirteen stand the guests: claims of plugins
+ * (plugin.h), which bring numbers and words of their own.
  */
 #ifndef HYP_CLAIM_H
 #define HYP_CLAIM_H
@@ -11,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { HYP_CLAIMS = 13 };
+enum { HYP_CLAIMS = 13, HYP_GUESTS_MAX = 16, HYP_CLAIMS_MAX = HYP_CLAIMS + HYP_GUESTS_MAX };
 
 enum hyp_direction {
     HYP_AT_MOST, /* survives up to the threshold and at it */
@@ -31,21 +32,34 @@ struct hyp_words {
     const char *confounders;
 };
 
+struct hyp_saboteur;
+
 struct hyp_claim {
     int number;
-    char id[4];    /* "H3" */
-    char suite[4]; /* "h03": its Criterion suite */
+    char id[16];    /* "H3" */
+    char suite[16]; /* "h03": its Criterion suite */
     double threshold;
     double tolerance; /* how much worse than a baseline still counts as the same; in the unit */
     enum hyp_direction direction;
     const char *title, *unit, *source;
     const struct hyp_words *words; /* NULL while nothing attacks it */
+    const char *plugin;            /* "sums 1.0": whose guest it is; NULL: one of the thirteen */
+    const struct hyp_saboteur *saboteurs; /* a guest's own; else they are the table's */
+    size_t saboteur_count;
 };
 
-/* All claims, in order of their numbers. */
+/* All claims, in order of their numbers; hyp_claim_count of them. */
 struct hyp_claim *hyp_claims(void);
+size_t hyp_claim_count(void);
 
-/* The claim of an id such as "H3" or "h3"; NULL if there is none. */
+/* Adds a guest, whose id, numbers and words are filled in and live as long as the program: its
+ * number and its suite follow. NULL: there are HYP_GUESTS_MAX already. */
+struct hyp_claim *hyp_claim_add(const struct hyp_claim *guest);
+
+/* How many columns an id takes in a table, with the blank behind it. */
+int hyp_claim_width(void);
+
+/* The claim of an id such as "H3" or "h3", or of a guest; NULL if there is none. */
 struct hyp_claim *hyp_claim_find(const char *id);
 struct hyp_claim *hyp_claim_of_suite(const char *suite);
 
@@ -65,7 +79,7 @@ struct hyp_saboteur {
     enum hyp_forced forced;
 };
 
-/* The saboteurs of a claim, in the order of sabotage.toml; *count of them. */
+/* The saboteurs of a claim, in the order of sabotage.toml or of its plugin; *count of them. */
 const struct hyp_saboteur *hyp_claim_saboteurs(const struct hyp_claim *claim, size_t *count);
 const char *hyp_forced_words(enum hyp_forced forced); /* "falsified", "not falsified" */
 

@@ -56,7 +56,7 @@ int hyp_command_gate(int count, char **words) {
     printf("%s, %s run: %.12s against %.12s\n", now.device_name, now.mode,
            now.commit[0] != '\0' ? now.commit : "unknown",
            before.commit[0] != '\0' ? before.commit : "unknown");
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
         const struct hyp_result *row = hyp_results_find(&now, claim),
                                 *other = hyp_results_find(&before, claim);
@@ -64,7 +64,7 @@ int hyp_command_gate(int count, char **words) {
         if (row == NULL && other == NULL) continue;
         enum hyp_change change = hyp_gate_compare(row, other, sentence, sizeof sentence);
         counts[change]++;
-        printf("%-4s%-12s  %s\n", claim->id, hyp_change_words(change), sentence);
+        printf("%-*s%-12s  %s\n", hyp_claim_width(), claim->id, hyp_change_words(change), sentence);
     }
     size_t worse = counts[HYP_WORSE], untold = counts[HYP_CANNOT_TELL];
     size_t compared = counts[HYP_SAME] + counts[HYP_BETTER] + counts[HYP_NEW] + worse + untold;

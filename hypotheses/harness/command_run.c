@@ -55,7 +55,7 @@ static bool make_folder(const char *out, char *folder, size_t bytes) {
 
 static int exit_code(const struct hyp_run *run, const struct hyp_wishes *wishes) {
     bool broken = false, blind = false, untold = false;
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_verdict *verdict = &run->verdicts[i];
         broken |= run->chosen[i] && verdict->broken;
         if (!run->chosen[i] || !verdict->has_severity) continue;
@@ -81,13 +81,15 @@ static bool write_all(const struct hyp_run *run) {
 /* What would run, and nothing of it. */
 static int list_chosen(const struct hyp_run *run) {
     enum { NAMES_MAX = 64 };
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         const char *names[NAMES_MAX];
         const struct hyp_claim *claim = &hyp_claims()[i];
         if (!run->chosen[i]) continue;
         size_t count = hyp_worker_list(claim->suite, run->session.filter, names, NAMES_MAX);
-        if (count == 0) printf("%-4snothing attacks it yet\n", claim->id);
-        for (size_t k = 0; k < count && k < NAMES_MAX; k++) printf("%-4s%s\n", claim->id, names[k]);
+        if (count == 0) printf("%-*snothing attacks it yet\n", hyp_claim_width(), claim->id);
+        for (size_t k = 0; k < count && k < NAMES_MAX; k++) {
+            printf("%-*s%s\n", hyp_claim_width(), claim->id, names[k]);
+        }
     }
     return HYP_EXIT_OK;
 }
@@ -99,7 +101,7 @@ static bool run_once(struct hyp_run *run, const struct hyp_wishes *wishes) {
     uint64_t begin_ns = hyp_clock_ns();
     hyp_watch_begin(&watch, stderr);
     bool ok = hyp_machine_write(&run->machine, run->folder);
-    for (size_t i = 0; ok && i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; ok && i < hyp_claim_count(); i++) {
         if (!run->chosen[i]) continue;
         ok = hyp_trial_run(run, &hyp_claims()[i], &watch);
         hyp_watch_clear(&watch);
@@ -113,7 +115,7 @@ static bool run_once(struct hyp_run *run, const struct hyp_wishes *wishes) {
 }
 
 static void end_verdicts(struct hyp_run *run) {
-    for (size_t i = 0; i < HYP_CLAIMS; i++) hyp_verdict_end(&run->verdicts[i]);
+    for (size_t i = 0; i < hyp_claim_count(); i++) hyp_verdict_end(&run->verdicts[i]);
 }
 
 /* Runs all of it again and again, each time in a folder of its own. */
@@ -141,6 +143,13 @@ static bool run_repeatedly(struct hyp_run *run, const struct hyp_wishes *wishes,
     return ok;
 }
 
+/* A guest brings what it needs. */
+static bool needs_fixtures(const struct hyp_run *run) {
+    bool any = false;
+    for (size_t i = 0; i < HYP_CLAIMS; i++) any |= run->chosen[i];
+    return any;
+}
+
 int hyp_command_run(int count, char **words) {
     static struct hyp_run run;
     struct hyp_wishes wishes = {0};
@@ -156,7 +165,9 @@ int hyp_command_run(int count, char **words) {
         return hyp_command_complain("--under makes one fault and --sabotage all: not both");
     }
     if (wishes.require_gpu) run.session.kind = HYP_DEVICE_CUDA;
-    if (hyp_session_root() == NULL) return hyp_command_complain("%s", hyp_error());
+    if (needs_fixtures(&run) && hyp_session_root() == NULL) {
+        return hyp_command_complain("%s", hyp_error());
+    }
     if (hyp_machine_read(&run.session, &run.machine) != TOL_OK) {
         return hyp_command_complain("no %s device: %s", hyp_device_kind_name(run.session.kind),
                                     hyp_session_message());

@@ -4,6 +4,7 @@
 #include "claim.h"
 #include "command.h"
 #include "folder.h"
+#include "plugins.h"
 #include "sabotage.h"
 #include "session.h"
 #include "worker.h"
@@ -94,11 +95,11 @@ int hyp_command_doctor(int count, char **words) {
 
 int hyp_command_list(int count, char **words) {
     if (count > 0) return hyp_command_complain("list takes no words: %s", words[0]);
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
         size_t saboteurs = 0, attacks = hyp_worker_list(claim->suite, NULL, NULL, 0);
         (void)hyp_claim_saboteurs(claim, &saboteurs);
-        printf("%-4s%-70s  ", claim->id, claim->title);
+        printf("%-*s%-70s  ", hyp_claim_width(), claim->id, claim->title);
         if (claim->words == NULL) {
             printf("not implemented yet\n");
         } else {
@@ -151,6 +152,7 @@ static void explain(const struct hyp_claim *claim) {
     }
     put_words("survives", threshold);
     put_words("source", claim->source);
+    put_words("plugin", claim->plugin);
     if (claim->words == NULL) {
         printf("\nNothing attacks it yet, so it is not tested.\n");
         return;
@@ -170,7 +172,7 @@ int hyp_command_explain(int count, char **words) {
     for (int i = 0; i < count; i++) {
         const struct hyp_claim *claim = hyp_claim_find(words[i]);
         if (claim == NULL) {
-            return hyp_command_complain("'%s' is no claim: they are H1 to H13", words[i]);
+            return hyp_command_complain("%s", hyp_plugin_no_claim(words[i]));
         }
         if (i > 0) putchar('\n');
         explain(claim);

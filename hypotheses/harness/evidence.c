@@ -5,6 +5,8 @@
 
 #include "folder.h"
 #include "manifest.h"
+#include "plugin.h"
+#include "plugins.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -14,15 +16,28 @@
 
 size_t hyp_run_count(const struct hyp_run *run, enum hyp_verdict_kind kind) {
     size_t count = 0;
-    for (size_t i = 0; i < HYP_CLAIMS; i++)
+    for (size_t i = 0; i < hyp_claim_count(); i++)
         count += run->chosen[i] && run->verdicts[i].kind == kind;
     return count;
 }
 
 size_t hyp_run_left_out(const struct hyp_run *run) {
     size_t count = 0;
-    for (size_t i = 0; i < HYP_CLAIMS; i++) count += !run->chosen[i];
+    for (size_t i = 0; i < hyp_claim_count(); i++) count += !run->chosen[i];
     return count;
+}
+
+/* Whose claims were loaded: results and run say so. */
+static json_t *plugins(void) {
+    json_t *all = json_array();
+    for (size_t i = 0; i < hyp_plugin_count(); i++) {
+        const struct hyp_plugin_info *info = hyp_plugin_at(i);
+        json_array_append_new(
+            all, json_pack("{s:o, s:o, s:o, s:i}", "name", hyp_record_text(info->plugin->name),
+                           "version", hyp_record_text(info->plugin->version), "file",
+                           hyp_record_text(info->file), "abi", (int)info->plugin->abi));
+    }
+    return all;
 }
 
 /* Text that may be empty for "none". */
@@ -89,6 +104,9 @@ bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim
         json_pack("{s:i, s:s, s:s, s:f, s:s, s:s, s:s}", "schema", 1, "id", claim->id, "title",
                   claim->title, "threshold", claim->threshold, "unit", claim->unit, "direction",
                   hyp_direction_name(claim->direction), "source", claim->source);
+    if (object != NULL && claim->plugin != NULL) {
+        json_object_set_new(object, "plugin", hyp_record_text(claim->plugin));
+    }
     if (object != NULL && words != NULL) {
         json_t *more =
             json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "claim", words->claim, "prediction",
@@ -133,24 +151,26 @@ bool hyp_evidence_saboteur(const struct hyp_run *run, const struct hyp_claim *cl
 bool hyp_evidence_results(const struct hyp_run *run) {
     const struct hyp_machine *machine = &run->machine;
     json_t *claims = json_array();
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         if (run->chosen[i]) {
             json_array_append_new(claims, result(&hyp_claims()[i], &run->verdicts[i]));
         }
     }
     const char *mode = run->session.full ? "full" : "quick";
-    json_t *object = json_pack("{s:i, s:{s:s, s:s}, s:s, s:s?, s:s, s:b, s:o}", "schema", 1,
-                               "device", "kind", hyp_device_kind_name(machine->kind), "name",
-                               machine->device.name, "mode", mode, "under", run->under, "commit",
-                               machine->commit, "dirty", (int)machine->dirty, "claims", claims);
+    json_t *object =
+        json_pack("{s:i, s:{s:s, s:s}, s:s, s:s?, s:s, s:b, s:o, s:o}", "schema", 1, "device",
+                  "kind", hyp_device_kind_name(machine->kind), "name", machine->device.name, "mode",
+                  mode, "under", run->under, "commit", machine->commit, "dirty",
+                  (int)machine->dirty, "plugins", plugins(), "claims", claims);
     return write_object(object, run->folder, "results.json");
 }
 
 bool hyp_evidence_end(const struct hyp_run *run) {
     const struct hyp_machine *machine = &run->machine;
-    const char *names[4 + HYP_CLAIMS] = {"machine.json", "results.json", "junit.xml", "summary.md"};
+    const char *names[4 + HYP_CLAIMS_MAX] = {"machine.json", "results.json", "junit.xml",
+                                             "summary.md"};
     size_t count = 4;
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         if (run->chosen[i]) names[count++] = hyp_claims()[i].id;
     }
     if (!hyp_manifest_write(run->folder, names, count)) return false;

@@ -127,7 +127,7 @@ bool hyp_evidence_junit(const struct hyp_run *run) {
     if (!hyp_file_begin(&file, path)) return false;
     FILE *out = file.stream;
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tollens\">\n", out);
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         if (!run->chosen[i]) continue;
         const struct hyp_claim *claim = &hyp_claims()[i];
         const struct hyp_verdict *verdict = &run->verdicts[i];
@@ -236,11 +236,11 @@ bool hyp_evidence_summary(const struct hyp_run *run) {
     }
     fputs("\n| | claim | verdict | effect | survives | severity |\n|---|---|---|---|---|---|\n",
           out);
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         if (run->chosen[i]) put_row(out, &hyp_claims()[i], &run->verdicts[i]);
     }
     bool first = true;
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_verdict *verdict = &run->verdicts[i];
         if (!run->chosen[i] || verdict->reason[0] == '\0') continue;
         if (first) fputs("\n## Why\n\n", out);

@@ -24,9 +24,9 @@ struct hyp_ledger {
 void hyp_ledger_open(struct tol_interpose_options *options);
 
 /* What it says now. */
-struct hyp_ledger hyp_ledger_read(void);
+TOL_API struct hyp_ledger hyp_ledger_read(void);
 
 /* How often any function that makes device memory was called, by the interposer's counts. */
-uint64_t hyp_ledger_calls(void);
+TOL_API uint64_t hyp_ledger_calls(void);
 
 #endif

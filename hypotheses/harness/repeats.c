@@ -17,7 +17,7 @@ static int weight(int exit_code) {
 void hyp_repeats_count(struct hyp_repeats *repeats, const struct hyp_run *run) {
     repeats->done++;
     if (weight(run->exit_code) > weight(repeats->worst)) repeats->worst = run->exit_code;
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         if (run->chosen[i]) repeats->counts[i][run->verdicts[i].kind]++;
     }
 }
@@ -34,7 +34,7 @@ bool hyp_repeats_write(const struct hyp_repeats *repeats, const struct hyp_run *
                        const char *folder) {
     char path[1100];
     json_t *claims = json_array();
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         if (!run->chosen[i]) continue;
         json_t *row = json_pack("{s:s}", "id", hyp_claims()[i].id);
         for (int k = HYP_SURVIVED; row != NULL && k <= HYP_NOT_TESTED; k++) {
@@ -59,7 +59,7 @@ void hyp_repeats_tell(const struct hyp_repeats *repeats, const struct hyp_run *r
     size_t differing = 0;
     printf("\n%u of %u runs  survived  falsified  inconclusive  not tested\n", repeats->done,
            repeats->wanted);
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
         const unsigned *counts = repeats->counts[i];
         if (!run->chosen[i]) continue;

@@ -13,7 +13,7 @@
 
 struct hyp_repeats {
     unsigned wanted, done;
-    unsigned counts[HYP_CLAIMS][HYP_NOT_TESTED + 1]; /* by verdict */
+    unsigned counts[HYP_CLAIMS_MAX][HYP_NOT_TESTED + 1]; /* by verdict */
     int worst;                                       /* exit code: falsified, error, inconclusive */
 };
 

@@ -55,7 +55,9 @@ static bool read_row(json_t *object, const char *path, struct hyp_result *row) {
         return hyp_fail("%s: a claim is not as schema 1 has it: %s", path, error.text);
     }
     row->claim = hyp_claim_find(id);
-    if (row->claim == NULL) return hyp_fail("%s: '%s' is no claim", path, id);
+    if (row->claim == NULL) {
+        return hyp_fail("%s: '%s' is no claim here; --plugin loads those of a plugin", path, id);
+    }
     if (!find_kind(verdict, &row->kind)) {
         return hyp_fail("%s: %s has the unknown verdict '%s'", path, id, verdict);
     }
@@ -94,8 +96,8 @@ static bool read_all(json_t *root, const char *path, struct hyp_results *results
     copy(results->mode, sizeof results->mode, mode);
     copy(results->commit, sizeof results->commit, commit);
     copy(results->under, sizeof results->under, json_string_value(under));
-    if (!json_is_array(claims) || json_array_size(claims) > HYP_CLAIMS) {
-        return hyp_fail("%s: its claims are no list of at most %d", path, HYP_CLAIMS);
+    if (!json_is_array(claims) || json_array_size(claims) > HYP_CLAIMS_MAX) {
+        return hyp_fail("%s: its claims are no list of at most %d", path, HYP_CLAIMS_MAX);
     }
     for (size_t i = 0; i < json_array_size(claims); i++) {
         struct hyp_result row;

@@ -27,7 +27,7 @@ struct hyp_results {
     char device_kind[16], device_name[256], mode[16], commit[64];
     char under[64]; /* the fault it was measured under on purpose; "" for none */
     size_t count;
-    struct hyp_result rows[HYP_CLAIMS]; /* in the order of the file */
+    struct hyp_result rows[HYP_CLAIMS_MAX]; /* in the order of the file */
 };
 
 /* Reads FOLDER/results.json. false: hyp_error() says what is wrong with it. */

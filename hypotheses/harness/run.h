@@ -14,8 +14,8 @@ struct hyp_run {
     const char *command; /* as it was typed */
     bool sabotage;       /* severity was measured */
     const char *under;   /* the saboteur of the whole run; NULL: none, and the verdicts count */
-    bool chosen[HYP_CLAIMS];
-    struct hyp_verdict verdicts[HYP_CLAIMS]; /* of those chosen */
+    bool chosen[HYP_CLAIMS_MAX];
+    struct hyp_verdict verdicts[HYP_CLAIMS_MAX]; /* of those chosen */
     double duration_s;
     int exit_code;
 };

@@ -311,12 +311,7 @@ static void stop_worker(struct tol_interpose_call *call, void *user) {
     signal_worker(SIGSTOP);
 }
 
-static const struct {
-    const char *name, *sentence;
-    tol_interpose_hook before, after;
-    bool has_amount;
-    void (*plant)(struct tol_pool_options *options);
-} faults[] = {
+static const struct hyp_fault faults[] = {
     {"module_accept_anything", "images that the driver refuses load without complaint", NULL,
      accept_anything, false, NULL},
     {"jit_log_lost", "the JIT refuses without a word", NULL, lose_log, false, NULL},
@@ -385,14 +380,39 @@ static const struct {
     {"worker_stop", "the worker stops in the middle of an attack", stop_worker, NULL, false, NULL},
 };
 
-enum { FAULTS = sizeof faults / sizeof faults[0] };
+enum { FAULTS = sizeof faults / sizeof faults[0], GUESTS_MAX = 64 };
+
+static const struct hyp_fault *guests[GUESTS_MAX]; /* of plugins */
+static size_t guest_count;
+
+static const struct hyp_fault *fault_at(size_t index) {
+    if (index < FAULTS) return &faults[index];
+    return index - FAULTS < guest_count ? guests[index - FAULTS] : NULL;
+}
+
+bool hyp_sabotage_add(const struct hyp_fault *fault) {
+    for (size_t i = 0; fault_at(i) != NULL; i++) {
+        if (strcmp(fault_at(i)->name, fault->name) == 0) {
+            return hyp_fail("there is a saboteur named '%s' already", fault->name);
+        }
+    }
+    if (guest_count == GUESTS_MAX) {
+        return hyp_fail("there is no room for more than %d saboteurs of plugins", GUESTS_MAX);
+    }
+    guests[guest_count++] = fault;
+    return true;
+}
 
 const char *hyp_sabotage_name(size_t index) {
-    return index < FAULTS ? faults[index].name : NULL;
+    return fault_at(index) != NULL ? fault_at(index)->name : NULL;
 }
 
 const char *hyp_sabotage_sentence(size_t index) {
-    return index < FAULTS ? faults[index].sentence : NULL;
+    return fault_at(index) != NULL ? fault_at(index)->sentence : NULL;
+}
+
+double hyp_sabotage_given(void) {
+    return amount;
 }
 
 double hyp_sabotage_amount(const char *name, const char *base) {
@@ -403,17 +423,16 @@ double hyp_sabotage_amount(const char *name, const char *base) {
 
 bool hyp_sabotage_find(const char *name, size_t *index) {
     size_t length = strcspn(name, "=");
-    for (size_t i = 0; i < FAULTS; i++) {
-        if (strlen(faults[i].name) != length || strncmp(faults[i].name, name, length) != 0) {
-            continue;
-        }
+    for (size_t i = 0; fault_at(i) != NULL; i++) {
+        const struct hyp_fault *fault = fault_at(i);
+        if (strlen(fault->name) != length || strncmp(fault->name, name, length) != 0) continue;
         char *end = NULL;
         double given = name[length] == '=' ? strtod(name + length + 1, &end) : 0;
-        if (faults[i].has_amount && !(isfinite(given) && given > 0 && *end == '\0')) {
-            return hyp_fail("the saboteur %s takes an amount, as %s=3", name, faults[i].name);
+        if (fault->has_amount && !(isfinite(given) && given > 0 && *end == '\0')) {
+            return hyp_fail("the saboteur %s takes an amount, as %s=3", name, fault->name);
         }
-        if (!faults[i].has_amount && end != NULL) {
-            return hyp_fail("the saboteur %s takes no amount", faults[i].name);
+        if (!fault->has_amount && end != NULL) {
+            return hyp_fail("the saboteur %s takes no amount", fault->name);
         }
         if (index != NULL) *index = i;
         return true;
@@ -423,10 +442,10 @@ bool hyp_sabotage_find(const char *name, size_t *index) {
 
 bool hyp_sabotage_pool(const char *name, struct tol_pool_options *options) {
     size_t index = 0;
-    if (name == NULL || !hyp_sabotage_find(name, &index) || faults[index].plant == NULL) {
+    if (name == NULL || !hyp_sabotage_find(name, &index) || fault_at(index)->plant == NULL) {
         return false;
     }
-    faults[index].plant(options);
+    fault_at(index)->plant(options);
     return true;
 }
 
@@ -439,11 +458,11 @@ const char *hyp_sabotage_mistake(const char *name, const char *operation) {
 bool hyp_sabotage_hooks(const char *name, struct tol_interpose_options *options) {
     size_t index = 0;
     if (!hyp_sabotage_find(name, &index)) return false;
-    amount = hyp_sabotage_amount(name, faults[index].name);
-    *options =
-        (struct tol_interpose_options){.before = faults[index].before,
-                                       .after = faults[index].after,
-                                       .lockless = strcmp(faults[index].name, "lock_missing") == 0};
+    amount = hyp_sabotage_amount(name, fault_at(index)->name);
+    *options = (struct tol_interpose_options){
+        .before = fault_at(index)->before,
+        .after = fault_at(index)->after,
+        .lockless = strcmp(fault_at(index)->name, "lock_missing") == 0};
     return true;
 }
 

@@ -22,7 +22,19 @@ bool hyp_sabotage_hooks(const char *name, struct tol_interpose_options *options)
 
 /* Plants the fault in the options that an attack makes pools with, where it is one of the pool.
  * name may be NULL. Returns whether it was. */
-bool hyp_sabotage_pool(const char *name, struct tol_pool_options *options);
+TOL_API bool hyp_sabotage_pool(const char *name, struct tol_pool_options *options);
+
+/* A fault that can be made on purpose. */
+struct hyp_fault {
+    const char *name, *sentence;
+    tol_interpose_hook before, after;                /* NULL: it is not made there */
+    bool has_amount;                                 /* its name carries one */
+    void (*plant)(struct tol_pool_options *options); /* NULL: it is none of the pool */
+};
+
+/* Adds the fault of a plugin, which lives as long as the program. false: the name is taken, or
+ * there are too many; hyp_error(). */
+bool hyp_sabotage_add(const struct hyp_fault *fault);
 
 /* The mistake that a saboteur called OPERATION_MISTAKE plants in an operation's kernels; NULL where
  * name is NULL or another's. */
@@ -36,7 +48,10 @@ const char *hyp_sabotage_sentence(size_t index);
  * what is wrong. *index (if not NULL) is its place in the list. */
 bool hyp_sabotage_find(const char *name, size_t *index);
 
+/* The amount of the fault that is installed; for its hooks. */
+TOL_API double hyp_sabotage_given(void);
+
 /* The amount that name carries if it is the saboteur called base; 0 otherwise. name may be NULL. */
-double hyp_sabotage_amount(const char *name, const char *base);
+TOL_API double hyp_sabotage_amount(const char *name, const char *base);
 
 #endif

@@ -101,8 +101,13 @@ const char *hyp_session_soft_library(void) {
     static char path[4200];
     const char *given = getenv("TOLLENS_SOFT_LIBRARY");
     if (given != NULL && given[0] != '\0') return given;
-    snprintf(path, sizeof path, "%s/lib/libtollens-soft.so", hyp_session_program_folder());
-    if (access(path, R_OK) == 0) return path;
+    /* In a bundle, where it is installed, and where it was built. */
+    static const char *const ways[] = {"/lib", "/../lib"};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        snprintf(path, sizeof path, "%s%s/libtollens-soft.so", hyp_session_program_folder(),
+                 ways[i]);
+        if (access(path, R_OK) == 0) return path;
+    }
     snprintf(path, sizeof path, "%s/libtollens-soft.so", hyp_session_program_folder());
     return path;
 }
@@ -120,7 +125,7 @@ static bool is_root(const char *folder, char *root, size_t bytes) {
 
 const char *hyp_session_root(void) {
     static char root[4200];
-    static const char *const ways[] = {"", "/..", "/../.."};
+    static const char *const ways[] = {"", "/..", "/../..", "/../share/tollens"};
     char folder[4200];
     const char *given = getenv("TOLLENS_ROOT");
     if (given != NULL && given[0] != '\0') {
@@ -132,7 +137,7 @@ const char *hyp_session_root(void) {
         snprintf(folder, sizeof folder, "%s%s", hyp_session_program_folder(), ways[i]);
         if (is_root(folder, root, sizeof root)) return root;
     }
-    hyp_fail("there is no folder fixtures/ptx in %s or the two above it",
+    hyp_fail("there is no folder fixtures/ptx in %s, the two above it or share/tollens beside it",
              hyp_session_program_folder());
     return NULL;
 }

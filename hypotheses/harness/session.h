@@ -42,8 +42,8 @@ double hyp_session_deadline_s(const struct hyp_session *session);
 bool hyp_session_device(const char *text, enum hyp_device_kind *kind, int *ordinal);
 const char *hyp_device_kind_name(enum hyp_device_kind kind);
 
-/* The soft device's library: TOLLENS_SOFT_LIBRARY, or the one beside this program
- * or in its lib/. */
+/* The soft device's library: TOLLENS_SOFT_LIBRARY, or the one beside this program, in its lib/ or
+ * in the lib/ beside its folder. */
 const char *hyp_session_soft_library(void);
 
 /* The folder that holds fixtures/: TOLLENS_ROOT, or found from where this program lies. NULL: not

@@ -35,7 +35,7 @@ void hyp_tell_verdict(const struct hyp_claim *claim, const struct hyp_verdict *v
                  verdict->caught, verdict->saboteurs);
     }
     /* What a reader in a hurry looks for stands left; the titles differ in length and come last. */
-    printf("%-4s%s%-12s%s  ", claim->id, colour ? colours[verdict->kind] : "",
+    printf("%-*s%s%-12s%s  ", hyp_claim_width(), claim->id, colour ? colours[verdict->kind] : "",
            hyp_verdict_words(verdict->kind), colour ? "\033[0m" : "");
     if (verdict->kind == HYP_NOT_TESTED) {
         printf("%-72s  %s\n", verdict->reason, claim->title);
@@ -46,7 +46,7 @@ void hyp_tell_verdict(const struct hyp_claim *claim, const struct hyp_verdict *v
 }
 
 static void put_reasons(const struct hyp_run *run) {
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_verdict *verdict = &run->verdicts[i];
         if (!run->chosen[i] || verdict->kind == HYP_NOT_TESTED || verdict->reason[0] == '\0') {
             continue;

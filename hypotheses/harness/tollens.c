@@ -2,6 +2,8 @@
  * The program: tries to falsify the claims, and says what came of it.
  */
 #include "command.h"
+#include "folder.h"
+#include "plugins.h"
 #include "session.h"
 #include "worker.h"
 
@@ -51,13 +53,15 @@ static const char usage[] =
     "                      quarter of the most that ever is\n"
     "      --out DIR       evidence: replay.json, fragmentation.csv, snapshot.json,\n"
     "                      timeline.json for Perfetto, times.hlog\n"
+    "  every command       --plugin PATH.so adds the claims of a library of your own "
+    "(ci/GATE.md);\n"
+    "                      then run without names tries those alone\n"
     "\n"
     "exit codes: 0 nothing was falsified or got worse, 1 something did, 2 usage or harness error\n"
     "or interrupted, 3 inconclusive\n"
     "environment: TOLLENS_DEVICE, TOLLENS_MODE, TOLLENS_SEED, TOLLENS_FILTER, TOLLENS_DEADLINE\n"
-    "stand for --device, --quick or --full, --seed, --filter, --deadline; TOLLENS_LIBCUDA names "
-    "the\n"
-    "driver's library\n";
+    "stand for --device, --quick or --full, --seed, --filter, --deadline; TOLLENS_PLUGIN for\n"
+    "--plugin, with colons between several; TOLLENS_LIBCUDA names the driver's library\n";
 
 int hyp_command_complain(const char *format, ...) {
     va_list arguments;
@@ -110,10 +114,16 @@ int main(int argc, char **argv) {
         fputs(usage, stdout);
         return HYP_EXIT_OK;
     }
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (strcmp(argv[1], commands[i].name) == 0) {
-            return tell_all(commands[i].run(argc - 2, argv + 2));
+    int count = argc - 1;
+    char **words = argv + 1;
+    if (!hyp_plugins_take(&count, words) || !hyp_plugins_load()) {
+        return hyp_command_complain("%s", hyp_error());
+    }
+    for (size_t i = 0; count > 0 && i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(words[0], commands[i].name) == 0) {
+            return tell_all(commands[i].run(count - 1, words + 1));
         }
     }
+    if (count == 0) return hyp_command_complain("--plugin stands beside a command");
     return hyp_command_complain("there is no command '%s'; see tollens help", argv[1]);
 }

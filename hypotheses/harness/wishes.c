@@ -4,6 +4,7 @@
 #include "wishes.h"
 
 #include "folder.h"
+#include "plugins.h"
 #include "sabotage.h"
 #include "worker.h"
 
@@ -28,7 +29,7 @@ static bool choose(const char *names, struct hyp_run *run, struct hyp_wishes *wi
         size_t length = strcspn(names, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, names);
         const struct hyp_claim *claim = length < sizeof name ? hyp_claim_find(name) : NULL;
-        if (claim == NULL) return hyp_fail("'%s' is no claim: they are H1 to H13", name);
+        if (claim == NULL) return hyp_fail("%s", hyp_plugin_no_claim(name));
         run->chosen[claim->number - 1] = true;
         wishes->any_claim = true;
         if (names[length] == '\0') return true;
@@ -99,7 +100,7 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
 static bool drop_others(struct hyp_run *run) {
     const char *filter = run->session.filter;
     bool any = false;
-    for (size_t i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
         const char *suite = hyp_claims()[i].suite;
         run->chosen[i] &= hyp_worker_list(suite, filter, NULL, 0) > 0;
         any |= run->chosen[i];
@@ -113,7 +114,11 @@ bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wi
     for (int i = 0; i < count; i++) {
         if (!read_word(count, words, &i, run, wishes)) return false;
     }
-    for (size_t i = 0; i < HYP_CLAIMS && !wishes->any_claim; i++) run->chosen[i] = true;
+    /* Who brings claims of their own asks about those. */
+    for (size_t i = hyp_plugin_count() > 0 ? HYP_CLAIMS : 0;
+         i < hyp_claim_count() && !wishes->any_claim; i++) {
+        run->chosen[i] = true;
+    }
     if (run->session.filter == NULL) return true;
     if (run->sabotage) {
         return hyp_fail("--sabotage is about all attacks of a claim, so not with --filter; "
@@ -125,9 +130,15 @@ bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wi
 char *hyp_wishes_command(int count, char **words) {
     size_t bytes = sizeof "tollens run";
     for (int i = 0; i < count; i++) bytes += strlen(words[i]) + 1;
+    for (size_t i = 0; i < hyp_plugin_count(); i++) {
+        bytes += strlen(" --plugin ") + strlen(hyp_plugin_at(i)->file);
+    }
     char *text = malloc(bytes), *end = text;
     if (text == NULL) return NULL;
     end = stpcpy(end, "tollens run");
+    for (size_t i = 0; i < hyp_plugin_count(); i++) {
+        end = stpcpy(stpcpy(end, " --plugin "), hyp_plugin_at(i)->file);
+    }
     for (int i = 0; i < count; i++) {
         if (option("--out", count, words, &i) != NULL) continue;
         if (option("--trace", count, words, &i) != NULL) continue;

@@ -3,6 +3,7 @@
  */
 #include "worker.h"
 
+#include "guests.h"
 #include "verdict.h"
 
 #include <criterion/criterion.h>
@@ -81,6 +82,7 @@ static struct criterion_test_set *test_set(void) {
         set = criterion_initialize();
         /* Criterion's answer to SIGTERM is to exit; a run that is stopped writes what it has. */
         sigaction(SIGTERM, &own, NULL);
+        hyp_guests_enter(set);
     }
     return set;
 }
