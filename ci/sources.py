@@ -210,7 +210,7 @@ HARNESS = """
     folder session machine
     interval decide sampler conditions effect
     claim sabotage ledger pool_walk hoard crowd record verdict verdict_effects
-    plugin_rules plugins guests
+    plugin_file plugin_rules plugins guests
     worker watch runner
     manifest evidence evidence_text results gate repeats
     attack compare launcher grinder

@@ -1,7 +1,7 @@
 /*
  * Plugin: claims about a library of your own, as a shared library that `tollens --plugin` loads.
  *
- *     #include <plugin.h>
+ *     #include <tollens/harness/plugin.h>
  *
  *     static const struct hyp_plugin_claim claims[] = {{.id = "SUM", .title = "...", ...}, {0}};
  *     HYP_PLUGIN(.name = "sums", .version = "1.0", .claims = claims);

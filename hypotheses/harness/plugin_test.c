@@ -195,6 +195,9 @@ Test(plugin_program, what_is_no_plugin_is_refused_by_every_command) {
     expect_error("\"$T\" list --plugin \"$T\"", "cannot be loaded");
     expect_error("cp \"$D/junk.so\" \"$D/a:b.so\"; \"$T\" list --plugin \"$D/a:b.so\"", "colon");
     expect_error("\"$T\" list --plugin \"${T%/*}/libtollens-soft.so\"", "is no plugin");
+    expect_error("head -c 20000 \"${T%/*}/libtollens-soft.so\" >\"$D/half.so\"; "
+                 "\"$T\" list --plugin \"$D/half.so\"",
+                 "ends too early");
 }
 
 Test(plugin_program, evidence_with_a_guest_needs_its_plugin) {

@@ -4,6 +4,7 @@
 #include "plugins.h"
 
 #include "folder.h"
+#include "plugin_file.h"
 #include "plugin_rules.h"
 
 #include <dlfcn.h>
@@ -67,27 +68,30 @@ static const char *loader_words(const char *path) {
                : words;
 }
 
-/* The declaration of a library, whose first two numbers fit. NULL: hyp_error(). */
-static const struct hyp_plugin *open_plugin(const char *path) {
-    /* Lazily: one that is built for another version lacks functions, and is to say so itself. */
-    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-    if (library == NULL) {
-        hyp_fail("the plugin %s cannot be loaded: %s", path, loader_words(path));
-        return NULL;
-    }
+/* Whether a library was built against these headers. false: hyp_error(). */
+static bool fits(const char *path, void *library) {
     const struct hyp_plugin *plugin = dlsym(library, "tollens_plugin");
     if (plugin == NULL) {
-        hyp_fail("%s is no plugin: it has no HYP_PLUGIN, which plugin.h describes", path);
-    } else if (plugin->abi != HYP_PLUGIN_ABI || plugin->layout != HYP_PLUGIN_LAYOUT) {
-        hyp_fail("the plugin %s is built for version %u.%08x of the harness, and this is %u.%08x: "
-                 "build it again with this version's headers",
-                 path, plugin->abi, plugin->layout, HYP_PLUGIN_ABI, HYP_PLUGIN_LAYOUT);
-    } else if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == NULL) {
-        hyp_fail("the plugin %s cannot be loaded: %s", path, loader_words(path));
-    } else {
-        return plugin; /* both times open until the program ends */
+        return hyp_fail("%s is no plugin: it has no HYP_PLUGIN, which plugin.h describes", path);
     }
-    dlclose(library);
+    if (plugin->abi == HYP_PLUGIN_ABI && plugin->layout == HYP_PLUGIN_LAYOUT) return true;
+    return hyp_fail("the plugin %s is built for version %u.%08x of the harness, and this is "
+                    "%u.%08x: build it again with this version's headers",
+                    path, plugin->abi, plugin->layout, HYP_PLUGIN_ABI, HYP_PLUGIN_LAYOUT);
+}
+
+/* The declaration of a library that can be used. NULL: hyp_error(). */
+static const struct hyp_plugin *open_plugin(const char *path) {
+    if (!hyp_plugin_file_is_whole(path)) return NULL;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library != NULL && fits(path, library)) return dlsym(library, "tollens_plugin");
+    if (library == NULL) {
+        hyp_fail("the plugin %s cannot be loaded: %s", path, loader_words(path));
+        /* One that was built for another version may lack functions; the version says more. */
+        library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+        if (library != NULL) fits(path, library);
+    }
+    if (library != NULL) dlclose(library);
     return NULL;
 }
 
