@@ -6,6 +6,7 @@
  *     gab-bigger   the same for claims of which more is better, "customBiggerIsBetter"
  *     openmetrics  OpenMetrics 1.0 text, for a scrape
  *     junit        junit.xml, as the run wrote it
+ *     github       workflow commands: an annotation for each claim that did not survive
  *
  * Claims without an effect have no number, and are left out; OpenMetrics has the verdict of each.
  */
@@ -173,6 +174,36 @@ static bool put_openmetrics(const struct hyp_results *results) {
     return true;
 }
 
+/* ---- GitHub ---------------------------------------------------------------------------------- */
+
+/* What a workflow command may not hold is written as a URL has it. */
+static void put_command_text(const char *text) {
+    for (; *text != '\0'; text++) {
+        if (*text == '%' || *text == '\r' || *text == '\n') {
+            printf("%%%02X", (unsigned)(unsigned char)*text);
+        } else {
+            putchar(*text);
+        }
+    }
+}
+
+static bool put_github(const struct hyp_results *results) {
+    static const char *const levels[] = {
+        [HYP_FALSIFIED] = "error", [HYP_INCONCLUSIVE] = "warning", [HYP_NOT_TESTED] = "notice"};
+    for (size_t i = 0; i < results->count; i++) {
+        const struct hyp_result *row = &results->rows[i];
+        if (row->kind == HYP_SURVIVED) continue;
+        /* An id and a verdict have no colon and no comma, which would end the title. */
+        printf("::%s title=%s %s::", levels[row->kind], row->claim->id,
+               hyp_verdict_words(row->kind));
+        put_command_text(row->claim->title);
+        printf(": ");
+        put_command_text(row->reason);
+        putchar('\n');
+    }
+    return true;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool put_junit(const char *folder) {
@@ -190,11 +221,9 @@ int hyp_command_export(int count, char **words) {
     static const struct {
         const char *name;
         bool (*put)(const struct hyp_results *results);
-    } formats[] = {{"bmf", put_bmf},
-                   {"gab", put_smaller},
-                   {"gab-bigger", put_bigger},
-                   {"openmetrics", put_openmetrics},
-                   {"junit", NULL}};
+    } formats[] = {{"bmf", put_bmf},           {"gab", put_smaller},
+                   {"gab-bigger", put_bigger}, {"openmetrics", put_openmetrics},
+                   {"github", put_github},     {"junit", NULL}};
     const char *folder = NULL, *format = NULL;
     for (int i = 0; i < count; i++) {
         if (strcmp(words[i], "--format") == 0 && i + 1 < count) {
@@ -217,6 +246,6 @@ int hyp_command_export(int count, char **words) {
         if (ok && fflush(stdout) != 0) ok = hyp_fail("the output cannot be written");
         return ok ? HYP_EXIT_OK : hyp_command_complain("%s", hyp_error());
     }
-    return hyp_command_complain("'%s' is no format: bmf, gab, gab-bigger, openmetrics or junit",
-                                format);
+    return hyp_command_complain(
+        "'%s' is no format: bmf, gab, gab-bigger, openmetrics, github or junit", format);
 }

@@ -83,6 +83,22 @@ Test(export, openmetrics_has_each_verdict_and_ends) {
     cr_assert_str_eq(end, "# EOF\n");
 }
 
+/* A line break would end the command, and what is behind it be another. */
+Test(export, github_is_told_of_what_did_not_survive) {
+    program_write("now/results.json",
+                  "{\"schema\": 1, \"device\": {\"kind\": \"soft\", \"name\": \"s\"}, \"mode\": "
+                  "\"quick\", \"claims\": [{\"id\": \"H1\", \"verdict\": \"survived\", "
+                  "\"effect\": 0, \"unit\": \"violations\", \"threshold\": 0, \"direction\": "
+                  "\"at_most\"}, {\"id\": \"H3\", \"verdict\": \"falsified\", \"reason\": "
+                  "\"7 %\\n::stop-commands::x\", \"effect\": 1, \"unit\": \"violations\", "
+                  "\"threshold\": 0, \"direction\": \"at_most\"}]}");
+    cr_assert_eq(program_shell("\"$T\" export \"$D/now\" --format github"), 0, "%s",
+                 program_output);
+    cr_assert_str_eq(program_output,
+                     "::error title=H3 falsified::Memory transfers return the bytes "
+                     "that were sent: 7 %25%0A::stop-commands::x\n");
+}
+
 Test(export, junit_is_the_runs_own) {
     program_write("out/junit.xml", "<testsuites/>\n");
     cr_assert_eq(program_shell("\"$T\" export \"$D/out\" --format junit"), 0);

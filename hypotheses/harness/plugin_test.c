@@ -189,6 +189,8 @@ Test(plugin_program, what_is_no_plugin_is_refused_by_every_command) {
     expect_error("\"$T\" list --plugin \"$D/junk.so\"", "cannot be loaded");
     expect_error("\"$T\" explain --plugin=\"$D/junk.so\" H1", "cannot be loaded");
     expect_error("TOLLENS_PLUGIN=\"$D/junk.so\" \"$T\" run H1", "cannot be loaded");
+    expect_error("cd \"$D\"; TOLLENS_PLUGIN=junk.so \"$T\" run H1", "no shared library");
+    expect_error("TOLLENS_PLUGIN=none.so \"$T\" run H1", "is not there");
     expect_error("\"$T\" run --plugin \"$D\"", "cannot be loaded");
     expect_error("\"$T\" run --plugin", "takes the path");
     expect_error("\"$T\" --plugin=", "takes the path");

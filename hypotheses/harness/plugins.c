@@ -158,7 +158,11 @@ bool hyp_plugins_load(void) {
     char *copy = strdup(paths), *rest = copy;
     bool ok = copy != NULL || hyp_fail("there is no memory");
     for (const char *path; ok && (path = strsep(&rest, ":")) != NULL;) {
-        ok = path[0] == '\0' || load(path);
+        if (path[0] == '\0') continue;
+        /* A name without a slash is one of the system's libraries to the loader. */
+        char *whole = realpath(path, NULL);
+        ok = whole != NULL ? load(whole) : hyp_fail("the plugin %s is not there", path);
+        free(whole);
     }
     free(copy);
     return ok;

@@ -43,7 +43,8 @@ static const char usage[] =
     "      --across        though the device, the mode or a threshold differ\n"
     "      --inconclusive=fail|warn   whether what cannot be told fails; default fail\n"
     "  export EVIDENCE --format F\n"
-    "                      a run for other services: bmf, gab, gab-bigger, openmetrics, junit\n"
+    "                      a run for other services: bmf, gab, gab-bigger, openmetrics, junit,\n"
+    "                      github\n"
     "  replay TRACE        what a program did with a pool (tol_pool_trace), done again\n"
     "      --profile P     the pool's: default (default), tight, latency, or driver, which is the\n"
     "                      driver's own\n"
@@ -86,11 +87,15 @@ static int attack(int count, char **words) {
 static const struct {
     const char *name;
     int (*run)(int count, char **words);
-} commands[] = {{"doctor", hyp_command_doctor},   {"list", hyp_command_list},
-                {"explain", hyp_command_explain}, {"run", hyp_command_run},
-                {"gate", hyp_command_gate},       {"export", hyp_command_export},
-                 {"crowd", hyp_command_crowd},     {"replay", hyp_command_replay},
-                 {"attack", attack}};
+} commands[] = {{"doctor", hyp_command_doctor},
+                {"list", hyp_command_list},
+                {"explain", hyp_command_explain},
+                {"run", hyp_command_run},
+                {"gate", hyp_command_gate},
+                {"export", hyp_command_export},
+                {"crowd", hyp_command_crowd},
+                {"replay", hyp_command_replay},
+                {"attack", attack}};
 
 /* The exit code, unless what was said has not arrived: a pass that nobody can read is none. */
 static int tell_all(int code) {

@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""Checks the pipelines that others use, as far as it can be done without their services, and
+rehearses their shell steps on the soft device.
+
+    ci/workflows.py                 keys, inputs, needs, versions; shellcheck where it is
+    ci/workflows.py --rehearse      and each job's steps in a folder of its own, with the example
+                                    plugin and with the same with a bug
+
+Prints one line a finding, and exits 1 if there is any; 2 where a file cannot be read.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GITHUB = ROOT / ".github/workflows/tollens.yml"
+GITLAB = ROOT / "ci/tollens.gitlab-ci.yml"
+
+# What each part of a file may have. A key that is not known is a finding: the services ignore some
+# misspelt keys without a word.
+TOP = {"name", "on", "permissions", "jobs"}
+INPUT = {"description", "type", "required", "default"}
+JOB = {"name", "needs", "if", "runs-on", "timeout-minutes", "steps"}
+STEP = {"name", "if", "uses", "with", "env", "run"}
+WITH = {"actions/checkout": {"repository", "ref", "path"},
+        "actions/upload-artifact": {"name", "path", "if-no-files-found", "retention-days"},
+        "actions/download-artifact": {"name", "path"}}
+LAB_JOB = {"image", "stage", "needs", "timeout", "variables", "script", "artifacts", "extends",
+           "tags", "allow_failure"}
+ARTIFACTS = {"when", "expire_in", "paths", "reports"}
+
+findings: list[str] = []
+
+
+def find(where: str, text: str) -> None:
+    findings.append(f"{where}: {text}")
+
+
+def check_keys(where: str, part: Any, known: set[str]) -> None:
+    if not isinstance(part, dict):
+        find(where, f"this is no mapping: {part!r}")
+        return
+    for key in sorted(set(map(str, part)) - known):
+        find(where, f"there is no key '{key}'")
+
+
+def load(path: pathlib.Path) -> Any:
+    class Loader(yaml.SafeLoader):
+        """YAML as the services read it: 'on' is a word, and a key stands once."""
+
+    def mapping(loader: Any, node: Any) -> Any:
+        keys = [key.value for key, _ in node.value]
+        for key in sorted({key for key in keys if keys.count(key) > 1}):
+            find(path.name, f"the key '{key}' stands twice, in line {node.start_mark.line + 1}")
+        return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
+
+    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    Loader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()}
+    return yaml.load(path.read_text(encoding="utf-8"), Loader)  # noqa: S506 (a safe loader)
+
+
+def check_shell(where: str, script: str) -> None:
+    if not shutil.which("shellcheck"):
+        return
+    # Options are words, and are meant to be split.
+    said = subprocess.run(["shellcheck", "--shell=sh", "--exclude=SC2086", "-"], text=True,
+                          input=script, capture_output=True, check=False)
+    if said.returncode != 0:
+        find(where, said.stdout.strip())
+
+
+def check_step(where: str, step: Any) -> None:
+    check_keys(where, step, STEP)
+    if ("uses" in step) == ("run" in step):
+        find(where, "a step either uses an action or runs a command")
+    if "uses" in step:
+        action, _, version = step["uses"].partition("@")
+        if action not in WITH or not re.fullmatch(r"v\d+", version):
+            find(where, f"{step['uses']} is not an action of a known version")
+        check_keys(where, step.get("with", {}), WITH.get(action, set()))
+    elif "${{" in step["run"]:
+        find(where, "an expression in a script lets its value run commands: give it as env")
+    else:
+        check_shell(where, step["run"])
+
+
+def check_github(flow: Any) -> None:
+    check_keys(GITHUB.name, flow, TOP)
+    inputs = flow["on"]["workflow_call"]["inputs"]
+    for name, one in inputs.items():
+        check_keys(f"input {name}", one, INPUT)
+        if one.get("type") not in ("string", "boolean", "number") or "description" not in one:
+            find(f"input {name}", "it needs a type and a description")
+        if ("default" in one) == (one.get("required") == "true"):
+            find(f"input {name}", "it is either required or has a default")
+    text = GITHUB.read_text(encoding="utf-8")
+    used = set(re.findall(r"inputs\.([\w-]+)", text))
+    for name in sorted(used ^ set(inputs)):
+        find(GITHUB.name, f"the input {name} is not {'declared' if name in used else 'used'}")
+    for name, job in flow["jobs"].items():
+        check_keys(f"job {name}", job, JOB)
+        for need in [job["needs"]] if "needs" in job else []:
+            if need not in flow["jobs"]:
+                find(f"job {name}", f"there is no job {need}")
+        for number, step in enumerate(job["steps"], 1):
+            check_step(f"job {name}, step {number}", step)
+
+
+def check_gitlab(flow: Any) -> None:
+    for name, job in flow.items():
+        if name == "variables":
+            continue
+        check_keys(f"job {name}", job, LAB_JOB)
+        check_keys(f"job {name}, artifacts", job["artifacts"], ARTIFACTS)
+        for line in job["script"]:
+            if not isinstance(line, str):
+                find(f"job {name}", f"a line of its script is read as {line!r}: quote it")
+        check_shell(f"job {name}", "\n".join(map(str, job["script"])) + "\n")
+
+
+# ---- the rehearsal ---------------------------------------------------------------------------
+
+PLUGIN = "claims/make_plugin sums.so"
+
+
+def value_of(expression: str, given: dict[str, str]) -> str:
+    """An expression of env, which names an input and no more."""
+    name = re.fullmatch(r"\$\{\{ inputs\.([\w-]+) \}\}", expression)
+    return given[name.group(1)] if name else expression
+
+
+def run(where: str, script: str, folder: pathlib.Path, env: dict[str, str]) -> int:
+    """A step, as a service runs it: it ends where a command fails."""
+    said = subprocess.run(["sh", "-e", "-c", script], cwd=folder, env=env, text=True, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    with open(folder / "said.txt", "a", encoding="utf-8") as log:
+        log.write(f"--- {where}\n{said.stdout}")
+    return said.returncode
+
+
+def rehearse_github(flow: Any, folder: pathlib.Path, build: str, env: dict[str, str]) -> list[int]:
+    """The code of each job's attack. What an action would move lies in the folder already."""
+    given = {name: str(one.get("default", "")) for name, one in
+             flow["on"]["workflow_call"]["inputs"].items()}
+    given |= {"build": build, "plugin": "sums.so", "gpu-runner": '["gpu"]'}
+    env = env | {"RUNNER_TEMP": str(folder / "temp"), "GITHUB_ACTIONS": "true",
+                 "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
+    codes = []
+    for name, job in flow["jobs"].items():
+        for step in (step for step in job["steps"] if "run" in step):
+            own = {key: value_of(text, given) for key, text in step.get("env", {}).items()}
+            code = run(f"{name}: {step['name']}", step["run"], folder, env | own)
+            if step["name"] == "Attack":
+                codes.append(code)
+            elif code != 0:
+                find(f"rehearsal of job {name}", f"'{step['name']}' ended with {code}")
+    return codes
+
+
+def rehearse_gitlab(flow: Any, folder: pathlib.Path, build: str, env: dict[str, str]) -> list[int]:
+    env = env | flow["variables"] | {"TOLLENS_BUILD": build, "TOLLENS_PLUGIN": "sums.so",
+                                     "TOLLENS_URL": "nowhere"}
+    return [run(name, "\n".join(job["script"]), folder, env)
+            for name, job in flow.items() if name != "variables"]
+
+
+def rehearse(kind: str, flow: Any) -> None:
+    env = {key: text for key, text in os.environ.items()
+           if not key.startswith(("TOLLENS_", "GITHUB_", "BUILDKITE"))}
+    env["TOLLENS_DEVICE"] = "soft"
+    for build, expected in ((PLUGIN, 0), (f"{PLUGIN} -DREDUCE_SUM_LOSES_TAIL", 1)):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / ".tollens").symlink_to(ROOT)
+            shutil.copytree(ROOT / "hypotheses/example_plugin", folder / "claims")
+            play = rehearse_github if kind == "GitHub" else rehearse_gitlab
+            codes = play(flow, folder, build, env)
+            said = (folder / "said.txt").read_text(encoding="utf-8")
+            if codes != [expected, expected]:
+                find(kind, f"the lanes ended with {codes}, not {expected}:\n{said}")
+            for lane in ("tollens-cpu", "tollens-gpu"):
+                if not (folder / lane / "evidence/junit.xml").is_file():
+                    find(kind, f"{lane} has no junit.xml")
+            if kind == "GitHub":
+                told = (folder / "summary.md").read_text(encoding="utf-8")
+                if said.count("::error title=SUM falsified::") != 2 * expected:
+                    find(kind, f"the annotations are not {2 * expected}:\n{said}")
+                if told.count("# Tollens: ") != 2:
+                    find(kind, "the job's summary is not each lane's")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--rehearse", action="store_true", help="run each job's shell steps, too")
+    wishes = parser.parse_args()
+    try:
+        github, gitlab = load(GITHUB), load(GITLAB)
+    except (OSError, yaml.YAMLError) as error:
+        print(f"workflows: {error}", file=sys.stderr)
+        return 2
+    check_github(github)
+    check_gitlab(gitlab)
+    if wishes.rehearse and not findings:
+        rehearse("GitHub", github)
+        rehearse("GitLab", gitlab)
+    print("\n".join(findings) if findings else "workflows: nothing found")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
