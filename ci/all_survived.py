@@ -63,6 +63,9 @@ def check(folder: pathlib.Path) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
+        print(__doc__)
+        sys.exit(0 if sys.argv[1:] in (["-h"], ["--help"]) else 2)
     try:
         print("summary:", check(pathlib.Path(sys.argv[1])))
     except (AssertionError, OSError, KeyError, ValueError,

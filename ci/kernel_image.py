@@ -49,8 +49,8 @@ def assembly(name: str, images: list[tuple[str, str, bool]]) -> str:
 
 def main() -> int:
     if len(sys.argv) < 4:
-        print(__doc__, file=sys.stderr)
-        return 2
+        print(__doc__)
+        return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
     out, source, ptx = sys.argv[1:4]
     nvcc = " ".join(sys.argv[4:])
     target = re.search(r"^\.target sm_(\d+[af]?)", pathlib.Path(ptx).read_text(), re.MULTILINE)

@@ -161,6 +161,9 @@ def check_programs() -> None:
 
 
 def main() -> int:
+    if sys.argv[1:]:
+        print(__doc__)
+        return 0 if sys.argv[1] in ("-h", "--help") else 2
     names: dict[str, pathlib.Path] = {}
     for path in tracked():
         if path.parts[0] not in TOP and not path.parts[0].startswith("."):

@@ -2,7 +2,9 @@
 """What ci/workflows.py must find: mistakes that a service would not speak of, or too late."""
 
 import copy
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -65,6 +67,21 @@ class Mistakes(unittest.TestCase):
             flow[name]["script"] = ["true"]
         workflows.rehearse("GitLab", flow)
         self.expect("the lanes ended with [0, 0], not 1")
+
+
+class Help(unittest.TestCase):
+    """Who meets a command asks it first."""
+
+    def test_every_command_says_what_it_does(self) -> None:
+        for path in sorted(pathlib.Path(__file__).parent.iterdir()):
+            first = path.read_bytes()[:20] if path.is_file() else b""
+            if not first.startswith(b"#!") or not os.access(path, os.X_OK):
+                continue
+            for option in ("--help", "-h"):
+                said = subprocess.run([path, option], capture_output=True, text=True, check=False,
+                                      stdin=subprocess.DEVNULL, timeout=60)
+                self.assertEqual(said.returncode, 0, f"{path.name} {option}: {said.stderr}")
+                self.assertGreater(len(said.stdout.splitlines()), 1, path.name)
 
 
 if __name__ == "__main__":
