@@ -129,7 +129,8 @@ def write_variant(n: Ninja, name: str) -> None:
     if name == "dev":
         n.build("libs", "phony", f"{archive} {shared} {kernels} {soft}")
         examples = [program(f"examples/{name}", [*objects("examples", "runtime/examples", [name],
-                                                          f"{COMMON} {flags} -Iruntime"),
+                                                          f"{COMMON} {flags} -Iruntime "
+                                                          "-Ikernels"),
                                                  kernels, archive], libs="-lpthread -ldl -lm")
                     for name in EXAMPLES]
         n.build("examples", "phony", " ".join(examples))
