@@ -181,7 +181,7 @@ KERNEL_IMAGES = """
     gemm/gemm_5_tensor gemm/gemm_6_async
     quant/dequantise_1_naive quant/dequantise_2_wide quant/dequantise_planted
     quant/quant_product_1_naive quant/quant_product_2_rows quant/quant_product_3_integers
-    quant/quant_product_4_tensor
+    quant/quant_product_4_tensor quant/quant_product_5_staged quant/quant_product_6_early
     attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor
     attention/attention_4_decode attention/attention_5_combine attention/attention_defects
     row/softmax_1_naive row/softmax_2_registers row/softmax_3_online

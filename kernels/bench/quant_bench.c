@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct work {
     struct kn_bench *bench;
@@ -109,6 +110,37 @@ static tol_status launch_product(void *user, size_t turn) {
     return kn_quant_product(work->bench->kernels, work->bench->stream, &work->product);
 }
 
+static tol_status measure_cold_and_hot(struct work *work, const struct kn_bench_row *row,
+                                       const char *variant) {
+    tol_status status = TOL_OK;
+    struct kn_bench_row cold = *row, hot = *row;
+    const char *name = variant != NULL ? variant : "", *gap = variant != NULL ? " " : "";
+    work->product.variant = variant;
+    work->used = work->sets;
+    snprintf(cold.variant, sizeof cold.variant, "%s%scold", name, gap);
+    TOL_TRY(kn_bench_measure(work->bench, &cold, launch_product, work));
+    work->used = 1;
+    snprintf(hot.variant, sizeof hot.variant, "%s%shot", name, gap);
+    TOL_TRY(kn_bench_measure(work->bench, &hot, launch_product, work));
+out:
+    return status;
+}
+
+/* By name, each name once, where the device has what they need. */
+static tol_status measure_variants(struct work *work, const struct kn_bench_row *row,
+                                   const struct kn_variants *variants) {
+    tol_status status = TOL_OK;
+    const int capability = tol_context_device(work->bench->context)->compute_capability;
+    for (size_t i = 0; i < variants->count; i++) {
+        const struct kn_variant *one = &variants->rows[i];
+        const bool is_again = i > 0 && strcmp(one->name, variants->rows[i - 1].name) == 0;
+        if (is_again || one->compute_capability_min > capability) continue;
+        TOL_TRY(measure_cold_and_hot(work, row, one->name));
+    }
+out:
+    return status;
+}
+
 /* What is bound by memory, a few columns, is told in bytes; else in operations. */
 static tol_status measure_product(struct kn_bench *bench, enum kn_quant quant,
                                   enum kn_quant_arithmetic arithmetic, size_t columns) {
@@ -136,12 +168,10 @@ static tol_status measure_product(struct kn_bench *bench, enum kn_quant quant,
         TOL_TRY(tol_buffer_create(bench->context, space, 1, &work.workspace));
         work.product.workspace = kn_place_of(work.workspace, 0);
     }
-    struct kn_bench_row cold = row, hot = row;
-    snprintf(cold.variant, sizeof cold.variant, "cold");
-    TOL_TRY(kn_bench_measure(bench, &cold, launch_product, &work));
-    work.used = 1;
-    snprintf(hot.variant, sizeof hot.variant, "hot");
-    TOL_TRY(kn_bench_measure(bench, &hot, launch_product, &work));
+    TOL_TRY(measure_cold_and_hot(&work, &row, NULL));
+    if (columns == 1 && arithmetic == KN_QUANT_Q8_1 && quant == KN_Q4_K) { /* there is a choice */
+        TOL_TRY(measure_variants(&work, &row, kn_quant_product_variants(quant, arithmetic)));
+    }
 out:
     destroy(&work);
     return status;

@@ -12,8 +12,17 @@ KN_IMAGES(quant_product_1_naive);
 KN_IMAGES(quant_product_2_rows);
 KN_IMAGES(quant_product_3_integers);
 KN_IMAGES(quant_product_4_tensor);
+KN_IMAGES(quant_product_5_staged);
+KN_IMAGES(quant_product_6_early);
 
-enum { THREADS = 128, GRID_Y_MAX = 65535 };
+enum { THREADS = 128, STAGED_THREADS = 512, GRID_Y_MAX = 65535, SHARED_BYTES_ALWAYS = 48 << 10 };
+
+/* How x comes to be bytes: the third number of a tile. */
+enum {
+    APART,  /* by a kernel in front */
+    STAGED, /* in shared memory, by the kernel itself */
+    EARLY   /* so too, and it may begin before the kernel in front of it has ended */
+};
 
 static bool is_aligned(const struct kn_quant_product *p) {
     return (p->quant != KN_Q4_K || p->weights.address % 16 == 0) && p->x.address % 16 == 0 &&
@@ -43,6 +52,19 @@ static const char *integers_single_refuses(const void *problem) {
     return p->columns > 1 ? "there are several columns" : integers_refuses(problem);
 }
 
+/* x as bytes, and 16 bytes for 64 of them, lie in a block's shared memory. */
+static unsigned staged_bytes(size_t k) {
+    return (unsigned)(k + k / 64 * 16);
+}
+
+static const char *staged_refuses(const void *problem) {
+    const struct kn_quant_product *p = problem;
+    if (p->k > SHARED_BYTES_ALWAYS || staged_bytes(p->k) > SHARED_BYTES_ALWAYS) {
+        return "x as bytes does not fit 48 KiB";
+    }
+    return single_refuses(problem);
+}
+
 static const char *few_refuses(const void *problem) {
     const struct kn_quant_product *p = problem;
     return p->columns > 32 ? "there are more than 32 columns" : wide_refuses(problem);
@@ -55,6 +77,18 @@ static const char *few_refuses(const void *problem) {
         .compute_capability_min = capability, .refuse = refuses, .threads = THREADS, .tile = {     \
             rows,                                                                                  \
             columns                                                                                \
+        }                                                                                          \
+    }
+
+/* For one column, x of which the kernel itself rounds. */
+#define ROW_STAGED(of, kernel, file, capability, rows, how)                                        \
+    {                                                                                              \
+        .name = of, .entry = kernel, .images = kn_images_quant_product_##file,                     \
+        .compute_capability_min = capability, .refuse = staged_refuses, .threads = STAGED_THREADS, \
+        .tile = {                                                                                  \
+            rows,                                                                                  \
+            1,                                                                                     \
+            how                                                                                    \
         }                                                                                          \
     }
 
@@ -71,26 +105,30 @@ static const char *few_refuses(const void *problem) {
                 64)                                                                                \
     }
 #define Q8_1(blocks)                                                                               \
-    {                                                                                              \
-        ROW("integers", "quant_product_integers_" blocks "_1", 3_integers, 75,                     \
-            integers_single_refuses, 4, 1),                                                        \
-            ROW("integers", "quant_product_integers_" blocks "_8", 3_integers, 75,                 \
-                integers_refuses, 2, 8)                                                            \
-    }
+    ROW("integers", "quant_product_integers_" blocks "_1", 3_integers, 75,                         \
+        integers_single_refuses, 4, 1),                                                            \
+        ROW("integers", "quant_product_integers_" blocks "_8", 3_integers, 75, integers_refuses,   \
+            2, 8)
 
 static const struct kn_variant f32_rows[KN_QUANTS][3] = {F32("q4_k"), F32("q6_k"), F32("q8_0")};
 static const struct kn_variant f16_rows[KN_QUANTS][2] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
-static const struct kn_variant q8_1_rows[KN_QUANTS][2] = {Q8_1("q4_k"), Q8_1("q6_k"), Q8_1("q8_0")};
+static const struct kn_variant q8_1_q4_k_rows[] = {
+    ROW_STAGED("early_1", "quant_product_early_1", 6_early, 90, 16, EARLY),
+    ROW_STAGED("early_2", "quant_product_early_2", 6_early, 90, 32, EARLY),
+    ROW_STAGED("staged_1", "quant_product_staged_1", 5_staged, 75, 16, STAGED),
+    ROW_STAGED("staged_2", "quant_product_staged_2", 5_staged, 75, 32, STAGED), Q8_1("q4_k")};
+static const struct kn_variant q8_1_q6_k_rows[] = {Q8_1("q6_k")};
+static const struct kn_variant q8_1_q8_0_rows[] = {Q8_1("q8_0")};
 
-#define TABLES(i)                                                                                  \
+#define TABLES(i, q8_1)                                                                            \
     {                                                                                              \
         {"quant product", f32_rows[i], 3}, {"quant product", f16_rows[i], 2}, {                    \
-            "quant product", q8_1_rows[i], 2                                                       \
+            "quant product", q8_1, sizeof(q8_1) / sizeof(q8_1)[0]                                  \
         }                                                                                          \
     }
 
-static const struct kn_variants tables[KN_QUANTS][KN_QUANT_ARITHMETICS] = {TABLES(0), TABLES(1),
-                                                                           TABLES(2)};
+static const struct kn_variants tables[KN_QUANTS][KN_QUANT_ARITHMETICS] = {
+    TABLES(0, q8_1_q4_k_rows), TABLES(1, q8_1_q6_k_rows), TABLES(2, q8_1_q8_0_rows)};
 
 static const struct kn_variant quantise_row =
     ROW("quantise", "quant_product_quantise", 3_integers, 75, NULL, THREADS, 1);
@@ -215,8 +253,9 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
     const unsigned bytes = sizeof arguments;
     void *value = &arguments;
     const struct tol_arguments passed = {1, &value, &bytes};
-    const bool is_rounded = p->arithmetic == KN_QUANT_Q8_1 && p->k > 0;
     TOL_TRY(kn_kernels_pick(kernels, table, p->variant, p, &variant, &kernel));
+    const unsigned how = variant->tile[2];
+    const bool is_rounded = p->arithmetic == KN_QUANT_Q8_1 && p->k > 0 && how == APART;
     const unsigned grid_y = tiles(p->columns, variant->tile[1]);
     TOL_CHECK(grid_y <= GRID_Y_MAX && (!is_rounded || p->columns <= GRID_Y_MAX), TOL_OVER_LIMIT,
               "quant product: %zu columns are too many for %s", p->columns, variant->name);
@@ -227,10 +266,11 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
                                                      THREADS, 1, 1, 0},
                            passed));
     }
-    status = tol_launch(stream, kernel,
-                        (struct tol_launch_shape){tiles(p->rows, variant->tile[0]), grid_y, 1,
-                                                  variant->threads, 1, 1, 0},
-                        passed);
+    const struct tol_launch_shape shape = {
+        tiles(p->rows, variant->tile[0]),     grid_y, 1, variant->threads, 1, 1,
+        how == APART ? 0 : staged_bytes(p->k)};
+    status = how == EARLY ? tol_launch_programmatic(stream, kernel, shape, passed)
+                          : tol_launch(stream, kernel, shape, passed);
 out:
     return status;
 }

@@ -19,7 +19,9 @@
  * The last is what llama.cpp's CUDA kernels do, but for the scale of x, which they round to a half;
  * it is some 10^-2 off where weights are some 0.02 and x is some 1 (k = 4096), and the fastest for
  * few columns. A NaN or an infinity in a column of x gives NaN or infinities in all of its y, and
- * nothing else. Queues kernels (two of KN_QUANT_Q8_1) and waits for nothing. Thread-safe.
+ * nothing else. Queues a kernel, or two of KN_QUANT_Q8_1, and waits for nothing; on devices of
+ * compute capability 9.0 the "early" ones may begin while the kernel in front of them on the stream
+ * ends, and wait for it before they read or write. Thread-safe.
  */
 #ifndef KN_QUANT_PRODUCT_H
 #define KN_QUANT_PRODUCT_H

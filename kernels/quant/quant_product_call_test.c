@@ -52,7 +52,14 @@ Test(quant_product_call, what_makes_no_sense_is_refused) {
     REFUSED(p.rows = (size_t)1 << 31, TOL_OVER_LIMIT, "2147483648 rows");
     REFUSED(p.columns = SIZE_MAX, TOL_OVER_LIMIT, "below 2^31");
     REFUSED(p.k = (size_t)1 << 31, TOL_OVER_LIMIT, "below 2^31");
-    REFUSED(p.variant = "fast", TOL_NOT_FOUND, "there are integers");
+    REFUSED(p.variant = "fast", TOL_NOT_FOUND, "there are early_1");
+    REFUSED((p.quant = KN_Q6_K, p.weights.bytes *= 2, p.variant = "early_1"), TOL_NOT_FOUND,
+            "there are integers");
+    REFUSED(p.variant = "staged_1", TOL_UNSUPPORTED, "there are several columns");
+    REFUSED((p.variant = "staged_2", p.columns = 1, p.rows = 1, p.k = 39424,
+             p.weights.bytes = 22176, p.x = (struct kn_place){0x100000, 157696},
+             p.workspace = (struct kn_place){0x200000, 44352}),
+            TOL_UNSUPPORTED, "x as bytes does not fit 48 KiB");
     struct kn_quant_product p = good();
     MUST_FAIL(kn_quant_product(NULL, stream, &p), TOL_INVALID_ARGUMENT, "needs kernels");
     MUST_FAIL(kn_quant_product(kernels, NULL, &p), TOL_INVALID_ARGUMENT, "needs kernels");

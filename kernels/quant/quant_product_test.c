@@ -87,6 +87,27 @@ Test(quant_product, integers_stay_within_their_bound) {
     check_shapes(KN_QUANT_Q8_1, "integers");
 }
 
+/* k at the ends of what lanes have at a time, and the longest that fits. */
+Test(quant_product, those_that_round_x_themselves_stay_within_their_bound) {
+    static const char *const variants[] = {"early_1", "early_2", "staged_1", "staged_2"};
+    static const size_t sizes[][2] = {/* rows, blocks of 256 */
+                                      {1, 1}, {3, 8}, {37, 9}, {33, 24}, {17, 25}, {2, 153}};
+    static const enum kn_distribution distributions[] = {
+        KN_NORMAL, KN_UNIFORM, KN_SPARSE, KN_CANCEL, KN_LARGE, KN_TINY, KN_DENORMAL};
+    begin();
+    for (unsigned i = 0; i < 4 * 7; i++) {
+        check(&(struct kn_quant_trial){.quant = KN_Q4_K,
+                                       .arithmetic = KN_QUANT_Q8_1,
+                                       .rows = sizes[i % 6][0],
+                                       .columns = 1,
+                                       .k = sizes[i % 6][1] * 256,
+                                       .variant = variants[i / 7],
+                                       .distribution = distributions[i % 7],
+                                       .scale = 1,
+                                       .seed = i + 1});
+    }
+}
+
 /* Blocks of extreme and subnormal scales, x that is tiny and subnormal. */
 Test(quant_product, odd_numbers_stay_within_the_bounds) {
     static const enum kn_quant_blocks kinds[] = {KN_BLOCKS_USUAL, KN_BLOCKS_SUBNORMAL,
