@@ -9,7 +9,8 @@
  * launches a batch of its own and an instance of a graph that all share, forks, joins, and queues
  * host functions. The pool wipes, guards some, keeps events, has a limit that is met, and is asked
  * for all that it can tell meanwhile; blocks are freed twice, and by other threads than those that
- * took them. Exit code: 0 all was as it should be, 1 something was not, 2 there is no device.
+ * took them. All is done twice, the second time under a trace, which is written meanwhile. Exit
+ * code: 0 all was as it should be, 1 something was not, 2 there is no device.
  */
 #include "any_driver.h"
 #include "batch.h"
@@ -20,11 +21,14 @@
 #include "pool_watch.h"
 #include "stream.h"
 #include "stream_pool.h"
+#include "trace.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { THREADS = 4, ROUNDS = 60, LIVE = 12, BATCH = 2, EVENTS = 500 };
 
@@ -233,15 +237,14 @@ static tol_status make_graph(struct all *all, struct tol_module **module) {
     return status;
 }
 
-int main(int argc, char **argv) {
-    struct tol_driver *driver = NULL;
+/* Exit code: as the program's. */
+static int run_threads(struct tol_driver *driver) {
     struct tol_module *module = NULL;
     struct all all = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
     int code = 0;
-    if (tol_any_driver_open(argc > 1 ? argv[1] : NULL, &driver, NULL) != TOL_OK ||
-        tol_context_create(driver, 0, &all.context) != TOL_OK ||
+    if (tol_context_create(driver, 0, &all.context) != TOL_OK ||
         make_pool(all.context, &all.pool) != TOL_OK ||
         tol_stream_pool_create(all.context, NULL, &all.streams) != TOL_OK ||
         tol_buffer_create(all.context, THREADS + 2, 4, &all.counts) != TOL_OK ||
@@ -276,6 +279,56 @@ int main(int argc, char **argv) {
     tol_buffer_destroy(all.counts);
     tol_pool_destroy(all.pool);
     tol_context_destroy(all.context);
+    return code;
+}
+
+static bool write_trace(void) {
+    FILE *file = tmpfile();
+    bool ok = file != NULL && tol_trace_write(file, "threads", false) == TOL_OK;
+    if (file != NULL) fclose(file);
+    return ok;
+}
+
+static void *write_traces(void *user) {
+    atomic_bool *is_done = user;
+    bool ok = true;
+    for (int i = 0; i < 5 && ok && !atomic_load(is_done); i++) {
+        ok = write_trace();
+        usleep(20000);
+    }
+    return ok ? NULL : user;
+}
+
+static int run_traced(struct tol_driver *driver) {
+    const struct tol_trace_options options = {.calls_max = 20000, .operations_max = 2000};
+    struct tol_trace_stats stats;
+    atomic_bool is_done = false;
+    pthread_t writer;
+    void *failed = NULL;
+    if (tol_trace_install(driver, &options, NULL) != TOL_OK ||
+        pthread_create(&writer, NULL, write_traces, &is_done) != 0) {
+        return 2;
+    }
+    int code = run_threads(driver);
+    atomic_store(&is_done, true);
+    pthread_join(writer, &failed);
+    tol_trace_stats(&stats);
+    if (failed != NULL || !write_trace() || stats.operations < THREADS * ROUNDS) {
+        fprintf(stderr, "threads-check: the trace has %zu operations\n", stats.operations);
+        code = 1;
+    }
+    tol_trace_remove(driver);
+    return code;
+}
+
+int main(int argc, char **argv) {
+    struct tol_driver *driver = NULL;
+    if (tol_any_driver_open(argc > 1 ? argv[1] : NULL, &driver, NULL) != TOL_OK) {
+        fprintf(stderr, "threads-check: %s\n", tol_message());
+        return 2;
+    }
+    int code = run_threads(driver);
+    if (code == 0) code = run_traced(driver);
     tol_driver_close(driver);
     if (code == 0) printf("%d threads, %d rounds each: nothing was lost\n", THREADS, ROUNDS);
     return code;

@@ -137,3 +137,86 @@ Test(trace, knows_graphs_and_contexts_that_have_ended) {
               text);
     free(text);
 }
+
+static unsigned stats_operations(void) {
+    struct tol_trace_stats stats;
+    tol_trace_stats(&stats);
+    return (unsigned)stats.operations;
+}
+
+/* Operations with an event of their own in front. An event is one itself, and takes no time. */
+static unsigned own_begins(const char *text) {
+    return count(text, "\"begin\":\"event\"") - count(text, "\"cat\":\"event\"");
+}
+
+/* The spans of kernels, in the order in which they were launched on one stream. */
+static void must_follow_each_other(const char *text, unsigned kernels) {
+    double end_us = 0;
+    const char *at = text;
+    for (unsigned i = 0; i < kernels; i++) {
+        at = strstr(at, "\"fill\",\"cat\":\"kernel\"");
+        cr_assert(at != NULL, "%u of %u kernels", i, kernels);
+        double begin = number(at, "\"fill\"", "\"ts\":"),
+               takes = number(at, "\"fill\"", "\"dur\":");
+        /* Written in thousandths. */
+        cr_assert(takes >= 0 && begin >= end_us - 0.0015, "%u: %.3f, %.3f", i, begin, end_us);
+        end_us = begin + takes;
+        at++;
+    }
+}
+
+Test(trace, one_event_serves_two_operations_of_a_stream) {
+    MUST(tol_trace_install(test_driver(), NULL, NULL));
+    work(200);
+    char *text = written(false);
+    must_follow_each_other(text, 200);
+    cr_assert(strncmp(strstr(strstr(text, "\"cat\":\"kernel\""), "\"begin\":") + 9, "event", 5) ==
+                  0,
+              "the first on a stream has its own");
+    unsigned own = own_begins(text), shared = count(text, "\"previous end\"");
+    cr_assert(own < 201 && own + shared + count(text, "\"begin\":\"call\"") == 201, "%u, %u", own,
+              shared);
+    free(text);
+}
+
+Test(trace, each_operation_has_both_events_if_asked) {
+    MUST(tol_trace_install(test_driver(), &(struct tol_trace_options){.both_events = true}, NULL));
+    work(50);
+    char *text = written(false);
+    must_follow_each_other(text, 50);
+    cr_assert(own_begins(text) == 51, "%s", text);
+    free(text);
+}
+
+Test(trace, times_every_so_many_and_notes_all_calls) {
+    MUST(tol_trace_install(test_driver(), &(struct tol_trace_options){.every = 10}, NULL));
+    work(100);
+    char *text = written(false);
+    cr_assert(count(text, "\"cuLaunchKernel\",\"cat\":\"driver\"") == 100);
+    cr_assert(count(text, "\"cat\":\"kernel\"") == 10 && stats_operations() == 11, "%s", text);
+    cr_assert(own_begins(text) == stats_operations(), "what came before was not timed");
+    free(text);
+}
+
+/* What waits, waits for something else: its beginning is not the end of what came before. */
+Test(trace, a_wait_between_two_operations_parts_them) {
+    struct tol_stream *stream = NULL;
+    struct tol_event *event = NULL;
+    struct tol_buffer *buffer = NULL;
+    MUST(tol_trace_install(test_driver(), NULL, NULL));
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+    MUST(tol_event_create(test_context(), false, &event));
+    MUST(tol_buffer_create(test_context(), 1024, 4, &buffer));
+    MUST(tol_event_record(event, stream));
+    for (unsigned i = 0; i < 20; i++) {
+        MUST(tol_stream_wait_event(stream, event));
+        MUST(tol_copy_fill(stream, buffer, 0, 1, 4, 16));
+    }
+    MUST(tol_stream_synchronize(stream));
+    char *text = written(false);
+    cr_assert(count(text, "\"cat\":\"fill\"") == 20 && own_begins(text) == 20, "%s", text);
+    free(text);
+    tol_buffer_destroy(buffer);
+    tol_event_destroy(event);
+    tol_stream_destroy(stream);
+}

@@ -67,6 +67,7 @@ void tol_trace_open_context(CUcontext handle) {
             if (cu->cuEventCreate(&operation->end, CU_EVENT_DEFAULT) != CUDA_SUCCESS) break;
         }
         atomic_store_explicit(&tol_trace.context_count, count + 1, memory_order_release);
+        atomic_fetch_add(&tol_trace.generation, 1);
     }
     pthread_mutex_unlock(&tol_trace.lock);
 }
@@ -80,23 +81,73 @@ static bool read_time(const struct tol_trace_context *context, CUevent event, do
     return true;
 }
 
+/* Streams apart, and each stream's operations as they ended. */
+static int compare(const void *left, const void *right) {
+    const struct tol_trace_operation *a = *(struct tol_trace_operation *const *)left,
+                                     *b = *(struct tol_trace_operation *const *)right;
+    if (a->stream != b->stream) return (uintptr_t)a->stream < (uintptr_t)b->stream ? -1 : 1;
+    if (a->end_ns != b->end_ns) return a->end_ns < b->end_ns ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+/* An operation without an event in front began when the one before it on its stream had ended, or,
+ * if it was called later than that, after its call. */
+static void set_begins(struct tol_trace_context *context) {
+    size_t count = 0;
+    struct tol_trace_operation **done = malloc((context->usable + 1) * sizeof *done);
+    if (done == NULL) return; /* they begin with their calls */
+    for (size_t i = 0; i < context->usable; i++) {
+        if (context->operations[i].is_collected) done[count++] = &context->operations[i];
+    }
+    qsort(done, count, sizeof *done, compare);
+    for (size_t i = 1; i < count; i++) {
+        struct tol_trace_operation *operation = done[i];
+        double before_ns = done[i - 1]->end_ns;
+        if (operation->has_begin || operation->kind == TOL_TRACE_EVENT ||
+            operation->stream != done[i - 1]->stream || before_ns < (double)operation->call_ns) {
+            continue;
+        }
+        operation->begin_ns = before_ns;
+        operation->begin_from = TOL_TRACE_BEGIN_END;
+    }
+    free(done);
+}
+
+static void read_operation(const struct tol_trace_context *context,
+                           struct tol_trace_operation *operation) {
+    if (!atomic_load(&operation->is_queued) || operation->is_collected ||
+        !read_time(context, operation->end, &operation->end_ns)) {
+        return;
+    }
+    operation->is_collected = true;
+    operation->begin_from = TOL_TRACE_BEGIN_EVENT;
+    operation->begin_ns = operation->end_ns; /* an event takes no time */
+    if (operation->kind == TOL_TRACE_EVENT) return;
+    if (operation->has_begin) {
+        operation->is_collected = read_time(context, operation->begin, &operation->begin_ns);
+    } else {
+        double call_ns = (double)operation->call_ns; /* the clocks may drift */
+        operation->begin_ns = call_ns < operation->end_ns ? call_ns : operation->end_ns;
+        operation->begin_from = TOL_TRACE_BEGIN_CALL;
+    }
+}
+
 static void read_context(struct tol_trace_context *context, bool closes) {
     const struct tol_driver_table *cu = tol_trace.driver;
     if (!context->is_open) return;
     size_t noted = atomic_load(&context->noted);
     for (size_t i = 0; i < context->usable; i++) {
         struct tol_trace_operation *operation = &context->operations[i];
-        if (i < noted && atomic_load(&operation->is_queued) && !operation->is_collected &&
-            read_time(context, operation->begin, &operation->begin_ns)) {
-            operation->is_collected = read_time(context, operation->end, &operation->end_ns);
-        }
+        if (i < noted) read_operation(context, operation);
         if (!closes) continue;
         cu->cuEventDestroy_v2(operation->begin);
         cu->cuEventDestroy_v2(operation->end);
     }
+    set_begins(context);
     if (!closes) return;
     cu->cuEventDestroy_v2(context->origin);
     context->is_open = false;
+    atomic_fetch_add(&tol_trace.generation, 1);
 }
 
 /* For each open context, or for one, with it current, and what was current before afterwards. */

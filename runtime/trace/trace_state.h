@@ -27,16 +27,27 @@ enum tol_trace_kind {
     TOL_TRACE_EVENT
 };
 
+/* Where the time of a beginning is from. */
+enum tol_trace_begin {
+    TOL_TRACE_BEGIN_EVENT, /* the operation's own event */
+    TOL_TRACE_BEGIN_END,   /* the end of what came before on the stream */
+    TOL_TRACE_BEGIN_CALL   /* the call, which came later than that end */
+};
+
 /* A piece of device work. */
 struct tol_trace_operation {
     enum tol_trace_kind kind;
     enum tol_driver_index index;
-    const char *name; /* of a kernel; NULL: the function's */
+    CUfunction function; /* of a kernel, else NULL */
+    unsigned names;      /* how many names there were: the latest of function's is its own */
     CUstream stream;
     size_t bytes; /* of a copy or a fill; 0: not known */
     CUevent begin, end;
+    uint64_t call_ns;        /* when the driver was called */
     double begin_ns, end_ns; /* on the host's clock, once it is collected */
-    atomic_bool is_queued;   /* both events are recorded */
+    enum tol_trace_begin begin_from;
+    bool has_begin;        /* begin is recorded too */
+    atomic_bool is_queued; /* its events are recorded */
     bool is_collected;
 };
 
@@ -45,9 +56,9 @@ struct tol_trace_context {
     CUevent origin;
     uint64_t origin_ns; /* the host's clock when origin was reached */
     struct tol_trace_operation *operations;
-    atomic_size_t noted; /* may pass operations_max: the rest is lost */
-    size_t usable;       /* that have events */
+    size_t usable; /* that have events */
     bool is_open;
+    _Alignas(64) atomic_size_t noted; /* may pass operations_max: the rest is lost */
 };
 
 struct tol_trace_name {
@@ -62,19 +73,25 @@ struct tol_trace {
     const struct tol_driver_table *driver;
     uint64_t begin_ns;
     struct tol_trace_call *calls;
-    atomic_size_t noted;
+    atomic_uint generation; /* raised when what threads remember of contexts may be wrong */
+    atomic_uint captures;   /* that have begun and not ended */
+    atomic_uint gates;      /* calls that put something between operations of a stream */
     atomic_uint threads;
     pthread_mutex_t lock; /* guards opening and closing contexts, and adding names */
     struct tol_trace_context contexts[TOL_TRACE_CONTEXTS];
     atomic_uint context_count;
     struct tol_trace_name names[TOL_TRACE_NAMES];
     atomic_uint name_count;
+    _Alignas(64) atomic_size_t noted; /* alone in its line: each call writes it */
 };
 
 extern struct tol_trace tol_trace;
 
 /* The context that is current, if the trace has it; else NULL. */
 struct tol_trace_context *tol_trace_current(void);
+
+/* The name of an operation's kernel, or of its call. */
+const char *tol_trace_name_of(const struct tol_trace_operation *operation);
 
 /* Makes events for a context that has just become current and is not known yet. */
 void tol_trace_open_context(CUcontext handle);

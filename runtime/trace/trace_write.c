@@ -77,17 +77,17 @@ static void put_call(struct writer *w, const struct tol_trace_call *call) {
 
 static void put_operation(struct writer *w, const struct tol_trace_operation *operation) {
     static const char *const kinds[] = {"kernel", "copy", "fill", "graph", "event"};
+    static const char *const begins[] = {"event", "previous end", "call"};
     unsigned row = row_of(w, operation->stream);
     next(w);
     fputs("{\"name\":\"", w->file);
-    put_text(w->file, operation->name != NULL ? operation->name
-                                              : tol_driver_function_name(operation->index));
+    put_text(w->file, tol_trace_name_of(operation));
     double ns = operation->end_ns - operation->begin_ns;
     fprintf(w->file,
             "\",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":%ld,\"tid\":%u,"
-            "\"args\":{\"bytes\":%zu}}",
+            "\"args\":{\"bytes\":%zu,\"begin\":\"%s\"}}",
             kinds[operation->kind], us_of(w, operation->begin_ns), ns > 0 ? ns * 1e-3 : 0,
-            w->process, row, operation->bytes);
+            w->process, row, operation->bytes, begins[operation->begin_from]);
     end(w);
 }
 
