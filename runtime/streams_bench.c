@@ -3,7 +3,7 @@
  *
  *     launches a second with 1 to 16 threads, through the runtime and by the driver's own calls
  *     a kernel in a batch, and launched by itself
- *     an operation under a trace, and without
+ *     a launch under a trace, and without: what the host pays, and what the device
  *     blocks through a pipeline, and one step after the other
  *
  *     bench-streams [--library PATH] [--json FILE] [--trace FILE]
@@ -11,11 +11,12 @@
  * Without a library it takes the platform's, or the soft device beside it. --trace writes the
  * pipeline's timeline, for ui.perfetto.dev. `ninja bench-streams` runs it. Nothing is asserted; the
  * goals are for an H200: 0.97 of raw at every count, a third of a launch for a kernel in a batch,
- * less than 1 us more for a traced operation, and 1.6 times as fast through a pipeline.
+ * less than 1 us more of the host for a traced operation, and 1.6 times as fast through a pipeline.
  */
 #include "any_driver.h"
 #include "batch.h"
 #include "check.h"
+#include "event.h"
 #include "pipeline.h"
 #include "trace.h"
 
@@ -42,6 +43,20 @@ static const char ptx[] =
     "  add.u32 %i, %i, 1; setp.lt.u32 %p, %i, %n;\n  @%p bra AGAIN;\n"
     "  ld.global.u32 %i, [%a]; add.u32 %i, %i, %x; st.global.u32 [%a], %i;\n  ret;\n}\n";
 
+/* Traces: one event an operation where that will do, two, and of every 16th operation. */
+enum traced { EACH, BOTH, SOME, TRACED };
+
+static const char *const traced_names[TRACED] = {"each", "both_events", "every_16th"};
+
+/* A context with what is launched in it. */
+struct side {
+    struct tol_context *context;
+    struct tol_stream *stream;
+    struct tol_module *module;
+    struct tol_kernel *none, *grind;
+    struct tol_event *events[2];
+};
+
 struct bench {
     struct tol_driver *driver;
     struct tol_context *context;
@@ -54,7 +69,7 @@ struct bench {
     unsigned launches;                           /* of a thread and a turn */
     double per_second[COUNTS][2], ratio[COUNTS]; /* raw, runtime */
     double kernel_ns[3];                         /* by itself, in a batch, in a changed batch */
-    double operation_ns[2];                      /* without a trace, with one */
+    double traced_ns[TRACED][2][2];              /* plain, traced; the host's, the device's */
     double pipeline_ms[2], gain;                 /* serial, overlapped */
     unsigned steps;                              /* that take as long as a copy */
 };
@@ -216,47 +231,85 @@ out:
 
 /* ---- the trace ------------------------------------------------------------------------------- */
 
-/* A second context of the same device, whose calls go through a trace. */
-static tol_status measure_trace(struct bench *b) {
-    enum { PER_TURN = 200 };
+/* Launches of tiny kernels behind one that is slow. While that runs, the device holds nobody up, so
+ * the time of the calls is what the host pays; the time between the events around them, all queued
+ * by then, is what the device takes. */
+static tol_status launch_behind(struct bench *b, const struct side *side, double *ns) {
+    enum { PER_TURN = 200, STEPS = 400000 }; /* some milliseconds */
     tol_status status = TOL_OK;
-    struct tol_driver *driver = NULL;
-    struct tol_context *contexts[2] = {b->context, NULL};
-    struct tol_stream *streams[2] = {NULL};
-    struct tol_module *modules[2] = {NULL};
-    struct tol_kernel *kernels[2] = {NULL};
-    double ns[2][TURNS];
-    TOL_TRY(tol_any_driver_open(b->library, &driver, NULL));
-    TOL_TRY(tol_trace_install(driver, NULL, NULL));
-    TOL_TRY(tol_context_create(driver, 0, &contexts[1]));
-    for (int way = 0; way < 2; way++) {
-        TOL_TRY(tol_stream_create(contexts[way], NULL, &streams[way]));
-        TOL_TRY(tol_module_load(contexts[way], ptx, sizeof ptx, NULL, &modules[way]));
-        TOL_TRY(tol_module_kernel(modules[way], "none", &kernels[way]));
+    TOL_TRY(tol_launch(side->stream, side->grind, tol_launch_linear(1, 1),
+                       TOL_ARGUMENTS(tol_buffer_address(b->buffer), (unsigned)STEPS)));
+    TOL_TRY(tol_event_record(side->events[0], side->stream));
+    double begin = now_ns(), span_ns = 0;
+    for (unsigned i = 0; i < PER_TURN; i++) {
+        TOL_TRY(tol_launch(side->stream, side->none, tol_launch_linear(32, 32),
+                           TOL_ARGUMENTS(tol_buffer_address(b->buffer), i)));
     }
-    for (int turn = 0; turn < TURNS; turn++) {
-        for (int way = 0; way < 2; way++) {
-            double begin = now_ns();
-            for (unsigned i = 0; i < PER_TURN; i++) {
-                TOL_TRY(tol_launch(streams[way], kernels[way], tol_launch_linear(32, 32),
-                                   TOL_ARGUMENTS(tol_buffer_address(b->buffer), i)));
-            }
-            ns[way][turn] = (now_ns() - begin) / PER_TURN;
-            TOL_TRY(tol_stream_synchronize(streams[way]));
+    ns[0] = (now_ns() - begin) / PER_TURN;
+    TOL_TRY(tol_event_record(side->events[1], side->stream));
+    TOL_TRY(tol_stream_synchronize(side->stream));
+    TOL_TRY(tol_event_elapsed_ns(side->events[0], side->events[1], &span_ns));
+    ns[1] = span_ns / PER_TURN;
+out:
+    return status;
+}
+
+static tol_status open_side(struct side *side) {
+    tol_status status = TOL_OK;
+    TOL_TRY(tol_stream_create(side->context, NULL, &side->stream));
+    TOL_TRY(tol_module_load(side->context, ptx, sizeof ptx, NULL, &side->module));
+    TOL_TRY(tol_module_kernel(side->module, "none", &side->none));
+    TOL_TRY(tol_module_kernel(side->module, "grind", &side->grind));
+    for (int i = 0; i < 2; i++) TOL_TRY(tol_event_create(side->context, true, &side->events[i]));
+out:
+    return status;
+}
+
+static void close_side(struct side *side) {
+    for (int i = 0; i < 2; i++) tol_event_destroy(side->events[i]);
+    tol_module_destroy(side->module);
+    tol_stream_destroy(side->stream);
+}
+
+/* Beside it a second context of the same device, whose calls go through a trace. */
+static tol_status measure_trace(struct bench *b, enum traced way) {
+    tol_status status = TOL_OK;
+    static const struct tol_trace_options options[] = {
+        [EACH] = {.operations_max = 16384},
+        [BOTH] = {.operations_max = 16384, .both_events = true},
+        [SOME] = {.operations_max = 16384, .every = 16}};
+    struct tol_driver *driver = NULL;
+    struct side sides[2] = {{.context = b->context}, {.context = NULL}};
+    double ns[2][2][TURNS];
+    TOL_TRY(tol_any_driver_open(b->library, &driver, NULL));
+    TOL_TRY(tol_trace_install(driver, &options[way], NULL));
+    TOL_TRY(tol_context_create(driver, 0, &sides[1].context));
+    for (int side = 0; side < 2; side++) TOL_TRY(open_side(&sides[side]));
+    for (int turn = -1; turn < TURNS; turn++) {
+        for (int side = 0; side < 2; side++) {
+            double found[2];
+            TOL_TRY(launch_behind(b, &sides[side], found));
+            for (int i = 0; i < 2 && turn >= 0; i++) ns[side][i][turn] = found[i];
         }
     }
-    for (int way = 0; way < 2; way++) b->operation_ns[way] = median(ns[way], TURNS);
-    printf("\n%-34s %12.0f ns\n%-34s %12.0f ns, %.0f more\n", "a launch without a trace",
-           b->operation_ns[0], "a launch under a trace", b->operation_ns[1],
-           b->operation_ns[1] - b->operation_ns[0]);
+    for (int i = 0; i < 4; i++) b->traced_ns[way][i / 2][i % 2] = median(ns[i / 2][i % 2], TURNS);
+    double(*t)[2] = b->traced_ns[way];
+    printf("%-34s %7.0f %7.0f %7.0f %7.0f %7.0f %7.0f\n", traced_names[way], t[0][0], t[1][0],
+           t[1][0] - t[0][0], t[0][1], t[1][1], t[1][1] - t[0][1]);
 out:
-    for (int way = 0; way < 2; way++) {
-        tol_module_destroy(modules[way]);
-        tol_stream_destroy(streams[way]);
-    }
-    tol_context_destroy(contexts[1]);
+    for (int side = 0; side < 2; side++) close_side(&sides[side]);
+    tol_context_destroy(sides[1].context);
     if (driver != NULL) tol_trace_remove(driver);
     tol_driver_close(driver);
+    return status;
+}
+
+static tol_status measure_traces(struct bench *b) {
+    tol_status status = TOL_OK;
+    printf("\n%-34s %23s %23s\n%-34s %7s %7s %7s %7s %7s %7s\n", "ns of a launch", "of the host",
+           "of the device", "", "plain", "traced", "more", "plain", "traced", "more");
+    for (int way = 0; way < TRACED; way++) TOL_TRY(measure_trace(b, (enum traced)way));
+out:
     return status;
 }
 
@@ -385,7 +438,7 @@ out:
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static tol_status write_json(const struct bench *b) {
+static tol_status write_json(struct bench *b) {
     tol_status status = TOL_OK;
     FILE *file = fopen(b->json, "w");
     TOL_CHECK(file != NULL, TOL_INVALID_ARGUMENT, "%s cannot be written", b->json);
@@ -398,12 +451,19 @@ static tol_status write_json(const struct bench *b) {
                 counts[c], b->per_second[c][0], b->per_second[c][1], b->ratio[c],
                 c + 1 < COUNTS ? "," : "");
     }
+    fprintf(file, "], \"launch_ns\": {");
+    for (int way = 0; way < TRACED; way++) {
+        double(*t)[2] = b->traced_ns[way];
+        fprintf(file,
+                "%s\n  \"%s\": {\"host\": {\"plain\": %.1f, \"traced\": %.1f}, "
+                "\"device\": {\"plain\": %.1f, \"traced\": %.1f}}",
+                way > 0 ? "," : "", traced_names[way], t[0][0], t[1][0], t[0][1], t[1][1]);
+    }
     fprintf(file,
-            "], \"kernel_ns\": {\"launch\": %.1f, \"batch\": %.1f, \"changed_batch\": %.1f},\n"
-            " \"launch_ns\": {\"plain\": %.1f, \"traced\": %.1f},\n"
+            "}, \"kernel_ns\": {\"launch\": %.1f, \"batch\": %.1f, \"changed_batch\": %.1f},\n"
             " \"pipeline_ms\": {\"serial\": %.4f, \"overlapped\": %.4f, \"gain\": %.4f}}\n",
-            b->kernel_ns[0], b->kernel_ns[1], b->kernel_ns[2], b->operation_ns[0],
-            b->operation_ns[1], b->pipeline_ms[0], b->pipeline_ms[1], b->gain);
+            b->kernel_ns[0], b->kernel_ns[1], b->kernel_ns[2], b->pipeline_ms[0], b->pipeline_ms[1],
+            b->gain);
     TOL_CHECK(fclose(file) == 0, TOL_INVALID_ARGUMENT, "%s cannot be written", b->json);
 out:
     return status;
@@ -422,7 +482,7 @@ static tol_status run(struct bench *b) {
     printf("%s, medians of %d turns\n\n", tol_context_device(b->context)->name, TURNS);
     TOL_TRY(measure_threads(b));
     TOL_TRY(measure_batches(b));
-    TOL_TRY(measure_trace(b));
+    TOL_TRY(measure_traces(b));
     TOL_TRY(measure_pipeline(b));
     if (b->trace != NULL) TOL_TRY(write_timeline(b));
     if (b->json != NULL) TOL_TRY(write_json(b));
