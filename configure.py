@@ -114,10 +114,11 @@ def write_variant(n: Ninja, name: str) -> None:
     tools += [program(target, [*objects("harness", "hypotheses/harness", [source], harness_flags),
                                *log, archive], libs="-lz -lpthread -ldl -lm")
               for target, source in (("bench-hdr", "hdr_bench"), ("hdr-interop", "hdr_interop"))]
-    tools += [program(f"bench-{what}", [*objects("runtime", "runtime", [f"{what}_bench"],
+    tools += [program(f"bench-{what}", [*objects("runtime", "runtime", [f"{what}_bench", *more],
                                                  f"{COMMON} {flags}"), archive],
-                      libs="-lpthread -ldl -lm") for what in ("launch", "pool", "streams",
-                                                              "transfer")]
+                      libs="-lpthread -ldl -lm")
+              for what, *more in (["launch"], ["pool"], ["streams", "streams_traces_bench"],
+                                  ["transfer"])]
     tools.append(program("bench-kernels", [*objects("kernels", "kernels/bench", KERNELS_BENCH,
                                                     f"{COMMON} {flags} -Iruntime -Ikernels"),
                                            kernels, archive], libs="-lpthread -ldl -lm"))

@@ -5,13 +5,10 @@ RUNTIME = """
     trace/trace_context trace/trace_note trace/trace_write
     device context deadline retire
     stream event module memory pinned
-    copy launch
-    pool/spans pool/tickets pool/pages pool/ring pool/times pool/pool_events
-    pool/site pool/freed pool/pool_ask
-    stream_pool
+    copy launch stream_pool pipeline
     host_function graph/graph_capture graph/graph_nodes graph/graph_instance graph/batch
-    pool/long_text pool/pool_snapshot pool/pool_trace
-    pipeline
+    pool/spans pool/tickets pool/pages pool/ring pool/times pool/pool_events
+    pool/site pool/freed pool/pool_ask pool/long_text pool/pool_snapshot pool/pool_trace
     pool/pool_place pool/pool_large pool/magazine pool/pool_report pool/pool_block pool/pool
     pool/mesh_plan pool/mesh_move pool/mesh pool/pool_chunk pool/pool_ladder
     transfer/retry transfer/numa transfer/team transfer/staging

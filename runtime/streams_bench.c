@@ -13,6 +13,8 @@
  * goals are for an H200: 0.97 of raw at every count, a third of a launch for a kernel in a batch,
  * less than 1 us more of the host for a traced operation, and 1.6 times as fast through a pipeline.
  */
+#include "streams_bench.h"
+
 #include "any_driver.h"
 #include "batch.h"
 #include "check.h"
@@ -26,11 +28,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { TURNS = 21, THREADS_MAX = 16, KERNELS = 100, BLOCKS = 32, COUNTS = 5 };
+enum { THREADS_MAX = 16, KERNELS = 100, BLOCKS = 32 };
 
 static const unsigned counts[COUNTS] = {1, 2, 4, 8, 16};
 
-static const char ptx[] =
+const char streams_ptx[] =
     ".version 6.4\n.target sm_70\n.address_size 64\n"
     ".visible .entry none(.param .u64 a, .param .u32 b)\n{\n    ret;\n}\n"
     /* Each thread makes so many steps of a generator, and adds the last to its word. */
@@ -42,53 +44,7 @@ static const char ptx[] =
     "  mov.u32 %i, 0;\nAGAIN:\n  mad.lo.u32 %x, %x, 1664525, 1013904223;\n"
     "  add.u32 %i, %i, 1; setp.lt.u32 %p, %i, %n;\n  @%p bra AGAIN;\n"
     "  ld.global.u32 %i, [%a]; add.u32 %i, %i, %x; st.global.u32 [%a], %i;\n  ret;\n}\n";
-
-/* Traces: one event an operation where that will do, two, and of every 16th operation. */
-enum traced { EACH, BOTH, SOME, TRACED };
-
-static const char *const traced_names[TRACED] = {"each", "both_events", "every_16th"};
-
-/* A context with what is launched in it. */
-struct side {
-    struct tol_context *context;
-    struct tol_stream *stream;
-    struct tol_module *module;
-    struct tol_kernel *none, *grind;
-    struct tol_event *events[2];
-};
-
-struct bench {
-    struct tol_driver *driver;
-    struct tol_context *context;
-    const struct tol_driver_table *raw;
-    struct tol_module *module;
-    struct tol_kernel *none, *grind;
-    struct tol_buffer *buffer;
-    const char *library, *json, *trace;
-    bool is_soft;
-    unsigned launches;                           /* of a thread and a turn */
-    double per_second[COUNTS][2], ratio[COUNTS]; /* raw, runtime */
-    double kernel_ns[3];                         /* by itself, in a batch, in a changed batch */
-    double traced_ns[TRACED][2][2];              /* plain, traced; the host's, the device's */
-    double pipeline_ms[2], gain;                 /* serial, overlapped */
-    unsigned steps;                              /* that take as long as a copy */
-};
-
-static double now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static int compare(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *values, size_t count) {
-    qsort(values, count, sizeof values[0], compare);
-    return values[count / 2];
-}
+const size_t streams_ptx_bytes = sizeof streams_ptx;
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
@@ -229,90 +185,6 @@ out:
     return status;
 }
 
-/* ---- the trace ------------------------------------------------------------------------------- */
-
-/* Launches of tiny kernels behind one that is slow. While that runs, the device holds nobody up, so
- * the time of the calls is what the host pays; the time between the events around them, all queued
- * by then, is what the device takes. */
-static tol_status launch_behind(struct bench *b, const struct side *side, double *ns) {
-    enum { PER_TURN = 200, STEPS = 400000 }; /* some milliseconds */
-    tol_status status = TOL_OK;
-    TOL_TRY(tol_launch(side->stream, side->grind, tol_launch_linear(1, 1),
-                       TOL_ARGUMENTS(tol_buffer_address(b->buffer), (unsigned)STEPS)));
-    TOL_TRY(tol_event_record(side->events[0], side->stream));
-    double begin = now_ns(), span_ns = 0;
-    for (unsigned i = 0; i < PER_TURN; i++) {
-        TOL_TRY(tol_launch(side->stream, side->none, tol_launch_linear(32, 32),
-                           TOL_ARGUMENTS(tol_buffer_address(b->buffer), i)));
-    }
-    ns[0] = (now_ns() - begin) / PER_TURN;
-    TOL_TRY(tol_event_record(side->events[1], side->stream));
-    TOL_TRY(tol_stream_synchronize(side->stream));
-    TOL_TRY(tol_event_elapsed_ns(side->events[0], side->events[1], &span_ns));
-    ns[1] = span_ns / PER_TURN;
-out:
-    return status;
-}
-
-static tol_status open_side(struct side *side) {
-    tol_status status = TOL_OK;
-    TOL_TRY(tol_stream_create(side->context, NULL, &side->stream));
-    TOL_TRY(tol_module_load(side->context, ptx, sizeof ptx, NULL, &side->module));
-    TOL_TRY(tol_module_kernel(side->module, "none", &side->none));
-    TOL_TRY(tol_module_kernel(side->module, "grind", &side->grind));
-    for (int i = 0; i < 2; i++) TOL_TRY(tol_event_create(side->context, true, &side->events[i]));
-out:
-    return status;
-}
-
-static void close_side(struct side *side) {
-    for (int i = 0; i < 2; i++) tol_event_destroy(side->events[i]);
-    tol_module_destroy(side->module);
-    tol_stream_destroy(side->stream);
-}
-
-/* Beside it a second context of the same device, whose calls go through a trace. */
-static tol_status measure_trace(struct bench *b, enum traced way) {
-    tol_status status = TOL_OK;
-    static const struct tol_trace_options options[] = {
-        [EACH] = {.operations_max = 16384},
-        [BOTH] = {.operations_max = 16384, .both_events = true},
-        [SOME] = {.operations_max = 16384, .every = 16}};
-    struct tol_driver *driver = NULL;
-    struct side sides[2] = {{.context = b->context}, {.context = NULL}};
-    double ns[2][2][TURNS];
-    TOL_TRY(tol_any_driver_open(b->library, &driver, NULL));
-    TOL_TRY(tol_trace_install(driver, &options[way], NULL));
-    TOL_TRY(tol_context_create(driver, 0, &sides[1].context));
-    for (int side = 0; side < 2; side++) TOL_TRY(open_side(&sides[side]));
-    for (int turn = -1; turn < TURNS; turn++) {
-        for (int side = 0; side < 2; side++) {
-            double found[2];
-            TOL_TRY(launch_behind(b, &sides[side], found));
-            for (int i = 0; i < 2 && turn >= 0; i++) ns[side][i][turn] = found[i];
-        }
-    }
-    for (int i = 0; i < 4; i++) b->traced_ns[way][i / 2][i % 2] = median(ns[i / 2][i % 2], TURNS);
-    double(*t)[2] = b->traced_ns[way];
-    printf("%-34s %7.0f %7.0f %7.0f %7.0f %7.0f %7.0f\n", traced_names[way], t[0][0], t[1][0],
-           t[1][0] - t[0][0], t[0][1], t[1][1], t[1][1] - t[0][1]);
-out:
-    for (int side = 0; side < 2; side++) close_side(&sides[side]);
-    tol_context_destroy(sides[1].context);
-    if (driver != NULL) tol_trace_remove(driver);
-    tol_driver_close(driver);
-    return status;
-}
-
-static tol_status measure_traces(struct bench *b) {
-    tol_status status = TOL_OK;
-    printf("\n%-34s %23s %23s\n%-34s %7s %7s %7s %7s %7s %7s\n", "ns of a launch", "of the host",
-           "of the device", "", "plain", "traced", "more", "plain", "traced", "more");
-    for (int way = 0; way < TRACED; way++) TOL_TRY(measure_trace(b, (enum traced)way));
-out:
-    return status;
-}
-
 /* ---- the pipeline ---------------------------------------------------------------------------- */
 
 struct flow {
@@ -415,7 +287,7 @@ static tol_status write_timeline(struct bench *b) {
     TOL_TRY(tol_any_driver_open(b->library, &driver, NULL));
     TOL_TRY(tol_trace_install(driver, NULL, NULL));
     TOL_TRY(tol_context_create(driver, 0, &context));
-    TOL_TRY(tol_module_load(context, ptx, sizeof ptx, NULL, &module));
+    TOL_TRY(tol_module_load(context, streams_ptx, sizeof streams_ptx, NULL, &module));
     TOL_TRY(tol_module_kernel(module, "grind", &f.grind));
     for (int way = 0; way < 2; way++) {
         TOL_TRY(new_pipeline(context, &f, way == 0, &pipeline));
@@ -476,7 +348,7 @@ static tol_status run(struct bench *b) {
     b->raw = tol_driver_functions(b->driver);
     b->launches = b->is_soft ? 3000 : 800; /* below the depth of a driver's queue */
     TOL_TRY(tol_buffer_create(b->context, 1024, 4, &b->buffer));
-    TOL_TRY(tol_module_load(b->context, ptx, sizeof ptx, NULL, &b->module));
+    TOL_TRY(tol_module_load(b->context, streams_ptx, sizeof streams_ptx, NULL, &b->module));
     TOL_TRY(tol_module_kernel(b->module, "none", &b->none));
     TOL_TRY(tol_module_kernel(b->module, "grind", &b->grind));
     printf("%s, medians of %d turns\n\n", tol_context_device(b->context)->name, TURNS);

@@ -1,5 +1,5 @@
 /*
- * Example 6, Q4_K product: a matrix of 4.5 bits an element, as GGUF files hold them, times a vector.
+ * Example 6, Q4_K product: a matrix of 4.5 bits an element, as GGUF files hold it, times a vector.
  *
  * The kernels are a library of their own (tollens-kernels): an operation picks the one that serves
  * the device and the problem, and refuses what does not fit before anything is queued.

@@ -1,0 +1,61 @@
+/*
+ * What the parts of bench-streams share. Internal: not installed.
+ */
+#ifndef TOLLENS_STREAMS_BENCH_H
+#define TOLLENS_STREAMS_BENCH_H
+
+#include "event.h"
+#include "launch.h"
+#include "memory.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { TURNS = 21, COUNTS = 5 };
+
+/* Traces: one event an operation where that will do, two, and of every 16th operation. */
+enum traced { EACH, BOTH, SOME, TRACED };
+
+struct bench {
+    struct tol_driver *driver;
+    struct tol_context *context;
+    const struct tol_driver_table *raw;
+    struct tol_module *module;
+    struct tol_kernel *none, *grind;
+    struct tol_buffer *buffer;
+    const char *library, *json, *trace;
+    bool is_soft;
+    unsigned launches;                           /* of a thread and a turn */
+    double per_second[COUNTS][2], ratio[COUNTS]; /* raw, runtime */
+    double kernel_ns[3];                         /* by itself, in a batch, in a changed batch */
+    double traced_ns[TRACED][2][2];              /* plain, traced; the host's, the device's */
+    double pipeline_ms[2], gain;                 /* serial, overlapped */
+    unsigned steps;                              /* that take as long as a copy */
+};
+
+/* "none", which does nothing, and "grind", of whose threads each takes so many steps. */
+extern const char streams_ptx[];
+extern const size_t streams_ptx_bytes;
+
+extern const char *const traced_names[TRACED];
+
+/* What launches under each kind of trace cost, beside launches without. */
+tol_status measure_traces(struct bench *b);
+
+static inline double now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static inline int compare(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static inline double median(double *values, size_t count) {
+    qsort(values, count, sizeof values[0], compare);
+    return values[count / 2];
+}
+
+#endif
