@@ -167,7 +167,7 @@ KERNELS = """
     quant/quant_product quant/quant_product_trial
     attention/attention attention/attention_variants attention/attention_oracle
     attention/attention_trial
-    row/row_place row/softmax row/norm row/rope row/pair row/gather row/argmax
+    row/row_place row/row_whole row/softmax row/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
 """.split()
 
@@ -182,7 +182,8 @@ KERNEL_IMAGES = """
     attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor
     attention/attention_4_decode attention/attention_5_combine attention/attention_defects
     row/softmax_1_naive row/softmax_2_registers row/softmax_3_online
-    row/norm_1_naive row/norm_2_registers
+    row/softmax_4_whole row/softmax_5_ring
+    row/norm_1_naive row/norm_2_registers row/norm_3_whole row/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     gemm/gemm_planted
 """.split()

@@ -119,6 +119,22 @@ out:
     return status;
 }
 
+/* Which shapes show a variant of softmax and the norms. */
+static bool four_thousand(const struct rows *r) {
+    return r->columns == 4096;
+}
+static bool short_halves(const struct rows *r) {
+    return r->type != KN_F32 && r->columns <= 4096;
+}
+
+static const struct {
+    const char *name;
+    bool (*takes)(const struct rows *r);
+} variants[] = {
+    {"whole", short_halves},     {"wide", short_halves},   {"ring", short_halves},
+    {"registers", short_halves}, {"naive", four_thousand},
+};
+
 static tol_status run(struct kn_bench *bench) {
     static const size_t shapes[][2] = {{8192, 4096}, {65536, 1024}, {2048, 4096}, {1024, 32000}};
     tol_status status = TOL_OK;
@@ -131,12 +147,16 @@ static tol_status run(struct kn_bench *bench) {
                                  .rows = shapes[i][0] / (bench->is_small ? 256 : 1),
                                  .columns = shapes[i][1]};
                 TOL_TRY(measure(bench, &r));
-                r = (struct rows){.operation = operation,
-                                  .type = type,
-                                  .rows = r.rows,
-                                  .columns = r.columns,
-                                  .variant = "naive"};
-                if (operation <= RMSNORM && i == 0) TOL_TRY(measure(bench, &r));
+                for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++) {
+                    struct rows forced = {.operation = operation,
+                                          .type = type,
+                                          .rows = r.rows,
+                                          .columns = r.columns,
+                                          .variant = variants[v].name};
+                    if (operation <= RMSNORM && variants[v].takes(&forced)) {
+                        TOL_TRY(measure(bench, &forced));
+                    }
+                }
             }
         }
     }

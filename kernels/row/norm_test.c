@@ -15,6 +15,7 @@ struct trial {
     enum kn_norm_kind kind;
     enum kn_type type, affine_type;
     size_t rows, columns, gap, skew;
+    size_t out_gap; /* 0: gap + 1 */
     enum kn_distribution distribution;
     double magnitude;
     bool weight, bias, in_place;
@@ -52,7 +53,8 @@ static void run(struct row_stage *stage, const struct trial *t) {
     const float epsilon = 1e-5f;
     const size_t row = t->columns;
     struct row_matrix in = row_matrix_make(t->type, t->rows, row, t->gap, t->skew);
-    struct row_matrix out = row_matrix_make(t->type, t->rows, row, t->gap + 1, t->skew / 2);
+    const size_t out_gap = t->out_gap != 0 ? t->out_gap : t->gap + 1;
+    struct row_matrix out = row_matrix_make(t->type, t->rows, row, out_gap, t->skew / 2);
     struct row_matrix weight = row_matrix_make(t->affine_type, 1, row, 0, t->skew / 3);
     struct row_matrix bias = row_matrix_make(t->affine_type, 1, row, 0, t->skew);
     double *oracle = malloc(t->rows * row * sizeof *oracle);
@@ -150,6 +152,70 @@ Test(norm, every_distribution_is_survived) {
     row_stage_end(&stage);
 }
 
+/* The last has more rows than blocks that stay, so that these take a second one. */
+Test(norm, whole_rows_are_the_definition_too) {
+    static const char *const whole[] = {"whole", "wide", "ring"};
+    static const size_t shapes[][2] = {{1, 8},    {5, 16},   {3, 256},  {7, 264},
+                                       {2, 1024}, {3, 1160}, {1, 4096}, {5001, 16}};
+    struct row_stage stage = row_stage_begin(6);
+    for (size_t v = 0; v < 3; v++) {
+        for (size_t s = 0; s < 8; s++) {
+            struct trial t = {.variant = whole[v],
+                              .kind = s % 4 < 2 ? KN_LAYERNORM : KN_RMSNORM,
+                              .type = s % 2 == 0 ? KN_F16 : KN_BF16,
+                              .rows = shapes[s][0],
+                              .columns = shapes[s][1],
+                              .distribution = KN_NORMAL,
+                              .magnitude = 3,
+                              .weight = s % 3 != 0,
+                              .bias = s % 3 == 1,
+                              .in_place = true};
+            t.affine_type = t.type;
+            run(&stage, &t);
+            if (s == 7) continue;
+            t.kind = t.kind == KN_LAYERNORM ? KN_RMSNORM : KN_LAYERNORM;
+            t.affine_type = t.type = s % 2 == 0 ? KN_BF16 : KN_F16;
+            t.gap = 8, t.out_gap = 16, t.in_place = false, t.weight = !t.weight, t.bias = !t.bias;
+            run(&stage, &t);
+        }
+        for (enum kn_distribution d = 0; d < KN_DISTRIBUTIONS; d++) {
+            for (enum kn_type type = KN_F16; type <= KN_BF16; type++) {
+                run(&stage, &(struct trial){.variant = whole[v],
+                                            .kind = d % 2 == 0 ? KN_LAYERNORM : KN_RMSNORM,
+                                            .type = type,
+                                            .affine_type = type,
+                                            .rows = 3,
+                                            .columns = 304,
+                                            .distribution = d,
+                                            .magnitude = 1,
+                                            .weight = true,
+                                            .in_place = true});
+            }
+        }
+    }
+    for (enum kn_norm_kind kind = KN_LAYERNORM; kind <= KN_RMSNORM; kind++) {
+        run(&stage, &(struct trial){.variant = "ring",
+                                    .kind = kind,
+                                    .type = KN_BF16,
+                                    .rows = 1060,
+                                    .columns = 1032,
+                                    .distribution = KN_NORMAL,
+                                    .magnitude = 3,
+                                    .in_place = true});
+    }
+    run(&stage, &(struct trial){.variant = "whole",
+                                .type = KN_F32,
+                                .affine_type = KN_F32,
+                                .rows = 2,
+                                .columns = 16388,
+                                .distribution = KN_NORMAL,
+                                .magnitude = 3,
+                                .weight = true,
+                                .bias = true,
+                                .in_place = true});
+    row_stage_end(&stage);
+}
+
 /* Milestone M8. The mean is far from 0, where E[x^2] - E[x]^2 would lose the variance. */
 Test(norm, a_row_gets_mean_zero_and_variance_one) {
     enum { ROWS = 4, COLUMNS = 1024 };
@@ -241,6 +307,10 @@ Test(norm, what_cannot_be_is_refused) {
     } while (0)
     MUST(tol_buffer_fill_at(buffer, 0, 0, 4, 1024));
     MUST(kn_norm(stage.kernels, stage.stream, &good));
+    bad.variant = "whole", bad.type = KN_BF16, bad.columns = 252;
+    REFUSED(TOL_UNSUPPORTED, "no multiple of 16");
+    bad.variant = "ring", bad.type = KN_BF16, bad.columns = 252;
+    REFUSED(TOL_UNSUPPORTED, "no multiple of 16");
     bad.rows = 5;
     REFUSED(TOL_OUT_OF_RANGE, "4096 bytes");
     bad.out.buffer = NULL;

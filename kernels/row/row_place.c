@@ -89,7 +89,8 @@ struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *i
     const size_t before = aligned ? 0 : PIECE_BYTES - in->element_bytes;
     return (struct kn_row_fit){.type = type,
                                .pieces = (before + bytes + PIECE_BYTES - 1) / PIECE_BYTES,
-                               .row_bytes = bytes};
+                               .row_bytes = bytes,
+                               .not_whole = "rows are taken at any address"};
 }
 
 static const char *only(const void *fit, enum kn_type type) {

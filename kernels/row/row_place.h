@@ -53,6 +53,9 @@ struct kn_row_fit {
     enum kn_type type;
     size_t pieces;    /* of 16 bytes that a row may touch */
     size_t row_bytes; /* of its elements */
+    /* Why rows do not consist of pieces of 16 bytes that begin at multiples of 16, as a clause;
+     * NULL: they do. Asked for with kn_row_whole. */
+    const char *not_whole;
 };
 
 struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *in);

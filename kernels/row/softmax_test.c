@@ -14,6 +14,7 @@ struct trial {
     const char *variant; /* NULL: the best */
     enum kn_type type;
     size_t rows, columns, gap, skew;
+    size_t out_gap; /* 0: gap + 1 */
     enum kn_distribution distribution;
     double magnitude;
     float scale; /* 0: 1 */
@@ -34,7 +35,8 @@ static struct kn_tolerance tolerance_of(const struct trial *t, double largest) {
 
 static void run(struct row_stage *stage, const struct trial *t) {
     struct row_matrix in = row_matrix_make(t->type, t->rows, t->columns, t->gap, t->skew);
-    struct row_matrix out = row_matrix_make(t->type, t->rows, t->columns, t->gap + 1, t->skew / 2);
+    const size_t out_gap = t->out_gap != 0 ? t->out_gap : t->gap + 1;
+    struct row_matrix out = row_matrix_make(t->type, t->rows, t->columns, out_gap, t->skew / 2);
     const size_t mask_rows = t->masked == 2 ? 1 : t->rows;
     unsigned char *mask = calloc(mask_rows * t->columns, 1);
     double *oracle = malloc(t->rows * t->columns * sizeof *oracle), largest = 0;
@@ -119,6 +121,61 @@ Test(softmax, every_distribution_is_survived) {
             }
         }
     }
+    row_stage_end(&stage);
+}
+
+/* The last two have more rows than blocks that stay, so that these take a second one. */
+Test(softmax, whole_rows_are_the_definition_too) {
+    static const char *const whole[] = {"whole", "wide", "ring"};
+    static const size_t shapes[][2] = {{1, 8},    {5, 16},   {3, 256},  {7, 264},
+                                       {2, 1024}, {3, 1160}, {1, 4096}, {5001, 16}};
+    struct row_stage stage = row_stage_begin(6);
+    for (size_t v = 0; v < 3; v++) {
+        for (size_t s = 0; s < 8; s++) {
+            struct trial t = {.variant = whole[v],
+                              .type = s % 2 == 0 ? KN_F16 : KN_BF16,
+                              .rows = shapes[s][0],
+                              .columns = shapes[s][1],
+                              .distribution = KN_NORMAL,
+                              .magnitude = 3,
+                              .in_place = true};
+            run(&stage, &t);
+            if (s == 7) continue;
+            t.gap = 8, t.out_gap = 16, t.skew = 16, t.in_place = false, t.scale = -0.3f,
+            t.type = s % 2 == 0 ? KN_BF16 : KN_F16;
+            run(&stage, &t);
+        }
+        for (enum kn_distribution d = 0; d < KN_DISTRIBUTIONS; d++) {
+            run(&stage, &(struct trial){.variant = whole[v],
+                                        .type = d % 2 == 0 ? KN_BF16 : KN_F16,
+                                        .rows = 3,
+                                        .columns = 304,
+                                        .distribution = d,
+                                        .magnitude = 1,
+                                        .in_place = true});
+            run(&stage, &(struct trial){.variant = whole[v],
+                                        .type = d % 2 == 0 ? KN_F16 : KN_BF16,
+                                        .rows = 3,
+                                        .columns = 304,
+                                        .distribution = d,
+                                        .magnitude = 1,
+                                        .in_place = true});
+        }
+    }
+    run(&stage, &(struct trial){.variant = "ring",
+                                .type = KN_BF16,
+                                .rows = 1060,
+                                .columns = 1032,
+                                .distribution = KN_NORMAL,
+                                .magnitude = 3,
+                                .in_place = true});
+    run(&stage, &(struct trial){.variant = "whole",
+                                .type = KN_F32,
+                                .rows = 2,
+                                .columns = 16388,
+                                .distribution = KN_NORMAL,
+                                .magnitude = 3,
+                                .in_place = true});
     row_stage_end(&stage);
 }
 
@@ -221,6 +278,10 @@ Test(softmax, what_cannot_be_is_refused) {
     } while (0)
     MUST(tol_buffer_fill_at(buffer, 0, 0, 4, 1024));
     MUST(kn_softmax(stage.kernels, stage.stream, &good));
+    bad.variant = "whole", bad.type = KN_BF16, bad.columns = 252;
+    REFUSED(TOL_UNSUPPORTED, "no multiple of 16");
+    bad.variant = "ring", bad.type = KN_BF16, bad.columns = 252;
+    REFUSED(TOL_UNSUPPORTED, "no multiple of 16");
     bad.rows = 5;
     REFUSED(TOL_OUT_OF_RANGE, "4096 bytes");
     bad.in.offset = 1;

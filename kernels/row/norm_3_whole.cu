@@ -1,0 +1,29 @@
+// norm_2_registers for whole rows: no element is looked at for where it lies, and the weight is on
+// its way while the threads of a row wait for each other.
+#include "norm_whole.cuh"
+
+template <typename T, int PIECES> __device__ inline void norm_whole(const norm_arguments &x) {
+    __shared__ float parts[2][WARP];
+    const long long row = row_of_thread();
+    if (row >= x.rows) return; // whole warps, of rows that are a warp's: nobody waits for them
+    const int count = whole_pieces<T>(x.columns);
+    row_reducer reducer = {parts, 0};
+    uint4 bits[PIECES];
+    float values[PIECES][PIECE<T>];
+    load_whole<T>(bits, (const T *)x.in + row * x.in_stride, count, 0);
+    norm_of_pieces<T>(values, bits, count, x, reducer);
+    store_whole<T>(values, (T *)x.out + row * x.out_stride, count);
+}
+
+#define NORM_WHOLE(name, T, pieces, threads, blocks)                                               \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)                                  \
+        norm_whole_##name##_##pieces(norm_arguments x) {                                           \
+        norm_whole<T, pieces>(x);                                                                  \
+    }
+NORM_WHOLE(f16, __half, 1, 128, 12)
+NORM_WHOLE(f16, __half, 2, 512, 3)
+NORM_WHOLE(f16, __half, 4, 256, 4)
+NORM_WHOLE(bf16, __nv_bfloat16, 1, 128, 12)
+NORM_WHOLE(bf16, __nv_bfloat16, 2, 512, 3)
+NORM_WHOLE(bf16, __nv_bfloat16, 4, 256, 5)
+NORM_WHOLE(f32, float, 8, 1024, 1)

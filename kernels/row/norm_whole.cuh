@@ -1,0 +1,56 @@
+// What the kernels of norm over whole rows share: the way from a thread's pieces to its results.
+#pragma once
+
+#include "norm.cuh"
+#include "row_whole.cuh"
+
+template <typename T, int PIECES>
+__device__ inline void norm_of_pieces(float (&values)[PIECES][PIECE<T>],
+                                      const uint4 (&bits)[PIECES], int count,
+                                      const norm_arguments &x, row_reducer &reducer) {
+    float square = 0;
+#pragma unroll
+    for (int p = 0; p < PIECES; p++) {
+        unpack_piece<T>(values[p], bits[p]);
+        // Made here and not where they are used, for which ptxas would keep both forms.
+#pragma unroll
+        for (int i = 0; i < PIECE<T>; i++) asm volatile("" : "+f"(values[p][i]));
+    }
+    if (x.centred) {
+        float mean = 0;
+#pragma unroll
+        for (int i = 0; i < PIECES * PIECE<T>; i++) mean += values[i / PIECE<T>][i % PIECE<T>];
+        mean = reducer.sum(mean) / (float)x.columns;
+#pragma unroll
+        for (int p = 0; p < PIECES; p++) {
+            if (piece_of_thread(p) >= count) continue; // stays 0
+#pragma unroll
+            for (int i = 0; i < PIECE<T>; i++) values[p][i] -= mean;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < PIECES * PIECE<T>; i++) {
+        const float value = values[i / PIECE<T>][i % PIECE<T>];
+        square = fmaf(value, value, square);
+    }
+    // Weight and bias lie in the L1 cache after the first row; there are no registers to have them
+    // earlier than they are used.
+    const float share = norm_share(reducer.sum(square), x);
+#pragma unroll
+    for (int p = 0; p < PIECES; p++) {
+        float y[PIECE<T>];
+        if (piece_of_thread(p) >= count) continue; // is not stored
+        if (x.weight != nullptr) {
+            unpack_piece<T>(y, ((const uint4 *)x.weight)[piece_of_thread(p)]);
+#pragma unroll
+            for (int i = 0; i < PIECE<T>; i++) values[p][i] *= share * y[i];
+        } else {
+#pragma unroll
+            for (int i = 0; i < PIECE<T>; i++) values[p][i] *= share;
+        }
+        if (x.bias == nullptr) continue;
+        unpack_piece<T>(y, ((const uint4 *)x.bias)[piece_of_thread(p)]);
+#pragma unroll
+        for (int i = 0; i < PIECE<T>; i++) values[p][i] += y[i];
+    }
+}

@@ -1,0 +1,66 @@
+// What the kernels share that stay on a multiprocessor and go from row to row: the next rows are on
+// their way into shared memory while one is reduced, so that memory is not idle at barriers.
+// A thread copies the pieces that it will itself read: waiting for its own copies is enough.
+#pragma once
+
+#include "row_whole.cuh"
+
+constexpr int RING_THREADS = 128, RING_ROWS = 3;
+
+#if __CUDA_ARCH__ >= 800
+template <typename T, int PIECES> struct row_ring {
+    const T *in;
+    long long in_stride, rows, next, step; // the next row to be asked for
+    int count;                             // pieces of a row
+    uint32_t fill;
+    uint4 *slots; // of this thread's first piece, RING_THREADS apart
+    int slot;
+
+    __device__ inline void ask() {
+        if (next < rows) {
+#pragma unroll
+            for (int p = 0; p < PIECES; p++) {
+                const int piece = piece_of_thread(p);
+                if (piece < count) {
+                    copy_async_16(shared_address(at(p)),
+                                  (const uint4 *)(in + next * in_stride) + piece, 16);
+                }
+            }
+        }
+        copy_async_commit(); // also when nothing was asked for: groups are counted
+        next += step;
+        slot = slot + 1 == RING_ROWS ? 0 : slot + 1;
+    }
+
+    // The row that was asked for first; its place goes to the next.
+    __device__ inline void take(uint4 (&bits)[PIECES]) {
+        copy_async_wait<RING_ROWS - 1>();
+#pragma unroll
+        for (int p = 0; p < PIECES; p++) {
+            bits[p] = make_uint4(fill, fill, fill, fill);
+            if (piece_of_thread(p) < count) bits[p] = *at(p);
+        }
+        ask();
+    }
+
+  private:
+    __device__ inline uint4 *at(int p) {
+        return slots + (slot * PIECES + p) * RING_THREADS;
+    }
+};
+
+template <typename T, int PIECES, typename ARGUMENTS>
+__device__ inline row_ring<T, PIECES> ring_of(const ARGUMENTS &x, uint32_t fill, uint4 *slots) {
+    row_ring<T, PIECES> ring = {(const T *)x.in,
+                                x.in_stride,
+                                x.rows,
+                                row_of_thread(),
+                                (long long)gridDim.x * blockDim.y,
+                                whole_pieces<T>(x.columns),
+                                fill,
+                                slots + threadIdx.y * blockDim.x + threadIdx.x,
+                                0};
+    for (int i = 0; i < RING_ROWS; i++) ring.ask();
+    return ring;
+}
+#endif
