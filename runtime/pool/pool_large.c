@@ -196,5 +196,13 @@ tol_status tol_pool_unplace_large(struct tol_pool *pool, struct tol_span *span,
     pool->kept = large;
     pool->large_kept += large->mapped;
     pool->is_dense = false;
+    /* One block may be some hundredths of all that is held: it does not wait for a tidying. */
+    const uint64_t keep = pool->options.keep_bytes;
+    if (keep > 0 && pool->large_kept > keep && !pool->is_chunked) {
+        const uint64_t begin = tol_meter_begin(pool);
+        (void)tol_pool_release_large(pool, pool->large_kept - keep);
+        tol_meter_end(pool, begin);
+        tol_pool_note_held(pool);
+    }
     return TOL_OK;
 }

@@ -29,6 +29,7 @@ static void put_options(struct tol_long_text *text, const struct tol_pool_option
     put(text, "first_count", o->first_count);
     put(text, "large_bytes", o->large_bytes);
     put(text, "slack_bytes", o->slack_bytes);
+    put(text, "keep_bytes", o->keep_bytes);
     put(text, "limit_bytes", o->limit_bytes);
     put(text, "magazine_max_bytes", o->magazine_max_bytes);
     put(text, "magazine_bytes", o->magazine_bytes);

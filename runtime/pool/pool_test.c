@@ -281,6 +281,22 @@ Test(pool, an_overrun_of_a_guarded_block_faults) {
     test_end();
 }
 
+/* Freed large blocks wait for another use, but only so much of them, and the oldest go first. */
+Test(pool, few_large_blocks_are_kept) {
+    struct tol_pool *pool = pool_with(tol_pool_default, 0);
+    struct tol_block first = new_block(pool, 40 * MIB, NULL),
+                     second = new_block(pool, 32 * MIB, NULL),
+                     third = new_block(pool, 80 * MIB, NULL);
+    MUST(tol_pool_free(pool, first, NULL));
+    cr_assert_eq(stats_of(pool).kept, 40 * MIB);
+    MUST(tol_pool_free(pool, second, NULL));
+    cr_assert_eq(stats_of(pool).kept, 32 * MIB);
+    MUST(tol_pool_free(pool, third, NULL));
+    cr_assert(stats_of(pool).kept == 0 && stats_of(pool).held == 0);
+    tol_pool_destroy(pool);
+    test_end();
+}
+
 static void note(void *user, const struct tol_pool_live *live) {
     char *text = user;
     snprintf(text + strlen(text), 60, "%zu %s %d;", live->bytes, live->tag, live->site != NULL);
