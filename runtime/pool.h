@@ -56,9 +56,6 @@ struct tol_pool_options {
     size_t double_bytes;       /* then as much as is held already, up to this; and later ... */
     double grow_share;         /* this share of what is used beyond five eighths of that; always a
                                 * step at least */
-    double grow_to;            /* or until so many times what is used is held, if that is more; 1
-                                * to 2, or 0: not. Of what is used ... */
-    size_t grow_from;          /* ... so much counts once only */
     size_t large_bytes;        /* blocks from this size on have memory of their own */
     double trim_above;         /* memory beyond so many times what is used ... */
     double trim_to;            /* ... is given back until it is so many times */
@@ -94,7 +91,7 @@ struct tol_pool_options {
 /* The profiles, for a device: a compromise; little memory held in vain; few driver calls. Held to
  * live bytes on a walk of 1 KiB to 10 MiB blocks to 20 GiB, at the end and at most, and how many
  * allocations in a hundred call the driver, each for some 50 us on an H200:
- * default 1.02, 1.07, 29; tight 1.02, 1.06, 52; latency 1.02 to 1.08, 1.08 to 1.10, 0.91. */
+ * default 1.02, 1.07, 29; tight 1.02, 1.06, 52; latency 1.02 to 1.08, 1.09 to 1.13, 0.94. */
 TOL_API void tol_pool_default(const struct tol_device *device, struct tol_pool_options *options);
 TOL_API void tol_pool_tight(const struct tol_device *device, struct tol_pool_options *options);
 TOL_API void tol_pool_latency(const struct tol_device *device, struct tol_pool_options *options);

@@ -307,7 +307,6 @@ struct tol_pool *hyp_walk_pool(struct hyp_attack *attack,
         options.double_bytes /= scale;
         options.large_bytes /= scale;
         options.slack_bytes /= scale;
-        options.grow_from /= scale;
         options.keep_bytes /= scale;
         options.magazine_bytes /= scale;
         options.magazine_max_bytes /= scale;

@@ -131,10 +131,7 @@ static uint64_t wanted_growth(const struct tol_pool *pool) {
     if (mapped < options->double_bytes) {
         return mapped < half ? mapped : options->double_bytes - mapped;
     }
-    const double share = used > loose ? options->grow_share * (double)(used - loose) : 0;
-    const double grow = (options->grow_to - 1) * ((double)used - (double)options->grow_from);
-    const double lacks = options->grow_to > 0 ? grow + (double)used - (double)mapped : 0;
-    return (uint64_t)(share > lacks ? share : lacks);
+    return used > loose ? (uint64_t)(options->grow_share * (double)(used - loose)) : 0;
 }
 
 /* How much to take at once. Handles are large at first, so that few driver calls serve many
