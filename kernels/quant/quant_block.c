@@ -23,23 +23,25 @@ size_t kn_quant_block_elements(enum kn_quant quant) {
 /* Bytes 0 to 3 hold the scales of sub-blocks 0 to 3, bytes 4 to 7 their minimums, six bits each; 8
  * to 11 the lower four bits of the other four, whose upper two are in the six's upper two. */
 void kn_q4_k_scale(const uint8_t scales[12], int j, uint8_t *scale, uint8_t *minimum) {
+    const uint8_t *at = &scales[j % 4];
     if (j < 4) {
-        *scale = scales[j] & 63;
-        *minimum = scales[j + 4] & 63;
+        *scale = at[0] & 63;
+        *minimum = at[4] & 63;
     } else {
-        *scale = (uint8_t)((scales[j + 4] & 15) | scales[j - 4] >> 6 << 4);
-        *minimum = (uint8_t)(scales[j + 4] >> 4 | scales[j] >> 6 << 4);
+        *scale = (uint8_t)((at[8] & 15) | at[0] >> 6 << 4);
+        *minimum = (uint8_t)(at[8] >> 4 | at[4] >> 6 << 4);
     }
 }
 
 void kn_q4_k_set_scale(uint8_t scales[12], int j, uint8_t scale, uint8_t minimum) {
+    uint8_t *at = &scales[j % 4];
     if (j < 4) {
-        scales[j] |= scale & 63;
-        scales[j + 4] |= minimum & 63;
+        at[0] |= scale & 63;
+        at[4] |= minimum & 63;
     } else {
-        scales[j + 4] = (uint8_t)((scale & 15) | (minimum & 15) << 4);
-        scales[j - 4] = (uint8_t)(scales[j - 4] | (scale >> 4 & 3) << 6);
-        scales[j] = (uint8_t)(scales[j] | (minimum >> 4 & 3) << 6);
+        at[8] = (uint8_t)((scale & 15) | (minimum & 15) << 4);
+        at[0] = (uint8_t)(at[0] | (scale >> 4 & 3) << 6);
+        at[4] = (uint8_t)(at[4] | (minimum >> 4 & 3) << 6);
     }
 }
 
