@@ -131,6 +131,8 @@ def check_text(path: pathlib.Path) -> None:
             find(path, number, f"{len(text)} columns; at most {LINE_MAX}")
         if "\t" in text:
             find(path, number, "a tab")
+        if not prose and re.search(r"\b(TO" r"DO|FIX" r"ME)\b", text):
+            find(path, number, "a debt that is admitted: pay it, or say what is so")
         if text != text.rstrip() and not prose:
             find(path, number, "blanks at the end")
         include = re.match(r'#\s*include "([^"]+)"', text)
