@@ -117,8 +117,8 @@ def write_variant(n: Ninja, name: str) -> None:
     tools += [program(f"bench-{what}", [*objects("runtime", "runtime", [f"{what}_bench", *more],
                                                  f"{COMMON} {flags}"), archive],
                       libs="-lpthread -ldl -lm")
-              for what, *more in (["launch"], ["pool"], ["streams", "streams_traces_bench"],
-                                  ["transfer"])]
+              for what, *more in (["launch"], ["pool"], ["transfer"],
+                                  ["streams", "streams_queues_bench", "streams_traces_bench"])]
     tools.append(program("bench-kernels", [*objects("kernels", "kernels/bench", KERNELS_BENCH,
                                                     f"{COMMON} {flags} -Iruntime -Ikernels"),
                                            kernels, archive], libs="-lpthread -ldl -lm"))

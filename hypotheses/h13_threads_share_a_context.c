@@ -34,7 +34,10 @@ HYP_WORDS(
                "freed. A host function must really hold a stream up while the others pass.",
     .confounders = "What threads do at the same moment differs from run to run, so what survives "
                    "here has survived these runs. The driver's own locks order much on a GPU; "
-                   "ninja test-tsan looks for data races of the runtime itself.")
+                   "ninja test-tsan looks for data races of the runtime itself. A driver has "
+                   "fewer queues to a GPU than there are streams: work behind a host function "
+                   "that blocks may hold other streams' up, by the driver's own calls too, so "
+                   "nothing is queued behind it while the others pass.")
 
 static void report(struct hyp_attack *attack, const struct hyp_crowd *crowd, unsigned threads) {
     attack->record->samples += crowd->checks - crowd->violations;

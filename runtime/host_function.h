@@ -10,6 +10,10 @@
  * every call that needs a context returns TOL_INVALID_ARGUMENT there. When the context is poisoned
  * before its turn, it is never called.
  *
+ * It should be short. A driver has fewer queues to a GPU than there may be streams, and on an H200
+ * what is queued behind a host function that blocks sometimes kept the work of other streams from
+ * starting; with nothing behind it, it never did (reports/published/, streams.txt).
+ *
  * Threads: as for streams. Source: CUDA Driver API, cuLaunchHostFunc.
  */
 #ifndef TOLLENS_HOST_FUNCTION_H

@@ -4,6 +4,7 @@
  *     launches a second with 1 to 16 threads, through the runtime and by the driver's own calls
  *     a kernel in a batch, and launched by itself
  *     a launch under a trace, and without: what the host pays, and what the device
+ *     streams that wait while a host function holds another up
  *     blocks through a pipeline, and one step after the other
  *
  *     bench-streams [--library PATH] [--json FILE] [--trace FILE]
@@ -333,9 +334,12 @@ static tol_status write_json(struct bench *b) {
     }
     fprintf(file,
             "}, \"kernel_ns\": {\"launch\": %.1f, \"batch\": %.1f, \"changed_batch\": %.1f},\n"
+            " \"held_up\": {\"streams\": %u, \"nothing_behind\": {\"raw\": %u, \"runtime\": %u}, "
+            "\"kernels_behind\": {\"raw\": %u, \"runtime\": %u}},\n"
             " \"pipeline_ms\": {\"serial\": %.4f, \"overlapped\": %.4f, \"gain\": %.4f}}\n",
-            b->kernel_ns[0], b->kernel_ns[1], b->kernel_ns[2], b->pipeline_ms[0], b->pipeline_ms[1],
-            b->gain);
+            b->kernel_ns[0], b->kernel_ns[1], b->kernel_ns[2], b->held_streams, b->waiting[0][0],
+            b->waiting[0][1], b->waiting[1][0], b->waiting[1][1], b->pipeline_ms[0],
+            b->pipeline_ms[1], b->gain);
     TOL_CHECK(fclose(file) == 0, TOL_INVALID_ARGUMENT, "%s cannot be written", b->json);
 out:
     return status;
@@ -348,6 +352,7 @@ static tol_status run(struct bench *b) {
     b->raw = tol_driver_functions(b->driver);
     b->launches = b->is_soft ? 3000 : 800; /* below the depth of a driver's queue */
     TOL_TRY(tol_buffer_create(b->context, 1024, 4, &b->buffer));
+    TOL_TRY(tol_buffer_fill_at(b->buffer, 0, 0, 4, 1024));
     TOL_TRY(tol_module_load(b->context, streams_ptx, sizeof streams_ptx, NULL, &b->module));
     TOL_TRY(tol_module_kernel(b->module, "none", &b->none));
     TOL_TRY(tol_module_kernel(b->module, "grind", &b->grind));
@@ -355,6 +360,7 @@ static tol_status run(struct bench *b) {
     TOL_TRY(measure_threads(b));
     TOL_TRY(measure_batches(b));
     TOL_TRY(measure_traces(b));
+    TOL_TRY(measure_queues(b));
     TOL_TRY(measure_pipeline(b));
     if (b->trace != NULL) TOL_TRY(write_timeline(b));
     if (b->json != NULL) TOL_TRY(write_json(b));

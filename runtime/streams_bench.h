@@ -31,6 +31,8 @@ struct bench {
     double traced_ns[TRACED][2][2];              /* plain, traced; the host's, the device's */
     double pipeline_ms[2], gain;                 /* serial, overlapped */
     unsigned steps;                              /* that take as long as a copy */
+    /* Streams that waited: nothing queued behind the host function, and kernels; raw, runtime. */
+    unsigned held_streams, waiting[2][2];
 };
 
 /* "none", which does nothing, and "grind", of whose threads each takes so many steps. */
@@ -41,6 +43,9 @@ extern const char *const traced_names[TRACED];
 
 /* What launches under each kind of trace cost, beside launches without. */
 tol_status measure_traces(struct bench *b);
+
+/* How many streams wait while a host function holds another up. */
+tol_status measure_queues(struct bench *b);
 
 static inline double now_ns(void) {
     struct timespec now;

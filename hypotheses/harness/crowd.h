@@ -40,7 +40,8 @@ bool hyp_crowd_look_up(struct tol_context *context, const struct hyp_crowd_optio
                        struct hyp_crowd *crowd);
 
 /* One thread's stream is held up by a host function, and those of the others must come to their
- * end meanwhile. */
+ * end meanwhile. Nothing is queued behind the host function until then: what waits there may hold a
+ * queue of the driver's up that several streams share, which is not the threads' doing. */
 bool hyp_crowd_pass_by(struct tol_context *context, const struct hyp_crowd_options *options,
                        struct hyp_crowd *crowd);
 
