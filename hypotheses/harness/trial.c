@@ -75,15 +75,14 @@ static void count_sabotaged(const struct hyp_claim *claim, const struct hyp_sabo
                          hyp_forced_words(saboteur->forced));
 }
 
-/* A fault that the quick attack notices, the full one notices too, whose sizes and rounds are more:
- * so that is tried first, unless times are compared, and the full one where it noticed nothing. */
+/* A fault that the quick attack notices, the full one notices too, whose sizes, rounds and processes
+ * are more: so that is tried first, and the full one where it noticed nothing or could not tell. */
 static bool attack_sabotaged(struct hyp_run *run, const struct hyp_claim *claim,
                              const struct hyp_saboteur *saboteur, struct hyp_watch *watch,
                              struct hyp_verdict *verdict) {
     struct hyp_session quick = run->session;
-    const bool is_timed = run->verdicts[claim->number - 1].has_interval;
     quick.full = false;
-    if (run->session.full && saboteur->forced == HYP_MUST_FALSIFY && !is_timed) {
+    if (run->session.full && saboteur->forced == HYP_MUST_FALSIFY) {
         if (!attack(run, &quick, claim, saboteur->name, watch, verdict)) return false;
         if (verdict->kind == HYP_FALSIFIED || hyp_runner_interrupted()) return true;
         hyp_verdict_end(verdict);
