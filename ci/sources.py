@@ -3,7 +3,7 @@
 RUNTIME = """
     status hdr library driver interpose
     trace/trace_context trace/trace_note trace/trace_write
-    device context deadline retire
+    device context context_streams deadline retire
     stream event module memory pinned
     copy launch stream_pool pipeline
     host_function graph/graph_capture graph/graph_nodes graph/graph_instance graph/batch

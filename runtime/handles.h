@@ -223,6 +223,9 @@ tol_status tol_context_show_ends(struct tol_context *context);
  * its work is done: until then the context still waits for it. */
 void tol_context_release_stream(struct tol_stream *stream);
 
+/* Destroys the streams of a context that ends. All their work is done. */
+void tol_context_end_streams(struct tol_context *context);
+
 /* Whether all work of a context is done, or all of its blocking streams: waits in silence, as long
  * as the context has patience, and tells nobody what became of the work. For what the driver would
  * wait for without an end: freeing memory, and synchronous copies. */
