@@ -226,7 +226,7 @@ COMMANDS = """
 
 HARNESS_TESTS = """
     hdr_test hlog_test record_test verdict_test claim_test evidence_test manifest_test walk_map_test
-    interval_test decide_test sampler_test effect_test verdict_effects_test
+    attack_test interval_test decide_test sampler_test effect_test verdict_effects_test
     sabotage_test plugin_test ledger_test gpu_timer_test error_table_test
     gate_test repeats_test program_shell program_test program_choice_test program_trouble_test
     gate_program_test export_test replay_test

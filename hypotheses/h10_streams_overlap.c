@@ -71,7 +71,7 @@ static void say_not_tested(struct hyp_attack *attack) {
                           "ran");
 }
 
-HYP_ATTACK(h10, kernels_on_streams_of_their_own_run_at_once) {
+HYP_ATTACK_WITH(h10, kernels_on_streams_of_their_own_run_at_once, .many_queues = true) {
     compare(attack, 4, 1000, 0);
     hyp_attack_progress(attack, 0.5);
     compare(attack, 8, 1000, 0);
@@ -79,7 +79,7 @@ HYP_ATTACK(h10, kernels_on_streams_of_their_own_run_at_once) {
 }
 
 /* Three legs of about the same length: 16 MiB either way is 300 us on PCIe 5. */
-HYP_ATTACK(h10, copies_run_beside_kernels) {
+HYP_ATTACK_WITH(h10, copies_run_beside_kernels, .many_queues = true) {
     compare(attack, 4, 300, attack->kind == HYP_DEVICE_CUDA ? GPU_CHUNK_BYTES : SOFT_CHUNK_BYTES);
     say_not_tested(attack);
 }

@@ -79,7 +79,7 @@ HYP_ATTACK(h13, a_kernel_has_one_handle) {
     }
 }
 
-HYP_ATTACK(h13, no_thread_waits_for_anothers_work) {
+HYP_ATTACK_WITH(h13, no_thread_waits_for_anothers_work, .many_queues = true) {
     for (unsigned i = 0; i < CROWDS; i++) {
         if (!attack_with(attack, crowds[i], 4, hyp_crowd_pass_by)) return;
         if (attack->record->violations > 0) return; /* each more would wait as long as this one */

@@ -35,6 +35,7 @@ struct hyp_attack {
 struct hyp_attack_wants {
     bool counted;            /* tol_interpose_count says how often the driver was called */
     bool ledger;             /* and ledger.h what memory it has given */
+    bool many_queues;        /* to the GPU: more than eight streams must not share one */
     const char *soft_memory; /* TOLLENS_SOFT_MEMORY, "256M", where it is not set; NULL: as it is */
 };
 

@@ -153,9 +153,6 @@ const char *hyp_session_message(void) {
 
 tol_status hyp_session_open(enum hyp_device_kind *kind, struct tol_driver **driver) {
     if (*kind != HYP_DEVICE_SOFT) {
-        /* A driver has 8 queues to a GPU unless it is told otherwise before it begins, and then a
-         * ninth stream's work waits behind another's: claims are about streams, not about that. */
-        setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
         tol_status status = tol_driver_open(NULL, driver);
         int count = 0;
         if (status == TOL_OK && *kind == HYP_DEVICE_AUTO &&
