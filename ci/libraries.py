@@ -3,7 +3,7 @@
 import pathlib
 
 from ninja_file import Ninja
-from sources import KERNEL_IMAGES, KERNELS, RUNTIME, SOFT, SOFT_API, SOFT_CORE
+from sources import KERNEL_IMAGES, KERNELS, KERNELS_VECTORS, RUNTIME, SOFT, SOFT_API, SOFT_CORE
 
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 COMMON = f"-std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden {WARNINGS}"
@@ -57,7 +57,9 @@ def write_images(n: Ninja) -> None:
 
 def write_kernels(n: Ninja, folder: str, flags: str) -> str:
     """The operations. Their archive stands before the runtime's."""
+    fast = flags.replace("-O2", "-O3")
     objects = [n.build(f"{folder}/kernels/{source}.o", "cc", f"kernels/{source}.c",
-                       cflags=f"{COMMON} {flags} -Iruntime -Ikernels") for source in KERNELS]
+                       cflags=f"{COMMON} {fast if source in KERNELS_VECTORS else flags} "
+                              "-Iruntime -Ikernels") for source in KERNELS]
     objects += [f"build/images/{pathlib.Path(source).name}.o" for source in KERNEL_IMAGES]
     return n.build(f"{folder}/libtollens-kernels.a", "ar", " ".join(objects))

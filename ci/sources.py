@@ -160,7 +160,7 @@ CORPUS_TESTS = """
 # What operations share; then each operation.
 KERNELS = """
     kernel_image variant kernel_set
-    number inputs deviation guarded
+    parallel number inputs deviation guarded
     gemm/gemm gemm/gemm_variants gemm/gemm_oracle gemm/gemm_trial
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise quant/dequantise_planted
@@ -170,6 +170,9 @@ KERNELS = """
     row/row_place row/row_whole row/softmax row/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
 """.split()
+
+# Of these the oracles, whose loops are to become vectors.
+KERNELS_VECTORS = "number gemm/gemm_oracle attention/attention_oracle".split()
 
 # The .cu files that are put into the library, as PTX and cubins.
 KERNEL_IMAGES = """
@@ -196,8 +199,8 @@ KERNELS_BENCH = """
 
 KERNELS_TESTS = """
     variant_test kernel_set_test
-    number_test inputs_test deviation_test guarded_test
-    gemm/gemm_test gemm/gemm_call_test
+    parallel_test number_test inputs_test deviation_test guarded_test
+    gemm/gemm_oracle_test gemm/gemm_test gemm/gemm_call_test
     quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
     attention/attention_test attention/attention_call_test

@@ -25,8 +25,11 @@ TOL_API uint64_t kn_random(uint64_t *state);
 /* From 0 (with) to 1 (without), 53 bits. */
 TOL_API double kn_random_unit(uint64_t *state);
 
-/* Draws count values, each times scale. */
+/* Draws count values, each times scale; many of them on all processors. */
 TOL_API void kn_inputs_draw(enum kn_distribution distribution, uint64_t *state, double scale,
                             float *values, size_t count);
+
+/* Moves the state on as drawing count values does. */
+void kn_inputs_skip(enum kn_distribution distribution, uint64_t *state, size_t count);
 
 #endif

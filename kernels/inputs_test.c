@@ -3,6 +3,8 @@
  */
 #include "inputs.h"
 
+#include "parallel.h"
+
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -65,5 +67,26 @@ Test(inputs, distributions_are_what_they_are_called) {
     for (int i = 1; i < COUNT; i += 2) {
         const double rest = fabs((double)values[i - 1] + (double)values[i]);
         cr_assert(rest <= fabs((double)values[i - 1]) * 0x1p-9, "%d", i);
+    }
+}
+
+/* Goal: values depend on the seed and on their place, and not on who draws them beside whom. */
+Test(inputs, any_number_of_threads_and_of_calls_draws_the_same) {
+    enum { MANY = 5 << 14, FIRST = 12346 };
+    static float one[MANY], many[MANY];
+    for (enum kn_distribution d = 0; d < KN_DISTRIBUTIONS; d++) {
+        uint64_t state = 11, other = 11, skipped = 11;
+        kn_parallel_force(1);
+        kn_inputs_draw(d, &state, 0.75, one, MANY - 3);
+        kn_parallel_force(7);
+        kn_inputs_draw(d, &other, 0.75, many, MANY - 3);
+        cr_assert(memcmp(one, many, sizeof one) == 0, "%s", kn_distribution_name(d));
+        kn_inputs_skip(d, &skipped, MANY - 3);
+        cr_assert(state == other && state == skipped, "%s", kn_distribution_name(d));
+        skipped = 11;
+        kn_inputs_skip(d, &skipped, FIRST);
+        kn_inputs_draw(d, &skipped, 0.75, many, MANY - 3 - FIRST);
+        cr_assert(memcmp(one + FIRST, many, (MANY - 3 - FIRST) * sizeof *one) == 0, "%s",
+                  kn_distribution_name(d));
     }
 }

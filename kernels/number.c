@@ -56,13 +56,18 @@ uint16_t kn_f16_of(float value) {
     return (uint16_t)(sign | result);
 }
 
+/* Without branches, so that a loop of it becomes vectors: what is subnormal is given an exponent and
+ * a leading bit, which are taken away again as a float. */
+static inline float f16_value(uint16_t bits) {
+    const uint32_t sign = (uint32_t)(bits & 0x8000) << 16, rest = (uint32_t)(bits & 0x7fff) << 13;
+    const uint32_t is_small = 0u - (rest < 0x00800000), is_special = 0u - (rest >= 0x0f800000);
+    const uint32_t usual = rest + (UINT32_C(112) << 23) + (is_special & UINT32_C(112) << 23);
+    const uint32_t small = bits_of(value_of(rest + (UINT32_C(113) << 23)) - 0x1p-14f);
+    return value_of(sign | (small & is_small) | (usual & ~is_small));
+}
+
 float kn_f16_value(uint16_t bits) {
-    const uint32_t sign = (uint32_t)(bits & 0x8000) << 16, exponent = bits >> 10 & 31;
-    const uint32_t mantissa = bits & 0x3ff;
-    if (exponent == 31) return value_of(sign | 0x7f800000 | mantissa << 13);
-    if (exponent > 0) return value_of(sign | (exponent + 112) << 23 | mantissa << 13);
-    float small = (float)mantissa * 0x1p-24f;
-    return sign != 0 ? -small : small;
+    return f16_value(bits);
 }
 
 uint16_t kn_bf16_of(float value) {
@@ -71,8 +76,12 @@ uint16_t kn_bf16_of(float value) {
     return (uint16_t)shift_even(bits, 16);
 }
 
-float kn_bf16_value(uint16_t bits) {
+static inline float bf16_value(uint16_t bits) {
     return value_of((uint32_t)bits << 16);
+}
+
+float kn_bf16_value(uint16_t bits) {
+    return bf16_value(bits);
 }
 
 float kn_tf32_of(float value) {
@@ -98,7 +107,9 @@ void kn_numbers_load(enum kn_type type, const void *elements, size_t count, floa
         if (count > 0) memcpy(values, elements, count * sizeof *values);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        values[i] = type == KN_F16 ? kn_f16_value(halves[i]) : kn_bf16_value(halves[i]);
+    if (type == KN_F16) {
+        for (size_t i = 0; i < count; i++) values[i] = f16_value(halves[i]);
+    } else {
+        for (size_t i = 0; i < count; i++) values[i] = bf16_value(halves[i]);
     }
 }

@@ -16,14 +16,37 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* In lanes, which become vectors, and are added in the end: the same on every machine. */
 static double dot(const float *a, const float *b, size_t count, double *size) {
-    double sum = 0;
-    *size = 0;
-    for (size_t i = 0; i < count; i++) {
-        sum += (double)a[i] * (double)b[i];
-        *size += fabs((double)a[i] * (double)b[i]);
+    enum { LANES = 8 };
+    double sums[LANES] = {0}, sizes[LANES] = {0}, sum = 0;
+    const size_t whole = count - count % LANES;
+    for (size_t i = 0; i < whole; i += LANES) {
+        for (size_t lane = 0; lane < LANES; lane++) {
+            const double product = (double)a[i + lane] * (double)b[i + lane];
+            sums[lane] += product;
+            sizes[lane] += fabs(product);
+        }
     }
+    for (size_t i = whole; i < count; i++) {
+        const double product = (double)a[i] * (double)b[i];
+        sums[i - whole] += product;
+        sizes[i - whole] += fabs(product);
+    }
+    *size = 0;
+    for (size_t lane = 0; lane < LANES; lane++) sum += sums[lane], *size += sizes[lane];
     return sum;
+}
+
+/* Adds weight v to out and weight |v| to weighted, and keeps the largest |v| of each column. */
+static void add_value(const float *v, size_t width, double weight, double *restrict out,
+                      double *restrict weighted, double *restrict largest) {
+    for (size_t d = 0; d < width; d++) {
+        const double value = (double)v[d], size = fabs(value);
+        out[d] += weight * value;
+        weighted[d] += weight * size;
+        largest[d] = size > largest[d] ? size : largest[d];
+    }
 }
 
 static void allow(const struct kn_attention *x, double size, double keys, double value_max,
@@ -49,10 +72,10 @@ bool kn_attention_oracle(const struct kn_attention *x, const struct kn_attention
         keys = index + 1 + x->kv_length > x->q_length ? index + 1 + x->kv_length - x->q_length : 0;
         if (keys > x->kv_length) keys = x->kv_length;
     }
-    double *weights = malloc((keys + width + 1) * sizeof *weights);
+    double *weights = malloc((keys + 2 * width + 1) * sizeof *weights);
     double largest = -INFINITY, sum = 0, size_max = 0, value_max = 0;
     if (weights == NULL) return false;
-    double *weighted = weights + keys;
+    double *weighted = weights + keys, *values = weighted + width;
     for (size_t j = 0; j < keys; j++) {
         double size;
         weights[j] = scale * dot(head->q + index * width, head->k + j * width, width, &size);
@@ -63,15 +86,11 @@ bool kn_attention_oracle(const struct kn_attention *x, const struct kn_attention
         weights[j] = largest == -INFINITY ? 0 : exp(weights[j] - largest);
         sum += weights[j];
     }
-    for (size_t d = 0; d < width; d++) {
-        row->out[d] = weighted[d] = 0;
-        for (size_t j = 0; j < keys && sum != 0; j++) {
-            const double value = (double)head->v[j * width + d];
-            row->out[d] += weights[j] / sum * value;
-            weighted[d] += weights[j] / sum * fabs(value);
-            value_max = fmax(value_max, fabs(value));
-        }
+    for (size_t d = 0; d < width; d++) row->out[d] = weighted[d] = values[d] = 0;
+    for (size_t j = 0; j < keys && sum != 0; j++) {
+        add_value(head->v + j * width, width, weights[j] / sum, row->out, weighted, values);
     }
+    for (size_t d = 0; d < width; d++) value_max = fmax(value_max, values[d]);
     row->lse = sum == 0 ? -INFINITY : largest + log(sum);
     allow(x, size_max, (double)keys, value_max, weighted, row);
     free(weights);

@@ -3,6 +3,7 @@
  */
 #include "attention/attention_trial.h"
 
+#include "parallel.h"
 #include "test_device.h"
 
 #include <math.h>
@@ -277,5 +278,40 @@ Test(attention, rows_that_see_no_key_are_zeros) {
             }
         }
     }
+    end(&stage);
+}
+
+/* Goal: what is said of a problem depends on it alone, and not on the machine that judged it. */
+Test(attention, any_number_of_threads_finds_the_same) {
+    struct stage stage = begin();
+    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+        struct kn_attention_outcome one, many;
+        static float results[2][2 * 4 * 19 * 27];
+        struct kn_attention_trial trial = {.attention = {.type = type,
+                                                         .batch = 2,
+                                                         .heads = 4,
+                                                         .kv_heads = 2,
+                                                         .q_length = 19,
+                                                         .kv_length = 41,
+                                                         .head_size = 27,
+                                                         .causal = true,
+                                                         .variant = "naive"},
+                                           .distribution = KN_NORMAL,
+                                           .values = KN_CANCEL,
+                                           .gap = 3,
+                                           .lse = true,
+                                           .seed = 9,
+                                           .result = results[0]};
+        kn_parallel_force(1);
+        MUST(kn_attention_try(stage.kernels, stage.stream, &trial, &one));
+        trial.result = results[1];
+        kn_parallel_force(7);
+        MUST(kn_attention_try(stage.kernels, stage.stream, &trial, &many));
+        cr_assert(one.deviation.root_mean_square > 0 && one.lse.count == 2 * 4 * 19);
+        cr_assert(memcmp(&one, &many, sizeof one) == 0 &&
+                      memcmp(results[0], results[1], sizeof results[0]) == 0,
+                  "%s", kn_type_name(type));
+    }
+    kn_parallel_force(0);
     end(&stage);
 }

@@ -6,8 +6,10 @@
 #include "attention/attention_oracle.h"
 #include "check.h"
 #include "guarded.h"
+#include "parallel.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,37 +101,61 @@ static size_t gaps_touched(const struct rows *rows, unsigned char *bytes) {
     return touched;
 }
 
+struct judging {
+    const struct kn_attention *problem;
+    const struct stage *stage;
+    const float *lse;               /* NULL: it was not asked for */
+    struct kn_deviation (*rows)[2]; /* of a row of out, and of its logarithm */
+    atomic_bool failed;
+};
+
+static void judge_row(void *user, size_t i) {
+    struct judging *j = user;
+    const struct kn_attention *x = j->problem;
+    const struct stage *stage = j->stage;
+    const struct kn_tolerance none = {0, 0};
+    const size_t width = x->head_size, group = x->heads / (x->kv_heads != 0 ? x->kv_heads : 1);
+    const size_t head = i / x->q_length, kv_head = head / group; /* heads of all batches */
+    const struct kn_attention_head rows = {stage->rows[Q].values + head * x->q_length * width,
+                                           stage->rows[K].values + kv_head * x->kv_length * width,
+                                           stage->rows[V].values + kv_head * x->kv_length * width};
+    double *expected = malloc(2 * width * sizeof *expected);
+    struct kn_attention_row row = {.out = expected, .allowed = expected + width};
+    if (expected == NULL || !kn_attention_oracle(x, &rows, i % x->q_length, &row)) {
+        atomic_store(&j->failed, true);
+        free(expected);
+        return;
+    }
+    const unsigned char *got = stage->bytes + place_of(&stage->rows[OUT], i);
+    kn_numbers_load(x->type, got, width, stage->rows[OUT].values + i * width);
+    j->rows[i][0] = kn_deviation_of(x->type, got, row.out, width, none, row.allowed);
+    if (j->lse != NULL) {
+        j->rows[i][1] = kn_deviation_of(KN_F32, j->lse + i, &row.lse, 1, none, &row.lse_allowed);
+    }
+    free(expected);
+}
+
 /* Everything that came is held against the oracle, head by head and row by row. */
 static tol_status judge(const struct kn_attention_trial *trial, struct stage *stage,
                         const float *lse, struct kn_attention_outcome *outcome) {
+    const double product_ns = 0.8; /* of a key's element: the score's and the value's */
     tol_status status = TOL_OK;
     const struct kn_attention *x = &trial->attention;
-    const size_t width = x->head_size, group = x->heads / (x->kv_heads != 0 ? x->kv_heads : 1);
-    double *expected = malloc(2 * width * sizeof *expected);
-    struct kn_attention_row row = {.out = expected, .allowed = expected + width};
-    TOL_CHECK(expected != NULL, TOL_OUT_OF_HOST_MEMORY, "a row of %zu", width);
-    for (size_t i = 0; i < x->batch * x->heads * x->q_length; i++) {
-        const size_t head = i / x->q_length, kv_head = head / group; /* heads of all batches */
-        const struct kn_attention_head rows = {
-            stage->rows[Q].values + head * x->q_length * width,
-            stage->rows[K].values + kv_head * x->kv_length * width,
-            stage->rows[V].values + kv_head * x->kv_length * width};
-        TOL_CHECK(kn_attention_oracle(x, &rows, i % x->q_length, &row), TOL_OUT_OF_HOST_MEMORY,
-                  "the weights of %zu keys", x->kv_length);
-        const unsigned char *got = stage->bytes + place_of(&stage->rows[OUT], i);
-        float *values = stage->rows[OUT].values + i * width;
-        kn_numbers_load(x->type, got, width, values);
-        const struct kn_deviation one =
-            kn_deviation_of(x->type, got, row.out, width, (struct kn_tolerance){0, 0}, row.allowed);
-        outcome->deviation = kn_deviation_join(outcome->deviation, one);
-        if (trial->lse) {
-            const struct kn_deviation other = kn_deviation_of(
-                KN_F32, lse + i, &row.lse, 1, (struct kn_tolerance){0, 0}, &row.lse_allowed);
-            outcome->lse = kn_deviation_join(outcome->lse, other);
-        }
+    const size_t rows = x->batch * x->heads * x->q_length;
+    struct judging judging = {
+        .problem = x, .stage = stage, .lse = trial->lse ? lse : NULL, .rows = NULL};
+    judging.rows = malloc((rows + 1) * sizeof *judging.rows);
+    TOL_CHECK(judging.rows != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rows", rows);
+    kn_parallel_for(rows,
+                    product_ns * (double)rows * (double)x->head_size * (double)(x->kv_length + 16),
+                    judge_row, &judging);
+    TOL_CHECK(!judging.failed, TOL_OUT_OF_HOST_MEMORY, "the weights of %zu keys", x->kv_length);
+    for (size_t i = 0; i < rows; i++) {
+        outcome->deviation = kn_deviation_join(outcome->deviation, judging.rows[i][0]);
+        if (trial->lse) outcome->lse = kn_deviation_join(outcome->lse, judging.rows[i][1]);
     }
 out:
-    free(expected);
+    free(judging.rows);
     return status;
 }
 

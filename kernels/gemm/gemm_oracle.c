@@ -48,7 +48,59 @@ static double bound(const struct kn_gemm *gemm, double sum, double sizes, double
     return allowed;
 }
 
-/* Row after row of op(B), so that memory is read in its order where B is not transposed. */
+/* A tile of op(B), in floats: sums over it are vectors of columns, whichever way B lies, and each sum
+ * still takes its products in the order of l. */
+enum { DEPTH = 16, LANES = 8, COLUMNS = 32 * LANES };
+
+struct tile {
+    size_t first_l, first_j, depth, columns;
+    float values[DEPTH][COLUMNS];
+};
+
+/* Columns past the last are 0 up to whole lanes. */
+static void load_tile(const struct kn_gemm *gemm, size_t index,
+                      const struct kn_gemm_oracle_matrix *b, struct tile *tile) {
+    const enum kn_type type = kn_gemm_input_type(gemm->precision);
+    const size_t lines = gemm->transpose_b ? tile->columns : tile->depth;
+    const size_t line_first = gemm->transpose_b ? tile->first_j : tile->first_l;
+    const size_t first = gemm->transpose_b ? tile->first_l : tile->first_j;
+    for (size_t line = 0; line < lines; line++) {
+        const char *from = (const char *)b->elements +
+                           kn_type_bytes(type) *
+                               (index * b->batch_stride + (line_first + line) * b->leading + first);
+        if (gemm->transpose_b) {
+            float column[DEPTH];
+            kn_numbers_load(type, from, tile->depth, column);
+            for (size_t l = 0; l < tile->depth; l++) tile->values[l][line] = column[l];
+        } else {
+            kn_numbers_load(type, from, tile->columns, tile->values[line]);
+        }
+    }
+    for (size_t l = 0; l < tile->depth; l++) {
+        for (size_t j = tile->columns; j % LANES != 0; j++) tile->values[l][j] = 0;
+    }
+}
+
+/* Adds the products with one piece of a row of op(A) to sums and sizes. */
+static void add_tile(const struct tile *tile, const double left[DEPTH], double *sums,
+                     double *sizes) {
+    for (size_t j = 0; j < tile->columns; j += LANES) {
+        double sum[LANES], size[LANES];
+        for (int i = 0; i < LANES; i++)
+            sum[i] = sums[j + (size_t)i], size[i] = sizes[j + (size_t)i];
+        for (size_t l = 0; l < tile->depth; l++) {
+            const float *right = &tile->values[l][j];
+            for (int i = 0; i < LANES; i++) {
+                const double product = left[l] * (double)right[i];
+                sum[i] += product;
+                size[i] += fabs(product);
+            }
+        }
+        for (int i = 0; i < LANES; i++)
+            sums[j + (size_t)i] = sum[i], sizes[j + (size_t)i] = size[i];
+    }
+}
+
 void kn_gemm_oracle(const struct kn_gemm *gemm, size_t index, size_t row,
                     const struct kn_gemm_oracle_matrix *a, const struct kn_gemm_oracle_matrix *b,
                     const struct kn_gemm_oracle_matrix *c, double *result, double *allowed) {
@@ -56,23 +108,25 @@ void kn_gemm_oracle(const struct kn_gemm *gemm, size_t index, size_t row,
     const size_t k = gemm->alpha == 0 ? 0 : gemm->k;
     const size_t a_first = index * a->batch_stride + row * (gemm->transpose_a ? 1 : a->leading);
     const size_t a_step = gemm->transpose_a ? a->leading : 1;
-    const size_t b_column = gemm->transpose_b ? b->leading : 1;
-    const size_t b_step = gemm->transpose_b ? 1 : b->leading;
-    for (size_t j = 0; j < gemm->n; j++) result[j] = allowed[j] = 0; /* the sum, and S */
-    for (size_t l = 0; l < k; l++) {
-        const double left = element(type, a->elements, a_first + l * a_step);
-        const size_t b_first = index * b->batch_stride + l * b_step;
-        for (size_t j = 0; j < gemm->n; j++) {
-            const double product = left * element(type, b->elements, b_first + j * b_column);
-            result[j] += product;
-            allowed[j] += fabs(product);
+    for (size_t first = 0; first < gemm->n; first += COLUMNS) {
+        const size_t columns = gemm->n - first < COLUMNS ? gemm->n - first : COLUMNS;
+        double sums[COLUMNS] = {0}, sizes[COLUMNS] = {0}, left[DEPTH];
+        for (size_t l = 0; l < k; l += DEPTH) {
+            struct tile tile; /* its values are not worth clearing each time */
+            tile.first_l = l, tile.depth = k - l < DEPTH ? k - l : DEPTH;
+            tile.first_j = first, tile.columns = columns;
+            for (size_t i = 0; i < tile.depth; i++) {
+                left[i] = element(type, a->elements, a_first + (l + i) * a_step);
+            }
+            load_tile(gemm, index, b, &tile);
+            add_tile(&tile, left, sums, sizes);
         }
-    }
-    for (size_t j = 0; j < gemm->n; j++) {
-        const size_t at = index * c->batch_stride + row * c->leading + j;
-        const double old = gemm->beta != 0 ? element(gemm->c_type, c->elements, at) : 0;
-        const double sum = result[j];
-        result[j] = (double)gemm->alpha * sum + (double)gemm->beta * old;
-        allowed[j] = bound(gemm, sum, allowed[j], old, result[j]);
+        for (size_t j = first; j < first + columns; j++) {
+            const size_t at = index * c->batch_stride + row * c->leading + j;
+            const double old = gemm->beta != 0 ? element(gemm->c_type, c->elements, at) : 0;
+            const double sum = sums[j - first];
+            result[j] = (double)gemm->alpha * sum + (double)gemm->beta * old;
+            allowed[j] = bound(gemm, sum, sizes[j - first], old, result[j]);
+        }
     }
 }

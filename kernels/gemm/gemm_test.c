@@ -3,9 +3,11 @@
  */
 #include "gemm/gemm_trial.h"
 
+#include "parallel.h"
 #include "test_device.h"
 
 #include <math.h>
+#include <string.h>
 
 TestSuite(gemm, .fini = test_end);
 
@@ -151,5 +153,38 @@ Test(gemm, async_is_right) {
         try_aligned("async_128", p, 128, 128, 192, 2);
         try_aligned("async_128", p, 133, 59, 261, 1);
     }
+    end();
+}
+
+/* Goal: what is said of a product depends on it alone, and not on the machine that judged it. */
+Test(gemm, any_number_of_threads_finds_the_same) {
+    begin();
+    for (unsigned i = 0; i < 8; i++) {
+        struct kn_gemm_outcome one, many;
+        struct kn_gemm_trial trial = {
+            .gemm = {.precision = i / 2 % 2 == 0 ? KN_GEMM_F32 : KN_GEMM_F16,
+                     .transpose_b = i % 2 == 1,
+                     .m = 37,
+                     .n = 45,
+                     .k = 31,
+                     .batch = 2,
+                     .alpha = 0.5f,
+                     .beta = 1,
+                     .variant = "naive"},
+            .distribution = KN_NORMAL,
+            .gap = 3,
+            .seed = 5 + i};
+        if (i >= 4) { /* elements fail, and it is said which */
+            trial.gemm.variants = &kn_gemm_planted_variants;
+            trial.gemm.variant = "lost_tail";
+        }
+        kn_parallel_force(1);
+        MUST(kn_gemm_try(kernels, stream, &trial, &one));
+        kn_parallel_force(7);
+        MUST(kn_gemm_try(kernels, stream, &trial, &many));
+        cr_assert((one.deviation.failed > 0) == (i >= 4), "%zu fail", one.deviation.failed);
+        cr_assert(memcmp(&one, &many, sizeof one) == 0, "way %u", i);
+    }
+    kn_parallel_force(0);
     end();
 }

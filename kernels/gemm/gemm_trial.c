@@ -6,8 +6,10 @@
 #include "check.h"
 #include "gemm_oracle.h"
 #include "guarded.h"
+#include "parallel.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,25 +31,58 @@ static void shape(struct side *side, size_t rows, size_t columns, enum kn_type t
     side->elements = side->batch * side->stride;
 }
 
-/* Everything is NaN, and then the elements are numbers. */
+static size_t row_begin(const struct side *side, size_t row) {
+    return row / side->rows * side->stride + row % side->rows * side->leading;
+}
+
+struct filling {
+    struct side *side;
+    const struct kn_gemm_trial *trial;
+    uint64_t state; /* of the first row */
+    bool with_numbers;
+    atomic_bool failed;
+};
+
+/* A row and the gap behind it are NaN, and then the row is numbers. */
+static void fill_row(void *user, size_t row) {
+    struct filling *f = user;
+    const struct side *side = f->side;
+    const double scale = f->trial->scale != 0 ? f->trial->scale : 1;
+    const size_t element = kn_type_bytes(side->type), at = row_begin(side, row);
+    const bool is_last = row + 1 == side->batch * side->rows;
+    const size_t end = is_last ? side->elements : row_begin(side, row + 1);
+    uint64_t state = f->state;
+    float *values = malloc((side->columns + 1) * sizeof *values);
+    if (values == NULL) {
+        atomic_store(&f->failed, true);
+        return;
+    }
+    memset(side->host + at * element, 0xff, (end - at) * element);
+    if (f->with_numbers) {
+        kn_inputs_skip(f->trial->distribution, &state, row * side->columns);
+        kn_inputs_draw(f->trial->distribution, &state, scale, values, side->columns);
+        kn_numbers_store(side->type, values, side->columns, side->host + at * element);
+    }
+    free(values);
+}
+
 static tol_status fill(struct tol_context *context, struct side *side, uint64_t *state,
                        const struct kn_gemm_trial *trial, bool with_numbers) {
     tol_status status = TOL_OK;
+    const double element_ns = 10; /* drawn and stored */
     const size_t element = kn_type_bytes(side->type), bytes = side->elements * element;
-    const double scale = trial->scale != 0 ? trial->scale : 1;
-    float *row = malloc((side->columns + 1) * sizeof *row);
+    const size_t rows = side->batch * side->rows;
+    struct filling filling = {
+        .side = side, .trial = trial, .state = *state, .with_numbers = with_numbers};
     side->host = malloc(bytes + 1);
-    TOL_CHECK(row != NULL && side->host != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", bytes);
-    memset(side->host, 0xff, bytes);
-    for (size_t i = 0; with_numbers && i < side->batch * side->rows; i++) {
-        const size_t at = i / side->rows * side->stride + i % side->rows * side->leading;
-        kn_inputs_draw(trial->distribution, state, scale, row, side->columns);
-        kn_numbers_store(side->type, row, side->columns, side->host + at * element);
-    }
+    TOL_CHECK(side->host != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", bytes);
+    if (rows == 0) memset(side->host, 0xff, bytes); /* gaps are all there is */
+    kn_parallel_for(rows, element_ns * (double)side->elements, fill_row, &filling);
+    TOL_CHECK(!filling.failed, TOL_OUT_OF_HOST_MEMORY, "%zu columns", side->columns);
+    if (with_numbers) kn_inputs_skip(trial->distribution, state, rows * side->columns);
     TOL_TRY(kn_guarded_create(context, bytes, trial->skew * element, &side->device));
     status = kn_guarded_write(&side->device, side->host);
 out:
-    free(row);
     return status;
 }
 
@@ -77,48 +112,75 @@ static size_t count_touched(const struct side *c, const unsigned char *now) {
     return touched;
 }
 
+struct judging {
+    const struct kn_gemm_trial *trial;
+    const struct side *sides;
+    const unsigned char *now;
+    size_t every, first; /* which rows of each matrix the oracle looks at */
+    double *never;       /* n zeroes and n infinities: what any number is within, and no NaN */
+    struct kn_deviation *rows;
+    atomic_bool failed;
+};
+
+static struct kn_deviation compare_row(const struct judging *j, size_t row, const double *result,
+                                       const double *allowed) {
+    const struct side *c = &j->sides[2];
+    return kn_deviation_of(c->type, j->now + row_begin(c, row) * kn_type_bytes(c->type), result,
+                           c->columns, (struct kn_tolerance){0, 0}, allowed);
+}
+
 /* One row of C: against the oracle, or only against never having been written. */
-static struct kn_deviation judge_row(const struct kn_gemm_trial *trial, const struct side sides[3],
-                                     const unsigned char *now, size_t batch, size_t row,
-                                     bool with_oracle, double *result, double *allowed) {
-    const struct kn_gemm *gemm = &trial->gemm;
-    const struct side *c = &sides[2];
-    const unsigned char *at = now + (batch * c->stride + row * c->leading) * kn_type_bytes(c->type);
-    const struct kn_gemm_oracle_matrix a = oracle_matrix_of(&sides[0]),
-                                       b = oracle_matrix_of(&sides[1]), old = oracle_matrix_of(c);
-    if (with_oracle) {
-        kn_gemm_oracle(gemm, batch, row, &a, &b, &old, result, allowed);
-    } else {
-        for (size_t j = 0; j < gemm->n; j++) result[j] = 0, allowed[j] = INFINITY;
+static void judge_row(void *user, size_t row) {
+    struct judging *j = user;
+    const struct side *c = &j->sides[2];
+    const struct kn_gemm_oracle_matrix a = oracle_matrix_of(&j->sides[0]),
+                                       b = oracle_matrix_of(&j->sides[1]),
+                                       old = oracle_matrix_of(c);
+    const size_t n = c->columns, inner = row % c->rows;
+    if (inner % j->every != j->first && inner + 1 != c->rows) {
+        struct kn_deviation *d = &j->rows[row];
+        *d = compare_row(j, row, j->never, j->never + n);
+        d->absolute = d->relative = d->ulp = d->root_mean_square = 0;
+        return;
     }
-    struct kn_deviation d =
-        kn_deviation_of(c->type, at, result, gemm->n, (struct kn_tolerance){0, 0}, allowed);
-    if (!with_oracle) d.absolute = d.relative = d.ulp = d.root_mean_square = 0;
-    return d;
+    double *result = malloc(2 * (n + 1) * sizeof *result);
+    if (result == NULL) {
+        atomic_store(&j->failed, true);
+        return;
+    }
+    kn_gemm_oracle(&j->trial->gemm, row / c->rows, inner, &a, &b, &old, result, result + n);
+    j->rows[row] = compare_row(j, row, result, result + n);
+    free(result);
 }
 
 static tol_status judge(const struct kn_gemm_trial *trial, const struct side sides[3],
                         const unsigned char *now, uint64_t *state, struct kn_deviation *deviation) {
     enum { ORACLE_ROWS = 8 };
+    const double product_ns = 0.5, element_ns = 12; /* of the oracle, and of the comparison */
+    tol_status status = TOL_OK;
     const struct kn_gemm *gemm = &trial->gemm;
-    const struct side *c = &sides[2];
-    const bool is_large = (double)gemm->m * (double)gemm->n * (double)gemm->k >= 0x1p28;
-    const size_t every = is_large && gemm->m > ORACLE_ROWS ? gemm->m / ORACLE_ROWS : 1;
-    const size_t first = kn_random(state) % every; /* all are taken where every is 1 */
-    double *result = malloc(2 * (gemm->n + 1) * sizeof *result);
+    const size_t rows = sides[2].batch * sides[2].rows, n = gemm->n;
+    const bool is_large = (double)gemm->m * (double)n * (double)gemm->k >= 0x1p28;
+    struct judging judging = {.trial = trial, .sides = sides, .now = now};
+    judging.every = is_large && gemm->m > ORACLE_ROWS ? gemm->m / ORACLE_ROWS : 1;
+    judging.first = kn_random(state) % judging.every; /* all are taken where every is 1 */
     struct kn_deviation all = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
-    if (result == NULL) {
-        return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_HOST_MEMORY, "%zu columns", gemm->n);
-    }
-    for (size_t row = 0; row < c->batch * c->rows; row++) {
-        const size_t inner = row % c->rows;
-        const bool with_oracle = inner % every == first || inner + 1 == c->rows;
-        all = kn_deviation_join(all, judge_row(trial, sides, now, row / c->rows, inner, with_oracle,
-                                               result, result + gemm->n));
-    }
-    free(result);
+    judging.never = malloc(2 * (n + 1) * sizeof *judging.never);
+    judging.rows = malloc((rows + 1) * sizeof *judging.rows);
+    TOL_CHECK(judging.never != NULL && judging.rows != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "%zu rows of %zu columns", rows, n);
+    for (size_t i = 0; i < n; i++) judging.never[i] = 0, judging.never[n + i] = INFINITY;
+    kn_parallel_for(rows,
+                    (double)rows * (double)n *
+                        (element_ns + product_ns * (double)gemm->k / (double)judging.every),
+                    judge_row, &judging);
+    TOL_CHECK(!judging.failed, TOL_OUT_OF_HOST_MEMORY, "%zu columns", n);
+    for (size_t row = 0; row < rows; row++) all = kn_deviation_join(all, judging.rows[row]);
     *deviation = all;
-    return TOL_OK;
+out:
+    free(judging.never);
+    free(judging.rows);
+    return status;
 }
 
 tol_status kn_gemm_try(struct kn_kernels *kernels, struct tol_stream *stream,
