@@ -119,6 +119,10 @@ Test(program, sabotage_is_noticed) {
                                    "broken_ptx_is_refused_with_the_jits_words.json");
     cr_assert(json_integer_value(json_object_get(verdict, "violations")) > 0);
     json_decref(verdict);
+    /* That was enough: those before it were made, and those behind it were not. */
+    cr_assert(program_shell("cd \"$D/out/H1/sabotage/jit_log_lost/attacks\" && ls") == 0);
+    cr_assert(program_says("a_nul_inside") && !program_says("truncated_ptx"), "%s", program_output);
+    cr_assert(program_shell("ls \"$D/out/H1/attacks\"") == 0 && program_says("truncated_ptx"));
 }
 
 /* Goal: H4 comes out honestly, whatever this machine is like. On a busy one it may be inconclusive,

@@ -100,6 +100,7 @@ struct worker {
     struct hyp_outcome *outcomes; /* its part of the verdict's */
     size_t count;
     struct hyp_outcome *running;
+    bool is_enough;    /* the claim has fallen, and nothing more is asked for */
     uint64_t begin_ns; /* when the attack that is running began, or the last one ended */
     char text[4096];   /* what came and is no whole line yet */
     size_t length;
@@ -153,6 +154,18 @@ static const char *const endings[] = {[HYP_PASSED] = "passed",
                                       [HYP_CRASHED] = "crashed",
                                       [HYP_OVERDUE] = "overdue"};
 
+/* Whether the claim falls by the violations of one attack, whatever others would find. */
+static bool falls_by(const struct hyp_task *task, const struct worker *worker,
+                     const struct hyp_outcome *outcome) {
+    static struct hyp_outcome alone;
+    struct hyp_verdict verdict = {.outcomes = &alone, .outcome_count = 1, .processes = 1};
+    alone = *outcome;
+    alone.has_record = hyp_record_read(worker->folder, alone.name, &alone.record);
+    if (!alone.has_record || alone.record.violations == 0) return false;
+    hyp_verdict_judge(task->claim, 0, &verdict);
+    return verdict.kind == HYP_FALSIFIED;
+}
+
 static void read_line(const struct hyp_task *task, struct worker *worker, char *line) {
     char *rest = line;
     const char *event = strsep(&rest, " "), *name = strsep(&rest, " ");
@@ -171,6 +184,9 @@ static void read_line(const struct hyp_task *task, struct worker *worker, char *
     double seconds = (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9;
     worker->running = NULL;
     worker->begin_ns = hyp_clock_ns();
+    if (task->first_is_enough && outcome->ending == HYP_FAILED) {
+        worker->is_enough |= falls_by(task, worker, outcome);
+    }
     if (task->saboteur == NULL) {
         hyp_watch_ended(task->watch, task->claim->id, name, ending, seconds);
     }
@@ -243,7 +259,8 @@ static int follow(const struct hyp_task *task, struct worker *worker, double dea
         if (ready > 0) open = listen_to(task, worker);
         if (ready == 0 && ended) break;
         show(task, worker);
-        if (!killed && (hyp_runner_interrupted() || is_overdue(worker, deadline_s))) {
+        if (!killed &&
+            (worker->is_enough || hyp_runner_interrupted() || is_overdue(worker, deadline_s))) {
             kill(-worker->process, SIGKILL);
             killed = true;
         }
@@ -278,6 +295,8 @@ static void explain_missing(int status, const struct worker *worker) {
             snprintf(outcome->detail, room, "it did not end before its deadline");
         } else if (outcome->ending != HYP_NEVER_RAN) {
             continue;
+        } else if (worker->is_enough) {
+            snprintf(outcome->detail, room, "it was not needed: the claim had fallen before");
         } else if (hyp_runner_interrupted()) {
             snprintf(outcome->detail, room, "the run was interrupted");
         } else if (WIFSIGNALED(status)) {

@@ -13,6 +13,7 @@ struct hyp_task {
     const struct hyp_session *session; /* the device is resolved: cuda or soft */
     const char *folder;                /* where the evidence goes; made if it is not there */
     const char *saboteur;              /* NULL: none */
+    bool first_is_enough; /* once the claim falls by an attack's violations, no other is made */
     struct hyp_watch *watch;
 };
 

@@ -12,18 +12,21 @@
 #include <stdio.h>
 
 static bool attack(struct hyp_run *run, const struct hyp_session *session,
-                   const struct hyp_claim *claim, const char *saboteur, struct hyp_watch *watch,
-                   struct hyp_verdict *verdict) {
+                   const struct hyp_claim *claim, const struct hyp_saboteur *saboteur,
+                   struct hyp_watch *watch, struct hyp_verdict *verdict) {
     char folder[1000];
     if (saboteur == NULL) {
         snprintf(folder, sizeof folder, "%s/%s", run->folder, claim->id);
     } else {
-        snprintf(folder, sizeof folder, "%s/%s/sabotage/%s", run->folder, claim->id, saboteur);
+        snprintf(folder, sizeof folder, "%s/%s/sabotage/%s", run->folder, claim->id,
+                 saboteur->name);
     }
     const struct hyp_task task = {.claim = claim,
                                   .session = session,
                                   .folder = folder,
-                                  .saboteur = saboteur != NULL ? saboteur : run->under,
+                                  .saboteur = saboteur != NULL ? saboteur->name : run->under,
+                                  .first_is_enough =
+                                      saboteur != NULL && saboteur->forced == HYP_MUST_FALSIFY,
                                   .watch = watch};
     return hyp_runner_run(&task, verdict);
 }
@@ -76,18 +79,19 @@ static void count_sabotaged(const struct hyp_claim *claim, const struct hyp_sabo
 }
 
 /* A fault that the quick attack notices, the full one notices too, whose sizes, rounds and processes
- * are more: so that is tried first, and the full one where it noticed nothing or could not tell. */
+ * are more: so that is tried first, and the full one where it noticed nothing or could not tell. One
+ * attack that notices is enough in either. */
 static bool attack_sabotaged(struct hyp_run *run, const struct hyp_claim *claim,
                              const struct hyp_saboteur *saboteur, struct hyp_watch *watch,
                              struct hyp_verdict *verdict) {
     struct hyp_session quick = run->session;
     quick.full = false;
     if (run->session.full && saboteur->forced == HYP_MUST_FALSIFY) {
-        if (!attack(run, &quick, claim, saboteur->name, watch, verdict)) return false;
+        if (!attack(run, &quick, claim, saboteur, watch, verdict)) return false;
         if (verdict->kind == HYP_FALSIFIED || hyp_runner_interrupted()) return true;
         hyp_verdict_end(verdict);
     }
-    return attack(run, &run->session, claim, saboteur->name, watch, verdict);
+    return attack(run, &run->session, claim, saboteur, watch, verdict);
 }
 
 /* Breaks the claim in each of its ways, and counts how many the attack noticed. */
