@@ -2,11 +2,13 @@
 """Checks the pipelines that others use, as far as it can be done without their services, and
 rehearses their shell steps on the soft device.
 
-    ci/workflows.py                 keys, inputs, needs, versions; shellcheck where it is
+    ci/workflows.py                 the services' own schemas; keys, inputs, needs, versions;
+                                    shellcheck where it is
     ci/workflows.py --rehearse      and each job's steps in a folder of its own, with the example
                                     plugin and with the same with a bug
 
-Prints one line a finding, and exits 1 if there is any; 2 where a file cannot be read.
+Prints one line a finding, and exits 1 if there is any; 2 where a file cannot be read. Where there
+is no check-jsonschema it says that the schemas were not checked; in a pipeline that is a finding.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import sys
 import tempfile
 from typing import Any
 
+import pipeline_schemas
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -31,7 +34,7 @@ TOP = {"name", "on", "permissions", "jobs"}
 INPUT = {"description", "type", "required", "default"}
 JOB = {"name", "needs", "if", "runs-on", "timeout-minutes", "steps"}
 STEP = {"name", "if", "uses", "with", "env", "run"}
-WITH = {"actions/checkout": {"repository", "ref", "path"},
+WITH = {"actions/checkout": {"repository", "ref", "path", "persist-credentials"},
         "actions/upload-artifact": {"name", "path", "if-no-files-found", "retention-days"},
         "actions/download-artifact": {"name", "path"}}
 LAB_JOB = {"image", "stage", "needs", "timeout", "variables", "script", "artifacts", "extends",
@@ -68,6 +71,18 @@ def load(path: pathlib.Path) -> Any:
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool"]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()}
     return yaml.load(path.read_text(encoding="utf-8"), Loader)  # noqa: S506 (a safe loader)
+
+
+def check_schemas(program: pathlib.Path = pipeline_schemas.PROGRAM) -> str:
+    """What is to be said of it. Services set CI; there nothing may be left out unseen."""
+    if not program.is_file():
+        said = f"their schemas were not checked: there is no {program.name}; ci/setup check has it"
+        if os.environ.get("CI"):
+            find("schemas", said)
+        return said
+    for service, path in (("github", GITHUB), ("gitlab", GITLAB)):
+        findings.extend(pipeline_schemas.check(service, path, program))
+    return "against the schemas of GitHub and GitLab"
 
 
 def check_shell(where: str, script: str) -> None:
@@ -206,6 +221,7 @@ def main() -> int:
     wishes = parser.parse_args()
     try:
         github, gitlab = load(GITHUB), load(GITLAB)
+        schemas = check_schemas()
     except (OSError, yaml.YAMLError) as error:
         print(f"workflows: {error}", file=sys.stderr)
         return 2
@@ -214,7 +230,7 @@ def main() -> int:
     if wishes.rehearse and not findings:
         rehearse("GitHub", github)
         rehearse("GitLab", gitlab)
-    print("\n".join(findings) if findings else "workflows: nothing found")
+    print("\n".join(findings) if findings else f"summary: 2 pipelines, {schemas}")
     return 1 if findings else 0
 
 

@@ -8,9 +8,53 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from typing import Any
 
+import pipeline_schemas
 import workflows
+
+
+class Schemas(unittest.TestCase):
+    """What the services' own schemas refuse, where check-jsonschema is; a pipeline must have it."""
+
+    def setUp(self) -> None:
+        workflows.findings.clear()
+
+    def found(self, service: str, path: pathlib.Path, old: str, new: str) -> str:
+        text = path.read_text(encoding="utf-8")
+        self.assertIn(old, text)
+        with tempfile.TemporaryDirectory() as name:
+            changed = pathlib.Path(name, "changed.yml")
+            changed.write_text(text.replace(old, new, 1), encoding="utf-8")
+            return "\n".join(pipeline_schemas.check(service, changed))
+
+    @unittest.skipUnless(pipeline_schemas.PROGRAM.is_file() or os.environ.get("CI"),
+                         "there is no check-jsonschema: ci/setup check installs it")
+    def test_what_a_service_would_refuse_is_found(self) -> None:
+        for service, path, old, new, words in (
+                ("github", workflows.GITHUB, "timeout-minutes: 30", "timeout-minute: 30",
+                 "'timeout-minute' was unexpected"),
+                ("github", workflows.GITHUB, "needs: cpu", "needs: {job: cpu}", "jobs.gpu.needs"),
+                ("github", workflows.GITHUB, "contents: read", "contents: reed", "'reed'"),
+                ("github", workflows.GITHUB, "name: tollens\non:", "name: [\non:", "parse"),
+                ("gitlab", workflows.GITLAB, "when: always", "when: ever", "'ever' is not one"),
+                ("gitlab", workflows.GITLAB, "junit: ", "junits: ", "'junits' was unexpected"),
+                ("gitlab", workflows.GITLAB, "expire_in: 4 weeks", "expire: 4 weeks", "'expire'")):
+            self.assertIn(words, self.found(service, path, old, new))
+
+    def test_what_was_not_checked_is_said_and_in_a_pipeline_found(self) -> None:
+        absent = pathlib.Path("/nonexistent/check-jsonschema")
+        with unittest.mock.patch.dict(os.environ, clear=True):
+            self.assertIn("were not checked", workflows.check_schemas(absent))
+            self.assertEqual(workflows.findings, [])
+            os.environ["CI"] = "true"
+            workflows.check_schemas(absent)
+        self.assertIn("there is no check-jsonschema", workflows.findings[0])
+
+    def test_a_validator_that_says_nonsense_is_no_pass(self) -> None:
+        with self.assertRaisesRegex(OSError, "ended with"):
+            pipeline_schemas.check("github", workflows.GITHUB, pathlib.Path("/bin/true"))
 
 
 class Mistakes(unittest.TestCase):
