@@ -62,6 +62,17 @@ class Drawn(unittest.TestCase):
             for place in re.findall(r"[MHVL](-?[\d.]+)", text):
                 self.assertTrue(-1 <= float(place) <= 461, place)
 
+    def test_many_measures_share_figures_evenly_and_keep_what_tells_them_apart(self) -> None:
+        names = [f"fp32, elements from -1 to 1 by the root of k, k = {k}" for k in range(15)]
+        self.claim.measures = [{"name": name, "attack": "a", "value": 0.5, "recorded_only": False}
+                               for name in names]
+        found = drawn.of_claim(self.claim).measures
+        self.assertEqual([len(one.y.ticks) for one in found], [7, 8])
+        self.assertEqual([one.title[-8:] for one in found], ["(1 of 2)", "(2 of 2)"])
+        labels = [text for one in found for _, text in one.y.ticks]
+        self.assertEqual([text.split("k = ")[1] for text in labels], list(map(str, range(15))))
+        self.assertLessEqual(max(map(len, labels)), 34)
+
     def test_what_is_only_recorded_stands_apart(self) -> None:
         self.claim.effects[0]["recorded_only"] = True
         for measure in self.claim.measures:

@@ -13,12 +13,20 @@ from reports.tables import Blocks
 
 MARKS = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 LINES_MAX = 6
+LANES_MAX = 12
+LABEL_MAX = 34
 CALLS_MIN = 8  # of fewer the table tells as much
 SIDES = {"driver", "runtime", "cxx", "baseline", "subject", "pool", "soft", "cuda"}
 
 
 def plain(text: str) -> str:
     return text.replace("_", " ")
+
+
+def shortened(text: str) -> str:
+    """A name that fits beside a figure. What tells one from another stands at its end as often as
+    at its beginning, so the middle goes."""
+    return text if len(text) <= LABEL_MAX else f"{text[:16]}…{text[17 - LABEL_MAX:]}"
 
 
 def percentile_curve(histogram: Histogram) -> tuple[list[float], list[float]]:
@@ -151,19 +159,23 @@ def of_measures(claim: Claim) -> list[Figure]:
     if not lanes:
         return []
     figures, names = [], list(lanes)
-    for at in range(0, len(names), 12):
-        part = names[at:at + 12]
+    count = -(-len(names) // LANES_MAX)
+    for number in range(count):
+        # As many lanes in each: one of two lanes beside one of twelve would be mostly air.
+        at = number * len(names) // count
+        part = names[at:(number + 1) * len(names) // count]
         values = [v for name in part for v in lanes[name]]
         threshold, unit = claim.result["threshold"], claim.result["unit"]
         positive = [v for v in [*values, threshold] if v > 0]
         log = len(positive) > 1 and max(positive) > 30 * min(positive)
-        texts = [(float(-i), name if len(name) <= 34 else name[:33] + "…")
-                 for i, name in enumerate(part)]
+        texts = [(float(-i), shortened(name)) for i, name in enumerate(part)]
+        of = f" ({number + 1} of {count})" if count > 1 else ""
         lines = [Line("", lanes[name], [float(-i)] * len(lanes[name]), 0, "dots")
                  for i, name in enumerate(part)]
         most = "; ".join(f"{n}: {min(lanes[n]):.4g} to {max(lanes[n]):.4g}" for n in part)
         figures.append(Figure(
-            file_name(claim.id, "measures", str(at)), f"{claim.id}: what was measured, in {unit}",
+            file_name(claim.id, "measures", str(at)),
+            f"{claim.id}: what was measured, in {unit}{of}",
             f"Measured numbers beside the threshold of {threshold:g} {unit}. {most}.",
             Axis(unit, log=log), Axis("", ticks=texts, low=0.6 - len(part), high=0.6), lines,
             [Rule(threshold, f"threshold {threshold:g}", upright=True, strong=True)], left=190))

@@ -9,6 +9,18 @@ from reports.figure import Figure
 from reports.style import STYLE
 
 
+def row(headings: Sequence[str], cells: Iterable[str]) -> str:
+    """A row of a table that is a list on a phone, where each cell says what it is."""
+    return "<tr>" + "".join(
+        f'<td data-label="{heading}">{cell}</td>' if heading and cell else f"<td>{cell}</td>"
+        for heading, cell in zip(headings, cells)) + "</tr>"
+
+
+def stacked(kind: str, headings: Sequence[str], rows: Iterable[str]) -> str:
+    head = "".join(f"<th>{heading}</th>" for heading in headings)
+    return f'<table class="stacked {kind}"><tr>{head}</tr>{"".join(rows)}</table>'
+
+
 def table(headings: Sequence[str], rows: Iterable[Iterable[str]], numbers: int = 99) -> str:
     """Cells are HTML; those from column `numbers` on are set as numbers."""
     head = "".join(f"<th>{heading}</th>" for heading in headings)
@@ -37,11 +49,17 @@ def verdict_table(evidence: Evidence, mark: str) -> str:
         cells[2] = verdict(claim)
         cells[3] += effect_axis.draw(claim.result)
         labels = ["", "", "", "", *words.CLAIM_HEADINGS[4:]]
-        rows.append("<tr>" + "".join(
-            f'<td{f" data-label={label!r}" if label and cell else ""}>{cell}</td>'
-            for label, cell in zip(labels, cells)) + "</tr>")
-    head = "".join(f"<th>{heading}</th>" for heading in words.CLAIM_HEADINGS)
-    return f'<table class="verdicts"><tr>{head}</tr>{"".join(rows)}</table>'
+        rows.append(row(labels, cells))
+    return stacked("verdicts", words.CLAIM_HEADINGS, rows)
+
+
+def saboteur_table(claim: Claim) -> str:
+    labels = ["", *words.SABOTEUR_HEADINGS[1:]]
+    rows = []
+    for saboteur in claim.saboteurs:
+        cells = [escape(cell) for cell in words.saboteur_row(saboteur)]
+        rows.append(row(labels, [f"<b>{cells[0]}</b>", *cells[1:]]))
+    return stacked("saboteurs", words.SABOTEUR_HEADINGS, rows)
 
 
 def figures(some: list[Figure]) -> str:
@@ -61,7 +79,7 @@ def claim_section(claim: Claim, mark: str) -> str:
     shown = drawn.of_claim(claim)
     parts = [f'<h2 id="{mark}{claim.id}">{claim.id}: {escape(claim.result["title"])} '
              f"({verdict(claim)})</h2>"]
-    if claim.result["reason"]:
+    if claim.result["reason"] and claim.result["reason"] not in claim.examples:
         parts.append(f"<p>{escape(claim.result['reason'])}</p>")
     if claim.examples:
         parts.append('<h3>Counterexamples</h3><ul class="examples">' +
@@ -73,9 +91,7 @@ def claim_section(claim: Claim, mark: str) -> str:
                      "more is known of it here.</p>")
         return "\n".join(parts)
     if claim.saboteurs:
-        parts.append("<h3>Saboteurs, and what each did</h3>" + table(
-            words.SABOTEUR_HEADINGS, (map(escape, words.saboteur_row(one))
-                                      for one in claim.saboteurs)))
+        parts.append("<h3>Saboteurs, and what each did</h3>" + saboteur_table(claim))
     if shown.measures or shown.tables:
         parts.append("<h3>Measured</h3>" + figures([*shown.measures, *shown.tables]))
     if shown.blocks:
@@ -142,6 +158,6 @@ def render(runs: Sequence[Evidence], appendix: str = "") -> str:
                      f"{escape(words.where(run))}</li>")
     parts.append("</ul>")
     for number, run in enumerate(runs, 1):
-        parts.append(f'<h1 id="run{number}">{escape(words.headline(run))}</h1>')
+        parts.append(f'<h1 class="run" id="run{number}">{escape(words.headline(run))}</h1>')
         parts.append(run_part(run, f"run{number}-"))
     return whole(f"Tollens: {len(runs)} runs", "\n".join([*parts, appendix]))

@@ -53,6 +53,10 @@ class Reports(unittest.TestCase):
             self.assertIn(words, html)
         for word in ("http://", "https://", "<script", "src=", "url("):
             self.assertNotIn(word, html, "the page must need no other file")
+        # On a phone a table is a list, whose lines say what they are.
+        for words in ('data-label="severity">67 %', 'data-label="must come out">falsified',
+                      'data-label="by">2 violations'):
+            self.assertIn(words, html)
         self.assertEqual(html.count("<svg"), html.count('role="img" aria-label="'))
         text = (self.folder / "report/report.md").read_text()
         self.assertIn("a \\| \\<b\\>bold", text)
@@ -63,6 +67,18 @@ class Reports(unittest.TestCase):
         self.assertEqual(len(pictures), html.count('<svg viewBox="0 0 460'))
         for picture in pictures:
             self.assertTrue((self.folder / "report" / picture).exists(), picture)
+
+    def test_a_claim_that_fell_says_why_once_in_its_section(self) -> None:
+        for reason, times in (("every_size: byte 7 is <wrong>", 2), ("another", 1)):
+            made_evidence.make(self.folder, made_evidence.result(reason=reason, effect=1.0))
+            self.assertEqual(self.run_program(self.folder, "--no-png").returncode, 0)
+            html = (self.folder / "report/report.html").read_text()
+            # The table of verdicts has it, and the counterexamples or a paragraph of its own.
+            told = "every_size: byte 7 is &lt;wrong&gt;"
+            self.assertEqual(html.count(f"<p>{told}</p>"), 0)
+            self.assertEqual(html.count("<p>another</p>"), times % 2)
+            self.assertIn(f"<li>{told}</li>", html)
+            self.assertIn("1 violation<", html)
 
     def test_several_runs_share_a_page(self) -> None:
         for name in ("one", "two"):

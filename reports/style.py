@@ -16,6 +16,7 @@ body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 h1 { font-size: 1.5rem; margin: 0 0 .3rem; } h2 { font-size: 1.2rem; margin: 2.4rem 0 .5rem;
   border-top: 1px solid var(--line); padding-top: 1rem; } h3 { font-size: 1rem; margin: 1.2rem 0
   .3rem; }
+h1.run { margin-top: 3.5rem; border-top: 3px solid var(--line); padding-top: 1rem; }
 p.note { color: var(--faint); margin: .2rem 0 1rem; } a { color: inherit; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; margin: .6rem 0; font-size: .9rem; }
 th, td { text-align: left; padding: .3rem .7rem; border-bottom: 1px solid var(--line);
@@ -25,6 +26,9 @@ b.verdict { white-space: nowrap; } .survived { color: var(--good); } .falsified 
   var(--bad); }
 .inconclusive { color: var(--open); } .not_tested { color: var(--none); font-weight: 400; }
 table.verdicts { width: 100%; } table.verdicts td:nth-child(4) { min-width: 15rem; }
+table.verdicts td:nth-child(2) { min-width: 9rem; } table.verdicts td:nth-child(5) {
+  min-width: 7rem; } table.verdicts td:nth-child(6) { white-space: nowrap; }
+@media (min-width: 701px) { table.saboteurs b { font-weight: 400; } }
 dl { display: grid; grid-template-columns: 8rem 1fr; gap: .15rem .8rem; margin: .5rem 0; }
 dt { color: var(--faint); } dd { margin: 0; min-width: 0; }
 code, pre { font: .87em/1.5 ui-monospace, monospace; background: var(--soft); }
@@ -51,15 +55,15 @@ svg.axis .edge { stroke: var(--ink); stroke-width: 1.5; }
 .f0 { fill: var(--c0); } .f1 { fill: var(--c1); } .f2 { fill: var(--c2); } .f3 { fill: var(--c3); }
 .f4 { fill: var(--c4); } .f5 { fill: var(--c5); }
 @media (max-width: 700px) { body { padding: .8rem; } dl { grid-template-columns: 1fr; gap: 0; }
-  dt { margin-top: .4rem; } table.verdicts, table.verdicts tbody, table.verdicts tr,
-  table.verdicts td { display: block; border: 0; padding: .05rem 0; } table.verdicts th {
+  dt { margin-top: .4rem; } table.stacked, table.stacked tbody, table.stacked tr,
+  table.stacked td { display: block; border: 0; padding: .05rem 0; } table.stacked th {
   display: none; }
-  table.verdicts tr { border-bottom: 1px solid var(--line); padding: .6rem 0; }
-  table.verdicts td:empty { display: none; }
-  table.verdicts td[data-label]::before { content: attr(data-label) ": "; color: var(--faint); } }
-@media print { body { max-width: none; padding: 0; font-size: 10pt; } h2 { break-after: avoid; }
-  tr, dl, .figures svg { break-inside: avoid; } .wide { overflow: visible; }
-  .figures { grid-template-columns: 1fr 1fr; } }
+  table.stacked tr { border-bottom: 1px solid var(--line); padding: .6rem 0; }
+  table.stacked td:empty { display: none; }
+  table.stacked td[data-label]::before { content: attr(data-label) ": "; color: var(--faint); } }
+@media print { body { max-width: none; padding: 0; font-size: 10pt; } h2, h3, tr:first-child {
+  break-after: avoid; } details:not([open]) { display: none; } tr, dl, .figures svg {
+  break-inside: avoid; } .wide { overflow: visible; } .figures { grid-template-columns: 1fr 1fr; } }
 """
 
 # A figure in a file of its own takes the same colours.

@@ -6,6 +6,7 @@ from typing import Any
 from reports.evidence import Claim, Evidence, Saboteur, Series
 from reports.figure import with_unit
 
+SINGULAR = {"violations": "violation", "driver allocations": "driver allocation"}
 DIRECTIONS = {"at_most": "at most", "below": "below", "above": "above"}
 PARTS = (("claim", "Claim"), ("prediction", "Prediction"), ("falsified_if", "Falsified if"),
          ("method", "Method"), ("control", "Control"), ("confounders", "Confounders"))
@@ -29,7 +30,8 @@ def effect(claim: Claim) -> str:
     low, high = result.get("low"), result.get("high")
     interval = f" ({low:.4g} to {high:.4g})" if low is not None and high is not None else ""
     label = f", {result['label']}" if result.get("label") else ""
-    return f"{result['effect']:.4g} {result['unit']}{interval}{label}"
+    unit = SINGULAR.get(result["unit"], result["unit"]) if result["effect"] == 1 else result["unit"]
+    return f"{result['effect']:.4g} {unit}{interval}{label}"
 
 
 def survives(claim: Claim) -> str:
@@ -175,7 +177,8 @@ def measure_row(measure: dict[str, Any]) -> tuple[str, ...]:
 
 def saboteur_row(saboteur: Saboteur) -> tuple[str, ...]:
     """What a saboteur had to force, what came out, and by what."""
-    seen = f"{saboteur.violations} violations" if saboteur.violations else ""
+    many = "violations" if saboteur.violations > 1 else "violation"
+    seen = f"{saboteur.violations} {many}" if saboteur.violations else ""
     if saboteur.fallen:
         names = saboteur.fallen[:3] + ["…"] * (len(saboteur.fallen) > 3)
         seen += ("; " if seen else "") + "fell: " + ", ".join(names)
