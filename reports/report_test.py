@@ -122,8 +122,25 @@ class Thresholds(unittest.TestCase):
 
     def test_the_projects_own_are_sound(self) -> None:
         claims, sabotage = thresholds.load()
-        self.assertEqual(len(claims), 13)
+        self.assertGreaterEqual(len(claims), 13)
         self.assertGreaterEqual(min(len(entry["falsified"]) for entry in sabotage.values()), 2)
+
+    def test_a_claim_may_be_added_behind_the_others(self) -> None:
+        own = "[H13]" + (thresholds.HYPOTHESES / "thresholds.toml").read_text().split("[H13]")[1]
+        number = len(thresholds.load()[0]) + 1
+        for name, words in ((f"H{number}", ""), (f"H{number + 1}", "no gaps"), ("X1", "no gaps")):
+            with tempfile.TemporaryDirectory() as folder:
+                for file in ("thresholds.toml", "sabotage.toml"):
+                    text = (thresholds.HYPOTHESES / file).read_text()
+                    more = own.split("[H14]")[0].replace("[H13]", f"[{name}]")
+                    pathlib.Path(folder, file).write_text(text + (
+                        more if file[0] == "t" else f'\n[{name}]\nfalsified = ["launch_drop"]\n'))
+                if words:
+                    with self.assertRaisesRegex(ValueError, words):
+                        thresholds.load(pathlib.Path(folder))
+                else:
+                    self.assertIn(f'HYP_SABOTEUR({number}, "launch_drop", HYP_MUST_FALSIFY)',
+                                  thresholds.as_c(*thresholds.load(pathlib.Path(folder))))
 
     def test_nonsense_is_refused(self) -> None:
         for old, new, message in (
@@ -136,7 +153,7 @@ class Thresholds(unittest.TestCase):
                 ("tolerance = 0.1", "tolerance = nan", "tolerance must be finite"),
                 ("tolerance = 0.1", "", "no tolerance"),
                 ('direction = "above"', 'direction = "up"', "direction"),
-                ("[H13]", "[H14]", "H14"),
+                ("[H13]", "[H99]", "H99"), ("[H13]", "# ", "thresholds.toml"),
                 ("falsified = [", "others = [", "falsified"),
                 ("not_falsified = [", "sometimes = [", "no verdict to force"),
                 ("not_survived = [", "# ", "borderline"),

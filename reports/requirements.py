@@ -24,7 +24,7 @@ from reports.evidence import Claim
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILE = ROOT / "hypotheses/requirements.toml"
 SOURCES = ("000", "001", "002", "003", "004")
-CHECK = re.compile(r"H([1-9]|1[0-3])|step [a-z-]+|[a-z0-9_]+/[a-z0-9_*]+")
+CHECK = re.compile(r"H[1-9][0-9]?|step [a-z-]+|[a-z0-9_]+/[a-z0-9_*]+")
 WORST = ("falsified", "inconclusive", "not_tested", "survived")
 HEADINGS = ("", "demand", "source", "state", "checked by")
 

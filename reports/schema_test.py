@@ -35,7 +35,7 @@ def changed(path: list[Any], value: Any) -> dict[str, Any]:
 BAD = [changed(path, value) for path, value in (
     (["schema"], 2), (["schema"], True), (["device"], "soft"), (["device", "kind"], "gpu"),
     (["device", "name"], KeyError), (["mode"], "slow"), (["dirty"], 1), (["claims"], {}),
-    (["claims"], GOOD["claims"] * 30), (["claims", 0, "id"], "H14"),
+    (["claims"], GOOD["claims"] * 65), (["claims", 0, "id"], "H0"),
     (["claims", 0, "id"], KeyError),
     (["claims", 0, "verdict"], "proved"), (["claims", 0, "effect"], "0.04"),
     (["claims", 0, "threshold"], -1), (["claims", 0, "threshold"], None),

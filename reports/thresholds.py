@@ -21,7 +21,7 @@ except ModuleNotFoundError:  # before Python 3.11
     import tomli as tomllib  # type: ignore[no-redef]
 
 HYPOTHESES = pathlib.Path(__file__).resolve().parent.parent / "hypotheses"
-CLAIMS = [f"H{number}" for number in range(1, 14)]
+OWN_MIN, OWN_MAX = 13, 48  # the specification's, and HYP_OWN_CLAIMS_MAX of claim.h
 FORCED = {"falsified": "HYP_MUST_FALSIFY", "not_falsified": "HYP_MUST_NOT_FALSIFY",
           "not_survived": "HYP_MUST_NOT_SURVIVE"}
 DIRECTIONS = {"at_most": "HYP_AT_MOST", "below": "HYP_BELOW", "above": "HYP_ABOVE"}
@@ -66,11 +66,14 @@ def load(folder: pathlib.Path = HYPOTHESES) -> tuple[dict[str, Any], dict[str, A
                 tables.append(tomllib.load(stream))
         except (OSError, tomllib.TOMLDecodeError) as error:
             raise ValueError(f"{folder / file}: {error}") from error
-        for name in tables[-1]:
-            if name not in CLAIMS:
-                raise ValueError(f"{folder / file}: [{name}] is none of H1 to H13")
     thresholds, sabotage = tables
-    for name in CLAIMS:
+    names = [f"H{n}" for n in range(1, min(max(len(thresholds), OWN_MIN), OWN_MAX) + 1)]
+    for file, table in (("thresholds.toml", thresholds), ("sabotage.toml", sabotage)):
+        for name in table:
+            if name not in names:
+                raise ValueError(f"{folder / file}: [{name}] is none of the claims H1 to "
+                                 f"H{len(names)} of thresholds.toml, which has no gaps")
+    for name in names:
         if name not in thresholds:
             raise ValueError(f"{folder / 'thresholds.toml'}: [{name}] is missing")
         try:
@@ -82,7 +85,7 @@ def load(folder: pathlib.Path = HYPOTHESES) -> tuple[dict[str, Any], dict[str, A
             check_sabotage(name, entry)
         except ValueError as error:
             raise ValueError(f"{folder / 'sabotage.toml'}: {error}") from error
-    return thresholds, sabotage
+    return {name: thresholds[name] for name in names}, sabotage
 
 
 def as_c(thresholds: dict[str, Any], sabotage: dict[str, Any]) -> str:
@@ -92,12 +95,11 @@ def as_c(thresholds: dict[str, Any], sabotage: dict[str, Any]) -> str:
              "#define HYP_CLAIM(number, threshold, tolerance, direction, title, unit, source)",
              "#endif",
              "#ifndef HYP_SABOTEUR", "#define HYP_SABOTEUR(number, name, forced)", "#endif"]
-    for name in CLAIMS:
-        claim = thresholds[name]
+    for name, claim in thresholds.items():
         texts = ", ".join(json.dumps(str(claim[key])) for key in ("title", "unit", "source"))
         lines.append(f"HYP_CLAIM({name[1:]}, {float(claim['threshold'])!r}, "
                      f"{float(claim['tolerance'])!r}, {DIRECTIONS[claim['direction']]}, {texts})")
-    for name in CLAIMS:
+    for name in thresholds:
         for verdict, saboteurs in sabotage.get(name, {}).items():
             for saboteur in saboteurs:
                 lines.append(f"HYP_SABOTEUR({name[1:]}, {json.dumps(saboteur)}, "

@@ -52,7 +52,7 @@ def pick(runs: list[Evidence]) -> list[Figure]:
 
 
 def verdict_block(runs: list[Evidence]) -> str:
-    """The table of all thirteen, each by the newest run that tested it."""
+    """The table of all claims, each by the newest run that tested it."""
     told, rows, counts = newest(runs), [], dict.fromkeys(words.SIGNS, 0)
     for name, claim in thresholds.load()[0].items():
         if name not in told:

@@ -4,6 +4,7 @@
 #include "claim.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -28,10 +29,18 @@ static const struct hyp_saboteur saboteurs[] = {
 
 enum { SABOTEURS = sizeof saboteurs / sizeof saboteurs[0] };
 
-static size_t guests; /* behind the thirteen */
+/* How many rows thresholds.toml has. */
+enum {
+    OWN = 0
+#define HYP_CLAIM(number, threshold, tolerance, direction, title, unit, source) +1
+#include "claims.def"
+};
+_Static_assert((int)OWN <= (int)HYP_OWN_CLAIMS_MAX, "more claims than HYP_OWN_CLAIMS_MAX");
+
+static size_t guests; /* behind the project's own */
 
 struct hyp_claim *hyp_claims(void) {
-    for (int i = 0; i < HYP_CLAIMS; i++) {
+    for (int i = 0; i < OWN; i++) {
         int number = claims[i].number;
         char *id = claims[i].id, *suite = claims[i].suite;
         *id++ = 'H';
@@ -46,13 +55,17 @@ struct hyp_claim *hyp_claims(void) {
     return claims;
 }
 
+size_t hyp_claim_own_count(void) {
+    return OWN;
+}
+
 size_t hyp_claim_count(void) {
-    return HYP_CLAIMS + guests;
+    return OWN + guests;
 }
 
 struct hyp_claim *hyp_claim_add(const struct hyp_claim *guest) {
     if (guests == HYP_GUESTS_MAX) return NULL;
-    struct hyp_claim *claim = &claims[HYP_CLAIMS + guests++];
+    struct hyp_claim *claim = &claims[OWN + guests++];
     *claim = *guest;
     claim->number = (int)hyp_claim_count();
     for (size_t i = 0; i < sizeof claim->suite; i++) {
@@ -63,7 +76,7 @@ struct hyp_claim *hyp_claim_add(const struct hyp_claim *guest) {
 
 int hyp_claim_width(void) {
     size_t width = 3;
-    for (size_t i = HYP_CLAIMS; i < hyp_claim_count(); i++) {
+    for (size_t i = OWN; i < hyp_claim_count(); i++) {
         if (strlen(claims[i].id) > width) width = strlen(claims[i].id);
     }
     return (int)width + 1;
@@ -71,13 +84,13 @@ int hyp_claim_width(void) {
 
 struct hyp_claim *hyp_claim_find(const char *id) {
     struct hyp_claim *all = hyp_claims();
-    for (size_t i = HYP_CLAIMS; i < hyp_claim_count(); i++) {
+    for (size_t i = OWN; i < hyp_claim_count(); i++) {
         if (strcasecmp(all[i].id, id) == 0) return &all[i];
     }
     if (toupper((unsigned char)id[0]) != 'H' || !isdigit((unsigned char)id[1])) return NULL;
     char *end = NULL;
     long number = strtol(id + 1, &end, 10);
-    bool known = *end == '\0' && number >= 1 && number <= HYP_CLAIMS;
+    bool known = *end == '\0' && number >= 1 && number <= OWN;
     return known ? &all[number - 1] : NULL;
 }
 
@@ -124,5 +137,10 @@ const char *hyp_forced_words(enum hyp_forced forced) {
 }
 
 void hyp_claim_register(const struct hyp_words *words) {
+    if (words->number < 1 || words->number > OWN) {
+        fprintf(stderr, "H%d has words and attacks, and no number to fall at: thresholds.toml\n",
+                words->number);
+        exit(2);
+    }
     hyp_claims()[words->number - 1].words = words;
 }

@@ -1,10 +1,10 @@
 /*
  * Claim: what is asserted, and at what number it falls.
  *
- * Numbers come from thresholds.toml and are there for all thirteen claims. Words come from the file
- * that attacks the claim, hypotheses/hNN_*.c, which opens with HYP_WORDS; a claim without one is
- * not implemented yet, and is listed so. Behind the thirteen stand the guests: claims of plugins
- * (plugin.h), which bring numbers and words of their own.
+ * The project's own are those of thresholds.toml: the specification's thirteen, and what was added
+ * behind them. Words come from the file that attacks the claim, hypotheses/hNN_*.c, which opens
+ * with HYP_WORDS; one without is not implemented yet, and is listed so. Behind the project's
+ * own stand the guests: claims of plugins (plugin.h), which bring numbers and words of their own.
  */
 #ifndef HYP_CLAIM_H
 #define HYP_CLAIM_H
@@ -12,7 +12,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { HYP_CLAIMS = 13, HYP_GUESTS_MAX = 16, HYP_CLAIMS_MAX = HYP_CLAIMS + HYP_GUESTS_MAX };
+enum {
+    HYP_OWN_CLAIMS_MAX = 48,
+    HYP_GUESTS_MAX = 16,
+    HYP_CLAIMS_MAX = HYP_OWN_CLAIMS_MAX + HYP_GUESTS_MAX
+};
 
 enum hyp_direction {
     HYP_AT_MOST, /* survives up to the threshold and at it */
@@ -43,13 +47,15 @@ struct hyp_claim {
     enum hyp_direction direction;
     const char *title, *unit, *source;
     const struct hyp_words *words; /* NULL while nothing attacks it */
-    const char *plugin;            /* "sums 1.0": whose guest it is; NULL: one of the thirteen */
+    const char *plugin;            /* "sums 1.0": whose guest it is; NULL: the project's own */
     const struct hyp_saboteur *saboteurs; /* a guest's own; else they are the table's */
     size_t saboteur_count;
 };
 
-/* All claims, in order of their numbers; hyp_claim_count of them. */
+/* All claims, in order of their numbers; hyp_claim_count of them, of which the first
+ * hyp_claim_own_count are the project's own. */
 struct hyp_claim *hyp_claims(void);
+size_t hyp_claim_own_count(void);
 size_t hyp_claim_count(void);
 
 /* Adds a guest, whose id, numbers and words are filled in and live as long as the program: its
@@ -83,7 +89,8 @@ struct hyp_saboteur {
 const struct hyp_saboteur *hyp_claim_saboteurs(const struct hyp_claim *claim, size_t *count);
 const char *hyp_forced_words(enum hyp_forced forced); /* "falsified", "not falsified" */
 
-/* Registers the words of a claim when the program starts: HYP_WORDS(3, .claim = "...", ...). */
+/* Registers the words of a claim when the program starts: HYP_WORDS(3, .claim = "...", ...). A
+ * number that thresholds.toml does not have ends the program with a sentence. */
 void hyp_claim_register(const struct hyp_words *words);
 #define HYP_WORDS(claim_number, ...)                                                               \
     __attribute__((constructor)) static void register_words(void) {                                \

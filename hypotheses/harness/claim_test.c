@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-Test(claim, there_are_thirteen_with_their_names) {
-    for (int i = 0; i < HYP_CLAIMS; i++) {
+Test(claim, the_thirteen_are_there_and_each_has_its_name) {
+    cr_assert(hyp_claim_own_count() >= 13);
+    for (int i = 0; i < (int)hyp_claim_own_count(); i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
         char id[16], suite[16];
         snprintf(id, sizeof id, "H%d", i + 1);
@@ -23,7 +24,7 @@ Test(claim, there_are_thirteen_with_their_names) {
         cr_assert(claim->title[0] != '\0' && claim->source[0] != '\0' && claim->unit[0] != '\0');
         cr_assert(hyp_claim_find(id) == claim && hyp_claim_of_suite(suite) == claim);
     }
-    static const char *const wrong[] = {"H0", "H14", "H", "", "3", "H3x", "G3", "H-1", "H 3"};
+    static const char *const wrong[] = {"H0", "H99", "H", "", "3", "H3x", "G3", "H-1", "H 3"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         cr_assert(hyp_claim_find(wrong[i]) == NULL, "%s", wrong[i]);
     }
@@ -48,7 +49,7 @@ Test(claim, the_edge_belongs_where_the_direction_says) {
 }
 
 Test(claim, every_saboteur_of_the_table_exists) {
-    for (int i = 0; i < HYP_CLAIMS; i++) {
+    for (size_t i = 0; i < hyp_claim_own_count(); i++) {
         size_t count = 0;
         const struct hyp_saboteur *saboteurs = hyp_claim_saboteurs(&hyp_claims()[i], &count);
         for (size_t s = 0; s < count; s++) {

@@ -146,7 +146,7 @@ static bool run_repeatedly(struct hyp_run *run, const struct hyp_wishes *wishes,
 /* A guest brings what it needs. */
 static bool needs_fixtures(const struct hyp_run *run) {
     bool any = false;
-    for (size_t i = 0; i < HYP_CLAIMS; i++) any |= run->chosen[i];
+    for (size_t i = 0; i < hyp_claim_own_count(); i++) any |= run->chosen[i];
     return any;
 }
 

@@ -168,7 +168,10 @@ static void explain(const struct hyp_claim *claim) {
 }
 
 int hyp_command_explain(int count, char **words) {
-    if (count == 0) return hyp_command_complain("explain takes the names of claims, H1 to H13");
+    if (count == 0) {
+        return hyp_command_complain("explain takes the names of claims, H1 to H%zu",
+                                    hyp_claim_own_count());
+    }
     for (int i = 0; i < count; i++) {
         const struct hyp_claim *claim = hyp_claim_find(words[i]);
         if (claim == NULL) {

@@ -184,9 +184,10 @@ const struct hyp_plugin_attack *hyp_plugin_attack_at(size_t index) {
 
 const char *hyp_plugin_no_claim(const char *name) {
     static char sentence[400];
-    size_t length = (size_t)snprintf(sentence, sizeof sentence,
-                                     "'%.40s' is no claim: they are H1 to H13", name);
-    for (size_t i = HYP_CLAIMS; i < hyp_claim_count(); i++) {
+    size_t length =
+        (size_t)snprintf(sentence, sizeof sentence, "'%.40s' is no claim: they are H1 to H%zu",
+                         name, hyp_claim_own_count());
+    for (size_t i = hyp_claim_own_count(); i < hyp_claim_count(); i++) {
         length += (size_t)snprintf(sentence + length, sizeof sentence - length, "%s %s",
                                    i + 1 == hyp_claim_count() ? " and" : ",", hyp_claims()[i].id);
     }

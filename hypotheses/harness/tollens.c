@@ -18,7 +18,7 @@ static const char usage[] =
     "usage: tollens COMMAND\n"
     "\n"
     "  doctor              which driver and device there are, and what is missing\n"
-    "  list                the thirteen claims\n"
+    "  list                the claims, and how many attacks and saboteurs each has\n"
     "  explain H3          one claim: prediction, method, controls, saboteurs\n"
     "  run [H1 H3 ...]     try to falsify claims; without names, all of them\n"
     "      --device D      auto (default), cuda, cuda:N or soft\n"

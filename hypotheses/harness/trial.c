@@ -78,9 +78,9 @@ static void count_sabotaged(const struct hyp_claim *claim, const struct hyp_sabo
                          hyp_forced_words(saboteur->forced));
 }
 
-/* A fault that the quick attack notices, the full one notices too, whose sizes, rounds and processes
- * are more: so that is tried first, and the full one where it noticed nothing or could not tell. One
- * attack that notices is enough in either. */
+/* A fault that the quick attack notices, the full one notices too, whose sizes, rounds and
+ * processes are more: so that is tried first, and the full one where it noticed nothing or could
+ * not tell. One attack that notices is enough in either. */
 static bool attack_sabotaged(struct hyp_run *run, const struct hyp_claim *claim,
                              const struct hyp_saboteur *saboteur, struct hyp_watch *watch,
                              struct hyp_verdict *verdict) {

@@ -115,7 +115,7 @@ bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wi
         if (!read_word(count, words, &i, run, wishes)) return false;
     }
     /* Who brings claims of their own asks about those. */
-    for (size_t i = hyp_plugin_count() > 0 ? HYP_CLAIMS : 0;
+    for (size_t i = hyp_plugin_count() > 0 ? hyp_claim_own_count() : 0;
          i < hyp_claim_count() && !wishes->any_claim; i++) {
         run->chosen[i] = true;
     }
