@@ -178,14 +178,21 @@ Test(api_entry, undocumented_tables_are_not_found) {
 }
 
 Test(api_entry, every_error_has_a_name_and_a_text) {
-    const char *name = NULL, *text = NULL;
-#define CUDA_RESULT(code, value)                                                                   \
-    OK(cuGetErrorName(code, &name));                                                               \
-    cr_assert_str_eq(name, #code);                                                                 \
-    OK(cuGetErrorString(code, &text));                                                             \
-    cr_assert(text != NULL && strlen(text) > 3, "%s", #code);
+    static const struct {
+        CUresult code;
+        const char *name;
+    } results[] = {
+#define CUDA_RESULT(code, value) {code, #code},
 #include "../cuda_result.def"
 #undef CUDA_RESULT
+    };
+    const char *name = NULL, *text = NULL;
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
+        OK(cuGetErrorName(results[i].code, &name));
+        cr_assert_str_eq(name, results[i].name);
+        OK(cuGetErrorString(results[i].code, &text));
+        cr_assert(text != NULL && strlen(text) > 3, "%s", name);
+    }
     OK(cuGetErrorString(CUDA_ERROR_OUT_OF_MEMORY, &text));
     cr_assert_str_eq(text, "out of memory");
     static const int unknown[] = {-1, 6000, 9, 998};
