@@ -29,8 +29,7 @@ def find_criterion(cc: str) -> tuple[str, str]:
               "-lrt")
     stub = str(ROOT / "hypotheses/harness/git2_stub.c")
     if compiles(f"{cc} {stub}", static + " -lpthread -lm", probe):
-        # A bundle has its libraries in lib/. One dollar for ninja, and quotes for the shell.
-        return "", static + " '-Wl,-rpath,$$ORIGIN/lib'"
+        return "", static
     if compiles(cc, "-lcriterion", probe):
         return "", "-lcriterion"
     return "", ""
