@@ -40,7 +40,8 @@ VARIANTS = {
                  ["x1"]),
 }
 
-PROGRAM_LIBS = "$criterion_libs -ljansson -lz -lpthread -ldl -lm"
+KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
+PROGRAM_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
 
 
 def write_variant(n: Ninja, name: str) -> None:
@@ -124,7 +125,7 @@ def write_variant(n: Ninja, name: str) -> None:
                                   ["streams", "streams_queues_bench", "streams_traces_bench"])]
     tools.append(program("bench-kernels", [*objects("kernels", "kernels/bench", KERNELS_BENCH,
                                                     f"{COMMON} {flags} -Iruntime -Ikernels"),
-                                           kernels, archive], libs="-lpthread -ldl -lm"))
+                                           kernels, archive], libs=KERNELS_LIBS))
     tools.append(program("compare-sides", objects("runtime", "runtime", ["compare_sides"],
                                                   f"{COMMON} {flags}"), libs="-ldl"))
     n.build(name, "phony", " ".join([archive, shared, kernels, soft, tollens, *tools, *tests]))
@@ -135,7 +136,7 @@ def write_variant(n: Ninja, name: str) -> None:
         examples = [program(f"examples/{name}", [*objects("examples", "runtime/examples", [name],
                                                           f"{COMMON} {flags} -Iruntime "
                                                           "-Ikernels"),
-                                                 kernels, archive], libs="-lpthread -ldl -lm")
+                                                 kernels, archive], libs=KERNELS_LIBS)
                     for name in EXAMPLES]
         n.build("examples", "phony", " ".join(examples))
         n.build("bench-hdr", "run", "build/bench-hdr")

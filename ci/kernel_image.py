@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
-"""Makes the assembly that holds the images of one kernel file: its PTX and, with nvcc, cubins.
+"""Makes the assembly that holds the images of one kernel file: its PTX and, with nvcc, cubins,
+each packed as an .xz stream, which is a tenth of it (deflate leaves a fifth).
 
     ci/kernel_image.py OUT.S SOURCE.cu PTX [NVCC]
 
 The PTX is the committed one; a cubin is made for each kind of device of CUBINS for which the PTX's
-target is not too new. Beside OUT.S lie the cubins and OUT.S.d, which says what they were made from.
+target is not too new. Beside OUT.S lie the cubins, the streams and OUT.S.d, which says what they
+were made from.
 kernels/kernel_image.h has the form of what comes out.
 """
 
+import lzma
 import pathlib
 import re
 import subprocess
 import sys
 
 CUBINS = ("80", "89", "90a")
+# The default dictionary is 8 MiB, which whoever unpacks allocates; the largest image is 1.5 MiB.
+PACKING = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 2 << 20}]
 
 
 def capability(target: str) -> int:
@@ -33,17 +38,23 @@ def compile_cubin(nvcc: str, source: str, kind: str, out: pathlib.Path, made: st
     subprocess.run(command, check=True)
 
 
-def assembly(name: str, images: list[tuple[str, str, bool]]) -> str:
+def pack(path: pathlib.Path, out: pathlib.Path) -> int:
+    """How many bytes it was before."""
+    content = path.read_bytes()
+    out.write_bytes(lzma.compress(content, check=lzma.CHECK_CRC32, filters=PACKING))
+    return len(content)
+
+
+def assembly(name: str, images: list[tuple[str, int, str, bool]]) -> str:
     """What .incbin cannot say goes into a table of struct kn_image."""
     lines = [f"# The images of {name}. Written by ci/kernel_image.py.", '    .section .rodata,"a"']
     rows = ['    .section .data.rel.ro,"aw"', "    .balign 8", f"    .globl kn_images_{name}",
             f"    .hidden kn_images_{name}", f"kn_images_{name}:"]
-    for i, (path, target, is_cubin) in enumerate(images):
-        lines += ["    .balign 64", f".Lbegin{i}:", f'    .incbin "{path}"', f".Lend{i}:",
-                  "    .byte 0"]
-        rows += [f"    .quad .Lbegin{i}, .Lend{i} - .Lbegin{i}",
+    for i, (packed, size, target, is_cubin) in enumerate(images):
+        lines += [f".Lbegin{i}:", f'    .incbin "{packed}"', f".Lend{i}:"]
+        rows += [f"    .quad .Lbegin{i}, .Lend{i} - .Lbegin{i}, {size}",
                  f"    .long {capability(target)}, {int(is_cubin)}"]
-    rows += ["    .quad 0, 0, 0", '    .section .note.GNU-stack,"",%progbits']
+    rows += ["    .quad 0, 0, 0, 0", '    .section .note.GNU-stack,"",%progbits']
     return "\n".join(lines + rows) + "\n"
 
 
@@ -57,13 +68,18 @@ def main() -> int:
     if target is None:
         print(f"kernel_image.py: {ptx} names no target", file=sys.stderr)
         return 1
-    images = [(ptx, target.group(1), False)]
+    name = pathlib.Path(out).stem
+    files = [(pathlib.Path(ptx), target.group(1), False)]
     for kind in CUBINS if nvcc else ():
         if serves(target.group(1), kind):
             cubin = pathlib.Path(out).with_suffix(f".sm_{kind}.cubin")
             compile_cubin(nvcc, source, kind, cubin, out)
-            images.append((str(cubin), kind, True))
-    pathlib.Path(out).write_text(assembly(pathlib.Path(out).stem, images))
+            files.append((cubin, kind, True))
+    images = []
+    for path, kind, is_cubin in files:
+        packed = pathlib.Path(out).with_name(f"{path.name}.xz")
+        images.append((str(packed), pack(path, packed), kind, is_cubin))
+    pathlib.Path(out).write_text(assembly(name, images))
     return 0
 
 

@@ -1,9 +1,12 @@
 /*
- * Which image a device runs.
+ * Which image a device runs, and unpacking it.
  */
 #include "kernel_image.h"
 
 #include "check.h"
+
+#include <lzma.h>
+#include <stdlib.h>
 
 static bool runs_on(const struct kn_image *image, int compute_capability) {
     if (image->compute_capability > compute_capability) return false;
@@ -19,11 +22,43 @@ static bool is_better(const struct kn_image *image, const struct kn_image *best)
 const struct kn_image *kn_image_pick(const struct kn_image *images, int compute_capability,
                                      bool with_cubins) {
     const struct kn_image *best = NULL;
-    for (const struct kn_image *image = images; image->bytes != NULL; image++) {
+    for (const struct kn_image *image = images; image->packed != NULL; image++) {
         if (image->is_cubin && !with_cubins) continue;
         if (runs_on(image, compute_capability) && is_better(image, best)) best = image;
     }
     return best;
+}
+
+/* The caller frees *bytes. */
+static tol_status unpack(const struct kn_image *image, uint8_t **bytes) {
+    tol_status status = TOL_OK;
+    uint64_t memory = UINT64_MAX; /* the streams are our own */
+    size_t read = 0, written = 0;
+    lzma_ret said = LZMA_OK;
+    uint8_t *room = malloc(image->bytes);
+    TOL_CHECK(room != NULL, TOL_OUT_OF_HOST_MEMORY, "no memory for a kernel's image of %zu bytes",
+              image->bytes);
+    said = lzma_stream_buffer_decode(&memory, 0, NULL, image->packed, &read, image->packed_bytes,
+                                     room, &written, image->bytes);
+    TOL_CHECK(said != LZMA_MEM_ERROR, TOL_OUT_OF_HOST_MEMORY,
+              "no memory to unpack a kernel's image of %zu bytes", image->bytes);
+    TOL_CHECK(said == LZMA_OK && written == image->bytes, TOL_INVALID_MODULE,
+              "a kernel's image is damaged: liblzma's code %d, %zu bytes of %zu", (int)said,
+              written, image->bytes);
+    *bytes = room;
+    return TOL_OK;
+out:
+    free(room);
+    return status;
+}
+
+static tol_status load(struct tol_context *context, const struct kn_image *image,
+                       struct tol_module **module) {
+    uint8_t *bytes = NULL;
+    tol_status status = unpack(image, &bytes);
+    if (status == TOL_OK) status = tol_module_load(context, bytes, image->bytes, NULL, module);
+    free(bytes);
+    return status;
 }
 
 tol_status kn_image_load(struct tol_context *context, const struct kn_image *images,
@@ -34,11 +69,10 @@ tol_status kn_image_load(struct tol_context *context, const struct kn_image *ima
     TOL_CHECK(image != NULL, TOL_UNSUPPORTED,
               "the kernel is compiled for newer devices than one of compute capability %d.%d",
               capability / 10, capability % 10);
-    status = tol_module_load(context, image->bytes, image->count, NULL, module);
+    status = load(context, image, module);
     if (status == TOL_INVALID_MODULE && image->is_cubin) {
         image = kn_image_pick(images, capability, false);
-        if (image != NULL)
-            status = tol_module_load(context, image->bytes, image->count, NULL, module);
+        if (image != NULL) status = load(context, image, module);
     }
 out:
     return status;

@@ -40,21 +40,6 @@ Test(kernel_set, a_kernel_of_the_library_runs) {
     kn_kernels_destroy(kernels);
 }
 
-Test(kernel_set, where_a_cubin_is_refused_the_ptx_is_loaded) {
-    const int capability = tol_context_device(test_context())->compute_capability;
-    const struct kn_image images[] = {{"\177ELF, and nothing behind it", 28, capability, 1},
-                                      kn_images_vector_add[0],
-                                      {NULL, 0, 0, 0}};
-    struct tol_module *module = NULL;
-    struct tol_kernel *kernel = NULL;
-    cr_assert(images[1].is_cubin == 0 && kn_image_pick(images, capability, true) == &images[0]);
-    MUST(kn_image_load(test_context(), images, &module));
-    MUST(tol_module_kernel(module, "vector_add", &kernel));
-    tol_module_destroy(module);
-    const struct kn_image alone[] = {images[0], images[2]};
-    MUST_FAIL(kn_image_load(test_context(), alone, &module), TOL_INVALID_MODULE, "");
-}
-
 struct finder {
     struct kn_kernels *kernels;
     const struct tol_kernel *kernel;

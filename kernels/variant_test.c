@@ -1,5 +1,5 @@
 /*
- * Variants: which one is taken, and what is said where none is; images: which one a device gets.
+ * Variants: which one is taken, and what is said where none is.
  */
 #include "variant.h"
 
@@ -7,9 +7,8 @@
 
 TestSuite(variant, .fini = test_end);
 
-static const struct kn_image old_images[] = {{"ptx", 3, 75, 0}, {NULL, 0, 0, 0}};
-static const struct kn_image new_images[] = {
-    {"ptx", 3, 80, 0}, {"80", 2, 80, 1}, {"89", 2, 89, 1}, {"90a", 3, 90, 1}, {NULL, 0, 0, 0}};
+static const struct kn_image old_images[] = {{"", 0, 0, 75, 0}, {NULL, 0, 0, 0, 0}};
+static const struct kn_image new_images[] = {{"", 0, 0, 80, 0}, {NULL, 0, 0, 0, 0}};
 
 /* The problem is a number. */
 static const char *odd_refuses(const void *problem) {
@@ -84,21 +83,4 @@ Test(variant, shared_memory_must_be_there) {
     device.shared_bytes_per_block_optin = 100 << 10;
     MUST(kn_variant_pick(&alone, &device, NULL, NULL, &variant));
     cr_assert(variant == &greedy);
-}
-
-Test(variant, an_image_fits_its_device) {
-    cr_assert(kn_image_pick(new_images, 75, true) == NULL, "all are for newer devices");
-    cr_assert(kn_image_pick(new_images, 80, true) == &new_images[1]);
-    cr_assert(kn_image_pick(new_images, 86, true) == &new_images[1], "a cubin of the same major");
-    cr_assert(kn_image_pick(new_images, 89, true) == &new_images[2]);
-    cr_assert(kn_image_pick(new_images, 90, true) == &new_images[3]);
-    cr_assert(kn_image_pick(new_images, 90, false) == &new_images[0]);
-    cr_assert(kn_image_pick(new_images, 120, true) == &new_images[0], "only PTX runs on the next");
-}
-
-Test(variant, images_for_newer_devices_are_not_loaded) {
-    static const struct kn_image future[] = {{"ptx", 3, 990, 0}, {NULL, 0, 0, 0}};
-    struct tol_module *module = NULL;
-    MUST_FAIL(kn_image_load(test_context(), future, &module), TOL_UNSUPPORTED, "newer devices");
-    cr_assert(module == NULL);
 }

@@ -1,0 +1,79 @@
+/*
+ * Images: which one a device gets, and what becomes of those that cannot be loaded.
+ */
+#include "kernel_image.h"
+
+#include "test_device.h"
+
+#include <lzma.h>
+#include <stdlib.h>
+
+TestSuite(kernel_image, .fini = test_end);
+
+KN_IMAGES(vector_add);
+
+Test(kernel_image, each_fits_its_devices) {
+    static const struct kn_image images[] = {{"ptx", 3, 3, 80, 0},
+                                             {"80", 2, 2, 80, 1},
+                                             {"89", 2, 2, 89, 1},
+                                             {"90a", 3, 3, 90, 1},
+                                             {NULL, 0, 0, 0, 0}};
+    cr_assert(kn_image_pick(images, 75, true) == NULL, "all are for newer devices");
+    cr_assert(kn_image_pick(images, 80, true) == &images[1]);
+    cr_assert(kn_image_pick(images, 86, true) == &images[1], "a cubin of the same major");
+    cr_assert(kn_image_pick(images, 89, true) == &images[2]);
+    cr_assert(kn_image_pick(images, 90, true) == &images[3]);
+    cr_assert(kn_image_pick(images, 90, false) == &images[0]);
+    cr_assert(kn_image_pick(images, 120, true) == &images[0], "only PTX runs on the next");
+}
+
+Test(kernel_image, those_for_newer_devices_are_not_loaded) {
+    static const struct kn_image future[] = {{"ptx", 3, 3, 990, 0}, {NULL, 0, 0, 0, 0}};
+    struct tol_module *module = NULL;
+    MUST_FAIL(kn_image_load(test_context(), future, &module), TOL_UNSUPPORTED, "newer devices");
+    cr_assert(module == NULL);
+}
+
+Test(kernel_image, where_a_cubin_is_refused_the_ptx_is_loaded) {
+    static const uint8_t wrong[] = "\177ELF, and nothing behind it";
+    const int capability = tol_context_device(test_context())->compute_capability;
+    uint8_t packed[1024];
+    size_t packed_bytes = 0;
+    cr_assert(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, wrong, sizeof wrong, packed,
+                                      &packed_bytes, sizeof packed) == LZMA_OK);
+    const struct kn_image images[] = {{packed, packed_bytes, sizeof wrong, capability, 1},
+                                      kn_images_vector_add[0],
+                                      {NULL, 0, 0, 0, 0}};
+    struct tol_module *module = NULL;
+    struct tol_kernel *kernel = NULL;
+    cr_assert(images[1].is_cubin == 0 && kn_image_pick(images, capability, true) == &images[0]);
+    MUST(kn_image_load(test_context(), images, &module));
+    MUST(tol_module_kernel(module, "vector_add", &kernel));
+    tol_module_destroy(module);
+    const struct kn_image alone[] = {images[0], images[2]};
+    MUST_FAIL(kn_image_load(test_context(), alone, &module), TOL_INVALID_MODULE, "");
+}
+
+Test(kernel_image, a_damaged_one_is_refused) {
+    const struct kn_image *good = &kn_images_vector_add[0];
+    struct kn_image images[] = {*good, {NULL, 0, 0, 0, 0}};
+    struct tol_module *module = NULL;
+    uint8_t *packed = malloc(good->packed_bytes);
+    cr_assert(packed != NULL);
+    images[0].packed = packed;
+    for (size_t at = 0; at < good->packed_bytes; at += 8) {
+        memcpy(packed, good->packed, good->packed_bytes);
+        packed[at] ^= 0x10;
+        MUST_FAIL(kn_image_load(test_context(), images, &module), TOL_INVALID_MODULE, "damaged");
+    }
+    memcpy(packed, good->packed, good->packed_bytes);
+    images[0].packed_bytes = good->packed_bytes / 2;
+    MUST_FAIL(kn_image_load(test_context(), images, &module), TOL_INVALID_MODULE, "damaged");
+    images[0] = *good;
+    images[0].bytes = good->bytes + 1;
+    MUST_FAIL(kn_image_load(test_context(), images, &module), TOL_INVALID_MODULE, "damaged");
+    images[0].bytes = good->bytes - 1;
+    MUST_FAIL(kn_image_load(test_context(), images, &module), TOL_INVALID_MODULE, "damaged");
+    cr_assert(module == NULL);
+    free(packed);
+}
