@@ -171,9 +171,6 @@ KERNELS = """
     gemm/gemm_planted_variants
 """.split()
 
-# Of these the oracles, whose loops are to become vectors.
-KERNELS_VECTORS = "number gemm/gemm_oracle attention/attention_oracle".split()
-
 # The .cu files that are put into the library, as PTX and cubins.
 KERNEL_IMAGES = """
     basics/vector_add

@@ -56,8 +56,8 @@ uint16_t kn_f16_of(float value) {
     return (uint16_t)(sign | result);
 }
 
-/* Without branches, so that a loop of it becomes vectors: what is subnormal is given an exponent and
- * a leading bit, which are taken away again as a float. */
+/* Without branches, so that a loop of it becomes vectors: what is subnormal is given an exponent
+ * and a leading bit, which are taken away again as a float. */
 static inline float f16_value(uint16_t bits) {
     const uint32_t sign = (uint32_t)(bits & 0x8000) << 16, rest = (uint32_t)(bits & 0x7fff) << 13;
     const uint32_t is_small = 0u - (rest < 0x00800000), is_special = 0u - (rest >= 0x0f800000);

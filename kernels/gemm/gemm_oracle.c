@@ -48,8 +48,8 @@ static double bound(const struct kn_gemm *gemm, double sum, double sizes, double
     return allowed;
 }
 
-/* A tile of op(B), in floats: sums over it are vectors of columns, whichever way B lies, and each sum
- * still takes its products in the order of l. */
+/* A tile of op(B), in floats: sums over it are vectors of columns, whichever way B lies, and each
+ * sum still takes its products in the order of l. */
 enum { DEPTH = 16, LANES = 8, COLUMNS = 32 * LANES };
 
 struct tile {
