@@ -23,8 +23,8 @@ from ninja_file import Ninja  # noqa: E402  (how build.ninja is spelled)
 from rules import write_rules  # noqa: E402  (what each kind of file is made with)
 from sources import (  # noqa: E402  (what lies in each room)
     BENCH, COMMANDS, CORPUS_TESTS, EXAMPLES, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, HARNESS,
-    HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, REFUSED, RUNTIME, RUNTIME_TESTS, SOFT,
-    SOFT_API, SOFT_API_TESTS, SOFT_CORE, SOFT_TESTS, TABLE, TABLE_TESTS)
+    HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_TOUR, REFUSED, RUNTIME,
+    RUNTIME_TESTS, SOFT, SOFT_API, SOFT_API_TESTS, SOFT_CORE, SOFT_TESTS, TABLE, TABLE_TESTS)
 
 # ---- the variants ---------------------------------------------------------------------------
 
@@ -123,9 +123,11 @@ def write_variant(n: Ninja, name: str) -> None:
                       libs="-lpthread -ldl -lm")
               for what, *more in (["launch"], ["pool"], ["transfer"],
                                   ["streams", "streams_queues_bench", "streams_traces_bench"])]
-    tools.append(program("bench-kernels", [*objects("kernels", "kernels/bench", KERNELS_BENCH,
-                                                    f"{COMMON} {flags} -Iruntime -Ikernels"),
-                                           kernels, archive], libs=KERNELS_LIBS))
+    tools += [program(target, [*objects("kernels", f"kernels/{room}", sources,
+                                        f"{COMMON} {flags} -Iruntime -Ikernels"),
+                               kernels, archive], libs=KERNELS_LIBS)
+              for target, room, sources in (("bench-kernels", "bench", KERNELS_BENCH),
+                                            ("kernel-tour", "tour", KERNELS_TOUR))]
     tools.append(program("compare-sides", objects("runtime", "runtime", ["compare_sides"],
                                                   f"{COMMON} {flags}"), libs="-ldl"))
     n.build(name, "phony", " ".join([archive, shared, kernels, soft, tollens, *tools, *tests]))

@@ -21,17 +21,11 @@ RUNTIME_TESTS = """
     status_test driver_test interpose_test device_test context_test
     module_test stream_test event_test memory_test copy_test launch_test
     pool/spans_test pool/pool_test pool/pool_model_test pool/pool_events_test
-    pool/pool_ask_test
-    stream_pool_test
-    host_function_test graph_test batch_test
+    pool/pool_ask_test stream_pool_test host_function_test graph_test batch_test
     pool/pool_trace_test
     pool/pool_mesh_test pool/pool_ladder_test
     pipeline_test
-    trace_test
-    pool/pool_reference_test
-    pool/pool_failure_test
-    pool/mesh_plan_test
-    deadlock_test
+    trace_test pool/pool_reference_test pool/pool_failure_test pool/mesh_plan_test deadlock_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test
     vram_test vram_handle_test vram/once_test
     failure_test cuda_abi_test
@@ -194,6 +188,12 @@ KERNELS_BENCH = """
     gemm_bench quant_bench row_bench attention_bench
 """.split()
 
+# The program that runs each of them once, for tools that watch a process.
+KERNELS_TOUR = """
+    kernel_tour launched tour_matrix
+    gemm_tour attention_tour quant_tour rows_tour decoder_tour
+""".split()
+
 KERNELS_TESTS = """
     variant_test kernel_set_test
     parallel_test number_test inputs_test deviation_test guarded_test
@@ -221,8 +221,7 @@ HARNESS = """
 
 COMMANDS = """
     tollens command_run wishes trial tell command_show command_gate command_export
-    command_crowd
-    command_replay
+    command_crowd command_replay
 """.split()
 
 HARNESS_TESTS = """

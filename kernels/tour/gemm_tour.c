@@ -1,0 +1,58 @@
+/*
+ * Stops of gemm: two tiles each way and part of one, and where tiles go round a ring in shared
+ * memory, more steps than it has places.
+ */
+#include "gemm/gemm_trial.h"
+#include "tour.h"
+
+static void stop(struct tour *tour, const struct kn_gemm_trial *trial) {
+    const struct kn_gemm *g = &trial->gemm;
+    struct kn_gemm_outcome outcome = {0};
+    if (!tour_stop(tour, "gemm %s %s %s%s %zu x %zu x %zu", g->variant,
+                   kn_gemm_precision_name(g->precision), g->transpose_a ? "t" : "n",
+                   g->transpose_b ? "t" : "n", g->m, g->n, g->k)) {
+        return;
+    }
+    const tol_status status = kn_gemm_try(tour->kernels, tour->stream, trial, &outcome);
+    tour_judge(tour, status, &outcome.deviation, outcome.touched);
+}
+
+/* All transpositions, both types of C, C read and not read; aligned rows or rows anywhere. */
+static void stops(struct tour *tour, const char *variant, enum kn_gemm_precision precision,
+                  size_t m, size_t n, size_t k, size_t batch, bool is_aligned) {
+    for (unsigned way = 0; way < 4; way++) {
+        stop(tour, &(struct kn_gemm_trial){
+                       .gemm = {.precision = precision,
+                                .c_type = way % 2 == 0 ? KN_F32 : kn_gemm_input_type(precision),
+                                .transpose_a = way / 2 == 1,
+                                .transpose_b = way % 2 == 1,
+                                .m = m,
+                                .n = n,
+                                .k = k,
+                                .batch = batch,
+                                .alpha = way == 0 ? 1 : 1.25f,
+                                .beta = way == 1 || way == 2 ? 0.5f : 0,
+                                .variant = variant},
+                       .gap = is_aligned ? 8 : 3,
+                       .align = is_aligned ? 8 : 0,
+                       .skew = is_aligned ? 0 : 1,
+                       .seed = way + 1});
+    }
+}
+
+void tour_gemm(struct tour *tour) {
+    static const enum kn_gemm_precision types[] = {KN_GEMM_F32, KN_GEMM_F16, KN_GEMM_BF16};
+    for (int i = 0; i < 3; i++) {
+        stops(tour, "naive", types[i], 17, 33, 19, 2, false);
+        stops(tour, "shared", types[i], 33, 65, 67, 2, false);
+    }
+    stops(tour, "registers", KN_GEMM_F32, 131, 133, 21, 1, false);
+    stops(tour, "vector", KN_GEMM_F32, 131, 133, 29, 1, true);
+    for (enum kn_gemm_precision p = KN_GEMM_TF32; p <= KN_GEMM_BF16; p++) {
+        stops(tour, "tensor", p, 67, 65, 99, 2, false);
+    }
+    for (enum kn_gemm_precision p = KN_GEMM_F16; p <= KN_GEMM_BF16; p++) {
+        stops(tour, "async_128", p, 133, 131, 261, 1, true);
+        stops(tour, "async_256", p, 133, 259, 261, 1, true);
+    }
+}
