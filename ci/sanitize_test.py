@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""What ci/sanitize must notice, with a stand-in for compute-sanitizer and the soft device; and that
+the tour's list of images is that of the library."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import sources
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOFT = ROOT / "build/libtollens-soft.so"
+
+# Takes the real one's options, runs the program, and says what STAND_IN wants about it.
+STAND_IN = """#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $1 in
+    --tool) tool=$2 ;;
+    --log-file) log=$2 ;;
+    --port | --print-limit | --check-api-memory-access) ;;
+    --version) echo "Version 0.0 stand-in"; exit ;;
+    *) break ;;
+    esac
+    shift 2
+done
+case $STAND_IN in
+slow) exec sleep 60 ;;
+idle) echo "kernel-tour: 9 stops, 0 wrong, 0 left out; 9 launches of 9 kernels; 0 of 9 missed" ;;
+less) "$@" | grep -v '^launched swiglu_f16 ' ;;
+*) "$@" ;;
+esac
+code=$?
+case $STAND_IN-$tool in
+silent-*) ;;
+hazard-racecheck) echo "========= RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)" ;;
+error-memcheck) echo "========= ERROR SUMMARY: 20 errors" ;;
+*-racecheck) echo "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)" ;;
+*) echo "========= ERROR SUMMARY: 0 errors" ;;
+esac >"$log"
+exit $code
+"""
+
+
+class Sanitize(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        stand_in = self.folder / "compute-sanitizer"
+        stand_in.write_text(STAND_IN, encoding="utf-8")
+        stand_in.chmod(0o755)
+
+    def run_it(self, behaviour: str, *options: str, **more: str) -> tuple[int, str]:
+        environment = dict(os.environ, STAND_IN=behaviour, TOLLENS_LIBCUDA=str(SOFT),
+                           TOLLENS_DEVICE="soft",
+                           PATH=f"{self.folder}:{os.environ['PATH']}", **more)
+        done = subprocess.run([ROOT / "ci/sanitize", self.folder / "out", *options],
+                              env=environment, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def expect(self, code: int, words: str, got: tuple[int, str]) -> None:
+        self.assertEqual(got[0], code, got[1])
+        self.assertIn(words, got[1])
+
+    def test_nothing_found_is_clean(self) -> None:
+        code, text = self.run_it("clean", "--groups", "decoder crowd")
+        self.assertEqual(code, 0, text)
+        self.assertIn("all clean: 5 of 5", text)
+        self.assertRegex(text, r"ok  initcheck +decoder +31 launches of 16 kernels +errors: none")
+        self.assertEqual(text, (self.folder / "out/sanitize.txt").read_text(encoding="utf-8"))
+
+    def test_what_a_tool_finds_is_told(self) -> None:
+        self.expect(1, "errors: ERROR SUMMARY: 20 errors", self.run_it("error", "--groups",
+                                                                       "decoder"))
+        self.expect(1, "NOT clean: 0 of 1",
+                    self.run_it("hazard", "--groups", "decoder", "--tools", "racecheck"))
+        self.expect(1, "errors: no summary",
+                    self.run_it("silent", "--groups", "decoder", "--one-by-one"))
+
+    def test_what_did_not_run_is_told(self) -> None:
+        only = ("--groups", "decoder", "--tools", "memcheck")
+        self.expect(1, "16 of 16 kernels were not launched", self.run_it("idle", *only))
+        self.expect(1, "1 of 16 kernels were not launched: swiglu_f16", self.run_it("less", *only))
+        self.expect(1, "not done after 1 s", self.run_it("slow", *only, "--seconds", "1"))
+
+    def test_a_launch_that_fails_is_told(self) -> None:
+        rules = self.folder / "faults.json"
+        rules.write_text('{"rules": [{"function": "cuLaunchKernel", "nth": 3, "action": "return", '
+                         '"code": "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"}]}', encoding="utf-8")
+        self.expect(1, "31 stops, 1 wrong", self.run_it(
+            "clean", "--groups", "decoder", "--tools", "memcheck", TOLLENS_SOFT_FAULTS=str(rules)))
+        self.assertIn("WRONG swiglu f32 5 x 9001", (
+            self.folder / "out/sanitize/memcheck-decoder.program").read_text(encoding="utf-8"))
+
+    def test_what_cannot_be_run_is_refused(self) -> None:
+        for options in (("--tools", "leakcheck"), ("--groups", "everything"), ("--seconds", "x"),
+                        ("--fast",), ("--groups", "crowd", "--tools", "memcheck")):
+            self.assertEqual(self.run_it("clean", *options)[0], 2, options)
+        (self.folder / "compute-sanitizer").unlink()
+        self.expect(2, "no compute-sanitizer", self.run_it("clean", CUDA_HOME="/nowhere"))
+
+
+class Tour(unittest.TestCase):
+    def test_all_kernels_of_the_library_are_on_it(self) -> None:
+        listed = subprocess.run([ROOT / "build/kernel-tour", "--list"], capture_output=True,
+                                text=True, check=True).stdout.splitlines()
+        names = [pathlib.Path(image).name for image in sources.KERNEL_IMAGES]
+        wanted = {(name, entry) for name in names if not re.search("planted|defects", name)
+                  for entry in re.findall(r"\.entry (\w+)", (
+                      ROOT / f"fixtures/ptx/kernels/{name}.ptx").read_text(encoding="utf-8"))}
+        self.assertEqual({tuple(line.split()[1:]) for line in listed}, wanted)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
