@@ -201,8 +201,8 @@ HYP_ATTACK(h05, fp32_of_any_shape_is_within_its_bound) {
 }
 
 HYP_ATTACK(h05, tf32_of_any_shape_is_within_its_bound) {
-    static const char *const variants[] = {NULL, "tensor"};
-    try_precision(attack, KN_GEMM_TF32, variants, 2, true);
+    static const char *const variants[] = {NULL, "tensor", "async_128", "async_256"};
+    try_precision(attack, KN_GEMM_TF32, variants, sizeof variants / sizeof variants[0], true);
 }
 
 static const char *const half_variants[] = {NULL,     "naive",     "shared",

@@ -80,6 +80,16 @@ __device__ inline void load_matrix_4_transposed(uint32_t (&x)[4], uint32_t share
                  : "memory");
 }
 
+// A word; two words at a multiple of 8 bytes.
+__device__ inline uint32_t load_shared_1(uint32_t shared) {
+    uint32_t x;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(shared) : "memory");
+    return x;
+}
+__device__ inline void load_shared_2(uint32_t &x, uint32_t &y, uint32_t shared) {
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(x), "=r"(y) : "r"(shared) : "memory");
+}
+
 #if __CUDA_ARCH__ >= 800
 // c += a b of 16 x 8 x 16, in fp32. The tensor core adds with fewer bits than fmaf and truncates.
 template <typename T>
@@ -114,6 +124,18 @@ __device__ inline uint32_t to_tf32(float x) {
     uint32_t bits;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
     return bits;
+}
+
+// The mma of a type: 32 bytes of each row of a and column of b.
+template <typename T>
+__device__ inline void mma_32_bytes(float (&c)[4], const uint32_t (&a)[4], uint32_t b0,
+                                    uint32_t b1) {
+    mma_16<T>(c, a, b0, b1);
+}
+template <>
+__device__ inline void mma_32_bytes<float>(float (&c)[4], const uint32_t (&a)[4], uint32_t b0,
+                                           uint32_t b1) {
+    mma_tf32(c, a, b0, b1);
 }
 #endif
 

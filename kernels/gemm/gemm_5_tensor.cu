@@ -25,16 +25,6 @@ template <> struct element<float> {
     static __device__ uint32_t take(float x) { return to_tf32(x); }
 };
 
-template <typename T>
-__device__ inline void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-    mma_16<T>(c, a, b0, b1);
-}
-template <>
-__device__ inline void multiply<float>(float (&c)[4], const uint32_t (&a)[4], uint32_t b0,
-                                       uint32_t b1) {
-    mma_tf32(c, a, b0, b1);
-}
-
 // tile[i][l] = op(matrix)(first + i, step + l), 0 outside; by_step says that steps are contiguous
 // in memory, so that neighbours in a warp read neighbours.
 template <typename T>
@@ -87,7 +77,7 @@ template <typename T> __device__ inline void gemm_tensor(const gemm_arguments &x
                     const uint32_t *b_row = b_tile[warp_column + 8 * j + g];
 #pragma unroll
                     for (int i = 0; i < 2; i++) {
-                        multiply<T>(sum[i][j], a_part[i], b_row[word + t], b_row[word + t + 4]);
+                        mma_32_bytes<T>(sum[i][j], a_part[i], b_row[word + t], b_row[word + t + 4]);
                     }
                 }
             }

@@ -82,10 +82,11 @@ Test(gemm_call, without_a_product_c_becomes_beta_c) {
     write_all(a, NAN);
     write_all(b, INFINITY);
     const float alphas[] = {0, 1, INFINITY};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         struct kn_gemm gemm = square();
-        gemm.alpha = alphas[i];
-        gemm.k = alphas[i] == 0 ? SIDE : 0; /* A and B are not read in either case */
+        gemm.precision = i < 3 ? KN_GEMM_F32 : KN_GEMM_TF32;
+        gemm.alpha = alphas[i % 3];
+        gemm.k = gemm.alpha == 0 ? SIDE : 0; /* A and B are not read in either case */
         gemm.beta = -2;
         write_all(c, 3);
         run(&gemm, result);
@@ -115,9 +116,12 @@ Test(gemm_call, nan_and_infinity_go_where_ieee_sends_them) {
     values[2 * SIDE] = INFINITY, values[2 * SIDE + 1] = -INFINITY;
     MUST(tol_buffer_write(a, values, sizeof values));
     MUST(tol_buffer_write(b, ones, sizeof ones));
-    for (enum kn_gemm_precision p = KN_GEMM_F32; p <= KN_GEMM_TF32; p++) {
+    static const char *const variants[] = {NULL, NULL, "naive", "tensor", "async_128", "async_256"};
+    const bool has_tensors = tol_context_device(test_context())->compute_capability >= 80;
+    for (int i = 0; i < (has_tensors ? 6 : 3); i++) {
         struct kn_gemm gemm = square();
-        gemm.precision = p;
+        gemm.precision = i == 0 ? KN_GEMM_F32 : KN_GEMM_TF32;
+        gemm.variant = variants[i];
         run(&gemm, result);
         for (int j = 0; j < SIDE; j++) {
             cr_assert(isnan(result[j]) && result[SIDE + j] == INFINITY);
@@ -223,6 +227,12 @@ Test(gemm_call, the_kernel_fits_the_problem) {
     MUST(kn_gemm_pick(kernels, &gemm, &variant));
     cr_assert_str_eq(variant->entry, "gemm_registers_f32");
     if (tol_context_device(test_context())->compute_capability >= 80) {
+        gemm = square(), gemm.precision = KN_GEMM_TF32, gemm.transpose_b = true;
+        MUST(kn_gemm_pick(kernels, &gemm, &variant));
+        cr_assert_str_eq(variant->entry, "gemm_async_128_tf32_nt");
+        gemm.m = gemm.k = 3, gemm.a.offset = 1;
+        MUST(kn_gemm_pick(kernels, &gemm, &variant));
+        cr_assert_str_eq(variant->entry, "gemm_tensor_tf32", "a begins at element 1");
         gemm = square(), gemm.precision = KN_GEMM_BF16, gemm.k = 8;
         MUST(kn_gemm_pick(kernels, &gemm, &variant));
         cr_assert_str_eq(variant->name, "tensor", "rows of 4 are 8 bytes apart");

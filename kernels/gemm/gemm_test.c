@@ -145,7 +145,7 @@ Test(gemm, vector_is_right) {
 Test(gemm, async_is_right) {
     if (tol_context_device(test_context())->compute_capability < 80) cr_skip_test("before 8.0");
     begin();
-    for (enum kn_gemm_precision p = KN_GEMM_F16; p <= KN_GEMM_BF16; p++) {
+    for (enum kn_gemm_precision p = KN_GEMM_TF32; p <= KN_GEMM_BF16; p++) {
         try_aligned("async_256", p, 1, 1, 1, 1);
         try_aligned("async_256", p, 131, 259, 70, 1);
         try_aligned("async_256", p, 100, 300, 200, 2);

@@ -11,6 +11,7 @@ KN_IMAGES(gemm_3_registers);
 KN_IMAGES(gemm_4_vector);
 KN_IMAGES(gemm_5_tensor);
 KN_IMAGES(gemm_6_async);
+KN_IMAGES(gemm_7_tf32);
 
 /* What a kernel serves. */
 enum {
