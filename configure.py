@@ -122,7 +122,8 @@ def write_variant(n: Ninja, name: str) -> None:
                                                  f"{COMMON} {flags}"), archive],
                       libs="-lpthread -ldl -lm")
               for what, *more in (["launch"], ["pool"], ["transfer"],
-                                  ["streams", "streams_queues_bench", "streams_traces_bench"])]
+                                  ["streams", "streams_queues_bench", "streams_traces_bench",
+                                   "streams_events_bench"])]
     tools += [program(target, [*objects("kernels", f"kernels/{room}", sources,
                                         f"{COMMON} {flags} -Iruntime -Ikernels"),
                                kernels, archive], libs=KERNELS_LIBS)

@@ -2,7 +2,8 @@
 
 RUNTIME = """
     status hdr library driver interpose
-    trace/trace_context trace/trace_note trace/trace_write
+    trace/trace_clock trace/trace_context trace/trace_run trace/trace_read
+    trace/trace_note trace/trace_install trace/trace_write
     device context context_streams deadline retire
     stream event module memory pinned
     copy launch stream_pool pipeline

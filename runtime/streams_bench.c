@@ -3,6 +3,7 @@
  *
  *     launches a second with 1 to 16 threads, through the runtime and by the driver's own calls
  *     a kernel in a batch, and launched by itself
+ *     an event behind each launch, by the driver's own calls
  *     a launch under a trace, and without: what the host pays, and what the device
  *     streams that wait while a host function holds another up
  *     blocks through a pipeline, and one step after the other
@@ -326,11 +327,17 @@ static tol_status write_json(struct bench *b) {
     }
     fprintf(file, "], \"launch_ns\": {");
     for (int way = 0; way < TRACED; way++) {
-        double(*t)[2] = b->traced_ns[way];
+        double(*t)[COSTS] = b->traced_ns[way];
         fprintf(file,
                 "%s\n  \"%s\": {\"host\": {\"plain\": %.1f, \"traced\": %.1f}, "
-                "\"device\": {\"plain\": %.1f, \"traced\": %.1f}}",
-                way > 0 ? "," : "", traced_names[way], t[0][0], t[1][0], t[0][1], t[1][1]);
+                "\"device\": {\"plain\": %.1f, \"traced\": %.1f}, "
+                "\"after_wait\": {\"plain\": %.1f, \"traced\": %.1f}}",
+                way > 0 ? "," : "", traced_names[way], t[0][BY_HOST], t[1][BY_HOST],
+                t[0][BY_DEVICE], t[1][BY_DEVICE], t[0][AFTER_WAIT], t[1][AFTER_WAIT]);
+    }
+    fprintf(file, "}, \"launch_with_events_ns\": {");
+    for (int way = 0; way < EVENTS; way++) {
+        fprintf(file, "%s\"%s\": %.1f", way > 0 ? ", " : "", event_names[way], b->event_ns[way]);
     }
     fprintf(file,
             "}, \"kernel_ns\": {\"launch\": %.1f, \"batch\": %.1f, \"changed_batch\": %.1f},\n"
@@ -359,6 +366,7 @@ static tol_status run(struct bench *b) {
     printf("%s, medians of %d turns\n\n", tol_context_device(b->context)->name, TURNS);
     TOL_TRY(measure_threads(b));
     TOL_TRY(measure_batches(b));
+    TOL_TRY(measure_events(b));
     TOL_TRY(measure_traces(b));
     TOL_TRY(measure_queues(b));
     TOL_TRY(measure_pipeline(b));

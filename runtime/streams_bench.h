@@ -13,8 +13,11 @@
 
 enum { TURNS = 21, COUNTS = 5 };
 
-/* Traces: one event an operation where that will do, two, and of every 16th operation. */
-enum traced { EACH, BOTH, SOME, TRACED };
+/* What of streams_traces_bench.c and streams_events_bench.c, by names of theirs. */
+enum { TRACED = 9, EVENTS = 8 };
+
+/* Of the host for a launch behind work, of the device, and of the host for one behind a wait. */
+enum { BY_HOST, BY_DEVICE, AFTER_WAIT, COSTS };
 
 struct bench {
     struct tol_driver *driver;
@@ -28,7 +31,8 @@ struct bench {
     unsigned launches;                           /* of a thread and a turn */
     double per_second[COUNTS][2], ratio[COUNTS]; /* raw, runtime */
     double kernel_ns[3];                         /* by itself, in a batch, in a changed batch */
-    double traced_ns[TRACED][2][2];              /* plain, traced; the host's, the device's */
+    double traced_ns[TRACED][2][COSTS];          /* plain, traced */
+    double event_ns[EVENTS];                     /* a launch, and the events behind it */
     double pipeline_ms[2], gain;                 /* serial, overlapped */
     unsigned steps;                              /* that take as long as a copy */
     /* Streams that waited: nothing queued behind the host function, and kernels; raw, runtime. */
@@ -39,13 +43,16 @@ struct bench {
 extern const char streams_ptx[];
 extern const size_t streams_ptx_bytes;
 
-extern const char *const traced_names[TRACED];
+extern const char *const traced_names[TRACED], *const event_names[EVENTS];
 
 /* What launches under each kind of trace cost, beside launches without. */
 tol_status measure_traces(struct bench *b);
 
 /* How many streams wait while a host function holds another up. */
 tol_status measure_queues(struct bench *b);
+
+/* What the driver's own events behind launches cost the host. */
+tol_status measure_events(struct bench *b);
 
 static inline double now_ns(void) {
     struct timespec now;

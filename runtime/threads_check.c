@@ -9,7 +9,7 @@
  * launches a batch of its own and an instance of a graph that all share, forks, joins, and queues
  * host functions. The pool wipes, guards some, keeps events, has a limit that is met, and is asked
  * for all that it can tell meanwhile; blocks are freed twice, and by other threads than those that
- * took them. All is done twice, the second time under a trace, which is written meanwhile. Exit
+ * took them. All is done three times, twice of them under a trace, which is written meanwhile. Exit
  * code: 0 all was as it should be, 1 something was not, 2 there is no device.
  */
 #include "any_driver.h"
@@ -299,8 +299,11 @@ static void *write_traces(void *user) {
     return ok ? NULL : user;
 }
 
-static int run_traced(struct tol_driver *driver) {
-    const struct tol_trace_options options = {.calls_max = 20000, .operations_max = 2000};
+/* share: 1, or how many operations may leave their event to the thread's next, or to whoever comes
+ * by, however much later. */
+static int run_traced(struct tol_driver *driver, unsigned share) {
+    const struct tol_trace_options options = {
+        .calls_max = 20000, .operations_max = 2000, .share = share, .gap_ns = 1000000000};
     struct tol_trace_stats stats;
     atomic_bool is_done = false;
     pthread_t writer;
@@ -328,7 +331,8 @@ int main(int argc, char **argv) {
         return 2;
     }
     int code = run_threads(driver);
-    if (code == 0) code = run_traced(driver);
+    if (code == 0) code = run_traced(driver, 1);
+    if (code == 0) code = run_traced(driver, 4);
     tol_driver_close(driver);
     if (code == 0) printf("%d threads, %d rounds each: nothing was lost\n", THREADS, ROUNDS);
     return code;

@@ -3,9 +3,11 @@
  */
 #include "test_device.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void end(void) {
     tol_trace_remove(test_driver());
@@ -146,7 +148,11 @@ static unsigned stats_operations(void) {
 
 /* Operations with an event of their own in front. An event is one itself, and takes no time. */
 static unsigned own_begins(const char *text) {
-    return count(text, "\"begin\":\"event\"") - count(text, "\"cat\":\"event\"");
+    unsigned own = count(text, "\"begin\":\"event\"");
+    for (const char *at = text; (at = strstr(at, "\"cat\":\"event\"")) != NULL; at++) {
+        own -= strncmp(strstr(at, "\"begin\":") + 9, "event", 5) == 0;
+    }
+    return own;
 }
 
 /* The spans of kernels, in the order in which they were launched on one stream. */
@@ -166,21 +172,130 @@ static void must_follow_each_other(const char *text, unsigned kernels) {
 }
 
 Test(trace, one_event_serves_two_operations_of_a_stream) {
-    MUST(tol_trace_install(test_driver(), NULL, NULL));
+    MUST(tol_trace_install(test_driver(), &(struct tol_trace_options){.share = 1}, NULL));
     work(200);
     char *text = written(false);
     must_follow_each_other(text, 200);
     cr_assert(strncmp(strstr(strstr(text, "\"cat\":\"kernel\""), "\"begin\":") + 9, "event", 5) ==
                   0,
               "the first on a stream has its own");
-    unsigned own = own_begins(text), shared = count(text, "\"previous end\"");
-    cr_assert(own < 201 && own + shared + count(text, "\"begin\":\"call\"") == 201, "%u, %u", own,
-              shared);
+    unsigned before = count(text, "\"previous end\"");
+    cr_assert(own_begins(text) == 1 && 1 + before + count(text, "\"begin\":\"call\"") == 201, "%u",
+              before);
+    cr_assert(count(text, "\"end\":\"event\"") == 202 && strstr(text, "shared") == NULL, "%s",
+              text);
     free(text);
 }
 
+/* So long a gap, that all is a burst. */
+enum { LONG_NS = 2000000000 };
+
+Test(trace, operations_of_a_burst_share_an_event) {
+    const struct tol_trace_options options = {.gap_ns = LONG_NS, .share = 4};
+    MUST(tol_trace_install(test_driver(), &options, NULL));
+    work(201); /* one with its own event, 50 times four, and the copy with the runtime's event */
+    char *text = written(false);
+    must_follow_each_other(text, 201);
+    cr_assert(count(text, "\"end\":\"event\"") == 1 && count(text, "\"shared_by\":4}") == 200 &&
+                  count(text, "\"shared_by\":2}") == 2,
+              "%s", text);
+    cr_assert(own_begins(text) == 1 && count(text, "\"begin\":\"shared\"") == 151, "%s", text);
+    free(text);
+}
+
+Test(trace, has_times_of_each_operation_whatever_it_shares) {
+    MUST(tol_trace_install(test_driver(), NULL, NULL));
+    work(200);
+    char *text = written(false);
+    must_follow_each_other(text, 200);
+    cr_assert(count(text, "\"cat\":\"kernel\"") == 200 && count(text, "\"cat\":\"copy\"") == 1);
+    cr_assert(count(text, "\"end\":\"event\"") + count(text, "\"end\":\"shared\"") == 202);
+    free(text);
+}
+
+/* Two operations on a stream of which the second waits for others to share its event. */
+static struct tol_stream *stream_with_two(struct tol_buffer **buffer) {
+    struct tol_stream *stream = NULL;
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+    MUST(tol_buffer_create(test_context(), 1024, 4, buffer));
+    for (unsigned i = 0; i < 2; i++) MUST(tol_copy_fill(stream, *buffer, 0, i, 4, 16));
+    return stream;
+}
+
+static void *destroy_stream(void *stream) {
+    tol_stream_destroy(stream);
+    return NULL;
+}
+
+Test(trace, who_destroys_a_stream_ends_what_another_thread_has_there) {
+    struct tol_buffer *buffer = NULL;
+    pthread_t other;
+    MUST(tol_trace_install(test_driver(), &(struct tol_trace_options){.gap_ns = LONG_NS}, NULL));
+    struct tol_stream *stream = stream_with_two(&buffer);
+    cr_assert(pthread_create(&other, NULL, destroy_stream, stream) == 0);
+    pthread_join(other, NULL);
+    MUST(tol_context_synchronize(test_context(), 60000));
+    char *text = written(false);
+    cr_assert(count(text, "\"cat\":\"fill\"") == 2 && count(text, "\"end\":\"event\"") == 2, "%s",
+              text);
+    free(text);
+    tol_buffer_destroy(buffer);
+}
+
+Test(trace, an_event_that_came_too_late_is_said_to_be_late) {
+    enum { GAP_NS = 300000000 };
+    struct tol_buffer *buffer = NULL;
+    MUST(tol_trace_install(test_driver(), &(struct tol_trace_options){.gap_ns = GAP_NS}, NULL));
+    struct tol_stream *stream = stream_with_two(&buffer);
+    nanosleep(&(struct timespec){.tv_nsec = GAP_NS + 50000000}, NULL);
+    MUST(tol_copy_fill(stream, buffer, 0, 2, 4, 16));
+    MUST(tol_stream_synchronize(stream));
+    char *text = written(false);
+    cr_assert(count(text, "\"cat\":\"fill\"") == 3 && count(text, "\"late\":true") == 1, "%s",
+              text);
+    free(text);
+    tol_buffer_destroy(buffer);
+    tol_stream_destroy(stream);
+}
+
+/* In front of what comes when the stream may be idle there is an event only if asked. */
+Test(trace, what_comes_later_begins_with_its_call_or_with_an_event) {
+    for (int way = 0; way < 2; way++) {
+        struct tol_buffer *buffer = NULL;
+        const struct tol_trace_options options = {
+            .gap_ns = 1, .begins = way == 0 ? TOL_TRACE_BEGINS_DERIVED : TOL_TRACE_BEGINS_IDLE};
+        MUST(tol_trace_install(test_driver(), &options, NULL));
+        struct tol_stream *stream = stream_with_two(&buffer);
+        MUST(tol_stream_synchronize(stream));
+        MUST(tol_copy_fill(stream, buffer, 0, 2, 4, 16));
+        MUST(tol_stream_synchronize(stream));
+        char *text = written(false);
+        cr_assert(own_begins(text) == (way == 0 ? 1 : 3) && strstr(text, "shared") == NULL, "%s",
+                  text);
+        cr_assert(count(text, "\"begin\":\"call\"") >= (way == 0 ? 1 : 0), "%s", text);
+        free(text);
+        tol_buffer_destroy(buffer);
+        tol_stream_destroy(stream);
+        end();
+    }
+}
+
+Test(trace, refuses_what_does_not_go_together) {
+    static const struct tol_trace_options wrong[] = {
+        {.share = TOL_TRACE_SHARE_MAX + 1},
+        {.share = 2, .every = 2},
+        {.share = 2, .begins = TOL_TRACE_BEGINS_EACH},
+        {.begins = (enum tol_trace_begins)(TOL_TRACE_BEGINS_EACH + 1)}};
+    static const char *const reasons[] = {"up to 64", "neither every", "neither every", "no way 3"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        MUST_FAIL(tol_trace_install(test_driver(), &wrong[i], NULL), TOL_INVALID_ARGUMENT,
+                  reasons[i]);
+    }
+}
+
 Test(trace, each_operation_has_both_events_if_asked) {
-    MUST(tol_trace_install(test_driver(), &(struct tol_trace_options){.both_events = true}, NULL));
+    const struct tol_trace_options options = {.begins = TOL_TRACE_BEGINS_EACH};
+    MUST(tol_trace_install(test_driver(), &options, NULL));
     work(50);
     char *text = written(false);
     must_follow_each_other(text, 50);

@@ -1,15 +1,13 @@
 /*
  * Noting calls and device work: what happens in the path, as little as can be.
  */
-#include "../check.h"
 #include "trace_state.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-/* A stream that got nothing for GAP_NS may be idle; a tight loop of launches takes less. The
- * handles up to DEFAULT_STREAMS are NULL and CUDA's legacy and per-thread default streams. */
-enum { CALLS = 65536, OPERATIONS = 8192, GAP_NS = 5000, DEFAULT_STREAMS = 2 };
+/* The handles up to DEFAULT_STREAMS are NULL and CUDA's legacy and per-thread default streams. */
+enum { DEFAULT_STREAMS = 2, PLACES = 8 };
 
 /* What a call queues, where its stream stands among the arguments, and its bytes. */
 static const struct work {
@@ -34,16 +32,27 @@ static const struct work {
 
 static unsigned char work_of[TOL_DRIVER_FUNCTIONS]; /* 1 + the place in works; 0: none */
 
+/* What a thread remembers of a stream: how things stood behind its latest operation there, which
+ * has an event behind it or will have. */
+struct place {
+    CUstream stream; /* NULL: nothing is known */
+    unsigned gates;
+    uint64_t ended_ns; /* when that operation's call came back */
+};
+
 /* What a thread remembers, so that the path has no lock and asks the driver nothing. */
 static _Thread_local struct {
     struct tol_trace_operation *current; /* of the call that it is in */
+    struct place *place;                 /* of that call's stream; NULL: it is no operation */
+    struct tol_trace_run *run;           /* its own; NULL: it is one thread too many */
     struct tol_trace_context *context;   /* that is current in it, as of generation */
     unsigned generation;
-    CUstream stream; /* its latest operation's, with an event behind it; NULL: none */
-    unsigned gates;
-    uint64_t ended_ns; /* when that operation's call came back */
-    unsigned since;    /* operations since the last one that got events */
+    struct place places[PLACES]; /* by the streams' handles; one may put another out */
+    unsigned since;              /* operations since the last one that got events */
     unsigned number;
+    bool has_run; /* it left its run open, and perhaps another thread has ended it */
+    bool joins;   /* the call's operation shares the run's event; the run is taken */
+    bool bursts;  /* the call's operation may leave the event to a later one */
     bool ends_capture;
 } own;
 
@@ -77,15 +86,28 @@ static void add_name(const struct tol_interpose_call *call) {
     pthread_mutex_unlock(&tol_trace.lock);
 }
 
+static unsigned number_of_thread(void) {
+    if (own.number == 0) {
+        own.number = atomic_fetch_add(&tol_trace.threads, 1) + 1;
+        own.run = own.number <= TOL_TRACE_RUNS ? &tol_trace.runs[own.number - 1] : NULL;
+    }
+    return own.number;
+}
+
 /* The context that is current, as this thread last saw it. */
 static struct tol_trace_context *context_of_thread(void) {
     unsigned generation = atomic_load_explicit(&tol_trace.generation, memory_order_acquire);
     if (own.context == NULL || own.generation != generation) {
         own.context = tol_trace_current();
         own.generation = generation;
-        own.stream = NULL;
+        memset(own.places, 0, sizeof own.places);
     }
     return own.context;
+}
+
+static struct place *place_of(CUstream stream) {
+    uintptr_t bits = (uintptr_t)stream;
+    return &own.places[(bits >> 4 ^ bits >> 7 ^ bits >> 12) % PLACES];
 }
 
 static bool is_captured(CUstream stream) {
@@ -96,29 +118,35 @@ static bool is_captured(CUstream stream) {
            captured != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Whether the event behind this thread's latest operation serves as the one in front of the next.
- * The default streams' handles wait for other streams or are several streams': never on those. */
-static bool goes_on(CUstream stream) {
-    return stream == own.stream && (uintptr_t)stream > DEFAULT_STREAMS &&
-           own.gates == atomic_load_explicit(&tol_trace.gates, memory_order_relaxed) &&
-           tol_trace_now_ns() - own.ended_ns < GAP_NS;
+/* Whether what this thread queued last on the stream ends where the next operation may begin. The
+ * default streams' handles wait for other streams or are several streams': never on those. */
+static bool goes_on(const struct place *place, CUstream stream) {
+    return place->stream == stream && (uintptr_t)stream > DEFAULT_STREAMS &&
+           place->gates == atomic_load_explicit(&tol_trace.gates, memory_order_relaxed);
 }
 
-/* Takes a record and its events, and puts one in front if need be. NULL: it is not noted. */
-static struct tol_trace_operation *begin(const struct tol_interpose_call *call) {
-    const struct tol_driver_table *cu = tol_trace.driver;
-    const struct work *work = &works[work_of[call->index] - 1];
-    CUstream stream = stream_of(call, work);
+/* A record for an operation in the context that is current; NULL: there is none. */
+static struct tol_trace_operation *take_record(CUstream stream) {
     if (tol_trace.options.host_only || is_captured(stream)) return NULL;
     if (own.since++ % tol_trace.options.every != 0) return NULL;
     struct tol_trace_context *context = context_of_thread();
     if (context == NULL) return NULL;
     size_t at = atomic_fetch_add_explicit(&context->noted, 1, memory_order_relaxed);
     if (at >= context->usable) return NULL;
-    struct tol_trace_operation *operation = &context->operations[at];
+    /* The next one is likely this thread's again, and was last written when it was made. */
+    if (at + 1 < context->usable) {
+        __builtin_prefetch(&context->operations[at + 1], 1);
+        __builtin_prefetch(context->ends[at + 1], 1); /* a driver's handle is a place in memory */
+    }
+    return &context->operations[at];
+}
+
+static void describe(struct tol_trace_operation *operation, const struct tol_interpose_call *call,
+                     const struct work *work, CUstream stream) {
     operation->kind = work->kind;
     operation->index = call->index;
     operation->stream = stream;
+    operation->head = operation;
     if (work->bytes_at >= 0) {
         operation->bytes = ARGUMENT(call, work->bytes_at, size_t) * (size_t)work->element_bytes;
     }
@@ -127,18 +155,70 @@ static struct tol_trace_operation *begin(const struct tol_interpose_call *call) 
         operation->function = ARGUMENT(call, is_ex ? 1 : 0, CUfunction);
         operation->names = atomic_load_explicit(&tol_trace.name_count, memory_order_acquire);
     }
-    if (work->kind == TOL_TRACE_EVENT) return operation;
-    if (!tol_trace.options.both_events && goes_on(stream)) return operation;
-    operation->has_begin = true;
-    return cu->cuEventRecord(operation->begin, stream) == CUDA_SUCCESS ? operation : NULL;
 }
 
-/* Calls that put something on a stream which is no operation, or end one. */
-static bool is_gate(enum tol_driver_index index) {
-    return index == TOL_DRIVER_INDEX_cuStreamWaitEvent ||
-           index == TOL_DRIVER_INDEX_cuLaunchHostFunc ||
-           index == TOL_DRIVER_INDEX_cuMemAllocFromPoolAsync ||
-           index == TOL_DRIVER_INDEX_cuMemFreeAsync || index == TOL_DRIVER_INDEX_cuStreamDestroy_v2;
+static void end_own_run(void) {
+    if (own.has_run) tol_trace_run_end(own.run);
+    own.has_run = false;
+}
+
+/* Puts an event in front of an operation. false: it could not be. */
+static bool put_begin(struct tol_trace_operation *operation) {
+    size_t at = (size_t)(operation - own.context->operations);
+    operation->has_begin = true;
+    return tol_trace.driver->cuEventRecord(own.context->begins[at], operation->stream) ==
+           CUDA_SUCCESS;
+}
+
+/* Takes a record, and puts an event in front if need be. NULL: it is not noted. */
+static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
+    const struct work *work = &works[work_of[call->index] - 1];
+    CUstream stream = stream_of(call, work);
+    struct place *place = own.place = place_of(stream);
+    struct tol_trace_operation *operation = take_record(stream);
+    bool is_known = operation != NULL && goes_on(place, stream);
+    call->begin_ns = tol_trace_now_ns();
+    own.bursts = is_known && call->begin_ns - place->ended_ns < tol_trace.options.gap_ns &&
+                 tol_trace.options.share > 1 && own.run != NULL;
+    own.joins = own.bursts && own.has_run && atomic_load(&own.run->stream) == stream &&
+                tol_trace_run_take(own.run);
+    if (!own.joins) end_own_run();
+    /* What other threads have there, or anywhere, since a default stream is behind all others. */
+    bool is_default = (uintptr_t)stream <= DEFAULT_STREAMS;
+    if (!is_known) tol_trace_runs_end(stream, is_default ? own.context : NULL);
+    if (operation == NULL) return NULL;
+    describe(operation, call, work, stream);
+    if (own.joins) operation->head = own.run->head;
+    if (work->kind == TOL_TRACE_EVENT) return operation;
+    bool is_idle = call->begin_ns - place->ended_ns >= tol_trace.options.gap_ns;
+    if (is_known && (tol_trace.options.begins == TOL_TRACE_BEGINS_DERIVED ||
+                     (tol_trace.options.begins == TOL_TRACE_BEGINS_IDLE && !is_idle))) {
+        return operation;
+    }
+    bool ok = put_begin(operation);
+    call->begin_ns = tol_trace_now_ns();
+    return ok ? operation : NULL;
+}
+
+/* Calls that put something on a stream which is no operation, or end one, and where that stream
+ * stands among their arguments. */
+static bool is_gate(enum tol_driver_index index, unsigned *stream_at) {
+    switch (index) {
+    case TOL_DRIVER_INDEX_cuStreamWaitEvent:
+    case TOL_DRIVER_INDEX_cuLaunchHostFunc:
+    case TOL_DRIVER_INDEX_cuStreamDestroy_v2:
+    case TOL_DRIVER_INDEX_cuStreamBeginCapture_v2:
+        *stream_at = 0;
+        return true;
+    case TOL_DRIVER_INDEX_cuMemFreeAsync:
+        *stream_at = 1;
+        return true;
+    case TOL_DRIVER_INDEX_cuMemAllocFromPoolAsync:
+        *stream_at = 3;
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* Whether a capture's end has ended it: a call from the wrong thread has not. */
@@ -148,6 +228,17 @@ static bool has_ended(CUstream stream) {
            captured == CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+/* Before a call that is no operation: what shares an event has it now, in its place. */
+static void look_out(const struct tol_interpose_call *call) {
+    unsigned stream_at = 0;
+    end_own_run();
+    if (is_gate(call->index, &stream_at)) {
+        tol_trace_runs_end(ARGUMENT(call, stream_at, CUstream), NULL);
+    }
+    own.ends_capture = call->index == TOL_DRIVER_INDEX_cuStreamEndCapture &&
+                       !has_ended(ARGUMENT(call, 0, CUstream));
+}
+
 static void before(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (tol_trace.under.before != NULL) tol_trace.under.before(call, tol_trace.under.user);
@@ -155,33 +246,62 @@ static void before(struct tol_interpose_call *call, void *user) {
         tol_trace_close_device(ARGUMENT(call, 0, CUdevice));
     }
     own.current = NULL;
-    if (!call->forward) return;
-    if (work_of[call->index] != 0) own.current = begin(call);
-    own.ends_capture = call->index == TOL_DRIVER_INDEX_cuStreamEndCapture &&
-                       !has_ended(ARGUMENT(call, 0, CUstream));
+    own.place = NULL;
+    own.joins = false;
+    (void)number_of_thread();
+    if (call->forward && work_of[call->index] != 0) {
+        own.current = begin(call);
+    } else {
+        if (call->forward) look_out(call);
+        call->begin_ns = tol_trace_now_ns();
+    }
 }
 
-/* Puts an event behind an operation. Without one, the next needs one of its own in front. */
+/* An operation that the driver has joins those before it, or begins a run; the last has the event.
+ * false: its end will not be known. */
+static bool queue(struct tol_trace_operation *operation, uint64_t ended_ns) {
+    struct tol_trace_operation *head = operation->head;
+    operation->place = head->works;
+    head->works += operation->kind != TOL_TRACE_EVENT;
+    head->sharers++;
+    atomic_store_explicit(&operation->is_queued, true, memory_order_release);
+    if (!own.bursts || head->sharers >= tol_trace.options.share) {
+        return tol_trace_end_head(own.context, head);
+    }
+    own.run->head = head;
+    own.run->ended_ns = ended_ns;
+    atomic_store(&own.run->context, own.context);
+    atomic_store(&own.run->stream, head->stream);
+    own.has_run = true;
+    return true;
+}
+
+/* Without an event behind an operation, the next needs one of its own in front. */
 static void end(const struct tol_interpose_call *call) {
     struct tol_trace_operation *operation = own.current;
-    own.current = NULL;
-    own.stream = NULL;
+    struct place *place = own.place;
+    bool had_run = own.joins, is_known = false;
     /* Read in front of the event: what is queued behind it is then seen by the next operation. */
-    own.gates = atomic_load_explicit(&tol_trace.gates, memory_order_relaxed);
-    if (operation == NULL || call->result != CUDA_SUCCESS ||
-        tol_trace.driver->cuEventRecord(operation->end, operation->stream) != CUDA_SUCCESS) {
-        return;
+    unsigned gates = atomic_load_explicit(&tol_trace.gates, memory_order_relaxed);
+    own.current = NULL;
+    if (operation != NULL && call->result == CUDA_SUCCESS) {
+        operation->call_ns = call->begin_ns;
+        own.has_run = false;
+        is_known = queue(operation, call->end_ns);
     }
-    operation->call_ns = call->begin_ns;
-    atomic_store_explicit(&operation->is_queued, true, memory_order_release);
-    own.stream = operation->stream;
-    own.ended_ns = call->end_ns;
+    if (had_run || own.has_run) {
+        atomic_store_explicit(&own.run->state,
+                              own.has_run ? TOL_TRACE_RUN_OPEN : TOL_TRACE_RUN_NONE,
+                              memory_order_release);
+    }
+    *place = (struct place){is_known ? operation->stream : NULL, gates, call->end_ns};
 }
 
 /* What the trace has to know of calls that are no operations. */
 static void watch(const struct tol_interpose_call *call) {
     if (call->index == TOL_DRIVER_INDEX_cuCtxSetCurrent) own.context = NULL;
-    if (is_gate(call->index)) {
+    unsigned stream_at = 0;
+    if (is_gate(call->index, &stream_at)) {
         atomic_fetch_add_explicit(&tol_trace.gates, 1, memory_order_relaxed);
     }
     if (own.ends_capture && has_ended(ARGUMENT(call, 0, CUstream))) {
@@ -202,11 +322,10 @@ static void watch(const struct tol_interpose_call *call) {
 static void note_call(const struct tol_interpose_call *call) {
     size_t at = atomic_fetch_add_explicit(&tol_trace.noted, 1, memory_order_relaxed);
     if (at >= tol_trace.options.calls_max) return;
-    if (own.number == 0) own.number = atomic_fetch_add(&tol_trace.threads, 1) + 1;
     struct tol_trace_call *kept = &tol_trace.calls[at];
     kept->index = call->index;
     kept->result = call->result;
-    kept->thread = own.number;
+    kept->thread = number_of_thread();
     kept->begin_ns = call->begin_ns;
     kept->end_ns = call->end_ns;
     atomic_store_explicit(&kept->is_whole, true, memory_order_release);
@@ -214,7 +333,8 @@ static void note_call(const struct tol_interpose_call *call) {
 
 static void after(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if (work_of[call->index] != 0) {
+    if (call->end_ns == 0) call->end_ns = tol_trace_now_ns();
+    if (own.place != NULL) {
         end(call);
     } else {
         watch(call);
@@ -223,54 +343,11 @@ static void after(struct tol_interpose_call *call, void *user) {
     note_call(call);
 }
 
-tol_status tol_trace_install(struct tol_driver *driver, const struct tol_trace_options *options,
-                             const struct tol_interpose_options *under) {
-    tol_status status = TOL_OK;
-    struct tol_trace_call *calls = NULL;
-    struct tol_interpose_options hooks = {.before = NULL};
-    TOL_CHECK(driver != NULL, TOL_INVALID_ARGUMENT, "tol_trace_install: driver is NULL");
-    TOL_CHECK(!tol_trace.is_on, TOL_INVALID_ARGUMENT, "there is a trace already");
-    struct tol_trace_options wanted = options != NULL ? *options : (struct tol_trace_options){0};
-    if (wanted.calls_max == 0) wanted.calls_max = CALLS;
-    if (wanted.operations_max == 0) wanted.operations_max = OPERATIONS;
-    if (wanted.every == 0) wanted.every = 1;
-    calls = calloc(wanted.calls_max, sizeof *calls);
-    TOL_CHECK(calls != NULL, TOL_OUT_OF_HOST_MEMORY, "a trace of %zu calls", wanted.calls_max);
-    if (under != NULL) hooks = *under;
+void tol_trace_hook(struct tol_interpose_options *hooks) {
     for (size_t i = 0; i < sizeof works / sizeof works[0]; i++) {
         work_of[works[i].index] = (unsigned char)(i + 1);
     }
-    tol_trace.under = hooks;
-    tol_trace.options = wanted;
-    tol_trace.driver = tol_driver_functions(driver);
-    tol_trace.calls = calls;
-    hooks.before = before;
-    hooks.after = after;
-    hooks.user = NULL;
-    hooks.time = true;
-    TOL_TRY(tol_interpose_install(driver, &hooks));
-    tol_trace.begin_ns = tol_trace_now_ns();
-    tol_trace.is_on = true;
-    atomic_fetch_add(&tol_trace.generation, 1);
-    calls = NULL;
-out:
-    free(calls);
-    return status;
-}
-
-void tol_trace_remove(struct tol_driver *driver) {
-    if (!tol_trace.is_on) return;
-    tol_interpose_remove(driver);
-    tol_trace_read_all(true);
-    tol_trace.is_on = false;
-    for (unsigned i = 0; i < TOL_TRACE_CONTEXTS; i++) {
-        free(tol_trace.contexts[i].operations);
-        tol_trace.contexts[i] = (struct tol_trace_context){.handle = NULL};
-    }
-    free(tol_trace.calls);
-    tol_trace.calls = NULL;
-    atomic_store(&tol_trace.context_count, 0);
-    atomic_store(&tol_trace.name_count, 0);
-    atomic_store(&tol_trace.noted, 0);
-    atomic_store(&tol_trace.captures, 0);
+    hooks->before = before;
+    hooks->after = after;
+    hooks->user = NULL;
 }

@@ -9,7 +9,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { TOL_TRACE_CONTEXTS = 8, TOL_TRACE_NAMES = 1024, TOL_TRACE_NAME_BYTES = 64 };
+enum {
+    TOL_TRACE_CONTEXTS = 8,
+    TOL_TRACE_NAMES = 1024,
+    TOL_TRACE_NAME_BYTES = 64,
+    TOL_TRACE_RUNS = 256 /* threads that can share events; those after them do not */
+};
 
 struct tol_trace_call {
     enum tol_driver_index index;
@@ -31,34 +36,60 @@ enum tol_trace_kind {
 enum tol_trace_begin {
     TOL_TRACE_BEGIN_EVENT, /* the operation's own event */
     TOL_TRACE_BEGIN_END,   /* the end of what came before on the stream */
-    TOL_TRACE_BEGIN_CALL   /* the call, which came later than that end */
+    TOL_TRACE_BEGIN_CALL,  /* the call, which came later than that end */
+    TOL_TRACE_BEGIN_SHARED /* its place among those that have one event */
 };
 
-/* A piece of device work. */
+/* A piece of device work. The first of those that share an event is their head, which has it. */
 struct tol_trace_operation {
     enum tol_trace_kind kind;
     enum tol_driver_index index;
     CUfunction function; /* of a kernel, else NULL */
     unsigned names;      /* how many names there were: the latest of function's is its own */
+    unsigned place;      /* how many of those that share came before it, events not counted */
     CUstream stream;
-    size_t bytes; /* of a copy or a fill; 0: not known */
-    CUevent begin, end;
-    uint64_t call_ns;        /* when the driver was called */
-    double begin_ns, end_ns; /* on the host's clock, once it is collected */
+    size_t bytes;                     /* of a copy or a fill; 0: not known */
+    uint64_t call_ns;                 /* when the driver was called */
+    struct tol_trace_operation *head; /* itself, where it is the first or the only one */
+    unsigned sharers, works;          /* of a head: how many have its event; without events */
+    float begin_ms, end_ms;           /* of the device's clock; once is_collected */
+    double begin_ns, end_ns;          /* on the host's clock, once they are derived */
     enum tol_trace_begin begin_from;
-    bool has_begin;        /* begin is recorded too */
-    atomic_bool is_queued; /* its events are recorded */
+    bool has_begin; /* the event in front is recorded */
+    bool is_late;   /* of a head: its event was recorded when the stream may have been idle */
     bool is_collected;
+    atomic_bool is_queued; /* the driver has it */
+    atomic_bool is_ended;  /* of a head: the event behind the last is recorded; then nobody joins */
 };
 
 struct tol_trace_context {
     CUcontext handle;
-    CUevent origin;
-    uint64_t origin_ns; /* the host's clock when origin was reached */
+    CUstream stream;             /* for the clock: nothing else is on it */
+    CUevent origin, spare;       /* the zero of the device's times; another moment */
+    double origin_ns, per_ms_ns; /* the host's clock at origin; what it goes in a device's ms */
     struct tol_trace_operation *operations;
-    size_t usable; /* that have events */
+    CUevent *ends, *begins; /* of the operation at the same place */
+    size_t usable;          /* that have events */
     bool is_open;
     _Alignas(64) atomic_size_t noted; /* may pass operations_max: the rest is lost */
+};
+
+enum tol_trace_run_state {
+    TOL_TRACE_RUN_NONE,
+    TOL_TRACE_RUN_OPEN,
+    TOL_TRACE_RUN_TAKEN, /* its thread is in a call that adds to it */
+    TOL_TRACE_RUN_ENDING /* somebody records its event */
+};
+
+/* Operations of one thread that wait for the event behind the last of them. While it is open,
+ * anyone may record that event: its thread, who collects, and who is about to queue something else
+ * on the stream or to end it. What is not atomic is its thread's; while it ends, the ender's. */
+struct tol_trace_run {
+    _Alignas(64) atomic_int state;
+    _Atomic(CUstream) stream; /* this and context, anyone may look at */
+    _Atomic(struct tol_trace_context *) context;
+    struct tol_trace_operation *head;
+    uint64_t ended_ns; /* when the latest one's call came back */
 };
 
 struct tol_trace_name {
@@ -80,6 +111,7 @@ struct tol_trace {
     pthread_mutex_t lock; /* guards opening and closing contexts, and adding names */
     struct tol_trace_context contexts[TOL_TRACE_CONTEXTS];
     atomic_uint context_count;
+    struct tol_trace_run runs[TOL_TRACE_RUNS]; /* by the threads' numbers */
     struct tol_trace_name names[TOL_TRACE_NAMES];
     atomic_uint name_count;
     _Alignas(64) atomic_size_t noted; /* alone in its line: each call writes it */
@@ -101,6 +133,31 @@ void tol_trace_read_all(bool closes);
 
 /* The same for a device whose primary context is about to be released. */
 void tol_trace_close_device(CUdevice device);
+
+/* One context's, which is current; the lock is held. */
+void tol_trace_read_context(struct tol_trace_context *context);
+
+/* Lets the trace's hooks take the place of those that are there. */
+void tol_trace_hook(struct tol_interpose_options *hooks);
+
+/* Finds a context's moment zero on both clocks. false: it has none. */
+bool tol_trace_set_origin(struct tol_trace_context *context);
+
+/* Finds another moment on both clocks, and how fast they run to each other. */
+void tol_trace_set_rate(struct tol_trace_context *context);
+
+/* Takes the thread's run, if it is open. false: another has ended it. */
+bool tol_trace_run_take(struct tol_trace_run *run);
+
+/* Records the event of operations of which the thread has run or made the head. false: it could
+ * not be, and their times will not be known. */
+bool tol_trace_end_head(struct tol_trace_context *context, struct tol_trace_operation *head);
+
+/* Ends a run that is open, and waits for whoever is ending it. */
+void tol_trace_run_end(struct tol_trace_run *run);
+
+/* Ends all threads' runs on a stream, or in a context: the other is NULL. */
+void tol_trace_runs_end(CUstream stream, const struct tol_trace_context *context);
 
 /* The interposer's clock. */
 uint64_t tol_trace_now_ns(void);

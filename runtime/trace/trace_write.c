@@ -77,7 +77,8 @@ static void put_call(struct writer *w, const struct tol_trace_call *call) {
 
 static void put_operation(struct writer *w, const struct tol_trace_operation *operation) {
     static const char *const kinds[] = {"kernel", "copy", "fill", "graph", "event"};
-    static const char *const begins[] = {"event", "previous end", "call"};
+    static const char *const begins[] = {"event", "previous end", "call", "shared"};
+    const struct tol_trace_operation *head = operation->head;
     unsigned row = row_of(w, operation->stream);
     next(w);
     fputs("{\"name\":\"", w->file);
@@ -85,9 +86,12 @@ static void put_operation(struct writer *w, const struct tol_trace_operation *op
     double ns = operation->end_ns - operation->begin_ns;
     fprintf(w->file,
             "\",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":%ld,\"tid\":%u,"
-            "\"args\":{\"bytes\":%zu,\"begin\":\"%s\"}}",
+            "\"args\":{\"bytes\":%zu,\"begin\":\"%s\",\"end\":\"%s\"",
             kinds[operation->kind], us_of(w, operation->begin_ns), ns > 0 ? ns * 1e-3 : 0,
-            w->process, row, operation->bytes, begins[operation->begin_from]);
+            w->process, row, operation->bytes, begins[operation->begin_from],
+            head->sharers > 1 ? "shared" : "event");
+    if (head->sharers > 1) fprintf(w->file, ",\"shared_by\":%u", head->sharers);
+    fprintf(w->file, "%s}}", head->is_late ? ",\"late\":true" : "");
     end(w);
 }
 
@@ -144,6 +148,7 @@ tol_status tol_trace_write(FILE *file, const char *process, bool is_part) {
     TOL_CHECK(file != NULL && process != NULL, TOL_INVALID_ARGUMENT, "tol_trace_write: NULL");
     TOL_CHECK(tol_trace.is_on, TOL_INVALID_ARGUMENT, "there is no trace");
     tol_trace_collect();
+    pthread_mutex_lock(&tol_trace.lock); /* a context may be closed meanwhile, and collected */
     tol_trace_stats(&stats);
     if (!is_part) {
         fprintf(file,
@@ -153,6 +158,7 @@ tol_status tol_trace_write(FILE *file, const char *process, bool is_part) {
     }
     put_all(&w, process);
     if (!is_part) fputs("\n]}\n", file);
+    pthread_mutex_unlock(&tol_trace.lock);
     TOL_CHECK(fflush(file) == 0 && ferror(file) == 0, TOL_INVALID_ARGUMENT,
               "the trace cannot be written to its file");
 out:

@@ -1,0 +1,116 @@
+/*
+ * Reading a context's events, off the path of any call, and making times of them.
+ */
+#include "trace_state.h"
+
+#include <stdlib.h>
+
+static bool read_ms(const struct tol_trace_context *context, CUevent event, float *ms) {
+    return tol_trace.driver->cuEventElapsedTime(ms, context->origin, event) == CUDA_SUCCESS;
+}
+
+static void read_operation(const struct tol_trace_context *context, size_t at) {
+    struct tol_trace_operation *operation = &context->operations[at];
+    if (operation->is_collected || !atomic_load(&operation->is_queued)) return;
+    const struct tol_trace_operation *head = operation->head;
+    if (!atomic_load(&head->is_ended)) return;
+    if (head != operation) {
+        /* It came before, and its event is read. */
+        operation->is_collected = head->is_collected;
+        operation->end_ms = head->end_ms;
+        return;
+    }
+    operation->is_collected =
+        read_ms(context, context->ends[at], &operation->end_ms) &&
+        (!operation->has_begin || read_ms(context, context->begins[at], &operation->begin_ms));
+}
+
+/* Streams apart, and each stream's operations as they ended; those that share, as they came. */
+static int compare(const void *left, const void *right) {
+    const struct tol_trace_operation *a = *(struct tol_trace_operation *const *)left,
+                                     *b = *(struct tol_trace_operation *const *)right;
+    if (a->stream != b->stream) return (uintptr_t)a->stream < (uintptr_t)b->stream ? -1 : 1;
+    if (a->end_ms != b->end_ms) return a->end_ms < b->end_ms ? -1 : 1;
+    if (a->head != b->head) return a->head < b->head ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+static double ns_of(const struct tol_trace_context *context, float ms) {
+    return context->origin_ns + (double)ms * context->per_ms_ns;
+}
+
+static double least(double a, double b) {
+    return a < b ? a : b;
+}
+
+/* An operation that has its own event behind it, or the head of those that share. Without an event
+ * in front it began when the one before it on its stream had ended, or, if it was called later than
+ * that, with its call. */
+static void derive_head(const struct tol_trace_context *context,
+                        struct tol_trace_operation *operation,
+                        const struct tol_trace_operation *before) {
+    double call_ns = (double)operation->call_ns, end_ns = ns_of(context, operation->end_ms);
+    double before_ns = before != NULL ? ns_of(context, before->end_ms) : 0;
+    operation->end_ns = end_ns;
+    operation->begin_from = TOL_TRACE_BEGIN_EVENT;
+    if (operation->has_begin) {
+        operation->begin_ns = ns_of(context, operation->begin_ms);
+    } else if (operation->kind == TOL_TRACE_EVENT && operation->works == 0) {
+        operation->begin_ns = end_ns; /* an event takes no time */
+    } else if (before != NULL && before_ns >= call_ns) {
+        operation->begin_from = TOL_TRACE_BEGIN_END;
+        operation->begin_ns = before_ns;
+    } else {
+        operation->begin_from = TOL_TRACE_BEGIN_CALL;
+        operation->begin_ns = least(call_ns, end_ns); /* the clocks are not known that well */
+    }
+}
+
+/* One of those that share gets the part of its place, and ends the one before it. */
+static void derive_shared(struct tol_trace_operation *operation, struct tol_trace_operation *before,
+                          double begin_ns, double end_ns) {
+    double works = operation->head->works > 0 ? operation->head->works : 1;
+    double share_ns = begin_ns + (end_ns - begin_ns) * operation->place / works;
+    if (share_ns < (double)operation->call_ns) {
+        share_ns = least((double)operation->call_ns, end_ns);
+    }
+    operation->begin_from = TOL_TRACE_BEGIN_SHARED;
+    operation->begin_ns = share_ns;
+    operation->end_ns = operation->kind == TOL_TRACE_EVENT ? share_ns : end_ns;
+    if (before->kind != TOL_TRACE_EVENT) before->end_ns = share_ns;
+}
+
+static void derive(const struct tol_trace_context *context, struct tol_trace_operation **done,
+                   size_t count) {
+    struct tol_trace_operation *before = NULL; /* the latest that has another event */
+    double begin_ns = 0, end_ns = 0;           /* of the latest head */
+    for (size_t i = 0; i < count; i++) {
+        if (done[i]->head == done[i]) {
+            bool is_same = i > 0 && done[i - 1]->stream == done[i]->stream;
+            before = is_same ? done[i - 1] : NULL;
+            derive_head(context, done[i], before);
+            begin_ns = done[i]->begin_ns;
+            end_ns = done[i]->end_ns;
+            if (done[i]->kind == TOL_TRACE_EVENT) done[i]->end_ns = begin_ns;
+        } else if (i > 0 && done[i - 1]->head == done[i]->head) {
+            derive_shared(done[i], done[i - 1], begin_ns, end_ns);
+        }
+    }
+}
+
+void tol_trace_read_context(struct tol_trace_context *context) {
+    size_t noted = atomic_load(&context->noted), count = 0;
+    tol_trace_runs_end(NULL, context);
+    /* Under a capture, waiting for an event might spoil it. */
+    if (atomic_load(&tol_trace.captures) == 0) tol_trace_set_rate(context);
+    if (noted > context->usable) noted = context->usable;
+    struct tol_trace_operation **done = malloc((noted + 1) * sizeof *done);
+    if (done == NULL) return; /* they are not told of */
+    for (size_t i = 0; i < noted; i++) {
+        read_operation(context, i);
+        if (context->operations[i].is_collected) done[count++] = &context->operations[i];
+    }
+    qsort(done, count, sizeof *done, compare);
+    derive(context, done, count);
+    free(done);
+}
