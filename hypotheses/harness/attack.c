@@ -209,7 +209,10 @@ static void interpose(struct hyp_attack *attack, const struct hyp_attack_wants *
         is_needed = true;
     }
     if (is_traced) {
-        cr_assert(tol_trace_install(attack->driver, NULL, &options) == TOL_OK, "%s", tol_message());
+        struct tol_trace_options trace;
+        cr_assert(hyp_timeline_options(&trace), "%s", hyp_error());
+        cr_assert(tol_trace_install(attack->driver, &trace, &options) == TOL_OK, "%s",
+                  tol_message());
         return;
     }
     if (!is_needed) return;

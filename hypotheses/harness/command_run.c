@@ -179,8 +179,10 @@ int hyp_command_run(int count, char **words) {
     run.folder = folder;
     (void)hyp_runner_interrupted();
 
-    bool ok = make_folder(wishes.out, folder, sizeof folder) &&
-              (wishes.trace == NULL || hyp_timeline_begin(wishes.trace));
+    bool ok =
+        make_folder(wishes.out, folder, sizeof folder) &&
+        (wishes.trace == NULL || hyp_timeline_begin(wishes.trace, (unsigned)wishes.trace_every,
+                                                    (unsigned)wishes.trace_share));
     if (ok) {
         hyp_tell_begin(&run);
         ok = wishes.repeats > 0 ? run_repeatedly(&run, &wishes, &run.exit_code)

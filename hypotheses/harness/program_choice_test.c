@@ -56,6 +56,57 @@ Test(choice, a_run_can_be_traced) {
               "%s", program_output);
 }
 
+/* Counts the events of a category, and of those the ones whose argument is this. */
+static size_t count_events(const char *file, const char *category, const char *name,
+                           const char *value, size_t *all) {
+    json_t *trace = program_json(file);
+    const json_t *event = NULL;
+    size_t i = 0, found = 0;
+    *all = 0;
+    json_array_foreach(json_object_get(trace, "traceEvents"), i, event) {
+        const char *its = json_string_value(json_object_get(event, "cat"));
+        const json_t *arguments = json_object_get(event, "args");
+        if (its == NULL || strcmp(its, category) != 0) continue;
+        const char *text = json_string_value(json_object_get(arguments, name));
+        ++*all;
+        found += text != NULL && strcmp(text, value) == 0;
+    }
+    json_decref(trace);
+    return found;
+}
+
+Test(choice, a_trace_is_as_exact_as_is_asked) {
+    size_t each = 0, some = 0;
+    int code = program_shell("\"$T\" run H2 --trace-share 1 --trace \"$D/each.json\" "
+                             "--out \"$D/out1\"");
+    cr_assert(code == 0, "%d: %s", code, program_output);
+    cr_assert(count_events("each.json", "kernel", "end", "event", &each) == each && each > 0);
+    code = program_shell("\"$T\" run H2 --trace-every=3 --trace \"$D/some.json\" "
+                         "--out \"$D/out3\"");
+    cr_assert(code == 0, "%d: %s", code, program_output);
+    cr_assert(count_events("some.json", "kernel", "begin", "event", &some) == some);
+    cr_assert(2 * some < each, "%zu, %zu", some, each);
+    cr_assert(program_shell("grep -q -e --trace \"$D/out3/run.json\"") == 1, "%s", program_output);
+}
+
+Test(choice, a_trace_that_cannot_be_is_a_usage_error) {
+    static const struct {
+        const char *words, *says;
+    } wrong[] = {
+        {"--trace t --trace-every 0", "--trace-every takes a number from 1 to 1000000, not '0'"},
+        {"--trace t --trace-every=x", "--trace-every takes"},
+        {"--trace t --trace-every", "--trace-every takes"},
+        {"--trace t --trace-share 65", "--trace-share takes a number from 1 to 64, not '65'"},
+        {"--trace t --trace-share -1", "--trace-share takes"},
+        {"--trace-every 4", "about a trace"},
+        {"--trace t --trace-every 4 --trace-share 2", "not with --trace-share 2"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char command[256];
+        snprintf(command, sizeof command, "\"$T\" run H1 %s --out \"$D/out\"", wrong[i].words);
+        cr_assert(program_shell(command) == 2 && program_says(wrong[i].says), "%s", program_output);
+    }
+}
+
 Test(choice, what_chooses_nothing_is_a_usage_error) {
     static const char *const wrong[] = {"--only H4,",
                                         "--only ,H4",

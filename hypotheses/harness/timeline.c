@@ -22,13 +22,37 @@ static bool put(const char *path, const char *mode, const char *text) {
     return ok || hyp_fail("the trace %s cannot be written: %s", path, strerror(errno));
 }
 
-bool hyp_timeline_begin(const char *path) {
+static bool set_number(const char *name, unsigned number) {
+    char text[16];
+    snprintf(text, sizeof text, "%u", number);
+    return setenv(name, text, 1) == 0;
+}
+
+bool hyp_timeline_begin(const char *path, unsigned every, unsigned share) {
     if (!put(path, "w", "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")) return false;
     begun = realpath(path, NULL);
-    if (begun == NULL || setenv("TOLLENS_TRACE", begun, 1) != 0) {
+    if (begun == NULL || setenv("TOLLENS_TRACE", begun, 1) != 0 ||
+        !set_number("TOLLENS_TRACE_EVERY", every) || !set_number("TOLLENS_TRACE_SHARE", share)) {
         return hyp_fail("the trace %s cannot be found again: %s", path, strerror(errno));
     }
     return true;
+}
+
+static bool get_number(const char *name, uint64_t most, unsigned *number) {
+    const char *text = getenv(name);
+    uint64_t value = 0;
+    if (text != NULL && text[0] != '\0' && !hyp_session_number(text, most, &value)) {
+        return hyp_fail("%s=%s: it must be a number up to %llu", name, text,
+                        (unsigned long long)most);
+    }
+    *number = (unsigned)value;
+    return true;
+}
+
+bool hyp_timeline_options(struct tol_trace_options *options) {
+    *options = (struct tol_trace_options){0};
+    return get_number("TOLLENS_TRACE_EVERY", HYP_TRACE_EVERY_MAX, &options->every) &&
+           get_number("TOLLENS_TRACE_SHARE", TOL_TRACE_SHARE_MAX, &options->share);
 }
 
 bool hyp_timeline_end(void) {

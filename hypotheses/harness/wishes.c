@@ -6,6 +6,7 @@
 #include "folder.h"
 #include "plugins.h"
 #include "sabotage.h"
+#include "timeline.h"
 #include "worker.h"
 
 #include <stdio.h>
@@ -37,6 +38,23 @@ static bool choose(const char *names, struct hyp_run *run, struct hyp_wishes *wi
     }
 }
 
+static bool read_number(const char *name, const char *value, int most, uint64_t *number) {
+    bool ok = hyp_session_number(value, (uint64_t)most, number) && *number > 0;
+    return ok || hyp_fail("%s takes a number from 1 to %d, not '%s'", name, most, value);
+}
+
+/* What is said of a trace must be about one, and go together. */
+static bool trace_is_sound(const struct hyp_wishes *wishes) {
+    bool is_said = wishes->trace_every > 0 || wishes->trace_share > 0;
+    if (is_said && wishes->trace == NULL) {
+        return hyp_fail("--trace-every and --trace-share are about a trace: --trace FILE");
+    }
+    return wishes->trace_every <= 1 || wishes->trace_share <= 1 ||
+           hyp_fail("--trace-every %d leaves no bursts that could share an event: not with "
+                    "--trace-share %d",
+                    (int)wishes->trace_every, (int)wishes->trace_share);
+}
+
 static bool read_word(int count, char **words, int *i, struct hyp_run *run,
                       struct hyp_wishes *wishes) {
     const char *word = words[*i], *value = NULL;
@@ -57,6 +75,10 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
     } else if ((value = option("--trace", count, words, i)) != NULL) {
         if (value[0] == '\0') return hyp_fail("--trace takes a file");
         wishes->trace = value;
+    } else if ((value = option("--trace-every", count, words, i)) != NULL) {
+        return read_number("--trace-every", value, HYP_TRACE_EVERY_MAX, &wishes->trace_every);
+    } else if ((value = option("--trace-share", count, words, i)) != NULL) {
+        return read_number("--trace-share", value, TOL_TRACE_SHARE_MAX, &wishes->trace_share);
     } else if ((value = option("--only", count, words, i)) != NULL) {
         return choose(value, run, wishes);
     } else if ((value = option("--filter", count, words, i)) != NULL) {
@@ -76,10 +98,7 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
             return hyp_fail("--deadline takes a number of seconds, not '%s'", value);
         }
     } else if ((value = option("--repeat", count, words, i)) != NULL) {
-        if (!hyp_session_number(value, HYP_REPEATS_MAX, &wishes->repeats) || wishes->repeats == 0) {
-            return hyp_fail("--repeat takes a number from 1 to %d, not '%s'", HYP_REPEATS_MAX,
-                            value);
-        }
+        return read_number("--repeat", value, HYP_REPEATS_MAX, &wishes->repeats);
     } else if ((value = option("--under", count, words, i)) != NULL) {
         run->under = value;
         return hyp_sabotage_find(value, NULL);
@@ -114,6 +133,7 @@ bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wi
     for (int i = 0; i < count; i++) {
         if (!read_word(count, words, &i, run, wishes)) return false;
     }
+    if (!trace_is_sound(wishes)) return false;
     /* Who brings claims of their own asks about those. */
     for (size_t i = hyp_plugin_count() > 0 ? hyp_claim_own_count() : 0;
          i < hyp_claim_count() && !wishes->any_claim; i++) {
@@ -142,6 +162,8 @@ char *hyp_wishes_command(int count, char **words) {
     for (int i = 0; i < count; i++) {
         if (option("--out", count, words, &i) != NULL) continue;
         if (option("--trace", count, words, &i) != NULL) continue;
+        if (option("--trace-every", count, words, &i) != NULL) continue;
+        if (option("--trace-share", count, words, &i) != NULL) continue;
         *end++ = ' ';
         end = stpcpy(end, words[i]);
     }

@@ -14,7 +14,8 @@ struct hyp_wishes {
     const char *out; /* NULL: a folder of the program's choice */
     uint64_t
         repeats; /* how often all of it runs; 0: once, with the evidence in the folder itself */
-    const char *trace; /* where the timeline goes; NULL: there is none */
+    const char *trace;                 /* where the timeline goes; NULL: there is none */
+    uint64_t trace_every, trace_share; /* as in tol_trace_options; 0: not said */
     bool any_claim, list;
 };
 
