@@ -29,22 +29,22 @@ const struct kn_image *kn_image_pick(const struct kn_image *images, int compute_
     return best;
 }
 
-/* The caller frees *bytes. */
-static tol_status unpack(const struct kn_image *image, uint8_t **bytes) {
+tol_status kn_image_unpack(const struct kn_image *image, char **bytes) {
     tol_status status = TOL_OK;
     uint64_t memory = UINT64_MAX; /* the streams are our own */
     size_t read = 0, written = 0;
     lzma_ret said = LZMA_OK;
-    uint8_t *room = malloc(image->bytes);
+    char *room = malloc(image->bytes + 1);
     TOL_CHECK(room != NULL, TOL_OUT_OF_HOST_MEMORY, "no memory for a kernel's image of %zu bytes",
               image->bytes);
     said = lzma_stream_buffer_decode(&memory, 0, NULL, image->packed, &read, image->packed_bytes,
-                                     room, &written, image->bytes);
+                                     (uint8_t *)room, &written, image->bytes);
     TOL_CHECK(said != LZMA_MEM_ERROR, TOL_OUT_OF_HOST_MEMORY,
               "no memory to unpack a kernel's image of %zu bytes", image->bytes);
     TOL_CHECK(said == LZMA_OK && written == image->bytes, TOL_INVALID_MODULE,
               "a kernel's image is damaged: liblzma's code %d, %zu bytes of %zu", (int)said,
               written, image->bytes);
+    room[written] = '\0';
     *bytes = room;
     return TOL_OK;
 out:
@@ -54,8 +54,8 @@ out:
 
 static tol_status load(struct tol_context *context, const struct kn_image *image,
                        struct tol_module **module) {
-    uint8_t *bytes = NULL;
-    tol_status status = unpack(image, &bytes);
+    char *bytes = NULL;
+    tol_status status = kn_image_unpack(image, &bytes);
     if (status == TOL_OK) status = tol_module_load(context, bytes, image->bytes, NULL, module);
     free(bytes);
     return status;

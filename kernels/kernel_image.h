@@ -28,6 +28,10 @@ struct kn_image {
 const struct kn_image *kn_image_pick(const struct kn_image *images, int compute_capability,
                                      bool with_cubins);
 
+/* The unpacked bytes of one image, image->bytes of them, and a NUL behind; the caller frees them.
+ * TOL_OUT_OF_HOST_MEMORY; TOL_INVALID_MODULE: it does not unpack to what was packed. */
+tol_status kn_image_unpack(const struct kn_image *image, char **bytes);
+
 /* Loads the best image; where the driver does not take cubins, or not this one, the PTX.
  * TOL_UNSUPPORTED: all images are for newer devices. TOL_INVALID_MODULE: also where an image does
  * not unpack to what was packed. Else as tol_module_load. */

@@ -109,12 +109,17 @@ static void each_entry(const char *group, int compute_capability,
                        void *user) {
     for (size_t i = 0; i < IMAGES; i++) {
         if (group != NULL && strcmp(images[i].group, group) != 0) continue;
-        for (const struct kn_image *form = images[i].forms; form->bytes != NULL; form++) {
+        for (const struct kn_image *form = images[i].forms; form->packed != NULL; form++) {
             if (form->is_cubin) continue;
             if (compute_capability != 0 && form->compute_capability > compute_capability) continue;
-            const char *at = form->bytes, *end = at + form->count;
-            char name[96];
+            char *text = NULL, name[96];
+            if (kn_image_unpack(form, &text) != TOL_OK) {
+                fprintf(stderr, "kernel-tour: %s: %s\n", images[i].name, tol_message());
+                exit(2); /* NOLINT(concurrency-mt-unsafe): there is one thread */
+            }
+            const char *at = text, *end = at + form->bytes;
             while (next_entry(&at, end, name, sizeof name) != NULL) use(&images[i], name, user);
+            free(text);
             break;
         }
     }
