@@ -22,7 +22,8 @@ HYP_WORDS(
                   "truncations are refused with the JIT's log in the message.",
     .falsified_if = "a valid text is refused, a module or kernel is NULL after success, a "
                     "broken text loads, or a refusal comes without the JIT's words.",
-    .method = "Load each file of fixtures/ptx; rewrite the target to each that PTX knows; cut "
+    .method = "Load each file of fixtures/ptx, and expect refusals where the target is above the "
+              "device's; rewrite the target to each that PTX knows; cut "
               "each text inside its bodies; put a NUL inside; ask for names that are not "
               "there.",
     .control = "After every refusal a good module must still load in the same context and its "
@@ -122,6 +123,17 @@ static void find_entries(struct hyp_attack *attack, struct tol_module *module, c
     HYP_CHECK(attack, entries > 0, "%s has no kernel", path);
 }
 
+/* Whether the device takes a text: its target is the device's or, where it has no suffix that ties
+ * it to one capability, an older one. PTX ISA, ".target". */
+static bool is_for_device(struct hyp_attack *attack, const char *path, const char *text) {
+    const int device = tol_context_device(attack->context)->compute_capability;
+    const char *name = strstr(text, "\n.target sm_");
+    char *suffix = NULL;
+    if (!HYP_CHECK(attack, name != NULL, "%s names no target", path)) return true;
+    const long target = strtol(name + strlen("\n.target sm_"), &suffix, 10);
+    return *suffix == 'a' ? target == device : target <= device;
+}
+
 static void load_folder(struct hyp_attack *attack, const char *folder) {
     struct files *files = list_files(attack, folder);
     struct tol_hdr *load = hyp_attack_series(attack, "module_load");
@@ -133,8 +145,10 @@ static void load_folder(struct hyp_attack *attack, const char *folder) {
         uint64_t begin = hyp_clock_ns();
         tol_status status = tol_module_load(attack->context, text, bytes, NULL, &module);
         tol_hdr_record(load, (int64_t)(hyp_clock_ns() - begin));
-        if (hyp_attack_ok(attack, status, files->paths[i]) &&
-            HYP_CHECK(attack, module != NULL, "%s: the module is NULL", files->paths[i])) {
+        if (!is_for_device(attack, files->paths[i], text)) {
+            hyp_attack_refused(attack, status, TOL_INVALID_MODULE, "", files->paths[i]);
+        } else if (hyp_attack_ok(attack, status, files->paths[i]) &&
+                   HYP_CHECK(attack, module != NULL, "%s: the module is NULL", files->paths[i])) {
             find_entries(attack, module, files->paths[i], text);
         }
         tol_module_destroy(module);

@@ -232,6 +232,12 @@ Test(program, a_broken_driver_is_falsified) {
               program_output);
 }
 
+/* Some of the project's PTX is for newer devices. That it is refused falsifies nothing. */
+Test(program, an_older_device_need_not_load_what_is_for_newer_ones) {
+    int code = program_shell("TOLLENS_SOFT_COMPUTE=75 \"$T\" run H1 --out \"$D/out\"");
+    cr_assert(code == 0 && program_says("1 survived"), "%d: %s", code, program_output);
+}
+
 Test(program, an_interrupted_run_keeps_what_it_has, .timeout = 120) {
     int code =
         program_shell("\"$T\" run H1 H2 H3 --full --out \"$D/out\" & p=$!; "
