@@ -181,6 +181,7 @@ KERNEL_IMAGES = """
     row/norm_1_naive row/norm_2_registers row/norm_3_whole row/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     gemm/gemm_planted
+    quant/quant_product_7_bulk
 """.split()
 
 # The program that shows what they cost; an operation is a file.

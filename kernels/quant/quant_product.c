@@ -14,14 +14,23 @@ KN_IMAGES(quant_product_3_integers);
 KN_IMAGES(quant_product_4_tensor);
 KN_IMAGES(quant_product_5_staged);
 KN_IMAGES(quant_product_6_early);
+KN_IMAGES(quant_product_7_bulk);
 
-enum { THREADS = 128, STAGED_THREADS = 512, GRID_Y_MAX = 65535, SHARED_BYTES_ALWAYS = 48 << 10 };
+enum {
+    THREADS = 128,
+    STAGED_THREADS = 512,
+    GRID_Y_MAX = 65535,
+    SHARED_BYTES_ALWAYS = 48 << 10,
+    BULK_X_BYTES = 46 << 10 /* what a block of 227 KiB has left, less its mbarriers */
+};
 
 /* How x comes to be bytes: the third number of a tile. */
 enum {
-    APART,  /* by a kernel in front */
-    STAGED, /* in shared memory, by the kernel itself */
-    EARLY   /* so too, and it may begin before the kernel in front of it has ended */
+    APART,     /* by a kernel in front */
+    STAGED,    /* in shared memory, by the kernel itself */
+    EARLY,     /* so too, and it may begin before the kernel in front of it has ended */
+    BULK,      /* as STAGED, and its blocks stay, one a multiprocessor, beside a ring of weights */
+    BULK_EARLY /* so too, and it may begin early */
 };
 
 static bool is_aligned(const struct kn_quant_product *p) {
@@ -65,6 +74,14 @@ static const char *staged_refuses(const void *problem) {
     return single_refuses(problem);
 }
 
+static const char *bulk_refuses(const void *problem) {
+    const struct kn_quant_product *p = problem;
+    if (p->k > BULK_X_BYTES || staged_bytes(p->k) > BULK_X_BYTES) {
+        return "x as bytes does not fit 46 KiB";
+    }
+    return single_refuses(problem);
+}
+
 static const char *few_refuses(const void *problem) {
     const struct kn_quant_product *p = problem;
     return p->columns > 32 ? "there are more than 32 columns" : wide_refuses(problem);
@@ -87,6 +104,17 @@ static const char *few_refuses(const void *problem) {
         .compute_capability_min = capability, .refuse = staged_refuses, .threads = STAGED_THREADS, \
         .tile = {                                                                                  \
             rows,                                                                                  \
+            1,                                                                                     \
+            how                                                                                    \
+        }                                                                                          \
+    }
+
+#define ROW_BULK(of, how)                                                                          \
+    {                                                                                              \
+        .name = of, .entry = "quant_product_bulk", .images = kn_images_quant_product_7_bulk,       \
+        .compute_capability_min = 90, .refuse = bulk_refuses, .threads = STAGED_THREADS,           \
+        .shared_bytes = KN_QUANT_BULK_RING_BYTES + BULK_X_BYTES, .tile = {                         \
+            KN_QUANT_BULK_ROWS,                                                                    \
             1,                                                                                     \
             how                                                                                    \
         }                                                                                          \
@@ -116,7 +144,10 @@ static const struct kn_variant q8_1_q4_k_rows[] = {
     ROW_STAGED("early_1", "quant_product_early_1", 6_early, 90, 16, EARLY),
     ROW_STAGED("early_2", "quant_product_early_2", 6_early, 90, 32, EARLY),
     ROW_STAGED("staged_1", "quant_product_staged_1", 5_staged, 75, 16, STAGED),
-    ROW_STAGED("staged_2", "quant_product_staged_2", 5_staged, 75, 32, STAGED), Q8_1("q4_k")};
+    ROW_STAGED("staged_2", "quant_product_staged_2", 5_staged, 75, 32, STAGED),
+    ROW_BULK("bulk", BULK),
+    ROW_BULK("bulk_early", BULK_EARLY),
+    Q8_1("q4_k")};
 static const struct kn_variant q8_1_q6_k_rows[] = {Q8_1("q6_k")};
 static const struct kn_variant q8_1_q8_0_rows[] = {Q8_1("q8_0")};
 
@@ -231,6 +262,25 @@ static unsigned tiles(size_t count, unsigned tile) {
     return (unsigned)((count - 1) / tile + 1);
 }
 
+static struct tol_launch_shape shape_of(const struct kn_variant *variant,
+                                        const struct kn_quant_product *p,
+                                        const struct tol_device *device) {
+    struct tol_launch_shape shape = {tiles(p->rows, variant->tile[0]),
+                                     tiles(p->columns, variant->tile[1]),
+                                     1,
+                                     variant->threads,
+                                     1,
+                                     1,
+                                     variant->tile[2] == APART ? 0 : staged_bytes(p->k)};
+    if (variant->tile[2] == BULK || variant->tile[2] == BULK_EARLY) {
+        if (shape.grid_x > (unsigned)device->multiprocessors) {
+            shape.grid_x = (unsigned)device->multiprocessors;
+        }
+        shape.shared_bytes += KN_QUANT_BULK_RING_BYTES;
+    }
+    return shape;
+}
+
 static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
                          const struct kn_quant_product *p) {
     tol_status status = TOL_OK;
@@ -256,9 +306,11 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(kn_kernels_pick(kernels, table, p->variant, p, &variant, &kernel));
     const unsigned how = variant->tile[2];
     const bool is_rounded = p->arithmetic == KN_QUANT_Q8_1 && p->k > 0 && how == APART;
-    const unsigned grid_y = tiles(p->columns, variant->tile[1]);
-    TOL_CHECK(grid_y <= GRID_Y_MAX && (!is_rounded || p->columns <= GRID_Y_MAX), TOL_OVER_LIMIT,
-              "quant product: %zu columns are too many for %s", p->columns, variant->name);
+    const struct tol_launch_shape shape =
+        shape_of(variant, p, tol_context_device(kn_kernels_context(kernels)));
+    TOL_CHECK(shape.grid_y <= GRID_Y_MAX && (!is_rounded || p->columns <= GRID_Y_MAX),
+              TOL_OVER_LIMIT, "quant product: %zu columns are too many for %s", p->columns,
+              variant->name);
     if (is_rounded) {
         TOL_TRY(kn_kernels_find(kernels, &quantise_row, &quantise));
         TOL_TRY(tol_launch(stream, quantise,
@@ -266,11 +318,9 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
                                                      THREADS, 1, 1, 0},
                            passed));
     }
-    const struct tol_launch_shape shape = {
-        tiles(p->rows, variant->tile[0]),     grid_y, 1, variant->threads, 1, 1,
-        how == APART ? 0 : staged_bytes(p->k)};
-    status = how == EARLY ? tol_launch_programmatic(stream, kernel, shape, passed)
-                          : tol_launch(stream, kernel, shape, passed);
+    status = how == EARLY || how == BULK_EARLY
+                 ? tol_launch_programmatic(stream, kernel, shape, passed)
+                 : tol_launch(stream, kernel, shape, passed);
 out:
     return status;
 }

@@ -15,4 +15,12 @@ struct kn_quant_product_arguments {
     uint32_t k;      /* elements of a row of weights */
 };
 
+/* quant_product_bulk: rows of a warp at a time, and a ring of so many places for each of its 16
+ * warps, which lies before x in dynamic shared memory. A place has eight blocks of each row. */
+enum {
+    KN_QUANT_BULK_ROWS = 2,
+    KN_QUANT_BULK_SLOTS = 5,
+    KN_QUANT_BULK_RING_BYTES = 16 * KN_QUANT_BULK_SLOTS * KN_QUANT_BULK_ROWS * 8 * 144
+};
+
 #endif

@@ -60,6 +60,10 @@ Test(quant_product_call, what_makes_no_sense_is_refused) {
              p.weights.bytes = 22176, p.x = (struct kn_place){0x100000, 157696},
              p.workspace = (struct kn_place){0x200000, 44352}),
             TOL_UNSUPPORTED, "x as bytes does not fit 48 KiB");
+    REFUSED((p.variant = "bulk", p.columns = 1, p.rows = 1, p.k = 37888, p.weights.bytes = 21312,
+             p.x = (struct kn_place){0x100000, 151552},
+             p.workspace = (struct kn_place){0x200000, 42624}),
+            TOL_UNSUPPORTED, "x as bytes does not fit 46 KiB");
     struct kn_quant_product p = good();
     MUST_FAIL(kn_quant_product(NULL, stream, &p), TOL_INVALID_ARGUMENT, "needs kernels");
     MUST_FAIL(kn_quant_product(kernels, NULL, &p), TOL_INVALID_ARGUMENT, "needs kernels");

@@ -41,55 +41,63 @@ __device__ inline uint32_t rounded_fast(float value, float d, float r) {
     return __float_as_uint(q + 12582912.0f);
 }
 
-// The same for any d. Where it is subnormal, value / d may exceed 127 by its rounding.
-__device__ inline uint32_t rounded_slow(float value, float d) {
-    const float q = d > 0 ? fminf(fmaxf(rintf(__fdiv_rn(value, d)), -127.0f), 127.0f) : 0.0f;
-    return (uint32_t)(int)q;
+// The same for d below 2^-90: value and d are made 2^64 times as large, which is exact. Where d is
+// subnormal, value / d may exceed 127 by its rounding; where it is 0, so is what this gives.
+__device__ inline uint32_t rounded_small(float value, float d, float r) {
+    float q = value * r;
+    q = fmaf(fmaf(-q, d, value), r, q);
+    q = fmaf(fmaf(-q, d, value), r, q);
+    return __float_as_uint(fminf(fmaxf(q, -127.0f), 127.0f) + 12582912.0f);
 }
 
 __device__ inline uint32_t lowest_bytes(const uint32_t (&q)[4]) {
     return __byte_perm(__byte_perm(q[0], q[1], 0x0040), __byte_perm(q[2], q[3], 0x0040), 0x5410);
 }
 
-// Four lanes have a scale's 32 elements.
+// Eight elements, the i-th such of x. Four lanes have a scale's 32 elements, and are all here, since
+// a whole number of scales is read.
+__device__ inline void stage_eight(const staged_x &x, uint32_t i, const uint4 &a, const uint4 &b) {
+    const uint32_t bits[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+    const uint32_t lanes = 0xfu << (threadIdx.x % WARP / 4 * 4);
+    uint32_t most = 0;
+#pragma unroll
+    for (int j = 0; j < 8; j++) most = max(most, bits[j] & 0x7fffffffu);
+    most = max(most, __shfl_xor_sync(lanes, most, 1));
+    most = max(most, __shfl_xor_sync(lanes, most, 2));
+    const float d = most >= 0x7f800000u ? __uint_as_float(0x7fffffff)
+                                        : __fdiv_rn(__uint_as_float(most), 127.0f);
+    uint32_t q[2][4];
+    if (d >= 0x1p-90f) {
+        const float r = __frcp_rn(d);
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            q[j / 4][j % 4] = rounded_fast(__uint_as_float(bits[j]), d, r);
+        }
+    } else {
+        const float large = 0x1p64f, r = d > 0 ? __frcp_rn(d * large) : 0;
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            q[j / 4][j % 4] = rounded_small(__uint_as_float(bits[j]) * large, d * large, r);
+        }
+    }
+    const uint2 bytes = {lowest_bytes(q[0]), lowest_bytes(q[1])};
+    int sum = __dp4a((int)bytes.x, 0x01010101, __dp4a((int)bytes.y, 0x01010101, 0));
+    sum += __shfl_xor_sync(lanes, sum, 1);
+    sum += __shfl_xor_sync(lanes, sum, 2);
+    const uint32_t item = i / 8, part = i % 8 / 2;
+    ((uint2 *)(x.quants + part * x.items + item))[i % 2] = bytes;
+    if (i % 4 == 0) {
+        float *scales = (float *)(x.scales + item) + i % 8 / 4;
+        scales[0] = d;
+        scales[2] = d * (float)sum;
+    }
+}
+
 __device__ inline void stage(const staged_x &x, const float *from) {
     for (uint32_t i = threadIdx.x; i < x.items * 8; i += STAGED_THREADS) {
         const uint4 a = load_global_16(from + (size_t)8 * i),
                     b = load_global_16(from + (size_t)8 * i + 4);
-        const uint32_t bits[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
-        // A whole number of scales is read, so lanes that share one are all here.
-        const uint32_t lanes = 0xfu << (threadIdx.x % WARP / 4 * 4);
-        uint32_t most = 0;
-#pragma unroll
-        for (int j = 0; j < 8; j++) most = max(most, bits[j] & 0x7fffffffu);
-        most = max(most, __shfl_xor_sync(lanes, most, 1));
-        most = max(most, __shfl_xor_sync(lanes, most, 2));
-        const float d = most >= 0x7f800000u ? __uint_as_float(0x7fffffff)
-                                            : __fdiv_rn(__uint_as_float(most), 127.0f);
-        uint32_t q[2][4];
-        if (d >= 0x1p-90f) {
-            const float r = __frcp_rn(d);
-#pragma unroll
-            for (int j = 0; j < 8; j++) {
-                q[j / 4][j % 4] = rounded_fast(__uint_as_float(bits[j]), d, r);
-            }
-        } else {
-#pragma unroll
-            for (int j = 0; j < 8; j++) {
-                q[j / 4][j % 4] = rounded_slow(__uint_as_float(bits[j]), d);
-            }
-        }
-        const uint2 bytes = {lowest_bytes(q[0]), lowest_bytes(q[1])};
-        int sum = __dp4a((int)bytes.x, 0x01010101, __dp4a((int)bytes.y, 0x01010101, 0));
-        sum += __shfl_xor_sync(lanes, sum, 1);
-        sum += __shfl_xor_sync(lanes, sum, 2);
-        const uint32_t item = i / 8, part = i % 8 / 2;
-        ((uint2 *)(x.quants + part * x.items + item))[i % 2] = bytes;
-        if (i % 4 == 0) {
-            float *scales = (float *)(x.scales + item) + i % 8 / 4;
-            scales[0] = d;
-            scales[2] = d * (float)sum;
-        }
+        stage_eight(x, i, a, b);
     }
 }
 
@@ -102,6 +110,13 @@ struct staged_item {
         header = load_global_16(block);
         q[0] = load_global_16(quants);
         q[1] = load_global_16(quants + 16);
+    }
+
+    __device__ inline void load_shared(const uint8_t *block, uint32_t group) {
+        const uint4 *quants = (const uint4 *)(block + 16 + 32 * group);
+        header = *(const uint4 *)block;
+        q[0] = quants[0];
+        q[1] = quants[1];
     }
 };
 

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static struct kn_kernels *kernels;
 static struct tol_stream *stream;
@@ -89,20 +90,42 @@ Test(quant_product, integers_stay_within_their_bound) {
 
 /* k at the ends of what lanes have at a time, and the longest that fits. */
 Test(quant_product, those_that_round_x_themselves_stay_within_their_bound) {
-    static const char *const variants[] = {"early_1", "early_2", "staged_1", "staged_2"};
+    static const char *const variants[] = {"early_1",  "early_2", "staged_1",
+                                           "staged_2", "bulk",    "bulk_early"};
     static const size_t sizes[][2] = {/* rows, blocks of 256 */
                                       {1, 1}, {3, 8}, {37, 9}, {33, 24}, {17, 25}, {2, 153}};
     static const enum kn_distribution distributions[] = {
         KN_NORMAL, KN_UNIFORM, KN_SPARSE, KN_CANCEL, KN_LARGE, KN_TINY, KN_DENORMAL};
     begin();
-    for (unsigned i = 0; i < 4 * 7; i++) {
+    for (unsigned i = 0; i < 6 * 7; i++) {
+        const char *variant = variants[i / 7];
+        const size_t blocks = sizes[i % 6][1];
+        const bool is_bulk = strncmp(variant, "bulk", 4) == 0;
         check(&(struct kn_quant_trial){.quant = KN_Q4_K,
                                        .arithmetic = KN_QUANT_Q8_1,
                                        .rows = sizes[i % 6][0],
                                        .columns = 1,
-                                       .k = sizes[i % 6][1] * 256,
-                                       .variant = variants[i / 7],
+                                       .k = (is_bulk && blocks > 147 ? 147 : blocks) * 256,
+                                       .variant = variant,
                                        .distribution = distributions[i % 7],
+                                       .scale = 1,
+                                       .seed = i + 1});
+    }
+}
+
+/* More rows than there are warps for at once, so that places in the ring are filled again by rows
+ * behind the first; an odd number of them. */
+Test(quant_product, rings_go_round) {
+    static const size_t sizes[][2] = {/* rows, blocks of 256 */ {4229, 1}, {4513, 3}, {21, 90}};
+    begin();
+    for (unsigned i = 0; i < 3; i++) {
+        check(&(struct kn_quant_trial){.quant = KN_Q4_K,
+                                       .arithmetic = KN_QUANT_Q8_1,
+                                       .rows = sizes[i][0],
+                                       .columns = 1,
+                                       .k = sizes[i][1] * 256,
+                                       .variant = i % 2 == 0 ? "bulk" : "bulk_early",
+                                       .distribution = KN_NORMAL,
                                        .scale = 1,
                                        .seed = i + 1});
     }
