@@ -182,6 +182,7 @@ KERNEL_IMAGES = """
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     gemm/gemm_planted
     quant/quant_product_7_bulk
+    row/norm_5_ahead row/norm_6_early
 """.split()
 
 # The program that shows what they cost; an operation is a file.

@@ -13,6 +13,8 @@ KN_IMAGES(norm_1_naive);
 KN_IMAGES(norm_2_registers);
 KN_IMAGES(norm_3_whole);
 KN_IMAGES(norm_4_ring);
+KN_IMAGES(norm_5_ahead);
+KN_IMAGES(norm_6_early);
 
 /* clang-format off */
 #define WHOLE(type, pieces)                                                                        \
@@ -27,6 +29,14 @@ KN_IMAGES(norm_4_ring);
     {.name = "ring", .entry = "norm_ring_" #type "_" #pieces,                                      \
      .images = kn_images_norm_4_ring, .compute_capability_min = 80,                                \
      .refuse = kn_row_##refuses, .threads = 32, .tile = {4, pieces, 8}}
+#define AHEAD(type, pieces)                                                                        \
+    {.name = "ahead", .entry = "norm_ahead_" #type "_" #pieces,                                    \
+     .images = kn_images_norm_5_ahead, .compute_capability_min = 80,                               \
+     .refuse = kn_row_whole_##type##_##pieces, .threads = 32, .tile = {4, pieces}}
+#define EARLY(type, pieces)                                                                        \
+    {.name = "early", .entry = "norm_early_" #type "_" #pieces,                                    \
+     .images = kn_images_norm_6_early, .compute_capability_min = 90,                               \
+     .refuse = kn_row_whole_##type##_##pieces, .threads = 32, .tile = {4, pieces}}
 #define REGISTERS(type, pieces)                                                                    \
     {.name = "registers", .entry = "norm_" #type "_" #pieces,                                      \
      .images = kn_images_norm_2_registers, .compute_capability_min = 75,                           \
@@ -50,6 +60,18 @@ static const struct kn_variant variants[] = {WHOLE(f16, 1),
                                              RING(bf16, ring_bf16_4, 4),
                                              WIDE(f16),
                                              WIDE(bf16),
+                                             AHEAD(f16, 1),
+                                             AHEAD(f16, 2),
+                                             AHEAD(f16, 4),
+                                             AHEAD(bf16, 1),
+                                             AHEAD(bf16, 2),
+                                             AHEAD(bf16, 4),
+                                             EARLY(f16, 1),
+                                             EARLY(f16, 2),
+                                             EARLY(f16, 4),
+                                             EARLY(bf16, 1),
+                                             EARLY(bf16, 2),
+                                             EARLY(bf16, 4),
                                              REGISTERS(f32, 1),
                                              REGISTERS(f32, 2),
                                              REGISTERS(f32, 8),
@@ -80,6 +102,25 @@ static tol_status check(const struct kn_norm *x) {
               (double)x->epsilon);
 out:
     return status;
+}
+
+/* A place in shared memory for each piece of weight and bias that a thread has on its way there. */
+static unsigned ahead_bytes(const struct tol_launch_shape *shape, unsigned pieces,
+                            const struct norm_arguments *x) {
+    enum { PIECE_BYTES = 16 };
+    const unsigned parameters = (x->weight != 0 ? 1u : 0u) + (x->bias != 0 ? 1u : 0u);
+    return shape->block_x * shape->block_y * pieces * PIECE_BYTES * parameters;
+}
+
+static tol_status launch(struct tol_stream *stream, const struct kn_variant *variant,
+                         const struct tol_kernel *kernel, struct tol_launch_shape shape,
+                         struct norm_arguments arguments) {
+    const bool is_early = variant->images == kn_images_norm_6_early;
+    if (is_early || variant->images == kn_images_norm_5_ahead) {
+        shape.shared_bytes = ahead_bytes(&shape, variant->tile[1], &arguments);
+    }
+    return (is_early ? kn_rows_launch_early : kn_rows_launch)(stream, kernel, shape, &arguments,
+                                                              sizeof arguments);
 }
 
 tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream, const struct kn_norm *x) {
@@ -127,9 +168,10 @@ tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream, const 
                                              .epsilon = x->epsilon,
                                              .centred = x->kind == KN_LAYERNORM,
                                              .affine_f32 = x->affine_type == KN_F32};
-    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    status = kn_rows_launch(stream, kernel, kn_row_shape_that_stays(variant, &fit, x->rows, device),
-                            &arguments, sizeof arguments);
+    status = launch(stream, variant, kernel,
+                    kn_row_shape_that_stays(variant, &fit, x->rows,
+                                            tol_context_device(kn_kernels_context(kernels))),
+                    arguments);
 out:
     return status;
 }

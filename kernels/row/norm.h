@@ -36,8 +36,9 @@ struct kn_norm {
 TOL_API tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream,
                            const struct kn_norm *norm);
 
-/* "registers": a row of up to 64 KiB is read once; "naive": three times. "whole", "wide", "ring":
- * whole rows (row/row_whole.h) are read once, weight and bias of the rows' type. */
+/* "registers": a row of up to 64 KiB is read once; "naive": three times. "whole", "wide", "ring",
+ * "ahead", "early": whole rows (row/row_whole.h) are read once, weight and bias of the rows'
+ * type. */
 extern const struct kn_variants kn_norm_variants;
 
 /* The definition, in double, of one row. weight and bias may be NULL. Pure. */

@@ -11,7 +11,7 @@ template <typename T, int PIECES> __device__ inline void norm_whole(const norm_a
     uint4 bits[PIECES];
     float values[PIECES][PIECE<T>];
     load_whole<T>(bits, (const T *)x.in + row * x.in_stride, count, 0);
-    norm_of_pieces<T>(values, bits, count, x, reducer);
+    norm_of_pieces<T>(values, bits, count, x, reducer, norm_parameters_in_place{x});
     store_whole<T>(values, (T *)x.out + row * x.out_stride, count);
 }
 

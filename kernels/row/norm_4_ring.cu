@@ -14,7 +14,8 @@ template <typename T, int PIECES> __device__ inline void norm_ring(const norm_ar
         uint4 bits[PIECES];
         float values[PIECES][PIECE<T>];
         ring.take(bits);
-        norm_of_pieces<T>(values, bits, ring.count, x, reducer);
+        norm_of_pieces<T>(values, bits, ring.count, x, reducer,
+                              norm_parameters_in_place{x});
         store_whole<T>(values, (T *)x.out + row * x.out_stride, ring.count);
     }
 #endif

@@ -154,11 +154,11 @@ Test(norm, every_distribution_is_survived) {
 
 /* The last has more rows than blocks that stay, so that these take a second one. */
 Test(norm, whole_rows_are_the_definition_too) {
-    static const char *const whole[] = {"whole", "wide", "ring"};
+    static const char *const whole[] = {"whole", "wide", "ring", "ahead", "early"};
     static const size_t shapes[][2] = {{1, 8},    {5, 16},   {3, 256},  {7, 264},
                                        {2, 1024}, {3, 1160}, {1, 4096}, {5001, 16}};
     struct row_stage stage = row_stage_begin(6);
-    for (size_t v = 0; v < 3; v++) {
+    for (size_t v = 0; v < 5; v++) {
         for (size_t s = 0; s < 8; s++) {
             struct trial t = {.variant = whole[v],
                               .kind = s % 4 < 2 ? KN_LAYERNORM : KN_RMSNORM,

@@ -4,10 +4,25 @@
 #include "norm.cuh"
 #include "row_whole.cuh"
 
-template <typename T, int PIECES>
+// Weight and bias where they are: they lie in the L1 cache after the first row. There are no
+// registers to have them earlier than they are used.
+struct norm_parameters_in_place {
+    const norm_arguments &x;
+    __device__ inline void wait() const {
+    }
+    __device__ inline uint4 weight(int p) const {
+        return ((const uint4 *)x.weight)[piece_of_thread(p)];
+    }
+    __device__ inline uint4 bias(int p) const {
+        return ((const uint4 *)x.bias)[piece_of_thread(p)];
+    }
+};
+
+template <typename T, int PIECES, typename PARAMETERS>
 __device__ inline void norm_of_pieces(float (&values)[PIECES][PIECE<T>],
                                       const uint4 (&bits)[PIECES], int count,
-                                      const norm_arguments &x, row_reducer &reducer) {
+                                      const norm_arguments &x, row_reducer &reducer,
+                                      const PARAMETERS &parameters) {
     float square = 0;
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {
@@ -33,15 +48,14 @@ __device__ inline void norm_of_pieces(float (&values)[PIECES][PIECE<T>],
         const float value = values[i / PIECE<T>][i % PIECE<T>];
         square = fmaf(value, value, square);
     }
-    // Weight and bias lie in the L1 cache after the first row; there are no registers to have them
-    // earlier than they are used.
     const float share = norm_share(reducer.sum(square), x);
+    parameters.wait();
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {
         float y[PIECE<T>];
         if (piece_of_thread(p) >= count) continue; // is not stored
         if (x.weight != nullptr) {
-            unpack_piece<T>(y, ((const uint4 *)x.weight)[piece_of_thread(p)]);
+            unpack_piece<T>(y, parameters.weight(p));
 #pragma unroll
             for (int i = 0; i < PIECE<T>; i++) values[p][i] *= share * y[i];
         } else {
@@ -49,7 +63,7 @@ __device__ inline void norm_of_pieces(float (&values)[PIECES][PIECE<T>],
             for (int i = 0; i < PIECE<T>; i++) values[p][i] *= share;
         }
         if (x.bias == nullptr) continue;
-        unpack_piece<T>(y, ((const uint4 *)x.bias)[piece_of_thread(p)]);
+        unpack_piece<T>(y, parameters.bias(p));
 #pragma unroll
         for (int i = 0; i < PIECE<T>; i++) values[p][i] += y[i];
     }

@@ -80,6 +80,14 @@ tol_status kn_rows_launch(struct tol_stream *stream, const struct tol_kernel *ke
     return tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &value_bytes});
 }
 
+tol_status kn_rows_launch_early(struct tol_stream *stream, const struct tol_kernel *kernel,
+                                struct tol_launch_shape shape, const void *argument, size_t bytes) {
+    void *value = (void *)(uintptr_t)argument; /* the driver's signature is not const */
+    const unsigned value_bytes = (unsigned)bytes;
+    return tol_launch_programmatic(stream, kernel, shape,
+                                   (struct tol_arguments){1, &value, &value_bytes});
+}
+
 /* ---- how many threads ------------------------------------------------------------------------ */
 
 struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *in) {

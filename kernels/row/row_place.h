@@ -44,6 +44,9 @@ tol_status kn_rows_type(enum kn_type type);
 /* tol_launch of a kernel whose one parameter is a struct. */
 tol_status kn_rows_launch(struct tol_stream *stream, const struct tol_kernel *kernel,
                           struct tol_launch_shape shape, const void *argument, size_t bytes);
+/* tol_launch_programmatic of it: the kernel may begin before the one in front of it has ended. */
+tol_status kn_rows_launch_early(struct tol_stream *stream, const struct tol_kernel *kernel,
+                                struct tol_launch_shape shape, const void *argument, size_t bytes);
 
 /*
  * How a row is spread over registers: what the tables of variants of softmax and norm look at.
