@@ -183,12 +183,12 @@ KERNEL_IMAGES = """
     gemm/gemm_planted
     quant/quant_product_7_bulk
     row/norm_5_ahead row/norm_6_early
+    measure/read_words
 """.split()
 
 # The program that shows what they cost; an operation is a file.
 KERNELS_BENCH = """
-    kernel_bench cublas
-    gemm_bench quant_bench row_bench attention_bench
+    kernel_bench cublas alike gemm_bench quant_bench row_bench attention_bench
 """.split()
 
 # The program that runs each of them once, for tools that watch a process.
@@ -198,7 +198,7 @@ KERNELS_TOUR = """
 """.split()
 
 KERNELS_TESTS = """
-    variant_test kernel_set_test
+    variant_test kernel_set_test measure/read_words_test
     parallel_test number_test inputs_test deviation_test guarded_test
     gemm/gemm_oracle_test gemm/gemm_test gemm/gemm_call_test
     kernel_image_test

@@ -73,6 +73,7 @@ static void print_row(const struct kn_bench_row *row) {
         printf(" %9.1f GB/s   ", row->bytes / row->us * 1e-3);
     }
     if (row->ceiling_us > 0) printf(" %6.3f of %s", row->ceiling_us / row->us, row->ceiling);
+    if (row->alike_us > 0) printf(" %6.3f of %s", row->alike_us / row->us, row->alike);
     printf("\n");
     fflush(stdout);
 }
@@ -186,10 +187,11 @@ static tol_status write_json(const struct kn_bench *bench, const char *path) {
         fprintf(file,
                 "    {\"operation\": \"%s\", \"shape\": \"%s\", \"variant\": \"%s\", \"us\": %.4f, "
                 "\"tflop_per_s\": %.4f, \"gb_per_s\": %.3f, \"ceiling\": \"%s\", \"of_ceiling\": "
-                "%.4f}%s\n",
+                "%.4f, \"alike\": \"%s\", \"of_alike\": %.4f}%s\n",
                 row->operation, row->shape, row->variant, row->us, row->operations / row->us * 1e-6,
                 row->bytes / row->us * 1e-3, row->ceiling_us > 0 ? row->ceiling : "",
-                row->ceiling_us / row->us, i + 1 < bench->state->count ? "," : "");
+                row->ceiling_us / row->us, row->alike_us > 0 ? row->alike : "",
+                row->alike_us / row->us, i + 1 < bench->state->count ? "," : "");
     }
     fprintf(file, "  ]\n}\n");
     TOL_CHECK(fclose(file) == 0, TOL_INVALID_ARGUMENT, "%s cannot be written", path);

@@ -28,6 +28,8 @@ struct kn_bench_row {
     double bytes;          /* that must come from and go to device memory; 0: not told */
     double ceiling_us;     /* what a launch would take at its ceiling; 0: there is none */
     const char *ceiling;   /* what that is: "copy", "cublas" */
+    double alike_us;       /* what something takes that only moves as many bytes; 0: not told */
+    const char *alike;     /* what that is: "reading as much" (alike.h) */
     double us;             /* the median: kn_bench_measure fills it in */
 };
 

@@ -2,7 +2,7 @@
  * What dequantising costs, and products with quantised rows: cold, where weights come from device
  * memory each time, and hot, where they stay in the L2 cache if they fit.
  */
-#include "kernel_bench.h"
+#include "alike.h"
 #include "quant/dequantise.h"
 #include "quant/quant_draw.h"
 #include "quant/quant_product.h"
@@ -21,6 +21,7 @@ struct work {
     size_t used; /* of those, in turns */
     struct kn_dequantise dequantise;
     struct kn_quant_product product;
+    double reading_cold_us, reading_hot_us; /* the same weights; 0: not measured */
 };
 
 /* Blocks as models have them, the same few over and over: no two neighbours are equal. */
@@ -116,12 +117,30 @@ static tol_status measure_cold_and_hot(struct work *work, const struct kn_bench_
     struct kn_bench_row cold = *row, hot = *row;
     const char *name = variant != NULL ? variant : "", *gap = variant != NULL ? " " : "";
     work->product.variant = variant;
+    cold.alike = hot.alike = "reading as much";
+    cold.alike_us = work->reading_cold_us, hot.alike_us = work->reading_hot_us;
     work->used = work->sets;
     snprintf(cold.variant, sizeof cold.variant, "%s%scold", name, gap);
     TOL_TRY(kn_bench_measure(work->bench, &cold, launch_product, work));
     work->used = 1;
     snprintf(hot.variant, sizeof hot.variant, "%s%shot", name, gap);
     TOL_TRY(kn_bench_measure(work->bench, &hot, launch_product, work));
+out:
+    return status;
+}
+
+/* The weights are read and nothing is done with them: no product can be faster. */
+static tol_status measure_reading(struct work *work, const struct kn_bench_row *row) {
+    tol_status status = TOL_OK;
+    struct kn_bench_row cold = *row, hot = *row;
+    const size_t bytes = tol_buffer_bytes(work->blocks[0]);
+    cold.bytes = hot.bytes = (double)bytes;
+    snprintf(cold.variant, sizeof cold.variant, "reading cold");
+    TOL_TRY(kn_bench_reading(work->bench, &cold, work->blocks, work->sets, bytes));
+    work->reading_cold_us = cold.us;
+    snprintf(hot.variant, sizeof hot.variant, "reading hot");
+    TOL_TRY(kn_bench_reading(work->bench, &hot, work->blocks, 1, bytes));
+    work->reading_hot_us = hot.us;
 out:
     return status;
 }
@@ -168,6 +187,7 @@ static tol_status measure_product(struct kn_bench *bench, enum kn_quant quant,
         TOL_TRY(tol_buffer_create(bench->context, space, 1, &work.workspace));
         work.product.workspace = kn_place_of(work.workspace, 0);
     }
+    if (columns == 1) TOL_TRY(measure_reading(&work, &row));
     TOL_TRY(measure_cold_and_hot(&work, &row, NULL));
     if (columns == 1 && arithmetic == KN_QUANT_Q8_1 && quant == KN_Q4_K) { /* there is a choice */
         TOL_TRY(measure_variants(&work, &row, kn_quant_product_variants(quant, arithmetic)));

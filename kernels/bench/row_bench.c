@@ -1,7 +1,7 @@
 /*
- * What operations on rows cost, beside a copy of as many bytes.
+ * What operations on rows cost, beside copies: a large one, and one of as many bytes.
  */
-#include "kernel_bench.h"
+#include "alike.h"
 #include "row/argmax.h"
 #include "row/norm.h"
 #include "row/pair.h"
@@ -25,6 +25,7 @@ struct rows {
     struct tol_buffer *buffers[KN_BENCH_SETS_MAX][3]; /* in, with, out */
     struct tol_buffer *weight;
     size_t sets;
+    double *copy_us; /* of a copy of as many bytes; 0: it was not measured yet */
 };
 
 static tol_status launch(void *user, size_t turn) {
@@ -102,17 +103,36 @@ static void destroy_buffers(struct rows *r) {
     }
 }
 
+/* Measured once for a type and shape. */
+static tol_status measure_copy(struct rows *r, const struct kn_bench_row *row) {
+    tol_status status = TOL_OK;
+    struct tol_buffer *from[KN_BENCH_SETS_MAX], *to[KN_BENCH_SETS_MAX];
+    struct kn_bench_row copy = *row;
+    if (*r->copy_us > 0) return TOL_OK;
+    copy.operation = "copy";
+    snprintf(copy.variant, sizeof copy.variant, "driver's");
+    for (size_t i = 0; i < r->sets; i++) from[i] = r->buffers[i][0], to[i] = r->buffers[i][2];
+    TOL_TRY(kn_bench_copying(r->bench, &copy, from, to, r->sets, (size_t)row->bytes / 2));
+    *r->copy_us = copy.us;
+out:
+    return status;
+}
+
 static tol_status measure(struct kn_bench *bench, struct rows *r) {
     tol_status status = TOL_OK;
     const double matrix = (double)(r->rows * r->columns * kn_type_bytes(r->type));
-    const double moves = r->operation == ARGMAX ? 1 : has_second(r->operation) ? 3 : 2;
-    struct kn_bench_row row = {.operation = names[r->operation], .bytes = moves * matrix};
+    const int moves = r->operation == ARGMAX ? 1 : has_second(r->operation) ? 3 : 2;
+    struct kn_bench_row row = {.operation = names[r->operation], .bytes = (double)moves * matrix};
     r->bench = bench;
     snprintf(row.shape, sizeof row.shape, "%s %zu x %zu", kn_type_name(r->type), r->rows,
              r->columns);
     snprintf(row.variant, sizeof row.variant, "%s", r->variant != NULL ? r->variant : "chosen");
     if (!kn_bench_wants(bench, &row)) return TOL_OK;
     TOL_TRY(make_buffers(r));
+    if (moves == 2) {
+        TOL_TRY(measure_copy(r, &row));
+        row.alike = "copying as much", row.alike_us = *r->copy_us;
+    }
     status = kn_bench_measure(bench, &row, launch, r);
 out:
     destroy_buffers(r);
@@ -123,6 +143,9 @@ out:
 static bool four_thousand(const struct rows *r) {
     return r->columns == 4096;
 }
+static bool norm_halves(const struct rows *r) {
+    return r->type != KN_F32 && r->columns <= 4096 && r->operation != SOFTMAX;
+}
 static bool short_halves(const struct rows *r) {
     return r->type != KN_F32 && r->columns <= 4096;
 }
@@ -130,12 +153,16 @@ static bool short_halves(const struct rows *r) {
 static const struct {
     const char *name;
     bool (*takes)(const struct rows *r);
+    int compute_capability_min;
 } variants[] = {
-    {"whole", short_halves},     {"wide", short_halves},   {"ring", short_halves},
-    {"registers", short_halves}, {"naive", four_thousand},
+    {"whole", short_halves, 75},  {"wide", short_halves, 75}, {"ring", short_halves, 80},
+    {"ahead", norm_halves, 80},   {"early", norm_halves, 90}, {"registers", short_halves, 75},
+    {"naive", four_thousand, 75},
 };
 
 static tol_status run(struct kn_bench *bench) {
+    const int capability = tol_context_device(bench->context)->compute_capability;
+    double copies[4][KN_TYPES] = {{0}}; /* microseconds, as they are measured */
     static const size_t shapes[][2] = {{8192, 4096}, {65536, 1024}, {2048, 4096}, {1024, 32000}};
     tol_status status = TOL_OK;
     for (enum operation operation = 0; operation < OPERATIONS; operation++) {
@@ -145,15 +172,18 @@ static tol_status run(struct kn_bench *bench) {
                 struct rows r = {.operation = operation,
                                  .type = type,
                                  .rows = shapes[i][0] / (bench->is_small ? 256 : 1),
-                                 .columns = shapes[i][1]};
+                                 .columns = shapes[i][1],
+                                 .copy_us = &copies[i][type]};
                 TOL_TRY(measure(bench, &r));
                 for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++) {
                     struct rows forced = {.operation = operation,
                                           .type = type,
                                           .rows = r.rows,
                                           .columns = r.columns,
-                                          .variant = variants[v].name};
-                    if (operation <= RMSNORM && variants[v].takes(&forced)) {
+                                          .variant = variants[v].name,
+                                          .copy_us = &copies[i][type]};
+                    if (operation <= RMSNORM && variants[v].takes(&forced) &&
+                        variants[v].compute_capability_min <= capability) {
                         TOL_TRY(measure(bench, &forced));
                     }
                 }
