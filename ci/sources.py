@@ -206,6 +206,7 @@ KERNELS_TESTS = """
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
     attention/attention_test attention/attention_call_test
     row/row_stage_test row/softmax_test row/norm_test row/rope_test row/pair_test row/gather_test
+    row/row_special_test
 """.split()
 
 HARNESS = """

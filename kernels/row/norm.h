@@ -4,10 +4,12 @@
  *     layernorm: out = (in - mean) / sqrt(mean of (in - mean)^2 + epsilon) * weight + bias
  *     RMSNorm:   out = in / sqrt(mean of in^2 + epsilon) * weight + bias
  *
- * Any number of rows and columns; sums are in float, and the mean is taken before the squares. A
- * NaN or an infinity makes its row NaN where it is centred; so does a NaN in RMSNorm, of which an
- * infinity makes itself NaN and the others 0. Squares that overflow a float (|in| above 2^63) are
- * infinities. out may be in, and may not overlap it otherwise.
+ * Any number of rows and columns; sums are in float, and the mean is taken before the squares. out
+ * may be in, and may not overlap it otherwise.
+ *
+ * By every kernel, and before weight and bias: a NaN makes its row NaN; an infinity makes its row
+ * NaN in layernorm, and in RMSNorm itself NaN and the others 0; where the sum of squares overflows
+ * a float (|in| above 2^63) a row is 0. A NaN or an infinity in weight or bias stays in its column.
  */
 #ifndef KN_NORM_H
 #define KN_NORM_H

@@ -1,9 +1,12 @@
 /*
  * softmax: out[r][c] = exp(scale in[r][c] - m) / (sum over c of the same), m the largest of row r.
  *
- * Any number of rows and columns. Sums are in float. What the mask leaves out, and what is
- * -infinity, gets 0; a row of which nothing counts becomes zeros. A NaN that counts, or +infinity,
- * makes its row NaN. out may be in, and may not overlap it otherwise.
+ * Any number of rows and columns. Sums are in float. out may be in, and may not overlap it
+ * otherwise.
+ *
+ * By every kernel: what the mask leaves out gets 0, and so does scale in[r][c] = -infinity; a row
+ * of which nothing counts becomes zeros. Where scale in[r][c] counts and is NaN or +infinity, all
+ * of row r becomes NaN, also what the mask leaves out.
  */
 #ifndef KN_SOFTMAX_H
 #define KN_SOFTMAX_H
@@ -31,7 +34,8 @@ struct kn_softmax {
 TOL_API tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
                               const struct kn_softmax *softmax);
 
-/* "registers": a row of up to 64 KiB is read once; "online": twice; "naive": three times. */
+/* "registers": a row of up to 64 KiB is read once; "online": twice; "naive": three times. "whole",
+ * "wide", "ring": whole rows (row/row_whole.h) are read once, without a mask. */
 extern const struct kn_variants kn_softmax_variants;
 
 /* The definition, in double, of one row. mask may be NULL. Pure. */

@@ -230,39 +230,6 @@ Test(softmax, a_row_sums_to_one_and_keeps_its_largest) {
     row_stage_end(&stage);
 }
 
-Test(softmax, special_values_have_stated_outcomes) {
-    enum { COLUMNS = 40 };
-    struct row_stage stage = row_stage_begin(4);
-    for (size_t v = 0; v < 3; v++) {
-        float values[4 * COLUMNS];
-        double oracle[4 * COLUMNS];
-        struct row_matrix in = row_matrix_make(KN_F32, 4, COLUMNS, 0, 1);
-        struct row_matrix out = row_matrix_make(KN_F32, 4, COLUMNS, 0, 0);
-        for (size_t i = 0; i < 4 * COLUMNS; i++) values[i] = (float)(i % 5), oracle[i] = NAN;
-        values[3] = NAN;                /* the first row becomes NaN */
-        values[COLUMNS + 7] = INFINITY; /* so does the second */
-        for (size_t c = 0; c < COLUMNS; c++) values[2 * COLUMNS + c] = -INFINITY;
-        values[3 * COLUMNS + 11] = -INFINITY;
-        memset(oracle + 2 * COLUMNS, 0, COLUMNS * sizeof *oracle);
-        kn_softmax_oracle(values + 3 * COLUMNS, NULL, COLUMNS, 1, oracle + 3 * COLUMNS);
-        row_fill(&in, values);
-        MUST(kn_softmax(stage.kernels, stage.stream,
-                        &(struct kn_softmax){.type = KN_F32,
-                                             .rows = 4,
-                                             .columns = COLUMNS,
-                                             .in = row_matrix_rows(&in),
-                                             .out = row_matrix_rows(&out),
-                                             .variant = names[v]}));
-        const struct kn_deviation deviation =
-            row_compare(&stage, &out, oracle, (struct kn_tolerance){0, 1e-5}, NULL);
-        cr_assert(deviation.failed == 0, "%s: the first at %lld", names[v],
-                  (long long)deviation.first);
-        row_matrix_end(&in);
-        row_matrix_end(&out);
-    }
-    row_stage_end(&stage);
-}
-
 Test(softmax, what_cannot_be_is_refused) {
     struct row_stage stage = row_stage_begin(5);
     tol_auto_buffer struct tol_buffer *buffer = NULL, *other = NULL;
