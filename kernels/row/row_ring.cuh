@@ -1,6 +1,12 @@
 // What the kernels share that stay on a multiprocessor and go from row to row: the next rows are on
 // their way into shared memory while one is reduced, so that memory is not idle at barriers.
-// A thread copies the pieces that it will itself read: waiting for its own copies is enough.
+//
+// There is no barrier around the copies, since no thread reads what another one copied: each has
+// places of its own, RING_THREADS apart, and takes from them the pieces that it put there.
+// cp.async.wait_group makes what the waiting thread's own groups wrote visible to that thread (PTX
+// ISA, cp.async.wait_group); another one would need a barrier behind it. A place is filled anew by
+// a copy that stands behind the loads from it in the same thread, and copy_async_16, which clobbers
+// memory, is not moved in front of them. The only barriers are those of row_reducer.
 #pragma once
 
 #include "row_whole.cuh"
