@@ -201,8 +201,7 @@ KERNELS_TESTS = """
     variant_test kernel_set_test measure/read_words_test
     parallel_test number_test inputs_test deviation_test guarded_test
     gemm/gemm_oracle_test gemm/gemm_test gemm/gemm_call_test
-    kernel_image_test
-    quant/quant_block_test quant/quantise_test
+    kernel_image_test quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
     attention/attention_test attention/attention_call_test
     row/row_stage_test row/softmax_test row/norm_test row/rope_test row/pair_test row/gather_test
@@ -219,8 +218,7 @@ HARNESS = """
     manifest evidence evidence_text results gate repeats
     attack compare launcher grinder
     walk_csv walk_map trace_file trace_replay timeline
-    error_table
-    gpu_clock gpu_timer
+    error_table gpu_clock gpu_timer
 """.split()
 
 COMMANDS = """
@@ -237,9 +235,7 @@ HARNESS_TESTS = """
 """.split()
 
 HYPOTHESES = """
-    h01_modules_load
-    h02_launches_execute
-    h03_transfers_return
+    h01_modules_load h02_launches_execute h03_transfers_return
     h04_launches_cost_little
     h05_gemm_is_right
     h06_attention_is_right
