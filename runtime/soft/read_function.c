@@ -236,10 +236,7 @@ static bool read_statement(struct ptx_reader *reader) {
     if (!ptx_read_debug(reader, &debug)) return false;
     if (debug || ptx_take(reader, ";")) return true;
     if (ptx_take(reader, ".reg")) return read_registers(reader);
-    if (ptx_take(reader, ".pragma")) {
-        while (reader->token->kind == SOFT_TOKEN_STRING || ptx_is(reader, ",")) reader->token++;
-        return ptx_expect(reader, ";");
-    }
+    if (ptx_is(reader, ".pragma")) return ptx_read_pragmas(reader);
     if (ptx_is(reader, ".param") && ptx_has_inner_parameters(reader)) {
         return ptx_read_inner_parameter(reader);
     }
@@ -406,9 +403,8 @@ static bool read_attributes(struct ptx_reader *reader, struct ptx_function *func
             continue; /* a launch says how large, or how many, and here a cluster is a block */
         } else if (ptx_take(reader, ".noreturn")) {
             function->no_return = true;
-        } else if (ptx_take(reader, ".pragma")) {
-            while (reader->token->kind == SOFT_TOKEN_STRING || ptx_is(reader, ",")) reader->token++;
-            if (!ptx_expect(reader, ";")) return false;
+        } else if (ptx_is(reader, ".pragma")) {
+            if (!ptx_read_pragmas(reader)) return false;
         } else if (ptx_take(reader, ".abi_preserve") || ptx_take(reader, ".abi_preserve_control")) {
             if (!read_extents(reader, extents)) return false;
         } else if (ptx_take(reader, ".attribute")) {

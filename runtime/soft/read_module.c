@@ -216,14 +216,35 @@ static bool read_outer_registers(struct ptx_reader *reader) {
     return ptx_expect(reader, ";");
 }
 
+/* Hints, which nothing here needs. Those that a version of the language brought are refused before
+ * it, as ptxas 13.0 does, and names that nobody knows are not. */
+bool ptx_read_pragmas(struct ptx_reader *reader) {
+    static const struct {
+        const char *name;
+        unsigned version_min;
+    } known[] = {{"used_bytes_mask", 83}, {"enable_smem_spilling", 87}, {"frequency", 90}};
+    if (!ptx_expect(reader, ".pragma")) return false;
+    for (; reader->token->kind == SOFT_TOKEN_STRING || ptx_is(reader, ","); reader->token++) {
+        const char *text = ptx_text(reader);
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+            const size_t length = strlen(known[i].name);
+            if (reader->token->length < length + 2 || text[0] != '"' ||
+                memcmp(text + 1, known[i].name, length) != 0 ||
+                reader->module->version >= known[i].version_min) {
+                continue;
+            }
+            return PTX_FAIL(reader, "'%s' needs .version %u.%u or newer", known[i].name,
+                            known[i].version_min / 10, known[i].version_min % 10);
+        }
+    }
+    return ptx_expect(reader, ";");
+}
+
 static bool read_item(struct ptx_reader *reader) {
     bool debug = false, external = false;
     if (!ptx_read_debug(reader, &debug)) return false;
     if (debug || ptx_take(reader, ";")) return true;
-    if (ptx_take(reader, ".pragma")) {
-        while (reader->token->kind == SOFT_TOKEN_STRING || ptx_is(reader, ",")) reader->token++;
-        return ptx_expect(reader, ";");
-    }
+    if (ptx_is(reader, ".pragma")) return ptx_read_pragmas(reader);
     if (ptx_take(reader, ".alias")) return read_alias(reader);
     reader->linkage = PTX_LINKAGE_OWN;
     for (;;) {

@@ -92,6 +92,9 @@ bool ptx_read_unary(struct ptx_reader *reader, int64_t *value);
 /* A single numeric literal, with an optional minus: INTEGER, FLOAT32 or FLOAT64. */
 bool ptx_read_number(struct ptx_reader *reader, struct ptx_operand *operand);
 
+/* pragmas = ".pragma" string ("," string)* ";" */
+bool ptx_read_pragmas(struct ptx_reader *reader);
+
 /* variables = ".attribute(...)"? ".align N"? ".vN"? type name dimensions? ("=" data)? ("," ...)*
  * ";" The space is read already. *first is the first of those declared. */
 bool ptx_read_variables(struct ptx_reader *reader, enum ptx_modifier space, bool external,
