@@ -22,11 +22,12 @@ HYP_WORDS(
                     "product by more than its bound, or is never written; or a byte outside of C "
                     "changes, or C is read where beta is 0.",
     .method = "Every kernel that serves multiplies matrices of random shapes (1, primes, multiples "
-              "of tiles and neighbours of them), orders, gaps, batches, factors and distributions; "
+              "of tiles and neighbours of them), orders, gaps, batches, factors and distributions, "
+              "with a workspace and without; "
               "C begins as NaN, lies between guard zones and has NaN between its rows. The oracle "
               "adds in double; bounds are derived from k and the sums of magnitudes "
               "(gemm_oracle.c). All deviations are in the evidence, as CSV.",
-    .control = "Nine saboteurs, seven of them kernels with one defect; each is noticed.",
+    .control = "Ten saboteurs, eight of them kernels with one defect; each is noticed.",
     .confounders = "An absolute error says nothing without k and the distribution, so both are "
                    "stated, and relative bounds are held beside it. The seed is in the evidence.")
 
@@ -41,7 +42,7 @@ static bool begin(struct hyp_attack *attack, struct bench *bench) {
     *bench = (struct bench){.attack = attack};
     hyp_error_table_begin(&bench->errors, attack,
                           "distribution,scale,transpose,m,n,k,batch,gap,align,skew,alpha,beta,c,"
-                          "seed");
+                          "workspace,seed");
     return HYP_OK(attack, kn_kernels_create(attack->context, &bench->kernels)) &&
            HYP_OK(attack, tol_stream_create(attack->context, NULL, &bench->stream));
 }
@@ -73,11 +74,12 @@ static bool try_one(struct bench *bench, struct kn_gemm_trial *trial,
         return false;
     }
     hyp_error_table_add(&bench->errors, path, &outcome->deviation,
-                        "%s,%g,%c%c,%zu,%zu,%zu,%zu,%zu,%zu,%zu,%g,%g,%s,%llu",
+                        "%s,%g,%c%c,%zu,%zu,%zu,%zu,%zu,%zu,%zu,%g,%g,%s,%zu,%llu",
                         kn_distribution_name(trial->distribution), trial->scale,
                         g->transpose_a ? 't' : 'n', g->transpose_b ? 't' : 'n', g->m, g->n, g->k,
                         g->batch, trial->gap, trial->align, trial->skew, (double)g->alpha,
-                        (double)g->beta, kn_type_name(g->c_type), (unsigned long long)trial->seed);
+                        (double)g->beta, kn_type_name(g->c_type), outcome->workspace,
+                        (unsigned long long)trial->seed);
     return HYP_CHECK(bench->attack, outcome->touched == 0,
                      "%s: %zu bytes outside of C changed: %zu x %zu, rows %zu longer", path,
                      outcome->touched, g->m, g->n, trial->gap);
@@ -156,7 +158,8 @@ static struct kn_gemm_trial draw_trial(struct hyp_attack *attack, enum kn_gemm_p
         .scale = 1,
         .align = is_aligned ? 8 : 0,
         .gap = hyp_random_below(attack, 3) == 0 ? 0 : 1 + hyp_random_below(attack, 9),
-        .skew = is_aligned ? 0 : hyp_random_below(attack, 3)};
+        .skew = is_aligned ? 0 : hyp_random_below(attack, 3),
+        .workspace = hyp_random_below(attack, 2) != 0};
     if (hyp_random_below(attack, 4) == 0) trial.gemm.n = trial.gemm.k = trial.gemm.m;
     if (hyp_random_below(attack, 2) == 0) trial.gemm.c_type = kn_gemm_input_type(precision);
     /* At the end of fp16's range a result may be infinite or not by a rounding. */
@@ -216,6 +219,31 @@ HYP_ATTACK(h05, fp16_of_any_shape_is_within_its_bound) {
 HYP_ATTACK(h05, bf16_of_any_shape_is_within_its_bound) {
     try_precision(attack, KN_GEMM_BF16, half_variants,
                   sizeof half_variants / sizeof half_variants[0], true);
+}
+
+/* Few tiles and many steps, with a workspace: blocks share the steps. */
+HYP_ATTACK(h05, split_steps_are_within_their_bounds) {
+    static const char *const variants[] = {NULL, "vector", "async_128"};
+    static const size_t sizes[][3] = {{1, 5, 1031}, {16, 67, 2050}, {131, 3, 777}};
+    struct bench bench;
+    const bool has_tensors = tol_context_device(attack->context)->compute_capability >= 80;
+    if (begin(attack, &bench)) {
+        for (int i = 0; i < (attack->session.full ? 60 : 12); i++) {
+            const enum kn_gemm_precision p = (enum kn_gemm_precision)(i % KN_GEMM_PRECISIONS);
+            const size_t *size = sizes[i / KN_GEMM_PRECISIONS % 3];
+            struct kn_gemm_outcome outcome;
+            struct kn_gemm_trial trial =
+                draw_trial(attack, p, variants[p == KN_GEMM_F32 ? i % 2 : has_tensors * 2], true);
+            trial.gemm.m = size[0], trial.gemm.n = size[1];
+            trial.gemm.k = size[2] + hyp_random_below(attack, 100);
+            trial.workspace = true;
+            if (try_one(&bench, &trial, &outcome)) {
+                HYP_CHECK(attack, outcome.workspace > 0, "%zu x %zu x %zu was not split", size[0],
+                          size[1], trial.gemm.k);
+            }
+        }
+    }
+    end(&bench);
 }
 
 /* Sizes that real programs use; the oracle looks at rows drawn at random. */

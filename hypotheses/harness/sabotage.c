@@ -358,6 +358,7 @@ static const struct hyp_fault faults[] = {
     {"gemm_swapped", "a product transposes A for B and B for A", NULL, NULL, false, NULL},
     {"gemm_half_sum", "a product is summed in 16 bits", NULL, NULL, false, NULL},
     {"gemm_writes_gap", "a product writes behind the ends of C's rows", NULL, NULL, false, NULL},
+    {"gemm_lost_share", "a product of split steps lacks the last share", NULL, NULL, false, NULL},
     /* The same of dequantising. */
     {"dequantise_nibbles", "neighbouring elements are taken from one byte", NULL, NULL, false,
      NULL},

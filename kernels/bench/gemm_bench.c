@@ -13,7 +13,7 @@ struct product {
     struct kn_bench *bench;
     struct kn_cublas *cublas; /* NULL: by our own kernels */
     struct kn_gemm gemm;
-    struct tol_buffer *buffers[KN_BENCH_SETS_MAX][3];
+    struct tol_buffer *buffers[KN_BENCH_SETS_MAX][3], *workspace;
     size_t sets;
 };
 
@@ -29,6 +29,7 @@ static void destroy_buffers(struct product *p) {
     for (size_t i = 0; i < p->sets; i++) {
         for (int j = 0; j < 3; j++) tol_buffer_destroy(p->buffers[i][j]);
     }
+    tol_buffer_destroy(p->workspace);
 }
 
 static tol_status make_buffers(struct product *p) {
@@ -60,7 +61,20 @@ static struct kn_bench_row row_of(const struct kn_gemm *g) {
     return row;
 }
 
-/* cuBLAS first, then the variants beside it. */
+/* A workspace, where the kernel can use one: as a program that cares for time would. */
+static tol_status make_workspace(struct product *p) {
+    tol_status status = TOL_OK;
+    size_t bytes = 0;
+    tol_buffer_destroy(p->workspace);
+    p->gemm.workspace = p->workspace = NULL;
+    TOL_TRY(kn_gemm_workspace(p->bench->kernels, &p->gemm, &bytes));
+    if (bytes > 0) TOL_TRY(tol_buffer_create(p->bench->context, bytes, 1, &p->workspace));
+    p->gemm.workspace = p->workspace;
+out:
+    return status;
+}
+
+/* cuBLAS first, then the variants beside it; what is split is shown whole as well. */
 static tol_status measure(struct product *p, const char *const *variants, size_t count) {
     tol_status status = TOL_OK;
     double cublas_us = 0;
@@ -81,8 +95,13 @@ static tol_status measure(struct product *p, const char *const *variants, size_t
         p->gemm.a.buffer = p->buffers[0][0], p->gemm.b.buffer = p->buffers[0][1];
         p->gemm.c.buffer = p->buffers[0][2];
         TOL_TRY(kn_gemm_pick(p->bench->kernels, &p->gemm, &variant));
-        snprintf(row.variant, sizeof row.variant, "%s%s", variant->name,
-                 variants[i] == NULL ? " (chosen)" : "");
+        TOL_TRY(make_workspace(p));
+        snprintf(row.variant, sizeof row.variant, "%s%s%s", variant->name,
+                 p->workspace != NULL ? ", split" : "", variants[i] == NULL ? " (chosen)" : "");
+        TOL_TRY(kn_bench_measure(p->bench, &row, launch, p));
+        if (p->workspace == NULL) continue;
+        p->gemm.workspace = NULL;
+        snprintf(row.variant, sizeof row.variant, "%s, not split", variant->name);
         TOL_TRY(kn_bench_measure(p->bench, &row, launch, p));
     }
 out:
@@ -101,13 +120,21 @@ static tol_status run(struct kn_bench *bench) {
         {KN_GEMM_F32, 4096, 4096, 4096, 0, 0, {"naive", "shared", "registers"}},
         {KN_GEMM_F32, 4096, 4096, 4096, 0, 1, {NULL}},
         {KN_GEMM_F32, 1024, 1024, 1024, 0, 0, {NULL}},
-        {KN_GEMM_TF32, 4096, 4096, 4096, 0, 0, {NULL}},
+        {KN_GEMM_F32, 16, 4096, 4096, 0, 1, {NULL}},
+        {KN_GEMM_F32, 4096, 16, 4096, 0, 0, {NULL}},
+        {KN_GEMM_TF32, 4096, 4096, 4096, 0, 0, {"tensor", "async_128"}},
+        {KN_GEMM_TF32, 4096, 4096, 4096, 0, 1, {NULL}},
+        {KN_GEMM_TF32, 4096, 4096, 4096, 1, 0, {NULL}},
+        {KN_GEMM_TF32, 16, 4096, 4096, 0, 1, {NULL}},
+        {KN_GEMM_TF32, 4096, 16, 4096, 0, 0, {NULL}},
         {KN_GEMM_BF16, 4096, 4096, 4096, 0, 0, {"tensor", "async_128"}},
         {KN_GEMM_BF16, 4096, 4096, 4096, 0, 1, {NULL}},
         {KN_GEMM_BF16, 4096, 4096, 4096, 1, 0, {NULL}},
         {KN_GEMM_BF16, 8192, 8192, 8192, 0, 1, {NULL}},
         {KN_GEMM_BF16, 1024, 1024, 1024, 0, 1, {NULL}},
         {KN_GEMM_BF16, 16, 4096, 14336, 0, 1, {NULL}},
+        {KN_GEMM_BF16, 16, 4096, 4096, 0, 1, {NULL}},
+        {KN_GEMM_BF16, 4096, 16, 4096, 0, 0, {NULL}},
         {KN_GEMM_F16, 4096, 4096, 4096, 0, 1, {NULL}},
     };
     tol_status status = TOL_OK;
@@ -117,12 +144,14 @@ static tol_status run(struct kn_bench *bench) {
         const char *variants[5] = {NULL};
         size_t count = 1;
         const size_t least = bench->is_small ? 16 : 1; /* of the soft device, a sixteenth */
+        const bool is_skinny = products[i].m <= 16 || products[i].n <= 16;
+        const size_t least_k = is_skinny && bench->is_small ? 4 : least; /* so that it is split */
         struct product p = {.bench = bench,
                             .cublas = cublas,
                             .gemm = {.precision = products[i].precision,
                                      .m = products[i].m / least,
                                      .n = products[i].n / least,
-                                     .k = products[i].k / least,
+                                     .k = products[i].k / least_k,
                                      .transpose_a = products[i].transpose_a,
                                      .transpose_b = products[i].transpose_b,
                                      .c_type = kn_gemm_input_type(products[i].precision),

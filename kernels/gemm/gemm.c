@@ -4,7 +4,7 @@
 #include "gemm.h"
 
 #include "check.h"
-#include "gemm_problem.h"
+#include "gemm_split.h"
 
 enum { DIMENSION_MAX = INT32_MAX - (1 << 12) }; /* tiles round up in an int */
 
@@ -109,6 +109,19 @@ static tol_status check(const struct kn_gemm *gemm, struct gemm_problem *problem
               "matrices of c, %zu elements apart, overlap", c.stride);
     TOL_CHECK(!overlap(&a, &c), TOL_INVALID_ARGUMENT, "c overlaps a");
     TOL_CHECK(!overlap(&b, &c), TOL_INVALID_ARGUMENT, "c overlaps b");
+    if (gemm->workspace != NULL) {
+        struct stored workspace = {.name = "workspace",
+                                   .begin = tol_buffer_address(gemm->workspace)};
+        workspace.end = workspace.begin + tol_buffer_bytes(gemm->workspace);
+        TOL_CHECK(workspace.begin % 16 == 0, TOL_INVALID_ARGUMENT,
+                  "workspace begins at %#llx, which is no multiple of 16 bytes",
+                  (unsigned long long)workspace.begin);
+        const struct stored *const others[] = {&a, &b, &c};
+        for (int i = 0; i < 3; i++) {
+            TOL_CHECK(!overlap(&workspace, others[i]), TOL_INVALID_ARGUMENT,
+                      "workspace overlaps %s", others[i]->name);
+        }
+    }
     *problem = (struct gemm_problem){
         .gemm = gemm,
         .arguments = {.a = a.begin,
@@ -124,6 +137,8 @@ static tol_status check(const struct kn_gemm *gemm, struct gemm_problem *problem
                       .n = (int)n,
                       .k = (int)k,
                       .batch = (int)batch,
+                      .splits = 1,
+                      .span = (int)k,
                       .transpose_a = gemm->transpose_a,
                       .transpose_b = gemm->transpose_b,
                       .c_type = gemm->c_type == KN_F32 ? GEMM_C_F32 : GEMM_C_F32 + 1,
@@ -150,9 +165,23 @@ tol_status kn_gemm_pick(struct kn_kernels *kernels, const struct kn_gemm *gemm,
     return status == TOL_OK ? pick(kernels, &problem, variant, &kernel) : status;
 }
 
+tol_status kn_gemm_workspace(struct kn_kernels *kernels, const struct kn_gemm *gemm,
+                             size_t *bytes) {
+    tol_status status = TOL_OK;
+    const struct kn_variant *variant = NULL;
+    const struct tol_kernel *kernel = NULL;
+    struct gemm_problem problem = {0};
+    TOL_CHECK(kernels != NULL && bytes != NULL, TOL_INVALID_ARGUMENT,
+              "gemm needs a set of kernels and somewhere to put a number");
+    TOL_TRY(check(gemm, &problem));
+    TOL_TRY(pick(kernels, &problem, &variant, &kernel));
+    *bytes = gemm_split_of(&problem, variant, SIZE_MAX).bytes;
+out:
+    return status;
+}
+
 tol_status kn_gemm(struct kn_kernels *kernels, struct tol_stream *stream,
                    const struct kn_gemm *gemm) {
-    enum { GRID_Y_MAX = 65535 };
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
     const struct tol_kernel *kernel = NULL;
@@ -160,24 +189,11 @@ tol_status kn_gemm(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_CHECK(kernels != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
               "gemm needs a set of kernels and a stream");
     TOL_TRY(check(gemm, &problem));
-    const struct gemm_arguments *arguments = &problem.arguments;
-    if (arguments->m == 0 || arguments->n == 0) return TOL_OK;
+    if (problem.arguments.m == 0 || problem.arguments.n == 0) return TOL_OK;
     TOL_TRY(pick(kernels, &problem, &variant, &kernel));
-    const size_t rows = (gemm->m + variant->tile[0] - 1) / variant->tile[0];
-    const size_t columns = (gemm->n + variant->tile[1] - 1) / variant->tile[1];
-    const size_t batch = (size_t)arguments->batch;
-    TOL_CHECK(columns <= INT32_MAX / rows, TOL_OVER_LIMIT, "%zu x %zu tiles", rows, columns);
-    const struct tol_launch_shape shape = {.grid_x = (unsigned)(rows * columns),
-                                           .grid_y =
-                                               (unsigned)(batch < GRID_Y_MAX ? batch : GRID_Y_MAX),
-                                           .grid_z = 1,
-                                           .block_x = variant->threads,
-                                           .block_y = 1,
-                                           .block_z = 1,
-                                           .shared_bytes = variant->shared_bytes};
-    const unsigned bytes = sizeof problem.arguments;
-    void *value = &problem.arguments;
-    status = tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes});
+    const size_t room = gemm->workspace != NULL ? tol_buffer_bytes(gemm->workspace) : 0;
+    status = gemm_launch(kernels, stream, &problem, variant, kernel,
+                         gemm_split_of(&problem, variant, room));
 out:
     return status;
 }

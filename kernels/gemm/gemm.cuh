@@ -17,6 +17,19 @@ __device__ inline gemm_tile gemm_tile_of(int block, int rows, int columns) {
     return {first + inside % height, inside / height};
 }
 
+// A share: which elements of a and b it begins with, and how many steps it has. What share i gives
+// begins at i times batch_c.
+struct gemm_share {
+    long long a, b;
+    int k;
+};
+
+__device__ inline gemm_share gemm_share_of(const gemm_arguments &x, int i) {
+    const int matrix = i / x.splits, first = i % x.splits * x.span;
+    return {matrix * x.batch_a + first * (x.transpose_a ? x.lda : 1),
+            matrix * x.batch_b + first * (x.transpose_b ? 1 : x.ldb), min(x.k - first, x.span)};
+}
+
 // One element of c: alpha * sum + beta * c, rounded once to its type. NaNs in c do not come through
 // where beta is 0.
 template <typename T>
@@ -37,13 +50,12 @@ __device__ inline void gemm_store(const gemm_arguments &x, long long at, float s
 // fragments of an mma would not. All threads of the block take part; the caller has let them meet.
 template <typename T, int ROWS, int COLUMNS, int PITCH, int THREADS>
 __device__ inline void gemm_store_tile(const gemm_arguments &x, const float *tile, int row,
-                                       int column, long long batch) {
+                                       int column, long long first) {
 #pragma unroll 1
     for (int i = threadIdx.x; i < ROWS * COLUMNS; i += THREADS) {
         const int r = row + i / COLUMNS, c = column + i % COLUMNS;
         if (r < x.m && c < x.n) {
-            gemm_store<T>(x, batch * x.batch_c + r * x.ldc + c,
-                          tile[i / COLUMNS * PITCH + i % COLUMNS]);
+            gemm_store<T>(x, first + r * x.ldc + c, tile[i / COLUMNS * PITCH + i % COLUMNS]);
         }
     }
 }

@@ -5,7 +5,7 @@
 // contiguous in memory, whether transposed or not; a column more than needed keeps a column of the
 // tile in different banks.
 // Owner: thread (x, y) of the block's 32 x 32 owns one element of c, as in step 1.
-// Requires: blockDim = (1024, 1, 1), gridDim.x = tiles of 32 x 32, gridDim.y walks the batch.
+// Requires: blockDim = (1024, 1, 1), gridDim.x = tiles of 32 x 32, gridDim.y walks the shares.
 #include "gemm.cuh"
 
 enum { TILE = 32 };
@@ -33,13 +33,14 @@ template <typename T> __device__ inline void gemm_shared(const gemm_arguments &x
     const gemm_tile tile = gemm_tile_of(blockIdx.x, ceil_div(x.m, TILE), ceil_div(x.n, TILE));
     const int own_row = threadIdx.x / TILE, own_column = threadIdx.x % TILE;
     const int row = tile.row * TILE, column = tile.column * TILE;
-    for (int batch = blockIdx.y; batch < x.batch; batch += gridDim.y) {
-        const T *a = (const T *)x.a + batch * x.batch_a;
-        const T *b = (const T *)x.b + batch * x.batch_b;
+    for (int part = blockIdx.y; part < x.batch * x.splits; part += gridDim.y) {
+        const gemm_share share = gemm_share_of(x, part);
+        const T *a = (const T *)x.a + share.a;
+        const T *b = (const T *)x.b + share.b;
         float sum = 0;
-        for (int l = 0; l < x.k; l += TILE) {
-            load_tile(a_tile, a, x.lda, row, x.m, l, x.k, x.transpose_a);
-            load_tile(b_tile, b, x.ldb, l, x.k, column, x.n, x.transpose_b);
+        for (int l = 0; l < share.k; l += TILE) {
+            load_tile(a_tile, a, x.lda, row, x.m, l, share.k, x.transpose_a);
+            load_tile(b_tile, b, x.ldb, l, share.k, column, x.n, x.transpose_b);
             __syncthreads(); // other threads wrote what this one reads
 #pragma unroll 8
             for (int i = 0; i < TILE; i++) {
@@ -48,8 +49,7 @@ template <typename T> __device__ inline void gemm_shared(const gemm_arguments &x
             __syncthreads(); // the tiles are overwritten next
         }
         if (row + own_row < x.m && column + own_column < x.n) {
-            gemm_store<T>(x, batch * x.batch_c + (row + own_row) * x.ldc + column + own_column,
-                          sum);
+            gemm_store<T>(x, part * x.batch_c + (row + own_row) * x.ldc + column + own_column, sum);
         }
     }
 }

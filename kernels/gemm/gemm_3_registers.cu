@@ -3,7 +3,7 @@
 // The idea: shared memory gives 32 words a cycle and the multipliers want 256, so a word that was
 // read must be used eight times. Takes matrices of any alignment, since it reads word by word.
 // Owner: gemm_registers.cuh says which thread owns which elements.
-// Requires: blockDim = (256, 1, 1), gridDim.x = tiles of 128 x 128, gridDim.y walks the batch.
+// Requires: blockDim = (256, 1, 1), gridDim.x = tiles of 128 x 128, gridDim.y walks the shares.
 #include "gemm_registers.cuh"
 
 // tile[l][i] = op(matrix)(first + i, step + l), 0 outside; by_step says that steps are contiguous
@@ -28,13 +28,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 2)
         gemm_tile_of(blockIdx.x, ceil_div(x.m, BLOCK_TILE), ceil_div(x.n, BLOCK_TILE));
     const int row = tile.row * BLOCK_TILE, column = tile.column * BLOCK_TILE;
     const gemm_place place = gemm_place_of(threadIdx.x);
-    for (int batch = blockIdx.y; batch < x.batch; batch += gridDim.y) {
-        const float *a = (const float *)x.a + batch * x.batch_a;
-        const float *b = (const float *)x.b + batch * x.batch_b;
+    for (int part = blockIdx.y; part < x.batch * x.splits; part += gridDim.y) {
+        const gemm_share share = gemm_share_of(x, part);
+        const float *a = (const float *)x.a + share.a;
+        const float *b = (const float *)x.b + share.b;
         float sum[8][8] = {};
-        for (int l = 0; l < x.k; l += STEP) {
-            load_tile(a_tile, a, x.lda, row, x.m, l, x.k, !x.transpose_a);
-            load_tile(b_tile, b, x.ldb, column, x.n, l, x.k, x.transpose_b);
+        for (int l = 0; l < share.k; l += STEP) {
+            load_tile(a_tile, a, x.lda, row, x.m, l, share.k, !x.transpose_a);
+            load_tile(b_tile, b, x.ldb, column, x.n, l, share.k, x.transpose_b);
             __syncthreads(); // other threads wrote what this one reads
             gemm_multiply(sum, a_tile, b_tile, place);
             __syncthreads(); // the tiles are overwritten next
@@ -46,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 2)
                 const int r = row + place.row + gemm_row_of(i);
                 const int c = column + place.column + gemm_column_of(j);
                 if (r < x.m && c < x.n) {
-                    gemm_store<float>(x, batch * x.batch_c + r * x.ldc + c, sum[i][j]);
+                    gemm_store<float>(x, part * x.batch_c + r * x.ldc + c, sum[i][j]);
                 }
             }
         }

@@ -82,18 +82,19 @@ __device__ inline void gemm_vector(const gemm_arguments &x) {
         gemm_tile_of(blockIdx.x, ceil_div(x.m, BLOCK_TILE), ceil_div(x.n, BLOCK_TILE));
     const int row = tile.row * BLOCK_TILE, column = tile.column * BLOCK_TILE;
     const gemm_place place = gemm_place_of(threadIdx.x);
-    for (int batch = blockIdx.y; batch < x.batch; batch += gridDim.y) {
-        carrier<!TRANSPOSE_A> a((const float *)x.a + batch * x.batch_a, x.lda, row, x.m);
-        carrier<TRANSPOSE_B> b((const float *)x.b + batch * x.batch_b, x.ldb, column, x.n);
+    for (int part = blockIdx.y; part < x.batch * x.splits; part += gridDim.y) {
+        const gemm_share share = gemm_share_of(x, part);
+        carrier<!TRANSPOSE_A> a((const float *)x.a + share.a, x.lda, row, x.m);
+        carrier<TRANSPOSE_B> b((const float *)x.b + share.b, x.ldb, column, x.n);
         float sum[8][8] = {};
-        a.load(x.k);
-        b.load(x.k);
-        __syncthreads(); // the matrices before this in the batch are done with the buffers
+        a.load(share.k);
+        b.load(share.k);
+        __syncthreads(); // the share before this is done with the buffers
         a.store(a_tiles[0]);
         b.store(b_tiles[0]);
         __syncthreads(); // other threads wrote what this one reads
-        for (int l = 0, now = 0; l < x.k; l += STEP, now ^= 1) {
-            const int left = x.k - l - STEP;
+        for (int l = 0, now = 0; l < share.k; l += STEP, now ^= 1) {
+            const int left = share.k - l - STEP;
             if (left > 0) {
                 a.load(left);
                 b.load(left);
@@ -110,7 +111,7 @@ __device__ inline void gemm_vector(const gemm_arguments &x) {
             const int r = row + place.row + gemm_row_of(i);
             const int c = column + place.column;
             if (r >= x.m) continue;
-            const long long at = batch * x.batch_c + r * x.ldc + c;
+            const long long at = part * x.batch_c + r * x.ldc + c;
             store_4(x, at, x.n - c, &sum[i][0]);
             store_4(x, at + 16, x.n - c - 16, &sum[i][4]);
         }

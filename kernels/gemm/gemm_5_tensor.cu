@@ -6,7 +6,7 @@
 // neighbours of 16 bits, or one number of 32, are one word; rows are four words longer than needed,
 // so that the eight rows and four words of a fragment lie in 32 banks.
 // Owner: a block of four warps owns 64 x 64 of c, each warp 32 x 32: fragments as in tile.cuh.
-// Requires: blockDim = (128, 1, 1), gridDim.x = tiles of 64 x 64, gridDim.y walks the batch.
+// Requires: blockDim = (128, 1, 1), gridDim.x = tiles of 64 x 64, gridDim.y walks the shares.
 #include "gemm.cuh"
 
 enum { TILE = 64, THREADS = 128, WORDS = 16, PITCH = WORDS + 4, SUMS = TILE + 8 };
@@ -53,13 +53,14 @@ template <typename T> __device__ inline void gemm_tensor(const gemm_arguments &x
     const int row = tile.row * TILE, column = tile.column * TILE;
     const int warp = threadIdx.x / WARP, g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
     const int warp_row = warp / 2 * 32, warp_column = warp % 2 * 32;
-    for (int batch = blockIdx.y; batch < x.batch; batch += gridDim.y) {
-        const T *a = (const T *)x.a + batch * x.batch_a;
-        const T *b = (const T *)x.b + batch * x.batch_b;
+    for (int part = blockIdx.y; part < x.batch * x.splits; part += gridDim.y) {
+        const gemm_share share = gemm_share_of(x, part);
+        const T *a = (const T *)x.a + share.a;
+        const T *b = (const T *)x.b + share.b;
         float sum[2][4][4] = {};
-        for (int l = 0; l < x.k; l += WORDS * element<T>::PER_WORD) {
-            load_tile(a_tile, a, x.lda, row, x.m, l, x.k, !x.transpose_a);
-            load_tile(b_tile, b, x.ldb, column, x.n, l, x.k, x.transpose_b);
+        for (int l = 0; l < share.k; l += WORDS * element<T>::PER_WORD) {
+            load_tile(a_tile, a, x.lda, row, x.m, l, share.k, !x.transpose_a);
+            load_tile(b_tile, b, x.ldb, column, x.n, l, share.k, x.transpose_b);
             __syncthreads(); // other threads wrote what this one reads
 #pragma unroll
             for (int word = 0; word < WORDS; word += 8) { // what one mma takes
@@ -93,7 +94,7 @@ template <typename T> __device__ inline void gemm_tensor(const gemm_arguments &x
             }
         }
         __syncthreads(); // other threads wrote what this one stores
-        gemm_store_tile<T, TILE, TILE, SUMS, THREADS>(x, sums[0], row, column, batch);
+        gemm_store_tile<T, TILE, TILE, SUMS, THREADS>(x, sums[0], row, column, part * x.batch_c);
         __syncthreads(); // the tiles lie where the sums are
     }
 }

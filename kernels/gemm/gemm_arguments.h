@@ -3,6 +3,9 @@
  * to the operation.
  *
  * c[i][j] = alpha * sum over l of op(a)[i][l] * op(b)[l][j] + beta * c[i][j], for each of a batch.
+ *
+ * The steps may be shared out: then a result is written for each share, as if each were a matrix of
+ * the batch (those of a matrix one behind the other), and step 8 adds them.
  */
 #ifndef KN_GEMM_ARGUMENTS_H
 #define KN_GEMM_ARGUMENTS_H
@@ -23,6 +26,7 @@ struct gemm_arguments {
     long long lda, ldb, ldc;             /* from row to row as stored, in elements */
     long long batch_a, batch_b, batch_c; /* from matrix to matrix, in elements */
     int m, n, k, batch;
+    int splits, span; /* into how many shares the steps are split, and how many a share has */
     int transpose_a, transpose_b; /* whether op is the transpose */
     int c_type;
     float alpha, beta; /* where beta is 0, c is not read */

@@ -6,7 +6,7 @@
 // permuted by the row's number, so that those of a fragment lie in different banks.
 // Owner: a block of WARPS_M x WARPS_N warps owns a tile of c, each warp 64 x 64.
 // Requires: blockDim = (32 WARPS_M WARPS_N, 1, 1), STAGES times STAGE_BYTES of dynamic shared
-// memory, gridDim.x = tiles, gridDim.y walks the batch; rows of a, b, c at multiples of 16 bytes.
+// memory, gridDim.x = tiles, gridDim.y walks the shares; rows of a, b, c at multiples of 16 bytes.
 #pragma once
 
 #include "gemm.cuh"
@@ -146,12 +146,12 @@ __device__ inline void gemm_async(const gemm_arguments &x) {
     const int warp_row = warp / WARPS_N * WARP_TILE, warp_column = warp % WARPS_N * WARP_TILE;
     const a_fragments from_a(lane, warp_row);
     const fragments<T, TRANSPOSE_B, false> from_b(lane, warp_column);
-    const int tiles = ceil_div(x.k, STEPS);
-    for (int batch = blockIdx.y; batch < x.batch; batch += gridDim.y) {
-        const carrier<T, !TRANSPOSE_A, ROWS, THREADS> a((const T *)x.a + batch * x.batch_a, x.lda,
-                                                        row, x.m);
-        const carrier<T, TRANSPOSE_B, COLUMNS, THREADS> b((const T *)x.b + batch * x.batch_b, x.ldb,
-                                                          column, x.n);
+    for (int part = blockIdx.y; part < x.batch * x.splits; part += gridDim.y) {
+        const gemm_share share = gemm_share_of(x, part);
+        const int tiles = ceil_div(share.k, STEPS);
+        const carrier<T, !TRANSPOSE_A, ROWS, THREADS> a((const T *)x.a + share.a, x.lda, row, x.m);
+        const carrier<T, TRANSPOSE_B, COLUMNS, THREADS> b((const T *)x.b + share.b, x.ldb, column,
+                                                          x.n);
         float sum[4][8][4] = {};
         int now = 0, next = 0; // the stages that are read and written
         for (int i = 1 - STAGES; i < tiles; i++) {
@@ -161,8 +161,8 @@ __device__ inline void gemm_async(const gemm_arguments &x) {
                 __syncthreads(); // all have tile i, and nobody reads the one before it any more
             }
             if (ahead < tiles) {
-                a.load(base + next * STAGE_BYTES, ahead * STEPS, x.k);
-                b.load(base + next * STAGE_BYTES + A_BYTES, ahead * STEPS, x.k);
+                a.load(base + next * STAGE_BYTES, ahead * STEPS, share.k);
+                b.load(base + next * STAGE_BYTES + A_BYTES, ahead * STEPS, share.k);
             }
             copy_async_commit(); // also of nothing, so that groups can be counted
             next = next + 1 < STAGES ? next + 1 : 0;
@@ -203,11 +203,11 @@ __device__ inline void gemm_async(const gemm_arguments &x) {
         for (int i = threadIdx.x; i < ROWS * COLUMNS / PIECE; i += THREADS) {
             const int r = i / (COLUMNS / PIECE), c = i % (COLUMNS / PIECE) * PIECE;
             if (row + r < x.m && column + c < x.n) {
-                store_piece<T>(x, batch * x.batch_c + (row + r) * x.ldc + column + c,
+                store_piece<T>(x, part * x.batch_c + (row + r) * x.ldc + column + c,
                                x.n - column - c, sums + r * PITCH + c);
             }
         }
-        __syncthreads(); // the next of the batch begins where the sums are
+        __syncthreads(); // the next share begins where the sums are
     }
 }
 

@@ -5,7 +5,10 @@
 
 #include "test_device.h"
 
+#include "inputs.h"
+
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 TestSuite(gemm_call, .fini = test_end);
@@ -211,6 +214,76 @@ Test(gemm_call, a_batch_may_share_matrices_and_lie_side_by_side) {
         const float first = values[i / 2 * 2];
         cr_assert(result[i] == 2 * first + 1, "element %d is %g", i, (double)result[i]);
     }
+    end();
+}
+
+static void fill_normal(struct tol_buffer *buffer, size_t count, uint64_t seed) {
+    float *values = malloc(count * sizeof *values);
+    kn_inputs_draw(KN_NORMAL, &seed, 1, values, count);
+    MUST(tol_buffer_write(buffer, values, count * sizeof *values));
+    free(values);
+}
+
+/* A vector of a matrix's four columns: with no workspace, with one for two shares, with all. */
+Test(gemm_call, the_same_workspace_gives_the_same_bits) {
+    enum { STEPS = 4099, COUNT = 3 };
+    struct tol_buffer *row = NULL, *matrix = NULL, *all = NULL, *some = NULL;
+    float first[COUNT][SIDE], again[SIDE];
+    size_t bytes = 0;
+    begin();
+    MUST(tol_buffer_create(test_context(), STEPS, sizeof(float), &row));
+    MUST(tol_buffer_create(test_context(), STEPS * SIDE, sizeof(float), &matrix));
+    fill_normal(row, STEPS, 1);
+    fill_normal(matrix, STEPS * SIDE, 2);
+    struct kn_gemm gemm = square();
+    gemm.m = 1, gemm.k = STEPS, gemm.a.buffer = row, gemm.b.buffer = matrix;
+    MUST(kn_gemm_workspace(kernels, &gemm, &bytes));
+    cr_assert(bytes >= 3 * SIDE * sizeof(float), "%zu", bytes);
+    MUST(tol_buffer_create(test_context(), bytes, 1, &all));
+    MUST(tol_buffer_create(test_context(), 3 * SIDE * sizeof(float) - 1, 1, &some));
+    const struct tol_buffer *const workspaces[COUNT] = {NULL, some, all};
+    for (int i = 0; i < 5 * COUNT; i++) {
+        gemm.workspace = workspaces[i % COUNT];
+        if (gemm.workspace != NULL) {
+            const size_t space = tol_buffer_bytes(gemm.workspace);
+            MUST(tol_buffer_fill_at(i % COUNT == 1 ? some : all, 0, 0xff, 1, space));
+        }
+        write_all(c, NAN);
+        MUST(kn_gemm(kernels, stream, &gemm));
+        MUST(tol_stream_synchronize(stream));
+        MUST(tol_buffer_read_at(c, 0, i < COUNT ? first[i] : again, sizeof again));
+        if (i >= COUNT) cr_assert_arr_eq(again, first[i % COUNT], sizeof again);
+    }
+    bool has_difference = false;
+    for (int j = 0; j < SIDE; j++) {
+        has_difference |= first[0][j] != first[2][j];
+        cr_assert(fabsf(first[1][j] - first[0][j]) < 1e-2f, "%g", (double)first[1][j]);
+        cr_assert(fabsf(first[2][j] - first[0][j]) < 1e-2f, "%g", (double)first[2][j]);
+    }
+    cr_assert(has_difference, "nothing was split");
+    gemm.workspace = row;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_INVALID_ARGUMENT, "workspace overlaps a");
+    gemm.workspace = c;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_INVALID_ARGUMENT, "workspace overlaps c");
+    tol_buffer_destroy(row);
+    tol_buffer_destroy(matrix);
+    tol_buffer_destroy(all);
+    tol_buffer_destroy(some);
+    end();
+}
+
+Test(gemm_call, only_few_tiles_of_many_steps_want_a_workspace) {
+    size_t bytes = 1;
+    begin();
+    struct kn_gemm gemm = square();
+    MUST(kn_gemm_workspace(kernels, &gemm, &bytes));
+    cr_assert(bytes == 0, "%zu bytes for four steps", bytes);
+    bytes = 1, gemm.m = 0;
+    MUST(kn_gemm_workspace(kernels, &gemm, &bytes));
+    cr_assert(bytes == 0, "%zu bytes for nothing", bytes);
+    MUST_FAIL(kn_gemm_workspace(kernels, &gemm, NULL), TOL_INVALID_ARGUMENT, "put a number");
+    gemm = square(), gemm.k = SIDE + 1;
+    MUST_FAIL(kn_gemm_workspace(kernels, &gemm, &bytes), TOL_OUT_OF_RANGE, "64 bytes");
     end();
 }
 

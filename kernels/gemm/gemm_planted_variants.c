@@ -32,9 +32,9 @@ static const char *only_bf16(const void *problem) {
 #define ROWS(which)                                                                                \
     ROW(which, f32, only_floats), ROW(which, f16, only_f16), ROW(which, bf16, only_bf16)
 
-static const struct kn_variant rows[] = {ROWS(lost_step), ROWS(lost_tail), ROWS(lost_beta),
-                                         ROWS(reads_c),   ROWS(swapped),   ROWS(half_sum),
-                                         ROWS(writes_gap)};
+static const struct kn_variant rows[] = {ROWS(lost_step),  ROWS(lost_tail), ROWS(lost_beta),
+                                         ROWS(reads_c),    ROWS(swapped),   ROWS(half_sum),
+                                         ROWS(writes_gap), ROWS(lost_share)};
 
 const struct kn_variants kn_gemm_planted_variants = {"gemm, with a defect", rows,
                                                      sizeof rows / sizeof rows[0]};

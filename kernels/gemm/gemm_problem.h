@@ -14,4 +14,7 @@ struct gemm_problem {
     bool is_aligned; /* each row of A, B and C begins at a multiple of 16 bytes */
 };
 
+/* The kernels that add what shares of the steps gave, for each type of A and B. */
+extern const struct kn_variant kn_gemm_sum[KN_TYPES];
+
 #endif

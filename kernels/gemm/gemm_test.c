@@ -24,7 +24,8 @@ static void end(void) {
     kn_kernels_destroy(kernels);
 }
 
-static void must_be_right(const struct kn_gemm_trial *trial) {
+/* Gives the bytes of workspace. */
+static size_t must_be_right(const struct kn_gemm_trial *trial) {
     char text[400];
     const struct kn_gemm *g = &trial->gemm;
     struct kn_gemm_outcome outcome;
@@ -38,6 +39,7 @@ static void must_be_right(const struct kn_gemm_trial *trial) {
               kn_deviation_text(&outcome.deviation, text, sizeof text));
     cr_assert(outcome.touched == 0, "%zu x %zu x %zu: %zu bytes outside of c changed", g->m, g->n,
               g->k, outcome.touched);
+    return outcome.workspace;
 }
 
 /* One variant in one precision: all transpositions and types of C, with gaps and without. */
@@ -139,6 +141,50 @@ Test(gemm, vector_is_right) {
     try_aligned("vector", KN_GEMM_F32, 131, 259, 23, 1);
     try_aligned("vector", KN_GEMM_F32, 128, 128, 64, 3);
     try_aligned("vector", KN_GEMM_F32, 7, 35, 99, 2);
+    end();
+}
+
+/* Few rows or columns and many steps: they are split, for the last share into an odd number. */
+static void try_split(const char *variant, enum kn_gemm_precision precision, size_t m, size_t n,
+                      size_t k, size_t batch, bool is_aligned) {
+    for (unsigned way = 0; way < 4; way++) {
+        const struct kn_gemm_trial trial = {
+            .gemm = {.precision = precision,
+                     .c_type = way == 3 ? KN_F32 : kn_gemm_input_type(precision),
+                     .transpose_a = way / 2 == 1,
+                     .transpose_b = way % 2 == 1,
+                     .m = m,
+                     .n = n,
+                     .k = k,
+                     .batch = batch,
+                     .alpha = way == 0 ? 1 : -0.75f,
+                     .beta = way == 1 ? 0.5f : 0,
+                     .variant = variant},
+            .align = is_aligned ? 8 : 0,
+            .gap = way == 2 ? 5 : 0,
+            .skew = is_aligned ? 0 : 1,
+            .workspace = true,
+            .seed = m + n + k + way};
+        cr_assert(must_be_right(&trial) >= 2 * batch * m * n * sizeof(float), "%s: it is not split",
+                  variant);
+    }
+}
+
+Test(gemm, split_steps_are_right) {
+    begin();
+    try_split("naive", KN_GEMM_F16, 1, 7, 523, 2, false);
+    try_split("shared", KN_GEMM_F32, 5, 3, 769, 1, false);
+    try_split("registers", KN_GEMM_F32, 3, 67, 777, 1, false);
+    try_split("vector", KN_GEMM_F32, 67, 5, 777, 1, true);
+    try_split("vector", KN_GEMM_F32, 1, 1, 1031, 3, true);
+    if (tol_context_device(test_context())->compute_capability >= 80) {
+        try_split("tensor", KN_GEMM_TF32, 7, 66, 530, 1, false);
+        try_split("tensor", KN_GEMM_BF16, 17, 1, 1030, 2, false);
+        try_split("async_128", KN_GEMM_TF32, 16, 67, 777, 1, true);
+        try_split("async_256", KN_GEMM_TF32, 1, 5, 530, 1, true);
+        try_split("async_128", KN_GEMM_F16, 65, 16, 530, 1, true);
+        try_split("async_256", KN_GEMM_BF16, 3, 67, 530, 1, true);
+    }
     end();
 }
 

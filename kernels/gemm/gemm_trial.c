@@ -191,6 +191,7 @@ tol_status kn_gemm_try(struct kn_kernels *kernels, struct tol_stream *stream,
     const enum kn_type type = kn_gemm_input_type(gemm.precision);
     struct kn_gemm_outcome found = {0};
     unsigned char *now = NULL;
+    struct tol_buffer *workspace = NULL;
     uint64_t state = trial->seed;
     struct side sides[3] = {0};
     struct side *a = &sides[0], *b = &sides[1], *c = &sides[2];
@@ -201,6 +202,12 @@ tol_status kn_gemm_try(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(fill(context, b, &state, trial, true));
     TOL_TRY(fill(context, c, &state, trial, gemm.beta != 0));
     gemm.a = matrix_of(a), gemm.b = matrix_of(b), gemm.c = matrix_of(c);
+    if (trial->workspace) TOL_TRY(kn_gemm_workspace(kernels, &gemm, &found.workspace));
+    if (found.workspace > 0) {
+        TOL_TRY(tol_buffer_create(context, found.workspace, 1, &workspace));
+        TOL_TRY(tol_buffer_fill_at(workspace, 0, 0xff, 1, found.workspace));
+        gemm.workspace = workspace;
+    }
     TOL_TRY(kn_gemm(kernels, stream, &gemm));
     TOL_TRY(tol_stream_synchronize_for(stream, 60000));
     now = malloc(c->device.bytes + 1);
@@ -211,6 +218,7 @@ tol_status kn_gemm_try(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(judge(trial, sides, now, &state, &found.deviation));
     *outcome = found;
 out:
+    tol_buffer_destroy(workspace);
     for (int i = 0; i < 3; i++) {
         kn_guarded_destroy(&sides[i].device);
         free(sides[i].host);

@@ -12,15 +12,17 @@
 struct kn_gemm_trial {
     struct kn_gemm gemm; /* its matrices are made here, and what it says of them is not looked at */
     enum kn_distribution distribution;
-    double scale;  /* of the elements of A and B; 0 is 1 */
-    size_t gap;    /* elements between the rows, and between the matrices of a batch */
-    size_t align;  /* rows begin at multiples of so many elements; 0: wherever that is */
-    size_t skew;   /* elements by which each matrix begins behind a multiple of 256 bytes */
-    uint64_t seed; /* of the elements */
+    double scale;   /* of the elements of A and B; 0 is 1 */
+    size_t gap;     /* elements between the rows, and between the matrices of a batch */
+    size_t align;   /* rows begin at multiples of so many elements; 0: wherever that is */
+    size_t skew;    /* elements by which each matrix begins behind a multiple of 256 bytes */
+    bool workspace; /* with as much as kn_gemm_workspace says; it begins as NaN */
+    uint64_t seed;  /* of the elements */
 };
 
 struct kn_gemm_outcome {
     struct kn_deviation deviation; /* of C, by the oracle's own bounds */
+    size_t workspace;              /* bytes it had; 0: the steps were not split */
     size_t touched;                /* bytes around C and between its rows that were changed */
 };
 

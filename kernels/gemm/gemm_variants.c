@@ -12,6 +12,7 @@ KN_IMAGES(gemm_4_vector);
 KN_IMAGES(gemm_5_tensor);
 KN_IMAGES(gemm_6_async);
 KN_IMAGES(gemm_7_tf32);
+KN_IMAGES(gemm_8_sum);
 
 /* What a kernel serves. */
 enum {
@@ -71,3 +72,11 @@ static const struct kn_variant rows[] = {
 };
 
 const struct kn_variants kn_gemm_variants = {"gemm", rows, sizeof rows / sizeof rows[0]};
+
+#define SUM(type)                                                                                  \
+    {                                                                                              \
+        .name = "sum", .entry = "gemm_sum_" #type, .images = kn_images_gemm_8_sum,                 \
+        .compute_capability_min = 75, .threads = 128                                               \
+    }
+const struct kn_variant kn_gemm_sum[KN_TYPES] = {
+    [KN_F32] = SUM(f32), [KN_F16] = SUM(f16), [KN_BF16] = SUM(bf16)};

@@ -1,0 +1,85 @@
+/*
+ * How many shares the steps of a product become, and the launches.
+ *
+ * The steps are split into as many shares as make BLOCKS blocks, two for each multiprocessor of an
+ * H200, while a share has SPAN_MIN steps at least, and what the shares write and the sum reads is
+ * at most half of what is read of A and B. SPLITS_MAX bounds what a thread of the sum reads one
+ * behind the other. The device at hand is not asked, so that smaller ones give the same bits.
+ */
+#include "gemm_split.h"
+
+#include "check.h"
+
+enum { SPAN_MIN = 256, SPAN_STEP = 64, SPLITS_MAX = 64, BLOCKS = 264 };
+enum { GRID_Y_MAX = 65535 };
+
+static size_t ceil_div(size_t a, size_t b) {
+    return (a + b - 1) / b;
+}
+
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+struct gemm_split gemm_split_of(const struct gemm_problem *problem,
+                                const struct kn_variant *variant, size_t room) {
+    const struct gemm_arguments *x = &problem->arguments;
+    const size_t m = (size_t)x->m, n = (size_t)x->n, k = (size_t)x->k, batch = (size_t)x->batch;
+    struct gemm_split split = {.splits = 1, .span = x->k};
+    if (m == 0 || n == 0 || k < 2 * SPAN_MIN) return split;
+    const size_t tiles = ceil_div(m, variant->tile[0]) * ceil_div(n, variant->tile[1]);
+    if (tiles > BLOCKS || batch > BLOCKS) return split; /* so nothing below overflows */
+    const size_t leading = ceil_div(n, 4) * 4, share_bytes = batch * m * leading * sizeof(float);
+    const size_t element = kn_type_bytes(kn_gemm_input_type(problem->gemm->precision));
+    const size_t inputs = batch * (m + n) * k * element;
+    size_t splits = smaller(BLOCKS / (tiles * batch), k / SPAN_MIN);
+    splits = smaller(splits, inputs / (4 * share_bytes));
+    splits = smaller(splits, smaller(room / share_bytes, SPLITS_MAX));
+    if (splits < 2) return split;
+    const size_t span = ceil_div(ceil_div(k, splits), SPAN_STEP) * SPAN_STEP;
+    splits = ceil_div(k, span);
+    return (struct gemm_split){.splits = (int)splits,
+                               .span = (int)span,
+                               .leading = leading,
+                               .bytes = splits * share_bytes};
+}
+
+static tol_status launch(struct tol_stream *stream, const struct tol_kernel *kernel, size_t blocks,
+                         size_t parts, const struct kn_variant *variant,
+                         struct gemm_arguments *arguments) {
+    const struct tol_launch_shape shape = {.grid_x = (unsigned)blocks,
+                                           .grid_y = (unsigned)smaller(parts, GRID_Y_MAX),
+                                           .grid_z = 1,
+                                           .block_x = variant->threads,
+                                           .block_y = 1,
+                                           .block_z = 1,
+                                           .shared_bytes = variant->shared_bytes};
+    const unsigned bytes = sizeof *arguments;
+    void *value = arguments;
+    return tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes});
+}
+
+tol_status gemm_launch(struct kn_kernels *kernels, struct tol_stream *stream,
+                       const struct gemm_problem *problem, const struct kn_variant *variant,
+                       const struct tol_kernel *kernel, struct gemm_split split) {
+    tol_status status = TOL_OK;
+    struct gemm_arguments x = problem->arguments, sum = x;
+    const size_t m = (size_t)x.m, n = (size_t)x.n, batch = (size_t)x.batch;
+    const size_t rows = ceil_div(m, variant->tile[0]), columns = ceil_div(n, variant->tile[1]);
+    const struct kn_variant *adds = &kn_gemm_sum[kn_gemm_input_type(problem->gemm->precision)];
+    const struct tol_kernel *adding = NULL;
+    TOL_CHECK(columns <= INT32_MAX / rows, TOL_OVER_LIMIT, "%zu x %zu tiles", rows, columns);
+    x.splits = split.splits, x.span = split.span;
+    if (split.splits == 1) return launch(stream, kernel, rows * columns, batch, variant, &x);
+    TOL_TRY(kn_kernels_find(kernels, adds, &adding));
+    sum.splits = split.splits;
+    sum.a = x.c = tol_buffer_address(problem->gemm->workspace);
+    sum.lda = x.ldc = (long long)split.leading;
+    sum.batch_a = x.batch_c = (long long)m * (long long)split.leading;
+    x.c_type = GEMM_C_F32, x.alpha = 1, x.beta = 0;
+    TOL_TRY(launch(stream, kernel, rows * columns, batch * (size_t)split.splits, variant, &x));
+    status =
+        launch(stream, adding, ceil_div(m * (split.leading / 4), adds->threads), batch, adds, &sum);
+out:
+    return status;
+}
