@@ -28,7 +28,8 @@ static bool fail(struct table *table, const char *format, ...) {
 
 bool table_has(const struct table_instruction *instruction, const char *word) {
     for (int i = 1; i < instruction->word_count; i++) {
-        if (strcmp(instruction->words[i], word) == 0) return true;
+        if (instruction->words[i][0] == word[0] && strcmp(instruction->words[i], word) == 0)
+            return true;
     }
     return false;
 }

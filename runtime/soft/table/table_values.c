@@ -144,7 +144,8 @@ static struct values values_of(const struct table_operand *operand) {
         {"selector", {selectors, sizeof selectors / sizeof selectors[0]}},
         {"special", {singles_special, sizeof singles_special / sizeof singles_special[0]}},
     };
-    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+    const bool has_set = operand->set[0] != '\0'; /* most have none, and there are many values */
+    for (size_t i = 0; has_set && i < sizeof sets / sizeof sets[0]; i++) {
         if (strcmp(operand->set, sets[i].name) == 0) return sets[i].values;
     }
     const struct table_type *type = operand->type;
@@ -161,6 +162,7 @@ static struct values values_of(const struct table_operand *operand) {
 
 /* Sets without a list of their own: where all values must lie within bounds. */
 static bool is_range(const char *set) {
+    if (set[0] == '\0') return false;
     return strcmp(set, "turn") == 0 || strcmp(set, "turns") == 0 || strcmp(set, "near_one") == 0 ||
            strcmp(set, "far") == 0 || strcmp(set, "divisor") == 0;
 }
