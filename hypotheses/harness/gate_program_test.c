@@ -84,6 +84,9 @@ Test(gate_program, what_is_no_evidence_is_one_sentence) {
 /* Goal: the gate is silent about the same code. On a busy machine H4 may be inconclusive, and then
  * the gate cannot tell; it never says that something got worse, or better. */
 Test(gate_program, two_quick_runs_of_the_same_code_are_the_same, .timeout = 300) {
+#ifdef PROGRAM_IS_SANITIZED
+    cr_skip_test("times under the sanitizers are not those of the runtime");
+#endif
     int code = program_shell("\"$T\" run H1 H2 H4 --repeat 2 --inconclusive=warn --out \"$D/two\"");
     cr_assert(code == 0, "%d: %s", code, program_output);
     code = program_shell("\"$T\" gate \"$D/two/repeat2\" --baseline \"$D/two/repeat1\"");

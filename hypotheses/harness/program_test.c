@@ -8,14 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED
-#endif
-#endif
-
 TestSuite(program, .init = program_begin, .fini = program_end);
 
 static const char *text_of(const json_t *object, const char *key) {
@@ -103,10 +95,10 @@ Test(program, evidence_does_not_say_where_it_lies) {
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         char command[256];
         snprintf(command, sizeof command,
-                 "\"$T\" run H1 --quick %s || exit 9; grep -rl \"$D\" \"$D/out\"", ways[i]);
+                 "\"$T\" run H9 --quick %s || exit 9; grep -rl \"$D\" \"$D/out\"", ways[i]);
         cr_assert(program_shell(command) == 1, "%s", program_output);
         json_t *run = program_json("out/run.json");
-        cr_assert_str_eq(text_of(run, "command"), "tollens run H1 --quick --seed=7");
+        cr_assert_str_eq(text_of(run, "command"), "tollens run H9 --quick --seed=7");
         json_decref(run);
         cr_assert(program_shell("rm -r \"$D/out\"") == 0, "%s", program_output);
     }
@@ -129,7 +121,7 @@ Test(program, sabotage_is_noticed) {
  * for a reason that has a code; it is never falsified, and under a saboteur it never survives where
  * it must not. */
 Test(program, a_timed_claim_has_an_interval_or_a_reason, .timeout = 300) {
-#ifdef IS_SANITIZED
+#ifdef PROGRAM_IS_SANITIZED
     /* The sanitizers make the interposer's own part half a microsecond, so what is planted as just
      * inside the threshold lies outside. */
     cr_skip_test("times under the sanitizers are not those of the runtime");
@@ -193,8 +185,7 @@ Test(program, exit_codes_are_those_of_the_verdicts, .timeout = 300) {
     json_t *verdict = program_json("open/H4/verdict.json");
     cr_assert(strncmp(text_of(verdict, "code"), "unfit_", 6) == 0, "%s", text_of(verdict, "code"));
     json_decref(verdict);
-    code = program_shell("\"$T\" run H4 --under launch_jitter_us=60 --inconclusive=warn --out "
-                         "\"$D/warn\"");
+    code = program_shell("\"$T\" run --filter 'H4/what*' --inconclusive=warn --out \"$D/warn\"");
     cr_assert(code == 0 && program_says("1 inconclusive"), "%d: %s", code, program_output);
 }
 
@@ -266,7 +257,7 @@ Test(program, a_terminal_shows_a_bar, .timeout = 120) {
                              "/dev/null");
     cr_assert(code == 0 || code == 3, "%d: %s", code, program_output);
     cr_assert(program_says("[####") && program_says("100 %"), "%s", program_output);
-    cr_assert(program_shell("\"$T\" run H1 --out \"$D/plain\"") == 0 && !program_says("[#") &&
+    cr_assert(program_shell("\"$T\" run H9 --out \"$D/plain\"") == 0 && !program_says("[#") &&
                   !program_says("\033["),
               "%s", program_output);
 }
