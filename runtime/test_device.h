@@ -33,6 +33,11 @@ char *test_ptx(const char *name);
 /* A kernel of fixtures/ptx/kernels/NAME.ptx, in a module that test_end destroys. */
 struct tol_kernel *test_kernel(const char *name);
 
+/* Whether to run the next trial of a table of shapes whose rows all go the same way through the
+ * code. All are run, unless TOLLENS_TEST_ONE_IN says 7, say: then the first of every seven trials
+ * of a test, for tools under which all would take minutes. A prime meets every column of a table. */
+bool test_takes_trial(void);
+
 /* The call must succeed; on failure its message is shown. */
 #define MUST(call)                                                                                 \
     do {                                                                                           \
