@@ -52,6 +52,17 @@ Test(program, wrong_words_are_usage_errors) {
     }
     cr_assert(program_shell("\"$T\" --help") == 0 && program_says("exit codes"));
     cr_assert(program_shell("\"$T\" list --help") == 0 && program_says("exit codes"));
+    /* Of one command it tells what is that command's, and what is every one's. */
+    cr_assert(!program_says("--baseline") && program_says("usage: tollens\n  list "));
+    for (int i = 0; i < 2; i++) {
+        cr_assert(program_shell(i == 0 ? "\"$T\" gate --help" : "\"$T\" help gate") == 0);
+        cr_assert(program_says("--across") && program_says("--plugin") &&
+                      !program_says("--sabotage") && !program_says("--format"),
+                  "%s", program_output);
+    }
+    cr_assert(program_shell("\"$T\" crowd --help") == 0 && program_says("crowd THREADS"));
+    cr_assert(program_shell("\"$T\" nonsense --help") == 0 && program_says("--sabotage"));
+    cr_assert(program_shell("\"$T\" '' --help") == 0 && program_says("--sabotage"));
 }
 
 Test(program, without_a_gpu_cuda_is_one_clear_sentence) {

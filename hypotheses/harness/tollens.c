@@ -7,6 +7,7 @@
 #include "session.h"
 #include "worker.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: tollens COMMAND\n"
+    "usage: tollens COMMAND [options]; tollens COMMAND --help tells of one command\n"
     "\n"
     "  doctor              which driver and device there are, and what is missing\n"
     "  list                the claims, and how many attacks and saboteurs each has\n"
@@ -51,12 +52,15 @@ static const char usage[] =
     "  replay TRACE        what a program did with a pool (tol_pool_trace), done again\n"
     "      --profile P     the pool's: default (default), tight, latency, or driver, which is the\n"
     "                      driver's own\n"
-    "      --device D      as above\n"
+    "      --device D      auto (default), cuda, cuda:N or soft\n"
     "      --limit BYTES   what the pool may take of the device\n"
     "      --floor BYTES   the worst moment is looked for where so much is live; default: a\n"
     "                      quarter of the most that ever is\n"
     "      --out DIR       evidence: replay.json, fragmentation.csv, snapshot.json,\n"
     "                      timeline.json for Perfetto, times.hlog\n"
+    "  crowd THREADS LAUNCHES\n"
+    "                      threads that share a context (H13), in a process of their own, for\n"
+    "                      tools that watch one: compute-sanitizer tollens crowd 4 1000\n"
     "  every command       --plugin PATH.so adds the claims of a library of your own "
     "(ci/GATE.md);\n"
     "                      then run without names tries those alone\n"
@@ -66,6 +70,23 @@ static const char usage[] =
     "environment: TOLLENS_DEVICE, TOLLENS_MODE, TOLLENS_SEED, TOLLENS_FILTER, TOLLENS_DEADLINE\n"
     "stand for --device, --quick or --full, --seed, --filter, --deadline; TOLLENS_PLUGIN for\n"
     "--plugin, with colons between several; TOLLENS_LIBCUDA names the driver's library\n";
+
+/* All of it, or what it says of one command and of every one. */
+static void tell_usage(const char *command) {
+    char begin[40];
+    snprintf(begin, sizeof begin, "\n  %.30s ", command);
+    const char *every = strstr(usage, "\n  every command");
+    const char *own = strstr(usage, begin);
+    if (!isalpha((unsigned char)command[0]) || own == NULL || every == NULL || own >= every) {
+        fputs(usage, stdout);
+        return;
+    }
+    const char *end = own + 1;
+    do {
+        end = strstr(end + 1, "\n  ");
+    } while (end[3] == ' ');
+    printf("usage: tollens%.*s\n%s", (int)(end - own), own, every);
+}
 
 int hyp_command_complain(const char *format, ...) {
     va_list arguments;
@@ -119,8 +140,8 @@ int main(int argc, char **argv) {
         wants_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
     }
     if (wants_help) {
-        fputs(usage, stdout);
-        return HYP_EXIT_OK;
+        tell_usage(strcmp(argv[1], "help") == 0 && argc > 2 ? argv[2] : argv[1]);
+        return tell_all(HYP_EXIT_OK);
     }
     int count = argc - 1;
     char **words = argv + 1;
