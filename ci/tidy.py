@@ -4,7 +4,8 @@
     ci/tidy.py
 
 Includes go down the floors only; files stay small, their names unique, their lines short; what is
-written by a program is what that program would write; the runtime does not ask which driver it has.
+written by a program is what that program would write; the runtime does not ask which driver it has;
+nothing only seems to be there (stubs.py).
 Prints one line a finding, and exits 1 if there is any.
 """
 
@@ -12,6 +13,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+import stubs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINE_MAX = 100
@@ -144,6 +147,10 @@ def check_text(path: pathlib.Path) -> None:
             find(path, number, "the runtime asks which driver it has")
     if lines[-1] != "":
         find(path, len(lines), "no end of line")
+    look = {".c": stubs.in_c, ".py": stubs.in_python}.get(path.suffix)
+    for number, name in look("\n".join(lines)) if look and not is_test(path) else []:
+        find(path, number, f"{name} does nothing with what it is given: do it, or say in "
+                           "ci/stubs.py why it is right")
 
 
 def is_ours(path: pathlib.Path) -> bool:
