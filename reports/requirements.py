@@ -25,6 +25,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILE = ROOT / "hypotheses/requirements.toml"
 SOURCES = ("000", "001", "002", "003", "004")
 CHECK = re.compile(r"H[1-9][0-9]?|step [a-z-]+|[a-z0-9_]+/[a-z0-9_*]+")
+STANDINGS = ("peer-reviewed", "documentation")
+IDENTIFIER = re.compile(r"doi:10\.\d{4}/\S+|arXiv:\d{4}\.\d{5}|https://\S+")
 WORST = ("falsified", "inconclusive", "not_tested", "survived")
 HEADINGS = ("", "demand", "source", "state", "checked by")
 
@@ -67,6 +69,27 @@ def load(path: pathlib.Path = FILE) -> tuple[list[dict[str, Any]], list[dict[str
                 raise ValueError(f"{path}: {principle['name']} is to be seen in {place}, which is "
                                  "not there")
     return demands, principles
+
+
+def citations(path: pathlib.Path = FILE) -> list[dict[str, Any]]:
+    """What the specification cites, in its order. ValueError says what is wrong."""
+    text = path.read_text(encoding="utf-8")
+    found: list[dict[str, Any]] = tomllib.loads(text).get("citation", [])
+    for number, one in enumerate(found, 1):
+        if one.get("number") != number or not all(one.get(key) for key in ("title", "found")):
+            raise ValueError(f"{path}: citation {number} has no number, no title or nothing found")
+        if one.get("standing") not in STANDINGS or not IDENTIFIER.fullmatch(one["identifier"]):
+            raise ValueError(f"{path}: citation {number} has no standing, or leads nowhere")
+        place = re.search(r"reports/published/\S+", one.get("instead", ""))
+        if place and not (ROOT / place.group()).exists():
+            raise ValueError(f"{path}: citation {number}: there is no {place.group()}")
+    return found
+
+
+def citation_row(one: dict[str, Any]) -> tuple[str, ...]:
+    instead = f". In its place: {one['instead']}" if "instead" in one else ""
+    return (str(one["number"]), one["title"], one["found"] + instead, one["standing"],
+            one["identifier"])
 
 
 # ---- what came of each --------------------------------------------------------------------------

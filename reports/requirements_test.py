@@ -39,6 +39,23 @@ class Requirements(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "not there"):
             self.load(DEMAND + '[[principle]]\nname = "p"\ndecision = "d"\nsee = ["absent"]\n')
 
+    def test_all_seven_citations_have_a_standing_and_lead_somewhere(self) -> None:
+        self.assertEqual([one["number"] for one in requirements.citations()], [1, 2, 3, 4, 5, 6, 7])
+        good = ('[[citation]]\nnumber = 1\ntitle = "t"\nfound = "f"\nstanding = "peer-reviewed"\n'
+                'identifier = "doi:10.1000/x"\ninstead = "reports/published/README.md"\n')
+        for old, new, words in (("", "", ""), ("= 1", "= 2", "no number"), ('"f"', '""', "nothing"),
+                                ("peer-reviewed", "a blog", "standing"),
+                                ("doi:10.1000/x", "somewhere", "leads nowhere"),
+                                ("README", "ABSENT", "there is no reports/published/ABSENT")):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder, "requirements.toml")
+                path.write_text(good.replace(old, new, 1))
+                if not words:
+                    self.assertEqual(len(requirements.citations(path)), 1)
+                    continue
+                with self.assertRaisesRegex(ValueError, words, msg=new):
+                    requirements.citations(path)
+
     def test_a_check_that_is_not_there_or_ran_nothing_is_told(self) -> None:
         demands = self.load(DEMAND.replace('"a/b*"', '"a/b*", "H4", "step asan"'))
         steps = requirements.steps_of('step asan asan\n    step browser pages\n')

@@ -103,6 +103,11 @@ def requirements_page(runs: list[Evidence]) -> str:
         "is none. *Open*: not built, or not checked; never counted as done.", "",
         f"{len(demands)} demands: {requirements.summary(verdicts(runs))}.", "",
         markdown.table(requirements.HEADINGS, demands), "",
+        "## Citations", "",
+        "What spec 004 section 5 cites, as it was found; `standing` is that of the one found, or",
+        "of the one in its place.", "",
+        markdown.table(("", "title", "found", "standing", "identifier"),
+                       map(requirements.citation_row, requirements.citations())), "",
         "## The Toyota Way", "",
         "The principles of spec 004 section 1, what each led to, and where it is to be seen.",
         "", markdown.table(("principle", "decision", "see"), principles), ""])
