@@ -16,7 +16,7 @@ from reports import evidence, markdown, page, svg, thresholds, trend, words
 from reports.evidence import Evidence
 from reports.figure import Figure
 
-HEADINGS = ("", "claim", "", "first", "last", "change", "why")
+HEADINGS = ("", "claim", "verdict", "first", "last", "change", "why")
 
 
 def difference(one: Evidence, other: Evidence) -> str:
@@ -78,12 +78,11 @@ def change(before: dict[str, Any] | None, now: dict[str, Any] | None,
 def rows(runs: list[Evidence]) -> list[tuple[str, ...]]:
     found = []
     for name, limits in thresholds.load()[0].items():
-        claims = [claim for run in (runs[0], runs[-1]) if (claim := run.claim(name)) is not None]
-        if not claims:
-            continue
         first, last = runs[0].claim(name), runs[-1].claim(name)
         word, why = change(first.result if first else None, last.result if last else None,
                            float(limits["tolerance"]))
+        if not word:
+            continue  # tested in neither, of which there is nothing to say
         verdicts = [words.verdict(claim) if claim else "missing" for claim in (first, last)]
         found.append((name, limits["title"], " → ".join(dict.fromkeys(verdicts)),
                       words.effect(first) if first else "", words.effect(last) if last else "",
@@ -114,7 +113,10 @@ def render(runs: list[Evidence], drawn: list[Figure], note: str) -> tuple[str, s
         text += [markdown.escape(warning), ""]
     head = ("run", "", "verdicts", "folder")
     cells = [tuple(map(escape, row)) for row in rows(runs)]
-    html += [page.table(head, (map(escape, row) for row in told)), page.table(HEADINGS, cells),
+    html += [page.stacked("runs", head, (page.row(("", "", *head[2:]), map(escape, row))
+                                         for row in told)),
+             page.stacked("changes", HEADINGS, (page.row(("", "", *HEADINGS[2:]), row)
+                                                for row in cells)),
              page.figures([one for one in drawn if one.name.startswith("trend")]),
              page.folded("Times of calls", page.figures(
                  [one for one in drawn if not one.name.startswith("trend")]))]

@@ -78,6 +78,8 @@ class Folders(unittest.TestCase):
         self.assertIn("H11 WORSE", out)
         html = (self.top / "out/compare.html").read_text()
         self.assertIn("together: 2000 calls", html)
+        self.assertIn('data-label="change">WORSE', html)
+        self.assertNotIn("missing", html, "claims that neither run has")
         self.assertIn("](plots/trend_H11.png)", (self.top / "out/compare.md").read_text())
 
     def test_a_trend_marks_where_it_changed(self) -> None:

@@ -150,7 +150,7 @@ def read(folder: pathlib.Path) -> Evidence:
         raise ValueError(f"{folder / 'results.json'} is of no schema; it must say schema 1")
     run = read_json(folder / "run.json")
     machine = read_json(folder / "machine.json")
-    has_manifest = integrity.check_manifest(folder)
+    has_manifest = integrity.check_manifest(folder, run)
     try:
         for result in results["claims"]:
             if result["verdict"] not in VERDICTS:

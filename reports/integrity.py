@@ -28,10 +28,13 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
     return data
 
 
-def check_manifest(folder: pathlib.Path) -> bool:
-    """Whether there is a manifest; ValueError names the first file that is not as it says."""
+def check_manifest(folder: pathlib.Path, run: dict[str, Any]) -> bool:
+    """Whether there is a manifest; ValueError names the first file that is not as it says. What
+    run.json says of the run tells whether there must be one."""
     path = folder / "manifest.json"
     if not path.exists():
+        if run.get("list"):
+            raise ValueError(f"{path} is missing; the run wrote it")
         return False
     files = read_json(path).get("files")
     if not isinstance(files, dict):

@@ -3,6 +3,8 @@
 
 import json
 import pathlib
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -34,8 +36,18 @@ class Damage(unittest.TestCase):
         made_evidence.make(self.folder, manifest=True)
         listed = json.loads((self.folder / "manifest.json").read_text())["files"]
         self.assertGreater(len(listed), 10)
-        for name in listed:
+        for name in (*listed, "run.json", "manifest.json"):
             self.assertIn(str(self.folder / name), self.refused(name, None, manifest=True))
+
+    def test_as_a_program_it_is_one_sentence(self) -> None:
+        log = "H3/every_size.hlog"
+        for name, text in ((log, None), (log, "Tag=a,0,1,2,oops\n"),
+                           ("machine.json", '{"schema": 2}')):
+            self.refused(name, text)
+            done = subprocess.run([sys.executable, "-m", "reports", self.folder], text=True,
+                                  cwd=made_evidence.ROOT, capture_output=True, check=False)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertIn(str(self.folder / name), done.stderr)
 
     def test_one_changed_byte_is_named(self) -> None:
         made_evidence.make(self.folder, manifest=True)

@@ -78,3 +78,5 @@ def make(folder: pathlib.Path, row: dict[str, Any] | None = None, manifest: bool
     (folder / "manifest.json").unlink(missing_ok=True)
     if manifest:
         (folder / "manifest.json").write_text(json.dumps({"schema": 1, "files": files}))
+        said = {**texts["run.json"], "list": "manifest.json"}
+        (folder / "run.json").write_text(json.dumps(said))

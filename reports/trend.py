@@ -61,10 +61,13 @@ def effect_figure(runs: list[Evidence], name: str, tolerance: float) -> Figure |
         rules.append(Rule(last["threshold"], f"threshold {last['threshold']:g}", strong=True))
     told = "; ".join(f"it changed before run {x[cut]:g}" for cut in cuts) or "no change is seen"
     marks = [(at, f"{at:g}") for at in x]
-    return Figure(file_name("trend", name), f"{name}: {last['title'][:60]}",
+    title = last["title"] if len(last["title"]) <= 60 else last["title"][:59].rstrip() + "…"
+    # A count that was always none has no room below.
+    floor = 0.0 if min(y) == 0 else None
+    return Figure(file_name("trend", name), f"{name}: {title}",
                   f"Trend. {name} over {len(x)} runs, {y[0]:.4g} at first and {y[-1]:.4g} at last "
                   f"{last['unit']}; {told}; the threshold is {last['threshold']:g}.",
-                  Axis("run", ticks=marks), Axis(last["unit"]), lines, rules)
+                  Axis("run", ticks=marks), Axis(last["unit"], low=floor), lines, rules)
 
 
 def series_figures(runs: list[Evidence], name: str, merge: bool) -> list[Figure]:

@@ -176,9 +176,10 @@ bool hyp_evidence_end(const struct hyp_run *run) {
     if (!hyp_manifest_write(run->folder, names, count)) return false;
     const char *mode = run->session.full ? "full" : "quick";
     json_t *object =
-        json_pack("{s:i, s:s, s:s, s:I, s:b, s:s?, s:s?, s:f, s:f, s:i}", "schema", 1, "command",
-                  run->command, "mode", mode, "seed", (json_int_t)run->session.seed, "sabotage",
-                  (int)run->sabotage, "under", run->under, "filter", run->session.filter, "begin_s",
-                  machine->begin_s, "duration_s", run->duration_s, "exit_code", run->exit_code);
+        json_pack("{s:i, s:s, s:s, s:I, s:b, s:s?, s:s?, s:f, s:f, s:i, s:s}", "schema", 1,
+                  "command", run->command, "mode", mode, "seed", (json_int_t)run->session.seed,
+                  "sabotage", (int)run->sabotage, "under", run->under, "filter",
+                  run->session.filter, "begin_s", machine->begin_s, "duration_s", run->duration_s,
+                  "exit_code", run->exit_code, "list", "manifest.json");
     return write_object(object, run->folder, "run.json");
 }

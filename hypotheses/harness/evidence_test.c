@@ -139,5 +139,8 @@ Test(evidence, what_is_listed_is_what_was_written) {
     cr_assert(strstr(text, "\"H3/verdict.json\"") && strstr(text, "\"results.json\""), "%s", text);
     cr_assert(strstr(text, "\"run.json\"") == NULL, "run.json comes after it");
     free(text);
-    free(read_back("run.json"));
+    text = read_back("run.json");
+    cr_assert(strstr(text, "\"list\": \"manifest.json\""), "who loses the list must be told: %s",
+              text);
+    free(text);
 }
