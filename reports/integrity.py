@@ -33,9 +33,13 @@ def check_manifest(folder: pathlib.Path, run: dict[str, Any]) -> bool:
     run.json says of the run tells whether there must be one."""
     path = folder / "manifest.json"
     if not path.exists():
-        if run.get("list"):
+        if run.get("list_crc32"):
             raise ValueError(f"{path} is missing; the run wrote it")
         return False
+    crc = f"{zlib.crc32(path.read_bytes()):08x}"
+    if run.get("list_crc32", crc) != crc:
+        raise ValueError(f"{path} is not what the run wrote: its CRC is {crc}, and not "
+                         f"{run['list_crc32']}")
     files = read_json(path).get("files")
     if not isinstance(files, dict):
         raise ValueError(f"{path} lists no files")

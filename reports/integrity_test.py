@@ -55,6 +55,8 @@ class Damage(unittest.TestCase):
         text = path.read_text()
         at = len(text) // 2
         changed = text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1:]
+        said = self.refused("manifest.json", '{"schema": 1, "files": {}}', manifest=True)
+        self.assertIn("manifest.json is not what the run wrote", said)
         said = self.refused("H3/every_size.hlog", changed, manifest=True)
         self.assertIn("every_size.hlog is not what the run wrote", said)
 

@@ -77,6 +77,7 @@ def make(folder: pathlib.Path, row: dict[str, Any] | None = None, manifest: bool
             files[name] = {"bytes": len(text), "crc32": f"{zlib.crc32(text.encode()):08x}"}
     (folder / "manifest.json").unlink(missing_ok=True)
     if manifest:
-        (folder / "manifest.json").write_text(json.dumps({"schema": 1, "files": files}))
-        said = {**texts["run.json"], "list": "manifest.json"}
+        listed = json.dumps({"schema": 1, "files": files})
+        (folder / "manifest.json").write_text(listed)
+        said = {**texts["run.json"], "list_crc32": f"{zlib.crc32(listed.encode()):08x}"}
         (folder / "run.json").write_text(json.dumps(said))

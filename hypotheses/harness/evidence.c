@@ -173,13 +173,14 @@ bool hyp_evidence_end(const struct hyp_run *run) {
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         if (run->chosen[i]) names[count++] = hyp_claims()[i].id;
     }
-    if (!hyp_manifest_write(run->folder, names, count)) return false;
+    char list_crc[9];
+    if (!hyp_manifest_write(run->folder, names, count, list_crc)) return false;
     const char *mode = run->session.full ? "full" : "quick";
     json_t *object =
         json_pack("{s:i, s:s, s:s, s:I, s:b, s:s?, s:s?, s:f, s:f, s:i, s:s}", "schema", 1,
                   "command", run->command, "mode", mode, "seed", (json_int_t)run->session.seed,
                   "sabotage", (int)run->sabotage, "under", run->under, "filter",
                   run->session.filter, "begin_s", machine->begin_s, "duration_s", run->duration_s,
-                  "exit_code", run->exit_code, "list", "manifest.json");
+                  "exit_code", run->exit_code, "list_crc32", list_crc);
     return write_object(object, run->folder, "run.json");
 }

@@ -64,7 +64,7 @@ static bool add(json_t *files, const char *folder, const char *name) {
     return !S_ISREG(status.st_mode) || add_file(files, path, name);
 }
 
-bool hyp_manifest_write(const char *folder, const char *const *names, size_t count) {
+bool hyp_manifest_write(const char *folder, const char *const *names, size_t count, char crc[9]) {
     char path[1100];
     json_t *files = json_object();
     bool ok = true;
@@ -76,6 +76,8 @@ bool hyp_manifest_write(const char *folder, const char *const *names, size_t cou
     if (text == NULL) return hyp_fail("there is no memory for the list of files");
     snprintf(path, sizeof path, "%.1000s/manifest.json", folder);
     ok = hyp_file_write(path, text);
+    snprintf(crc, 9, "%08x",
+             (unsigned)crc32(0, (const unsigned char *)text, (unsigned)strlen(text)));
     free(text);
     return ok;
 }

@@ -43,8 +43,9 @@ static json_t *read_files(void) {
 }
 
 Test(manifest, lists_what_was_named_with_size_and_checksum) {
+    char crc[9];
     const char *names[] = {"results.json", "H1", "H2"};
-    cr_assert(hyp_manifest_write(folder, names, 3), "%s", hyp_error());
+    cr_assert(hyp_manifest_write(folder, names, 3, crc), "%s", hyp_error());
     json_t *files = read_files();
     cr_assert(json_object_size(files) == 2, "H2 is not there, and report.html was not named");
     const json_t *results = json_object_get(files, "results.json");
@@ -58,7 +59,8 @@ Test(manifest, lists_what_was_named_with_size_and_checksum) {
 }
 
 Test(manifest, a_folder_that_is_not_there_is_an_error) {
+    char crc[9];
     const char *names[] = {"results.json"};
-    cr_assert(!hyp_manifest_write("/absent/folder", names, 1));
+    cr_assert(!hyp_manifest_write("/absent/folder", names, 1, crc));
     cr_assert(strstr(hyp_error(), "/absent/folder") != NULL, "%s", hyp_error());
 }
