@@ -141,12 +141,12 @@ static const char *few_refuses(const void *problem) {
 static const struct kn_variant f32_rows[KN_QUANTS][3] = {F32("q4_k"), F32("q6_k"), F32("q8_0")};
 static const struct kn_variant f16_rows[KN_QUANTS][2] = {F16("q4_k"), F16("q6_k"), F16("q8_0")};
 static const struct kn_variant q8_1_q4_k_rows[] = {
+    ROW_BULK("bulk_early", BULK_EARLY),
     ROW_STAGED("early_1", "quant_product_early_1", 6_early, 90, 16, EARLY),
     ROW_STAGED("early_2", "quant_product_early_2", 6_early, 90, 32, EARLY),
     ROW_STAGED("staged_1", "quant_product_staged_1", 5_staged, 75, 16, STAGED),
     ROW_STAGED("staged_2", "quant_product_staged_2", 5_staged, 75, 32, STAGED),
     ROW_BULK("bulk", BULK),
-    ROW_BULK("bulk_early", BULK_EARLY),
     Q8_1("q4_k")};
 static const struct kn_variant q8_1_q6_k_rows[] = {Q8_1("q6_k")};
 static const struct kn_variant q8_1_q8_0_rows[] = {Q8_1("q8_0")};

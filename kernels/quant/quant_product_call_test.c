@@ -52,7 +52,7 @@ Test(quant_product_call, what_makes_no_sense_is_refused) {
     REFUSED(p.rows = (size_t)1 << 31, TOL_OVER_LIMIT, "2147483648 rows");
     REFUSED(p.columns = SIZE_MAX, TOL_OVER_LIMIT, "below 2^31");
     REFUSED(p.k = (size_t)1 << 31, TOL_OVER_LIMIT, "below 2^31");
-    REFUSED(p.variant = "fast", TOL_NOT_FOUND, "there are early_1");
+    REFUSED(p.variant = "fast", TOL_NOT_FOUND, "there are bulk_early");
     REFUSED((p.quant = KN_Q6_K, p.weights.bytes *= 2, p.variant = "early_1"), TOL_NOT_FOUND,
             "there are integers");
     REFUSED(p.variant = "staged_1", TOL_UNSUPPORTED, "there are several columns");
