@@ -34,8 +34,8 @@ char *test_ptx(const char *name);
 struct tol_kernel *test_kernel(const char *name);
 
 /* Whether to run the next trial of a table of shapes whose rows all go the same way through the
- * code. All are run, unless TOLLENS_TEST_ONE_IN says 7, say: then the first of every seven trials
- * of a test, for tools under which all would take minutes. A prime meets every column of a table. */
+ * code. All are run, unless TOLLENS_TEST_ONE_IN says 7, say: then the first of every seven of a
+ * test, for tools under which all would take minutes. A prime meets every column of a table. */
 bool test_takes_trial(void);
 
 /* The call must succeed; on failure its message is shown. */

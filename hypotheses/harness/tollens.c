@@ -36,7 +36,7 @@ static const char usage[] =
     "                      claims about time are left out, which it would change\n"
     "      --trace-every N the device's times of every so many operations; default 1, all\n"
     "      --trace-share N up to so many that follow each other quickly share an event, and\n"
-    "                      their times are derived; 1 measures each; default 4\n"
+    "                      their times are derived; 1 measures each; default 2\n"
     "      --repeat N      all of it N times, and how often each verdict came\n"
     "      --deadline S    seconds that each attack may take; default 300, with --full 1800\n"
     "      --seed N        what the random choices begin with; default 1\n"
