@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --tool) tool=$2 ;;
     --log-file) log=$2 ;;
-    --port | --print-limit | --check-api-memory-access) ;;
+    --port | --print-limit | --check-api-memory-access | --report-api-errors) ;;
     --version) echo "Version 0.0 stand-in"; exit ;;
     *) break ;;
     esac
