@@ -51,8 +51,23 @@ void tour_gemm(struct tour *tour) {
     for (enum kn_gemm_precision p = KN_GEMM_TF32; p <= KN_GEMM_BF16; p++) {
         stops(tour, "tensor", p, 67, 65, 99, 2, false);
     }
-    for (enum kn_gemm_precision p = KN_GEMM_F16; p <= KN_GEMM_BF16; p++) {
+    for (enum kn_gemm_precision p = KN_GEMM_TF32; p <= KN_GEMM_BF16; p++) {
         stops(tour, "async_128", p, 133, 131, 261, 1, true);
         stops(tour, "async_256", p, 133, 259, 261, 1, true);
+    }
+    /* One tile each and steps for four shares, which a kernel adds for each type of C. */
+    for (enum kn_gemm_precision p = KN_GEMM_F32; p <= KN_GEMM_BF16; p++) {
+        stop(tour,
+             &(struct kn_gemm_trial){.gemm = {.precision = p,
+                                              .c_type = kn_gemm_input_type(p),
+                                              .m = 17,
+                                              .n = 33,
+                                              .k = 1024 + 3,
+                                              .alpha = 1.25f,
+                                              .beta = 0.5f,
+                                              .variant = p == KN_GEMM_F32 ? "vector" : "async_128"},
+                                     .align = 8,
+                                     .workspace = true,
+                                     .seed = p + 1});
     }
 }

@@ -136,6 +136,9 @@ static void stop(struct tour *tour, const struct rows_stop *s) {
         struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
         size_t touched = 0;
         if (i < 2 && strcmp(s->variant, "online") == 0) continue;
+        if (i == 2 && (strcmp(s->variant, "ahead") == 0 || strcmp(s->variant, "early") == 0)) {
+            continue;
+        }
         if (!tour_stop(tour, "%s %s %s %zu x %zu%s%s", names[i], s->variant, kn_type_name(s->type),
                        s->rows, s->columns, s->skew > 0 ? ", anywhere" : "",
                        s->masked ? ", masked" : "")) {
@@ -188,6 +191,10 @@ static void stops_whole(struct tour *tour, enum kn_type type) {
             .variant = "wide", .type = type, .rows = 6, .columns = pieces[i] * 8, .gap = 8};
         stop(tour, &s);
         s.variant = "whole";
+        stop(tour, &s);
+        s.variant = "ahead";
+        stop(tour, &s);
+        s.variant = "early";
         stop(tour, &s);
         /* Blocks of four rows or of one: four rounds, a part of a fifth. */
         if (pieces[i] > 128) continue;
