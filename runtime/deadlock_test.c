@@ -162,16 +162,27 @@ static void cycle(const char *ptx, bool all) {
     MUST(tol_stream_synchronize(stream));
 }
 
-static void cycle_many(unsigned times, bool all) {
-    /* What other processes take of a GPU meanwhile, and what a driver keeps for the next. */
-    const size_t tolerance = test_on_gpu() ? 64 << 20 : 0;
+/* The bytes of the device that so many cycles have not given back. */
+static size_t lost_in(const char *ptx, unsigned times, bool all) {
     size_t before = 0, after = 0;
-    char *ptx = test_ptx("kernels/fill.ptx");
-    MUST(tol_interpose_install(test_driver(), NULL));
-    cycle(ptx, all); /* the first may make a driver keep something */
     MUST(tol_context_memory(test_context(), &before, NULL));
     for (unsigned i = 0; i < times; i++) cycle(ptx, all);
     MUST(tol_context_memory(test_context(), &after, NULL));
+    return before > after ? before - after : 0;
+}
+
+static void cycle_many(unsigned times, bool all) {
+    /* What a driver keeps for the next. Other processes, such as those of other tests, may make a
+     * context meanwhile, of 500 MB; a leak would be found at each try. */
+    const size_t tolerance = test_on_gpu() ? 64 << 20 : 0;
+    unsigned tries = test_on_gpu() ? 4 : 1;
+    size_t lost = 0;
+    char *ptx = test_ptx("kernels/fill.ptx");
+    MUST(tol_interpose_install(test_driver(), NULL));
+    cycle(ptx, all); /* the first may make a driver keep something */
+    do {
+        lost = lost_in(ptx, times, all);
+    } while (lost > tolerance && --tries > 0);
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         uint64_t made = tol_interpose_count(pairs[i].make),
                  unmade = tol_interpose_count(pairs[i].unmake);
@@ -179,7 +190,7 @@ static void cycle_many(unsigned times, bool all) {
                   tol_driver_function_name(pairs[i].make), (unsigned long long)made,
                   tol_driver_function_name(pairs[i].unmake), (unsigned long long)unmade);
     }
-    cr_assert(before <= after + tolerance, "%zu bytes have not come back", before - after);
+    cr_assert(lost <= tolerance, "%zu bytes have not come back", lost);
     free(ptx);
     test_end();
     tol_interpose_remove(test_driver());

@@ -4,16 +4,24 @@
  * A driver has fewer queues to a GPU than there may be streams. What waits in a queue keeps back
  * what other streams have behind it in the same, so it matters whether something is queued behind
  * the host function. Whether that is the runtime's doing is seen by the driver's own calls beside.
+ * Each stream has a thread that launches: by one thread, one stream after the other, none waited.
  */
 #include "streams_bench.h"
 
 #include "check.h"
 #include "host_function.h"
 
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 
 enum { ROUNDS = 25, STREAMS = 16, BEHIND = 4, PATIENCE_NS = 40 * 1000 * 1000 };
+
+struct launcher {
+    struct queues *queues;
+    unsigned index;
+    tol_status status;
+};
 
 struct queues {
     struct bench *bench;
@@ -21,6 +29,8 @@ struct queues {
     CUstream handles[STREAMS];           /* those, or the driver's own */
     bool is_raw, is_behind;
     sem_t held_up, go_on;
+    pthread_barrier_t start;
+    struct launcher launchers[STREAMS];
 };
 
 static void wait_for(sem_t *semaphore) {
@@ -84,6 +94,34 @@ out:
     return status;
 }
 
+static void *launch_one(void *user) {
+    struct launcher *launcher = user;
+    launcher->status = tol_context_bind(launcher->queues->bench->context);
+    pthread_barrier_wait(&launcher->queues->start);
+    if (launcher->status == TOL_OK) {
+        launcher->status = launch_on(launcher->queues, launcher->index);
+    }
+    return NULL;
+}
+
+/* A thread a stream, all at once. */
+static tol_status launch_all(struct queues *q) {
+    const unsigned first = q->is_behind ? 0 : 1;
+    pthread_t threads[STREAMS];
+    tol_status status = TOL_OK;
+    pthread_barrier_init(&q->start, NULL, STREAMS - first);
+    for (unsigned i = first; i < STREAMS; i++) {
+        q->launchers[i] = (struct launcher){.queues = q, .index = i};
+        if (pthread_create(&threads[i], NULL, launch_one, &q->launchers[i]) != 0) abort();
+    }
+    for (unsigned i = first; i < STREAMS; i++) {
+        pthread_join(threads[i], NULL);
+        if (q->launchers[i].status != TOL_OK) status = q->launchers[i].status;
+    }
+    pthread_barrier_destroy(&q->start);
+    return status;
+}
+
 /* How many of the other streams have not ended after a while. */
 static unsigned count_waiting(const struct queues *q) {
     unsigned waiting = 0;
@@ -111,7 +149,7 @@ static tol_status hold_one(struct queues *q, unsigned *waiting) {
     }
     is_held = true;
     wait_for(&q->held_up);
-    for (unsigned i = q->is_behind ? 0 : 1; i < STREAMS; i++) TOL_TRY(launch_on(q, i));
+    TOL_TRY(launch_all(q));
     *waiting += count_waiting(q);
 out:
     if (is_held) sem_post(&q->go_on);
