@@ -56,7 +56,8 @@ svg.axis .edge { stroke: var(--ink); stroke-width: 1.5; }
 .f4 { fill: var(--c4); } .f5 { fill: var(--c5); }
 @media (max-width: 700px) { body { padding: .8rem; } dl { grid-template-columns: 1fr; gap: 0; }
   dt { margin-top: .4rem; } table.stacked, table.stacked tbody, table.stacked tr,
-  table.stacked td { display: block; border: 0; padding: .05rem 0; } table.stacked th {
+  table.stacked td { display: block; border: 0; padding: .05rem 0;
+  overflow-wrap: anywhere; } table.stacked th {
   display: none; }
   table.stacked tr { border-bottom: 1px solid var(--line); padding: .6rem 0; }
   table.stacked td:empty { display: none; }
