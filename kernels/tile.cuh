@@ -63,6 +63,10 @@ __device__ inline void copy_async_commit() {
 template <int N> __device__ inline void copy_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
+// Waits for all copies of the thread, those in no group too.
+__device__ inline void copy_async_wait_all() {
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
 #endif
 
 // Four matrices of 8 x 8 16-bit elements; lane i names a row of 16 bytes: of matrix i / 8, row

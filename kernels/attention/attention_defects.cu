@@ -5,7 +5,7 @@
 
 #define ATTENTION_DEFECT(name, defect)                                                             \
     extern "C" __global__ void __launch_bounds__(128, 2) attention_##name(attention_arguments x) { \
-        attention_tensor<__half, 64, 2, 64, 4, defect>(x);                                         \
+        attention_tensor<__half, 64, 2, 128, 4, defect>(x);                                        \
     }
 ATTENTION_DEFECT(no_rescale, NO_RESCALE)
 ATTENTION_DEFECT(no_maximum, NO_MAXIMUM)

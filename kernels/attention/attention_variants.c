@@ -42,8 +42,8 @@ static const char *refuse_many(const void *problem, enum kn_type type, size_t he
 
 /* Shared memory of a block: rows of q, and of keys and values; attention_shared_bytes. */
 #define TENSOR_PITCH(d) ((d) / 8 % 8 == 0 ? 2 * (d) : 2 * (d) + 16)
-#define TENSOR_BYTES(d)                                                                            \
-    ((d) == 256 ? (64 + 4 * 32) * TENSOR_PITCH(d) : (128 + 4 * 64) * TENSOR_PITCH(d))
+#define TENSOR_KEYS(d) ((d) == 64 ? 128 : (d) == 256 ? 32 : 64)
+#define TENSOR_BYTES(d) ((((d) == 256 ? 64 : 128) + 4 * TENSOR_KEYS(d)) * TENSOR_PITCH(d))
 /* And of the tiled one: rows of q, of keys, and of weights. */
 #define TILED_ROWS(d) ((d) == 256 ? 32 : 64)
 #define TILED_BYTES(d) (TILED_ROWS(d) * (2 * ((d) + 4) + TILED_ROWS(d) + 4) * 4)
