@@ -1,68 +1,20 @@
 // What the steps of gemm share that carry tiles by cp.async: a pipeline of tiles in shared memory.
 //
 // The idea: cp.async carries tiles past the registers, two tiles ahead of the one that is
-// multiplied. A tile is kept in rows of 128 bytes, whatever its orientation: the steps of one row
-// of op(a) (or column of op(b)), or neighbours of one step. The 16-byte chunks of a row are
-// permuted by the row's number, so that those of a fragment lie in different banks.
+// multiplied; and fragments come out of shared memory while the ones before them are multiplied,
+// also those of the next tile.
 // Owner: a block of WARPS_M x WARPS_N warps owns a tile of c, each warp 64 x 64.
 // Requires: blockDim = (32 WARPS_M WARPS_N, 1, 1), STAGES times STAGE_BYTES of dynamic shared
 // memory, gridDim.x = tiles, gridDim.y walks the shares; rows of a, b, c at multiples of 16 bytes.
 #pragma once
 
-#include "gemm.cuh"
+#include "gemm_carrier.cuh"
 
-enum { ROW_BYTES = 128, STAGES = 3, WARP_TILE = 64 };
-
-// Where the chunks of row r of a tile lie: chunk i at i ^ turn_of(r). ldmatrix reads a chunk of
-// eight rows at once; words across the steps are read from two chunks of four rows.
-template <typename T, bool BY_STEP> __device__ inline int turn_of(int r) {
-    return sizeof(T) == 4 && !BY_STEP ? r % 4 * 2 : r % 8;
-}
-
-// A thread's chunks of a tile of ROWS rows of shared memory, APART rows apart. BY_STEP: a row is
-// the STEPS steps of one row of op(matrix); else it is one step of STEPS of them, and STEPS such
-// rows are a slab.
-template <typename T, bool BY_STEP, int ROWS, int THREADS> struct carrier {
-    enum {
-        STEPS = ROW_BYTES / sizeof(T),
-        CHUNK = 16 / sizeof(T),
-        APART = THREADS / 8,
-        PASSES = ROWS / APART
-    };
-    static_assert(STEPS % APART == 0 && APART % 8 == 0 && ROWS % APART == 0, "see below");
-    const T *at; // the thread's first chunk of the tile at step 0
-    long long leading;
-    int left;       // rows of op(matrix) from the chunk's first on
-    int own_step;   // of the thread's first chunk, in the tile
-    uint32_t place; // in a stage; all rows of a thread have the same r % 8
-
-    __device__ carrier(const T *matrix, long long leading, int first, int count)
-        : leading(leading) {
-        const int r = threadIdx.x / 8, chunk = threadIdx.x % 8;
-        const int other = first + (BY_STEP ? r : chunk * CHUNK);
-        own_step = BY_STEP ? chunk * CHUNK : r;
-        left = count - other;
-        at = matrix + (BY_STEP ? other * leading + own_step : own_step * leading + other);
-        place = r * ROW_BYTES + (chunk ^ turn_of<T, BY_STEP>(r)) * 16;
-    }
-    // Begins to carry the tile at `step` to a stage; what lies outside of the matrix becomes 0.
-    __device__ void load(uint32_t stage, int step, int steps) const {
-        const T *source = at + (BY_STEP ? step : step * leading);
-        const int steps_left = steps - step - own_step;
-#pragma unroll
-        for (int pass = 0; pass < PASSES; pass++) {
-            const int r = pass * APART, down = BY_STEP ? r : r % STEPS, slab = r - down;
-            const int inside =
-                BY_STEP ? (r < left ? steps_left : 0) : (down < steps_left ? left - slab : 0);
-            copy_async_16(stage + place + r * ROW_BYTES, source + down * leading + slab,
-                          max(0, min(inside, (int)CHUNK)) * (int)sizeof(T));
-        }
-    }
-};
+enum { STAGES = 3, WARP_TILE = 64 };
 
 // What a warp multiplies at once: 64 rows of op(matrix) by the steps of one mma, as four fragments
-// of a or eight of b (two in each of the four), by ldmatrix. Where steps are not contiguous it turns
-// matrices of 16 bits as it reads them.
+// of a or eight of b (two in each of the four), by ldmatrix. Where steps are not contiguous it
+// turns matrices of 16 bits as it reads them.
 template <typename T, bool BY_STEP, bool IS_A> struct fragments {
     uint32_t row, turn, half;
 
@@ -153,38 +105,52 @@ __device__ inline void gemm_async(const gemm_arguments &x) {
         const carrier<T, TRANSPOSE_B, COLUMNS, THREADS> b((const T *)x.b + share.b, x.ldb, column,
                                                           x.n);
         float sum[4][8][4] = {};
-        int now = 0, next = 0; // the stages that are read and written
-        for (int i = 1 - STAGES; i < tiles; i++) {
-            const int ahead = i + STAGES - 1;
-            if (i >= 0) {
-                copy_async_wait<STAGES - 2>();
-                __syncthreads(); // all have tile i, and nobody reads the one before it any more
-            }
-            if (ahead < tiles) {
-                a.load(base + next * STAGE_BYTES, ahead * STEPS, share.k);
-                b.load(base + next * STAGE_BYTES + A_BYTES, ahead * STEPS, share.k);
+        for (int i = 0; i < STAGES - 1; i++) {
+            if (i < tiles) {
+                a.load(base + i * STAGE_BYTES, i * STEPS, share.k);
+                b.load(base + i * STAGE_BYTES + A_BYTES, i * STEPS, share.k);
             }
             copy_async_commit(); // also of nothing, so that groups can be counted
-            next = next + 1 < STAGES ? next + 1 : 0;
-            if (i < 0) continue;
-            const uint32_t a_stage = base + now * STAGE_BYTES, b_stage = a_stage + A_BYTES;
-#pragma unroll 2
+        }
+        copy_async_wait<STAGES - 2>();
+        __syncthreads();
+        // The stages that are read and written, and what is multiplied now and next.
+        uint32_t now = base, free = base + (STAGES - 1) * STAGE_BYTES;
+        uint32_t a_part[2][4][4], b_part[2][4][4];
+        from_a.load(a_part[0], now, 0);
+        from_b.load(b_part[0], now + A_BYTES, 0);
+#pragma unroll 1
+        for (int i = 0; i < tiles; i++) {
+#pragma unroll
             for (int step = 0; step < 4; step++) { // 32 bytes of each row: what one mma takes
-                uint32_t a_part[4][4], b_part[4][4];
-                from_a.load(a_part, a_stage, step);
-                from_b.load(b_part, b_stage, step);
-                take<T>(a_part);
-                take<T>(b_part);
+                const int own = step % 2, other = 1 - own;
+                if (step == 3) {
+                    copy_async_wait<STAGES - 2>();
+                    __syncthreads(); // all have tile i + 1, and all of tile i is in registers
+                    free = now;
+                    now = now < base + (STAGES - 1) * STAGE_BYTES ? now + STAGE_BYTES : base;
+                }
+                from_a.load(a_part[other], now, (step + 1) % 4);
+                from_b.load(b_part[other], now + A_BYTES, (step + 1) % 4);
+                if (step == 0) {
+                    const int ahead = i + STAGES - 1;
+                    if (ahead < tiles) {
+                        a.load(free, ahead * STEPS, share.k);
+                        b.load(free + A_BYTES, ahead * STEPS, share.k);
+                    }
+                    copy_async_commit();
+                }
+                take<T>(a_part[own]);
+                take<T>(b_part[own]);
 #pragma unroll
                 for (int j = 0; j < 4; j++) {
 #pragma unroll
                     for (int l = 0; l < 8; l++) {
-                        mma_32_bytes<T>(sum[j][l], a_part[j], b_part[l / 2][l % 2 * 2],
-                                        b_part[l / 2][l % 2 * 2 + 1]);
+                        const uint32_t *of_b = &b_part[own][l / 2][l % 2 * 2];
+                        mma_32_bytes<T>(sum[j][l], a_part[own][j], of_b[0], of_b[1]);
                     }
                 }
             }
-            now = now + 1 < STAGES ? now + 1 : 0;
         }
         copy_async_wait<0>();
         __syncthreads(); // the sums overwrite what others read
