@@ -175,7 +175,8 @@ KERNEL_IMAGES = """
     quant/quant_product_1_naive quant/quant_product_2_rows quant/quant_product_3_integers
     quant/quant_product_4_tensor quant/quant_product_5_staged quant/quant_product_6_early
     attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor
-    attention/attention_4_decode attention/attention_5_combine attention/attention_defects
+    attention/attention_4_decode attention/attention_5_combine attention/attention_6_grouped
+    attention/attention_defects
     row/softmax_1_naive row/softmax_2_registers row/softmax_3_online
     row/softmax_4_whole row/softmax_5_ring
     row/norm_1_naive row/norm_2_registers row/norm_3_whole row/norm_4_ring

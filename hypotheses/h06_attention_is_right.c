@@ -200,14 +200,25 @@ static double worse(double worst, double error) {
     return error <= INFINITY ? fmax(worst, error) : INFINITY;
 }
 
-static const char *const variants_of[KN_TYPES][4] = {{NULL, "tiled", "decode", "naive"},
-                                                     {NULL, "tensor", "decode", "naive"},
-                                                     {NULL, "tensor", "decode", "naive"}};
+/* NULL: the one that is chosen. */
+static const struct {
+    size_t count;
+    const char *names[5];
+} variants_of[KN_TYPES] = {{4, {NULL, "tiled", "decode", "naive"}},
+                           {5, {NULL, "tensor", "decode", "naive", "grouped"}},
+                           {5, {NULL, "tensor", "decode", "naive", "grouped"}}};
 
-static bool serves(const struct hyp_attack *attack, const char *variant, size_t rows) {
+/* Those that take few rows only. */
+static bool takes_few(const char *variant) {
+    return variant != NULL && (strcmp(variant, "decode") == 0 || strcmp(variant, "grouped") == 0);
+}
+
+static bool serves(const struct hyp_attack *attack, const char *variant, size_t rows,
+                   size_t group) {
     const int capability = tol_context_device(attack->context)->compute_capability;
     if (variant == NULL || strcmp(variant, "naive") == 0) return true;
-    return strcmp(variant, "decode") == 0 ? rows <= 8 : capability >= 80;
+    if (strcmp(variant, "decode") == 0) return rows <= 8;
+    return capability >= 80 && (strcmp(variant, "grouped") != 0 || rows * group <= 16);
 }
 
 static void hold_kernels(struct bench *bench, const struct fixture *f, const char *name) {
@@ -215,9 +226,10 @@ static void hold_kernels(struct bench *bench, const struct fixture *f, const cha
     float *got = malloc((f->out_count + 1) * sizeof *got);
     double exact = 0, library = 0;
     cr_assert(got != NULL, "no memory for %zu values", f->out_count);
-    for (size_t v = 0; v < 4; v++) {
-        const char *variant = variants_of[f->problem.type][v];
-        if (!serves(attack, variant, f->problem.q_length)) continue;
+    for (size_t v = 0; v < variants_of[f->problem.type].count; v++) {
+        const char *variant = variants_of[f->problem.type].names[v];
+        const size_t group = f->problem.heads / f->problem.kv_heads;
+        if (!serves(attack, variant, f->problem.q_length, group)) continue;
         struct kn_attention_outcome outcome;
         struct kn_attention_trial trial = {.attention = f->problem,
                                            .given = {f->inputs[0], f->inputs[1], f->inputs[2]},
@@ -269,9 +281,9 @@ HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
         for (size_t i = 0; i < 5; i++) {
             double worst = 0;
-            for (size_t v = 0; v < 4; v++) {
-                const char *variant = variants_of[type][v];
-                const bool few = variant != NULL && strcmp(variant, "decode") == 0;
+            for (size_t v = 0; v < variants_of[type].count; v++) {
+                const char *variant = variants_of[type].names[v];
+                const bool few = takes_few(variant);
                 struct kn_attention_outcome outcome;
                 struct kn_attention_trial trial = {.attention = {.type = type,
                                                                  .batch = 1,
@@ -287,7 +299,7 @@ HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
                                                    .workspace = true};
                 /* The naive one takes long on the soft device. */
                 if (variant != NULL && strcmp(variant, "naive") == 0 && i != 0) continue;
-                if (!serves(attack, variant, trial.attention.q_length)) continue;
+                if (!serves(attack, variant, trial.attention.q_length, 2)) continue;
                 if (!try_one(&bench, &trial, &outcome)) continue;
                 worst = fmax(worst, outcome.deviation.absolute);
             }
@@ -312,7 +324,7 @@ static size_t draw_length(struct hyp_attack *attack) {
 static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_type type,
                                             const char *variant) {
     const bool any = variant != NULL && strcmp(variant, "naive") == 0;
-    const bool few = variant != NULL && strcmp(variant, "decode") == 0;
+    const bool few = takes_few(variant);
     const size_t kv_heads = 1 + hyp_random_below(attack, 2);
     const enum kn_distribution distribution = hyp_random_below(attack, KN_DISTRIBUTIONS);
     /* What is often wanted comes often: heads of 64 elements have the defects. */
@@ -349,13 +361,14 @@ static void try_type(struct hyp_attack *attack, enum kn_type type) {
     struct bench bench;
     const int turns = attack->session.full ? 150 : 7;
     if (begin(attack, &bench)) {
-        for (size_t v = 0; v < 4; v++) {
-            const char *variant = variants_of[type][v];
-            for (int i = 0; serves(attack, variant, 1) && i < turns; i++) {
+        const size_t count = variants_of[type].count;
+        for (size_t v = 0; v < count; v++) {
+            const char *variant = variants_of[type].names[v];
+            for (int i = 0; serves(attack, variant, 1, 1) && i < turns; i++) {
                 struct kn_attention_outcome outcome;
                 struct kn_attention_trial trial = draw_trial(attack, type, variant);
                 try_one(&bench, &trial, &outcome);
-                hyp_attack_progress(attack, ((double)v + (i + 1.0) / turns) / 4);
+                hyp_attack_progress(attack, ((double)v + (i + 1.0) / turns) / (double)count);
             }
         }
     }

@@ -187,20 +187,27 @@ out:
 
 /* ---- few rows and many keys ------------------------------------------------------------------ */
 
-static bool is_decode(const struct kn_variant *variant) {
-    return strcmp(variant->name, "decode") == 0;
+/* Which of the variants that share keys out among blocks one is; both leave parts alike. */
+enum sharing { NONE, BY_ROW, BY_HEAD };
+
+static enum sharing sharing_of(const struct kn_variant *variant) {
+    if (strcmp(variant->name, "grouped") == 0) return BY_HEAD;
+    return strcmp(variant->name, "decode") == 0 ? BY_ROW : NONE;
 }
 
 static size_t split_bytes(const struct kn_attention *x) {
     return x->batch * x->heads * x->q_length * (x->head_size + 1) * sizeof(float);
 }
 
-/* Two blocks for each multiprocessor, of no fewer than KEYS_MIN keys. */
-static size_t splits_of(const struct kn_kernels *kernels, const struct kn_attention *x) {
+/* As many blocks as multiprocessors hold at once, of no fewer than KEYS_MIN keys. */
+static size_t splits_of(const struct kn_kernels *kernels, const struct kn_attention *x,
+                        enum sharing sharing) {
     enum { KEYS_MIN = 128 };
-    const size_t blocks = x->batch * x->heads * x->q_length;
+    const bool by_head = sharing == BY_HEAD;
+    const size_t blocks = x->batch * (by_head ? x->kv_heads : x->heads * x->q_length);
+    const size_t held = by_head ? 3 : 2;
     const size_t wanted =
-        2 * (size_t)tol_context_device(kn_kernels_context(kernels))->multiprocessors / blocks;
+        held * (size_t)tol_context_device(kn_kernels_context(kernels))->multiprocessors / blocks;
     const size_t most = x->kv_length / KEYS_MIN;
     const size_t splits = wanted < most ? wanted : most;
     return splits > 1 ? splits : 1;
@@ -216,8 +223,9 @@ tol_status kn_attention_workspace(struct kn_kernels *kernels, const struct kn_at
     *bytes = 0;
     if (x->batch == 0 || x->heads == 0 || x->q_length == 0) return TOL_OK;
     TOL_TRY(kn_attention_pick(kernels, x, &variant));
-    const size_t splits = splits_of(kernels, x);
-    if (is_decode(variant) && splits > 1) *bytes = splits * split_bytes(x);
+    const enum sharing sharing = sharing_of(variant);
+    const size_t splits = sharing != NONE ? splits_of(kernels, x, sharing) : 1;
+    if (splits > 1) *bytes = splits * split_bytes(x);
 out:
     return status;
 }
@@ -237,13 +245,14 @@ static tol_status decode(struct kn_kernels *kernels, struct tol_stream *stream,
     struct attention_arguments *arguments = &problem->arguments;
     const struct kn_variant *combine = &kn_attention_combine[x->type];
     const struct tol_kernel *combining = NULL;
+    const enum sharing sharing = sharing_of(variant);
     size_t splits = 1;
     const size_t rows = x->batch * x->q_length;
-    TOL_CHECK(rows <= GRID_YZ_MAX, TOL_OVER_LIMIT, "%zu batches of %zu rows for the variant decode",
-              x->batch, x->q_length);
+    TOL_CHECK(rows <= GRID_YZ_MAX, TOL_OVER_LIMIT, "%zu batches of %zu rows for the variant %s",
+              x->batch, x->q_length, variant->name);
     if (x->workspace != NULL) {
         const size_t room = tol_buffer_bytes(x->workspace) / split_bytes(x);
-        splits = splits_of(kernels, x);
+        splits = splits_of(kernels, x, sharing);
         if (splits > room) splits = room;
     }
     arguments->splits = splits > 1 ? (int)splits : 1;
@@ -253,11 +262,13 @@ static tol_status decode(struct kn_kernels *kernels, struct tol_stream *stream,
                                      .grid_z = (unsigned)rows,
                                      .block_x = variant->threads,
                                      .block_y = 1,
-                                     .block_z = 1};
+                                     .block_z = 1,
+                                     .shared_bytes = variant->shared_bytes};
+    if (sharing == BY_HEAD) shape.grid_y = (unsigned)x->kv_heads, shape.grid_z = (unsigned)x->batch;
     TOL_TRY(launch(stream, kernel, shape, arguments));
     if (splits <= 1) return TOL_OK;
     shape.grid_x = (unsigned)x->heads, shape.grid_y = (unsigned)rows, shape.grid_z = 1;
-    shape.block_x = combine->threads;
+    shape.block_x = combine->threads, shape.shared_bytes = 0;
     status = launch(stream, combining, shape, arguments);
 out:
     return status;
@@ -275,7 +286,7 @@ tol_status kn_attention(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(check(x, &problem));
     if (x->batch == 0 || x->heads == 0 || x->q_length == 0) return TOL_OK;
     TOL_TRY(pick(kernels, &problem, &variant, &kernel));
-    if (is_decode(variant)) return decode(kernels, stream, variant, kernel, &problem);
+    if (sharing_of(variant) != NONE) return decode(kernels, stream, variant, kernel, &problem);
     struct tol_launch_shape shape = {.grid_x = 0,
                                      .grid_y = 1,
                                      .grid_z = 1,

@@ -67,7 +67,8 @@ TOL_API tol_status kn_attention_pick(struct kn_kernels *kernels,
                                      const struct kn_attention *attention,
                                      const struct kn_variant **variant);
 
-/* "decode": a few rows; "tensor": fp16 and bf16; "tiled": fp32; "naive": all. */
+/* "grouped": fp16 and bf16, up to 16 rows that share a head of k and v; "decode": a few rows;
+ * "tensor": fp16 and bf16; "tiled": fp32; "naive": all. */
 extern const struct kn_variants kn_attention_variants;
 
 /* Variants of which each has one mistake, planted for sabotage: fp16 with heads of 64 elements. */

@@ -1,6 +1,6 @@
-// Puts together what attention_4_decode left of each share of the keys: rows of out that are right
-// for the share, and the logarithm of its sum of weights. Block (h, r) has head h of row r, and a
-// thread the elements threadIdx.x, threadIdx.x + blockDim.x, ...
+// Puts together what attention_4_decode or attention_6_grouped left of each share of the keys: rows
+// of out that are right for the share, and the logarithm of its sum of weights. Block (h, r) has head
+// h of row r, and a thread the elements threadIdx.x, threadIdx.x + blockDim.x, ...
 #include "attention.cuh"
 
 template <typename T> __device__ inline void attention_combine(const attention_arguments &x) {
@@ -10,19 +10,21 @@ template <typename T> __device__ inline void attention_combine(const attention_a
     const int width = x.head_size + 1;
     const float *part = (const float *)x.part + index * width;
     float largest = -INFINITE, sum = 0;
+#pragma unroll 8
     for (int s = 0; s < x.splits; s++) {
         largest = fmaxf(largest, part[s * rows * width + x.head_size]);
     }
     const float base = finite_base(largest);
-    for (int s = 0; s < x.splits; s++) {
-        sum += exp2f(part[s * rows * width + x.head_size] - base);
-    }
     T *out = (T *)attention_row<T>(x.out, x.out_strides, batch, head, row);
     for (int d = threadIdx.x; d < x.head_size; d += blockDim.x) {
         float value = 0;
+        sum = 0;
+#pragma unroll 8
         for (int s = 0; s < x.splits; s++) {
             const float *one = part + s * rows * width;
-            value = fmaf(exp2f(one[x.head_size] - base), one[d], value);
+            const float weight = exp2f(one[x.head_size] - base);
+            sum += weight;
+            value = fmaf(weight, one[d], value);
         }
         out[d] = from_float<T>(value * share_of(sum));
     }

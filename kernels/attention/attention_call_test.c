@@ -126,11 +126,14 @@ Test(attention_call, variants_say_why_they_do_not_serve) {
     struct kn_attention bad = stage.good;
     const struct kn_variant *variant = NULL;
     bad.variant = "fastest";
-    REFUSED(TOL_NOT_FOUND, "there are decode, tensor, tiled, naive");
+    REFUSED(TOL_NOT_FOUND, "there are grouped, decode, tensor, tiled, naive");
     bad.variant = "tensor";
     REFUSED(TOL_UNSUPPORTED, "the type is not f16");
     bad.variant = "decode";
     REFUSED(TOL_UNSUPPORTED, "it is for 8 rows of q and fewer");
+    bad.type = KN_F16, bad.variant = "grouped", bad.q_length = 17;
+    REFUSED(TOL_UNSUPPORTED, "more than 16 rows share a head of k and v");
+    bad.type = stage.good.type, bad.q_length = stage.good.q_length;
     bad.variant = "tiled", bad.head_size = 60;
     REFUSED(TOL_UNSUPPORTED, "heads are of another size");
     bad.type = KN_BF16, bad.variant = "tensor", bad.q.offset = 1;

@@ -134,8 +134,42 @@ Test(attention, decode_is_the_definition) {
     end(&stage);
 }
 
-static const char *const variants_of[KN_TYPES][3] = {
-    {"naive", "tiled", "decode"}, {"naive", "tensor", "decode"}, {"naive", "tensor", "decode"}};
+/* Heads that share keys and heads that do not, 16 rows together and fewer, keys in shares that end
+ * inside a tile; causal rows see fewer keys than the last. */
+Test(attention, grouped_is_the_definition) {
+    static const struct {
+        size_t heads, kv_heads, rows, keys;
+    } shapes[] = {{1, 1, 1, 1},   {8, 2, 1, 100},  {6, 2, 5, 37}, {2, 2, 8, 15}, {16, 1, 1, 1030},
+                  {4, 1, 4, 529}, {3, 3, 16, 700}, {10, 2, 3, 2}, {2, 1, 7, 64}};
+    struct stage stage = begin();
+    for (enum kn_type type = KN_F16; type < KN_TYPES; type++) {
+        for (size_t i = 0; i < 5; i++) {
+            for (size_t j = 0; j < sizeof shapes / sizeof shapes[0]; j++) {
+                try(&stage,
+                    &(struct kn_attention_trial){.attention = {.type = type,
+                                                               .batch = 1 + j % 2,
+                                                               .heads = shapes[j].heads,
+                                                               .kv_heads = shapes[j].kv_heads,
+                                                               .q_length = shapes[j].rows,
+                                                               .kv_length = shapes[j].keys,
+                                                               .head_size = head_sizes[i],
+                                                               .causal = (i + j) % 2 == 0,
+                                                               .variant = "grouped"},
+                                                 .distribution = KN_NORMAL,
+                                                 .values = KN_UNIFORM,
+                                                 .heads_inside = j % 2 == 0,
+                                                 .gap = j % 3 == 0 ? 8 : 0,
+                                                 .lse = true,
+                                                 .workspace = j % 2 == 0});
+            }
+        }
+    }
+    end(&stage);
+}
+
+static const char *const variants_of[KN_TYPES][4] = {{"naive", "tiled", "decode", "decode"},
+                                                     {"naive", "tensor", "decode", "grouped"},
+                                                     {"naive", "tensor", "decode", "grouped"}};
 
 /* Scores of some hundreds overflow exp where the maximum is not taken off; tiny and subnormal ones
  * vanish; sparse and cancelling ones make equal weights and large sums of small differences. */
@@ -143,13 +177,13 @@ Test(attention, every_distribution_is_survived) {
     struct stage stage = begin();
     for (enum kn_distribution d = 0; d < KN_DISTRIBUTIONS; d++) {
         for (enum kn_type type = 0; type < KN_TYPES; type++) {
-            for (size_t v = 0; v < 3; v++) {
+            for (size_t v = 0; v < 4; v++) {
                 try(&stage,
                     &(struct kn_attention_trial){.attention = {.type = type,
                                                                .batch = 1,
                                                                .heads = 1,
                                                                .kv_heads = 1,
-                                                               .q_length = v == 2 ? 3 : 70,
+                                                               .q_length = v >= 2 ? 3 : 70,
                                                                .kv_length = 140,
                                                                .head_size = 64,
                                                                .causal = d % 2 == 0,

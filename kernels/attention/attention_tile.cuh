@@ -38,7 +38,8 @@ constexpr int attention_shared_bytes(int d, int queries, int keys) {
     return (queries + 4 * keys) * (d / 8 + (d / 8 % 8 == 0 ? 0 : 1)) * 16;
 }
 
-// A thread's share of copying ROWS rows at a time, from global memory to a tile.
+// A thread's share of copying ROWS rows at a time, from global memory to a tile: a block's, or a
+// warp's where THREADS is one.
 template <typename T, int D, int ROWS, int THREADS> struct attention_copier {
     using tile_of = attention_tile<D>;
     static constexpr int STEP = THREADS / tile_of::CHUNKS; // a thread's next row
@@ -47,18 +48,20 @@ template <typename T, int D, int ROWS, int THREADS> struct attention_copier {
     const T *from;  // the thread's chunk of its first row
     uint32_t place; // and in the tile
 
+    __device__ static int thread() { return threadIdx.x % THREADS; }
+
     __device__ attention_copier(const T *rows, long long stride) : stride(stride) {
-        const int row = threadIdx.x / tile_of::CHUNKS, chunk = threadIdx.x % tile_of::CHUNKS;
+        const int row = thread() / tile_of::CHUNKS, chunk = thread() % tile_of::CHUNKS;
         from = rows + row * stride + chunk * 8;
         place = tile_of::at(row, chunk);
     }
     // Rows that are all there.
     __device__ void whole(uint32_t tile) const {
         const T *next = from;
-        if (!ALL_WORK && threadIdx.x >= STEP * tile_of::CHUNKS) return;
+        if (!ALL_WORK && thread() >= STEP * tile_of::CHUNKS) return;
 #pragma unroll
         for (int row = 0; row < ROWS; row += STEP) {
-            if (row + STEP <= ROWS || row + (int)threadIdx.x / tile_of::CHUNKS < ROWS) {
+            if (row + STEP <= ROWS || row + thread() / tile_of::CHUNKS < ROWS) {
                 copy_async_16(tile_of::template below<STEP>(tile + place, row), next, 16);
             }
             next += STEP * stride;
@@ -66,8 +69,8 @@ template <typename T, int D, int ROWS, int THREADS> struct attention_copier {
     }
     // So many of them; the others become zeros.
     __device__ void some(uint32_t tile, int rows) const {
-        const int first = threadIdx.x / tile_of::CHUNKS;
-        if (!ALL_WORK && threadIdx.x >= STEP * tile_of::CHUNKS) return;
+        const int first = thread() / tile_of::CHUNKS;
+        if (!ALL_WORK && thread() >= STEP * tile_of::CHUNKS) return;
 #pragma unroll 1
         for (int row = 0; first + row < ROWS; row += STEP) {
             const bool there = first + row < rows;
@@ -75,7 +78,7 @@ template <typename T, int D, int ROWS, int THREADS> struct attention_copier {
                           from + (there ? row * stride : -(first * stride)), there ? 16 : 0);
         }
     }
-    __device__ void advance() { from += ROWS * stride; }
+    __device__ void advance(int rows = ROWS) { from += rows * stride; }
 };
 
 template <typename T> __device__ inline uint32_t pack(float low, float high);

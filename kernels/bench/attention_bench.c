@@ -97,7 +97,11 @@ static tol_status run(struct kn_bench *bench) {
                     {KN_F32, 1, 32, 32, 2048, 2048, 128, true, NULL},
                     {KN_F32, 1, 8, 8, 1024, 1024, 128, true, "naive"},
                     {KN_F16, 1, 32, 8, 1, 8192, 128, true, NULL},
-                    {KN_F16, 16, 32, 8, 1, 8192, 128, true, NULL}};
+                    {KN_F16, 1, 32, 8, 1, 8192, 128, true, "decode"},
+                    {KN_F16, 16, 32, 8, 1, 8192, 128, true, NULL},
+                    {KN_F16, 16, 32, 8, 1, 8192, 128, true, "decode"},
+                    {KN_F16, 4, 32, 32, 1, 8192, 128, true, NULL},
+                    {KN_F16, 4, 32, 32, 1, 8192, 128, true, "decode"}};
     tol_status status = TOL_OK;
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
         const size_t least = bench->is_small ? 16 : 1; /* of the soft device, a sixteenth */

@@ -52,6 +52,7 @@ void tour_attention(struct tour *tour) {
                 stops(tour, "tiled", type, sizes[i], tile + 3, 2 * tile + 7, false);
             } else {
                 stops(tour, "tensor", type, sizes[i], 2 * tile + 3, 3 * tile + 7, false);
+                stops(tour, "grouped", type, sizes[i], i % 2 == 0 ? 1 : 5, 270, i % 2 == 0);
             }
         }
     }
