@@ -3,7 +3,7 @@
  */
 #include "decide.h"
 
-const size_t hyp_looks[HYP_LOOKS] = {50, 100, 200, HYP_BLOCKS_MAX};
+const size_t hyp_looks[HYP_LOOKS] = {50, 100, 200, 400, HYP_BLOCKS_MAX};
 
 static const double WRONG_MAX = 0.025;
 

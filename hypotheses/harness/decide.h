@@ -12,7 +12,7 @@
 #include "claim.h"
 #include "interval.h"
 
-enum { HYP_LOOKS = 4, HYP_BLOCKS_MAX = 400, HYP_PROCESSES = 6 };
+enum { HYP_LOOKS = 5, HYP_BLOCKS_MAX = 800, HYP_PROCESSES = 6 };
 
 /* After how many blocks is looked: hyp_looks[HYP_LOOKS - 1] is HYP_BLOCKS_MAX. */
 extern const size_t hyp_looks[HYP_LOOKS];
