@@ -204,12 +204,12 @@ HYP_ATTACK(h05, fp32_of_any_shape_is_within_its_bound) {
 }
 
 HYP_ATTACK(h05, tf32_of_any_shape_is_within_its_bound) {
-    static const char *const variants[] = {NULL, "tensor", "async_128", "async_256"};
+    static const char *const variants[] = {NULL, "tensor", "gathered", "async_128", "async_256"};
     try_precision(attack, KN_GEMM_TF32, variants, sizeof variants / sizeof variants[0], true);
 }
 
-static const char *const half_variants[] = {NULL,     "naive",     "shared",
-                                            "tensor", "async_128", "async_256"};
+static const char *const half_variants[] = {NULL,       "naive",     "shared",   "tensor",
+                                            "gathered", "async_128", "async_256"};
 
 HYP_ATTACK(h05, fp16_of_any_shape_is_within_its_bound) {
     try_precision(attack, KN_GEMM_F16, half_variants,

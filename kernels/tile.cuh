@@ -94,6 +94,13 @@ __device__ inline void load_shared_2(uint32_t &x, uint32_t &y, uint32_t shared) 
     asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(x), "=r"(y) : "r"(shared) : "memory");
 }
 
+// Four words to a multiple of 16 bytes.
+__device__ inline void store_shared_4(uint32_t shared, uint4 x) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(x.x), "r"(x.y),
+                 "r"(x.z), "r"(x.w)
+                 : "memory");
+}
+
 #if __CUDA_ARCH__ >= 800
 // c += a b of 16 x 8 x 16, in fp32. The tensor core adds with fewer bits than fmaf and truncates.
 template <typename T>

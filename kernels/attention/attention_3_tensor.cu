@@ -1,8 +1,8 @@
 // attention_2_tiled for fp16 and bf16 on tensor cores; attention_tensor.cuh is all of it. 128 rows
 // of q and 64 keys a tile; with heads of 64 elements 128 keys, and with those of 256 elements 64
 // rows and 32 keys, as more accumulators than that do not fit the registers. Two blocks share a
-// multiprocessor. Shared memory stays below the 99 KiB that devices of 8.6 and 8.9 have. q, k, v and
-// out begin at multiples of 16 bytes, row by row.
+// multiprocessor. Shared memory stays below the 99 KiB that devices of 8.6 and 8.9 have. q, k, v
+// and out begin at multiples of 16 bytes, row by row.
 // Target: compute_80
 #include "attention_tensor.cuh"
 

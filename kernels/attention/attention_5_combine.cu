@@ -1,6 +1,6 @@
-// Puts together what attention_4_decode or attention_6_grouped left of each share of the keys: rows
-// of out that are right for the share, and the logarithm of its sum of weights. Block (h, r) has head
-// h of row r, and a thread the elements threadIdx.x, threadIdx.x + blockDim.x, ...
+// Puts together what attention_4_decode or attention_6_grouped left of each share of the keys:
+// rows of out that are right for the share, and the logarithm of its sum of weights. Block (h, r)
+// has head h of row r, and a thread the elements threadIdx.x, threadIdx.x + blockDim.x, ...
 #include "attention.cuh"
 
 template <typename T> __device__ inline void attention_combine(const attention_arguments &x) {

@@ -1,9 +1,9 @@
 // Attention of a few rows whose heads share keys, as when a decoder with grouped queries makes one
-// token: attention_4_decode reads keys once for each head of q, this once for all. The 16 rows of an
-// mma are the rows of all heads that share a head of k and v. Block (s, h, b) has share s of the keys
-// of that head; its warps take tiles of 16 keys in turns, each with a ring of its own, so that no
-// barrier stands between them and 8 KiB a warp are always on the way. The warps' parts are merged in
-// shared memory, and those of blocks by attention_5_combine.
+// token: attention_4_decode reads keys once for each head of q, this once for all. The 16 rows of
+// an mma are the rows of all heads that share a head of k and v. Block (s, h, b) has share s of the
+// keys of that head; its warps take tiles of 16 keys in turns, each with a ring of its own, so that
+// no barrier stands between them and 8 KiB a warp are always on the way. The parts of warps are
+// merged in shared memory, and those of blocks by attention_5_combine.
 // q, k, v and out begin at multiples of 16 bytes, row by row.
 // Target: compute_80
 #include "attention_tensor.cuh"
@@ -85,7 +85,8 @@ __device__ inline void merge_parts(const attention_arguments &x,
     }
 }
 
-template <typename T, int D> __device__ inline void attention_grouped(const attention_arguments &x) {
+template <typename T, int D>
+__device__ inline void attention_grouped(const attention_arguments &x) {
     using tile_of = attention_tile<D>;
     constexpr int WARPS = GROUPED_WARPS<D>, KEYS = GROUPED_KEYS;
     constexpr int TILE_BYTES = KEYS * tile_of::ROW_BYTES, SLOT_BYTES = 2 * TILE_BYTES;

@@ -136,6 +136,11 @@ static tol_status run(struct kn_bench *bench) {
         {KN_GEMM_BF16, 16, 4096, 4096, 0, 1, {NULL}},
         {KN_GEMM_BF16, 4096, 16, 4096, 0, 0, {NULL}},
         {KN_GEMM_F16, 4096, 4096, 4096, 0, 1, {NULL}},
+        {KN_GEMM_BF16, 4095, 4095, 4095, 0, 0, {"tensor", "gathered"}}, /* not aligned */
+        {KN_GEMM_BF16, 4095, 4095, 4095, 0, 1, {"tensor", "gathered"}},
+        {KN_GEMM_BF16, 999, 999, 999, 0, 0, {"tensor", "gathered"}},
+        {KN_GEMM_BF16, 17, 4095, 4095, 0, 1, {"tensor", "gathered"}},
+        {KN_GEMM_TF32, 4095, 4095, 4095, 0, 0, {"tensor", "gathered"}},
     };
     tol_status status = TOL_OK;
     struct kn_cublas *cublas = kn_cublas_open(bench->cublas, bench->stream);

@@ -75,9 +75,12 @@ __device__ inline void store_piece(const gemm_arguments &x, long long at, int co
     }
 }
 
-template <typename T, bool TRANSPOSE_A, bool TRANSPOSE_B, int WARPS_M, int WARPS_N>
-__device__ inline void gemm_async(const gemm_arguments &x) {
-    typedef fragments<T, !TRANSPOSE_A, true> a_fragments;
+// The pipeline. A_BY_STEP, B_BY_STEP: how tiles lie in shared memory; A and B are what gets them
+// there; PIECES: rows of c begin at multiples of 16 bytes.
+template <typename T, bool A_BY_STEP, bool B_BY_STEP, typename A, typename B, int WARPS_M,
+          int WARPS_N, bool PIECES>
+__device__ inline void gemm_pipeline(const gemm_arguments &x) {
+    typedef fragments<T, A_BY_STEP, true> a_fragments;
     enum {
         STEPS = ROW_BYTES / sizeof(T),
         ROWS = WARPS_M * WARP_TILE,
@@ -97,13 +100,12 @@ __device__ inline void gemm_async(const gemm_arguments &x) {
     const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const int warp_row = warp / WARPS_N * WARP_TILE, warp_column = warp % WARPS_N * WARP_TILE;
     const a_fragments from_a(lane, warp_row);
-    const fragments<T, TRANSPOSE_B, false> from_b(lane, warp_column);
+    const fragments<T, B_BY_STEP, false> from_b(lane, warp_column);
     for (int part = blockIdx.y; part < x.batch * x.splits; part += gridDim.y) {
         const gemm_share share = gemm_share_of(x, part);
         const int tiles = ceil_div(share.k, STEPS);
-        const carrier<T, !TRANSPOSE_A, ROWS, THREADS> a((const T *)x.a + share.a, x.lda, row, x.m);
-        const carrier<T, TRANSPOSE_B, COLUMNS, THREADS> b((const T *)x.b + share.b, x.ldb, column,
-                                                          x.n);
+        const A a((const T *)x.a + share.a, x.lda, row, x.m, !x.transpose_a);
+        const B b((const T *)x.b + share.b, x.ldb, column, x.n, x.transpose_b);
         float sum[4][8][4] = {};
         for (int i = 0; i < STAGES - 1; i++) {
             if (i < tiles) {
@@ -117,8 +119,10 @@ __device__ inline void gemm_async(const gemm_arguments &x) {
         // The stages that are read and written, and what is multiplied now and next.
         uint32_t now = base, free = base + (STAGES - 1) * STAGE_BYTES;
         uint32_t a_part[2][4][4], b_part[2][4][4];
-        from_a.load(a_part[0], now, 0);
-        from_b.load(b_part[0], now + A_BYTES, 0);
+        if (tiles > 0) {
+            from_a.load(a_part[0], now, 0);
+            from_b.load(b_part[0], now + A_BYTES, 0);
+        }
 #pragma unroll 1
         for (int i = 0; i < tiles; i++) {
 #pragma unroll
@@ -128,7 +132,9 @@ __device__ inline void gemm_async(const gemm_arguments &x) {
                     copy_async_wait<STAGES - 2>();
                     __syncthreads(); // all have tile i + 1, and all of tile i is in registers
                     free = now;
-                    now = now < base + (STAGES - 1) * STAGE_BYTES ? now + STAGE_BYTES : base;
+                    const uint32_t next = now + STAGE_BYTES;
+                    now = next < base + STAGES * STAGE_BYTES ? next : base;
+                    if (i + 1 == tiles) now = free; // nothing comes: what is there is read again
                 }
                 from_a.load(a_part[other], now, (step + 1) % 4);
                 from_b.load(b_part[other], now + A_BYTES, (step + 1) % 4);
@@ -165,16 +171,29 @@ __device__ inline void gemm_async(const gemm_arguments &x) {
             }
         }
         __syncthreads(); // other threads wrote what this one stores
+        if (PIECES) {
 #pragma unroll 1
-        for (int i = threadIdx.x; i < ROWS * COLUMNS / PIECE; i += THREADS) {
-            const int r = i / (COLUMNS / PIECE), c = i % (COLUMNS / PIECE) * PIECE;
-            if (row + r < x.m && column + c < x.n) {
-                store_piece<T>(x, part * x.batch_c + (row + r) * x.ldc + column + c,
-                               x.n - column - c, sums + r * PITCH + c);
+            for (int i = threadIdx.x; i < ROWS * COLUMNS / PIECE; i += THREADS) {
+                const int r = i / (COLUMNS / PIECE), c = i % (COLUMNS / PIECE) * PIECE;
+                if (row + r < x.m && column + c < x.n) {
+                    store_piece<T>(x, part * x.batch_c + (row + r) * x.ldc + column + c,
+                                   x.n - column - c, sums + r * PITCH + c);
+                }
             }
+        } else {
+            gemm_store_tile<T, ROWS, COLUMNS, PITCH, THREADS>(x, sums, row, column,
+                                                              part * x.batch_c);
         }
         __syncthreads(); // the next share begins where the sums are
     }
+}
+
+template <typename T, bool TRANSPOSE_A, bool TRANSPOSE_B, int WARPS_M, int WARPS_N>
+__device__ inline void gemm_async(const gemm_arguments &x) {
+    constexpr int THREADS = WARPS_M * WARPS_N * WARP;
+    gemm_pipeline<T, !TRANSPOSE_A, TRANSPOSE_B,
+                  carrier<T, !TRANSPOSE_A, WARPS_M * WARP_TILE, THREADS>,
+                  carrier<T, TRANSPOSE_B, WARPS_N * WARP_TILE, THREADS>, WARPS_M, WARPS_N, true>(x);
 }
 
 // A tile of 128 x 256 for products that have many of them, one of 128 x 128 for the others.

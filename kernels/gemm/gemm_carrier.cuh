@@ -33,7 +33,7 @@ template <typename T, bool BY_STEP, int ROWS, int THREADS> struct carrier {
     int own_step;   // of the thread's first chunk, in the tile
     uint32_t place; // in a stage; all rows of a thread have the same r % 8
 
-    __device__ carrier(const T *matrix, long long leading, int first, int count)
+    __device__ carrier(const T *matrix, long long leading, int first, int count, bool)
         : leading(leading) {
         const int r = threadIdx.x / 8, chunk = threadIdx.x % 8;
         const int other = first + (BY_STEP ? r : chunk * CHUNK);
@@ -67,8 +67,9 @@ private:
             source += APART * leading;
         }
     }
+    // Not unrolled: it stands in the middle of the pipeline's code, which is a tenth slower then.
     __device__ void load_some(uint32_t to, const T *source, int steps_left) const {
-#pragma unroll
+#pragma unroll 1
         for (int pass = 0; pass < PASSES; pass++) {
             const int r = pass * APART, down = BY_STEP ? r : r % STEPS, slab = r - down;
             const int inside =

@@ -108,6 +108,13 @@ Test(gemm, tensor_is_right) {
     try_kind((struct kind){"tensor", KN_GEMM_TF32});
 }
 
+Test(gemm, gathered_is_right) {
+    if (tol_context_device(test_context())->compute_capability < 80) cr_skip_test("before 8.0");
+    try_kind((struct kind){"gathered", KN_GEMM_F16});
+    try_kind((struct kind){"gathered", KN_GEMM_BF16});
+    try_kind((struct kind){"gathered", KN_GEMM_TF32});
+}
+
 Test(gemm, what_it_chooses_is_right) {
     for (enum kn_gemm_precision p = 0; p < KN_GEMM_PRECISIONS; p++)
         try_kind((struct kind){NULL, p});
@@ -181,6 +188,8 @@ Test(gemm, split_steps_are_right) {
     if (tol_context_device(test_context())->compute_capability >= 80) {
         try_split("tensor", KN_GEMM_TF32, 7, 66, 530, 1, false);
         try_split("tensor", KN_GEMM_BF16, 17, 1, 1030, 2, false);
+        try_split("gathered", KN_GEMM_TF32, 9, 130, 530, 1, false);
+        try_split("gathered", KN_GEMM_F16, 129, 3, 777, 2, false);
         try_split("async_128", KN_GEMM_TF32, 16, 67, 777, 1, true);
         try_split("async_256", KN_GEMM_TF32, 1, 5, 530, 1, true);
         try_split("async_128", KN_GEMM_F16, 65, 16, 530, 1, true);

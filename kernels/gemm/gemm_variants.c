@@ -13,6 +13,7 @@ KN_IMAGES(gemm_5_tensor);
 KN_IMAGES(gemm_6_async);
 KN_IMAGES(gemm_7_tf32);
 KN_IMAGES(gemm_8_sum);
+KN_IMAGES(gemm_9_gathered);
 
 /* What a kernel serves. */
 enum {
@@ -27,7 +28,8 @@ enum {
     TT = NN << 3,
     ANY_OP = NN | NT | TN | TT,
     ALIGNED = 1 << 16, /* only where each row begins at a multiple of 16 bytes */
-    MANY = 1 << 17     /* unless forced, only where its tiles keep a large device busy */
+    MANY = 1 << 17,    /* unless forced, only where its tiles keep a large device busy */
+    LARGE = 1 << 18    /* unless forced, only where c does not fit a tile of 64 x 64 */
 };
 
 /* Two tiles for each multiprocessor of an H200: with fewer, smaller tiles are done sooner. */
@@ -46,6 +48,9 @@ static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
     }
     if ((serves & MANY) != 0 && gemm->variant == NULL && !has_many_tiles(gemm)) {
         return "there are too few of its tiles";
+    }
+    if ((serves & LARGE) != 0 && gemm->variant == NULL && gemm->m <= 64 && gemm->n <= 64) {
+        return "a tile of 64 is enough";
     }
     return NULL;
 }

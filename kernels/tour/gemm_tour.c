@@ -50,6 +50,7 @@ void tour_gemm(struct tour *tour) {
     stops(tour, "vector", KN_GEMM_F32, 131, 133, 29, 1, true);
     for (enum kn_gemm_precision p = KN_GEMM_TF32; p <= KN_GEMM_BF16; p++) {
         stops(tour, "tensor", p, 67, 65, 99, 2, false);
+        stops(tour, "gathered", p, 133, 131, 261, 1, false);
     }
     for (enum kn_gemm_precision p = KN_GEMM_TF32; p <= KN_GEMM_BF16; p++) {
         stops(tour, "async_128", p, 133, 131, 261, 1, true);
