@@ -98,11 +98,15 @@ def write_variant(n: Ninja, name: str) -> None:
         parts = objects("bench", "runtime/soft/bench", BENCH, f"{COMMON} {flags}")
         tools.append(program("bench-soft", [*parts, *soft_objects], libs="-lpthread -lm"))
         n.build(f"bench-soft{suffix}", "run", tools[-1])
+    nvml = n.build(f"{folder}/libnvml-stand-in.so", "so",
+                   *objects("tests", "runtime", ["nvml_stand_in"], f"{COMMON} {flags}"),
+                   ldflags=ldflags)
     table_tests = objects("tests", "runtime/soft/table", TABLE_TESTS, test_flags)
     corpus_tests = objects("tests", "runtime/soft/corpus", CORPUS_TESTS, test_flags + quickly)
     tests = [
         program("test-runtime", [*objects("tests", "runtime", RUNTIME_TESTS,
-                                          f"{test_flags} $cuda_cflags{quickly}"), *stub, archive]),
+                                          f"{test_flags} $cuda_cflags{quickly}"), *stub, archive],
+                nvml),
         program("test-soft", [*objects("tests", "runtime/soft", [*SOFT_TESTS, *SOFT_API_TESTS],
                                        f"{test_flags} $cuda_cflags{quickly}"),
                               *table_tests, *table, *corpus_tests, *stub, *soft_objects],
@@ -113,7 +117,7 @@ def write_variant(n: Ninja, name: str) -> None:
         program("test-harness", [*objects("tests", "hypotheses/harness", HARNESS_TESTS,
                                           harness_flags + quickly, claims),
                                  *harness, *stub, kernels, archive],
-                tollens)]
+                f"{tollens} {nvml}")]
     log = [f"{folder}/harness/{part}.o" for part in ("hdr_encode", "hlog", "folder")]
     tools += [program(target, [*objects("harness", "hypotheses/harness", [source], harness_flags),
                                *log, archive], libs="-lz -lpthread -ldl -lm")

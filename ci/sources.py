@@ -1,7 +1,7 @@
 """The sources of each room, for configure.py. A line holds what belongs together."""
 
 RUNTIME = """
-    status hdr library driver interpose
+    status hdr library driver interpose site nvml health
     trace/trace_clock trace/trace_context trace/trace_run trace/trace_read
     trace/trace_note trace/trace_install trace/trace_write
     device context context_streams deadline retire
@@ -9,7 +9,7 @@ RUNTIME = """
     copy launch stream_pool pipeline
     host_function graph/graph_capture graph/graph_nodes graph/graph_instance graph/batch
     pool/spans pool/tickets pool/pages pool/ring pool/times pool/pool_events
-    pool/site pool/freed pool/pool_ask pool/long_text pool/pool_snapshot pool/pool_trace
+    pool/freed pool/pool_ask pool/long_text pool/pool_snapshot pool/pool_trace
     pool/pool_place pool/pool_large pool/magazine pool/pool_report pool/pool_block pool/pool
     pool/mesh_plan pool/mesh_move pool/mesh pool/pool_chunk pool/pool_ladder
     transfer/retry transfer/numa transfer/team transfer/staging
@@ -28,7 +28,7 @@ RUNTIME_TESTS = """
     pipeline_test
     trace_test pool/pool_reference_test pool/pool_failure_test pool/mesh_plan_test deadlock_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test
-    vram_test vram_handle_test vram/once_test
+    vram_test vram_handle_test vram/once_test health_test nvml_test
     failure_test cuda_abi_test
 """.split()
 

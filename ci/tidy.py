@@ -22,11 +22,11 @@ LINES_MAX = {".c": 500, ".h": 500, ".cu": 500, ".py": 250}
 
 # The runtime, from the ground up. A file includes what lies below it.
 FLOORS = [
-    "cuda_abi each library spans status",
+    "cuda_abi each library site spans status",
     "check hdr",
-    "driver retire",
+    "driver nvml retire",
     "device interpose any_driver",
-    "context trace",
+    "context trace health",
     "deadline context_streams stream event module memory pinned",
     "copy launch pool stream_pool host_function",
     "pool_watch",

@@ -25,6 +25,7 @@ static void free_context(struct tol_context *context) {
         context->names = name->next;
         free(name);
     }
+    pthread_mutex_destroy(&context->holders_lock);
     pthread_mutex_destroy(&context->lock);
     free(context);
 }
@@ -73,6 +74,7 @@ static tol_status new_context(struct tol_driver *driver, int ordinal, struct tol
     struct tol_context *context = calloc(1, sizeof *context);
     TOL_CHECK(context != NULL, TOL_OUT_OF_HOST_MEMORY, "a context of %zu bytes", sizeof *context);
     pthread_mutex_init(&context->lock, NULL);
+    pthread_mutex_init(&context->holders_lock, NULL);
     context->functions = driver->functions;
     context->driver = driver;
     context->id = atomic_fetch_add(&next_id, 1);

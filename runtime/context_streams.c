@@ -152,6 +152,28 @@ out:
     return status;
 }
 
+tol_status tol_context_ask_streams(struct tol_context *context, unsigned *streams, unsigned *busy) {
+    tol_status status = TOL_OK;
+    size_t count = 0;
+    struct tol_stream **held = hold_streams(context, &count);
+    TOL_CHECK(held != NULL, TOL_OUT_OF_HOST_MEMORY, "a list of %zu streams", count);
+    *streams = *busy = 0;
+    for (size_t i = 0; i < count; i++) {
+        (*streams)++;
+        if (is_captured(held[i])) continue;
+        CUresult result = context->functions->cuStreamQuery(held[i]->handle);
+        if (result == CUDA_ERROR_NOT_READY) (*busy)++;
+        if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) continue;
+        status = tol_context_fail(context, __FILE__, __LINE__, "cuStreamQuery", (int)result,
+                                  "how stream %u is", held[i]->number);
+        break;
+    }
+out:
+    for (size_t i = 0; held != NULL && i < count; i++) tol_context_release_stream(held[i]);
+    free(held);
+    return status;
+}
+
 bool tol_context_is_idle(struct tol_context *context, bool blocking_only) {
     size_t count = 0;
     bool is_idle = true;

@@ -242,6 +242,7 @@ static tol_status tour(struct tol_driver *driver) {
     tol_auto_context struct tol_context *context = NULL;
     tol_auto_stream struct tol_stream *stream = NULL;
     tol_auto_buffer struct tol_buffer *buffer = NULL;
+    struct tol_health health;
     int lowest = 0, highest = 0;
     tol_status status = tol_context_create(driver, 0, &context);
     if (status == TOL_OK) status = tol_context_bind(context);
@@ -250,6 +251,7 @@ static tol_status tour(struct tol_driver *driver) {
     if (status == TOL_OK) status = tol_stream_create(context, NULL, &stream);
     if (status == TOL_OK) status = tol_stream_properties(stream, &lowest, NULL);
     if (status == TOL_OK) status = tol_buffer_create(context, 64, 1, &buffer);
+    if (status == TOL_OK) status = tol_health_check(context, NULL, &health);
     if (status == TOL_OK) status = tour_of_copies(context, stream, buffer);
     if (status == TOL_OK) status = tour_of_events(context, stream);
     if (status == TOL_OK) status = tour_of_transfers(driver, context, buffer);

@@ -5,8 +5,9 @@
  * recorded on. They meet here: fields, and the two inline steps that begin every call.
  * Internal: not installed.
  *
- * Lock order: a graph's, then an instance's, then a module's, a pinned block's or a capture's, then
- * a context's, then a driver's, then the lock of a driver's log or of an outcome.
+ * Lock order: that of a context's holders, then a graph's, then an instance's, then a module's, a
+ * pool's, a pinned block's or a capture's, then a context's, then a driver's, then the lock of a
+ * driver's log or of an outcome.
  */
 #ifndef TOLLENS_HANDLES_H
 #define TOLLENS_HANDLES_H
@@ -18,6 +19,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+
+/* health.h's. */
+struct tol_held;
+typedef void tol_held_visit(void *user, const struct tol_held *held);
 
 struct tol_driver {
     const struct tol_driver_table *functions; /* what is called: table, or the interposer's */
@@ -52,8 +57,16 @@ struct tol_context {
     unsigned patience_ms;         /* how long destroying waits for work */
     atomic_bool is_stuck;         /* the last such wait was in vain: the next asks once */
     struct tol_name *names; /* kernel names, kept to the end: a timeout may name a kernel late */
+    pthread_mutex_t holders_lock; /* guards the list; taken before all other locks */
+    struct tol_holder *holders;   /* all that has memory, for health.h */
     int poison_result;
     char poison_message[TOL_MESSAGE_BYTES];
+};
+
+/* What has memory of a context and tells of it: a buffer, a pool. */
+struct tol_holder {
+    struct tol_holder *next, **link; /* in context->holders; no link: not told of */
+    void (*tell)(struct tol_holder *holder, tol_held_visit *visit, void *user);
 };
 
 /* Memory that is freed when the context's work is done, or with the context. */
@@ -136,6 +149,8 @@ struct tol_kernel {
 /* Device memory, owned or a view of a module's variable. */
 struct tol_buffer {
     struct tol_life life;
+    struct tol_holder holder;
+    const void *site; /* who made it */
     struct tol_context *context;
     CUdeviceptr address;
     size_t bytes;
@@ -152,6 +167,8 @@ struct tol_copy_use {
 
 struct tol_pinned {
     struct tol_life life;
+    struct tol_holder holder;
+    const void *site; /* who made it */
     struct tol_context *context;
     void *data;
     size_t bytes;
@@ -213,6 +230,21 @@ void tol_context_add_stream(struct tol_context *context, struct tol_stream *stre
 
 /* Keeps a stream and the driver's stream behind it alive after the program has destroyed it. */
 void tol_context_retain_stream(struct tol_stream *stream);
+
+/* Asks the driver of each stream, how many there are and how many have work: finds errors that no
+ * call has met yet, which poison the context. Of those that are captured nothing is asked. */
+tol_status tol_context_ask_streams(struct tol_context *context, unsigned *streams, unsigned *busy);
+
+/* Adds what has memory to the context's list, and takes it out again. The caller holds no lock; a
+ * holder is out before its memory goes. */
+void tol_context_add_holder(struct tol_context *context, struct tol_holder *holder,
+                            void (*tell)(struct tol_holder *, tol_held_visit *, void *));
+void tol_context_drop_holder(struct tol_context *context, struct tol_holder *holder);
+
+/* Whether an address is the device's own memory: not the host's and not managed. false for one that
+ * the driver does not know. */
+tol_status tol_context_is_resident(struct tol_context *context, CUdeviceptr address,
+                                   bool *resident);
 
 /* Lets the driver see which streams have come to their end. Its own memory pools count what was
  * freed as used until the host has waited by a synchronising call; that a query told the end is not

@@ -11,9 +11,20 @@
 #include "check.h"
 #include "deadline.h"
 #include "handles.h"
+#include "health.h"
 #include "range.h"
 
 #include <stdlib.h>
+
+static void tell(struct tol_holder *holder, tol_held_visit *visit, void *user) {
+    const struct tol_buffer *buffer =
+        (void *)((char *)holder - offsetof(struct tol_buffer, holder));
+    visit(user, &(struct tol_held){.kind = TOL_HELD_BUFFER,
+                                   .address = buffer->address,
+                                   .bytes = buffer->bytes,
+                                   .tag = "",
+                                   .site = buffer->site});
+}
 
 tol_status tol_buffer_create(struct tol_context *context, size_t count, size_t element_bytes,
                              struct tol_buffer **result) {
@@ -40,6 +51,8 @@ tol_status tol_buffer_create(struct tol_context *context, size_t count, size_t e
         goto out;
     }
     tol_context_retain(context);
+    buffer->site = __builtin_return_address(0);
+    tol_context_add_holder(context, &buffer->holder, tell);
     *result = buffer;
     buffer = NULL;
 out:
@@ -53,6 +66,7 @@ void tol_buffer_destroy(struct tol_buffer *buffer) {
     if (buffer->module != NULL) {
         tol_module_destroy(buffer->module);
     } else {
+        tol_context_drop_holder(context, &buffer->holder);
         tol_context_free_later(context, buffer->address, NULL);
         tol_context_destroy(context);
     }

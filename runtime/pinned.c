@@ -9,8 +9,19 @@
 #include "check.h"
 #include "deadline.h"
 #include "handles.h"
+#include "health.h"
 
 #include <stdlib.h>
+
+static void tell(struct tol_holder *holder, tol_held_visit *visit, void *user) {
+    const struct tol_pinned *pinned =
+        (void *)((char *)holder - offsetof(struct tol_pinned, holder));
+    visit(user, &(struct tol_held){.kind = TOL_HELD_PINNED,
+                                   .address = (uintptr_t)pinned->data,
+                                   .bytes = pinned->bytes,
+                                   .tag = "",
+                                   .site = pinned->site});
+}
 
 tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
                              struct tol_pinned **result) {
@@ -35,6 +46,8 @@ tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
     pinned->bytes = bytes;
     pthread_mutex_init(&pinned->lock, NULL);
     tol_context_retain(context);
+    pinned->site = __builtin_return_address(0);
+    tol_context_add_holder(context, &pinned->holder, tell);
     *result = pinned;
     pinned = NULL;
 out:
@@ -59,6 +72,7 @@ static tol_status wait_for_copies(struct tol_pinned *pinned) {
 void tol_pinned_destroy(struct tol_pinned *pinned) {
     if (pinned == NULL || pinned->life.mark != TOL_ALIVE) return;
     struct tol_context *context = pinned->context;
+    tol_context_drop_holder(context, &pinned->holder);
     if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
     (void)wait_for_copies(pinned);
     while (pinned->uses != NULL) {

@@ -15,6 +15,7 @@
 #include "any_driver.h"
 #include "batch.h"
 #include "event.h"
+#include "health.h"
 #include "launch.h"
 #include "memory.h"
 #include "module.h"
@@ -239,6 +240,7 @@ static tol_status make_graph(struct all *all, struct tol_module **module) {
 
 /* Exit code: as the program's. */
 static int run_threads(struct tol_driver *driver) {
+    enum { CHECKS = 50 };
     struct tol_module *module = NULL;
     struct all all = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct worker workers[THREADS];
@@ -256,6 +258,12 @@ static int run_threads(struct tol_driver *driver) {
     for (unsigned i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.all = &all, .number = i};
         if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) return 2;
+    }
+    for (unsigned i = 0; i < CHECKS; i++) {
+        struct tol_health health;
+        if (tol_health_check(all.context, NULL, &health) == TOL_OK && health.is_healthy) continue;
+        fprintf(stderr, "threads-check: in bad health\n");
+        code = 1;
     }
     for (unsigned i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);

@@ -29,6 +29,7 @@
 
 #include "device.h"
 #include "context.h"
+#include "health.h"
 #include "trace.h"
 
 #include "driver.h"

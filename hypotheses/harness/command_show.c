@@ -9,6 +9,7 @@
 #include "session.h"
 #include "worker.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,18 +27,41 @@ static void show_device(const struct tol_device *device) {
     }
 }
 
+/* What NVML tells of a device, as far as it does. */
+static void show_nvml(const struct tol_health_device *told) {
+    if (!told->is_told) {
+        printf("    NVML is not asked: %s\n", told->reason);
+        return;
+    }
+    printf("    NVML is asked, too");
+    if (told->free_bytes >= 0) {
+        printf("; %.1f GiB are free", (double)told->free_bytes / (1u << 30));
+    }
+    if (told->process_bytes >= 0) {
+        printf("; %.1f MiB are this process's", (double)told->process_bytes / (1u << 20));
+    }
+    if (told->ecc_uncorrected >= 0) {
+        printf("; %" PRId64 " uncorrected ECC error%s", told->ecc_uncorrected,
+               told->ecc_uncorrected == 1 ? "" : "s");
+    }
+    if (told->temperature_celsius >= 0) printf("; %d degrees", told->temperature_celsius);
+    putchar('\n');
+}
+
 /* Makes a context, as every attack does. */
 static bool try_context(struct tol_driver *driver, int ordinal) {
     struct tol_context *context = NULL;
-    size_t free_bytes = 0, total_bytes = 0;
+    struct tol_health health = {0};
     if (tol_context_create(driver, ordinal, &context) != TOL_OK ||
-        tol_context_memory(context, &free_bytes, &total_bytes) != TOL_OK) {
+        tol_health_check(context, NULL, &health) != TOL_OK) {
         printf("    no context: %s\n", hyp_session_message());
         tol_context_destroy(context);
         return false;
     }
-    printf("    a context works; %.1f of %.1f GiB are free\n", (double)free_bytes / (1u << 30),
-           (double)total_bytes / (1u << 30));
+    printf("    a context works; %.1f of %.1f GiB are free\n",
+           (double)health.free_bytes / (1u << 30), (double)health.total_bytes / (1u << 30));
+    if (!health.is_healthy) printf("    in bad health: %s\n", health.complaint);
+    show_nvml(&health.device);
     tol_context_destroy(context);
     return true;
 }

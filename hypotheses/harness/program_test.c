@@ -281,3 +281,18 @@ Test(program, lists_and_explains) {
               "%s", program_output);
     cr_assert(program_shell("\"$T\" doctor") == 0 && program_says("soft: "), "%s", program_output);
 }
+
+/* NVML's stand-in beside the program says what the device's health is. */
+Test(program, the_doctor_tells_of_bad_health) {
+    cr_assert(program_shell("TOLLENS_LIBNVML=/nowhere.so \"$T\" doctor") == 0, "%s",
+              program_output);
+    cr_assert(program_says("NVML is not asked: /nowhere.so") && !program_says("bad health"), "%s",
+              program_output);
+    cr_assert(program_shell("TOLLENS_LIBNVML=\"${T%/*}/libnvml-stand-in.so\" TOLLENS_TEST_NVML="
+                            "'free=3221225472 used=0 ecc=2 celsius=44 name=Tollens soft device' "
+                            "\"$T\" doctor") == 0,
+              "%s", program_output);
+    cr_assert(program_says("in bad health: 2 uncorrected ECC errors"), "%s", program_output);
+    cr_assert(program_says("3.0 GiB are free; 2 uncorrected ECC errors; 44 degrees"), "%s",
+              program_output);
+}

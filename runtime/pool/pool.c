@@ -2,6 +2,7 @@
  * Profiles, and making and ending a pool.
  */
 #include "deadline.h"
+#include "health.h"
 #include "pool_state.h"
 
 #include <stdlib.h>
@@ -188,6 +189,25 @@ out:
     return status;
 }
 
+struct telling {
+    tol_held_visit *visit;
+    void *user;
+};
+
+static void tell_block(void *user, const struct tol_pool_live *live) {
+    const struct telling *telling = user;
+    telling->visit(telling->user, &(struct tol_held){.kind = TOL_HELD_BLOCK,
+                                                     .address = live->address,
+                                                     .bytes = live->bytes,
+                                                     .tag = live->tag,
+                                                     .site = live->site});
+}
+
+static void tell(struct tol_holder *holder, tol_held_visit *visit, void *user) {
+    struct tol_pool *pool = (void *)((char *)holder - offsetof(struct tol_pool, holder));
+    tol_pool_each(pool, tell_block, &(struct telling){visit, user});
+}
+
 tol_status tol_pool_create(struct tol_context *context, const struct tol_pool_options *options,
                            struct tol_pool **result) {
     static _Atomic(uint64_t) ids = 1;
@@ -212,6 +232,7 @@ tol_status tol_pool_create(struct tol_context *context, const struct tol_pool_op
     TOL_CHECK(tol_ring_open(&pool->ring, pool->options.trace_events), TOL_OUT_OF_HOST_MEMORY,
               "room for %zu events", pool->options.trace_events);
     TOL_TRY(pool->options.source == TOL_POOL_DRIVER ? open_driver(pool) : open_mapped(pool));
+    tol_context_add_holder(context, &pool->holder, tell);
     *result = pool;
     pool = NULL;
 out:
@@ -227,6 +248,7 @@ static void free_driver_block(void *user, struct tol_span *span) {
 void tol_pool_destroy(struct tol_pool *pool) {
     if (pool == NULL) return;
     struct tol_context *context = pool->context;
+    tol_context_drop_holder(context, &pool->holder);
     if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
     /* What the program has queued on freed blocks, and the wiping of them, must not meet addresses
      * without memory. */

@@ -57,6 +57,7 @@ struct tol_magazine {
 
 struct tol_pool {
     struct tol_context *context;
+    struct tol_holder holder;
     struct tol_pool_options options;
     uint64_t id;          /* never used twice in a process */
     uint64_t granularity; /* of handles */

@@ -137,25 +137,10 @@ out:
 tol_status tol_transfer_is_resident(struct tol_transfer *transfer, CUdeviceptr address,
                                     bool *resident) {
     tol_status status = TOL_OK;
-    unsigned type = 0, is_managed = 0; /* the driver writes a byte or a word of the second */
     TOL_CHECK(transfer != NULL && resident != NULL, TOL_INVALID_ARGUMENT,
               "tol_transfer_is_resident: NULL");
     TOL_TRY(tol_context_enter(transfer->context));
-    CUresult answer = transfer->context->functions->cuPointerGetAttribute(
-        &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-    if (answer == CUDA_ERROR_INVALID_VALUE) { /* never heard of it */
-        *resident = false;
-        return TOL_OK;
-    }
-    if (answer != CUDA_SUCCESS) {
-        status = tol_context_fail(transfer->context, __FILE__, __LINE__, "cuPointerGetAttribute",
-                                  (int)answer, "what lies at %#llx", address);
-        goto out;
-    }
-    TOL_CONTEXT_CU(transfer->context, cuPointerGetAttribute,
-                   (&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address),
-                   "whether %#llx is managed", address);
-    *resident = type == CU_MEMORYTYPE_DEVICE && is_managed == 0;
+    status = tol_context_is_resident(transfer->context, address, resident);
 out:
     return status;
 }

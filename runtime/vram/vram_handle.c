@@ -5,6 +5,7 @@
 #include "../vram.h"
 
 #include "../handles.h"
+#include "../health.h"
 #include "../transfer.h"
 #include "once.h"
 
@@ -15,11 +16,13 @@ struct slot {
     uint32_t next_free;  /* the index of another slot that is free + 1 */
     CUdeviceptr address; /* 0: it is free */
     size_t bytes;
-    bool is_ending; /* someone frees it right now */
+    const void *site; /* who allocated it */
+    bool is_ending;   /* someone frees it right now */
 };
 
 struct tol_vram_context {
     struct tol_context *context;
+    struct tol_holder holder;
     struct tol_once *once;
     struct tol_transfer *transfer;
     size_t limit;
@@ -28,6 +31,23 @@ struct tol_vram_context {
     uint32_t count, room, free; /* free: the index of one + 1 */
     size_t used, used_peak, allocations;
 };
+
+/* What is being freed may have no memory any more. */
+static void tell(struct tol_holder *holder, tol_held_visit *visit, void *user) {
+    struct tol_vram_context *vram =
+        (void *)((char *)holder - offsetof(struct tol_vram_context, holder));
+    pthread_mutex_lock(&vram->lock);
+    for (uint32_t i = 0; i < vram->count; i++) {
+        const struct slot *slot = &vram->slots[i];
+        if (slot->address == 0 || slot->is_ending) continue;
+        visit(user, &(struct tol_held){.kind = TOL_HELD_VRAM,
+                                       .address = slot->address,
+                                       .bytes = slot->bytes,
+                                       .tag = "",
+                                       .site = slot->site});
+    }
+    pthread_mutex_unlock(&vram->lock);
+}
 
 tol_status tol_vram_context_create(struct tol_context *context, size_t limit_bytes,
                                    struct tol_vram_context **result) {
@@ -42,6 +62,7 @@ tol_status tol_vram_context_create(struct tol_context *context, size_t limit_byt
     vram->limit = limit_bytes;
     TOL_TRY(tol_once_create(context, 0, &vram->once));
     TOL_TRY(tol_transfer_create(context, NULL, &vram->transfer));
+    tol_context_add_holder(context, &vram->holder, tell);
     *result = vram;
     vram = NULL;
 out:
@@ -51,6 +72,7 @@ out:
 
 void tol_vram_context_destroy(struct tol_vram_context *vram) {
     if (vram == NULL) return;
+    tol_context_drop_holder(vram->context, &vram->holder);
     /* The context is theirs as well: it lives until the last of them has ended. */
     tol_transfer_destroy(vram->transfer);
     tol_once_destroy(vram->once);
@@ -134,6 +156,7 @@ tol_status tol_vram_allocate(struct tol_vram_context *vram, size_t bytes, struct
         struct slot *slot = &vram->slots[index];
         slot->address = address;
         slot->bytes = bytes;
+        slot->site = __builtin_return_address(0);
         vram->allocations++;
         if (vram->used > vram->used_peak) vram->used_peak = vram->used;
         *memory = name_of(index, slot->generation);

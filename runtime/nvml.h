@@ -1,0 +1,27 @@
+/*
+ * NVML: what the vendor's management library says of a device, where it is there.
+ *
+ * It is opened by name when it is first asked for, declared by hand, never linked and never closed.
+ * A device is found by its PCI address and must have the name that the driver gives it, so that a
+ * soft device is not taken for a GPU in the same machine. Internal: not installed. Thread-safe.
+ *
+ * Source: NVML API Reference; D-38.
+ */
+#ifndef TOLLENS_NVML_H
+#define TOLLENS_NVML_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tol_nvml {
+    int64_t free_bytes, used_bytes; /* -1, here and below: it does not tell */
+    int64_t process_bytes;          /* of this process */
+    int64_t ecc_uncorrected;
+    int temperature_celsius;
+};
+
+/* Asks. 0: there is no such library or device; reason (cut to reason_bytes) says why. */
+int tol_nvml_ask(const char *pci_bus_id, const char *name, struct tol_nvml *nvml, char *reason,
+                 size_t reason_bytes);
+
+#endif

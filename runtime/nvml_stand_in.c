@@ -1,0 +1,114 @@
+/*
+ * A stand-in for libnvidia-ml.so.1, for the tests: a library that answers what TOLLENS_TEST_NVML
+ * says, in words such as "free=1024 used=2048 process=512 ecc=0 celsius=40". What is not in it is
+ * not supported. "name=..." is last and goes to the end; "init=999" and "crowd=100" are how opening
+ * ends and how many other processes there are.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { SUCCESS = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7 };
+
+struct memory_2 {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+};
+
+struct process {
+    unsigned pid;
+    unsigned long long bytes;
+    unsigned gpu_instance, compute_instance;
+};
+
+int nvmlInit_v2(void);
+int nvmlDeviceGetHandleByPciBusId_v2(const char *pci_bus_id, void **device);
+int nvmlDeviceGetName(void *device, char *name, unsigned bytes);
+int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_2 *memory);
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
+int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter, unsigned long long *count);
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
+                                            struct process *processes);
+const char *nvmlErrorString(int result);
+
+/* The text behind "word="; NULL where it is not there. */
+static const char *find(const char *word) {
+    const char *text = getenv("TOLLENS_TEST_NVML");
+    const char *at = text != NULL ? strstr(text, word) : NULL;
+    return at != NULL ? at + strlen(word) : NULL;
+}
+
+static int number(const char *word, unsigned long long *value) {
+    const char *text = find(word);
+    if (text != NULL) *value = strtoull(text, NULL, 10);
+    return text != NULL ? SUCCESS : NOT_SUPPORTED;
+}
+
+EXPORT int nvmlInit_v2(void) {
+    unsigned long long code = SUCCESS;
+    number("init=", &code);
+    return (int)code;
+}
+
+EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *pci_bus_id, void **device) {
+    if (strlen(pci_bus_id) < strlen("0000:00:00.0")) return NOT_FOUND;
+    *device = (void *)find("");
+    return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetName(void *device, char *name, unsigned bytes) {
+    const char *text = find("name=");
+    (void)device;
+    snprintf(name, bytes, "%s", text != NULL ? text : "a GPU");
+    return SUCCESS;
+}
+
+/* As the real one, it refuses a version that it does not know. */
+EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_2 *memory) {
+    (void)device;
+    if (memory->version != (sizeof *memory | 2u << 24)) return NOT_SUPPORTED;
+    if (number("free=", &memory->free) != SUCCESS) return NOT_SUPPORTED;
+    return number("used=", &memory->used);
+}
+
+EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius) {
+    unsigned long long value = 0;
+    (void)device;
+    if (sensor != 0 || number("celsius=", &value) != SUCCESS) return NOT_SUPPORTED;
+    *celsius = (unsigned)value;
+    return SUCCESS;
+}
+
+/* Errors that were corrected are many, and no news. */
+EXPORT int nvmlDeviceGetTotalEccErrors(void *device, int type, int counter,
+                                       unsigned long long *count) {
+    (void)device;
+    if (type != 1 || counter != 0) {
+        *count = 77;
+        return SUCCESS;
+    }
+    return number("ecc=", count);
+}
+
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
+                                                   struct process *processes) {
+    unsigned long long others = 0, bytes = ~0ull;
+    const unsigned room = *count;
+    const int is_listed = number("process=", &bytes) == SUCCESS;
+    (void)device;
+    number("crowd=", &others);
+    *count = (unsigned)others + (is_listed ? 1 : 0);
+    if (*count > room) return TOO_SMALL;
+    for (unsigned i = 0; i < *count; i++) {
+        processes[i] = (struct process){1, 1 << 20, ~0u, ~0u};
+    }
+    if (is_listed) processes[others] = (struct process){(unsigned)getpid(), bytes, ~0u, ~0u};
+    return SUCCESS;
+}
+
+EXPORT const char *nvmlErrorString(int result) {
+    return result == 999 ? "Unknown Error" : "Success";
+}
