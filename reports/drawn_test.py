@@ -8,7 +8,7 @@ import unittest
 import xml.etree.ElementTree
 
 from reports import (drawn, effect_axis, errors, evidence, figure, hdr, made_evidence,
-                     memory_figures, svg)
+                     memory_figures, svg, words)
 from reports.figure import Axis, Figure, Line
 
 
@@ -30,6 +30,16 @@ class Drawn(unittest.TestCase):
                       "up to 2e-06", kinds["errors"].alt)
         self.assertIn("2 pieces of work on 2 lanes within 115 ns", kinds["timeline"].alt)
         self.assertIn("2 ranges, 94.1% of 1 MiB live", kinds["map"].alt)
+
+    def test_one_of_a_thing_is_in_the_singular(self) -> None:
+        for value, unit, said in ((1, "violations", "violation"), (0, "violations", "violations"),
+                                  (1, "driver allocations", "driver allocation"),
+                                  (1.00001, "violations", "violation"), (1, "us", "us"),
+                                  (1, "launches", "launch"), (1, "passes", "pass"),
+                                  (1, "GB/s", "GB/s"), (1, "loss", "loss"), (1, "ratio", "ratio")):
+            self.assertEqual(words.unit_of(value, unit), said)
+        self.assertEqual(words.counted(1, "attacks"), "1 attack")
+        self.assertEqual(words.counted(0, "attacks"), "0 attacks")
 
     def test_neighbours_of_one_kind_are_one_box_of_a_map(self) -> None:
         [table] = self.claim.tables.maps

@@ -10,6 +10,7 @@ from reports.evidence import Claim, Series
 from reports.figure import Axis, Figure, Line, Rule, file_name, nines, time_scale, with_unit
 from reports.hdr import Histogram
 from reports.tables import Blocks
+from reports.words import counted, unit_of
 
 MARKS = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 LINES_MAX = 6
@@ -49,7 +50,7 @@ def percentiles(name: str, title: str, curves: list[tuple[str, Histogram]]) -> F
     ends = [line.y[0] for line in lines]
     marks = [(0.0, "0 %"), *((nines(m), f"{m * 100:g} %") for m in MARKS if nines(m) <= last)]
     log = bool(ends) and top / scale > 30 * max(min(ends), 1e-9)
-    calls = ", ".join(f"{label}: {h.total} calls, p50 {with_unit(h.percentile(50))}, "
+    calls = ", ".join(f"{label}: {counted(h.total, 'calls')}, p50 {with_unit(h.percentile(50))}, "
                       f"p99 {with_unit(h.percentile(99))}, most {with_unit(h.maximum)}"
                       for label, h in curves)
     return Figure(name, title, f"Percentile curves. {title}. {calls}.",
@@ -121,8 +122,10 @@ def blocks_figure(claim: Claim, parts: list[Blocks], threshold: float, judged: b
     return Figure(
         file_name(claim.id, "blocks", parts[0].attack, name),
         f"{claim.id} {plain(name)}: blocks{runs}{where}",
-        f"Block effects of {plain(name)} over time beside the control. {len(effects)} blocks, "
-        f"median {middle(effects):.4g} {unit}; the control's median is {middle(controls):.4g}; "
+        f"Block effects of {plain(name)} over time beside the control. "
+        f"{counted(len(effects), 'blocks')}, "
+        f"median {middle(effects):.4g} {unit_of(middle(effects), unit)}; "
+        f"the control's median is {middle(controls):.4g}; "
         f"the threshold is {threshold:g}"
         f"{'' if judged else ', though the claim does not fall by it'}"
         ". Blocks beyond the axis lie at its ends.",

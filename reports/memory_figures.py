@@ -7,6 +7,7 @@ from reports.evidence import Claim
 from reports.figure import GIB, Axis, Box, Figure, Line, Rule, file_name, time_scale
 from reports.tables import Rows
 from reports.walks import FLOOR, Walk
+from reports.words import counted
 
 MAP_LANES = 24
 
@@ -21,8 +22,9 @@ def walk_figure(walk: Walk) -> Figure:
     title = f"{walk.claim} {walk.attack.replace('_', ' ')}: {walk.name.replace('_', ' ')}"
     return Figure(
         file_name(walk.claim, "walk", walk.attack, walk.name), title,
-        f"{title}. Bytes held and bytes requested over {len(steps)} samples, {asked[-1]:.3g} of "
-        f"{held[-1]:.3g} {unit} at the end; the worst ratio is {walk.worst():.4g}.",
+        f"{title}. Bytes held and bytes requested over "
+        f"{counted(len(steps), 'samples')}, {asked[-1]:.3g} of {held[-1]:.3g} {unit} "
+        f"at the end; the worst ratio is {walk.worst():.4g}.",
         Axis("step"), Axis(unit, low=0.0),
         [Line("held", steps, held, 1), Line("requested", steps, asked, 0)])
 
@@ -37,7 +39,8 @@ def ratio_figure(claim: Claim, attack: str, walks: list[Walk]) -> Figure:
     values = sorted(v for line in lines for v in line.y if v == v)
     top = max(threshold * 1.05, values[len(values) * 99 // 100] if values else 1.0)
     return Figure(file_name(claim.id, "ratio", attack), title,
-                  f"Fragmentation over time. {title}, {len(walks)} walks, where at least "
+                  f"Fragmentation over time. {title}, {counted(len(walks), 'walks')}, "
+                  f"where at least "
                   f"{FLOOR:.0%} of the most is live; the worst ratio is {worst:.4g}, the threshold "
                   f"{threshold:g}.", Axis("step"), Axis("ratio", low=0.98, high=top), lines,
                   [Rule(threshold, f"threshold {threshold:g}", strong=True)])
@@ -87,8 +90,8 @@ def map_figure(claim: Claim, table: Rows) -> Figure:
     key = [Line(name, [-1.0], [math.nan], STATES.get(name, 2), "dots") for name in names]
     title = f"{claim.id} {table.attack.replace('_', ' ')}: {table.name.replace('_', ' ')}"
     return Figure(file_name(claim.id, "map", table.attack, table.name), title,
-                  f"Memory map. {title}: {len(blocks)} ranges, {live / max(1, at):.1%} of "
-                  f"{at / (1 << 20):.0f} MiB live.",
+                  f"Memory map. {title}: {counted(len(blocks), 'ranges')}, "
+                  f"{live / max(1, at):.1%} of {at / (1 << 20):.0f} MiB live.",
                   Axis("MiB", low=0.0, high=lane_bytes / (1 << 20)),
                   Axis("addresses, downwards", ticks=[]), key, boxes=boxes)
 
@@ -106,7 +109,8 @@ def timeline_figure(claim: Claim, table: Rows) -> Figure:
     key = [Line(what, [0.0], [math.nan], index, "dots") for index, what in enumerate(kinds[:6])]
     title = f"{claim.id} {table.attack.replace('_', ' ')}: {table.name.replace('_', ' ')}"
     return Figure(file_name(claim.id, "timeline", table.attack, table.name), title,
-                  f"Timeline. {title}: {len(boxes)} pieces of work on {len(lanes)} lanes within "
+                  f"Timeline. {title}: {counted(len(boxes), 'pieces')} of work on "
+                  f"{counted(len(lanes), 'lanes')} within "
                   f"{(last - first) / scale:.4g} {unit}.", Axis(unit),
                   Axis("", ticks=[(float(-i), name[:14]) for i, name in enumerate(lanes)]), key,
                   boxes=boxes, left=100)

@@ -101,19 +101,19 @@ def claim_section(claim: Claim, mark: str) -> str:
     if claim.notes:
         parts.append("<ul>" + "".join(f"<li>{escape(text)}</li>" for text in claim.notes) +
                      "</ul>")
-    parts.append(folded(f"{len(claim.attacks)} attacks", plain_table(
+    parts.append(folded(words.counted(len(claim.attacks), "attacks"), plain_table(
         words.ATTACK_HEADINGS, map(words.attack_row, claim.attacks), 2)))
     if claim.effects:
-        parts.append(folded(f"{len(claim.effects)} comparisons", plain_table(
+        parts.append(folded(words.counted(len(claim.effects), "comparisons"), plain_table(
             words.EFFECT_HEADINGS, map(words.effect_row, claim.effects), 3)))
     if claim.measures:
-        parts.append(folded(f"{len(claim.measures)} numbers", plain_table(
+        parts.append(folded(words.counted(len(claim.measures), "numbers"), plain_table(
             words.MEASURE_HEADINGS, map(words.measure_row, claim.measures), 3)))
     if claim.series:
         parts.append(folded(f"{len(claim.series)} series of times", plain_table(
             words.SERIES_HEADINGS, map(words.series_row, claim.series), 2)))
-    parts.append(folded(f"{len(shown.beside)} figures of what is recorded only: the claim does "
-                        "not fall by it", figures(shown.beside)))
+    parts.append(folded(words.counted(len(shown.beside), "figures") + " of what is recorded "
+                        "only: the claim does not fall by it", figures(shown.beside)))
     if claim.tables.unknown:
         parts.append('<p class="note">Not drawn: ' + escape(", ".join(claim.tables.unknown)) +
                      "</p>")

@@ -53,6 +53,9 @@ class Reports(unittest.TestCase):
             self.assertIn(words, html)
         for word in ("http://", "https://", "<script", "src=", "url("):
             self.assertNotIn(word, html, "the page must need no other file")
+        self.assertNotRegex(html + (self.folder / "report/report.md").read_text(),
+                            r"(?<![\w.,])1 (violation|attack|comparison|number|figure|call|walk"
+                            r"|block|range|piece|lane|sample|processor)s\b")
         # On a phone a table is a list, whose lines say what they are.
         for words in ('data-label="severity">67 %', 'data-label="must come out">falsified',
                       'data-label="by">2 violations'):

@@ -1,12 +1,12 @@
 """The words that the Markdown and the HTML page share."""
 
 import datetime
+import re
 from typing import Any
 
 from reports.evidence import Claim, Evidence, Saboteur, Series
 from reports.figure import with_unit
 
-SINGULAR = {"violations": "violation", "driver allocations": "driver allocation"}
 DIRECTIONS = {"at_most": "at most", "below": "below", "above": "above"}
 PARTS = (("claim", "Claim"), ("prediction", "Prediction"), ("falsified_if", "Falsified if"),
          ("method", "Method"), ("control", "Control"), ("confounders", "Confounders"))
@@ -23,6 +23,22 @@ def verdict(claim: Claim) -> str:
     return str(claim.result["verdict"]).replace("_", " ")
 
 
+def singular(unit: str) -> str:
+    """A unit behind 1: "violation"; one that is no word in the plural as it is, "us", "GB/s"."""
+    if len(unit) < 4 or not re.search(r"[a-rt-z]s$", unit):
+        return unit
+    return unit[:-2] if re.search(r".(ch|sh|x|ss)es$", unit) else unit[:-1]
+
+
+def unit_of(value: float, unit: str) -> str:
+    return singular(unit) if f"{value:.4g}" == "1" else unit
+
+
+def counted(count: int, what: str) -> str:
+    """"1 attack", "2 attacks"."""
+    return f"{count} {unit_of(count, what)}"
+
+
 def effect(claim: Claim) -> str:
     result = claim.result
     if result["effect"] is None:
@@ -30,13 +46,14 @@ def effect(claim: Claim) -> str:
     low, high = result.get("low"), result.get("high")
     interval = f" ({low:.4g} to {high:.4g})" if low is not None and high is not None else ""
     label = f", {result['label']}" if result.get("label") else ""
-    unit = SINGULAR.get(result["unit"], result["unit"]) if result["effect"] == 1 else result["unit"]
+    unit = unit_of(result["effect"], result["unit"])
     return f"{result['effect']:.4g} {unit}{interval}{label}"
 
 
 def survives(claim: Claim) -> str:
     result = claim.result
-    return f"{DIRECTIONS[result['direction']]} {result['threshold']:.4g} {result['unit']}"
+    unit = unit_of(result["threshold"], result["unit"])
+    return f"{DIRECTIONS[result['direction']]} {result['threshold']:.4g} {unit}"
 
 
 def severity(claim: Claim) -> str:
@@ -125,7 +142,7 @@ def machine_rows(evidence: Evidence) -> list[tuple[str, str]]:
     version = machine["driver"]["version"]
     clocks = ""
     if device.get("multiprocessors") and device.get("clock_khz"):
-        clocks = (f", {device['multiprocessors']} multiprocessors, "
+        clocks = (f", {counted(device['multiprocessors'], 'multiprocessors')}, "
                   f"{device['clock_khz'] / 1000:.0f} MHz")
     listed = "checked against the run's list" if evidence.has_manifest else \
         "consistent; the run listed none, so a file it kept no record of could be missing"
@@ -134,7 +151,8 @@ def machine_rows(evidence: Evidence) -> list[tuple[str, str]]:
                    f"{device['compute_capability'] // 10}.{device['compute_capability'] % 10}, "
                    f"{device['memory_bytes'] / 2**30:.1f} GiB{clocks}"),
         ("driver", f"for CUDA {version // 1000}.{version % 1000 // 10} and older"),
-        ("host", f"{host['processor']}, {host['processors']} processors, {host['system']}, "
+        ("host", f"{host['processor']}, {counted(host['processors'], 'processors')}, "
+                 f"{host['system']}, "
                  f"{host['kernel']}"),
         ("sources", commit(evidence)),
         ("compiler", machine["compiler"]),
@@ -177,8 +195,7 @@ def measure_row(measure: dict[str, Any]) -> tuple[str, ...]:
 
 def saboteur_row(saboteur: Saboteur) -> tuple[str, ...]:
     """What a saboteur had to force, what came out, and by what."""
-    many = "violations" if saboteur.violations > 1 else "violation"
-    seen = f"{saboteur.violations} {many}" if saboteur.violations else ""
+    seen = counted(saboteur.violations, "violations") if saboteur.violations else ""
     if saboteur.fallen:
         names = saboteur.fallen[:3] + ["…"] * (len(saboteur.fallen) > 3)
         seen += ("; " if seen else "") + "fell: " + ", ".join(names)

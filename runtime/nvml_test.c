@@ -114,7 +114,7 @@ static struct tol_health ask_at_rest(void) {
 }
 
 static void agree(const char *what, int64_t ours, int64_t theirs) {
-    enum { TOLERANCE = 64 << 20 };
+    enum { TOLERANCE = 16 << 20 };
     cr_log_info("%s: the driver %" PRId64 ", NVML %" PRId64 "\n", what, ours, theirs);
     const int64_t apart = ours > theirs ? ours - theirs : theirs - ours;
     cr_assert(apart <= TOLERANCE, "%s: the driver says %" PRId64 " bytes, NVML %" PRId64, what,
@@ -123,8 +123,8 @@ static void agree(const char *what, int64_t ours, int64_t theirs) {
 
 /* FW-20. nvidia-smi prints NVML's numbers. Both say what is free on the device, and what is taken
  * of it when a pool takes much; and where NVML lists this process, it has that much more. A pool
- * holds what it asked the driver for, in whole pages; the tolerance is for tables and for the last
- * small blocks of both. */
+ * holds what it asked the driver for, in whole pages. By raw calls an H100 of driver 580 told the
+ * same to the byte; the tolerance is for drivers that take some for their tables meanwhile. */
 Test(nvml, agrees_with_the_driver_and_the_pool, .timeout = 120) {
     enum { MUCH = 1 << 30 };
     struct tol_pool *pool = NULL;

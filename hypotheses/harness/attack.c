@@ -82,7 +82,7 @@ static void add_measure(double value, bool recorded_only, const char *format, va
 }
 
 bool hyp_attack_measure(struct hyp_attack *attack, double value, const char *format, ...) {
-    char name[64];
+    char name[64], unit[HYP_UNIT_BYTES];
     const struct hyp_claim *claim = hyp_claim_of_suite(attack->record->suite);
     va_list arguments;
     va_start(arguments, format);
@@ -90,7 +90,8 @@ bool hyp_attack_measure(struct hyp_attack *attack, double value, const char *for
     va_end(arguments);
     return hyp_attack_check(attack, hyp_claim_holds(claim, value),
                             "%s: %.6g, and %s %.6g %s was claimed", name, value,
-                            hyp_direction_words(claim->direction), claim->threshold, claim->unit);
+                            hyp_direction_words(claim->direction), claim->threshold,
+                            hyp_unit_of(claim->threshold, claim->unit, unit));
 }
 
 void hyp_attack_record(struct hyp_attack *attack, double value, const char *format, ...) {

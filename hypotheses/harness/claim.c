@@ -118,6 +118,33 @@ const char *hyp_direction_words(enum hyp_direction direction) {
     return direction == HYP_AT_MOST ? "at most" : hyp_direction_name(direction);
 }
 
+const char *hyp_plural(unsigned long long count) {
+    return count == 1 ? "" : "s";
+}
+
+/* How many letters of a unit are its singular: all, where it is no word in the plural. */
+static size_t singular_letters(const char *unit) {
+    static const char *const longer[] = {"ches", "shes", "xes", "sses"};
+    const size_t length = strlen(unit);
+    if (length < 4 || unit[length - 1] != 's' || !isalpha((unsigned char)unit[length - 2]) ||
+        unit[length - 2] == 's') {
+        return length;
+    }
+    for (size_t i = 0; i < sizeof longer / sizeof longer[0]; i++) {
+        const size_t end = strlen(longer[i]);
+        if (length > end && strcmp(unit + length - end, longer[i]) == 0) return length - 2;
+    }
+    return length - 1;
+}
+
+const char *hyp_unit_of(double value, const char *unit, char text[HYP_UNIT_BYTES]) {
+    char number[32];
+    snprintf(number, sizeof number, "%.4g", value);
+    if (strcmp(number, "1") != 0) return unit;
+    snprintf(text, HYP_UNIT_BYTES, "%.*s", (int)singular_letters(unit), unit);
+    return text;
+}
+
 const struct hyp_saboteur *hyp_claim_saboteurs(const struct hyp_claim *claim, size_t *count) {
     const struct hyp_saboteur *first = NULL;
     *count = claim->saboteur_count;

@@ -72,6 +72,14 @@ struct hyp_claim *hyp_claim_of_suite(const char *suite);
 /* Whether an effect is on the surviving side of the threshold. NaN never is. */
 bool hyp_claim_holds(const struct hyp_claim *claim, double effect);
 
+/* A unit as it stands behind a number that is printed to four digits: "violation" behind 1, else as
+ * it is, "violations". Writes to text where it differs. */
+enum { HYP_UNIT_BYTES = 64 };
+const char *hyp_unit_of(double value, const char *unit, char text[HYP_UNIT_BYTES]);
+
+/* "s", or nothing behind 1. */
+const char *hyp_plural(unsigned long long count);
+
 const char *hyp_direction_name(enum hyp_direction direction);  /* "at_most" */
 const char *hyp_direction_words(enum hyp_direction direction); /* "at most" */
 

@@ -59,6 +59,31 @@ Test(claim, every_saboteur_of_the_table_exists) {
     }
 }
 
+Test(claim, one_of_a_thing_is_in_the_singular) {
+    static const struct {
+        double value;
+        const char *unit, *said;
+    } rows[] = {{1, "violations", "violation"},
+                {0, "violations", "violations"},
+                {2, "violations", "violations"},
+                {1.00001, "violations", "violation"}, /* which is printed as 1 */
+                {1, "driver allocations", "driver allocation"},
+                {1, "launches", "launch"},
+                {1, "passes", "pass"},
+                {1, "us", "us"},
+                {1, "GB/s", "GB/s"},
+                {1, "ratio", "ratio"},
+                {1, "speedup", "speedup"},
+                {1, "loss", "loss"},
+                {-1, "points", "points"}};
+    char text[HYP_UNIT_BYTES];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cr_assert_str_eq(hyp_unit_of(rows[i].value, rows[i].unit, text), rows[i].said);
+    }
+    cr_assert_str_eq(hyp_plural(1), "");
+    cr_assert_str_eq(hyp_plural(0), "s");
+}
+
 Test(session, devices_are_parsed) {
     enum hyp_device_kind kind = HYP_DEVICE_CUDA;
     int ordinal = 5;

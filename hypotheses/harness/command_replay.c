@@ -1,6 +1,7 @@
 /*
  * replay: a recorded trace of a pool, done again with any profile, and what came of it.
  */
+#include "claim.h"
 #include "clock.h"
 #include "command.h"
 #include "hlog.h"
@@ -110,10 +111,12 @@ enum { PERCENTS = sizeof percents / sizeof percents[0] };
 static void print(const struct told *told) {
     const struct hyp_replay *replay = told->replay;
     const struct hyp_trace *trace = replay->trace;
-    printf("%s: %zu events of %u thread%s and %u stream%s: %zu allocations, %zu frees, %zu trims\n",
-           told->wishes->path, trace->count, trace->threads, trace->threads == 1 ? "" : "s",
-           trace->streams, trace->streams == 1 ? "" : "s", trace->allocations, trace->frees,
-           trace->trims);
+    printf("%s: %zu event%s of %u thread%s and %u stream%s: %zu allocation%s, %zu free%s, %zu "
+           "trim%s\n",
+           told->wishes->path, trace->count, hyp_plural(trace->count), trace->threads,
+           hyp_plural(trace->threads), trace->streams, hyp_plural(trace->streams),
+           trace->allocations, hyp_plural(trace->allocations), trace->frees,
+           hyp_plural(trace->frees), trace->trims, hyp_plural(trace->trims));
     if (trace->lost > 0) {
         printf("%llu events before them are lost, and %llu frees of their blocks left out\n",
                (number)trace->lost, (number)trace->skipped);

@@ -17,10 +17,10 @@
 /* ---- doctor ---------------------------------------------------------------------------------- */
 
 static void show_device(const struct tol_device *device) {
-    printf("  device %d: %s, compute capability %d.%d, %.1f GiB, %d multiprocessors\n",
+    printf("  device %d: %s, compute capability %d.%d, %.1f GiB, %d multiprocessor%s\n",
            device->ordinal, device->name, device->compute_capability / 10,
            device->compute_capability % 10, (double)device->memory_bytes / (1u << 30),
-           device->multiprocessors);
+           device->multiprocessors, hyp_plural((unsigned)device->multiprocessors));
     if (device->compute_capability < TOL_COMPUTE_CAPABILITY_MIN) {
         printf("    too old: %d.%d is the oldest supported\n", TOL_COMPUTE_CAPABILITY_MIN / 10,
                TOL_COMPUTE_CAPABILITY_MIN % 10);
@@ -127,7 +127,8 @@ int hyp_command_list(int count, char **words) {
         if (claim->words == NULL) {
             printf("not implemented yet\n");
         } else {
-            printf("%zu attacks, %zu saboteurs\n", attacks, saboteurs);
+            printf("%zu attack%s, %zu saboteur%s\n", attacks, hyp_plural(attacks), saboteurs,
+                   hyp_plural(saboteurs));
         }
     }
     return HYP_EXIT_OK;
@@ -160,12 +161,12 @@ static const char *find_sentence(const char *name) {
 }
 
 static void explain(const struct hyp_claim *claim) {
-    char threshold[128];
+    char threshold[128], unit[HYP_UNIT_BYTES];
     const char *names[64];
     size_t count = hyp_worker_list(claim->suite, NULL, names, 64);
     printf("%s: %s\n\n", claim->id, claim->title);
     snprintf(threshold, sizeof threshold, "%s %.6g %s", hyp_direction_words(claim->direction),
-             claim->threshold, claim->unit);
+             claim->threshold, hyp_unit_of(claim->threshold, claim->unit, unit));
     if (claim->words != NULL) {
         put_words("claim", claim->words->claim);
         put_words("prediction", claim->words->prediction);

@@ -80,6 +80,15 @@ Test(evidence, results_have_the_names_others_rely_on) {
     free(text);
 }
 
+Test(evidence, the_summary_counts_one_in_the_singular) {
+    cr_assert(hyp_evidence_summary(&run), "%s", hyp_error());
+    char *text = read_back("summary.md");
+    cr_assert(strstr(text, "1 violation") != NULL || strstr(text, "1 of ") != NULL, "%s", text);
+    cr_assert(strstr(text, "1 violations") == NULL && strstr(text, " 1 samples") == NULL, "%s",
+              text);
+    free(text);
+}
+
 Test(evidence, junit_escapes_everything) {
     cr_assert(hyp_evidence_junit(&run), "%s", hyp_error());
     char *text = read_back("junit.xml");

@@ -182,22 +182,25 @@ static void put_markdown(FILE *out, const char *text) {
 }
 
 static void put_row(FILE *out, const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
+    char text[HYP_UNIT_BYTES];
     fprintf(out, "| %s | ", claim->id);
     put_markdown(out, claim->title);
     fprintf(out, " | %s%s%s | ", verdict->kind == HYP_FALSIFIED ? "**" : "",
             hyp_verdict_words(verdict->kind), verdict->kind == HYP_FALSIFIED ? "**" : "");
+    const char *unit = hyp_unit_of(verdict->effect, claim->unit, text);
+    const char *plural = hyp_plural(verdict->samples);
     if (verdict->has_interval) {
-        fprintf(out, "%.4g %s (%.4g to %.4g), %llu samples%s", verdict->effect, claim->unit,
-                verdict->low, verdict->high, (unsigned long long)verdict->samples,
+        fprintf(out, "%.4g %s (%.4g to %.4g), %llu sample%s%s", verdict->effect, unit, verdict->low,
+                verdict->high, (unsigned long long)verdict->samples, plural,
                 verdict->processes == 1 ? ", one process" : "");
     } else if (verdict->has_effect) {
         bool is_measured = claim->words != NULL && claim->words->is_measured;
-        fprintf(out, "%.6g %s%s%llu samples%s%s", verdict->effect, is_measured ? claim->unit : "of",
-                is_measured ? ", " : " ", (unsigned long long)verdict->samples,
+        fprintf(out, "%.6g %s%s%llu sample%s%s%s", verdict->effect, is_measured ? unit : "of",
+                is_measured ? ", " : " ", (unsigned long long)verdict->samples, plural,
                 verdict->label[0] != '\0' ? ", " : "", verdict->label);
     }
     fprintf(out, " | %s %.6g %s | ", hyp_direction_words(claim->direction), claim->threshold,
-            claim->unit);
+            hyp_unit_of(claim->threshold, claim->unit, text));
     if (verdict->has_severity) {
         fprintf(out, "%u of %u", verdict->caught, verdict->saboteurs);
     }

@@ -19,13 +19,14 @@ void hyp_tell_begin(const struct hyp_run *run) {
 
 void hyp_tell_verdict(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
     static const char *const colours[] = {"\033[32m", "\033[1;31m", "\033[33m", "\033[2m"};
-    char effect[96] = "", severity[48] = "";
+    char effect[96] = "", severity[48] = "", text[HYP_UNIT_BYTES];
+    const char *unit = hyp_unit_of(verdict->effect, claim->unit, text);
     bool colour = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
     if (verdict->has_interval) {
-        snprintf(effect, sizeof effect, "%.4g %s (%.4g to %.4g)%s", verdict->effect, claim->unit,
+        snprintf(effect, sizeof effect, "%.4g %s (%.4g to %.4g)%s", verdict->effect, unit,
                  verdict->low, verdict->high, verdict->processes == 1 ? ", one process" : "");
     } else if (verdict->has_effect) {
-        snprintf(effect, sizeof effect, "%.4g %s in %llu%s%s", verdict->effect, claim->unit,
+        snprintf(effect, sizeof effect, "%.4g %s in %llu%s%s", verdict->effect, unit,
                  (unsigned long long)verdict->samples, verdict->label[0] != '\0' ? ", " : "",
                  verdict->label);
     }

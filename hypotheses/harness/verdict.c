@@ -151,7 +151,8 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
                         untested->record.reason);
     } else if (findings > 0) {
         hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "device_findings",
-                        "the soft device objected to %zu accesses: see faults.jsonl", findings);
+                        "the soft device objected to %zu access%s: see faults.jsonl", findings,
+                        findings == 1 ? "" : "es");
     } else if (is_timed) {
         hyp_verdict_judge_effects(claim, verdict);
         /* An effect that was left out is no fault of the harness. */

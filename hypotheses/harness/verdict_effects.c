@@ -74,20 +74,22 @@ static double nearness(const struct joint *joint) {
 static void conclude(const struct hyp_claim *claim, const struct joint *joint,
                      struct hyp_verdict *verdict) {
     const char *name = joint->first->name;
+    char text[HYP_UNIT_BYTES];
     if (joint->doubtful != NULL) {
         hyp_verdict_set(verdict, HYP_INCONCLUSIVE, joint->doubtful->code, "%s: %s", name,
                         joint->doubtful->sentence);
     } else if (joint->count < verdict->processes) {
         verdict->broken = true;
         hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_record",
-                        "%s was compared in %zu of %u processes", name, joint->count,
-                        verdict->processes);
+                        "%s was compared in %zu of %u process%s", name, joint->count,
+                        verdict->processes, verdict->processes == 1 ? "" : "es");
     } else if (joint->decision == HYP_FALLS) {
         hyp_verdict_set(verdict, HYP_FALSIFIED, "",
                         "%s: %.4g %s (%.4g to %.4g), and %s %.4g was "
                         "claimed",
-                        name, joint->effect, claim->unit, joint->low, joint->high,
-                        hyp_direction_words(claim->direction), claim->threshold);
+                        name, joint->effect, hyp_unit_of(joint->effect, claim->unit, text),
+                        joint->low, joint->high, hyp_direction_words(claim->direction),
+                        claim->threshold);
     } else if (joint->decision == HYP_HOLDS) {
         hyp_verdict_set(verdict, HYP_SURVIVED, "", "%s", "");
     } else {
