@@ -13,8 +13,8 @@ RUNTIME = """
     pool/pool_place pool/pool_large pool/magazine pool/pool_report pool/pool_block pool/pool
     pool/mesh_plan pool/mesh_move pool/mesh pool/pool_chunk pool/pool_ladder
     transfer/retry transfer/numa transfer/team transfer/staging
-    transfer/pieces transfer/host_copy transfer/rows transfer/peer transfer/transfer
-    vram/sweep vram/once vram/vram_calls vram/vram_handle
+    transfer/pieces transfer/host_copy transfer/rows transfer/peer transfer/block_move
+    transfer/transfer vram/sweep vram/once vram/vram_calls vram/vram_handle
 """.split()
 
 RUNTIME_TESTS = """
@@ -28,7 +28,7 @@ RUNTIME_TESTS = """
     pipeline_test
     trace_test pool/pool_reference_test pool/pool_failure_test pool/mesh_plan_test deadlock_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test
-    vram_test vram_handle_test vram/once_test health_test nvml_test
+    vram_test vram_handle_test vram/once_test health_test nvml_test devices_test
     failure_test cuda_abi_test
 """.split()
 

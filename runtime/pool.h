@@ -133,6 +133,9 @@ TOL_API tol_status tol_pool_allocate_batch(struct tol_pool *pool, size_t count, 
 TOL_API tol_status tol_pool_free_batch(struct tol_pool *pool, size_t count,
                                        const struct tol_block *blocks, struct tol_stream *stream);
 
+/* The context it was made on. Valid while the pool lives. */
+TOL_API struct tol_context *tol_pool_context(const struct tol_pool *pool);
+
 /* The address on the device, to be given to kernels; 0 for a block that is not live. */
 TOL_API CUdeviceptr tol_pool_address(const struct tol_pool *pool, struct tol_block block);
 

@@ -115,6 +115,16 @@ TOL_API tol_status tol_transfer_peer(struct tol_transfer *to, struct tol_place d
                                      size_t destination_offset, struct tol_transfer *from,
                                      struct tol_place source, size_t source_offset, size_t bytes);
 
+/* Moves a block from one pool to another, on another device or the same, under a tag of the new
+ * pool (0: none). Its bytes come along, its address does not; *block is its new name, and it is the
+ * host's: work on it must be done before, and any stream may use it after. Where it fails the block
+ * is what it was, but for what tol_pool_free says of wiping, and nothing is left in the new pool.
+ * TOL_OUT_OF_DEVICE_MEMORY: it finds no place there. TOL_WRONG_CONTEXT: a pool is not of the
+ * context that the transfer before it is of. */
+TOL_API tol_status tol_transfer_move(struct tol_transfer *to, struct tol_pool *there, unsigned tag,
+                                     struct tol_transfer *from, struct tol_pool *here,
+                                     struct tol_block *block);
+
 /* Whether an address is device memory that stays there: not the host's, and not managed. false for
  * an address that the driver does not know. */
 TOL_API tol_status tol_transfer_is_resident(struct tol_transfer *transfer, CUdeviceptr address,

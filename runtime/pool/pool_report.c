@@ -114,6 +114,10 @@ out:
     return status;
 }
 
+struct tol_context *tol_pool_context(const struct tol_pool *pool) {
+    return pool->context;
+}
+
 tol_status tol_pool_tag(struct tol_pool *pool, const char *name, size_t quota, unsigned *tag) {
     tol_status status = TOL_OK;
     TOL_CHECK(pool != NULL && name != NULL && tag != NULL, TOL_INVALID_ARGUMENT,
