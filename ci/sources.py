@@ -11,7 +11,7 @@ RUNTIME = """
     pool/spans pool/tickets pool/pages pool/ring pool/times pool/pool_events
     pool/freed pool/pool_ask pool/long_text pool/pool_snapshot pool/pool_trace
     pool/pool_place pool/pool_large pool/magazine pool/pool_report pool/pool_block pool/pool
-    pool/mesh_plan pool/mesh_move pool/mesh pool/pool_chunk pool/pool_ladder
+    pool/mesh_plan pool/mesh_move pool/mesh pool/pool_chunk pool/pool_stitch pool/pool_ladder
     transfer/retry transfer/numa transfer/team transfer/staging
     transfer/pieces transfer/host_copy transfer/rows transfer/peer transfer/block_move
     transfer/transfer vram/sweep vram/once vram/vram_calls vram/vram_handle
@@ -24,7 +24,7 @@ RUNTIME_TESTS = """
     pool/spans_test pool/pool_test pool/pool_model_test pool/pool_events_test
     pool/pool_ask_test stream_pool_test host_function_test graph_test batch_test
     pool/pool_trace_test
-    pool/pool_mesh_test pool/pool_ladder_test
+    pool/pool_mesh_test pool/pool_ladder_test pool/pool_scene pool/pool_stitch_test
     pipeline_test
     trace_test pool/pool_reference_test pool/pool_failure_test pool/mesh_plan_test deadlock_test
     transfer/retry_test transfer/numa_test transfer_test transfer/pieces_test

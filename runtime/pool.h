@@ -12,6 +12,10 @@
  * what is freed with it must not be in use any more, and what is allocated with it is free to be
  * used by anything.
  *
+ * When memory is out, idle memory elsewhere is mapped where a block wants it: a limit, or a device
+ * that is full, serves a large block from what is free in pieces. Only addresses that no live block
+ * has change their memory. pool/README.md has all that is tried.
+ *
  * Handles: a block is a value. It is known for one of the past after it was freed, also when its
  * memory has been handed out again, so freeing twice is refused and harms nothing; the message says
  * who allocated it and who freed it first. Whose an address is, pool_watch.h tells.
@@ -63,8 +67,8 @@ struct tol_pool_options {
     size_t keep_bytes;         /* of large blocks that were freed at most so much is kept, not in
                                 * chunks; 0: no limit but by trimming */
     size_t limit_bytes;        /* taken from the driver at most; 0: no limit */
-    size_t soft_limit_bytes;   /* above it all memory that can be had is given back, and work is
-                                * waited for, before more is taken; 0: none */
+    size_t soft_limit_bytes;   /* above it all memory that can be had is used or given back, and
+                                * work is waited for, before more is taken; 0: none */
     size_t magazine_max_bytes; /* blocks up to this size stay with their thread */
     size_t magazine_bytes;     /* and so many bytes of them a thread */
     bool wipe;                 /* zero a block when it is freed, on the stream that frees it */
@@ -178,7 +182,9 @@ struct tol_pool_stats {
     uint64_t soft_passed; /* allocations that grew above the soft limit */
     uint64_t compactions; /* passes, and the handles that each released */
     uint64_t compacted;
-    uint64_t shared; /* handles that several pages share since */
+    uint64_t shared;   /* handles that several pages share since */
+    uint64_t stitched; /* handles that were mapped elsewhere when memory was out, a count ... */
+    uint64_t stitched_bytes;
 };
 /* held is used, cached ones included, and kept, idle and page_waste. Of the driver's own pool
  * requested, used, held and counts are known. Takes as long as there are holes and pages. */

@@ -37,6 +37,7 @@ enum tol_pool_event_kind {
     TOL_POOL_EVENT_TRIM,   /* tol_pool_trim; bytes: to be kept */
     TOL_POOL_EVENT_GROW,   /* bytes: held of the driver from then on */
     TOL_POOL_EVENT_SHRINK, /* the same */
+    TOL_POOL_EVENT_STITCH, /* memory was mapped elsewhere for a block; bytes: of it */
     TOL_POOL_EVENT_KINDS
 };
 

@@ -158,7 +158,10 @@ static bool read_event(struct reader *r, char *line) {
     if (values[EVENT] < r->next)
         return refuse(r, "events come in the order of their numbers", NULL);
     r->next = values[EVENT] + 1;
-    if (event.kind == TOL_POOL_EVENT_GROW || event.kind == TOL_POOL_EVENT_SHRINK) return true;
+    if (event.kind == TOL_POOL_EVENT_GROW || event.kind == TOL_POOL_EVENT_SHRINK ||
+        event.kind == TOL_POOL_EVENT_STITCH) {
+        return true;
+    }
     event.number = values[EVENT];
     event.bytes = values[BYTES];
     event.tag = (uint16_t)values[TAG];

@@ -83,7 +83,7 @@ struct tol_page_cost tol_pages_cost(const struct tol_pages *pages, uint64_t begi
     uint32_t end = page_behind(pages, begin, bytes);
     for (uint32_t page = page_of(pages, begin); page < end; page++) {
         uint32_t handle = pages->table[page];
-        cost.unmapped += handle == 0;
+        cost.unmapped += handle == 0 || pages->handles[handle - 1].is_closed;
         cost.idle += handle == 0 || pages->handles[handle - 1].blocks == 0;
     }
     return cost;
@@ -117,10 +117,8 @@ static void set_table(struct tol_pages *pages, const struct tol_page_handle *han
 
 /* Takes back what was mapped. false: the driver would not, so that it is mapped still, and nothing
  * else could be mapped there. */
-static bool release_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
+static bool take_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
     if (!unmap(pages, handle)) return false;
-    pages->context->functions->cuMemRelease(handle->memory);
-    pages->releases++;
     pages->idle_count--;
     pages->mapped -= handle->pages * pages->page_bytes;
     set_table(pages, handle, 0);
@@ -128,30 +126,78 @@ static bool release_handle(struct tol_pages *pages, struct tol_page_handle *hand
     return true;
 }
 
-static tol_status map_handle(struct tol_pages *pages, uint32_t first, uint32_t count) {
+static bool release_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
+    const CUmemGenericAllocationHandle memory = handle->memory;
+    if (!take_handle(pages, handle)) return false;
+    pages->context->functions->cuMemRelease(memory);
+    pages->releases++;
+    return true;
+}
+
+bool tol_pages_take(struct tol_pages *pages, struct tol_page_handle *handle) {
+    if (!take_handle(pages, handle)) return false;
+    pages->moves++;
+    return true;
+}
+
+/* Without counting it. */
+static tol_status put_handle(struct tol_pages *pages, uint32_t first, uint32_t count,
+                             CUmemGenericAllocationHandle memory) {
     tol_status status = TOL_OK;
-    struct tol_context *context = pages->context;
     const uint64_t bytes = count * pages->page_bytes;
-    CUmemGenericAllocationHandle memory = 0;
-    bool is_made = false;
     struct tol_page_handle *handle = tol_pages_new_handle(pages);
     TOL_CHECK(handle != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a handle");
     *handle = (struct tol_page_handle){.first = first};
-    TOL_CONTEXT_CU(context, cuMemCreate, (&memory, bytes, &pages->prop, 0), "%llu bytes",
-                   (unsigned long long)bytes);
-    is_made = true;
-    TOL_CONTEXT_CU(context, cuMemMap, (tol_pages_address(pages, first), bytes, 0, memory, 0),
+    TOL_CONTEXT_CU(pages->context, cuMemMap, (tol_pages_address(pages, first), bytes, 0, memory, 0),
                    "%llu bytes at page %u", (unsigned long long)bytes, first);
-    *handle = (struct tol_page_handle){.memory = memory, .first = first, .pages = count};
+    *handle = (struct tol_page_handle){
+        .memory = memory, .first = first, .pages = count, .is_closed = true};
     set_table(pages, handle, (uint32_t)(handle - pages->handles) + 1);
     if (first + count > pages->top) pages->top = first + count;
-    pages->creates++;
     pages->idle_count++;
     pages->mapped += bytes;
     return TOL_OK;
 out:
-    if (is_made) context->functions->cuMemRelease(memory);
     if (handle != NULL) tol_pages_drop_handle(pages, handle);
+    return status;
+}
+
+tol_status tol_pages_put(struct tol_pages *pages, uint32_t first, uint32_t count,
+                         CUmemGenericAllocationHandle memory) {
+    const tol_status status = put_handle(pages, first, count, memory);
+    pages->moves += status == TOL_OK;
+    return status;
+}
+
+tol_status tol_pages_allow(struct tol_pages *pages, uint32_t first, uint32_t end) {
+    tol_status status = TOL_OK;
+    TOL_CONTEXT_CU(
+        pages->context, cuMemSetAccess,
+        (tol_pages_address(pages, first), (end - first) * pages->page_bytes, &pages->access, 1),
+        "pages %u to %u", first, end);
+    pages->opens++;
+    for (uint32_t page = first; page < end;) {
+        struct tol_page_handle *handle = &pages->handles[pages->table[page] - 1];
+        handle->is_closed = false;
+        page = handle->first + handle->pages;
+    }
+out:
+    return status;
+}
+
+static tol_status map_handle(struct tol_pages *pages, uint32_t first, uint32_t count) {
+    tol_status status = TOL_OK;
+    const uint64_t bytes = count * pages->page_bytes;
+    CUmemGenericAllocationHandle memory = 0;
+    TOL_CONTEXT_CU(pages->context, cuMemCreate, (&memory, bytes, &pages->prop, 0), "%llu bytes",
+                   (unsigned long long)bytes);
+    status = put_handle(pages, first, count, memory);
+    if (status != TOL_OK) {
+        pages->context->functions->cuMemRelease(memory);
+        goto out;
+    }
+    pages->creates++;
+out:
     return status;
 }
 
@@ -199,6 +245,10 @@ tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes
     uint32_t made_first = 0, made_end = 0; /* the run of pages to be opened */
     while (page < end) {
         if (pages->table[page] != 0) {
+            const struct tol_page_handle *handle = &pages->handles[pages->table[page] - 1];
+            if (handle->is_closed) {
+                TOL_TRY(tol_pages_allow(pages, handle->first, handle->first + handle->pages));
+            }
             page++;
             continue;
         }
@@ -212,16 +262,13 @@ tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes
             if (first < made_first) made_first = first;
             made_end = first + count;
         }
-        TOL_CONTEXT_CU(pages->context, cuMemSetAccess,
-                       (tol_pages_address(pages, made_first),
-                        (made_end - made_first) * pages->page_bytes, &pages->access, 1),
-                       "pages %u to %u", made_first, made_end);
-        pages->opens++;
+        TOL_TRY(tol_pages_allow(pages, made_first, made_end));
         page = made_end;
         made_first = made_end = 0;
     }
 out:
-    /* What was mapped and opened before stays: it is memory like any other. */
+    /* What was mapped and opened before stays: it is memory like any other. What the driver will
+     * not unmap stays closed. */
     while (status != TOL_OK && made_first < made_end) {
         struct tol_page_handle *handle = &pages->handles[pages->table[made_first] - 1];
         made_first += handle->pages;
@@ -249,12 +296,31 @@ void tol_pages_leave(struct tol_pages *pages, uint64_t begin, uint64_t bytes) {
     count_block(pages, begin, bytes, (uint32_t)-1);
 }
 
+struct tol_page_gap tol_pages_between(const struct tol_pages *pages, uint64_t begin, uint64_t end) {
+    if (end <= begin) return (struct tol_page_gap){0};
+    uint32_t first = (uint32_t)((begin - pages->begin + pages->page_bytes - 1) / pages->page_bytes);
+    uint32_t behind = page_of(pages, end);
+    if (behind > pages->top) behind = pages->top;
+    return (struct tol_page_gap){first, behind > first ? behind - first : 0};
+}
+
+size_t tol_pages_gaps(const struct tol_pages *pages, uint64_t begin, uint64_t bytes,
+                      struct tol_page_gap *gaps, size_t room) {
+    const uint32_t end = page_behind(pages, begin, bytes);
+    size_t count = 0;
+    for (uint32_t page = page_of(pages, begin), first = 0; page < end; page++) {
+        if (pages->table[page] != 0) continue;
+        for (first = page; page < end && pages->table[page] == 0;) page++;
+        if (count < room) gaps[count] = (struct tol_page_gap){first, page - first};
+        count++;
+    }
+    return count;
+}
+
 uint64_t tol_pages_release(struct tol_pages *pages, uint64_t begin, uint64_t end, uint64_t want) {
     uint64_t released = 0;
-    if (end <= begin) return 0;
-    uint32_t first = (uint32_t)((begin - pages->begin + pages->page_bytes - 1) / pages->page_bytes);
-    uint32_t behind = (uint32_t)((end - pages->begin) / pages->page_bytes);
-    if (behind > pages->top) behind = pages->top;
+    const struct tol_page_gap range = tol_pages_between(pages, begin, end);
+    const uint32_t first = range.first, behind = range.first + range.pages;
     /* From behind, so that a range in use stays dense at its beginning. */
     for (uint32_t page = behind; page > first && released < want;) {
         uint32_t place = pages->table[--page];

@@ -23,6 +23,7 @@ struct tol_page_handle {
     uint32_t first, pages;    /* what it is mapped over; pages is 0 for a record not in use */
     uint32_t blocks;          /* live or cached ones that touch it, each counted once a page */
     bool is_shared;           /* it was mapped at more pages than one: first begins their list */
+    bool is_closed;           /* mapped, and no kernel may use it yet */
     uint64_t streams, ticket; /* of a shared one: work that may still use what was freed in it */
 };
 
@@ -52,6 +53,7 @@ struct tol_pages {
     uint64_t mapped;            /* bytes */
     uint64_t creates, releases; /* handles edited so far */
     uint64_t opens;             /* runs of them made accessible, a driver call each */
+    uint64_t moves;             /* unmapped to be kept, or mapped again: a driver call each */
 };
 
 /* Reserves a range of at least bytes of addresses in pages of page_bytes, a multiple of the
@@ -62,7 +64,8 @@ tol_status tol_pages_open(struct tol_pages *pages, struct tol_context *context, 
 /* Unmaps and releases all. */
 void tol_pages_close(struct tol_pages *pages);
 
-/* What a block would cost: how many of its pages have no memory, and how many have no block. */
+/* What a block would cost: how many of its pages have no memory that can be used, and how many have
+ * no block. */
 struct tol_page_cost {
     uint32_t unmapped, idle;
 };
@@ -90,6 +93,33 @@ void tol_pages_leave(struct tol_pages *pages, uint64_t begin, uint64_t bytes);
 /* Releases handles that lie inside begin to end and that no block touches, until want bytes were
  * released; how many were. The work that used them must be done. */
 uint64_t tol_pages_release(struct tol_pages *pages, uint64_t begin, uint64_t end, uint64_t want);
+
+/* ---- for pool_stitch.c: memory of one place for another ---- */
+
+/* A run of pages that have no memory. */
+struct tol_page_gap {
+    uint32_t first, pages;
+};
+
+/* The gaps between begin and begin + bytes, as many as there is room for; how many there are. */
+size_t tol_pages_gaps(const struct tol_pages *pages, uint64_t begin, uint64_t bytes,
+                      struct tol_page_gap *gaps, size_t room);
+
+/* The pages that lie wholly between two addresses and may have memory: the first, and the one
+ * behind the last. */
+struct tol_page_gap tol_pages_between(const struct tol_pages *pages, uint64_t begin, uint64_t end);
+
+/* Unmaps a handle that no block touches and that is not shared; its memory is the caller's then.
+ * false: the driver would not, and nothing has changed. */
+bool tol_pages_take(struct tol_pages *pages, struct tol_page_handle *handle);
+
+/* Maps memory at pages that have none; closed until it is opened. Where it fails, the memory is the
+ * caller's still. */
+tol_status tol_pages_put(struct tol_pages *pages, uint32_t first, uint32_t count,
+                         CUmemGenericAllocationHandle memory);
+
+/* Makes whole handles from page first to before end usable. Where it fails, they stay closed. */
+tol_status tol_pages_allow(struct tol_pages *pages, uint32_t first, uint32_t end);
 
 /* ---- for mesh.c ---- */
 

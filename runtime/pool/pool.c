@@ -3,7 +3,7 @@
  */
 #include "deadline.h"
 #include "health.h"
-#include "pool_state.h"
+#include "stitch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -264,6 +264,8 @@ void tol_pool_destroy(struct tol_pool *pool) {
         context->functions->cuMemPoolDestroy(pool->driver_pool);
     }
     tol_pool_close_large(pool);
+    tol_stitch_release(pool, UINT64_MAX);
+    free(pool->spares.all);
     tol_pool_close_chunks(pool);
     tol_pages_close(&pool->pages);
     tol_spans_clear(&pool->spans);

@@ -27,6 +27,7 @@ static tol_status place_driver(struct tol_pool *pool, size_t bytes, struct tol_s
     if (stream == NULL) TOL_TRY(tol_deadline_wait_legacy(pool->context));
     span->begin = address;
     tol_meter_end(pool, begin);
+    pool->large_calls++;
     pool->large_creates++;
     pool->arena_used += span->bytes;
     *result = span;
@@ -87,7 +88,7 @@ static tol_status place(struct tol_pool *pool, const struct tol_pool_label *labe
         tol_pool_tidy(pool);
     }
     tol_pool_note_held(pool);
-    pool->is_short = pool->may_pass_soft = false;
+    pool->is_short = pool->may_pass_soft = pool->may_stitch = false;
     return status;
 }
 
@@ -204,6 +205,7 @@ static tol_status unplace_driver(struct tol_pool *pool, struct tol_span *span,
     /* Then it is free at once, for a trim too. */
     if (stream == NULL) (void)tol_deadline_wait_legacy(pool->context);
     tol_meter_end(pool, begin);
+    pool->large_calls++;
     pool->large_releases++;
     pool->arena_used -= span->bytes;
     tol_spans_forget(&pool->spans, span);

@@ -53,6 +53,15 @@ void tol_pool_note_held(struct tol_pool *pool) {
     tol_pool_note_event(pool, &event, NULL, tol_now_ns());
 }
 
+void tol_pool_note_stitched(struct tol_pool *pool, uint64_t handles, uint64_t bytes) {
+    struct tol_pool_event event = {.kind = TOL_POOL_EVENT_STITCH};
+    pool->stitched += handles;
+    pool->stitched_bytes += bytes;
+    if (!tol_pool_keeps_events(pool)) return;
+    tol_event_set_bytes(&event, bytes);
+    tol_pool_note_event(pool, &event, NULL, tol_now_ns());
+}
+
 size_t tol_pool_events(struct tol_pool *pool, struct tol_pool_event *events, size_t count,
                        uint64_t *lost) {
     uint64_t before = 0;
@@ -65,8 +74,8 @@ size_t tol_pool_events(struct tol_pool *pool, struct tol_pool_event *events, siz
 }
 
 const char *tol_pool_event_name(unsigned kind) {
-    static const char *const names[TOL_POOL_EVENT_KINDS] = {"allocate", "free", "refuse",
-                                                            "trim",     "grow", "shrink"};
+    static const char *const names[TOL_POOL_EVENT_KINDS] = {"allocate", "free",   "refuse", "trim",
+                                                            "grow",     "shrink", "stitch"};
     return kind < TOL_POOL_EVENT_KINDS ? names[kind] : NULL;
 }
 

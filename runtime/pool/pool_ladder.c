@@ -1,18 +1,24 @@
 /*
- * What is tried, in this order, before memory is said to be out: what thread caches keep; memory
- * that nobody uses; work on other streams, the oldest first; passing the soft limit; meshing; and
- * the program itself, which may free something. Each rung costs more than the one before it.
+ * What is tried, in this order, before memory is said to be out: what thread caches keep; stitching
+ * what is idle (stitch.h), now and after each wait for work on other streams, the oldest first;
+ * passing the soft limit; giving back what could not be stitched; meshing; and the program itself,
+ * which may free something. Each rung costs more than the one before it.
  *
- * There is no rung that maps free pages side by side for one block: addresses are plentiful, so
- * free handles are released and one new handle is made, which on an H200 costs 30 us for each that
- * goes and 46 us for all that comes, where mapping each again costs 55 us. Aliases of pages that
- * are free in part gave nothing in the simulated comb (0.605 of the limit with them and without).
+ * Stitching comes before waiting, for it costs 55 us a handle on an H200 and waiting what the work
+ * takes; and again after it, since more is idle then. Idle handles are not given back for new ones,
+ * though that costs 30 us for each that goes and 46 us for all that comes: between the two the
+ * memory is anybody's on the device. Only where it makes the block fit is something given back: a
+ * handle that is larger than any gap of the block, for what is made in its place. Where it does not
+ * fit all the same, the pool keeps what it has, but for meshing, which needs room.
+ *
+ * The flags that a rung sets are the pool's, whose lock is let go on some rungs: other threads end
+ * their allocations by clearing them. So they are set anew after each step.
  */
 #include "mesh.h"
 
 enum { ATTEMPTS_MAX = 8 };
 
-enum { FLUSH, WAIT, PASS_SOFT, MESH, ASK };
+enum { FLUSH, WAIT, PASS_SOFT, GIVE_BACK, MESH, ASK };
 
 /* Waits for the stream whose frees are the oldest that work may still use; false: there is none, or
  * it does not end. */
@@ -67,28 +73,40 @@ static bool ask(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t bytes
     return again;
 }
 
-bool tol_ladder_step(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t bytes,
-                     bool is_large) {
+/* Whether idle memory may be of use to a block when it is the driver's: for meshing, or where the
+ * sums say that the block fits, and it does not. */
+static bool helps_to_give_back(struct tol_pool *pool, uint64_t bytes, bool is_large) {
+    if (pool->is_chunked) return false; /* all of it was */
+    const uint64_t need = tol_pool_need(pool, bytes, is_large);
+    return pool->options.compact || need <= tol_pool_room(pool) + tol_pool_idle(pool);
+}
+
+static bool step(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t bytes, bool is_large) {
     if (ladder->rung == FLUSH) {
         pthread_mutex_unlock(&pool->lock);
         tol_magazine_flush_all(pool);
         pthread_mutex_lock(&pool->lock);
-        (void)tol_pool_give_back(pool, 0);
-        pool->is_short = true;
+        if (pool->is_chunked) (void)tol_pool_give_back(pool, 0);
         ladder->rung = WAIT;
         return true;
     }
     if (ladder->rung == WAIT) {
         if (wait_for_oldest(pool)) {
-            (void)tol_pool_give_back(pool, 0);
+            if (pool->is_chunked) (void)tol_pool_give_back(pool, 0);
             return true;
         }
         ladder->rung = PASS_SOFT;
     }
     if (ladder->rung == PASS_SOFT) {
+        ladder->rung = GIVE_BACK;
+        if (pool->options.soft_limit_bytes > 0 && !ladder->passes_soft) {
+            ladder->passes_soft = true;
+            return true;
+        }
+    }
+    if (ladder->rung == GIVE_BACK) {
         ladder->rung = MESH;
-        if (pool->options.soft_limit_bytes > 0 && !pool->may_pass_soft) {
-            pool->may_pass_soft = true;
+        if (helps_to_give_back(pool, bytes, is_large) && tol_pool_give_back(pool, 0) > 0) {
             return true;
         }
     }
@@ -97,4 +115,13 @@ bool tol_ladder_step(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t 
         if (mesh(pool, bytes, is_large)) return true;
     }
     return ask(pool, ladder, bytes);
+}
+
+bool tol_ladder_step(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t bytes,
+                     bool is_large) {
+    const bool again = step(pool, ladder, bytes, is_large);
+    pool->is_short = true;
+    pool->may_stitch = !pool->is_chunked;
+    pool->may_pass_soft = ladder->passes_soft;
+    return again;
 }

@@ -1,10 +1,11 @@
 /*
- * Large blocks, and guarded ones: each has a handle and addresses of its own.
+ * Large blocks, and guarded ones: each has addresses of its own, and a handle; or, where memory was
+ * out when it was made, several side by side (stitch.h).
  *
  * A freed one stays mapped for a while, since a block of its size may be wanted again soon; it
  * counts as memory held, and goes first when there is too much of that.
  */
-#include "pool_state.h"
+#include "stitch.h"
 
 #include <stdlib.h>
 
@@ -19,7 +20,7 @@ static struct tol_large **find_kept(struct tol_pool *pool, uint64_t bytes) {
     struct tol_large **found = NULL;
     for (struct tol_large **link = &pool->kept; *link != NULL; link = &(*link)->next) {
         struct tol_large *large = *link;
-        if (large->mapped < bytes || large->offset != 0) continue;
+        if (large->mapped < bytes || large->offset != 0 || large->is_closed) continue;
         if ((double)(large->mapped - bytes) > WASTE_MAX * (double)large->mapped) continue;
         if (found == NULL) found = link;
         if (tol_tickets_open(&pool->tickets, large->streams, large->ticket, false) == 0)
@@ -28,15 +29,19 @@ static struct tol_large **find_kept(struct tol_pool *pool, uint64_t bytes) {
     return found;
 }
 
+/* Its memory in one go. false: the driver would not, and it is mapped still. */
+static bool unmap(struct tol_pool *pool, const struct tol_large *large) {
+    pool->large_calls++;
+    return pool->context->functions->cuMemUnmap(large->span->begin, large->mapped) == CUDA_SUCCESS;
+}
+
 /* false: the driver would not, and unless it must go it stays as it is. */
 static bool release(struct tol_pool *pool, struct tol_large *large, bool must) {
     const struct tol_driver_table *driver = pool->context->functions;
-    if (!pool->is_chunked) {
-        CUresult result = driver->cuMemUnmap(large->span->begin, large->mapped);
-        if (result != CUDA_SUCCESS && !must) return false;
-        driver->cuMemRelease(large->memory);
-    }
-    pool->large_releases++;
+    if (!pool->is_chunked && !unmap(pool, large) && !must) return false;
+    for (size_t i = 0; i < large->part_count; i++) driver->cuMemRelease(large->parts[i].handle);
+    pool->large_releases += pool->is_chunked ? 1 : large->part_count;
+    pool->large_calls += pool->is_chunked ? 1 : large->part_count;
     pool->large_held -= large->mapped;
     if (pool->is_chunked) {
         driver->cuMemFree_v2(large->span->begin);
@@ -44,6 +49,18 @@ static bool release(struct tol_pool *pool, struct tol_large *large, bool must) {
     } else {
         tol_spans_give(&pool->large_spans, large->span, 0, 0);
     }
+    free(large);
+    return true;
+}
+
+bool tol_pool_disband_large(struct tol_pool *pool, struct tol_large *large) {
+    struct tol_large **link = &pool->kept;
+    if (!unmap(pool, large)) return false;
+    while (*link != large) link = &(*link)->next;
+    *link = large->next;
+    pool->large_held -= large->mapped;
+    pool->large_kept -= large->mapped;
+    tol_spans_give(&pool->large_spans, large->span, 0, 0);
     free(large);
     return true;
 }
@@ -92,41 +109,97 @@ void tol_pool_close_large(struct tol_pool *pool) {
     tol_spans_clear(&pool->large_spans);
 }
 
+/* Maps a handle behind those that are mapped. */
+static tol_status add_part(struct tol_pool *pool, struct tol_large *large,
+                           const struct tol_memory *part) {
+    tol_status status = TOL_OK;
+    pool->large_calls++;
+    TOL_CONTEXT_CU(pool->context, cuMemMap,
+                   (large->span->begin + large->mapped, part->bytes, 0, part->handle, 0),
+                   "%llu bytes", (unsigned long long)part->bytes);
+    large->parts[large->part_count++] = *part;
+    large->mapped += part->bytes;
+out:
+    return status;
+}
+
+/* Makes what is not stitched, and maps it. */
+static tol_status add_rest(struct tol_pool *pool, struct tol_large *large, uint64_t bytes) {
+    tol_status status = TOL_OK;
+    struct tol_memory part = {.bytes = bytes};
+    if (bytes == 0) return TOL_OK;
+    TOL_TRY(tol_pool_charge(pool, bytes));
+    TOL_CONTEXT_CU(pool->context, cuMemCreate, (&part.handle, bytes, &pool->pages.prop, 0),
+                   "%llu bytes", (unsigned long long)bytes);
+    status = add_part(pool, large, &part);
+    pool->large_calls++;
+    pool->large_creates += status == TOL_OK;
+    if (status != TOL_OK) pool->context->functions->cuMemRelease(part.handle);
+out:
+    return status;
+}
+
+/* Ends a block that could not be made whole. What was stitched is not given away for that: it is
+ * kept, as memory and no block. */
+static void unmake(struct tol_pool *pool, struct tol_large *large, bool is_stitched) {
+    pool->large_held += large->mapped;
+    if (large->part_count == 0) {
+        tol_spans_give(&pool->large_spans, large->span, 0, 0);
+        free(large);
+        return;
+    }
+    if (!is_stitched && release(pool, large, false)) return;
+    uint64_t name = atomic_load_explicit(&large->span->name, memory_order_relaxed);
+    atomic_store_explicit(&large->span->name, (name & ~(uint64_t)0xff) | TOL_SPAN_CACHED,
+                          memory_order_release);
+    large->is_closed = true;
+    large->span->owner = large;
+    large->next = pool->kept;
+    pool->kept = large;
+    pool->large_kept += large->mapped;
+    pool->is_dense = false;
+}
+
 /* Addresses and memory for a block. A guarded one leaves a gap behind it. */
-static tol_status make(struct tol_pool *pool, uint64_t mapped, uint64_t gap,
+static tol_status make(struct tol_pool *pool, uint64_t bytes, uint64_t gap,
                        struct tol_large **result) {
     tol_status status = TOL_OK;
-    struct tol_context *context = pool->context;
     struct tol_span *hole = NULL;
-    struct tol_large *large = calloc(1, sizeof *large);
-    bool is_made = false, is_mapped = false;
+    struct tol_large *large = NULL;
+    struct tol_stitch stitch = {0};
+    const struct tol_page_gap all = {0, (uint32_t)(bytes / pool->granularity)};
+    TOL_CHECK(bytes / pool->granularity < UINT32_MAX, TOL_OUT_OF_DEVICE_MEMORY,
+              "%llu bytes are more than any device has", (unsigned long long)bytes);
+    TOL_TRY(tol_stitch_begin(&stitch, pool, &all, 1, (struct tol_page_gap){0}));
+    /* What would pass the limit is refused before anything is mapped. */
+    TOL_TRY(tol_pool_charge(pool, bytes - stitch.bytes));
+    large = calloc(1, sizeof *large + (stitch.chosen + 1) * sizeof large->parts[0]);
     TOL_CHECK(large != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a block");
-    TOL_TRY(tol_pool_charge(pool, mapped));
-    TOL_CHECK(tol_spans_fitting(&pool->large_spans, mapped + gap, &hole, 1) == 1,
+    TOL_CHECK(tol_spans_fitting(&pool->large_spans, bytes + gap, &hole, 1) == 1,
               TOL_OUT_OF_DEVICE_MEMORY, "no %llu bytes of addresses are left",
-              (unsigned long long)(mapped + gap));
-    large->mapped = mapped;
-    large->span = tol_spans_take(&pool->large_spans, hole, hole->begin, mapped + gap);
+              (unsigned long long)(bytes + gap));
+    large->span = tol_spans_take(&pool->large_spans, hole, hole->begin, bytes + gap);
     TOL_CHECK(large->span != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of addresses");
-    TOL_CONTEXT_CU(context, cuMemCreate, (&large->memory, mapped, &pool->pages.prop, 0),
-                   "%llu bytes", (unsigned long long)mapped);
-    is_made = true;
-    TOL_CONTEXT_CU(context, cuMemMap, (large->span->begin, mapped, 0, large->memory, 0),
-                   "%llu bytes", (unsigned long long)mapped);
-    is_mapped = true;
-    TOL_CONTEXT_CU(context, cuMemSetAccess, (large->span->begin, mapped, &pool->pages.access, 1),
-                   "%llu bytes", (unsigned long long)mapped);
-    pool->large_creates++;
-    pool->large_held += mapped;
-    *result = large;
-    return TOL_OK;
-out:
-    if (is_mapped) context->functions->cuMemUnmap(large->span->begin, mapped);
-    if (is_made) context->functions->cuMemRelease(large->memory);
-    if (large != NULL && large->span != NULL) {
-        tol_spans_give(&pool->large_spans, large->span, 0, 0);
+    for (size_t i = 0; i < stitch.count; i++) {
+        if (stitch.pieces[i].gap == 0) continue;
+        TOL_TRY(add_part(pool, large, &stitch.pieces[i].memory));
+        tol_stitch_placed(&stitch, &stitch.pieces[i]);
     }
-    free(large);
+    TOL_TRY(add_rest(pool, large, bytes - stitch.bytes));
+    pool->large_calls++;
+    TOL_CONTEXT_CU(pool->context, cuMemSetAccess,
+                   (large->span->begin, bytes, &pool->pages.access, 1), "%llu bytes",
+                   (unsigned long long)bytes);
+    pool->large_held += bytes;
+    *result = large;
+    large = NULL;
+out:
+    if (large != NULL && large->span != NULL) {
+        unmake(pool, large, stitch.chosen > 0);
+    } else {
+        free(large);
+    }
+    tol_stitch_end(&stitch);
     return status;
 }
 
@@ -142,6 +215,7 @@ static tol_status make_direct(struct tol_pool *pool, uint64_t bytes, struct tol_
                    (unsigned long long)bytes);
     large->mapped = bytes;
     large->span = tol_spans_note(&pool->large_spans, at, bytes);
+    pool->large_calls++;
     pool->large_creates++;
     pool->large_held += bytes;
     *result = large;

@@ -127,6 +127,9 @@ static void run_model(int threads, int steps, size_t limit, bool compact) {
     cr_assert(stats.requested == requested && stats.blocks == count, "%llu of %llu bytes",
               (unsigned long long)stats.requested, (unsigned long long)requested);
     cr_assert(stats.held >= stats.used && (limit == 0 || stats.held_peak <= limit));
+    /* How threads meet is not the same twice. */
+    bool must_stitch = threads == 1 && limit > 0 && !compact;
+    cr_assert(stats.stitched > 0 || !must_stitch, "there was nothing to stitch");
     cr_assert(stats.compactions > 0 || !compact, "there was nothing to compact");
     for (size_t i = 0; i < count; i++) MUST(tol_pool_free(pool, all[i].block, NULL));
     MUST(tol_pool_trim(pool, 0));
@@ -143,6 +146,10 @@ Test(pool_model, one_thread, .timeout = 120) {
 
 Test(pool_model, threads_that_run_out_of_memory, .timeout = 120) {
     run_model(THREADS, 2000, 40 * MIB, false);
+}
+
+Test(pool_model, pages_that_are_stitched, .timeout = 120) {
+    run_model(1, 3000, 24 * MIB, false);
 }
 
 /* Only one thread: while it allocates, nobody queues work. */

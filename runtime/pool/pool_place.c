@@ -6,6 +6,7 @@
  * tightest hole. Sixteen holes do as well as all of them (POOL design, simulation 3b).
  */
 #include "mesh.h"
+#include "stitch.h"
 
 enum { CANDIDATES = 16 };
 
@@ -78,6 +79,13 @@ uint64_t tol_pool_room(struct tol_pool *pool) {
     pool->context->functions->cuMemGetInfo_v2(&free_bytes, &total);
     uint64_t room = limit == 0 ? UINT64_MAX : limit > held ? limit - held : 0;
     return room < free_bytes ? room : free_bytes;
+}
+
+uint64_t tol_pool_soft_room(struct tol_pool *pool) {
+    const uint64_t soft = pool->options.soft_limit_bytes, held = tol_pool_held(pool);
+    const uint64_t room = tol_pool_room(pool), below = soft > held ? soft - held : 0;
+    if (soft == 0 || pool->may_pass_soft) return room;
+    return room < below ? room : below;
 }
 
 uint64_t tol_pool_need(struct tol_pool *pool, uint64_t bytes, bool is_large) {
@@ -153,14 +161,16 @@ static struct tol_page_growth growth_of(const struct tol_pool *pool, const struc
     };
 }
 
-/* Maps what a place lacks. */
+/* Maps what a place lacks: what is idle elsewhere if need be, and the rest anew. */
 static tol_status map_place(struct tol_pool *pool, const struct place *place, uint64_t bytes) {
-    const struct tol_page_growth growth = growth_of(pool, place, bytes);
-    uint64_t missing = tol_pages_missing(&pool->pages, place->begin, bytes, growth.step);
-    tol_status status = tol_pool_charge(pool, missing);
-    if (status != TOL_OK) return status;
+    tol_status status = TOL_OK;
     const uint64_t begin = tol_meter_begin(pool);
+    TOL_TRY(tol_stitch_pages(pool, place->begin, bytes));
+    const struct tol_page_growth growth = growth_of(pool, place, bytes);
+    TOL_TRY(
+        tol_pool_charge(pool, tol_pages_missing(&pool->pages, place->begin, bytes, growth.step)));
     status = tol_pages_map(&pool->pages, place->begin, bytes, &growth);
+out:
     tol_meter_end(pool, begin);
     return status;
 }
@@ -208,38 +218,47 @@ out:
     return status;
 }
 
-/* Releases the pages of one hole that nothing has to be waited for. */
-static uint64_t release_hole(struct tol_pool *pool, struct tol_span *hole, uint64_t want) {
-    uint64_t begin = hole->begin, end = hole->begin + hole->bytes;
-    if (tol_tickets_open(&pool->tickets, hole->wait_streams, hole->wait_ticket, true) == 0) {
-        hole->wait_streams = 0;
-        return tol_pages_release(&pool->pages, begin, end, want);
+void tol_pool_each_done(struct tol_pool *pool,
+                        bool (*visit)(void *user, uint64_t begin, uint64_t end), void *user) {
+    for (unsigned bin = TOL_SPAN_BINS; bin-- > 0;) {
+        for (struct tol_span *hole = pool->spans.bins[bin]; hole != NULL; hole = hole->bin_behind) {
+            const uint64_t begin = hole->begin, end = hole->begin + hole->bytes;
+            if (hole->bytes < pool->pages.page_bytes) return;
+            if (tol_tickets_open(&pool->tickets, hole->wait_streams, hole->wait_ticket, true) ==
+                0) {
+                hole->wait_streams = 0;
+                if (!visit(user, begin, end)) return;
+            } else if (!visit(user, hole->wait_end, end) || !visit(user, begin, hole->wait_begin)) {
+                return;
+            }
+        }
     }
-    uint64_t released = tol_pages_release(&pool->pages, hole->wait_end, end, want);
-    if (released < want) {
-        released += tol_pages_release(&pool->pages, begin, hole->wait_begin, want - released);
-    }
-    return released;
+}
+
+struct giver {
+    struct tol_pool *pool;
+    uint64_t want, given;
+};
+
+static bool give_pages(void *user, uint64_t begin, uint64_t end) {
+    struct giver *giver = user;
+    giver->given += tol_pages_release(&giver->pool->pages, begin, end, giver->want - giver->given);
+    return giver->given < giver->want;
 }
 
 static uint64_t give_back(struct tol_pool *pool, uint64_t keep) {
     uint64_t held = tol_pool_held(pool);
     if (held <= keep) return 0;
     const uint64_t want = held - keep;
-    uint64_t given = tol_pool_release_large(pool, want);
+    uint64_t given = tol_stitch_release(pool, want);
+    if (given < want) given += tol_pool_release_large(pool, want - given);
     if (pool->is_chunked) {
         return given + (given < want ? tol_pool_release_chunks(pool, want - given, keep > 0) : 0);
     }
     if (pool->pages.shared_count > 0 && given < want) given += tol_mesh_release(pool, want - given);
-    for (unsigned bin = TOL_SPAN_BINS; bin-- > 0 && given < want;) {
-        if (pool->spans.bins[bin] == NULL) continue;
-        for (struct tol_span *hole = pool->spans.bins[bin]; hole != NULL && given < want;
-             hole = hole->bin_behind) {
-            if (hole->bytes < pool->pages.page_bytes) return given;
-            given += release_hole(pool, hole, want - given);
-        }
-    }
-    return given;
+    struct giver giver = {pool, want, given};
+    if (given < want) tol_pool_each_done(pool, give_pages, &giver);
+    return giver.given;
 }
 
 uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t keep) {
@@ -259,6 +278,9 @@ void tol_pool_tidy(struct tol_pool *pool) {
     /* Looking costs a microsecond; there is something to give where a handle has no block, and
      * where nothing could be given, nothing can before something is freed. */
     if (pool->is_dense) return;
-    if (!pool->is_chunked && pool->pages.idle_count == 0 && pool->large_kept == 0) return;
+    if (!pool->is_chunked && pool->pages.idle_count == 0 && pool->large_kept == 0 &&
+        pool->spares.count == 0) {
+        return;
+    }
     pool->is_dense = tol_pool_give_back(pool, (uint64_t)(used * options->trim_to + slack)) == 0;
 }

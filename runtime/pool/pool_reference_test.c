@@ -35,7 +35,7 @@ struct model {
     struct one live[LIVE_MAX]; /* by address */
     size_t count;
     struct tol_block past[64]; /* freed */
-    uint64_t frees, allocations, requested, limit, random, out_of_memory, over_quota;
+    uint64_t frees, allocations, requested, limit, random, out_of_memory, over_quota, stitched;
 };
 
 static uint64_t draw(struct model *m, uint64_t below) {
@@ -208,6 +208,7 @@ static void compare_sums(struct model *m) {
     cr_assert_eq(s.requested, m->requested);
     cr_assert_eq(s.blocks, m->count);
     cr_assert(s.rounded >= sum && s.held <= m->limit && s.held_peak <= m->limit);
+    m->stitched = s.stitched;
     cr_assert(s.held == s.used + s.kept + s.idle + s.page_waste && s.used == s.rounded + s.cached);
     for (int i = 1; i < TAGS; i++) cr_assert_eq(m->pool->tags[m->tags[i]].used, m->used[i]);
 }
@@ -307,12 +308,15 @@ Test(reference_model, the_pool_does_what_a_simple_allocator_does, .timeout = 180
     if (wanted != NULL) {
         fprintf(stderr,
                 "%llu operations: %llu allocations, %llu times out of memory, %llu over a "
-                "quota\n",
+                "quota, %llu handles stitched\n",
                 (unsigned long long)operations, (unsigned long long)model.allocations,
-                (unsigned long long)model.out_of_memory, (unsigned long long)model.over_quota);
+                (unsigned long long)model.out_of_memory, (unsigned long long)model.over_quota,
+                (unsigned long long)model.stitched);
     }
     /* It was near its limits, or it has shown nothing of them. */
-    if (operations >= SHORT) cr_assert(model.out_of_memory > 50 && model.over_quota > 50);
+    if (operations >= SHORT) {
+        cr_assert(model.out_of_memory > 50 && model.over_quota > 50 && model.stitched > 0);
+    }
     end(&model);
     MUST(tol_context_memory(test_context(), &after, NULL));
     if (!test_on_gpu()) cr_assert_eq(before, after);

@@ -27,14 +27,19 @@ void tol_pool_note_peak(struct tol_pool *pool, uint64_t more) {
     }
 }
 
-/* What no block touches of the pages that have memory. */
-static uint64_t idle_pages(const struct tol_pages *pages) {
-    uint64_t idle = 0;
+/* What no block touches of the pages that have memory, and memory that is mapped nowhere. */
+static uint64_t idle_pages(const struct tol_pool *pool) {
+    const struct tol_pages *pages = &pool->pages;
+    uint64_t idle = pool->spares.bytes;
     for (size_t i = 0; i < pages->handle_count; i++) {
         const struct tol_page_handle *handle = &pages->handles[i];
         if (handle->blocks == 0) idle += handle->pages * pages->page_bytes;
     }
     return idle;
+}
+
+uint64_t tol_pool_idle(const struct tol_pool *pool) {
+    return pool->large_kept + tol_pool_empty_chunks(pool) + idle_pages(pool);
 }
 
 /* What work that was queued before a free may use still, as far as is known without asking. */
@@ -69,26 +74,28 @@ static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
     stats->held_peak = pool->held_peak;
     stats->largest_hole = hole != NULL ? hole->bytes : 0;
     stats->driver_allocations = pool->pages.creates + pool->large_creates + pool->chunk_creates;
-    stats->driver_frees = pool->pages.releases + pool->large_releases + pool->chunk_releases;
+    stats->driver_frees =
+        pool->pages.releases + pool->large_releases + pool->chunk_releases + pool->spares.releases;
     stats->stream_waits = pool->stream_waits;
     stats->guarded = pool->guarded;
     stats->refused = pool->refused;
     stats->rounded = stats->used - stats->cached;
     stats->kept = pool->large_kept;
-    stats->idle = idle_pages(&pool->pages);
+    stats->idle = idle_pages(pool);
     uint64_t others = stats->used + stats->kept + stats->idle;
     stats->page_waste = stats->held > others ? stats->held - others : 0;
     stats->pending = pending_bytes(pool);
     /* A handle is made and mapped, opened with others or alone, unmapped and released. */
-    const bool is_mapped = pool->driver_pool == NULL;
     stats->driver_calls = 2 * (pool->pages.creates + pool->pages.releases) + pool->pages.opens +
-                          pool->large_creates * (is_mapped ? 3 : 1) +
-                          pool->large_releases * (is_mapped ? 2 : 1) + pool->tickets.driver_calls;
+                          pool->pages.moves + pool->large_calls + pool->spares.calls +
+                          pool->tickets.driver_calls;
     stats->driver_ns = pool->driver_ns;
     stats->soft_passed = pool->soft_passed;
     stats->compactions = pool->mesh_passes;
     stats->compacted = pool->meshed;
     stats->shared = pool->pages.shared_count;
+    stats->stitched = pool->stitched;
+    stats->stitched_bytes = pool->stitched_bytes;
 }
 
 tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
@@ -186,16 +193,6 @@ static void add_tags(struct text *text, struct tol_pool *pool) {
     add(text, "}");
 }
 
-/* What could be given back to the driver as it is, when work that uses it is done. */
-static uint64_t idle_bytes(const struct tol_pool *pool) {
-    uint64_t idle = pool->large_kept + tol_pool_empty_chunks(pool);
-    for (size_t i = 0; i < pool->pages.handle_count; i++) {
-        const struct tol_page_handle *handle = &pool->pages.handles[i];
-        if (handle->blocks == 0) idle += handle->pages * pool->pages.page_bytes;
-    }
-    return idle;
-}
-
 /* Whether compaction would make a place for a block, or there is one. room may be taken from the
  * driver. */
 static bool would_fit(struct tol_pool *pool, uint64_t request, uint64_t room, uint64_t unused) {
@@ -203,7 +200,7 @@ static bool would_fit(struct tol_pool *pool, uint64_t request, uint64_t room, ui
     if (request > room + unused) return false;
     const uint64_t bytes = tol_pool_rounded(request > 0 ? request : 1);
     const uint64_t need = tol_pool_need(pool, bytes, bytes >= pool->options.large_bytes);
-    const uint64_t have = room + idle_bytes(pool);
+    const uint64_t have = room + tol_pool_idle(pool);
     if (need <= have) return true;
     return !pool->is_chunked && tol_mesh_promise(pool, need - have, have) >= need - have;
 }
@@ -232,6 +229,7 @@ size_t tol_pool_diagnose(struct tol_pool *pool, size_t request, char *text_at, s
     add_number(&text, "limit", limit);
     add_number(&text, "page", pool->options.page_bytes);
     add_number(&text, "large_kept", pool->large_kept);
+    add_number(&text, "stitched", stats.stitched_bytes);
     add_number(&text, "device_free", free_bytes);
     add_number(&text, "device_total", total_bytes);
     add_number(&text, "blocks", stats.blocks);

@@ -64,6 +64,8 @@ static void put_stats(struct tol_long_text *text, const struct tol_pool_stats *s
     put(text, "stream_waits", s->stream_waits);
     put(text, "guarded", s->guarded);
     put(text, "refused", s->refused);
+    put(text, "stitched", s->stitched);
+    put(text, "stitched_bytes", s->stitched_bytes);
     put(text, "events", s->events);
     put(text, "events_lost", s->events_lost);
     end(text, "},\n");

@@ -25,14 +25,30 @@ struct tol_pool_tag {
     _Atomic(uint64_t) quota, used;
 };
 
-/* A block with memory of its own. */
+/* A handle of memory. */
+struct tol_memory {
+    CUmemGenericAllocationHandle handle;
+    uint64_t bytes;
+};
+
+/* A block with memory of its own: one handle, or several side by side. */
 struct tol_large {
-    CUmemGenericAllocationHandle memory;
     uint64_t mapped;        /* bytes, at the span's begin */
     uint64_t offset;        /* of the block in it: a guarded one ends where the memory does */
     struct tol_span *span;  /* its addresses */
     struct tol_large *next; /* of those kept, the one freed before */
     uint64_t streams, ticket;
+    bool is_closed; /* of a kept one: it is memory that no kernel may use, and never a block */
+    size_t part_count;
+    struct tol_memory parts[];
+};
+
+/* Handles that are mapped nowhere (stitch.h). */
+struct tol_spares {
+    struct tol_memory *all;
+    size_t count, room;
+    uint64_t bytes; /* theirs, and those that are about to be mapped */
+    uint64_t calls, releases;
 };
 
 struct tol_magazine_bin {
@@ -67,10 +83,12 @@ struct tol_pool {
     struct tol_tickets tickets;
     CUdeviceptr large_begin; /* addresses of large blocks */
     uint64_t large_reserved;
-    struct tol_spans large_spans;    /* of those addresses; free and cached ones only */
-    struct tol_large *kept;          /* freed and still mapped, the latest first */
-    uint64_t large_held, large_kept; /* bytes */
-    uint64_t large_creates, large_releases;
+    struct tol_spans large_spans;           /* of those addresses; free and cached ones only */
+    struct tol_large *kept;                 /* freed and still mapped, the latest first */
+    uint64_t large_held, large_kept;        /* bytes */
+    uint64_t large_creates, large_releases; /* handles */
+    uint64_t large_calls;                   /* to the driver, about them */
+    struct tol_spares spares;
     bool is_chunked; /* memory is the driver's allocations: no pages */
     struct tol_chunk *chunks;
     uint64_t chunk_held; /* bytes */
@@ -82,8 +100,10 @@ struct tol_pool {
     bool is_dense;      /* since the last free, giving back gave nothing */
     bool is_short;      /* memory is out: it is taken page by page */
     bool may_pass_soft; /* all was tried below the soft limit */
+    bool may_stitch;    /* memory is out: what is idle elsewhere serves */
     uint64_t stream_waits, guarded, refused, slow;
     uint64_t soft_passed, mesh_passes, meshed;
+    uint64_t stitched, stitched_bytes; /* handles that were mapped again */
     _Atomic(uint64_t) requested_peak;
     struct tol_pool_tag tags[TOL_POOL_TAGS]; /* the first is that of none */
     unsigned tag_count;
@@ -96,7 +116,7 @@ struct tol_pool {
 };
 
 static inline uint64_t tol_pool_held(const struct tol_pool *pool) {
-    return pool->pages.mapped + pool->chunk_held + pool->large_held;
+    return pool->pages.mapped + pool->chunk_held + pool->large_held + pool->spares.bytes;
 }
 
 static inline uint64_t tol_pool_rounded(uint64_t bytes) {
@@ -132,8 +152,15 @@ void tol_pool_tidy(struct tol_pool *pool);
 /* TOL_OUT_OF_DEVICE_MEMORY where more bytes would pass the limit. */
 tol_status tol_pool_charge(struct tol_pool *pool, uint64_t more);
 
-/* The bytes that may be taken from the driver, by the limit and by what the device has. */
+/* The bytes that may be taken from the driver, by the limit and by what the device has; and by the
+ * soft limit too, unless it may be passed. */
 uint64_t tol_pool_room(struct tol_pool *pool);
+uint64_t tol_pool_soft_room(struct tol_pool *pool);
+
+/* Visits the addresses of each hole of a page at least, the largest first, that no work uses, until
+ * visit says false. */
+void tol_pool_each_done(struct tol_pool *pool,
+                        bool (*visit)(void *user, uint64_t begin, uint64_t end), void *user);
 
 /* The bytes that a block would take from the driver if all that is not used were given back. */
 uint64_t tol_pool_need(struct tol_pool *pool, uint64_t bytes, bool is_large);
@@ -165,6 +192,7 @@ void tol_pool_close_chunks(struct tol_pool *pool);
 /* What is tried when memory is out; all zero at first. */
 struct tol_ladder {
     unsigned rung, attempts;
+    bool passes_soft;
 };
 
 /* The next thing that may help a block of bytes to its place: false, there is no other. The caller
@@ -182,6 +210,10 @@ tol_status tol_pool_unplace_large(struct tol_pool *pool, struct tol_span *span,
 /* Releases kept blocks whose work is done, the oldest first, until want bytes were. */
 uint64_t tol_pool_release_large(struct tol_pool *pool, uint64_t want);
 
+/* Unmaps a kept block and ends it; its handles are the caller's then. false: the driver would not,
+ * and nothing has changed. */
+bool tol_pool_disband_large(struct tol_pool *pool, struct tol_large *large);
+
 /* All of them, live ones too. */
 void tol_pool_close_large(struct tol_pool *pool);
 
@@ -196,6 +228,9 @@ struct tol_pool_label {
     unsigned tag;
     const void *site;
 };
+
+/* Notes that a handle was mapped elsewhere: counts, and an event for the bytes of one block. */
+void tol_pool_note_stitched(struct tol_pool *pool, uint64_t handles, uint64_t bytes);
 
 /* Adds an event of a call, where they are kept; its number. begin_ns: by the clock. */
 uint64_t tol_pool_note_call(struct tol_pool *pool, enum tol_pool_event_kind kind,
@@ -215,6 +250,10 @@ static inline bool tol_pool_keeps_events(const struct tol_pool *pool) {
 }
 
 /* ---- pool_report.c ---- */
+
+/* The bytes held that no block uses, as far as pages and kept blocks go; their work may not be done
+ * yet. */
+uint64_t tol_pool_idle(const struct tol_pool *pool);
 
 /* Notes the bytes of live blocks where they are more than ever, with so many about to be live. */
 void tol_pool_note_peak(struct tol_pool *pool, uint64_t more);
