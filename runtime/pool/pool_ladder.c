@@ -27,6 +27,7 @@ static bool wait_for_oldest(struct tol_pool *pool) {
     for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
         const struct tol_ticket_stream *place = &pool->tickets.streams[i];
         if (place->stream == NULL || place->done >= place->last) continue;
+        if (tol_tickets_is_captured(place)) continue;
         if (oldest == NULL || place->last < oldest->last) oldest = place;
     }
     if (oldest == NULL) return false;

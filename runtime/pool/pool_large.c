@@ -15,16 +15,17 @@ static const double WASTE_MAX = 0.02;
 enum { GUARD_ALIGNMENT = 16 };
 
 /* A kept block for bytes: of those that are close enough, one that nothing has to be waited for, or
- * else the first. The link to it, for taking it out. */
-static struct tol_large **find_kept(struct tol_pool *pool, uint64_t bytes) {
+ * else the first that can be waited for. The link to it, for taking it out. */
+static struct tol_large **find_kept(struct tol_pool *pool, uint64_t bytes,
+                                    const struct tol_stream *stream) {
     struct tol_large **found = NULL;
     for (struct tol_large **link = &pool->kept; *link != NULL; link = &(*link)->next) {
         struct tol_large *large = *link;
         if (large->mapped < bytes || large->offset != 0 || large->is_closed) continue;
         if ((double)(large->mapped - bytes) > WASTE_MAX * (double)large->mapped) continue;
-        if (found == NULL) found = link;
-        if (tol_tickets_open(&pool->tickets, large->streams, large->ticket, false) == 0)
-            return link;
+        uint64_t open = tol_tickets_open(&pool->tickets, large->streams, large->ticket, false);
+        if (open == 0) return link;
+        if (found == NULL && tol_tickets_can_wait(&pool->tickets, open, stream)) found = link;
     }
     return found;
 }
@@ -234,7 +235,7 @@ tol_status tol_pool_place_large(struct tol_pool *pool, uint64_t bytes, bool guar
     tol_status status = TOL_OK;
     struct tol_large *large = NULL;
     const uint64_t mapped = up_to(bytes, pool->granularity);
-    struct tol_large **kept = guard ? NULL : find_kept(pool, mapped);
+    struct tol_large **kept = guard ? NULL : find_kept(pool, mapped, stream);
     TOL_CHECK(mapped >= bytes, TOL_OUT_OF_DEVICE_MEMORY, "%llu bytes are more than any device has",
               (unsigned long long)bytes);
     if (kept != NULL) {

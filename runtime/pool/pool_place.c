@@ -25,13 +25,14 @@ static bool is_better(const struct place *a, const struct place *b) {
     return a->hole->bytes < b->hole->bytes;
 }
 
-/* Whether a block there would have to wait for another stream's work. */
+/* Whether a block there would have to wait for another stream's work; and whether it can. */
 static bool has_to_wait(struct tol_pool *pool, const struct tol_span *hole, uint64_t begin,
-                        uint64_t bytes, const struct tol_stream *stream) {
+                        uint64_t bytes, const struct tol_stream *stream, bool *can_wait) {
     if (hole->wait_streams == 0 || begin >= hole->wait_end || begin + bytes <= hole->wait_begin) {
         return false;
     }
     uint64_t open = tol_tickets_open(&pool->tickets, hole->wait_streams, hole->wait_ticket, false);
+    *can_wait = tol_tickets_can_wait(&pool->tickets, open, stream);
     for (; open != 0; open &= open - 1) {
         if (pool->tickets.streams[__builtin_ctzll(open)].stream != stream) return true;
     }
@@ -47,10 +48,12 @@ static struct place choose(struct tol_pool *pool, uint64_t bytes, const struct t
         const uint64_t begins[2] = {hole->begin, hole->begin + hole->bytes - bytes};
         for (int end = 0; end < (begins[0] == begins[1] ? 1 : 2); end++) {
             struct place place = {.hole = hole, .begin = begins[end]};
+            bool can_wait = true;
             struct tol_page_cost cost = tol_pages_cost(&pool->pages, place.begin, bytes);
             place.unmapped = cost.unmapped;
             place.idle = cost.idle;
-            place.waits = has_to_wait(pool, hole, place.begin, bytes, stream);
+            place.waits = has_to_wait(pool, hole, place.begin, bytes, stream, &can_wait);
+            if (!can_wait) continue;
             /* Holes come by size: there is no better place than a first one that costs nothing. */
             if (place.unmapped == 0 && place.idle == 0 && !place.waits) return place;
             if (is_better(&place, &best)) best = place;

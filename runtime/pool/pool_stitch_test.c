@@ -328,6 +328,39 @@ Test(pool_stitch, work_on_what_was_freed_is_waited_for) {
     scene_end_test();
 }
 
+/* Goal: what a capture has freed is not taken before it ends, and the capture is not harmed. */
+Test(pool_stitch, a_capture_keeps_what_it_freed) {
+    static struct scene s;
+    scene_watch();
+    const struct tol_pool_options options = scene_options(16 * MIB, 4 * MIB);
+    tol_auto_stream struct tol_stream *stream = NULL;
+    struct tol_graph *graph = NULL;
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+    scene_open(&s, &options);
+    for (int i = 0; i < 8; i++) MUST(scene_add(&s, 2 * MIB));
+    for (size_t i = 0; i < 8; i++) scene_look(&s, s.blocks[i]);
+    MUST(tol_graph_capture_begin(stream));
+    for (size_t i = 0; i < 4; i++) {
+        CUdeviceptr at = tol_pool_address(s.pool, s.blocks[4 + i]);
+        scene_driver()->cuMemsetD8Async(at, 0xee, 2 * MIB, tol_stream_handle(stream));
+        MUST(tol_pool_free(s.pool, s.blocks[4 + i], stream));
+    }
+    s.count = 4;
+    MUST_FAIL(tol_pool_allocate(s.pool, 8 * MIB, NULL, &s.blocks[4]), TOL_OUT_OF_DEVICE_MEMORY,
+              "limit");
+    cr_assert_eq(scene_stats(&s).stitched, 0);
+    MUST_FAIL(tol_pool_allocate(s.pool, 2 * MIB, NULL, &s.blocks[4]), TOL_OUT_OF_DEVICE_MEMORY,
+              "limit");
+    MUST(tol_graph_capture_end(stream, &graph));
+    tol_graph_destroy(graph);
+    MUST(scene_add(&s, 8 * MIB));
+    cr_assert_eq(scene_stats(&s).stitched, 4);
+    scene_end(&s);
+    tol_stream_destroy(stream);
+    stream = NULL;
+    scene_end_test();
+}
+
 Test(pool_stitch, it_is_told_of) {
     static struct scene s;
     scene_watch();

@@ -56,6 +56,10 @@ static bool is_idle(struct tol_tickets *tickets, struct tol_ticket_stream *place
 static tol_status wait_for(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
     tol_status status = TOL_OK;
     struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
+    if (place->done >= place->last) return TOL_OK;
+    TOL_CHECK(!tol_tickets_is_captured(place), TOL_OUT_OF_DEVICE_MEMORY,
+              "what stream %u freed while it is captured cannot be waited for",
+              place->stream->number);
     TOL_TRY(record(tickets, place));
     if (place->event != NULL && place->recorded > place->done) {
         tickets->driver_calls++;
@@ -120,12 +124,22 @@ uint64_t tol_tickets_open(struct tol_tickets *tickets, uint64_t streams, uint64_
         /* A free on this stream before the ticket may have had a number far below it. */
         uint64_t needed = ticket < place->last ? ticket : place->last;
         if (place->done >= needed) continue;
-        if (ask && !is_idle(tickets, place) && record(tickets, place) == TOL_OK) {
+        if (ask && !tol_tickets_is_captured(place) && !is_idle(tickets, place) &&
+            record(tickets, place) == TOL_OK) {
             (void)is_done(tickets, place);
         }
         if (place->done < needed) open |= rest & -rest;
     }
     return open;
+}
+
+bool tol_tickets_can_wait(const struct tol_tickets *tickets, uint64_t open,
+                          const struct tol_stream *stream) {
+    for (; open != 0; open &= open - 1) {
+        const struct tol_ticket_stream *place = &tickets->streams[__builtin_ctzll(open)];
+        if (place->stream != stream && tol_tickets_is_captured(place)) return false;
+    }
+    return true;
 }
 
 tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket,
@@ -135,6 +149,8 @@ tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint
     for (; open != 0; open &= open - 1) {
         struct tol_ticket_stream *place = &tickets->streams[__builtin_ctzll(open)];
         if (place->stream == stream) continue;
+        TOL_CHECK(!tol_tickets_is_captured(place), TOL_OUT_OF_DEVICE_MEMORY,
+                  "stream %u freed it while it is captured", place->stream->number);
         if (is_idle(tickets, place)) continue;
         TOL_TRY(record(tickets, place));
         tickets->driver_calls++;

@@ -28,6 +28,12 @@ struct tol_tickets {
     struct tol_ticket_stream streams[TOL_TICKET_STREAMS];
 };
 
+/* Whether what is queued on the stream goes into a graph. It is not asked and not waited for then,
+ * and no event stands behind its frees: each would end the capture. */
+static inline bool tol_tickets_is_captured(const struct tol_ticket_stream *place) {
+    return atomic_load_explicit(&place->stream->capture, memory_order_relaxed) != NULL;
+}
+
 /* Gives back the streams and events. Does not wait. */
 void tol_tickets_clear(struct tol_tickets *tickets);
 
@@ -42,12 +48,16 @@ uint64_t tol_tickets_take(struct tol_tickets *tickets, unsigned place);
  * unless ask is set: then the stream is asked, and if it has work, an event behind the frees. */
 uint64_t tol_tickets_open(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket, bool ask);
 
+/* Whether stream, or the host where it is NULL, can wait for what is open: no other is captured. */
+bool tol_tickets_can_wait(const struct tol_tickets *tickets, uint64_t open,
+                          const struct tol_stream *stream);
+
 /* Makes what is queued on stream from now on wait for the streams' work up to ticket, where it is
- * not done; counts the events that are waited for. */
+ * not done; counts the events that are waited for. TOL_OUT_OF_DEVICE_MEMORY: one is captured. */
 tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket,
                              struct tol_stream *stream, uint64_t *waits);
 
-/* Waits on the host for the same, TOL_DEADLINE_MS at most. */
+/* Waits on the host for the same, TOL_DEADLINE_MS at most. TOL_OUT_OF_DEVICE_MEMORY as above. */
 tol_status tol_tickets_wait(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket);
 
 #endif
