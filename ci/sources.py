@@ -18,7 +18,7 @@ RUNTIME = """
 """.split()
 
 RUNTIME_TESTS = """
-    test_device
+    test_device test_lives
     status_test driver_test interpose_test device_test context_test
     module_test stream_test event_test memory_test copy_test launch_test
     pool/spans_test pool/pool_test pool/pool_model_test pool/pool_events_test

@@ -69,7 +69,8 @@ def check_runtime_include(path: pathlib.Path, line: int, name: str) -> None:
     own, other = path.stem, pathlib.Path(name).stem
     if name in LISTS or (path.suffix == ".c" and name in MEETING | DEFINES.get(own, set())):
         return
-    if own.endswith(("_test", "_bench")) or own in ("test_device", "compare_side", "threads_check"):
+    if own.endswith(("_test", "_bench")) or own in ("test_device", "test_lives", "compare_side",
+                                                  "threads_check"):
         if "/" in name:
             find(path, line, f"a test of the runtime may not include {name}")
     elif path.name in MEETING:

@@ -5,7 +5,7 @@
  * of what was made and unmade. (The method is libuv's test of its loop, and Lua's of its memory.)
  */
 #include "check.h"
-#include "test_device.h"
+#include "test_lives.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -301,35 +301,43 @@ static bool is_making(enum tol_driver_index index) {
 
 /* Counts successes: a failed attempt to make something makes nothing. */
 static uint64_t made[TOL_DRIVER_FUNCTIONS];
-static enum tol_driver_index failed;
+static struct test_refusal refusal;
+
+static void refuse(struct tol_interpose_call *call, void *user) {
+    test_refuse(call, user);
+}
 
 static void count_success(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (call->result == CUDA_SUCCESS || !is_making(call->index)) made[call->index]++;
-    if (!call->forward) failed = call->index;
+    test_refuse_after(call, &refusal);
     if (call->index == TOL_DRIVER_INDEX_cuDeviceCanAccessPeer && peers_are_apart) {
         **(int *const *)call->arguments[0] = 0;
     }
 }
 
+/* The tour with its nth call refused. What was refused, if it came so far, is in refusal. */
+static tol_status tour_without(struct tol_driver *driver, uint64_t n) {
+    test_life_begin(driver, n, 2);
+    memset(made, 0, sizeof made);
+    peers_are_apart = false;
+    refusal = (struct test_refusal){
+        .nth = n, .result = CUDA_ERROR_NOT_PERMITTED, .refused = TOL_DRIVER_FUNCTIONS};
+    MUST(tol_interpose_install(driver, &(struct tol_interpose_options){.before = refuse,
+                                                                       .after = count_success,
+                                                                       .user = &refusal}));
+    tol_status status = tour(driver);
+    tol_interpose_remove(driver);
+    return status;
+}
+
 Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .timeout = 300) {
     struct tol_driver *driver = driver_of_tours();
     ptx = test_ptx("handwritten/put.ptx");
-    uint64_t calls = 0, n = 1;
+    uint64_t n = 1;
     for (;; n++) {
-        const struct tol_interpose_rule rule = {.function = "*",
-                                                .nth = n,
-                                                .action = TOL_INTERPOSE_FAIL,
-                                                .result = CUDA_ERROR_NOT_PERMITTED};
-        memset(made, 0, sizeof made);
-        peers_are_apart = false;
-        failed = TOL_DRIVER_FUNCTIONS;
-        MUST(tol_interpose_install(driver,
-                                   &(struct tol_interpose_options){
-                                       .rules = &rule, .rule_count = 1, .after = count_success}));
-        tol_status status = tour(driver);
-        calls = tol_interpose_count(TOL_DRIVER_FUNCTIONS);
-        tol_interpose_remove(driver);
+        tol_status status = tour_without(driver, n);
+        const enum tol_driver_index failed = refusal.refused;
         const char *name = tol_driver_function_name(failed);
         for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
             uint64_t all = 0;
@@ -355,10 +363,10 @@ Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .time
                   "call %llu (%s) failed, and the message says: %s", (unsigned long long)n, name,
                   tol_message());
     }
+    test_lives_end();
     free(ptx);
-    /* How often a wait asks is the device's affair: a tour may be a little longer or shorter. */
-    cr_assert(n > 60 && n > calls, "tour %llu made %llu calls", (unsigned long long)n,
-              (unsigned long long)calls);
+    cr_assert(n > 60 && n > refusal.calls, "tour %llu made %llu calls", (unsigned long long)n,
+              (unsigned long long)refusal.calls);
 }
 
 /* Which failures the user need not be told of: asking for parameters and logs, which are extras,
@@ -385,20 +393,13 @@ Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 30
     struct tol_driver *driver = driver_of_tours();
     ptx = test_ptx("handwritten/put.ptx");
     for (uint64_t n = 1;; n++) {
-        const struct tol_interpose_rule rule = {.function = "*",
-                                                .nth = n,
-                                                .action = TOL_INTERPOSE_FAIL,
-                                                .result = CUDA_ERROR_NOT_PERMITTED};
-        failed = TOL_DRIVER_FUNCTIONS;
-        MUST(tol_interpose_install(driver,
-                                   &(struct tol_interpose_options){
-                                       .rules = &rule, .rule_count = 1, .after = count_success}));
-        tol_status status = tour(driver);
-        tol_interpose_remove(driver);
-        if (failed == TOL_DRIVER_FUNCTIONS) break;
-        cr_assert(status != TOL_OK || may_be_silent(failed), "call %llu, %s, failed unheard",
-                  (unsigned long long)n, tol_driver_function_name(failed));
+        tol_status status = tour_without(driver, n);
+        if (refusal.refused == TOL_DRIVER_FUNCTIONS) break;
+        cr_assert(status != TOL_OK || may_be_silent(refusal.refused),
+                  "call %llu, %s, failed unheard", (unsigned long long)n,
+                  tol_driver_function_name(refusal.refused));
     }
+    test_lives_end();
     free(ptx);
 }
 
@@ -413,8 +414,9 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
     struct tol_driver *driver = driver_of_tours();
     tol_auto_context struct tol_context *context = NULL;
     tol_auto_buffer struct tol_buffer *buffer = NULL;
+    uint64_t life = 1;
     for (size_t i = 0; i < sizeof retried / sizeof retried[0]; i++) {
-        for (uint64_t nth = 1;; nth++) {
+        for (uint64_t nth = 1;; nth++, life++) {
             const struct tol_interpose_rule rule = {.function =
                                                         tol_driver_function_name(retried[i]),
                                                     .nth = nth,
@@ -422,7 +424,8 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
                                                     .result = CUDA_ERROR_OUT_OF_MEMORY};
             const struct tol_interpose_options options = {
                 .rules = &rule, .rule_count = 1, .after = count_success};
-            failed = TOL_DRIVER_FUNCTIONS;
+            test_life_begin(driver, life, 2);
+            refusal = (struct test_refusal){.refused = TOL_DRIVER_FUNCTIONS};
             peers_are_apart = false;
             MUST(tol_interpose_install(driver, &options));
             MUST(tol_context_create(driver, 0, &context));
@@ -435,7 +438,7 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
             tol_interpose_remove(driver);
             cr_assert(status == TOL_OK, "%s, call %llu: %s", rule.function, (unsigned long long)nth,
                       tol_message());
-            if (failed == TOL_DRIVER_FUNCTIONS) {
+            if (refusal.refused == TOL_DRIVER_FUNCTIONS) {
                 int count = 0;
                 MUST(tol_device_count(driver, &count));
                 cr_assert(nth > 1 || count < 2, "%s is never called", rule.function);
@@ -443,6 +446,7 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
             }
         }
     }
+    test_lives_end();
 }
 
 /* The tour must use what the runtime uses: each function the runtime calls is called in it. These

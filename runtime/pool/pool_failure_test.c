@@ -3,7 +3,7 @@
  * stays live and keeps its bytes, what failed has changed nothing and can be done again, the sums
  * are right, and at the end all has been given back.
  */
-#include "test_device.h"
+#include "test_lives.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,7 +181,10 @@ static const struct {
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
 static int balance[PAIRS];
-static enum tol_driver_index failed;
+
+static void refuse(struct tol_interpose_call *call, void *user) {
+    test_refuse(call, user);
+}
 
 /* Handles that lie side by side are unmapped in one call: those count by the MiB. */
 static int weight_of(const struct tol_interpose_call *call) {
@@ -192,8 +195,7 @@ static int weight_of(const struct tol_interpose_call *call) {
 
 /* A call that fails to make makes nothing; one that fails to unmake has been tried. */
 static void count_call(struct tol_interpose_call *call, void *user) {
-    (void)user;
-    if (!call->forward) failed = call->index;
+    test_refuse_after(call, user);
     for (int i = 0; i < PAIRS; i++) {
         bool is_made = pairs[i].make == call->index && call->result == CUDA_SUCCESS;
         if (is_made) balance[i] += weight_of(call);
@@ -205,14 +207,13 @@ static void count_call(struct tol_interpose_call *call, void *user) {
 static bool live_with_failure(enum tol_pool_source source, bool wipe, uint64_t n, CUresult result) {
     static struct life life;
     struct tol_driver *driver = test_driver();
-    const struct tol_interpose_rule rule = {
-        .function = "*", .nth = n, .action = TOL_INTERPOSE_FAIL, .result = result};
+    struct test_refusal refusal = {.nth = n, .result = result, .refused = TOL_DRIVER_FUNCTIONS};
     const struct tol_interpose_options options = {
-        .rules = &rule, .rule_count = 1, .after = count_call};
+        .before = refuse, .after = count_call, .user = &refusal};
+    test_life_begin(driver, n, 1);
     life = (struct life){
         .source = source, .wipe = wipe, .real = tol_driver_functions(driver), .random = 5};
     memset(balance, 0, sizeof balance);
-    failed = TOL_DRIVER_FUNCTIONS;
     MUST(tol_interpose_install(driver, &options));
     if (begin(&life, driver)) {
         live_through(&life);
@@ -225,6 +226,7 @@ static bool live_with_failure(enum tol_pool_source source, bool wipe, uint64_t n
     for (int i = 1; i < 3; i++) tol_stream_destroy(life.streams[i]);
     tol_context_destroy(life.context);
     tol_interpose_remove(driver);
+    const enum tol_driver_index failed = refusal.refused;
     const char *name = tol_driver_function_name(failed);
     for (int i = 0; i < PAIRS; i++) {
         /* What the driver would not unmake is tried again. */
@@ -244,6 +246,7 @@ static void fail_each(enum tol_pool_source source, bool wipe, CUresult result, u
     uint64_t n = 1;
     while (live_with_failure(source, wipe, n, result)) n++;
     cr_assert(n > least, "a life makes %llu driver calls only", (unsigned long long)n);
+    test_lives_end();
     test_end();
 }
 

@@ -2,7 +2,7 @@
  * Compaction: after a comb, memory that is free in pieces serves large blocks, no byte of a live
  * block has changed, and all comes back. With a driver that refuses its nth call too.
  */
-#include "test_device.h"
+#include "test_lives.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,13 +179,10 @@ static void fill_halves(struct comb *comb, const struct tol_pool_options *option
 
 struct trap {
     bool armed;
-    uint64_t nth, count;
-    enum tol_driver_index index;
+    struct test_refusal refusal;
 };
 
-static void fail_nth(struct tol_interpose_call *call, void *user) {
-    struct trap *trap = user;
-    if (!trap->armed) return;
+static bool is_of_meshing(const struct tol_interpose_call *call) {
     switch (call->index) {
     case TOL_DRIVER_INDEX_cuMemCreate:
     case TOL_DRIVER_INDEX_cuMemMap:
@@ -194,36 +191,46 @@ static void fail_nth(struct tol_interpose_call *call, void *user) {
     case TOL_DRIVER_INDEX_cuMemcpyDtoDAsync_v2:
     case TOL_DRIVER_INDEX_cuMemAddressReserve:
     case TOL_DRIVER_INDEX_cuStreamQuery:
-        if (++trap->count != trap->nth) return;
-        trap->index = call->index;
-        call->forward = false;
-        call->result = CUDA_ERROR_NOT_PERMITTED;
-        break;
+        return true;
     default:
-        break;
+        return false;
     }
+}
+
+static void fail_nth(struct tol_interpose_call *call, void *user) {
+    struct trap *trap = user;
+    if (trap->armed && is_of_meshing(call)) test_refuse(call, &trap->refusal);
+}
+
+static void note_answer(struct tol_interpose_call *call, void *user) {
+    struct trap *trap = user;
+    if (trap->armed) test_refuse_after(call, &trap->refusal);
 }
 
 /* Goal: a refusal in the middle of a move leaves each block where it was, whole. */
 Test(pool_mesh, the_nth_call_that_is_refused_loses_nothing, .timeout = 120) {
     static struct comb comb;
+    static struct trap trap;
     struct tol_pool_options options;
-    struct trap trap = {.armed = false};
-    MUST(tol_interpose_install(test_driver(),
-                               &(struct tol_interpose_options){.before = fail_nth, .user = &trap}));
+    uint64_t calls = 0, n = 0;
+    MUST(tol_interpose_install(
+        test_driver(),
+        &(struct tol_interpose_options){.before = fail_nth, .after = note_answer, .user = &trap}));
     make_halves(&options);
-    for (uint64_t n = 1; n == 1 || trap.count >= trap.nth; n++) {
+    do {
         fill_halves(&comb, &options);
-        trap = (struct trap){.armed = true, .nth = n, .index = TOL_DRIVER_FUNCTIONS};
+        trap = (struct trap){.armed = true,
+                             .refusal = {.nth = ++n, .result = CUDA_ERROR_NOT_PERMITTED}};
         struct tol_block block = {0};
         tol_status status = tol_pool_allocate(comb.pool, 8 * MIB, NULL, &block);
         trap.armed = false;
-        cr_assert(trap.count < n || n < 1000, "%llu calls", (unsigned long long)trap.count);
-        if (trap.count < n) cr_assert(status == TOL_OK, "%s", tol_message());
+        calls = trap.refusal.calls;
+        cr_assert(calls < n || n < 1000, "%llu calls", (unsigned long long)calls);
+        if (calls < n) cr_assert(status == TOL_OK, "%s", tol_message());
         if (status == TOL_OK) MUST(tol_pool_free(comb.pool, block, NULL));
         end_comb(&comb);
-    }
-    cr_assert(trap.nth > 15, "only %llu calls", (unsigned long long)trap.nth);
+    } while (calls >= n);
+    cr_assert(n > 15, "only %llu calls", (unsigned long long)n);
     tol_interpose_remove(test_driver());
     test_end();
 }

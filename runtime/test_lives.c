@@ -1,0 +1,83 @@
+/*
+ * Contexts that outlive lives, and the counting of calls.
+ */
+#include "test_lives.h"
+
+#include <pthread.h>
+
+/* Few enough cold lives to cost seconds, enough for one in each part of a life of 300 calls. */
+enum { DEVICES_MAX = 2, LIVES_A_CONTEXT = 64 };
+
+static const struct tol_driver_table *cu; /* NULL: nothing is kept */
+static CUcontext kept[DEVICES_MAX];
+static CUdevice devices[DEVICES_MAX];
+
+static void look_after(uint64_t n) {
+    for (int i = 0; cu != NULL && i < DEVICES_MAX; i++) {
+        if (kept[i] == NULL) continue;
+        CUresult result = cu->cuCtxSetCurrent(kept[i]);
+        if (result == CUDA_SUCCESS) result = cu->cuCtxSynchronize();
+        cr_assert(result == CUDA_SUCCESS, "life %llu left the context of device %d unwell: %d",
+                  (unsigned long long)n, i, (int)result);
+        cu->cuCtxSetCurrent(NULL);
+    }
+}
+
+void test_lives_end(void) {
+    for (int i = 0; i < DEVICES_MAX; i++) {
+        if (kept[i] != NULL) cu->cuDevicePrimaryCtxRelease_v2(devices[i]);
+        kept[i] = NULL;
+    }
+    cu = NULL;
+}
+
+void test_life_begin(struct tol_driver *driver, uint64_t n, int device_count) {
+    int present = 0;
+    if (!test_on_gpu()) return;
+    look_after(n - 1);
+    if (n % LIVES_A_CONTEXT == 1) {
+        test_lives_end();
+        return;
+    }
+    if (cu != NULL) return;
+    cu = tol_driver_functions(driver);
+    MUST(tol_device_count(driver, &present));
+    for (int i = 0; i < present && i < device_count && i < DEVICES_MAX; i++) {
+        cr_assert(cu->cuDeviceGet(&devices[i], i) == CUDA_SUCCESS &&
+                  cu->cuDevicePrimaryCtxRetain(&kept[i], devices[i]) == CUDA_SUCCESS);
+    }
+}
+
+/* A transfer's threads may call at the same time. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The stream or event that a call asks about; NULL where it asks nothing. The legacy stream, which
+ * has no handle, is asked about in waits too: its questions are told by the address of lock. */
+static const void *asks_about(const struct tol_interpose_call *call) {
+    if (call->index != TOL_DRIVER_INDEX_cuStreamQuery &&
+        call->index != TOL_DRIVER_INDEX_cuEventQuery) {
+        return NULL;
+    }
+    const void *handle = *(const void *const *)call->arguments[0];
+    return handle != NULL ? handle : &lock;
+}
+
+void test_refuse(struct tol_interpose_call *call, struct test_refusal *refusal) {
+    const void *about = asks_about(call);
+    pthread_mutex_lock(&lock);
+    bool again = about != NULL && about == refusal->asked && refusal->times > 1;
+    if (!again && ++refusal->calls == refusal->nth) {
+        call->forward = false;
+        call->result = refusal->result;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void test_refuse_after(const struct tol_interpose_call *call, struct test_refusal *refusal) {
+    const void *about = call->result == CUDA_ERROR_NOT_READY ? asks_about(call) : NULL;
+    pthread_mutex_lock(&lock);
+    if (!call->forward) refusal->refused = call->index;
+    refusal->times = about != NULL && about == refusal->asked ? refusal->times + 1 : about != NULL;
+    refusal->asked = about;
+    pthread_mutex_unlock(&lock);
+}

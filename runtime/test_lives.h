@@ -1,0 +1,44 @@
+/*
+ * Tests that live the same life again and again, each time with another driver call refused.
+ * Internal: not installed.
+ */
+#ifndef TOLLENS_TEST_LIVES_H
+#define TOLLENS_TEST_LIVES_H
+
+#include "test_device.h"
+
+/*
+ * Begins life n of a test, from 1, on so many devices; before the interposer is installed.
+ *
+ * Every life makes its contexts and ends them. On a GPU that takes half a second, of hundreds of
+ * lives, so the test itself keeps the devices' contexts there, from one life to the next: the
+ * runtime retains and releases them as ever. Only the first life of every 64 begins without, which
+ * also gives back what earlier lives lost to calls that were refused. A life that leaves a kept
+ * context unwell fails the test. On the soft device nothing is kept.
+ */
+void test_life_begin(struct tol_driver *driver, uint64_t n, int devices);
+
+/* Lets go of what is kept; before test_end. */
+void test_lives_end(void);
+
+/* Which driver call of a life is refused: set by the test, and the user of the hooks. */
+struct test_refusal {
+    uint64_t nth;                  /* of the calls that count, from 1 */
+    CUresult result;               /* what it returns instead */
+    uint64_t calls;                /* so many have been counted */
+    enum tol_driver_index refused; /* TOL_DRIVER_FUNCTIONS: the nth call has not come */
+    const void *asked;             /* of the last call, where it heard "not yet"; else NULL */
+    unsigned times;                /* so often in a row */
+};
+
+/*
+ * For a before-hook: counts a call, and refuses the nth. For an after-hook: what came of it.
+ *
+ * A wait asks the driver again and again. How often is the device's affair, hundreds of times where
+ * it is slow or shared, and from its second question on a wait goes round in one loop: each further
+ * one is forwarded and not counted, so that a life has the same calls on every device and machine.
+ */
+void test_refuse(struct tol_interpose_call *call, struct test_refusal *refusal);
+void test_refuse_after(const struct tol_interpose_call *call, struct test_refusal *refusal);
+
+#endif
