@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""What ci/gpu says of the suites of tests, with stand-ins for them and for the program; and that
+what Criterion writes is what it reads."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+TOLLENS = """#!/bin/sh
+[ "$1" = run ] || exit 0
+mkdir -p "$4" && echo '{"exit_code": 0}' >"$4/run.json"
+"""
+
+GOOD = """#!/bin/sh
+for i in 01 02 03 04 05 06 07 08 09 10 11; do
+    echo "[RUN ] numbers::number_$i"
+    echo "[PASS] numbers::number_$i: ($i.25s)"
+done
+echo "[====] Synthesis: Tested: 11 | Passing: 11 | Failing: 0 | Crashing: 0 "
+"""
+
+HANGING = """#!/bin/sh
+echo "[RUN ] life::ends"
+echo "[RUN ] life::never_ends"
+echo "[RUN ] life::is_too_slow"
+echo "[PASS] life::ends: (0.25s)"
+echo "[FAIL] life::is_too_slow: Timed out. (3.50s)"
+exec sleep 600
+"""
+
+NOTHING = """#!/bin/sh
+echo "[====] Synthesis: Tested: 0 | Passing: 0 | Failing: 0 | Crashing: 0 "
+"""
+
+
+class Gpu(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for name in ("gpu", "lane"):
+            shutil.copy(ROOT / "ci" / name, self.folder)
+        for name, text in (("tollens", TOLLENS), ("test-runtime", GOOD), ("test-kernels", GOOD)):
+            self.write(name, text)
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text, encoding="utf-8")
+        (self.folder / name).chmod(0o755)
+
+    def run_it(self, **more: str) -> tuple[int, str]:
+        done = subprocess.run([self.folder / "gpu", self.folder / "out"], text=True, check=False,
+                              env=dict(os.environ, TOLLENS_DEVICE="soft", **more),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout
+
+    def test_the_slowest_ten_are_told(self) -> None:
+        code, text = self.run_it()
+        self.assertEqual(code, 0, text)
+        self.assertIn("of all its tests 69 s: Tested: 11", text)
+        told = [line.split()[2] for line in text.splitlines() if "numbers::" in line]
+        self.assertEqual(told, 2 * [f"numbers::number_{i:02}" for i in range(11, 1, -1)])
+
+    def test_what_ran_when_a_suite_was_ended_is_named(self) -> None:
+        self.write("test-runtime", HANGING)
+        code, text = self.run_it(TOLLENS_SUITE_SECONDS="1")
+        self.assertEqual(code, 1, text)
+        self.assertIn("it came to no end\n"
+                      "        3.50 s  life::is_too_slow\n"
+                      "        0.25 s  life::ends\n"
+                      "gpu: test-runtime was ended after 1 s, while these ran:\n"
+                      "    life::never_ends\n"
+                      "gpu: test-kernels: ", text)
+        self.assertIn("gpu: tests failed", text)
+
+    def test_a_suite_that_tests_nothing_fails(self) -> None:
+        self.write("test-kernels", NOTHING)
+        self.assertEqual(self.run_it()[0], 1)
+
+    def test_seconds_that_are_none_are_refused(self) -> None:
+        self.assertEqual(self.run_it(TOLLENS_SUITE_SECONDS="1 minute")[0], 2)
+
+    def test_criterions_words_are_understood(self) -> None:
+        self.write("test-runtime", f'#!/bin/sh\nexec "{ROOT}/build/test-runtime" "$@"\n')
+        code, text = self.run_it(CRITERION_TEST_PATTERN="status/*")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"(?m)^ +\d+\.\d\d s  status::what_does_not_fit_a_message_is_cut$")
+        self.assertIn("Tested: 8", text)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
