@@ -8,8 +8,9 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INTERVAL = {"median": 1.5, "low": 1.25, "high": None, "spread": 0.1}
 BLOCKS = ("block,order,calls,ns_1,ns_2,ns_3,ns_4,control_ns_1,control_ns_2,control_ns_3,"
-          "control_ns_4,effect,control_effect\n"
-          "1,BSSB,50,1,2,3,4,5,6,7,8,1.5,0.25\n2,SBBS,50,1,2,3,4,5,6,7,8,2.5,-0.25\n")
+          "control_ns_4,effect,control_effect,waited_ns_1,waited_ns_2,waited_ns_3,waited_ns_4\n"
+          "1,BSSB,50,1,2,3,4,5,6,7,8,1.5,0.25,0,0,0,0\n"
+          "2,SBBS,50,1,2,3,4,5,6,7,8,2.5,-0.25,0,0,0,7\n")
 
 
 def result(name: str = "H3", **changed: Any) -> dict[str, Any]:

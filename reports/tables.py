@@ -12,6 +12,7 @@ from reports.walks import Walk
 
 BLOCKS = ["block", "order", "calls", *(f"ns_{i}" for i in range(1, 5)),
           *(f"control_ns_{i}" for i in range(1, 5)), "effect", "control_effect"]
+WAITED = [*BLOCKS, *(f"waited_ns_{i}" for i in range(1, 5))]  # older evidence does not say
 TIMELINE = ["lane", "what", "begin_ns", "end_ns"]  # H10, M12: what ran when, and on which stream
 MAP = ["address", "bytes", "state"]  # H12: live, cached, free (with memory), pending
 
@@ -60,6 +61,7 @@ def finite(text: str) -> float:
 # What stands in each column of a kind. A column more or less is another kind, or damage.
 KINDS: dict[tuple[str, ...], tuple[Callable[[str], object], ...]] = {
     tuple(BLOCKS): (int, str, int, *([finite] * 10)),
+    tuple(WAITED): (int, str, int, *([finite] * 14)),
     tuple(walks.COLUMNS): (int,) * 5,
     tuple(TIMELINE): (str, str, int, int),
     tuple(MAP): (int, int, str),
@@ -101,7 +103,7 @@ def read(claim: str, attack: str, process: int, folder: pathlib.Path) -> Tables:
     for path in sorted(folder.glob(f"{attack}.*.csv")):
         name = path.name.removesuffix(".csv").split(".", 1)[1]
         names, rows = read_rows(path)
-        if names == tuple(BLOCKS):
+        if names in (tuple(BLOCKS), tuple(WAITED)):
             found.blocks.append(Blocks(attack, name, process, [float(row[11]) for row in rows],
                                        [float(row[12]) for row in rows]))
         elif names == tuple(walks.COLUMNS):

@@ -24,6 +24,10 @@ struct hyp_conditions {
  * milliseconds. */
 void hyp_conditions_read(const char *pci_bus_id, struct hyp_conditions *conditions);
 
+/* For how many nanoseconds the calling thread has waited for a processor that others had, so far; 0
+ * where the system keeps no such count. Takes about a microsecond. */
+double hyp_conditions_waited_ns(void);
+
 /* The code of why the machine could not tell, "unfit_clock", with a sentence; NULL where nothing
  * speaks against it. batch_ns_min is the shortest time that was measured. */
 const char *hyp_conditions_judge(const struct hyp_conditions *before,

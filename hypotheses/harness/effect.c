@@ -36,14 +36,17 @@ bool hyp_effect_write_blocks(const char *folder, const char *attack, const struc
     if (!hyp_file_begin(&file, path)) return false;
     /* One batch a column, in the order they ran; B is the baseline, S the subject. */
     fprintf(file.stream, "block,order,calls,ns_1,ns_2,ns_3,ns_4,control_ns_1,control_ns_2,"
-                         "control_ns_3,control_ns_4,effect,control_effect\n");
+                         "control_ns_3,control_ns_4,effect,control_effect,"
+                         "waited_ns_1,waited_ns_2,waited_ns_3,waited_ns_4\n");
     for (size_t i = 0; i < sample->count; i++) {
         const struct hyp_block *block = &sample->blocks[i];
         fprintf(file.stream, "%zu,%s,%u", i + 1, block->swapped ? "SBBS" : "BSSB", pair->calls);
         for (int k = 0; k < 4; k++) fprintf(file.stream, ",%.0f", block->ns[k]);
         for (int k = 0; k < 4; k++) fprintf(file.stream, ",%.0f", block->control_ns[k]);
-        fprintf(file.stream, ",%.9g,%.9g\n", hyp_block_effect(pair, block, false),
+        fprintf(file.stream, ",%.9g,%.9g", hyp_block_effect(pair, block, false),
                 hyp_block_effect(pair, block, true));
+        for (int k = 0; k < 4; k++) fprintf(file.stream, ",%.0f", block->waited_ns[k]);
+        fprintf(file.stream, "\n");
     }
     return hyp_file_keep(&file);
 }

@@ -90,14 +90,16 @@ Test(effect, blocks_are_written_a_line_each) {
         }
     }
     sample.blocks[0].ns[1] = 22000;
+    sample.blocks[1].waited_ns[3] = 7;
     cr_assert(hyp_effect_write_blocks(folder, "attack", &pair, &sample), "%s", hyp_error());
     snprintf(path, sizeof path, "%s/attack.made_up.csv", folder);
     char *text = hyp_file_read(path, 65536, NULL);
     cr_assert(text != NULL, "%s", hyp_error());
-    cr_assert(strstr(text, "\n1,BSSB,10,1000,22000,3000,4000,500,500,500,500,1,0\n") != NULL, "%s",
-              text);
-    cr_assert(strstr(text, "\n2,SBBS,10,1000,2000,3000,4000,500,500,500,500,0,0\n") != NULL, "%s",
-              text);
+    cr_assert(strstr(text, "\n1,BSSB,10,1000,22000,3000,4000,500,500,500,500,1,0,0,0,0,0\n") !=
+                  NULL,
+              "%s", text);
+    cr_assert(strstr(text, "\n2,SBBS,10,1000,2000,3000,4000,500,500,500,500,0,0,0,0,0,7\n") != NULL,
+              "%s", text);
     free(text);
     cr_assert(hyp_folder_remove(folder));
 }

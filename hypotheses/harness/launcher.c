@@ -4,6 +4,7 @@
 #include "launcher.h"
 
 #include "clock.h"
+#include "conditions.h"
 #include "sabotage.h"
 
 #include <dlfcn.h>
@@ -110,9 +111,11 @@ static unsigned extra(struct hyp_launcher *l, unsigned calls) {
 double hyp_launcher_batch(void *user, enum hyp_side side, unsigned calls) {
     struct hyp_launcher *l = user;
     unsigned more = side == HYP_SUBJECT ? extra(l, calls) : 0;
+    double waited_ns = hyp_conditions_waited_ns();
     uint64_t begin_ns = hyp_clock_ns();
     bool ok = side == HYP_SUBJECT ? launch_subject(l, calls + more) : launch_baseline(l, calls);
     uint64_t end_ns = hyp_clock_ns();
+    hyp_sampler_waited(hyp_conditions_waited_ns() - waited_ns);
     /* The queue is empty before every batch: what is in it is not what is compared. */
     ok = ok && l->attack->raw->cuStreamSynchronize(l->handle) == CUDA_SUCCESS;
     l->made += calls + more;

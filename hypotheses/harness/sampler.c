@@ -32,8 +32,14 @@ static double spread_max(const struct hyp_pair *pair, double effect) {
     return fmax(hyp_pair_margin(pair) * share, fabs(effect - none(pair)) * EFFECT_SPREAD);
 }
 
-double hyp_block_effect(const struct hyp_pair *pair, const struct hyp_block *block, bool control) {
-    const double *ns = control ? block->control_ns : block->ns;
+static _Thread_local double waited_ns; /* of the batch that runs */
+
+void hyp_sampler_waited(double ns) {
+    waited_ns = ns;
+}
+
+static double effect_of(const struct hyp_pair *pair, const struct hyp_block *block,
+                        const double ns[4]) {
     double outer = ns[0] + ns[3], inner = ns[1] + ns[2];
     for (int i = 0; i < 4; i++) {
         if (!(ns[i] >= 0)) return NAN;
@@ -41,6 +47,17 @@ double hyp_block_effect(const struct hyp_pair *pair, const struct hyp_block *blo
     double subject = block->swapped ? outer : inner, baseline = block->swapped ? inner : outer;
     if (pair->is_ratio) return baseline > 0 ? subject / baseline : NAN;
     return (subject - baseline) / (2.0 * pair->calls) * pair->scale;
+}
+
+double hyp_block_effect(const struct hyp_pair *pair, const struct hyp_block *block, bool control) {
+    return effect_of(pair, block, control ? block->control_ns : block->ns);
+}
+
+double hyp_block_own_effect(const struct hyp_pair *pair, const struct hyp_block *block) {
+    double ns[4];
+    for (int i = 0; i < 4; i++)
+        ns[i] = block->ns[i] - fmin(block->waited_ns[i], fmax(block->ns[i], 0));
+    return effect_of(pair, block, ns);
 }
 
 static double side_ns(const struct hyp_pair *pair, const struct hyp_block *block,
@@ -57,7 +74,9 @@ static bool run_block(const struct hyp_pair *pair, bool swapped, struct hyp_bloc
     for (int i = 0; i < 4; i++) {
         bool outer = i == 0 || i == 3;
         enum hyp_side side = outer == swapped ? HYP_SUBJECT : HYP_BASELINE;
+        hyp_sampler_waited(0);
         block->ns[i] = pair->batch(pair->user, side, pair->calls);
+        block->waited_ns[i] = waited_ns;
         ok = ok && block->ns[i] >= 0;
     }
     for (int i = 0; i < 4; i++) {
@@ -91,6 +110,10 @@ static bool look(const struct hyp_pair *pair, struct hyp_sample *sample) {
         values[i] = hyp_block_effect(pair, &sample->blocks[i], false);
     }
     ok = ok && hyp_decide_interval(&pair->rule, values, count, &sample->effect);
+    for (size_t i = 0; i < count; i++) {
+        values[i] = hyp_block_own_effect(pair, &sample->blocks[i]);
+    }
+    ok = ok && hyp_decide_interval(&pair->rule, values, count, &sample->own);
     for (int s = HYP_BASELINE; s <= HYP_SUBJECT; s++) {
         for (size_t i = 0; i < count; i++) {
             values[i] = side_ns(pair, &sample->blocks[i], (enum hyp_side)s);
@@ -106,13 +129,15 @@ static void judge_steadiness(const struct hyp_pair *pair, struct hyp_sample *sam
     const double margin = hyp_pair_margin(pair), off = margin * CONTROL_SHARE;
     const double low = none(pair) - off, high = none(pair) + off;
     const double spread = spread_max(pair, sample->effect.median);
+    const bool agree = sample->effect.spread <= spread ||
+                       sample->own.spread <= spread_max(pair, sample->own.median);
     sample->is_steady = false;
     if (!(sample->control.low >= low && sample->control.high <= high)) {
         explain(sample, "unfit_control",
                 "the control, which compares the baseline with itself, found %.4g to %.4g and must "
                 "lie in %.4g to %.4g",
                 sample->control.low, sample->control.high, low, high);
-    } else if (!(sample->effect.spread <= spread)) {
+    } else if (!agree) {
         explain(sample, "unfit_spread",
                 "half of the blocks lie %.4g apart, and %.4g is the most that can be judged",
                 sample->effect.spread, spread);
@@ -122,12 +147,22 @@ static void judge_steadiness(const struct hyp_pair *pair, struct hyp_sample *sam
 }
 
 static void conclude(const struct hyp_pair *pair, struct hyp_sample *sample) {
-    sample->decision = hyp_decide(&pair->rule, &sample->effect);
+    const struct hyp_interval *effect = &sample->effect, *own = &sample->own;
+    const enum hyp_decision decision = hyp_decide(&pair->rule, effect);
+    const bool same = decision == hyp_decide(&pair->rule, own);
+    sample->decision = same ? decision : HYP_UNDECIDED;
     sample->code[0] = sample->sentence[0] = '\0';
     judge_steadiness(pair, sample);
-    if (sample->is_steady && sample->decision == HYP_UNDECIDED) {
+    if (!sample->is_steady || sample->decision != HYP_UNDECIDED) return;
+    if (same) {
         explain(sample, "undecided", "after %zu blocks %.4g lies between %.4g and %.4g",
-                sample->count, pair->rule.threshold, sample->effect.low, sample->effect.high);
+                sample->count, pair->rule.threshold, effect->low, effect->high);
+    } else {
+        explain(sample, "undecided",
+                "after %zu blocks it is %.4g to %.4g, %.4g to %.4g without the time that others "
+                "had the processor, and the threshold is %.4g",
+                sample->count, effect->low, effect->high, own->low, own->high,
+                pair->rule.threshold);
     }
 }
 

@@ -39,12 +39,14 @@ struct hyp_block {
     bool swapped;         /* subject first */
     double ns[4];         /* the batches, as they ran */
     double control_ns[4]; /* and those of the control, in the same order */
+    double waited_ns[4];  /* of each batch, not of the control's: see hyp_sampler_waited */
 };
 
 struct hyp_sample {
     size_t count;
     struct hyp_block blocks[HYP_BLOCKS_MAX];
     struct hyp_interval effect, control;
+    struct hyp_interval own; /* the effect without the time that a batch waited for a processor */
     double baseline_ns, subject_ns; /* a call, the median of the blocks */
     double batch_ns_min;            /* the shortest of all batches */
     enum hyp_decision decision;
@@ -60,8 +62,20 @@ double hyp_pair_margin(const struct hyp_pair *pair);
 /* The effect of one block, of its pair or of its control; NaN where a batch failed. */
 double hyp_block_effect(const struct hyp_pair *pair, const struct hyp_block *block, bool control);
 
+/* The same of its pair, without the time that its batches waited for a processor. */
+double hyp_block_own_effect(const struct hyp_pair *pair, const struct hyp_block *block);
+
+/* For a batch, before it returns: for how much of the time that it gives the thread waited for a
+ * processor that others had. One that says nothing waited for none. */
+void hyp_sampler_waited(double ns);
+
 /*
  * Samples until the rule decides and the control is content, at most HYP_BLOCKS_MAX blocks.
+ *
+ * On a processor that others want too, blocks are longer by others' turns, some of them by far: so
+ * they disagree, or are stretched alike. Whether the rest is steady is told by the time without
+ * those turns, too. But who knows whether it was not the subject that lost its processor by what it
+ * does: so the rule must decide the same by the time as it was and by the time without them.
  * random gives the lots; progress (may be NULL) is told the share done. false: a call failed, or
  * there is no memory; the sample holds what there was, with a code.
  */

@@ -19,6 +19,7 @@ struct machine {
     double noise, drift_step, spells, strikes; /* how bad it is */
     double subject_noise;                      /* beyond the baseline's */
     double shared;                             /* how likely another has a turn in a microsecond */
+    bool waits_are_counted;                    /* by the system */
     unsigned batches, fails_at;
 };
 
@@ -52,7 +53,10 @@ static double batch(void *user, enum hyp_side side, unsigned calls) {
         ns = ns * m->ratio * exp(m->subject_noise * normal(m)) + m->added_ns * calls;
     }
     /* The longer a batch, the surer it is cut; the other's turn is as long as two of ours. */
-    if (uniform(m) < 1 - exp(-m->shared * ns * 1e-3 / calls)) ns *= 3;
+    if (uniform(m) < 1 - exp(-m->shared * ns * 1e-3 / calls)) {
+        if (m->waits_are_counted) hyp_sampler_waited(2 * ns);
+        ns *= 3;
+    }
     return ++m->batches == m->fails_at ? -1 : ns;
 }
 
@@ -204,14 +208,43 @@ Test(sampler, blocks_that_disagree_forbid_a_verdict) {
 /* A processor shared with others stretches what the subject does more, now once and now thrice: the
  * median of the blocks may lie above the threshold where the truth does not. */
 Test(sampler, a_stretched_difference_does_not_make_a_claim_fall) {
-    for (unsigned seed = 0; seed < 40; seed++) {
+    for (unsigned seed = 0; seed < 80; seed++) {
         struct machine machine = {.noise = 0.005, .random = seed, .added_ns = 1700, .shared = 0.2};
         machine.ratio = 1;
+        machine.waits_are_counted = seed % 2 == 1;
         struct hyp_pair pair = pair_of_difference(&machine);
         cr_assert(hyp_sampler_run(&pair, draw, NULL, &machine, &sample));
         cr_assert(sample.code[0] != '\0' || sample.decision == HYP_HOLDS, "seed %u: %g to %g", seed,
                   sample.effect.low, sample.effect.high);
     }
+}
+
+/* Others' turns hide nothing where the system counts them. */
+Test(sampler, a_shared_processor_does_not_hide_what_makes_a_claim_fall) {
+    unsigned falls[2] = {0};
+    for (unsigned seed = 0; seed < 80; seed++) {
+        struct machine machine = {.noise = 0.005, .random = seed, .added_ns = 3000, .shared = 0.15};
+        machine.ratio = 1;
+        machine.waits_are_counted = seed % 2 == 1;
+        struct hyp_pair pair = pair_of_difference(&machine);
+        cr_assert(hyp_sampler_run(&pair, draw, NULL, &machine, &sample));
+        if (sample.code[0] == '\0') falls[seed % 2] += sample.decision == HYP_FALLS;
+    }
+    cr_assert(falls[1] == 40 && falls[0] < 20, "%u and %u of 40", falls[1], falls[0]);
+}
+
+/* What costs the subject its processor is a cost of the subject, so the time without it is no
+ * verdict; nor is the time with it, which may be another's fault. */
+Test(sampler, with_and_without_others_turns_the_rule_must_decide_the_same) {
+    struct machine machine = {.noise = 0.005, .added_ns = 1500, .shared = 0.6};
+    machine.ratio = 1;
+    machine.waits_are_counted = true;
+    struct hyp_pair pair = pair_of_difference(&machine);
+    cr_assert(hyp_sampler_run(&pair, draw, NULL, &machine, &sample));
+    cr_assert(sample.effect.low > 2 && sample.own.high < 2, "%g, %g", sample.effect.low,
+              sample.own.high);
+    cr_assert(sample.decision == HYP_UNDECIDED && fabs(sample.own.median - 1.5) < 0.02);
+    cr_assert_str_eq(sample.code, "undecided");
 }
 
 Test(sampler, what_lies_at_the_threshold_stays_undecided) {
