@@ -63,7 +63,7 @@ TOL_API tol_status tol_graph_set_kernel(struct tol_graph *graph, unsigned node,
 /* Begins to capture. TOL_INVALID_ARGUMENT: the stream is captured already. */
 TOL_API tol_status tol_graph_capture_begin(struct tol_stream *stream);
 
-/* Ends it, in the thread that began it, and gives the graph. The capture has ended also when this
+/* Ends it, in any thread, and gives the graph. The capture has ended also when this
  * fails: a call that may not be captured came in between, or a stream was not joined. */
 TOL_API tol_status tol_graph_capture_end(struct tol_stream *stream, struct tol_graph **graph);
 

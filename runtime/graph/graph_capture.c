@@ -89,9 +89,10 @@ tol_status tol_graph_capture_begin(struct tol_stream *stream) {
     TOL_TRY(tol_context_enter(stream->context));
     capture = new_capture(stream->context);
     TOL_CHECK(capture != NULL, TOL_OUT_OF_HOST_MEMORY, "a capture");
-    /* Other threads go on allocating: what they do has no part in this. */
+    /* Else the driver refuses this thread, and one that is to leave a capture alone, as a pool that
+     * asks its streams: an H200's breaks the capture for cuStreamQuery of another stream. */
     TOL_CONTEXT_CU(stream->context, cuStreamBeginCapture_v2,
-                   (stream->handle, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "capturing stream %u",
+                   (stream->handle, CU_STREAM_CAPTURE_MODE_RELAXED), "capturing stream %u",
                    stream->number);
     atomic_store(&stream->capture, capture);
     capture = NULL;

@@ -311,6 +311,24 @@ Test(api_capture, the_mode_says_which_threads_must_not_make_unsafe_calls) {
             fails(stream, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
         }
     }
+    /* Asking is as unsafe, also of a stream and an event that have no part in it. */
+    CUstream apart = graph_stream();
+    CUevent event = NULL;
+    OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    for (int own = 0; own < 3; own++) {
+        for (int what = 0; what < 2; what++) {
+            OK(cuStreamBeginCapture_v2(stream, all[own]));
+            CUresult result = what == 0 ? cuStreamQuery(apart) : cuEventQuery(event);
+            if (all[own] == relaxed) {
+                cr_assert_eq(result, CUDA_SUCCESS);
+                (void)capture_end(stream);
+            } else {
+                cr_assert_eq(result, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+                fails(stream, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+            }
+        }
+    }
+    OK(cuEventDestroy_v2(event));
     /* A thread may say that it knows what it does. */
     CUstreamCaptureMode mode = relaxed;
     OK(cuStreamBeginCapture_v2(stream, global));

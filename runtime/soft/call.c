@@ -11,7 +11,8 @@
 #include "thread_state.h"
 
 /* What takes effect at once, so that a graph captured meanwhile would lack it when it is launched
- * again; waiting calls and queries look at captures by themselves. */
+ * again, and queries, also of streams and events that have no part in a capture; calls that wait
+ * look at captures by themselves. */
 static const bool is_unsafe[SOFT_CALLS] = {
     [SOFT_CALL_cuMemAlloc_v2] = true,        [SOFT_CALL_cuMemAllocPitch_v2] = true,
     [SOFT_CALL_cuMemAllocHost_v2] = true,    [SOFT_CALL_cuMemHostAlloc] = true,
@@ -20,7 +21,8 @@ static const bool is_unsafe[SOFT_CALLS] = {
     [SOFT_CALL_cuMemFreeHost] = true,        [SOFT_CALL_cuCtxSynchronize] = true,
     [SOFT_CALL_cuCtxSynchronize_v2] = true,  [SOFT_CALL_cuModuleLoad] = true,
     [SOFT_CALL_cuModuleLoadData] = true,     [SOFT_CALL_cuModuleLoadDataEx] = true,
-    [SOFT_CALL_cuModuleUnload] = true,
+    [SOFT_CALL_cuModuleUnload] = true,       [SOFT_CALL_cuStreamQuery] = true,
+    [SOFT_CALL_cuEventQuery] = true,
 };
 
 /* What concerns no device: it may be called at any time. A host function that is told of an error
