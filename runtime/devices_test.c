@@ -146,8 +146,9 @@ Test(devices, the_nth_driver_call_failing_loses_no_block, .timeout = 120) {
     const struct tol_interpose_options options = {.before = fail_when_due};
     unsigned char *bytes = new_bytes(BYTES);
     uint64_t failures = 0;
+    struct pair pair = {.contexts = {NULL}};
     for (uint64_t n = 1;; n++) {
-        struct pair pair = two_devices(0, &options);
+        if (pair.contexts[0] == NULL) pair = two_devices(0, &options);
         struct tol_block block = {0};
         MUST(tol_pool_allocate(pair.pools[0], BYTES, NULL, &block));
         MUST(tol_transfer_write(pair.transfers[0], tol_place_of_block(pair.pools[0], block), 0,
@@ -161,16 +162,22 @@ Test(devices, the_nth_driver_call_failing_loses_no_block, .timeout = 120) {
         cr_assert(blocks_of(pair.pools[where]) == 1 && blocks_of(pair.pools[1 - where]) == 0,
                   "call %llu: %s", (unsigned long long)n, tol_message());
         failures += status != TOL_OK;
-        tol_interpose_remove(test_driver());
-        end_pair(&pair);
+        MUST(tol_pool_free(pair.pools[where], block, NULL));
+        /* A GPU takes a second for two contexts; a call that was refused harms neither. */
+        if (is_past || !test_on_gpu() || n % 16 == 0) {
+            tol_interpose_remove(test_driver());
+            end_pair(&pair);
+            pair = (struct pair){.contexts = {NULL}};
+        }
         if (is_past) break;
     }
     cr_assert(failures > 3, "%llu calls of a move can fail", (unsigned long long)failures);
     free(bytes);
 }
 
-/* A kernel's fault takes its device's context along, and no other. What lies on the lost device is
- * lost, and the program is told; on the other one all goes on. */
+/* A kernel's fault takes its device's context along. What lies on the lost device is lost, and the
+ * program is told. Of the soft device the other goes on; NVIDIA's driver ends all contexts of the
+ * process (580.159 on two H200s), and then each of them must say so. */
 Test(devices, one_that_is_lost_leaves_the_others, .timeout = 60) {
     struct pair pair = two_devices(0, NULL);
     struct tol_stream *streams[2];
@@ -199,7 +206,14 @@ Test(devices, one_that_is_lost_leaves_the_others, .timeout = 60) {
     MUST(tol_health_check(pair.contexts[0], NULL, &health));
     cr_assert(health.is_lost && !health.is_healthy);
     MUST(tol_health_check(pair.contexts[1], NULL, &health));
-    cr_assert(!health.is_lost && health.is_healthy, "%s", health.complaint);
+    cr_assert(health.is_lost != health.is_healthy, "%s", health.complaint);
+    if (test_on_gpu() && health.is_lost) {
+        MUST_FAIL(tol_launch(streams[1], fills[1], tol_launch_linear(1, 1),
+                             TOL_ARGUMENTS(nowhere, 1u, count)),
+                  TOL_POISONED, "device 1");
+        cr_skip_test("the driver has ended all contexts of the process at once");
+    }
+    cr_assert(health.is_healthy, "%s", health.complaint);
     cr_assert(health.held[TOL_HELD_BLOCK].count == 1, "nothing of the lost one is left here");
     check_bytes(&pair, 1, blocks[1], bytes, BYTES);
     count = BYTES / 4;
