@@ -55,8 +55,11 @@ double hyp_block_effect(const struct hyp_pair *pair, const struct hyp_block *blo
 
 double hyp_block_own_effect(const struct hyp_pair *pair, const struct hyp_block *block) {
     double ns[4];
-    for (int i = 0; i < 4; i++)
-        ns[i] = block->ns[i] - fmin(block->waited_ns[i], fmax(block->ns[i], 0));
+    for (int i = 0; i < 4; i++) {
+        ns[i] = block->ns[i] - block->waited_ns[i];
+        /* The system may count a wait that the batch's clock has not seen: then it says nothing. */
+        if (block->waited_ns[i] > 0 && !(ns[i] > 0)) return hyp_block_effect(pair, block, false);
+    }
     return effect_of(pair, block, ns);
 }
 

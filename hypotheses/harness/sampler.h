@@ -62,7 +62,8 @@ double hyp_pair_margin(const struct hyp_pair *pair);
 /* The effect of one block, of its pair or of its control; NaN where a batch failed. */
 double hyp_block_effect(const struct hyp_pair *pair, const struct hyp_block *block, bool control);
 
-/* The same of its pair, without the time that its batches waited for a processor. */
+/* The same of its pair, without the time that its batches waited for a processor; with it, where
+ * one is said to have waited for all of its time or more. */
 double hyp_block_own_effect(const struct hyp_pair *pair, const struct hyp_block *block);
 
 /* For a batch, before it returns: for how much of the time that it gives the thread waited for a

@@ -283,3 +283,17 @@ Test(sampler, a_minimum_of_blocks_is_kept) {
     cr_assert(hyp_sampler_run(&pair, draw, NULL, &machine, &sample));
     cr_assert(sample.count == 100, "what is only recorded needs no verdict");
 }
+
+/* The system's count of waits and the clock are not read at the same moment. */
+Test(sampler, a_wait_longer_than_its_batch_says_nothing) {
+    struct machine machine = quiet;
+    const struct hyp_pair pair = pair_of_ratio(&machine);
+    struct hyp_block block = {.ns = {100, 110, 120, 100}};
+    cr_assert_eq(hyp_block_own_effect(&pair, &block), hyp_block_effect(&pair, &block, false));
+    block.waited_ns[1] = 10;
+    cr_assert_eq(hyp_block_own_effect(&pair, &block), 220.0 / 200);
+    for (int i = 0; i < 4; i++) block.waited_ns[i] = 150;
+    cr_assert_eq(hyp_block_own_effect(&pair, &block), 230.0 / 200);
+    block.ns[2] = -1;
+    cr_assert(isnan(hyp_block_own_effect(&pair, &block)), "a batch that failed has no effect");
+}
