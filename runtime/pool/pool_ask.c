@@ -25,11 +25,13 @@ struct visit {
 
 static void visit_span(void *user, struct tol_span *span) {
     struct visit *v = user;
+    /* A magazine's block may be handed out meanwhile, which takes another lock. */
+    const uint32_t tag = atomic_load_explicit(&span->tag, memory_order_relaxed);
     struct tol_pool_live live = {.block = tol_block_of(v->pool, span, v->is_large),
                                  .address = tol_span_address(span),
                                  .bytes = tol_span_requested(span),
-                                 .tag = v->pool->tags[span->tag].name,
-                                 .site = span->site};
+                                 .tag = v->pool->tags[tag].name,
+                                 .site = atomic_load_explicit(&span->site, memory_order_relaxed)};
     v->visit(v->user, &live);
 }
 
