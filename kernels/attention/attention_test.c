@@ -343,7 +343,9 @@ Test(attention, any_number_of_threads_finds_the_same) {
         kn_parallel_force(7);
         MUST(kn_attention_try(stage.kernels, stage.stream, &trial, &many));
         cr_assert(one.deviation.root_mean_square > 0 && one.lse.count == 2 * 4 * 19);
+        /* NOLINTNEXTLINE(bugprone-*,cert-exp42-c,cert-flp37-c): to the bit */
         cr_assert(memcmp(&one, &many, sizeof one) == 0 &&
+                      /* NOLINTNEXTLINE(bugprone-*,cert-exp42-c,cert-flp37-c): to the bit */
                       memcmp(results[0], results[1], sizeof results[0]) == 0,
                   "%s", kn_type_name(type));
     }

@@ -239,6 +239,7 @@ Test(gemm, any_number_of_threads_finds_the_same) {
         kn_parallel_force(7);
         MUST(kn_gemm_try(kernels, stream, &trial, &many));
         cr_assert((one.deviation.failed > 0) == (i >= 4), "%zu fail", one.deviation.failed);
+        /* NOLINTNEXTLINE(bugprone-*,cert-exp42-c,cert-flp37-c): to the bit */
         cr_assert(memcmp(&one, &many, sizeof one) == 0, "way %u", i);
     }
     kn_parallel_force(0);
