@@ -1,49 +1,39 @@
-"""The libraries: the runtime, the soft device, the kernels; and the flags that all share."""
+"""The libraries: the runtime, the soft device, the kernels; and the flags that all share.
+
+They are described once, in ci/libraries.ninja, for every variant of the build: each variant sets
+the variables that hold() names, and reads that file (see configure.py).
+"""
 
 import pathlib
 
 from ninja_file import Ninja
-from sources import KERNEL_IMAGES, KERNELS, RUNTIME, SOFT, SOFT_API, SOFT_CORE
+from soft_sources import SOFT, SOFT_API, SOFT_CORE
+from sources import KERNEL_IMAGES, KERNELS, RUNTIME
 
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 COMMON = f"-std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden {WARNINGS}"
 # What the soft device's arithmetic relies on: no contraction, no guesses about aliasing.
 EXACT = "-fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math $core_cflags"
+# A room names its own files and the public headers below it. The public headers' own folder is
+# for those who use the runtime as its users do, with #include "tollens.h".
+RUNTIME_ROOM = "-Iruntime -Iruntime/include"
+SOFT_ROOM = "-Iruntime/soft -Iruntime/include"
+KERNELS_ROOM = f"-Ikernels -Iruntime/include/tollens {RUNTIME_ROOM}"
 # Sources of kernels/ whose loops are to become vectors: the oracles take their time.
 VECTORS = ("number", "gemm/gemm_oracle", "attention/attention_oracle")
+# Sources that compute with rounding modes other than the nearest.
+ROUNDING = ("ops/ops_round", "ops/ops_tensor_f64")
 LEVELS = {"x1": "", "x3": "$march_x3", "x4": "$march_x4"}
+# Both archives of the soft device, whole: the exported functions are named by nobody in them.
+SOFT_WHOLE = "-Wl,--whole-archive $folder/soft.a $folder/soft-levels.a -Wl,--no-whole-archive"
 
 
-def write_soft(n: Ninja, folder: str, flags: str, ldflags: str,
-               levels: list[str]) -> tuple[str, list[str]]:
-    """The soft device: what is common, and the instruction bodies once for each level."""
-    defs = "" if "sanitize" in ldflags else " $defs"
-    has_levels = "$soft_levels" if len(levels) > 1 else ""
-    objects = [n.build(f"{folder}/soft/{name}.o", "cc", f"runtime/soft/{name}.c",
-                       cflags=f"{COMMON} {flags} {has_levels}") for name in [*SOFT, *SOFT_API]]
-    fast = flags.replace("-O2", "-O3")
-    if "-O3" in fast:
-        fast += " -DSOFT_THREADED"
-    for level in levels:
-        for name in SOFT_CORE:
-            rounding = "-frounding-math" if name in ("ops_round", "ops_tensor_f64") else ""
-            objects.append(n.build(
-                f"{folder}/soft/{name}.{level}.o", "cc", f"runtime/soft/{name}.c",
-                cflags=f"{COMMON} {fast} {EXACT} {rounding} {LEVELS[level]} -DSOFT_CORE={level}"))
-    soft = n.build(f"{folder}/libtollens-soft.so", "so", " ".join(objects), libs="-lpthread -lm",
-                   ldflags=f"{ldflags} -Wl,-z,nodelete -Wl,-soname,libtollens-soft.so{defs}")
-    return soft, objects
-
-
-def write_runtime(n: Ninja, folder: str, flags: str, ldflags: str) -> tuple[str, str]:
-    cflags = f"{COMMON} {flags} -Iruntime"
-    objects = " ".join(n.build(f"{folder}/runtime/{source}.o", "cc", f"runtime/{source}.c",
-                               cflags=cflags) for source in RUNTIME)
-    archive = n.build(f"{folder}/libtollens.a", "ar", objects)
-    defs = "" if "sanitize" in ldflags else " $defs"  # the sanitizers are found at run time
-    shared = n.build(f"{folder}/libtollens.so", "so", objects, libs="-lpthread -ldl -lm",
-                     ldflags=f"{ldflags} -Wl,-soname,libtollens.so{defs}")
-    return archive, shared
+def write_core(n: Ninja, folder: str, level: str) -> list[str]:
+    """The instruction bodies, for one processor level."""
+    flags = f"$core {LEVELS[level]} -DSOFT_CORE={level}"
+    return [n.build(f"{folder}/soft/{name}.{level}.o", "cc", f"runtime/soft/{name}.c",
+                    cflags=f"{flags} -frounding-math" if name in ROUNDING else flags)
+            for name in SOFT_CORE]
 
 
 def write_images(n: Ninja) -> None:
@@ -57,11 +47,44 @@ def write_images(n: Ninja) -> None:
         n.build(f"build/images/{name}.o", "cc", text, cflags="-fPIC")
 
 
-def write_kernels(n: Ninja, folder: str, flags: str) -> str:
-    """The operations. Their archive stands before the runtime's."""
-    fast = flags.replace("-O2", "-O3")
-    objects = [n.build(f"{folder}/kernels/{source}.o", "cc", f"kernels/{source}.c",
-                       cflags=f"{COMMON} {fast if source in VECTORS else flags} "
-                              "-Iruntime -Ikernels") for source in KERNELS]
-    objects += [f"build/images/{pathlib.Path(source).name}.o" for source in KERNEL_IMAGES]
-    return n.build(f"{folder}/libtollens-kernels.a", "ar", " ".join(objects))
+def hold(n: Ninja) -> None:
+    """Gives this file's scope the variant's values. A rule sees its variables as they are when all
+    is read, and build.ninja has set them for the next variant by then."""
+    for name in ("folder", "variant", "suffix", "flags", "fast", "core", "ldflags", "complete",
+                 "has_levels", "quick"):
+        n.variable(name, f"${name}")
+    n.variable("cc", "$variant_cc")
+
+
+def compile_rule(n: Ninja, name: str, flags: str) -> None:
+    n.rule(name, f"$cc -MMD -MF $out.d {flags} -c $in -o $out", depfile="$out.d", deps="gcc",
+           description="CC $out")
+
+
+def write_libraries() -> str:
+    """The text of ci/libraries.ninja."""
+    n = Ninja()
+    n.comment("Written by configure.py; do not edit. Read once for each variant of the build.")
+    hold(n)
+    compile_rule(n, "runtime", f"$common $flags {RUNTIME_ROOM}")
+    compile_rule(n, "soft", f"$common $flags $has_levels {SOFT_ROOM}")
+    compile_rule(n, "kernels", f"$common $flags {KERNELS_ROOM}")
+    compile_rule(n, "vectors", f"$common $fast {KERNELS_ROOM}")
+    objects = " ".join(n.build(f"$folder/runtime/{source}.o", "runtime", f"runtime/{source}.c")
+                       for source in RUNTIME)
+    n.build("$folder/libtollens.a", "ar", objects)
+    n.build("$folder/libtollens.so", "so", objects, libs="-lpthread -ldl -lm",
+            ldflags="$ldflags -Wl,-soname,libtollens.so $complete")
+    objects = " ".join([n.build(f"$folder/soft/{name}.o", "soft", f"runtime/soft/{name}.c")
+                        for name in [*SOFT, *SOFT_API]] + write_core(n, "$folder", "x1"))
+    n.build("$folder/soft.a", "ar", objects)
+    n.build("$folder/libtollens-soft.so", "so", needs="$folder/soft.a $folder/soft-levels.a",
+            libs=f"{SOFT_WHOLE} -lpthread -lm",
+            ldflags="$ldflags -Wl,-z,nodelete -Wl,-soname,libtollens-soft.so $complete")
+    objects = " ".join([n.build(f"$folder/kernels/{source}.o",
+                                "vectors" if source in VECTORS else "kernels",
+                                f"kernels/{source}.c") for source in KERNELS]
+                       + [f"build/images/{pathlib.Path(source).name}.o"
+                          for source in KERNEL_IMAGES])
+    n.build("$folder/libtollens-kernels.a", "ar", objects)
+    return n.text()

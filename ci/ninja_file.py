@@ -2,7 +2,7 @@
 
 
 class Ninja:
-    """A build.ninja as it is being written, line by line."""
+    """A .ninja file as it is being written, line by line."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -11,7 +11,7 @@ class Ninja:
         self.lines.append(f"# {text}")
 
     def variable(self, name: str, value: str) -> None:
-        self.lines.append(f"{name} = {value}")
+        self.lines.append(f"{name} = {value}".rstrip())
 
     def rule(self, name: str, command: str, **more: str) -> None:
         self.lines.append(f"\nrule {name}\n  command = {command}")
@@ -25,3 +25,6 @@ class Ninja:
         self.lines.append(line)
         self.lines += [f"  {key} = {value}" for key, value in variables.items() if value]
         return outputs
+
+    def text(self) -> str:
+        return "\n".join(self.lines) + "\n"

@@ -23,11 +23,11 @@ def compiles(cc: str, flags: str, source: str) -> bool:
 
 def find_criterion(cc: str) -> tuple[str, str]:
     """Static where it can be: then a test binary needs libnanomsg alone, and starts four times as
-    fast. The stub stands in for libgit2 (hypotheses/harness/git2_stub.c)."""
+    fast. The stub stands in for libgit2 (hypotheses/harness/run/git2_stub.c)."""
     probe = "#include <criterion/criterion.h>\nTest(a, b) {}\n"
     static = ("-Wl,-Bstatic -lcriterion -lboxfort -lprotobuf-nanopb -lffi -Wl,-Bdynamic -lnanomsg "
               "-lrt")
-    stub = str(ROOT / "hypotheses/harness/git2_stub.c")
+    stub = str(ROOT / "hypotheses/harness/run/git2_stub.c")
     if compiles(f"{cc} {stub}", static + " -lpthread -lm", probe):
         return "", static
     if compiles(cc, "-lcriterion", probe):

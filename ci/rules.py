@@ -1,11 +1,11 @@
 """The rules of build.ninja: what each kind of file is made with."""
 
+from libraries import compile_rule
 from ninja_file import Ninja
 
 
 def write_rules(n: Ninja) -> None:
-    n.rule("cc", "$cc -MMD -MF $out.d $cflags -c $in -o $out", depfile="$out.d", deps="gcc",
-           description="CC $out")
+    compile_rule(n, "cc", "$cflags")
     n.rule("image", "$python ci/kernel_image.py $out $in $nvcc", depfile="$out.d", deps="gcc",
            description="IMAGE $out")
     n.rule("ar", "rm -f $out && ar rcs $out $in", description="AR $out")

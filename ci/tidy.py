@@ -3,9 +3,9 @@
 
     ci/tidy.py
 
-Includes go down the floors only; files stay small, their names unique, their lines short; what is
-written by a program is what that program would write; the runtime does not ask which driver it has;
-nothing only seems to be there (stubs.py).
+Includes go down the floors only (floors.py); files stay small, their names unique, their lines
+short; what is written by a program is what that program would write; the runtime does not ask which
+driver it has; nothing only seems to be there (stubs.py).
 Prints one line a finding, and exits 1 if there is any.
 """
 
@@ -19,30 +19,6 @@ import stubs
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINE_MAX = 100
 LINES_MAX = {".c": 500, ".h": 500, ".cu": 500, ".py": 250}
-
-# The runtime, from the ground up. A file includes what lies below it.
-FLOORS = [
-    "cuda_abi each library site spans status",
-    "check hdr",
-    "driver nvml retire",
-    "device interpose any_driver",
-    "context trace health",
-    "deadline context_streams stream event module memory pinned",
-    "copy launch pool stream_pool host_function",
-    "pool_watch",
-    "transfer graph pipeline",
-    "batch",
-    "vram",
-    "auto",
-    "tollens",
-]
-FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names.split()}
-# Where files of one floor meet: every .c file of the runtime may include these.
-MEETING = {"handles.h", "range.h", "deadline.h"}
-# What a .c file defines beside its own header.
-DEFINES = {"status": {"check.h", "cuda_abi.h"}}
-# Lists of rows: they stand on no floor.
-LISTS = {"driver.def", "status.def", "cuda_abi.def", "cuda_abi_types.def", "cuda_result.def"}
 
 TOP = {"LICENSE", "README.md", "build.ninja", "ci", "configure.py", "fixtures", "hypotheses",
        "kernels", "reports", "runtime"}
@@ -65,60 +41,12 @@ def tracked() -> list[pathlib.Path]:
     return [pathlib.Path(name) for name in sorted(set(names)) if (ROOT / name).is_file()]
 
 
-def check_runtime_include(path: pathlib.Path, line: int, name: str) -> None:
-    own, other = path.stem, pathlib.Path(name).stem
-    if name in LISTS or (path.suffix == ".c" and name in MEETING | DEFINES.get(own, set())):
-        return
-    if own.endswith(("_test", "_bench")) or own in ("test_device", "test_lives", "compare_side",
-                                                  "threads_check"):
-        if "/" in name:
-            find(path, line, f"a test of the runtime may not include {name}")
-    elif path.name in MEETING:
-        if other not in ("status", "check", "device", "retire", "handles"):
-            find(path, line, f"{path.name} may not include {name}")
-    elif other not in FLOOR or own not in FLOOR:
-        find(path, line, f"{name if own in FLOOR else own} is on no floor: see ci/tidy.py")
-    elif not (FLOOR[other] < FLOOR[own] or (path.suffix == ".c" and other == own)):
-        find(path, line, f"{name} is on floor {FLOOR[other]} and {own} on floor {FLOOR[own]}")
-
-
-def is_in(name: str, *rooms: str) -> bool:
-    return any((ROOT / room / name).is_file() for room in rooms)
-
-
 def is_test(path: pathlib.Path) -> bool:
     return path.stem.endswith("_test")
 
 
-def check_include(path: pathlib.Path, line: int, name: str) -> None:
-    room = str(path.parent)
-    here = (ROOT / path.parent / name).is_file() and "/" not in name
-    if room == "runtime":
-        check_runtime_include(path, line, name)
-    elif room.startswith("runtime/soft"):
-        up = "../" * (len(path.parts) - 2)
-        below = {up + name for name in ("cuda_abi.h", "cuda_abi_types.def", "driver.def",
-                                        "cuda_result.def")}
-        soft = ROOT / "runtime/soft" / pathlib.Path(name).name
-        inner = room != "runtime/soft" and soft.is_file()
-        if not here and name not in below and not inner:
-            find(path, line, f"the soft device may not include {name}")
-    elif room == "runtime/refused":
-        if name != "tollens.h":
-            find(path, line, f"only tollens.h belongs here, not {name}")
-    elif room == "hypotheses/harness":
-        if not here and name not in ("tollens.h", "claims.def") and not is_in(name, "kernels"):
-            find(path, line, f"the harness may not include {name}")
-    elif room == "hypotheses":
-        if not is_in(name, "hypotheses/harness", "kernels"):
-            find(path, line, f"a hypothesis may not include {name}")
-    elif room.startswith("kernels"):
-        tests = {"test_device.h"} if is_test(path) else set()
-        tests |= {"any_driver.h"} if room in ("kernels/bench", "kernels/tour") else set()
-        tests |= {"interpose.h"} if room == "kernels/tour" else set()
-        # A wrapper fails as the runtime does: check.h.
-        if not here and not is_in(name, "kernels") and name not in {"tollens.h", "check.h"} | tests:
-            find(path, line, f"a kernel's wrapper may not include {name}")
+def is_runtime(path: pathlib.Path) -> bool:
+    return path.parts[0] == "runtime" and path.parts[1] not in ("soft", "test", "bench")
 
 
 def check_text(path: pathlib.Path) -> None:
@@ -140,11 +68,8 @@ def check_text(path: pathlib.Path) -> None:
             find(path, number, "a debt that is admitted: pay it, or say what is so")
         if text != text.rstrip() and not prose:
             find(path, number, "blanks at the end")
-        include = re.match(r'#\s*include "([^"]+)"', text)
-        if include and path.suffix in (".c", ".h"):
-            check_include(path, number, include.group(1))
-        if path.parent == pathlib.Path("runtime") and path.suffix == ".c" and re.search(
-                r"\bif\b.*soft", text):
+        if is_runtime(path) and path.suffix == ".c" and re.search(
+                r'\bif\b.*("soft|is_soft|soft_device)', text):
             find(path, number, "the runtime asks which driver it has")
     if lines[-1] != "":
         find(path, len(lines), "no end of line")

@@ -4,9 +4,9 @@
  * CLAIM, PREDICTION, FALSIFIED IF, METHOD, CONTROL and CONFOUNDERS are the words below, which
  * `tollens explain H1` prints.
  */
-#include "attack.h"
-#include "claim.h"
-#include "clock.h"
+#include "harness/attack.h"
+#include "harness/claim.h"
+#include "harness/clock.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
  *
  * The words below say how; `tollens explain H3` prints them.
  */
-#include "attack.h"
-#include "claim.h"
-#include "clock.h"
+#include "harness/attack.h"
+#include "harness/claim.h"
+#include "harness/clock.h"
 
 #include <pthread.h>
 #include <stdio.h>

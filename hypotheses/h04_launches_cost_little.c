@@ -3,10 +3,10 @@
  *
  * The words below say how; `tollens explain H4` prints them.
  */
-#include "attack.h"
-#include "claim.h"
-#include "clock.h"
-#include "launcher.h"
+#include "harness/attack.h"
+#include "harness/claim.h"
+#include "harness/clock.h"
+#include "attack/launcher.h"
 
 #include <stdio.h>
 #include <string.h>

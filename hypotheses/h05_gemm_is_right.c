@@ -3,10 +3,10 @@
  *
  * The words below say how; `tollens explain H5` prints them.
  */
-#include "attack.h"
-#include "claim.h"
-#include "error_table.h"
-#include "sabotage.h"
+#include "harness/attack.h"
+#include "harness/claim.h"
+#include "attack/error_table.h"
+#include "harness/sabotage.h"
 #include "gemm/gemm_trial.h"
 
 #include <math.h>

@@ -3,12 +3,12 @@
  *
  * The words below say how; `tollens explain H6` prints them.
  */
-#include "attack.h"
+#include "harness/attack.h"
 #include "attention/attention_oracle.h"
 #include "attention/attention_trial.h"
-#include "claim.h"
-#include "error_table.h"
-#include "sabotage.h"
+#include "harness/claim.h"
+#include "attack/error_table.h"
+#include "harness/sabotage.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,14 +3,14 @@
  *
  * The words below say how; `tollens explain H7` prints them.
  */
-#include "attack.h"
-#include "claim.h"
-#include "folder.h"
+#include "harness/attack.h"
+#include "harness/claim.h"
+#include "files/atomic_file.h"
 #include "guarded.h"
 #include "quant/dequantise_planted.h"
 #include "quant/quant_draw.h"
-#include "record.h"
-#include "sabotage.h"
+#include "record/record.h"
+#include "harness/sabotage.h"
 
 #include <math.h>
 #include <stdio.h>

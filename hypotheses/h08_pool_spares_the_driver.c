@@ -3,10 +3,10 @@
  *
  * The words below say how; `tollens explain H8` prints them.
  */
-#include "attack.h"
-#include "claim.h"
-#include "ledger.h"
-#include "pool_walk.h"
+#include "harness/attack.h"
+#include "harness/claim.h"
+#include "harness/ledger.h"
+#include "attack/pool_walk.h"
 
 HYP_WORDS(
     8, .is_measured = true,

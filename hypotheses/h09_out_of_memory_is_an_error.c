@@ -3,10 +3,10 @@
  *
  * The words below say how; `tollens explain H9` prints them.
  */
-#include "attack.h"
-#include "claim.h"
-#include "hoard.h"
-#include "ledger.h"
+#include "harness/attack.h"
+#include "harness/claim.h"
+#include "attack/memory_exhaustion.h"
+#include "harness/ledger.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
  *
  * The words below say how; `tollens explain H10` prints them.
  */
-#include "attack.h"
-#include "claim.h"
-#include "grinder.h"
+#include "harness/attack.h"
+#include "harness/claim.h"
+#include "attack/concurrent_kernels.h"
 
 #include <stdio.h>
 

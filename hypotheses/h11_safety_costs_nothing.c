@@ -3,9 +3,9 @@
  *
  * The words below say how; `tollens explain H11` prints them.
  */
-#include "attack.h"
-#include "claim.h"
-#include "launcher.h"
+#include "harness/attack.h"
+#include "harness/claim.h"
+#include "attack/launcher.h"
 
 #include <stdio.h>
 

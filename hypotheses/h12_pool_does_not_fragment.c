@@ -3,13 +3,13 @@
  *
  * The words below say how; `tollens explain H12` prints them.
  */
-#include "attack.h"
-#include "claim.h"
-#include "folder.h"
-#include "ledger.h"
-#include "pool_walk.h"
-#include "record.h"
-#include "walk_map.h"
+#include "harness/attack.h"
+#include "harness/claim.h"
+#include "files/atomic_file.h"
+#include "harness/ledger.h"
+#include "attack/pool_walk.h"
+#include "record/record.h"
+#include "files/walk_map.h"
 
 #include <stdio.h>
 

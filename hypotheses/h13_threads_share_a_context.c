@@ -3,11 +3,11 @@
  *
  * The words below say how; `tollens explain H13` prints them.
  */
-#include "attack.h"
-#include "claim.h"
-#include "crowd.h"
-#include "folder.h"
-#include "record.h"
+#include "harness/attack.h"
+#include "harness/claim.h"
+#include "attack/thread_stress.h"
+#include "files/atomic_file.h"
+#include "record/record.h"
 
 #include <errno.h>
 #include <spawn.h>

@@ -3,7 +3,7 @@
  */
 #include "guarded.h"
 
-#include "check.h"
+#include "core/check.h"
 
 enum { ZONE_BYTE = 0xa5, UNWRITTEN_BYTE = 0xff };
 

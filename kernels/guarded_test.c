@@ -3,7 +3,7 @@
  */
 #include "guarded.h"
 
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  */
 #include "kernel_image.h"
 
-#include "check.h"
+#include "core/check.h"
 
 #include <lzma.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  */
 #include "kernel_image.h"
 
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <lzma.h>
 #include <stdlib.h>

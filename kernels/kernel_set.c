@@ -3,7 +3,7 @@
  */
 #include "kernel_set.h"
 
-#include "check.h"
+#include "core/check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

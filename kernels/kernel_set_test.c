@@ -3,7 +3,7 @@
  */
 #include "kernel_set.h"
 
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <pthread.h>
 

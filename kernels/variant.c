@@ -3,7 +3,7 @@
  */
 #include "variant.h"
 
-#include "check.h"
+#include "core/check.h"
 
 #include <string.h>
 

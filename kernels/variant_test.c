@@ -3,7 +3,7 @@
  */
 #include "variant.h"
 
-#include "test_device.h"
+#include "test/test_device.h"
 
 TestSuite(variant, .fini = test_end);
 

@@ -4,7 +4,7 @@
 #include "attention/attention.h"
 
 #include "attention/attention_problem.h"
-#include "check.h"
+#include "core/check.h"
 
 #include <math.h>
 #include <string.h>

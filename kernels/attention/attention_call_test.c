@@ -3,7 +3,7 @@
  */
 #include "attention/attention.h"
 
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <math.h>
 #include <stdint.h>

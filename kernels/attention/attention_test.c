@@ -4,7 +4,7 @@
 #include "attention/attention_trial.h"
 
 #include "parallel.h"
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <math.h>
 #include <stdlib.h>

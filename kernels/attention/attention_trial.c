@@ -4,7 +4,7 @@
 #include "attention/attention_trial.h"
 
 #include "attention/attention_oracle.h"
-#include "check.h"
+#include "core/check.h"
 #include "guarded.h"
 #include "parallel.h"
 

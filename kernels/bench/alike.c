@@ -3,7 +3,7 @@
  */
 #include "alike.h"
 
-#include "check.h"
+#include "core/check.h"
 
 KN_IMAGES(read_words);
 

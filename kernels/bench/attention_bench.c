@@ -5,7 +5,7 @@
 #include "attention/attention.h"
 #include "kernel_bench.h"
 
-#include "check.h"
+#include "core/check.h"
 
 #include <stdio.h>
 

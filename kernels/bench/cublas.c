@@ -3,7 +3,7 @@
  */
 #include "cublas.h"
 
-#include "check.h"
+#include "core/check.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
  */
 #include "kernel_bench.h"
 
-#include "any_driver.h"
-#include "check.h"
+#include "core/any_driver.h"
+#include "core/check.h"
 #include "inputs.h"
 
 #include <stdio.h>

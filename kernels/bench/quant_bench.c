@@ -7,7 +7,7 @@
 #include "quant/quant_draw.h"
 #include "quant/quant_product.h"
 
-#include "check.h"
+#include "core/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

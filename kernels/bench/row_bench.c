@@ -7,7 +7,7 @@
 #include "row/pair.h"
 #include "row/softmax.h"
 
-#include "check.h"
+#include "core/check.h"
 
 #include <stdio.h>
 

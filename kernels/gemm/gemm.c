@@ -3,7 +3,7 @@
  */
 #include "gemm.h"
 
-#include "check.h"
+#include "core/check.h"
 #include "gemm_split.h"
 
 enum { DIMENSION_MAX = INT32_MAX - (1 << 12) }; /* tiles round up in an int */

@@ -3,7 +3,7 @@
  */
 #include "gemm/gemm.h"
 
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include "inputs.h"
 

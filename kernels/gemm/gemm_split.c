@@ -8,7 +8,7 @@
  */
 #include "gemm_split.h"
 
-#include "check.h"
+#include "core/check.h"
 
 enum { SPAN_MIN = 256, SPAN_STEP = 64, SPLITS_MAX = 64, BLOCKS = 264 };
 enum { GRID_Y_MAX = 65535 };

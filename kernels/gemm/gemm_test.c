@@ -4,7 +4,7 @@
 #include "gemm/gemm_trial.h"
 
 #include "parallel.h"
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <math.h>
 #include <string.h>

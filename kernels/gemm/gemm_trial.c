@@ -3,7 +3,7 @@
  */
 #include "gemm_trial.h"
 
-#include "check.h"
+#include "core/check.h"
 #include "gemm_oracle.h"
 #include "guarded.h"
 #include "parallel.h"

@@ -3,7 +3,7 @@
  */
 #include "inputs.h"
 
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <stdlib.h>
 

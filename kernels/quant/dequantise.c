@@ -3,7 +3,7 @@
  */
 #include "dequantise.h"
 
-#include "check.h"
+#include "core/check.h"
 
 #include <limits.h>
 

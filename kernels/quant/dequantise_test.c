@@ -8,7 +8,7 @@
 #include "guarded.h"
 #include "inputs.h"
 #include "quant_draw.h"
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <math.h>
 #include <stdio.h>

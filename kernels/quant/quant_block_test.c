@@ -5,7 +5,7 @@
 #include "quant_block.h"
 
 #include "quant_draw.h"
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  */
 #include "quant_product.h"
 
-#include "check.h"
+#include "core/check.h"
 #include "quant_product_arguments.h"
 
 #include <limits.h>

@@ -3,7 +3,7 @@
  */
 #include "quant_product.h"
 
-#include "test_device.h"
+#include "test/test_device.h"
 
 static struct kn_kernels *kernels;
 static struct tol_stream *stream;

@@ -4,7 +4,7 @@
  */
 #include "quant_product_trial.h"
 
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  */
 #include "quant_product_trial.h"
 
-#include "check.h"
+#include "core/check.h"
 #include "guarded.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  */
 #include "quantise.h"
 
-#include "check.h"
+#include "core/check.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "quantise.h"
 
 #include "inputs.h"
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  */
 #include "row/argmax.h"
 
-#include "check.h"
+#include "core/check.h"
 #include "row/row_arguments.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  */
 #include "row/gather.h"
 
-#include "check.h"
+#include "core/check.h"
 #include "row/row_arguments.h"
 
 KN_IMAGES(gather_1_pieces);

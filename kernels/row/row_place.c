@@ -3,7 +3,7 @@
  */
 #include "row/row_place.h"
 
-#include "check.h"
+#include "core/check.h"
 
 enum { WARP = 32, PIECE_BYTES = 16 };
 

@@ -9,7 +9,7 @@
 #include "inputs.h"
 #include "row/row_place.h"
 
-#include "test_device.h"
+#include "test/test_device.h"
 
 struct row_stage {
     struct kn_kernels *kernels;

@@ -2,7 +2,7 @@
  * Stops of the small kernels: vector_add, rope, swiglu, add, gather, argmax; rows that begin
  * anywhere, more elements than a block has threads.
  */
-#include "check.h"
+#include "core/check.h"
 #include "row/argmax.h"
 #include "row/gather.h"
 #include "row/pair.h"

@@ -11,8 +11,8 @@
  */
 #include "tour.h"
 
-#include "any_driver.h"
-#include "check.h"
+#include "core/any_driver.h"
+#include "core/check.h"
 #include "interpose.h"
 #include "launched.h"
 

@@ -4,7 +4,7 @@
  */
 #include "launched.h"
 
-#include "check.h"
+#include "core/check.h"
 #include "interpose.h"
 
 #include <stdio.h>

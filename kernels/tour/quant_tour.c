@@ -2,7 +2,7 @@
  * Stops of dequantise and of products with quantised weights: two tiles and part of one, each kind
  * of blocks, one column, a few and many.
  */
-#include "check.h"
+#include "core/check.h"
 #include "guarded.h"
 #include "quant/dequantise.h"
 #include "quant/quant_product_trial.h"

@@ -3,7 +3,7 @@
  * of the kernels whose blocks stay, more rows than their rings have places. These get one block a
  * multiprocessor instead of eight, so that fewer rows do.
  */
-#include "check.h"
+#include "core/check.h"
 #include "row/norm.h"
 #include "row/softmax.h"
 #include "tour_matrix.h"

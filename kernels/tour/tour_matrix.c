@@ -3,7 +3,7 @@
  */
 #include "tour_matrix.h"
 
-#include "check.h"
+#include "core/check.h"
 #include "inputs.h"
 
 #include <stdlib.h>

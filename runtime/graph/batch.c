@@ -1,9 +1,9 @@
 /*
  * A batch keeps what was added, and compares: so the driver is asked only where something differs.
  */
-#include "../batch.h"
+#include "tollens/batch.h"
 
-#include "../check.h"
+#include "core/check.h"
 #include "graph_state.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * marks its pinned block when it runs and not when it is noted. An event carries the capture's
  * number, so a stream that waits for one comes along.
  */
-#include "../check.h"
+#include "core/check.h"
 #include "graph_state.h"
 
 #include <stdlib.h>

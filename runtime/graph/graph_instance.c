@@ -1,9 +1,9 @@
 /*
  * Instances: made of a graph, changed in place, launched.
  */
-#include "../check.h"
-#include "../deadline.h"
-#include "../event.h"
+#include "core/check.h"
+#include "core/deadline.h"
+#include "tollens/event.h"
 #include "graph_state.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * Graphs by hand: nodes that are added, changed and copied.
  */
-#include "../check.h"
+#include "core/check.h"
 #include "graph_state.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #ifndef TOLLENS_GRAPH_STATE_H
 #define TOLLENS_GRAPH_STATE_H
 
-#include "../graph.h"
-#include "../handles.h"
+#include "tollens/graph.h"
+#include "core/handles.h"
 
 struct tol_graph {
     struct tol_context *context;

@@ -8,7 +8,7 @@
 #ifndef TOLLENS_FREED_H
 #define TOLLENS_FREED_H
 
-#include "status.h"
+#include "tollens/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #ifndef TOLLENS_LONG_TEXT_H
 #define TOLLENS_LONG_TEXT_H
 
-#include "check.h"
+#include "core/check.h"
 
 #include <stdbool.h>
 #include <stddef.h>

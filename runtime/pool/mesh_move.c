@@ -7,7 +7,7 @@
  */
 #include "mesh.h"
 
-#include "deadline.h"
+#include "core/deadline.h"
 
 /* The pages that a handle's piece is mapped at: of one over several pages, one; else its list. */
 static uint32_t first_page(const struct tol_page_handle *handle, uint32_t piece) {

@@ -14,7 +14,7 @@
 #ifndef TOLLENS_PAGES_H
 #define TOLLENS_PAGES_H
 
-#include "handles.h"
+#include "core/handles.h"
 
 struct tol_span;
 

@@ -1,8 +1,8 @@
 /*
  * Profiles, and making and ending a pool.
  */
-#include "deadline.h"
-#include "health.h"
+#include "core/deadline.h"
+#include "tollens/health.h"
 #include "stitch.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * What is known of blocks: by their names, and by addresses.
  */
 #include "pool_name.h"
-#include "site.h"
+#include "core/site.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * Mistakes of a program with a pool's memory: each is refused, or told with the tag and the places
  * in the program that allocated and freed it.
  */
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -2,9 +2,9 @@
  * Allocating and freeing: the quick way through the thread's magazine, the slow one under the
  * pool's lock, and what is tried before memory is said to be out.
  */
-#include "deadline.h"
+#include "core/deadline.h"
 #include "pool_name.h"
-#include "stream.h"
+#include "tollens/stream.h"
 
 /* ---- allocating ---- */
 

@@ -1,7 +1,7 @@
 /*
  * What a pool counts, times and keeps of what happened.
  */
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * stays live and keeps its bytes, what failed has changed nothing and can be done again, the sums
  * are right, and at the end all has been given back.
  */
-#include "test_lives.h"
+#include "test/test_lives.h"
 
 #include <stdio.h>
 #include <stdlib.h>

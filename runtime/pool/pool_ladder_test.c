@@ -1,7 +1,7 @@
 /*
  * What happens before memory is said to be out, and the pool without mapped memory.
  */
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * Each block is filled with a number of its own when it is made, on its stream, and looked at when
  * it is freed: memory given twice, or too early from one stream to another, shows there.
  */
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <pthread.h>
 #include <stdlib.h>

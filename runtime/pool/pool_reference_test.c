@@ -10,7 +10,7 @@
  * into blocks and holes without a gap, and at the end all has come back to the driver.
  */
 #include "pool_state.h"
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef TOLLENS_POOL_SCENE_H
 #define TOLLENS_POOL_SCENE_H
 
-#include "test_device.h"
+#include "test/test_device.h"
 
 #define MIB ((size_t)1 << 20)
 enum { SCENE_BLOCKS_MAX = 32 };

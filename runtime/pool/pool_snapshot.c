@@ -4,7 +4,7 @@
  */
 #include "long_text.h"
 #include "pool_name.h"
-#include "site.h"
+#include "core/site.h"
 
 typedef unsigned long long number;
 

@@ -8,9 +8,9 @@
 #define TOLLENS_POOL_STATE_H
 
 #include "freed.h"
-#include "handles.h"
+#include "core/handles.h"
 #include "pages.h"
-#include "pool.h"
+#include "tollens/pool.h"
 #include "ring.h"
 #include "spans.h"
 #include "tickets.h"

@@ -2,7 +2,7 @@
  * The pool as its users see it: blocks, handles of the past, streams, limits, tags, guards, wiping,
  * giving back, and what it says when memory is out.
  */
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * A pool as text: what a snapshot adds up to, and that programs can read all of it.
  */
-#include "test_device.h"
+#include "test/test_device.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #ifndef TOLLENS_RING_H
 #define TOLLENS_RING_H
 
-#include "pool_watch.h"
+#include "tollens/pool_watch.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  */
 #include "tickets.h"
 
-#include "context.h"
-#include "deadline.h"
+#include "tollens/context.h"
+#include "core/deadline.h"
 
 void tol_tickets_clear(struct tol_tickets *tickets) {
     for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {

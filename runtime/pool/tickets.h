@@ -9,7 +9,7 @@
 #ifndef TOLLENS_TICKETS_H
 #define TOLLENS_TICKETS_H
 
-#include "handles.h"
+#include "core/handles.h"
 
 enum { TOL_TICKET_STREAMS = 64 };
 

@@ -3,7 +3,7 @@
  */
 #include "times.h"
 
-#include "check.h"
+#include "core/check.h"
 
 /* A minute, to 1 %: longer calls count as one of a minute. */
 static const int64_t LONGEST_NS = 60000000000;

@@ -9,8 +9,8 @@
 #ifndef TOLLENS_TIMES_H
 #define TOLLENS_TIMES_H
 
-#include "hdr.h"
-#include "pool_watch.h"
+#include "tollens/hdr.h"
+#include "tollens/pool_watch.h"
 
 #include <time.h>
 

@@ -1,7 +1,7 @@
 /*
  * Beginning and ending a trace.
  */
-#include "../check.h"
+#include "core/check.h"
 #include "trace_state.h"
 
 #include <stdlib.h>

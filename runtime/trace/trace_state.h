@@ -4,7 +4,7 @@
 #ifndef TOLLENS_TRACE_STATE_H
 #define TOLLENS_TRACE_STATE_H
 
-#include "../trace.h"
+#include "tollens/trace.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
  * piece of device work, in its stream's. Times are microseconds: of a whole
  * file since the trace began, of a part on the host's clock.
  */
-#include "../check.h"
+#include "core/check.h"
 #include "trace_state.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  * or the driver will not enable it, data goes through two portable staging blocks, the one being
  * filled by the one device while the other device empties the other.
  */
-#include "../deadline.h"
+#include "core/deadline.h"
 #include "transfer_state.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
  *
  * The first failure stops all. Whatever happened, no block is given back while a copy uses it.
  */
-#include "../deadline.h"
+#include "core/deadline.h"
 #include "transfer_state.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * What copies in pieces stand on: the team of threads, and the staging blocks.
  */
-#include "../test_device.h"
+#include "test/test_device.h"
 #include "staging.h"
 #include "team.h"
 

@@ -12,7 +12,7 @@
 #ifndef TOLLENS_RETRY_H
 #define TOLLENS_RETRY_H
 
-#include "cuda_abi.h"
+#include "tollens/cuda_abi.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  */
 #include "staging.h"
 
-#include "../context.h"
-#include "../deadline.h"
+#include "tollens/context.h"
+#include "core/deadline.h"
 #include "numa.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #ifndef TOLLENS_STAGING_H
 #define TOLLENS_STAGING_H
 
-#include "handles.h"
+#include "core/handles.h"
 #include "retry.h"
 
 struct tol_stage {

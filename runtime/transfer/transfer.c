@@ -1,7 +1,7 @@
 /*
  * A transfer's making and ending, copies on the device, and what is known of an address.
  */
-#include "../deadline.h"
+#include "core/deadline.h"
 #include "transfer_state.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #ifndef TOLLENS_TRANSFER_STATE_H
 #define TOLLENS_TRANSFER_STATE_H
 
-#include "../stream.h"
-#include "../transfer.h"
+#include "tollens/stream.h"
+#include "tollens/transfer.h"
 #include "staging.h"
 #include "team.h"
 

@@ -3,8 +3,8 @@
  */
 #include "once.h"
 
-#include "../deadline.h"
-#include "../driver.h"
+#include "core/deadline.h"
+#include "tollens/driver.h"
 #include "sweep.h"
 
 #include <stdlib.h>

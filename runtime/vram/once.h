@@ -17,7 +17,7 @@
 #ifndef TOLLENS_ONCE_H
 #define TOLLENS_ONCE_H
 
-#include "../context.h"
+#include "tollens/context.h"
 
 struct tol_once;
 

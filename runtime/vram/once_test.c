@@ -4,7 +4,7 @@
  */
 #include "once.h"
 
-#include "../test_device.h"
+#include "test/test_device.h"
 
 #include <stdlib.h>
 #include <string.h>

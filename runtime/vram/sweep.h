@@ -5,7 +5,7 @@
 #ifndef TOLLENS_SWEEP_H
 #define TOLLENS_SWEEP_H
 
-#include "../handles.h"
+#include "core/handles.h"
 #include "once.h"
 
 enum { TOL_FRAME_GRANULE = 256 };

@@ -2,10 +2,10 @@
  * The functions of specifications 000 and 002: one driver and one set of devices a process, opened
  * when they are first needed and kept to its end; a failure to open is tried again the next time.
  */
-#include "../vram.h"
+#include "tollens/vram.h"
 
-#include "../handles.h"
-#include "../transfer.h"
+#include "core/handles.h"
+#include "tollens/transfer.h"
 #include "once.h"
 
 enum { DEVICES_MAX = 64 };

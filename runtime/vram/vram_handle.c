@@ -2,11 +2,11 @@
  * Handles: a name is a place in a table and how often the place was given, so that a name of the
  * past is known for one.
  */
-#include "../vram.h"
+#include "tollens/vram.h"
 
-#include "../handles.h"
-#include "../health.h"
-#include "../transfer.h"
+#include "core/handles.h"
+#include "tollens/health.h"
+#include "tollens/transfer.h"
 #include "once.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #ifndef SOFT_CORPUS_RUN_H
 #define SOFT_CORPUS_RUN_H
 
-#include "../test_soft.h"
+#include "test/test_soft.h"
 
 /* A test, and the same with all checks on, with one worker and with several: they are to find
  * nothing. body is in braces. */

@@ -4,7 +4,7 @@
 #include "corpus_run.h"
 
 #include "corpus.h"
-#include "../half.h"
+#include "ops/half.h"
 
 #include <math.h>
 #include <string.h>

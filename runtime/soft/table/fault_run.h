@@ -4,7 +4,7 @@
 #ifndef SOFT_FAULT_RUN_H
 #define SOFT_FAULT_RUN_H
 
-#include "../../cuda_abi.h"
+#include "tollens/cuda_abi.h"
 
 #include <stdbool.h>
 #include <stddef.h>

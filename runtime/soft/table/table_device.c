@@ -31,7 +31,7 @@ bool table_device_open(struct table_device *device, const char *path) {
         void *found = dlsym(device->library, #function);                                           \
         memcpy(&device->function, &found, sizeof found);                                           \
     }
-#include "../../driver.def"
+#include "tollens/driver.def"
     if (device->cuInit == NULL || device->cuModuleLoadDataEx == NULL) {
         snprintf(device->message, sizeof device->message, "%s is no CUDA driver", path);
         return false;

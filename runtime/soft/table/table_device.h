@@ -6,12 +6,12 @@
 
 #include "table.h"
 
-#include "../../cuda_abi.h"
+#include "tollens/cuda_abi.h"
 
 struct table_device {
     void *library;
 #define TOL_DRIVER_FN(feature, name, parameters, names) CUresult(CUDAAPI *name) parameters;
-#include "../../driver.def"
+#include "tollens/driver.def"
     CUdevice device;
     CUcontext context;
     char name[128];

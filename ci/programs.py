@@ -1,0 +1,151 @@
+"""The programs: `tollens`, the tests, tools and benchmarks, for every variant of the build.
+
+Like the libraries they are described once, in ci/programs.ninja, with $folder for the variant's.
+"""
+
+from libraries import KERNELS_ROOM, RUNTIME_ROOM, SOFT_ROOM, SOFT_WHOLE, compile_rule, hold
+from ninja_file import Ninja
+from soft_sources import (
+    BENCH, CORPUS_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS, SOFT_TESTS, TABLE,
+    TABLE_TESTS)
+from sources import (
+    COMMANDS, HARNESS, HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_TOUR,
+    RUNTIME, RUNTIME_TESTS)
+
+KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
+TESTS_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
+HARNESS_ROOM = ("-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/generated -Ikernels "
+                "-Iruntime/include/tollens")
+ARCHIVE, KERNELS_ARCHIVE = "$folder/libtollens.a", "$folder/libtollens-kernels.a"
+DRIVER = "$folder/libtollens-soft.so"
+SOFT_ARCHIVES = "$folder/soft.a $folder/soft-levels.a"
+CLAIMS = "build/generated/claims.def"
+# The runtime's benchmarks, and the parts of each.
+RUNTIME_BENCHES = (["launch"], ["pool"], ["transfer"],
+                   ["streams", "streams_queues_bench", "streams_traces_bench",
+                    "streams_events_bench"])
+
+
+class Programs:
+    """ci/programs.ninja as it is being written."""
+
+    def __init__(self) -> None:
+        self.n = Ninja()
+        self.n.comment("Written by configure.py; do not edit. Read once for each variant.")
+        hold(self.n)
+        # Criterion's own macros convert implicitly, so its users cannot warn of it. Sanitized and
+        # optimised, assertions take longer to compile than they ever run: $quick is -O0 there.
+        tests = "-Wno-conversion $criterion_cflags $quick"
+        for name, flags in {
+                "tool": f"{RUNTIME_ROOM}",
+                "tool_soft": f"{SOFT_ROOM}",
+                "tool_kernels": f"{KERNELS_ROOM}",
+                "tool_harness": f"{HARNESS_ROOM}",
+                "harness": f"{HARNESS_ROOM} -Wno-conversion $criterion_cflags",
+                "test_runtime": f"{RUNTIME_ROOM} {tests} $cuda_cflags",
+                "test_soft": f"{SOFT_ROOM} {tests} $cuda_cflags",
+                "test_kernels": f"{KERNELS_ROOM} {tests}",
+                "test_harness": f"{HARNESS_ROOM} {tests}"}.items():
+            compile_rule(self.n, name, f"$common $flags {flags}")
+        self.tools: list[str] = []
+        self.tests: list[str] = []
+
+    def objects(self, where: str, rule: str, room: str, sources: list[str],
+                after: str = "") -> list[str]:
+        return [self.n.build(f"$folder/{where}/{source}.o", rule, f"{room}/{source}.c", after=after)
+                for source in sources]
+
+    def program(self, target: str, parts: list[str], after: str = "", libs: str = TESTS_LIBS,
+                needs: str = "") -> str:
+        return self.n.build(f"$folder/{target}", "exe", " ".join(parts), needs=needs,
+                            after=f"{DRIVER} {after}".rstrip(), libs=libs)
+
+    def write_harness(self) -> list[str]:
+        """The program `tollens`. Returns what the harness's tests are linked with."""
+        room = "hypotheses/harness"
+        harness = self.objects("harness", "harness", room, [*HARNESS, "run/git2_stub"], CLAIMS)
+        commands = self.objects("harness", "harness", room, COMMANDS, CLAIMS)
+        attacks = self.objects("hypotheses", "harness", "hypotheses", HYPOTHESES, CLAIMS)
+        # Plugins call the harness and the runtime, all of it, in the program that loads them.
+        runtime = [f"$folder/runtime/{source}.o" for source in RUNTIME]
+        self.program("tollens", [*attacks, *commands, *harness, KERNELS_ARCHIVE, *runtime],
+                     libs=f"{TESTS_LIBS} '-Wl,--export-dynamic-symbol=tol_*' "
+                          "'-Wl,--export-dynamic-symbol=hyp_*'")
+        log = [f"$folder/harness/files/{part}.o" for part in ("hdr_encode", "hlog", "atomic_file")]
+        self.tools += [self.program(target, [*self.objects("harness", "tool_harness", room,
+                                                           [f"files/{source}"]), *log, ARCHIVE],
+                                    libs="-lz -lpthread -ldl -lm")
+                       for target, source in (("bench-hdr", "hdr_bench"),
+                                              ("hdr-interop", "hdr_interop"))]
+        return harness
+
+    def write_soft_tools(self) -> list[str]:
+        """The soft device's tools. Returns what its tests share with them."""
+        room = "runtime/soft"
+        table = self.objects("table", "tool_soft", f"{room}/table", TABLE)
+        for target in ("ptx-table", "ptx-walk", "fault-table"):
+            source = self.objects("table", "tool_soft", f"{room}/table", [target.replace("-", "_")])
+            self.tools.append(self.program(target, [*source, *table],
+                                           libs="-lz -lpthread -ldl -lm"))
+        self.tools.append(self.program("probe-driver", self.objects(
+            "soft", "tool_soft", room, ["tools/probe_driver"]), libs="-ldl"))
+        fuzz = self.objects("soft", "tool_soft", room, [*FUZZ, *FUZZ_DRIVER])
+        for target in FUZZ_TARGETS:
+            source = self.objects("soft", "tool_soft", room, [target])
+            self.tools.append(self.program(
+                target.rsplit("/", 1)[-1].replace("_", "-").replace("fuzz", "replay"),
+                [*source, *fuzz], needs=SOFT_ARCHIVES, libs=f"{SOFT_WHOLE} -lpthread -lm"))
+        self.objects("soft", "tool_soft", room, BENCH)
+        return table
+
+    def write_runtime_tools(self) -> str:
+        """Benchmarks and the kernels' programs. Returns NVML's stand-in."""
+        bench = "runtime/bench"
+        for what, *more in RUNTIME_BENCHES:
+            parts = self.objects("runtime/bench", "tool", bench, [f"{what}_bench", *more])
+            self.tools.append(self.program(f"bench-{what}", [*parts, ARCHIVE],
+                                           libs="-lpthread -ldl -lm"))
+        for target, room, sources in (("bench-kernels", "bench", KERNELS_BENCH),
+                                      ("kernel-tour", "tour", KERNELS_TOUR)):
+            parts = self.objects(f"kernels/{room}", "tool_kernels", f"kernels/{room}", sources)
+            self.tools.append(self.program(target, [*parts, KERNELS_ARCHIVE, ARCHIVE],
+                                           libs=KERNELS_LIBS))
+        self.tools.append(self.program("compare-sides", self.objects(
+            "runtime/bench", "tool", bench, ["compare_sides"]), libs="-ldl"))
+        return self.n.build("$folder/libnvml-stand-in.so", "so", *self.objects(
+            "tests", "tool", "runtime", ["health/nvml_stand_in"]))
+
+    def write_tests(self, harness: list[str], table: list[str], nvml: str) -> None:
+        stub = ["$folder/harness/run/git2_stub.o"]
+        runtime = self.objects("tests", "test_runtime", "runtime", RUNTIME_TESTS)
+        soft = self.objects("tests/soft", "test_soft", "runtime/soft",
+                            [*SOFT_TESTS, *SOFT_API_TESTS, *TABLE_TESTS, *CORPUS_TESTS])
+        kernels = self.objects("tests", "test_kernels", "kernels", KERNELS_TESTS)
+        claims = self.objects("tests", "test_harness", "hypotheses/harness", HARNESS_TESTS, CLAIMS)
+        self.tests = [
+            self.program("test-runtime", [*runtime, *stub, ARCHIVE], nvml),
+            self.program("test-soft", [*soft, *table, *stub], "$folder/probe-driver",
+                         needs=SOFT_ARCHIVES, libs=f"{SOFT_WHOLE} {TESTS_LIBS}"),
+            self.program("test-kernels", [*kernels, "$folder/tests/test/test_device.o", *stub,
+                                          KERNELS_ARCHIVE, ARCHIVE]),
+            self.program("test-harness", [*claims, *harness, KERNELS_ARCHIVE, ARCHIVE],
+                         f"$folder/tollens {nvml}")]
+
+    def write_targets(self) -> None:
+        libraries = ["libtollens.a", "libtollens.so", "libtollens-kernels.a", "libtollens-soft.so"]
+        self.n.build("$variant", "phony", " ".join(
+            [*(f"$folder/{library}" for library in libraries), "$folder/tollens", *self.tools,
+             *self.tests]))
+        for test in self.tests:
+            self.n.build(test.replace("$folder/", "") + "$suffix", "run", test, after="$variant")
+
+
+def write_programs() -> str:
+    """The text of ci/programs.ninja."""
+    programs = Programs()
+    harness = programs.write_harness()
+    table = programs.write_soft_tools()
+    nvml = programs.write_runtime_tools()
+    programs.write_tests(harness, table, nvml)
+    programs.write_targets()
+    return programs.n.text()

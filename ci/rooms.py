@@ -1,0 +1,109 @@
+"""The rooms and their floors, from the ground up: the law that ci/floors.py checks and that the
+READMEs show.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass
+class Room:
+    """A tree of folders, its floors from the ground up, and what may be included from outside."""
+
+    root: str
+    floors: list[tuple[str, str]]  # folders, and what they hold
+    paths: tuple[str, ...]         # where an include is looked for, besides the includer's folder
+    outside: tuple[str, ...]       # patterns of paths in other rooms
+    public: str = ""               # the folder of public headers: each is on the floor of its .c
+    homes: dict[str, str] = dataclasses.field(default_factory=dict)  # of public headers without one
+    parts: dict[str, str] = dataclasses.field(default_factory=dict)  # private half: of which file
+    without: tuple[str, ...] = ()  # folders that are rooms of their own
+    readme: str = ""
+    # Programs and tests stand above all floors: nothing includes them but themselves.
+    above: tuple[str, ...] = ()
+
+    def holds(self, path: str) -> bool:
+        return path.startswith(self.root + "/") and not path.startswith(self.without)
+
+
+PUBLIC = "runtime/include/tollens/"
+
+RUNTIME = Room(
+    root="runtime", readme="runtime/README.md", public="include/tollens",
+    paths=("runtime/", "runtime/include/"), outside=(), without=("runtime/soft/",),
+    floors=[
+        ("core", "statuses and messages, the table of driver functions, the interposer, devices, "
+                 "contexts, deadlines, histograms"),
+        ("health trace", "what lives, what leaks and what NVML reports; calls and device work as "
+                         "a timeline"),
+        ("objects", "what a context owns: streams, events, modules, buffers, pinned blocks, "
+                    "launches, asynchronous copies, host functions"),
+        ("pool graph", "the memory pool; graphs and batches"),
+        ("transfer", "pageable copies, batches, rows, copies between devices"),
+        ("vram", "`vram_malloc` and its kin: plain calls and codes"),
+        ("include", "`auto.h` and `tollens.h`, the header that users include"),
+    ],
+    homes={"each": "core", "cuda_abi": "core", "pool_watch": "pool", "graph": "graph",
+           "trace": "trace", "vram": "vram", "cuda_abi_types": "core", "cuda_result": "core"},
+    above=("bench", "test", "examples", "refused"))
+
+SOFT = Room(
+    root="runtime/soft", readme="runtime/soft/README.md",
+    paths=("runtime/soft/", "runtime/include/"),
+    outside=tuple(PUBLIC + name for name in ("cuda_abi.h", "cuda_abi_types.def", "driver.def",
+                                             "cuda_result.def")),
+    floors=[
+        ("base", "options, the arena, JSON, files, reports, the ABI's types and the lists of "
+                 "functions"),
+        ("memory", "the address space: live and freed ranges, the bytes behind them, their "
+                   "shadow"),
+        ("ptx", "text to tree: tokens, symbols, opcodes, declarations, functions"),
+        ("lower", "tree to micro-operations: control flow, slots, fusion, linking, images"),
+        ("machine", "warps, barriers, CTAs, clusters, grids, frames, asynchronous copies, the "
+                    "device heap, printf"),
+        ("ops", "the micro-operations over 32 lanes, compiled once for each processor level"),
+        ("check", "races, and the handlers that check an instruction before it is executed"),
+        ("state", "devices, handles, threads, allocations, memory pools, images in contexts"),
+        ("queue", "tasks, streams, events, and the threads that carry work out"),
+        ("graph", "graphs, captures, executable graphs"),
+        ("driver", "contexts, what happens around every call, faults, leaks, copies"),
+        ("api", "the exported functions: arguments are checked here"),
+        ("api/memory api/graph", "the exported functions of memory and of graphs"),
+    ],
+    parts={"space_list": "space"},
+    above=("tools", "tools/bench", "tools/fuzz", "table", "corpus", "test"))
+
+HARNESS = Room(
+    root="hypotheses/harness", readme="hypotheses/README.md", public="include/harness",
+    paths=("hypotheses/harness/", "hypotheses/harness/include/"),
+    outside=(PUBLIC + "tollens.h", "kernels/*"),
+    floors=[
+        ("files", "files written atomically, HDR histograms and logs, the manifest, CSV"),
+        ("claim", "what a claim is; the session: which device, how hard, where the evidence goes"),
+        ("measure", "the clock, the sampler, intervals, effects, the machine and its conditions"),
+        ("record", "what one attack found, as the evidence has it; the timeline"),
+        ("attack", "how an attack runs: faults made on purpose, the ledger, walks, load"),
+        ("plugin", "plugins: claims of others"),
+        ("judge", "verdicts, results, the gate"),
+        ("trace", "traces of a pool, read and replayed"),
+        ("run", "the program `tollens`: its commands, its workers, the evidence of a run"),
+        ("include", "`plugin.h`, the header that plugins include"),
+    ],
+    homes={"clock": "measure", "plugin": "include"})
+
+KERNELS = Room(
+    root="kernels", paths=("kernels/", "runtime/", "runtime/include/tollens/"),
+    outside=(PUBLIC + "tollens.h", "runtime/core/check.h", "runtime/core/any_driver.h",
+             PUBLIC + "interpose.h", "runtime/test/test_device.h"),
+    floors=[
+        (".", "variants, images, inputs, comparisons"),
+        ("attention basics gemm measure quant row", "an operation each"),
+    ],
+    above=("bench", "tour"))
+
+CLAIMS = Room(
+    root="hypotheses", without=("hypotheses/harness/",),
+    paths=("hypotheses/harness/", "hypotheses/harness/include/", "kernels/"),
+    outside=("hypotheses/harness/*", "kernels/*"),
+    floors=[(".", "one claim a file")], above=("example_plugin",))
+
+ROOMS = (RUNTIME, SOFT, HARNESS, KERNELS, CLAIMS)

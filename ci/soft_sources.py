@@ -1,0 +1,133 @@
+"""The sources of the soft device, for configure.py, by folder. A line holds what belongs
+together.
+"""
+
+from sources import within
+
+SOFT = within({
+    "base": "arena options json report",
+    "ptx": """
+        diagnostic token symbol opcode read_constant read_operand read_vector read_old
+        read_variable read_function read_module unite
+    """,
+    "memory": "space space_addresses space_bytes space_copy space_describe space_flip touch",
+    "lower": """
+        lower lower_operand lower_arithmetic lower_half lower_video lower_compare lower_move
+        lower_memory lower_order lower_control lower_call lower_tensor control_flow slots link
+        image linked_image count fuse core lower_async lower_mbarrier lower_cluster
+    """,
+    "machine": """
+        access warp warp_sync frame frame_call print cta barrier grid finding async bulk
+        reduce mbarrier cluster heap
+    """,
+    "check": """
+        chunks thread_clock race race_order race_cell race_access race_matrix race_copy
+        race_object race_report checks
+    """,
+})
+
+# The driver API in front of it.
+SOFT_API = within({
+    "base": "file_text",
+    "state": """
+        driver_state handle_set thread_state device_memory memory_pool graph_memory physical
+        jit kernel_library function_attribute occupancy
+    """,
+    "queue": """
+        task kernel_call operation streams queue perform stream_order task_fault
+    """,
+    "graph": """
+        task_graph node_content graph_exec graph_update graph_call capture submit user_object
+    """,
+    "driver": "contexts copy_call fault_rule fault leak call",
+    "api": """
+        api_entry exports api_device api_primary api_context api_setting api_peer api_stream
+        api_stream_attribute api_event api_host_function api_value api_module api_link
+        api_library api_function api_log api_occupancy api_launch
+    """,
+    "api/memory": """
+        api_memory api_host api_pointer api_ipc api_mapping api_pool api_copy api_copy_rows
+        api_fill
+    """,
+    "api/graph": """
+        api_capture api_graph api_graph_node api_graph_exec api_graph_hint api_graph_dot
+        api_user_object
+    """,
+})
+
+# Compiled once for each processor level.
+SOFT_CORE = within({
+    "ops": """
+        ops_integer ops_carry ops_bits ops_video ops_compare ops_move ops_float ops_round
+        ops_half ops_approx ops_convert ops_global ops_shared ops_local ops_atomic ops_async
+        ops_lane ops_control ops_call ops_tensor ops_tensor_float ops_tensor_f64
+        ops_tensor_quads ops_matrix core_table
+    """,
+})
+
+SOFT_TESTS = within({
+    "test": "test_soft",
+    "ops": "half_test vector_test video_test tensor_test wide_test",
+    "check": "thread_clock_test report_test sanitizer_test",
+    "base": "json_test",
+    "ptx": "token_test read_test forms_test spelling_test mutation_test",
+    "machine": """
+        diverge_test random_flow_test barrier_test trap_test call_test function_test
+        print_test async_test mbarrier_test bulk_test cluster_test heap_test reduce_test
+    """,
+    "lower": "core_test link_test count_test lines_test fuse_test",
+    "queue": "hint_test",
+})
+
+SOFT_API_TESTS = within({
+    "test": "test_api test_graph seed_test",
+    "base": "abi_test",
+    "api": """
+        api_entry_test api_device_test api_context_test api_stream_test api_event_test
+        api_host_function_test api_value_test api_peer_test api_module_test api_link_test
+        api_library_test api_launch_test api_threads_test
+    """,
+    "api/memory": """
+        api_memory_test api_host_test api_pointer_test api_copy_test api_mapping_test
+        api_pool_test
+    """,
+    "api/graph": """
+        api_capture_test api_capture_node_test api_graph_test api_graph_exec_test
+        api_graph_memory_test
+    """,
+    "driver": "fault_rule_test fault_test leak_test",
+    "queue": "task_fault_test stream_order_test",
+    "tools": "probe_driver_test",
+})
+
+# The instruction table, the program that runs it on any driver, and the oracle that judges it.
+TABLE = """
+    table_type table_read table_values table_matrix table_probe
+    table_kernel table_device table_record
+    fault_run
+""".split()
+
+TABLE_TESTS = within({"table": """
+    oracle oracle_number
+    oracle_integer oracle_carry oracle_bits oracle_video oracle_float oracle_approximate
+    oracle_compare oracle_convert oracle_atomic oracle_lanes
+    oracle_product oracle_tensor
+    table_test fault_code_test
+"""})
+
+# Fuzz targets: what they share, each of them, and what drives them with files.
+FUZZ = within({"tools/fuzz": "fuzz"})
+FUZZ_TARGETS = within({"tools/fuzz": "fuzz_ptx fuzz_run"})
+FUZZ_DRIVER = within({"tools/fuzz": "replay"})
+
+# The program that measures the soft device's speed.
+BENCH = within({"tools/bench": """
+    bench_soft bench_kernels bench_calls
+"""})
+
+# Programs that nvcc compiles, and what they must give.
+CORPUS_TESTS = within({"corpus": """
+    corpus_run
+    corpus_calls_test corpus_data_test corpus_numbers_test corpus_speed_test corpus_waits_test
+    corpus_tensors_test
+"""})

@@ -1,0 +1,35 @@
+/*
+ * Attacks: what a body finds when it begins.
+ */
+#include "harness/attack.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char queues[32]; /* what the driver was told before it began; "" for nothing */
+
+static void look(struct hyp_attack *attack) {
+    const char *value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    snprintf(queues, sizeof queues, "%s", value != NULL ? value : "");
+    HYP_CHECK(attack, attack->context != NULL, "there is no context");
+}
+
+static const char *queues_of(struct hyp_attack_wants wants, const char *given) {
+    setenv("TOLLENS_DEVICE", "soft", 1);
+    unsetenv("TOLLENS_OUT");
+    unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    if (given != NULL) setenv("CUDA_DEVICE_MAX_CONNECTIONS", given, 1);
+    hyp_attack_run("h10", "made_up", &wants, look);
+    return queues;
+}
+
+/* Goal: queues cost time to make, so only who needs them has them. */
+Test(attack, more_queues_are_had_by_who_wants_them_alone) {
+    cr_assert_str_eq(queues_of((struct hyp_attack_wants){.counted = false}, NULL), "");
+    cr_assert_str_eq(queues_of((struct hyp_attack_wants){.many_queues = true}, NULL), "32");
+}
+
+Test(attack, how_many_queues_a_person_asked_for_stays) {
+    cr_assert_str_eq(queues_of((struct hyp_attack_wants){.many_queues = true}, "5"), "5");
+}

@@ -1,0 +1,205 @@
+/*
+ * Blocks, looks, and when to stop: by what the claim needs, never by how quiet the values look.
+ */
+#include "harness/sampler.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The control must lie this close to no effect, in shares of the margin. */
+static const double CONTROL_SHARE = 1.0 / 3;
+
+/* So far apart may the quartiles of blocks be, in shares of the margin, or of the effect where that
+ * is large. What slows a whole machine leaves a ratio alone and stretches a difference: 1.6 us more
+ * a launch are 5 us on a processor that three programs share, in every block alike. There the
+ * control stays silent, since no effect stretched is none, but the blocks scatter. */
+static const double RATIO_SPREAD = 4, DIFFERENCE_SPREAD = 1, EFFECT_SPREAD = 0.25;
+
+/* The effect that there is none. */
+static double none(const struct hyp_pair *pair) {
+    return pair->is_ratio ? 1 : 0;
+}
+
+double hyp_pair_margin(const struct hyp_pair *pair) {
+    return fabs(pair->rule.threshold - none(pair));
+}
+
+static double spread_max(const struct hyp_pair *pair, double effect) {
+    double share = pair->is_ratio ? RATIO_SPREAD : DIFFERENCE_SPREAD;
+    return fmax(hyp_pair_margin(pair) * share, fabs(effect - none(pair)) * EFFECT_SPREAD);
+}
+
+static _Thread_local double waited_ns; /* of the batch that runs */
+
+void hyp_sampler_waited(double ns) {
+    waited_ns = ns;
+}
+
+static double effect_of(const struct hyp_pair *pair, const struct hyp_block *block,
+                        const double ns[4]) {
+    double outer = ns[0] + ns[3], inner = ns[1] + ns[2];
+    for (int i = 0; i < 4; i++) {
+        if (!(ns[i] >= 0)) return NAN;
+    }
+    double subject = block->swapped ? outer : inner, baseline = block->swapped ? inner : outer;
+    if (pair->is_ratio) return baseline > 0 ? subject / baseline : NAN;
+    return (subject - baseline) / (2.0 * pair->calls) * pair->scale;
+}
+
+double hyp_block_effect(const struct hyp_pair *pair, const struct hyp_block *block, bool control) {
+    return effect_of(pair, block, control ? block->control_ns : block->ns);
+}
+
+double hyp_block_own_effect(const struct hyp_pair *pair, const struct hyp_block *block) {
+    double ns[4];
+    for (int i = 0; i < 4; i++) {
+        ns[i] = block->ns[i] - block->waited_ns[i];
+        /* The system may count a wait that the batch's clock has not seen: then it says nothing. */
+        if (block->waited_ns[i] > 0 && !(ns[i] > 0)) return hyp_block_effect(pair, block, false);
+    }
+    return effect_of(pair, block, ns);
+}
+
+static double side_ns(const struct hyp_pair *pair, const struct hyp_block *block,
+                      enum hyp_side side) {
+    bool outer = (side == HYP_SUBJECT) == block->swapped;
+    const double *ns = block->ns;
+    return (outer ? ns[0] + ns[3] : ns[1] + ns[2]) / (2.0 * pair->calls);
+}
+
+/* Runs one block and its control. false: a call failed. */
+static bool run_block(const struct hyp_pair *pair, bool swapped, struct hyp_block *block) {
+    bool ok = true;
+    block->swapped = swapped;
+    for (int i = 0; i < 4; i++) {
+        bool outer = i == 0 || i == 3;
+        enum hyp_side side = outer == swapped ? HYP_SUBJECT : HYP_BASELINE;
+        hyp_sampler_waited(0);
+        block->ns[i] = pair->batch(pair->user, side, pair->calls);
+        block->waited_ns[i] = waited_ns;
+        ok = ok && block->ns[i] >= 0;
+    }
+    for (int i = 0; i < 4; i++) {
+        block->control_ns[i] = pair->batch(pair->user, HYP_BASELINE, pair->calls);
+        ok = ok && block->control_ns[i] >= 0;
+    }
+    return ok;
+}
+
+static void explain(struct hyp_sample *sample, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void explain(struct hyp_sample *sample, const char *code, const char *format, ...) {
+    va_list arguments;
+    snprintf(sample->code, sizeof sample->code, "%s", code);
+    va_start(arguments, format);
+    vsnprintf(sample->sentence, sizeof sample->sentence, format, arguments);
+    va_end(arguments);
+}
+
+/* Takes the intervals of what there is. false: no memory, or a value that is none. */
+static bool look(const struct hyp_pair *pair, struct hyp_sample *sample) {
+    double values[HYP_BLOCKS_MAX] = {0};
+    struct hyp_interval side = {0};
+    const size_t count = sample->count;
+    bool ok = true;
+    for (size_t i = 0; i < count; i++) {
+        values[i] = hyp_block_effect(pair, &sample->blocks[i], true);
+    }
+    ok = ok && hyp_decide_interval(&pair->rule, values, count, &sample->control);
+    for (size_t i = 0; i < count; i++) {
+        values[i] = hyp_block_effect(pair, &sample->blocks[i], false);
+    }
+    ok = ok && hyp_decide_interval(&pair->rule, values, count, &sample->effect);
+    for (size_t i = 0; i < count; i++) {
+        values[i] = hyp_block_own_effect(pair, &sample->blocks[i]);
+    }
+    ok = ok && hyp_decide_interval(&pair->rule, values, count, &sample->own);
+    for (int s = HYP_BASELINE; s <= HYP_SUBJECT; s++) {
+        for (size_t i = 0; i < count; i++) {
+            values[i] = side_ns(pair, &sample->blocks[i], (enum hyp_side)s);
+        }
+        ok = ok && hyp_interval_of(values, count, 0.5, 0.5, &side);
+        *(s == HYP_BASELINE ? &sample->baseline_ns : &sample->subject_ns) = side.median;
+    }
+    return ok;
+}
+
+/* Whether the machine can tell, by what was measured alone. */
+static void judge_steadiness(const struct hyp_pair *pair, struct hyp_sample *sample) {
+    const double margin = hyp_pair_margin(pair), off = margin * CONTROL_SHARE;
+    const double low = none(pair) - off, high = none(pair) + off;
+    const double spread = spread_max(pair, sample->effect.median);
+    const bool agree = sample->effect.spread <= spread ||
+                       sample->own.spread <= spread_max(pair, sample->own.median);
+    sample->is_steady = false;
+    if (!(sample->control.low >= low && sample->control.high <= high)) {
+        explain(sample, "unfit_control",
+                "the control, which compares the baseline with itself, found %.4g to %.4g and must "
+                "lie in %.4g to %.4g",
+                sample->control.low, sample->control.high, low, high);
+    } else if (!agree) {
+        explain(sample, "unfit_spread",
+                "half of the blocks lie %.4g apart, and %.4g is the most that can be judged",
+                sample->effect.spread, spread);
+    } else {
+        sample->is_steady = true;
+    }
+}
+
+static void conclude(const struct hyp_pair *pair, struct hyp_sample *sample) {
+    const struct hyp_interval *effect = &sample->effect, *own = &sample->own;
+    const enum hyp_decision decision = hyp_decide(&pair->rule, effect);
+    const bool same = decision == hyp_decide(&pair->rule, own);
+    sample->decision = same ? decision : HYP_UNDECIDED;
+    sample->code[0] = sample->sentence[0] = '\0';
+    judge_steadiness(pair, sample);
+    if (!sample->is_steady || sample->decision != HYP_UNDECIDED) return;
+    if (same) {
+        explain(sample, "undecided", "after %zu blocks %.4g lies between %.4g and %.4g",
+                sample->count, pair->rule.threshold, effect->low, effect->high);
+    } else {
+        explain(sample, "undecided",
+                "after %zu blocks it is %.4g to %.4g, %.4g to %.4g without the time that others "
+                "had the processor, and the threshold is %.4g",
+                sample->count, effect->low, effect->high, own->low, own->high,
+                pair->rule.threshold);
+    }
+}
+
+bool hyp_sampler_run(const struct hyp_pair *pair, uint64_t (*random)(void *user),
+                     void (*progress)(void *user, double share), void *user,
+                     struct hyp_sample *sample) {
+    memset(sample, 0, sizeof *sample);
+    sample->batch_ns_min = INFINITY;
+    bool ok =
+        pair->warm_calls == 0 || (pair->batch(pair->user, HYP_BASELINE, pair->warm_calls) >= 0 &&
+                                  pair->batch(pair->user, HYP_SUBJECT, pair->warm_calls) >= 0);
+    for (size_t next = 0; ok && next < HYP_LOOKS; next++) {
+        while (ok && sample->count < hyp_looks[next]) {
+            struct hyp_block *block = &sample->blocks[sample->count];
+            ok = run_block(pair, random(user) % 2 != 0, block);
+            if (!ok) break;
+            sample->count++;
+            for (int i = 0; i < 4; i++) {
+                sample->batch_ns_min = fmin(sample->batch_ns_min, block->ns[i]);
+            }
+            if (progress != NULL) progress(user, (double)sample->count / HYP_BLOCKS_MAX);
+        }
+        if (!ok || sample->count < pair->blocks_min) continue;
+        ok = look(pair, sample);
+        if (!ok) break;
+        conclude(pair, sample);
+        bool is_told = sample->is_steady && sample->decision != HYP_UNDECIDED;
+        if (is_told || pair->recorded_only) break;
+    }
+    if (!ok) {
+        sample->decision = HYP_UNDECIDED;
+        sample->is_steady = false;
+        explain(sample, "samples_lost", "a call failed in block %zu", sample->count + 1);
+    }
+    if (progress != NULL) progress(user, 1);
+    return ok;
+}

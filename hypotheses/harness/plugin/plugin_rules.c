@@ -1,0 +1,131 @@
+/*
+ * One rule a function, one sentence a rule.
+ */
+#include "plugin_rules.h"
+
+#include "files/atomic_file.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+enum { ID_MIN = 2, ID_MAX = 8, NAME_MAX_BYTES = 64, ATTACK_NAME_MAX = 90 };
+
+static bool is_text(const char *text) {
+    return text != NULL && text[strspn(text, " ")] != '\0';
+}
+
+/* Capital letters and digits, a letter first; "H7" is, or may become, one of the runtime's own. */
+static bool is_id(const char *id) {
+    size_t length = strlen(id);
+    if (length < ID_MIN || length > ID_MAX || !isupper((unsigned char)id[0])) return false;
+    for (size_t i = 0; i < length; i++) {
+        if (!isupper((unsigned char)id[i]) && !isdigit((unsigned char)id[i])) return false;
+    }
+    return id[0] != 'H' || !isdigit((unsigned char)id[1]);
+}
+
+static size_t count_attacks(const struct hyp_plugin *plugin, const char *suite, const char *name) {
+    size_t count = 0;
+    for (const struct hyp_plugin_attack *const *at = plugin->attacks; at != plugin->attacks_end;
+         at++) {
+        count += strcasecmp((*at)->suite, suite) == 0 &&
+                 (name == NULL || strcmp((*at)->name, name) == 0);
+    }
+    return count;
+}
+
+bool hyp_plugin_is_whole(const struct hyp_plugin *plugin) {
+    if (!is_text(plugin->name) || !is_text(plugin->version) ||
+        strlen(plugin->name) > NAME_MAX_BYTES || strlen(plugin->version) > NAME_MAX_BYTES) {
+        return hyp_fail("it needs a name and a version, of at most %d bytes each", NAME_MAX_BYTES);
+    }
+    if (plugin->claims == NULL || plugin->claims[0].id == NULL) {
+        return hyp_fail("it declares no claim");
+    }
+    for (const struct hyp_fault *f = plugin->faults; f != NULL && f->name != NULL; f++) {
+        if (!is_text(f->sentence)) return hyp_fail("the fault %s has no sentence", f->name);
+        if (f->name[0] == '\0' || strpbrk(f->name, "=/ ") != NULL) {
+            return hyp_fail("'%s' is no name of a fault: it has a blank, '=' or '/', or is empty",
+                            f->name);
+        }
+    }
+    for (const struct hyp_plugin_attack *const *at = plugin->attacks; at != plugin->attacks_end;
+         at++) {
+        const struct hyp_plugin_claim *claim = plugin->claims;
+        while (claim->id != NULL && strcasecmp(claim->id, (*at)->suite) != 0) claim++;
+        if (claim->id == NULL) {
+            return hyp_fail("the attack %s is upon %s, which is no claim of it", (*at)->name,
+                            (*at)->suite);
+        }
+        if (strlen((*at)->name) > ATTACK_NAME_MAX ||
+            count_attacks(plugin, (*at)->suite, (*at)->name) > 1) {
+            return hyp_fail("two attacks upon %s are called %s, or its name is too long", claim->id,
+                            (*at)->name);
+        }
+    }
+    return true;
+}
+
+static bool words_are_whole(const struct hyp_plugin_claim *claim) {
+    const struct hyp_words *words = &claim->words;
+    const struct {
+        const char *name, *text;
+    } parts[] = {{"title", claim->title},
+                 {"unit", claim->unit},
+                 {"source", claim->source},
+                 {"words.claim", words->claim},
+                 {"words.prediction", words->prediction},
+                 {"words.falsified_if", words->falsified_if},
+                 {"words.method", words->method},
+                 {"words.control", words->control},
+                 {"words.confounders", words->confounders}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (!is_text(parts[i].text)) return hyp_fail("%s has no %s", claim->id, parts[i].name);
+    }
+    if (words->is_timed && words->is_measured) {
+        return hyp_fail("%s is timed and measured: it can be one of them", claim->id);
+    }
+    return true;
+}
+
+static bool saboteurs_are_whole(const struct hyp_plugin_claim *claim) {
+    size_t counts[HYP_MUST_NOT_SURVIVE + 1] = {0};
+    for (const struct hyp_saboteur *s = claim->saboteurs; s != NULL && s->name != NULL; s++) {
+        if (!hyp_sabotage_find(s->name, NULL)) return false;
+        if (s->forced > HYP_MUST_NOT_SURVIVE) return hyp_fail("%s forces no verdict", s->name);
+        counts[s->forced]++;
+    }
+    if (counts[HYP_MUST_FALSIFY] == 0) {
+        return hyp_fail("%s has no saboteur under which it must fall: nobody knows whether it can",
+                        claim->id);
+    }
+    if ((counts[HYP_MUST_NOT_FALSIFY] > 0) != (counts[HYP_MUST_NOT_SURVIVE] > 0)) {
+        return hyp_fail("%s needs both ends of a borderline pair", claim->id);
+    }
+    return true;
+}
+
+bool hyp_plugin_claim_is_whole(const struct hyp_plugin *plugin,
+                               const struct hyp_plugin_claim *claim) {
+    if (!is_id(claim->id)) {
+        return hyp_fail("'%s' is no id of a claim: it takes %d to %d capital letters and digits, a "
+                        "letter first, and not one of H1, H2 and so on",
+                        claim->id, ID_MIN, ID_MAX);
+    }
+    if (hyp_claim_find(claim->id) != NULL) {
+        return hyp_fail("there is a claim %s already", claim->id);
+    }
+    if (!isfinite(claim->threshold) || claim->threshold < 0 || !isfinite(claim->tolerance) ||
+        claim->tolerance < 0 || claim->direction > HYP_ABOVE) {
+        return hyp_fail(
+            "the threshold and the tolerance of %s must be finite and not negative, and "
+            "its direction one of the three",
+            claim->id);
+    }
+    if (count_attacks(plugin, claim->id, NULL) == 0) {
+        return hyp_fail("nothing attacks %s", claim->id);
+    }
+    return words_are_whole(claim) && saboteurs_are_whole(claim);
+}

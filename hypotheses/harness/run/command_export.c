@@ -1,0 +1,251 @@
+/*
+ * export: a run's results in the forms that other services read, on stdout.
+ *
+ *     bmf          Bencher Metric Format
+ *     gab          github-action-benchmark, "customSmallerIsBetter"
+ *     gab-bigger   the same for claims of which more is better, "customBiggerIsBetter"
+ *     openmetrics  OpenMetrics 1.0 text, for a scrape
+ *     junit        junit.xml, as the run wrote it
+ *     github       workflow commands: an annotation for each claim that did not survive
+ *
+ * Claims without an effect have no number, and are left out; OpenMetrics has the verdict of each.
+ */
+#include "command.h"
+#include "files/atomic_file.h"
+#include "judge/results.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { JUNIT_BYTES_MAX = 16 << 20 };
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static bool put_json(json_t *object) {
+    char *text =
+        object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    json_decref(object);
+    if (text == NULL) return hyp_fail("there is no memory");
+    printf("%s\n", text);
+    free(text);
+    return true;
+}
+
+static void name_of(const struct hyp_result *row, char *text, size_t bytes) {
+    snprintf(text, bytes, "%s: %s", row->claim->id, row->claim->title);
+}
+
+static bool put_bmf(const struct hyp_results *results) {
+    json_t *all = json_object();
+    for (size_t i = 0; i < results->count; i++) {
+        const struct hyp_result *row = &results->rows[i];
+        char name[256];
+        if (!row->has_effect) continue;
+        name_of(row, name, sizeof name);
+        json_t *number = json_pack("{s:f}", "value", row->effect);
+        if (row->has_interval) {
+            json_object_set_new(number, "lower_value", json_real(row->low));
+            json_object_set_new(number, "upper_value", json_real(row->high));
+        }
+        json_object_set_new(all, name, json_pack("{s:o}", row->claim->unit, number));
+    }
+    return put_json(all);
+}
+
+static bool put_gab(const struct hyp_results *results, bool bigger) {
+    json_t *all = json_array();
+    for (size_t i = 0; i < results->count; i++) {
+        const struct hyp_result *row = &results->rows[i];
+        char name[256], range[64], extra[512];
+        if (!row->has_effect || (row->claim->direction == HYP_ABOVE) != bigger) continue;
+        name_of(row, name, sizeof name);
+        snprintf(extra, sizeof extra, "%s; %s %g; %lld samples; %s; %s run of %s",
+                 hyp_verdict_words(row->kind), hyp_direction_words(row->claim->direction),
+                 row->threshold, row->samples, results->device_name, results->mode,
+                 results->commit[0] != '\0' ? results->commit : "no known commit");
+        json_t *entry = json_pack("{s:s, s:s, s:f, s:s}", "name", name, "unit", row->claim->unit,
+                                  "value", row->effect, "extra", extra);
+        if (row->has_interval && entry != NULL) {
+            double off = fmax(row->high - row->effect, row->effect - row->low);
+            snprintf(range, sizeof range, "± %.4g", off);
+            json_object_set_new(entry, "range", json_string(range));
+        }
+        json_array_append_new(all, entry);
+    }
+    return put_json(all);
+}
+
+static bool put_smaller(const struct hyp_results *results) {
+    return put_gab(results, false);
+}
+
+static bool put_bigger(const struct hyp_results *results) {
+    return put_gab(results, true);
+}
+
+/* ---- OpenMetrics ----------------------------------------------------------------------------- */
+
+/* A label's value, with the three characters escaped that the format names. */
+static void put_label(const char *name, const char *value) {
+    printf("%s=\"", name);
+    for (; *value != '\0'; value++) {
+        if (*value == '\\' || *value == '"') putchar('\\');
+        if (*value == '\n') {
+            fputs("\\n", stdout);
+        } else {
+            putchar(*value);
+        }
+    }
+    putchar('"');
+}
+
+static void put_sample(const char *metric, const struct hyp_result *row, double value) {
+    printf("%s{", metric);
+    put_label("claim", row->claim->id);
+    putchar(',');
+    put_label("unit", row->claim->unit);
+    printf("} %.15g\n", value);
+}
+
+static double effect_of(const struct hyp_result *row) {
+    return row->has_effect ? row->effect : NAN;
+}
+static double low_of(const struct hyp_result *row) {
+    return row->has_interval ? row->low : NAN;
+}
+static double high_of(const struct hyp_result *row) {
+    return row->has_interval ? row->high : NAN;
+}
+static double threshold_of(const struct hyp_result *row) {
+    return row->threshold;
+}
+static double samples_of(const struct hyp_result *row) {
+    return (double)row->samples;
+}
+static double severity_of(const struct hyp_result *row) {
+    return row->has_severity && row->saboteurs > 0 ? (double)row->caught / row->saboteurs : NAN;
+}
+
+static void put_verdicts(const struct hyp_results *results) {
+    printf("# TYPE tollens_verdict stateset\n# HELP tollens_verdict What came of a claim.\n");
+    for (size_t i = 0; i < results->count; i++) {
+        for (int kind = HYP_SURVIVED; kind <= HYP_NOT_TESTED; kind++) {
+            printf("tollens_verdict{");
+            put_label("claim", results->rows[i].claim->id);
+            putchar(',');
+            put_label("tollens_verdict", hyp_verdict_name((enum hyp_verdict_kind)kind));
+            printf("} %d\n", results->rows[i].kind == (enum hyp_verdict_kind)kind);
+        }
+    }
+}
+
+static bool put_openmetrics(const struct hyp_results *results) {
+    static const struct {
+        const char *name, *help;
+        double (*value)(const struct hyp_result *row);
+    } metrics[] = {{"tollens_effect", "What was measured, in the claim's unit.", effect_of},
+                   {"tollens_effect_low", "The low end of its interval.", low_of},
+                   {"tollens_effect_high", "The high end of its interval.", high_of},
+                   {"tollens_threshold", "The number at which the claim falls.", threshold_of},
+                   {"tollens_samples", "How many samples the verdict rests on.", samples_of},
+                   {"tollens_severity", "The share of saboteurs that was noticed.", severity_of}};
+    printf("# TYPE tollens_run info\n# HELP tollens_run What ran, and on what.\ntollens_run_info{");
+    put_label("device", results->device_name);
+    putchar(',');
+    put_label("kind", results->device_kind);
+    putchar(',');
+    put_label("mode", results->mode);
+    putchar(',');
+    put_label("commit", results->commit);
+    printf("} 1\n");
+    put_verdicts(results);
+    for (size_t m = 0; m < sizeof metrics / sizeof metrics[0]; m++) {
+        printf("# TYPE %s gauge\n# HELP %s %s\n", metrics[m].name, metrics[m].name,
+               metrics[m].help);
+        for (size_t i = 0; i < results->count; i++) {
+            double value = metrics[m].value(&results->rows[i]);
+            if (isfinite(value)) put_sample(metrics[m].name, &results->rows[i], value);
+        }
+    }
+    printf("# EOF\n");
+    return true;
+}
+
+/* ---- GitHub ---------------------------------------------------------------------------------- */
+
+/* What a workflow command may not hold is written as a URL has it. */
+static void put_command_text(const char *text) {
+    for (; *text != '\0'; text++) {
+        if (*text == '%' || *text == '\r' || *text == '\n') {
+            printf("%%%02X", (unsigned)(unsigned char)*text);
+        } else {
+            putchar(*text);
+        }
+    }
+}
+
+static bool put_github(const struct hyp_results *results) {
+    static const char *const levels[] = {
+        [HYP_FALSIFIED] = "error", [HYP_INCONCLUSIVE] = "warning", [HYP_NOT_TESTED] = "notice"};
+    for (size_t i = 0; i < results->count; i++) {
+        const struct hyp_result *row = &results->rows[i];
+        if (row->kind == HYP_SURVIVED) continue;
+        /* An id and a verdict have no colon and no comma, which would end the title. */
+        printf("::%s title=%s %s::", levels[row->kind], row->claim->id,
+               hyp_verdict_words(row->kind));
+        put_command_text(row->claim->title);
+        printf(": ");
+        put_command_text(row->reason);
+        putchar('\n');
+    }
+    return true;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static bool put_junit(const char *folder) {
+    char path[1100];
+    snprintf(path, sizeof path, "%s/junit.xml", folder);
+    char *text = hyp_file_read(path, JUNIT_BYTES_MAX, NULL);
+    if (text == NULL) return false;
+    fputs(text, stdout);
+    free(text);
+    return true;
+}
+
+int hyp_command_export(int count, char **words) {
+    static struct hyp_results results;
+    static const struct {
+        const char *name;
+        bool (*put)(const struct hyp_results *results);
+    } formats[] = {{"bmf", put_bmf},           {"gab", put_smaller},
+                   {"gab-bigger", put_bigger}, {"openmetrics", put_openmetrics},
+                   {"github", put_github},     {"junit", NULL}};
+    const char *folder = NULL, *format = NULL;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(words[i], "--format") == 0 && i + 1 < count) {
+            format = words[++i];
+        } else if (strncmp(words[i], "--format=", 9) == 0) {
+            format = words[i] + 9;
+        } else if (words[i][0] != '-' && folder == NULL) {
+            folder = words[i];
+        } else {
+            return hyp_command_complain("export does not know '%s'; see tollens help", words[i]);
+        }
+    }
+    if (folder == NULL || format == NULL) {
+        return hyp_command_complain("export takes a folder that tollens run wrote, and --format");
+    }
+    if (!hyp_results_read(folder, &results)) return hyp_command_complain("%s", hyp_error());
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        if (strcmp(formats[i].name, format) != 0) continue;
+        bool ok = formats[i].put != NULL ? formats[i].put(&results) : put_junit(folder);
+        if (ok && fflush(stdout) != 0) ok = hyp_fail("the output cannot be written");
+        return ok ? HYP_EXIT_OK : hyp_command_complain("%s", hyp_error());
+    }
+    return hyp_command_complain(
+        "'%s' is no format: bmf, gab, gab-bigger, openmetrics, github or junit", format);
+}

@@ -1,0 +1,78 @@
+/*
+ * gate: one run's evidence against a baseline's; the exit code is for CI.
+ */
+#include "command.h"
+#include "files/atomic_file.h"
+#include "judge/gate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct gate_wishes {
+    const char *evidence, *baseline;
+    bool across, inconclusive_warns;
+};
+
+static bool read_words(int count, char **words, struct gate_wishes *wishes) {
+    static const char baseline[] = "--baseline=";
+    for (int i = 0; i < count; i++) {
+        const char *word = words[i];
+        if (strcmp(word, "--baseline") == 0) {
+            wishes->baseline = i + 1 < count ? words[++i] : "";
+        } else if (strncmp(word, baseline, strlen(baseline)) == 0) {
+            wishes->baseline = word + strlen(baseline);
+        } else if (strcmp(word, "--across") == 0) {
+            wishes->across = true;
+        } else if (strcmp(word, "--inconclusive=warn") == 0) {
+            wishes->inconclusive_warns = true;
+        } else if (strcmp(word, "--inconclusive=fail") == 0) {
+            wishes->inconclusive_warns = false;
+        } else if (word[0] == '-') {
+            return hyp_fail("gate knows no option %s; see tollens help", word);
+        } else if (wishes->evidence != NULL) {
+            return hyp_fail("gate takes one folder of evidence, and %s is a second", word);
+        } else {
+            wishes->evidence = word;
+        }
+    }
+    if (wishes->evidence == NULL || wishes->baseline == NULL || wishes->baseline[0] == '\0') {
+        return hyp_fail("gate takes two folders that tollens run wrote: EVIDENCE --baseline "
+                        "EVIDENCE");
+    }
+    return true;
+}
+
+int hyp_command_gate(int count, char **words) {
+    static struct hyp_results now, before;
+    struct gate_wishes wishes = {0};
+    size_t counts[HYP_WORSE + 1] = {0};
+    if (!read_words(count, words, &wishes) || !hyp_results_read(wishes.evidence, &now) ||
+        !hyp_results_read(wishes.baseline, &before)) {
+        return hyp_command_complain("%s", hyp_error());
+    }
+    if (!wishes.across && !hyp_gate_comparable(&now, &before)) {
+        return hyp_command_complain("%s; --across compares them all the same", hyp_error());
+    }
+    printf("%s, %s run: %.12s against %.12s\n", now.device_name, now.mode,
+           now.commit[0] != '\0' ? now.commit : "unknown",
+           before.commit[0] != '\0' ? before.commit : "unknown");
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
+        const struct hyp_claim *claim = &hyp_claims()[i];
+        const struct hyp_result *row = hyp_results_find(&now, claim),
+                                *other = hyp_results_find(&before, claim);
+        char sentence[512];
+        if (row == NULL && other == NULL) continue;
+        enum hyp_change change = hyp_gate_compare(row, other, sentence, sizeof sentence);
+        counts[change]++;
+        printf("%-*s%-12s  %s\n", hyp_claim_width(), claim->id, hyp_change_words(change), sentence);
+    }
+    size_t worse = counts[HYP_WORSE], untold = counts[HYP_CANNOT_TELL];
+    size_t compared = counts[HYP_SAME] + counts[HYP_BETTER] + counts[HYP_NEW] + worse + untold;
+    if (compared == 0) {
+        return hyp_command_complain("neither run tested anything: there is nothing to compare");
+    }
+    printf("\n%zu same, %zu better, %zu new, %zu worse, %zu cannot tell\n", counts[HYP_SAME],
+           counts[HYP_BETTER], counts[HYP_NEW], worse, untold);
+    if (worse > 0) return HYP_EXIT_FALSIFIED;
+    return untold > 0 && !wishes.inconclusive_warns ? HYP_EXIT_INCONCLUSIVE : HYP_EXIT_OK;
+}

@@ -1,0 +1,274 @@
+/*
+ * replay: a recorded trace of a pool, done again with any profile, and what came of it.
+ */
+#include "harness/claim.h"
+#include "harness/clock.h"
+#include "command.h"
+#include "files/hlog.h"
+#include "trace/trace_replay.h"
+#include "harness/session.h"
+#include "files/walk_csv.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef unsigned long long number;
+
+static void driver_profile(const struct tol_device *device, struct tol_pool_options *options) {
+    (void)device;
+    *options = (struct tol_pool_options){.source = TOL_POOL_DRIVER, .time_one_in = 1};
+}
+
+static const struct profile {
+    const char *name;
+    void (*options)(const struct tol_device *device, struct tol_pool_options *options);
+} profiles[] = {{"default", tol_pool_default},
+                {"tight", tol_pool_tight},
+                {"latency", tol_pool_latency},
+                {"driver", driver_profile}};
+
+struct wishes {
+    const char *path, *out;
+    const struct profile *profile;
+    uint64_t limit, floor;
+    bool has_floor;
+    enum hyp_device_kind kind;
+    int ordinal;
+};
+
+static bool read_profile(const char *name, const struct profile **profile) {
+    for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++) {
+        if (strcmp(profiles[i].name, name) != 0) continue;
+        *profile = &profiles[i];
+        return true;
+    }
+    return hyp_fail("'%s' is no profile: default, tight, latency or driver", name);
+}
+
+static bool read_bytes(const char *option, const char *text, uint64_t *bytes) {
+    return hyp_session_number(text, INT64_MAX, bytes) ||
+           hyp_fail("%s takes a number of bytes, not '%s'", option, text);
+}
+
+/* The value of an option, as "--name VALUE" or "--name=VALUE". NULL: it is another word. */
+static const char *value_of(const char *name, int count, char **words, int *at) {
+    size_t length = strlen(name);
+    if (strcmp(words[*at], name) == 0) return *at + 1 < count ? words[++*at] : "";
+    bool fits = strncmp(words[*at], name, length) == 0 && words[*at][length] == '=';
+    return fits ? words[*at] + length + 1 : NULL;
+}
+
+static bool read_words(int count, char **words, struct wishes *wishes) {
+    const char *value = NULL;
+    *wishes = (struct wishes){.profile = &profiles[0]};
+    if (!hyp_session_device(getenv("TOLLENS_DEVICE"), &wishes->kind, &wishes->ordinal))
+        return false;
+    for (int i = 0; i < count; i++) {
+        if ((value = value_of("--profile", count, words, &i)) != NULL) {
+            if (!read_profile(value, &wishes->profile)) return false;
+        } else if ((value = value_of("--device", count, words, &i)) != NULL) {
+            if (!hyp_session_device(value, &wishes->kind, &wishes->ordinal)) return false;
+        } else if ((value = value_of("--limit", count, words, &i)) != NULL) {
+            if (!read_bytes("--limit", value, &wishes->limit)) return false;
+        } else if ((value = value_of("--floor", count, words, &i)) != NULL) {
+            if (!read_bytes("--floor", value, &wishes->floor)) return false;
+            wishes->has_floor = true;
+        } else if ((value = value_of("--out", count, words, &i)) != NULL) {
+            if (value[0] == '\0') return hyp_fail("--out takes a folder");
+            wishes->out = value;
+        } else if (words[i][0] == '-') {
+            return hyp_fail("replay knows no option %s; see tollens help", words[i]);
+        } else if (wishes->path != NULL) {
+            return hyp_fail("replay takes one trace, and %s is a second", words[i]);
+        } else {
+            wishes->path = words[i];
+        }
+    }
+    if (wishes->path == NULL) return hyp_fail("replay takes a trace, as tol_pool_trace writes it");
+    if (wishes->limit != 0 && wishes->profile->options == driver_profile) {
+        return hyp_fail("the driver's own pool has no limit");
+    }
+    return true;
+}
+
+/* ---- what is told ---------------------------------------------------------------------------- */
+
+struct told {
+    const struct wishes *wishes;
+    const struct hyp_replay *replay;
+    const struct tol_device *device;
+    struct tol_pool_stats stats;
+    struct tol_hdr *times[TOL_POOL_CALLS];
+    double begin_s, length_s;
+};
+
+static const char *const call_names[TOL_POOL_CALLS] = {"allocate", "free"};
+static const double percents[] = {50, 90, 99, 99.9, 100};
+static const char *const percent_names[] = {"p50", "p90", "p99", "p999", "max"};
+enum { PERCENTS = sizeof percents / sizeof percents[0] };
+
+static void print(const struct told *told) {
+    const struct hyp_replay *replay = told->replay;
+    const struct hyp_trace *trace = replay->trace;
+    printf("%s: %zu event%s of %u thread%s and %u stream%s: %zu allocation%s, %zu free%s, %zu "
+           "trim%s\n",
+           told->wishes->path, trace->count, hyp_plural(trace->count), trace->threads,
+           hyp_plural(trace->threads), trace->streams, hyp_plural(trace->streams),
+           trace->allocations, hyp_plural(trace->allocations), trace->frees,
+           hyp_plural(trace->frees), trace->trims, hyp_plural(trace->trims));
+    if (trace->lost > 0) {
+        printf("%llu events before them are lost, and %llu frees of their blocks left out\n",
+               (number)trace->lost, (number)trace->skipped);
+    }
+    printf("on %s, profile %s\n", told->device->name, told->wishes->profile->name);
+    if (replay->refused > 0 || replay->granted > 0) {
+        printf("memory was out for %llu allocations that the trace has, and was not for %llu that "
+               "it was out for there\n",
+               (number)replay->refused, (number)replay->granted);
+    }
+    printf("held / requested: final %.4f (%llu / %llu bytes); worst %.4f, at event %llu, of the "
+           "moments with %llu bytes live or more\n",
+           replay->final, (number)replay->held, (number)replay->requested, replay->worst,
+           (number)replay->worst_event, (number)replay->floor);
+    printf("driver calls: %llu, of which %llu took memory and %llu gave it back\n",
+           (number)told->stats.driver_calls, (number)told->stats.driver_allocations,
+           (number)told->stats.driver_frees);
+    printf("%-10s %9s %9s %9s %9s %9s %9s  ns\n", "", "calls", "p50", "p90", "p99", "p99.9", "max");
+    for (int call = 0; call < TOL_POOL_CALLS; call++) {
+        printf("%-10s %9lld", call_names[call], (long long)told->times[call]->total);
+        for (int i = 0; i < PERCENTS; i++) {
+            printf(" %9lld", (long long)tol_hdr_percentile(told->times[call], percents[i]));
+        }
+        printf("\n");
+    }
+}
+
+static json_t *result_of(const struct told *told) {
+    const struct hyp_replay *replay = told->replay;
+    const struct tol_pool_stats *s = &told->stats;
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I}", "events",
+        (json_int_t)replay->trace->count, "refused", (json_int_t)replay->refused, "granted",
+        (json_int_t)replay->granted, "requested", (json_int_t)replay->requested, "requested_peak",
+        (json_int_t)replay->requested_peak, "held", (json_int_t)replay->held, "held_peak",
+        (json_int_t)replay->held_peak, "final", replay->final, "worst", replay->worst,
+        "worst_event", (json_int_t)replay->worst_event, "driver_calls", (json_int_t)s->driver_calls,
+        "driver_allocations", (json_int_t)s->driver_allocations, "driver_frees",
+        (json_int_t)s->driver_frees, "magazine_hits", (json_int_t)s->magazine_hits);
+}
+
+static bool write_summary(const struct told *told) {
+    char path[1100];
+    json_t *times = json_object();
+    for (int call = 0; call < TOL_POOL_CALLS; call++) {
+        json_t *one = json_pack("{s:I}", "count", (json_int_t)told->times[call]->total);
+        for (int i = 0; i < PERCENTS; i++) {
+            json_int_t ns = tol_hdr_percentile(told->times[call], percents[i]);
+            json_object_set_new(one, percent_names[i], json_integer(ns));
+        }
+        json_object_set_new(times, call_names[call], one);
+    }
+    json_t *all =
+        json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:o, s:o}", "schema", 1, "trace",
+                  told->wishes->path, "device", told->device->name, "profile",
+                  told->wishes->profile->name, "limit", (json_int_t)told->wishes->limit, "floor",
+                  (json_int_t)told->replay->floor, "result", result_of(told), "times_ns", times);
+    char *text = all != NULL ? json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    json_decref(all);
+    if (text == NULL) return hyp_fail("there is no memory");
+    snprintf(path, sizeof path, "%s/replay.json", told->wishes->out);
+    bool ok = hyp_file_write(path, text);
+    free(text);
+    return ok;
+}
+
+static bool write_text(const struct told *told, const char *name,
+                       tol_status (*make)(struct tol_pool *pool, char **text)) {
+    char path[1100], *text = NULL;
+    if (make(told->replay->pool, &text) != TOL_OK) return hyp_fail("%s", hyp_session_message());
+    snprintf(path, sizeof path, "%s/%s", told->wishes->out, name);
+    bool ok = hyp_file_write(path, text);
+    free(text);
+    return ok;
+}
+
+static bool write_times(const struct told *told) {
+    char path[1100];
+    struct hyp_hlog log;
+    snprintf(path, sizeof path, "%s/times.hlog", told->wishes->out);
+    if (!hyp_hlog_begin(&log, path, told->begin_s)) return false;
+    bool ok = true;
+    for (int call = 0; call < TOL_POOL_CALLS && ok; call++) {
+        ok = hyp_hlog_add(&log, call_names[call], 0, told->length_s, told->times[call]);
+    }
+    return hyp_hlog_end(&log) && ok;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static bool tell(struct told *told) {
+    const struct hyp_replay *replay = told->replay;
+    bool ok = tol_pool_stats(replay->pool, &told->stats) == TOL_OK;
+    for (int call = 0; call < TOL_POOL_CALLS && ok; call++) {
+        ok = tol_pool_times(replay->pool, (enum tol_pool_call)call, &told->times[call]) == TOL_OK;
+    }
+    if (!ok) hyp_fail("%s", hyp_session_message());
+    if (ok) print(told);
+    if (ok && told->wishes->out != NULL) {
+        ok = write_summary(told) && write_text(told, "snapshot.json", tol_pool_snapshot) &&
+             write_text(told, "timeline.json", tol_pool_chrome_trace) && write_times(told);
+    }
+    for (int call = 0; call < TOL_POOL_CALLS; call++) tol_hdr_free(told->times[call]);
+    return ok;
+}
+
+/* With the evidence's table, where there is to be one. */
+static bool run_and_tell(const struct wishes *wishes, struct hyp_replay *replay) {
+    char path[1100];
+    struct told told = {.wishes = wishes, .replay = replay, .begin_s = hyp_clock_day_s()};
+    told.device = tol_context_device(replay->context);
+    if (wishes->out != NULL) {
+        snprintf(path, sizeof path, "%s/fragmentation.csv", wishes->out);
+        if (!hyp_folder_make(wishes->out) || !hyp_walk_csv_begin(&replay->csv, path)) return false;
+        replay->has_csv = true;
+    }
+    bool ok = hyp_replay_run(replay);
+    told.length_s = hyp_clock_day_s() - told.begin_s;
+    if (wishes->out != NULL && !ok) hyp_file_drop(&replay->csv);
+    if (wishes->out != NULL && ok) ok = hyp_file_keep(&replay->csv);
+    return ok && tell(&told);
+}
+
+static bool replay_on_device(struct wishes *wishes, const struct hyp_trace *trace) {
+    struct tol_driver *driver = NULL;
+    struct tol_pool_options options;
+    struct hyp_replay replay = {.trace = trace, .floor = trace->peak / 4};
+    if (wishes->has_floor) replay.floor = wishes->floor;
+    /* None of it is touched. */
+    setenv("TOLLENS_SOFT_MEMORY", "40G", 0);
+    bool ok = hyp_session_open(&wishes->kind, &driver) == TOL_OK &&
+              tol_context_create(driver, wishes->ordinal, &replay.context) == TOL_OK;
+    if (ok) {
+        wishes->profile->options(tol_context_device(replay.context), &options);
+        options.limit_bytes = (size_t)wishes->limit;
+        options.time_one_in = 1;
+        if (wishes->out != NULL) options.trace_events = 2 * trace->count + 64;
+        ok = tol_pool_create(replay.context, &options, &replay.pool) == TOL_OK;
+    }
+    if (!ok) hyp_fail("%s", hyp_session_message());
+    ok = ok && run_and_tell(wishes, &replay);
+    tol_pool_destroy(replay.pool);
+    tol_context_destroy(replay.context);
+    tol_driver_close(driver);
+    return ok;
+}
+
+int hyp_command_replay(int count, char **words) {
+    struct wishes wishes;
+    struct hyp_trace trace = {.events = NULL};
+    bool ok = read_words(count, words, &wishes) && hyp_trace_read(wishes.path, &trace) &&
+              replay_on_device(&wishes, &trace);
+    hyp_trace_free(&trace);
+    return ok ? HYP_EXIT_OK : hyp_command_complain("%s", hyp_error());
+}

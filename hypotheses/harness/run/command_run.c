@@ -1,0 +1,199 @@
+/*
+ * run: the chosen claims are tried one after the other, everything is written down, and the exit
+ * code is made of the verdicts.
+ */
+#include "harness/clock.h"
+#include "command.h"
+#include "evidence.h"
+#include "files/atomic_file.h"
+#include "repeats.h"
+#include "runner.h"
+#include "console.h"
+#include "record/timeline.h"
+#include "trial.h"
+#include "run_options.h"
+#include "worker.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- where the evidence goes ----------------------------------------------------------------- */
+
+/* A folder that has something in it is another run's evidence, and stays as it is. */
+static bool check_empty(const char *path) {
+    DIR *folder = opendir(path);
+    if (folder == NULL) {
+        return errno == ENOENT ||
+               hyp_fail("%s cannot be the folder of the evidence: %s", path, strerror(errno));
+    }
+    size_t entries = 0;
+    while (readdir(folder) != NULL) entries++;
+    closedir(folder);
+    return entries <= 2 || hyp_fail("%s is no empty folder: evidence is never written over", path);
+}
+
+static bool make_folder(const char *out, char *folder, size_t bytes) {
+    char stamp[32];
+    struct tm day;
+    time_t now = time(NULL);
+    if (out != NULL) {
+        snprintf(folder, bytes, "%s", out);
+        return check_empty(folder) && hyp_folder_make(folder);
+    }
+    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &day));
+    snprintf(folder, bytes, "evidence/%s", stamp);
+    for (int i = 2; !check_empty(folder) && i < 100; i++) {
+        snprintf(folder, bytes, "evidence/%s-%d", stamp, i);
+    }
+    return hyp_folder_make(folder);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static int exit_code(const struct hyp_run *run, const struct hyp_wishes *wishes) {
+    bool broken = false, blind = false, untold = false;
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
+        const struct hyp_verdict *verdict = &run->verdicts[i];
+        broken |= run->chosen[i] && verdict->broken;
+        if (!run->chosen[i] || !verdict->has_severity) continue;
+        blind |= verdict->caught + verdict->untold < verdict->saboteurs ||
+                 verdict->borderline_right < verdict->borderline;
+        untold |= verdict->untold > 0;
+    }
+    if (hyp_run_count(run, HYP_FALSIFIED) > 0) return HYP_EXIT_FALSIFIED;
+    if (broken || blind || hyp_runner_interrupted()) return HYP_EXIT_ERROR;
+    if (wishes->require_gpu && hyp_run_count(run, HYP_NOT_TESTED) > 0) return HYP_EXIT_FALSIFIED;
+    if ((untold || hyp_run_count(run, HYP_INCONCLUSIVE) > 0) && !wishes->inconclusive_warns) {
+        return HYP_EXIT_INCONCLUSIVE;
+    }
+    return HYP_EXIT_OK;
+}
+
+/* run.json comes last: where it is, all the others are. */
+static bool write_all(const struct hyp_run *run) {
+    return hyp_evidence_summary(run) && hyp_evidence_junit(run) && hyp_evidence_results(run) &&
+           hyp_evidence_end(run);
+}
+
+/* What would run, and nothing of it. */
+static int list_chosen(const struct hyp_run *run) {
+    enum { NAMES_MAX = 64 };
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
+        const char *names[NAMES_MAX];
+        const struct hyp_claim *claim = &hyp_claims()[i];
+        if (!run->chosen[i]) continue;
+        size_t count = hyp_worker_list(claim->suite, run->session.filter, names, NAMES_MAX);
+        if (count == 0) printf("%-*snothing attacks it yet\n", hyp_claim_width(), claim->id);
+        for (size_t k = 0; k < count && k < NAMES_MAX; k++) {
+            printf("%-*s%s\n", hyp_claim_width(), claim->id, names[k]);
+        }
+    }
+    return HYP_EXIT_OK;
+}
+
+/* Tries every chosen claim and writes all of it into run->folder, which is there. false:
+ * hyp_error(). */
+static bool run_once(struct hyp_run *run, const struct hyp_wishes *wishes) {
+    struct hyp_watch watch;
+    uint64_t begin_ns = hyp_clock_ns();
+    hyp_watch_begin(&watch, stderr);
+    bool ok = hyp_machine_write(&run->machine, run->folder);
+    for (size_t i = 0; ok && i < hyp_claim_count(); i++) {
+        if (!run->chosen[i]) continue;
+        ok = hyp_trial_run(run, &hyp_claims()[i], &watch);
+        hyp_watch_clear(&watch);
+        if (ok) hyp_tell_verdict(&hyp_claims()[i], &run->verdicts[i]);
+    }
+    run->duration_s = (double)(hyp_clock_ns() - begin_ns) * 1e-9;
+    run->exit_code = exit_code(run, wishes);
+    ok = ok && write_all(run);
+    if (ok) hyp_tell_end(run, wishes);
+    return ok;
+}
+
+static void end_verdicts(struct hyp_run *run) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) hyp_verdict_end(&run->verdicts[i]);
+}
+
+/* Runs all of it again and again, each time in a folder of its own. */
+static bool run_repeatedly(struct hyp_run *run, const struct hyp_wishes *wishes, int *code) {
+    static struct hyp_repeats repeats;
+    char folder[1000];
+    const char *top = run->folder;
+    repeats.wanted = (unsigned)wishes->repeats;
+    bool ok = true;
+    while (ok && repeats.done < repeats.wanted && !hyp_runner_interrupted()) {
+        snprintf(folder, sizeof folder, "%s/repeat%u", top, repeats.done + 1);
+        printf("%sRun %u of %u\n", repeats.done > 0 ? "\n" : "", repeats.done + 1, repeats.wanted);
+        run->folder = folder;
+        run->machine.begin_s = hyp_clock_day_s();
+        ok = hyp_folder_make(folder) && run_once(run, wishes);
+        if (ok) {
+            hyp_repeats_count(&repeats, run);
+            ok = hyp_repeats_write(&repeats, run, top);
+        }
+        end_verdicts(run);
+    }
+    run->folder = top;
+    if (ok) hyp_repeats_tell(&repeats, run);
+    *code = repeats.worst;
+    return ok;
+}
+
+/* A guest brings what it needs. */
+static bool needs_fixtures(const struct hyp_run *run) {
+    bool any = false;
+    for (size_t i = 0; i < hyp_claim_own_count(); i++) any |= run->chosen[i];
+    return any;
+}
+
+int hyp_command_run(int count, char **words) {
+    static struct hyp_run run;
+    struct hyp_wishes wishes = {0};
+    char folder[900];
+    if (!hyp_wishes_read(count, words, &run, &wishes)) {
+        return hyp_command_complain("%s", hyp_error());
+    }
+    if (wishes.list) return list_chosen(&run);
+    if (wishes.require_gpu && run.session.kind == HYP_DEVICE_SOFT) {
+        return hyp_command_complain("--require-gpu and --device soft cannot both be");
+    }
+    if (run.under != NULL && run.sabotage) {
+        return hyp_command_complain("--under makes one fault and --sabotage all: not both");
+    }
+    if (wishes.require_gpu) run.session.kind = HYP_DEVICE_CUDA;
+    if (needs_fixtures(&run) && hyp_session_root() == NULL) {
+        return hyp_command_complain("%s", hyp_error());
+    }
+    if (hyp_machine_read(&run.session, &run.machine) != TOL_OK) {
+        return hyp_command_complain("no %s device: %s", hyp_device_kind_name(run.session.kind),
+                                    hyp_session_message());
+    }
+    run.session.kind = run.machine.kind;
+    char *command = hyp_wishes_command(count, words);
+    if (command == NULL) return hyp_command_complain("there is no memory");
+    run.command = command;
+    run.folder = folder;
+    (void)hyp_runner_interrupted();
+
+    bool ok =
+        make_folder(wishes.out, folder, sizeof folder) &&
+        (wishes.trace == NULL || hyp_timeline_begin(wishes.trace, (unsigned)wishes.trace_every,
+                                                    (unsigned)wishes.trace_share));
+    if (ok) {
+        hyp_tell_begin(&run);
+        ok = wishes.repeats > 0 ? run_repeatedly(&run, &wishes, &run.exit_code)
+                                : run_once(&run, &wishes);
+    }
+    end_verdicts(&run);
+    free(command);
+    ok = hyp_timeline_end() && ok;
+    if (!ok) return hyp_command_complain("%s", hyp_error());
+    if (hyp_runner_interrupted()) {
+        hyp_command_complain("interrupted; what was found until then is in %s", folder);
+    }
+    return run.exit_code;
+}

@@ -1,0 +1,70 @@
+/*
+ * Verdicts as lines on stdout.
+ */
+#include "console.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void hyp_tell_begin(const struct hyp_run *run) {
+    const char *filter = run->session.filter;
+    printf("%s run on %s (%s), seed %llu%s%s%s%s\n", run->session.full ? "Full" : "Quick",
+           run->machine.device.name, hyp_device_kind_name(run->machine.kind),
+           (unsigned long long)run->session.seed, filter != NULL ? ", attacks called " : "",
+           filter != NULL ? filter : "", run->under != NULL ? ", under the saboteur " : "",
+           run->under != NULL ? run->under : "");
+    fflush(stdout);
+}
+
+void hyp_tell_verdict(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
+    static const char *const colours[] = {"\033[32m", "\033[1;31m", "\033[33m", "\033[2m"};
+    char effect[96] = "", severity[48] = "", text[HYP_UNIT_BYTES];
+    const char *unit = hyp_unit_of(verdict->effect, claim->unit, text);
+    bool colour = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
+    if (verdict->has_interval) {
+        snprintf(effect, sizeof effect, "%.4g %s (%.4g to %.4g)%s", verdict->effect, unit,
+                 verdict->low, verdict->high, verdict->processes == 1 ? ", one process" : "");
+    } else if (verdict->has_effect) {
+        snprintf(effect, sizeof effect, "%.4g %s in %llu%s%s", verdict->effect, unit,
+                 (unsigned long long)verdict->samples, verdict->label[0] != '\0' ? ", " : "",
+                 verdict->label);
+    }
+    if (verdict->has_severity) {
+        snprintf(severity, sizeof severity, "severity %.0f %% (%u of %u)",
+                 verdict->saboteurs > 0 ? 100.0 * verdict->caught / verdict->saboteurs : 0,
+                 verdict->caught, verdict->saboteurs);
+    }
+    /* What a reader in a hurry looks for stands left; the titles differ in length and come last. */
+    printf("%-*s%s%-12s%s  ", hyp_claim_width(), claim->id, colour ? colours[verdict->kind] : "",
+           hyp_verdict_words(verdict->kind), colour ? "\033[0m" : "");
+    if (verdict->kind == HYP_NOT_TESTED) {
+        printf("%-72s  %s\n", verdict->reason, claim->title);
+    } else {
+        printf("%-46s  %-24s  %s\n", effect, severity, claim->title);
+    }
+    fflush(stdout);
+}
+
+static void put_reasons(const struct hyp_run *run) {
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
+        const struct hyp_verdict *verdict = &run->verdicts[i];
+        if (!run->chosen[i] || verdict->kind == HYP_NOT_TESTED || verdict->reason[0] == '\0') {
+            continue;
+        }
+        printf("\n%s %s: %s\n", hyp_claims()[i].id, hyp_verdict_words(verdict->kind),
+               verdict->reason);
+    }
+}
+
+void hyp_tell_end(const struct hyp_run *run, const struct hyp_wishes *wishes) {
+    put_reasons(run);
+    size_t idle = hyp_run_count(run, HYP_NOT_TESTED);
+    printf("\n%zu survived, %zu falsified, %zu inconclusive, %zu not tested%s",
+           hyp_run_count(run, HYP_SURVIVED), hyp_run_count(run, HYP_FALSIFIED),
+           hyp_run_count(run, HYP_INCONCLUSIVE), idle,
+           wishes->require_gpu && idle > 0 ? ", which --require-gpu does not allow" : "");
+    if (hyp_run_left_out(run) > 0) printf(", %zu not chosen", hyp_run_left_out(run));
+    printf(". Evidence: %s\n", run->folder);
+    fflush(stdout);
+}

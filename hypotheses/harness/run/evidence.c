@@ -1,0 +1,186 @@
+/*
+ * The JSON files of a run.
+ */
+#include "evidence.h"
+
+#include "files/atomic_file.h"
+#include "files/manifest.h"
+#include "harness/plugin.h"
+#include "plugin/plugins.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t hyp_run_count(const struct hyp_run *run, enum hyp_verdict_kind kind) {
+    size_t count = 0;
+    for (size_t i = 0; i < hyp_claim_count(); i++)
+        count += run->chosen[i] && run->verdicts[i].kind == kind;
+    return count;
+}
+
+size_t hyp_run_left_out(const struct hyp_run *run) {
+    size_t count = 0;
+    for (size_t i = 0; i < hyp_claim_count(); i++) count += !run->chosen[i];
+    return count;
+}
+
+/* Whose claims were loaded: results and run say so. */
+static json_t *plugins(void) {
+    json_t *all = json_array();
+    for (size_t i = 0; i < hyp_plugin_count(); i++) {
+        const struct hyp_plugin_info *info = hyp_plugin_at(i);
+        json_array_append_new(
+            all, json_pack("{s:o, s:o, s:o, s:i}", "name", hyp_record_text(info->plugin->name),
+                           "version", hyp_record_text(info->plugin->version), "file",
+                           hyp_record_text(info->file), "abi", (int)info->plugin->abi));
+    }
+    return all;
+}
+
+/* Text that may be empty for "none". */
+static json_t *text_or_null(const char *text) {
+    return text[0] != '\0' ? hyp_record_text(text) : json_null();
+}
+
+/* Takes the object; writes it as FOLDER/NAME. */
+static bool write_object(json_t *object, const char *folder, const char *name) {
+    char path[1100];
+    char *text =
+        object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    json_decref(object);
+    if (text == NULL) return hyp_fail("there is no memory for %s", name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    bool ok = hyp_file_write(path, text);
+    free(text);
+    return ok;
+}
+
+static json_t *severity(const struct hyp_verdict *verdict) {
+    if (!verdict->has_severity) return json_null();
+    return json_pack("{s:i, s:i, s:i}", "caught", (int)verdict->caught, "of",
+                     (int)verdict->saboteurs, "untold", (int)verdict->untold);
+}
+
+/* How a timed claim fared close to its threshold. */
+static json_t *borderline(const struct hyp_verdict *verdict) {
+    if (!verdict->has_severity || verdict->borderline == 0) return json_null();
+    return json_pack("{s:i, s:i}", "right", (int)verdict->borderline_right, "of",
+                     (int)verdict->borderline);
+}
+
+/* JSON knows no infinity: an end that is not known is null. */
+static json_t *end_of_interval(const struct hyp_verdict *verdict, double end) {
+    return verdict->has_interval && isfinite(end) ? json_real(end) : json_null();
+}
+
+/* A claim's row in results.json. */
+static json_t *result(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
+    json_t *effect = verdict->has_effect ? json_real(verdict->effect) : json_null();
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:f, s:s, s:I, s:i, s:I, s:o, s:o, "
+        "s:f}",
+        "id", claim->id, "title", claim->title, "verdict", hyp_verdict_name(verdict->kind),
+        "reason", text_or_null(verdict->reason), "code", text_or_null(verdict->code), "effect",
+        effect, "unit", claim->unit, "label", text_or_null(verdict->label), "low",
+        end_of_interval(verdict, verdict->low), "high", end_of_interval(verdict, verdict->high),
+        "threshold", claim->threshold, "direction", hyp_direction_name(claim->direction), "samples",
+        (json_int_t)verdict->samples, "processes", (int)verdict->processes, "left_out",
+        (json_int_t)verdict->left_out, "severity", severity(verdict), "borderline",
+        borderline(verdict), "duration_s", verdict->duration_s);
+}
+
+bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim) {
+    static const char *const endings[] = {"never_ran", "passed",  "failed",
+                                          "skipped",   "crashed", "overdue"};
+    char folder[1100];
+    const struct hyp_words *words = claim->words;
+    const struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
+    snprintf(folder, sizeof folder, "%s/%s", run->folder, claim->id);
+    if (!hyp_folder_make(folder)) return false;
+    json_t *object =
+        json_pack("{s:i, s:s, s:s, s:f, s:s, s:s, s:s}", "schema", 1, "id", claim->id, "title",
+                  claim->title, "threshold", claim->threshold, "unit", claim->unit, "direction",
+                  hyp_direction_name(claim->direction), "source", claim->source);
+    if (object != NULL && claim->plugin != NULL) {
+        json_object_set_new(object, "plugin", hyp_record_text(claim->plugin));
+    }
+    if (object != NULL && words != NULL) {
+        json_t *more =
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "claim", words->claim, "prediction",
+                      words->prediction, "falsified_if", words->falsified_if, "method",
+                      words->method, "control", words->control, "confounders", words->confounders);
+        json_object_update(object, more);
+        json_decref(more);
+    }
+    if (!write_object(object, folder, "claim.json")) return false;
+
+    json_t *attacks = json_array();
+    for (size_t i = 0; i < verdict->outcome_count; i++) {
+        const struct hyp_outcome *outcome = &verdict->outcomes[i];
+        json_array_append_new(attacks, json_pack("{s:s, s:i, s:s, s:o, s:I, s:I, s:f}", "name",
+                                                 outcome->name, "process", (int)outcome->process,
+                                                 "ending", endings[outcome->ending], "detail",
+                                                 text_or_null(outcome->detail), "samples",
+                                                 (json_int_t)outcome->record.samples, "violations",
+                                                 (json_int_t)outcome->record.violations,
+                                                 "duration_s", outcome->record.duration_s));
+    }
+    object = result(claim, verdict);
+    if (object != NULL) json_object_set_new(object, "attacks", attacks);
+    return write_object(object, folder, "verdict.json");
+}
+
+bool hyp_evidence_saboteur(const struct hyp_run *run, const struct hyp_claim *claim,
+                           const struct hyp_saboteur *saboteur, const struct hyp_verdict *verdict,
+                           bool right) {
+    char folder[1100];
+    snprintf(folder, sizeof folder, "%.900s/%s/sabotage/%.100s", run->folder, claim->id,
+             saboteur->name);
+    return hyp_folder_make(folder) &&
+           write_object(json_pack("{s:i, s:s, s:s, s:s, s:b, s:o, s:o}", "schema", 1, "saboteur",
+                                  saboteur->name, "must", hyp_forced_words(saboteur->forced),
+                                  "verdict", hyp_verdict_name(verdict->kind), "right", (int)right,
+                                  "reason", text_or_null(verdict->reason), "code",
+                                  text_or_null(verdict->code)),
+                        folder, "verdict.json");
+}
+
+bool hyp_evidence_results(const struct hyp_run *run) {
+    const struct hyp_machine *machine = &run->machine;
+    json_t *claims = json_array();
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
+        if (run->chosen[i]) {
+            json_array_append_new(claims, result(&hyp_claims()[i], &run->verdicts[i]));
+        }
+    }
+    const char *mode = run->session.full ? "full" : "quick";
+    json_t *object =
+        json_pack("{s:i, s:{s:s, s:s}, s:s, s:s?, s:s, s:b, s:o, s:o}", "schema", 1, "device",
+                  "kind", hyp_device_kind_name(machine->kind), "name", machine->device.name, "mode",
+                  mode, "under", run->under, "commit", machine->commit, "dirty",
+                  (int)machine->dirty, "plugins", plugins(), "claims", claims);
+    return write_object(object, run->folder, "results.json");
+}
+
+bool hyp_evidence_end(const struct hyp_run *run) {
+    const struct hyp_machine *machine = &run->machine;
+    const char *names[4 + HYP_CLAIMS_MAX] = {"machine.json", "results.json", "junit.xml",
+                                             "summary.md"};
+    size_t count = 4;
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
+        if (run->chosen[i]) names[count++] = hyp_claims()[i].id;
+    }
+    char list_crc[9];
+    if (!hyp_manifest_write(run->folder, names, count, list_crc)) return false;
+    const char *mode = run->session.full ? "full" : "quick";
+    json_t *object =
+        json_pack("{s:i, s:s, s:s, s:I, s:b, s:s?, s:s?, s:f, s:f, s:i, s:s}", "schema", 1,
+                  "command", run->command, "mode", mode, "seed", (json_int_t)run->session.seed,
+                  "sabotage", (int)run->sabotage, "under", run->under, "filter",
+                  run->session.filter, "begin_s", machine->begin_s, "duration_s", run->duration_s,
+                  "exit_code", run->exit_code, "list_crc32", list_crc);
+    return write_object(object, run->folder, "run.json");
+}

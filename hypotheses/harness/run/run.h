@@ -1,0 +1,29 @@
+/*
+ * Run: everything one `tollens run` did and found, for those who write it down.
+ */
+#ifndef HYP_RUN_H
+#define HYP_RUN_H
+
+#include "measure/machine.h"
+#include "judge/verdict.h"
+
+struct hyp_run {
+    struct hyp_machine machine;
+    struct hyp_session session;
+    const char *folder;  /* of the evidence */
+    const char *command; /* as it was typed */
+    bool sabotage;       /* severity was measured */
+    const char *under;   /* the saboteur of the whole run; NULL: none, and the verdicts count */
+    bool chosen[HYP_CLAIMS_MAX];
+    struct hyp_verdict verdicts[HYP_CLAIMS_MAX]; /* of those chosen */
+    double duration_s;
+    int exit_code;
+};
+
+/* How many claims were not chosen: nothing is known of them. */
+size_t hyp_run_left_out(const struct hyp_run *run);
+
+/* How many of the chosen claims got a verdict. */
+size_t hyp_run_count(const struct hyp_run *run, enum hyp_verdict_kind kind);
+
+#endif

@@ -1,0 +1,171 @@
+/*
+ * Reading the words behind `tollens run`.
+ */
+#include "run_options.h"
+
+#include "files/atomic_file.h"
+#include "plugin/plugins.h"
+#include "harness/sabotage.h"
+#include "record/timeline.h"
+#include "worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The value of an option, "--out=DIR" or "--out DIR"; NULL where words[*i] is another word. A
+ * missing value is "". */
+static const char *option(const char *name, int count, char **words, int *i) {
+    size_t length = strlen(name);
+    if (strncmp(words[*i], name, length) != 0) return NULL;
+    if (words[*i][length] == '=') return words[*i] + length + 1;
+    if (words[*i][length] != '\0') return NULL;
+    return *i + 1 < count ? words[++*i] : "";
+}
+
+/* "H4", or several, with commas between them. */
+static bool choose(const char *names, struct hyp_run *run, struct hyp_wishes *wishes) {
+    while (true) {
+        char name[16];
+        size_t length = strcspn(names, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, names);
+        const struct hyp_claim *claim = length < sizeof name ? hyp_claim_find(name) : NULL;
+        if (claim == NULL) return hyp_fail("%s", hyp_plugin_no_claim(name));
+        run->chosen[claim->number - 1] = true;
+        wishes->any_claim = true;
+        if (names[length] == '\0') return true;
+        names += length + 1;
+    }
+}
+
+static bool read_number(const char *name, const char *value, int most, uint64_t *number) {
+    bool ok = hyp_session_number(value, (uint64_t)most, number) && *number > 0;
+    return ok || hyp_fail("%s takes a number from 1 to %d, not '%s'", name, most, value);
+}
+
+/* What is said of a trace must be about one, and go together. */
+static bool trace_is_sound(const struct hyp_wishes *wishes) {
+    bool is_said = wishes->trace_every > 0 || wishes->trace_share > 0;
+    if (is_said && wishes->trace == NULL) {
+        return hyp_fail("--trace-every and --trace-share are about a trace: --trace FILE");
+    }
+    return wishes->trace_every <= 1 || wishes->trace_share <= 1 ||
+           hyp_fail("--trace-every %d leaves no bursts that could share an event: not with "
+                    "--trace-share %d",
+                    (int)wishes->trace_every, (int)wishes->trace_share);
+}
+
+static bool read_word(int count, char **words, int *i, struct hyp_run *run,
+                      struct hyp_wishes *wishes) {
+    const char *word = words[*i], *value = NULL;
+    if (strcmp(word, "--quick") == 0) {
+        run->session.full = false;
+    } else if (strcmp(word, "--full") == 0) {
+        run->session.full = true;
+    } else if (strcmp(word, "--sabotage") == 0) {
+        run->sabotage = true;
+    } else if (strcmp(word, "--require-gpu") == 0) {
+        wishes->require_gpu = true;
+    } else if ((value = option("--device", count, words, i)) != NULL) {
+        if (value[0] == '\0') return hyp_fail("--device takes auto, cuda, cuda:N or soft");
+        return hyp_session_device(value, &run->session.kind, &run->session.ordinal);
+    } else if ((value = option("--out", count, words, i)) != NULL) {
+        if (value[0] == '\0') return hyp_fail("--out takes a folder");
+        wishes->out = value;
+    } else if ((value = option("--trace", count, words, i)) != NULL) {
+        if (value[0] == '\0') return hyp_fail("--trace takes a file");
+        wishes->trace = value;
+    } else if ((value = option("--trace-every", count, words, i)) != NULL) {
+        return read_number("--trace-every", value, HYP_TRACE_EVERY_MAX, &wishes->trace_every);
+    } else if ((value = option("--trace-share", count, words, i)) != NULL) {
+        return read_number("--trace-share", value, TOL_TRACE_SHARE_MAX, &wishes->trace_share);
+    } else if ((value = option("--only", count, words, i)) != NULL) {
+        return choose(value, run, wishes);
+    } else if ((value = option("--filter", count, words, i)) != NULL) {
+        if (value[0] == '\0' || strlen(value) > HYP_FILTER_BYTES_MAX) {
+            return hyp_fail("--filter takes a glob of attacks' names, as 'H4/*' or 'copies_*'");
+        }
+        run->session.filter = value;
+    } else if (strcmp(word, "--list") == 0) {
+        wishes->list = true;
+    } else if ((value = option("--seed", count, words, i)) != NULL) {
+        if (!hyp_session_number(value, HYP_SEED_MAX, &run->session.seed)) {
+            return hyp_fail("--seed takes a number below 2^63, not '%s'", value);
+        }
+    } else if ((value = option("--deadline", count, words, i)) != NULL) {
+        uint64_t *deadline_s = &run->session.deadline_s;
+        if (!hyp_session_number(value, HYP_DEADLINE_S_MAX, deadline_s) || *deadline_s == 0) {
+            return hyp_fail("--deadline takes a number of seconds, not '%s'", value);
+        }
+    } else if ((value = option("--repeat", count, words, i)) != NULL) {
+        return read_number("--repeat", value, HYP_REPEATS_MAX, &wishes->repeats);
+    } else if ((value = option("--under", count, words, i)) != NULL) {
+        run->under = value;
+        return hyp_sabotage_find(value, NULL);
+    } else if ((value = option("--inconclusive", count, words, i)) != NULL) {
+        wishes->inconclusive_warns = strcmp(value, "warn") == 0;
+        if (!wishes->inconclusive_warns && strcmp(value, "fail") != 0) {
+            return hyp_fail("--inconclusive takes fail or warn, not '%s'", value);
+        }
+    } else if (word[0] == '-') {
+        return hyp_fail("there is no option %s; see tollens help", word);
+    } else {
+        return choose(word, run, wishes);
+    }
+    return true;
+}
+
+/* Leaves the claims of which the filter chooses an attack. */
+static bool drop_others(struct hyp_run *run) {
+    const char *filter = run->session.filter;
+    bool any = false;
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
+        const char *suite = hyp_claims()[i].suite;
+        run->chosen[i] &= hyp_worker_list(suite, filter, NULL, 0) > 0;
+        any |= run->chosen[i];
+    }
+    return any || hyp_fail("no attack of the chosen claims is called '%s'; see tollens run --list",
+                           filter);
+}
+
+bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wishes *wishes) {
+    if (!hyp_session_read(&run->session)) return false;
+    for (int i = 0; i < count; i++) {
+        if (!read_word(count, words, &i, run, wishes)) return false;
+    }
+    if (!trace_is_sound(wishes)) return false;
+    /* Who brings claims of their own asks about those. */
+    for (size_t i = hyp_plugin_count() > 0 ? hyp_claim_own_count() : 0;
+         i < hyp_claim_count() && !wishes->any_claim; i++) {
+        run->chosen[i] = true;
+    }
+    if (run->session.filter == NULL) return true;
+    if (run->sabotage) {
+        return hyp_fail("--sabotage is about all attacks of a claim, so not with --filter; "
+                        "--under NAME --filter GLOB shows whether some notice one saboteur");
+    }
+    return drop_others(run);
+}
+
+char *hyp_wishes_command(int count, char **words) {
+    size_t bytes = sizeof "tollens run";
+    for (int i = 0; i < count; i++) bytes += strlen(words[i]) + 1;
+    for (size_t i = 0; i < hyp_plugin_count(); i++) {
+        bytes += strlen(" --plugin ") + strlen(hyp_plugin_at(i)->file);
+    }
+    char *text = malloc(bytes), *end = text;
+    if (text == NULL) return NULL;
+    end = stpcpy(end, "tollens run");
+    for (size_t i = 0; i < hyp_plugin_count(); i++) {
+        end = stpcpy(stpcpy(end, " --plugin "), hyp_plugin_at(i)->file);
+    }
+    for (int i = 0; i < count; i++) {
+        if (option("--out", count, words, &i) != NULL) continue;
+        if (option("--trace", count, words, &i) != NULL) continue;
+        if (option("--trace-every", count, words, &i) != NULL) continue;
+        if (option("--trace-share", count, words, &i) != NULL) continue;
+        *end++ = ' ';
+        end = stpcpy(end, words[i]);
+    }
+    return text;
+}

@@ -1,0 +1,374 @@
+/*
+ * One worker process: its environment, its pipe, its deadline, its end.
+ */
+#include "runner.h"
+
+#include "harness/clock.h"
+#include "files/atomic_file.h"
+#include "worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ATTACKS_MAX = 64, PIPE_IN_WORKER = 3 };
+
+/* How long the worker may be at an attack, which it should itself have ended, until it is killed
+ * with all below it; and how long between two attacks, or before the first. */
+static double limit_s(double deadline_s, bool is_between) {
+    const double between_s = 60;
+    return is_between ? between_s : deadline_s < 250 ? 5 + 1.1 * deadline_s : deadline_s + 30;
+}
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number) {
+    (void)number;
+    stop = 1;
+}
+
+bool hyp_runner_interrupted(void) {
+    static bool installed;
+    if (!installed) {
+        struct sigaction action = {.sa_handler = on_signal};
+        sigaction(SIGINT, &action, NULL);
+        sigaction(SIGTERM, &action, NULL);
+        sigaction(SIGHUP, &action, NULL);
+        installed = true;
+    }
+    return stop != 0;
+}
+
+/* ---- the environment ------------------------------------------------------------------------- */
+
+enum { VARIABLES = 9 };
+
+struct environment {
+    char own[VARIABLES][1200]; /* "NAME=value" */
+    char **entries;
+};
+
+static bool is_replaced(const struct environment *environment, const char *entry) {
+    for (size_t i = 0; i < VARIABLES; i++) {
+        size_t name = strcspn(environment->own[i], "=") + 1;
+        if (strncmp(environment->own[i], entry, name) == 0) return true;
+    }
+    return false;
+}
+
+/* This process's environment with a few names set anew. false: no memory. */
+static bool make_environment(const struct hyp_task *task, const char *folder,
+                             struct environment *environment) {
+    extern char **environ;
+    const struct hyp_session *session = task->session;
+    size_t count = 0, kept = 0, room = sizeof environment->own[0];
+    snprintf(environment->own[0], room, "TOLLENS_DEVICE=%s:%d", hyp_device_kind_name(session->kind),
+             session->ordinal);
+    snprintf(environment->own[1], room, "TOLLENS_MODE=%s", session->full ? "full" : "quick");
+    snprintf(environment->own[2], room, "TOLLENS_SEED=%llu", (unsigned long long)session->seed);
+    snprintf(environment->own[3], room, "TOLLENS_OUT=%s", folder);
+    snprintf(environment->own[4], room, "TOLLENS_SABOTAGE=%s",
+             task->saboteur != NULL ? task->saboteur : "");
+    snprintf(environment->own[5], room, "TOLLENS_SOFT_REPORT=%s/faults.jsonl", folder);
+    snprintf(environment->own[6], room, "TOLLENS_ATTACK_PIPE=%d", PIPE_IN_WORKER);
+    snprintf(environment->own[7], room, "TOLLENS_FILTER=%s",
+             session->filter != NULL ? session->filter : "");
+    snprintf(environment->own[8], room, "TOLLENS_DEADLINE=%.0f", hyp_session_deadline_s(session));
+    while (environ[count] != NULL) count++;
+    environment->entries = calloc(count + VARIABLES + 1, sizeof *environment->entries);
+    if (environment->entries == NULL) return hyp_fail("there is no memory for a worker");
+    for (size_t i = 0; i < count; i++) {
+        if (!is_replaced(environment, environ[i])) environment->entries[kept++] = environ[i];
+    }
+    for (size_t i = 0; i < VARIABLES; i++) environment->entries[kept++] = environment->own[i];
+    return true;
+}
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+struct worker {
+    pid_t process;
+    int pipe;
+    unsigned number;              /* among the claim's processes, from 1 */
+    const char *folder;           /* where its evidence goes */
+    struct hyp_outcome *outcomes; /* its part of the verdict's */
+    size_t count;
+    struct hyp_outcome *running;
+    bool is_enough;    /* the claim has fallen, and nothing more is asked for */
+    uint64_t begin_ns; /* when the attack that is running began, or the last one ended */
+    char text[4096];   /* what came and is no whole line yet */
+    size_t length;
+};
+
+static bool start(const struct hyp_task *task, struct worker *worker) {
+    char log[1100];
+    char *arguments[] = {"tollens", "attack", (char *)task->claim->suite, NULL};
+    int ends[2];
+    struct environment environment;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    snprintf(log, sizeof log, "%s/attacks.log", worker->folder);
+    if (!make_environment(task, worker->folder, &environment)) return false;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        free(environment.entries);
+        return hyp_fail("there is no pipe for a worker: %s", strerror(errno));
+    }
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log, O_WRONLY | O_CREAT | O_APPEND,
+                                     0666);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], PIPE_IN_WORKER);
+    /* A group of its own, so that one kill reaches it and the processes of its attacks. */
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    int error = posix_spawn(&worker->process, hyp_session_program(), &actions, &attributes,
+                            arguments, environment.entries);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    free(environment.entries);
+    close(ends[1]);
+    worker->pipe = ends[0];
+    if (error == 0) return true;
+    close(ends[0]);
+    return hyp_fail("a worker for %s could not be started: %s", task->claim->id, strerror(error));
+}
+
+static struct hyp_outcome *find(const struct worker *worker, const char *name) {
+    for (size_t i = 0; i < worker->count; i++) {
+        if (strcmp(worker->outcomes[i].name, name) == 0) return &worker->outcomes[i];
+    }
+    return NULL;
+}
+
+static const char *const endings[] = {[HYP_PASSED] = "passed",
+                                      [HYP_FAILED] = "failed",
+                                      [HYP_SKIPPED] = "skipped",
+                                      [HYP_CRASHED] = "crashed",
+                                      [HYP_OVERDUE] = "overdue"};
+
+/* Whether the claim falls by the violations of one attack, whatever others would find. */
+static bool falls_by(const struct hyp_task *task, const struct worker *worker,
+                     const struct hyp_outcome *outcome) {
+    static struct hyp_outcome alone;
+    struct hyp_verdict verdict = {.outcomes = &alone, .outcome_count = 1, .processes = 1};
+    alone = *outcome;
+    alone.has_record = hyp_record_read(worker->folder, alone.name, &alone.record);
+    if (!alone.has_record || alone.record.violations == 0) return false;
+    hyp_verdict_judge(task->claim, 0, &verdict);
+    return verdict.kind == HYP_FALSIFIED;
+}
+
+static void read_line(const struct hyp_task *task, struct worker *worker, char *line) {
+    char *rest = line;
+    const char *event = strsep(&rest, " "), *name = strsep(&rest, " ");
+    struct hyp_outcome *outcome = name != NULL ? find(worker, name) : NULL;
+    if (outcome == NULL) return;
+    if (strcmp(event, "begin") == 0) {
+        worker->running = outcome;
+        worker->begin_ns = hyp_clock_ns();
+        return;
+    }
+    const char *ending = strsep(&rest, " ");
+    for (enum hyp_ending e = HYP_PASSED; ending != NULL && e <= HYP_OVERDUE; e++) {
+        if (strcmp(ending, endings[e]) == 0) outcome->ending = e;
+    }
+    snprintf(outcome->detail, sizeof outcome->detail, "%s", rest != NULL ? rest : "");
+    double seconds = (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9;
+    worker->running = NULL;
+    worker->begin_ns = hyp_clock_ns();
+    if (task->first_is_enough && outcome->ending == HYP_FAILED) {
+        worker->is_enough |= falls_by(task, worker, outcome);
+    }
+    if (task->saboteur == NULL) {
+        hyp_watch_ended(task->watch, task->claim->id, name, ending, seconds);
+    }
+}
+
+/* Takes in what the worker said. false: it has closed the pipe. */
+static bool listen_to(const struct hyp_task *task, struct worker *worker) {
+    ssize_t count =
+        read(worker->pipe, worker->text + worker->length, sizeof worker->text - worker->length - 1);
+    if (count <= 0) return count < 0 && errno == EINTR;
+    worker->length += (size_t)count;
+    worker->text[worker->length] = '\0';
+    char *line = worker->text;
+    for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        *end = '\0';
+        read_line(task, worker, line);
+    }
+    worker->length -= (size_t)(line - worker->text);
+    memmove(worker->text, line, worker->length);
+    if (worker->length == sizeof worker->text - 1) worker->length = 0; /* no line of ours */
+    return true;
+}
+
+static void show(const struct hyp_task *task, const struct worker *worker) {
+    char path[1100], line[160];
+    const char *finding = "";
+    double share = -1;
+    if (worker->running == NULL) return;
+    snprintf(path, sizeof path, "%s/progress", worker->folder);
+    FILE *file = fopen(path, "r");
+    if (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *end = line;
+        share = strtod(line, &end);
+        end[strcspn(end, "\n")] = '\0';
+        finding = end + (*end == ' ');
+    }
+    if (file != NULL) fclose(file);
+    hyp_watch_running(task->watch, task->claim->id, task->saboteur, worker->running->name, share,
+                      finding, (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9);
+}
+
+/* Whether the worker has ended; it can still be waited for. What it started may live on and hold
+ * the pipe open, so the pipe alone does not tell. */
+static bool has_ended(const struct worker *worker) {
+    siginfo_t info = {.si_pid = 0};
+    int result = waitid(P_PID, (id_t)worker->process, &info, WEXITED | WNOHANG | WNOWAIT);
+    return result == 0 && info.si_pid == worker->process;
+}
+
+/* Whether nothing came of the worker for too long; notes which attack it was at, or before. */
+static bool is_overdue(const struct worker *worker, double deadline_s) {
+    double seconds = (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9;
+    if (seconds <= limit_s(deadline_s, worker->running == NULL)) return false;
+    struct hyp_outcome *at = worker->running;
+    for (size_t i = 0; at == NULL && i < worker->count; i++) {
+        if (worker->outcomes[i].ending == HYP_NEVER_RAN) at = &worker->outcomes[i];
+    }
+    if (at != NULL) at->ending = HYP_OVERDUE;
+    return true;
+}
+
+/* Follows the worker to its end, or ends it. Returns what waitpid said. */
+static int follow(const struct hyp_task *task, struct worker *worker, double deadline_s) {
+    int status = 0;
+    worker->begin_ns = hyp_clock_ns();
+    for (bool open = true, killed = false; open;) {
+        struct pollfd wait = {.fd = worker->pipe, .events = POLLIN};
+        bool ended = has_ended(worker); /* before the pipe is looked at: all it said is in there */
+        int ready = poll(&wait, 1, 100);
+        if (ready > 0) open = listen_to(task, worker);
+        if (ready == 0 && ended) break;
+        show(task, worker);
+        if (!killed &&
+            (worker->is_enough || hyp_runner_interrupted() || is_overdue(worker, deadline_s))) {
+            kill(-worker->process, SIGKILL);
+            killed = true;
+        }
+    }
+    close(worker->pipe);
+    while (waitpid(worker->process, &status, 0) < 0 && errno == EINTR) continue;
+    /* What a killed worker leaves behind it. */
+    kill(-worker->process, SIGKILL);
+    return status;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static size_t count_lines(const char *folder, const char *name) {
+    char path[1100];
+    size_t lines = 0;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return 0;
+    for (int c; (c = fgetc(file)) != EOF;) lines += c == '\n';
+    fclose(file);
+    return lines;
+}
+
+/* What is known of attacks that did not tell how they ended. */
+static void explain_missing(int status, const struct worker *worker) {
+    for (size_t i = 0; i < worker->count; i++) {
+        struct hyp_outcome *outcome = &worker->outcomes[i];
+        if (outcome->detail[0] != '\0') continue;
+        size_t room = sizeof outcome->detail;
+        if (outcome->ending == HYP_OVERDUE) {
+            snprintf(outcome->detail, room, "it did not end before its deadline");
+        } else if (outcome->ending != HYP_NEVER_RAN) {
+            continue;
+        } else if (worker->is_enough) {
+            snprintf(outcome->detail, room, "it was not needed: the claim had fallen before");
+        } else if (hyp_runner_interrupted()) {
+            snprintf(outcome->detail, room, "the run was interrupted");
+        } else if (WIFSIGNALED(status)) {
+            snprintf(outcome->detail, room, "the worker was ended by signal %d (%s)",
+                     WTERMSIG(status), strsignal(WTERMSIG(status)));
+        } else {
+            snprintf(outcome->detail, room, "the worker ended with exit code %d before it ran",
+                     WEXITSTATUS(status));
+        }
+    }
+}
+
+/* How many fresh processes a claim's attacks run in. What differs from process to process, such as
+ * where memory happens to lie, moves times by more than any number of blocks in one shows. A
+ * saboteur is noticed in one, or is not. */
+static unsigned processes_for(const struct hyp_task *task) {
+    const struct hyp_words *words = task->claim->words;
+    bool many = words != NULL && words->is_timed && task->session->full && task->saboteur == NULL;
+    return many ? HYP_PROCESSES : 1;
+}
+
+/* Runs all attacks in one process. false: it could not be started. */
+static bool run_process(const struct hyp_task *task, struct worker *worker) {
+    char path[1100];
+    if (!hyp_folder_make(worker->folder) || !start(task, worker)) return false;
+    int status = follow(task, worker, hyp_session_deadline_s(task->session));
+    explain_missing(status, worker);
+    hyp_watch_clear(task->watch);
+    snprintf(path, sizeof path, "%s/progress", worker->folder);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/attacks", worker->folder);
+    hyp_folder_sweep(path);
+    hyp_folder_sweep(worker->folder);
+    for (size_t i = 0; i < worker->count; i++) {
+        struct hyp_outcome *outcome = &worker->outcomes[i];
+        outcome->has_record = hyp_record_read(worker->folder, outcome->name, &outcome->record);
+    }
+    return true;
+}
+
+bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict) {
+    const char *names[ATTACKS_MAX];
+    char folder[1024];
+    size_t findings = 0;
+    memset(verdict, 0, sizeof *verdict);
+    size_t count = hyp_worker_list(task->claim->suite, task->session->filter, names, ATTACKS_MAX);
+    if (count > ATTACKS_MAX)
+        return hyp_fail("%s has %zu attacks, and %d fit", task->claim->id, count, ATTACKS_MAX);
+    if (!hyp_folder_make(task->folder)) return false;
+    verdict->left_out = hyp_worker_list(task->claim->suite, NULL, NULL, 0) - count;
+    verdict->processes = processes_for(task);
+    verdict->outcome_count = count * verdict->processes;
+    verdict->outcomes = calloc(verdict->outcome_count + 1, sizeof *verdict->outcomes);
+    if (verdict->outcomes == NULL) return hyp_fail("there is no memory for %zu outcomes", count);
+    for (unsigned number = 1; count > 0 && number <= verdict->processes; number++) {
+        struct worker worker = {.pipe = -1,
+                                .number = number,
+                                .folder = folder,
+                                .outcomes = verdict->outcomes + (number - 1) * count,
+                                .count = count};
+        snprintf(folder, sizeof folder, "%s", task->folder);
+        if (number > 1) snprintf(folder, sizeof folder, "%.1000s/process%u", task->folder, number);
+        for (size_t i = 0; i < count; i++) {
+            worker.outcomes[i].process = number;
+            snprintf(worker.outcomes[i].name, sizeof worker.outcomes[i].name, "%s", names[i]);
+        }
+        if (!run_process(task, &worker)) return false;
+        findings += count_lines(folder, "faults.jsonl");
+    }
+    hyp_verdict_judge(task->claim, findings, verdict);
+    if (hyp_runner_interrupted() && verdict->kind == HYP_INCONCLUSIVE && verdict->broken) {
+        snprintf(verdict->code, sizeof verdict->code, "interrupted");
+    }
+    return true;
+}

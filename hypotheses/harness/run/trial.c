@@ -1,0 +1,141 @@
+/*
+ * Attack, confirm, sabotage.
+ */
+#include "trial.h"
+
+#include "harness/clock.h"
+#include "command.h"
+#include "evidence.h"
+#include "runner.h"
+#include "harness/sabotage.h"
+
+#include <stdio.h>
+
+static bool attack(struct hyp_run *run, const struct hyp_session *session,
+                   const struct hyp_claim *claim, const struct hyp_saboteur *saboteur,
+                   struct hyp_watch *watch, struct hyp_verdict *verdict) {
+    char folder[1000];
+    if (saboteur == NULL) {
+        snprintf(folder, sizeof folder, "%s/%s", run->folder, claim->id);
+    } else {
+        snprintf(folder, sizeof folder, "%s/%s/sabotage/%s", run->folder, claim->id,
+                 saboteur->name);
+    }
+    const struct hyp_task task = {.claim = claim,
+                                  .session = session,
+                                  .folder = folder,
+                                  .saboteur = saboteur != NULL ? saboteur->name : run->under,
+                                  .first_is_enough =
+                                      saboteur != NULL && saboteur->forced == HYP_MUST_FALSIFY,
+                                  .watch = watch};
+    return hyp_runner_run(&task, verdict);
+}
+
+/* A comparison that fell is run once more. A violation needs no second: one counterexample is
+ * enough. */
+static bool confirm(struct hyp_run *run, const struct hyp_claim *claim, struct hyp_watch *watch,
+                    struct hyp_verdict *verdict) {
+    char folder[1000];
+    struct hyp_verdict second;
+    if (verdict->kind != HYP_FALSIFIED || !verdict->has_interval || hyp_runner_interrupted()) {
+        return true;
+    }
+    snprintf(folder, sizeof folder, "%s/%s/confirm", run->folder, claim->id);
+    const struct hyp_task task = {.claim = claim,
+                                  .session = &run->session,
+                                  .folder = folder,
+                                  .saboteur = run->under,
+                                  .watch = watch};
+    if (!hyp_runner_run(&task, &second)) return false;
+    hyp_verdict_confirm(verdict, &second);
+    hyp_verdict_end(&second);
+    return true;
+}
+
+/* Whether the verdict under a saboteur is the one it must force. */
+static bool is_forced(enum hyp_forced forced, enum hyp_verdict_kind kind) {
+    return forced == HYP_MUST_FALSIFY       ? kind == HYP_FALSIFIED
+           : forced == HYP_MUST_NOT_FALSIFY ? kind != HYP_FALSIFIED
+                                            : kind != HYP_SURVIVED;
+}
+
+static void count_sabotaged(const struct hyp_claim *claim, const struct hyp_saboteur *saboteur,
+                            const struct hyp_verdict *sabotaged, bool right,
+                            struct hyp_verdict *verdict) {
+    if (saboteur->forced != HYP_MUST_FALSIFY) {
+        verdict->borderline++;
+        verdict->borderline_right += right;
+    } else {
+        verdict->caught += right;
+        if (!right && hyp_verdict_could_not_tell(sabotaged)) {
+            verdict->untold++;
+            return;
+        }
+    }
+    if (right) return;
+    hyp_command_complain("%s came out %s under %s, and must come out %s", claim->id,
+                         hyp_verdict_words(sabotaged->kind), saboteur->name,
+                         hyp_forced_words(saboteur->forced));
+}
+
+/* A fault that the quick attack notices, the full one notices too, whose sizes, rounds and
+ * processes are more: so that is tried first, and the full one where it noticed nothing or could
+ * not tell. One attack that notices is enough in either. */
+static bool attack_sabotaged(struct hyp_run *run, const struct hyp_claim *claim,
+                             const struct hyp_saboteur *saboteur, struct hyp_watch *watch,
+                             struct hyp_verdict *verdict) {
+    struct hyp_session quick = run->session;
+    quick.full = false;
+    if (run->session.full && saboteur->forced == HYP_MUST_FALSIFY) {
+        if (!attack(run, &quick, claim, saboteur, watch, verdict)) return false;
+        if (verdict->kind == HYP_FALSIFIED || hyp_runner_interrupted()) return true;
+        hyp_verdict_end(verdict);
+    }
+    return attack(run, &run->session, claim, saboteur, watch, verdict);
+}
+
+/* Breaks the claim in each of its ways, and counts how many the attack noticed. */
+static bool measure_severity(struct hyp_run *run, const struct hyp_claim *claim,
+                             struct hyp_watch *watch, struct hyp_verdict *verdict) {
+    size_t count = 0;
+    const struct hyp_saboteur *saboteurs = hyp_claim_saboteurs(claim, &count);
+    verdict->has_severity = count > 0;
+    for (size_t i = 0; i < count && !hyp_runner_interrupted(); i++) {
+        struct hyp_verdict sabotaged;
+        uint64_t begin_ns = hyp_clock_ns();
+        verdict->saboteurs += saboteurs[i].forced == HYP_MUST_FALSIFY;
+        if (!attack_sabotaged(run, claim, &saboteurs[i], watch, &sabotaged)) return false;
+        if (hyp_runner_interrupted()) {
+            hyp_verdict_end(&sabotaged);
+            break;
+        }
+        bool right = is_forced(saboteurs[i].forced, sabotaged.kind);
+        count_sabotaged(claim, &saboteurs[i], &sabotaged, right, verdict);
+        hyp_watch_sabotaged(watch, claim->id, saboteurs[i].name, hyp_verdict_words(sabotaged.kind),
+                            right, (double)(hyp_clock_ns() - begin_ns) * 1e-9);
+        bool ok = hyp_evidence_saboteur(run, claim, &saboteurs[i], &sabotaged, right);
+        hyp_verdict_end(&sabotaged);
+        if (!ok) return false;
+    }
+    if (hyp_runner_interrupted()) verdict->has_severity = false; /* not all were tried */
+    return true;
+}
+
+bool hyp_trial_run(struct hyp_run *run, const struct hyp_claim *claim, struct hyp_watch *watch) {
+    struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
+    if (claim->words == NULL) {
+        hyp_verdict_not_tested(verdict, "not_implemented", "not implemented yet");
+    } else if (hyp_runner_interrupted()) {
+        hyp_verdict_not_tested(verdict, "interrupted", "the run was interrupted");
+    } else {
+        if (!attack(run, &run->session, claim, NULL, watch, verdict) ||
+            !confirm(run, claim, watch, verdict)) {
+            return false;
+        }
+        if (run->sabotage && verdict->kind != HYP_NOT_TESTED &&
+            !measure_severity(run, claim, watch, verdict)) {
+            return false;
+        }
+    }
+    return hyp_evidence_claim(run, claim);
+}

@@ -1,0 +1,207 @@
+/*
+ * What a copy of ordinary memory reaches of the bandwidth of pinned memory: the runtime's copy in
+ * pieces, the driver's own copy of the same memory, and a copy of pinned memory, turn by turn in
+ * one run, to the device and back.
+ *
+ *     bench-transfer [--library PATH] [--json FILE] [--max MIB] [--block KIB] [--threads N]
+ *
+ * Without a library it takes the platform's, or the soft device beside it. `ninja bench-transfer`
+ * runs it. Nothing is asserted; the goal is 0.9 of pinned from some MiB on.
+ */
+#include "core/any_driver.h"
+#include "core/check.h"
+#include "tollens/context.h"
+#include "tollens/transfer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { TURNS_MAX = 41, SIZES_MAX = 16 };
+
+enum way { PINNED, DRIVER, RUNTIME, WAYS };
+static const char *const way_names[WAYS] = {"pinned", "driver_pageable", "runtime_pageable"};
+
+struct bench {
+    struct tol_context *context;
+    const struct tol_driver_table *cu;
+    struct tol_transfer *transfer;
+    struct tol_place place;
+    char *pinned, *pageable;
+    size_t max_bytes;
+    const char *json;
+    struct tol_transfer_options options;
+};
+
+struct row {
+    size_t bytes;
+    bool is_write;
+    double gb_per_s[WAYS]; /* 10^9 bytes; the median of the turns */
+};
+
+static double now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static tol_status copy_once(struct bench *b, enum way way, bool is_write, size_t bytes) {
+    tol_status status = TOL_OK;
+    char *host = way == PINNED ? b->pinned : b->pageable;
+    if (way == RUNTIME) {
+        return is_write ? tol_transfer_write(b->transfer, b->place, 0, host, bytes)
+                        : tol_transfer_read(b->transfer, b->place, 0, host, bytes);
+    }
+    if (is_write) {
+        TOL_CU(b->cu, cuMemcpyHtoD_v2, (b->place.address, host, bytes), "%zu bytes", bytes);
+    } else {
+        TOL_CU(b->cu, cuMemcpyDtoH_v2, (host, b->place.address, bytes), "%zu bytes", bytes);
+    }
+    /* The driver's copy to the device may return before it is done. */
+    TOL_CU(b->cu, cuCtxSynchronize, (), "a copy of %zu bytes", bytes);
+out:
+    return status;
+}
+
+static int compare(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static tol_status measure(struct bench *b, struct row *row) {
+    tol_status status = TOL_OK;
+    double seconds[WAYS][TURNS_MAX];
+    int turns = row->bytes >= (size_t)256 << 20 ? 7 : row->bytes >= (size_t)16 << 20 ? 21 : 41;
+    for (int turn = -2; turn < turns; turn++) {
+        for (int i = 0; i < WAYS; i++) {
+            enum way way = (enum way)((i + turn + 2) % WAYS);
+            double begin = now_s();
+            TOL_TRY(copy_once(b, way, row->is_write, row->bytes));
+            if (turn >= 0) seconds[way][turn] = now_s() - begin;
+        }
+    }
+    for (int way = 0; way < WAYS; way++) {
+        qsort(seconds[way], (size_t)turns, sizeof seconds[way][0], compare);
+        row->gb_per_s[way] = (double)row->bytes / seconds[way][turns / 2] * 1e-9;
+    }
+out:
+    return status;
+}
+
+static tol_status write_json(const struct bench *b, const struct row *rows, size_t count) {
+    tol_status status = TOL_OK;
+    struct tol_transfer_stats stats;
+    const struct tol_device *device = tol_context_device(b->context);
+    TOL_TRY(tol_transfer_stats(b->transfer, &stats));
+    FILE *file = fopen(b->json, "w");
+    TOL_CHECK(file != NULL, TOL_INVALID_ARGUMENT, "%s cannot be written", b->json);
+    fprintf(file,
+            "{\n  \"device\": \"%s\",\n  \"pci_bus_id\": \"%s\",\n  \"numa_node\": %d,\n"
+            "  \"block_bytes\": %zu,\n  \"threads\": %u,\n  \"pinned_bytes\": %llu,\n"
+            "  \"rows\": [\n",
+            device->name, device->pci_bus_id, stats.numa_node, b->options.block_bytes,
+            b->options.threads, (unsigned long long)stats.pinned_bytes);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(file, "    {\"direction\": \"%s\", \"bytes\": %zu",
+                rows[i].is_write ? "h2d" : "d2h", rows[i].bytes);
+        for (int way = 0; way < WAYS; way++) {
+            fprintf(file, ", \"%s_gb_per_s\": %.3f", way_names[way], rows[i].gb_per_s[way]);
+        }
+        fprintf(file, ", \"of_pinned\": %.4f}%s\n", rows[i].gb_per_s[RUNTIME] / rows[i].gb_per_s[0],
+                i + 1 < count ? "," : "");
+    }
+    fprintf(file, "  ]\n}\n");
+    TOL_CHECK(fclose(file) == 0, TOL_INVALID_ARGUMENT, "%s cannot be written", b->json);
+out:
+    return status;
+}
+
+static tol_status run(struct bench *b) {
+    tol_status status = TOL_OK;
+    static struct row rows[2 * SIZES_MAX];
+    size_t count = 0;
+    printf("%s, %u threads, blocks of %zu KiB; GB/s, medians\n%-4s %12s %10s %10s %10s %10s\n",
+           tol_context_device(b->context)->name, b->options.threads, b->options.block_bytes >> 10,
+           "", "bytes", "pinned", "driver's", "runtime's", "of pinned");
+    for (int direction = 0; direction < 2; direction++) {
+        for (size_t bytes = 4096; bytes <= b->max_bytes; bytes *= 4) {
+            struct row *row = &rows[count++];
+            *row = (struct row){.bytes = bytes, .is_write = direction == 0};
+            TOL_TRY(measure(b, row));
+            printf("%-4s %12zu %10.2f %10.2f %10.2f %10.3f\n", row->is_write ? "h2d" : "d2h", bytes,
+                   row->gb_per_s[PINNED], row->gb_per_s[DRIVER], row->gb_per_s[RUNTIME],
+                   row->gb_per_s[RUNTIME] / row->gb_per_s[PINNED]);
+            fflush(stdout);
+        }
+    }
+    if (b->json != NULL) status = write_json(b, rows, count);
+out:
+    return status;
+}
+
+/* The options, or false. */
+static bool read_options(struct bench *b, int argc, char **argv, const char **library) {
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        size_t number = value != NULL ? (size_t)strtoull(value, NULL, 10) : 0;
+        if (value == NULL) return false;
+        if (strcmp(argv[i], "--library") == 0) {
+            *library = value;
+        } else if (strcmp(argv[i], "--json") == 0) {
+            b->json = value;
+        } else if (number == 0) {
+            return false;
+        } else if (strcmp(argv[i], "--max") == 0) {
+            b->max_bytes = number << 20;
+        } else if (strcmp(argv[i], "--block") == 0) {
+            b->options.block_bytes = number << 10;
+        } else if (strcmp(argv[i], "--threads") == 0) {
+            b->options.threads = (unsigned)number;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+int main(int argc, char **argv) {
+    tol_status status = TOL_OK;
+    struct tol_driver *driver = NULL;
+    struct tol_buffer *buffer = NULL;
+    struct bench b = {0};
+    const char *library = NULL;
+    void *pinned = NULL;
+    bool is_fallback = false;
+    tol_transfer_default(&b.options);
+    if (!read_options(&b, argc, argv, &library)) {
+        fprintf(stderr, "usage: bench-transfer [--library PATH] [--json FILE] [--max MIB] "
+                        "[--block KIB] [--threads N]\n");
+        return 2;
+    }
+    TOL_TRY(tol_any_driver_open(library, &driver, &is_fallback));
+    if (b.max_bytes == 0) b.max_bytes = (size_t)(is_fallback ? 64 : 1024) << 20;
+    if (b.max_bytes > (size_t)8 << 30) b.max_bytes = (size_t)8 << 30;
+    TOL_TRY(tol_context_create(driver, 0, &b.context));
+    TOL_TRY(tol_context_bind(b.context));
+    b.cu = tol_context_functions(b.context);
+    TOL_TRY(tol_buffer_create(b.context, b.max_bytes, 1, &buffer));
+    b.place = tol_place_of_buffer(buffer);
+    TOL_TRY(tol_transfer_create(b.context, &b.options, &b.transfer));
+    TOL_CU(b.cu, cuMemHostAlloc, (&pinned, b.max_bytes, 0), "%zu bytes", b.max_bytes);
+    b.pinned = pinned;
+    b.pageable = malloc(b.max_bytes);
+    TOL_CHECK(b.pageable != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", b.max_bytes);
+    memset(b.pinned, 1, b.max_bytes);
+    memset(b.pageable, 2, b.max_bytes);
+    status = run(&b);
+out:
+    if (status != TOL_OK) fprintf(stderr, "bench-transfer: %s\n", tol_message());
+    if (b.pinned != NULL) b.cu->cuMemFreeHost(b.pinned);
+    free(b.pageable);
+    tol_transfer_destroy(b.transfer);
+    tol_buffer_destroy(buffer);
+    tol_context_destroy(b.context);
+    tol_driver_close(driver);
+    return status == TOL_OK ? 0 : 1;
+}

@@ -1,0 +1,110 @@
+/*
+ * Polling with patience: spin while the work is likely to end soon, then sleep between queries.
+ *
+ * A query costs 0.4 us on a real driver, so spinning finds the end of a short kernel as fast as the
+ * driver's own synchronise would. Work that has not ended after SPIN_NS is asked about every
+ * SLEEP_NS: a wait may then end that much late, and the processor is free meanwhile.
+ */
+#include "deadline.h"
+
+#include "check.h"
+#include "tollens/context.h"
+#include "handles.h"
+
+#include <time.h>
+
+/* Queries between two looks at the clock, which would take a tenth of the time otherwise. */
+enum { SPIN_NS = 200 * 1000, SLEEP_NS = 50 * 1000, QUERIES = 4 };
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+struct tol_deadline tol_deadline_after(unsigned milliseconds) {
+    return (struct tol_deadline){.deadline_ms = milliseconds};
+}
+
+/* Whether to ask again; sleeps first where the wait has become a long one. */
+static bool go_on(uint64_t begin_ns, const struct tol_deadline *deadline) {
+    uint64_t now = now_ns();
+    if (now >= deadline->end_ns) return false;
+    if (now - begin_ns > SPIN_NS) {
+        struct timespec pause = {.tv_nsec = SLEEP_NS};
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+static CUresult query_stream(const struct tol_driver_table *cu, void *stream) {
+    return cu->cuStreamQuery(stream);
+}
+
+static CUresult query_event(const struct tol_driver_table *cu, void *event) {
+    return cu->cuEventQuery(event);
+}
+
+/* Asks until the answer is another than "not yet", or the deadline has passed. */
+static CUresult poll(const struct tol_driver_table *cu,
+                     CUresult (*query)(const struct tol_driver_table *cu, void *handle),
+                     void *handle, struct tol_deadline *deadline) {
+    CUresult result = query(cu, handle);
+    if (result != CUDA_ERROR_NOT_READY) return result;
+    uint64_t begin_ns = now_ns();
+    if (deadline->end_ns == 0) {
+        deadline->end_ns = begin_ns + (uint64_t)deadline->deadline_ms * 1000000u;
+    }
+    while (result == CUDA_ERROR_NOT_READY && go_on(begin_ns, deadline)) {
+        for (int i = 0; i < QUERIES && result == CUDA_ERROR_NOT_READY; i++) {
+            result = query(cu, handle);
+        }
+    }
+    return result;
+}
+
+tol_status tol_deadline_wait_stream(struct tol_stream *stream, struct tol_deadline *deadline) {
+    CUresult result = poll(stream->functions, query_stream, stream->handle, deadline);
+    if (result == CUDA_SUCCESS) {
+        struct tol_outcome *outcome = atomic_load_explicit(&stream->outcome, memory_order_acquire);
+        return outcome == NULL ? TOL_OK : tol_outcome_deliver(outcome);
+    }
+    const char *kernel = atomic_load_explicit(&stream->last_kernel, memory_order_relaxed);
+    if (kernel == NULL) kernel = "none";
+    if (result == CUDA_ERROR_NOT_READY) {
+        return tol_fail(
+            __FILE__, __LINE__, TOL_TIMEOUT,
+            "stream %u has not finished after %u ms; the last kernel launched on it: %s",
+            stream->number, deadline->deadline_ms, kernel);
+    }
+    return tol_context_fail(stream->context, __FILE__, __LINE__, "cuStreamQuery", (int)result,
+                            "waiting for stream %u; the last kernel launched on it: %s",
+                            stream->number, kernel);
+}
+
+bool tol_deadline_settle(struct tol_stream *stream, struct tol_deadline *deadline) {
+    return poll(stream->functions, query_stream, stream->handle, deadline) != CUDA_ERROR_NOT_READY;
+}
+
+tol_status tol_deadline_wait_legacy(struct tol_context *context) {
+    struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
+    CUresult result = poll(context->functions, query_stream, NULL, &deadline);
+    if (result == CUDA_SUCCESS) return TOL_OK;
+    if (result == CUDA_ERROR_NOT_READY) {
+        return tol_fail(__FILE__, __LINE__, TOL_TIMEOUT,
+                        "the legacy stream has not finished after %u ms", deadline.deadline_ms);
+    }
+    return tol_context_fail(context, __FILE__, __LINE__, "cuStreamQuery", (int)result,
+                            "waiting for the legacy stream");
+}
+
+tol_status tol_deadline_wait_event(struct tol_event *event, struct tol_deadline *deadline) {
+    CUresult result = poll(event->context->functions, query_event, event->handle, deadline);
+    if (result == CUDA_SUCCESS) return TOL_OK;
+    if (result == CUDA_ERROR_NOT_READY) {
+        return tol_fail(__FILE__, __LINE__, TOL_TIMEOUT,
+                        "an event has not been reached after %u ms", deadline->deadline_ms);
+    }
+    return tol_context_fail(event->context, __FILE__, __LINE__, "cuEventQuery", (int)result,
+                            "waiting for an event");
+}

@@ -1,0 +1,124 @@
+/*
+ * Opening a libcuda: find the library, fill the table from driver.def, refuse what is too old.
+ */
+#include "tollens/driver.h"
+
+#include "check.h"
+#include "handles.h"
+#include "library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const function_names[] = {
+#define TOL_DRIVER_FN(feature, name, parameters, names) #name,
+#include "tollens/driver.def"
+};
+
+/* Opens the first library of the list that loads; all the loader's reasons go into the message. */
+static tol_status open_first(const char *const *names, void **library, char *path, size_t bytes) {
+    char reasons[1024] = "";
+    for (; *names != NULL; names++) {
+        char reason[256];
+        *library = tol_library_open(*names, reason, sizeof reason);
+        if (*library != NULL) {
+            snprintf(path, bytes, "%s", *names);
+            return TOL_OK;
+        }
+        size_t used = strlen(reasons);
+        snprintf(reasons + used, sizeof reasons - used, "%s%s", used > 0 ? "; " : "", reason);
+    }
+    return tol_fail(__FILE__, __LINE__, TOL_NO_LIBRARY,
+                    "no CUDA driver library could be loaded: %s", reasons);
+}
+
+/* Fills the table. A missing CORE function fails; any other only switches its feature off. */
+static tol_status fill_table(void *library, struct tol_driver *driver) {
+    tol_status status = TOL_OK;
+    const char *first_missing = NULL;
+    int missing = 0;
+    for (int i = 0; i < TOL_FEATURE_COUNT; i++) driver->has[i] = true;
+
+#define TOL_DRIVER_FN(feature, name, parameters, names)                                            \
+    if (!tol_library_find(library, #name, &driver->table.name, sizeof driver->table.name)) {       \
+        driver->has[TOL_FEATURE_##feature] = false;                                                \
+        if (TOL_FEATURE_##feature == TOL_FEATURE_CORE && missing++ == 0) first_missing = #name;    \
+    }
+#include "tollens/driver.def"
+
+    TOL_CHECK(missing == 0, TOL_NO_SYMBOL,
+              "%s lacks %s, which is required (%d required functions are missing in all); is it a "
+              "CUDA driver of version 525.60 or newer?",
+              driver->path, first_missing, missing);
+out:
+    return status;
+}
+
+static tol_status check_and_init(struct tol_driver *driver) {
+    tol_status status = TOL_OK;
+    TOL_CU(&driver->table, cuDriverGetVersion, (&driver->version), "asking %s for its version",
+           driver->path);
+    TOL_CHECK(driver->version >= TOL_DRIVER_VERSION_MIN, TOL_DRIVER_TOO_OLD,
+              "%s supports CUDA %d.%d; CUDA %d.%d (driver 525.60) or newer is required",
+              driver->path, driver->version / 1000, driver->version % 1000 / 10,
+              TOL_DRIVER_VERSION_MIN / 1000, TOL_DRIVER_VERSION_MIN % 1000 / 10);
+    TOL_CU(&driver->table, cuInit, (0), "initialising %s", driver->path);
+out:
+    return status;
+}
+
+tol_status tol_driver_open(const char *path, struct tol_driver **result) {
+    tol_status status = TOL_OK;
+    struct tol_driver *driver = NULL;
+    void *library = NULL;
+    if (path == NULL) path = getenv("TOLLENS_LIBCUDA");
+    const char *const only[] = {path, NULL};
+    const char *const *names = path != NULL && path[0] != '\0' ? only : tol_library_names();
+
+    TOL_CHECK(result != NULL, TOL_INVALID_ARGUMENT, "tol_driver_open: result is NULL");
+    driver = calloc(1, sizeof *driver);
+    TOL_CHECK(driver != NULL, TOL_OUT_OF_HOST_MEMORY, "a driver table of %zu bytes",
+              sizeof *driver);
+    atomic_init(&driver->references, 1);
+    pthread_mutex_init(&driver->lock, NULL);
+    pthread_mutex_init(&driver->log_lock, NULL);
+    TOL_TRY(open_first(names, &library, driver->path, sizeof driver->path));
+    TOL_TRY(fill_table(library, driver));
+    TOL_TRY(check_and_init(driver));
+    driver->functions = &driver->table;
+
+    *result = driver;
+    driver = NULL;
+out:
+    tol_driver_close(driver);
+    return status;
+}
+
+void tol_driver_close(struct tol_driver *driver) {
+    if (driver == NULL || atomic_fetch_sub(&driver->references, 1) != 1) return;
+    pthread_mutex_destroy(&driver->lock);
+    pthread_mutex_destroy(&driver->log_lock);
+    free(driver);
+}
+
+const struct tol_driver_table *tol_driver_functions(const struct tol_driver *driver) {
+    return driver->functions;
+}
+
+bool tol_driver_has(const struct tol_driver *driver, tol_feature feature) {
+    return (int)feature >= 0 && feature < TOL_FEATURE_COUNT && driver->has[feature];
+}
+
+int tol_driver_version(const struct tol_driver *driver) {
+    return driver->version;
+}
+
+const char *tol_driver_path(const struct tol_driver *driver) {
+    return driver->path;
+}
+
+const char *tol_driver_function_name(enum tol_driver_index index) {
+    if ((int)index < 0 || index >= TOL_DRIVER_FUNCTIONS) return NULL;
+    return function_names[index];
+}

@@ -1,0 +1,308 @@
+/*
+ * What has memory tells of it, one allocation at a time, and the sums are made here.
+ */
+#include "tollens/health.h"
+
+#include "core/check.h"
+#include "core/handles.h"
+#include "nvml.h"
+#include "core/site.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *tol_held_name(unsigned kind) {
+    static const char *const names[TOL_HELD_KINDS] = {"buffer", "pool block", "VRAM block",
+                                                      "pinned block"};
+    return kind < TOL_HELD_KINDS ? names[kind] : NULL;
+}
+
+/* ---- who has memory ---- */
+
+void tol_context_add_holder(struct tol_context *context, struct tol_holder *holder,
+                            void (*tell)(struct tol_holder *, tol_held_visit *, void *)) {
+    holder->tell = tell;
+    pthread_mutex_lock(&context->holders_lock);
+    holder->next = context->holders;
+    holder->link = &context->holders;
+    if (holder->next != NULL) holder->next->link = &holder->next;
+    context->holders = holder;
+    pthread_mutex_unlock(&context->holders_lock);
+}
+
+void tol_context_drop_holder(struct tol_context *context, struct tol_holder *holder) {
+    if (holder->link == NULL) return; /* one whose making failed before */
+    pthread_mutex_lock(&context->holders_lock);
+    *holder->link = holder->next;
+    if (holder->next != NULL) holder->next->link = holder->link;
+    holder->link = NULL;
+    pthread_mutex_unlock(&context->holders_lock);
+}
+
+void tol_health_each(struct tol_context *context, tol_held_visit *visit, void *user) {
+    if (context == NULL || visit == NULL) return;
+    pthread_mutex_lock(&context->holders_lock);
+    for (struct tol_holder *holder = context->holders; holder != NULL; holder = holder->next) {
+        holder->tell(holder, visit, user);
+    }
+    pthread_mutex_unlock(&context->holders_lock);
+}
+
+tol_status tol_context_is_resident(struct tol_context *context, CUdeviceptr address,
+                                   bool *resident) {
+    tol_status status = TOL_OK;
+    unsigned type = 0, is_managed = 0; /* the driver writes a byte or a word of the second */
+    CUresult answer =
+        context->functions->cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+    if (answer == CUDA_ERROR_INVALID_VALUE) { /* never heard of it */
+        *resident = false;
+        return TOL_OK;
+    }
+    if (answer != CUDA_SUCCESS) {
+        status = tol_context_fail(context, __FILE__, __LINE__, "cuPointerGetAttribute", (int)answer,
+                                  "what lies at %#llx", address);
+        goto out;
+    }
+    TOL_CONTEXT_CU(context, cuPointerGetAttribute,
+                   (&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address),
+                   "whether %#llx is managed", address);
+    *resident = type == CU_MEMORYTYPE_DEVICE && is_managed == 0;
+out:
+    return status;
+}
+
+/* ---- places: a table by address and kind, at most half full ---- */
+
+struct place {
+    const void *site;
+    enum tol_held_kind kind;
+    struct tol_health_sum sum;
+};
+
+struct tol_health_mark {
+    uint64_t context; /* its number */
+    struct place *places;
+    size_t room, count;
+};
+
+static struct place *find_place(const struct tol_health_mark *mark, const void *site,
+                                enum tol_held_kind kind) {
+    size_t at = ((uintptr_t)site * 0x9e3779b97f4a7c15u >> 32) + kind;
+    for (;; at++) {
+        struct place *place = &mark->places[at & (mark->room - 1)];
+        if (place->sum.count == 0 || (place->site == site && place->kind == kind)) return place;
+    }
+}
+
+static bool grow(struct tol_health_mark *mark) {
+    struct tol_health_mark more = {.room = mark->room > 0 ? 2 * mark->room : 64};
+    more.places = calloc(more.room, sizeof *more.places);
+    if (more.places == NULL) return false;
+    for (size_t i = 0; i < mark->room; i++) {
+        const struct place *place = &mark->places[i];
+        if (place->sum.count > 0) *find_place(&more, place->site, place->kind) = *place;
+    }
+    free(mark->places);
+    mark->places = more.places;
+    mark->room = more.room;
+    return true;
+}
+
+static bool add_place(struct tol_health_mark *mark, const struct tol_held *held) {
+    if (2 * mark->count >= mark->room && !grow(mark)) return false;
+    struct place *place = find_place(mark, held->site, held->kind);
+    mark->count += place->sum.count == 0;
+    place->site = held->site;
+    place->kind = held->kind;
+    place->sum.count++;
+    place->sum.bytes += held->bytes;
+    return true;
+}
+
+struct marking {
+    struct tol_health_mark *mark;
+    bool is_out_of_memory;
+};
+
+static void mark_one(void *user, const struct tol_held *held) {
+    struct marking *marking = user;
+    if (!add_place(marking->mark, held)) marking->is_out_of_memory = true;
+}
+
+tol_status tol_health_mark_create(struct tol_context *context, struct tol_health_mark **result) {
+    tol_status status = TOL_OK;
+    struct tol_health_mark *mark = NULL;
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_health_mark_create: NULL");
+    mark = calloc(1, sizeof *mark);
+    TOL_CHECK(mark != NULL && grow(mark), TOL_OUT_OF_HOST_MEMORY, "a mark");
+    mark->context = context->id;
+    struct marking marking = {.mark = mark};
+    tol_health_each(context, mark_one, &marking);
+    TOL_CHECK(!marking.is_out_of_memory, TOL_OUT_OF_HOST_MEMORY, "a mark of %zu places",
+              mark->count);
+    *result = mark;
+    mark = NULL;
+out:
+    tol_health_mark_destroy(mark);
+    return status;
+}
+
+void tol_health_mark_destroy(struct tol_health_mark *mark) {
+    if (mark == NULL) return;
+    free(mark->places);
+    free(mark);
+}
+
+/* ---- the check ---- */
+
+struct checking {
+    struct tol_context *context;
+    struct tol_health *health;
+    struct marking now;
+    tol_status status;      /* of asking where memory lies: the first that failed ... */
+    bool is_silent;         /* ... after which the driver is not asked */
+    struct tol_held astray; /* the first that is not on the device */
+};
+
+static void check_one(void *user, const struct tol_held *held) {
+    struct checking *checking = user;
+    struct tol_health *health = checking->health;
+    bool is_resident = false;
+    health->held[held->kind].count++;
+    health->held[held->kind].bytes += held->bytes;
+    mark_one(&checking->now, held);
+    if (checking->is_silent || held->kind == TOL_HELD_PINNED) return;
+    checking->status = tol_context_is_resident(checking->context, held->address, &is_resident);
+    checking->is_silent = checking->status != TOL_OK;
+    if (checking->is_silent) return;
+    if (!is_resident && health->astray == 0) checking->astray = *held;
+    health->resident += is_resident;
+    health->astray += !is_resident;
+}
+
+static void compare(struct tol_health *health, const struct tol_health_mark *before,
+                    const struct tol_health_mark *now) {
+    for (size_t i = 0; i < now->room; i++) {
+        const struct place *place = &now->places[i];
+        if (place->sum.count == 0) continue;
+        const struct tol_health_sum was = find_place(before, place->site, place->kind)->sum;
+        const uint64_t count = place->sum.count > was.count ? place->sum.count - was.count : 0;
+        const uint64_t bytes = place->sum.bytes > was.bytes ? place->sum.bytes - was.bytes : 0;
+        if (count == 0 && bytes == 0) continue;
+        health->leaked.count += count;
+        health->leaked.bytes += bytes;
+        if (health->worst_site == NULL || bytes > health->worst.bytes) {
+            health->worst = (struct tol_health_sum){count, bytes};
+            health->worst_kind = place->kind;
+            health->worst_site = place->site;
+        }
+    }
+}
+
+static void ask_device(struct tol_context *context, struct tol_health_device *told) {
+    struct tol_nvml nvml = {-1, -1, -1, -1, -1};
+    told->is_told = tol_nvml_ask(context->device.pci_bus_id, context->device.name, &nvml,
+                                 told->reason, sizeof told->reason);
+    told->free_bytes = nvml.free_bytes;
+    told->used_bytes = nvml.used_bytes;
+    told->process_bytes = nvml.process_bytes;
+    told->ecc_uncorrected = nvml.ecc_uncorrected;
+    told->temperature_celsius = nvml.temperature_celsius;
+}
+
+static void complain(struct tol_health *health, const char *format, ...) TOL_PRINTF(2, 3);
+static void complain(struct tol_health *health, const char *format, ...) {
+    const size_t length = strlen(health->complaint);
+    va_list arguments;
+    health->is_healthy = false;
+    if (length > 0 && length + 3 < sizeof health->complaint) strcat(health->complaint, "; ");
+    const size_t at = strlen(health->complaint);
+    va_start(arguments, format);
+    vsnprintf(health->complaint + at, sizeof health->complaint - at, format, arguments);
+    va_end(arguments);
+}
+
+static const char *ending(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+static void judge(struct tol_health *health, const struct tol_context *context,
+                  const struct tol_held *astray) {
+    char site[TOL_SITE_BYTES];
+    const uint64_t all = health->astray + health->resident;
+    health->is_healthy = true;
+    if (health->is_lost) complain(health, "%.200s", context->poison_message);
+    if (health->astray > 0) {
+        complain(health, "%llu of %llu allocations not on the device, the first a %s at %#llx",
+                 (unsigned long long)health->astray, (unsigned long long)all,
+                 tol_held_name(astray->kind), (unsigned long long)astray->address);
+    }
+    if (health->worst_site != NULL || health->leaked.count > 0) {
+        complain(health,
+                 "%llu allocation%s and %llu byte%s more than at the mark, of which %llu "
+                 "byte%s of %ss from %.100s",
+                 (unsigned long long)health->leaked.count, ending(health->leaked.count),
+                 (unsigned long long)health->leaked.bytes, ending(health->leaked.bytes),
+                 (unsigned long long)health->worst.bytes, ending(health->worst.bytes),
+                 tol_held_name(health->worst_kind), tol_site_text(health->worst_site, site));
+    }
+    if (health->device.ecc_uncorrected > 0) {
+        complain(health, "%lld uncorrected ECC error%s", (long long)health->device.ecc_uncorrected,
+                 ending((uint64_t)health->device.ecc_uncorrected));
+    }
+}
+
+/* What takes the driver; after a fatal error nothing of it can be asked. */
+static tol_status ask_driver(struct tol_context *context, struct tol_health *health) {
+    tol_status status = TOL_OK;
+    TOL_TRY(tol_context_enter(context));
+    TOL_TRY(tol_context_ask_streams(context, &health->streams, &health->busy));
+    TOL_CONTEXT_CU(context, cuMemGetInfo_v2, (&health->free_bytes, &health->total_bytes),
+                   "asking for the free memory");
+out:
+    return status;
+}
+
+static bool is_lost(const struct tol_context *context) {
+    return atomic_load_explicit(&context->poisoned, memory_order_acquire);
+}
+
+tol_status tol_health_check(struct tol_context *context, const struct tol_health_mark *since,
+                            struct tol_health *result) {
+    tol_status status = TOL_OK;
+    struct tol_health health = {0};
+    struct tol_health_mark now = {0};
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_health_check: NULL");
+    TOL_CHECK(since == NULL || since->context == context->id, TOL_INVALID_ARGUMENT,
+              "the mark is of another context");
+    TOL_CHECK(grow(&now), TOL_OUT_OF_HOST_MEMORY, "a list of places");
+    now.context = context->id;
+    status = ask_driver(context, &health);
+    if (status != TOL_OK && !is_lost(context)) goto out;
+    struct checking checking = {.context = context,
+                                .health = &health,
+                                .now = {.mark = &now},
+                                .is_silent = is_lost(context)};
+    tol_health_each(context, check_one, &checking);
+    status = checking.status;
+    if (status != TOL_OK && !is_lost(context)) goto out;
+    TOL_CHECK(!checking.now.is_out_of_memory, TOL_OUT_OF_HOST_MEMORY, "a list of %zu places",
+              now.count);
+    if (since != NULL) compare(&health, since, &now);
+    pthread_mutex_lock(&context->lock);
+    for (const struct tol_left *left = context->left; left != NULL; left = left->next) {
+        health.ending++;
+    }
+    pthread_mutex_unlock(&context->lock);
+    health.is_lost = is_lost(context);
+    if (health.is_lost) health.error = context->poison_result;
+    ask_device(context, &health.device);
+    judge(&health, context, &checking.astray);
+    *result = health;
+    status = TOL_OK;
+out:
+    free(now.places);
+    return status;
+}

@@ -1,0 +1,193 @@
+/*
+ * Asynchronous copies: in order, complete, and never from memory that is gone.
+ */
+#include "test/test_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+TestSuite(copy, .fini = test_end);
+
+static struct tol_stream *stream;
+static struct tol_buffer *buffer;
+static struct tol_pinned *pinned;
+
+enum { BYTES = 100000 };
+
+static void begin(void) {
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+    MUST(tol_buffer_create(test_context(), BYTES, 1, &buffer));
+    MUST(tol_pinned_create(test_context(), BYTES, &pinned));
+    cr_assert(tol_pinned_bytes(pinned) == BYTES);
+}
+
+static void end(void) {
+    tol_pinned_destroy(pinned);
+    tol_buffer_destroy(buffer);
+    tol_stream_destroy(stream);
+}
+
+static unsigned char *access_pinned(void) {
+    void *data = NULL;
+    MUST(tol_pinned_access(pinned, &data));
+    return data;
+}
+
+Test(copy, bytes_survive_the_round_trip) {
+    begin();
+    unsigned char *data = access_pinned();
+    for (int i = 0; i < BYTES; i++) data[i] = (unsigned char)(i * 11);
+    MUST(tol_copy_to_device(stream, buffer, 0, pinned, 0, BYTES));
+    data = access_pinned(); /* waits, or the next line would change what is being copied */
+    memset(data, 0, BYTES);
+    MUST(tol_copy_to_host(stream, pinned, 0, buffer, 0, BYTES));
+    data = access_pinned();
+    for (int i = 0; i < BYTES; i++) cr_assert(data[i] == (unsigned char)(i * 11), "byte %d", i);
+    end();
+}
+
+/* The source is overwritten right after each call: what arrives is what was there at the call. */
+Test(copy, a_pageable_source_is_free_at_once) {
+    begin();
+    unsigned char *source = malloc(BYTES), *back = malloc(BYTES);
+    for (int turn = 1; turn <= 20; turn++) {
+        memset(source, turn, BYTES);
+        MUST(tol_copy_from_pageable(stream, buffer, 0, source, BYTES));
+        memset(source, 0xff, BYTES);
+        MUST(tol_stream_synchronize(stream));
+        MUST(tol_buffer_read(buffer, back, BYTES));
+        for (int i = 0; i < BYTES; i++) cr_assert(back[i] == turn);
+    }
+    /* Several at once, each to its own place. */
+    for (int part = 0; part < 10; part++) {
+        memset(source, part, BYTES / 10);
+        MUST(tol_copy_from_pageable(stream, buffer, (size_t)part * (BYTES / 10), source,
+                                    BYTES / 10));
+    }
+    MUST(tol_stream_synchronize(stream));
+    MUST(tol_buffer_read(buffer, back, BYTES));
+    for (int i = 0; i < BYTES; i++) cr_assert(back[i] == i / (BYTES / 10));
+    free(source);
+    free(back);
+    end();
+}
+
+Test(copy, works_in_the_order_queued) {
+    begin();
+    struct tol_buffer *other = NULL;
+    MUST(tol_buffer_create(test_context(), BYTES, 1, &other));
+    MUST(tol_copy_fill(stream, buffer, 0, 1, 1, BYTES));
+    MUST(tol_copy_on_device(stream, other, 0, buffer, 0, BYTES));
+    MUST(tol_copy_fill(stream, buffer, 0, 2, 1, BYTES));
+    MUST(tol_copy_to_host(stream, pinned, 0, other, 0, BYTES));
+    const unsigned char *data = access_pinned();
+    for (int i = 0; i < BYTES; i++) cr_assert(data[i] == 1);
+    tol_buffer_destroy(other);
+    end();
+}
+
+Test(copy, fills_of_every_width) {
+    begin();
+    MUST(tol_copy_fill(stream, buffer, 0, 0x01020304, 4, BYTES / 4));
+    MUST(tol_copy_fill(stream, buffer, 4, 0x0506, 2, 1));
+    MUST(tol_copy_fill(stream, buffer, 6, 0x07, 1, 1));
+    MUST(tol_copy_to_host(stream, pinned, 0, buffer, 0, 12));
+    const unsigned char *data = access_pinned();
+    cr_assert(memcmp(data, "\4\3\2\1\6\5\7\1\4\3\2\1", 12) == 0);
+    MUST_FAIL(tol_copy_fill(stream, buffer, 1, 0, 2, 1), TOL_INVALID_ARGUMENT, "no multiple");
+    MUST_FAIL(tol_copy_fill(stream, buffer, 0, 0, 3, 1), TOL_INVALID_ARGUMENT, "not 3");
+    end();
+}
+
+Test(copy, ranges_are_checked_before_anything_is_queued) {
+    begin();
+    char source[8] = {0};
+    struct tol_buffer *other = NULL;
+    MUST(tol_buffer_create(test_context(), 8, 1, &other));
+    MUST_FAIL(tol_copy_to_device(stream, buffer, 1, pinned, 0, BYTES), TOL_OUT_OF_RANGE, "buffer");
+    MUST_FAIL(tol_copy_to_device(stream, buffer, 0, pinned, BYTES, 1), TOL_OUT_OF_RANGE, "pinned");
+    MUST_FAIL(tol_copy_to_host(stream, pinned, SIZE_MAX, buffer, 0, 2), TOL_OUT_OF_RANGE, "pinned");
+    MUST_FAIL(tol_copy_to_host(stream, pinned, 0, buffer, BYTES, 1), TOL_OUT_OF_RANGE, "buffer");
+    MUST_FAIL(tol_copy_from_pageable(stream, other, 1, source, 8), TOL_OUT_OF_RANGE, "buffer");
+    MUST_FAIL(tol_copy_on_device(stream, other, 0, buffer, 0, 9), TOL_OUT_OF_RANGE, "buffer");
+    MUST_FAIL(tol_copy_fill(stream, other, 0, 0, 1, 9), TOL_OUT_OF_RANGE, "elements");
+    MUST(tol_copy_to_device(stream, buffer, BYTES, pinned, BYTES, 0));
+    MUST(tol_copy_to_host(stream, pinned, 0, buffer, 0, 0));
+    MUST(tol_copy_from_pageable(stream, other, 8, source, 0));
+    MUST(tol_copy_on_device(stream, other, 0, buffer, 0, 0));
+    MUST(tol_copy_fill(stream, other, 8, 0, 1, 0));
+    tol_buffer_destroy(other);
+    end();
+}
+
+Test(copy, null_is_refused) {
+    begin();
+    struct tol_pinned *block = NULL;
+    void *data = NULL;
+    MUST_FAIL(tol_copy_to_device(NULL, buffer, 0, pinned, 0, 1), TOL_INVALID_ARGUMENT, "NULL");
+    MUST_FAIL(tol_copy_to_device(stream, NULL, 0, pinned, 0, 1), TOL_INVALID_ARGUMENT, "NULL");
+    MUST_FAIL(tol_copy_to_host(stream, NULL, 0, buffer, 0, 1), TOL_INVALID_ARGUMENT, "NULL");
+    MUST_FAIL(tol_copy_from_pageable(stream, buffer, 0, NULL, 1), TOL_INVALID_ARGUMENT, "NULL");
+    MUST_FAIL(tol_copy_on_device(stream, buffer, 0, NULL, 0, 1), TOL_INVALID_ARGUMENT, "NULL");
+    MUST_FAIL(tol_copy_fill(NULL, buffer, 0, 0, 1, 1), TOL_INVALID_ARGUMENT, "NULL");
+    MUST_FAIL(tol_pinned_create(test_context(), 0, &block), TOL_INVALID_ARGUMENT, "no bytes");
+    MUST_FAIL(tol_pinned_create(NULL, 1, &block), TOL_INVALID_ARGUMENT, "NULL");
+    MUST_FAIL(tol_pinned_access(NULL, &data), TOL_INVALID_ARGUMENT, "NULL");
+    end();
+}
+
+/* A pinned block that two streams use waits for both. */
+Test(copy, access_waits_for_every_stream) {
+    begin();
+    struct tol_stream *second = NULL;
+    struct tol_buffer *other = NULL;
+    MUST(tol_stream_create(test_context(), NULL, &second));
+    MUST(tol_buffer_create(test_context(), BYTES / 2, 1, &other));
+    MUST(tol_buffer_fill_at(buffer, 0, 3, 1, BYTES));
+    MUST(tol_buffer_fill_at(other, 0, 4, 1, BYTES / 2));
+    MUST(tol_context_synchronize(test_context(), TOL_DEADLINE_MS));
+    for (int turn = 0; turn < 50; turn++) {
+        memset(access_pinned(), 0, BYTES);
+        MUST(tol_copy_to_host(stream, pinned, 0, buffer, 0, BYTES / 2));
+        MUST(tol_copy_to_host(second, pinned, BYTES / 2, other, 0, BYTES / 2));
+        const unsigned char *data = access_pinned();
+        for (int i = 0; i < BYTES; i++) cr_assert(data[i] == (i < BYTES / 2 ? 3 : 4));
+    }
+    tol_stream_destroy(second);
+    tol_buffer_destroy(other);
+    end();
+}
+
+/* Destroying a block right after queueing a copy from it: the copy still has its bytes. */
+Test(copy, destroying_a_block_waits_for_its_copies) {
+    unsigned char *back = malloc(BYTES);
+    begin();
+    for (int turn = 1; turn <= 10; turn++) {
+        struct tol_pinned *block = NULL;
+        void *data = NULL;
+        MUST(tol_pinned_create(test_context(), BYTES, &block));
+        MUST(tol_pinned_access(block, &data));
+        memset(data, turn, BYTES);
+        MUST(tol_copy_to_device(stream, buffer, 0, block, 0, BYTES));
+        tol_pinned_destroy(block);
+        MUST(tol_buffer_read(buffer, back, BYTES));
+        for (int i = 0; i < BYTES; i++) cr_assert(back[i] == turn);
+    }
+    end();
+    free(back);
+}
+
+Test(copy, a_destroyed_block_is_refused) {
+    begin();
+    void *data = NULL;
+    struct tol_pinned *block = NULL;
+    MUST(tol_pinned_create(test_context(), 8, &block));
+    tol_pinned_destroy(block);
+    MUST_FAIL(tol_copy_to_device(stream, buffer, 0, block, 0, 1), TOL_INVALID_ARGUMENT,
+              "destroyed");
+    MUST_FAIL(tol_copy_to_host(stream, block, 0, buffer, 0, 1), TOL_INVALID_ARGUMENT, "destroyed");
+    MUST_FAIL(tol_pinned_access(block, &data), TOL_INVALID_ARGUMENT, "destroyed");
+    cr_assert(tol_pinned_bytes(block) == 0);
+    tol_pinned_destroy(block);
+    end();
+}

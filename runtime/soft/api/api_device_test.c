@@ -1,0 +1,167 @@
+/*
+ * Initialisation and the devices: what is asked for too early, of no device, or into nothing.
+ */
+#include "driver/call.h"
+#include "test/test_api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+Test(api_device, nothing_works_before_cuInit) {
+    int number = 0;
+    size_t bytes = 0;
+    CUcontext context = NULL;
+    CUdeviceptr pointer = 0;
+    CUstream stream = NULL;
+    CUmodule module = NULL;
+    REFUSED(cuDeviceGetCount(&number), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuDeviceGet(&number, 0), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuDeviceTotalMem_v2(&bytes, 0), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuDevicePrimaryCtxRetain(&context, 0), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuDevicePrimaryCtxRelease_v2(0), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuCtxCreate_v2(&context, 0, 0), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuCtxGetCurrent(&context), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuCtxSetCurrent(NULL), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuCtxPopCurrent_v2(&context), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuCtxSynchronize(), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuMemAlloc_v2(&pointer, 4), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuMemFree_v2(4096), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuStreamCreate(&stream, 0), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuStreamDestroy_v2(NULL), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuStreamSynchronize(NULL), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuEventDestroy_v2(NULL), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuModuleLoadData(&module, ""), CUDA_ERROR_NOT_INITIALIZED);
+}
+
+/* Whatever the arguments are: those that are refused elsewhere are not looked at. */
+Test(api_device, only_what_concerns_no_device_works_before_cuInit) {
+    static const char *const general[] = {
+        "cuInit",           "cuDriverGetVersion",  "cuGetErrorName", "cuGetErrorString",
+        "cuGetProcAddress", "cuGetProcAddress_v2", "cuLogsCurrent",  "cuLogsDumpToFile",
+        "cuGetExportTable", "cuLogsDumpToMemory"};
+    for (int call = 0; call < SOFT_CALLS; call++) {
+        bool works = false;
+        for (size_t i = 0; i < sizeof general / sizeof general[0]; i++) {
+            works |= strcmp(soft_entries[call].name, general[i]) == 0;
+        }
+        CUresult result = soft_call_begin((enum soft_call)call, false);
+        cr_assert_eq(soft_call_end((enum soft_call)call, result), result);
+        cr_assert_eq(result, works ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED, "%s: %s",
+                     soft_entries[call].name, api_code(result));
+    }
+    REFUSED(cuGraphGetNodes(NULL, NULL, NULL), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuGraphAddHostNode(NULL, NULL, NULL, 0, NULL), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuStreamBeginCaptureToGraph(NULL, NULL, NULL, NULL, 0, 9), CUDA_ERROR_NOT_INITIALIZED);
+    REFUSED(cuCtxCreate_v3(NULL, NULL, -1, 0, 0), CUDA_ERROR_NOT_INITIALIZED);
+}
+
+Test(api_device, cuInit_takes_no_flags_and_may_be_called_again) {
+    int version = 0;
+    OK(cuDriverGetVersion(&version));
+    cr_assert_eq(version, 13000, "the version is known before cuInit");
+    REFUSED(cuDriverGetVersion(NULL), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuInit(1), CUDA_ERROR_INVALID_VALUE);
+    OK(cuInit(0));
+    OK(cuInit(0));
+}
+
+/* The checks that every question about a device makes: no place for the answer, no such device. */
+Test(api_device, questions_need_a_device_and_a_place) {
+    int value = 0, major = 0, minor = 0;
+    size_t bytes = 0;
+    char text[64];
+    CUuuid uuid;
+    CUdevprop properties;
+    OK(cuInit(0));
+    static const CUdevice none[] = {-1, 1, 8, 1000000};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        CUdevice d = none[i];
+        REFUSED(cuDeviceGet(&value, d), CUDA_ERROR_INVALID_DEVICE);
+        REFUSED(cuDeviceGetName(text, 64, d), CUDA_ERROR_INVALID_DEVICE);
+        REFUSED(cuDeviceGetPCIBusId(text, 64, d), CUDA_ERROR_INVALID_DEVICE);
+        REFUSED(cuDeviceGetUuid_v2(&uuid, d), CUDA_ERROR_INVALID_DEVICE);
+        REFUSED(cuDeviceTotalMem_v2(&bytes, d), CUDA_ERROR_INVALID_DEVICE);
+        REFUSED(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, d),
+                CUDA_ERROR_INVALID_DEVICE);
+        REFUSED(cuDeviceGetProperties(&properties, d), CUDA_ERROR_INVALID_DEVICE);
+        REFUSED(cuDeviceComputeCapability(&major, &minor, d), CUDA_ERROR_INVALID_DEVICE);
+    }
+    REFUSED(cuDeviceGetCount(NULL), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceGet(NULL, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceGetName(NULL, 64, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceGetName(text, 0, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceGetPCIBusId(text, 12, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceGetUuid_v2(NULL, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceTotalMem_v2(NULL, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceGetAttribute(NULL, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceGetAttribute(&value, (CUdevice_attribute)0, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceGetAttribute(&value, (CUdevice_attribute)CU_DEVICE_ATTRIBUTE_MAX, 0),
+            CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceComputeCapability(&major, NULL, 0), CUDA_ERROR_INVALID_VALUE);
+}
+
+Test(api_device, a_name_that_does_not_fit_is_cut) {
+    char name[5] = "xxxx";
+    OK(cuInit(0));
+    OK(cuDeviceGetName(name, sizeof name, 0));
+    cr_assert_str_eq(name, "Toll");
+}
+
+Test(api_device, properties_are_the_attributes) {
+    CUdevprop p;
+    int value = 0;
+    OK(cuInit(0));
+    OK(cuDeviceGetProperties(&p, 0));
+    OK(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 0));
+    cr_assert_eq(p.maxThreadsDim[2], value);
+    OK(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 0));
+    cr_assert_eq(p.maxGridSize[0], value);
+    cr_assert_eq(p.SIMDWidth, 32);
+    cr_assert_eq(p.maxThreadsPerBlock, 1024);
+    cr_assert_eq(p.textureAlign, 512);
+}
+
+Test(api_device, devices_are_found_by_their_bus_again) {
+    setenv("TOLLENS_SOFT_DEVICES", "3", 1);
+    int count = 0;
+    OK(cuInit(0));
+    OK(cuDeviceGetCount(&count));
+    cr_assert_eq(count, 3);
+    CUuuid uuids[3];
+    for (int d = 0; d < 3; d++) {
+        char id[16];
+        CUdevice found = -1;
+        OK(cuDeviceGetPCIBusId(id, sizeof id, d));
+        OK(cuDeviceGetByPCIBusId(&found, id));
+        cr_assert_eq(found, d, "%s is %d", id, found);
+        OK(cuDeviceGetUuid(&uuids[d], d));
+        for (int other = 0; other < d; other++) {
+            cr_assert(memcmp(&uuids[d], &uuids[other], sizeof(CUuuid)) != 0);
+        }
+    }
+    CUdevice found = -1;
+    OK(cuDeviceGetByPCIBusId(&found, "0000:02:00"));
+    cr_assert_eq(found, 2);
+    OK(cuDeviceGetByPCIBusId(&found, "01:00.0"));
+    cr_assert_eq(found, 1);
+    REFUSED(cuDeviceGetByPCIBusId(&found, "0000:03:00.0"), CUDA_ERROR_INVALID_DEVICE);
+    REFUSED(cuDeviceGetByPCIBusId(&found, "0001:01:00.0"), CUDA_ERROR_INVALID_DEVICE);
+    REFUSED(cuDeviceGetByPCIBusId(&found, "somewhere"), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceGetByPCIBusId(&found, "0000:01:00.0 and more"), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceGetByPCIBusId(NULL, "01:00.0"), CUDA_ERROR_INVALID_VALUE);
+}
+
+Test(api_device, shares_of_a_device_are_not_offered) {
+    int supported = 9;
+    CUcontext context = NULL;
+    CUexecAffinityParam share = {.type = CU_EXEC_AFFINITY_TYPE_SM_COUNT};
+    CUctxCreateParams params = {.execAffinityParams = &share, .numExecAffinityParams = 1};
+    OK(cuInit(0));
+    OK(cuDeviceGetExecAffinitySupport(&supported, CU_EXEC_AFFINITY_TYPE_SM_COUNT, 0));
+    cr_assert_eq(supported, 0);
+    REFUSED(cuCtxCreate_v3(&context, &share, 1, 0, 0), CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+    REFUSED(cuCtxCreate_v4(&context, &params, 0, 0), CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+    OK(cuCtxCreate_v4(&context, NULL, 0, 0));
+    REFUSED(cuCtxGetExecAffinity(&share, CU_EXEC_AFFINITY_TYPE_SM_COUNT),
+            CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+}

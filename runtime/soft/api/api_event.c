@@ -1,0 +1,249 @@
+/*
+ * Events. As in "Event Management" of the CUDA Driver API 13.0.
+ */
+#include "graph/capture.h"
+#include "export.h"
+#include "state/memory_pool.h"
+#include "queue/queue.h"
+
+#include <stdlib.h>
+
+/* Takes a reference to the moment of an event's latest recording, NULL if it has none, and tells
+ * the context it was made in. CUDA_ERROR_CAPTURED_EVENT: that was in a capture, and has no time. */
+static CUresult latest_moment(CUevent handle, struct soft_context **context,
+                              struct soft_moment **moment) {
+    CUresult result = soft_context_current(context);
+    if (result != CUDA_SUCCESS) return result;
+    pthread_mutex_lock(&soft_lock);
+    const struct soft_event *event = (const struct soft_event *)handle;
+    if (!soft_handle_is(SOFT_HANDLE_EVENT, handle)) {
+        result = CUDA_ERROR_INVALID_HANDLE;
+    } else if (event->capture != NULL) {
+        result = CUDA_ERROR_CAPTURED_EVENT;
+    } else {
+        *context = event->context;
+        *moment = event->moment;
+        if (*moment != NULL) (*moment)->references++;
+    }
+    pthread_mutex_unlock(&soft_lock);
+    return result;
+}
+
+static void release(struct soft_moment *moment) {
+    pthread_mutex_lock(&soft_lock);
+    soft_moment_release(moment);
+    pthread_mutex_unlock(&soft_lock);
+}
+
+/* A wait in a capture, or for an event of one. external: the wait becomes a node. */
+static CUresult wait_in_capture(struct soft_stream *stream, CUevent handle, bool external) {
+    struct soft_event *event = (struct soft_event *)handle;
+    if (!external) return soft_capture_wait(stream, event);
+    struct soft_node_content content = {
+        .params = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, .eventWait.event = handle}};
+    return soft_capture_add(stream, &content);
+}
+
+EXPORT(cuStreamWaitEvent, (CUstream handle, CUevent event, unsigned int flags)) {
+    struct soft_context *context = NULL, *recorded = NULL;
+    struct soft_stream *stream = NULL;
+    struct soft_moment *moment = NULL;
+    bool capturing = false, external = flags == CU_EVENT_WAIT_EXTERNAL;
+    CUresult result = soft_stream_find(handle, &context, &stream);
+    if (result != CUDA_SUCCESS) return result;
+    if (flags > CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&soft_lock);
+    bool known = soft_handle_is(SOFT_HANDLE_EVENT, event);
+    bool captured = known && ((struct soft_event *)event)->capture != NULL;
+    result = known ? soft_capture_check(stream, &capturing) : CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS && (capturing || captured)) {
+        result = !capturing && external ? CUDA_ERROR_INVALID_VALUE
+                                        : wait_in_capture(stream, event, external);
+        capturing = true;
+    }
+    pthread_mutex_unlock(&soft_lock);
+    if (result != CUDA_SUCCESS || capturing) return result;
+    if (external) return CUDA_ERROR_INVALID_VALUE; /* it is for streams that are captured */
+    result = latest_moment(event, &recorded, &moment);
+    if (result != CUDA_SUCCESS || moment == NULL) return result;
+    struct soft_operation *operation = soft_operation_moment(SOFT_OPERATION_WAIT, moment);
+    if (operation == NULL) {
+        release(moment);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return soft_queue_add(stream, operation);
+}
+
+EXPORT(cuEventCreate, (CUevent * handle, unsigned int flags)) {
+    struct soft_context *context = NULL;
+    CUresult result = soft_context_current(&context);
+    if (result != CUDA_SUCCESS) return result;
+    const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    if (handle == NULL || (flags & ~known) != 0) return CUDA_ERROR_INVALID_VALUE;
+    if ((flags & CU_EVENT_INTERPROCESS) != 0) {
+        bool timed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
+        return timed ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+    }
+    struct soft_event *event = calloc(1, sizeof *event);
+    if (event == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    event->context = context;
+    event->flags = flags;
+    pthread_mutex_lock(&soft_lock);
+    bool added = soft_handle_add(SOFT_HANDLE_EVENT, event);
+    if (added) {
+        event->next = context->events;
+        context->events = event;
+    }
+    pthread_mutex_unlock(&soft_lock);
+    if (!added) {
+        free(event);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *handle = (CUevent)event;
+    return CUDA_SUCCESS;
+}
+
+EXPORT(cuEventDestroy_v2, (CUevent handle)) {
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    pthread_mutex_lock(&soft_lock);
+    if (soft_handle_is(SOFT_HANDLE_EVENT, handle)) {
+        struct soft_event *event = (struct soft_event *)handle;
+        struct soft_event **link = &event->context->events;
+        while (*link != event) link = &(*link)->next;
+        *link = event->next;
+        soft_handle_remove(SOFT_HANDLE_EVENT, event);
+        soft_capture_forget_event(event);
+        soft_moment_release(event->moment);
+        free(event);
+    } else {
+        result = CUDA_ERROR_INVALID_HANDLE;
+    }
+    pthread_mutex_unlock(&soft_lock);
+    return result;
+}
+
+EXPORT(cuEventDestroy, (CUevent handle)) {
+    return soft_cuEventDestroy_v2(handle);
+}
+
+/* Gives an event the moment of a new recording. */
+static void set_moment(struct soft_event *event, struct soft_moment *moment) {
+    soft_capture_forget_event(event);
+    soft_moment_release(event->moment);
+    event->moment = moment;
+}
+
+/* Records in a stream that is being captured. external: the recording becomes a node. */
+static CUresult record_in_capture(struct soft_stream *stream, struct soft_event *event,
+                                  bool external) {
+    if (!external) return soft_capture_record(stream, event);
+    struct soft_node_content content = {
+        .params = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD, .eventRecord.event = (CUevent)event}};
+    return soft_capture_add(stream, &content);
+}
+
+EXPORT(cuEventRecordWithFlags, (CUevent handle, CUstream stream_handle, unsigned int flags)) {
+    struct soft_context *context = NULL;
+    struct soft_stream *stream = NULL;
+    bool capturing = false, external = flags == CU_EVENT_RECORD_EXTERNAL;
+    CUresult result = soft_stream_find(stream_handle, &context, &stream);
+    if (result != CUDA_SUCCESS) return result;
+    if (flags > CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+    struct soft_moment *moment = soft_moment_new(2);
+    struct soft_operation *operation = soft_operation_moment(SOFT_OPERATION_RECORD, moment);
+    if (moment == NULL || operation == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_lock(&soft_lock);
+    struct soft_event *event = (struct soft_event *)handle;
+    /* Both must be of one context. */
+    bool known = soft_handle_is(SOFT_HANDLE_EVENT, handle) && event->context == context;
+    if (result == CUDA_SUCCESS && !known) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) result = soft_capture_check(stream, &capturing);
+    if (result == CUDA_SUCCESS && capturing) {
+        result = record_in_capture(stream, event, external);
+    } else if (result == CUDA_SUCCESS && external) {
+        result = CUDA_ERROR_INVALID_VALUE; /* it is for streams that are captured */
+    } else if (result == CUDA_SUCCESS) {
+        set_moment(event, moment);
+    }
+    pthread_mutex_unlock(&soft_lock);
+    if (result != CUDA_SUCCESS || capturing) {
+        free(moment);
+        free(operation);
+        return result;
+    }
+    return soft_queue_add(stream, operation);
+}
+
+EXPORT(cuEventRecord, (CUevent handle, CUstream stream)) {
+    return soft_cuEventRecordWithFlags(handle, stream, CU_EVENT_RECORD_DEFAULT);
+}
+
+EXPORT(cuEventQuery, (CUevent handle)) {
+    struct soft_context *context = NULL;
+    struct soft_moment *moment = NULL;
+    CUresult result = latest_moment(handle, &context, &moment);
+    if (result == CUDA_SUCCESS) result = soft_capture_allows();
+    if (result != CUDA_SUCCESS && moment != NULL) release(moment);
+    if (result != CUDA_SUCCESS || moment == NULL) return result;
+    result = soft_queue_query_moment(context, moment);
+    release(moment);
+    return result;
+}
+
+EXPORT(cuEventSynchronize, (CUevent handle)) {
+    struct soft_context *context = NULL;
+    struct soft_moment *moment = NULL;
+    CUresult result = latest_moment(handle, &context, &moment);
+    if (result != CUDA_SUCCESS || moment == NULL) return result;
+    result = soft_queue_wait_moment(context, moment);
+    release(moment);
+    soft_pools_release(context->device, false);
+    return result;
+}
+
+/* What is known of an event's latest recording. */
+struct reading {
+    CUresult result; /* CUDA_ERROR_INVALID_HANDLE without one, or without timing; _CAPTURED_EVENT;
+                      * _NOT_READY */
+    const struct soft_device *device;
+    uint64_t time_ns;
+};
+
+static struct reading read_event(CUevent handle) {
+    struct reading reading = {.result = CUDA_SUCCESS};
+    const struct soft_event *event = (const struct soft_event *)handle;
+    pthread_mutex_lock(&soft_lock);
+    bool known = soft_handle_is(SOFT_HANDLE_EVENT, handle);
+    if (known && event->capture != NULL) {
+        reading.result = CUDA_ERROR_CAPTURED_EVENT;
+    } else if (!known || (event->flags & CU_EVENT_DISABLE_TIMING) != 0 || event->moment == NULL) {
+        reading.result = CUDA_ERROR_INVALID_HANDLE;
+    } else {
+        reading.device = event->context->device;
+        reading.time_ns = event->moment->time_ns;
+        if (!event->moment->reached) reading.result = CUDA_ERROR_NOT_READY;
+    }
+    pthread_mutex_unlock(&soft_lock);
+    return reading;
+}
+
+EXPORT(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end)) {
+    struct soft_context *context = NULL;
+    CUresult result = soft_context_current(&context);
+    if (result != CUDA_SUCCESS) return result;
+    if (milliseconds == NULL) return CUDA_ERROR_INVALID_HANDLE; /* as an H200's driver does */
+    struct reading from = read_event(start), to = read_event(end);
+    if (from.result != CUDA_SUCCESS && from.result != CUDA_ERROR_NOT_READY) return from.result;
+    if (to.result != CUDA_SUCCESS && to.result != CUDA_ERROR_NOT_READY) return to.result;
+    /* Each device has a clock of its own. */
+    if (from.device != to.device) return CUDA_ERROR_INVALID_HANDLE;
+    if (from.result != CUDA_SUCCESS) return from.result;
+    if (to.result != CUDA_SUCCESS) return to.result;
+    *milliseconds = (float)((double)(int64_t)(to.time_ns - from.time_ns) * 1e-6);
+    return CUDA_SUCCESS;
+}
+
+EXPORT(cuEventElapsedTime_v2, (float *milliseconds, CUevent start, CUevent end)) {
+    return soft_cuEventElapsedTime(milliseconds, start, end);
+}

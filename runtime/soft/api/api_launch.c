@@ -1,0 +1,134 @@
+/*
+ * Launches. As in "Execution Control" of the CUDA Driver API 13.0.
+ */
+#include "export.h"
+#include "queue/kernel_call.h"
+#include "queue/queue.h"
+
+static CUresult launch(CUstream handle, const struct soft_kernel_call *call) {
+    struct soft_context *context = NULL;
+    struct soft_stream *stream = NULL;
+    struct soft_task task;
+    CUresult result = soft_stream_find(handle, &context, &stream);
+    if (result == CUDA_SUCCESS) result = soft_kernel_task(call, context, &task);
+    return result == CUDA_SUCCESS ? soft_submit(stream, &task, false) : result;
+}
+
+EXPORT(cuLaunchKernel,
+       (CUfunction function, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+        unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+        unsigned int sharedMemBytes, CUstream stream, void **kernelParams, void **extra)) {
+    const struct soft_kernel_call call = {.function = function,
+                                          .grid = {gridDimX, gridDimY, gridDimZ},
+                                          .block = {blockDimX, blockDimY, blockDimZ},
+                                          .shared = sharedMemBytes,
+                                          .parameters = kernelParams,
+                                          .extra = extra};
+    return launch(stream, &call);
+}
+
+EXPORT(cuLaunchCooperativeKernel,
+       (CUfunction function, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+        unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+        unsigned int sharedMemBytes, CUstream stream, void **kernelParams)) {
+    const struct soft_kernel_call call = {.function = function,
+                                          .grid = {gridDimX, gridDimY, gridDimZ},
+                                          .block = {blockDimX, blockDimY, blockDimZ},
+                                          .shared = sharedMemBytes,
+                                          .cooperative = true,
+                                          .parameters = kernelParams};
+    return launch(stream, &call);
+}
+
+/* What the attributes of a launch ask for that goes beyond the launch. */
+struct wishes {
+    CUevent after; /* an event to record when all blocks have begun, or ended */
+};
+
+static bool is_one(unsigned x, unsigned y, unsigned z) {
+    return x <= 1 && y <= 1 && z <= 1;
+}
+
+/* Of what an attribute asks for, some is done, some is a hint, and the rest is refused. */
+static CUresult take_attribute(const CUlaunchAttribute *attribute, struct soft_kernel_call *call,
+                               struct wishes *wishes) {
+    const CUlaunchAttributeValue *value = &attribute->value;
+    const int id = attribute->id;
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        call->cooperative = value->cooperative != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+        return is_one(value->clusterDim.x, value->clusterDim.y, value->clusterDim.z)
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_NOT_SUPPORTED;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        if (value->programmaticEvent.flags != 0) return CUDA_ERROR_INVALID_VALUE;
+        wishes->after = value->programmaticEvent.event;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+        if (value->launchCompletionEvent.flags != 0) return CUDA_ERROR_INVALID_VALUE;
+        wishes->after = value->launchCompletionEvent.event;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: /* of nodes of a graph alone */
+        return value->deviceUpdatableKernelNode.deviceUpdatable == 0 ? CUDA_SUCCESS
+                                                                     : CUDA_ERROR_INVALID_VALUE;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        return value->sharedMemCarveout <= 100 || value->sharedMemCarveout == UINT32_MAX
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_INVALID_VALUE;
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* Such an event must not keep time. */
+static CUresult check_event(CUevent handle) {
+    pthread_mutex_lock(&soft_lock);
+    const struct soft_event *event = (const struct soft_event *)handle;
+    CUresult result = CUDA_SUCCESS;
+    if (!soft_handle_is(SOFT_HANDLE_EVENT, handle)) {
+        result = CUDA_ERROR_INVALID_HANDLE;
+    } else if ((event->flags & CU_EVENT_DISABLE_TIMING) == 0) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    pthread_mutex_unlock(&soft_lock);
+    return result;
+}
+
+EXPORT(cuLaunchKernelEx,
+       (const CUlaunchConfig *config, CUfunction function, void **kernelParams, void **extra)) {
+    struct soft_context *context = NULL;
+    struct wishes wishes = {0};
+    CUresult result = soft_context_current(&context);
+    if (result != CUDA_SUCCESS) return result;
+    if (config == NULL || (config->numAttrs > 0 && config->attrs == NULL)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct soft_kernel_call call = {
+        .function = function,
+        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .shared = config->sharedMemBytes,
+        .parameters = kernelParams,
+        .extra = extra};
+    for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++) {
+        result = take_attribute(&config->attrs[i], &call, &wishes);
+    }
+    if (result == CUDA_SUCCESS && wishes.after != NULL) result = check_event(wishes.after);
+    if (result == CUDA_SUCCESS) result = launch(config->hStream, &call);
+    if (result == CUDA_SUCCESS && wishes.after != NULL) {
+        result = soft_cuEventRecord(wishes.after, config->hStream);
+    }
+    return result;
+}

@@ -1,0 +1,229 @@
+/*
+ * Linking texts into one image. As in "Module Management" of the CUDA Driver API 13.0.
+ *
+ * Each text is read when it is added, so that its errors are told there; whether they fit together
+ * shows when they are completed, by loading all of them once.
+ */
+#include "export.h"
+#include "base/file_text.h"
+#include "state/jit.h"
+#include "lower/linked_image.h"
+#include "ptx/reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct link {
+    struct soft_jit jit; /* the options of cuLinkCreate, whose buffers live as long as this */
+    struct soft_source *sources;
+    unsigned count;
+    void *image; /* what was completed */
+};
+
+EXPORT(cuLinkCreate_v2,
+       (unsigned int count, CUjit_option *options, void **values, CUlinkState *state)) {
+    struct soft_context *context = NULL;
+    struct soft_jit jit;
+    CUresult result = soft_context_current(&context);
+    if (result != CUDA_SUCCESS) return result;
+    if (state == NULL) return CUDA_ERROR_INVALID_VALUE;
+    result = soft_jit_read(count, options, values, &jit);
+    if (result != CUDA_SUCCESS) return result;
+    struct link *link = calloc(1, sizeof *link);
+    if (link == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    link->jit = jit;
+    pthread_mutex_lock(&soft_lock);
+    bool added = soft_handle_add(SOFT_HANDLE_LINK, link);
+    pthread_mutex_unlock(&soft_lock);
+    if (!added) {
+        free(link);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *state = (CUlinkState)link;
+    return CUDA_SUCCESS;
+}
+
+static CUresult find(CUlinkState state, struct link **link) {
+    struct soft_context *context = NULL;
+    CUresult result = soft_context_current(&context);
+    if (result != CUDA_SUCCESS) return result;
+    pthread_mutex_lock(&soft_lock);
+    bool known = soft_handle_is(SOFT_HANDLE_LINK, state);
+    pthread_mutex_unlock(&soft_lock);
+    *link = (struct link *)state;
+    return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* Keeps a copy of a text, and of its name. */
+static CUresult keep(struct link *link, const struct soft_source *source) {
+    struct soft_source *more = realloc(link->sources, (link->count + 1) * sizeof *link->sources);
+    if (more == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    link->sources = more;
+    char *copy = calloc(1, source->length + 1);
+    char *name = source->name != NULL ? strdup(source->name) : NULL;
+    if (copy == NULL || (source->name != NULL && name == NULL)) {
+        free(copy);
+        free(name);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memcpy(copy, source->text, source->length);
+    link->sources[link->count++] =
+        (struct soft_source){.name = name, .text = copy, .length = source->length, .linked = true};
+    return CUDA_SUCCESS;
+}
+
+/* Reads a text for its errors alone. */
+static CUresult check(const struct link *link, const struct soft_source *source) {
+    struct soft_diagnostic *diagnostic = calloc(1, sizeof *diagnostic);
+    struct soft_arena arena = {0};
+    struct ptx_module ptx;
+    if (diagnostic == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    diagnostic->name = source->name;
+    diagnostic->text = source->text;
+    diagnostic->length = source->length;
+    CUresult result = CUDA_SUCCESS;
+    if (!ptx_read(diagnostic, &arena, &ptx)) {
+        result = (CUresult)diagnostic->result;
+        soft_jit_fail(&link->jit, diagnostic->message);
+    }
+    soft_arena_clear(&arena);
+    free(diagnostic);
+    return result;
+}
+
+static CUresult add_text(struct link *link, const char *text, size_t length, const char *name) {
+    /* The size may count a NUL behind the text. */
+    const struct soft_source source = {.text = text, .length = strnlen(text, length)};
+    char *copy = calloc(1, source.length + 1);
+    if (copy == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    memcpy(copy, source.text, source.length);
+    const struct soft_source own = {.name = name, .text = copy, .length = source.length};
+    CUresult result = check(link, &own);
+    if (result == CUDA_SUCCESS) result = keep(link, &own);
+    free(copy);
+    return result;
+}
+
+/* An image that was linked before brings all its texts. */
+static CUresult add_linked(struct link *link, const void *image) {
+    unsigned count = 0;
+    struct soft_source *sources = soft_linked_image_sources(image, &count);
+    if (sources == NULL) return CUDA_ERROR_INVALID_IMAGE;
+    CUresult result = CUDA_SUCCESS;
+    for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        result = keep(link, &sources[i]);
+    }
+    free(sources);
+    return result;
+}
+
+static CUresult add(struct link *link, CUjitInputType type, const void *data, size_t bytes,
+                    const char *name) {
+    enum { MAGIC_BYTES = 16 };
+    switch (type) {
+    case CU_JIT_INPUT_PTX:
+        return add_text(link, data, bytes, name);
+    case CU_JIT_INPUT_CUBIN:
+        if (bytes >= MAGIC_BYTES && soft_linked_image_is(data)) return add_linked(link, data);
+        soft_jit_fail(&link->jit, "this device runs PTX; the input is machine code of a GPU\n");
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    case CU_JIT_INPUT_FATBINARY:
+    case CU_JIT_INPUT_OBJECT:
+    case CU_JIT_INPUT_LIBRARY:
+        soft_jit_fail(&link->jit, "this device runs PTX; the input is machine code of a GPU\n");
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    case CU_JIT_INPUT_NVVM:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* The names of CUDA 5.5 take the same. */
+EXPORT(cuLinkCreate,
+       (unsigned int count, CUjit_option *options, void **values, CUlinkState *state)) {
+    return soft_cuLinkCreate_v2(count, options, values, state);
+}
+
+/* Options of one input are checked; its logs are those of cuLinkCreate. */
+static CUresult check_input(CUlinkState state, unsigned count, const CUjit_option *options,
+                            void **values, struct link **link) {
+    struct soft_jit jit;
+    CUresult result = find(state, link);
+    if (result == CUDA_SUCCESS) result = soft_jit_read(count, options, values, &jit);
+    if (result == CUDA_SUCCESS && (*link)->image != NULL) result = CUDA_ERROR_INVALID_VALUE;
+    return result;
+}
+
+EXPORT(cuLinkAddData_v2,
+       (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
+        unsigned int count, CUjit_option *options, void **values)) {
+    struct link *link = NULL;
+    CUresult result = check_input(state, count, options, values, &link);
+    if (result != CUDA_SUCCESS) return result;
+    if (data == NULL || size == 0) return CUDA_ERROR_INVALID_VALUE;
+    return add(link, type, data, size, name);
+}
+
+EXPORT(cuLinkAddFile_v2, (CUlinkState state, CUjitInputType type, const char *path,
+                          unsigned int count, CUjit_option *options, void **values)) {
+    struct link *link = NULL;
+    char *text = NULL;
+    CUresult result = check_input(state, count, options, values, &link);
+    if (result != CUDA_SUCCESS) return result;
+    if (path == NULL) return CUDA_ERROR_INVALID_VALUE;
+    result = soft_file_text(path, &text);
+    if (result == CUDA_SUCCESS) {
+        size_t bytes =
+            soft_linked_image_is(text) ? soft_linked_image_bytes(text) : strlen(text) + 1;
+        result = add(link, type, text, bytes, path);
+    }
+    free(text);
+    return result;
+}
+
+EXPORT(cuLinkAddData,
+       (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
+        unsigned int count, CUjit_option *options, void **values)) {
+    return soft_cuLinkAddData_v2(state, type, data, size, name, count, options, values);
+}
+
+EXPORT(cuLinkAddFile, (CUlinkState state, CUjitInputType type, const char *path, unsigned int count,
+                       CUjit_option *options, void **values)) {
+    return soft_cuLinkAddFile_v2(state, type, path, count, options, values);
+}
+
+EXPORT(cuLinkComplete, (CUlinkState state, void **image, size_t *size)) {
+    struct link *link = NULL;
+    struct soft_module *module = NULL;
+    const struct soft_reach nowhere = {.device = 0, .slot = SOFT_SLOT_NONE};
+    CUresult result = find(state, &link);
+    if (result != CUDA_SUCCESS) return result;
+    if (image == NULL || link->count == 0 || link->image != NULL) return CUDA_ERROR_INVALID_VALUE;
+    result = soft_jit_load(link->sources, link->count, &nowhere, &link->jit, &module);
+    if (result != CUDA_SUCCESS) return result;
+    soft_module_release(module);
+    size_t bytes = 0;
+    link->image = soft_linked_image_make(link->sources, link->count, &bytes);
+    if (link->image == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    *image = link->image;
+    if (size != NULL) *size = bytes;
+    return CUDA_SUCCESS;
+}
+
+EXPORT(cuLinkDestroy, (CUlinkState state)) {
+    struct link *link = NULL;
+    CUresult result = find(state, &link);
+    if (result != CUDA_SUCCESS) return result;
+    pthread_mutex_lock(&soft_lock);
+    soft_handle_remove(SOFT_HANDLE_LINK, link);
+    pthread_mutex_unlock(&soft_lock);
+    for (unsigned i = 0; i < link->count; i++) {
+        free((char *)(uintptr_t)link->sources[i].name);
+        free((char *)(uintptr_t)link->sources[i].text);
+    }
+    free(link->sources);
+    free(link->image);
+    free(link);
+    return CUDA_SUCCESS;
+}

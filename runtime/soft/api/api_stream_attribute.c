@@ -1,0 +1,77 @@
+/*
+ * Attributes of streams. As in "Stream Management" of the CUDA Driver API 13.0.
+ *
+ * Where they are wishes of how caches or memory domains be used, they are kept and change nothing.
+ */
+#include "export.h"
+#include "queue/queue.h"
+
+static CUresult find(CUstream handle, const void *value, struct soft_stream **stream) {
+    struct soft_context *context = NULL;
+    CUresult result = soft_stream_find(handle, &context, stream);
+    if (result != CUDA_SUCCESS) return result;
+    return value != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORT(cuStreamGetAttribute, (CUstream handle, CUstreamAttrID id, CUstreamAttrValue *value)) {
+    struct soft_stream *stream = NULL;
+    CUresult result = find(handle, value, &stream);
+    if (result != CUDA_SUCCESS) return result;
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        value->accessPolicyWindow = stream->wishes.window;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+        value->syncPolicy = stream->wishes.synchronization;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        value->priority = stream->priority;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        value->memSyncDomain = stream->wishes.domain;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        value->memSyncDomainMap.default_ = 0;
+        value->memSyncDomainMap.remote = 0; /* there is one domain */
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+EXPORT(cuStreamSetAttribute, (CUstream handle, CUstreamAttrID id, const CUstreamAttrValue *value)) {
+    struct soft_stream *stream = NULL;
+    CUresult result = find(handle, value, &stream);
+    if (result != CUDA_SUCCESS) return result;
+    const CUaccessPolicyWindow *window = &value->accessPolicyWindow;
+    int policy = value->syncPolicy, domain = value->memSyncDomain;
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        if (window->num_bytes > 0 && !(window->hitRatio >= 0 && window->hitRatio <= 1)) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        stream->wishes.window = *window;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+        if (policy < CU_SYNC_POLICY_AUTO || policy > CU_SYNC_POLICY_BLOCKING_SYNC) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        stream->wishes.synchronization = policy;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        if (domain != 0 && domain != 1) return CUDA_ERROR_INVALID_VALUE;
+        stream->wishes.domain = domain;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* can be asked for and not changed */
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+EXPORT(cuStreamCopyAttributes, (CUstream destination, CUstream source)) {
+    struct soft_stream *to = NULL, *from = NULL;
+    CUresult result = find(destination, &to, &to);
+    if (result == CUDA_SUCCESS) result = find(source, &from, &from);
+    if (result == CUDA_SUCCESS) to->wishes = from->wishes;
+    return result;
+}

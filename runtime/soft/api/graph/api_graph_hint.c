@@ -1,0 +1,111 @@
+/*
+ * Attributes of kernel nodes. As in "Graph Management" of the CUDA Driver API 13.0.
+ */
+#include "api/export.h"
+#include "graph/graph_call.h"
+
+EXPORT(cuGraphKernelNodeGetAttribute,
+       (CUgraphNode handle, CUkernelNodeAttrID id, CUkernelNodeAttrValue *value)) {
+    struct soft_node *node = NULL;
+    if (value == NULL) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = soft_node_enter_type(handle, CU_GRAPH_NODE_TYPE_KERNEL, &node);
+    if (result != CUDA_SUCCESS) return result;
+    const struct soft_node_hints *hints = &node->content.hints;
+    CUkernelNodeAttrValue answer = {.pad = {0}};
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        answer.cooperative = node->content.task.is.kernel.cooperative;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        answer.priority = hints->priority;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        answer.accessPolicyWindow = hints->window;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        answer.clusterSchedulingPolicyPreference = hints->cluster_policy;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        answer.memSyncDomain = hints->domain;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        answer.sharedMemCarveout = hints->carveout;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: /* none: all zero */
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        break;
+    default:
+        result = CUDA_ERROR_INVALID_VALUE;
+        break;
+    }
+    soft_graph_leave();
+    if (result == CUDA_SUCCESS) *value = answer;
+    return result;
+}
+
+static CUresult set(struct soft_node *node, CUkernelNodeAttrID id,
+                    const CUkernelNodeAttrValue *value) {
+    struct soft_node_hints *hints = &node->content.hints;
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        node->content.task.is.kernel.cooperative = value->cooperative != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        hints->priority = value->priority;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        if (!(value->accessPolicyWindow.hitRatio >= 0 && value->accessPolicyWindow.hitRatio <= 1)) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        hints->window = value->accessPolicyWindow;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return value->clusterDim.x <= 1 && value->clusterDim.y <= 1 && value->clusterDim.z <= 1
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_NOT_SUPPORTED;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        hints->cluster_policy = value->clusterSchedulingPolicyPreference;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        hints->domain = value->memSyncDomain;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        if (value->sharedMemCarveout > 100) return CUDA_ERROR_INVALID_VALUE;
+        hints->carveout = value->sharedMemCarveout;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+        return value->deviceUpdatableKernelNode.deviceUpdatable == 0 ? CUDA_SUCCESS
+                                                                     : CUDA_ERROR_NOT_SUPPORTED;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+EXPORT(cuGraphKernelNodeSetAttribute,
+       (CUgraphNode handle, CUkernelNodeAttrID id, const CUkernelNodeAttrValue *value)) {
+    struct soft_node *node = NULL;
+    if (value == NULL) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = soft_node_enter_type(handle, CU_GRAPH_NODE_TYPE_KERNEL, &node);
+    if (result != CUDA_SUCCESS) return result;
+    result = set(node, id, value);
+    soft_graph_leave();
+    return result;
+}
+
+EXPORT(cuGraphKernelNodeCopyAttributes, (CUgraphNode destination, CUgraphNode source)) {
+    struct soft_node *to = NULL, *from = NULL;
+    CUresult result = soft_node_enter_type(destination, CU_GRAPH_NODE_TYPE_KERNEL, &to);
+    if (result != CUDA_SUCCESS) return result;
+    from = (struct soft_node *)source;
+    if (!soft_handle_is(SOFT_HANDLE_NODE, from) ||
+        from->content.params.type != CU_GRAPH_NODE_TYPE_KERNEL) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    } else {
+        to->content.hints = from->content.hints;
+        to->content.task.is.kernel.cooperative = from->content.task.is.kernel.cooperative;
+    }
+    soft_graph_leave();
+    return result;
+}

@@ -1,0 +1,92 @@
+/*
+ * Copies of one row of bytes. As in "Memory Management" of the CUDA Driver API 13.0.
+ */
+#include "driver/copy_call.h"
+#include "api/export.h"
+
+static CUresult submit(CUstream stream, enum soft_place_kind to, uint64_t destination,
+                       enum soft_place_kind from, uint64_t source, size_t bytes, bool wait) {
+    const struct soft_copy copy = {.to = soft_copy_end(to, destination),
+                                   .from = soft_copy_end(from, source),
+                                   .width = bytes,
+                                   .height = 1,
+                                   .depth = 1};
+    return soft_copy_submit(stream, &copy, wait);
+}
+
+static uint64_t address_of(const void *pointer) {
+    return (uint64_t)(uintptr_t)pointer;
+}
+
+static CUresult to_device(CUstream stream, CUdeviceptr dst, const void *src, size_t bytes,
+                          bool wait) {
+    return submit(stream, SOFT_PLACE_DEVICE, dst, SOFT_PLACE_HOST, address_of(src), bytes, wait);
+}
+
+static CUresult to_host(CUstream stream, const void *dst, CUdeviceptr src, size_t bytes,
+                        bool wait) {
+    return submit(stream, SOFT_PLACE_HOST, address_of(dst), SOFT_PLACE_DEVICE, src, bytes, wait);
+}
+
+static CUresult on_device(CUstream stream, CUdeviceptr dst, CUdeviceptr src, size_t bytes) {
+    return submit(stream, SOFT_PLACE_DEVICE, dst, SOFT_PLACE_DEVICE, src, bytes, false);
+}
+
+static CUresult anywhere(CUstream stream, CUdeviceptr dst, CUdeviceptr src, size_t bytes,
+                         bool wait) {
+    return submit(stream, SOFT_PLACE_UNIFIED, dst, SOFT_PLACE_UNIFIED, src, bytes, wait);
+}
+
+/* The contexts say where the memory is, which its address says as well; but they must live. */
+static CUresult between(CUstream stream, CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src,
+                        CUcontext src_context, size_t bytes) {
+    struct soft_context *current = NULL, *one = NULL, *other = NULL;
+    CUresult result = soft_context_current(&current);
+    if (result != CUDA_SUCCESS) return result;
+    if (dst_context == NULL || src_context == NULL) return CUDA_ERROR_INVALID_CONTEXT;
+    result = soft_context_find(dst_context, &one);
+    if (result == CUDA_SUCCESS) result = soft_context_find(src_context, &other);
+    return result != CUDA_SUCCESS ? result : on_device(stream, dst, src, bytes);
+}
+
+EXPORT(cuMemcpy, (CUdeviceptr dst, CUdeviceptr src, size_t bytes)) {
+    return anywhere(NULL, dst, src, bytes, true);
+}
+
+EXPORT(cuMemcpyAsync, (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream)) {
+    return anywhere(stream, dst, src, bytes, false);
+}
+
+EXPORT(cuMemcpyPeer, (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src,
+                      CUcontext src_context, size_t bytes)) {
+    return between(NULL, dst, dst_context, src, src_context, bytes);
+}
+
+EXPORT(cuMemcpyPeerAsync, (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src,
+                           CUcontext src_context, size_t bytes, CUstream stream)) {
+    return between(stream, dst, dst_context, src, src_context, bytes);
+}
+
+EXPORT(cuMemcpyHtoD_v2, (CUdeviceptr dst, const void *src, size_t bytes)) {
+    return to_device(NULL, dst, src, bytes, true);
+}
+
+EXPORT(cuMemcpyDtoH_v2, (void *dst, CUdeviceptr src, size_t bytes)) {
+    return to_host(NULL, dst, src, bytes, true);
+}
+
+EXPORT(cuMemcpyDtoD_v2, (CUdeviceptr dst, CUdeviceptr src, size_t bytes)) {
+    return on_device(NULL, dst, src, bytes);
+}
+
+EXPORT(cuMemcpyHtoDAsync_v2, (CUdeviceptr dst, const void *src, size_t bytes, CUstream stream)) {
+    return to_device(stream, dst, src, bytes, false);
+}
+
+EXPORT(cuMemcpyDtoHAsync_v2, (void *dst, CUdeviceptr src, size_t bytes, CUstream stream)) {
+    return to_host(stream, dst, src, bytes, false);
+}
+
+EXPORT(cuMemcpyDtoDAsync_v2, (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream)) {
+    return on_device(stream, dst, src, bytes);
+}

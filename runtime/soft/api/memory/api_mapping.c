@@ -1,0 +1,270 @@
+/*
+ * Memory and addresses apart. As in "Virtual Memory Management" of the CUDA Driver API 13.0.
+ */
+#include "api/export.h"
+#include "state/physical.h"
+
+enum { PAGE_BYTES = 4096 };
+
+static bool is_multiple(uint64_t value) {
+    return value % SOFT_PHYSICAL_GRANULE == 0;
+}
+
+/* ---- physical memory ---- */
+
+/* The device that properties name, if what they ask for is offered. */
+static CUresult check_properties(const CUmemAllocationProp *properties,
+                                 struct soft_device **device) {
+    if (properties == NULL) return CUDA_ERROR_INVALID_VALUE;
+    const CUmemLocation *location = &properties->location;
+    if (properties->type == CU_MEM_ALLOCATION_TYPE_MANAGED) return CUDA_ERROR_NOT_SUPPORTED;
+    if (properties->type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+    if (location->type == CU_MEM_LOCATION_TYPE_HOST ||
+        location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA) {
+        return CUDA_ERROR_NOT_SUPPORTED; /* as the device's attributes say */
+    }
+    if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+    *device = soft_device_of(location->id);
+    if (*device == NULL) return CUDA_ERROR_INVALID_DEVICE;
+    return properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE ? CUDA_SUCCESS
+                                                                       : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+EXPORT(cuMemGetAllocationGranularity, (size_t * granularity, const CUmemAllocationProp *properties,
+                                       CUmemAllocationGranularity_flags option)) {
+    struct soft_device *device = NULL;
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    if (granularity == NULL || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM &&
+                                option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    result = check_properties(properties, &device);
+    if (result == CUDA_SUCCESS) *granularity = SOFT_PHYSICAL_GRANULE;
+    return result;
+}
+
+EXPORT(cuMemCreate, (CUmemGenericAllocationHandle * handle, size_t size,
+                     const CUmemAllocationProp *properties, unsigned long long flags)) {
+    struct soft_device *device = NULL;
+    struct soft_physical *physical = NULL;
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    if (handle == NULL || size == 0 || !is_multiple(size) || flags != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    result = check_properties(properties, &device);
+    if (result == CUDA_SUCCESS) result = soft_physical_new(device, size, properties, &physical);
+    if (result == CUDA_SUCCESS) *handle = (CUmemGenericAllocationHandle)(uintptr_t)physical;
+    return result;
+}
+
+/* CUDA_ERROR_INVALID_VALUE: it is no handle of physical memory. */
+static CUresult find(CUmemGenericAllocationHandle handle, struct soft_physical **physical) {
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    pthread_mutex_lock(&soft_lock);
+    bool known = soft_physical_is(handle);
+    pthread_mutex_unlock(&soft_lock);
+    *physical = (struct soft_physical *)(uintptr_t)handle;
+    return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORT(cuMemRelease, (CUmemGenericAllocationHandle handle)) {
+    struct soft_physical *physical = NULL;
+    CUresult result = find(handle, &physical);
+    if (result == CUDA_SUCCESS) soft_physical_release(physical);
+    return result;
+}
+
+EXPORT(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void *address)) {
+    struct soft_allocation found;
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    if (handle == NULL || !soft_space_find((uint64_t)(uintptr_t)address, &found) ||
+        found.kind != SOFT_KIND_MAPPED) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct soft_physical *physical = found.source;
+    pthread_mutex_lock(&soft_lock);
+    /* The handle may have been given back; the memory is still known by it. */
+    bool known = physical->handles > 0 || soft_handle_add(SOFT_HANDLE_PHYSICAL, physical);
+    if (known) physical->handles++;
+    pthread_mutex_unlock(&soft_lock);
+    if (!known) return CUDA_ERROR_OUT_OF_MEMORY;
+    *handle = (CUmemGenericAllocationHandle)(uintptr_t)physical;
+    return CUDA_SUCCESS;
+}
+
+EXPORT(cuMemGetAllocationPropertiesFromHandle,
+       (CUmemAllocationProp * properties, CUmemGenericAllocationHandle handle)) {
+    struct soft_physical *physical = NULL;
+    CUresult result = find(handle, &physical);
+    if (result != CUDA_SUCCESS) return result;
+    if (properties == NULL) return CUDA_ERROR_INVALID_VALUE;
+    *properties = physical->properties;
+    return CUDA_SUCCESS;
+}
+
+/* Nothing is shared with other processes. */
+EXPORT(cuMemExportToShareableHandle, (void *shareable, CUmemGenericAllocationHandle handle,
+                                      CUmemAllocationHandleType type, unsigned long long flags)) {
+    struct soft_physical *physical = NULL;
+    CUresult result = find(handle, &physical);
+    if (result != CUDA_SUCCESS) return result;
+    bool sound = shareable != NULL && flags == 0 && type != CU_MEM_HANDLE_TYPE_NONE;
+    return sound ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORT(cuMemImportFromShareableHandle,
+       (CUmemGenericAllocationHandle * handle, void *shareable, CUmemAllocationHandleType type)) {
+    (void)shareable;
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    bool sound = handle != NULL && type != CU_MEM_HANDLE_TYPE_NONE;
+    return sound ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- addresses ---- */
+
+EXPORT(cuMemAddressReserve, (CUdeviceptr * address, size_t size, size_t alignment,
+                             CUdeviceptr wanted, unsigned long long flags)) {
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    bool aligned = (alignment & (alignment - 1)) == 0; /* 0 leaves it to the driver */
+    if (address == NULL || size == 0 || size % PAGE_BYTES != 0 || wanted % PAGE_BYTES != 0 ||
+        !aligned || flags != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (alignment < SOFT_PHYSICAL_GRANULE) alignment = SOFT_PHYSICAL_GRANULE;
+    uint64_t reserved = soft_space_reserve(wanted, size, alignment);
+    if (reserved == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    *address = reserved;
+    return CUDA_SUCCESS;
+}
+
+EXPORT(cuMemAddressFree, (CUdeviceptr address, size_t size)) {
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    if (size == 0 || soft_space_is_taken(address, size)) return CUDA_ERROR_INVALID_VALUE;
+    return soft_space_unreserve(address, size) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Whether a range lies in one reservation. */
+static bool is_reserved(CUdeviceptr address, size_t size) {
+    uint64_t begin = 0, bytes = 0;
+    return soft_space_reservation(address, &begin, &bytes) && size <= bytes &&
+           address - begin <= bytes - size;
+}
+
+EXPORT(cuMemMap, (CUdeviceptr address, size_t size, size_t offset,
+                  CUmemGenericAllocationHandle handle, unsigned long long flags)) {
+    struct soft_physical *physical = NULL;
+    CUresult result = find(handle, &physical);
+    if (result != CUDA_SUCCESS) return result;
+    /* No offset but 0 is supported yet; an H200 refuses what lies beyond the handle alike. */
+    if (offset != 0 || size > physical->bytes) return CUDA_ERROR_NOT_SUPPORTED;
+    if (size == 0 || !is_multiple(address) || !is_multiple(size) || flags != 0 ||
+        !is_reserved(address, size) || soft_space_is_taken(address, size)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    bool mapped = soft_physical_map(physical, address, size);
+    return mapped ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Whether a range is made of whole mappings, without gaps. */
+static bool is_mapped_whole(CUdeviceptr address, size_t size) {
+    struct soft_allocation found;
+    if (size == 0 || address + size < address) return false;
+    for (uint64_t at = address, left = size; left > 0; at += found.bytes, left -= found.bytes) {
+        if (!soft_space_find(at, &found) || found.kind != SOFT_KIND_MAPPED || found.address != at ||
+            found.bytes > left) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether every mapping that touches a range lies in it. They are made of granules. */
+static bool has_no_parts(CUdeviceptr address, size_t size) {
+    struct soft_allocation found;
+    for (uint64_t at = address; at - address < size; at += SOFT_PHYSICAL_GRANULE) {
+        if (!soft_space_find(at, &found)) continue;
+        if (found.address < address || found.bytes > size - (found.address - address)) return false;
+        at = found.address + found.bytes - SOFT_PHYSICAL_GRANULE;
+    }
+    return true;
+}
+
+/* Ends a reserved range's mappings. There may be gaps, and even no mapping at all. */
+EXPORT(cuMemUnmap, (CUdeviceptr address, size_t size)) {
+    struct soft_allocation found;
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    if (size == 0 || !is_multiple(address) || !is_multiple(size) || !is_reserved(address, size) ||
+        !has_no_parts(address, size)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    /* As on a device, nothing is waited for. */
+    for (uint64_t at = address; at - address < size; at += SOFT_PHYSICAL_GRANULE) {
+        if (soft_space_find(at, &found)) soft_physical_unmap(found.address);
+    }
+    return CUDA_SUCCESS;
+}
+
+/* One description of who may do what. */
+static CUresult check_access(const CUmemAccessDesc *access) {
+    if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+    if (soft_device_of(access->location.id) == NULL) return CUDA_ERROR_INVALID_DEVICE;
+    bool known = access->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
+                 access->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
+                 access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static void apply_access(const CUmemAccessDesc *access, uint32_t *readers, uint32_t *writers) {
+    uint32_t bit = 1u << access->location.id;
+    *readers &= ~bit;
+    *writers &= ~bit;
+    if ((access->flags & CU_MEM_ACCESS_FLAGS_PROT_READ) != 0) *readers |= bit;
+    if (access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) *writers |= bit;
+}
+
+EXPORT(cuMemSetAccess,
+       (CUdeviceptr address, size_t size, const CUmemAccessDesc *accesses, size_t count)) {
+    struct soft_allocation found;
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    if (accesses == NULL || count == 0 || !is_mapped_whole(address, size)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
+        result = check_access(&accesses[i]);
+    if (result != CUDA_SUCCESS) return result;
+    for (uint64_t at = address; at < address + size; at += found.bytes) {
+        if (!soft_space_find(at, &found)) return CUDA_ERROR_INVALID_VALUE;
+        uint32_t readers = found.readers, writers = found.writers;
+        for (size_t i = 0; i < count; i++) apply_access(&accesses[i], &readers, &writers);
+        soft_space_allow(at, readers, writers);
+    }
+    return CUDA_SUCCESS;
+}
+
+EXPORT(cuMemGetAccess,
+       (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address)) {
+    struct soft_allocation found;
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    if (flags == NULL || location == NULL || location->type != CU_MEM_LOCATION_TYPE_DEVICE) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (soft_device_of(location->id) == NULL) return CUDA_ERROR_INVALID_DEVICE;
+    if (!soft_space_find(address, &found) || found.kind != SOFT_KIND_MAPPED) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    bool reads = found.readers >> location->id & 1, writes = found.writers >> location->id & 1;
+    *flags = writes  ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+             : reads ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                     : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return CUDA_SUCCESS;
+}

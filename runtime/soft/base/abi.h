@@ -1,0 +1,245 @@
+/*
+ * The types of libcuda's ABI that only the soft device needs: ../cuda_abi.h has those of the
+ * runtime.
+ *
+ * Enumerations are plain int here: a caller may pass any value, and a switch over what is known
+ * must be able to meet the rest. The enumerators are in abi.def. Every layout and every value is
+ * held against cuda.h by abi_test.c, which renames what is declared here with SOFT_ABI.
+ *
+ * Source: CUDA Driver API 13.0, "Data types used by CUDA driver".
+ */
+#ifndef SOFT_ABI_H
+#define SOFT_ABI_H
+
+#include "tollens/cuda_abi.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef SOFT_ABI
+#define SOFT_ABI(name) name
+
+enum {
+#define SOFT_VALUE(name, value) name = value,
+#include "abi.def"
+};
+
+typedef int CUdevice_P2PAttribute, CUdriverProcAddressQueryResult, CUexecAffinityType,
+    CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget, CUfunc_cache,
+    CUfunctionLoadingState, CUgraphChildGraphNodeOwnership, CUgraphInstantiateResult,
+    CUgraphMem_attribute, CUgraphNodeType, CUjitInputType, CUkernelNodeAttrID, CUlibraryOption,
+    CUlimit, CUmoduleLoadingMode, CUsharedconfig, CUstreamAttrID, CUstreamBatchMemOpType;
+
+typedef struct CUasyncNotification_st *CUasyncCallbackHandle;
+typedef struct CUextMemory_st *CUexternalMemory;
+typedef struct CUgreenCtx_st *CUgreenCtx;
+typedef struct CUlib_st *CUlibrary;
+typedef struct CUlinkState_st *CUlinkState;
+typedef struct CUuserObject_st *CUuserObject;
+
+typedef void(CUDAAPI *CUstreamCallback)(CUstream hStream, CUresult status, void *userData);
+typedef size_t(CUDAAPI *CUoccupancyB2DSize)(int blockSize);
+
+#define CU_STREAM_LEGACY ((CUstream)0x1)
+#define CU_STREAM_PER_THREAD ((CUstream)0x2)
+#define CU_LAUNCH_PARAM_END ((void *)0x0)
+#define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)0x1)
+#define CU_LAUNCH_PARAM_BUFFER_SIZE ((void *)0x2)
+#endif
+
+typedef struct {
+    char bytes[16];
+} SOFT_ABI(CUuuid);
+
+typedef struct {
+    char reserved[64];
+} SOFT_ABI(CUipcEventHandle);
+
+typedef struct {
+    char reserved[64];
+} SOFT_ABI(CUipcMemHandle);
+
+typedef struct {
+    int maxThreadsPerBlock;
+    int maxThreadsDim[3];
+    int maxGridSize[3];
+    int sharedMemPerBlock;
+    int totalConstantMemory;
+    int SIMDWidth;
+    int memPitch;
+    int regsPerBlock;
+    int clockRate;
+    int textureAlign;
+} SOFT_ABI(CUdevprop);
+
+typedef struct {
+    CUexecAffinityType type;
+    union {
+        struct {
+            unsigned int val;
+        } smCount;
+    } param;
+} SOFT_ABI(CUexecAffinityParam);
+
+typedef struct {
+    SOFT_ABI(CUexecAffinityParam) * execAffinityParams;
+    int numExecAffinityParams;
+    void *cigParams;
+} SOFT_ABI(CUctxCreateParams);
+
+/* ---- copies ---- */
+
+typedef struct {
+    size_t srcXInBytes, srcY, srcZ, srcLOD;
+    CUmemorytype srcMemoryType;
+    const void *srcHost;
+    CUdeviceptr srcDevice;
+    CUarray srcArray;
+    void *reserved0;
+    size_t srcPitch, srcHeight;
+    size_t dstXInBytes, dstY, dstZ, dstLOD;
+    CUmemorytype dstMemoryType;
+    void *dstHost;
+    CUdeviceptr dstDevice;
+    CUarray dstArray;
+    void *reserved1;
+    size_t dstPitch, dstHeight;
+    size_t WidthInBytes, Height, Depth;
+} SOFT_ABI(CUDA_MEMCPY3D);
+
+typedef struct {
+    size_t srcXInBytes, srcY, srcZ, srcLOD;
+    CUmemorytype srcMemoryType;
+    const void *srcHost;
+    CUdeviceptr srcDevice;
+    CUarray srcArray;
+    CUcontext srcContext;
+    size_t srcPitch, srcHeight;
+    size_t dstXInBytes, dstY, dstZ, dstLOD;
+    CUmemorytype dstMemoryType;
+    void *dstHost;
+    CUdeviceptr dstDevice;
+    CUarray dstArray;
+    CUcontext dstContext;
+    size_t dstPitch, dstHeight;
+    size_t WidthInBytes, Height, Depth;
+} SOFT_ABI(CUDA_MEMCPY3D_PEER);
+
+/* ---- memory that is mapped, and pools ---- */
+
+#ifdef __cuda_cuda_h__
+#define CUDA_TYPE(name) SOFT_ABI(name)
+#include "tollens/cuda_abi_types.def"
+#endif
+
+typedef struct {
+    unsigned char reserved[64];
+} SOFT_ABI(CUmemPoolPtrExportData);
+
+/* ---- streams ---- */
+
+typedef union {
+    CUstreamBatchMemOpType operation;
+    struct {
+        CUstreamBatchMemOpType operation;
+        CUdeviceptr address;
+        union {
+            cuuint32_t value;
+            cuuint64_t value64;
+        };
+        unsigned int flags;
+        CUdeviceptr alias;
+    } waitValue, writeValue;
+    struct {
+        CUstreamBatchMemOpType operation;
+        unsigned int flags;
+    } flushRemoteWrites, memoryBarrier;
+    cuuint64_t pad[6];
+} SOFT_ABI(CUstreamBatchMemOpParams);
+
+typedef SOFT_ABI(CUlaunchAttributeValue) SOFT_ABI(CUkernelNodeAttrValue);
+typedef SOFT_ABI(CUlaunchAttributeValue) SOFT_ABI(CUstreamAttrValue);
+
+/* ---- graphs ---- */
+
+typedef struct {
+    CUdeviceptr dst;
+    size_t pitch;
+    unsigned int value;
+    unsigned int elementSize;
+    size_t width, height;
+} SOFT_ABI(CUDA_MEMSET_NODE_PARAMS);
+
+typedef struct {
+    CUdeviceptr dst;
+    size_t pitch;
+    unsigned int value;
+    unsigned int elementSize;
+    size_t width, height;
+    CUcontext ctx;
+} SOFT_ABI(CUDA_MEMSET_NODE_PARAMS_v2);
+
+typedef struct {
+    int flags;
+    int reserved;
+    CUcontext copyCtx;
+    SOFT_ABI(CUDA_MEMCPY3D) copyParams;
+} SOFT_ABI(CUDA_MEMCPY_NODE_PARAMS);
+
+typedef struct {
+    CUcontext ctx;
+    unsigned int count;
+    SOFT_ABI(CUstreamBatchMemOpParams) * paramArray;
+    unsigned int flags;
+} SOFT_ABI(CUDA_BATCH_MEM_OP_NODE_PARAMS);
+
+typedef struct {
+    SOFT_ABI(CUmemPoolProps) poolProps;
+    const SOFT_ABI(CUmemAccessDesc) * accessDescs;
+    size_t accessDescCount;
+    size_t bytesize;
+    CUdeviceptr dptr;
+} SOFT_ABI(CUDA_MEM_ALLOC_NODE_PARAMS);
+
+typedef struct {
+    CUgraph graph;
+    CUgraphChildGraphNodeOwnership ownership;
+} SOFT_ABI(CUDA_CHILD_GRAPH_NODE_PARAMS);
+
+typedef struct {
+    CUgraphNodeType type;
+    int reserved0[3];
+    union {
+        long long reserved1[29];
+        SOFT_ABI(CUDA_KERNEL_NODE_PARAMS) kernel;
+        SOFT_ABI(CUDA_MEMCPY_NODE_PARAMS) memcpy;
+        SOFT_ABI(CUDA_MEMSET_NODE_PARAMS_v2) memset;
+        SOFT_ABI(CUDA_HOST_NODE_PARAMS) host;
+        SOFT_ABI(CUDA_CHILD_GRAPH_NODE_PARAMS) graph;
+        struct {
+            CUevent event;
+        } eventWait, eventRecord;
+        SOFT_ABI(CUDA_MEM_ALLOC_NODE_PARAMS) alloc;
+        struct {
+            CUdeviceptr dptr;
+        } free;
+        SOFT_ABI(CUDA_BATCH_MEM_OP_NODE_PARAMS) memOp;
+    };
+    long long reserved2;
+} SOFT_ABI(CUgraphNodeParams);
+
+typedef struct {
+    unsigned char from_port;
+    unsigned char to_port;
+    unsigned char type;
+    unsigned char reserved[5];
+} SOFT_ABI(CUgraphEdgeData);
+
+typedef struct {
+    cuuint64_t flags;
+    CUstream hUploadStream;
+    CUgraphNode hErrNode_out;
+    CUgraphInstantiateResult result_out;
+} SOFT_ABI(CUDA_GRAPH_INSTANTIATE_PARAMS);
+
+#endif

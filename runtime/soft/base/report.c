@@ -1,0 +1,213 @@
+/*
+ * Telling of what went wrong: stderr, the driver's log, a JSON file.
+ */
+#include "report.h"
+
+#include "tollens/cuda_abi.h"
+#include "options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The real driver's log holds 25600 bytes; ours about as much. */
+enum { LOG_LINES = 64, LINE_BYTES = 1024 };
+
+static struct {
+    pthread_mutex_t lock;
+    char lines[LOG_LINES][LINE_BYTES];
+    uint32_t end; /* the number of the next line; line n is in lines[n % LOG_LINES] */
+} notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* How bad it is: what a GPU ends a launch with, what it lets pass, what may be meant so. */
+static const char *severity(const struct soft_report *report) {
+    return report->result != 0 ? "error" : report->minor ? "note" : "warning";
+}
+
+const char *soft_report_kind(int result) {
+    switch (result) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+        return "illegal address";
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+        return "wrong address space";
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+        return "misaligned address";
+    case CUDA_ERROR_ASSERT:
+        return "assertion failed";
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+        return "stack overflow";
+    case CUDA_ERROR_INVALID_PC:
+        return "invalid function";
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+        return "illegal instruction";
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+        return "no end";
+    case CUDA_ERROR_OUT_OF_MEMORY:
+        return "out of host memory";
+    default:
+        return "launch failure";
+    }
+}
+
+void soft_report_text(const struct soft_report *report, char *text, size_t bytes) {
+    char place[256] = "";
+    if (report->kernel[0] == '\0') {
+        snprintf(text, bytes, "%s: %s", report->kind, report->detail);
+        return;
+    }
+    if (report->instruction[0] != '\0') {
+        snprintf(place, sizeof place,
+                 " in block (%u,%u,%u), thread (%u,%u,%u)%s, at PTX line %u: %.100s",
+                 report->block[0], report->block[1], report->block[2], report->thread[0],
+                 report->thread[1], report->thread[2], report->lanes > 1 ? " and others" : "",
+                 report->ptx_line, report->instruction);
+    }
+    bool called = report->function[0] != '\0';
+    snprintf(text, bytes, "%s in kernel %s%s%s%s%s%s%s%s: %s", report->kind, report->kernel,
+             called ? ", in function " : "", report->function,
+             called && report->source[0] == '\0' && place[0] != '\0' ? "," : "",
+             report->source[0] != '\0' ? ", " : "", report->source, place,
+             report->instruction[0] != '\0' ? "" : ",", report->detail);
+}
+
+/* A line of JSON as it grows. What does not fit is left out, and the line is not written. */
+struct line {
+    char text[8192];
+    size_t length;
+};
+
+static void put(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct line *line, const char *format, ...) {
+    size_t room = sizeof line->text - line->length;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line->text + line->length, room, format, arguments);
+    va_end(arguments);
+    line->length += length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static void put_string(struct line *line, const char *name, const char *text) {
+    put(line, "\"%s\": \"", name);
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\') {
+            put(line, "\\%c", c);
+        } else if (c < ' ' || c > '~') {
+            put(line, "\\u%04x", c);
+        } else {
+            put(line, "%c", c);
+        }
+    }
+    put(line, "\", ");
+}
+
+static void put_triple(struct line *line, const char *name, const uint32_t triple[3]) {
+    put(line, "\"%s\": [%u, %u, %u], ", name, triple[0], triple[1], triple[2]);
+}
+
+static void write_line(const struct soft_report *report, struct line *line) {
+    put(line, "{\"kind\": \"%s\", \"result\": %d, ", report->kind, report->result);
+    put_string(line, "kernel", report->kernel);
+    put_string(line, "function", report->function);
+    put_string(line, "source", report->source);
+    put(line, "\"ptx_line\": %u, ", report->ptx_line);
+    put_string(line, "instruction", report->instruction);
+    put_triple(line, "block", report->block);
+    put_triple(line, "thread", report->thread);
+    put(line, "\"lanes\": %u, \"address\": %llu, ", report->lanes,
+        (unsigned long long)report->address);
+    put_string(line, "severity", severity(report));
+    put_string(line, "detail", report->detail);
+    if (report->has_other) {
+        const struct soft_report_place *other = &report->other;
+        put(line, "\"other\": {");
+        put_string(line, "function", other->function);
+        put_string(line, "source", other->source);
+        put(line, "\"ptx_line\": %u, ", other->ptx_line);
+        put_string(line, "instruction", other->instruction);
+        put_triple(line, "block", other->block);
+        put_triple(line, "thread", other->thread);
+        line->length -= 2;
+        put(line, "}, ");
+    }
+    line->length -= 2;
+    put(line, "}\n");
+}
+
+/* The line is added by one write, so that the lines of processes that share a file stay whole. */
+static void tell_file(const struct soft_report *report) {
+    static bool complained;
+    static struct line line;
+    const char *path = soft_options()->report;
+    if (path == NULL || path[0] == '\0') return;
+    line.length = 0;
+    write_line(report, &line);
+    int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    ssize_t written = file >= 0 ? write(file, line.text, line.length) : -1;
+    int why = written < 0 ? errno : ENOSPC;
+    if (file >= 0) close(file);
+    if (written == (ssize_t)line.length || complained) return;
+    complained = true;
+    fprintf(stderr, "tollens-soft: the report file %s lacks reports: %s\n", path, strerror(why));
+}
+
+void soft_report_tell(const struct soft_report *report) {
+    char text[LINE_BYTES];
+    soft_report_text(report, text, sizeof text);
+    soft_log_add(text);
+    pthread_mutex_lock(&notes.lock);
+    fprintf(stderr, "tollens-soft: %s\n", text);
+    tell_file(report);
+    pthread_mutex_unlock(&notes.lock);
+}
+
+uint32_t soft_log_end(void) {
+    pthread_mutex_lock(&notes.lock);
+    uint32_t end = notes.end;
+    pthread_mutex_unlock(&notes.lock);
+    return end;
+}
+
+void soft_log_add(const char *text) {
+    pthread_mutex_lock(&notes.lock);
+    snprintf(notes.lines[notes.end % LOG_LINES], LINE_BYTES, "%s", text);
+    notes.end++;
+    pthread_mutex_unlock(&notes.lock);
+}
+
+void soft_log_tell(const char *text) {
+    soft_log_add(text);
+    pthread_mutex_lock(&notes.lock);
+    fprintf(stderr, "tollens-soft: %s", text);
+    pthread_mutex_unlock(&notes.lock);
+}
+
+size_t soft_log_dump(uint32_t *position, char *text, size_t bytes) {
+    static const char cut[] = "[older lines are left out]\n";
+    size_t used = 0;
+    pthread_mutex_lock(&notes.lock);
+    uint32_t oldest = notes.end > LOG_LINES ? notes.end - LOG_LINES : 0;
+    uint32_t first = notes.end, begin = *position > oldest ? *position : oldest;
+    bool lost = *position < oldest;
+    /* The newest lines that fit, and room for the note that some do not. */
+    size_t needed = 1, room = bytes > sizeof cut ? bytes - sizeof cut : 0;
+    while (first > begin) {
+        size_t length = strlen(notes.lines[(first - 1) % LOG_LINES]) + 1;
+        if (needed + length > room) break;
+        needed += length;
+        first--;
+    }
+    lost = lost || first > begin;
+    if (bytes > 0) text[0] = '\0';
+    if (lost && bytes > sizeof cut) used += (size_t)snprintf(text, bytes, "%s", cut);
+    for (uint32_t line = first; line < notes.end; line++) {
+        used += (size_t)snprintf(text + used, bytes - used, "%s\n", notes.lines[line % LOG_LINES]);
+    }
+    *position = notes.end;
+    pthread_mutex_unlock(&notes.lock);
+    return used;
+}

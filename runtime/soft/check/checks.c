@@ -1,0 +1,144 @@
+/*
+ * The handlers that look at an instruction before they have it executed. A module's instructions
+ * get them when it is loaded, so where a check is off nothing is asked.
+ */
+#include "checks.h"
+
+#include "lower/core.h"
+#include "ops/ops.h"
+#include "base/options.h"
+#include "race.h"
+#include "race_state.h"
+
+/* The handler for some lanes, which does for all of them: unlike that for a full warp it never goes
+ * on to the next instruction by itself. */
+static soft_handler *unchecked(const struct soft_instruction *in) {
+    return soft_core()->run[in->op][1];
+}
+
+/* Checks take turns, so that a strong read takes what belongs to the value that it sees. */
+static const struct soft_instruction *
+checked_by(struct soft_warp *warp, const struct soft_instruction *in,
+           void (*check)(struct soft_warp *warp, const struct soft_instruction *in)) {
+    struct soft_race_cta *own = warp->cta->race;
+    if (own == NULL || atomic_load_explicit(&own->race->given_up, memory_order_relaxed)) {
+        return unchecked(in)(warp, in);
+    }
+    struct soft_race *race = own->race;
+    pthread_mutex_lock(&race->lock);
+    check(warp, in);
+    const struct soft_instruction *next = unchecked(in)(warp, in);
+    pthread_mutex_unlock(&race->lock);
+    return next;
+}
+
+static const struct soft_instruction *checked_access(struct soft_warp *warp,
+                                                     const struct soft_instruction *in) {
+    return checked_by(warp, in, soft_race_access);
+}
+
+/* With some lanes only it waits for the others, or fails. */
+static const struct soft_instruction *checked_matrix(struct soft_warp *warp,
+                                                     const struct soft_instruction *in) {
+    if (warp->mask != UINT32_MAX) return unchecked(in)(warp, in);
+    return checked_by(warp, in, soft_race_matrix);
+}
+
+static const struct soft_instruction *checked_fence(struct soft_warp *warp,
+                                                    const struct soft_instruction *in) {
+    soft_race_fence(warp, (enum soft_scope)in->mode);
+    return unchecked(in)(warp, in);
+}
+
+/* Whether all members of the lanes' mask that are left run now: if not, the operation waits, and
+ * comes here again when they have gathered. */
+static bool is_gathered(const struct soft_warp *warp, const struct soft_instruction *in) {
+    const uint32_t *members = SLOT(uint32_t, SOFT_OPERANDS(warp, in)[0]);
+    uint32_t first = members[__builtin_ctz(warp->mask)];
+    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+        if (members[__builtin_ctz(left)] != first) return false;
+    }
+    return (first & warp->alive) == warp->mask;
+}
+
+static const struct soft_instruction *checked_together(struct soft_warp *warp,
+                                                       const struct soft_instruction *in) {
+    if (warp->cta->race != NULL && is_gathered(warp, in)) soft_race_together(warp);
+    return unchecked(in)(warp, in);
+}
+
+/* The lane that a shuffle's lane takes its value from; its own where that would be out of range.
+ * As in ops_lane.c. */
+static uint32_t source_of(const struct soft_warp *warp, const struct soft_instruction *in,
+                          uint32_t lane) {
+    enum { UP, DOWN, BFLY };
+    uint32_t by = SLOT(uint32_t, in->b)[lane] & 31, c = SLOT(uint32_t, in->c)[lane];
+    uint32_t segment = c >> 8 & 31, most = (lane & segment) | (c & 31 & ~segment);
+    int32_t from = in->mode == UP     ? (int32_t)lane - (int32_t)by
+                   : in->mode == DOWN ? (int32_t)(lane + by)
+                   : in->mode == BFLY ? (int32_t)(lane ^ by)
+                                      : (int32_t)((lane & segment) | (by & ~segment));
+    bool inside = in->mode == UP ? from >= (int32_t)most : from <= (int32_t)most;
+    return inside ? (uint32_t)from & 31 : lane;
+}
+
+/* What a lane takes from one that takes no part is undefined; perhaps nobody looks at it. */
+static const struct soft_instruction *checked_shuffle(struct soft_warp *warp,
+                                                      const struct soft_instruction *in) {
+    for (uint32_t left = warp->partial ? warp->mask : 0; left != 0; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left), from = source_of(warp, in, lane);
+        if ((warp->mask >> from & 1) != 0 || !is_gathered(warp, in)) continue;
+        struct soft_finding finding = {
+            .kind = "undefined shuffle", .lanes = 1u << lane, .minor = true};
+        soft_launch_find(warp, in, &finding,
+                         "lane %u takes its value from lane %u of warp %u, which takes no part",
+                         lane, from, warp->index);
+        break;
+    }
+    return checked_together(warp, in);
+}
+
+/* Gives an instruction the handlers that check it, if there are some and the checks are on. */
+static void hook(struct soft_instruction *in) {
+    bool race = soft_options()->check_race, sync = soft_options()->check_sync;
+    enum soft_access_space space = soft_access_space(in->mode);
+    bool own = space == SOFT_SPACE_LOCAL || space == SOFT_SPACE_PARAM;
+    soft_handler *handler = NULL;
+    switch ((enum soft_op)in->op) {
+    case SOFT_OP_ld_slow:
+    case SOFT_OP_st_slow:
+    case SOFT_OP_atom:
+        if (race && !own) handler = checked_access;
+        break;
+    case SOFT_OP_ldmatrix:
+    case SOFT_OP_stmatrix:
+    case SOFT_OP_wmma_load:
+    case SOFT_OP_wmma_store:
+        if (race) handler = checked_matrix;
+        break;
+    case SOFT_OP_fence:
+        if (race) handler = checked_fence;
+        break;
+    case SOFT_OP_shfl:
+        if (race) handler = checked_together;
+        if (sync) handler = checked_shuffle;
+        break;
+    case SOFT_OP_vote:
+    case SOFT_OP_match:
+    case SOFT_OP_redux:
+    case SOFT_OP_warp_sync:
+    case SOFT_OP_elect:
+        if (race) handler = checked_together;
+        break;
+    default:
+        if (race && in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_any) {
+            handler = checked_access;
+        }
+        break;
+    }
+    if (handler != NULL) in->run[0] = in->run[1] = handler;
+}
+
+void soft_checks_hook(struct soft_code *code) {
+    for (uint32_t i = 0; i < code->instruction_count; i++) hook(&code->instructions[i]);
+}

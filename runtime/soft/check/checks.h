@@ -1,0 +1,13 @@
+/*
+ * Checks: what is looked at besides what every access is held against anyway.
+ */
+#ifndef SOFT_CHECKS_H
+#define SOFT_CHECKS_H
+
+#include "lower/code.h"
+
+/* Gives the instructions of a function, which is lowered and not yet run, the handlers that check
+ * them. What was fused is taken apart by that. */
+void soft_checks_hook(struct soft_code *code);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * Chunks: pieces of memory of many sizes that are given back one by one to be used again, or all at
+ * once. One thread at a time.
+ */
+#ifndef SOFT_CHUNKS_H
+#define SOFT_CHUNKS_H
+
+#include "base/arena.h"
+
+#include <stdint.h>
+
+enum { SOFT_CHUNK_SIZES = 24 }; /* 64 bytes, and twice as many each */
+
+struct soft_chunks {
+    struct soft_arena arena;
+    void *free[SOFT_CHUNK_SIZES]; /* of each size; each begins with the next one */
+};
+
+/* Zeroed bytes; NULL when the host has no memory. */
+void *soft_chunk_take(struct soft_chunks *chunks, size_t bytes);
+
+/* Gives back a chunk that was taken with so many bytes; NULL is none. */
+void soft_chunk_give(struct soft_chunks *chunks, void *chunk, size_t bytes);
+
+/* Gives everything back. */
+void soft_chunks_clear(struct soft_chunks *chunks);
+
+/* A table of records of one size, by number; they are there, and zero, from their first use on. */
+struct soft_pages {
+    struct soft_chunks *chunks;
+    size_t record_bytes;
+    struct soft_page **table;
+    size_t room, count;
+};
+
+/* The record of a number; NULL when the host has no memory. */
+void *soft_pages_at(struct soft_pages *pages, uint64_t number);
+
+/* The same, but NULL where it has not been used. */
+void *soft_pages_find(const struct soft_pages *pages, uint64_t number);
+
+/* Calls visit for each record that has been used, in no order. */
+void soft_pages_each(struct soft_pages *pages, void (*visit)(uint64_t number, void *record, void *),
+                     void *data);
+
+/* Frees the table; the records are the chunks'. */
+void soft_pages_end(struct soft_pages *pages);
+
+#endif

@@ -1,0 +1,203 @@
+/*
+ * Telling of a race: both accesses, and what they are about.
+ */
+#include "lower/image.h"
+#include "race_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char race_kind[] = "data race", equal_kind[] = "data race of equal values";
+
+/* Whether an instruction is one that we look at: others may have its number. */
+static bool is_access(const struct soft_instruction *in) {
+    switch ((enum soft_op)in->op) {
+    case SOFT_OP_ld_slow:
+    case SOFT_OP_st_slow:
+    case SOFT_OP_atom:
+    case SOFT_OP_ldmatrix:
+    case SOFT_OP_stmatrix:
+    case SOFT_OP_wmma_load:
+    case SOFT_OP_wmma_store:
+    case SOFT_OP_cp_async:
+    case SOFT_OP_cp_bulk:
+    case SOFT_OP_st_async:
+        return true;
+    default:
+        return in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_any;
+    }
+}
+
+static const struct soft_instruction *access_in(const struct soft_code *code, uint32_t site) {
+    for (uint32_t i = 0; code != NULL && i < code->instruction_count; i++) {
+        const struct soft_instruction *in = &code->instructions[i];
+        if (in->site == site && is_access(in)) return in;
+    }
+    return NULL;
+}
+
+/* The access of a number, among all those of a module; NULL in case it is none. */
+static const struct soft_instruction *access_of(const struct soft_module *module, uint32_t site,
+                                                const struct soft_code **code) {
+    for (unsigned u = 0; u < module->unit_count; u++) {
+        const struct ptx_function *f = module->units[u].ptx.functions;
+        for (; f != NULL; f = f->next) {
+            const struct soft_instruction *in = access_in(f->code, site);
+            if (in == NULL) continue;
+            *code = f->code;
+            return in;
+        }
+    }
+    return NULL;
+}
+
+static const struct soft_instruction *describe_other(const struct soft_touch *touch,
+                                                     const struct soft_mark *mark,
+                                                     struct soft_report_place *place) {
+    const struct soft_launch *launch = touch->warp->cta->launch;
+    const struct soft_code *code = NULL;
+    const struct soft_instruction *in = access_of(launch->module, mark->site, &code);
+    struct soft_report report = {.kind = ""};
+    *place = (struct soft_report_place){0};
+    if (in != NULL) soft_module_describe(launch->module, code, in, &report);
+    if (in != NULL && code != launch->code) {
+        snprintf(place->function, sizeof place->function, "%s", code->name);
+    }
+    memcpy(place->instruction, report.instruction, sizeof place->instruction);
+    memcpy(place->source, report.source, sizeof place->source);
+    place->ptx_line = report.ptx_line;
+    uint32_t thread = mark->warp * SOFT_LANES + (uint32_t)__builtin_ctz(mark->lanes);
+    place->block[0] = mark->cta % launch->grid[0];
+    place->block[1] = mark->cta / launch->grid[0] % launch->grid[1];
+    place->block[2] = mark->cta / launch->grid[0] / launch->grid[1];
+    place->thread[0] = thread % launch->block[0];
+    place->thread[1] = thread / launch->block[0] % launch->block[1];
+    place->thread[2] = thread / launch->block[0] / launch->block[1];
+    return in;
+}
+
+/* The bytes that a lane of a store is about to write at an offset of its access; at most four. */
+static uint32_t stored(const struct soft_touch *touch, uint32_t lane, uint64_t offset,
+                       unsigned bytes) {
+    const struct soft_instruction *in = touch->in;
+    const struct soft_warp *warp = touch->warp;
+    unsigned each = soft_access_bytes(in->mode);
+    uint32_t slot = in->d;
+    if (soft_access_count(in->mode) > 1) {
+        slot = warp->split->frame->code->operands[in->more + offset / each];
+    }
+    size_t width = in->mode & SOFT_ACCESS_WIDE_DATA ? 8 : 4;
+    uint32_t value = 0;
+    memcpy(&value, warp->slots + slot + width * lane + offset % each, bytes);
+    return value;
+}
+
+/* Whether a store leaves as it is what another one has written. */
+static bool writes_the_same(const struct soft_touch *touch, const struct soft_mark *mark,
+                            uint64_t at, unsigned bytes) {
+    if (!touch->plain || mark->pending || touch->mark.atomic || mark->atomic) return false;
+    uint64_t offset = at - touch->begin;
+    uint32_t value = stored(touch, touch->lane, offset, bytes), there = 0;
+    bool at_once = mark->site == touch->mark.site && mark->warp == touch->mark.warp &&
+                   mark->cta == touch->mark.cta && mark->time == touch->mark.time &&
+                   (mark->lanes & touch->before) != 0;
+    if (at_once) {
+        there = stored(touch, (uint32_t)__builtin_ctz(mark->lanes), offset, bytes);
+    } else if (touch->shared) {
+        memcpy(&there, touch->warp->cta->shared + at, bytes);
+    } else if (!soft_space_read(at, &there, bytes)) {
+        return false;
+    }
+    return value == there;
+}
+
+static const char *what(const struct soft_mark *mark, bool writes) {
+    unsigned scope = mark->scope;
+    if (mark->copies) {
+        return mark->atomic ? "an asynchronous reduction"
+               : writes     ? "an asynchronous copy's store"
+                            : "an asynchronous copy's load";
+    }
+    if (mark->atomic) return "an atomic";
+    if (writes) return scope != SOFT_SCOPE_WEAK ? "a strong store" : "a store";
+    return scope != SOFT_SCOPE_WEAK ? "a strong load" : "a load";
+}
+
+/* Whether a shared variable lies around an offset of the kernel's shared memory. */
+static bool lies_around(const struct ptx_variable *variable, const struct soft_code *kernel,
+                        uint64_t offset) {
+    bool seen = variable->common || variable->user == NULL || variable->user->code == kernel;
+    return variable->space == PTX_shared && variable->placed && seen &&
+           offset >= variable->address && offset - variable->address < variable->bytes;
+}
+
+static void describe_shared(const struct soft_touch *touch, char *text, size_t bytes) {
+    const struct soft_launch *launch = touch->warp->cta->launch;
+    const struct soft_module *module = launch->module;
+    snprintf(text, bytes, "at offset 0x%llx of shared memory", (unsigned long long)touch->begin);
+    for (unsigned u = 0; u < module->unit_count; u++) {
+        const struct ptx_variable *v = module->units[u].ptx.variables;
+        while (v != NULL && !lies_around(v, launch->code, touch->begin)) v = v->next;
+        if (v == NULL) continue;
+        snprintf(text, bytes, "%llu bytes into shared variable %.*s of %llu bytes",
+                 (unsigned long long)(touch->begin - v->address), (int)v->symbol->length,
+                 v->symbol->name, (unsigned long long)v->bytes);
+        return;
+    }
+}
+
+/* Whether a pair was told of before. A race is found again in each of its threads, and looking up
+ * what there is to say takes a while. */
+static bool was_told(struct soft_race *race, uint32_t site, uint32_t beside, bool equal) {
+    for (uint32_t i = 0; i < race->told_count; i++) {
+        bool same = (race->told[i].site == site && race->told[i].beside == beside) ||
+                    (race->told[i].site == beside && race->told[i].beside == site);
+        if (same && race->told[i].equal == equal) return true;
+    }
+    if (race->told_count == SOFT_NOTES_MAX) return true;
+    race->told[race->told_count].site = site;
+    race->told[race->told_count].beside = beside;
+    race->told[race->told_count++].equal = equal;
+    return false;
+}
+
+void soft_race_tell(const struct soft_touch *touch, const struct soft_mark *mark, bool wrote,
+                    uint64_t at, unsigned bytes) {
+    const struct soft_launch *launch = touch->warp->cta->launch;
+    struct soft_mark first = *mark;
+    struct soft_report_place other;
+    /* What is not there is reported for itself. */
+    if (!touch->shared && !soft_space_is_live(touch->address, 1, SOFT_WISH_READ)) return;
+    char where[200], other_line[200];
+    /* Of several lanes, one that is not known. */
+    for (uint32_t left = mark->lanes; left != 0; left &= left - 1) {
+        first.lanes = left & -left;
+        if (!soft_race_ordered(touch, &first)) break;
+    }
+    bool equal = wrote && touch->writes && writes_the_same(touch, &first, at, bytes);
+    if (was_told(touch->race, touch->mark.site, mark->site, equal)) return;
+    const struct soft_instruction *beside = describe_other(touch, &first, &other);
+    if (touch->shared) {
+        describe_shared(touch, where, sizeof where);
+    } else {
+        soft_space_describe(touch->address, launch->reach, SOFT_WISH_READ, where, sizeof where);
+    }
+    snprintf(other_line, sizeof other_line, "%s%sPTX line %u", other.source,
+             other.source[0] != '\0' ? ", " : "", other.ptx_line);
+    bool near = touch->mark.scope != SOFT_SCOPE_WEAK && mark->scope != SOFT_SCOPE_WEAK;
+    struct soft_finding finding = {.kind = equal ? equal_kind : race_kind,
+                                   .lanes = touch->mark.lanes,
+                                   .address = touch->address,
+                                   .minor = equal,
+                                   .other = &other,
+                                   .beside = beside};
+    soft_launch_find(
+        touch->warp, touch->in, &finding,
+        "%s of %u bytes at 0x%llx, %s; nothing orders it and %s by block (%u,%u,%u), thread "
+        "(%u,%u,%u), at %s%s%s",
+        what(&touch->mark, touch->writes), touch->bytes, (unsigned long long)touch->address, where,
+        what(mark, wrote), other.block[0], other.block[1], other.block[2], other.thread[0],
+        other.thread[1], other.thread[2], other_line,
+        near ? ": a scope of .cta does not reach another block" : "",
+        equal ? ": both write the same" : "");
+}

@@ -1,0 +1,166 @@
+/*
+ * What the files of the race check share.
+ */
+#ifndef SOFT_RACE_STATE_H
+#define SOFT_RACE_STATE_H
+
+#include "machine/access.h"
+#include "thread_clock.h"
+#include "race.h"
+
+/* Readers of a word that are not ordered among each other are remembered up to this many, and the
+ * one in the cell; then the oldest are forgotten. */
+enum { SOFT_READERS_MAX = 7, SOFT_SEERS_MAX = 4, SOFT_CELLS = 256, SOFT_CELL_BYTES = 4 };
+
+/* Who has accessed a word: lanes of a warp, with one instruction, at one time of their CTA. Time 0:
+ * nobody. */
+struct soft_mark {
+    uint32_t cta, time, lanes;
+    uint32_t site; /* which access of the module */
+    uint8_t warp;
+    uint8_t scope; /* enum soft_scope */
+    bool atomic;
+    bool copies;  /* asynchronously */
+    bool pending; /* and has not been waited for: nothing comes behind it */
+};
+
+struct soft_readers {
+    uint32_t count;
+    struct soft_mark marks[SOFT_READERS_MAX];
+};
+
+/* What besides a value is to be had from a word that strong operations have written. */
+struct soft_flag {
+    struct soft_clock *released; /* to whoever reads it */
+    struct soft_clock *near;     /* to readers of the CTA near_cta, by fences of scope .cta */
+    uint32_t near_cta;
+    uint32_t seers; /* strong reads that have seen the last write; more than MAX: many */
+    struct soft_mark seen[SOFT_SEERS_MAX];
+};
+
+/* A word, or a byte where some accesses are smaller. */
+struct soft_cell {
+    struct soft_mark write, read;
+    struct soft_readers *more;
+    struct soft_flag *flag;
+};
+
+struct soft_cells {
+    struct soft_cell *bytes; /* four for each word; NULL while all accesses are of whole words */
+    struct soft_cell words[SOFT_CELLS];
+};
+
+/* What a lane knew at its last fence. */
+struct soft_fenced {
+    uint32_t time, together;
+    uint32_t lanes[SOFT_LANES], warps[SOFT_WARPS_MAX];
+};
+
+struct soft_released {
+    uint32_t time; /* of the CTA, when it was made */
+    struct soft_clock *clock;
+};
+
+/* What the lanes of a warp know of their CTA: of each other all up to together, or further in
+ * lanes, a row for each; of other warps by barriers up to warps. And what each knows besides. */
+struct soft_warp_order {
+    uint32_t together;
+    bool parted; /* lanes is in use */
+    uint32_t lanes[SOFT_LANES][SOFT_LANES];
+    uint32_t warps[SOFT_WARPS_MAX];
+    struct soft_clock *known[SOFT_LANES];
+    struct soft_fenced fenced[2][SOFT_LANES]; /* by a scope of .cta or more, of .gpu or more */
+    struct soft_released released[2][SOFT_LANES];
+};
+
+struct soft_barrier_order {
+    uint32_t warps[SOFT_WARPS_MAX];
+    struct soft_clock *known;
+};
+
+/* What threads have handed on at an mbarrier in this phase, a time for each of the CTA and what
+ * they know besides; and in the phases that are over. */
+struct soft_object_order {
+    struct soft_object_order *next;
+    uint32_t offset;
+    uint32_t warps[SOFT_WARPS_MAX], lanes[SOFT_WARPS_MAX][SOFT_LANES];
+    struct soft_clock *known, *done;
+};
+
+struct soft_race_cta {
+    struct soft_race *race;
+    struct soft_race_cta *next; /* in the list of all, or of those that are free */
+    struct soft_race_cta *free;
+    uint32_t number, time;
+    bool fenced[2], acquired; /* whether any lane has done that */
+    uint32_t warp_count;
+    struct soft_barrier_order barriers[SOFT_BARRIERS];
+    struct soft_object_order *objects;
+    struct soft_chunks chunks; /* of shared, and of objects */
+    struct soft_pages shared;
+    struct soft_warp_order warps[];
+};
+
+/* The race state of a launch. The lock guards all but the CTAs, each of which one thread runs; and
+ * it is held while an instruction that may touch global memory is checked and executed, so that a
+ * strong read takes what belongs to the very value it sees. */
+struct soft_race {
+    pthread_mutex_t lock;
+    struct soft_clocks clocks;
+    struct soft_chunks chunks; /* of global */
+    struct soft_pages global;
+    struct soft_race_cta *ctas, *free;
+    struct {
+        uint32_t site, beside;
+        bool equal;
+    } told[SOFT_NOTES_MAX]; /* pairs of accesses that were told of */
+    uint32_t told_count;
+    atomic_bool given_up; /* there was no memory: nothing is checked any more */
+};
+
+/* A lane's access to be checked. */
+struct soft_touch {
+    struct soft_warp *warp;
+    const struct soft_instruction *in;
+    struct soft_race *race;
+    struct soft_race_cta *cta;
+    struct soft_chunks *chunks;
+    uint32_t lane, before; /* before: the lanes of this execution that have been checked */
+    struct soft_mark mark;
+    bool reads, writes, acquires, shared;
+    bool plain;              /* a load, a store or an atomic */
+    bool settles;            /* a copy that has been pending */
+    unsigned bytes;          /* of the lane's access */
+    struct soft_cells *page; /* the last one that was looked up, of page_shared */
+    uint64_t page_number;
+    bool page_shared;
+    uint64_t address, begin; /* as the program sees it; in its space */
+};
+
+/* race_order.c: whether a mark's access comes before a lane's next one. */
+bool soft_race_ordered(const struct soft_touch *touch, const struct soft_mark *mark);
+
+/* race_order.c: what a strong write of the lane gives to whoever reads it, near: within the CTA;
+ * the flag keeps a reference. */
+struct soft_clock *soft_race_released(const struct soft_touch *touch, bool near);
+
+/* race_order.c: the lane learns what a clock knows. */
+void soft_race_learn(const struct soft_touch *touch, struct soft_clock *clock);
+
+/* race_access.c: checks an access of bytes bytes at an address in a space. */
+void soft_race_touch(struct soft_touch *touch, enum soft_access_space space);
+
+/* race_access.c: notes it when the check cannot go on behind an instruction. */
+void soft_race_note_end(const struct soft_touch *touch);
+
+/* race_object.c: a new block has no objects. */
+void soft_race_objects_begin(struct soft_race_cta *own);
+
+/* race_cell.c: checks an access of a cell, at an address in its space, and notes it. */
+void soft_race_check(struct soft_touch *touch, struct soft_cell *cell, uint64_t at, unsigned bytes);
+
+/* race_report.c: tells that an access races with that of a mark, at a cell. */
+void soft_race_tell(const struct soft_touch *touch, const struct soft_mark *mark, bool wrote,
+                    uint64_t at, unsigned bytes);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * Around every call: nothing works before cuInit, host functions may not call the driver, faults
+ * may be wanted, and what a capture does not see may be forbidden while there is one.
+ */
+#include "call.h"
+
+#include "graph/capture.h"
+#include "state/driver_state.h"
+#include "fault.h"
+#include "leak.h"
+#include "state/thread_state.h"
+
+/* What takes effect at once, so that a graph captured meanwhile would lack it when it is launched
+ * again, and queries, also of streams and events that have no part in a capture; calls that wait
+ * look at captures by themselves. */
+static const bool is_unsafe[SOFT_CALLS] = {
+    [SOFT_CALL_cuMemAlloc_v2] = true,        [SOFT_CALL_cuMemAllocPitch_v2] = true,
+    [SOFT_CALL_cuMemAllocHost_v2] = true,    [SOFT_CALL_cuMemHostAlloc] = true,
+    [SOFT_CALL_cuMemHostRegister_v2] = true, [SOFT_CALL_cuMemHostUnregister] = true,
+    [SOFT_CALL_cuMemHostRegister] = true,    [SOFT_CALL_cuMemFree_v2] = true,
+    [SOFT_CALL_cuMemFreeHost] = true,        [SOFT_CALL_cuCtxSynchronize] = true,
+    [SOFT_CALL_cuCtxSynchronize_v2] = true,  [SOFT_CALL_cuModuleLoad] = true,
+    [SOFT_CALL_cuModuleLoadData] = true,     [SOFT_CALL_cuModuleLoadDataEx] = true,
+    [SOFT_CALL_cuModuleUnload] = true,       [SOFT_CALL_cuStreamQuery] = true,
+    [SOFT_CALL_cuEventQuery] = true,
+};
+
+/* What concerns no device: it may be called at any time. A host function that is told of an error
+ * asks for its name. */
+static const bool is_general[SOFT_CALLS] = {
+    [SOFT_CALL_cuDriverGetVersion] = true,  [SOFT_CALL_cuGetErrorName] = true,
+    [SOFT_CALL_cuGetErrorString] = true,    [SOFT_CALL_cuGetProcAddress] = true,
+    [SOFT_CALL_cuGetProcAddress_v2] = true, [SOFT_CALL_cuGetExportTable] = true,
+    [SOFT_CALL_cuLogsCurrent] = true,       [SOFT_CALL_cuLogsDumpToFile] = true,
+    [SOFT_CALL_cuLogsDumpToMemory] = true,
+};
+
+CUresult soft_call_begin(enum soft_call call, bool own_default) {
+    struct soft_thread *thread = soft_thread();
+    if (thread->in_host_function) {
+        return is_general[call] ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
+    }
+    if (!is_general[call] && call != SOFT_CALL_cuInit) {
+        /* Before any argument is looked at, as an H200's driver does. */
+        CUresult ready = soft_state_check();
+        if (ready != CUDA_SUCCESS) return ready;
+    }
+    thread->own_default = own_default;
+    soft_leak_call(call);
+    CUresult result = soft_fault_begin(call, own_default);
+    if (result != CUDA_SUCCESS) return result;
+    return is_unsafe[call] ? soft_capture_allows() : CUDA_SUCCESS;
+}
+
+CUresult soft_call_end(enum soft_call call, CUresult result) {
+    (void)call;
+    struct soft_thread *thread = soft_thread();
+    /* The thread is inside of another call, whose state this is. */
+    if (thread->in_host_function) return result;
+    soft_fault_end(result);
+    thread->own_default = false;
+    return result;
+}

@@ -1,0 +1,362 @@
+/*
+ * Counting calls, and doing to them what the rules want.
+ */
+#include "fault.h"
+
+#include "base/dice.h"
+#include "fault_rule.h"
+#include "base/file_text.h"
+#include "base/options.h"
+#include "queue/queue.h"
+#include "base/report.h"
+#include "state/thread_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* How often a function was called: by all, by one thread, or for one stream. */
+struct tally {
+    enum soft_call call;
+    enum soft_fault_scope scope;
+    uint64_t of, count;
+    struct tally *next;
+};
+
+enum { BUCKETS = 256 };
+
+static struct {
+    pthread_once_t once;
+    CUresult result;
+    bool on;
+    struct soft_arena arena; /* of the rules and the tallies */
+    struct soft_fault_rules rules;
+    pthread_mutex_t lock; /* guards all below, and how often rules have struck */
+    struct tally *tallies[BUCKETS];
+    uint64_t threads;
+} faults = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void tell(const struct soft_fault_rule *rule, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void tell(const struct soft_fault_rule *rule, const char *format, ...) {
+    char text[256], line[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    snprintf(line, sizeof line, "fault %u (line %u): %s", rule->number, rule->line, text);
+    soft_log_add(line);
+    if (!faults.rules.quiet) fprintf(stderr, "tollens-soft: %s\n", line);
+}
+
+static const char *code_text(CUresult code, char room[24]) {
+    const char *name = soft_fault_code_name((int)code);
+    if (name != NULL) return name;
+    snprintf(room, 24, "code %d", (int)code);
+    return room;
+}
+
+static void read_rules(void) {
+    const char *path = soft_options()->faults;
+    struct soft_json_error error = {.text = ""};
+    char *text = NULL;
+    if (path == NULL || path[0] == '\0') return;
+    faults.result = soft_file_text(path, &text);
+    if (faults.result != CUDA_SUCCESS) {
+        fprintf(stderr, "tollens-soft: TOLLENS_SOFT_FAULTS: the file %s cannot be read\n", path);
+        return;
+    }
+    if (soft_fault_rules_read(&faults.arena, text, strlen(text), &faults.rules, &error)) {
+        faults.on = faults.rules.count > 0;
+    } else {
+        fprintf(stderr, "tollens-soft: %s:%u:%u: %s\n", path, error.place.line, error.place.column,
+                error.text);
+        faults.result = CUDA_ERROR_INVALID_SOURCE;
+    }
+    free(text);
+}
+
+CUresult soft_fault_state(void) {
+    pthread_once(&faults.once, read_rules);
+    return faults.result;
+}
+
+/* ---- which calls ---- */
+
+/* Counts a call. 0: there is no memory to count with, and no rule applies. The caller holds the
+ * lock. */
+static uint64_t count_call(enum soft_call call, enum soft_fault_scope scope, uint64_t of) {
+    struct tally **link =
+        &faults.tallies[((uint64_t)call * 31 + of * 7 + (uint64_t)scope) % BUCKETS];
+    while (*link != NULL &&
+           ((*link)->call != call || (*link)->scope != scope || (*link)->of != of)) {
+        link = &(*link)->next;
+    }
+    if (*link == NULL) {
+        *link = soft_arena_alloc(&faults.arena, sizeof **link);
+        if (*link == NULL) return 0;
+        **link = (struct tally){.call = call, .scope = scope, .of = of};
+    }
+    return ++(*link)->count;
+}
+
+/* A number that depends on the rule's seed, the function's name and the count, and on nothing
+ * else. */
+static uint64_t draw(const struct soft_fault_rule *rule, const struct soft_harm *harm, uint64_t of,
+                     uint64_t count) {
+    uint64_t hash = soft_dice_mix(rule->seed);
+    for (const char *c = soft_entries[harm->call].name; *c != '\0'; c++) {
+        hash = soft_dice_mix(hash ^ (unsigned char)*c);
+    }
+    return soft_dice_mix(soft_dice_mix(hash ^ of) ^ count);
+}
+
+static bool means(const struct soft_fault_rule *rule, const struct soft_harm *harm) {
+    const struct soft_entry *entry = &soft_entries[harm->call];
+    char name[128];
+    if (soft_fault_matches(rule->function, entry->name)) return true;
+    if (soft_fault_matches(rule->function, entry->base)) return true;
+    if (!harm->own_default) return false;
+    snprintf(name, sizeof name, "%s%s", entry->name, entry->suffix);
+    return soft_fault_matches(rule->function, name);
+}
+
+/* Whether a rule strikes at a call. The caller holds the lock. */
+static bool strikes(struct soft_fault_rule *rule, const struct soft_harm *harm, uint64_t of,
+                    uint64_t count) {
+    if (count == 0 || !means(rule, harm) || (rule->only != 0 && rule->only != of)) return false;
+    if (rule->nth != 0 && count != rule->nth) return false;
+    if (rule->every != 0 && count % rule->every != 0) return false;
+    if (rule->by_chance) {
+        /* 53 bits are as many as a double holds. */
+        double share = (double)(draw(rule, harm, of, count) >> 11) / (double)(1ull << 53);
+        if (!(share * 100 < rule->percent)) return false;
+    }
+    if (rule->times != 0 && rule->struck >= rule->times) return false;
+    rule->struck++;
+    return true;
+}
+
+/* ---- what happens to them ---- */
+
+/* The context that a call is about: its stream's, or the thread's current one. */
+static struct soft_context *context_of(const struct soft_harm *harm) {
+    return harm->context != NULL ? harm->context : soft_context_top();
+}
+
+static void lose(struct soft_context *context, const struct soft_fault_rule *rule) {
+    CUresult code = (CUresult)rule->code;
+    pthread_mutex_lock(&soft_lock);
+    if (rule->action == SOFT_FAULT_LOSE_CONTEXT) {
+        if (context->error == CUDA_SUCCESS) context->error = code;
+    } else {
+        context->device->lost = code;
+        for (struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
+            bool hit = c->device == context->device && c->alive && c->error == CUDA_SUCCESS;
+            if (hit) c->error = code;
+        }
+    }
+    pthread_mutex_unlock(&soft_lock);
+}
+
+/* What one rule does; us sums up delays. */
+static void apply(const struct soft_fault_rule *rule, struct soft_harm *harm, CUresult *result,
+                  uint64_t *us) {
+    struct soft_context *context = context_of(harm);
+    const char *name = soft_entries[harm->call].name;
+    unsigned long long count = harm->count;
+    char room[24];
+    const char *code = code_text((CUresult)rule->code, room);
+    switch (rule->action) {
+    case SOFT_FAULT_RETURN:
+        if (*result == CUDA_SUCCESS) *result = (CUresult)rule->code;
+        tell(rule, "call %llu of %s returns %s", count, name, code);
+        break;
+    case SOFT_FAULT_DELAY:
+        *us += rule->us;
+        tell(rule, "call %llu of %s waits for %llu us", count, name, (unsigned long long)rule->us);
+        break;
+    case SOFT_FAULT_LOSE_CONTEXT:
+    case SOFT_FAULT_LOSE_DEVICE:
+        if (context == NULL) break; /* there is nothing to lose */
+        if (*result == CUDA_SUCCESS) *result = (CUresult)rule->code;
+        tell(rule, "call %llu of %s loses the %s with %s", count, name,
+             rule->action == SOFT_FAULT_LOSE_DEVICE ? "device" : "context", code);
+        lose(context, rule);
+        break;
+    case SOFT_FAULT_LATER:
+        harm->later = (CUresult)rule->code;
+        harm->later_rule = rule;
+        break;
+    case SOFT_FAULT_FLIP:
+        harm->flip = rule;
+        break;
+    case SOFT_FAULT_TRUNCATE:
+        harm->truncate = rule;
+        break;
+    case SOFT_FAULT_TIMEOUT:
+        harm->timeout = rule;
+        break;
+    default:
+        break;
+    }
+}
+
+static void wait_us(uint64_t us) {
+    struct timespec left = {.tv_sec = (time_t)(us / 1000000),
+                            .tv_nsec = (long)(us % 1000000 * 1000)};
+    while (us > 0 && nanosleep(&left, &left) != 0) continue;
+}
+
+/* Asks the rules of one scope what is to happen to the call under way. */
+static CUresult ask(struct soft_harm *harm, enum soft_fault_scope scope, uint64_t of,
+                    uint64_t *us) {
+    CUresult result = CUDA_SUCCESS;
+    pthread_mutex_lock(&faults.lock);
+    harm->count = count_call(harm->call, scope, of);
+    for (unsigned i = 0; i < faults.rules.count; i++) {
+        struct soft_fault_rule *rule = &faults.rules.items[i];
+        bool asked = rule->action != SOFT_FAULT_BUDGET && rule->scope == scope;
+        if (asked && strikes(rule, harm, of, harm->count)) apply(rule, harm, &result, us);
+    }
+    pthread_mutex_unlock(&faults.lock);
+    return result;
+}
+
+CUresult soft_fault_begin(enum soft_call call, bool own_default) {
+    (void)soft_fault_state();
+    if (!faults.on) return CUDA_SUCCESS;
+    struct soft_harm *harm = &soft_thread()->harm;
+    uint64_t us = 0;
+    if (harm->thread == 0) {
+        pthread_mutex_lock(&faults.lock);
+        harm->thread = ++faults.threads;
+        pthread_mutex_unlock(&faults.lock);
+    }
+    *harm = (struct soft_harm){
+        .thread = harm->thread, .active = true, .call = call, .own_default = own_default};
+    CUresult result = ask(harm, SOFT_FAULT_OF_THREAD, harm->thread, &us);
+    CUresult other = ask(harm, SOFT_FAULT_OF_ALL, 0, &us);
+    wait_us(us);
+    return result != CUDA_SUCCESS ? result : other;
+}
+
+/* ---- what happens in streams ---- */
+
+/* A blow that belongs behind what a stream has queued. */
+static struct soft_operation *new_blow(const struct soft_fault_rule *rule, CUresult code,
+                                       uint64_t chance) {
+    struct soft_operation *operation = calloc(1, sizeof *operation);
+    if (operation == NULL) return NULL;
+    operation->kind = SOFT_OPERATION_BLOW;
+    operation->blow = (struct soft_blow){.rule = rule, .code = code, .chance = chance};
+    return operation;
+}
+
+CUresult soft_fault_stream(struct soft_stream *stream) {
+    struct soft_harm *harm = faults.on ? &soft_thread()->harm : NULL;
+    uint64_t us = 0;
+    if (harm == NULL || !harm->active || harm->stream != 0) return CUDA_SUCCESS;
+    pthread_mutex_lock(&soft_lock);
+    harm->context = stream->context;
+    harm->stream = stream->id;
+    bool captures = stream->capture != NULL;
+    pthread_mutex_unlock(&soft_lock);
+    CUresult result = ask(harm, SOFT_FAULT_OF_STREAM, harm->stream, &us);
+    wait_us(us);
+    if (result != CUDA_SUCCESS || harm->flip == NULL || captures) return result;
+    struct soft_operation *blow =
+        new_blow(harm->flip, CUDA_SUCCESS, soft_dice_mix(draw(harm->flip, harm, 0, harm->count)));
+    return blow != NULL ? soft_queue_add(stream, blow) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The stream that an error comes to: the call's own while it lives, else the default one; none if
+ * that is being captured. The caller holds soft_lock. */
+static struct soft_stream *stream_of(const struct soft_harm *harm) {
+    struct soft_context *context = context_of(harm);
+    if (context == NULL || !soft_context_is(context)) return NULL;
+    struct soft_stream *stream = context->streams;
+    while (stream != NULL && (stream->id != harm->stream || stream->destroyed)) {
+        stream = stream->next;
+    }
+    if (stream == NULL) stream = context->legacy;
+    return stream->capture == NULL ? stream : NULL;
+}
+
+void soft_fault_end(CUresult result) {
+    struct soft_harm *harm = faults.on ? &soft_thread()->harm : NULL;
+    if (harm == NULL || !harm->active) return;
+    harm->active = false;
+    if (result != CUDA_SUCCESS || harm->later == CUDA_SUCCESS) return;
+    struct soft_operation *blow = new_blow(harm->later_rule, harm->later, 0);
+    if (blow == NULL) return;
+    pthread_mutex_lock(&soft_lock);
+    struct soft_stream *stream = stream_of(harm);
+    if (stream == NULL || soft_queue_add_all(stream, blow) != CUDA_SUCCESS) {
+        soft_operation_free(blow);
+    }
+    pthread_mutex_unlock(&soft_lock);
+}
+
+void soft_fault_strike(struct soft_context *context, const struct soft_blow *blow) {
+    const struct soft_fault_rule *rule = blow->rule;
+    char room[24];
+    if (blow->code != CUDA_SUCCESS) {
+        if (context->error == CUDA_SUCCESS) context->error = blow->code;
+        tell(rule, "work that was queued has failed with %s", code_text(blow->code, room));
+        return;
+    }
+    struct soft_flip flip = {.device = context->device->ordinal,
+                             .allocation = rule->allocation,
+                             .draws = rule->allocation == 0,
+                             .byte = rule->says_byte ? rule->byte : soft_dice_mix(blow->chance ^ 1),
+                             .draws_byte = !rule->says_byte,
+                             .bit = (unsigned)(rule->says_bit ? rule->bit : blow->chance >> 61)};
+    if (flip.draws) flip.allocation = soft_dice_mix(blow->chance ^ 2);
+    if (soft_space_flip(&flip)) {
+        tell(rule, "bit %u of byte %llu of an allocation of %llu bytes flips", flip.bit,
+             (unsigned long long)flip.byte, (unsigned long long)flip.bytes);
+    } else {
+        tell(rule, "there is no such byte to flip a bit of");
+    }
+}
+
+/* ---- what happens to the call's own work ---- */
+
+static struct soft_harm *harm_now(void) {
+    struct soft_harm *harm = faults.on ? &soft_thread()->harm : NULL;
+    return harm != NULL && harm->active ? harm : NULL;
+}
+
+void soft_fault_cut(struct soft_copy *copy) {
+    const struct soft_harm *harm = harm_now();
+    uint64_t bytes = copy->width * copy->height * copy->depth;
+    if (harm == NULL || harm->truncate == NULL || harm->truncate->bytes >= bytes) return;
+    copy->lost = bytes - harm->truncate->bytes;
+    tell(harm->truncate, "a copy of %llu bytes ends after %llu", (unsigned long long)bytes,
+         (unsigned long long)harm->truncate->bytes);
+}
+
+uint64_t soft_fault_instructions(uint64_t otherwise) {
+    struct soft_harm *harm = harm_now();
+    if (harm == NULL || harm->timeout == NULL) return otherwise;
+    /* It ends so even if it is over before. */
+    harm->later = CUDA_ERROR_LAUNCH_TIMEOUT;
+    harm->later_rule = harm->timeout;
+    return harm->timeout->instructions;
+}
+
+uint64_t soft_fault_budget(int device, uint64_t bytes) {
+    for (unsigned i = 0; i < faults.rules.count; i++) {
+        const struct soft_fault_rule *rule = &faults.rules.items[i];
+        bool meant = rule->action == SOFT_FAULT_BUDGET &&
+                     (!rule->says_device || rule->device == (uint64_t)device);
+        if (!meant || rule->bytes >= bytes) continue;
+        tell(rule, "device %d gives out %llu bytes", device, (unsigned long long)rule->bytes);
+        bytes = rule->bytes;
+    }
+    return bytes;
+}

@@ -1,0 +1,63 @@
+/*
+ * Fault rules: what the file that TOLLENS_SOFT_FAULTS names wants to go wrong.
+ *
+ * A rule says which calls it means, by function, and how they are to fail. README.md describes the
+ * file. Reading is strict: a wish that is not understood is refused with its place, so that no test
+ * passes because a fault was misspelt.
+ */
+#ifndef SOFT_FAULT_RULE_H
+#define SOFT_FAULT_RULE_H
+
+#include "base/json.h"
+
+enum soft_fault_action {
+    SOFT_FAULT_RETURN,       /* a code instead of the call */
+    SOFT_FAULT_DELAY,        /* the call begins later */
+    SOFT_FAULT_LOSE_CONTEXT, /* the code, and from then on by every call in the context */
+    SOFT_FAULT_LOSE_DEVICE,  /* the same for all contexts of the device, and those to come */
+    SOFT_FAULT_LATER,        /* the call succeeds, and its work fails */
+    SOFT_FAULT_FLIP,         /* a bit changes in front of the call's work */
+    SOFT_FAULT_TRUNCATE,     /* a copy ends early */
+    SOFT_FAULT_TIMEOUT,      /* a kernel is ended */
+    SOFT_FAULT_BUDGET,       /* memory runs out early; of no call */
+    SOFT_FAULT_ACTIONS
+};
+
+/* By what calls of a function are counted. */
+enum soft_fault_scope { SOFT_FAULT_OF_ALL, SOFT_FAULT_OF_THREAD, SOFT_FAULT_OF_STREAM };
+
+struct soft_fault_rule {
+    enum soft_fault_action action;
+    unsigned number, line; /* its place among the rules, from 1, and in the file */
+    const char *function;
+    enum soft_fault_scope scope;
+    uint64_t only;       /* the one thread or stream that is meant; 0: each, counted apart */
+    uint64_t nth, every; /* 0: not said */
+    bool by_chance;
+    double percent;
+    uint64_t seed;
+    uint64_t times; /* it strikes so often at most; 0: always */
+    int code;
+    uint64_t us, bytes, instructions, device;
+    uint64_t allocation, byte, bit; /* the bit to flip; what is not said is drawn */
+    bool says_byte, says_bit, says_device;
+    uint64_t struck; /* so far */
+};
+
+struct soft_fault_rules {
+    struct soft_fault_rule *items;
+    unsigned count;
+    bool quiet;
+};
+
+/* Reads the text of a file into an arena. false: the error says where and why. */
+bool soft_fault_rules_read(struct soft_arena *arena, const char *text, size_t bytes,
+                           struct soft_fault_rules *rules, struct soft_json_error *error);
+
+/* Whether a name is one that a pattern means: * stands for any characters, ? for one. */
+bool soft_fault_matches(const char *pattern, const char *name);
+
+/* "CUDA_ERROR_LAUNCH_FAILED"; NULL for a number that is none of CUDA's. */
+const char *soft_fault_code_name(int code);
+
+#endif

@@ -1,0 +1,210 @@
+/*
+ * Looking for what is left.
+ */
+#include "leak.h"
+
+#include "state/memory_pool.h"
+#include "base/options.h"
+#include "memory/maker.h"
+#include "state/physical.h"
+#include "queue/queue.h"
+#include "base/report.h"
+#include "graph/task_graph.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+_Thread_local struct soft_maker soft_maker;
+
+/* Each kind of thing is told of so often; then how many more there are. */
+enum { TOLD_MAX = 20 };
+
+void soft_leak_call(enum soft_call call) {
+    static _Atomic uint64_t calls;
+    if (!soft_options()->check_leak) return;
+    soft_maker = (struct soft_maker){soft_entries[call].name, atomic_fetch_add(&calls, 1) + 1};
+}
+
+static void tell(const struct soft_maker *maker, uint64_t address, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void tell(const struct soft_maker *maker, uint64_t address, const char *format, ...) {
+    struct soft_report report = {.kind = "leak", .address = address};
+    char what[160];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    if (maker != NULL && maker->function != NULL) {
+        snprintf(report.detail, sizeof report.detail, "%s, made by call %llu, %s", what,
+                 (unsigned long long)maker->call, maker->function);
+    } else {
+        snprintf(report.detail, sizeof report.detail, "%s", what);
+    }
+    soft_report_tell(&report);
+}
+
+/* ---- memory ---- */
+
+static const char *const kinds[] = {[SOFT_KIND_DEVICE] = "device memory",
+                                    [SOFT_KIND_PINNED] = "pinned host memory",
+                                    [SOFT_KIND_REGISTERED] = "registered host memory",
+                                    [SOFT_KIND_MODULE] = "a module's variable",
+                                    [SOFT_KIND_HEAP] = "a kernel's malloc",
+                                    [SOFT_KIND_POOL] = "memory of a pool",
+                                    [SOFT_KIND_MAPPED] = "a mapping"};
+
+/* Memory of some kinds that was made in a context, or in none. */
+static void tell_memory(unsigned slot, unsigned wanted) {
+    struct soft_allocation found = {.serial = 0};
+    uint64_t more = 0, bytes = 0;
+    unsigned told = 0;
+    while (soft_space_next(found.serial, &found)) {
+        if (found.slot != slot || (wanted >> found.kind & 1) == 0) continue;
+        if (told++ < TOLD_MAX) {
+            tell(&found.maker, found.address, "%llu bytes of %s at 0x%llx, allocation %llu",
+                 (unsigned long long)found.bytes, kinds[found.kind],
+                 (unsigned long long)found.address, (unsigned long long)found.serial);
+        } else {
+            more++;
+            bytes += found.bytes;
+        }
+    }
+    if (more > 0) {
+        tell(NULL, 0, "%llu bytes more in %llu allocations", (unsigned long long)bytes,
+             (unsigned long long)more);
+    }
+}
+
+static void tell_reservations(void) {
+    uint64_t begin = 0, bytes = 0, address = 0;
+    while (soft_space_reservation_behind(address, &begin, &bytes)) {
+        tell(NULL, begin, "%llu bytes of reserved addresses at 0x%llx", (unsigned long long)bytes,
+             (unsigned long long)begin);
+        address = begin + bytes;
+    }
+}
+
+/* ---- handles ---- */
+
+struct search {
+    const struct soft_context *context; /* NULL: what belongs to none */
+    unsigned told[SOFT_HANDLE_OBJECT + 1];
+};
+
+static bool belongs(const struct search *search, enum soft_handle_kind kind, const void *handle) {
+    const struct soft_graph *graph = handle;
+    const struct soft_pool *pool = handle;
+    const struct soft_module *module = handle;
+    const struct soft_context *context = search->context;
+    switch (kind) {
+    case SOFT_HANDLE_STREAM:
+        return context != NULL && ((const struct soft_stream *)handle)->context == context;
+    case SOFT_HANDLE_EVENT:
+        return context != NULL && ((const struct soft_event *)handle)->context == context;
+    case SOFT_HANDLE_MODULE:
+        return context != NULL && module->slot == context->reach.slot && module->library == NULL;
+    case SOFT_HANDLE_GRAPH:
+        return context == NULL && graph->owner == NULL && !graph->capturing;
+    case SOFT_HANDLE_POOL:
+        for (int i = 0; i < SOFT_DEVICES_MAX; i++) {
+            const struct soft_device *device = soft_device_of(i);
+            if (device == NULL) break;
+            if (pool == device->usual_pool || pool == device->graph_pool) return false;
+        }
+        return context == NULL;
+    case SOFT_HANDLE_LIBRARY:
+    case SOFT_HANDLE_LINK:
+    case SOFT_HANDLE_PHYSICAL:
+    case SOFT_HANDLE_EXEC:
+    case SOFT_HANDLE_OBJECT:
+        return context == NULL;
+    default:
+        return false;
+    }
+}
+
+static void look_at(enum soft_handle_kind kind, const void *handle, const struct soft_maker *maker,
+                    void *data) {
+    static const char *const names[] = {[SOFT_HANDLE_STREAM] = "a stream",
+                                        [SOFT_HANDLE_EVENT] = "an event",
+                                        [SOFT_HANDLE_MODULE] = "a module",
+                                        [SOFT_HANDLE_LIBRARY] = "a library",
+                                        [SOFT_HANDLE_LINK] = "a linker",
+                                        [SOFT_HANDLE_PHYSICAL] = "physical memory",
+                                        [SOFT_HANDLE_POOL] = "a memory pool",
+                                        [SOFT_HANDLE_GRAPH] = "a graph",
+                                        [SOFT_HANDLE_EXEC] = "an executable graph",
+                                        [SOFT_HANDLE_OBJECT] = "a user object"};
+    struct search *search = data;
+    if (!belongs(search, kind, handle) || search->told[kind]++ >= TOLD_MAX) return;
+    unsigned long long address = (uintptr_t)handle;
+    if (kind == SOFT_HANDLE_STREAM) {
+        tell(maker, address, "%s, number %llu, at 0x%llx", names[kind],
+             (unsigned long long)((const struct soft_stream *)handle)->id, address);
+    } else if (kind == SOFT_HANDLE_PHYSICAL) {
+        tell(maker, address, "%llu bytes of %s at 0x%llx",
+             (unsigned long long)((const struct soft_physical *)handle)->bytes, names[kind],
+             address);
+    } else {
+        tell(maker, address, "%s at 0x%llx", names[kind], address);
+    }
+}
+
+static void tell_handles(const struct soft_context *context) {
+    struct search search = {.context = context};
+    soft_handle_each(look_at, &search);
+    for (unsigned kind = 0; kind <= SOFT_HANDLE_OBJECT; kind++) {
+        if (search.told[kind] > TOLD_MAX) {
+            tell(NULL, 0, "%u more handles of the same kind", search.told[kind] - TOLD_MAX);
+        }
+    }
+}
+
+/* ---- when ---- */
+
+static void tell_context(const struct soft_context *context) {
+    tell_memory(context->reach.slot, 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_PINNED |
+                                         1u << SOFT_KIND_REGISTERED | 1u << SOFT_KIND_HEAP);
+    tell_handles(context);
+}
+
+static void tell_rest(void) {
+    tell_memory(SOFT_SLOT_NONE, 1u << SOFT_KIND_POOL | 1u << SOFT_KIND_MAPPED);
+    tell_reservations();
+    tell_handles(NULL);
+}
+
+static bool rest_is_told; /* and no context has lived since */
+
+void soft_leak_context(const struct soft_context *context) {
+    if (!soft_options()->check_leak) return;
+    pthread_mutex_lock(&soft_lock);
+    tell_context(context);
+    bool last = true;
+    for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
+        last = last && (c == context || !c->alive);
+    }
+    if (last) tell_rest();
+    rest_is_told = last;
+    pthread_mutex_unlock(&soft_lock);
+}
+
+static void at_exit(void) {
+    pthread_mutex_lock(&soft_lock);
+    bool alive = false;
+    for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
+        if (!c->alive) continue;
+        alive = true;
+        tell_context(c);
+    }
+    if (alive || !rest_is_told) tell_rest();
+    pthread_mutex_unlock(&soft_lock);
+}
+
+void soft_leak_watch_exit(void) {
+    static bool watched;
+    if (!soft_options()->check_leak || watched) return;
+    watched = atexit(at_exit) == 0;
+}

@@ -1,0 +1,74 @@
+/*
+ * Capture: streams whose work becomes nodes of a graph instead of being done.
+ *
+ * A capture begins in one stream. Another joins it by waiting for an event that was recorded in it,
+ * and must be waited for in turn before the capture ends. Each stream in it remembers the nodes
+ * that its next one will depend on; an event recorded in it is such a set of nodes. Whatever would
+ * need the captured work to have been done breaks the capture, and its end says so.
+ *
+ * The caller holds soft_lock, unless it says otherwise.
+ */
+#ifndef SOFT_CAPTURE_H
+#define SOFT_CAPTURE_H
+
+#include "queue/queue.h"
+#include "task_graph.h"
+
+struct soft_thread;
+
+struct soft_capture {
+    uint64_t id;
+    struct soft_graph *graph;
+    bool owns_graph; /* it was made by the capture, not by the program */
+    bool broken;
+    CUstreamCaptureMode mode;
+    const struct soft_thread *thread; /* that began it */
+    struct soft_stream *origin;       /* NULL once that is destroyed */
+    unsigned references;              /* streams in it, events of it, and the list's */
+    bool ended;
+    struct soft_capture *next, **link; /* in the list of those that have not ended */
+};
+
+/* Begins one in a stream, in a graph of the program's or a new one (NULL). */
+CUresult soft_capture_begin(struct soft_stream *stream, struct soft_graph *graph,
+                            const struct soft_front *front, CUstreamCaptureMode mode);
+
+/* Ends the one that began in a stream; *graph becomes NULL if it was broken. */
+CUresult soft_capture_end(struct soft_stream *stream, struct soft_graph **graph);
+
+/* Breaks a stream's capture. */
+void soft_capture_break(struct soft_stream *stream);
+
+/* What a stream that is to get work says: CUDA_SUCCESS, and *capturing tells whether the work is to
+ * become a node; CUDA_ERROR_STREAM_CAPTURE_INVALIDATED; or CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, for
+ * work in the legacy stream while a stream that waits for it is being captured. */
+CUresult soft_capture_check(struct soft_stream *stream, bool *capturing);
+
+/* Adds a node to a stream's capture, behind all that the stream has in it; takes over the content
+ * on success. */
+CUresult soft_capture_add(struct soft_stream *stream, struct soft_node_content *content);
+
+/* Records an event in a captured stream, and makes a stream wait for an event that was recorded in
+ * one. */
+CUresult soft_capture_record(struct soft_stream *stream, struct soft_event *event);
+CUresult soft_capture_wait(struct soft_stream *stream, struct soft_event *event);
+
+/* Forgets what an event was recorded in; takes a stream out of its capture. */
+void soft_capture_forget_event(struct soft_event *event);
+void soft_capture_forget_stream(struct soft_stream *stream);
+
+/* For calls that a capture does not see and may need: whether the calling thread may make them now.
+ * If not, the captures that forbid it are broken. The caller does not hold soft_lock. */
+CUresult soft_capture_allows(void);
+
+/* The same for calls that wait for a stream or a context: never, while it is being captured. The
+ * caller does not hold soft_lock. */
+CUresult soft_capture_allows_stream(struct soft_stream *stream);
+CUresult soft_capture_allows_context(const struct soft_context *context);
+
+/* Copies and frees the edges of a front. */
+bool soft_front_set(struct soft_front *front, const struct soft_edge *edges, unsigned count);
+bool soft_front_add(struct soft_front *front, const struct soft_edge *edge);
+void soft_front_clear(struct soft_front *front);
+
+#endif

@@ -1,0 +1,265 @@
+/*
+ * Making and launching executable graphs.
+ */
+#include "graph_exec.h"
+
+#include "state/graph_memory.h"
+#include "queue/stream_order.h"
+
+#include <stdlib.h>
+
+static struct soft_exec *all;
+
+/* How many nodes a graph and its children have. */
+static unsigned count_nodes(const struct soft_graph *graph) {
+    unsigned count = graph->node_count;
+    for (const struct soft_node *n = graph->first; n != NULL; n = n->next) {
+        if (n->content.child != NULL) count += count_nodes(n->content.child);
+    }
+    return count;
+}
+
+/* Appends a graph's nodes to an order, each child's in the place of its node. */
+static CUresult flatten(struct soft_graph *graph, struct soft_exec *exec,
+                        struct soft_node **culprit) {
+    struct soft_node **order = soft_graph_order(graph, culprit);
+    if (order == NULL)
+        return *culprit != NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = CUDA_SUCCESS;
+    for (unsigned i = 0; i < graph->node_count && result == CUDA_SUCCESS; i++) {
+        exec->order[exec->count++] = order[i];
+        if (order[i]->content.child != NULL) {
+            result = flatten(order[i]->content.child, exec, culprit);
+        }
+    }
+    free((void *)order);
+    return result;
+}
+
+/* A node that cannot be carried out any more: its kernel's module is gone. */
+static struct soft_node *find_stale(const struct soft_exec *exec) {
+    for (unsigned i = 0; i < exec->count; i++) {
+        const struct soft_task *task = &exec->order[i]->content.task;
+        if (task->kind == SOFT_TASK_KERNEL &&
+            !soft_handle_is(SOFT_HANDLE_FUNCTION, task->is.kernel.function)) {
+            return exec->order[i];
+        }
+    }
+    return NULL;
+}
+
+static CUresult build(struct soft_exec *exec, const struct soft_graph *graph,
+                      struct soft_node **culprit, CUgraphInstantiateResult *why) {
+    CUresult result = soft_graph_copy(graph, &exec->graph);
+    if (result != CUDA_SUCCESS) return result;
+    exec->order = calloc(count_nodes(exec->graph) + 1, sizeof *exec->order);
+    if (exec->order == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    result = flatten(exec->graph, exec, culprit);
+    if (*culprit != NULL) *why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+    if (result != CUDA_SUCCESS) return result;
+    *culprit = find_stale(exec);
+    return *culprit == NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult soft_exec_new(struct soft_graph *graph, unsigned long long flags,
+                       struct soft_exec **result, struct soft_node **culprit,
+                       CUgraphInstantiateResult *why) {
+    *culprit = NULL;
+    *why = CUDA_GRAPH_INSTANTIATE_ERROR;
+    /* What allocates has addresses that only one can use. */
+    if (graph->capturing || (graph->executables > 0 && soft_graph_has_memory(graph))) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct soft_exec *exec = calloc(1, sizeof *exec);
+    if (exec == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult built = build(exec, graph, culprit, why);
+    if (built == CUDA_SUCCESS && !soft_handle_add(SOFT_HANDLE_EXEC, exec)) {
+        built = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (built != CUDA_SUCCESS) {
+        /* The program knows its own node, not the copy. */
+        if (*culprit != NULL) *culprit = (struct soft_node *)(uintptr_t)(*culprit)->origin;
+        soft_graph_free(exec->graph);
+        free((void *)exec->order);
+        free(exec);
+        return built;
+    }
+    exec->references = 1;
+    exec->source = graph;
+    exec->flags = flags;
+    graph->executables++;
+    exec->next = all;
+    exec->link = &all;
+    if (all != NULL) all->link = &exec->next;
+    all = exec;
+    *why = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+    *result = exec;
+    return CUDA_SUCCESS;
+}
+
+void soft_exec_drop(struct soft_exec *exec) {
+    soft_handle_remove(SOFT_HANDLE_EXEC, exec);
+    *exec->link = exec->next;
+    if (exec->next != NULL) exec->next->link = exec->link;
+    if (exec->source != NULL) exec->source->executables--;
+    soft_exec_release(exec);
+}
+
+void soft_exec_release(struct soft_exec *exec) {
+    if (exec == NULL || --exec->references > 0) return;
+    soft_moment_release(exec->last);
+    soft_graph_free(exec->graph);
+    free((void *)exec->order);
+    free(exec);
+}
+
+void soft_execs_forget(const struct soft_graph *graph) {
+    for (struct soft_exec *exec = all; exec != NULL; exec = exec->next) {
+        if (exec->source == graph) exec->source = NULL;
+    }
+}
+
+/* ---- launching ---- */
+
+/* Operations one behind the other, not yet in a stream. */
+struct train {
+    struct soft_operation *first, **last;
+};
+
+/* The end of a launch, which keeps what is launched until then. */
+static struct soft_operation *new_end(struct soft_exec *exec, struct soft_moment *moment) {
+    struct soft_operation *operation =
+        moment != NULL ? soft_operation_moment(SOFT_OPERATION_RECORD, moment) : NULL;
+    if (operation == NULL) {
+        soft_moment_release(moment);
+        return NULL;
+    }
+    operation->exec = exec;
+    exec->references++;
+    return operation;
+}
+
+static bool couple(struct train *train, struct soft_operation *operation) {
+    if (operation == NULL) return false;
+    *train->last = operation;
+    train->last = &operation->next;
+    return true;
+}
+
+static void free_train(struct train *train) {
+    while (train->first != NULL) {
+        struct soft_operation *operation = train->first;
+        train->first = operation->next;
+        soft_operation_free(operation);
+    }
+}
+
+static bool couple_moment(struct train *train, enum soft_operation_kind kind,
+                          struct soft_moment *moment) {
+    struct soft_operation *operation = soft_operation_moment(kind, moment);
+    if (operation == NULL) soft_moment_release(moment);
+    return couple(train, operation);
+}
+
+static bool couple_record(struct train *train, CUevent handle) {
+    struct soft_event *event = (struct soft_event *)handle;
+    if (!soft_handle_is(SOFT_HANDLE_EVENT, event)) return true;
+    struct soft_moment *moment = soft_moment_new(2);
+    if (moment == NULL) return false;
+    soft_moment_release(event->moment);
+    event->moment = moment;
+    return couple_moment(train, SOFT_OPERATION_RECORD, moment);
+}
+
+static bool couple_wait(struct train *train, CUevent handle) {
+    const struct soft_event *event = (const struct soft_event *)handle;
+    if (!soft_handle_is(SOFT_HANDLE_EVENT, event) || event->moment == NULL) return true;
+    event->moment->references++;
+    return couple_moment(train, SOFT_OPERATION_WAIT, event->moment);
+}
+
+static bool couple_task(struct train *train, const struct soft_node_content *content) {
+    struct soft_task task;
+    if (!soft_task_copy(&task, &content->task)) return false;
+    struct soft_operation *operation = soft_operation_new(&task);
+    if (operation == NULL) soft_task_clear(&task);
+    if (!couple(train, operation)) return false;
+    if (operation->launch != NULL) operation->launch->reach = &content->context->reach;
+    return true;
+}
+
+static bool couple_node(struct train *train, const struct soft_node *node) {
+    const struct soft_node_content *content = &node->content;
+    const int type = content->params.type;
+    if (node->disabled) return true;
+    switch (type) {
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        return couple_record(train, content->params.eventRecord.event);
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        return couple_wait(train, content->params.eventWait.event);
+    default:
+        return content->task.kind == SOFT_TASK_EMPTY || couple_task(train, content);
+    }
+}
+
+/* What was allocated by the launch before and is not freed yet must be, or the launch fails. */
+static CUresult free_left_over(const struct soft_exec *exec, struct train *train) {
+    bool frees = (exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
+    for (unsigned i = 0; i < exec->count; i++) {
+        struct soft_graph_memory *memory = exec->order[i]->content.memory;
+        if (memory == NULL || !memory->out) continue;
+        if (!frees) return CUDA_ERROR_INVALID_VALUE;
+        struct soft_task task = {.kind = SOFT_TASK_FREE, .is.address = memory->address};
+        if (!couple(train, soft_operation_new(&task))) return CUDA_ERROR_OUT_OF_MEMORY;
+        memory->out = false;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* What is out once this launch is in its stream. */
+static void note_memory(const struct soft_exec *exec) {
+    for (unsigned i = 0; i < exec->count; i++) {
+        const struct soft_task *task = &exec->order[i]->content.task;
+        if (task->kind != SOFT_TASK_ALLOC && task->kind != SOFT_TASK_FREE) continue;
+        struct soft_graph_memory *memory = soft_graph_memory_at(task->is.address);
+        if (memory != NULL) memory->out = task->kind == SOFT_TASK_ALLOC;
+    }
+}
+
+/* A context that has ended takes its nodes with it. */
+static bool contexts_live(const struct soft_exec *exec) {
+    for (unsigned i = 0; i < exec->count; i++) {
+        const struct soft_context *context = exec->order[i]->content.context;
+        if (context != NULL && !context->alive) return false;
+    }
+    return true;
+}
+
+CUresult soft_exec_launch(struct soft_exec *exec, struct soft_stream *stream) {
+    struct train train = {.last = &train.first};
+    struct soft_moment *last = NULL;
+    if (!contexts_live(exec)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    CUresult result = free_left_over(exec, &train);
+    /* One launch of a graph at a time, in whatever streams. */
+    bool ok = result == CUDA_SUCCESS;
+    if (ok && exec->last != NULL && (!exec->last->reached || soft_order_on())) {
+        exec->last->references++;
+        ok = couple_moment(&train, SOFT_OPERATION_WAIT, exec->last);
+    }
+    for (unsigned i = 0; ok && i < exec->count; i++) ok = couple_node(&train, exec->order[i]);
+    if (ok) {
+        last = soft_moment_new(2);
+        ok = couple(&train, new_end(exec, last));
+    }
+    if (result == CUDA_SUCCESS && !ok) result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS) result = soft_queue_add_all(stream, train.first);
+    if (result != CUDA_SUCCESS) {
+        free_train(&train);
+        soft_moment_release(last);
+        return result;
+    }
+    note_memory(exec);
+    soft_moment_release(exec->last);
+    exec->last = last;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,57 @@
+/*
+ * Executable graphs: a copy of a graph in an order in which it can be carried out.
+ *
+ * A launch puts all nodes' work into the launching stream, one behind the other. That is one of the
+ * orders that the edges allow; that branches could run side by side, nobody may rely on.
+ */
+#ifndef SOFT_GRAPH_EXEC_H
+#define SOFT_GRAPH_EXEC_H
+
+#include "queue/queue.h"
+#include "task_graph.h"
+
+struct soft_exec {
+    struct soft_graph *graph;  /* its own copy */
+    struct soft_graph *source; /* that it was made of; a name once that is destroyed */
+    struct soft_node **order;  /* of all nodes, those of children among them */
+    unsigned count;
+    unsigned references; /* the program's, and one of each launch that has not ended */
+    unsigned long long flags;
+    struct soft_moment *last;       /* when the latest launch ends; NULL before the first */
+    struct soft_exec *next, **link; /* in the list of all */
+};
+
+/* The caller holds soft_lock for all of these. */
+
+/* Makes one. On failure *culprit may be a node that is to blame, and *why a
+ * CUgraphInstantiateResult. */
+CUresult soft_exec_new(struct soft_graph *graph, unsigned long long flags, struct soft_exec **exec,
+                       struct soft_node **culprit, CUgraphInstantiateResult *why);
+
+/* Takes it from the program; launches that have not ended keep it. */
+void soft_exec_drop(struct soft_exec *exec);
+
+/* Gives back a reference; exec may be NULL. */
+void soft_exec_release(struct soft_exec *exec);
+
+/* Forgets a graph that is freed. */
+void soft_execs_forget(const struct soft_graph *graph);
+
+/* Puts a launch into a stream. */
+CUresult soft_exec_launch(struct soft_exec *exec, struct soft_stream *stream);
+
+/* Puts new content, which it takes over on success, in the place of a node's that was copied from
+ * another. CUDA_ERROR_INVALID_VALUE: there is no such node, or it may not become this. */
+CUresult soft_exec_set(struct soft_exec *exec, const struct soft_node *origin,
+                       struct soft_node_content *content);
+
+/* Takes all contents of a graph of the same shape into an executable's own, or a child of it. */
+CUresult soft_graph_update(struct soft_graph *own, const struct soft_graph *graph,
+                           CUgraphExecUpdateResultInfo *info);
+
+/* Whether one content may take another's place in an executable graph:
+ * CU_GRAPH_EXEC_UPDATE_SUCCESS, or what is wrong. */
+CUgraphExecUpdateResult soft_content_may_become(const struct soft_node_content *content,
+                                                const struct soft_node_content *other);
+
+#endif

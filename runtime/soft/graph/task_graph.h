@@ -1,0 +1,119 @@
+/*
+ * Graphs of tasks: nodes, what each depends on, and copies of all that.
+ *
+ * A node's content is what CUgraphNodeParams says of it, with all it points to as the node's own,
+ * and the task that comes of it. An executable graph is a copy of a graph, so that changing either
+ * leaves the other alone; each copied node remembers which one it was copied from.
+ *
+ * soft_lock guards all graphs. Functions that end in a CUresult may fail for want of memory.
+ */
+#ifndef SOFT_TASK_GRAPH_H
+#define SOFT_TASK_GRAPH_H
+
+#include "state/driver_state.h"
+#include "queue/task.h"
+
+struct soft_graph_memory;
+
+/* Attributes of kernel nodes that can be set; all but the first are hints. */
+struct soft_node_hints {
+    int priority, cluster_policy, domain;
+    unsigned carveout;
+    CUaccessPolicyWindow window;
+};
+
+struct soft_node_content {
+    CUgraphNodeParams params; /* what it points to is the content's own */
+    struct soft_task task;    /* EMPTY for nodes that are none */
+    struct soft_context *context;
+    struct soft_module *module;       /* of a kernel; held */
+    struct soft_graph *child;         /* the content's own */
+    struct soft_graph_memory *memory; /* of an allocation; held */
+    struct soft_node_hints hints;
+};
+
+struct soft_edge {
+    struct soft_node *from;
+    CUgraphEdgeData data;
+};
+
+struct soft_node {
+    struct soft_graph *graph;
+    struct soft_node_content content;
+    struct soft_edge *edges; /* what it depends on, in the order given */
+    unsigned edge_count;
+    unsigned dependents;
+    const struct soft_node *origin; /* what it was copied from; a name, not to be followed */
+    bool disabled;                  /* in an executable graph */
+    unsigned mark;                  /* for walks */
+    struct soft_node *next, **link; /* in the graph's list, in the order made */
+};
+
+struct soft_graph {
+    struct soft_node *first, **last;
+    unsigned node_count;
+    const struct soft_graph *origin; /* what it was copied from; a name */
+    struct soft_node *owner;         /* whose child it is */
+    bool capturing;       /* nodes are being added by a capture: not to be instantiated */
+    unsigned executables; /* made of it */
+    struct soft_held_object *objects; /* user objects that it keeps */
+    struct soft_graph *next, **link;  /* in the list of all */
+};
+
+/* ---- graphs ---- */
+
+/* An empty graph, not registered; NULL without memory. */
+struct soft_graph *soft_graph_new(void);
+
+/* Frees a graph with its nodes, and takes what is registered of it off the register. */
+void soft_graph_free(struct soft_graph *graph);
+
+/* Puts a graph, its nodes and its children into the register. */
+bool soft_graph_register(struct soft_graph *graph);
+
+/* Copies a graph with all nodes and children, not registered. */
+CUresult soft_graph_copy(const struct soft_graph *graph, struct soft_graph **copy);
+
+/* The node that was copied from another, also in children; NULL. */
+struct soft_node *soft_graph_find_copy(struct soft_graph *copy, const struct soft_node *origin);
+
+/* Whether a graph, or a child of it, has nodes that allocate or free memory. */
+bool soft_graph_has_memory(const struct soft_graph *graph);
+
+/* Puts the nodes in an order in which each comes behind all it depends on: an array of node_count,
+ * to be freed. NULL: there is none, for they depend on each other in a circle, of which *culprit is
+ * a part; or, with *culprit NULL, the host has no memory. */
+struct soft_node **soft_graph_order(struct soft_graph *graph, struct soft_node **culprit);
+
+/* ---- nodes ---- */
+
+/* Adds a node with such content, which it takes over on success. The edges' nodes must be of the
+ * graph. */
+CUresult soft_graph_add(struct soft_graph *graph, struct soft_node_content *content,
+                        const struct soft_edge *edges, unsigned edge_count,
+                        struct soft_node **node);
+
+/* Takes a node out, with every edge to and from it, and frees it. */
+void soft_node_free(struct soft_node *node);
+
+/* Adds an edge, or takes one away. add: CUDA_ERROR_INVALID_VALUE if it is there; remove: if it is
+ * not. */
+CUresult soft_node_add_edge(struct soft_node *to, const struct soft_edge *edge);
+CUresult soft_node_remove_edge(struct soft_node *to, const struct soft_edge *edge);
+
+/* ---- contents; see node_content.c. The caller does not hold soft_lock. ---- */
+
+/* Makes content of parameters: checks them, copies what they point to, makes the task. */
+CUresult soft_content_of_params(const CUgraphNodeParams *params, struct soft_node_content *content);
+
+/* Makes content of a task that was captured, which it takes over on success. */
+CUresult soft_content_of_task(struct soft_task *task, struct soft_context *context,
+                              struct soft_node_content *content);
+
+/* Copies content with what it owns. */
+CUresult soft_content_copy(const struct soft_node_content *from, struct soft_node_content *to);
+
+/* Frees what content owns. The caller may hold soft_lock. */
+void soft_content_clear(struct soft_node_content *content);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * Counting references to user objects.
+ *
+ * Destructors are the program's code, and run where no lock is held: they are queued here and
+ * called by a thread that lives as long as there are any.
+ */
+#include "user_object.h"
+
+#include "task_graph.h"
+#include "state/thread_state.h"
+
+#include <stdlib.h>
+
+static struct soft_held_object *dying; /* count is not used */
+static bool has_thread;
+
+static void *destroy_all(void *argument) {
+    soft_thread()->in_host_function = true;
+    pthread_mutex_lock(&soft_lock);
+    while (dying != NULL) {
+        struct soft_held_object *item = dying;
+        dying = item->next;
+        pthread_mutex_unlock(&soft_lock);
+        item->object->destroy(item->object->data);
+        free(item->object);
+        free(item);
+        pthread_mutex_lock(&soft_lock);
+    }
+    has_thread = false;
+    pthread_mutex_unlock(&soft_lock);
+    return argument;
+}
+
+void soft_object_release(struct soft_user_object *object, unsigned count) {
+    pthread_t thread;
+    object->references -= count;
+    if (object->references > 0) return;
+    soft_handle_remove(SOFT_HANDLE_OBJECT, object);
+    struct soft_held_object *item = calloc(1, sizeof *item);
+    if (item == NULL) return; /* the program's thing is lost rather than its lock */
+    item->object = object;
+    item->next = dying;
+    dying = item;
+    if (!has_thread && pthread_create(&thread, NULL, destroy_all, NULL) == 0) {
+        pthread_detach(thread);
+        has_thread = true;
+    }
+}
+
+static struct soft_held_object *find(struct soft_graph *graph,
+                                     const struct soft_user_object *object) {
+    struct soft_held_object *held = graph->objects;
+    while (held != NULL && held->object != object) held = held->next;
+    return held;
+}
+
+CUresult soft_object_hold(struct soft_graph *graph, struct soft_user_object *object,
+                          unsigned count) {
+    struct soft_held_object *held = find(graph, object);
+    if (held == NULL) {
+        held = calloc(1, sizeof *held);
+        if (held == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+        held->object = object;
+        held->next = graph->objects;
+        graph->objects = held;
+    }
+    held->count += count;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_object_let_go(struct soft_graph *graph, struct soft_user_object *object,
+                            unsigned count) {
+    struct soft_held_object *held = find(graph, object);
+    if (held == NULL || held->count < count) return CUDA_ERROR_INVALID_VALUE;
+    held->count -= count;
+    if (held->count == 0) {
+        struct soft_held_object **link = &graph->objects;
+        while (*link != held) link = &(*link)->next;
+        *link = held->next;
+        free(held);
+    }
+    soft_object_release(object, count);
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_objects_copy(const struct soft_graph *from, struct soft_graph *to) {
+    for (const struct soft_held_object *held = from->objects; held != NULL; held = held->next) {
+        if (soft_object_hold(to, held->object, 1) != CUDA_SUCCESS) return CUDA_ERROR_OUT_OF_MEMORY;
+        held->object->references++;
+    }
+    return CUDA_SUCCESS;
+}
+
+void soft_objects_free(struct soft_graph *graph) {
+    while (graph->objects != NULL) {
+        soft_object_let_go(graph, graph->objects->object, graph->objects->count);
+    }
+}

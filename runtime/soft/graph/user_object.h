@@ -1,0 +1,38 @@
+/*
+ * User objects: things of the program's that graphs keep alive.
+ */
+#ifndef SOFT_USER_OBJECT_H
+#define SOFT_USER_OBJECT_H
+
+#include "state/driver_state.h"
+
+struct soft_graph;
+
+struct soft_user_object {
+    unsigned references;
+    CUhostFn destroy;
+    void *data;
+};
+
+/* How many references of one object a graph has. */
+struct soft_held_object {
+    struct soft_user_object *object;
+    unsigned count;
+    struct soft_held_object *next;
+};
+
+/* Gives references back; the last one calls the object's destructor, on a thread of its own, for
+ * the caller holds soft_lock. */
+void soft_object_release(struct soft_user_object *object, unsigned count);
+
+/* Makes a graph hold, or give back, references. The caller holds soft_lock. */
+CUresult soft_object_hold(struct soft_graph *graph, struct soft_user_object *object,
+                          unsigned count);
+CUresult soft_object_let_go(struct soft_graph *graph, struct soft_user_object *object,
+                            unsigned count);
+
+/* What a copy of a graph holds as well, and what a graph gives back at its end. */
+CUresult soft_objects_copy(const struct soft_graph *from, struct soft_graph *to);
+void soft_objects_free(struct soft_graph *graph);
+
+#endif

@@ -1,0 +1,257 @@
+/*
+ * Loading a module: read, unite what was linked, place functions and variables, fix addresses,
+ * lower every function.
+ */
+#include "image.h"
+
+#include "tollens/cuda_abi.h"
+#include "lower.h"
+#include "ptx/reader.h"
+#include "ptx/symbol.h"
+#include "ptx/unite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Gives a .global or .const variable its address and its bytes; unwritten ones are zero, and count
+ * as written (PTX ISA 9.0, section 5.4.4). */
+static bool place_variable(struct soft_diagnostic *diagnostic, struct soft_module *module,
+                           struct ptx_variable *variable) {
+    char name[64];
+    uint64_t bytes = variable->bytes > 0 ? variable->bytes : 1;
+    uint64_t alignment = variable->alignment > 256 ? variable->alignment : 256;
+    snprintf(name, sizeof name, "%.*s", (int)variable->symbol->length, variable->symbol->name);
+    struct soft_allocation wanted = {
+        .bytes = bytes, .kind = SOFT_KIND_MODULE, .device = module->device, .slot = module->slot};
+    memcpy(wanted.name, name, sizeof name);
+    struct soft_allocation *allocation = soft_space_alloc(&wanted, alignment);
+    if (allocation == NULL) {
+        return soft_error(diagnostic, variable->symbol->offset, CUDA_ERROR_OUT_OF_MEMORY,
+                          "no memory for the variable '%s' of %llu bytes", name,
+                          (unsigned long long)bytes);
+    }
+    variable->address = allocation->address;
+    variable->placed = true;
+    if (variable->data != NULL) memcpy(allocation->host, variable->data, (size_t)variable->bytes);
+    soft_shadow_mark(allocation->shadow, 0, bytes);
+    return true;
+}
+
+static bool is_placed_here(const struct ptx_variable *variable) {
+    if (variable->space != PTX_global && variable->space != PTX_constant) return false;
+    /* ptxas takes one that is only declared for defined, where it knows the size. */
+    return !variable->elsewhere && (!variable->external || variable->bytes > 0);
+}
+
+static bool place_variables(struct soft_diagnostic *diagnostic, struct soft_module *module,
+                            const struct soft_unit *unit) {
+    for (struct ptx_variable *v = unit->ptx.variables; v != NULL; v = v->next) {
+        if (is_placed_here(v) && !place_variable(diagnostic, module, v)) return false;
+    }
+    return true;
+}
+
+/* Writes the addresses that initial data asks for. */
+static bool relocate(struct soft_diagnostic *diagnostic, const struct ptx_variable *variable) {
+    for (const struct ptx_relocation *r = variable->relocations; r != NULL; r = r->next) {
+        bool is_function = r->symbol->kind == PTX_FUNCTION;
+        bool known =
+            is_function ? r->symbol->is.function->has_body : r->symbol->is.variable->placed;
+        if (!known) {
+            return soft_error(diagnostic, variable->symbol->offset, CUDA_ERROR_INVALID_PTX,
+                              "'%.*s' is declared and defined nowhere, so it has no address",
+                              (int)r->symbol->length, r->symbol->name);
+        }
+        uint64_t address =
+            is_function ? r->symbol->is.function->address : r->symbol->is.variable->address;
+        uint64_t value = address + (uint64_t)r->addend;
+        if (r->masked) value = value >> r->mask_shift & 0xff;
+        soft_space_write(variable->address + r->at, &value, r->bytes);
+    }
+    return true;
+}
+
+static bool relocate_all(struct soft_diagnostic *diagnostic, struct soft_module *module,
+                         const struct soft_unit *unit) {
+    (void)module;
+    for (const struct ptx_variable *v = unit->ptx.variables; v != NULL; v = v->next) {
+        if (is_placed_here(v) && !relocate(diagnostic, v)) return false;
+    }
+    return true;
+}
+
+static bool lower_functions(struct soft_diagnostic *diagnostic, struct soft_module *module,
+                            const struct soft_unit *unit) {
+    for (struct ptx_function *f = unit->ptx.functions; f != NULL; f = f->next) {
+        if (!f->has_body) continue;
+        struct soft_lowering lowering = {.diagnostic = diagnostic,
+                                         .arena = &module->arena,
+                                         .module = (struct ptx_module *)&unit->ptx,
+                                         .function = f,
+                                         .sites = &module->sites};
+        if (!soft_lower(&lowering)) return false;
+    }
+    return true;
+}
+
+/* Makes what a CUfunction points to, for each kernel. */
+static bool add_kernels(struct soft_diagnostic *diagnostic, struct soft_module *module,
+                        const struct soft_unit *unit) {
+    enum { SHARED_USUAL_BYTES = 48 * 1024 };
+    for (struct ptx_function *f = unit->ptx.functions; f != NULL; f = f->next) {
+        if (f->code == NULL) continue;
+        f->code->sites = module->sites; /* views are indexed by access over the whole module */
+        if (!f->entry) continue;
+        struct soft_function *handle = soft_arena_alloc(&module->arena, sizeof *handle);
+        if (handle == NULL) {
+            return soft_error(diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "no host memory is left");
+        }
+        *handle = (struct soft_function){
+            .module = module, .unit = unit, .ptx = f, .code = f->code, .carveout = -1};
+        handle->dynamic_shared_max = f->code->shared_bytes < SHARED_USUAL_BYTES
+                                         ? SHARED_USUAL_BYTES - f->code->shared_bytes
+                                         : 0;
+        handle->next = module->functions;
+        module->functions = handle;
+    }
+    return true;
+}
+
+static void free_module(struct soft_module *module) {
+    for (unsigned u = 0; u < module->unit_count; u++) {
+        for (struct ptx_variable *v = module->units[u].ptx.variables; v != NULL; v = v->next) {
+            if (is_placed_here(v) && v->placed) {
+                soft_space_free(v->address, 1u << SOFT_KIND_MODULE, NULL);
+            }
+        }
+    }
+    soft_arena_clear(&module->arena);
+    free(module);
+}
+
+/* Copies the texts, for as long as the module lives. */
+static bool copy_sources(struct soft_module *module, const struct soft_source *sources,
+                         unsigned count) {
+    module->units = SOFT_ARENA_ARRAY(&module->arena, struct soft_unit, count);
+    if (module->units == NULL) return false;
+    for (unsigned u = 0; u < count; u++) {
+        struct soft_unit *unit = &module->units[u];
+        unit->name = sources[u].name;
+        unit->length = sources[u].length;
+        unit->linked = sources[u].linked;
+        unit->text = soft_arena_text(&module->arena, sources[u].text, sources[u].length);
+        if (unit->text == NULL) return false;
+        module->unit_count++;
+    }
+    return true;
+}
+
+/* Each step is done to all units before the next one begins. */
+static bool build(struct soft_module *module, struct soft_diagnostic *diagnostic) {
+    static bool (*const steps[])(struct soft_diagnostic *, struct soft_module *,
+                                 const struct soft_unit *) = {place_variables, relocate_all,
+                                                              lower_functions, add_kernels};
+    for (unsigned u = 0; u < module->unit_count; u++) {
+        soft_unit_look_at(diagnostic, &module->units[u]);
+        if (!ptx_read(diagnostic, &module->arena, &module->units[u].ptx)) return false;
+    }
+    bool ok =
+        soft_unite(diagnostic, module->units, module->unit_count) &&
+        soft_link(diagnostic, &module->arena, module->units, module->unit_count, &module->linked);
+    for (size_t step = 0; step < sizeof steps / sizeof steps[0]; step++) {
+        for (unsigned u = 0; ok && u < module->unit_count; u++) {
+            soft_unit_look_at(diagnostic, &module->units[u]);
+            ok = steps[step](diagnostic, module, &module->units[u]);
+        }
+    }
+    return ok;
+}
+
+int soft_module_load(const struct soft_source *sources, unsigned count,
+                     const struct soft_reach *home, struct soft_module **result,
+                     const struct soft_load_log *log) {
+    struct soft_module *module = calloc(1, sizeof *module);
+    if (module == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    struct soft_diagnostic diagnostic = {.result = CUDA_ERROR_OUT_OF_MEMORY};
+    module->device = home->device;
+    module->slot = home->slot;
+    atomic_init(&module->references, 1);
+    bool ok = copy_sources(module, sources, count) && build(module, &diagnostic);
+    if (log->bytes > 0) snprintf(log->text, log->bytes, "%s", ok ? "" : diagnostic.message);
+    for (unsigned u = 0; u < module->unit_count; u++) module->units[u].name = NULL;
+    if (!ok) {
+        free_module(module);
+        return diagnostic.result;
+    }
+    *result = module;
+    return CUDA_SUCCESS;
+}
+
+void soft_module_release(struct soft_module *module) {
+    if (module != NULL && atomic_fetch_sub(&module->references, 1) == 1) free_module(module);
+}
+
+struct soft_function *soft_module_kernel(const struct soft_module *module, const char *name) {
+    struct soft_function *f = module->functions;
+    while (f != NULL && strcmp(f->code->name, name) != 0) f = f->next;
+    return f;
+}
+
+const struct ptx_variable *soft_module_variable(const struct soft_module *module,
+                                                const char *name) {
+    for (unsigned u = 0; u < module->unit_count; u++) {
+        const struct ptx_symbol *symbol =
+            ptx_symbol_here(module->units[u].ptx.scope, name, strlen(name));
+        if (symbol == NULL || symbol->kind != PTX_VARIABLE) continue;
+        const struct ptx_variable *variable = symbol->is.variable;
+        if (is_placed_here(variable) && variable->placed) return variable;
+    }
+    return NULL;
+}
+
+const struct soft_code *soft_module_function(const struct soft_module *module, uint64_t address) {
+    const struct ptx_function *function = soft_linked_function(&module->linked, address);
+    return function != NULL && !function->entry ? function->code : NULL;
+}
+
+/* The unit that a function's code was made from. */
+static const struct soft_unit *unit_of(const struct soft_module *module,
+                                       const struct soft_code *code) {
+    for (unsigned u = 0; u < module->unit_count; u++) {
+        const struct ptx_function *f = module->units[u].ptx.functions;
+        while (f != NULL && f->code != code) f = f->next;
+        if (f != NULL) return &module->units[u];
+    }
+    return NULL;
+}
+
+/* Blanks, tabs and ends of lines in a row become one blank: a report is one readable line. */
+static void fold_blanks(char *text) {
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++) {
+        bool blank = *from == ' ' || *from == '\t' || *from == '\r' || *from == '\n';
+        if (blank && to > text && to[-1] == ' ') continue;
+        *to++ = blank ? ' ' : *from;
+    }
+    *to = '\0';
+}
+
+void soft_module_describe(const struct soft_module *module, const struct soft_code *code,
+                          const struct soft_instruction *instruction, struct soft_report *report) {
+    size_t index = (size_t)(instruction - code->instructions);
+    const struct soft_unit *unit = unit_of(module, code);
+    if (unit == NULL || index >= code->instruction_count) return;
+    const struct soft_origin *origin = &code->origins[index];
+    size_t end = origin->offset;
+    while (end < unit->length && unit->text[end] != ';') end++;
+    snprintf(report->instruction, sizeof report->instruction, "%.*s", (int)(end - origin->offset),
+             unit->text + origin->offset);
+    fold_blanks(report->instruction);
+    report->ptx_line = soft_line_of(unit->text, unit->length, origin->offset);
+    for (const struct ptx_file *file = unit->ptx.files; file != NULL; file = file->next) {
+        if (origin->file != 0 && file->number == origin->file) {
+            snprintf(report->source, sizeof report->source, "%s:%u", file->name, origin->line);
+        }
+    }
+}

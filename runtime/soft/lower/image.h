@@ -1,0 +1,72 @@
+/*
+ * Image: PTX that has been read and lowered, with its variables in device memory.
+ *
+ * A module is made of one text, or of several that were linked; each text is a unit.
+ */
+#ifndef SOFT_IMAGE_H
+#define SOFT_IMAGE_H
+
+#include "base/arena.h"
+#include "code.h"
+#include "link.h"
+#include "base/report.h"
+#include "memory/space.h"
+#include "ptx/unit.h"
+
+#include <stdatomic.h>
+
+struct soft_module {
+    struct soft_arena arena; /* holds all below */
+    struct soft_unit *units;
+    unsigned unit_count;
+    int device;
+    unsigned slot;         /* of the context that it was loaded in */
+    atomic_int references; /* the handle, and every launch that has not ended */
+    uint32_t sites;
+    struct soft_linked linked;
+    struct soft_function *functions; /* the handles given out, by entry */
+    struct soft_module *next;        /* in the context's list */
+    void *library;                   /* that loaded it, or NULL */
+};
+
+/* What a CUfunction points to. */
+struct soft_function {
+    struct soft_module *module;
+    const struct soft_unit *unit;
+    const struct ptx_function *ptx;
+    const struct soft_code *code;
+    uint32_t dynamic_shared_max; /* as allowed by cuFuncSetAttribute */
+    bool is_set;                 /* by that, so that a library's kernel has no say any more */
+    int carveout, cache_config;
+    struct soft_function *next;
+};
+
+/* Where a loading says what went wrong. */
+struct soft_load_log {
+    char *text; /* always terminated */
+    size_t bytes;
+};
+
+/* Reads and lowers texts and places their variables in the memory of a context. Returns a CUresult;
+ * on failure the log holds the diagnostic, and nothing is kept. */
+int soft_module_load(const struct soft_source *sources, unsigned count,
+                     const struct soft_reach *home, struct soft_module **module,
+                     const struct soft_load_log *log);
+
+/* Gives back a reference; the last one frees the module and its variables. */
+void soft_module_release(struct soft_module *module);
+
+/* The kernel of a name, or NULL. */
+struct soft_function *soft_module_kernel(const struct soft_module *module, const char *name);
+
+/* The module's variable in global or constant memory of a name, or NULL. */
+const struct ptx_variable *soft_module_variable(const struct soft_module *module, const char *name);
+
+/* The code of the function that begins at an address; NULL if none does. Kernels are none. */
+const struct soft_code *soft_module_function(const struct soft_module *module, uint64_t address);
+
+/* Fills in which instruction of which source line a report is about. */
+void soft_module_describe(const struct soft_module *module, const struct soft_code *code,
+                          const struct soft_instruction *instruction, struct soft_report *report);
+
+#endif

@@ -1,0 +1,473 @@
+/*
+ * The lowering of a function: drafts, then blocks, then slots, then code.
+ */
+#include "lower.h"
+
+#include "check/checks.h"
+#include "core.h"
+
+#include <string.h>
+
+unsigned soft_bits(enum ptx_modifier type) {
+    return ptx_register_bits(type);
+}
+
+static bool grow(struct soft_lowering *lowering, void **array, uint32_t count, uint32_t *room,
+                 size_t element_bytes) {
+    if (count < *room) return true;
+    uint32_t more = *room * 2 + 256;
+    void *bigger = soft_arena_array(lowering->arena, more, element_bytes);
+    if (bigger == NULL) return LOWER_NO_MEMORY(lowering);
+    if (count > 0) memcpy(bigger, *array, count * element_bytes);
+    *array = bigger;
+    *room = more;
+    return true;
+}
+
+struct soft_draft *soft_draft(struct soft_lowering *lowering, enum soft_op op) {
+    void *drafts = lowering->drafts;
+    if (!grow(lowering, &drafts, lowering->draft_count, &lowering->draft_room,
+              sizeof *lowering->drafts)) {
+        return NULL;
+    }
+    lowering->drafts = drafts;
+    struct soft_draft *draft = &lowering->drafts[lowering->draft_count++];
+    *draft = (struct soft_draft){
+        .op = op,
+        .d = SOFT_NO_VALUE,
+        .a = SOFT_NO_VALUE,
+        .b = SOFT_NO_VALUE,
+        .c = SOFT_NO_VALUE,
+        .e = SOFT_NO_VALUE,
+        .target = SOFT_NO_LABEL,
+        .join = SOFT_NO_LABEL,
+        .origin = lowering->current,
+    };
+    return draft;
+}
+
+bool soft_extra(struct soft_lowering *lowering, struct soft_draft *draft, enum soft_extra_kind kind,
+                uint32_t value) {
+    struct soft_extra *more =
+        SOFT_ARENA_ARRAY(lowering->arena, struct soft_extra, draft->extra_count + 1);
+    if (more == NULL) return LOWER_NO_MEMORY(lowering);
+    if (draft->extra_count > 0) memcpy(more, draft->extras, draft->extra_count * sizeof more[0]);
+    more[draft->extra_count].kind = kind;
+    more[draft->extra_count].value = value;
+    draft->extras = more;
+    draft->extra_count++;
+    return true;
+}
+
+static uint32_t new_value(struct soft_lowering *lowering, struct soft_value value) {
+    void *values = lowering->values;
+    if (!grow(lowering, &values, lowering->value_count, &lowering->value_room,
+              sizeof *lowering->values)) {
+        return SOFT_NO_VALUE;
+    }
+    lowering->values = values;
+    value.alias = lowering->value_count;
+    lowering->values[lowering->value_count] = value;
+    return lowering->value_count++;
+}
+
+uint32_t soft_value_temporary(struct soft_lowering *lowering, unsigned bits) {
+    return new_value(lowering, (struct soft_value){.kind = SOFT_VALUE_REGISTER,
+                                                   .bits = (uint8_t)bits,
+                                                   .bytes = bits == 128 ? 16 : 0});
+}
+
+uint32_t soft_value_find(struct soft_lowering *lowering, enum soft_value_kind kind, unsigned bits,
+                         uint64_t constant, unsigned parameter_bytes, bool parameter_signed) {
+    /* The registers come first; what never changes comes behind them. */
+    for (uint32_t i = lowering->function->register_count; i < lowering->value_count; i++) {
+        const struct soft_value *value = &lowering->values[i];
+        if (value->kind == kind && value->bits == bits && value->constant == constant &&
+            value->parameter_bytes == parameter_bytes &&
+            value->parameter_signed == parameter_signed) {
+            return i;
+        }
+    }
+    return new_value(lowering, (struct soft_value){.kind = kind,
+                                                   .bits = (uint8_t)bits,
+                                                   .constant = constant,
+                                                   .parameter_bytes = (uint8_t)parameter_bytes,
+                                                   .parameter_signed = parameter_signed});
+}
+
+uint32_t soft_value_constant(struct soft_lowering *lowering, unsigned bits, uint64_t constant) {
+    if (bits < 64) constant &= (1ull << bits) - 1;
+    return soft_value_find(lowering, SOFT_VALUE_CONSTANT, bits, constant, 0, false);
+}
+
+uint32_t soft_value_special(struct soft_lowering *lowering, enum ptx_special special) {
+    switch (special) {
+    case PTX_SPECIAL_ctaid_x:
+    case PTX_SPECIAL_ctaid_y:
+    case PTX_SPECIAL_ctaid_z:
+        return soft_value_find(lowering, SOFT_VALUE_CTA, 32,
+                               (uint64_t)special - PTX_SPECIAL_ctaid_x, 0, false);
+    case PTX_SPECIAL_smid:
+    case PTX_SPECIAL_clusterid_x:
+        /* A block has no multiprocessor of its own here; the manual allows any number. */
+        return special == PTX_SPECIAL_smid
+                   ? soft_value_constant(lowering, 32, 0)
+                   : soft_value_find(lowering, SOFT_VALUE_CTA, 32, 0, 0, false);
+    case PTX_SPECIAL_clusterid_y:
+        return soft_value_find(lowering, SOFT_VALUE_CTA, 32, 1, 0, false);
+    case PTX_SPECIAL_clusterid_z:
+        return soft_value_find(lowering, SOFT_VALUE_CTA, 32, 2, 0, false);
+    case PTX_SPECIAL_nclusterid_x:
+    case PTX_SPECIAL_nclusterid_y:
+    case PTX_SPECIAL_nclusterid_z:
+        return soft_value_find(lowering, SOFT_VALUE_SPECIAL, 32,
+                               (uint64_t)special - PTX_SPECIAL_nclusterid_x + PTX_SPECIAL_nctaid_x,
+                               0, false);
+    case PTX_SPECIAL_cluster_ctaid_x:
+    case PTX_SPECIAL_cluster_ctaid_y:
+    case PTX_SPECIAL_cluster_ctaid_z:
+    case PTX_SPECIAL_cluster_ctarank:
+        return soft_value_constant(lowering, 32, 0);
+    case PTX_SPECIAL_cluster_nctaid_x:
+    case PTX_SPECIAL_cluster_nctaid_y:
+    case PTX_SPECIAL_cluster_nctaid_z:
+    case PTX_SPECIAL_cluster_nctarank:
+    case PTX_SPECIAL_nsmid:
+        return soft_value_constant(lowering, 32, 1);
+    case PTX_SPECIAL_is_explicit_cluster:
+        return soft_value_constant(lowering, 1, 0);
+    default:
+        return soft_value_find(lowering, SOFT_VALUE_SPECIAL, 32, special, 0, false);
+    }
+}
+
+bool soft_value_alias(struct soft_lowering *lowering, const struct ptx_instruction *instruction,
+                      uint32_t destination, uint32_t source) {
+    struct soft_value *to = &lowering->values[destination];
+    source = lowering->values[source].alias;
+    const struct soft_value *from = &lowering->values[source];
+    if (instruction->guard >= 0 || to->definitions != 1 || to->kind != SOFT_VALUE_REGISTER ||
+        from->kind == SOFT_VALUE_REGISTER || from->bits != to->bits) {
+        return false;
+    }
+    to->alias = source;
+    return true;
+}
+
+/* Counts how often each register is written: a destination is the first operand, but for stores and
+ * branches, whose first operand is none; counting a few too many only costs a move. */
+static void count_definitions(struct soft_lowering *lowering) {
+    const struct ptx_function *function = lowering->function;
+    for (uint32_t i = 0; i < function->instruction_count; i++) {
+        const struct ptx_instruction *in = &function->instructions[i];
+        for (uint32_t o = 0; o < in->operand_count && o < 1; o++) {
+            const struct ptx_operand *operand = &in->operands[o];
+            const struct ptx_operand *items = operand;
+            uint32_t count = 1;
+            if (operand->kind == PTX_OPERAND_VECTOR || operand->kind == PTX_OPERAND_PAIR ||
+                operand->kind == PTX_OPERAND_LIST) {
+                items = operand->items;
+                count = operand->count;
+            }
+            for (uint32_t k = 0; k < count; k++) {
+                if (items[k].kind == PTX_OPERAND_REGISTER) {
+                    lowering->values[items[k].reg].definitions++;
+                }
+            }
+        }
+    }
+}
+
+static bool add_registers(struct soft_lowering *lowering) {
+    const struct ptx_function *function = lowering->function;
+    for (uint32_t r = 0; r < function->register_count; r++) {
+        struct soft_value value = {.kind = SOFT_VALUE_REGISTER,
+                                   .bits = (uint8_t)soft_bits(function->register_types[r])};
+        if (value.bits == 128) value.bytes = 16;
+        if (new_value(lowering, value) == SOFT_NO_VALUE) return false;
+    }
+    count_definitions(lowering);
+    return true;
+}
+
+static bool add_guard(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    struct soft_draft *guard = soft_draft(lowering, SOFT_OP_guard);
+    if (guard == NULL) return false;
+    guard->a = (uint32_t)in->guard;
+    guard->mode = in->guard_negated ? UINT32_MAX : 0;
+    return true;
+}
+
+/* A guarded instruction that may make its lanes wait, or that becomes several drafts, is branched
+ * around; the branch's lanes part and meet like any other's. */
+static bool branch_around(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    struct soft_draft *branch = soft_draft(lowering, SOFT_OP_bra_if);
+    if (branch == NULL) return false;
+    branch->a = (uint32_t)in->guard;
+    branch->mode = in->guard_negated ? 0 : SOFT_BRANCH_NEGATED;
+    branch->target = lowering->current + 1;
+    return true;
+}
+
+/* Operations that take care of their own guard, and those that may wait or lead elsewhere. */
+static bool handles_guard(const struct ptx_row *row) {
+    return row->base == SOFT_OP_bra || row->base == SOFT_OP_exit || row->base == SOFT_OP_trap;
+}
+
+static bool stands_alone(const struct ptx_row *row) {
+    switch (row->base) {
+    case SOFT_OP_barrier:
+    case SOFT_OP_barrier_arrive:
+    case SOFT_OP_barrier_red:
+    case SOFT_OP_brx:
+    case SOFT_OP_call:
+    case SOFT_OP_shfl:
+    case SOFT_OP_vote:
+    case SOFT_OP_match:
+    case SOFT_OP_redux:
+    case SOFT_OP_warp_sync:
+    case SOFT_OP_elect:
+    case SOFT_OP_sleep:
+    case SOFT_OP_mbarrier_test:
+    case SOFT_OP_cluster_wait:
+        return true;
+    default:
+        return soft_is_whole((enum soft_op)row->base);
+    }
+}
+
+static bool lower_instruction(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    const struct ptx_row *row = in->opcode->row;
+    uint32_t begin = lowering->draft_count;
+    bool guarded = in->guard >= 0 && !handles_guard(row);
+    if (guarded && stands_alone(row)) {
+        return branch_around(lowering, in) && row->lower(lowering, in);
+    }
+    if (guarded && !add_guard(lowering, in)) return false;
+    if (!row->lower(lowering, in)) return false;
+    if (!guarded) return true;
+    if (lowering->draft_count == begin + 1) {
+        lowering->draft_count = begin; /* it became nothing */
+    } else if (lowering->draft_count == begin + 2) {
+        lowering->drafts[begin + 1].guarded = true;
+    } else {
+        /* It became several: branch around them instead. */
+        lowering->drafts[begin].op = SOFT_OP_bra_if;
+        lowering->drafts[begin].mode = in->guard_negated ? 0 : SOFT_BRANCH_NEGATED;
+        lowering->drafts[begin].target = lowering->current + 1;
+    }
+    return true;
+}
+
+static bool draft_all(struct soft_lowering *lowering) {
+    const struct ptx_function *function = lowering->function;
+    lowering->begins = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, function->instruction_count + 1);
+    if (lowering->begins == NULL) return LOWER_NO_MEMORY(lowering);
+    if (!soft_begin_function(lowering)) return false;
+    for (uint32_t i = 0; i < function->instruction_count; i++) {
+        lowering->current = i;
+        lowering->begins[i] = lowering->draft_count;
+        if (!lower_instruction(lowering, &function->instructions[i])) return false;
+    }
+    /* The end of the body is a return, written or not. */
+    lowering->begins[function->instruction_count] = lowering->draft_count;
+    lowering->current = function->instruction_count > 0 ? function->instruction_count - 1 : 0;
+    if (!soft_end_function(lowering)) return false;
+    soft_count_from(lowering);
+    for (uint32_t i = 0; i < lowering->draft_count; i++) {
+        struct soft_draft *draft = &lowering->drafts[i];
+        if (draft->target != SOFT_NO_LABEL) draft->target = lowering->begins[draft->target];
+        for (uint32_t t = 0; t < draft->target_count; t++) {
+            draft->targets[t] = lowering->begins[draft->targets[t]];
+        }
+    }
+    return true;
+}
+
+static uint32_t slot_of(const struct soft_lowering *lowering, uint32_t value) {
+    if (value == SOFT_NO_VALUE) return 0;
+    return lowering->values[lowering->values[value].alias].slot;
+}
+
+static bool write_extras(struct soft_lowering *lowering, const struct soft_draft *draft,
+                         uint32_t *room) {
+    for (uint32_t i = 0; i < draft->extra_count; i++) {
+        const struct soft_extra *extra = &draft->extras[i];
+        lowering->code->operands[(*room)++] =
+            extra->kind == SOFT_EXTRA_NUMBER ? extra->value : slot_of(lowering, extra->value);
+    }
+    if (draft->target_count > 0) lowering->code->operands[(*room)++] = draft->target_count;
+    for (uint32_t t = 0; t < draft->target_count; t++) {
+        lowering->code->operands[(*room)++] = draft->targets[t];
+    }
+    return true;
+}
+
+static uint32_t count_extras(const struct soft_lowering *lowering) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < lowering->draft_count; i++) {
+        count += lowering->drafts[i].extra_count + lowering->drafts[i].target_count + 1;
+    }
+    return count;
+}
+
+static bool write_code(struct soft_lowering *lowering) {
+    struct soft_code *code = lowering->code;
+    const struct soft_core *core = soft_core();
+    code->instructions =
+        SOFT_ARENA_ARRAY(lowering->arena, struct soft_instruction, lowering->draft_count);
+    code->origins = SOFT_ARENA_ARRAY(lowering->arena, struct soft_origin, lowering->draft_count);
+    code->operands = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, count_extras(lowering));
+    uint32_t *polls = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, lowering->draft_count + 1);
+    if (code->instructions == NULL || code->origins == NULL || code->operands == NULL ||
+        polls == NULL) {
+        return LOWER_NO_MEMORY(lowering);
+    }
+    code->instruction_count = lowering->draft_count;
+    uint32_t operands = 0;
+    for (uint32_t i = 0; i < lowering->draft_count; i++) {
+        const struct soft_draft *draft = &lowering->drafts[i];
+        const struct ptx_instruction *from = lowering->function->instruction_count > 0
+                                                 ? &lowering->function->instructions[draft->origin]
+                                                 : NULL; /* an empty body */
+        struct soft_instruction *to = &code->instructions[i];
+        to->run[0] = core->run[draft->op][0];
+        to->run[1] = core->run[draft->op][1];
+        to->d = slot_of(lowering, draft->d);
+        to->a = slot_of(lowering, draft->a);
+        to->b = slot_of(lowering, draft->b);
+        to->c = slot_of(lowering, draft->c);
+        to->u.immediate =
+            draft->e != SOFT_NO_VALUE ? (int64_t)slot_of(lowering, draft->e) : draft->immediate;
+        const struct soft_instruction *join =
+            draft->join != SOFT_NO_LABEL ? &code->instructions[draft->join] : NULL;
+        if (draft->target != SOFT_NO_LABEL) to->target = &code->instructions[draft->target];
+        if (draft->target != SOFT_NO_LABEL || draft->op == SOFT_OP_brx) to->u.join = join;
+        if (draft->op == SOFT_OP_call_indirect) to->target = join;
+        if (draft->op == SOFT_OP_call) to->u.callee = draft->callee->code;
+        to->mode = draft->mode;
+        polls[i + 1] = polls[i] + draft->polls;
+        if (draft->target != SOFT_NO_LABEL && draft->target <= i) {
+            to->mode |= SOFT_BRANCH_BACKWARD;
+            if (polls[i] > polls[draft->target]) to->mode |= SOFT_BRANCH_POLLS;
+        }
+        to->more = operands;
+        if (!write_extras(lowering, draft, &operands)) return false;
+        if (draft->has_site) to->site = (*lowering->sites)++;
+        to->op = (uint16_t)draft->op;
+        soft_count_to(lowering, draft, &to->d);
+        if (from != NULL) {
+            code->origins[i] = (struct soft_origin){.offset = from->offset,
+                                                    .file = from->file,
+                                                    .line = from->line,
+                                                    .number = draft->number};
+        }
+    }
+    return true;
+}
+
+static uint32_t align_up(uint32_t value, uint32_t alignment) {
+    return (value + alignment - 1) / alignment * alignment;
+}
+
+static enum soft_fill_kind fill_kind(enum soft_value_kind kind) {
+    switch (kind) {
+    case SOFT_VALUE_PARAMETER:
+        return SOFT_FILL_PARAMETER;
+    case SOFT_VALUE_SPECIAL:
+        return SOFT_FILL_SPECIAL;
+    case SOFT_VALUE_CTA:
+        return SOFT_FILL_CTA;
+    case SOFT_VALUE_DYNAMIC_SHARED:
+        return SOFT_FILL_DYNAMIC_SHARED;
+    case SOFT_VALUE_LOCAL:
+        return SOFT_FILL_LOCAL;
+    default:
+        return SOFT_FILL_CONSTANT;
+    }
+}
+
+static bool write_fills(struct soft_lowering *lowering) {
+    struct soft_code *code = lowering->code;
+    code->fills = SOFT_ARENA_ARRAY(lowering->arena, struct soft_fill, lowering->value_count);
+    if (code->fills == NULL) return LOWER_NO_MEMORY(lowering);
+    for (uint32_t i = 0; i < lowering->value_count; i++) {
+        const struct soft_value *value = &lowering->values[i];
+        if (value->kind == SOFT_VALUE_REGISTER || !value->used) continue;
+        struct soft_fill *fill = &code->fills[code->fill_count++];
+        *fill = (struct soft_fill){.kind = fill_kind(value->kind),
+                                   .slot = value->slot,
+                                   .wide = value->bits == 64,
+                                   .predicate = value->bits == 1,
+                                   .bytes = value->parameter_bytes,
+                                   .is_signed = value->parameter_signed,
+                                   .value = value->constant};
+    }
+    return true;
+}
+
+/* Lays out a kernel's parameters: each at the next multiple of its alignment (PTX
+ * ISA 9.0, section 7.1). */
+static bool write_parameters(struct soft_lowering *lowering) {
+    struct soft_code *code = lowering->code;
+    const struct ptx_function *function = lowering->function;
+    if (!function->entry) return true;
+    uint32_t *offsets = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, function->parameter_count);
+    uint32_t *sizes = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, function->parameter_count);
+    if (offsets == NULL || sizes == NULL) return LOWER_NO_MEMORY(lowering);
+    enum { PARAMETER_BYTES_MAX = 32764 };
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < function->parameter_count; i++) {
+        struct ptx_variable *parameter = function->parameters[i];
+        at = (at + parameter->alignment - 1) / parameter->alignment * parameter->alignment;
+        offsets[i] = (uint32_t)at;
+        sizes[i] = (uint32_t)parameter->bytes;
+        parameter->address = at;
+        parameter->placed = true;
+        at += parameter->bytes;
+        if (at > PARAMETER_BYTES_MAX) {
+            return soft_error(lowering->diagnostic, parameter->symbol->offset,
+                              CUDA_ERROR_INVALID_PTX, "more than %d bytes of parameters",
+                              PARAMETER_BYTES_MAX);
+        }
+    }
+    code->parameter_count = function->parameter_count;
+    code->parameter_offsets = offsets;
+    code->parameter_sizes = sizes;
+    code->parameter_bytes = (uint32_t)at;
+    return true;
+}
+
+static void write_limits(struct soft_lowering *lowering) {
+    enum { BLOCK_THREADS_MAX = 1024, REGISTERS_MAX = 255 };
+    struct soft_code *code = lowering->code;
+    const struct ptx_function *function = lowering->function;
+    uint64_t threads = (uint64_t)function->block_threads[0] * function->block_threads[1];
+    threads = threads > BLOCK_THREADS_MAX ? threads : threads * function->block_threads[2];
+    bool limited = threads > 0 && threads < BLOCK_THREADS_MAX;
+    code->block_threads_max = limited ? (uint32_t)threads : BLOCK_THREADS_MAX;
+    for (int i = 0; i < 3 && function->block_threads_required; i++) {
+        code->block_required[i] = function->block_threads[i];
+    }
+    uint32_t slots = lowering->frame_bytes / SOFT_SLOT_BYTES;
+    code->registers = slots < REGISTERS_MAX ? slots : REGISTERS_MAX;
+    code->local_bytes = align_up(lowering->local_bytes, 16);
+    code->frame_bytes = lowering->frame_bytes;
+}
+
+bool soft_lower(struct soft_lowering *lowering) {
+    const struct ptx_symbol *symbol = lowering->function->symbol;
+    struct soft_code *code = lowering->function->code;
+    lowering->code = code;
+    code->name = soft_arena_text(lowering->arena, symbol->name, symbol->length);
+    if (code->name == NULL) return LOWER_NO_MEMORY(lowering);
+    if (!add_registers(lowering) || !write_parameters(lowering) || !draft_all(lowering) ||
+        !soft_graph_joins(lowering) || !soft_slots_assign(lowering) || !write_code(lowering) ||
+        !write_fills(lowering) || !soft_write_passed(lowering)) {
+        return false;
+    }
+    soft_fuse(lowering);
+    write_limits(lowering);
+    soft_checks_hook(code);
+    return true;
+}

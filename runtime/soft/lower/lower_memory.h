@@ -1,0 +1,29 @@
+/*
+ * What the lowerings of instructions that have an address share.
+ */
+#ifndef SOFT_LOWER_MEMORY_H
+#define SOFT_LOWER_MEMORY_H
+
+#include "machine/access.h"
+#include "lower.h"
+
+/* The state space that an instruction names first. */
+enum soft_access_space soft_space_of(const struct ptx_opcode *opcode);
+
+/* The same; where it names none, a shared or a local variable that the address names says in which
+ * space it is. Addresses in registers are generic. */
+enum soft_access_space soft_space_at(const struct ptx_opcode *opcode,
+                                     const struct ptx_operand *address);
+
+/* An address: the value of the base, and the number added to it. */
+struct soft_address {
+    uint32_t base;
+    int64_t offset;
+    bool wide;
+};
+
+/* An operand in brackets. Addresses in shared memory are of 32 bits, all others of 64. */
+bool soft_read_address(struct soft_lowering *lowering, const struct ptx_operand *operand,
+                       enum soft_access_space space, struct soft_address *address);
+
+#endif

@@ -1,0 +1,283 @@
+/*
+ * Every space, every width, one lane at a time.
+ */
+#include "access.h"
+
+#include "tollens/cuda_abi.h"
+#include "frame.h"
+#include "memory/touch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SLOT(type, offset) ((type *)(void *)(warp->slots + (offset)))
+
+uint64_t soft_access_address(const struct soft_warp *warp, const struct soft_instruction *in,
+                             uint32_t lane) {
+    uint64_t base = in->mode & SOFT_ACCESS_WIDE_ADDRESS ? SLOT(uint64_t, in->a)[lane]
+                                                        : SLOT(uint32_t, in->a)[lane];
+    uint64_t address = base + (uint64_t)in->u.immediate;
+    return in->mode & SOFT_ACCESS_WIDE_ADDRESS ? address : (uint32_t)address;
+}
+
+static enum soft_wish wish_of(const struct soft_instruction *in) {
+    return in->mode & SOFT_ACCESS_STORE ? SOFT_WISH_WRITE : SOFT_WISH_READ;
+}
+
+static const char *what(enum soft_wish wish) {
+    return wish == SOFT_WISH_WRITE ? "a store" : "a load";
+}
+
+/* The windows of generic addressing turn an address into one of another space. */
+enum soft_access_space soft_access_resolve(uint64_t *address) {
+    const struct soft_windows *windows = soft_space_windows();
+    uint64_t offset = *address - windows->shared;
+    switch (offset >> SOFT_WINDOW_SHIFT) {
+    case 0:
+        *address = offset;
+        return SOFT_SPACE_SHARED;
+    case 1:
+        *address -= windows->local;
+        return SOFT_SPACE_LOCAL;
+    case 2:
+        *address -= windows->parameter;
+        return SOFT_SPACE_PARAM;
+    default:
+        return SOFT_SPACE_GLOBAL;
+    }
+}
+
+static bool outside(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                    uint64_t address, unsigned bytes, enum soft_wish wish, const char *space,
+                    uint64_t size) {
+    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
+                     "%s of %u bytes at offset 0x%llx lies outside the %llu bytes of %s memory",
+                     what(wish), bytes, (unsigned long long)address, (unsigned long long)size,
+                     space);
+    return false;
+}
+
+/* Whether an instruction for global memory is given the generic address of another space, which is
+ * an error of its own. */
+static bool is_of_window(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                         uint64_t address, enum soft_wish wish) {
+    uint64_t offset = address;
+    enum soft_access_space space = soft_access_resolve(&offset);
+    if (space == SOFT_SPACE_GLOBAL) return false;
+    soft_launch_fail(warp, in, CUDA_ERROR_INVALID_ADDRESS_SPACE, 1u << lane, address,
+                     "%s with .global at 0x%llx, which is offset 0x%llx of %s memory", what(wish),
+                     (unsigned long long)address, (unsigned long long)offset,
+                     space == SOFT_SPACE_SHARED  ? "shared"
+                     : space == SOFT_SPACE_LOCAL ? "local"
+                                                 : "parameter");
+    return true;
+}
+
+/* Notes what is touched, and sees to it that the next access comes by here too: the range that it
+ * may be in is made empty. */
+static void note_touch(const struct soft_launch *launch, const struct soft_instruction *in,
+                       uint64_t address, unsigned bytes, enum soft_wish wish,
+                       struct soft_place *place) {
+    bool strong = (in->mode & SOFT_ACCESS_SCOPE) != 0, stores = wish == SOFT_WISH_WRITE;
+    enum soft_touch touch = stores   ? strong ? SOFT_TOUCH_STRONG_WRITE : SOFT_TOUCH_WRITE
+                            : strong ? SOFT_TOUCH_STRONG_READ
+                                     : SOFT_TOUCH_READ;
+    soft_touched_add(launch->touched, touch, place->view.low, address, bytes);
+    place->view.low = place->view.high;
+}
+
+static bool find_global(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                        uint64_t address, unsigned bytes, enum soft_wish wish,
+                        struct soft_place *place) {
+    const struct soft_view *last = &warp->views[in->site];
+    const struct soft_reach *reach = warp->cta->launch->reach;
+    uint64_t span = last->high - last->low;
+    if (bytes <= span && address - last->low <= span - bytes) {
+        place->view = *last;
+    } else if (is_of_window(warp, in, lane, address, wish)) {
+        return false;
+    } else if (!soft_space_view(address, bytes, reach, wish, &place->view)) {
+        char nearest[240];
+        soft_space_describe(address, reach, wish, nearest, sizeof nearest);
+        soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
+                         "%s of %u bytes at 0x%llx: %s", what(wish), bytes,
+                         (unsigned long long)address, nearest);
+        return false;
+    }
+    place->offset = address - place->view.low;
+    place->host = place->view.host + place->offset;
+    place->shadow = place->view.shadow;
+    if (warp->cta->launch->touched != NULL) {
+        note_touch(warp->cta->launch, in, address, bytes, wish, place);
+    }
+    return true;
+}
+
+/* A thread's local memory is that of all the calls it is in, and what they asked for by alloca. */
+static bool find_local(const struct soft_frame *frame, uint32_t lane, uint64_t address,
+                       unsigned bytes, struct soft_place *place) {
+    for (; frame != NULL; frame = frame->caller) {
+        uint64_t size = frame->code->local_bytes, offset = address - frame->local_base;
+        if (bytes <= size && offset <= size - bytes) {
+            place->offset = lane * size + offset;
+            place->host = frame->local + place->offset;
+            place->shadow = frame->local_shadow;
+            return true;
+        }
+        if (frame->allocas == NULL) continue;
+        size = frame->allocas->top[lane];
+        offset = address - soft_alloca_base(frame);
+        if (bytes <= size && offset <= size - bytes) {
+            place->offset = offset;
+            place->host = frame->allocas->bytes[lane] + offset;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool soft_access_range(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                       uint64_t address, unsigned bytes, unsigned alignment,
+                       enum soft_access_space space, enum soft_wish wish,
+                       struct soft_place *place) {
+    struct soft_cta *cta = warp->cta;
+    *place = (struct soft_place){0};
+    if ((address & (alignment - 1)) != 0) {
+        soft_launch_fail(warp, in, CUDA_ERROR_MISALIGNED_ADDRESS, 1u << lane, address,
+                         "%s of %u bytes at 0x%llx, which is no multiple of %u", what(wish), bytes,
+                         (unsigned long long)address, alignment);
+        return false;
+    }
+    if (space == SOFT_SPACE_GENERIC) space = soft_access_resolve(&address);
+    uint64_t size = 0;
+    switch (space) {
+    case SOFT_SPACE_SHARED:
+        size = cta->shared_bytes;
+        if (bytes > size || address > size - bytes) {
+            return outside(warp, in, lane, address, bytes, wish, "shared", size);
+        }
+        place->offset = address;
+        place->host = cta->shared + address;
+        place->shadow = cta->shared_shadow;
+        return true;
+    case SOFT_SPACE_LOCAL:
+        if (find_local(warp->split->frame, lane, address, bytes, place)) return true;
+        return outside(warp, in, lane, address, bytes, wish, "local",
+                       warp->split->frame->code->local_bytes);
+    case SOFT_SPACE_PARAM:
+        size = cta->launch->code->parameter_bytes;
+        if (bytes > size || address > size - bytes) {
+            return outside(warp, in, lane, address, bytes, wish, "parameter", size);
+        }
+        place->offset = address;
+        place->host = cta->launch->parameters + address;
+        return true;
+    default:
+        return find_global(warp, in, lane, address, bytes, wish, place);
+    }
+}
+
+bool soft_access_find(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                      uint64_t address, unsigned bytes, enum soft_access_space space,
+                      struct soft_place *place) {
+    return soft_access_range(warp, in, lane, address, bytes, bytes, space, wish_of(in), place);
+}
+
+void soft_access_check_read(struct soft_warp *warp, const struct soft_instruction *in,
+                            uint32_t lane, uint64_t address, unsigned bytes,
+                            const struct soft_place *place) {
+    if (place->shadow == NULL) return;
+    for (unsigned i = 0; i < bytes; i++) {
+        uint64_t at = place->offset + i;
+        uint8_t written = __atomic_load_n(&place->shadow[at / 4], __ATOMIC_RELAXED);
+        if ((written >> (at % 4) & 1) != 0) return;
+    }
+    char where[240] = "";
+    if (place->view.high != 0) {
+        soft_space_describe(address, warp->cta->launch->reach, SOFT_WISH_READ, where, sizeof where);
+    }
+    soft_launch_note(warp, in, "uninitialised read", 1u << lane, address,
+                     "%s of %u bytes at 0x%llx, of which none was ever written%s%s",
+                     what(wish_of(in)), bytes, (unsigned long long)address,
+                     where[0] != '\0' ? ": " : "", where);
+}
+
+void soft_access_swap_128(uint8_t *host, const uint64_t expected[2], const uint64_t wanted[2],
+                          uint64_t old[2]) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    memcpy(old, host, 16);
+    if (expected == NULL || memcmp(old, expected, 16) == 0) memcpy(host, wanted, 16);
+    pthread_mutex_unlock(&lock);
+}
+
+/* The slot of a component. */
+static uint32_t component(const struct soft_warp *warp, const struct soft_instruction *in,
+                          unsigned index) {
+    if (soft_access_count(in->mode) == 1) return in->d;
+    return warp->split->frame->code->operands[in->more + index];
+}
+
+const struct soft_instruction *soft_access_load(struct soft_warp *warp,
+                                                const struct soft_instruction *in) {
+    unsigned bytes = soft_access_bytes(in->mode), count = soft_access_count(in->mode);
+    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        uint64_t address = soft_access_address(warp, in, lane);
+        struct soft_place place;
+        if (!soft_access_find(warp, in, lane, address, bytes * count, soft_access_space(in->mode),
+                              &place)) {
+            return NULL;
+        }
+        soft_access_check_read(warp, in, lane, address, bytes * count, &place);
+        if (place.view.high != 0) warp->views[in->site] = place.view;
+        for (unsigned i = 0; i < count; i++) {
+            uint32_t slot = component(warp, in, i);
+            uint64_t value = 0;
+            if (bytes == 16) {
+                memcpy(SLOT(uint8_t, slot) + 16 * (size_t)lane, place.host, 16);
+                continue;
+            }
+            memcpy(&value, place.host + i * bytes, bytes);
+            if (in->mode & SOFT_ACCESS_SIGNED) {
+                unsigned shift = (64 - 8 * bytes) % 64;
+                value = (uint64_t)((int64_t)(value << shift) >> shift);
+            }
+            if (in->mode & SOFT_ACCESS_WIDE_DATA) {
+                SLOT(uint64_t, slot)[lane] = value;
+            } else {
+                uint32_t narrow = (uint32_t)value;
+                SLOT(uint32_t, slot)
+                [lane] = in->mode & SOFT_ACCESS_SHORT_DATA ? narrow & 0xffff : narrow;
+            }
+        }
+    }
+    return in + 1;
+}
+
+const struct soft_instruction *soft_access_store(struct soft_warp *warp,
+                                                 const struct soft_instruction *in) {
+    unsigned bytes = soft_access_bytes(in->mode), count = soft_access_count(in->mode);
+    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        uint64_t address = soft_access_address(warp, in, lane);
+        struct soft_place place;
+        if (!soft_access_find(warp, in, lane, address, bytes * count, soft_access_space(in->mode),
+                              &place)) {
+            return NULL;
+        }
+        if (place.view.high != 0) warp->views[in->site] = place.view;
+        soft_shadow_mark(place.shadow, place.offset, bytes * count);
+        for (unsigned i = 0; i < count; i++) {
+            uint32_t slot = component(warp, in, i);
+            if (bytes == 16) {
+                memcpy(place.host, SLOT(uint8_t, slot) + 16 * (size_t)lane, 16);
+                continue;
+            }
+            uint64_t value = in->mode & SOFT_ACCESS_WIDE_DATA ? SLOT(uint64_t, slot)[lane]
+                                                              : SLOT(uint32_t, slot)[lane];
+            memcpy(place.host + i * bytes, &value, bytes);
+        }
+    }
+    return in + 1;
+}

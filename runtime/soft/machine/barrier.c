@@ -1,0 +1,160 @@
+/*
+ * The sixteen barriers of a CTA. Source: PTX ISA 9.0, section 9.7.13.1 (bar, barrier).
+ *
+ * Threads are counted in whole warps: a warp arrives once, when the last of its threads that have
+ * not exited is there, and a full count opens the barrier for all who wait at it. That the threads
+ * of a warp come by different instructions is what .aligned forbids; it works here all the same,
+ * and is told of.
+ */
+#include "cta.h"
+
+#include "tollens/cuda_abi.h"
+#include "grid.h"
+#include "base/options.h"
+#include "check/race.h"
+
+#include <string.h>
+
+/* Writes what barrier.red has gathered to a split that waited for it. */
+static void give_result(const struct soft_barrier *barrier, const struct soft_split *split) {
+    const struct soft_instruction *in = split->pc - 1;
+    uint8_t *d = split->frame->slots + in->d;
+    uint32_t word;
+    switch (in->mode & SOFT_BARRIER_RED) {
+    case SOFT_BARRIER_POPC:
+        for (uint32_t left = split->mask; left != 0; left &= left - 1) {
+            memcpy(d + 4 * (size_t)__builtin_ctz(left), &barrier->red_count, 4);
+        }
+        return;
+    case SOFT_BARRIER_AND:
+    case SOFT_BARRIER_OR: {
+        bool and = (in->mode & SOFT_BARRIER_RED) == SOFT_BARRIER_AND;
+        bool holds = and? barrier->red_count == barrier->red_threads : barrier->red_count > 0;
+        memcpy(&word, d, sizeof word);
+        word = (word & ~split->mask) | (holds ? split->mask : 0);
+        memcpy(d, &word, sizeof word);
+        return;
+    }
+    default:
+        return;
+    }
+}
+
+/* Wakes what waits at a barrier, and makes it ready for its next use. */
+static void open_barrier(struct soft_cta *cta, uint32_t number) {
+    struct soft_barrier *barrier = &cta->barriers[number];
+    soft_race_open(cta, number);
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        if ((barrier->waiting >> w & 1) == 0) continue;
+        struct soft_warp *warp = &cta->warps[w];
+        for (int s = 0; s < warp->split_end; s++) {
+            struct soft_split *split = &warp->splits[s];
+            if (split->state != SOFT_SPLIT_BARRIER || split->barrier != number) continue;
+            give_result(barrier, split);
+            split->state = SOFT_SPLIT_READY;
+        }
+        cta->blocked &= ~(1u << w);
+    }
+    *barrier = (struct soft_barrier){0};
+    cta->idle = 0;
+}
+
+static bool is_full(const struct soft_cta *cta, const struct soft_barrier *barrier) {
+    uint32_t expected = barrier->expected > 0 ? barrier->expected : cta->warps_alive * SOFT_LANES;
+    return barrier->arrived > 0 && barrier->arrived >= expected;
+}
+
+/* Whether all of a warp's threads wait at one barrier at which it has not arrived yet. */
+static bool is_complete(const struct soft_warp *warp, uint32_t *number) {
+    const struct soft_split *first = NULL;
+    uint32_t there = 0;
+    for (int s = 0; s < warp->split_end; s++) {
+        const struct soft_split *split = &warp->splits[s];
+        if (split->state != SOFT_SPLIT_BARRIER) continue;
+        if (first == NULL) first = split;
+        if (split->barrier == first->barrier) there |= split->mask;
+    }
+    if (first == NULL || there != warp->alive) return false;
+    *number = first->barrier;
+    return (warp->cta->barriers[*number].waiting >> warp->index & 1) == 0;
+}
+
+/* One instruction for all the warp's threads is what .aligned promises. */
+static void check_aligned(struct soft_warp *warp) {
+    const struct soft_split *first = NULL;
+    for (int s = 0; s < warp->split_end; s++) {
+        struct soft_split *split = &warp->splits[s];
+        if (split->state != SOFT_SPLIT_BARRIER) continue;
+        if (first == NULL) first = split;
+        bool aligned = ((first->pc[-1].mode | split->pc[-1].mode) & SOFT_BARRIER_ALIGNED) != 0;
+        if (split->pc == first->pc || !aligned) continue;
+        warp->split = split;
+        soft_launch_note(warp, split->pc - 1, "divergent barrier", split->mask, 0,
+                         "lanes 0x%08x of warp %u are here, and lanes 0x%08x at another barrier "
+                         "instruction; an aligned barrier is one instruction for a whole warp",
+                         split->mask, warp->index, first->mask);
+        return;
+    }
+}
+
+bool soft_warp_arrive(struct soft_warp *warp) {
+    struct soft_cta *cta = warp->cta;
+    uint32_t number = 0;
+    if (!is_complete(warp, &number)) return false;
+    if (soft_options()->check_sync) check_aligned(warp);
+    soft_race_arrive(warp, number);
+    struct soft_barrier *barrier = &cta->barriers[number];
+    barrier->arrived += SOFT_LANES;
+    bool any = false;
+    for (int s = 0; s < warp->split_end; s++) {
+        struct soft_split *split = &warp->splits[s];
+        if (split->state != SOFT_SPLIT_BARRIER) continue;
+        if (split->arrives_only) {
+            split->state = SOFT_SPLIT_READY;
+            any = true;
+        } else {
+            barrier->waiting |= 1u << warp->index;
+        }
+    }
+    if (!is_full(cta, barrier)) return any;
+    open_barrier(cta, number);
+    return true;
+}
+
+/* A barrier opens for the number that the last one to come names; they are to name the same. */
+static void check_count(struct soft_warp *warp, const struct soft_instruction *in, uint32_t number,
+                        uint32_t threads) {
+    const struct soft_barrier *barrier = &warp->cta->barriers[number];
+    if (barrier->arrived == 0 || barrier->expected == threads) return;
+    soft_launch_note(warp, in, "barrier count", warp->mask, 0,
+                     "barrier %u is for %u threads here, and for %u where others wait at it "
+                     "(0: all)",
+                     number, threads, barrier->expected);
+}
+
+const struct soft_instruction *soft_warp_barrier(struct soft_warp *warp,
+                                                 const struct soft_instruction *in, uint32_t number,
+                                                 uint32_t threads, uint32_t votes) {
+    struct soft_split *split = warp->split;
+    struct soft_barrier *barrier = &warp->cta->barriers[number];
+    if (soft_options()->check_sync) check_count(warp, in, number, threads);
+    split->state = SOFT_SPLIT_BARRIER;
+    split->barrier = number;
+    split->arrives_only = in->op == SOFT_OP_barrier_arrive;
+    split->pc = in + 1;
+    barrier->expected = threads;
+    barrier->red_threads += (uint32_t)__builtin_popcount(warp->mask);
+    barrier->red_count += (uint32_t)__builtin_popcount(votes & warp->mask);
+    /* With all its threads here the warp may be the last, and go straight on. */
+    if (split->mask == warp->alive && soft_warp_arrive(warp)) return in + 1;
+    warp->stop = SOFT_STOP_SWITCH;
+    return NULL;
+}
+
+void soft_cta_warp_ended(struct soft_cta *cta) {
+    cta->warps_alive--;
+    cta->idle = 0;
+    for (uint32_t b = 0; b < SOFT_BARRIERS; b++) {
+        if (is_full(cta, &cta->barriers[b])) open_barrier(cta, b);
+    }
+}

@@ -1,0 +1,123 @@
+/*
+ * Bulk copies: a thread copies a row of shared or global memory at once. Source: PTX ISA 9.0,
+ * section 9.7.9.25.4 (cp.async.bulk).
+ *
+ * Those into shared memory tell an mbarrier how many bytes have come; those into global memory form
+ * groups that their thread waits for. Both are as late as other asynchronous copies are.
+ */
+#include "async.h"
+
+#include "tollens/cuda_abi.h"
+#include "mbarrier.h"
+#include "ptx/ptx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 16 };
+
+#define SLOT(type, offset) ((type *)(void *)(warp->slots + (offset)))
+
+/* more: the source's offset; then, where there is one, the mbarrier's address and its offset, and
+ * the mask of the blocks that the copy is for. */
+enum { MORE_OFFSET, MORE_MBARRIER, MORE_MBARRIER_OFFSET, MORE_BLOCKS };
+
+/* The same of a store. */
+enum { STORE_MBARRIER, STORE_MBARRIER_OFFSET, STORE_VALUES };
+
+static uint64_t address_at(const struct soft_warp *warp, uint32_t slot, uint32_t lane,
+                           int64_t offset, enum soft_access_space space) {
+    if (space == SOFT_SPACE_SHARED)
+        return (uint32_t)(SLOT(uint32_t, slot)[lane] + (uint64_t)offset);
+    return SLOT(uint64_t, slot)[lane] + (uint64_t)offset;
+}
+
+static bool fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                 const char *what, uint32_t value) {
+    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0, what, value);
+    return false;
+}
+
+static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in,
+                     struct soft_copy *copy, uint32_t lane) {
+    const uint32_t *more = warp->split->frame->code->operands + in->more;
+    uint32_t bytes = SLOT(uint32_t, in->c)[lane];
+    copy->destination[lane] = address_at(warp, in->a, lane, in->u.immediate, copy->to);
+    copy->source[lane] = address_at(warp, in->b, lane, (int32_t)more[MORE_OFFSET], copy->from);
+    copy->bytes[lane] = bytes;
+    copy->mask |= 1u << lane;
+    if (bytes % ALIGNMENT != 0) {
+        return fail(warp, in, lane, "a bulk copy of %u bytes, which is no multiple of 16", bytes);
+    }
+    if ((in->mode & SOFT_BULK_GROUP) != 0) return true;
+    if ((in->mode & SOFT_BULK_MULTICAST) != 0 && SLOT(uint32_t, more[MORE_BLOCKS])[lane] != 1) {
+        return fail(warp, in, lane, "a copy for the blocks 0x%x of a cluster that has one",
+                    SLOT(uint32_t, more[MORE_BLOCKS])[lane]);
+    }
+    uint64_t object = address_at(warp, more[MORE_MBARRIER], lane,
+                                 (int32_t)more[MORE_MBARRIER_OFFSET], SOFT_SPACE_SHARED);
+    return soft_mbarrier_find(warp, in, lane, object, SOFT_SPACE_SHARED, &copy->mbarrier[lane]);
+}
+
+const struct soft_instruction *soft_bulk_copy(struct soft_warp *warp,
+                                              const struct soft_instruction *in) {
+    bool grouped = (in->mode & SOFT_BULK_GROUP) != 0;
+    unsigned list = grouped ? SOFT_COPIES_BULK : SOFT_COPIES_MBARRIER;
+    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        struct soft_copy *copy = soft_copy_new(warp, in);
+        if (copy == NULL) return NULL;
+        copy->group = warp->async->lists[list].committed[lane];
+        copy->to = grouped ? SOFT_SPACE_GLOBAL : SOFT_SPACE_SHARED;
+        copy->from = in->mode & SOFT_BULK_FROM_GLOBAL ? SOFT_SPACE_GLOBAL : SOFT_SPACE_SHARED;
+        copy->alignment = ALIGNMENT;
+        copy->width = 0;
+        if (!add_lane(warp, in, copy, lane)) {
+            free(copy);
+            return NULL;
+        }
+        if (!soft_copy_check(warp, copy, lane) || !soft_copy_begin(warp, copy, list)) return NULL;
+    }
+    return in + 1;
+}
+
+/* The components of a store, side by side as they are in memory. */
+static void hold(const struct soft_warp *warp, const struct soft_instruction *in,
+                 struct soft_copy *copy, uint32_t lane) {
+    const uint32_t *values = warp->split->frame->code->operands + in->more + STORE_VALUES;
+    unsigned count = in->mode >> SOFT_BULK_COUNT_SHIFT & 0xf;
+    unsigned each = ptx_types[in->mode >> SOFT_BULK_TYPE_SHIFT].bits / 8u;
+    uint64_t held[2] = {0, 0};
+    for (unsigned i = 0; i < count; i++) {
+        memcpy((uint8_t *)held + (size_t)i * each, warp->slots + values[i] + (size_t)each * lane,
+               each);
+    }
+    copy->source[lane] = held[0];
+    copy->high[lane] = held[1];
+    copy->bytes[lane] = each * count;
+}
+
+const struct soft_instruction *soft_bulk_store(struct soft_warp *warp,
+                                               const struct soft_instruction *in) {
+    const uint32_t *more = warp->split->frame->code->operands + in->more;
+    struct soft_copy *copy = soft_copy_new(warp, in);
+    if (copy == NULL) return NULL;
+    copy->to = SOFT_SPACE_SHARED;
+    copy->holds = true;
+    copy->width = 0;
+    copy->mask = warp->mask;
+    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        uint64_t object = address_at(warp, more[STORE_MBARRIER], lane,
+                                     (int32_t)more[STORE_MBARRIER_OFFSET], SOFT_SPACE_SHARED);
+        hold(warp, in, copy, lane);
+        copy->alignment = copy->bytes[lane];
+        copy->destination[lane] = address_at(warp, in->a, lane, in->u.immediate, SOFT_SPACE_SHARED);
+        if (!soft_mbarrier_find(warp, in, lane, object, SOFT_SPACE_SHARED, &copy->mbarrier[lane])) {
+            free(copy);
+            return NULL;
+        }
+        if (!soft_copy_check(warp, copy, lane)) return NULL;
+    }
+    return soft_copy_begin(warp, copy, SOFT_COPIES_MBARRIER) ? in + 1 : NULL;
+}

@@ -1,0 +1,61 @@
+/*
+ * The barrier of a cluster. Source: PTX ISA 9.0, section 9.7.13.4 (barrier.cluster).
+ *
+ * A cluster is one CTA here. The barrier is for all threads that have not exited; each arrives, and
+ * waits later. Unlike the barriers of a CTA it counts threads, not warps.
+ */
+#include "cta.h"
+
+#include "tollens/cuda_abi.h"
+#include "grid.h"
+#include "check/race.h"
+
+static const struct soft_instruction *
+fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lanes, const char *what) {
+    return soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, lanes, 0, "lanes 0x%08x %s",
+                            lanes, what);
+}
+
+void soft_cluster_check(struct soft_cta *cta) {
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        const struct soft_warp *warp = &cta->warps[w];
+        if ((warp->alive & ~warp->cluster_arrived) != 0) return;
+    }
+    cta->cluster_begun = false;
+    soft_race_cluster(cta);
+    cta->idle = 0;
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        struct soft_warp *warp = &cta->warps[w];
+        warp->cluster_arrived = 0;
+        for (int s = 0; s < SOFT_SPLITS_MAX; s++) {
+            if (warp->splits[s].state != SOFT_SPLIT_CLUSTER) continue;
+            warp->splits[s].state = SOFT_SPLIT_READY;
+            cta->blocked &= ~(1u << w);
+        }
+    }
+}
+
+const struct soft_instruction *soft_cluster_arrive(struct soft_warp *warp,
+                                                   const struct soft_instruction *in) {
+    uint32_t twice = warp->cluster_owed & warp->mask;
+    if (twice != 0) return fail(warp, in, twice, "have arrived before, and not waited since");
+    warp->cluster_arrived |= warp->mask;
+    warp->cluster_owed |= warp->mask;
+    warp->cta->cluster_begun = true;
+    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+        soft_race_release(warp, (uint32_t)__builtin_ctz(left), SOFT_RACE_CLUSTER, false);
+    }
+    soft_race_go_on(warp->cta);
+    soft_cluster_check(warp->cta);
+    return in + 1;
+}
+
+const struct soft_instruction *soft_cluster_wait(struct soft_warp *warp,
+                                                 const struct soft_instruction *in) {
+    uint32_t absent = warp->mask & ~warp->cluster_owed;
+    if (absent != 0) return fail(warp, in, absent, "wait, and have not arrived");
+    warp->cluster_owed &= ~warp->mask;
+    if ((warp->cluster_arrived & warp->mask) == 0) return in + 1;
+    warp->split->state = SOFT_SPLIT_CLUSTER;
+    return soft_warp_stop(warp, SOFT_STOP_SWITCH, in + 1);
+}

@@ -1,0 +1,77 @@
+/*
+ * Findings: what checks have to say that no GPU says. The launch goes on, unless they are fatal.
+ */
+#include "grid.h"
+
+#include "tollens/cuda_abi.h"
+#include "base/options.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* An instruction that reads what was never written does so in every thread and every block; the
+ * first time tells all there is to tell. */
+static bool is_first(struct soft_launch *launch, const struct soft_instruction *instruction,
+                     const struct soft_finding *finding) {
+    const struct soft_instruction *beside = finding->beside;
+    bool first = true;
+    pthread_mutex_lock(&launch->lock);
+    for (unsigned i = 0; i < launch->noted_count; i++) {
+        const struct soft_noted *noted = &launch->noted[i];
+        bool same = (noted->instruction == instruction && noted->beside == beside) ||
+                    (noted->instruction == beside && noted->beside == instruction);
+        first &= !same || noted->kind != finding->kind;
+    }
+    first &= launch->noted_count < SOFT_NOTES_MAX;
+    if (first) {
+        launch->noted[launch->noted_count++] =
+            (struct soft_noted){instruction, beside, finding->kind};
+    }
+    pthread_mutex_unlock(&launch->lock);
+    return first;
+}
+
+/* The warp goes on to the end of its turn: what it does is of no consequence any more. */
+static void end_launch(struct soft_launch *launch, struct soft_report *report) {
+    report->result = CUDA_ERROR_LAUNCH_FAILED;
+    pthread_mutex_lock(&launch->lock);
+    if (!atomic_load(&launch->failed)) {
+        launch->report = *report;
+        atomic_store(&launch->failed, true);
+    }
+    pthread_mutex_unlock(&launch->lock);
+}
+
+static void find(struct soft_warp *warp, const struct soft_instruction *instruction,
+                 const struct soft_finding *finding, const char *format, va_list arguments) {
+    struct soft_launch *launch = warp->cta->launch;
+    if (!is_first(launch, instruction, finding)) return;
+    struct soft_report report = {
+        .kind = finding->kind, .address = finding->address, .minor = finding->minor};
+    vsnprintf(report.detail, sizeof report.detail, format, arguments);
+    soft_launch_describe(warp, instruction, finding->lanes, &report);
+    report.has_other = finding->other != NULL;
+    if (report.has_other) report.other = *finding->other;
+    if (soft_options()->check_fatal && !finding->minor) {
+        end_launch(launch, &report);
+    } else {
+        soft_report_tell(&report);
+    }
+}
+
+void soft_launch_find(struct soft_warp *warp, const struct soft_instruction *instruction,
+                      const struct soft_finding *finding, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    find(warp, instruction, finding, format, arguments);
+    va_end(arguments);
+}
+
+void soft_launch_note(struct soft_warp *warp, const struct soft_instruction *instruction,
+                      const char *kind, uint32_t lanes, uint64_t address, const char *format, ...) {
+    struct soft_finding finding = {.kind = kind, .lanes = lanes, .address = address};
+    va_list arguments;
+    va_start(arguments, format);
+    find(warp, instruction, &finding, format, arguments);
+    va_end(arguments);
+}

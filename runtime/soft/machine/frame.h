@@ -1,0 +1,51 @@
+/*
+ * Frames: the registers and the local memory of calls. See struct soft_frame in warp.h.
+ *
+ * A kernel's own frames belong to its CTA; those of the functions it calls are made when they are
+ * needed and kept by their warp for the next call of the same function, so that a call costs
+ * copying its arguments and little else.
+ */
+#ifndef SOFT_FRAME_H
+#define SOFT_FRAME_H
+
+#include "grid.h"
+#include "ptx/ptx.h"
+
+/* A special register that is the same in every block of a launch, as a thread of a warp has it. */
+uint32_t soft_special_at(const struct soft_warp *warp, enum ptx_special special, uint32_t lane);
+
+/* Fills the slots of a frame that hold what does not change; the second, what is the CTA's own. */
+void soft_frame_fill(struct soft_warp *warp, struct soft_frame *frame);
+void soft_frame_fill_cta(struct soft_warp *warp, struct soft_frame *frame);
+
+/* A frame for a call of code from a frame, with one user; the caller's users are one more. NULL:
+ * the stack is full or the host has no memory, and *why says so. */
+struct soft_frame *soft_frame_take(struct soft_warp *warp, struct soft_frame *caller,
+                                   const struct soft_code *code, const char **why);
+
+/* One user less; the last one gives the frame back, and so on for its callers. */
+void soft_frame_release(struct soft_warp *warp, struct soft_frame *frame);
+
+/* Frees what a warp has made besides its first frame. */
+void soft_warp_drop(struct soft_warp *warp);
+
+/* Memory that a thread asked for with alloca, by the call that did: at local address base the bytes
+ * up to top, which stackrestore takes back to what stacksave gave. */
+enum { SOFT_ALLOCA_MAX = 1 << 20, SOFT_LOCAL_GAP = 256 };
+struct soft_alloca {
+    uint8_t *bytes[SOFT_LANES];
+    uint32_t room[SOFT_LANES], top[SOFT_LANES];
+};
+
+/* The local address where a call's allocas begin. */
+static inline uint64_t soft_alloca_base(const struct soft_frame *frame) {
+    return frame->local_base + (frame->code->local_bytes + 15u) / 16 * 16 + SOFT_LOCAL_GAP;
+}
+
+/* The allocas of a frame, made at the first use; NULL without memory. */
+struct soft_alloca *soft_frame_allocas(struct soft_frame *frame);
+
+/* Makes room for a lane's bytes up to a top. false: too many, or no memory. */
+bool soft_alloca_grow(struct soft_alloca *allocas, uint32_t lane, uint64_t top);
+
+#endif

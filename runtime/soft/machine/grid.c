@@ -1,0 +1,429 @@
+/*
+ * Handing out CTAs: a counter says which is next, and a thread that has finished one takes another.
+ *
+ * A CTA is set up once a launch and thread, and then used for one block after the other: constants,
+ * parameters and thread indices stay in its frames, only %ctaid changes.
+ */
+#include "grid.h"
+
+#include "tollens/cuda_abi.h"
+#include "base/dice.h"
+#include "frame.h"
+#include "lower/image.h"
+#include "check/race.h"
+#include "memory/space.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* CTAs kept for later launches, and how many a thread takes at once: as many as execute BATCH
+ * instructions, some ten microseconds' worth, where a CTA counts for as many as it takes to set it
+ * up. Between batches it looks at the clock, and at what other threads write. */
+enum { SPARE_MAX = 16, BATCH = 4096, BATCH_CTAS = 32, SET_UP = 64, ALIGNMENT = 64 };
+
+static struct {
+    pthread_mutex_t lock;
+    struct soft_cta *first;
+    unsigned count;
+} spare = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Atomic int64_t executed_ever;
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void free_cta(struct soft_cta *cta) {
+    if (cta == NULL) return;
+    for (uint32_t w = 0; w < cta->warp_room && cta->warps != NULL; w++) {
+        soft_warp_drop(&cta->warps[w]);
+    }
+    free(cta->warps);
+    free(cta->slots);
+    free(cta);
+}
+
+static size_t round_up(size_t bytes) {
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Where the parts of a CTA's one block of memory lie. */
+struct layout {
+    uint32_t warps;
+    size_t frame, slots, shared, shared_shadow, local, local_shadow, whole;
+};
+
+static struct layout layout_of(const struct soft_launch *launch) {
+    struct layout layout = {0};
+    bool tracks = soft_space_tracks();
+    uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
+    layout.warps = (threads + SOFT_LANES - 1) / SOFT_LANES;
+    layout.frame = round_up(launch->code->frame_bytes);
+    size_t local = (size_t)launch->code->local_bytes * layout.warps * SOFT_LANES;
+    layout.shared = layout.slots + layout.frame * layout.warps;
+    layout.shared_shadow = layout.shared + round_up((size_t)launch->shared_bytes + ALIGNMENT);
+    layout.local =
+        layout.shared_shadow + (tracks ? round_up(launch->shared_bytes / 4 + ALIGNMENT) : 0);
+    layout.local_shadow = layout.local + round_up(local);
+    layout.whole = layout.local_shadow + (tracks ? round_up(local / 4) : 0) + ALIGNMENT;
+    return layout;
+}
+
+static struct soft_cta *take_spare(const struct layout *layout) {
+    struct soft_cta *found = NULL;
+    pthread_mutex_lock(&spare.lock);
+    for (struct soft_cta **link = &spare.first; *link != NULL; link = &(*link)->next) {
+        if ((*link)->memory_bytes >= layout->whole && (*link)->warp_room >= layout->warps) {
+            found = *link;
+            *link = found->next;
+            spare.count--;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&spare.lock);
+    return found;
+}
+
+static void give_spare(struct soft_cta *cta) {
+    /* What its calls have made is of use to no other launch, and so with its race state. */
+    soft_race_give_back(cta);
+    for (uint32_t w = 0; w < cta->warp_count; w++) soft_warp_drop(&cta->warps[w]);
+    pthread_mutex_lock(&spare.lock);
+    bool keep = spare.count < SPARE_MAX;
+    if (keep) {
+        cta->next = spare.first;
+        spare.first = cta;
+        spare.count++;
+    }
+    pthread_mutex_unlock(&spare.lock);
+    if (!keep) free_cta(cta);
+}
+
+void soft_launch_trim(void) {
+    pthread_mutex_lock(&spare.lock);
+    struct soft_cta *cta = spare.first;
+    spare.first = NULL;
+    spare.count = 0;
+    pthread_mutex_unlock(&spare.lock);
+    while (cta != NULL) {
+        struct soft_cta *next = cta->next;
+        free_cta(cta);
+        cta = next;
+    }
+}
+
+static struct soft_cta *new_cta(const struct layout *layout) {
+    struct soft_cta *cta = calloc(1, sizeof *cta);
+    if (cta == NULL) return NULL;
+    cta->memory_bytes = layout->whole;
+    cta->warp_room = layout->warps;
+    cta->slots = aligned_alloc(ALIGNMENT, layout->whole);
+    cta->warps = aligned_alloc(ALIGNMENT, round_up(layout->warps * sizeof *cta->warps));
+    if (cta->slots == NULL || cta->warps == NULL) {
+        free_cta(cta);
+        return NULL;
+    }
+    memset(cta->slots, 0, layout->whole);
+    memset(cta->warps, 0, layout->warps * sizeof *cta->warps);
+    return cta;
+}
+
+/* Lays a CTA out for a launch and fills its frames. */
+static void prepare_cta(struct soft_launch *launch, struct soft_cta *cta,
+                        const struct layout *layout) {
+    bool tracks = soft_space_tracks();
+    uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
+    cta->launch = launch;
+    cta->warp_count = layout->warps;
+    cta->shared = cta->slots + layout->shared;
+    cta->shared_bytes = launch->shared_bytes;
+    cta->shared_shadow = tracks ? cta->slots + layout->shared_shadow : NULL;
+    size_t local = (size_t)launch->code->local_bytes * SOFT_LANES; /* of a warp */
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        struct soft_warp *warp = &cta->warps[w];
+        uint32_t left = threads - w * SOFT_LANES;
+        soft_warp_drop(warp);
+        memset(warp, 0, sizeof *warp);
+        warp->cta = cta;
+        warp->index = w;
+        warp->threads = left >= SOFT_LANES ? UINT32_MAX : (1u << left) - 1;
+        warp->bottom.slots = cta->slots + layout->slots + w * layout->frame;
+        warp->bottom.code = launch->code;
+        warp->bottom.local = cta->slots + layout->local + w * local;
+        if (tracks) {
+            warp->bottom.local_shadow = cta->slots + layout->local_shadow + w * local / 4;
+        }
+        soft_frame_fill(warp, &warp->bottom);
+    }
+    soft_race_prepare(launch, cta);
+}
+
+static void begin_cta(struct soft_cta *cta, uint64_t number) {
+    const struct soft_launch *launch = cta->launch;
+    cta->number = number;
+    cta->index[0] = (uint32_t)(number % launch->grid[0]);
+    cta->index[1] = (uint32_t)(number / launch->grid[0] % launch->grid[1]);
+    cta->index[2] = (uint32_t)(number / launch->grid[0] / launch->grid[1]);
+    cta->dice = launch->dice != 0 ? soft_dice(launch->dice, number) : 0;
+    cta->warps_alive = cta->warp_count;
+    cta->blocked = cta->idle = 0;
+    cta->cluster_begun = false;
+    memset(cta->barriers, 0, sizeof cta->barriers);
+    soft_race_begin(cta);
+    if (cta->shared_shadow != NULL) memset(cta->shared_shadow, 0, cta->shared_bytes / 4 + 1);
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        struct soft_warp *warp = &cta->warps[w];
+        struct soft_frame *frame = &warp->bottom;
+        soft_frame_fill_cta(warp, frame);
+        if (frame->local_shadow != NULL) {
+            memset(frame->local_shadow, 0, (size_t)frame->code->local_bytes * SOFT_LANES / 4);
+        }
+        warp->dice = cta->dice != 0 ? soft_dice(cta->dice, w + 1) : 0;
+        soft_warp_begin(warp, launch->code->instructions);
+    }
+}
+
+/* Forgets the views where they are of another launch or of a space that has changed. */
+static bool prepare_worker(struct soft_launch *launch, struct soft_worker *worker) {
+    uint32_t sites = launch->code->sites;
+    if (sites > worker->views_room) {
+        free(worker->views);
+        worker->views = calloc(sites, sizeof *worker->views);
+        worker->views_room = worker->views != NULL ? sites : 0;
+        if (worker->views == NULL) return false;
+    } else if (worker->launch != launch->id || worker->generation != soft_space_generation()) {
+        if (sites > 0) memset(worker->views, 0, sites * sizeof *worker->views);
+    }
+    worker->launch = launch->id;
+    worker->generation = soft_space_generation();
+    return true;
+}
+
+static void fail_without_place(struct soft_launch *launch, int result, const char *detail) {
+    pthread_mutex_lock(&launch->lock);
+    if (!atomic_load(&launch->failed)) {
+        launch->report = (struct soft_report){.result = result, .kind = soft_report_kind(result)};
+        snprintf(launch->report.kernel, sizeof launch->report.kernel, "%s", launch->code->name);
+        snprintf(launch->report.detail, sizeof launch->report.detail, "%s", detail);
+        atomic_store(&launch->failed, true);
+    }
+    pthread_mutex_unlock(&launch->lock);
+}
+
+/* A CTA to go on with: one that was put aside, unless there is one to begin. */
+static struct soft_cta *take_parked(struct soft_launch *launch) {
+    pthread_mutex_lock(&launch->lock);
+    struct soft_cta **link = &launch->parked, *cta = NULL;
+    while (*link != NULL && (*link)->next != NULL) link = &(*link)->next;
+    cta = *link; /* the one that waits longest */
+    if (cta != NULL) *link = NULL;
+    pthread_mutex_unlock(&launch->lock);
+    return cta;
+}
+
+static void park(struct soft_launch *launch, struct soft_cta *cta) {
+    pthread_mutex_lock(&launch->lock);
+    cta->next = launch->parked;
+    launch->parked = cta;
+    pthread_mutex_unlock(&launch->lock);
+}
+
+/* CTAs that a thread has taken and begins one after the other, and what it has not told the launch
+ * of yet. */
+struct batch {
+    uint64_t next, end, size;
+    uint64_t ended;
+    int64_t executed;
+};
+
+static bool has_next(struct soft_launch *launch, const struct batch *batch) {
+    return batch->next < batch->end || atomic_load(&launch->next) < launch->ctas;
+}
+
+/* Begins the next CTA in a CTA's place; false when all have been begun. */
+static bool begin_next(struct soft_launch *launch, struct soft_cta *cta, struct batch *batch) {
+    if (batch->next == batch->end) {
+        uint64_t number = atomic_fetch_add(&launch->next, batch->size);
+        uint64_t left = number < launch->ctas ? launch->ctas - number : 0;
+        batch->next = number;
+        batch->end = number + (left < batch->size ? left : batch->size);
+    }
+    if (batch->next == batch->end || atomic_load(&launch->failed)) return false;
+    uint64_t number = batch->next++;
+    if (launch->dice != 0) number = soft_dice_place(launch->dice, number, launch->ctas);
+    begin_cta(cta, number);
+    return true;
+}
+
+/* How many CTAs to take next, where one executes so much: not all that are left, which others may
+ * want. */
+static uint64_t batch_size(struct soft_launch *launch, int64_t executed) {
+    uint64_t begun = atomic_load(&launch->next);
+    uint64_t share = begun < launch->ctas ? (launch->ctas - begun) / BATCH_CTAS : 0;
+    uint64_t size = executed < 0 ? 1 : BATCH / (SET_UP + (uint64_t)executed);
+    if (size > share) size = share;
+    return size > BATCH_CTAS ? BATCH_CTAS : size > 0 ? size : 1;
+}
+
+static int64_t executed_by(struct soft_cta *cta) {
+    int64_t sum = 0;
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        sum += cta->warps[w].executed;
+        cta->warps[w].executed = 0;
+    }
+    return sum;
+}
+
+/* Some lanes that were to run next are told of: most likely they are those that do not end. */
+static void check_budget(struct soft_launch *launch, struct soft_cta *cta, struct batch *batch) {
+    int64_t executed = atomic_fetch_add(&launch->executed, batch->executed);
+    batch->executed = 0;
+    if (launch->budget == 0 || executed < 0 || (uint64_t)executed <= launch->budget ||
+        atomic_load(&launch->failed)) {
+        return;
+    }
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        struct soft_warp *warp = &cta->warps[w];
+        for (int s = 0; s < warp->split_end; s++) {
+            if (warp->splits[s].state != SOFT_SPLIT_READY) continue;
+            warp->split = &warp->splits[s];
+            soft_launch_fail(warp, warp->split->pc, CUDA_ERROR_LAUNCH_TIMEOUT, warp->split->mask, 0,
+                             "the launch has used up its budget of %llu instructions",
+                             (unsigned long long)launch->budget);
+            return;
+        }
+    }
+    fail_without_place(launch, CUDA_ERROR_LAUNCH_TIMEOUT,
+                       "the launch has used up its budget of instructions");
+}
+
+/* The CTA to run now: a new one where there is one to begin, else one that was parked. */
+static struct soft_cta *next_cta(struct soft_launch *launch, struct soft_cta *idle,
+                                 const struct layout *layout, struct batch *batch, bool *prepared) {
+    if (has_next(launch, batch)) {
+        struct soft_cta *cta = idle;
+        if (cta == NULL) {
+            cta = take_spare(layout);
+            if (cta == NULL) cta = new_cta(layout);
+            if (cta == NULL) {
+                fail_without_place(launch, CUDA_ERROR_OUT_OF_MEMORY,
+                                   "the host has no memory for a block");
+                return NULL;
+            }
+            prepare_cta(launch, cta, layout);
+        }
+        if (begin_next(launch, cta, batch)) {
+            *prepared = true;
+            return cta;
+        }
+        if (idle == NULL) give_spare(cta);
+    }
+    return take_parked(launch);
+}
+
+static bool work(struct soft_launch *launch, struct soft_worker *worker, uint64_t slice_ns) {
+    struct layout layout = layout_of(launch);
+    uint64_t end_ns = slice_ns > 0 ? now_ns() + slice_ns : UINT64_MAX;
+    struct soft_cta *idle = NULL;
+    struct batch batch = {.size = 1};
+    if (!prepare_worker(launch, worker)) {
+        fail_without_place(launch, CUDA_ERROR_OUT_OF_MEMORY, "the host has no memory left");
+    }
+    while (!atomic_load(&launch->failed)) {
+        bool used_idle = false;
+        struct soft_cta *cta = next_cta(launch, idle, &layout, &batch, &used_idle);
+        if (cta == NULL) break;
+        if (used_idle) idle = NULL;
+        enum soft_stop stop = soft_cta_run(cta, worker->views);
+        int64_t executed = executed_by(cta);
+        batch.executed += executed;
+        bool batch_is_over = batch.next == batch.end;
+        if (batch_is_over) check_budget(launch, cta, &batch);
+        if (stop == SOFT_STOP_YIELD && !atomic_load(&launch->failed)) {
+            park(launch, cta);
+        } else {
+            batch.ended += stop == SOFT_STOP_DONE;
+            if (idle != NULL) give_spare(idle);
+            idle = cta;
+        }
+        if (!batch_is_over) continue;
+        atomic_fetch_add(&launch->ended, batch.ended);
+        batch.ended = 0;
+        batch.size = batch_size(launch, executed);
+        if (slice_ns > 0 && now_ns() >= end_ns) break;
+    }
+    atomic_fetch_add(&launch->ended, batch.ended);
+    atomic_fetch_add(&launch->executed, batch.executed);
+    if (idle != NULL) give_spare(idle);
+    return atomic_load(&launch->failed) || atomic_load(&launch->ended) == launch->ctas;
+}
+
+bool soft_launch_work(struct soft_launch *launch, struct soft_worker *worker, uint64_t slice_ns) {
+    struct soft_reader reader;
+    soft_space_enter(&reader);
+    bool over = work(launch, worker, slice_ns);
+    soft_space_leave(&reader);
+    return over;
+}
+
+uint64_t soft_launch_executed(void) {
+    return (uint64_t)atomic_load(&executed_ever);
+}
+
+void soft_launch_end(struct soft_launch *launch) {
+    atomic_fetch_add(&executed_ever, atomic_load(&launch->executed));
+    while (launch->parked != NULL) {
+        struct soft_cta *cta = launch->parked;
+        launch->parked = cta->next;
+        give_spare(cta);
+    }
+    soft_race_end(launch);
+}
+
+void soft_worker_end(struct soft_worker *worker) {
+    free(worker->views);
+    *worker = (struct soft_worker){0};
+}
+
+void soft_launch_describe(struct soft_warp *warp, const struct soft_instruction *instruction,
+                          uint32_t lanes, struct soft_report *report) {
+    const struct soft_launch *launch = warp->cta->launch;
+    uint32_t lane = lanes != 0 ? (uint32_t)__builtin_ctz(lanes) : 0;
+    for (int i = 0; i < 3; i++) report->block[i] = warp->cta->index[i];
+    report->thread[0] = soft_special_at(warp, PTX_SPECIAL_tid_x, lane);
+    report->thread[1] = soft_special_at(warp, PTX_SPECIAL_tid_y, lane);
+    report->thread[2] = soft_special_at(warp, PTX_SPECIAL_tid_z, lane);
+    report->lanes = (uint32_t)__builtin_popcount(lanes);
+    snprintf(report->kernel, sizeof report->kernel, "%s", launch->code->name);
+    const struct soft_code *code = warp->split->frame->code;
+    snprintf(report->function, sizeof report->function, "%s",
+             code == launch->code ? "" : code->name);
+    soft_module_describe(launch->module, code, instruction, report);
+}
+
+const struct soft_instruction *soft_launch_fail(struct soft_warp *warp,
+                                                const struct soft_instruction *instruction,
+                                                int result, uint32_t lanes, uint64_t address,
+                                                const char *format, ...) {
+    struct soft_launch *launch = warp->cta->launch;
+    struct soft_report report = {
+        .result = result, .kind = soft_report_kind(result), .address = address};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(report.detail, sizeof report.detail, format, arguments);
+    va_end(arguments);
+    soft_launch_describe(warp, instruction, lanes, &report);
+    pthread_mutex_lock(&launch->lock);
+    if (!atomic_load(&launch->failed)) {
+        launch->report = report;
+        atomic_store(&launch->failed, true);
+    }
+    pthread_mutex_unlock(&launch->lock);
+    warp->stop = SOFT_STOP_FAULT;
+    return NULL;
+}

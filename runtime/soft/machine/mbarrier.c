@@ -1,0 +1,287 @@
+/*
+ * The state of an mbarrier object, and who waits for it. Source: PTX ISA 9.0, section 9.7.13.15
+ * (mbarrier).
+ */
+#include "mbarrier.h"
+
+#include "tollens/cuda_abi.h"
+#include "access.h"
+#include "async.h"
+#include "check/race.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The bits of an object, lowest first: arrivals pending, arrivals expected in each phase, bytes to
+ * come (a number with a sign), the parity of the phase, and a mark that memory with anything else
+ * in it hardly has. */
+enum { COUNT_BITS = 20, BYTES_BITS = 21, COUNT_MAX = (1 << COUNT_BITS) - 1, MARK = 2 };
+
+struct state {
+    uint32_t pending, expected;
+    int64_t bytes;
+    uint32_t parity;
+};
+
+static uint64_t pack(const struct state *state) {
+    uint64_t bytes = (uint64_t)state->bytes & ((1u << BYTES_BITS) - 1);
+    return state->pending | (uint64_t)state->expected << COUNT_BITS | bytes << (2 * COUNT_BITS) |
+           (uint64_t)state->parity << 61 | (uint64_t)MARK << 62;
+}
+
+static struct state unpack(uint64_t word) {
+    int64_t bytes = (int64_t)(word << (64 - 2 * COUNT_BITS - BYTES_BITS)) >> (64 - BYTES_BITS);
+    return (struct state){.pending = word & COUNT_MAX,
+                          .expected = word >> COUNT_BITS & COUNT_MAX,
+                          .bytes = bytes,
+                          .parity = word >> 61 & 1};
+}
+
+static uint64_t load(const struct soft_cta *cta, uint32_t offset) {
+    uint64_t word;
+    memcpy(&word, cta->shared + offset, sizeof word);
+    return word;
+}
+
+static void store(struct soft_cta *cta, uint32_t offset, uint64_t word) {
+    memcpy(cta->shared + offset, &word, sizeof word);
+    soft_shadow_mark(cta->shared_shadow, offset, sizeof word);
+}
+
+#define SLOT(type, offset) ((type *)(void *)(warp->slots + (offset)))
+#define EACH_LANE(lane, mask)                                                                      \
+    for (uint32_t lane##_left = (mask), lane = 0;                                                  \
+         lane##_left != 0 && (lane = (uint32_t)__builtin_ctz(lane##_left), true);                  \
+         lane##_left &= lane##_left - 1)
+
+static bool fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                 uint32_t offset, const char *why) {
+    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, offset,
+                     "the mbarrier at offset 0x%x %s", offset, why);
+    return false;
+}
+
+/* The place of an object that there may be. */
+static bool find_place(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                       uint64_t address, enum soft_access_space space, uint32_t *offset) {
+    const struct soft_cta *cta = warp->cta;
+    struct soft_place place;
+    if (!soft_access_range(warp, in, lane, address, 8, 8, space, SOFT_WISH_WRITE, &place)) {
+        return false;
+    }
+    uint64_t at = (uint64_t)((uintptr_t)place.host - (uintptr_t)cta->shared);
+    *offset = (uint32_t)at;
+    if (at < cta->shared_bytes) return true;
+    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
+                     "an mbarrier lies in shared memory, and 0x%llx does not",
+                     (unsigned long long)address);
+    return false;
+}
+
+static bool is_valid(const struct soft_cta *cta, uint32_t offset) {
+    const uint8_t *shadow = cta->shared_shadow;
+    bool written = shadow == NULL || (shadow[offset / 4] == 0xf && shadow[offset / 4 + 1] == 0xf);
+    return written && load(cta, offset) >> 62 == MARK;
+}
+
+bool soft_mbarrier_find(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                        uint64_t address, enum soft_access_space space, uint32_t *offset) {
+    if (!find_place(warp, in, lane, address, space, offset)) return false;
+    return is_valid(warp->cta, *offset) ||
+           fail(warp, in, lane, *offset, "was never initialised, or is no longer valid");
+}
+
+/* The phase of an object is over: who waits for that is ready. */
+static void wake(struct soft_cta *cta, uint32_t offset) {
+    cta->idle = 0;
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        struct soft_warp *warp = &cta->warps[w];
+        for (int s = 0; s < SOFT_SPLITS_MAX && warp->polling > 0; s++) {
+            struct soft_split *split = &warp->splits[s];
+            if (split->state != SOFT_SPLIT_POLL) continue;
+            if (split->barrier != offset && split->barrier != UINT32_MAX) continue;
+            split->state = SOFT_SPLIT_READY;
+            warp->polling--;
+            cta->blocked &= ~(1u << w);
+        }
+    }
+}
+
+bool soft_mbarrier_apply(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                         uint32_t offset, const struct soft_mbarrier_change *change,
+                         uint64_t *before) {
+    struct soft_cta *cta = warp->cta;
+    *before = load(cta, offset);
+    if (!is_valid(cta, offset)) return fail(warp, in, lane, offset, "is no longer valid");
+    struct state state = unpack(*before);
+    state.pending += change->more;
+    state.bytes += change->bytes;
+    if (state.pending > COUNT_MAX) {
+        return fail(warp, in, lane, offset, "can have no more arrivals pending");
+    }
+    if (state.bytes > COUNT_MAX || state.bytes < -COUNT_MAX) {
+        return fail(warp, in, lane, offset, "counts no more than 1048575 bytes to come");
+    }
+    if (change->arrivals > state.pending || change->dropped > state.expected) {
+        char why[80];
+        snprintf(why, sizeof why, "has %u arrivals pending, and %u come", state.pending,
+                 change->arrivals);
+        return fail(warp, in, lane, offset, why);
+    }
+    state.pending -= change->arrivals;
+    state.expected -= change->dropped;
+    bool over = state.pending == 0 && state.bytes == 0;
+    if (over && change->must_not_complete) {
+        return fail(warp, in, lane, offset, "has a phase that this arrival ends, with .noComplete");
+    }
+    if (over) {
+        state.pending = state.expected;
+        state.parity ^= 1;
+    }
+    store(cta, offset, pack(&state));
+    if (over) soft_race_phase(cta, offset);
+    if (over) wake(cta, offset);
+    return true;
+}
+
+static bool initialise(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                       uint32_t offset, uint32_t count) {
+    struct state state = {.pending = count, .expected = count};
+    if (count == 0 || count > COUNT_MAX) {
+        char why[80];
+        snprintf(why, sizeof why, "is to expect %u arrivals, and not 1 to %d", count, COUNT_MAX);
+        return fail(warp, in, lane, offset, why);
+    }
+    store(warp->cta, offset, pack(&state));
+    soft_race_forget(warp->cta, offset);
+    return true;
+}
+
+static struct soft_mbarrier_change change_of(const struct soft_instruction *in, uint32_t b) {
+    struct soft_mbarrier_change change = {.must_not_complete =
+                                              (in->mode & SOFT_MBARRIER_NO_COMPLETE) != 0};
+    switch (in->mode >> SOFT_MBARRIER_SHIFT & SOFT_MBARRIER_ACT) {
+    case SOFT_MBARRIER_EXPECT_TX:
+        change.bytes = b;
+        break;
+    case SOFT_MBARRIER_COMPLETE_TX:
+        change.bytes = -(int64_t)b;
+        break;
+    default:
+        change.arrivals = in->mode & SOFT_MBARRIER_EXPECTS ? 1 : b;
+        change.bytes = in->mode & SOFT_MBARRIER_EXPECTS ? b : 0;
+        change.dropped = in->mode & SOFT_MBARRIER_DROP ? change.arrivals : 0;
+        break;
+    }
+    return change;
+}
+
+static bool run_lane(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane) {
+    uint32_t act = in->mode >> SOFT_MBARRIER_SHIFT & SOFT_MBARRIER_ACT, offset = 0;
+    uint32_t b = SLOT(uint32_t, in->b)[lane];
+    uint64_t address = soft_access_address(warp, in, lane), before = 0;
+    enum soft_access_space space = soft_access_space(in->mode);
+    if (act == SOFT_MBARRIER_INIT) {
+        return find_place(warp, in, lane, address, space, &offset) &&
+               initialise(warp, in, lane, offset, b);
+    }
+    if (!soft_mbarrier_find(warp, in, lane, address, space, &offset)) return false;
+    if (act == SOFT_MBARRIER_INVAL) {
+        store(warp->cta, offset, 0);
+        return true;
+    }
+    if (act == SOFT_MBARRIER_ARRIVE && (in->mode & SOFT_MBARRIER_EXPECTS) == 0 && b == 0) {
+        return fail(warp, in, lane, offset, "is to be arrived at 0 times");
+    }
+    struct soft_mbarrier_change change = change_of(in, b);
+    if (act == SOFT_MBARRIER_ARRIVE && (in->mode & SOFT_MBARRIER_RELAXED) == 0) {
+        soft_race_release(warp, lane, offset, false);
+    }
+    if (!soft_mbarrier_apply(warp, in, lane, offset, &change, &before)) return false;
+    if ((in->mode & SOFT_MBARRIER_STATE) != 0) SLOT(uint64_t, in->d)[lane] = before;
+    return true;
+}
+
+const struct soft_instruction *soft_mbarrier_run(struct soft_warp *warp,
+                                                 const struct soft_instruction *in) {
+    EACH_LANE(lane, warp->mask) {
+        if (!run_lane(warp, in, lane)) return NULL;
+    }
+    soft_race_go_on(warp->cta);
+    return in + 1;
+}
+
+/* Sets the current split aside until a phase of the object is over; UINT32_MAX: of any. */
+static const struct soft_instruction *
+set_aside(struct soft_warp *warp, const struct soft_instruction *in, uint32_t offset) {
+    warp->split->state = SOFT_SPLIT_POLL;
+    warp->split->barrier = offset;
+    warp->polling++;
+    return soft_warp_stop(warp, SOFT_STOP_SWITCH, in);
+}
+
+/* Some lanes have seen a phase be over, most often all at one object. */
+static void acquire(struct soft_warp *warp, uint32_t lanes, const uint32_t *offsets) {
+    if (warp->cta->race == NULL) return;
+    while (lanes != 0) {
+        uint32_t offset = offsets[__builtin_ctz(lanes)], same = 0;
+        EACH_LANE(lane, lanes) same |= (uint32_t)(offsets[lane] == offset) << lane;
+        soft_race_acquire(warp, same, offset);
+        lanes &= ~same;
+    }
+}
+
+const struct soft_instruction *soft_mbarrier_test(struct soft_warp *warp,
+                                                  const struct soft_instruction *in) {
+    struct soft_split *split = warp->split;
+    uint32_t offsets[SOFT_LANES], over = 0, common = 0;
+    bool first = true;
+    EACH_LANE(lane, warp->mask) {
+        uint64_t address = soft_access_address(warp, in, lane);
+        if (!soft_mbarrier_find(warp, in, lane, address, soft_access_space(in->mode),
+                                &offsets[lane]) ||
+            !soft_async_arrive(warp, offsets[lane])) {
+            return NULL;
+        }
+        uint32_t parity = in->mode & SOFT_MBARRIER_PARITY
+                              ? SLOT(uint32_t, in->b)[lane] & 1
+                              : unpack(SLOT(uint64_t, in->b)[lane]).parity;
+        uint32_t now = unpack(load(warp->cta, offsets[lane])).parity;
+        over |= (uint32_t)(now != parity) << lane;
+        common = first || common == offsets[lane] ? offsets[lane] : UINT32_MAX;
+        first = false;
+    }
+    if (over == 0 && !split->timed_out) return set_aside(warp, in, common);
+    split->timed_out = false;
+    EACH_LANE(lane, warp->mask & ~over) soft_async_look_for(warp->cta, offsets[lane]);
+    if ((in->mode & SOFT_MBARRIER_RELAXED) == 0) acquire(warp, over, offsets);
+    uint32_t *d = SLOT(uint32_t, in->d);
+    *d = (*d & ~warp->mask) | over;
+    return in + 1;
+}
+
+uint32_t soft_mbarrier_pending(uint64_t word) {
+    return unpack(word).pending;
+}
+
+bool soft_mbarrier_time_out(struct soft_cta *cta) {
+    bool any = false;
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        struct soft_warp *warp = &cta->warps[w];
+        if (warp->polling == 0) continue;
+        soft_warp_time_out(warp);
+        cta->blocked &= ~(1u << w);
+        any = true;
+    }
+    return any;
+}
+
+void soft_mbarrier_describe(const struct soft_cta *cta, uint32_t offset, char *text, size_t bytes) {
+    if (offset == UINT32_MAX) {
+        snprintf(text, bytes, "several mbarriers");
+        return;
+    }
+    struct state state = unpack(load(cta, offset));
+    snprintf(text, bytes, "the mbarrier at offset 0x%x (%u of %u arrivals and %lld bytes missing)",
+             offset, state.pending, state.expected, (long long)state.bytes);
+}

@@ -1,0 +1,230 @@
+/*
+ * Matching spellings against the patterns of ptx.def.
+ */
+#include "opcode.h"
+
+#include "lower/lower.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct ptx_row rows[] = {
+#define PTX(name, pattern, operands, lower, base, version, target)                                 \
+    {#name, pattern, operands, soft_lower_##lower, SOFT_OP_##base, version, target},
+#include "ptx.def"
+};
+
+_Static_assert(PTX_MODIFIERS <= 256, "struct ptx_opcode has a bit for each");
+
+enum { ROWS = sizeof rows / sizeof rows[0], WORDS_MAX = 16 };
+
+static const char *const modifier_texts[PTX_MODIFIERS] = {
+#define PTX_MODIFIER(name, text) text,
+#include "modifier.def"
+};
+
+size_t ptx_row_count(void) {
+    return ROWS;
+}
+
+const struct ptx_row *ptx_row_at(size_t index) {
+    return &rows[index];
+}
+
+enum ptx_modifier ptx_modifier_find(const char *text, size_t length) {
+    for (int i = 0; i < PTX_MODIFIERS; i++) {
+        if (strlen(modifier_texts[i]) == length && memcmp(modifier_texts[i], text, length) == 0) {
+            return (enum ptx_modifier)i;
+        }
+    }
+    return PTX_MODIFIERS;
+}
+
+/* A spelling cut at its dots. */
+struct spelling {
+    const char *text;
+    size_t name_length;
+    size_t count;
+    struct {
+        size_t at, length;
+        enum ptx_modifier modifier;
+    } words[WORDS_MAX];
+};
+
+/* Whether the modifier's text is among the alternatives "a|b|c" of length characters. */
+static bool is_among(const char *alternatives, size_t length, enum ptx_modifier modifier) {
+    size_t wanted = strlen(modifier_texts[modifier]);
+    for (size_t at = 0; at <= length;) {
+        const char *bar = memchr(alternatives + at, '|', length - at);
+        size_t one = bar != NULL ? (size_t)(bar - alternatives) - at : length - at;
+        if (one == wanted && memcmp(alternatives + at, modifier_texts[modifier], one) == 0) {
+            return true;
+        }
+        at += one + 1;
+    }
+    return false;
+}
+
+/* Matches the words from *word on against the rest of a pattern; those that may be left out are
+ * taken where they fit and, if what follows then does not fit, left out after all. On failure *word
+ * is the furthest that a match came. */
+static bool match(const char *pattern, const struct spelling *spelling, size_t word,
+                  size_t *furthest, struct ptx_opcode *opcode) {
+    while (*pattern == ' ') pattern++;
+    if (word > *furthest) *furthest = word;
+    if (*pattern == '\0') return word == spelling->count;
+    bool optional = *pattern == '?';
+    if (optional) pattern++;
+    size_t length = strcspn(pattern, " ");
+    const char *rest = pattern + length;
+    if (word < spelling->count && is_among(pattern, length, spelling->words[word].modifier)) {
+        enum ptx_modifier modifier = spelling->words[word].modifier;
+        if (match(rest, spelling, word + 1, furthest, opcode)) {
+            opcode->has[modifier / 64] |= 1ull << (modifier % 64);
+            return true;
+        }
+    }
+    return optional && match(rest, spelling, word, furthest, opcode);
+}
+
+/* Types say in turn which operands they are of, and so do state spaces and the layouts of
+ * matrices. */
+enum { UNBOUND, TYPE, SPACE, LAYOUT, KINDS };
+static int kind_of(enum ptx_modifier modifier) {
+    if ((int)modifier < PTX_TYPES) return TYPE;
+    if (modifier == PTX_row || modifier == PTX_col) return LAYOUT;
+    return modifier >= PTX_global && modifier <= PTX_param_func ? SPACE : UNBOUND;
+}
+
+/* The same in any order, as ptxas takes the words: a bit of used for each that has its place. Only
+ * types stay in order among themselves, and spaces, and layouts. */
+static bool match_shuffled(const char *pattern, const struct spelling *spelling, uint32_t used,
+                           struct ptx_opcode *opcode) {
+    while (*pattern == ' ') pattern++;
+    if (*pattern == '\0') return used == (1u << spelling->count) - 1;
+    bool optional = *pattern == '?';
+    if (optional) pattern++;
+    size_t length = strcspn(pattern, " ");
+    bool passed[KINDS] = {false};
+    for (size_t i = 0; i < spelling->count; i++) {
+        enum ptx_modifier modifier = spelling->words[i].modifier;
+        int kind = kind_of(modifier);
+        if ((used >> i & 1) != 0 || passed[kind]) continue;
+        passed[kind] = kind != UNBOUND;
+        if (!is_among(pattern, length, modifier)) continue;
+        if (match_shuffled(pattern + length, spelling, used | 1u << i, opcode)) {
+            opcode->has[modifier / 64] |= 1ull << (modifier % 64);
+            return true;
+        }
+        break;
+    }
+    return optional && match_shuffled(pattern + length, spelling, used, opcode);
+}
+
+static void note_types(const struct spelling *spelling, struct ptx_opcode *opcode) {
+    for (int i = 0; i < 4; i++) opcode->type[i] = (enum ptx_modifier)PTX_TYPES;
+    for (size_t i = 0; i < spelling->count && opcode->types < 4; i++) {
+        if ((int)spelling->words[i].modifier < PTX_TYPES) {
+            opcode->type[opcode->types++] = spelling->words[i].modifier;
+        }
+    }
+}
+
+static bool resolve(const struct spelling *spelling, struct ptx_opcode *opcode, char *why,
+                    size_t why_bytes, size_t *at) {
+    size_t furthest = 0;
+    for (size_t i = 0; i < 2 * (size_t)ROWS; i++) {
+        const struct ptx_row *row = &rows[i % ROWS];
+        if (strlen(row->name) != spelling->name_length ||
+            memcmp(row->name, spelling->text, spelling->name_length) != 0) {
+            continue;
+        }
+        memset(opcode, 0, sizeof *opcode);
+        bool found = i < ROWS ? match(row->pattern, spelling, 0, &furthest, opcode)
+                              : match_shuffled(row->pattern, spelling, 0, opcode);
+        if (!found) continue;
+        opcode->row = row;
+        note_types(spelling, opcode);
+        return true;
+    }
+    if (furthest < spelling->count) {
+        *at = spelling->words[furthest].at;
+        snprintf(why, why_bytes, "'%.*s' does not fit here, or is not offered by this device",
+                 (int)spelling->words[furthest].length, spelling->text + *at);
+    } else {
+        *at = 0;
+        snprintf(why, why_bytes, "a modifier or a type is missing");
+    }
+    return false;
+}
+
+static bool cut(const char *text, size_t length, struct spelling *spelling, char *why,
+                size_t why_bytes, size_t *at) {
+    spelling->text = text;
+    const char *dot = memchr(text, '.', length);
+    spelling->name_length = dot != NULL ? (size_t)(dot - text) : length;
+    for (size_t begin = spelling->name_length; begin < length;) {
+        const char *next = memchr(text + begin + 1, '.', length - begin - 1);
+        size_t end = next != NULL ? (size_t)(next - text) : length;
+        *at = begin;
+        if (spelling->count == WORDS_MAX) {
+            snprintf(why, why_bytes, "more than %d modifiers", WORDS_MAX);
+            return false;
+        }
+        enum ptx_modifier modifier = ptx_modifier_find(text + begin + 1, end - begin - 1);
+        if (modifier == PTX_MODIFIERS) {
+            snprintf(why, why_bytes, "'%.*s' is unknown, or not offered by this device",
+                     (int)(end - begin), text + begin);
+            return false;
+        }
+        spelling->words[spelling->count].at = begin;
+        spelling->words[spelling->count].length = end - begin;
+        spelling->words[spelling->count].modifier = modifier;
+        spelling->count++;
+        begin = end;
+    }
+    return true;
+}
+
+static bool is_known_name(const struct spelling *spelling) {
+    for (size_t i = 0; i < ROWS; i++) {
+        if (strlen(rows[i].name) == spelling->name_length &&
+            memcmp(rows[i].name, spelling->text, spelling->name_length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const struct ptx_opcode *ptx_opcode_find(struct ptx_opcode_cache *cache, struct soft_arena *arena,
+                                         const char *text, size_t length, char *why,
+                                         size_t why_bytes, size_t *at) {
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    struct ptx_opcode_entry **bucket = &cache->buckets[(hash ^ hash >> 16) % PTX_OPCODE_BUCKETS];
+    for (struct ptx_opcode_entry *entry = *bucket; entry != NULL; entry = entry->next) {
+        if (entry->length == length && memcmp(entry->spelling, text, length) == 0) {
+            return &entry->opcode;
+        }
+    }
+    struct spelling spelling = {0};
+    struct ptx_opcode opcode;
+    bool cut_well = cut(text, length, &spelling, why, why_bytes, at);
+    if (!is_known_name(&spelling)) {
+        *at = 0;
+        snprintf(why, why_bytes, "this instruction is unknown, or not offered by this device");
+        return NULL;
+    }
+    if (!cut_well || !resolve(&spelling, &opcode, why, why_bytes, at)) return NULL;
+
+    struct ptx_opcode_entry *entry = soft_arena_alloc(arena, sizeof *entry);
+    char *copy = soft_arena_text(arena, text, length);
+    if (entry == NULL || copy == NULL) {
+        snprintf(why, why_bytes, "no host memory is left");
+        return NULL;
+    }
+    *entry = (struct ptx_opcode_entry){
+        .opcode = opcode, .spelling = copy, .length = length, .next = *bucket};
+    *bucket = entry;
+    return &entry->opcode;
+}

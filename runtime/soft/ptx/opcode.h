@@ -1,0 +1,53 @@
+/*
+ * Opcodes: an instruction's spelling, "ld.global.v4.f32", resolved against ptx.def.
+ *
+ * A text uses few spellings often, so each is matched once and kept. Source: PTX ISA 9.0, chapter
+ * 9.
+ */
+#ifndef SOFT_OPCODE_H
+#define SOFT_OPCODE_H
+
+#include "base/arena.h"
+#include "ptx.h"
+
+struct soft_lowering;
+struct ptx_instruction;
+
+/* A row of ptx.def: one form of one instruction. */
+struct ptx_row {
+    const char *name;
+    const char *pattern;  /* which modifiers, in which order: see ptx.def */
+    const char *operands; /* see ptx.def */
+    bool (*lower)(struct soft_lowering *lowering, const struct ptx_instruction *instruction);
+    uint16_t base;        /* the first of its micro-operations in ops.def */
+    uint16_t version_min; /* the PTX version that brought it, 10 * major + minor */
+    uint16_t target_min;  /* the oldest target that has it */
+};
+
+enum { PTX_OPCODE_BUCKETS = 256 };
+
+struct ptx_opcode_entry {
+    struct ptx_opcode opcode;
+    const char *spelling;
+    size_t length;
+    struct ptx_opcode_entry *next;
+};
+
+struct ptx_opcode_cache {
+    struct ptx_opcode_entry *buckets[PTX_OPCODE_BUCKETS];
+};
+
+/* Resolves a spelling. NULL: it is none of ours, and why says so in a clause (why_bytes at most);
+ * *at is the place in the spelling. */
+const struct ptx_opcode *ptx_opcode_find(struct ptx_opcode_cache *cache, struct soft_arena *arena,
+                                         const char *spelling, size_t length, char *why,
+                                         size_t why_bytes, size_t *at);
+
+/* The modifier that a word without its dot names; PTX_MODIFIERS if none. */
+enum ptx_modifier ptx_modifier_find(const char *text, size_t length);
+
+/* How many rows ptx.def has, and one of them: for tests and documentation. */
+size_t ptx_row_count(void);
+const struct ptx_row *ptx_row_at(size_t index);
+
+#endif

@@ -1,0 +1,314 @@
+/*
+ * The module level: version, target, declarations, and what debuggers read and we skip.
+ * Source: PTX ISA 9.0, sections 11.1, 11.5 and 11.6.
+ */
+#include "reader.h"
+
+#include "tollens/cuda_abi.h"
+
+#include <string.h>
+
+/* The newest PTX this reader knows: what a newer one brings would be misread, so it is refused as a
+ * driver refuses it. */
+enum { VERSION_MAX = 90 };
+
+const char *ptx_text(const struct ptx_reader *reader) {
+    return reader->diagnostic->text + reader->token->offset;
+}
+
+bool ptx_is(const struct ptx_reader *reader, const char *text) {
+    size_t length = strlen(text);
+    return reader->token->length == length && memcmp(ptx_text(reader), text, length) == 0;
+}
+
+bool ptx_take(struct ptx_reader *reader, const char *text) {
+    bool found = ptx_is(reader, text);
+    if (found) reader->token++;
+    return found;
+}
+
+bool ptx_expect(struct ptx_reader *reader, const char *text) {
+    return ptx_take(reader, text) || PTX_FAIL(reader, "'%s' is missing", text);
+}
+
+bool ptx_expect_name(struct ptx_reader *reader, const char *what, const struct soft_token **name) {
+    if (reader->token->kind != SOFT_TOKEN_NAME) return PTX_FAIL(reader, "%s is missing", what);
+    *name = reader->token++;
+    return true;
+}
+
+enum ptx_modifier ptx_modifier_of(const char *text, size_t length) {
+    return length > 1 ? ptx_modifier_find(text + 1, length - 1) : PTX_MODIFIERS;
+}
+
+static bool read_version(struct ptx_reader *reader) {
+    if (!ptx_expect(reader, ".version")) return false;
+    const char *text = ptx_text(reader);
+    size_t dot = 0, length = reader->token->length;
+    while (dot < length && text[dot] != '.') dot++;
+    if (reader->token->kind != SOFT_TOKEN_FLOAT || dot == 0 || dot > 2 || length - dot != 2) {
+        return PTX_FAIL(reader, "a version such as 8.0 is missing");
+    }
+    unsigned version = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (i == dot) continue;
+        if (text[i] < '0' || text[i] > '9') return PTX_FAIL(reader, "a version is missing");
+        version = version * 10 + (unsigned)(text[i] - '0');
+    }
+    if (version > VERSION_MAX) {
+        return soft_error(reader->diagnostic, reader->token->offset,
+                          CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+                          "PTX %u.%u is newer than %u.%u, the newest this device reads",
+                          version / 10, version % 10, VERSION_MAX / 10u, VERSION_MAX % 10u);
+    }
+    reader->module->version = version;
+    reader->token++;
+    return true;
+}
+
+/* The architectures there are, and the version of the language that brought each, as ptxas 13.0 has
+ * them. */
+static unsigned version_of_architecture(unsigned number) {
+    static const struct {
+        unsigned char architecture, version;
+    } known[] = {{10, 10},  {11, 10},  {12, 12},  {13, 12},  {20, 20},  {30, 30},
+                 {32, 40},  {35, 31},  {37, 41},  {50, 40},  {52, 41},  {53, 42},
+                 {60, 50},  {61, 50},  {62, 50},  {70, 60},  {72, 61},  {75, 63},
+                 {80, 70},  {86, 71},  {87, 74},  {88, 73},  {89, 78},  {90, 78},
+                 {100, 86}, {101, 86}, {103, 88}, {110, 90}, {120, 87}, {121, 88}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (known[i].architecture == number) return known[i].version;
+    }
+    return 0;
+}
+
+/* target = "sm_" number suffix? ("," word)* */
+static bool read_target(struct ptx_reader *reader) {
+    if (!ptx_expect(reader, ".target")) return false;
+    const char *text = ptx_text(reader);
+    size_t length = reader->token->length, at = 3;
+    unsigned number = 0;
+    bool fits = length > 3 && length < 8 && memcmp(text, "sm_", 3) == 0;
+    while (fits && at < length && text[at] >= '0' && text[at] <= '9') {
+        number = number * 10 + (unsigned)(text[at++] - '0');
+    }
+    if (fits && at + 1 == length && (text[at] == 'a' || text[at] == 'f')) {
+        reader->module->target_suffix = text[at++];
+    }
+    unsigned since = fits && at == length ? version_of_architecture(number) : 0;
+    if (since == 0) {
+        return PTX_FAIL(reader, "'%.*s' is no target this device knows", (int)length, text);
+    }
+    if (reader->module->version < since) {
+        return PTX_FAIL(reader, "the target sm_%u came with PTX %u.%u, and this text is PTX %u.%u",
+                        number, since / 10, since % 10, reader->module->version / 10,
+                        reader->module->version % 10);
+    }
+    reader->module->target = number;
+    reader->token++;
+    while (ptx_take(reader, ",")) {
+        const struct soft_token *word = NULL;
+        if (!ptx_expect_name(reader, "a target option", &word)) return false;
+    }
+    return true;
+}
+
+/* file = ".file" number string ("," number "," number)? */
+static bool read_file(struct ptx_reader *reader) {
+    int64_t number = 0;
+    if (!ptx_read_unary(reader, &number)) return false;
+    if (reader->token->kind != SOFT_TOKEN_STRING) return PTX_FAIL(reader, "a file name is missing");
+    struct ptx_file *file = soft_arena_alloc(reader->arena, sizeof *file);
+    char *name = file == NULL ? NULL
+                              : soft_arena_text(reader->arena, ptx_text(reader) + 1,
+                                                reader->token->length - 2);
+    if (name == NULL) return PTX_NO_MEMORY(reader);
+    file->number = (uint32_t)number;
+    file->name = name;
+    file->next = reader->module->files;
+    reader->module->files = file;
+    reader->token++;
+    int64_t ignored = 0;
+    while (ptx_take(reader, ",")) {
+        if (!ptx_read_unary(reader, &ignored)) return false;
+    }
+    return true;
+}
+
+/* loc = ".loc" file line column ("," ...)*: what follows a comma tells of inlining */
+static bool read_loc(struct ptx_reader *reader) {
+    int64_t file = 0, line = 0, column = 0;
+    if (!ptx_read_unary(reader, &file) || !ptx_read_unary(reader, &line)) return false;
+    if (reader->token->kind == SOFT_TOKEN_INTEGER && !ptx_read_unary(reader, &column)) return false;
+    reader->file = (uint32_t)file;
+    reader->line = (uint32_t)line;
+    while (ptx_take(reader, ",")) {
+        const struct soft_token *word = NULL;
+        if (!ptx_expect_name(reader, "a .loc attribute", &word)) return false;
+        while (reader->token->kind == SOFT_TOKEN_INTEGER ||
+               reader->token->kind == SOFT_TOKEN_NAME || ptx_is(reader, "+")) {
+            /* "function_name $L__info_string0+12" and "inlined_at 1 20 5"; an instruction's name
+             * would be next, and it stands on a line of its own. */
+            const char *text = reader->diagnostic->text;
+            size_t i = reader->token[-1].offset;
+            while (i < reader->token->offset && text[i] != '\n') i++;
+            if (i < reader->token->offset) break;
+            reader->token++;
+        }
+    }
+    return true;
+}
+
+/* section = ".section" name "{" anything "}" */
+static bool skip_section(struct ptx_reader *reader) {
+    reader->token++;
+    if (!ptx_expect(reader, "{")) return false;
+    while (!ptx_is(reader, "}")) {
+        if (reader->token->kind == SOFT_TOKEN_END) return PTX_FAIL(reader, "'}' is missing");
+        reader->token++;
+    }
+    reader->token++;
+    return true;
+}
+
+bool ptx_read_debug(struct ptx_reader *reader, bool *was_debug) {
+    *was_debug = true;
+    if (ptx_take(reader, ".loc")) return read_loc(reader);
+    if (ptx_take(reader, ".file")) return read_file(reader);
+    if (ptx_take(reader, ".section")) return skip_section(reader);
+    *was_debug = false;
+    return true;
+}
+
+/* alias = ".alias" function "," function ";": the first is declared, the second defined */
+static bool read_alias(struct ptx_reader *reader) {
+    struct ptx_symbol *symbols[2];
+    for (int i = 0; i < 2; i++) {
+        const struct soft_token *name = reader->token;
+        if (i > 0 && !ptx_expect(reader, ",")) return false;
+        if (!ptx_expect_name(reader, "the name of a function", &name)) return false;
+        const char *text = reader->diagnostic->text + name->offset;
+        symbols[i] = ptx_symbol_here(reader->module->scope, text, name->length);
+        if (symbols[i] == NULL || symbols[i]->kind != PTX_FUNCTION ||
+            symbols[i]->is.function->entry || symbols[i]->is.function->has_body != (i > 0)) {
+            return soft_error(reader->diagnostic, name->offset, CUDA_ERROR_INVALID_PTX,
+                              i > 0 ? "'%.*s' is no function defined before"
+                                    : "'%.*s' is no function that is only declared",
+                              (int)name->length, text);
+        }
+    }
+    symbols[0]->is.function = symbols[1]->is.function;
+    return ptx_expect(reader, ";");
+}
+
+/* registers outside functions: they are declared anew in each, when it is read. */
+static bool read_outer_registers(struct ptx_reader *reader) {
+    enum { LAST = 23 }; /* newer ones have calls with stacks, and no such registers */
+    if (reader->module->version > LAST) {
+        return PTX_FAIL(reader, "registers outside functions ended with .version 2.3");
+    }
+    struct ptx_outer_registers *outer = soft_arena_alloc(reader->arena, sizeof *outer);
+    if (outer == NULL) return PTX_NO_MEMORY(reader);
+    outer->token = ++reader->token;
+    *reader->outer_end = outer;
+    reader->outer_end = &outer->next;
+    while (!ptx_is(reader, ";") && reader->token->kind != SOFT_TOKEN_END) reader->token++;
+    return ptx_expect(reader, ";");
+}
+
+/* Hints, which nothing here needs. Those that a version of the language brought are refused before
+ * it, as ptxas 13.0 does, and names that nobody knows are not. */
+bool ptx_read_pragmas(struct ptx_reader *reader) {
+    static const struct {
+        const char *name;
+        unsigned version_min;
+    } known[] = {{"used_bytes_mask", 83}, {"enable_smem_spilling", 87}, {"frequency", 90}};
+    if (!ptx_expect(reader, ".pragma")) return false;
+    for (; reader->token->kind == SOFT_TOKEN_STRING || ptx_is(reader, ","); reader->token++) {
+        const char *text = ptx_text(reader);
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+            const size_t length = strlen(known[i].name);
+            if (reader->token->length < length + 2 || text[0] != '"' ||
+                memcmp(text + 1, known[i].name, length) != 0 ||
+                reader->module->version >= known[i].version_min) {
+                continue;
+            }
+            return PTX_FAIL(reader, "'%s' needs .version %u.%u or newer", known[i].name,
+                            known[i].version_min / 10, known[i].version_min % 10);
+        }
+    }
+    return ptx_expect(reader, ";");
+}
+
+static bool read_item(struct ptx_reader *reader) {
+    bool debug = false, external = false;
+    if (!ptx_read_debug(reader, &debug)) return false;
+    if (debug || ptx_take(reader, ";")) return true;
+    if (ptx_is(reader, ".pragma")) return ptx_read_pragmas(reader);
+    if (ptx_take(reader, ".alias")) return read_alias(reader);
+    reader->linkage = PTX_LINKAGE_OWN;
+    for (;;) {
+        if (ptx_take(reader, ".extern")) {
+            external = true;
+            reader->linkage = PTX_LINKAGE_EXTERN;
+        } else if (ptx_take(reader, ".visible")) {
+            reader->linkage = PTX_LINKAGE_VISIBLE;
+        } else if (ptx_take(reader, ".weak")) {
+            reader->linkage = PTX_LINKAGE_WEAK;
+        } else if (ptx_take(reader, ".common")) {
+            reader->linkage = PTX_LINKAGE_COMMON;
+        } else {
+            break;
+        }
+    }
+    if (ptx_is(reader, ".entry") || ptx_is(reader, ".func")) {
+        return ptx_read_function(reader, external);
+    }
+    if (ptx_take(reader, ".global")) {
+        return ptx_read_variables(reader, PTX_global, external, &reader->variables_end);
+    }
+    if (ptx_take(reader, ".const")) {
+        return ptx_read_variables(reader, PTX_constant, external, &reader->variables_end);
+    }
+    if (ptx_take(reader, ".shared")) {
+        return ptx_read_variables(reader, PTX_shared, external, &reader->variables_end);
+    }
+    if (ptx_is(reader, ".reg")) return read_outer_registers(reader);
+    if (ptx_take(reader, ".local")) {
+        return PTX_FAIL(reader, "a .local variable needs a function around it");
+    }
+    if (ptx_is(reader, ".tex")) {
+        return PTX_FAIL(reader, "textures and surfaces are not offered by this device");
+    }
+    return PTX_FAIL(reader, "'%.*s' has no place here", (int)reader->token->length,
+                    ptx_text(reader));
+}
+
+bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
+              struct ptx_module *module) {
+    struct ptx_reader reader = {
+        .diagnostic = diagnostic, .arena = arena, .module = module, .instruction = ""};
+    struct soft_token *tokens = NULL;
+    size_t count = 0;
+    memset(module, 0, sizeof *module);
+    if (!soft_tokenize(diagnostic, arena, &tokens, &count)) return false;
+    reader.token = tokens;
+    module->scope = soft_arena_alloc(arena, sizeof *module->scope);
+    if (module->scope == NULL) return PTX_NO_MEMORY(&reader);
+    reader.scope = module->scope;
+    reader.variables_end = &module->variables;
+    reader.functions_end = &module->functions;
+    reader.outer_end = &reader.outer;
+
+    if (!read_version(&reader) || !read_target(&reader)) return false;
+    if (ptx_take(&reader, ".address_size")) {
+        if (ptx_is(&reader, "32")) {
+            return PTX_FAIL(&reader, "32-bit addresses are gone since CUDA 12");
+        }
+        if (!ptx_expect(&reader, "64")) return false;
+    }
+    while (reader.token->kind != SOFT_TOKEN_END) {
+        if (!read_item(&reader)) return false;
+    }
+    return true;
+}

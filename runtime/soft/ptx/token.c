@@ -1,0 +1,197 @@
+/*
+ * The lexer: one pass, no states; comments and white space fall away.
+ */
+#include "token.h"
+
+#include "tollens/cuda_abi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_name_start(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_name_part(char c) {
+    return (is_name_start(c) && c != '%') || is_digit(c);
+}
+
+struct lexer {
+    struct soft_diagnostic *diagnostic;
+    const char *text;
+    size_t at, length;
+};
+
+static char peek(const struct lexer *lexer, size_t ahead) {
+    return lexer->at + ahead < lexer->length ? lexer->text[lexer->at + ahead] : '\0';
+}
+
+/* Whether a line of the C preprocessor begins here: it tells of files, and is no PTX. */
+static bool at_line_marker(const struct lexer *lexer) {
+    size_t at = lexer->at;
+    if (peek(lexer, 0) != '#') return false;
+    while (at > 0 && (lexer->text[at - 1] == ' ' || lexer->text[at - 1] == '\t')) at--;
+    return at == 0 || lexer->text[at - 1] == '\n';
+}
+
+/* Skips white space, both kinds of comment, and what the C preprocessor leaves behind. */
+static bool skip_blank(struct lexer *lexer) {
+    for (;;) {
+        char c = peek(lexer, 0);
+        if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v') {
+            lexer->at++;
+        } else if ((c == '/' && peek(lexer, 1) == '/') || at_line_marker(lexer)) {
+            while (lexer->at < lexer->length && lexer->text[lexer->at] != '\n') lexer->at++;
+        } else if (c == '/' && peek(lexer, 1) == '*') {
+            size_t begin = lexer->at;
+            lexer->at += 2;
+            while (lexer->at < lexer->length && !(peek(lexer, 0) == '*' && peek(lexer, 1) == '/')) {
+                lexer->at++;
+            }
+            if (lexer->at >= lexer->length) {
+                return soft_error(lexer->diagnostic, begin, CUDA_ERROR_INVALID_PTX,
+                                  "a comment that does not end");
+            }
+            lexer->at += 2;
+        } else {
+            return true;
+        }
+    }
+}
+
+/* Whether a decimal point stands here: digits follow it, or nothing that it could be the dot of. */
+static bool at_point(const struct lexer *lexer) {
+    char next = peek(lexer, 1);
+    return peek(lexer, 0) == '.' && (is_digit(next) || (!is_name_start(next) && next != '.'));
+}
+
+/* Whether a number begins with its point: ".5", ".5e3"; ".2d" is a word. */
+static bool is_fraction(const struct lexer *lexer) {
+    size_t at = 1;
+    while (is_digit(peek(lexer, at))) at++;
+    char c = peek(lexer, at);
+    bool exponent = c == 'e' || c == 'E';
+    return at > 1 && (exponent || !is_name_part(c));
+}
+
+/* number = digits | "0x" hex | "0b" bits | "0f" hex{8} | "0d" hex{16} | decimal with . or e */
+static enum soft_token_kind skip_number(struct lexer *lexer) {
+    char second = peek(lexer, 1);
+    if (peek(lexer, 0) == '0' && second != '\0' && strchr("xXbBfFdD", second) != NULL) {
+        bool is_float = strchr("fFdD", second) != NULL;
+        lexer->at += 2;
+        while (is_name_part(peek(lexer, 0)) && peek(lexer, 0) != '$') lexer->at++;
+        return is_float ? SOFT_TOKEN_FLOAT : SOFT_TOKEN_INTEGER;
+    }
+    enum soft_token_kind kind = SOFT_TOKEN_INTEGER;
+    while (is_digit(peek(lexer, 0))) lexer->at++;
+    if (at_point(lexer)) {
+        kind = SOFT_TOKEN_FLOAT;
+        lexer->at++;
+        while (is_digit(peek(lexer, 0))) lexer->at++;
+    }
+    char sign = peek(lexer, 1);
+    if ((peek(lexer, 0) == 'e' || peek(lexer, 0) == 'E') &&
+        (is_digit(sign) || ((sign == '+' || sign == '-') && is_digit(peek(lexer, 2))))) {
+        kind = SOFT_TOKEN_FLOAT;
+        lexer->at += 2;
+        while (is_digit(peek(lexer, 0))) lexer->at++;
+    }
+    if (peek(lexer, 0) == 'U') lexer->at++;
+    return kind;
+}
+
+static void skip_dotted(struct lexer *lexer) {
+    lexer->at++;
+    for (;;) {
+        while (is_name_part(peek(lexer, 0))) lexer->at++;
+        if (peek(lexer, 0) != ':' || peek(lexer, 1) != ':' || !is_name_part(peek(lexer, 2))) break;
+        lexer->at += 2;
+    }
+}
+
+static bool skip_string(struct lexer *lexer) {
+    size_t begin = lexer->at++;
+    while (peek(lexer, 0) != '"') {
+        if (lexer->at >= lexer->length || lexer->text[lexer->at] == '\n') {
+            return soft_error(lexer->diagnostic, begin, CUDA_ERROR_INVALID_PTX,
+                              "a string that does not end");
+        }
+        lexer->at += peek(lexer, 0) == '\\' && lexer->at + 1 < lexer->length ? 2 : 1;
+    }
+    lexer->at++;
+    return true;
+}
+
+static bool next_token(struct lexer *lexer, struct soft_token *token) {
+    if (!skip_blank(lexer)) return false;
+    size_t begin = lexer->at;
+    char c = peek(lexer, 0);
+    token->kind = SOFT_TOKEN_END;
+    if (lexer->at >= lexer->length) {
+        token->kind = SOFT_TOKEN_END;
+    } else if (is_name_start(c) && (c != '%' || is_name_part(peek(lexer, 1)))) {
+        token->kind = SOFT_TOKEN_NAME;
+        lexer->at++;
+        while (is_name_part(peek(lexer, 0))) lexer->at++;
+    } else if (is_digit(c) || (c == '.' && is_fraction(lexer))) {
+        token->kind = skip_number(lexer);
+    } else if (c == '.' && is_name_part(peek(lexer, 1))) {
+        token->kind = SOFT_TOKEN_DOTTED;
+        skip_dotted(lexer);
+    } else if (c == '"') {
+        token->kind = SOFT_TOKEN_STRING;
+        if (!skip_string(lexer)) return false;
+    } else if (c > ' ' && c <= '~' && strchr("{}()[],;:+-*/%!~&|^<>=?@.", c) != NULL) {
+        token->kind = SOFT_TOKEN_MARK;
+        lexer->at++;
+    } else {
+        return soft_error(lexer->diagnostic, begin, CUDA_ERROR_INVALID_PTX,
+                          "a character that has no meaning in PTX (code %u)", (unsigned char)c);
+    }
+    token->offset = (uint32_t)begin;
+    token->length = (uint32_t)(lexer->at - begin);
+    return true;
+}
+
+bool soft_tokenize(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
+                   struct soft_token **result, size_t *result_count) {
+    struct lexer lexer = {
+        .diagnostic = diagnostic, .text = diagnostic->text, .length = diagnostic->length};
+    if (lexer.length >= UINT32_MAX) {
+        return soft_error(diagnostic, 0, CUDA_ERROR_INVALID_PTX, "a text of 4 GiB or more");
+    }
+    /* Grown outside the arena, so that growing leaves no old copies behind; moved in at the end. */
+    size_t count = 0, room = lexer.length / 4 + 64;
+    struct soft_token *tokens = malloc(room * sizeof *tokens), *bigger = NULL;
+    bool ok = tokens != NULL;
+    do {
+        if (ok && count == room) {
+            room *= 2;
+            bigger = realloc(tokens, room * sizeof *tokens);
+            if (bigger != NULL) tokens = bigger;
+            ok = bigger != NULL;
+        }
+        if (!ok) {
+            soft_error(diagnostic, lexer.at, CUDA_ERROR_OUT_OF_MEMORY, "no host memory is left");
+            break;
+        }
+        ok = next_token(&lexer, &tokens[count]);
+    } while (ok && tokens[count++].kind != SOFT_TOKEN_END);
+
+    if (ok) {
+        *result = SOFT_ARENA_ARRAY(arena, struct soft_token, count);
+        *result_count = count;
+        if (*result == NULL) {
+            ok = soft_error(diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "no host memory is left");
+        } else {
+            memcpy(*result, tokens, count * sizeof *tokens);
+        }
+    }
+    free(tokens);
+    return ok;
+}

@@ -1,0 +1,96 @@
+/*
+ * Checking a launch, and gathering its parameters.
+ */
+#include "kernel_call.h"
+
+#include "state/occupancy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool shape_fits(const struct soft_function *function, const struct soft_kernel_call *call) {
+    const struct soft_code *code = function->code;
+    const uint32_t *grid = call->grid, *block = call->block;
+    bool fits = grid[0] > 0 && grid[1] > 0 && grid[2] > 0 && grid[0] <= INT32_MAX &&
+                grid[1] <= UINT16_MAX && grid[2] <= UINT16_MAX && block[0] > 0 &&
+                block[0] <= 1024 && block[1] > 0 && block[1] <= 1024 && block[2] > 0 &&
+                block[2] <= 64 && call->shared <= function->dynamic_shared_max;
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    fits = fits && threads <= code->block_threads_max;
+    for (int i = 0; i < 3 && code->block_required[0] > 0; i++) {
+        fits = fits && block[i] == code->block_required[i];
+    }
+    return fits;
+}
+
+/* The blocks of a cooperative launch must all be there at once. */
+static bool can_cooperate(const struct soft_function *function,
+                          const struct soft_kernel_call *call) {
+    uint32_t threads = call->block[0] * call->block[1] * call->block[2];
+    uint64_t most = (uint64_t)soft_occupancy_blocks(function, threads, call->shared) *
+                    soft_occupancy_processors();
+    uint64_t layer = (uint64_t)call->grid[0] * call->grid[1];
+    return layer <= most && layer * call->grid[2] <= most;
+}
+
+/* Takes the parameters from one buffer that the caller has laid out. */
+static CUresult copy_buffer(const struct soft_code *code, void **extra, uint8_t *parameters) {
+    const void *buffer = NULL;
+    size_t bytes = 0;
+    for (; extra[0] != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+            buffer = extra[1];
+        } else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1] != NULL) {
+            memcpy(&bytes, extra[1], sizeof bytes);
+        } else {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    if (code->parameter_bytes == 0) return CUDA_SUCCESS;
+    if (buffer == NULL || bytes < code->parameter_bytes) return CUDA_ERROR_INVALID_VALUE;
+    memcpy(parameters, buffer, code->parameter_bytes);
+    return CUDA_SUCCESS;
+}
+
+/* Gathers the parameters into one buffer, as the kernel sees them. */
+static CUresult gather(const struct soft_code *code, const struct soft_kernel_call *call,
+                       uint8_t *parameters) {
+    if (call->extra != NULL && call->parameters != NULL) return CUDA_ERROR_INVALID_VALUE;
+    if (call->extra != NULL) return copy_buffer(code, call->extra, parameters);
+    if (code->parameter_count > 0 && call->parameters == NULL) return CUDA_ERROR_INVALID_VALUE;
+    for (uint32_t i = 0; i < code->parameter_count; i++) {
+        if (call->parameters[i] == NULL) return CUDA_ERROR_INVALID_VALUE;
+        memcpy(parameters + code->parameter_offsets[i], call->parameters[i],
+               code->parameter_sizes[i]);
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_kernel_task(const struct soft_kernel_call *call, struct soft_context *context,
+                          struct soft_task *task) {
+    struct soft_function *function = NULL;
+    CUresult result = soft_function_find(call->function, context, &function);
+    if (result != CUDA_SUCCESS) return result;
+    /* A function is of one context, and runs in its streams alone. */
+    if (function->module->slot != context->reach.slot) return CUDA_ERROR_INVALID_HANDLE;
+    if (!shape_fits(function, call)) return CUDA_ERROR_INVALID_VALUE;
+    if (call->cooperative && !can_cooperate(function, call)) {
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    }
+    /* Loads of up to eight bytes may begin at the last parameter. */
+    uint8_t *parameters = calloc(1, (size_t)function->code->parameter_bytes + 8);
+    if (parameters == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    result = gather(function->code, call, parameters);
+    if (result != CUDA_SUCCESS) {
+        free(parameters);
+        return result;
+    }
+    task->kind = SOFT_TASK_KERNEL;
+    task->is.kernel = (struct soft_kernel){.function = function,
+                                           .shared = call->shared,
+                                           .cooperative = call->cooperative,
+                                           .parameters = parameters};
+    memcpy(task->is.kernel.grid, call->grid, sizeof call->grid);
+    memcpy(task->is.kernel.block, call->block, sizeof call->block);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,23 @@
+/*
+ * What the calls that launch kernels share.
+ */
+#ifndef SOFT_KERNEL_CALL_H
+#define SOFT_KERNEL_CALL_H
+
+#include "state/kernel_library.h"
+#include "task.h"
+
+/* A launch as a program asks for it. */
+struct soft_kernel_call {
+    CUfunction function;
+    uint32_t grid[3], block[3];
+    uint32_t shared;
+    bool cooperative;
+    void **parameters, **extra;
+};
+
+/* Checks a launch in a context and makes its task, which owns what it needs. */
+CUresult soft_kernel_task(const struct soft_kernel_call *call, struct soft_context *context,
+                          struct soft_task *task);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * Operations and moments: their making and their end.
+ */
+#include "graph/graph_exec.h"
+#include "base/options.h"
+#include "perform.h"
+#include "stream_order.h"
+#include "memory/touch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct soft_moment *soft_moment_new(int references) {
+    struct soft_moment *moment = calloc(1, sizeof *moment);
+    if (moment != NULL) moment->references = references;
+    return moment;
+}
+
+void soft_moment_release(struct soft_moment *moment) {
+    if (moment == NULL || --moment->references > 0) return;
+    soft_clock_free(moment->clock);
+    free(moment);
+}
+
+/* A cooperative launch has some memory of its own, all zero, in which its blocks count who has come
+ * to a barrier of the whole grid; the registers %envreg1 and %envreg2 say where, the upper half
+ * first, which is how nvcc's code finds it. 0: there is no memory. */
+enum { WORKSPACE_BYTES = 64 };
+static uint64_t take_workspace(const struct soft_module *module) {
+    const struct soft_allocation wanted = {.bytes = WORKSPACE_BYTES,
+                                           .kind = SOFT_KIND_MODULE,
+                                           .device = module->device,
+                                           .slot = module->slot,
+                                           .name = "the workspace of a cooperative launch"};
+    struct soft_allocation *workspace = soft_space_alloc(&wanted, WORKSPACE_BYTES);
+    const uint8_t zero = 0;
+    if (workspace == NULL) return 0;
+    uint64_t address = workspace->address;
+    soft_space_fill(address, &zero, sizeof zero, WORKSPACE_BYTES);
+    return address;
+}
+
+static void give_workspace(uint64_t address) {
+    struct soft_allocation was;
+    if (address != 0) soft_space_free(address, 1u << SOFT_KIND_MODULE, &was);
+}
+
+static struct soft_launch *new_launch(struct soft_kernel *kernel) {
+    struct soft_launch *launch = calloc(1, sizeof *launch);
+    if (launch == NULL) return NULL;
+    if (kernel->cooperative) launch->workspace = take_workspace(kernel->function->module);
+    if (kernel->cooperative && launch->workspace == 0) {
+        free(launch);
+        return NULL;
+    }
+    uint32_t fixed = kernel->function->code->shared_bytes, dynamic = kernel->shared;
+    pthread_mutex_init(&launch->lock, NULL);
+    launch->code = kernel->function->code;
+    launch->module = kernel->function->module;
+    atomic_fetch_add(&launch->module->references, 1);
+    memcpy(launch->grid, kernel->grid, sizeof launch->grid);
+    memcpy(launch->block, kernel->block, sizeof launch->block);
+    launch->dynamic_shared = dynamic;
+    launch->shared_bytes = dynamic > 0 ? (fixed + 15) / 16 * 16 + dynamic : fixed;
+    launch->ctas = (uint64_t)kernel->grid[0] * kernel->grid[1] * kernel->grid[2];
+    launch->budget = soft_fault_instructions(soft_options()->budget);
+    launch->parameters = kernel->parameters;
+    kernel->parameters = NULL;
+    return launch;
+}
+
+struct soft_operation *soft_operation_new(struct soft_task *task) {
+    struct soft_operation *operation = calloc(1, sizeof *operation);
+    if (operation == NULL) return NULL;
+    operation->kind = SOFT_OPERATION_TASK;
+    if (task->kind == SOFT_TASK_KERNEL) {
+        operation->launch = new_launch(&task->is.kernel);
+        if (operation->launch == NULL) {
+            free(operation);
+            return NULL;
+        }
+    }
+    operation->task = *task;
+    task->kind = SOFT_TASK_EMPTY;
+    return operation;
+}
+
+struct soft_operation *soft_operation_moment(enum soft_operation_kind kind,
+                                             struct soft_moment *moment) {
+    struct soft_operation *operation = calloc(1, sizeof *operation);
+    if (operation == NULL) return NULL;
+    operation->kind = kind;
+    operation->moment = moment;
+    return operation;
+}
+
+void soft_operation_free(struct soft_operation *operation) {
+    struct soft_launch *launch = operation->launch;
+    if (launch != NULL) {
+        soft_launch_end(launch);
+        give_workspace(launch->workspace);
+        soft_module_release(launch->module);
+        pthread_mutex_destroy(&launch->lock);
+        free(launch->parameters);
+        soft_touched_free(launch->touched);
+        free(launch);
+    }
+    /* Nobody is to wait for what was never carried out. */
+    if (operation->kind == SOFT_OPERATION_RECORD) operation->moment->reached = true;
+    soft_task_clear(&operation->task);
+    soft_moment_release(operation->moment);
+    soft_exec_release(operation->exec);
+    free(operation->staged);
+    soft_clock_free(operation->clock);
+    free(operation);
+}
+
+bool soft_operation_is_polled(const struct soft_operation *operation) {
+    return operation->kind == SOFT_OPERATION_TASK && operation->task.kind == SOFT_TASK_VALUES;
+}
+
+bool soft_operation_calls(const struct soft_operation *operation) {
+    return operation->kind == SOFT_OPERATION_TASK &&
+           (operation->task.kind == SOFT_TASK_HOST || operation->task.kind == SOFT_TASK_CALLBACK);
+}

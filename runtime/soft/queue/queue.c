@@ -1,0 +1,367 @@
+/*
+ * The queues and the threads: whose turn it is, who works, and how one waits.
+ */
+#include "graph/capture.h"
+#include "base/dice.h"
+#include "base/options.h"
+#include "perform.h"
+#include "machine/print.h"
+#include "stream_order.h"
+#include "state/thread_state.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* A grid runs for SLICE_NS before other streams are looked at. A query works for QUERY_NS. Work
+ * that nobody waits for is begun after about LAZY_NS, and the helper that does it goes back to
+ * sleep after IDLE_ROUNDS of that without work. */
+enum {
+    SLICE_NS = 2000 * 1000,
+    QUERY_NS = 100 * 1000,
+    LAZY_NS = 500 * 1000,
+    IDLE_ROUNDS = 100,
+    HELPERS_MAX = 256
+};
+
+static struct {
+    pthread_cond_t done;  /* an operation has ended: for threads that wait */
+    pthread_cond_t work;  /* a grid wants helpers, or the lazy helper is to wake */
+    pthread_cond_t calls; /* a host function is to be called */
+    unsigned waiting;     /* threads in done */
+    uint64_t pending;     /* operations in all queues */
+    uint64_t polled;    /* of them, those that wait for a value in memory, which nobody announces */
+    uint64_t functions; /* of them, those that call a host function */
+    bool has_caller;    /* the thread that calls them has been started */
+    unsigned helpers;
+    bool lazy_asleep;
+    bool wanted; /* a grid wants helpers */
+    unsigned turn;
+    uint64_t next_launch_id;
+} queue = {.done = PTHREAD_COND_INITIALIZER,
+           .work = PTHREAD_COND_INITIALIZER,
+           .calls = PTHREAD_COND_INITIALIZER};
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void wait_a_little(pthread_cond_t *condition, uint64_t ns) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    uint64_t sum = (uint64_t)until.tv_nsec + ns;
+    until.tv_sec += (time_t)(sum / 1000000000u);
+    until.tv_nsec = (long)(sum % 1000000000u);
+    pthread_cond_timedwait(condition, &soft_lock, &until);
+}
+
+void soft_queue_pop(struct soft_stream *stream) {
+    struct soft_operation *operation = stream->first;
+    soft_order_done(stream, operation);
+    stream->first = operation->next;
+    if (stream->first == NULL) stream->last = NULL;
+    queue.pending--;
+    queue.polled -= soft_operation_is_polled(operation);
+    queue.functions -= soft_operation_calls(operation);
+    if (operation->kind == SOFT_OPERATION_RECORD) {
+        operation->moment->reached = true;
+        operation->moment->time_ns = now_ns();
+    }
+    soft_operation_free(operation);
+    if (queue.waiting > 0) pthread_cond_broadcast(&queue.done);
+    soft_stream_settle(stream);
+}
+
+void soft_queue_want_help(void) {
+    if (queue.helpers == 0) return;
+    queue.wanted = true;
+    pthread_cond_broadcast(&queue.work);
+}
+
+void soft_queue_want_caller(void) {
+    pthread_cond_signal(&queue.calls);
+}
+
+/* The streams of a context between two positions of its list. */
+static bool step_some(struct soft_context *context, int priority, unsigned from, unsigned to,
+                      uint64_t slice_ns) {
+    unsigned position = 0;
+    struct soft_stream *stream = context->streams;
+    for (; stream != NULL && position < to; stream = stream->next, position++) {
+        if (position < from || stream->priority != priority) continue;
+        if (soft_perform(stream, slice_ns)) return true;
+    }
+    return false;
+}
+
+/* Does something for one of the streams of all contexts, urgent ones first, each in its turn. */
+static bool step(uint64_t slice_ns) {
+    if (queue.pending == 0) return false;
+    unsigned turn = queue.turn++;
+    for (int priority = SOFT_PRIORITY_GREATEST; priority <= 0; priority++) {
+        for (struct soft_context *context = soft_contexts(); context != NULL;
+             context = context->next) {
+            if (context->stream_count == 0) continue;
+            unsigned begin = turn % context->stream_count;
+            if (step_some(context, priority, begin, UINT32_MAX, slice_ns)) return true;
+            if (step_some(context, priority, 0, begin, slice_ns)) return true;
+        }
+    }
+    return false;
+}
+
+/* A helper joins grids that want help; the first one also begins what nobody waits for. */
+static void *help(void *argument) {
+    bool lazy = argument != NULL;
+    unsigned idle = 0;
+    pthread_mutex_lock(&soft_lock);
+    for (;;) {
+        bool may = lazy ? queue.pending > 0 : queue.wanted;
+        if (may && step(SLICE_NS)) {
+            idle = 0;
+            continue;
+        }
+        queue.wanted = false;
+        if (lazy && (idle++ < IDLE_ROUNDS || queue.polled > 0)) {
+            wait_a_little(&queue.work, LAZY_NS);
+        } else {
+            if (lazy) queue.lazy_asleep = true;
+            pthread_cond_wait(&queue.work, &soft_lock);
+            if (lazy) queue.lazy_asleep = false;
+            idle = 0;
+        }
+    }
+    return NULL;
+}
+
+/* Starts the helpers with the first operation. The caller holds the lock. */
+static void start_helpers(void) {
+    static int lazy;
+    pthread_attr_t attributes;
+    unsigned wanted = (unsigned)soft_options()->workers;
+    if (queue.helpers > 0 || pthread_attr_init(&attributes) != 0) return;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    for (unsigned i = 0; i < wanted && i < HELPERS_MAX; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, &attributes, help, i == 0 ? &lazy : NULL) != 0) break;
+        queue.helpers++;
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+/* Calls a host function whose turn it is. Its stream may be gone with it. */
+static bool call_one(void) {
+    for (struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
+        for (struct soft_stream *s = c->streams; s != NULL; s = s->next) {
+            if (s->first != NULL && soft_operation_calls(s->first) && soft_perform(s, 0)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Calls host functions, as their turns come. */
+static void *call(void *argument) {
+    soft_thread()->in_host_function = true;
+    pthread_mutex_lock(&soft_lock);
+    for (;;) {
+        if (call_one()) continue;
+        if (queue.functions > 0) {
+            wait_a_little(&queue.calls, LAZY_NS);
+        } else {
+            pthread_cond_wait(&queue.calls, &soft_lock);
+        }
+    }
+    return argument;
+}
+
+/* Starts the caller with the first host function. */
+static CUresult start_caller(void) {
+    pthread_t thread;
+    if (queue.has_caller) return CUDA_SUCCESS;
+    if (pthread_create(&thread, NULL, call, NULL) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_detach(thread);
+    queue.has_caller = true;
+    return CUDA_SUCCESS;
+}
+
+void soft_queue_append(struct soft_stream *stream, struct soft_operation *operation) {
+    if (stream->last != NULL) {
+        stream->last->next = operation;
+    } else {
+        stream->first = operation;
+    }
+    stream->last = operation;
+    queue.pending++;
+    queue.polled += soft_operation_is_polled(operation);
+    queue.functions += soft_operation_calls(operation);
+    if (operation->launch != NULL) {
+        operation->launch->id = ++queue.next_launch_id;
+        if (soft_options()->seed != 0) {
+            operation->launch->dice = soft_dice(soft_options()->seed, queue.next_launch_id);
+        }
+        if (operation->launch->reach == NULL) operation->launch->reach = &stream->context->reach;
+    }
+    soft_order_queue(operation);
+    start_helpers();
+    if (queue.lazy_asleep) pthread_cond_broadcast(&queue.work);
+}
+
+CUresult soft_queue_add_all(struct soft_stream *stream, struct soft_operation *operations) {
+    CUresult result = stream->context->error;
+    if (result == CUDA_SUCCESS) result = soft_stream_order(stream);
+    for (struct soft_operation *o = operations; o != NULL && result == CUDA_SUCCESS; o = o->next) {
+        if (soft_operation_calls(o)) result = start_caller();
+    }
+    if (result != CUDA_SUCCESS) return result;
+    while (operations != NULL) {
+        struct soft_operation *operation = operations;
+        operations = operation->next;
+        operation->next = NULL;
+        soft_queue_append(stream, operation);
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_queue_add(struct soft_stream *stream, struct soft_operation *operation) {
+    pthread_mutex_lock(&soft_lock);
+    CUresult result = soft_queue_add_all(stream, operation);
+    if (result != CUDA_SUCCESS) soft_operation_free(operation);
+    pthread_mutex_unlock(&soft_lock);
+    return result;
+}
+
+static bool context_is_empty(const struct soft_context *context) {
+    for (const struct soft_stream *s = context->streams; s != NULL; s = s->next) {
+        if (s->first != NULL) return false;
+    }
+    return true;
+}
+
+/* What a thread waits for: one of the three. */
+struct goal {
+    struct soft_context *context;
+    struct soft_stream *stream;
+    struct soft_moment *moment;
+};
+
+static bool reached(const struct goal *goal) {
+    if (goal->stream != NULL) return goal->stream->first == NULL;
+    if (goal->moment != NULL) return goal->moment->reached;
+    return context_is_empty(goal->context);
+}
+
+/* A stream that is waited for stays, even if another thread destroys it. */
+static void begin_waiting(const struct goal *goal) {
+    pthread_mutex_lock(&soft_lock);
+    if (goal->stream != NULL) goal->stream->waiting++;
+}
+
+static void end_waiting(const struct goal *goal) {
+    if (goal->stream != NULL) {
+        goal->stream->waiting--;
+        soft_stream_settle(goal->stream);
+    }
+    pthread_mutex_unlock(&soft_lock);
+}
+
+/* The program knows now what it has waited for. */
+static void know(const struct goal *goal) {
+    if (goal->moment != NULL) soft_order_know_moment(goal->moment);
+    if (goal->stream != NULL) soft_order_know_stream(goal->stream);
+    bool all = goal->moment == NULL && goal->stream == NULL;
+    if (all) soft_order_know_context(goal->context);
+}
+
+static CUresult wait_for(const struct goal *goal) {
+    begin_waiting(goal);
+    while (!reached(goal)) {
+        /* The stream waited for comes first: it is often the only one. */
+        if (goal->stream != NULL && soft_perform(goal->stream, SLICE_NS)) continue;
+        if (step(SLICE_NS)) continue;
+        queue.waiting++;
+        wait_a_little(&queue.done, LAZY_NS);
+        queue.waiting--;
+    }
+    CUresult result = goal->context->error;
+    know(goal);
+    end_waiting(goal);
+    soft_print_flush();
+    return result;
+}
+
+CUresult soft_queue_wait_stream(struct soft_stream *stream) {
+    struct goal goal = {.context = stream->context, .stream = stream};
+    return wait_for(&goal);
+}
+
+CUresult soft_queue_wait_moment(struct soft_context *context, struct soft_moment *moment) {
+    struct goal goal = {.context = context, .moment = moment};
+    return wait_for(&goal);
+}
+
+CUresult soft_queue_wait_context(struct soft_context *context) {
+    struct goal goal = {.context = context};
+    return wait_for(&goal);
+}
+
+void soft_queue_wait_device(int device) {
+    pthread_mutex_lock(&soft_lock);
+    struct soft_context *context = soft_contexts();
+    pthread_mutex_unlock(&soft_lock);
+    /* Contexts are never taken off their list. */
+    for (; context != NULL; context = context->next) {
+        bool meant = device < 0 || context->device->ordinal == device;
+        if (meant) soft_queue_wait_context(context);
+    }
+}
+
+static CUresult query(const struct goal *goal) {
+    begin_waiting(goal);
+    uint64_t end = 0;
+    while (!reached(goal)) {
+        if (end == 0) end = now_ns() + QUERY_NS;
+        bool stepped = goal->stream != NULL && soft_perform(goal->stream, QUERY_NS);
+        if (!stepped) stepped = step(QUERY_NS);
+        if (!stepped || now_ns() >= end) break;
+    }
+    CUresult result = goal->context->error;
+    if (result == CUDA_SUCCESS && !reached(goal)) result = CUDA_ERROR_NOT_READY;
+    if (result == CUDA_SUCCESS) know(goal);
+    end_waiting(goal);
+    return result;
+}
+
+CUresult soft_queue_query_stream(struct soft_stream *stream) {
+    struct goal goal = {.context = stream->context, .stream = stream};
+    return query(&goal);
+}
+
+CUresult soft_queue_query_context(struct soft_context *context) {
+    struct goal goal = {.context = context};
+    return query(&goal);
+}
+
+CUresult soft_queue_query_moment(struct soft_context *context, struct soft_moment *moment) {
+    struct goal goal = {.context = context, .moment = moment};
+    return query(&goal);
+}
+
+void soft_queue_end_context(struct soft_context *context) {
+    pthread_mutex_lock(&soft_lock);
+    while (context->streams != NULL) {
+        struct soft_stream *stream = context->streams;
+        soft_handle_remove(SOFT_HANDLE_STREAM, stream);
+        soft_capture_forget_stream(stream);
+        context->streams = stream->next;
+        soft_order_end_stream(stream);
+        free(stream);
+    }
+    context->stream_count = 0;
+    context->legacy = NULL;
+    pthread_mutex_unlock(&soft_lock);
+    soft_launch_trim();
+    soft_worker_end(&soft_thread()->worker);
+}

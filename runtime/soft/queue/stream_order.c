@@ -1,0 +1,343 @@
+/*
+ * Clocks, and what operations touch.
+ */
+#include "stream_order.h"
+
+#include "base/options.h"
+#include "base/report.h"
+#include "memory/touch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What of each stream has happened: times[n] operations of the stream with that number. */
+struct soft_clock {
+    uint64_t count;
+    uint64_t *times;
+};
+
+struct soft_deed {
+    unsigned references;
+    uint64_t stream, time;
+    uint64_t queued;
+    struct soft_clock *clock;
+    char name[128];
+};
+
+static struct soft_clock program, ended; /* of the program, and of streams that are no more */
+
+bool soft_order_on(void) {
+    return soft_options()->check_stream;
+}
+
+/* ---- clocks; one that there is no memory for knows less, and more is found ---- */
+
+void soft_clock_free(struct soft_clock *clock) {
+    if (clock == NULL) return;
+    free(clock->times);
+    free(clock);
+}
+
+static bool grow(struct soft_clock *clock, uint64_t count) {
+    if (count <= clock->count) return true;
+    uint64_t *times = realloc(clock->times, count * sizeof *times);
+    if (times == NULL) return false;
+    memset(times + clock->count, 0, (count - clock->count) * sizeof *times);
+    clock->times = times;
+    clock->count = count;
+    return true;
+}
+
+static void join(struct soft_clock *clock, const struct soft_clock *other) {
+    if (other == NULL || !grow(clock, other->count)) return;
+    for (uint64_t i = 0; i < other->count; i++) {
+        if (other->times[i] > clock->times[i]) clock->times[i] = other->times[i];
+    }
+}
+
+static uint64_t time_of(const struct soft_clock *clock, uint64_t stream) {
+    return stream < clock->count ? clock->times[stream] : 0;
+}
+
+static struct soft_clock *copy_of(const struct soft_clock *clock) {
+    struct soft_clock *copy = calloc(1, sizeof *copy);
+    if (copy != NULL) join(copy, clock);
+    return copy;
+}
+
+static struct soft_clock *clock_of(struct soft_stream *stream) {
+    if (stream->clock == NULL) stream->clock = calloc(1, sizeof *stream->clock);
+    return stream->clock;
+}
+
+/* ---- deeds ---- */
+
+static void release(struct soft_deed *deed) {
+    if (--deed->references > 0) return;
+    soft_clock_free(deed->clock);
+    free(deed);
+}
+
+static void name_deed(struct soft_deed *deed, const struct soft_operation *operation) {
+    const struct soft_task *task = &operation->task;
+    const struct soft_copy *copy = &task->is.copy;
+    const struct soft_fill_rows *fill = &task->is.fill;
+    unsigned long long bytes = 0;
+    switch (task->kind) {
+    case SOFT_TASK_KERNEL:
+        snprintf(deed->name, sizeof deed->name, "kernel %s", operation->launch->code->name);
+        break;
+    case SOFT_TASK_COPY:
+        bytes = copy->width * copy->height * copy->depth;
+        snprintf(deed->name, sizeof deed->name, "a copy of %llu bytes", bytes);
+        break;
+    case SOFT_TASK_FILL:
+        bytes = fill->width * fill->height * fill->element_bytes;
+        snprintf(deed->name, sizeof deed->name, "a fill of %llu bytes", bytes);
+        break;
+    case SOFT_TASK_FREE:
+        snprintf(deed->name, sizeof deed->name, "a free");
+        break;
+    default:
+        snprintf(deed->name, sizeof deed->name, "an operation on values");
+        break;
+    }
+}
+
+static struct soft_deed *new_deed(const struct soft_stream *stream,
+                                  const struct soft_operation *operation) {
+    struct soft_deed *deed = calloc(1, sizeof *deed);
+    if (deed == NULL) return NULL;
+    deed->references = 1;
+    deed->stream = stream->id;
+    deed->queued = operation->queued;
+    deed->clock = copy_of(stream->clock);
+    deed->time = time_of(stream->clock, stream->id);
+    name_deed(deed, operation);
+    return deed;
+}
+
+static bool comes_before(const struct soft_deed *earlier, const void *self) {
+    const struct soft_deed *deed = self;
+    return time_of(deed->clock, earlier->stream) >= earlier->time;
+}
+
+static struct soft_deed *hold(void *self) {
+    struct soft_deed *deed = self;
+    deed->references++;
+    return deed;
+}
+
+/* Pairs that were told of: loops would tell of each again and again. */
+static bool is_first(uint64_t serial, const struct soft_deed *earlier,
+                     const struct soft_deed *deed) {
+    enum { TOLD = 64 };
+    static struct {
+        uint64_t serial;
+        char names[2][sizeof deed->name];
+    } told[TOLD];
+    static unsigned count;
+    unsigned known = count < TOLD ? count : TOLD;
+    for (unsigned i = 0; i < known; i++) {
+        if (told[i].serial == serial && strcmp(told[i].names[0], earlier->name) == 0 &&
+            strcmp(told[i].names[1], deed->name) == 0) {
+            return false;
+        }
+    }
+    unsigned next = count++ % TOLD;
+    told[next].serial = serial;
+    snprintf(told[next].names[0], sizeof deed->name, "%s", earlier->name);
+    snprintf(told[next].names[1], sizeof deed->name, "%s", deed->name);
+    return true;
+}
+
+/* Tells of the operation first that was queued first, whichever has run first. */
+static void tell(const struct soft_conflict *conflict, void *self) {
+    const struct soft_deed *deed = self, *earlier = conflict->earlier;
+    struct soft_report report = {.kind = "missing order of streams", .address = conflict->low};
+    bool wrote = conflict->wrote, writes = conflict->writes;
+    if (earlier->queued > deed->queued) {
+        earlier = self;
+        deed = conflict->earlier;
+        wrote = conflict->writes;
+        writes = conflict->wrote;
+    }
+    if (!is_first(conflict->serial, earlier, deed)) return;
+    snprintf(report.detail, sizeof report.detail,
+             "%.80s in stream %llu %s and %.80s in stream %llu %s bytes %llu to %llu of allocation "
+             "%llu of %llu bytes at 0x%llx, and neither waits for the other",
+             earlier->name, (unsigned long long)earlier->stream, wrote ? "writes" : "reads",
+             deed->name, (unsigned long long)deed->stream, writes ? "writes" : "reads",
+             (unsigned long long)(conflict->low - conflict->base),
+             (unsigned long long)(conflict->high - conflict->base),
+             (unsigned long long)conflict->serial, (unsigned long long)conflict->bytes,
+             (unsigned long long)conflict->base);
+    soft_report_tell(&report);
+}
+
+static const struct soft_touch_order order = {comes_before, tell, hold, release};
+
+/* ---- what operations touch ---- */
+
+/* Adds a row, which may span allocations; what is no allocation is the program's own affair. */
+static void add_row(struct soft_touched *touched, enum soft_touch touch, uint64_t address,
+                    uint64_t bytes) {
+    struct soft_allocation found;
+    while (bytes > 0 && soft_space_find(address, &found)) {
+        uint64_t left = found.address + found.bytes - address;
+        uint64_t part = bytes < left ? bytes : left;
+        soft_touched_add(touched, touch, found.address, address, part);
+        address += part;
+        bytes -= part;
+    }
+}
+
+static void add_end(struct soft_touched *touched, enum soft_touch touch,
+                    const struct soft_copy_end *end, const struct soft_copy *copy) {
+    for (uint64_t layer = 0; layer < copy->depth; layer++) {
+        for (uint64_t row = 0; row < copy->height; row++) {
+            add_row(touched, touch, end->address + row * end->pitch + layer * end->slice,
+                    copy->width);
+        }
+    }
+}
+
+static void learn_of(const struct soft_deed *writer, void *data) {
+    join(data, writer->clock);
+}
+
+/* A value that was waited for has been written: by operations that are known, or by the program. */
+static void add_values(struct soft_touched *touched, struct soft_clock *clock,
+                       const struct soft_task *task) {
+    for (unsigned i = 0; i < task->is.values.count; i++) {
+        const struct soft_value *value = &task->is.values.items[i];
+        uint64_t bytes = value->wide ? 8 : 4;
+        if (value->nothing) continue;
+        if (!value->write) {
+            join(clock, &program);
+            soft_touched_writers(value->address, bytes, learn_of, clock);
+        }
+        add_row(touched, value->write ? SOFT_TOUCH_STRONG_WRITE : SOFT_TOUCH_STRONG_READ,
+                value->address, bytes);
+    }
+}
+
+static void add_task(struct soft_touched *touched, struct soft_clock *clock,
+                     const struct soft_operation *operation) {
+    const struct soft_task *task = &operation->task;
+    const struct soft_fill_rows *fill = &task->is.fill;
+    struct soft_allocation found;
+    switch (task->kind) {
+    case SOFT_TASK_COPY:
+        add_end(touched, SOFT_TOUCH_WRITE, &task->is.copy.to, &task->is.copy);
+        if (operation->staged == NULL) {
+            add_end(touched, SOFT_TOUCH_READ, &task->is.copy.from, &task->is.copy);
+        }
+        break;
+    case SOFT_TASK_FILL:
+        for (uint64_t row = 0; row < fill->height; row++) {
+            add_row(touched, SOFT_TOUCH_WRITE, fill->address + row * fill->pitch,
+                    fill->width * fill->element_bytes);
+        }
+        break;
+    case SOFT_TASK_VALUES:
+        add_values(touched, clock, task);
+        break;
+    case SOFT_TASK_FREE:
+        if (soft_space_find(task->is.address, &found)) {
+            soft_touched_add(touched, SOFT_TOUCH_WRITE, found.address, found.address, found.bytes);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- the course of things ---- */
+
+/* A kernel that writes memory of the host may have told it that what comes before has happened. */
+static void ask_kernels(void) {
+    for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
+        for (const struct soft_stream *s = c->streams; s != NULL; s = s->next) {
+            const struct soft_launch *launch = s->first != NULL ? s->first->launch : NULL;
+            bool told = launch != NULL && launch->touched != NULL &&
+                        soft_touched_told_host(launch->touched);
+            if (!told) continue;
+            soft_order_know_stream(s);
+            /* And part of itself, which its next operation will count. */
+            if (grow(&program, s->id + 1)) program.times[s->id] = time_of(s->clock, s->id) + 1;
+        }
+    }
+}
+
+void soft_order_queue(struct soft_operation *operation) {
+    if (!soft_order_on()) return;
+    static uint64_t queued;
+    operation->queued = ++queued;
+    ask_kernels();
+    operation->clock = copy_of(&program);
+    if (operation->launch != NULL) operation->launch->touched = soft_touched_new();
+}
+
+static bool touches(const struct soft_operation *operation) {
+    if (operation->kind != SOFT_OPERATION_TASK) return false;
+    switch (operation->task.kind) {
+    case SOFT_TASK_KERNEL:
+        return operation->launch->touched != NULL;
+    case SOFT_TASK_COPY:
+    case SOFT_TASK_FILL:
+    case SOFT_TASK_VALUES:
+    case SOFT_TASK_FREE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void settle(struct soft_stream *stream, const struct soft_operation *operation) {
+    bool kernel = operation->launch != NULL;
+    struct soft_touched *touched = kernel ? operation->launch->touched : soft_touched_new();
+    if (touched == NULL) return;
+    if (!kernel) add_task(touched, stream->clock, operation);
+    if (kernel && soft_touched_asked_host(touched)) join(stream->clock, &program);
+    struct soft_deed *deed = new_deed(stream, operation);
+    if (deed != NULL && deed->clock != NULL) soft_touched_settle(touched, &order, deed);
+    if (deed != NULL) release(deed);
+    bool told = kernel || operation->task.kind == SOFT_TASK_VALUES;
+    if (told && soft_touched_told_host(touched)) soft_order_know_stream(stream);
+    if (!kernel) soft_touched_free(touched);
+}
+
+void soft_order_done(struct soft_stream *stream, const struct soft_operation *operation) {
+    if (!soft_order_on() || clock_of(stream) == NULL) return;
+    struct soft_clock *clock = stream->clock;
+    join(clock, operation->clock);
+    if (operation->kind == SOFT_OPERATION_WAIT) join(clock, operation->moment->clock);
+    if (operation->kind == SOFT_OPERATION_RECORD) operation->moment->clock = copy_of(clock);
+    if (!touches(operation) || stream->context->error != CUDA_SUCCESS) return;
+    if (!grow(clock, stream->id + 1)) return;
+    clock->times[stream->id]++;
+    settle(stream, operation);
+}
+
+void soft_order_know_stream(const struct soft_stream *stream) {
+    if (soft_order_on()) join(&program, stream->clock);
+}
+
+void soft_order_know_moment(const struct soft_moment *moment) {
+    if (soft_order_on() && moment->reached) join(&program, moment->clock);
+}
+
+void soft_order_know_context(const struct soft_context *context) {
+    if (!soft_order_on()) return;
+    for (const struct soft_stream *s = context->streams; s != NULL; s = s->next) {
+        soft_order_know_stream(s);
+    }
+    join(&program, &ended);
+}
+
+void soft_order_end_stream(struct soft_stream *stream) {
+    join(&ended, stream->clock);
+    soft_clock_free(stream->clock);
+}

@@ -1,0 +1,72 @@
+/*
+ * Allocating and charging.
+ */
+#include "device_memory.h"
+
+#include "machine/heap.h"
+
+#include "memory_pool.h"
+
+#include <unistd.h>
+
+CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdeviceptr *address) {
+    struct soft_device *device = context->device;
+    if (bytes > device->memory_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
+    uint64_t charged = soft_memory_rounded(bytes);
+    if (!soft_device_charge(device, charged)) {
+        /* What pools hold without need is worth less than this. */
+        soft_pools_release(device, true);
+        if (!soft_device_charge(device, charged)) return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    const struct soft_allocation wanted = {.bytes = bytes,
+                                           .kind = SOFT_KIND_DEVICE,
+                                           .device = device->ordinal,
+                                           .slot = context->reach.slot,
+                                           .charged = charged};
+    const struct soft_allocation *allocation = soft_space_alloc(&wanted, SOFT_GRANULE_BYTES);
+    if (allocation == NULL) {
+        soft_device_refund(device, charged);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *address = allocation->address;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_memory_alloc_host(struct soft_context *context, uint64_t bytes, unsigned flags,
+                                void **host) {
+    /* Pages that cannot be there at once cannot be pinned. */
+    uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES), page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (bytes / page >= pages) return CUDA_ERROR_OUT_OF_MEMORY;
+    const struct soft_allocation wanted = {.bytes = bytes,
+                                           .host = *host,
+                                           .kind = *host != NULL ? SOFT_KIND_REGISTERED
+                                                                 : SOFT_KIND_PINNED,
+                                           .device = context->device->ordinal,
+                                           .slot = context->reach.slot,
+                                           .flags = flags};
+    const struct soft_allocation *allocation = soft_space_alloc(&wanted, SOFT_GRANULE_BYTES);
+    if (allocation == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    *host = allocation->host;
+    return CUDA_SUCCESS;
+}
+
+void soft_memory_refund(const struct soft_allocation *was) {
+    if (was->charged > 0) soft_device_refund(soft_device_of(was->device), was->charged);
+}
+
+void soft_memory_free(CUdeviceptr address) {
+    struct soft_allocation was;
+    if (soft_space_free(address, 1u << SOFT_KIND_DEVICE, &was)) {
+        soft_memory_refund(&was);
+    } else {
+        soft_pool_free(address);
+    }
+}
+
+void soft_memory_free_all(unsigned slot) {
+    const unsigned kinds = 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_PINNED |
+                           1u << SOFT_KIND_REGISTERED | 1u << SOFT_KIND_HEAP;
+    struct soft_allocation was;
+    while (soft_space_free_owned(slot, kinds, &was)) soft_memory_refund(&was);
+    soft_heap_forget(slot);
+}

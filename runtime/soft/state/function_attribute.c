@@ -1,0 +1,73 @@
+/*
+ * Attributes of kernels.
+ */
+#include "function_attribute.h"
+
+#include "base/options.h"
+
+CUresult soft_function_attribute(const struct soft_function *function, int attribute, int *value) {
+    const struct soft_code *code = function->code;
+    switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        *value = (int)code->block_threads_max;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+        *value = (int)code->shared_bytes;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+        *value = (int)code->local_bytes;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+        *value = (int)code->registers;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+        *value = (int)function->unit->ptx.target;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+        *value = soft_options()->compute_capability;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        *value = (int)function->dynamic_shared_max;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        *value = function->carveout;
+        return CUDA_SUCCESS;
+    default:
+        /* Of the rest, clusters among them, there is none. */
+        *value = 0;
+        return attribute >= 0 && attribute < CU_FUNC_ATTRIBUTE_MAX ? CUDA_SUCCESS
+                                                                   : CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult soft_function_set_attribute(struct soft_function *function, int attribute, int value) {
+    switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        if (value < 0 || (uint64_t)value + function->code->shared_bytes > SOFT_SHARED_OPTIN_BYTES) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        function->dynamic_shared_max = (uint32_t)value;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        if (value < -1 || value > 100) return CUDA_ERROR_INVALID_VALUE;
+        function->carveout = value;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        if (value < 0) return CUDA_ERROR_INVALID_VALUE;
+        return value == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult soft_function_parameter(const struct soft_function *function, size_t index, size_t *offset,
+                                 size_t *bytes) {
+    if (offset == NULL || index >= function->code->parameter_count) return CUDA_ERROR_INVALID_VALUE;
+    *offset = function->code->parameter_offsets[index];
+    if (bytes != NULL) *bytes = function->code->parameter_sizes[index];
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,297 @@
+/*
+ * Options, logs and images.
+ */
+#include "jit.h"
+
+#include "lower/linked_image.h"
+#include "base/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* A value that must lie in a range to be taken; most are then not looked at any more: a program
+ * that is interpreted has no registers to save and nothing to optimise. */
+struct option_range {
+    int option;
+    uintptr_t low, high;
+};
+
+static const struct option_range ranges[] = {
+    {CU_JIT_MAX_REGISTERS, 0, UINT32_MAX},
+    {CU_JIT_THREADS_PER_BLOCK, 0, UINT32_MAX},
+    {CU_JIT_OPTIMIZATION_LEVEL, 0, 4},
+    {CU_JIT_TARGET_FROM_CUCONTEXT, 0, UINTPTR_MAX}, /* needs no value */
+    {CU_JIT_FALLBACK_STRATEGY, 0, 1},
+    {CU_JIT_GENERATE_DEBUG_INFO, 0, 1},
+    {CU_JIT_LOG_VERBOSE, 0, 1},
+    {CU_JIT_GENERATE_LINE_INFO, 0, 1},
+    {CU_JIT_CACHE_MODE, 0, 2},
+    {CU_JIT_NEW_SM3X_OPT, 0, UINTPTR_MAX},
+    {CU_JIT_FAST_COMPILE, 0, UINTPTR_MAX},
+    {CU_JIT_GLOBAL_SYMBOL_COUNT, 0, 0}, /* symbols of the host are not offered */
+    {CU_JIT_LTO, 0, 0},                 /* nor is link-time optimisation */
+    {CU_JIT_FTZ, 0, 1},
+    {CU_JIT_PREC_DIV, 0, 1},
+    {CU_JIT_PREC_SQRT, 0, 1},
+    {CU_JIT_FMA, 0, 1},
+    {CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES, 0, 1},
+    {CU_JIT_POSITION_INDEPENDENT_CODE, 0, 1},
+    {CU_JIT_MIN_CTA_PER_SM, 0, UINT32_MAX},
+    {CU_JIT_MAX_THREADS_PER_BLOCK, 0, UINT32_MAX},
+    {CU_JIT_OVERRIDE_DIRECTIVE_VALUES, 0, 1},
+    {CU_JIT_SPLIT_COMPILE, 0, UINT32_MAX},
+};
+
+static bool is_in_range(int option, uintptr_t value) {
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (ranges[i].option == option) return value >= ranges[i].low && value <= ranges[i].high;
+    }
+    /* Names without a count are not looked at. */
+    return option >= CU_JIT_GLOBAL_SYMBOL_NAMES && option < CU_JIT_NUM_OPTIONS;
+}
+
+static bool is_target(uintptr_t value) {
+    static const uintptr_t targets[] = {30, 32, 35, 37, 50, 52, 53,  60,  61,  62,  70, 72,
+                                        75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121};
+    uintptr_t number = value & 0xffff; /* above: 90a, 100f and so on */
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+        if (targets[i] == number) return value >> 18 == 0;
+    }
+    return false;
+}
+
+static bool read_option(int option, void **value, struct soft_jit *jit) {
+    uintptr_t number = (uintptr_t)*value;
+    switch (option) {
+    case CU_JIT_INFO_LOG_BUFFER:
+        jit->info.buffer = *value;
+        return true;
+    case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+        jit->info.bytes = number;
+        jit->info.size = value;
+        return true;
+    case CU_JIT_ERROR_LOG_BUFFER:
+        jit->errors.buffer = *value;
+        return true;
+    case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+        jit->errors.bytes = number;
+        jit->errors.size = value;
+        return true;
+    case CU_JIT_WALL_TIME:
+        jit->wall_time = value;
+        return true;
+    case CU_JIT_LOG_VERBOSE:
+        jit->verbose = number != 0;
+        break;
+    case CU_JIT_TARGET:
+        jit->target = (int)(number & 0xffff);
+        return is_target(number);
+    default:
+        break;
+    }
+    return is_in_range(option, number);
+}
+
+CUresult soft_jit_read(unsigned count, const CUjit_option *options, void **values,
+                       struct soft_jit *jit) {
+    *jit = (struct soft_jit){.begin_ns = now_ns()};
+    if (count > 0 && (options == NULL || values == NULL)) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < count; i++) {
+        if (!read_option((int)options[i], &values[i], jit)) return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+static void answer(const struct soft_jit_log *log, const char *text) {
+    size_t length = 0;
+    if (log->buffer != NULL && log->bytes > 0) {
+        snprintf(log->buffer, log->bytes, "%s", text);
+        length = strlen(log->buffer) + (text[0] != '\0');
+    }
+    if (log->size != NULL) *log->size = (void *)(uintptr_t)length;
+}
+
+static void tell_time(const struct soft_jit *jit) {
+    if (jit->wall_time == NULL) return;
+    float ms = (float)((double)(now_ns() - jit->begin_ns) * 1e-6);
+    memcpy((void *)jit->wall_time, &ms, sizeof ms);
+}
+
+void soft_jit_fail(const struct soft_jit *jit, const char *text) {
+    answer(&jit->info, "");
+    answer(&jit->errors, text);
+    tell_time(jit);
+    /* Who gave no place for the log would learn of a code and nothing more. */
+    if (jit->errors.buffer != NULL && jit->errors.bytes > 0) {
+        soft_log_add(text);
+    } else {
+        soft_log_tell(text);
+    }
+}
+
+/* What a verbose loading says of each kernel. */
+static void tell_kernels(const struct soft_jit *jit, const struct soft_module *module) {
+    char text[4096] = "";
+    size_t used = 0;
+    for (const struct soft_function *f = module->functions; f != NULL && jit->verbose;
+         f = f->next) {
+        int length = snprintf(text + used, sizeof text - used,
+                              "ptx: info: kernel '%s' for sm_%u: %u registers, %u bytes of shared "
+                              "and %u of local memory\n",
+                              f->code->name, f->unit->ptx.target, f->code->registers,
+                              f->code->shared_bytes, f->code->local_bytes);
+        if (length < 0 || (size_t)length >= sizeof text - used) break;
+        used += (size_t)length;
+    }
+    text[used] = '\0'; /* the one that did not fit is left out */
+    answer(&jit->info, text);
+    answer(&jit->errors, "");
+}
+
+/* Whether every text is for a device like this one, or like the one that was asked for. */
+static bool fits_target(const struct soft_module *module, int target, char *text, size_t bytes) {
+    for (unsigned u = 0; u < module->unit_count; u++) {
+        if ((int)module->units[u].ptx.target <= target) continue;
+        snprintf(text, bytes, "PTX for sm_%u, and the device has compute capability %d.%d\n",
+                 module->units[u].ptx.target, target / 10, target % 10);
+        return false;
+    }
+    return true;
+}
+
+CUresult soft_jit_load(const struct soft_source *sources, unsigned count,
+                       const struct soft_reach *home, const struct soft_jit *jit,
+                       struct soft_module **module) {
+    char text[2048] = "";
+    int capability = soft_options()->compute_capability;
+    int target = jit->target != 0 ? jit->target : capability;
+    if (target > capability) {
+        soft_jit_fail(jit, "the target that was asked for is not this device's\n");
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    const struct soft_load_log log = {.text = text, .bytes = sizeof text};
+    CUresult result = (CUresult)soft_module_load(sources, count, home, module, &log);
+    if (result == CUDA_SUCCESS && !fits_target(*module, target, text, sizeof text)) {
+        soft_module_release(*module);
+        result = CUDA_ERROR_INVALID_PTX;
+    }
+    if (result != CUDA_SUCCESS) {
+        soft_jit_fail(jit, text);
+        return result;
+    }
+    tell_kernels(jit, *module);
+    tell_time(jit);
+    return CUDA_SUCCESS;
+}
+
+/* Whether a text begins as PTX may: with a directive, a comment or a line of the preprocessor. What
+ * is wrong behind that the reader tells; of other texts a driver says only that they are no image.
+ */
+static bool begins_as_ptx(const char *text) {
+    text += strspn(text, " \t\r\n\v\f");
+    return *text == '.' || *text == '/' || *text == '#';
+}
+
+enum soft_image_kind soft_image_kind(const void *image) {
+    static const unsigned char magics[3][4] = {
+        {0x7f, 'E', 'L', 'F'},    /* a cubin */
+        {0x50, 0xed, 0x55, 0xba}, /* a fatbin */
+        {0xb1, 0x43, 0x62, 0x46}  /* a wrapper around one */
+    };
+    const unsigned char *bytes = image;
+    if (soft_linked_image_is(image)) return SOFT_IMAGE_LINKED;
+    for (int m = 0; m < 3; m++) {
+        /* Text shorter than four bytes ends before the comparison does. */
+        int i = 0;
+        while (i < 4 && bytes[i] == magics[m][i]) i++;
+        if (i < 4) continue;
+        /* An ELF header goes on with its class, 64 bits, and the order of bytes, little-endian. */
+        bool cut = m == 0 && (bytes[4] != 2 || bytes[5] != 1);
+        return cut ? SOFT_IMAGE_NONE : SOFT_IMAGE_BINARY;
+    }
+    return begins_as_ptx(image) ? SOFT_IMAGE_TEXT : SOFT_IMAGE_NONE;
+}
+
+/* Puts a module into its context's list and its handles into the register. */
+static bool add_handles(struct soft_context *context, struct soft_module *module) {
+    bool ok = soft_handle_add(SOFT_HANDLE_MODULE, module);
+    for (struct soft_function *f = module->functions; f != NULL && ok; f = f->next) {
+        ok = soft_handle_add(SOFT_HANDLE_FUNCTION, f);
+    }
+    if (ok) {
+        module->next = context->modules;
+        context->modules = module;
+    }
+    return ok;
+}
+
+static void remove_handles(struct soft_module *module) {
+    soft_handle_remove(SOFT_HANDLE_MODULE, module);
+    for (struct soft_function *f = module->functions; f != NULL; f = f->next) {
+        soft_handle_remove(SOFT_HANDLE_FUNCTION, f);
+    }
+}
+
+CUresult soft_image_sources(const void *image, const struct soft_jit *jit,
+                            struct soft_source **sources, unsigned *count) {
+    *sources = NULL;
+    switch (soft_image_kind(image)) {
+    case SOFT_IMAGE_BINARY:
+        soft_jit_fail(jit, "this device runs PTX; the image is machine code of a GPU\n");
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    case SOFT_IMAGE_NONE:
+        soft_jit_fail(jit, "the image is no PTX: that begins with a directive or a comment\n");
+        return CUDA_ERROR_INVALID_IMAGE;
+    case SOFT_IMAGE_LINKED:
+        *sources = soft_linked_image_sources(image, count);
+        return *sources != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+    default:
+        *count = 1;
+        *sources = malloc(sizeof **sources);
+        if (*sources == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+        **sources = (struct soft_source){.name = jit->name, .text = image, .length = strlen(image)};
+        return CUDA_SUCCESS;
+    }
+}
+
+CUresult soft_image_load(struct soft_context *context, const void *image,
+                         const struct soft_jit *jit, struct soft_module **result) {
+    struct soft_source *sources = NULL;
+    struct soft_module *module = NULL;
+    unsigned count = 0;
+    CUresult loaded = soft_image_sources(image, jit, &sources, &count);
+    if (loaded == CUDA_SUCCESS) {
+        loaded = soft_jit_load(sources, count, &context->reach, jit, &module);
+    }
+    free(sources);
+    if (loaded != CUDA_SUCCESS) return loaded;
+    pthread_mutex_lock(&soft_lock);
+    bool added = add_handles(context, module);
+    if (!added) remove_handles(module);
+    pthread_mutex_unlock(&soft_lock);
+    if (!added) {
+        soft_module_release(module);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *result = module;
+    return CUDA_SUCCESS;
+}
+
+void soft_image_unload(struct soft_context *context, struct soft_module *module) {
+    pthread_mutex_lock(&soft_lock);
+    struct soft_module **link = &context->modules;
+    while (*link != NULL && *link != module) link = &(*link)->next;
+    if (*link == module) *link = module->next;
+    remove_handles(module);
+    pthread_mutex_unlock(&soft_lock);
+    /* Launches that have not ended hold references of their own. */
+    soft_module_release(module);
+}

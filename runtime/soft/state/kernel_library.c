@@ -1,0 +1,222 @@
+/*
+ * Loading libraries, and finding their parts in a context.
+ */
+#include "kernel_library.h"
+
+#include "lower/linked_image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One lock for all libraries' lists, held while a module is loaded, so that a context gets one. It
+ * is taken before soft_lock. */
+static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct soft_loaded {
+    struct soft_context *context;
+    struct soft_module *module;
+    struct soft_loaded *next;
+};
+
+static void *copy_image(const void *image) {
+    size_t bytes = soft_image_kind(image) == SOFT_IMAGE_LINKED ? soft_linked_image_bytes(image)
+                                                               : strlen(image) + 1;
+    void *copy = malloc(bytes);
+    if (copy != NULL) memcpy(copy, image, bytes);
+    return copy;
+}
+
+static void free_library(struct soft_library *library) {
+    soft_module_release(library->prototype);
+    free(library->kernels);
+    free(library->image);
+    free(library);
+}
+
+static CUresult load_prototype(struct soft_library *library, const void *image,
+                               const struct soft_jit *jit) {
+    const struct soft_reach nowhere = {.device = 0, .slot = SOFT_SLOT_NONE};
+    struct soft_source *sources = NULL;
+    unsigned count = 0;
+    CUresult result = soft_image_sources(image, jit, &sources, &count);
+    if (result == CUDA_SUCCESS) {
+        result = soft_jit_load(sources, count, &nowhere, jit, &library->prototype);
+    }
+    free(sources);
+    return result;
+}
+
+static bool make_kernels(struct soft_library *library) {
+    const struct soft_function *f = library->prototype->functions;
+    for (; f != NULL; f = f->next) library->kernel_count++;
+    library->kernels = calloc(library->kernel_count + 1, sizeof *library->kernels);
+    if (library->kernels == NULL) return false;
+    unsigned i = 0;
+    for (f = library->prototype->functions; f != NULL; f = f->next) {
+        struct soft_library_kernel *kernel = &library->kernels[i++];
+        kernel->library = library;
+        kernel->prototype = f;
+        for (int d = 0; d < SOFT_DEVICES_MAX; d++) {
+            kernel->dynamic_shared_max[d] = f->dynamic_shared_max;
+            kernel->carveout[d] = -1;
+        }
+    }
+    return true;
+}
+
+static void remove_handles(const struct soft_library *library) {
+    soft_handle_remove(SOFT_HANDLE_LIBRARY, library);
+    for (unsigned i = 0; i < library->kernel_count; i++) {
+        soft_handle_remove(SOFT_HANDLE_KERNEL, &library->kernels[i]);
+    }
+}
+
+static bool add_handles(const struct soft_library *library) {
+    pthread_mutex_lock(&soft_lock);
+    bool ok = soft_handle_add(SOFT_HANDLE_LIBRARY, library);
+    for (unsigned i = 0; i < library->kernel_count && ok; i++) {
+        ok = soft_handle_add(SOFT_HANDLE_KERNEL, &library->kernels[i]);
+    }
+    if (!ok) remove_handles(library);
+    pthread_mutex_unlock(&soft_lock);
+    return ok;
+}
+
+CUresult soft_library_load(const void *image, const struct soft_jit *jit,
+                           struct soft_library **result) {
+    struct soft_library *library = calloc(1, sizeof *library);
+    if (library == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult loaded = load_prototype(library, image, jit);
+    if (loaded == CUDA_SUCCESS) {
+        library->image = copy_image(image);
+        if (library->image == NULL) loaded = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (loaded == CUDA_SUCCESS && (!make_kernels(library) || !add_handles(library))) {
+        loaded = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (loaded != CUDA_SUCCESS) {
+        free_library(library);
+        return loaded;
+    }
+    *result = library;
+    return CUDA_SUCCESS;
+}
+
+void soft_library_unload(struct soft_library *library) {
+    pthread_mutex_lock(&library_lock);
+    pthread_mutex_lock(&soft_lock);
+    remove_handles(library);
+    struct soft_loaded *loaded = library->loaded;
+    library->loaded = NULL;
+    for (const struct soft_loaded *l = loaded; l != NULL; l = l->next) l->module->library = NULL;
+    pthread_mutex_unlock(&soft_lock);
+    while (loaded != NULL) {
+        struct soft_loaded *next = loaded->next;
+        soft_image_unload(loaded->context, loaded->module);
+        free(loaded);
+        loaded = next;
+    }
+    pthread_mutex_unlock(&library_lock);
+    free_library(library);
+}
+
+void soft_library_forget(struct soft_library *library, const struct soft_module *module) {
+    for (struct soft_loaded **link = &library->loaded; *link != NULL; link = &(*link)->next) {
+        struct soft_loaded *loaded = *link;
+        if (loaded->module != module) continue;
+        *link = loaded->next;
+        free(loaded);
+        return;
+    }
+}
+
+/* The module a context has already. The caller holds soft_lock. */
+static struct soft_module *find_module(const struct soft_library *library,
+                                       const struct soft_context *context) {
+    const struct soft_loaded *loaded = library->loaded;
+    while (loaded != NULL && loaded->context != context) loaded = loaded->next;
+    return loaded != NULL ? loaded->module : NULL;
+}
+
+/* What has been set for the kernels on the context's device holds for the new functions. */
+static void take_settings(const struct soft_library *library, struct soft_module *module) {
+    for (unsigned i = 0; i < library->kernel_count; i++) {
+        const struct soft_library_kernel *kernel = &library->kernels[i];
+        struct soft_function *f = soft_module_kernel(module, kernel->prototype->code->name);
+        if (f != NULL) f->dynamic_shared_max = kernel->dynamic_shared_max[module->device];
+    }
+}
+
+static CUresult load_into(struct soft_library *library, struct soft_context *context,
+                          struct soft_module **module) {
+    struct soft_jit jit = {0};
+    struct soft_loaded *loaded = calloc(1, sizeof *loaded);
+    if (loaded == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = soft_image_load(context, library->image, &jit, module);
+    if (result != CUDA_SUCCESS) {
+        free(loaded);
+        return result;
+    }
+    take_settings(library, *module);
+    pthread_mutex_lock(&soft_lock);
+    (*module)->library = library;
+    *loaded = (struct soft_loaded){context, *module, library->loaded};
+    library->loaded = loaded;
+    pthread_mutex_unlock(&soft_lock);
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_library_module(struct soft_library *library, struct soft_context *context,
+                             struct soft_module **module) {
+    CUresult result = CUDA_SUCCESS;
+    pthread_mutex_lock(&library_lock);
+    pthread_mutex_lock(&soft_lock);
+    *module = find_module(library, context);
+    pthread_mutex_unlock(&soft_lock);
+    if (*module == NULL) result = load_into(library, context, module);
+    pthread_mutex_unlock(&library_lock);
+    return result;
+}
+
+CUresult soft_library_function(struct soft_library_kernel *kernel, struct soft_context *context,
+                               struct soft_function **function) {
+    struct soft_module *module = NULL;
+    CUresult result = soft_library_module(kernel->library, context, &module);
+    if (result != CUDA_SUCCESS) return result;
+    *function = soft_module_kernel(module, kernel->prototype->code->name);
+    return *function != NULL ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+void soft_library_allow_shared(struct soft_library_kernel *kernel, int device, uint32_t bytes) {
+    pthread_mutex_lock(&soft_lock);
+    kernel->dynamic_shared_max[device] = bytes;
+    for (const struct soft_loaded *l = kernel->library->loaded; l != NULL; l = l->next) {
+        if (l->module->device != device) continue;
+        struct soft_function *f = soft_module_kernel(l->module, kernel->prototype->code->name);
+        if (f != NULL && !f->is_set) f->dynamic_shared_max = bytes;
+    }
+    pthread_mutex_unlock(&soft_lock);
+}
+
+CUresult soft_function_find(CUfunction handle, struct soft_context *context,
+                            struct soft_function **function) {
+    pthread_mutex_lock(&soft_lock);
+    bool is_function = soft_handle_is(SOFT_HANDLE_FUNCTION, handle);
+    bool is_kernel = soft_handle_is(SOFT_HANDLE_KERNEL, handle);
+    pthread_mutex_unlock(&soft_lock);
+    if (is_kernel) {
+        return soft_library_function((struct soft_library_kernel *)handle, context, function);
+    }
+    *function = (struct soft_function *)handle;
+    return is_function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+struct soft_context *soft_function_home(CUfunction handle) {
+    struct soft_context *context = NULL;
+    pthread_mutex_lock(&soft_lock);
+    if (soft_handle_is(SOFT_HANDLE_FUNCTION, handle)) {
+        context = soft_context_of(((struct soft_function *)handle)->module->slot);
+    }
+    pthread_mutex_unlock(&soft_lock);
+    return context;
+}

@@ -1,0 +1,63 @@
+/*
+ * The four things that run out: threads, block slots, registers and shared memory. Figures of
+ * compute capability 9.0, as device.def reports them; the granules are of the CUDA Programming
+ * Guide's table of technical specifications.
+ */
+#include "occupancy.h"
+
+#include "function_attribute.h"
+#include "base/options.h"
+
+enum {
+    THREADS_MAX = 2048,
+    BLOCKS_MAX = 32,
+    REGISTERS_MAX = 65536,
+    WARP_REGISTERS_GRANULE = 256,
+    SHARED_MAX = 233472,
+    SHARED_RESERVED = 1024, /* of each block, for the system */
+    SHARED_GRANULE = 128
+};
+
+static uint64_t round_up(uint64_t value, uint64_t granule) {
+    return (value + granule - 1) / granule * granule;
+}
+
+unsigned soft_occupancy_processors(void) {
+    return (unsigned)soft_options()->workers;
+}
+
+/* Blocks as far as all but shared memory goes. */
+static unsigned blocks_without_shared(const struct soft_code *code, unsigned threads) {
+    if (threads == 0 || threads > code->block_threads_max) return 0;
+    unsigned warps = (threads + SOFT_LANES - 1) / SOFT_LANES;
+    uint64_t registers = round_up((uint64_t)code->registers * SOFT_LANES, WARP_REGISTERS_GRANULE);
+    unsigned blocks = THREADS_MAX / (warps * SOFT_LANES);
+    if (blocks > BLOCKS_MAX) blocks = BLOCKS_MAX;
+    if (registers > 0) {
+        uint64_t by_registers = REGISTERS_MAX / registers / warps;
+        if (by_registers < blocks) blocks = (unsigned)by_registers;
+    }
+    return blocks;
+}
+
+unsigned soft_occupancy_blocks(const struct soft_function *function, unsigned threads,
+                               uint64_t dynamic_shared) {
+    const struct soft_code *code = function->code;
+    unsigned blocks = blocks_without_shared(code, threads);
+    if (dynamic_shared > function->dynamic_shared_max) return 0;
+    uint64_t shared =
+        round_up(code->shared_bytes + dynamic_shared + SHARED_RESERVED, SHARED_GRANULE);
+    uint64_t by_shared = SHARED_MAX / shared;
+    return by_shared < blocks ? (unsigned)by_shared : blocks;
+}
+
+uint64_t soft_occupancy_shared(const struct soft_function *function, unsigned blocks,
+                               unsigned threads) {
+    const struct soft_code *code = function->code;
+    if (blocks == 0 || blocks > blocks_without_shared(code, threads)) return 0;
+    uint64_t each = SHARED_MAX / blocks / SHARED_GRANULE * SHARED_GRANULE;
+    uint64_t taken = (uint64_t)code->shared_bytes + SHARED_RESERVED;
+    uint64_t most = SOFT_SHARED_OPTIN_BYTES - code->shared_bytes;
+    if (each <= taken) return 0;
+    return each - taken < most ? each - taken : most;
+}

@@ -1,0 +1,49 @@
+/*
+ * A thread's state, and its end: the stack of contexts, the thread's own default streams and what
+ * it keeps as a worker go with it.
+ */
+#include "thread_state.h"
+
+#include "queue/queue.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static _Thread_local struct soft_thread *mine;
+static struct soft_thread shared;
+static struct soft_thread *all; /* so that what main leaves at the end is still reachable */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void end_thread(void *argument) {
+    struct soft_thread *thread = argument;
+    soft_stream_drop_own(thread);
+    soft_worker_end(&thread->worker);
+    pthread_mutex_lock(&lock);
+    *thread->link = thread->next;
+    if (thread->next != NULL) thread->next->link = thread->link;
+    pthread_mutex_unlock(&lock);
+    mine = NULL;
+    free((void *)thread->contexts);
+    free(thread);
+}
+
+static void make_key(void) {
+    pthread_key_create(&key, end_thread);
+}
+
+struct soft_thread *soft_thread(void) {
+    if (mine != NULL) return mine;
+    struct soft_thread *thread = calloc(1, sizeof *thread);
+    if (thread == NULL) return &shared;
+    pthread_once(&once, make_key);
+    pthread_setspecific(key, thread);
+    pthread_mutex_lock(&lock);
+    thread->next = all;
+    thread->link = &all;
+    if (all != NULL) all->link = &thread->next;
+    all = thread;
+    pthread_mutex_unlock(&lock);
+    return mine = thread;
+}

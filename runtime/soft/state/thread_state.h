@@ -1,0 +1,30 @@
+/*
+ * What the soft device keeps for each thread of the program.
+ */
+#ifndef SOFT_THREAD_STATE_H
+#define SOFT_THREAD_STATE_H
+
+#include "driver/fault.h"
+#include "machine/grid.h"
+
+#include <stdbool.h>
+
+struct soft_context;
+
+struct soft_thread {
+    struct soft_context **contexts; /* the stack; the last one is current */
+    unsigned depth, room;
+    bool has_chosen;              /* it has said once which context is current, if any */
+    struct soft_context *implied; /* the primary one it has retained; until then that is meant */
+    bool own_default; /* the call under way takes the null stream for the thread's own */
+    bool in_host_function;
+    int capture_mode;
+    struct soft_harm harm;
+    struct soft_worker worker;
+    struct soft_thread *next, **link; /* in the list of all */
+};
+
+/* The calling thread's; it ends with the thread. Threads for which there is no memory share one. */
+struct soft_thread *soft_thread(void);
+
+#endif

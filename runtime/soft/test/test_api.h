@@ -1,0 +1,59 @@
+/*
+ * What the tests of the soft device's driver API share: calls that must succeed or must fail with a
+ * code, a context to make them in, and a few kernels.
+ *
+ * The functions are called directly: the test program is linked with the device's objects. Each
+ * test is a process of its own, so the environment can be set before the first call.
+ */
+#ifndef SOFT_TEST_API_H
+#define SOFT_TEST_API_H
+
+#include "api/export.h"
+
+#include <criterion/criterion.h>
+
+/* The name of a code. */
+const char *api_code(CUresult result);
+
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        CUresult ok_result = (call);                                                               \
+        cr_assert(ok_result == CUDA_SUCCESS, "%s: %s", #call, api_code(ok_result));                \
+    } while (0)
+
+#define REFUSED(call, code)                                                                        \
+    do {                                                                                           \
+        CUresult refused_result = (call);                                                          \
+        cr_assert(refused_result == (code), "%s: %s instead of %s", #call,                         \
+                  api_code(refused_result), #code);                                                \
+    } while (0)
+
+/* Initialises, retains the primary context of a device and makes it current. */
+CUcontext api_context(CUdevice device);
+
+/* Loads PTX and finds a function of it. */
+CUfunction api_function(const char *ptx, const char *name);
+
+/* The kernels below, each with one block of one thread. */
+extern const char *const api_kernels;
+
+/* put: *address = value. */
+void api_put(CUdeviceptr address, unsigned value, CUstream stream);
+
+/* hold: waits until *address is not zero. */
+void api_hold(CUdeviceptr address, CUstream stream);
+
+/* A fault of the current context: a kernel stores where nothing is. Returns what the wait for it
+ * says. */
+CUresult api_fault(void);
+
+/* An unsigned in pinned memory, which both sides see; 0 at first. */
+volatile unsigned *api_flag(CUdeviceptr *address);
+
+/* Writes fault rules to a file and has the device read it at the first call; the file's name. */
+const char *api_faults(const char *rules);
+
+/* Reads an unsigned of device memory. */
+unsigned api_read(CUdeviceptr address);
+
+#endif

@@ -1,0 +1,163 @@
+/*
+ * The safe handle of specification 000 and the context of specification 003, by the numbers of
+ * their demands: SP-1 to SP-5, and D-33, the limit on all allocations together.
+ */
+#include "test/test_device.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB ((size_t)1 << 20)
+
+static struct tol_vram_context *new_context(size_t limit) {
+    struct tol_vram_context *vram = NULL;
+    MUST(tol_vram_context_create(test_context(), limit, &vram));
+    return vram;
+}
+
+static struct tol_vram allocate(struct tol_vram_context *vram, size_t bytes) {
+    struct tol_vram memory = {0};
+    MUST(tol_vram_allocate(vram, bytes, &memory));
+    cr_assert(memory.name != 0);
+    return memory;
+}
+
+static struct tol_vram_info info_of(struct tol_vram_context *vram) {
+    struct tol_vram_info info;
+    MUST(tol_vram_info(vram, &info));
+    return info;
+}
+
+Test(vram_handle, sp_2_reads_and_writes_are_checked, .fini = test_end) {
+    tol_auto_vram_context struct tol_vram_context *vram = new_context(0);
+    static const size_t sizes[] = {1, 1000, 3 * MIB};
+    char data[8] = "bounded", back[8] = "";
+    for (int i = 0; i < 3; i++) {
+        const size_t bytes = sizes[i], part = bytes < 8 ? bytes : 8;
+        struct tol_vram memory = allocate(vram, bytes);
+        cr_assert_eq(tol_vram_bytes(vram, memory), bytes);
+        MUST(tol_vram_write_at(vram, memory, bytes - part, data, part));
+        MUST(tol_vram_read_at(vram, memory, bytes - part, back, part));
+        cr_assert_eq(memcmp(data, back, part), 0);
+        MUST_FAIL(tol_vram_write_at(vram, memory, bytes - part + 1, data, part), TOL_OUT_OF_RANGE,
+                  "do not lie inside");
+        MUST_FAIL(tol_vram_read_at(vram, memory, SIZE_MAX, back, 1), TOL_OUT_OF_RANGE, "inside");
+        MUST_FAIL(tol_vram_read_at(vram, memory, 1, back, SIZE_MAX), TOL_OUT_OF_RANGE, "");
+        MUST_FAIL(tol_vram_read_at(vram, memory, SIZE_MAX - 3, back, 8), TOL_OUT_OF_RANGE, "");
+        MUST_FAIL(tol_vram_write_at(vram, memory, 0, NULL, 1), TOL_INVALID_ARGUMENT, "NULL");
+        MUST(tol_vram_write_at(vram, memory, bytes, NULL, 0));
+    }
+}
+
+Test(vram_handle, sp_1_a_handle_of_the_past_is_known_for_one, .fini = test_end) {
+    tol_auto_vram_context struct tol_vram_context *vram = new_context(0), *other = new_context(0);
+    struct tol_vram none = {0}, past[100], memory = {0};
+    char byte = 'x';
+    for (int i = 0; i < 100; i++) {
+        past[i] = allocate(vram, 256);
+        MUST(tol_vram_free(vram, past[i]));
+    }
+    memory = allocate(vram, 256);
+    MUST(tol_vram_write_at(vram, memory, 0, &byte, 1));
+    for (int i = 0; i < 100; i++) {
+        MUST_FAIL(tol_vram_free(vram, past[i]), TOL_INVALID_ARGUMENT, "was freed");
+        MUST_FAIL(tol_vram_write_at(vram, past[i], 0, "y", 1), TOL_INVALID_ARGUMENT, "was freed");
+        MUST_FAIL(tol_vram_read_at(vram, past[i], 0, &byte, 1), TOL_INVALID_ARGUMENT, "was freed");
+        cr_assert_eq(tol_vram_bytes(vram, past[i]), 0);
+    }
+    MUST_FAIL(tol_vram_free(vram, none), TOL_INVALID_ARGUMENT, "not of this");
+    MUST_FAIL(tol_vram_free(other, memory), TOL_INVALID_ARGUMENT, "not of this");
+    MUST(tol_vram_read_at(vram, memory, 0, &byte, 1));
+    cr_assert_eq(byte, 'x');
+}
+
+Test(vram_handle, sp_3_a_context_frees_what_was_not_freed, .fini = test_end) {
+    size_t before = 0, after = 0;
+    MUST(tol_context_memory(test_context(), &before, NULL));
+    struct tol_vram_context *vram = new_context(0);
+    for (int i = 0; i < 20; i++) (void)allocate(vram, (size_t)1 << i);
+    tol_vram_context_destroy(vram);
+    MUST(tol_context_memory(test_context(), &after, NULL));
+    if (!test_on_gpu()) cr_assert_eq(before, after);
+    tol_vram_context_destroy(NULL);
+}
+
+Test(vram_handle, sp_5_info_says_what_there_is, .fini = test_end) {
+    tol_auto_vram_context struct tol_vram_context *vram = new_context(5 * MIB);
+    struct tol_vram memory = allocate(vram, 1000);
+    MUST(tol_vram_free(vram, allocate(vram, 3000)));
+    struct tol_vram_info info = info_of(vram);
+    cr_assert_eq(info.device, 0);
+    cr_assert_eq(info.limit_bytes, 5 * MIB);
+    cr_assert_eq(info.used_bytes, 1000);
+    cr_assert_eq(info.used_peak, 4000);
+    cr_assert_eq(info.allocations, 1);
+    cr_assert(info.free_bytes > 0 && info.free_bytes <= info.total_bytes);
+    MUST(tol_vram_free(vram, memory));
+    cr_assert_eq(info_of(vram).used_bytes, 0);
+}
+
+Test(vram_handle, d_33_the_limit_is_on_all_allocations_together, .fini = test_end) {
+    tol_auto_vram_context struct tol_vram_context *vram = new_context(MIB);
+    struct tol_vram memory, none = {0};
+    MUST_FAIL(tol_vram_allocate(vram, MIB + 1, &none), TOL_OUT_OF_DEVICE_MEMORY, "1048577 bytes");
+    memory = allocate(vram, MIB - 10);
+    MUST_FAIL(tol_vram_allocate(vram, 11, &none), TOL_OUT_OF_DEVICE_MEMORY, "limit of 1048576");
+    struct tol_vram rest = allocate(vram, 10);
+    MUST_FAIL(tol_vram_allocate(vram, 1, &none), TOL_OUT_OF_DEVICE_MEMORY, "1048576 are in use");
+    MUST_FAIL(tol_vram_allocate(vram, SIZE_MAX, &none), TOL_OUT_OF_DEVICE_MEMORY, "in use");
+    MUST_FAIL(tol_vram_allocate(vram, 0, &none), TOL_INVALID_ARGUMENT, "no bytes");
+    cr_assert_eq(none.name, 0);
+    MUST(tol_vram_free(vram, memory));
+    memory = allocate(vram, MIB - 10);
+    MUST(tol_vram_free(vram, memory));
+    MUST(tol_vram_free(vram, rest));
+    cr_assert_eq(info_of(vram).used_peak, MIB);
+}
+
+Test(vram_handle, a_failed_allocation_is_not_charged, .fini = test_end) {
+    tol_auto_vram_context struct tol_vram_context *vram = new_context(0);
+    struct tol_vram none = {0};
+    size_t total = 0;
+    MUST(tol_context_memory(test_context(), NULL, &total));
+    MUST_FAIL(tol_vram_allocate(vram, total + 1, &none), TOL_OUT_OF_DEVICE_MEMORY, "are free");
+    cr_assert_eq(info_of(vram).used_bytes, 0);
+    cr_assert_eq(info_of(vram).allocations, 0);
+}
+
+static struct tol_vram_context *shared;
+enum { LIMIT = 64 * 1024 };
+
+static void *fill_up(void *argument) {
+    struct tol_vram mine[64];
+    int count = 0;
+    (void)argument;
+    for (int i = 0; i < 300; i++) {
+        struct tol_vram_info info;
+        if (count < 64 && tol_vram_allocate(shared, 1024, &mine[count]) == TOL_OK) {
+            char data[1024], back[1024];
+            memset(data, i, sizeof data);
+            MUST(tol_vram_write_at(shared, mine[count], 0, data, sizeof data));
+            MUST(tol_vram_read_at(shared, mine[count], 0, back, sizeof back));
+            cr_assert_eq(memcmp(data, back, sizeof data), 0);
+            count++;
+        } else if (count > 0) {
+            MUST(tol_vram_free(shared, mine[--count]));
+        }
+        MUST(tol_vram_info(shared, &info));
+        cr_assert(info.used_bytes <= LIMIT && info.used_peak <= LIMIT);
+    }
+    while (count > 0) MUST(tol_vram_free(shared, mine[--count]));
+    return NULL;
+}
+
+Test(vram_handle, sp_4_threads_do_not_pass_the_limit_together, .fini = test_end, .timeout = 120) {
+    pthread_t threads[4];
+    shared = new_context(LIMIT);
+    for (int i = 0; i < 4; i++) cr_assert_eq(pthread_create(&threads[i], NULL, fill_up, NULL), 0);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+    cr_assert_eq(info_of(shared).used_bytes, 0);
+    cr_assert_eq(info_of(shared).used_peak, LIMIT);
+    tol_vram_context_destroy(shared);
+}
