@@ -88,7 +88,8 @@ class Plan:
                 yield path, line, found.group(1), self.resolve(path, found.group(1))
 
     def is_above(self, path: str) -> bool:
-        return is_test(path) or self.folder_of(path) in self.room.above
+        return (is_test(path) or stem(path) in self.room.for_tests
+                or self.folder_of(path) in self.room.above)
 
     # ---- what is wrong ---------------------------------------------------------------------
 

@@ -19,7 +19,8 @@ class Room:
     without: tuple[str, ...] = ()  # folders that are rooms of their own
     readme: str = ""
     # Programs and tests stand above all floors: nothing includes them but themselves.
-    above: tuple[str, ...] = ()
+    above: tuple[str, ...] = ()    # folders
+    for_tests: tuple[str, ...] = ()  # files without _test in their names
 
     def holds(self, path: str) -> bool:
         return path.startswith(self.root + "/") and not path.startswith(self.without)
@@ -29,7 +30,7 @@ PUBLIC = "runtime/include/tollens/"
 
 RUNTIME = Room(
     root="runtime", readme="runtime/README.md", public="include/tollens",
-    paths=("runtime/", "runtime/include/"), outside=(), without=("runtime/soft/",),
+    paths=("runtime/", "runtime/include/"), outside=("kernels/*",), without=("runtime/soft/",),
     floors=[
         ("core", "statuses and messages, the table of driver functions, the interposer, devices, "
                  "contexts, deadlines, histograms"),
@@ -44,7 +45,7 @@ RUNTIME = Room(
     ],
     homes={"each": "core", "cuda_abi": "core", "pool_watch": "pool", "graph": "graph",
            "trace": "trace", "vram": "vram", "cuda_abi_types": "core", "cuda_result": "core"},
-    above=("bench", "test", "examples", "refused"))
+    above=("bench", "test", "examples", "refused"), for_tests=("pool_scene", "nvml_stand_in"))
 
 SOFT = Room(
     root="runtime/soft", readme="runtime/soft/README.md",
@@ -77,18 +78,17 @@ HARNESS = Room(
     paths=("hypotheses/harness/", "hypotheses/harness/include/"),
     outside=(PUBLIC + "tollens.h", "kernels/*"),
     floors=[
-        ("files", "files written atomically, HDR histograms and logs, the manifest, CSV"),
+        ("files", "the clock, atomic files, HDR histograms and logs, the manifest, CSV"),
         ("claim", "what a claim is; the session: which device, how hard, where the evidence goes"),
-        ("measure", "the clock, the sampler, intervals, effects, the machine and its conditions"),
+        ("measure", "the sampler, intervals, effects, the machine and its conditions"),
         ("record", "what one attack found, as the evidence has it; the timeline"),
         ("attack", "how an attack runs: faults made on purpose, the ledger, walks, load"),
         ("plugin", "plugins: claims of others"),
         ("judge", "verdicts, results, the gate"),
         ("trace", "traces of a pool, read and replayed"),
         ("run", "the program `tollens`: its commands, its workers, the evidence of a run"),
-        ("include", "`plugin.h`, the header that plugins include"),
     ],
-    homes={"clock": "measure", "plugin": "include"})
+    homes={"clock": "files", "plugin": "plugin"}, for_tests=("program_shell",))
 
 KERNELS = Room(
     root="kernels", paths=("kernels/", "runtime/", "runtime/include/tollens/"),

@@ -9,7 +9,7 @@ def within(folders: dict[str, str]) -> list[str]:
 RUNTIME = within({
     "core": """
         status hdr library driver interpose site device context context_streams deadline
-        retire
+        retire outcome
     """,
     "health": "nvml health",
     "trace": """
@@ -18,7 +18,7 @@ RUNTIME = within({
     "objects": "stream event module memory pinned copy launch stream_pool pipeline host_function",
     "graph": "graph_capture graph_nodes graph_instance batch",
     "pool": """
-        spans tickets pages ring times pool_events freed pool_ask long_text pool_snapshot
+        spans tickets pages ring times pool_events pool_freed pool_ask long_text pool_snapshot
         pool_trace pool_place pool_large magazine pool_report pool_block pool mesh_plan
         mesh_move mesh pool_chunk pool_stitch pool_ladder
     """,

@@ -57,7 +57,7 @@ HYP_ATTACK(h04, a_launch_costs_little_more_than_the_drivers) {
 /* ---- other calls ----------------------------------------------------------------------------- */
 
 /* What the calls below use, both ways. */
-struct stage {
+struct launch_stage {
     struct hyp_attack *attack;
     struct tol_stream *stream;
     struct tol_event *event;
@@ -72,7 +72,7 @@ struct stage {
 enum { COPY_BYTES = 4096, CALLS_MAX = 64 };
 
 static double record_events(void *user, enum hyp_side side, unsigned calls) {
-    struct stage *s = user;
+    struct launch_stage *s = user;
     bool ok = true;
     CUstream stream = tol_stream_handle(s->stream);
     uint64_t begin_ns = hyp_clock_ns();
@@ -87,7 +87,7 @@ static double record_events(void *user, enum hyp_side side, unsigned calls) {
 }
 
 static double create_streams(void *user, enum hyp_side side, unsigned calls) {
-    struct stage *s = user;
+    struct launch_stage *s = user;
     struct tol_stream *ours[CALLS_MAX] = {NULL};
     CUstream raw[CALLS_MAX] = {NULL};
     bool ok = calls <= CALLS_MAX;
@@ -107,7 +107,7 @@ static double create_streams(void *user, enum hyp_side side, unsigned calls) {
 }
 
 static double find_kernels(void *user, enum hyp_side side, unsigned calls) {
-    struct stage *s = user;
+    struct launch_stage *s = user;
     struct tol_kernel *kernel = NULL;
     CUfunction function = NULL;
     bool ok = true;
@@ -122,7 +122,7 @@ static double find_kernels(void *user, enum hyp_side side, unsigned calls) {
 }
 
 static double submit_copies(void *user, enum hyp_side side, unsigned calls) {
-    struct stage *s = user;
+    struct launch_stage *s = user;
     bool ok = true;
     CUstream stream = tol_stream_handle(s->stream);
     CUdeviceptr address = tol_buffer_address(s->buffer);
@@ -139,7 +139,7 @@ static double submit_copies(void *user, enum hyp_side side, unsigned calls) {
     return ok ? ns : -1;
 }
 
-static bool begin(struct hyp_attack *attack, struct stage *s) {
+static bool begin(struct hyp_attack *attack, struct launch_stage *s) {
     size_t bytes = 0;
     memset(s, 0, sizeof *s);
     s->attack = attack;
@@ -162,7 +162,7 @@ static bool begin(struct hyp_attack *attack, struct stage *s) {
     return ok;
 }
 
-static void end(struct stage *s) {
+static void end(struct launch_stage *s) {
     const struct tol_driver_table *raw = s->attack->raw;
     if (s->raw_event != NULL) raw->cuEventDestroy_v2(s->raw_event);
     if (s->raw_module != NULL) raw->cuModuleUnload(s->raw_module);
@@ -184,7 +184,7 @@ HYP_ATTACK(h04, what_other_calls_add_is_recorded) {
                  {"stream_create", create_streams, CALLS_MAX},
                  {"module_lookup", find_kernels, 1000},
                  {"copy_submit", submit_copies, CALLS_MAX}};
-    struct stage stage;
+    struct launch_stage stage;
     if (begin(attack, &stage)) {
         for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
             const struct hyp_pair pair = {.name = calls[i].name,

@@ -35,7 +35,7 @@ enum { COUNT = 5000, COPY_BYTES = 1 << 20, COPIES = 8 };
 #define MIB ((size_t)1 << 20)
 #define IN_256_MIB .ledger = true, .soft_memory = "256M"
 
-struct stage {
+struct memory_stage {
     struct tol_stream *stream;
     struct tol_kernel *add;
     struct tol_buffer *a, *b, *sum;
@@ -43,7 +43,7 @@ struct stage {
     size_t free_bytes, total_bytes;
 };
 
-static void end(struct stage *stage) {
+static void end(struct memory_stage *stage) {
     tol_buffer_destroy(stage->a);
     tol_buffer_destroy(stage->b);
     tol_buffer_destroy(stage->sum);
@@ -51,7 +51,7 @@ static void end(struct stage *stage) {
 }
 
 /* The context lives: a launch adds, copies return what was sent. */
-static void check_alive(struct hyp_attack *attack, struct stage *stage, const char *when) {
+static void check_alive(struct hyp_attack *attack, struct memory_stage *stage, const char *when) {
     static float sent[COUNT], back[COUNT];
     const float first = (float)hyp_random_below(attack, 1000);
     for (int i = 0; i < COUNT; i++) sent[i] = first + (float)i;
@@ -70,8 +70,8 @@ static void check_alive(struct hyp_attack *attack, struct stage *stage, const ch
     HYP_CHECK(attack, wrong == 0, "%s, %d of %d sums are wrong", when, wrong, COUNT);
 }
 
-static bool begin(struct hyp_attack *attack, struct stage *stage) {
-    *stage = (struct stage){.add = hyp_attack_kernel(attack, "vector_add")};
+static bool begin(struct hyp_attack *attack, struct memory_stage *stage) {
+    *stage = (struct memory_stage){.add = hyp_attack_kernel(attack, "vector_add")};
     bool ok = stage->add != NULL &&
               HYP_OK(attack, tol_stream_create(attack->context, NULL, &stage->stream)) &&
               HYP_OK(attack, tol_buffer_create(attack->context, COUNT, 4, &stage->a)) &&
@@ -86,7 +86,8 @@ static bool begin(struct hyp_attack *attack, struct stage *stage) {
 }
 
 /* All that was given beyond the stage's own has come back. */
-static void check_returned(struct hyp_attack *attack, const struct stage *stage, const char *what) {
+static void check_returned(struct hyp_attack *attack, const struct memory_stage *stage,
+                           const char *what) {
     size_t free_bytes = 0;
     struct hyp_ledger ledger = hyp_ledger_read();
     HYP_CHECK(attack, ledger.bytes == stage->base && ledger.foreign == 0,
@@ -109,7 +110,7 @@ static void check_returned(struct hyp_attack *attack, const struct stage *stage,
 /* ---- more than there is ---------------------------------------------------------------------- */
 
 HYP_ATTACK_WITH(h09, more_than_there_is_is_refused_with_numbers, IN_256_MIB) {
-    struct stage stage;
+    struct memory_stage stage;
     if (!begin(attack, &stage)) {
         end(&stage);
         return;
@@ -137,7 +138,7 @@ HYP_ATTACK_WITH(h09, more_than_there_is_is_refused_with_numbers, IN_256_MIB) {
 
 HYP_ATTACK_WITH(h09, allocating_until_refused_ends_in_an_error, IN_256_MIB) {
     static struct hyp_hoard hoard;
-    struct stage stage;
+    struct memory_stage stage;
     bool ok = begin(attack, &stage);
     for (enum hyp_hoard_way way = 0; ok && way < HYP_HOARD_WAYS; way++) {
         if (!hyp_hoard_open(attack, way, stage.stream, &hoard)) continue;
@@ -166,7 +167,7 @@ HYP_ATTACK_WITH(h09, limits_refuse_in_the_same_words, IN_256_MIB) {
     struct tol_pool_options options;
     struct tol_pool *pool = NULL;
     struct tol_block block = {0}, other = {0};
-    struct stage stage;
+    struct memory_stage stage;
     unsigned tag = 0;
     if (begin(attack, &stage)) {
         tol_pool_default(tol_context_device(attack->context), &options);
@@ -210,14 +211,14 @@ static const char deep[] =
 
 enum { DEEP_THREADS = 64 };
 
-static tol_status launch_deep(struct stage *stage, struct tol_kernel *kernel) {
+static tol_status launch_deep(struct memory_stage *stage, struct tol_kernel *kernel) {
     tol_status status =
         tol_launch(stage->stream, kernel, tol_launch_linear(DEEP_THREADS, DEEP_THREADS),
                    TOL_ARGUMENTS(tol_buffer_address(stage->sum)));
     return status == TOL_OK ? tol_stream_synchronize(stage->stream) : status;
 }
 
-static void check_deep(struct hyp_attack *attack, struct stage *stage, const char *when) {
+static void check_deep(struct hyp_attack *attack, struct memory_stage *stage, const char *when) {
     unsigned back[COUNT], wrong = 0;
     HYP_NEED(attack, tol_buffer_read(stage->sum, back, sizeof back));
     for (unsigned i = 0; i < DEEP_THREADS; i++) wrong += back[i] != i + (i % 16) * 4096;
@@ -227,7 +228,7 @@ static void check_deep(struct hyp_attack *attack, struct stage *stage, const cha
 
 /* Whether the driver had set its memory aside before is its own business: the launch works, or it
  * fails by name and leaves everything else alone. */
-static void launch_with_nothing_left(struct hyp_attack *attack, struct stage *stage,
+static void launch_with_nothing_left(struct hyp_attack *attack, struct memory_stage *stage,
                                      struct tol_module *module) {
     static struct hyp_hoard hoard;
     struct tol_kernel *kernel = NULL;
@@ -252,7 +253,7 @@ static void launch_with_nothing_left(struct hyp_attack *attack, struct stage *st
 }
 
 /* The sum of two vectors of which the third does not fit. */
-static void add_too_much(struct hyp_attack *attack, struct stage *stage) {
+static void add_too_much(struct hyp_attack *attack, struct memory_stage *stage) {
     struct tol_pool *pool = hyp_hoard_pool(attack, HYP_HOARD_POOL);
     const size_t bytes = stage->free_bytes / 5 * 2;
     struct tol_block a = {0}, b = {0}, sum = {0};
@@ -276,7 +277,7 @@ static void add_too_much(struct hyp_attack *attack, struct stage *stage) {
 }
 
 HYP_ATTACK_WITH(h09, a_kernel_that_needs_more_than_is_left, IN_256_MIB) {
-    struct stage stage;
+    struct memory_stage stage;
     struct tol_module *module = NULL;
     if (begin(attack, &stage)) {
         add_too_much(attack, &stage);
@@ -293,7 +294,7 @@ HYP_ATTACK_WITH(h09, a_kernel_that_needs_more_than_is_left, IN_256_MIB) {
 /* ---- in the middle of something -------------------------------------------------------------- */
 
 HYP_ATTACK_WITH(h09, a_batch_is_made_whole_or_not_at_all, IN_256_MIB) {
-    struct stage stage;
+    struct memory_stage stage;
     struct tol_block blocks[4];
     struct tol_pool_stats before, after;
     if (begin(attack, &stage)) {
@@ -332,7 +333,7 @@ static void *take_all_there(void *user) {
 
 HYP_ATTACK_WITH(h09, in_a_second_thread_it_is_that_threads_error, IN_256_MIB) {
     static struct hyp_hoard hoard;
-    struct stage stage;
+    struct memory_stage stage;
     bool ok = begin(attack, &stage);
     for (enum hyp_hoard_way way = 0; ok && way < HYP_HOARD_WAYS; way++) {
         pthread_t thread;
@@ -355,7 +356,7 @@ HYP_ATTACK_WITH(h09, in_a_second_thread_it_is_that_threads_error, IN_256_MIB) {
 }
 
 /* Copies are under way while memory runs out, and bring what was sent. */
-static void run_out_while_copying(struct hyp_attack *attack, struct stage *stage,
+static void run_out_while_copying(struct hyp_attack *attack, struct memory_stage *stage,
                                   enum hyp_hoard_way way) {
     static struct hyp_hoard hoard;
     struct tol_buffer *buffers[COPIES] = {NULL};
@@ -397,7 +398,7 @@ static void run_out_while_copying(struct hyp_attack *attack, struct stage *stage
 }
 
 HYP_ATTACK_WITH(h09, during_copies_the_copies_arrive, IN_256_MIB) {
-    struct stage stage;
+    struct memory_stage stage;
     bool ok = begin(attack, &stage);
     for (enum hyp_hoard_way way = 0; ok && way < HYP_HOARD_WAYS; way++) {
         run_out_while_copying(attack, &stage, way);

@@ -7,7 +7,8 @@
  * `ninja bench-launch` runs it. Nothing is asserted: H4 and H11 judge.
  */
 #include "core/any_driver.h"
-#include "core/handles.h"
+#include "core/libcuda_state.h"
+#include "objects/module_state.h"
 #include "tollens/launch.h"
 #include "tollens/memory.h"
 #include "tollens/stream.h"

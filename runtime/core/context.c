@@ -6,7 +6,9 @@
 
 #include "check.h"
 #include "deadline.h"
-#include "handles.h"
+#include "libcuda_state.h"
+#include "outcome.h"
+#include "stream_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,9 @@
 #include "check.h"
 #include "tollens/context.h"
 #include "deadline.h"
-#include "handles.h"
+#include "event_state.h"
+#include "outcome.h"
+#include "stream_state.h"
 
 #include <stdlib.h>
 

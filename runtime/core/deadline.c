@@ -9,7 +9,9 @@
 
 #include "check.h"
 #include "tollens/context.h"
-#include "handles.h"
+#include "event_state.h"
+#include "outcome.h"
+#include "stream_state.h"
 
 #include <time.h>
 

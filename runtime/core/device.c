@@ -4,7 +4,7 @@
 #include "tollens/device.h"
 
 #include "check.h"
-#include "handles.h"
+#include "libcuda_state.h"
 
 #include <string.h>
 

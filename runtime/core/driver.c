@@ -4,7 +4,7 @@
 #include "tollens/driver.h"
 
 #include "check.h"
-#include "handles.h"
+#include "libcuda_state.h"
 #include "library.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "tollens/each.h"
-#include "handles.h"
+#include "libcuda_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,14 @@
 #ifndef TOLLENS_GRAPH_STATE_H
 #define TOLLENS_GRAPH_STATE_H
 
+#include "core/event_state.h"
+#include "core/outcome.h"
+#include "objects/capture_state.h"
+#include "objects/launch_check.h"
+#include "objects/module_state.h"
+#include "objects/outcome_relay.h"
+#include "objects/pinned_state.h"
 #include "tollens/graph.h"
-#include "core/handles.h"
 
 struct tol_graph {
     struct tol_context *context;

@@ -5,8 +5,10 @@
 
 #include "core/check.h"
 #include "core/deadline.h"
-#include "core/handles.h"
-#include "core/range.h"
+#include "buffer_state.h"
+#include "capture_state.h"
+#include "pinned_state.h"
+#include "range.h"
 
 #include <stdlib.h>
 #include <string.h>

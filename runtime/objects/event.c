@@ -5,7 +5,8 @@
 
 #include "core/check.h"
 #include "core/deadline.h"
-#include "core/handles.h"
+#include "capture_state.h"
+#include "core/event_state.h"
 
 #include <stdlib.h>
 

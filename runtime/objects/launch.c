@@ -8,7 +8,9 @@
 #include "tollens/launch.h"
 
 #include "core/check.h"
-#include "core/handles.h"
+#include "core/stream_state.h"
+#include "launch_check.h"
+#include "module_state.h"
 
 #include <string.h>
 

@@ -10,9 +10,10 @@
 
 #include "core/check.h"
 #include "core/deadline.h"
-#include "core/handles.h"
+#include "tollens/module.h"
+#include "buffer_state.h"
 #include "tollens/health.h"
-#include "core/range.h"
+#include "range.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,8 @@
 #include "tollens/module.h"
 
 #include "core/check.h"
-#include "core/handles.h"
+#include "buffer_state.h"
+#include "module_state.h"
 #include "tollens/interpose.h"
 
 #include <stdlib.h>

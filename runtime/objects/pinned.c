@@ -8,7 +8,7 @@
 
 #include "core/check.h"
 #include "core/deadline.h"
-#include "core/handles.h"
+#include "pinned_state.h"
 #include "tollens/health.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include "core/check.h"
 #include "core/deadline.h"
-#include "core/handles.h"
+#include "core/context_state.h"
 
 #include <stdlib.h>
 

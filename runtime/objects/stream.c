@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 #include "core/deadline.h"
-#include "core/handles.h"
+#include "core/stream_state.h"
 
 #include <stdlib.h>
 

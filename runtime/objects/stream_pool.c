@@ -7,7 +7,7 @@
 #include "tollens/stream_pool.h"
 
 #include "core/check.h"
-#include "core/handles.h"
+#include "core/stream_state.h"
 
 #include <stdlib.h>
 

@@ -33,11 +33,4 @@ static inline void tol_freed_note(struct tol_freed_list *list, const struct tol_
     list->blocks[list->count++ % TOL_FREED_KNOWN] = *freed;
 }
 
-struct tol_pool;
-
-/* The block of that name, or the latest in which the address lies, of all threads. false: it is
- * not known. The caller holds no lock. */
-bool tol_freed_by_name(struct tol_pool *pool, uint64_t block, struct tol_freed *freed);
-bool tol_freed_by_address(struct tol_pool *pool, uint64_t address, struct tol_freed *freed);
-
 #endif

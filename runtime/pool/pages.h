@@ -14,7 +14,7 @@
 #ifndef TOLLENS_PAGES_H
 #define TOLLENS_PAGES_H
 
-#include "core/handles.h"
+#include "core/context_state.h"
 
 struct tol_span;
 

@@ -10,14 +10,14 @@
 
 enum { CANDIDATES = 16 };
 
-struct place {
+struct pool_place {
     struct tol_span *hole;
     uint64_t begin;
     uint32_t unmapped, idle;
     bool waits;
 };
 
-static bool is_better(const struct place *a, const struct place *b) {
+static bool is_better(const struct pool_place *a, const struct pool_place *b) {
     if (b->hole == NULL) return true;
     if (a->unmapped != b->unmapped) return a->unmapped < b->unmapped;
     if (a->waits != b->waits) return b->waits;
@@ -39,15 +39,16 @@ static bool has_to_wait(struct tol_pool *pool, const struct tol_span *hole, uint
     return false;
 }
 
-static struct place choose(struct tol_pool *pool, uint64_t bytes, const struct tol_stream *stream) {
+static struct pool_place choose(struct tol_pool *pool, uint64_t bytes,
+                                const struct tol_stream *stream) {
     struct tol_span_search search = {0};
-    struct place best = {0};
+    struct pool_place best = {0};
     for (int i = 0; i < CANDIDATES; i++) {
         struct tol_span *hole = tol_spans_next(&pool->spans, bytes, &search);
         if (hole == NULL) break;
         const uint64_t begins[2] = {hole->begin, hole->begin + hole->bytes - bytes};
         for (int end = 0; end < (begins[0] == begins[1] ? 1 : 2); end++) {
-            struct place place = {.hole = hole, .begin = begins[end]};
+            struct pool_place place = {.hole = hole, .begin = begins[end]};
             bool can_wait = true;
             struct tol_page_cost cost = tol_pages_cost(&pool->pages, place.begin, bytes);
             place.unmapped = cost.unmapped;
@@ -95,7 +96,7 @@ uint64_t tol_pool_need(struct tol_pool *pool, uint64_t bytes, bool is_large) {
     const uint64_t unit = pool->granularity;
     uint64_t need = (bytes + unit - 1) / unit * unit;
     if (pool->is_chunked || is_large) return need;
-    struct place place = choose(pool, bytes, NULL);
+    struct pool_place place = choose(pool, bytes, NULL);
     uint64_t idle = place.hole != NULL ? place.idle * unit : need;
     return idle < need ? idle : need;
 }
@@ -147,7 +148,7 @@ static uint64_t wanted_growth(const struct tol_pool *pool) {
 
 /* How much to take at once. Handles are large at first, so that few driver calls serve many
  * blocks. */
-static struct tol_page_growth growth_of(const struct tol_pool *pool, const struct place *place,
+static struct tol_page_growth growth_of(const struct tol_pool *pool, const struct pool_place *place,
                                         uint64_t bytes) {
     const struct tol_pages *pages = &pool->pages;
     const struct tol_pool_options *options = &pool->options;
@@ -165,7 +166,7 @@ static struct tol_page_growth growth_of(const struct tol_pool *pool, const struc
 }
 
 /* Maps what a place lacks: what is idle elsewhere if need be, and the rest anew. */
-static tol_status map_place(struct tol_pool *pool, const struct place *place, uint64_t bytes) {
+static tol_status map_place(struct tol_pool *pool, const struct pool_place *place, uint64_t bytes) {
     tol_status status = TOL_OK;
     const uint64_t begin = tol_meter_begin(pool);
     TOL_TRY(tol_stitch_pages(pool, place->begin, bytes));
@@ -182,7 +183,7 @@ tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stre
                           struct tol_span **result) {
     tol_status status = TOL_OK;
     struct tol_span *span = NULL;
-    struct place place = choose(pool, bytes, stream);
+    struct pool_place place = choose(pool, bytes, stream);
     TOL_CHECK(place.hole != NULL, TOL_OUT_OF_DEVICE_MEMORY,
               "no %llu bytes of the pool's addresses are in one piece", (unsigned long long)bytes);
     if (place.unmapped > 0) TOL_TRY(map_place(pool, &place, bytes));

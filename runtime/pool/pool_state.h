@@ -8,7 +8,7 @@
 #define TOLLENS_POOL_STATE_H
 
 #include "freed.h"
-#include "core/handles.h"
+#include "core/context_state.h"
 #include "pages.h"
 #include "tollens/pool.h"
 #include "ring.h"
@@ -289,5 +289,12 @@ tol_status tol_magazine_times(struct tol_pool *pool, enum tol_pool_call call,
 
 /* Ends the magazines of a pool that ends. */
 void tol_magazine_drop_all(struct tol_pool *pool);
+
+/* ---- pool_freed.c ---- */
+
+/* The block of that name, or the latest in which the address lies, of all threads. false: it is
+ * not known. The caller holds no lock. */
+bool tol_freed_by_name(struct tol_pool *pool, uint64_t block, struct tol_freed *freed);
+bool tol_freed_by_address(struct tol_pool *pool, uint64_t address, struct tol_freed *freed);
 
 #endif

@@ -9,7 +9,8 @@
 #ifndef TOLLENS_TICKETS_H
 #define TOLLENS_TICKETS_H
 
-#include "core/handles.h"
+#include "core/event_state.h"
+#include "core/stream_state.h"
 
 enum { TOL_TICKET_STREAMS = 64 };
 

@@ -34,7 +34,7 @@ static unsigned char work_of[TOL_DRIVER_FUNCTIONS]; /* 1 + the place in works; 0
 
 /* What a thread remembers of a stream: how things stood behind its latest operation there, which
  * has an event behind it or will have. */
-struct place {
+struct note_place {
     CUstream stream; /* NULL: nothing is known */
     unsigned gates;
     uint64_t ended_ns; /* when that operation's call came back */
@@ -43,12 +43,12 @@ struct place {
 /* What a thread remembers, so that the path has no lock and asks the driver nothing. */
 static _Thread_local struct {
     struct tol_trace_operation *current; /* of the call that it is in */
-    struct place *place;                 /* of that call's stream; NULL: it is no operation */
+    struct note_place *place;            /* of that call's stream; NULL: it is no operation */
     struct tol_trace_run *run;           /* its own; NULL: it is one thread too many */
     struct tol_trace_context *context;   /* that is current in it, as of generation */
     unsigned generation;
-    struct place places[PLACES]; /* by the streams' handles; one may put another out */
-    unsigned since;              /* operations since the last one that got events */
+    struct note_place places[PLACES]; /* by the streams' handles; one may put another out */
+    unsigned since;                   /* operations since the last one that got events */
     unsigned number;
     bool has_run; /* it left its run open, and perhaps another thread has ended it */
     bool joins;   /* the call's operation shares the run's event; the run is taken */
@@ -105,7 +105,7 @@ static struct tol_trace_context *context_of_thread(void) {
     return own.context;
 }
 
-static struct place *place_of(CUstream stream) {
+static struct note_place *place_of(CUstream stream) {
     uintptr_t bits = (uintptr_t)stream;
     return &own.places[(bits >> 4 ^ bits >> 7 ^ bits >> 12) % PLACES];
 }
@@ -120,7 +120,7 @@ static bool is_captured(CUstream stream) {
 
 /* Whether what this thread queued last on the stream ends where the next operation may begin. The
  * default streams' handles wait for other streams or are several streams': never on those. */
-static bool goes_on(const struct place *place, CUstream stream) {
+static bool goes_on(const struct note_place *place, CUstream stream) {
     return place->stream == stream && (uintptr_t)stream > DEFAULT_STREAMS &&
            place->gates == atomic_load_explicit(&tol_trace.gates, memory_order_relaxed);
 }
@@ -174,7 +174,7 @@ static bool put_begin(struct tol_trace_operation *operation) {
 static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
     const struct work *work = &works[work_of[call->index] - 1];
     CUstream stream = stream_of(call, work);
-    struct place *place = own.place = place_of(stream);
+    struct note_place *place = own.place = place_of(stream);
     struct tol_trace_operation *operation = take_record(stream);
     bool is_known = operation != NULL && goes_on(place, stream);
     call->begin_ns = tol_trace_now_ns();
@@ -279,7 +279,7 @@ static bool queue(struct tol_trace_operation *operation, uint64_t ended_ns) {
 /* Without an event behind an operation, the next needs one of its own in front. */
 static void end(const struct tol_interpose_call *call) {
     struct tol_trace_operation *operation = own.current;
-    struct place *place = own.place;
+    struct note_place *place = own.place;
     bool had_run = own.joins, is_known = false;
     /* Read in front of the event: what is queued behind it is then seen by the next operation. */
     unsigned gates = atomic_load_explicit(&tol_trace.gates, memory_order_relaxed);
@@ -294,7 +294,7 @@ static void end(const struct tol_interpose_call *call) {
                               own.has_run ? TOL_TRACE_RUN_OPEN : TOL_TRACE_RUN_NONE,
                               memory_order_release);
     }
-    *place = (struct place){is_known ? operation->stream : NULL, gates, call->end_ns};
+    *place = (struct note_place){is_known ? operation->stream : NULL, gates, call->end_ns};
 }
 
 /* What the trace has to know of calls that are no operations. */

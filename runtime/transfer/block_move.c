@@ -2,7 +2,6 @@
  * Blocks that move from one pool to another: a place there, a copy, and the place here freed.
  */
 #include "core/check.h"
-#include "core/handles.h"
 #include "transfer_state.h"
 
 #include <stdio.h>

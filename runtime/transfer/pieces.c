@@ -16,7 +16,7 @@
 #include <time.h>
 
 /* A block on the way. */
-struct slot {
+struct piece_slot {
     struct tol_stage *stage;
     atomic_size_t next;  /* the piece that may have the block, and no other */
     atomic_size_t full;  /* the number behind the piece whose bytes lie in it */
@@ -24,9 +24,9 @@ struct slot {
 };
 
 /* What the threads of one copy share. */
-struct run {
+struct piece_run {
     struct tol_pieces *pieces;
-    struct slot *slots;
+    struct piece_slot *slots;
     size_t slot_count;
     pthread_t caller;
     atomic_size_t claimed;  /* parts that threads of the host have taken on */
@@ -61,7 +61,7 @@ static void wait_a_little(struct patience *patience) {
 #endif
 }
 
-static struct slot *slot_of(const struct run *run, size_t piece) {
+static struct piece_slot *slot_of(const struct piece_run *run, size_t piece) {
     return &run->slots[piece % run->slot_count];
 }
 
@@ -69,22 +69,22 @@ static bool is_at(atomic_size_t *number, size_t value) {
     return atomic_load_explicit(number, memory_order_acquire) == value;
 }
 
-static bool is_stopped(const struct run *run) {
+static bool is_stopped(const struct piece_run *run) {
     return atomic_load_explicit(&run->stopped, memory_order_acquire);
 }
 
 /* ---- the host's part ---- */
 
 /* Whether the host's part of a piece can be done now. */
-static bool is_ready(const struct run *run, size_t piece) {
-    struct slot *slot = slot_of(run, piece);
+static bool is_ready(const struct piece_run *run, size_t piece) {
+    struct piece_slot *slot = slot_of(run, piece);
     return run->pieces->pack != NULL ? is_at(&slot->next, piece) : is_at(&slot->full, piece + 1);
 }
 
-static void do_part(struct run *run, size_t number) {
+static void do_part(struct piece_run *run, size_t number) {
     const struct tol_pieces *pieces = run->pieces;
     const size_t piece = number / pieces->parts, part = number % pieces->parts;
-    struct slot *slot = slot_of(run, piece);
+    struct piece_slot *slot = slot_of(run, piece);
     if (pieces->pack != NULL) {
         pieces->pack(pieces->copy, piece, part, slot->stage->data);
     } else {
@@ -102,7 +102,7 @@ static void do_part(struct run *run, size_t number) {
     }
 }
 
-static void help(struct run *run) {
+static void help(struct piece_run *run) {
     const size_t count = run->pieces->count * run->pieces->parts;
     for (;;) {
         struct patience patience = {0};
@@ -118,7 +118,7 @@ static void help(struct run *run) {
 }
 
 /* The caller takes on the next part only where it need not wait for it. */
-static bool help_once(struct run *run) {
+static bool help_once(struct piece_run *run) {
     const size_t count = run->pieces->count * run->pieces->parts;
     size_t number = atomic_load_explicit(&run->claimed, memory_order_relaxed);
     if (number >= count || !is_ready(run, number / run->pieces->parts) ||
@@ -131,7 +131,7 @@ static bool help_once(struct run *run) {
 
 /* ---- the device's part, by the caller ---- */
 
-static tol_status queue(struct run *run, size_t piece) {
+static tol_status queue(struct piece_run *run, size_t piece) {
     tol_status status = TOL_OK;
     const struct tol_pieces *pieces = run->pieces;
     struct tol_transfer *transfer = pieces->transfer;
@@ -158,20 +158,20 @@ out:
 }
 
 /* Whether the next piece can be queued. */
-static bool can_queue(const struct run *run) {
+static bool can_queue(const struct piece_run *run) {
     if (run->queued >= run->pieces->count) return false;
-    struct slot *slot = slot_of(run, run->queued);
+    struct piece_slot *slot = slot_of(run, run->queued);
     return run->pieces->pack != NULL ? is_at(&slot->full, run->queued + 1)
                                      : is_at(&slot->next, run->queued);
 }
 
 /* Takes in the piece that was queued first, if the device is done with it. */
-static tol_status take_in(struct run *run, bool *moved) {
+static tol_status take_in(struct piece_run *run, bool *moved) {
     tol_status status = TOL_OK;
     struct tol_context *context = run->pieces->transfer->context;
     if (run->arrived == run->queued) return TOL_OK;
     const size_t piece = run->arrived;
-    struct slot *slot = slot_of(run, piece);
+    struct piece_slot *slot = slot_of(run, piece);
     CUresult result = context->functions->cuEventQuery(slot->stage->done.handle);
     if (result == CUDA_ERROR_NOT_READY) return TOL_OK;
     if (result != CUDA_SUCCESS) {
@@ -190,7 +190,7 @@ out:
     return status;
 }
 
-static tol_status check_headway(struct run *run, struct patience *patience) {
+static tol_status check_headway(struct piece_run *run, struct patience *patience) {
     tol_status status = TOL_OK;
     const unsigned most_ms = run->pieces->transfer->options.deadline_ms;
     struct timespec now;
@@ -207,12 +207,12 @@ out:
     return status;
 }
 
-static bool is_over(struct run *run) {
+static bool is_over(struct piece_run *run) {
     if (run->arrived < run->pieces->count) return false;
     return run->pieces->pack != NULL || is_at(&run->unpacked, run->pieces->count);
 }
 
-static tol_status lead(struct run *run) {
+static tol_status lead(struct piece_run *run) {
     tol_status status = TOL_OK;
     struct patience patience = {0};
     while (!is_over(run)) {
@@ -238,7 +238,7 @@ out:
 /* ---- together ---- */
 
 struct share {
-    struct run run;
+    struct piece_run run;
     tol_status status;
 };
 
@@ -252,13 +252,13 @@ static void work(void *user) {
 }
 
 /* Blocks for a copy: one for sure, and of the others as many as are to be had. */
-static tol_status take_slots(struct run *run, size_t want) {
+static tol_status take_slots(struct piece_run *run, size_t want) {
     tol_status status = TOL_OK;
     struct tol_transfer *transfer = run->pieces->transfer;
     run->slots = calloc(want, sizeof *run->slots);
     TOL_CHECK(run->slots != NULL, TOL_OUT_OF_HOST_MEMORY, "a list of %zu staging blocks", want);
     while (run->slot_count < want) {
-        struct slot *slot = &run->slots[run->slot_count];
+        struct piece_slot *slot = &run->slots[run->slot_count];
         unsigned patience_ms = run->slot_count == 0 ? transfer->options.deadline_ms : 0;
         status = tol_stages_take(&transfer->stages, patience_ms, &slot->stage);
         if (status != TOL_OK) break;
@@ -271,7 +271,7 @@ out:
     return status;
 }
 
-static void give_slots(struct run *run) {
+static void give_slots(struct piece_run *run) {
     for (size_t i = 0; i < run->slot_count; i++) {
         bool is_in_flight = false;
         for (size_t piece = run->arrived; piece < run->queued; piece++) {
@@ -283,7 +283,7 @@ static void give_slots(struct run *run) {
 }
 
 /* After a failure: what flies may have an event behind it or not, but the stream has an end. */
-static void land(struct run *run, tol_status status) {
+static void land(struct piece_run *run, tol_status status) {
     int result = tol_message_cuda();
     char message[TOL_MESSAGE_BYTES];
     snprintf(message, sizeof message, "%s", tol_message());
@@ -293,7 +293,7 @@ static void land(struct run *run, tol_status status) {
 
 tol_status tol_pieces_run(struct tol_pieces *pieces) {
     struct share share = {.run = {.pieces = pieces, .caller = pthread_self()}};
-    struct run *run = &share.run;
+    struct piece_run *run = &share.run;
     const size_t parts = pieces->count * pieces->parts;
     if (pieces->helpers > parts - 1) pieces->helpers = parts - 1;
     const size_t want = TOL_TRANSFER_BLOCKS;

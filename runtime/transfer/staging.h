@@ -8,7 +8,9 @@
 #ifndef TOLLENS_STAGING_H
 #define TOLLENS_STAGING_H
 
-#include "core/handles.h"
+#include "core/stream_state.h"
+#include "objects/buffer_state.h"
+#include "objects/pinned_state.h"
 #include "retry.h"
 
 struct tol_stage {

@@ -17,6 +17,7 @@
 #ifndef TOLLENS_ONCE_H
 #define TOLLENS_ONCE_H
 
+#include "once_state.h"
 #include "tollens/context.h"
 
 struct tol_once;
@@ -53,11 +54,6 @@ tol_status tol_once_free(struct tol_once *once, CUdeviceptr address, enum tol_on
 bool tol_once_hold(struct tol_once *once, CUdeviceptr address, CUdeviceptr *begin, size_t *bytes);
 void tol_once_release(struct tol_once *once, CUdeviceptr begin);
 
-struct tol_once_stats {
-    uint64_t live_blocks, live_bytes; /* as they were asked for */
-    uint64_t held_bytes;              /* from the driver */
-    uint64_t windows;                 /* mapped now */
-};
 void tol_once_stats(struct tol_once *once, struct tol_once_stats *stats);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "tollens/vram.h"
 
-#include "core/handles.h"
+#include "core/context_state.h"
 #include "tollens/transfer.h"
 #include "once.h"
 

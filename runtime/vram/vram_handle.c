@@ -4,14 +4,14 @@
  */
 #include "tollens/vram.h"
 
-#include "core/handles.h"
+#include "core/context_state.h"
 #include "tollens/health.h"
 #include "tollens/transfer.h"
 #include "once.h"
 
 #include <stdlib.h>
 
-struct slot {
+struct handle_slot {
     uint32_t generation; /* of the handle that has it or will have it next; never 0 */
     uint32_t next_free;  /* the index of another slot that is free + 1 */
     CUdeviceptr address; /* 0: it is free */
@@ -27,7 +27,7 @@ struct tol_vram_context {
     struct tol_transfer *transfer;
     size_t limit;
     pthread_mutex_t lock; /* guards all below */
-    struct slot *slots;
+    struct handle_slot *slots;
     uint32_t count, room, free; /* free: the index of one + 1 */
     size_t used, used_peak, allocations;
 };
@@ -38,7 +38,7 @@ static void tell(struct tol_holder *holder, tol_held_visit *visit, void *user) {
         (void *)((char *)holder - offsetof(struct tol_vram_context, holder));
     pthread_mutex_lock(&vram->lock);
     for (uint32_t i = 0; i < vram->count; i++) {
-        const struct slot *slot = &vram->slots[i];
+        const struct handle_slot *slot = &vram->slots[i];
         if (slot->address == 0 || slot->is_ending) continue;
         visit(user, &(struct tol_held){.kind = TOL_HELD_VRAM,
                                        .address = slot->address,
@@ -88,10 +88,10 @@ static struct tol_vram name_of(uint32_t index, uint32_t generation) {
 }
 
 /* The slot of a handle that is alive; NULL: it is not. The caller locks. */
-static struct slot *slot_of(struct tol_vram_context *vram, struct tol_vram memory) {
+static struct handle_slot *slot_of(struct tol_vram_context *vram, struct tol_vram memory) {
     const uint32_t index = (uint32_t)memory.name;
     if (index >= vram->count) return NULL;
-    struct slot *slot = &vram->slots[index];
+    struct handle_slot *slot = &vram->slots[index];
     bool alive =
         slot->address != 0 && !slot->is_ending && slot->generation == (uint32_t)(memory.name >> 32);
     return alive ? slot : NULL;
@@ -107,21 +107,21 @@ static tol_status take_slot(struct tol_vram_context *vram, uint32_t *index) {
     }
     if (vram->count == vram->room) {
         uint32_t room = 2 * vram->room + 16;
-        struct slot *more =
+        struct handle_slot *more =
             room > vram->room ? realloc(vram->slots, (size_t)room * sizeof *more) : NULL;
         TOL_CHECK(more != NULL, TOL_OUT_OF_HOST_MEMORY, "a table of %u handles", room);
         vram->slots = more;
         vram->room = room;
     }
     *index = vram->count++;
-    vram->slots[*index] = (struct slot){.generation = 1};
+    vram->slots[*index] = (struct handle_slot){.generation = 1};
 out:
     return status;
 }
 
 static void give_slot(struct tol_vram_context *vram, uint32_t index) {
-    struct slot *slot = &vram->slots[index];
-    *slot = (struct slot){.generation = slot->generation + 1, .next_free = vram->free};
+    struct handle_slot *slot = &vram->slots[index];
+    *slot = (struct handle_slot){.generation = slot->generation + 1, .next_free = vram->free};
     if (slot->generation != 0) vram->free = index + 1;
 }
 
@@ -153,7 +153,7 @@ tol_status tol_vram_allocate(struct tol_vram_context *vram, size_t bytes, struct
     if (status == TOL_OK) status = tol_once_allocate(vram->once, bytes, &address);
     pthread_mutex_lock(&vram->lock);
     if (status == TOL_OK) {
-        struct slot *slot = &vram->slots[index];
+        struct handle_slot *slot = &vram->slots[index];
         slot->address = address;
         slot->bytes = bytes;
         slot->site = __builtin_return_address(0);
@@ -181,7 +181,7 @@ tol_status tol_vram_free(struct tol_vram_context *vram, struct tol_vram memory) 
     CUdeviceptr address = 0;
     TOL_CHECK(vram != NULL, TOL_INVALID_ARGUMENT, "tol_vram_free: NULL");
     pthread_mutex_lock(&vram->lock);
-    struct slot *slot = slot_of(vram, memory);
+    struct handle_slot *slot = slot_of(vram, memory);
     if (slot != NULL) {
         slot->is_ending = true;
         address = slot->address;
@@ -207,7 +207,7 @@ out:
 static tol_status hold(struct tol_vram_context *vram, struct tol_vram memory,
                        struct tol_place *place) {
     pthread_mutex_lock(&vram->lock);
-    const struct slot *slot = slot_of(vram, memory);
+    const struct handle_slot *slot = slot_of(vram, memory);
     bool held =
         slot != NULL && tol_once_hold(vram->once, slot->address, &place->address, &place->bytes);
     pthread_mutex_unlock(&vram->lock);
@@ -241,7 +241,7 @@ out:
 size_t tol_vram_bytes(struct tol_vram_context *vram, struct tol_vram memory) {
     if (vram == NULL) return 0;
     pthread_mutex_lock(&vram->lock);
-    const struct slot *slot = slot_of(vram, memory);
+    const struct handle_slot *slot = slot_of(vram, memory);
     size_t bytes = slot != NULL ? slot->bytes : 0;
     pthread_mutex_unlock(&vram->lock);
     return bytes;

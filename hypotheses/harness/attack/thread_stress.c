@@ -42,7 +42,7 @@ static size_t write_text(char text[TEXT_BYTES], unsigned number) {
     return used;
 }
 
-struct piece {
+struct stress_piece {
     struct tol_block block;
     unsigned words, value;
 };
@@ -53,7 +53,7 @@ struct member {
     uint64_t random;
     struct tol_stream *stream;
     struct tol_batch *batch;
-    struct piece pieces[LIVE];
+    struct stress_piece pieces[LIVE];
     struct hyp_crowd account;
     struct tol_kernel *found[NAMES];
 };
@@ -118,7 +118,7 @@ static unsigned value_of(const struct member *m, unsigned launch) {
         TOL_ARGUMENTS(slot_of(m, launch), total_of((m)->scene), value_of(m, launch))
 
 /* A block of the pool in the place of another, which must have kept its words. */
-static void swap_block(struct member *m, struct piece *piece) {
+static void swap_block(struct member *m, struct stress_piece *piece) {
     struct tol_pool *pool = m->scene->pool;
     const struct tol_driver_table *driver = tol_context_functions(m->scene->context);
     CUstream handle = tol_stream_handle(m->stream);

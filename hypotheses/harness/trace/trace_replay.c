@@ -11,7 +11,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 
-struct worker {
+struct replay_worker {
     struct turns *turns;
     pthread_t thread;
     sem_t turn;
@@ -22,7 +22,7 @@ struct turns {
     struct tol_stream **streams; /* the first is the host's, NULL */
     struct tol_block *blocks;    /* all zero: refused, or not live */
     unsigned tags[HYP_TRACE_TAGS_MAX];
-    struct worker *workers;
+    struct replay_worker *workers;
     size_t next; /* the event whose turn it is */
     bool failed;
     char trouble[600];
@@ -112,7 +112,7 @@ static bool measure(struct turns *turns, const struct hyp_trace_event *event) {
 
 /* Does the thread's events until it is another's turn. */
 static void *take_turns(void *user) {
-    struct worker *worker = user;
+    struct replay_worker *worker = user;
     struct turns *turns = worker->turns;
     const struct hyp_trace *trace = turns->replay->trace;
     const size_t own = (size_t)(worker - turns->workers);

@@ -4,7 +4,8 @@
 #ifndef TOLLENS_RANGE_H
 #define TOLLENS_RANGE_H
 
-#include "handles.h"
+#include "buffer_state.h"
+#include "pinned_state.h"
 
 /* TOL_OUT_OF_RANGE unless bytes bytes from offset lie inside whole bytes. what names the memory. */
 static inline tol_status tol_range_check(const char *what, size_t whole, size_t offset,

@@ -1,0 +1,25 @@
+/*
+ * The fields behind struct tol_driver. Internal: not installed.
+ */
+#ifndef TOLLENS_LIBCUDA_STATE_H
+#define TOLLENS_LIBCUDA_STATE_H
+
+#include "tollens/driver.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct tol_driver {
+    const struct tol_driver_table *functions; /* what is called: table, or the interposer's */
+    struct tol_driver_table table;            /* what the library exports */
+    bool has[TOL_FEATURE_COUNT];
+    int version;
+    atomic_int references;
+    pthread_mutex_t lock;         /* guards contexts and their references */
+    struct tol_context *contexts; /* those alive, at most one a device */
+    pthread_mutex_t log_lock;     /* guards log_position */
+    CUlogIterator log_position;   /* up to where the driver's own error log has been read */
+    char path[256];
+};
+
+#endif

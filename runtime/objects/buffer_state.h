@@ -1,0 +1,21 @@
+/*
+ * The fields behind struct tol_buffer. Internal: not installed.
+ */
+#ifndef TOLLENS_BUFFER_STATE_H
+#define TOLLENS_BUFFER_STATE_H
+
+#include "core/context_state.h"
+#include "core/retire.h"
+
+/* Device memory, owned or a view of a module's variable. */
+struct tol_buffer {
+    struct tol_life life;
+    struct tol_holder holder;
+    const void *site; /* who made it */
+    struct tol_context *context;
+    CUdeviceptr address;
+    size_t bytes;
+    struct tol_module *module; /* of a view; NULL when the memory is the buffer's own */
+};
+
+#endif
