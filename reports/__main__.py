@@ -32,13 +32,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="reports", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("evidence", type=pathlib.Path, nargs="+",
-                        help="a folder that tollens run wrote")
+                        help="a folder that tollens run wrote, or an archive of reports.pack")
     parser.add_argument("--out", type=pathlib.Path,
-                        help="where the report goes; default: report/ in the first folder")
+                        help="where the report goes; default: report/ in the first folder, or "
+                             "beside the first archive")
     parser.add_argument("--no-png", action="store_true",
                         help="leave out the pictures that report.md shows")
     arguments = parser.parse_args()
-    out: pathlib.Path = arguments.out or arguments.evidence[0] / "report"
+    first: pathlib.Path = arguments.evidence[0]
+    out: pathlib.Path = arguments.out or (first.parent if first.is_file() else first) / "report"
     try:
         write_report(arguments.evidence, out, not arguments.no_png)
     except (ValueError, OSError) as error:

@@ -4,7 +4,8 @@ import pathlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from reports import hdr, integrity, tables
+from reports import archive, hdr, integrity, tables
+from reports.archive import Folder
 from reports.hdr import Histogram
 from reports.integrity import read_json
 from reports.tables import Tables
@@ -57,7 +58,7 @@ class Claim:
 
 @dataclass
 class Evidence:
-    folder: pathlib.Path
+    folder: pathlib.Path  # as it was given: the folder or the archive
     results: dict[str, Any]
     machine: dict[str, Any]
     run: dict[str, Any]
@@ -82,7 +83,7 @@ def add_series(claim: Claim, attack: str, log: list[tuple[str, Histogram]]) -> N
             claim.series.append(Series(claim.id, attack, tag, histogram))
 
 
-def read_attack(claim: Claim, attack: dict[str, Any], own: pathlib.Path) -> None:
+def read_attack(claim: Claim, attack: dict[str, Any], own: Folder) -> None:
     name, process = attack["name"], attack.get("process", 1)
     where = own if process == 1 else own / f"process{process}"
     shown = name if process == 1 else f"{name} process {process}"
@@ -113,7 +114,7 @@ def read_attack(claim: Claim, attack: dict[str, Any], own: pathlib.Path) -> None
         add_series(claim, name, series)
 
 
-def read_saboteur(folder: pathlib.Path) -> Saboteur:
+def read_saboteur(folder: Folder) -> Saboteur:
     said = read_json(folder / "verdict.json") if (folder / "verdict.json").exists() else {}
     saboteur = Saboteur(folder.name, said.get("must", ""), said.get("verdict", ""),
                         said.get("right"), said.get("reason") or "", 0, [], [])
@@ -127,7 +128,7 @@ def read_saboteur(folder: pathlib.Path) -> Saboteur:
     return saboteur
 
 
-def read_claim(folder: pathlib.Path, result: dict[str, Any]) -> Claim:
+def read_claim(folder: Folder, result: dict[str, Any]) -> Claim:
     own = folder / str(result["id"])
     verdict = read_json(own / "verdict.json")
     integrity.check_verdict(own / "verdict.json", verdict, result)
@@ -141,10 +142,10 @@ def read_claim(folder: pathlib.Path, result: dict[str, Any]) -> Claim:
     return claim
 
 
-def read(folder: pathlib.Path) -> Evidence:
-    """Reads a folder that `tollens run` wrote. ValueError says what is wrong, and in which file."""
-    if not folder.is_dir():
-        raise ValueError(f"{folder} is no folder")
+def read(path: pathlib.Path) -> Evidence:
+    """Reads a folder that `tollens run` wrote, or an archive of one. ValueError says what is wrong,
+    and in which file."""
+    folder = archive.open_folder(path)
     results = read_json(folder / "results.json")
     if "schema" not in results:
         raise ValueError(f"{folder / 'results.json'} is of no schema; it must say schema 1")
@@ -159,4 +160,4 @@ def read(folder: pathlib.Path) -> Evidence:
         claims = [read_claim(folder, result) for result in results["claims"]]
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder}: the evidence lacks {error}") from error
-    return Evidence(folder, results, machine, run, claims, has_manifest)
+    return Evidence(path, results, machine, run, claims, has_manifest)

@@ -5,11 +5,12 @@ Source: HdrHistogram by Gil Tene, and the encoding as HdrHistogram_py's ENCODING
 
 import base64
 import binascii
-import pathlib
 import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+from reports.archive import Folder
 
 COMPRESSED_V2 = 0x1C849304
 INFLATED_V2 = 0x1C849303
@@ -121,7 +122,7 @@ def decode(text: str) -> Histogram:
     return histogram
 
 
-def read_log(path: pathlib.Path) -> list[tuple[str, Histogram]]:
+def read_log(path: Folder) -> list[tuple[str, Histogram]]:
     """The tagged histograms of a log. ValueError names the file and the line."""
     series = []
     try:

@@ -5,14 +5,15 @@ that is held against what its files say of each other.
 """
 
 import json
-import pathlib
 import zlib
 from typing import Any
+
+from reports.archive import Folder
 
 SCHEMA = 1
 
 
-def read_json(path: pathlib.Path) -> dict[str, Any]:
+def read_json(path: Folder) -> dict[str, Any]:
     """A JSON object of the schema that is known here. ValueError names the file."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -28,7 +29,7 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
     return data
 
 
-def check_manifest(folder: pathlib.Path, run: dict[str, Any]) -> bool:
+def check_manifest(folder: Folder, run: dict[str, Any]) -> bool:
     """Whether there is a manifest; ValueError names the first file that is not as it says. What
     run.json says of the run tells whether there must be one."""
     path = folder / "manifest.json"
@@ -56,7 +57,7 @@ def check_manifest(folder: pathlib.Path, run: dict[str, Any]) -> bool:
     return True
 
 
-def check_verdict(path: pathlib.Path, verdict: dict[str, Any], result: dict[str, Any]) -> None:
+def check_verdict(path: Folder, verdict: dict[str, Any], result: dict[str, Any]) -> None:
     """A claim's own verdict must be its row of results.json."""
     for key, value in result.items():
         if key in verdict and verdict[key] != value:
@@ -64,7 +65,7 @@ def check_verdict(path: pathlib.Path, verdict: dict[str, Any], result: dict[str,
                              f"{value!r}: they are of two runs")
 
 
-def check_series(path: pathlib.Path, told: list[dict[str, Any]],
+def check_series(path: Folder, told: list[dict[str, Any]],
                  found: "dict[str, tuple[int, int]]") -> None:
     """The log of an attack must have the series that its record tells of: (count, maximum)."""
     for series in told:

@@ -2,11 +2,11 @@
 
 import csv
 import math
-import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from reports import errors, walks
+from reports.archive import Folder
 from reports.errors import Errors
 from reports.walks import Walk
 
@@ -75,7 +75,7 @@ def check_row(kinds: tuple[Callable[[str], object], ...], row: list[str]) -> Non
         kind(cell)
 
 
-def read_rows(path: pathlib.Path) -> tuple[tuple[str, ...], list[list[str]]]:
+def read_rows(path: Folder) -> tuple[tuple[str, ...], list[list[str]]]:
     """The columns and the rows. ValueError names the file and the line that is damaged."""
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         lines = csv.reader(file)
@@ -97,7 +97,7 @@ def read_rows(path: pathlib.Path) -> tuple[tuple[str, ...], list[list[str]]]:
     return names, rows
 
 
-def read(claim: str, attack: str, process: int, folder: pathlib.Path) -> Tables:
+def read(claim: str, attack: str, process: int, folder: Folder) -> Tables:
     """The tables of one attack in one process."""
     found = Tables()
     for path in sorted(folder.glob(f"{attack}.*.csv")):
