@@ -13,6 +13,8 @@ from unittest import mock
 
 from reports import archive, evidence, made_evidence, pack
 
+PUBLISHED = made_evidence.ROOT / "reports/published"
+
 
 def tar(*members: tuple[str, bytes, bytes]) -> bytes:
     """An archive of members: name, type, and contents or a link's target."""
@@ -163,6 +165,19 @@ class Archives(unittest.TestCase):
             self.assertEqual((inside / where).is_dir(), (self.folder / where).is_dir())
         self.assertEqual([one.name for one in sorted(inside.iterdir())],
                          [one.name for one in sorted(self.folder.iterdir())])
+
+
+class Published(unittest.TestCase):
+    def test_what_stands_beside_an_archive_is_what_it_has(self) -> None:
+        found = sorted(PUBLISHED.glob(f"*/{archive.NAME}"))
+        self.assertGreaterEqual(len(found), 7)
+        for path in found:
+            files = archive.load(path).files
+            for name in pack.BESIDE:
+                self.assertEqual(path.with_name(name).read_bytes(), files[name], path)
+
+    def test_no_evidence_is_published_unpacked(self) -> None:
+        self.assertEqual(list(PUBLISHED.glob("*/evidence")), [])
 
 
 if __name__ == "__main__":

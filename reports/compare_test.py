@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from typing import Any
 
-from reports import compare, evidence, made_evidence, trend
+from reports import archive, compare, evidence, made_evidence, trend
 
 RATIO = {"title": "Launches", "verdict": "survived", "reason": None, "unit": "ratio",
          "threshold": 1.05, "severity": None}
@@ -106,7 +106,7 @@ class Folders(unittest.TestCase):
         self.assertEqual(self.compare(first)[0], 2)
 
     def test_published_runs_of_one_machine_can_be_compared(self) -> None:
-        folders = sorted(made_evidence.ROOT.glob("reports/published/*/evidence"))
+        folders = sorted(made_evidence.ROOT.glob(f"reports/published/*/{archive.NAME}"))
         self.assertEqual(compare.difference(*map(evidence.read, folders[:2])), "")
 
 

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import unittest
 
-from reports import evidence, hdr, made_evidence, thresholds
+from reports import archive, evidence, hdr, made_evidence, thresholds
 from reports.made_evidence import ROOT
 
 
@@ -108,7 +108,7 @@ class Reports(unittest.TestCase):
         self.assertIn("no attack on this claim", (self.folder / "report/report.html").read_text())
 
     def test_the_page_of_published_evidence_is_whole(self) -> None:
-        for folder in sorted(ROOT.glob("reports/published/*/evidence")):
+        for folder in sorted(ROOT.glob(f"reports/published/*/{archive.NAME}")):
             for claim in evidence.read(folder).claims:
                 if claim.attacks:
                     self.assertTrue(claim.words["confounders"], claim.id)

@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-from reports import drawn, evidence, markdown, requirements, svg, thresholds, words
+from reports import archive, drawn, evidence, markdown, requirements, svg, thresholds, words
 from reports.evidence import Claim, Evidence
 from reports.figure import Figure
 from reports.requirements import ROOT
@@ -21,8 +21,8 @@ WISHES = (("H12", "ratio"), ("H11", "percentiles"), ("H4", "blocks"), ("H3", "pe
 
 
 def read_published(folder: pathlib.Path = PUBLISHED) -> list[Evidence]:
-    """All published runs, the newest first."""
-    runs = [evidence.read(path.parent) for path in sorted(folder.glob("*/evidence/run.json"))]
+    """All published runs that have an archive, the newest first."""
+    runs = [evidence.read(path.parent) for path in sorted(folder.glob(f"*/{archive.NAME}"))]
     return sorted(runs, key=lambda run: -float(run.run.get("begin_s") or 0))
 
 
@@ -68,7 +68,9 @@ def verdict_block(runs: list[Evidence]) -> str:
     used = {id(run): run for run, _ in told.values()}
     lines = [", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts.items()) +
              ", by the newest published run of each:", ""]
-    lines += [f"* {words.where(run)}: `{run.folder.relative_to(ROOT)}`" for run in used.values()]
+    for run in used.values():
+        folder = run.folder.relative_to(ROOT).as_posix()
+        lines.append(f"* {words.where(run)}: [`{folder}`]({folder})")
     lines += ["", markdown.table(("", "claim", "verdict", "effect", "survives", "saboteurs "
                                   "noticed"), rows), ""]
     lines += [f"![{markdown.escape(figure.alt)}](reports/published/plots/{figure.name}.svg)"
