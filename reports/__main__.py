@@ -1,6 +1,6 @@
-"""Renders the report of evidence folders, or compares them.
+"""Renders a report of evidence folders or archives, or compares them.
 
-    python3 -m reports EVIDENCE...                 a report of each, on one page
+    python3 -m reports EVIDENCE...                 a report of all of them, on one page
     python3 -m reports compare OLD NEW...          what changed between runs
 """
 
@@ -18,7 +18,7 @@ def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool) -> N
     (out / "report.html").write_text(page.render(runs, appendix.html(runs)), encoding="utf-8")
     (out / "report.md").write_text(markdown.render(runs, appendix.text(runs)), encoding="utf-8")
     if png:
-        from reports import plots  # matplotlib takes a second, which an error need not wait for
+        from reports import plots  # matplotlib takes a second to load
         for number, run in enumerate(runs, 1):
             prefix = f"run{number}_" if len(runs) > 1 else ""
             plots.draw_all((dataclasses.replace(figure, name=prefix + figure.name)
@@ -37,7 +37,7 @@ def main() -> int:
                         help="where the report goes; default: report/ in the first folder, or "
                              "beside the first archive")
     parser.add_argument("--no-png", action="store_true",
-                        help="leave out the pictures that report.md shows")
+                        help="do not write the PNG files that report.md shows")
     arguments = parser.parse_args()
     first: pathlib.Path = arguments.evidence[0]
     out: pathlib.Path = arguments.out or (first.parent if first.is_file() else first) / "report"

@@ -1,4 +1,4 @@
-"""One evidence folder, read whole and checked."""
+"""Reads and checks one evidence folder, or an archive of one."""
 
 import pathlib
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from reports.integrity import read_json
 from reports.tables import Tables
 
 VERDICTS = ("survived", "falsified", "inconclusive", "not_tested")
-RAN = ("passed", "failed")  # attacks that ended so have left a record
+RAN = ("passed", "failed")  # outcomes of attacks that leave a record
 
 
 @dataclass
 class Series:
-    """A timed series; of several processes, their histograms added up."""
+    """A timed series; the histograms of several processes are added up."""
 
     claim: str
     attack: str
@@ -28,13 +28,13 @@ class Series:
 @dataclass
 class Saboteur:
     name: str
-    must: str      # come out so; "" where the evidence does not say
-    verdict: str   # as it came out; "" as well
+    must: str      # the expected verdict; "" if the evidence does not say
+    verdict: str   # the observed verdict; "" likewise
     right: bool | None
     reason: str
     violations: int
     examples: list[str]
-    fallen: list[str]  # comparisons that fell
+    fallen: list[str]  # comparisons beyond their threshold
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Claim:
     examples: list[str] = field(default_factory=list)  # counterexamples, of all attacks
     series: list[Series] = field(default_factory=list)
     effects: list[dict[str, Any]] = field(default_factory=list)  # what was compared
-    measures: list[dict[str, Any]] = field(default_factory=list)  # numbers, and whose they are
+    measures: list[dict[str, Any]] = field(default_factory=list)  # numbers, and the attack of each
     notes: list[str] = field(default_factory=list)
     conditions: list[dict[str, Any]] = field(default_factory=list)
     tables: Tables = field(default_factory=Tables)
@@ -104,7 +104,7 @@ def read_attack(claim: Claim, attack: dict[str, Any], own: Folder) -> None:
     for effect in found.get("effects", []):
         if effect["blocks"] > 0 and kept.get(effect["name"]) != effect["blocks"]:
             raise ValueError(f"{where / name}.{effect['name']}.csv is missing or cut off: its "
-                             f"attack compared {effect['blocks']} blocks, and there are "
+                             f"attack compared {effect['blocks']} blocks, but it has "
                              f"{kept.get(effect['name'], 0)}")
     log = where / f"{name}.hlog"
     if found.get("series") or log.exists():
@@ -148,7 +148,7 @@ def read(path: pathlib.Path) -> Evidence:
     folder = archive.open_folder(path)
     results = read_json(folder / "results.json")
     if "schema" not in results:
-        raise ValueError(f"{folder / 'results.json'} is of no schema; it must say schema 1")
+        raise ValueError(f"{folder / 'results.json'} has no schema; it must say schema 1")
     run = read_json(folder / "run.json")
     machine = read_json(folder / "machine.json")
     has_manifest = integrity.check_manifest(folder, run)
