@@ -147,7 +147,7 @@ def machine_rows(evidence: Evidence) -> list[tuple[str, str]]:
         clocks = (f", {counted(device['multiprocessors'], 'multiprocessors')}, "
                   f"{device['clock_khz'] / 1000:.0f} MHz")
     listed = "all match the run's manifest" if evidence.has_manifest else \
-        "consistent with each other; the run wrote no manifest, so one could be missing unnoticed"
+        "consistent with each other; without a manifest, a missing file could go unnoticed"
     return [
         ("device", f"{device['name']} ({device['kind']}), compute capability "
                    f"{device['compute_capability'] // 10}.{device['compute_capability'] % 10}, "
