@@ -1,4 +1,4 @@
-"""Reports: what is read out of evidence folders, and nothing else.
+"""Reports: read evidence and nothing else.
 
     python3 -m reports EVIDENCE            writes EVIDENCE/report/ (report.md, report.html, plots/)
     python3 reports/thresholds.py --c FILE writes the table of claims for the harness

@@ -1,6 +1,6 @@
-"""Renders the report of evidence folders, or compares them.
+"""Renders a report of evidence folders or archives, or compares them.
 
-    python3 -m reports EVIDENCE...                 a report of each, on one page
+    python3 -m reports EVIDENCE...                 a report of all of them, on one page
     python3 -m reports compare OLD NEW...          what changed between runs
 """
 
@@ -18,7 +18,7 @@ def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool) -> N
     (out / "report.html").write_text(page.render(runs, appendix.html(runs)), encoding="utf-8")
     (out / "report.md").write_text(markdown.render(runs, appendix.text(runs)), encoding="utf-8")
     if png:
-        from reports import plots  # matplotlib takes a second, which an error need not wait for
+        from reports import plots  # matplotlib takes a second to load
         for number, run in enumerate(runs, 1):
             prefix = f"run{number}_" if len(runs) > 1 else ""
             plots.draw_all((dataclasses.replace(figure, name=prefix + figure.name)
@@ -32,13 +32,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="reports", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("evidence", type=pathlib.Path, nargs="+",
-                        help="a folder that tollens run wrote")
+                        help="a folder that tollens run wrote, or an archive of reports.pack")
     parser.add_argument("--out", type=pathlib.Path,
-                        help="where the report goes; default: report/ in the first folder")
+                        help="where the report goes; default: report/ in the first folder, or "
+                             "beside the first archive")
     parser.add_argument("--no-png", action="store_true",
-                        help="leave out the pictures that report.md shows")
+                        help="do not write the PNG files that report.md shows")
     arguments = parser.parse_args()
-    out: pathlib.Path = arguments.out or arguments.evidence[0] / "report"
+    first: pathlib.Path = arguments.evidence[0]
+    out: pathlib.Path = arguments.out or (first.parent if first.is_file() else first) / "report"
     try:
         write_report(arguments.evidence, out, not arguments.no_png)
     except (ValueError, OSError) as error:

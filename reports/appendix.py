@@ -1,4 +1,4 @@
-"""What stands behind a report: every demand of the specification, and what these runs say of it."""
+"""The last section of a report: every requirement of the specification, and its state."""
 
 from collections.abc import Sequence
 from html import escape
@@ -6,13 +6,12 @@ from html import escape
 from reports import markdown, page, requirements
 from reports.evidence import Evidence
 
-NOTE = ("Tested: the tests of that name belong to ci/check, which fails where one is missing or "
-        "runs nothing; they are no part of this run. Open: not built, or not checked; never "
-        "counted as done.")
+NOTE = ("Tested: ci/check runs the named tests and fails if one is missing; they are not part of "
+        "this run. Open: not implemented, or not checked.")
 
 
 def verdicts(runs: Sequence[Evidence]) -> dict[str, str]:
-    """Of several runs the worst of what was tested counts."""
+    """For each claim the worst verdict of the runs that tested it."""
     found: dict[str, str] = {}
     for run in runs:
         for name, verdict in requirements.verdicts_of(run.claims).items():
@@ -27,7 +26,7 @@ def html(runs: Sequence[Evidence]) -> str:
     rows = [[escape(cell) for cell in row] for row in requirements.rows(told)]
     for row in rows:
         row[4] = row[4].replace("/", "/<wbr>").replace("_", "_<wbr>")
-    summary = f"{len(rows)} demands of the specification: {requirements.summary(told)}"
+    summary = f"{len(rows)} requirements of the specification: {requirements.summary(told)}"
     return ('<h2 id="requirements">Requirements</h2>' + f'<p class="note">{escape(NOTE)}</p>' +
             page.folded(escape(summary), page.table(requirements.HEADINGS, rows)))
 

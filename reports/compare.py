@@ -1,9 +1,10 @@
-"""Compares evidence folders, in the order of their runs: what changed, and since when.
+"""Compares runs in the order given: what changed, and in which run.
 
     python3 -m reports compare OLD NEW... [--across] [--out FOLDER]
 
-The first is the baseline. A change counts when the whole interval lies further from the baseline's
-than the claim's tolerance in thresholds.toml, as `tollens gate` has it, which is for pipelines.
+Each run is an evidence folder or an archive of one. The first is the baseline. A change counts if
+the whole interval is further from the baseline's than the claim's tolerance in thresholds.toml.
+`tollens gate`, which is for pipelines, has the same rule.
 """
 
 import argparse
@@ -16,23 +17,23 @@ from reports import evidence, markdown, page, svg, thresholds, trend, words
 from reports.evidence import Evidence
 from reports.figure import Figure
 
-HEADINGS = ("", "claim", "verdict", "first", "last", "change", "why")
+HEADINGS = ("", "claim", "verdict", "first", "last", "change", "reason")
 
 
 def difference(one: Evidence, other: Evidence) -> str:
-    """Why two runs cannot be compared; "" where they can."""
+    """Why two runs cannot be compared; "" if they can."""
     for run in (one, other):
         if run.results.get("under"):
-            return f"{run.folder} was measured under the fault {run.results['under']}"
+            return f"{run.folder} was run with the injected fault {run.results['under']}"
         if run.run.get("filter"):
-            return f"{run.folder} has only the attacks {run.run['filter']}"
+            return f"{run.folder} ran only the attacks {run.run['filter']}"
     here, there = one.results["device"], other.results["device"]
     if (here["kind"], here["name"]) != (there["kind"], there["name"]):
-        return (f"{one.folder} is of {here['name']} ({here['kind']}) and {other.folder} of "
+        return (f"{one.folder} ran on {here['name']} ({here['kind']}) and {other.folder} on "
                 f"{there['name']} ({there['kind']})")
     if one.results["mode"] != other.results["mode"]:
-        return (f"{one.folder} is of a {one.results['mode']} run and {other.folder} of a "
-                f"{other.results['mode']} one")
+        return (f"{one.folder} is a {one.results['mode']} run and {other.folder} is a "
+                f"{other.results['mode']} run")
     for claim in one.claims:
         found = other.claim(claim.id)
         for key in ("threshold", "unit", "direction"):
@@ -43,7 +44,7 @@ def difference(one: Evidence, other: Evidence) -> str:
 
 
 def ends(row: dict[str, Any]) -> tuple[float, float]:
-    """An effect's interval, turned so that more is worse."""
+    """An effect's interval, negated where less is worse, so that more is worse."""
     low = row["effect"] if row.get("low") is None else row["low"]
     high = row["effect"] if row.get("high") is None else row["high"]
     return (-high, -low) if row["direction"] == "above" else (low, high)
@@ -56,7 +57,7 @@ def change(before: dict[str, Any] | None, now: dict[str, Any] | None,
     if before is None or now is None or "not_tested" in kinds:
         if kinds == ["not_tested", "not_tested"]:
             return "", ""
-        return ("new", "") if kinds[0] == "not_tested" else ("cannot tell", "not tested any more")
+        return ("new", "") if kinds[0] == "not_tested" else ("cannot tell", "no longer tested")
     if kinds[1] == "falsified":
         return "WORSE", now["reason"] or "falsified"
     if kinds[1] == "inconclusive":
@@ -82,7 +83,7 @@ def rows(runs: list[Evidence]) -> list[tuple[str, ...]]:
         word, why = change(first.result if first else None, last.result if last else None,
                            float(limits["tolerance"]))
         if not word:
-            continue  # tested in neither, of which there is nothing to say
+            continue  # neither run tested it
         verdicts = [words.verdict(claim) if claim else "missing" for claim in (first, last)]
         found.append((name, limits["title"], " → ".join(dict.fromkeys(verdicts)),
                       words.effect(first) if first else "", words.effect(last) if last else "",
@@ -108,7 +109,7 @@ def render(runs: list[Evidence], drawn: list[Figure], note: str) -> tuple[str, s
     html = [f"<h1>{title}</h1>"]
     text = [f"# {title}", ""]
     if note:
-        warning = f"Compared all the same, though {note}: differences may be the machine's."
+        warning = f"Compared because of --across, though {note}: a difference may have that cause."
         html.append(f'<p class="note">{escape(warning)}</p>')
         text += [markdown.escape(warning), ""]
     head = ("run", "", "verdicts", "folder")
@@ -118,7 +119,7 @@ def render(runs: list[Evidence], drawn: list[Figure], note: str) -> tuple[str, s
              page.stacked("changes", HEADINGS, (page.row(("", "", *HEADINGS[2:]), row)
                                                 for row in cells)),
              page.figures([one for one in drawn if one.name.startswith("trend")]),
-             page.folded("Times of calls", page.figures(
+             page.folded("Call latency", page.figures(
                  [one for one in drawn if not one.name.startswith("trend")]))]
     text += [markdown.table(head, told), "", markdown.table(HEADINGS, rows(runs)), "",
              *markdown.pictures(drawn, "")]
@@ -128,19 +129,20 @@ def render(runs: list[Evidence], drawn: list[Figure], note: str) -> tuple[str, s
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="reports compare", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("evidence", type=pathlib.Path, nargs="+", help="two folders or more")
+    parser.add_argument("evidence", type=pathlib.Path, nargs="+",
+                        help="two evidence folders or archives, or more")
     parser.add_argument("--across", action="store_true",
-                        help="compare other devices, modes and thresholds all the same")
+                        help="compare runs of different devices, modes or thresholds too")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("comparison"))
     parser.add_argument("--no-png", action="store_true")
     told = parser.parse_args(arguments)
     try:
         if len(told.evidence) < 2:
-            raise ValueError("a comparison takes two folders or more")
+            raise ValueError("a comparison needs two runs or more")
         runs = [evidence.read(folder) for folder in told.evidence]
         note = next((why for run in runs[1:] if (why := difference(runs[0], run))), "")
         if note and not told.across:
-            raise ValueError(f"{note}: not compared; --across does so all the same")
+            raise ValueError(f"{note}: not compared; --across compares them anyway")
         drawn = figures(runs, told.across)
         html, text = render(runs, drawn, note)
         told.out.mkdir(parents=True, exist_ok=True)

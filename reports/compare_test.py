@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from typing import Any
 
-from reports import compare, evidence, made_evidence, trend
+from reports import archive, compare, evidence, made_evidence, trend
 
 RATIO = {"title": "Launches", "verdict": "survived", "reason": None, "unit": "ratio",
          "threshold": 1.05, "severity": None}
@@ -77,7 +77,7 @@ class Folders(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn("H11 WORSE", out)
         html = (self.top / "out/compare.html").read_text()
-        self.assertIn("together: 2000 calls", html)
+        self.assertIn("all runs: 2000 calls", html)
         self.assertIn('data-label="change">WORSE', html)
         self.assertNotIn("missing", html, "claims that neither run has")
         self.assertIn("](plots/trend_H11.png)", (self.top / "out/compare.md").read_text())
@@ -85,28 +85,28 @@ class Folders(unittest.TestCase):
     def test_a_trend_marks_where_it_changed(self) -> None:
         folders = [self.make(f"run{at}", 1.0 + 0.1 * (at >= 3)) for at in range(6)]
         self.assertEqual(self.compare(*folders)[0], 0)
-        self.assertIn("it changed before run 4", (self.top / "out/compare.html").read_text())
+        self.assertIn("changed before run 4", (self.top / "out/compare.html").read_text())
 
     def test_what_cannot_be_compared_is_refused_unless_asked_for(self) -> None:
         first = self.make("a", 1.0)
-        others = {"is of Other": self.make("device", 1.0, device="Other"),
-                  "of a full one": self.make("mode", 1.0, mode="full"),
-                  "under the fault x": self.make("under", 1.0, under="x")}
+        others = {"on Other": self.make("device", 1.0, device="Other"),
+                  "is a full run": self.make("mode", 1.0, mode="full"),
+                  "the injected fault x": self.make("under", 1.0, under="x")}
         made_evidence.make(self.top / "limit", row(1.0, threshold=1.2))
         others["the threshold 1.05"] = self.top / "limit"
         for why, other in others.items():
             code, _, errors = self.compare(first, other)
             self.assertEqual((code, errors.count("\n")), (2, 1), why)
-            self.assertIn(why.removeprefix("is "), errors)
+            self.assertIn(why, errors)
             self.assertFalse((self.top / "out").exists())
-        self.assertEqual(self.compare(first, others["is of Other"], "--across")[0], 0)
+        self.assertEqual(self.compare(first, others["on Other"], "--across")[0], 0)
         html = (self.top / "out/compare.html").read_text()
-        self.assertIn("Compared all the same", html)
-        self.assertNotIn("together:", html, "histograms of two machines are not one")
+        self.assertIn("Compared because of --across", html)
+        self.assertNotIn("all runs:", html, "histograms of two machines are not one")
         self.assertEqual(self.compare(first)[0], 2)
 
     def test_published_runs_of_one_machine_can_be_compared(self) -> None:
-        folders = sorted(made_evidence.ROOT.glob("reports/published/*/evidence"))
+        folders = sorted(made_evidence.ROOT.glob(f"reports/published/*/{archive.NAME}"))
         self.assertEqual(compare.difference(*map(evidence.read, folders[:2])), "")
 
 

@@ -9,7 +9,7 @@ from reports.figure import Figure
 
 @dataclass
 class Drawn:
-    """Figures of one claim by what they tell. Those under beside are of what is only recorded."""
+    """Figures of one claim by kind. Those in beside show values that are only recorded."""
 
     measures: list[Figure] = field(default_factory=list)
     blocks: list[Figure] = field(default_factory=list)

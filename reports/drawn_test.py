@@ -24,11 +24,11 @@ class Drawn(unittest.TestCase):
         kinds = {f.name.split("_")[1]: f for f in drawn.of_claim(self.claim).all()}
         self.assertEqual(set(kinds), {"measures", "blocks", "ratio", "walk", "map", "timeline",
                                       "errors", "percentiles"})
-        self.assertIn("median 2 violations; the control's median is 0", kinds["blocks"].alt)
-        self.assertIn("the worst ratio is 2.048", kinds["ratio"].alt)
-        self.assertIn("results: 10, of those 30.00% without any, the largest in the class "
-                      "up to 2e-06", kinds["errors"].alt)
-        self.assertIn("2 pieces of work on 2 lanes within 115 ns", kinds["timeline"].alt)
+        self.assertIn("median 2 violations; control median 0, threshold 2", kinds["blocks"].alt)
+        self.assertIn("worst ratio 2.048", kinds["ratio"].alt)
+        self.assertIn("10 results, 30.00% exact, the largest error at most 2e-06",
+                      kinds["errors"].alt)
+        self.assertIn("2 operations on 2 lanes in 115 ns", kinds["timeline"].alt)
         self.assertIn("2 ranges, 94.1% of 1 MiB live", kinds["map"].alt)
 
     def test_one_of_a_thing_is_in_the_singular(self) -> None:

@@ -1,4 +1,4 @@
-"""A claim's effect with its interval on a small axis, against the threshold it falls at."""
+"""A claim's effect with its interval on a small axis, and the threshold."""
 
 import math
 from html import escape
@@ -8,7 +8,7 @@ WIDTH, HEIGHT, EDGE = 190, 26, 6
 
 
 def ends(result: dict[str, Any]) -> tuple[float, float, bool]:
-    """What the axis shows, and whether it is logarithmic: where the effect would be lost."""
+    """The ends of the axis, and whether it is logarithmic: for errors far below the threshold."""
     effect, threshold = float(result["effect"]), float(result["threshold"])
     low = effect if result.get("low") is None else float(result["low"])
     high = effect if result.get("high") is None else float(result["high"])
@@ -25,13 +25,14 @@ def ends(result: dict[str, Any]) -> tuple[float, float, bool]:
 def sentence(result: dict[str, Any]) -> str:
     low, high = result.get("low"), result.get("high")
     interval = f", interval {low:.4g} to {high:.4g}" if None not in (low, high) else ""
-    words = {"at_most": "falls above", "below": "falls at and above", "above": "falls at and below"}
+    words = {"at_most": "falsified above", "below": "falsified at or above",
+             "above": "falsified at or below"}
     return (f"effect {result['effect']:.4g} {result['unit']}{interval}; "
             f"{words[result['direction']]} {result['threshold']:.4g}")
 
 
 def draw(result: dict[str, Any]) -> str:
-    """An <svg>; "" where there is no effect."""
+    """An <svg>; "" if there is no effect."""
     if result.get("effect") is None:
         return ""
     low, high, log = ends(result)

@@ -1,8 +1,8 @@
-"""How far results are off: the three tables that attacks write of it, as one kind of thing.
+"""Distributions of numerical errors, read from the three kinds of table that attacks write.
 
-    error,count                 so many results are off by at most so much
-    path,above,up_to,count      of each way of computing: shares of what is allowed (H5, H6)
-    quantisation,...,zero,below_1e-12,...,more,not_finite      a line a run (H7)
+    error,count                 how many results have at most this error
+    path,above,up_to,count      by code path, as fractions of the allowed error (H5, H6)
+    quantisation,...,zero,below_1e-12,...,more,not_finite      one line per run (H7)
 """
 
 import math
@@ -17,8 +17,8 @@ RUNS = ("quantisation", "type", "blocks", "variant", "seed", "elements", "same_b
 class Errors:
     attack: str
     name: str
-    of_allowed: bool  # sizes are shares of what is allowed, and not in the claim's unit
-    groups: dict[str, dict[float, int]]  # of each way: largest size in the class -> results
+    of_allowed: bool  # sizes are fractions of the allowed error, not in the claim's unit
+    groups: dict[str, dict[float, int]]  # by group: upper bound of the error -> results
 
     def worst(self) -> float:
         return max((size for sizes in self.groups.values() for size, n in sizes.items() if n > 0),
@@ -32,19 +32,19 @@ def is_known(names: tuple[str, ...]) -> bool:
 def count_of(text: str) -> int:
     count = int(text)
     if count < 0:
-        raise ValueError(f"{text} is no count")
+        raise ValueError(f"{text} is not a count")
     return count
 
 
 def size_of(text: str) -> float:
     size = float(text)
-    if not size >= 0:  # a NaN is none, either
-        raise ValueError(f"{text} is no size of an error")
+    if not size >= 0:  # false for a NaN, too
+        raise ValueError(f"{text} is not the size of an error")
     return size
 
 
 def of_run(names: tuple[str, ...], row: list[str]) -> dict[float, int]:
-    """A line that has a column for each size."""
+    """Reads a line that has a column for each size."""
     sizes = {0.0: count_of(row[names.index("zero")])}
     for name, cell in list(zip(names, row))[len(RUNS):]:
         size = size_of(name[6:]) if name.startswith("below_") else math.inf
@@ -53,9 +53,9 @@ def of_run(names: tuple[str, ...], row: list[str]) -> dict[float, int]:
 
 
 def read(names: tuple[str, ...], row: list[str], groups: dict[str, dict[float, int]]) -> None:
-    """Adds a line to its group. ValueError: it is none of these."""
+    """Adds a line to its group. ValueError: it is not a line of these tables."""
     if len(row) != len(names):
-        raise ValueError(f"{len(row)} fields, and not {len(names)}")
+        raise ValueError(f"{len(row)} fields, not {len(names)}")
     if names == PLAIN:
         label, sizes = "", {size_of(row[0]): count_of(row[1])}
     elif names == OCTAVES:

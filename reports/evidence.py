@@ -1,21 +1,22 @@
-"""One evidence folder, read whole and checked."""
+"""Reads and checks one evidence folder, or an archive of one."""
 
 import pathlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from reports import hdr, integrity, tables
+from reports import archive, hdr, integrity, tables
+from reports.archive import Folder
 from reports.hdr import Histogram
 from reports.integrity import read_json
 from reports.tables import Tables
 
 VERDICTS = ("survived", "falsified", "inconclusive", "not_tested")
-RAN = ("passed", "failed")  # attacks that ended so have left a record
+RAN = ("passed", "failed")  # outcomes of attacks that leave a record
 
 
 @dataclass
 class Series:
-    """A timed series; of several processes, their histograms added up."""
+    """A timed series; the histograms of several processes are added up."""
 
     claim: str
     attack: str
@@ -27,13 +28,13 @@ class Series:
 @dataclass
 class Saboteur:
     name: str
-    must: str      # come out so; "" where the evidence does not say
-    verdict: str   # as it came out; "" as well
+    must: str      # the expected verdict; "" if the evidence does not say
+    verdict: str   # the observed verdict; "" likewise
     right: bool | None
     reason: str
     violations: int
     examples: list[str]
-    fallen: list[str]  # comparisons that fell
+    fallen: list[str]  # comparisons beyond their threshold
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Claim:
     examples: list[str] = field(default_factory=list)  # counterexamples, of all attacks
     series: list[Series] = field(default_factory=list)
     effects: list[dict[str, Any]] = field(default_factory=list)  # what was compared
-    measures: list[dict[str, Any]] = field(default_factory=list)  # numbers, and whose they are
+    measures: list[dict[str, Any]] = field(default_factory=list)  # numbers, and the attack of each
     notes: list[str] = field(default_factory=list)
     conditions: list[dict[str, Any]] = field(default_factory=list)
     tables: Tables = field(default_factory=Tables)
@@ -57,7 +58,7 @@ class Claim:
 
 @dataclass
 class Evidence:
-    folder: pathlib.Path
+    folder: pathlib.Path  # as it was given: the folder or the archive
     results: dict[str, Any]
     machine: dict[str, Any]
     run: dict[str, Any]
@@ -82,7 +83,7 @@ def add_series(claim: Claim, attack: str, log: list[tuple[str, Histogram]]) -> N
             claim.series.append(Series(claim.id, attack, tag, histogram))
 
 
-def read_attack(claim: Claim, attack: dict[str, Any], own: pathlib.Path) -> None:
+def read_attack(claim: Claim, attack: dict[str, Any], own: Folder) -> None:
     name, process = attack["name"], attack.get("process", 1)
     where = own if process == 1 else own / f"process{process}"
     shown = name if process == 1 else f"{name} process {process}"
@@ -103,7 +104,7 @@ def read_attack(claim: Claim, attack: dict[str, Any], own: pathlib.Path) -> None
     for effect in found.get("effects", []):
         if effect["blocks"] > 0 and kept.get(effect["name"]) != effect["blocks"]:
             raise ValueError(f"{where / name}.{effect['name']}.csv is missing or cut off: its "
-                             f"attack compared {effect['blocks']} blocks, and there are "
+                             f"attack compared {effect['blocks']} blocks, but it has "
                              f"{kept.get(effect['name'], 0)}")
     log = where / f"{name}.hlog"
     if found.get("series") or log.exists():
@@ -113,7 +114,7 @@ def read_attack(claim: Claim, attack: dict[str, Any], own: pathlib.Path) -> None
         add_series(claim, name, series)
 
 
-def read_saboteur(folder: pathlib.Path) -> Saboteur:
+def read_saboteur(folder: Folder) -> Saboteur:
     said = read_json(folder / "verdict.json") if (folder / "verdict.json").exists() else {}
     saboteur = Saboteur(folder.name, said.get("must", ""), said.get("verdict", ""),
                         said.get("right"), said.get("reason") or "", 0, [], [])
@@ -127,7 +128,7 @@ def read_saboteur(folder: pathlib.Path) -> Saboteur:
     return saboteur
 
 
-def read_claim(folder: pathlib.Path, result: dict[str, Any]) -> Claim:
+def read_claim(folder: Folder, result: dict[str, Any]) -> Claim:
     own = folder / str(result["id"])
     verdict = read_json(own / "verdict.json")
     integrity.check_verdict(own / "verdict.json", verdict, result)
@@ -141,13 +142,13 @@ def read_claim(folder: pathlib.Path, result: dict[str, Any]) -> Claim:
     return claim
 
 
-def read(folder: pathlib.Path) -> Evidence:
-    """Reads a folder that `tollens run` wrote. ValueError says what is wrong, and in which file."""
-    if not folder.is_dir():
-        raise ValueError(f"{folder} is no folder")
+def read(path: pathlib.Path) -> Evidence:
+    """Reads a folder that `tollens run` wrote, or an archive of one. ValueError says what is wrong,
+    and in which file."""
+    folder = archive.open_folder(path)
     results = read_json(folder / "results.json")
     if "schema" not in results:
-        raise ValueError(f"{folder / 'results.json'} is of no schema; it must say schema 1")
+        raise ValueError(f"{folder / 'results.json'} has no schema; it must say schema 1")
     run = read_json(folder / "run.json")
     machine = read_json(folder / "machine.json")
     has_manifest = integrity.check_manifest(folder, run)
@@ -159,4 +160,4 @@ def read(folder: pathlib.Path) -> Evidence:
         claims = [read_claim(folder, result) for result in results["claims"]]
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder}: the evidence lacks {error}") from error
-    return Evidence(folder, results, machine, run, claims, has_manifest)
+    return Evidence(path, results, machine, run, claims, has_manifest)

@@ -1,14 +1,14 @@
-"""Figures as data: what is drawn, in numbers and words, apart from how.
+"""Figures as data: numbers and text, without their drawing.
 
-A figure becomes inline SVG by svg.py, which pages take their colours from the reader's theme for,
-and PNG by plots.py. Its text alternative is part of it, so none can be without.
+svg.py draws a figure as inline SVG, whose colours follow the reader's theme, and plots.py as PNG.
+The text alternative is a field of the figure, so no figure can lack one.
 """
 
 import math
 from dataclasses import dataclass, field
 
-# Okabe and Ito's palette, of which each colour can be told from the others by colour-blind people
-# too. What tells lines apart is their dashes as well.
+# Okabe and Ito's palette, whose colours colour-blind people can distinguish too. Lines also differ
+# in their dashes.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES = ("", "6 3", "2 2", "8 3 2 3", "4 2", "1 2")
 UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
@@ -29,7 +29,7 @@ class Line:
 
 @dataclass
 class Rule:
-    """A straight line across a panel, with a word at its end: a threshold, a median."""
+    """A straight line across a panel with a label at its end: a threshold, a median."""
 
     value: float
     label: str
@@ -40,7 +40,7 @@ class Rule:
 
 @dataclass
 class Box:
-    """From x0 to x1 in a lane: an interval, a block of memory, a copy that runs."""
+    """From x0 to x1 in a lane: an interval, a block of memory, a running copy."""
 
     x0: float
     x1: float
@@ -62,14 +62,14 @@ class Axis:
 class Figure:
     name: str   # of the file, unique in a report
     title: str
-    alt: str    # what it shows, for who cannot see it
+    alt: str    # text alternative
     x: Axis = field(default_factory=Axis)
     y: Axis = field(default_factory=Axis)
     lines: list[Line] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
     boxes: list[Box] = field(default_factory=list)
     panels: list[str] = field(default_factory=lambda: [""])  # side by side, one y axis
-    left: int = 58  # room for the y axis's words, of 460
+    left: int = 58  # width of the y axis's labels, of 460
 
     def is_empty(self) -> bool:
         return not any(line.x for line in self.lines) and not self.boxes
@@ -92,7 +92,7 @@ def time_scale(nanoseconds: float) -> tuple[float, str]:
 
 
 def nines(share: float) -> float:
-    """1 at 90 %, 2 at 99 %, 3 at 99.9 %: what makes a tail visible."""
+    """1 at 90 %, 2 at 99 %, 3 at 99.9 %: a scale that shows the tail."""
     return -math.log10(max(1.0 - share, 1e-12))
 
 
@@ -101,7 +101,7 @@ def finite(values: list[float]) -> list[float]:
 
 
 def span(figure: Figure, axis: str) -> tuple[float, float]:
-    """What an axis shows: all that is drawn along it, with room at both ends."""
+    """The range of an axis: all values drawn along it, with a margin at both ends."""
     own = figure.x if axis == "x" else figure.y
     values = finite([v for line in figure.lines for v in getattr(line, axis)])
     values += [rule.value for rule in figure.rules if rule.upright == (axis == "x")]
@@ -124,7 +124,7 @@ def span(figure: Figure, axis: str) -> tuple[float, float]:
 
 
 def ticks(axis: Axis, low: float, high: float) -> list[tuple[float, str]]:
-    """Round numbers between the ends, four to eight of them."""
+    """Four to eight round numbers between the ends."""
     if axis.ticks is not None:
         return [(value, text) for value, text in axis.ticks if low <= value <= high]
     if axis.log:

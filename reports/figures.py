@@ -1,7 +1,6 @@
-"""What an evidence folder's numbers look like: the figures of one claim.
-
-Times as percentile curves, comparisons as blocks over time with their control beside, measured
-numbers beside their threshold. memory_figures.py has those of pools, streams and errors.
+"""The figures of one claim: latencies as percentile curves, comparisons as blocks over time next to
+their control, measured values with their threshold. memory_figures.py has the figures of pools,
+streams and errors.
 """
 
 import re
@@ -16,7 +15,7 @@ MARKS = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 LINES_MAX = 6
 LANES_MAX = 12
 LABEL_MAX = 34
-CALLS_MIN = 8  # of fewer the table tells as much
+CALLS_MIN = 8  # with fewer calls the table says as much
 SIDES = {"driver", "runtime", "cxx", "baseline", "subject", "pool", "soft", "cuda"}
 
 
@@ -25,21 +24,21 @@ def plain(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """A name that fits beside a figure. What tells one from another stands at its end as often as
-    at its beginning, so the middle goes."""
+    """A name that fits beside a figure. Names differ at the end as often as at the beginning, so
+    the middle is left out."""
     return text if len(text) <= LABEL_MAX else f"{text[:16]}…{text[17 - LABEL_MAX:]}"
 
 
 def percentile_curve(histogram: Histogram) -> tuple[list[float], list[float]]:
-    """Steps: x in nines, y in nanoseconds. The largest value stands where the last but one ends,
-    plus a bit, since 100 % lies at infinity."""
+    """Steps: x in nines, y in nanoseconds. 100 % would be at infinity, so the largest value is
+    drawn half a call before it."""
     shares, values = histogram.curve()
     last = nines(1 - 0.5 / histogram.total)
     return [nines(share) if share < 1 else last for share in shares], [float(v) for v in values]
 
 
 def percentiles(name: str, title: str, curves: list[tuple[str, Histogram]]) -> Figure:
-    """Percentile curves over -log10(1 - p), in which each nine has the same room."""
+    """Percentile curves over -log10(1 - p), so that each further nine is equally wide."""
     curves = [(label, histogram) for label, histogram in curves if histogram.total > 0]
     scale, unit = time_scale(max((h.percentile(50) for _, h in curves), default=1))
     lines, last, top = [], 1.0, 0.0
@@ -51,16 +50,16 @@ def percentiles(name: str, title: str, curves: list[tuple[str, Histogram]]) -> F
     marks = [(0.0, "0 %"), *((nines(m), f"{m * 100:g} %") for m in MARKS if nines(m) <= last)]
     log = bool(ends) and top / scale > 30 * max(min(ends), 1e-9)
     calls = ", ".join(f"{label}: {counted(h.total, 'calls')}, p50 {with_unit(h.percentile(50))}, "
-                      f"p99 {with_unit(h.percentile(99))}, most {with_unit(h.maximum)}"
+                      f"p99 {with_unit(h.percentile(99))}, max {with_unit(h.maximum)}"
                       for label, h in curves)
     return Figure(name, title, f"Percentile curves. {title}. {calls}.",
-                  Axis("share of calls, each nine the same width", ticks=marks, low=0.0),
+                  Axis("percentile of calls, stretched towards 100 %", ticks=marks, low=0.0),
                   Axis(unit, log=log, low=None if log else 0.0), lines)
 
 
 def group(series: list[Series]) -> dict[tuple[str, str], list[tuple[str, Series]]]:
-    """Which series share a figure: the sides of a pair, the ways of one size, or one series of
-    several attacks."""
+    """Which series share a figure: the two sides of a comparison, the variants at one size, or one
+    series measured by several attacks."""
     groups: dict[tuple[str, str], list[tuple[str, Series]]] = {}
     repeated = [s.name for s in series]
     for one in series:
@@ -85,11 +84,11 @@ def of_series(claim: Claim) -> list[Figure]:
             if max(one.histogram.total for _, one in part) < CALLS_MIN:
                 continue
             processes = max(one.processes for _, one in part)
-            merged = f", {processes} processes together" if processes > 1 else ""
+            merged = f", {processes} processes merged" if processes > 1 else ""
             more = f"_{at}" if at else ""
             figures.append(percentiles(
                 file_name(claim.id, "percentiles", attack, name + more),
-                f"{claim.id} {plain(name)}: time of a call{merged}",
+                f"{claim.id} {plain(name)}: call latency{merged}",
                 [(label, one.histogram) for label, one in part]))
     return figures
 
@@ -101,7 +100,7 @@ def middle(values: list[float]) -> float:
 
 
 def blocks_figure(claim: Claim, parts: list[Blocks], threshold: float, judged: bool) -> Figure:
-    """Block effects in the order they were taken, and the control's beside: A/B and A/A."""
+    """Block effects in the order of measurement, next to those of the control: A/B and A/A."""
     name, unit = parts[0].name, claim.result["unit"]
     effects = [value for part in parts for value in part.effects]
     controls = [value for part in parts for value in part.controls]
@@ -117,25 +116,24 @@ def blocks_figure(claim: Claim, parts: list[Blocks], threshold: float, judged: b
              Rule(middle(controls), f"median {middle(controls):.4g}", panel=1)]
     if near:
         rules.append(Rule(threshold, f"threshold {threshold:g}", strong=True, panel=0))
-    where = "" if near else f"; the threshold, {threshold:g}, is far off"
+    where = "" if near else f"; threshold {threshold:g} off the axis"
     runs = f" in {len(parts)} processes" if len(parts) > 1 else ""
     return Figure(
         file_name(claim.id, "blocks", parts[0].attack, name),
         f"{claim.id} {plain(name)}: blocks{runs}{where}",
-        f"Block effects of {plain(name)} over time beside the control. "
+        f"Block effects of {plain(name)} over time, with the control. "
         f"{counted(len(effects), 'blocks')}, "
         f"median {middle(effects):.4g} {unit_of(middle(effects), unit)}; "
-        f"the control's median is {middle(controls):.4g}; "
-        f"the threshold is {threshold:g}"
-        f"{'' if judged else ', though the claim does not fall by it'}"
-        ". Blocks beyond the axis lie at its ends.",
+        f"control median {middle(controls):.4g}, "
+        f"threshold {threshold:g}{'' if judged else '; not used for the verdict'}"
+        ". Blocks outside the axis are drawn at its ends.",
         Axis("block"), Axis(unit, low=low, high=high),
         [Line("", x, effects, 0, "dots", 0), Line("", x, controls, 1, "dots", 1)], rules,
-        panels=["runtime against baseline", "control: baseline against itself"])
+        panels=["runtime vs. baseline", "control: baseline vs. itself"])
 
 
 def of_blocks(claim: Claim) -> list[tuple[bool, Figure]]:
-    """Each with whether the claim falls by it."""
+    """Each figure, and whether the verdict depends on it."""
     told = {(e["attack"], e["name"]): e for e in claim.effects}
     found: dict[tuple[str, str], list[Blocks]] = {}
     for blocks in claim.tables.blocks:
@@ -150,7 +148,7 @@ def of_blocks(claim: Claim) -> list[tuple[bool, Figure]]:
 
 
 def of_measures(claim: Claim) -> list[Figure]:
-    """A dot for each measured number, a lane for each kind of them, and the threshold."""
+    """A dot for each measured value, a lane for each kind of value, and the threshold."""
     recorded = [m for m in claim.measures if m["recorded_only"]]
     shown = [m for m in claim.measures if not m["recorded_only"]]
     shown += recorded if len(recorded) <= 3 else []
@@ -164,7 +162,7 @@ def of_measures(claim: Claim) -> list[Figure]:
     figures, names = [], list(lanes)
     count = -(-len(names) // LANES_MAX)
     for number in range(count):
-        # As many lanes in each: one of two lanes beside one of twelve would be mostly air.
+        # Equally many lanes in each: a figure of two lanes would be mostly empty.
         at = number * len(names) // count
         part = names[at:(number + 1) * len(names) // count]
         values = [v for name in part for v in lanes[name]]
@@ -178,8 +176,8 @@ def of_measures(claim: Claim) -> list[Figure]:
         most = "; ".join(f"{n}: {min(lanes[n]):.4g} to {max(lanes[n]):.4g}" for n in part)
         figures.append(Figure(
             file_name(claim.id, "measures", str(at)),
-            f"{claim.id}: what was measured, in {unit}{of}",
-            f"Measured numbers beside the threshold of {threshold:g} {unit}. {most}.",
+            f"{claim.id}: measured values, in {unit}{of}",
+            f"Measured values with the threshold of {threshold:g} {unit}. {most}.",
             Axis(unit, log=log), Axis("", ticks=texts, low=0.6 - len(part), high=0.6), lines,
             [Rule(threshold, f"threshold {threshold:g}", upright=True, strong=True)], left=190))
     return figures

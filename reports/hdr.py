@@ -1,15 +1,16 @@
-"""HDR histograms and their logs, read: compressed V2 histograms in log format 1.x.
+"""Reads logs of HDR histograms: compressed V2 histograms in log format 1.x.
 
 Source: HdrHistogram by Gil Tene, and the encoding as HdrHistogram_py's ENCODING.rst describes it.
 """
 
 import base64
 import binascii
-import pathlib
 import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+from reports.archive import Folder
 
 COMPRESSED_V2 = 0x1C849304
 INFLATED_V2 = 0x1C849303
@@ -22,7 +23,7 @@ def cookie_base(cookie: int) -> int:
 
 @dataclass
 class Histogram:
-    """Counts by value: (highest value of the bucket, count), rising, without empty ones."""
+    """Counts by value: (highest value of the bucket, count), ascending, without empty buckets."""
 
     lowest: int
     highest: int
@@ -38,7 +39,7 @@ class Histogram:
         return self.buckets[-1][0] if self.buckets else 0
 
     def percentile(self, percent: float) -> int:
-        """The value that percent of all do not exceed, as the upper end of its bucket."""
+        """The upper end of the bucket that this percentage of all values does not exceed."""
         wanted = max(1, int(percent / 100 * self.total + 0.5))
         seen = 0
         for value, count in self.buckets:
@@ -48,7 +49,7 @@ class Histogram:
         return self.maximum
 
     def merged(self, other: "Histogram") -> "Histogram":
-        """Both together, as if one had counted all. ValueError where their buckets differ."""
+        """The sum of both histograms. ValueError if their buckets differ."""
         if (self.lowest, self.digits) != (other.lowest, other.digits):
             raise ValueError(f"histograms of {self.digits} digits from {self.lowest} and of "
                              f"{other.digits} from {other.lowest} do not have the same buckets")
@@ -69,7 +70,7 @@ class Histogram:
 
 
 def zigzag_numbers(data: bytes) -> Iterator[int]:
-    """LEB128 of at most nine bytes, the ninth of which carries eight bits."""
+    """Decodes LEB128 numbers of at most nine bytes; the ninth byte carries eight bits."""
     at = 0
     while at < len(data):
         value = shift = 0
@@ -89,7 +90,7 @@ def zigzag_numbers(data: bytes) -> Iterator[int]:
 
 
 def highest_at(index: int, lowest: int, digits: int) -> int:
-    """The largest value that is counted at an index."""
+    """The largest value that an index counts."""
     unit = lowest.bit_length() - 1
     half_magnitude = (2 * 10**digits - 1).bit_length() - 1
     half = 1 << half_magnitude
@@ -105,13 +106,13 @@ def decode(text: str) -> Histogram:
         packed = base64.b64decode(text, validate=True)
         cookie, length = struct.unpack_from(">ii", packed)
         if cookie_base(cookie) != COMPRESSED_V2 or length > len(packed) - 8:
-            raise ValueError("this is no compressed V2 histogram")
+            raise ValueError("this is not a compressed V2 histogram")
         plain = zlib.decompress(packed[8:8 + length])
         cookie, length, _, digits, lowest, highest, _ = HEADER.unpack_from(plain)
     except (binascii.Error, struct.error, zlib.error) as error:
         raise ValueError(f"a histogram cannot be decoded: {error}") from error
     if cookie_base(cookie) != INFLATED_V2 or not 1 <= digits <= 5 or lowest < 1:
-        raise ValueError("this is no V2 histogram")
+        raise ValueError("this is not a V2 histogram")
     histogram = Histogram(lowest, highest, digits)
     index = 0
     for number in zigzag_numbers(plain[HEADER.size:HEADER.size + length]):
@@ -121,7 +122,7 @@ def decode(text: str) -> Histogram:
     return histogram
 
 
-def read_log(path: pathlib.Path) -> list[tuple[str, Histogram]]:
+def read_log(path: Folder) -> list[tuple[str, Histogram]]:
     """The tagged histograms of a log. ValueError names the file and the line."""
     series = []
     try:
@@ -129,7 +130,7 @@ def read_log(path: pathlib.Path) -> list[tuple[str, Histogram]]:
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no histogram log: {error}") from error
+        raise ValueError(f"{path} is not a histogram log: {error}") from error
     for number, line in enumerate(lines, 1):
         if not line or line[0] in '#"':
             continue

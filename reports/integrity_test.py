@@ -18,7 +18,7 @@ class Damage(unittest.TestCase):
         self.folder = pathlib.Path(temporary.name)
 
     def refused(self, name: str, text: "str | None", manifest: bool = False) -> str:
-        """What is said of a folder of which one file is another, or gone."""
+        """The message about a folder in which one file was replaced or deleted."""
         made_evidence.make(self.folder, manifest=manifest)
         path = self.folder / name
         path.unlink() if text is None else path.write_text(text)
@@ -56,9 +56,9 @@ class Damage(unittest.TestCase):
         at = len(text) // 2
         changed = text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1:]
         said = self.refused("manifest.json", '{"schema": 1, "files": {}}', manifest=True)
-        self.assertIn("manifest.json is not what the run wrote", said)
+        self.assertIn("manifest.json has changed since the run", said)
         said = self.refused("H3/every_size.hlog", changed, manifest=True)
-        self.assertIn("every_size.hlog is not what the run wrote", said)
+        self.assertIn("every_size.hlog has changed since the run", said)
 
     def test_what_is_missing_is_named_without_a_list(self) -> None:
         for name in ("results.json", "run.json", "machine.json", "H3/claim.json",
@@ -90,15 +90,15 @@ class Damage(unittest.TestCase):
             made_evidence.make(self.folder)
             data = json.loads((self.folder / name).read_text())
             said = self.refused(name, json.dumps({**data, "schema": 2}))
-            self.assertIn(f"{self.folder / name} is of schema 2", said)
+            self.assertIn(f"{self.folder / name} has schema 2", said)
 
     def test_files_of_two_runs_are_told_apart(self) -> None:
         other = json.dumps({**made_evidence.result(), "samples": 8, "attacks": []})
-        self.assertIn("of two runs", self.refused("H3/verdict.json", other))
+        self.assertIn("from two runs", self.refused("H3/verdict.json", other))
 
     def test_what_is_no_evidence_is_refused(self) -> None:
-        for text, words in (("{", "no JSON"), ("{}", "schema"), ('{"schema": 1}', "claims"),
-                            ("[]", "no JSON object"), ('{"schema": 1, "claims": [3]}', "lacks")):
+        for text, words in (("{", "not JSON"), ("{}", "schema"), ('{"schema": 1}', "claims"),
+                            ("[]", "not a JSON object"), ('{"schema": 1, "claims": [3]}', "lacks")):
             self.assertIn(words, self.refused("results.json", text))
 
 

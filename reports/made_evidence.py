@@ -1,4 +1,4 @@
-"""A small evidence folder for the tests, with something of everything a report shows."""
+"""A small evidence folder for the tests, with an example of everything that a report shows."""
 
 import json
 import pathlib
@@ -29,7 +29,7 @@ def effect(name: str, **changed: Any) -> dict[str, Any]:
 
 def make(folder: pathlib.Path, row: dict[str, Any] | None = None, manifest: bool = False,
          **run: Any) -> None:
-    """Writes the folder anew; run changes results.json's and run.json's own words."""
+    """Writes the folder; the keywords in run change entries of results.json and run.json."""
     row = row or result()
     own = row["id"]
     attack = {"name": "every_size", "ending": "failed", "detail": None, "samples": 7,
@@ -74,7 +74,7 @@ def make(folder: pathlib.Path, row: dict[str, Any] | None = None, manifest: bool
         path.parent.mkdir(parents=True, exist_ok=True)
         text = data if isinstance(data, str) else json.dumps(data)
         path.write_text(text)
-        if name != "run.json":  # which a run writes last
+        if name != "run.json":  # a run writes it last, after the manifest
             files[name] = {"bytes": len(text), "crc32": f"{zlib.crc32(text.encode()):08x}"}
     (folder / "manifest.json").unlink(missing_ok=True)
     if manifest:

@@ -31,7 +31,7 @@ def claim_section(claim: Claim, prefix: str) -> list[str]:
             lines.append(f"* *{heading}*: {escape(claim.words[key])}")
     lines += [f"* *Source*: {escape(claim.words['source'])}", ""]
     if not claim.attacks:
-        return [*lines, "There is no attack on this claim in this run.", ""]
+        return [*lines, "This run has no attack on this claim.", ""]
     shown = drawn.of_claim(claim)
     if claim.examples:
         lines += ["Counterexamples:", "", *(f"* {escape(text)}" for text in claim.examples), ""]
@@ -59,12 +59,12 @@ def run_part(evidence: Evidence, prefix: str) -> list[str]:
     for claim in evidence.claims:
         lines += claim_section(claim, prefix)
     lines += ["## Environment", "", table(("", ""), words.machine_rows(evidence)), "",
-              "## To run it again", "", f"    {words.reproduce(evidence)}"]
+              "## Run it again", "", f"    {words.reproduce(evidence)}"]
     return lines
 
 
 def render(runs: Sequence[Evidence], appendix: str = "") -> str:
-    """One run, or several one after another, whose pictures have their number before them."""
+    """One run, or several one after another; names of pictures then begin with the run's number."""
     lines: list[str] = []
     for number, run in enumerate(runs, 1):
         lines += [*run_part(run, f"run{number}_" if len(runs) > 1 else ""), ""]

@@ -1,4 +1,4 @@
-"""Figures of pools, streams and errors: walks and maps, timelines, how far results are off."""
+"""Figures of pools, streams and errors: walks, memory maps, timelines, distributions of errors."""
 
 import math
 
@@ -13,7 +13,7 @@ MAP_LANES = 24
 
 
 def walk_figure(walk: Walk) -> Figure:
-    """What a walk held and what was asked for, over its steps."""
+    """The bytes that a pool held and the bytes requested from it, over the steps of a walk."""
     steps = [float(row["step"]) for row in walk.rows]
     scale, unit = (GIB, "GiB") if walk.rows and max(
         row["held"] for row in walk.rows) >= GIB else (float(1 << 20), "MiB")
@@ -23,32 +23,32 @@ def walk_figure(walk: Walk) -> Figure:
     return Figure(
         file_name(walk.claim, "walk", walk.attack, walk.name), title,
         f"{title}. Bytes held and bytes requested over "
-        f"{counted(len(steps), 'samples')}, {asked[-1]:.3g} of {held[-1]:.3g} {unit} "
-        f"at the end; the worst ratio is {walk.worst():.4g}.",
+        f"{counted(len(steps), 'samples')}, {held[-1]:.3g} and {asked[-1]:.3g} {unit} "
+        f"at the end; worst ratio {walk.worst():.4g}.",
         Axis("step"), Axis(unit, low=0.0),
         [Line("held", steps, held, 1), Line("requested", steps, asked, 0)])
 
 
 def ratio_figure(claim: Claim, attack: str, walks: list[Walk]) -> Figure:
-    """How much more was held than asked for, of all seeds of an attack at once."""
+    """The ratio of held to requested bytes, for all walks of an attack."""
     threshold = claim.result["threshold"]
     lines = [Line(walk.name.replace("_", " "), [float(row["step"]) for row in walk.rows],
                   walk.ratios(FLOOR), index) for index, walk in enumerate(walks[:6])]
     worst = max(walk.worst() for walk in walks)
-    title = f"{claim.id} {attack.replace('_', ' ')}: held to requested"
+    title = f"{claim.id} {attack.replace('_', ' ')}: bytes held / requested"
     values = sorted(v for line in lines for v in line.y if v == v)
     top = max(threshold * 1.05, values[len(values) * 99 // 100] if values else 1.0)
     return Figure(file_name(claim.id, "ratio", attack), title,
                   f"Fragmentation over time. {title}, {counted(len(walks), 'walks')}, "
-                  f"where at least "
-                  f"{FLOOR:.0%} of the most is live; the worst ratio is {worst:.4g}, the threshold "
+                  f"at steps with at least "
+                  f"{FLOOR:.0%} of the peak live; worst ratio {worst:.4g}, threshold "
                   f"{threshold:g}.", Axis("step"), Axis("ratio", low=0.98, high=top), lines,
                   [Rule(threshold, f"threshold {threshold:g}", strong=True)])
 
 
 def of_walks(claim: Claim) -> tuple[list[Figure], list[Figure]]:
-    """For each attack the ratios of all its walks, and the bytes of the worst: of attacks that the
-    claim falls by, and of the others."""
+    """For each attack the ratios of all its walks, and the bytes of the worst walk. First the
+    attacks that the verdict depends on, then the others."""
     judging = {m["attack"] for m in claim.measures if not m["recorded_only"]}
     attacks: dict[str, list[Walk]] = {}
     for walk in claim.tables.walks:
@@ -65,25 +65,26 @@ STATES = {"live": 0, "cached": 4, "free": 5, "pending": 3}
 
 
 def map_figure(claim: Claim, table: Rows) -> Figure:
-    """Addresses from left to right, lane below lane, as lines of a page."""
+    """Addresses from left to right and then downwards, like lines on a page."""
     blocks = sorted((int(a), int(b), state) for a, b, state in table.rows)
-    pages: list[tuple[int, int, str, int]] = []  # with gaps that hold no memory left out
+    pages: list[tuple[int, int, str, int]] = []  # without the gaps between ranges
     at = 0
     for address, size, state in blocks:
-        if pages and pages[-1][2] == state:  # neighbours of one kind are one box
+        if pages and pages[-1][2] == state:  # adjacent ranges of one state are one box
             pages[-1] = (pages[-1][0], at + size, state, pages[-1][3])
         else:
             pages.append((at, at + size, state, address))
         at += size
     lane_bytes = max(1, math.ceil(at / MAP_LANES))
-    boxes, few = [], len(pages) <= 200  # labels would be most of a large page
+    boxes, few = [], len(pages) <= 200  # more labels would dominate the page
     for begin, end, state, address in pages:
         while begin < end:
             lane = begin // lane_bytes
             stop = min(end, (lane + 1) * lane_bytes)
             boxes.append(Box((begin - lane * lane_bytes) / (1 << 20),
                              (stop - lane * lane_bytes) / (1 << 20), -lane,
-                             STATES.get(state, 2), f"{state}, from {address:#x} on" if few else ""))
+                             STATES.get(state, 2),
+                             f"{state}, from address {address:#x}" if few else ""))
             begin = stop
     live = sum(size for _, size, state in blocks if state == "live")
     names = sorted({state for _, _, state in blocks}, key=lambda state: STATES.get(state, 2))
@@ -93,11 +94,11 @@ def map_figure(claim: Claim, table: Rows) -> Figure:
                   f"Memory map. {title}: {counted(len(blocks), 'ranges')}, "
                   f"{live / max(1, at):.1%} of {at / (1 << 20):.0f} MiB live.",
                   Axis("MiB", low=0.0, high=lane_bytes / (1 << 20)),
-                  Axis("addresses, downwards", ticks=[]), key, boxes=boxes)
+                  Axis("address, increasing downwards", ticks=[]), key, boxes=boxes)
 
 
 def timeline_figure(claim: Claim, table: Rows) -> Figure:
-    """What ran when, a lane for each stream."""
+    """What ran when, one lane per stream."""
     lanes = list(dict.fromkeys(row[0] for row in table.rows))
     kinds = list(dict.fromkeys(row[1] for row in table.rows))
     first = min(int(row[2]) for row in table.rows)
@@ -109,15 +110,15 @@ def timeline_figure(claim: Claim, table: Rows) -> Figure:
     key = [Line(what, [0.0], [math.nan], index, "dots") for index, what in enumerate(kinds[:6])]
     title = f"{claim.id} {table.attack.replace('_', ' ')}: {table.name.replace('_', ' ')}"
     return Figure(file_name(claim.id, "timeline", table.attack, table.name), title,
-                  f"Timeline. {title}: {counted(len(boxes), 'pieces')} of work on "
-                  f"{counted(len(lanes), 'lanes')} within "
+                  f"Timeline. {title}: {counted(len(boxes), 'operations')} on "
+                  f"{counted(len(lanes), 'lanes')} in "
                   f"{(last - first) / scale:.4g} {unit}.", Axis(unit),
                   Axis("", ticks=[(float(-i), name[:14]) for i, name in enumerate(lanes)]), key,
                   boxes=boxes, left=100)
 
 
 def curve(label: str, sizes: dict[float, int], index: int) -> Line:
-    """Which share of the results is off by at most so much; those beyond all sizes are missing."""
+    """The share of results with at most each error; results beyond the last size are not shown."""
     x, y, seen, total = [], [], 0, sum(sizes.values()) or 1
     for size, count in sorted(sizes.items()):
         seen += count
@@ -128,23 +129,23 @@ def curve(label: str, sizes: dict[float, int], index: int) -> Line:
 
 
 def error_figures(claim: Claim, table: Errors) -> list[Figure]:
-    """Six ways of computing a figure, against the threshold."""
+    """Figures of six groups of results each, with the threshold."""
     threshold, unit = claim.result["threshold"], claim.result["unit"]
     if table.of_allowed:
-        threshold, unit = 1.0, "share of what is allowed"
+        threshold, unit = 1.0, "fraction of the allowed error"
     figures, groups = [], list(table.groups.items())
     title = f"{claim.id} {table.attack.replace('_', ' ')}: errors"
     for at in range(0, len(groups), 6):
         part = groups[at:at + 6]
         told = "; ".join(
-            f"{label or 'results'}: {sum(sizes.values())}, of those "
-            f"{sizes.get(0.0, 0) / (sum(sizes.values()) or 1):.2%} without any, the largest in the "
-            f"class up to {max((s for s, n in sizes.items() if n > 0), default=0.0):.3g}"
+            f"{label + ': ' if label else ''}{counted(sum(sizes.values()), 'results')}, "
+            f"{sizes.get(0.0, 0) / (sum(sizes.values()) or 1):.2%} exact, the largest error "
+            f"at most {max((s for s, n in sizes.items() if n > 0), default=0.0):.3g}"
             for label, sizes in part)
         figures.append(Figure(
             file_name(claim.id, "errors", table.attack, table.name, str(at)), title,
-            f"Distribution of errors. {title}. {told}. The threshold is {threshold:g}.",
-            Axis(unit, log=True), Axis("% of results within", low=0.0, high=102.0),
+            f"Distribution of errors. {title}. {told}. Threshold {threshold:g}.",
+            Axis(unit, log=True), Axis("% of results with at most this error", low=0.0, high=102.0),
             [curve(label, sizes, index) for index, (label, sizes) in enumerate(part)],
             [Rule(threshold, f"threshold {threshold:g}", upright=True, strong=True)]))
     return figures

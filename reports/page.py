@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs no other file, no network and no script."""
+"""The report as one HTML page, which needs no other file, no network and no script."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -10,7 +10,7 @@ from reports.style import STYLE
 
 
 def row(headings: Sequence[str], cells: Iterable[str]) -> str:
-    """A row of a table that is a list on a phone, where each cell says what it is."""
+    """A row of a table; on a phone the table is a list, in which each cell has its label."""
     return "<tr>" + "".join(
         f'<td data-label="{heading}">{cell}</td>' if heading and cell else f"<td>{cell}</td>"
         for heading, cell in zip(headings, cells)) + "</tr>"
@@ -22,7 +22,7 @@ def stacked(kind: str, headings: Sequence[str], rows: Iterable[str]) -> str:
 
 
 def table(headings: Sequence[str], rows: Iterable[Iterable[str]], numbers: int = 99) -> str:
-    """Cells are HTML; those from column `numbers` on are set as numbers."""
+    """Cells are HTML; columns from `numbers` on are right-aligned."""
     head = "".join(f"<th>{heading}</th>" for heading in headings)
     body = "".join(
         "<tr>" + "".join(f'<td class="number">{cell}</td>' if i >= numbers else f"<td>{cell}</td>"
@@ -31,7 +31,7 @@ def table(headings: Sequence[str], rows: Iterable[Iterable[str]], numbers: int =
 
 
 def plain_table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 99) -> str:
-    """Cells are words of the evidence."""
+    """Cells are plain text, which is escaped."""
     return table(headings, ([escape(cell.replace("_", " ")) for cell in row] for row in rows),
                  numbers)
 
@@ -87,17 +87,16 @@ def claim_section(claim: Claim, mark: str) -> str:
     parts.append(definitions([*((heading, claim.words[key]) for key, heading in words.PARTS
                                 if key in claim.words), ("Source", claim.words["source"])]))
     if not claim.attacks:
-        parts.append('<p class="note">There is no attack on this claim in this run, so nothing '
-                     "more is known of it here.</p>")
+        parts.append('<p class="note">This run has no attack on this claim.</p>')
         return "\n".join(parts)
     if claim.saboteurs:
-        parts.append("<h3>Saboteurs, and what each did</h3>" + saboteur_table(claim))
+        parts.append("<h3>Saboteurs</h3>" + saboteur_table(claim))
     if shown.measures or shown.tables:
-        parts.append("<h3>Measured</h3>" + figures([*shown.measures, *shown.tables]))
+        parts.append("<h3>Measurements</h3>" + figures([*shown.measures, *shown.tables]))
     if shown.blocks:
-        parts.append("<h3>Blocks over time, the control beside</h3>" + figures(shown.blocks))
+        parts.append("<h3>Blocks over time, with the control</h3>" + figures(shown.blocks))
     if shown.series:
-        parts.append("<h3>Times of calls</h3>" + figures(shown.series))
+        parts.append("<h3>Call latency</h3>" + figures(shown.series))
     if claim.notes:
         parts.append("<ul>" + "".join(f"<li>{escape(text)}</li>" for text in claim.notes) +
                      "</ul>")
@@ -107,16 +106,16 @@ def claim_section(claim: Claim, mark: str) -> str:
         parts.append(folded(words.counted(len(claim.effects), "comparisons"), plain_table(
             words.EFFECT_HEADINGS, map(words.effect_row, claim.effects), 3)))
     if claim.measures:
-        parts.append(folded(words.counted(len(claim.measures), "numbers"), plain_table(
+        parts.append(folded(words.counted(len(claim.measures), "measurements"), plain_table(
             words.MEASURE_HEADINGS, map(words.measure_row, claim.measures), 3)))
     if claim.series:
-        parts.append(folded(f"{len(claim.series)} series of times", plain_table(
+        parts.append(folded(f"{len(claim.series)} latency series", plain_table(
             words.SERIES_HEADINGS, map(words.series_row, claim.series), 2)))
-    parts.append(folded(words.counted(len(shown.beside), "figures") + " of what is recorded "
-                        "only: the claim does not fall by it", figures(shown.beside)))
+    parts.append(folded(words.counted(len(shown.beside), "figures") + " of values that are only "
+                        "recorded, not used for the verdict", figures(shown.beside)))
     if claim.tables.unknown:
-        parts.append('<p class="note">Not drawn: ' + escape(", ".join(claim.tables.unknown)) +
-                     "</p>")
+        parts.append('<p class="note">Tables without a figure: ' +
+                     escape(", ".join(claim.tables.unknown)) + "</p>")
     return "\n".join(parts)
 
 
@@ -130,7 +129,7 @@ def run_part(evidence: Evidence, mark: str) -> str:
 {sections}
 <h2 id="{mark}machine">Environment</h2>
 {definitions(words.machine_rows(evidence))}
-<h2 id="{mark}again">To run it again</h2>
+<h2 id="{mark}again">Run it again</h2>
 <pre>{escape(words.reproduce(evidence))}</pre>"""
 
 
@@ -147,7 +146,7 @@ def whole(title: str, body: str) -> str:
 
 
 def render(runs: Sequence[Evidence], appendix: str = "") -> str:
-    """One run, or several one after another. The appendix is HTML that stands behind them."""
+    """One run, or several one after another, and then the appendix, which is HTML."""
     if len(runs) == 1:
         title = f"Tollens: {words.headline(runs[0])}"
         return whole(f"{title} on {runs[0].results['device']['name']}",

@@ -1,4 +1,4 @@
-"""Figures as PNG files, for what shows no SVG: a mail, Markdown in a terminal's viewer."""
+"""Figures as PNG files, for viewers without SVG: mail, Markdown in a terminal."""
 
 import pathlib
 import textwrap
@@ -45,10 +45,10 @@ def draw_rule(axes: "pyplot.Axes", rule: Rule, name: bool) -> None:
 
 
 def draw(figure: Figure, path: pathlib.Path) -> None:
-    """One PNG, whose text alternative is in the file, too."""
+    """Writes one PNG, with its text alternative in the metadata."""
     paper, fields = pyplot.subplots(1, len(figure.panels), figsize=(6, 3.4), dpi=110, sharey=True,
                                     squeeze=False)
-    # Fixed: a layout that measures every word takes half of all the time.
+    # Fixed, since a layout that measures every text takes half of the time.
     paper.subplots_adjust(left=figure.left / 460, right=0.97, bottom=0.15, top=0.83, wspace=0.05)
     x_span, y_span = span(figure, "x"), span(figure, "y")
     for index, axes in enumerate(fields[0]):

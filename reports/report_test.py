@@ -6,7 +6,7 @@ import sys
 import tempfile
 import unittest
 
-from reports import evidence, hdr, made_evidence, thresholds
+from reports import archive, evidence, hdr, made_evidence, thresholds
 from reports.made_evidence import ROOT
 
 
@@ -56,15 +56,15 @@ class Reports(unittest.TestCase):
         self.assertNotRegex(html + (self.folder / "report/report.md").read_text(),
                             r"(?<![\w.,])1 (violation|attack|comparison|number|figure|call|walk"
                             r"|block|range|piece|lane|sample|processor)s\b")
-        # On a phone a table is a list, whose lines say what they are.
-        for words in ('data-label="severity">67 %', 'data-label="must come out">falsified',
-                      'data-label="by">2 violations'):
+        # On a phone a table is a list with a label on each line.
+        for words in ('data-label="severity">67 %', 'data-label="expected">falsified',
+                      'data-label="detected by">2 violations'):
             self.assertIn(words, html)
         self.assertEqual(html.count("<svg"), html.count('role="img" aria-label="'))
         text = (self.folder / "report/report.md").read_text()
         self.assertIn("a \\| \\<b\\>bold", text)
         self.assertIn("| launch\\_1 | 1 | undecided | 2 | 1.5 (1.25 to ?) |", text)
-        self.assertIn("| worst, seed 3 | every\\_size |  | 1.062 |", text)
+        self.assertIn("| worst, seed 3 | every\\_size | verdict | 1.062 |", text)
         pictures = [line.split("](")[-1].rstrip(")") for line in text.splitlines()
                     if "](plots/" in line]
         self.assertEqual(len(pictures), html.count('<svg viewBox="0 0 460'))
@@ -108,7 +108,7 @@ class Reports(unittest.TestCase):
         self.assertIn("no attack on this claim", (self.folder / "report/report.html").read_text())
 
     def test_the_page_of_published_evidence_is_whole(self) -> None:
-        for folder in sorted(ROOT.glob("reports/published/*/evidence")):
+        for folder in sorted(ROOT.glob(f"reports/published/*/{archive.NAME}")):
             for claim in evidence.read(folder).claims:
                 if claim.attacks:
                     self.assertTrue(claim.words["confounders"], claim.id)
@@ -149,7 +149,7 @@ class Thresholds(unittest.TestCase):
         for old, new, message in (
                 ("threshold = 2.0", "threshold = -2.0", "not negative"),
                 ("threshold = 2.0", "threshold = nan", "finite"),
-                ("threshold = 2.0", 'threshold = "two"', "no number"),
+                ("threshold = 2.0", 'threshold = "two"', "not a number"),
                 ("threshold = 2.0", "", "no threshold"),
                 ("threshold = 2.0", "threshold = ", "thresholds.toml"),
                 ("tolerance = 0.1", "tolerance = -1", "tolerance must be finite and not negative"),
@@ -158,7 +158,7 @@ class Thresholds(unittest.TestCase):
                 ('direction = "above"', 'direction = "up"', "direction"),
                 ("[H13]", "[H99]", "H99"), ("[H13]", "# ", "thresholds.toml"),
                 ("falsified = [", "others = [", "falsified"),
-                ("not_falsified = [", "sometimes = [", "no verdict to force"),
+                ("not_falsified = [", "sometimes = [", "not a verdict"),
                 ("not_survived = [", "# ", "borderline"),
                 ('"launch_drop"', "7", "names")):
             with self.assertRaisesRegex(ValueError, message, msg=new):

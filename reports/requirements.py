@@ -28,7 +28,7 @@ CHECK = re.compile(r"H[1-9][0-9]?|step [a-z-]+|[a-z0-9_]+/[a-z0-9_*]+")
 STANDINGS = ("peer-reviewed", "documentation")
 IDENTIFIER = re.compile(r"doi:10\.\d{4}/\S+|arXiv:\d{4}\.\d{5}|https://\S+")
 WORST = ("falsified", "inconclusive", "not_tested", "survived")
-HEADINGS = ("", "demand", "source", "state", "checked by")
+HEADINGS = ("", "requirement", "source", "state", "checked by")
 
 
 def check_demand(demand: dict[str, Any]) -> None:
@@ -87,7 +87,7 @@ def citations(path: pathlib.Path = FILE) -> list[dict[str, Any]]:
 
 
 def citation_row(one: dict[str, Any]) -> tuple[str, ...]:
-    instead = f". In its place: {one['instead']}" if "instead" in one else ""
+    instead = f". Used instead: {one['instead']}" if "instead" in one else ""
     return (str(one["number"]), one["title"], one["found"] + instead, one["standing"],
             one["identifier"])
 

@@ -4,7 +4,7 @@ import pathlib
 import tempfile
 import unittest
 
-from reports import made_evidence, requirements, written
+from reports import made_evidence, pack, requirements, written
 
 DEMAND = '[[demand]]\nid = "X"\ntext = "t"\nsource = "004 1"\nchecks = ["a/b*"]\n'
 
@@ -96,8 +96,9 @@ class Written(unittest.TestCase):
             folder = pathlib.Path(name)
             for run, verdict, begin in (("a", "survived", 3.0), ("b", "falsified", 5.0),
                                         ("c", "not_tested", 9.0)):
-                made_evidence.make(folder / run / "evidence",
-                                   made_evidence.result(verdict=verdict), begin_s=begin)
+                made_evidence.make(folder / "made", made_evidence.result(verdict=verdict),
+                                   begin_s=begin)
+                pack.pack(folder / "made", folder / run)
             runs = written.read_published(folder)
             self.assertEqual(written.verdicts(runs), {"H3": "falsified"})
 

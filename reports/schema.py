@@ -1,9 +1,9 @@
-"""Checks data against a JSON Schema, as far as the schemas of this repository go.
+"""Checks data against a JSON Schema, with the keywords that this repository's schemas use.
 
-    python3 -m reports.schema SCHEMA FILE    exit code 1 where the file is not as it should be
+    python3 -m reports.schema SCHEMA FILE    exit code 1 if the file does not match
 
-A word of the schema that is not known here is an error, so a schema that grows cannot quietly check
-less. Where Python's jsonschema is installed, schema_test.py holds this against it.
+An unknown keyword in the schema is an error, so a new keyword is never silently ignored. If
+Python's jsonschema is installed, schema_test.py compares the results of both.
 """
 
 import json
@@ -30,12 +30,12 @@ def faults(data: Any, schema: dict[str, Any], where: str = "results.json") -> li
     """What is wrong with the data, a sentence each."""
     unknown = set(schema) - KNOWN
     if unknown:
-        raise ValueError(f"{where}: this check does not know {', '.join(sorted(unknown))}")
+        raise ValueError(f"{where}: unknown keywords of the schema: {', '.join(sorted(unknown))}")
     found: list[str] = []
     types = schema.get("type", [])
     types = [types] if isinstance(types, str) else types
     if types and not any(is_of(data, name) for name in types):
-        return [f"{where} is no {' or '.join(types)}: {data!r}"]
+        return [f"{where} must be {' or '.join(types)}: {data!r}"]
     if "const" in schema and (data != schema["const"] or isinstance(data, bool)):
         found.append(f"{where} must be {schema['const']!r}: {data!r}")
     if "enum" in schema and data not in schema["enum"]:

@@ -1,5 +1,5 @@
-"""The page's style: for phones, screens and paper, light and dark, and for those who tell no red
-from green (blue, vermilion and amber by Okabe and Ito, and a sign beside each verdict)."""
+"""The page's style: for phones, screens and paper, light and dark, and for colour-blind readers
+(blue, vermilion and amber by Okabe and Ito, and a sign beside each verdict)."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --faint: #57606a; --paper: #fff; --line: #d1d9e0;
@@ -67,5 +67,5 @@ svg.axis .edge { stroke: var(--ink); stroke-width: 1.5; }
   break-inside: avoid; } .wide { overflow: visible; } .figures { grid-template-columns: 1fr 1fr; } }
 """
 
-# A figure in a file of its own takes the same colours.
+# A figure in its own file has the same colours.
 ALONE = "svg { background: var(--paper); }" + STYLE

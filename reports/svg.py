@@ -1,4 +1,4 @@
-"""Figures as inline SVG: text stays text, and the page's style gives the colours."""
+"""Figures as inline SVG: text stays text, and the page's style sets the colours."""
 
 import math
 from html import escape
@@ -10,7 +10,7 @@ WIDTH, HEIGHT = 460, 280
 
 
 def names(figure: Figure) -> list[tuple[float, float, Line]]:
-    """Where each line's name and mark stand under the title, in rows."""
+    """The positions of the lines' names and marks, in rows under the title."""
     found: list[tuple[float, float, Line]] = []
     at, row, seen = 14.0, 27.0, set()
     for line in figure.lines:
@@ -26,7 +26,7 @@ def names(figure: Figure) -> list[tuple[float, float, Line]]:
 
 
 def top_of(figure: Figure) -> float:
-    """Where the field begins, under the title, the names and the words over a panel."""
+    """The upper edge of the plot, below the title, the names and the panels' labels."""
     rows = names(figure)
     words = any(figure.panels) or any(rule.upright and rule.label for rule in figure.rules)
     return (rows[-1][1] + 8 if rows else 22.0) + (12 if words else 0)
@@ -37,7 +37,7 @@ def number(value: float) -> str:
 
 
 class Panel:
-    """One field of a figure, and where its values lie on the paper."""
+    """One panel of a figure, and the positions of its values."""
 
     def __init__(self, figure: Figure, index: int) -> None:
         room = (WIDTH - figure.left - RIGHT - GAP * (len(figure.panels) - 1)) / len(figure.panels)
@@ -67,7 +67,7 @@ def grid(panel: Panel) -> list[str]:
     figure, parts = panel.figure, []
     base = HEIGHT - BOTTOM
     texts = ticks(figure.x, *panel.x_span)
-    free = 0.0  # where the next word has room
+    free = 0.0  # the next label may begin here
     for value, text in texts:
         at = number(panel.x(value))
         parts.append(f'<path class="g" d="M{at} {panel.top}V{base}"/>')
@@ -91,7 +91,7 @@ def grid(panel: Panel) -> list[str]:
 
 
 def path(line: Line, panel: Panel) -> str:
-    """The points of a line, as the letters of a path."""
+    """The points of a line as the data of an SVG path."""
     words, pen, before = [], False, 0.0
     for x, y in zip(line.x, line.y):
         if not (math.isfinite(x) and math.isfinite(y)):
@@ -172,7 +172,7 @@ def legend(figure: Figure) -> list[str]:
 
 
 def draw(figure: Figure) -> str:
-    """The figure as an <svg> element with a title, a description and no reference outside it."""
+    """The figure as an <svg> element with a title, a label and no external reference."""
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(figure.alt)}">',
              f"<title>{escape(figure.alt)}</title>",
              f'<text class="h" x="14" y="13">{escape(figure.title)}</text>']

@@ -1,25 +1,25 @@
-"""The tables of an attack, ATTACK.NAME.csv, told apart by the names of their columns."""
+"""The tables of an attack, ATTACK.NAME.csv. The names of the columns say which kind each is."""
 
 import csv
 import math
-import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from reports import errors, walks
+from reports.archive import Folder
 from reports.errors import Errors
 from reports.walks import Walk
 
 BLOCKS = ["block", "order", "calls", *(f"ns_{i}" for i in range(1, 5)),
           *(f"control_ns_{i}" for i in range(1, 5)), "effect", "control_effect"]
-WAITED = [*BLOCKS, *(f"waited_ns_{i}" for i in range(1, 5))]  # older evidence does not say
+WAITED = [*BLOCKS, *(f"waited_ns_{i}" for i in range(1, 5))]  # since a later version
 TIMELINE = ["lane", "what", "begin_ns", "end_ns"]  # H10, M12: what ran when, and on which stream
 MAP = ["address", "bytes", "state"]  # H12: live, cached, free (with memory), pending
 
 
 @dataclass
 class Blocks:
-    """A comparison's raw blocks: the value of each, and of the control behind it."""
+    """A comparison's raw blocks: the value of each, and of its control."""
 
     attack: str
     name: str
@@ -30,7 +30,7 @@ class Blocks:
 
 @dataclass
 class Rows:
-    """A table of another known kind, as numbers and words."""
+    """A table of another known kind, as text."""
 
     attack: str
     name: str
@@ -44,7 +44,7 @@ class Tables:
     timelines: list[Rows] = field(default_factory=list)
     errors: list[Errors] = field(default_factory=list)
     maps: list[Rows] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)  # tables that no figure is made of
+    unknown: list[str] = field(default_factory=list)  # tables without a figure
 
     def add(self, other: "Tables") -> None:
         for name in ("blocks", "walks", "timelines", "errors", "maps", "unknown"):
@@ -54,11 +54,11 @@ class Tables:
 def finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text} is no finite number")
+        raise ValueError(f"{text} is not a finite number")
     return value
 
 
-# What stands in each column of a kind. A column more or less is another kind, or damage.
+# The type of each column, by kind. A table with other columns is another kind, or damaged.
 KINDS: dict[tuple[str, ...], tuple[Callable[[str], object], ...]] = {
     tuple(BLOCKS): (int, str, int, *([finite] * 10)),
     tuple(WAITED): (int, str, int, *([finite] * 14)),
@@ -70,13 +70,13 @@ KINDS: dict[tuple[str, ...], tuple[Callable[[str], object], ...]] = {
 
 def check_row(kinds: tuple[Callable[[str], object], ...], row: list[str]) -> None:
     if len(row) != len(kinds):
-        raise ValueError(f"{len(row)} fields, and not {len(kinds)}")
+        raise ValueError(f"{len(row)} fields, not {len(kinds)}")
     for kind, cell in zip(kinds, row):
         kind(cell)
 
 
-def read_rows(path: pathlib.Path) -> tuple[tuple[str, ...], list[list[str]]]:
-    """The columns and the rows. ValueError names the file and the line that is damaged."""
+def read_rows(path: Folder) -> tuple[tuple[str, ...], list[list[str]]]:
+    """The columns and the rows. ValueError names the file and the damaged line."""
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         lines = csv.reader(file)
         names = tuple(next(lines, []))
@@ -93,11 +93,11 @@ def read_rows(path: pathlib.Path) -> tuple[tuple[str, ...], list[list[str]]]:
                 raise ValueError(f"{path} line {lines.line_num}: {error}") from error
             rows.append(row)
     if not rows:
-        raise ValueError(f"{path} has no line behind its first")
+        raise ValueError(f"{path} has no line after its first")
     return names, rows
 
 
-def read(claim: str, attack: str, process: int, folder: pathlib.Path) -> Tables:
+def read(claim: str, attack: str, process: int, folder: Folder) -> Tables:
     """The tables of one attack in one process."""
     found = Tables()
     for path in sorted(folder.glob(f"{attack}.*.csv")):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The claims and their thresholds, read from hypotheses/thresholds.toml and sabotage.toml.
 
-This is the one reader of those files: the build calls it to make the harness's table, and the
+Nothing else reads those files: the build calls this program to write the harness's table, and the
 reports import it.
 
-    python3 reports/thresholds.py                                   whether they make sense
-    python3 reports/thresholds.py --c build/generated/claims.def    and the harness's table
+    python3 reports/thresholds.py                                   checks both files
+    python3 reports/thresholds.py --c build/generated/claims.def    and writes the harness's table
 """
 
 import argparse
@@ -35,7 +35,7 @@ def check_claim(name: str, claim: dict[str, Any]) -> None:
     for key in ("threshold", "tolerance"):
         number = claim[key]
         if isinstance(number, bool) or not isinstance(number, (int, float)):
-            raise ValueError(f"[{name}] {key} is no number: {number!r}")
+            raise ValueError(f"[{name}] {key} is not a number: {number!r}")
         if not math.isfinite(number) or number < 0:
             raise ValueError(f"[{name}] {key} must be finite and not negative: {number}")
     direction = claim["direction"]
@@ -49,7 +49,7 @@ def check_sabotage(name: str, entry: dict[str, Any]) -> None:
         raise ValueError(f"[{name}] needs saboteurs under which it must be falsified")
     for key, saboteurs in entry.items():
         if key not in FORCED:
-            raise ValueError(f"[{name}] {key} is no verdict to force; there are "
+            raise ValueError(f"[{name}] {key} is not a verdict that a saboteur can force; use "
                              f"{', '.join(FORCED)}")
         if not isinstance(saboteurs, list) or not all(isinstance(s, str) for s in saboteurs):
             raise ValueError(f"[{name}] {key} must be a list of names")
@@ -58,7 +58,7 @@ def check_sabotage(name: str, entry: dict[str, Any]) -> None:
 
 
 def load(folder: pathlib.Path = HYPOTHESES) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both files, checked. ValueError says what is wrong and where."""
+    """Reads and checks both files. ValueError says what is wrong and where."""
     tables = []
     for file in ("thresholds.toml", "sabotage.toml"):
         try:
@@ -71,8 +71,8 @@ def load(folder: pathlib.Path = HYPOTHESES) -> tuple[dict[str, Any], dict[str, A
     for file, table in (("thresholds.toml", thresholds), ("sabotage.toml", sabotage)):
         for name in table:
             if name not in names:
-                raise ValueError(f"{folder / file}: [{name}] is none of the claims H1 to "
-                                 f"H{len(names)} of thresholds.toml, which has no gaps")
+                raise ValueError(f"{folder / file}: [{name}] is not one of the claims H1 to "
+                                 f"H{len(names)} of thresholds.toml, which may have no gaps")
     for name in names:
         if name not in thresholds:
             raise ValueError(f"{folder / 'thresholds.toml'}: [{name}] is missing")
@@ -89,7 +89,7 @@ def load(folder: pathlib.Path = HYPOTHESES) -> tuple[dict[str, Any], dict[str, A
 
 
 def as_c(thresholds: dict[str, Any], sabotage: dict[str, Any]) -> str:
-    """The same as rows for the C preprocessor."""
+    """Both files as rows for the C preprocessor."""
     lines = ["/* Written by reports/thresholds.py from thresholds.toml and sabotage.toml. */",
              "#ifndef HYP_CLAIM",
              "#define HYP_CLAIM(number, threshold, tolerance, direction, title, unit, source)",

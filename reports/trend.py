@@ -1,17 +1,17 @@
-"""Effects over runs: where they changed for good, and the figures that show it."""
+"""Effects over several runs: where their level changed, and the figures that show it."""
 
 from reports.evidence import Evidence
 from reports.figure import Axis, Figure, Line, Rule, file_name
 from reports.figures import LINES_MAX, group, middle, percentiles, plain
 from reports.hdr import Histogram
 
-SEGMENT_MIN = 2  # a single run that differs is an outlier, and no change
+SEGMENT_MIN = 2  # a single run that differs is an outlier, not a change
 
 
 def change_points(values: list[float], tolerance: float) -> list[int]:
-    """The places at which a level begins that differs from the one before by more than the
-    tolerance and more than neighbours do. Levels are medians; where to cut is what makes the sum of
-    distances from them least, at a price for each cut (Potts; as asv's step detection).
+    """The indices at which a new level begins. It differs from the level before by more than the
+    tolerance and by more than neighbours differ. A level is a median; the cuts minimise the sum of
+    distances from the levels plus a price for each cut (Potts model, as in asv's step detection).
     """
     count = len(values)
     if count < 2 * SEGMENT_MIN:
@@ -59,19 +59,19 @@ def effect_figure(runs: list[Evidence], name: str, tolerance: float) -> Figure |
     rules = [Rule(x[cut] - 0.5, "changed", upright=True) for cut in cuts]
     if abs(last["threshold"] - middle(y)) <= 3 * (high - low or abs(high) or 1.0):
         rules.append(Rule(last["threshold"], f"threshold {last['threshold']:g}", strong=True))
-    told = "; ".join(f"it changed before run {x[cut]:g}" for cut in cuts) or "no change is seen"
+    told = "; ".join(f"changed before run {x[cut]:g}" for cut in cuts) or "no change"
     marks = [(at, f"{at:g}") for at in x]
     title = last["title"] if len(last["title"]) <= 60 else last["title"][:59].rstrip() + "…"
-    # A count that was always none has no room below.
+    # An axis of counts begins at zero.
     floor = 0.0 if min(y) == 0 else None
     return Figure(file_name("trend", name), f"{name}: {title}",
-                  f"Trend. {name} over {len(x)} runs, {y[0]:.4g} at first and {y[-1]:.4g} at last "
-                  f"{last['unit']}; {told}; the threshold is {last['threshold']:g}.",
+                  f"Trend. {name} over {len(x)} runs, first {y[0]:.4g}, last {y[-1]:.4g} "
+                  f"{last['unit']}; {told}; threshold {last['threshold']:g}.",
                   Axis("run", ticks=marks), Axis(last["unit"], low=floor), lines, rules)
 
 
 def series_figures(runs: list[Evidence], name: str, merge: bool) -> list[Figure]:
-    """Each series of a claim that several runs have, a curve a run; and all of them together."""
+    """For each series that several runs have: one curve per run, and one of all runs merged."""
     found: dict[tuple[str, str], list[tuple[str, Histogram]]] = {}
     for at, run in enumerate(runs, 1):
         claim = run.claim(name)
@@ -87,7 +87,7 @@ def series_figures(runs: list[Evidence], name: str, merge: bool) -> list[Figure]
             all_of_them = curves[0][1]
             for _, histogram in curves[1:]:
                 all_of_them = all_of_them.merged(histogram)
-            shown = [*shown, ("together", all_of_them)]
+            shown = [*shown, ("all runs", all_of_them)]
         figures.append(percentiles(file_name("runs", name, attack, series),
-                                   f"{name} {plain(series)}: time of a call", shown))
+                                   f"{name} {plain(series)}: call latency", shown))
     return figures

@@ -1,9 +1,9 @@
-"""Walks over a pool: what it held and what was in use, step by step."""
+"""Walks over a pool: the bytes it held and the bytes in use, step by step."""
 
 from dataclasses import dataclass
 
 COLUMNS = ["step", "requested", "used", "held", "largest_hole"]
-FLOOR = 0.05  # of the most that was live: a ratio to less says nothing
+FLOOR = 0.05  # of the peak of live bytes; a ratio to fewer bytes says nothing
 
 
 @dataclass
@@ -14,7 +14,7 @@ class Walk:
     rows: list[dict[str, int]]
 
     def ratios(self, floor: float) -> list[float]:
-        """Held to requested, where at least a share of the most that was live is."""
+        """Held / requested at each step; NaN if less than this share of the peak is live."""
         most = max((row["requested"] for row in self.rows), default=0)
         return [row["held"] / row["requested"] if row["requested"] > floor * most else float("nan")
                 for row in self.rows]

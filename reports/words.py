@@ -1,4 +1,4 @@
-"""The words that the Markdown and the HTML page share."""
+"""The text that the Markdown and the HTML page share."""
 
 import datetime
 import re
@@ -11,12 +11,14 @@ DIRECTIONS = {"at_most": "at most", "below": "below", "above": "above"}
 PARTS = (("claim", "Claim"), ("prediction", "Prediction"), ("falsified_if", "Falsified if"),
          ("method", "Method"), ("control", "Control"), ("confounders", "Confounders"))
 SIGNS = {"survived": "✓", "falsified": "✗", "inconclusive": "?", "not_tested": "–"}
-SOFT_NOTE = ("The soft device executes the kernels on the CPU. Its verdicts speak of correctness; "
+SOFT_NOTE = ("The soft device executes the kernels on the CPU. Its verdicts are about correctness; "
              "its times say nothing about a GPU.")
-READING = ("Survived: attacked, and nothing was found; nothing is ever proved. Falsified: a "
-           "counterexample was found, or the interval of the effect lies beyond the threshold. "
-           "Inconclusive: the machine could not tell. Severity: the share of the faults put in on "
-           "purpose (saboteurs) that the attacks noticed.")
+READING = ("Survived: the attacks found no violation; this is not a proof. Falsified: an attack "
+           "found a counterexample, or the interval of the effect is beyond the threshold. "
+           "Inconclusive: the measurement could not decide. Severity: the share of deliberate "
+           "faults (saboteurs) that the attacks detected.")
+# What evidence writes for the outcome of a comparison or an attack, for a reader.
+OUTCOMES = {"holds": "within threshold", "falls": "beyond threshold", "never_ran": "not run"}
 
 
 def verdict(claim: Claim) -> str:
@@ -24,7 +26,7 @@ def verdict(claim: Claim) -> str:
 
 
 def singular(unit: str) -> str:
-    """A unit behind 1: "violation"; one that is no word in the plural as it is, "us", "GB/s"."""
+    """The unit after the number 1: "violation"; "us" and "GB/s" have no plural and stay."""
     if len(unit) < 4 or not re.search(r"[a-rt-z]s$", unit):
         return unit
     return unit[:-2] if re.search(r".(ch|sh|x|ss)es$", unit) else unit[:-1]
@@ -61,7 +63,7 @@ def severity(claim: Claim) -> str:
     if of is None:
         return ""
     share = 100 * of["caught"] / of["of"] if of["of"] else 0
-    untold = f", {of['untold']} untold" if of.get("untold") else ""
+    untold = f", {of['untold']} undecided" if of.get("untold") else ""
     return f"{share:.0f} % ({of['caught']} of {of['of']}{untold})"
 
 
@@ -86,9 +88,9 @@ def is_soft(evidence: Evidence) -> bool:
 def commit(evidence: Evidence) -> str:
     text = evidence.results.get("commit") or ""
     if not text:
-        return "unknown sources"
+        return "unknown commit"
     changed = evidence.machine.get("dirty") or evidence.results.get("dirty")
-    return f"commit {text[:12]}" + (" with changes" if changed else "")
+    return f"commit {text[:12]}" + (" with local changes" if changed else "")
 
 
 def when(evidence: Evidence) -> str:
@@ -110,17 +112,17 @@ def warnings(evidence: Evidence) -> list[str]:
     """What a reader must know before believing a verdict."""
     found = [SOFT_NOTE] if is_soft(evidence) else []
     if evidence.results.get("under"):
-        found.append(f"All of it ran under the saboteur {evidence.results['under']}: no verdict "
-                     "here speaks of the runtime.")
+        found.append(f"The whole run had the fault {evidence.results['under']} injected: its "
+                     "verdicts are not about the runtime.")
     if evidence.run.get("filter"):
         found.append(f"Only the attacks {evidence.run['filter']} ran.")
     if not evidence.run.get("sabotage"):
-        found.append("No saboteurs ran, so nothing is known of the attacks' severity.")
+        found.append("No saboteurs ran, so the severity of the attacks is unknown.")
     return found
 
 
 def reproduce(evidence: Evidence) -> str:
-    """The command that makes such a run."""
+    """The command that repeats the run."""
     words = str(evidence.run["command"]).split()
     words = words[words.index("run") + 1:] if "run" in words else []
     if "--out" in words:
@@ -144,20 +146,20 @@ def machine_rows(evidence: Evidence) -> list[tuple[str, str]]:
     if device.get("multiprocessors") and device.get("clock_khz"):
         clocks = (f", {counted(device['multiprocessors'], 'multiprocessors')}, "
                   f"{device['clock_khz'] / 1000:.0f} MHz")
-    listed = "checked against the run's list" if evidence.has_manifest else \
-        "consistent; the run listed none, so a file it kept no record of could be missing"
+    listed = "all match the run's manifest" if evidence.has_manifest else \
+        "consistent with each other; without a manifest, a missing file could go unnoticed"
     return [
         ("device", f"{device['name']} ({device['kind']}), compute capability "
                    f"{device['compute_capability'] // 10}.{device['compute_capability'] % 10}, "
                    f"{device['memory_bytes'] / 2**30:.1f} GiB{clocks}"),
-        ("driver", f"for CUDA {version // 1000}.{version % 1000 // 10} and older"),
+        ("driver", f"supports CUDA up to {version // 1000}.{version % 1000 // 10}"),
         ("host", f"{host['processor']}, {counted(host['processors'], 'processors')}, "
                  f"{host['system']}, "
                  f"{host['kernel']}"),
-        ("sources", commit(evidence)),
+        ("source", commit(evidence)),
         ("compiler", machine["compiler"]),
         ("command", run["command"]),
-        ("run", f"{when(evidence) or 'at an unknown time'}, {evidence.results['mode']}, seed "
+        ("run", f"{when(evidence) or 'unknown time'}, {evidence.results['mode']}, seed "
                 f"{run['seed']}, {run['duration_s']:.1f} s, exit code {run['exit_code']}"),
         ("files", listed),
     ]
@@ -171,7 +173,7 @@ def series_row(series: Series) -> tuple[str, ...]:
 
 
 def interval(found: dict[str, Any]) -> str:
-    """A median with its interval; an end that is not known is a question mark."""
+    """A median with its interval; an unknown end is a question mark."""
     low, high = ("?" if found[end] is None else f"{found[end]:.4g}" for end in ("low", "high"))
     median = found["median"]
     return "" if median is None else f"{median:.4g} ({low} to {high})"
@@ -181,44 +183,45 @@ def effect_row(compared: dict[str, Any]) -> tuple[str, ...]:
     def ns(key: str) -> str:
         return "" if compared[key] is None else with_unit(compared[key])
 
-    said = "recorded" if compared["recorded_only"] else compared["code"] or compared["decision"]
-    return (compared["name"], str(compared["process"]), said, str(compared["blocks"]),
-            interval(compared["effect"]), interval(compared["control"]), ns("baseline_ns"),
-            ns("subject_ns"))
+    said = "recorded only" if compared["recorded_only"] else (
+        compared["code"] or OUTCOMES.get(compared["decision"], compared["decision"]))
+    return (compared["name"], str(compared["process"]), said.replace("_", " "),
+            str(compared["blocks"]), interval(compared["effect"]), interval(compared["control"]),
+            ns("baseline_ns"), ns("subject_ns"))
 
 
 def measure_row(measure: dict[str, Any]) -> tuple[str, ...]:
     value = measure["value"]
-    return (measure["name"], measure["attack"], "recorded" if measure["recorded_only"] else "",
-            "" if value is None else f"{value:.4g}")
+    use = "recorded only" if measure["recorded_only"] else "verdict"
+    return (measure["name"], measure["attack"], use, "" if value is None else f"{value:.4g}")
 
 
 def saboteur_row(saboteur: Saboteur) -> tuple[str, ...]:
-    """What a saboteur had to force, what came out, and by what."""
+    """The verdict a saboteur must cause, the verdict observed, and the attacks' findings."""
     seen = counted(saboteur.violations, "violations") if saboteur.violations else ""
     if saboteur.fallen:
         names = saboteur.fallen[:3] + ["…"] * (len(saboteur.fallen) > 3)
-        seen += ("; " if seen else "") + "fell: " + ", ".join(names)
-    out = saboteur.verdict or ("noticed" if seen else "nothing noticed")
+        seen += ("; " if seen else "") + "beyond threshold: " + ", ".join(names)
+    out = saboteur.verdict or ("detected" if seen else "not detected")
     first = saboteur.examples[0] if saboteur.examples else saboteur.reason
     return (saboteur.name, saboteur.must, out.replace("_", " "), seen, first[:300])
 
 
-SABOTEUR_HEADINGS = ("saboteur", "must come out", "came out", "by", "the first it said")
-MEASURE_HEADINGS = ("measured", "attack", "", "value")
-EFFECT_HEADINGS = ("compared", "process", "", "blocks", "effect (A/B)", "control (A/A)", "baseline",
-                   "subject")
+SABOTEUR_HEADINGS = ("saboteur", "expected", "observed", "detected by", "first finding")
+MEASURE_HEADINGS = ("measurement", "attack", "use", "value")
+EFFECT_HEADINGS = ("comparison", "process", "outcome", "blocks", "effect (A/B)", "control (A/A)",
+                   "baseline", "subject")
 SERIES_HEADINGS = ("series", "attack", "calls", "processes", "p50", "p90", "p99", "p99.9", "max")
-ATTACK_HEADINGS = ("attack", "ended", "samples", "violations", "seconds")
-CLAIM_HEADINGS = ("", "claim", "verdict", "effect", "survives", "severity", "samples", "reason")
+ATTACK_HEADINGS = ("attack", "outcome", "samples", "violations", "seconds")
+CLAIM_HEADINGS = ("", "claim", "verdict", "effect", "survives if", "severity", "samples", "reason")
 
 
 def attack_row(attack: dict[str, Any]) -> tuple[str, ...]:
     name = attack["name"]
     if attack.get("process", 1) > 1:
         name += f" process {attack['process']}"
-    return (name, attack["ending"], str(attack["samples"]), str(attack["violations"]),
-            f"{attack['duration_s']:.2f}")
+    return (name, OUTCOMES.get(attack["ending"], attack["ending"]), str(attack["samples"]),
+            str(attack["violations"]), f"{attack['duration_s']:.2f}")
 
 
 def claim_row(claim: Claim) -> tuple[str, ...]:

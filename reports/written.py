@@ -1,7 +1,7 @@
-"""What programs write of documents: the verdicts in the README, the index, the requirements.
+"""Writes the generated parts of documents: the README's verdicts, the index, the requirements.
 
-    python3 -m reports.written            whether each is what the evidence and the lists say now
-    python3 -m reports.written --write    makes each so
+    python3 -m reports.written            checks that each matches the evidence and the lists
+    python3 -m reports.written --write    writes those that do not
 """
 
 import argparse
@@ -9,25 +9,25 @@ import pathlib
 import re
 import sys
 
-from reports import drawn, evidence, markdown, requirements, svg, thresholds, words
+from reports import archive, drawn, evidence, markdown, requirements, svg, thresholds, words
 from reports.evidence import Claim, Evidence
 from reports.figure import Figure
 from reports.requirements import ROOT
 from reports.style import ALONE
 
 PUBLISHED = ROOT / "reports/published"
-# Two figures for the README, the first two of these that published evidence has.
-WISHES = (("H12", "ratio"), ("H11", "percentiles"), ("H4", "blocks"), ("H3", "percentiles"))
+# The README shows the first two of these figures that published evidence has.
+README_FIGURES = (("H12", "ratio"), ("H11", "percentiles"), ("H4", "blocks"), ("H3", "percentiles"))
 
 
 def read_published(folder: pathlib.Path = PUBLISHED) -> list[Evidence]:
-    """All published runs, the newest first."""
-    runs = [evidence.read(path.parent) for path in sorted(folder.glob("*/evidence/run.json"))]
+    """All published runs that have an archive, the newest first."""
+    runs = [evidence.read(path.parent) for path in sorted(folder.glob(f"*/{archive.NAME}"))]
     return sorted(runs, key=lambda run: -float(run.run.get("begin_s") or 0))
 
 
 def newest(runs: list[Evidence]) -> dict[str, tuple[Evidence, Claim]]:
-    """For each claim the newest run that tested it."""
+    """For each claim, the newest run that tested it."""
     found: dict[str, tuple[Evidence, Claim]] = {}
     for run in runs:
         for claim in run.claims:
@@ -43,7 +43,7 @@ def verdicts(runs: list[Evidence]) -> dict[str, str]:
 def pick(runs: list[Evidence]) -> list[Figure]:
     """The README's figures."""
     told, found = newest(runs), []
-    for name, kind in WISHES:
+    for name, kind in README_FIGURES:
         if name in told:
             figures = [figure for figure in drawn.of_claim(told[name][1]).all()
                        if figure.name.startswith(f"{name}_{kind}")]
@@ -52,7 +52,7 @@ def pick(runs: list[Evidence]) -> list[Figure]:
 
 
 def verdict_block(runs: list[Evidence]) -> str:
-    """The table of all claims, each by the newest run that tested it."""
+    """The table of all claims, each with the verdict of the newest run that tested it."""
     told, rows, counts = newest(runs), [], dict.fromkeys(words.SIGNS, 0)
     for name, claim in thresholds.load()[0].items():
         if name not in told:
@@ -67,10 +67,12 @@ def verdict_block(runs: list[Evidence]) -> str:
                      words.survives(found), caught))
     used = {id(run): run for run, _ in told.values()}
     lines = [", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts.items()) +
-             ", by the newest published run of each:", ""]
-    lines += [f"* {words.where(run)}: `{run.folder.relative_to(ROOT)}`" for run in used.values()]
-    lines += ["", markdown.table(("", "claim", "verdict", "effect", "survives", "saboteurs "
-                                  "noticed"), rows), ""]
+             ", from the newest published run of each claim:", ""]
+    for run in used.values():
+        folder = run.folder.relative_to(ROOT).as_posix()
+        lines.append(f"* {words.where(run)}: [`{folder}`]({folder})")
+    lines += ["", markdown.table(("", "claim", "verdict", "effect", "survives if",
+                                  "saboteurs detected"), rows), ""]
     lines += [f"![{markdown.escape(figure.alt)}](reports/published/plots/{figure.name}.svg)"
               for figure in pick(runs)]
     return "\n".join(lines)
@@ -82,12 +84,12 @@ def index_block() -> str:
     rows = []
     for name, claim in claims.items():
         files = sorted((ROOT / "hypotheses").glob(f"h{int(name[1:]):02}_*.c"))
-        attack = f"[{files[0].name}]({files[0].name})" if files else "nothing yet"
+        attack = f"[{files[0].name}]({files[0].name})" if files else "no attack yet"
         saboteurs = [one for some in sabotage.get(name, {}).values() for one in some]
         limit = f"{words.DIRECTIONS[claim['direction']]} {claim['threshold']:g} {claim['unit']}"
         rows.append(f"| {name} | {markdown.escape(claim['title'])} | {limit} | {attack} | "
                     f"{markdown.escape(', '.join(saboteurs))} |")
-    return "\n".join(["| | claim | survives | attacked by | saboteurs |", "|---|---|---|---|---|",
+    return "\n".join(["| | claim | survives if | attack | saboteurs |", "|---|---|---|---|---|",
                       *rows])
 
 
@@ -98,31 +100,31 @@ def requirements_page(runs: list[Evidence]) -> str:
     return "\n".join([
         "# Requirements", "",
         "Written by `reports/written.py` from `requirements.toml` and the published evidence.",
-        "*Tested*: tests of that name are there, and `ci/check` fails where they are not or run",
-        "nothing. A verdict is that of the newest published run on a GPU, *not tested* where there",
-        "is none. *Open*: not built, or not checked; never counted as done.", "",
-        f"{len(demands)} demands: {requirements.summary(verdicts(runs))}.", "",
+        "*Tested*: `ci/check` runs the named tests, and fails if one is missing. A verdict is that",
+        "of the newest published run on a GPU, or *not tested* if there is none. *Open*: not",
+        "implemented, or not checked.", "",
+        f"{len(demands)} requirements: {requirements.summary(verdicts(runs))}.", "",
         markdown.table(requirements.HEADINGS, demands), "",
         "## Citations", "",
-        "What spec 004 section 5 cites, as it was found; `standing` is that of the one found, or",
-        "of the one in its place.", "",
+        "The works that spec 004 section 5 cites, and what a search for each found. `standing` is",
+        "that of the work found, or of the one used instead.", "",
         markdown.table(("", "title", "found", "standing", "identifier"),
                        map(requirements.citation_row, requirements.citations())), "",
         "## The Toyota Way", "",
-        "The principles of spec 004 section 1, what each led to, and where it is to be seen.",
+        "The principles of spec 004 section 1, the decision that each led to, and where to see it.",
         "", markdown.table(("principle", "decision", "see"), principles), ""])
 
 
 def with_block(text: str, name: str, block: str, path: pathlib.Path) -> str:
     begin, end = f"<!-- {name}: written by reports/written.py -->", f"<!-- end of {name} -->"
     if text.count(begin) != 1 or text.count(end) != 1:
-        raise ValueError(f"{path} must have the lines {begin} and {end} once")
+        raise ValueError(f"{path} must have each of the lines {begin} and {end} once")
     return re.sub(re.escape(begin) + ".*" + re.escape(end),
                   lambda _: f"{begin}\n{block}\n{end}", text, flags=re.DOTALL)
 
 
 def all_written() -> dict[pathlib.Path, str]:
-    """Each file and what it must hold."""
+    """Each file and the text it must have."""
     runs = read_published()
     readme, index = ROOT / "README.md", ROOT / "hypotheses/README.md"
     files = {
@@ -163,8 +165,8 @@ def main() -> int:
         print(f"written: {error}", file=sys.stderr)
         return 2
     for name in stale:
-        print(f"{name} is", "new" if arguments.write else
-              "stale: python3 -m reports.written --write")
+        print(f"{name} is", "written" if arguments.write else
+              "stale; run python3 -m reports.written --write")
     return 1 if stale and not arguments.write else 0
 
 
