@@ -219,7 +219,7 @@ HARNESS = """
     manifest evidence evidence_text results gate repeats
     attack compare launcher grinder
     walk_csv walk_map trace_file trace_replay timeline
-    error_table gpu_clock gpu_timer
+    error_table accuracy gpu_clock gpu_timer
 """.split()
 
 COMMANDS = """
