@@ -52,7 +52,7 @@ bool hyp_attack_ok(struct hyp_attack *attack, tol_status status, const char *cal
 bool hyp_attack_refused(struct hyp_attack *attack, tol_status status, tol_status expected,
                         const char *text, const char *call) {
     if (status != expected) {
-        return hyp_attack_check(attack, false, "%.200s: %s, and not %s: %.600s", call,
+        return hyp_attack_check(attack, false, "%.200s: returned %s, expected %s: %.600s", call,
                                 tol_status_name(status), tol_status_name(expected),
                                 status == TOL_OK ? "it was accepted" : tol_message());
     }
@@ -88,9 +88,8 @@ bool hyp_attack_measure(struct hyp_attack *attack, double value, const char *for
     va_start(arguments, format);
     add_measure(value, false, format, arguments, name);
     va_end(arguments);
-    return hyp_attack_check(attack, hyp_claim_holds(claim, value),
-                            "%s: %.6g, and %s %.6g %s was claimed", name, value,
-                            hyp_direction_words(claim->direction), claim->threshold,
+    return hyp_attack_check(attack, hyp_claim_holds(claim, value), "%s: %.6g, expected %s %.6g %s",
+                            name, value, hyp_direction_words(claim->direction), claim->threshold,
                             hyp_unit_of(claim->threshold, claim->unit, unit));
 }
 
@@ -280,7 +279,7 @@ void hyp_attack_run(const char *suite, const char *name, const struct hyp_attack
               record.examples[0]);
     const struct hyp_effect *fallen = hyp_record_fallen(&record);
     if (fallen != NULL) {
-        cr_assert_fail("%s: %.4g (%.4g to %.4g), and %s %.4g was claimed", fallen->name,
+        cr_assert_fail("%s: %.4g (%.4g to %.4g), expected %s %.4g", fallen->name,
                        fallen->effect.median, fallen->effect.low, fallen->effect.high,
                        hyp_direction_words(fallen->rule.direction), fallen->rule.threshold);
     }

@@ -165,8 +165,7 @@ const char *hyp_forced_words(enum hyp_forced forced) {
 
 void hyp_claim_register(const struct hyp_words *words) {
     if (words->number < 1 || words->number > OWN) {
-        fprintf(stderr, "H%d has words and attacks, and no number to fall at: thresholds.toml\n",
-                words->number);
+        fprintf(stderr, "H%d has attacks and no threshold in thresholds.toml\n", words->number);
         exit(2);
     }
     hyp_claims()[words->number - 1].words = words;

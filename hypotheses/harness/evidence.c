@@ -51,7 +51,7 @@ static bool write_object(json_t *object, const char *folder, const char *name) {
     char *text =
         object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(object);
-    if (text == NULL) return hyp_fail("there is no memory for %s", name);
+    if (text == NULL) return hyp_fail("out of memory for %s", name);
     snprintf(path, sizeof path, "%s/%s", folder, name);
     bool ok = hyp_file_write(path, text);
     free(text);

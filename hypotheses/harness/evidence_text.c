@@ -229,11 +229,12 @@ bool hyp_evidence_summary(const struct hyp_run *run) {
     fprintf(out, ", seed %llu, %.0f s.\n", (unsigned long long)run->session.seed, run->duration_s);
     if (run->under != NULL) {
         fprintf(out,
-                "**All of it under the saboteur %s: no verdict here speaks of the runtime.**\n",
+                "**The whole run was made under the saboteur %s: no verdict here is about the "
+                "runtime.**\n",
                 run->under);
     }
     if (machine->kind == HYP_DEVICE_SOFT) {
-        fputs("The soft device executes the kernels on the CPU: no verdict here speaks of a GPU's "
+        fputs("The soft device executes the kernels on the CPU: no verdict here is about a GPU's "
               "speed.\n",
               out);
     }

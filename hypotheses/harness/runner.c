@@ -82,7 +82,7 @@ static bool make_environment(const struct hyp_task *task, const char *folder,
     snprintf(environment->own[8], room, "TOLLENS_DEADLINE=%.0f", hyp_session_deadline_s(session));
     while (environ[count] != NULL) count++;
     environment->entries = calloc(count + VARIABLES + 1, sizeof *environment->entries);
-    if (environment->entries == NULL) return hyp_fail("there is no memory for a worker");
+    if (environment->entries == NULL) return hyp_fail("out of memory for a worker");
     for (size_t i = 0; i < count; i++) {
         if (!is_replaced(environment, environ[i])) environment->entries[kept++] = environ[i];
     }
@@ -117,7 +117,7 @@ static bool start(const struct hyp_task *task, struct worker *worker) {
     if (!make_environment(task, worker->folder, &environment)) return false;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         free(environment.entries);
-        return hyp_fail("there is no pipe for a worker: %s", strerror(errno));
+        return hyp_fail("a pipe for a worker could not be created: %s", strerror(errno));
     }
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
@@ -296,11 +296,11 @@ static void explain_missing(int status, const struct worker *worker) {
         } else if (outcome->ending != HYP_NEVER_RAN) {
             continue;
         } else if (worker->is_enough) {
-            snprintf(outcome->detail, room, "it was not needed: the claim had fallen before");
+            snprintf(outcome->detail, room, "it was not needed: the claim was already falsified");
         } else if (hyp_runner_interrupted()) {
             snprintf(outcome->detail, room, "the run was interrupted");
         } else if (WIFSIGNALED(status)) {
-            snprintf(outcome->detail, room, "the worker was ended by signal %d (%s)",
+            snprintf(outcome->detail, room, "the worker was killed by signal %d (%s)",
                      WTERMSIG(status), strsignal(WTERMSIG(status)));
         } else {
             snprintf(outcome->detail, room, "the worker ended with exit code %d before it ran",
@@ -344,13 +344,14 @@ bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict) {
     memset(verdict, 0, sizeof *verdict);
     size_t count = hyp_worker_list(task->claim->suite, task->session->filter, names, ATTACKS_MAX);
     if (count > ATTACKS_MAX)
-        return hyp_fail("%s has %zu attacks, and %d fit", task->claim->id, count, ATTACKS_MAX);
+        return hyp_fail("%s has %zu attacks; at most %d are supported", task->claim->id, count,
+                        ATTACKS_MAX);
     if (!hyp_folder_make(task->folder)) return false;
     verdict->left_out = hyp_worker_list(task->claim->suite, NULL, NULL, 0) - count;
     verdict->processes = processes_for(task);
     verdict->outcome_count = count * verdict->processes;
     verdict->outcomes = calloc(verdict->outcome_count + 1, sizeof *verdict->outcomes);
-    if (verdict->outcomes == NULL) return hyp_fail("there is no memory for %zu outcomes", count);
+    if (verdict->outcomes == NULL) return hyp_fail("out of memory for %zu outcomes", count);
     for (unsigned number = 1; count > 0 && number <= verdict->processes; number++) {
         struct worker worker = {.pipe = -1,
                                 .number = number,

@@ -73,7 +73,7 @@ static void count_sabotaged(const struct hyp_claim *claim, const struct hyp_sabo
         }
     }
     if (right) return;
-    hyp_command_complain("%s came out %s under %s, and must come out %s", claim->id,
+    hyp_command_complain("%s was %s under %s, expected %s", claim->id,
                          hyp_verdict_words(sabotaged->kind), saboteur->name,
                          hyp_forced_words(saboteur->forced));
 }

@@ -76,7 +76,7 @@ static const char *broken_code(const struct hyp_outcome *outcome) {
 static void set_partial(struct hyp_verdict *verdict) {
     size_t ran = verdict->outcome_count / (verdict->processes > 1 ? verdict->processes : 1);
     hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "part_not_tested",
-                    "the filter chose %zu of %zu attacks, which found nothing", ran,
+                    "the filter selected %zu of %zu attacks, and they found nothing", ran,
                     ran + verdict->left_out);
 }
 
@@ -138,10 +138,11 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
         hyp_verdict_set(verdict, HYP_FALSIFIED, "", "%s: %s", violated->name,
                         violated->record.example_count > 0 ? violated->record.examples[0] : "");
     } else if (verdict->outcome_count == 0) {
-        hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_attack", "no attack was found");
+        hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_attack", "the claim has no attack");
     } else if (broken != NULL) {
         hyp_verdict_set(verdict, HYP_INCONCLUSIVE, broken_code(broken), "%s: %s", broken->name,
-                        broken->detail[0] != '\0' ? broken->detail : "it ended without a record");
+                        broken->detail[0] != '\0' ? broken->detail
+                                                  : "its process ended without writing a record");
     } else if (tested == NULL) {
         hyp_verdict_set(verdict, HYP_NOT_TESTED,
                         untested->record.code[0] != '\0' ? untested->record.code : "no_device",
@@ -151,7 +152,7 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
                         untested->record.reason);
     } else if (findings > 0) {
         hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "device_findings",
-                        "the soft device objected to %zu access%s: see faults.jsonl", findings,
+                        "the soft device reported %zu invalid access%s: see faults.jsonl", findings,
                         findings == 1 ? "" : "es");
     } else if (is_timed) {
         hyp_verdict_judge_effects(claim, verdict);
@@ -176,8 +177,9 @@ void hyp_verdict_confirm(struct hyp_verdict *verdict, const struct hyp_verdict *
                         reason);
         return;
     }
-    hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "unconfirmed", "%s; but a fresh run came out %s",
-                    reason, hyp_verdict_words(second->kind));
+    hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "unconfirmed",
+                    "%s; but the verdict of a fresh run was %s", reason,
+                    hyp_verdict_words(second->kind));
     verdict->broken |= second->broken;
 }
 

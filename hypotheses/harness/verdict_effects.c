@@ -81,12 +81,10 @@ static void conclude(const struct hyp_claim *claim, const struct joint *joint,
     } else if (joint->count < verdict->processes) {
         verdict->broken = true;
         hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_record",
-                        "%s was compared in %zu of %u process%s", name, joint->count,
+                        "%s was measured in %zu of %u process%s", name, joint->count,
                         verdict->processes, verdict->processes == 1 ? "" : "es");
     } else if (joint->decision == HYP_FALLS) {
-        hyp_verdict_set(verdict, HYP_FALSIFIED, "",
-                        "%s: %.4g %s (%.4g to %.4g), and %s %.4g was "
-                        "claimed",
+        hyp_verdict_set(verdict, HYP_FALSIFIED, "", "%s: %.4g %s (%.4g to %.4g), expected %s %.4g",
                         name, joint->effect, hyp_unit_of(joint->effect, claim->unit, text),
                         joint->low, joint->high, hyp_direction_words(claim->direction),
                         claim->threshold);
@@ -95,8 +93,8 @@ static void conclude(const struct hyp_claim *claim, const struct joint *joint,
     } else {
         hyp_verdict_set(verdict, HYP_INCONCLUSIVE,
                         verdict->processes > 1 ? "processes_differ" : "undecided",
-                        "%s: %.4g lies between %.4g and %.4g %s", name, claim->threshold,
-                        joint->low, joint->high, claim->unit);
+                        "%s: the threshold %.4g lies between %.4g and %.4g %s", name,
+                        claim->threshold, joint->low, joint->high, claim->unit);
     }
 }
 
@@ -109,7 +107,7 @@ void hyp_verdict_judge_effects(const struct hyp_claim *claim, struct hyp_verdict
     double nearest = -INFINITY;
     int heaviest = 0;
     verdict->has_effect = false;
-    hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_record", "nothing was compared");
+    hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_record", "nothing was measured");
     for (size_t i = 0; i < verdict->outcome_count; i++) {
         const struct hyp_outcome *outcome = &verdict->outcomes[i];
         if (outcome->process > 1) continue;
