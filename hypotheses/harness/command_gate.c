@@ -53,7 +53,7 @@ int hyp_command_gate(int count, char **words) {
     if (!wishes.across && !hyp_gate_comparable(&now, &before)) {
         return hyp_command_complain("%s; use --across to compare anyway", hyp_error());
     }
-    printf("%s, %s run: %.12s against %.12s\n", now.device_name, now.mode,
+    printf("%s, %s run: commit %.12s against %.12s\n", now.device_name, now.mode,
            now.commit[0] != '\0' ? now.commit : "unknown",
            before.commit[0] != '\0' ? before.commit : "unknown");
     for (size_t i = 0; i < hyp_claim_count(); i++) {

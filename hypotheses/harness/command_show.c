@@ -175,7 +175,7 @@ static void explain(const struct hyp_claim *claim) {
         put_words("control", claim->words->control);
         put_words("confounders", claim->words->confounders);
     }
-    put_words("survives", threshold);
+    put_words("threshold", threshold);
     put_words("source", claim->source);
     put_words("plugin", claim->plugin);
     if (claim->words == NULL) {
