@@ -187,7 +187,7 @@ struct comb {
     uint64_t live;
 };
 
-/* Allocates blocks of random sizes in a range until one is rejected. false: something else failed. */
+/* Allocates blocks of random sizes until one is rejected. false: something else failed. */
 static bool fill(struct hyp_attack *attack, struct comb *comb, uint64_t from, uint64_t to) {
     tol_status status = TOL_OK;
     while (status == TOL_OK && comb->count < COMB_MAX) {

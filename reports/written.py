@@ -98,18 +98,18 @@ def requirements_page(runs: list[Evidence]) -> str:
     return "\n".join([
         "# Requirements", "",
         "Written by `reports/written.py` from `requirements.toml` and the published evidence.",
-        "*Tested*: tests of that name are there, and `ci/check` fails where they are not or run",
-        "nothing. A verdict is that of the newest published run on a GPU, *not tested* where there",
-        "is none. *Open*: not built, or not checked; never counted as done.", "",
+        "*Tested*: tests with that name exist; `ci/check` fails if they do not, or if they run",
+        "nothing. A verdict is from the newest published run on a GPU, or *not tested* if there is",
+        "none. *Open*: not built or not checked, and never counted as done.", "",
         f"{len(demands)} demands: {requirements.summary(verdicts(runs))}.", "",
         markdown.table(requirements.HEADINGS, demands), "",
         "## Citations", "",
-        "What spec 004 section 5 cites, as it was found; `standing` is that of the one found, or",
-        "of the one in its place.", "",
+        "The citations of spec 004 section 5, and the source found for each. `standing` is that of",
+        "the source found, or of its replacement.", "",
         markdown.table(("", "title", "found", "standing", "identifier"),
                        map(requirements.citation_row, requirements.citations())), "",
         "## The Toyota Way", "",
-        "The principles of spec 004 section 1, what each led to, and where it is to be seen.",
+        "The principles of spec 004 section 1, the decision that each led to, and where to see it.",
         "", markdown.table(("principle", "decision", "see"), principles), ""])
 
 

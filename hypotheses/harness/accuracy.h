@@ -20,7 +20,7 @@ struct hyp_accuracy {
     struct hyp_error_table errors;
 };
 
-/* Begins an error table with these columns and creates kernels and a stream in the attack's context.
+/* Begins an error table with these columns and creates kernels and a stream in the context.
  * false: a violation was recorded, and only hyp_accuracy_end may follow. */
 bool hyp_accuracy_begin(struct hyp_accuracy *accuracy, struct hyp_attack *attack,
                         const char *columns);
