@@ -1,5 +1,6 @@
 /*
- * Running a body: open the device, break it if asked, attack, write down, and only then judge.
+ * Runs the body of an attack: opens the device, injects the fault, attacks, writes the record, and
+ * only then passes or fails.
  */
 #include "attack.h"
 
@@ -71,7 +72,7 @@ void hyp_attack_not_tested(struct hyp_attack *attack, const char *code, const ch
     va_end(arguments);
 }
 
-/* Keeps a number under a name; those past the last are judged and not kept. */
+/* Records a number under a name. Beyond HYP_MEASURES_MAX, numbers are judged and not recorded. */
 static void add_measure(double value, bool recorded_only, const char *format, va_list arguments,
                         char name[64]) {
     vsnprintf(name, 64, format, arguments);
@@ -117,7 +118,7 @@ void hyp_attack_note(struct hyp_attack *attack, const char *format, ...) {
 }
 
 struct tol_hdr *hyp_attack_series(struct hyp_attack *attack, const char *name) {
-    static struct tol_hdr *spare; /* for series past the last: recorded and not kept */
+    static struct tol_hdr *spare; /* for series beyond HYP_SERIES_MAX, which are not kept */
     (void)attack;
     for (size_t i = 0; i < record.series_count; i++) {
         if (strcmp(record.series[i].name, name) == 0) return record.series[i].hdr;
@@ -145,7 +146,7 @@ void hyp_attack_progress_finding(struct hyp_attack *attack, double share, const 
     uint64_t now = hyp_clock_ns();
     if (attack->session.out == NULL || (now - last_ns < 100000000 && share < 1)) return;
     last_ns = now;
-    /* Not evidence: whoever watches reads it, and the runner removes it. */
+    /* Not evidence: the runner reads it for the progress display, and removes it. */
     snprintf(path, sizeof path, "%s/progress", attack->session.out);
     FILE *file = fopen(path, "w");
     if (file == NULL) return;
@@ -197,7 +198,7 @@ struct tol_kernel *hyp_attack_kernel(struct hyp_attack *attack, const char *name
     return kernel;
 }
 
-/* Puts the saboteur, the ledger or a mere counter before the driver, or nothing. */
+/* Installs the saboteur, the ledger or a counter in the interposer, if any is needed. */
 static void interpose(struct hyp_attack *attack, const struct hyp_attack_wants *wants) {
     struct tol_interpose_options options = {.before = NULL};
     const char *sabotage = attack->session.sabotage;
@@ -258,7 +259,7 @@ static void close_device(struct hyp_attack *attack) {
 void hyp_attack_run(const char *suite, const char *name, const struct hyp_attack_wants *wants,
                     void (*body)(struct hyp_attack *attack)) {
     struct hyp_attack attack = {.record = &record};
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* without its worker it would have the GPU to itself */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* it must not outlive its worker */
     cr_assert(hyp_session_read(&attack.session), "%s", hyp_error());
     attack.random = attack.session.seed;
     snprintf(record.suite, sizeof record.suite, "%s", suite);

@@ -1,5 +1,5 @@
 /*
- * What two rows of results come to.
+ * Compares two rows of results.
  */
 #include "gate.h"
 
@@ -14,7 +14,7 @@ const char *hyp_change_words(enum hyp_change change) {
     return words[change];
 }
 
-/* An effect with its interval, turned so that more is worse. */
+/* The interval of an effect, negated if needed so that more is worse. */
 struct span {
     double low, high;
 };
@@ -36,7 +36,7 @@ static enum hyp_change compare_effects(const struct hyp_result *now,
              before->effect, tolerance, claim->unit);
     if (here.low > there.high + tolerance) return HYP_WORSE;
     if (here.high < there.low - tolerance) return HYP_BETTER;
-    /* At worst it is within the tolerance of what the baseline was at best. */
+    /* The worst end is within the tolerance of the baseline's best end. */
     if (here.high <= there.low + tolerance) return HYP_SAME;
     snprintf(sentence, bytes,
              "%.4g to %.4g now, %.4g to %.4g before: too wide for a tolerance of %.4g %s", now->low,
@@ -44,7 +44,7 @@ static enum hyp_change compare_effects(const struct hyp_result *now,
     return HYP_CANNOT_TELL;
 }
 
-/* Whether the attacks notice fewer saboteurs; those that the machine could not tell are no miss. */
+/* Whether the attacks notice fewer saboteurs; a saboteur that was undecided is not a miss. */
 static bool notices_less(const struct hyp_result *now, const struct hyp_result *before) {
     if (!now->has_severity || !before->has_severity || now->saboteurs == 0) return false;
     return (now->caught + now->untold) * before->saboteurs < before->caught * now->saboteurs;

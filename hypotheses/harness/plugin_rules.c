@@ -1,5 +1,5 @@
 /*
- * One rule a function, one sentence a rule.
+ * One function per rule, one message per rule.
  */
 #include "plugin_rules.h"
 
@@ -16,7 +16,7 @@ static bool is_text(const char *text) {
     return text != NULL && text[strspn(text, " ")] != '\0';
 }
 
-/* Capital letters and digits, a letter first; "H7" is, or may become, one of the runtime's own. */
+/* Capital letters and digits, a letter first, and not "H7": those are the runtime's own. */
 static bool is_id(const char *id) {
     size_t length = strlen(id);
     if (length < ID_MIN || length > ID_MAX || !isupper((unsigned char)id[0])) return false;

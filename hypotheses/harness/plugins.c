@@ -1,5 +1,5 @@
 /*
- * Loading plugins: what may be wrong with one is looked at here, before anything of it runs.
+ * Loads plugins. Everything that can be wrong with one is checked before any of its code runs.
  */
 #include "plugins.h"
 
@@ -19,7 +19,7 @@ static size_t attack_count;
 
 /* ---- the paths ------------------------------------------------------------------------------- */
 
-/* Adds a path to TOLLENS_PLUGIN, whole: a worker may be elsewhere. */
+/* Adds the absolute path to TOLLENS_PLUGIN: a worker may have another working directory. */
 static bool add_path(const char *path) {
     const char *before = getenv("TOLLENS_PLUGIN");
     if (before == NULL) before = "";
@@ -58,7 +58,7 @@ bool hyp_plugins_take(int *count, char **words) {
 
 /* ---- one plugin ------------------------------------------------------------------------------ */
 
-/* A path is of one machine, and dlerror() begins with it. */
+/* dlerror() without the path it begins with. */
 static const char *loader_words(const char *path) {
     const char *words = dlerror();
     if (words == NULL) return "the loader gives no reason";
@@ -80,14 +80,14 @@ static bool fits(const char *path, void *library) {
                     path, plugin->abi, plugin->layout, HYP_PLUGIN_ABI, HYP_PLUGIN_LAYOUT);
 }
 
-/* The declaration of a library that can be used. NULL: hyp_error(). */
+/* Loads a library and returns its declaration. NULL: hyp_error(). */
 static const struct hyp_plugin *open_plugin(const char *path) {
     if (!hyp_plugin_file_is_whole(path)) return NULL;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library != NULL && fits(path, library)) return dlsym(library, "tollens_plugin");
     if (library == NULL) {
         hyp_fail("the plugin %s cannot be loaded: %s", path, loader_words(path));
-        /* One that was built for another version may lack functions; the version says more. */
+        /* A plugin for another version may lack functions; its version is the better message. */
         library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
         if (library != NULL) fits(path, library);
     }
@@ -158,7 +158,7 @@ bool hyp_plugins_load(void) {
     bool ok = copy != NULL || hyp_fail("out of memory");
     for (const char *path; ok && (path = strsep(&rest, ":")) != NULL;) {
         if (path[0] == '\0') continue;
-        /* A name without a slash is one of the system's libraries to the loader. */
+        /* The loader searches the system for a name without a slash. */
         char *whole = realpath(path, NULL);
         ok = whole != NULL ? load(whole) : hyp_fail("the plugin %s does not exist", path);
         free(whole);

@@ -1,6 +1,6 @@
 /*
- * Judging a claim from its attacks' outcomes. A violation outweighs everything: one counterexample
- * is enough, however the other attacks ended.
+ * Judges a claim by the outcomes of its attacks. A violation decides: one counterexample is enough,
+ * however the other attacks ended.
  */
 #include "verdict.h"
 
@@ -38,7 +38,7 @@ void hyp_verdict_not_tested(struct hyp_verdict *verdict, const char *code, const
     va_end(arguments);
 }
 
-/* An attack that ended without saying what it found. */
+/* Whether an attack ended without recording what it found. */
 static bool is_broken(const struct hyp_outcome *outcome) {
     switch (outcome->ending) {
     case HYP_PASSED:
@@ -72,7 +72,7 @@ static const char *broken_code(const struct hyp_outcome *outcome) {
     return "no_record";
 }
 
-/* What ran found nothing, and not everything ran: that is no survival. */
+/* The attacks that ran found nothing, but some were left out: inconclusive. */
 static void set_partial(struct hyp_verdict *verdict) {
     size_t ran = verdict->outcome_count / (verdict->processes > 1 ? verdict->processes : 1);
     hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "part_not_tested",
@@ -80,7 +80,7 @@ static void set_partial(struct hyp_verdict *verdict) {
                     ran + verdict->left_out);
 }
 
-/* The worst of what was measured; how many were. */
+/* Finds the worst measured number. Returns how many there are. */
 static size_t find_worst(const struct hyp_claim *claim, const struct hyp_verdict *verdict,
                          double *worst) {
     size_t count = 0;
@@ -156,7 +156,7 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
                         findings == 1 ? "" : "es");
     } else if (is_timed) {
         hyp_verdict_judge_effects(claim, verdict);
-        /* An effect that was left out is no fault of the harness. */
+        /* An effect that --filter left out is not a failure of the harness. */
         bool none = strcmp(verdict->code, "no_record") == 0 && !verdict->broken;
         if (verdict->left_out > 0 && (verdict->kind == HYP_SURVIVED || none)) set_partial(verdict);
     } else if (verdict->left_out > 0) {

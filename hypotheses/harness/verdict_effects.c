@@ -1,8 +1,8 @@
 /*
- * Judging a timed claim from the effects of its attacks, over one process or several.
+ * Judges a timed claim by the effects of its attacks, in one process or several.
  *
- * One process is judged by its own interval; of several, each is one value, and they must agree
- * (decide.h). The claim falls with any effect and survives with all of them.
+ * One process is judged by its own interval. With several, each is one value, and they must agree
+ * (decide.h). Any effect can falsify the claim; to survive, all must.
  */
 #include "verdict.h"
 
@@ -12,9 +12,9 @@
 
 enum { PROCESSES_MAX = 64 };
 
-/* One effect as all processes found it. */
+/* One effect, from all processes. */
 struct joint {
-    const struct hyp_effect *first; /* NULL: it was not compared */
+    const struct hyp_effect *first; /* NULL: not measured */
     const char *attack;
     double medians[PROCESSES_MAX];
     size_t count;
@@ -32,7 +32,7 @@ static void join_one(const char *name, const struct hyp_verdict *verdict, struct
             if (strcmp(effect->name, name) != 0 || joint->count == PROCESSES_MAX) continue;
             if (joint->first == NULL) joint->first = effect;
             joint->medians[joint->count++] = effect->effect.median;
-            /* That one process alone cannot decide is no fault where there are others. */
+            /* With several processes, a single one need not decide. */
             bool counts = effect->code[0] == '\0' ||
                           (verdict->processes > 1 && strcmp(effect->code, "undecided") == 0);
             if (!counts && joint->doubtful == NULL) joint->doubtful = effect;
@@ -64,7 +64,7 @@ static struct joint join(const char *attack, const char *name, const struct hyp_
     return joint;
 }
 
-/* How near an effect comes to its threshold, or how far beyond it is. */
+/* The distance of an effect beyond its threshold; negative before it. */
 static double nearness(const struct joint *joint) {
     const struct hyp_rule *rule = &joint->first->rule;
     return rule->direction == HYP_ABOVE ? rule->threshold - joint->low
@@ -98,7 +98,7 @@ static void conclude(const struct hyp_claim *claim, const struct joint *joint,
     }
 }
 
-/* Falsified outweighs inconclusive, and that outweighs survived. */
+/* Falsified outweighs inconclusive, which outweighs survived. */
 static int weight(enum hyp_verdict_kind kind) {
     return kind == HYP_FALSIFIED ? 3 : kind == HYP_INCONCLUSIVE ? 2 : 1;
 }
@@ -117,7 +117,7 @@ void hyp_verdict_judge_effects(const struct hyp_claim *claim, struct hyp_verdict
             struct hyp_verdict own = *verdict;
             conclude(claim, &joint, &own);
             int heavy = weight(own.kind);
-            /* What is told is the effect that decided; among equals, the one nearest to falling. */
+            /* Report the effect that decided; among equals, the one closest to being falsified. */
             if (heavy < heaviest || (heavy == heaviest && !(nearness(&joint) > nearest))) continue;
             heaviest = heavy;
             nearest = nearness(&joint);
