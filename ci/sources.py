@@ -123,7 +123,7 @@ HARNESS = within({
     "record": "record timeline",
     "attack": """
         sabotage ledger pool_walk memory_exhaustion thread_stress attack compare launcher
-        concurrent_kernels error_table gpu_clock gpu_timer
+        concurrent_kernels error_table accuracy gpu_clock gpu_timer
     """,
     "plugin": "plugin_file plugin_rules plugins plugin_tests",
     "judge": "verdict verdict_effects results gate",

@@ -1,8 +1,7 @@
 /*
- * H1: PTX modules load, and only PTX modules.
+ * H1: valid PTX modules load, and invalid ones are rejected.
  *
- * CLAIM, PREDICTION, FALSIFIED IF, METHOD, CONTROL and CONFOUNDERS are the words below, which
- * `tollens explain H1` prints.
+ * `tollens explain H1` prints the text below.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"
@@ -15,21 +14,19 @@
 
 HYP_WORDS(
     1,
-    .claim = "Every valid PTX text becomes a module in which every entry point is found, for "
-             "every target the device takes; and whatever is no valid PTX is refused, with "
-             "the reason.",
-    .prediction = "0 violations: all of the project's PTX loads, all of the broken PTX and all "
-                  "truncations are refused with the JIT's log in the message.",
-    .falsified_if = "a valid text is refused, a module or kernel is NULL after success, a "
-                    "broken text loads, or a refusal comes without the JIT's words.",
-    .method = "Load each file of fixtures/ptx, and expect refusals where the target is above the "
-              "device's; rewrite the target to each that PTX knows; cut "
-              "each text inside its bodies; put a NUL inside; ask for names that are not "
-              "there.",
-    .control = "After every refusal a good module must still load in the same context and its "
-               "kernel must compute: a driver that refuses everything would fail here.",
-    .confounders = "The driver's JIT cache may answer without compiling; each text here gets a "
-                   "comment of its own, so that no two runs load the same bytes.")
+    .claim = "Every valid PTX text loads as a module, for every target that the device supports, "
+             "and every entry point is found in it. Invalid PTX is rejected, with the reason.",
+    .prediction = "0 violations: all PTX of this project loads, and all broken and truncated PTX "
+                  "is rejected with the JIT's log in the message.",
+    .falsified_if = "a valid text is rejected, a module or kernel is NULL after success, an "
+                    "invalid text loads, or the message of a rejection lacks the JIT's log.",
+    .method = "Load each file of fixtures/ptx, and expect a rejection if its target is above the "
+              "device's. Load a kernel for each of ten targets, sm_70 to sm_120. Cut each text "
+              "inside its bodies. Insert a NUL. Look up names that do not exist.",
+    .control = "After the broken and the truncated texts, a valid module must load in the same "
+               "context and its kernel must compute. A driver that rejects everything fails here.",
+    .confounders = "The driver's JIT cache can answer without compiling. Each valid text "
+                   "therefore gets a unique comment, so that no two runs load the same bytes.")
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
@@ -44,7 +41,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(a, b);
 }
 
-/* The .ptx files of a folder below the root. */
+/* Lists the .ptx files of a folder below the root. */
 static struct files *list_files(struct hyp_attack *attack, const char *folder) {
     static struct files files;
     char whole[4600];
@@ -59,11 +56,11 @@ static struct files *list_files(struct hyp_attack *attack, const char *folder) {
     }
     if (open != NULL) closedir(open);
     qsort(files.paths, files.count, PATH_BYTES, by_name);
-    HYP_CHECK(attack, files.count > 0, "there is no PTX in %s", whole);
+    HYP_CHECK(attack, files.count > 0, "there are no PTX files in %s", whole);
     return &files;
 }
 
-/* A text, with a comment behind it that no earlier text had. Free it. */
+/* Reads a text and appends a unique comment. The caller frees it. */
 static char *read_fresh(struct hyp_attack *attack, const char *path, size_t *bytes) {
     char *text = hyp_attack_file(attack, path, bytes);
     if (text == NULL) return NULL;
@@ -77,7 +74,8 @@ static char *read_fresh(struct hyp_attack *attack, const char *path, size_t *byt
 
 /* ---- what must load -------------------------------------------------------------------------- */
 
-/* The next kernel of a text: its name, and where the text goes on. NULL: there is no other. */
+/* Writes the name of the text's next kernel and returns the text after it; NULL if there is
+ * none. */
 static const char *next_entry(const char *text, char *name, size_t bytes) {
     const char *at = strstr(text, ".entry");
     if (at == NULL) return NULL;
@@ -88,7 +86,7 @@ static const char *next_entry(const char *text, char *name, size_t bytes) {
     return at + length;
 }
 
-/* How many parameters the entry whose name ends at text has. */
+/* Counts the parameters of the entry; text is what follows its name. */
 static int count_parameters(const char *text) {
     int count = 0;
     size_t end = strcspn(text, "){");
@@ -110,26 +108,27 @@ static void find_entries(struct hyp_attack *attack, struct tol_module *module, c
         if (!hyp_attack_ok(attack, status, name)) continue;
         if (!HYP_CHECK(attack, kernel != NULL, "%s: kernel %s is NULL", path, name)) continue;
         struct tol_kernel_properties known = tol_kernel_properties(kernel);
-        HYP_CHECK(attack, strcmp(known.name, name) == 0, "%s: %s became %s", path, name,
-                  known.name);
-        HYP_CHECK(attack, known.block_threads_max >= 1, "%s: %s takes no thread", path, name);
+        HYP_CHECK(attack, strcmp(known.name, name) == 0, "%s: the kernel %s reports the name %s",
+                  path, name, known.name);
+        HYP_CHECK(attack, known.block_threads_max >= 1, "%s: %s allows no thread per block", path,
+                  name);
         HYP_CHECK(attack,
                   known.parameter_count < 0 || known.parameter_count == count_parameters(at),
-                  "%s: %s has %d parameters, and not %d", path, name, known.parameter_count,
+                  "%s: %s has %d parameters, expected %d", path, name, known.parameter_count,
                   count_parameters(at));
         HYP_CHECK(attack, tol_module_kernel(module, name, &again) == TOL_OK && again == kernel,
-                  "%s: %s is another kernel when asked for again", path, name);
+                  "%s: a second lookup of %s returned another kernel", path, name);
     }
     HYP_CHECK(attack, entries > 0, "%s has no kernel", path);
 }
 
-/* Whether the device takes a text: its target is the device's or, where it has no suffix that ties
- * it to one capability, an older one. PTX ISA, ".target". */
+/* Whether the device can run a text: its target is the device's, or an older one without the suffix
+ * that ties it to one capability. PTX ISA, ".target". */
 static bool is_for_device(struct hyp_attack *attack, const char *path, const char *text) {
     const int device = tol_context_device(attack->context)->compute_capability;
     const char *name = strstr(text, "\n.target sm_");
     char *suffix = NULL;
-    if (!HYP_CHECK(attack, name != NULL, "%s names no target", path)) return true;
+    if (!HYP_CHECK(attack, name != NULL, "%s has no .target", path)) return true;
     const long target = strtol(name + strlen("\n.target sm_"), &suffix, 10);
     return *suffix == 'a' ? target == device : target <= device;
 }
@@ -192,7 +191,7 @@ HYP_ATTACK(h01, every_target_up_to_the_device_loads_and_none_above) {
     }
 }
 
-/* ---- what must be refused -------------------------------------------------------------------- */
+/* ---- rejections ------------------------------------------------------------------------------ */
 
 /* The control: the context still loads and computes. */
 static void still_works(struct hyp_attack *attack, const char *after) {
@@ -214,7 +213,7 @@ static void still_works(struct hyp_attack *attack, const char *after) {
               HYP_OK(attack, tol_stream_synchronize(stream)) &&
               HYP_OK(attack, tol_buffer_read(buffer, &word, sizeof word));
     if (ok) {
-        HYP_CHECK(attack, word == value, "after %s, fill wrote %#x and not %#x", after, word,
+        HYP_CHECK(attack, word == value, "after %s, fill wrote %#x, expected %#x", after, word,
                   value);
     }
     tol_buffer_destroy(buffer);
@@ -232,7 +231,8 @@ HYP_ATTACK(h01, broken_ptx_is_refused_with_the_jits_words) {
         if (text == NULL) continue;
         tol_status status = tol_module_load(attack->context, text, bytes, NULL, &module);
         hyp_attack_refused(attack, status, TOL_INVALID_MODULE, "JIT's log", files->paths[i]);
-        HYP_CHECK(attack, module == NULL, "%s: refused, and yet a module", files->paths[i]);
+        HYP_CHECK(attack, module == NULL, "%s: rejected, but a module was returned",
+                  files->paths[i]);
         if (status == TOL_OK) tol_module_destroy(module);
         free(text);
         hyp_attack_progress(attack, (double)i / (double)files->count);
@@ -240,7 +240,7 @@ HYP_ATTACK(h01, broken_ptx_is_refused_with_the_jits_words) {
     still_works(attack, "broken PTX");
 }
 
-/* Where a brace is open; a cut between two kernels would leave PTX that is whole. */
+/* Draws a place inside a body; a cut between two kernels would leave valid PTX. */
 static size_t draw_cut(struct hyp_attack *attack, const char *text, const char *open,
                        const char *close) {
     while (true) {
@@ -280,7 +280,7 @@ HYP_ATTACK(h01, a_nul_inside_is_refused_and_one_behind_is_not) {
     char *text = read_fresh(attack, "fixtures/ptx/handwritten/put.ptx", &bytes);
     if (text == NULL) return;
     for (int turn = 0; turn < 32; turn++) {
-        /* At the last byte it would have nothing behind it, and so not be inside. */
+        /* Not the last byte: a NUL there is allowed. */
         size_t at = hyp_random_below(attack, bytes - 1);
         char was = text[at];
         text[at] = '\0';
@@ -313,10 +313,10 @@ HYP_ATTACK(h01, functions_that_are_not_there_are_not_found) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         tol_status status = tol_module_kernel(module, names[i], &kernel);
         HYP_CHECK(attack, status == TOL_NOT_FOUND && kernel == NULL,
-                  "looking for \"%s\" in put.ptx gave %s", names[i], tol_status_name(status));
+                  "looking up \"%s\" in put.ptx returned %s", names[i], tol_status_name(status));
         kernel = NULL;
         HYP_OK(attack, tol_module_kernel(module, "put", &kernel));
-        HYP_CHECK(attack, kernel != NULL, "put is no longer found after \"%s\"", names[i]);
+        HYP_CHECK(attack, kernel != NULL, "put is not found after the lookup of \"%s\"", names[i]);
         kernel = NULL;
     }
     tol_module_destroy(module);

@@ -1,7 +1,7 @@
 /*
- * H2: kernel launches execute every thread, once, with its own indices.
+ * H2: a launch runs every thread once, with its own indices.
  *
- * The words below say how; `tollens explain H2` prints them.
+ * `tollens explain H2` prints the text below.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"
@@ -13,20 +13,21 @@
 
 HYP_WORDS(
     2,
-    .claim = "A launch of any shape that is allowed runs each of its threads exactly once, "
-             "each with its own indices, and touches nothing else; a shape that is not "
-             "allowed is refused before the driver sees it.",
-    .prediction = "0 violations: every element has the value made of its thread's six indices, "
-                  "the total is the number of threads, and the guards around are untouched.",
-    .falsified_if = "one element differs, the total differs, a guard word changes, or the "
-                    "driver is asked to launch a shape that is empty or over a limit.",
-    .method = "The kernel stamp over 1-D, 2-D and 3-D grids, every block size from 1 to 1024, "
-              "sizes that divide nothing, and shapes drawn at random, into memory that was "
-              "poisoned before each launch.",
-    .control = "The poison is no value that stamp writes for these seeds, and each launch has "
-               "a seed of its own: old results cannot pass for new ones.",
-    .confounders = "A wrong host formula would blame the device: the hash mixes indices one by "
-                   "one, so that swapped or constant indices change it.")
+    .claim = "A launch of any allowed shape runs each of its threads exactly once, with that "
+             "thread's own indices, and writes nothing else. A shape that is not allowed is "
+             "rejected before it reaches the driver.",
+    .prediction = "0 violations: every element holds the value computed from its thread's six "
+                  "indices, the total equals the number of threads, and the guard words are "
+                  "unchanged.",
+    .falsified_if = "an element or the total has another value, a guard word changes, or the "
+                    "driver is called with an empty shape or one beyond a limit.",
+    .method = "Run the kernel stamp over 1-D, 2-D and 3-D grids, with every block size from 1 to "
+              "1024, prime sizes and random shapes, into memory that is poisoned before each "
+              "launch.",
+    .control = "The poison is not a value that stamp writes for these seeds, and each launch has "
+               "its own seed, so an old result cannot pass for a new one.",
+    .confounders = "A wrong formula on the host would blame the device. The hash mixes in one "
+                   "index at a time, so swapped or constant indices change it.")
 
 enum { GUARD_WORDS = 1024, POISON = 0xa5 };
 
@@ -61,7 +62,7 @@ static void end(struct stage *stage) {
     free(stage->host);
 }
 
-/* The kernel's formula, kernels/basics/stamp.cu, written again. */
+/* The formula of kernels/basics/stamp.cu, reimplemented on the host. */
 static unsigned mix(unsigned hash, unsigned value) {
     hash = (hash ^ value) * 0x9e3779b1u;
     return hash ^ hash >> 15;
@@ -73,13 +74,14 @@ static bool check_guard(struct hyp_attack *attack, const unsigned *words, size_t
                         const char *what) {
     for (size_t i = 0; i < count; i++) {
         if (words[i] != poison_word) {
-            return HYP_CHECK(attack, false, "word %zu of the guard %s is %#x", i, what, words[i]);
+            return HYP_CHECK(attack, false, "word %zu of the guard %s was changed to %#x", i, what,
+                             words[i]);
         }
     }
     return true;
 }
 
-/* Compares all elements; the first that differs is told. */
+/* Compares all elements and reports the first that differs. */
 static bool check_elements(struct hyp_attack *attack, const struct tol_launch_shape *s,
                            unsigned seed, const unsigned *words) {
     for (unsigned bz = 0; bz < s->grid_z; bz++)
@@ -91,18 +93,18 @@ static bool check_elements(struct hyp_attack *attack, const struct tol_launch_sh
                             unsigned hash = mix(mix(mix(seed, tx), ty), tz);
                             hash = mix(mix(mix(hash, bx), by), bz);
                             if (*words == hash) continue;
-                            return HYP_CHECK(attack, false,
-                                             "grid (%u,%u,%u) of blocks (%u,%u,%u): thread "
-                                             "(%u,%u,%u) of block (%u,%u,%u) left %#x, not %#x",
-                                             s->grid_x, s->grid_y, s->grid_z, s->block_x,
-                                             s->block_y, s->block_z, tx, ty, tz, bx, by, bz, *words,
-                                             hash);
+                            return HYP_CHECK(
+                                attack, false,
+                                "grid (%u,%u,%u) of blocks (%u,%u,%u): thread "
+                                "(%u,%u,%u) of block (%u,%u,%u) wrote %#x, expected %#x",
+                                s->grid_x, s->grid_y, s->grid_z, s->block_x, s->block_y, s->block_z,
+                                tx, ty, tz, bx, by, bz, *words, hash);
                         }
                     }
     return HYP_CHECK(attack, true, "%s", "");
 }
 
-/* Poisons, launches, and compares everything. */
+/* Poisons the memory, launches, and compares everything. */
 static void stamp(struct hyp_attack *attack, struct stage *stage, struct tol_launch_shape shape) {
     size_t threads = (size_t)shape.grid_x * shape.grid_y * shape.grid_z * shape.block_x *
                      shape.block_y * shape.block_z;
@@ -127,11 +129,11 @@ static void stamp(struct hyp_attack *attack, struct stage *stage, struct tol_lau
 
     check_elements(attack, &shape, seed, stage->host + GUARD_WORDS);
     check_guard(attack, stage->host, GUARD_WORDS, "before the elements");
-    check_guard(attack, stage->host + GUARD_WORDS + threads, GUARD_WORDS, "behind the elements");
+    check_guard(attack, stage->host + GUARD_WORDS + threads, GUARD_WORDS, "after the elements");
     check_guard(attack, totals, GUARD_WORDS, "before the total");
-    check_guard(attack, totals + GUARD_WORDS + 1, GUARD_WORDS, "behind the total");
+    check_guard(attack, totals + GUARD_WORDS + 1, GUARD_WORDS, "after the total");
     HYP_CHECK(attack, totals[GUARD_WORDS] == threads,
-              "grid (%u,%u,%u) of blocks (%u,%u,%u): %u threads ran, and not %zu", shape.grid_x,
+              "grid (%u,%u,%u) of blocks (%u,%u,%u): %u threads ran, expected %zu", shape.grid_x,
               shape.grid_y, shape.grid_z, shape.block_x, shape.block_y, shape.block_z,
               totals[GUARD_WORDS], threads);
 }
@@ -148,7 +150,7 @@ HYP_ATTACK(h02, every_block_size_runs_every_thread) {
     end(&stage);
 }
 
-/* Each direction up to its own limit, primes that divide nothing, and warps that straddle rows. */
+/* Each dimension up to its limit, primes, and warps that straddle rows. */
 HYP_ATTACK(h02, planes_and_volumes_know_their_indices) {
     static const struct tol_launch_shape shapes[] = {
         {1, 1, 1, 1, 1, 1, 0},     {1, 1, 1, 1024, 1, 1, 0},  {1, 1, 1, 1, 1024, 1, 0},
@@ -170,7 +172,7 @@ HYP_ATTACK(h02, planes_and_volumes_know_their_indices) {
     end(&stage);
 }
 
-/* Three numbers whose product is at most limit, each at least one. */
+/* Draws three numbers of at least 1 with a product of at most limit. */
 static void draw(struct hyp_attack *attack, unsigned limit, unsigned z_max, unsigned xyz[3]) {
     xyz[2] = 1 + (unsigned)hyp_random_below(attack, hyp_random(attack) % 2 != 0 ? z_max : 2);
     xyz[1] = 1 + (unsigned)hyp_random_below(attack, limit / xyz[2]);
@@ -206,7 +208,7 @@ HYP_ATTACK(h02, large_grids_lose_no_block) {
     end(&stage);
 }
 
-/* ---- what must be refused -------------------------------------------------------------------- */
+/* ---- rejections ------------------------------------------------------------------------------ */
 
 static void refuse(struct hyp_attack *attack, struct stage *stage, struct tol_launch_shape shape,
                    const char *text) {
@@ -246,12 +248,12 @@ HYP_COUNTED_ATTACK(h02, empty_and_oversized_shapes_never_reach_the_driver) {
         refuse(attack, &stage, (struct tol_launch_shape){1u << 31, 1, 1, 1, 1, 1, 0}, "2147483648");
         refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1, 1, shared + 1}, "");
         refuse(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1, 1, 1, 0xffffffffu}, "");
-        /* The control: what is allowed does reach it. */
+        /* The control: an allowed shape does reach the driver. */
         uint64_t before = tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel);
         stamp(attack, &stage, (struct tol_launch_shape){1, 1, 1, 1024, 1, 1, 0});
         HYP_CHECK(
             attack, tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel) == before + 1,
-            "a launch was counted %llu times",
+            "one launch was counted %llu times",
             (unsigned long long)(tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel) - before));
     }
     end(&stage);

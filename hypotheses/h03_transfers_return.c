@@ -1,7 +1,7 @@
 /*
  * H3: memory transfers return the bytes that were sent.
  *
- * The words below say how; `tollens explain H3` prints them.
+ * `tollens explain H3` prints the text below.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"
@@ -12,22 +12,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-HYP_WORDS(3,
-          .claim = "What is copied to the device and back is the same, byte for byte, whatever the "
-                   "size, the offset, the kind of host memory, the way and the thread; and what "
-                   "does not fit is refused and changes nothing.",
-          .prediction = "0 violations over 1 byte to 64 MiB (1 GiB with --full), pageable and "
-                        "pinned, synchronous and asynchronous, through a copy on the device, from "
-                        "eight threads at once.",
-          .falsified_if = "one byte differs, a byte outside the range changes, or a copy that does "
-                          "not fit, or whose buffer was destroyed, is not refused.",
-          .method =
-              "Random bytes go there and back; odd offsets are compared with a shadow copy on "
-              "the host after thousands of random writes, reads, fills and copies.",
-          .control = "Both ends are poisoned before each round, so bytes that were never copied "
-                     "cannot pass for those that were.",
-          .confounders = "A host that checks with the same wrong memory would see nothing: sent "
-                         "bytes are kept in memory that no copy can reach.")
+HYP_WORDS(
+    3,
+    .claim = "Bytes copied to the device and back are unchanged, for any size, offset, kind of "
+             "host memory, copy function and thread. A copy that does not fit is rejected and "
+             "changes nothing.",
+    .prediction = "0 violations from 1 byte to 64 MiB (1 GiB with --full), with pageable and "
+                  "pinned memory, synchronous and asynchronous copies, a copy on the device, and "
+                  "eight threads at once.",
+    .falsified_if = "a byte differs, a byte outside the range changes, or a copy that does not "
+                    "fit, or that uses a destroyed buffer, is accepted.",
+    .method = "Copy random bytes to the device and back. For odd offsets, run thousands of random "
+              "writes, reads, fills and copies, and compare the buffer with a shadow copy on the "
+              "host.",
+    .control = "The destinations, on the host and on the device, are poisoned before each round, "
+               "so bytes that were never copied do not match.",
+    .confounders = "If a copy also changed the reference, the comparison would find nothing. The "
+                   "sent bytes are therefore kept in memory that no copy writes to.")
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
@@ -50,16 +51,16 @@ static bool check_bytes(struct hyp_attack *attack, const char *way, const unsign
                         const unsigned char *sent, size_t count) {
     if (memcmp(back, sent, count) == 0) return HYP_CHECK(attack, true, "%s", "");
     size_t at = first_difference(back, sent, count);
-    return HYP_CHECK(attack, false, "%s: byte %zu of %zu is %#04x, and not %#04x", way, at, count,
+    return HYP_CHECK(attack, false, "%s: byte %zu of %zu is %#04x, expected %#04x", way, at, count,
                      back[at], sent[at]);
 }
 
-/* ---- there and back -------------------------------------------------------------------------- */
+/* ---- round trips ----------------------------------------------------------------------------- */
 
 struct round {
     struct tol_stream *stream;
     struct tol_buffer *buffer, *other;
-    struct tol_pinned *source, *pinned; /* what is sent from, and what is read into */
+    struct tol_pinned *source, *pinned; /* for sending, and for reading back */
     unsigned char *sent, *back;
     size_t bytes;
 };
@@ -96,7 +97,7 @@ static bool poison(struct hyp_attack *attack, struct round *round) {
                                              round->bytes));
 }
 
-/* "to_device_4096B": sizes under the large ones would be too many series. */
+/* Records a time as "to_device_4096B". Only three sizes: more would be too many series. */
 static void record(struct hyp_attack *attack, const char *way, size_t bytes, uint64_t begin_ns) {
     char name[64];
     int64_t duration = (int64_t)(hyp_clock_ns() - begin_ns);
@@ -134,7 +135,7 @@ static void pinned(struct hyp_attack *attack, struct round *r) {
     check_bytes(attack, "pinned, asynchronous", data, r->sent, r->bytes);
 }
 
-/* The source is overwritten as soon as the call returns: the copy must have its bytes by then. */
+/* Overwrites the source as soon as the call returns: the copy must have read it by then. */
 static void staged(struct hyp_attack *attack, struct round *r) {
     if (!poison(attack, r)) return;
     memcpy(r->back, r->sent, r->bytes);
@@ -200,7 +201,7 @@ HYP_ATTACK(h03, large_sizes_return_every_way) {
 
 /* ---- odd offsets ----------------------------------------------------------------------------- */
 
-/* Draws an offset and a length inside whole bytes; most lengths are small. */
+/* Draws an offset and a length within a buffer of whole bytes; most lengths are small. */
 static void draw_range(struct hyp_attack *attack, size_t whole, size_t *offset, size_t *bytes) {
     size_t limit = hyp_random(attack) % 8 == 0 ? whole : 4099;
     *bytes = 1 + hyp_random_below(attack, limit);
@@ -261,11 +262,11 @@ enum { THREADS = 8, THREAD_BYTES = 100003 };
 struct worker {
     struct tol_context *context;
     unsigned number, turns;
-    unsigned rounds;   /* that came back right */
-    char message[400]; /* the first that did not */
+    unsigned rounds;   /* that returned the right bytes */
+    char message[400]; /* about the first that did not */
 };
 
-/* Attacks may check from their own thread alone, so a worker keeps what it saw. */
+/* Only an attack's own thread may call HYP_CHECK, so a worker keeps its findings. */
 static void *work(void *user) {
     struct worker *worker = user;
     struct tol_stream *stream = NULL;
@@ -294,7 +295,7 @@ static void *work(void *user) {
         if (memcmp(sent, back, THREAD_BYTES) != 0) {
             size_t at = first_difference(sent, back, THREAD_BYTES);
             snprintf(worker->message, sizeof worker->message,
-                     "thread %u, round %u: byte %zu is %#04x, and not %#04x", worker->number, turn,
+                     "thread %u, round %u: byte %zu is %#04x, expected %#04x", worker->number, turn,
                      at, back[at], sent[at]);
             ok = true;
             break;
@@ -318,7 +319,7 @@ HYP_ATTACK(h03, threads_get_their_own_bytes_back) {
         workers[i] = (struct worker){
             .context = attack->context, .number = i, .turns = attack->session.full ? 1000 : 50};
         int error = pthread_create(&threads[i], NULL, work, &workers[i]);
-        cr_assert(error == 0, "no thread: %s", strerror(error));
+        cr_assert(error == 0, "a thread could not be created: %s", strerror(error));
     }
     for (unsigned i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
@@ -327,7 +328,7 @@ HYP_ATTACK(h03, threads_get_their_own_bytes_back) {
     }
 }
 
-/* ---- what must be refused -------------------------------------------------------------------- */
+/* ---- rejections ------------------------------------------------------------------------------ */
 
 HYP_ATTACK(h03, what_does_not_fit_is_refused_and_changes_nothing) {
     enum { BYTES = 1000 };

@@ -1,7 +1,7 @@
 /*
- * H4: a launch through the runtime costs little more than the driver's own.
+ * H4: the runtime adds little to the cost of a launch.
  *
- * The words below say how; `tollens explain H4` prints them.
+ * `tollens explain H4` prints the text below.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"
@@ -13,21 +13,21 @@
 
 HYP_WORDS(
     4, .is_timed = true,
-    .claim = "What the runtime adds to a launch, over the same cuLaunchKernel called directly, is "
-             "at most 2 us.",
-    .prediction = "The median of what it adds lies below 0.05 us, for 1, 4 and 16 arguments.",
+    .claim = "A launch through the runtime takes at most 2 us longer than the same cuLaunchKernel "
+             "called directly.",
+    .prediction = "The median of the added time is below 0.05 us, with 1, 4 and 16 arguments.",
     .falsified_if = "the interval of the added time lies above 2 us for any number of arguments, "
-                    "or a launch that was timed was not made.",
-    .method = "In one process, batches of 64 launches in turns, baseline-subject-subject-baseline "
-              "or the reverse by lot, on an empty queue; the added time a launch is one value a "
-              "block; its median has a distribution-free interval; looks after 50, 100, 200 and "
-              "400 blocks.",
-    .control = "After each block another in which both sides are the baseline must find nothing, "
-               "within a third of the threshold. The kernel counts, and all arguments enter the "
-               "count.",
+                    "or a timed launch was not made.",
+    .method = "One process times batches of 64 launches on an empty queue. A block is four "
+              "batches, baseline-subject-subject-baseline or the reverse, chosen at random, and "
+              "gives one value: the added time per launch. The median of the blocks has a "
+              "distribution-free interval, examined after 50, 100, 200, 400 and 800 blocks.",
+    .control = "After each block another block, with the baseline on both sides, must find no "
+               "difference larger than a third of the threshold. The kernel counts its launches, "
+               "and all arguments enter the count.",
     .confounders = "A busy or throttled machine, a changing clock and a coarse timer: each makes "
-                   "the verdict inconclusive. The driver's own cost cancels, since both sides pay "
-                   "it.")
+                   "the verdict inconclusive. The driver's own cost cancels out, because both "
+                   "sides pay it.")
 
 enum { LAUNCHES = 64, SERIES_CALLS = 2000 };
 
@@ -56,7 +56,7 @@ HYP_ATTACK(h04, a_launch_costs_little_more_than_the_drivers) {
 
 /* ---- other calls ----------------------------------------------------------------------------- */
 
-/* What the calls below use, both ways. */
+/* What the calls below use on either side. */
 struct launch_stage {
     struct hyp_attack *attack;
     struct tol_stream *stream;
@@ -156,7 +156,7 @@ static bool begin(struct hyp_attack *attack, struct launch_stage *s) {
                             attack->raw->cuModuleLoadData(&s->raw_module, text) == CUDA_SUCCESS &&
                             attack->raw->cuMemHostAlloc(&s->raw_pinned, COPY_BYTES,
                                                         CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS,
-                        "the driver's own objects could not be made");
+                        "the driver's own objects could not be created");
     free(text);
     if (ok) memset(s->raw_pinned, 1, COPY_BYTES);
     return ok;
@@ -174,7 +174,7 @@ static void end(struct launch_stage *s) {
     tol_stream_destroy(s->stream);
 }
 
-/* The claim is about launches; what other calls add is recorded beside it, and falls by nothing. */
+/* The claim is about launches; what the runtime adds to other calls is recorded and not judged. */
 HYP_ATTACK(h04, what_other_calls_add_is_recorded) {
     static const struct {
         const char *name;

@@ -1,13 +1,13 @@
 /*
- * H6: attention is right.
+ * H6: attention results are correct.
  *
- * The words below say how; `tollens explain H6` prints them.
+ * `tollens explain H6` prints the text below.
  */
+#include "attack/accuracy.h"
 #include "harness/attack.h"
 #include "attention/attention_oracle.h"
 #include "attention/attention_trial.h"
 #include "harness/claim.h"
-#include "attack/error_table.h"
 #include "harness/sabotage.h"
 
 #include <math.h>
@@ -17,47 +17,30 @@
 
 HYP_WORDS(
     6, .is_measured = true,
-    .claim = "Attention in fp32, fp16 and bf16 is within 1e-2 of the definition in double and of "
-             "PyTorch's, and within the bound that is derived for each element.",
-    .prediction = "Values from -1 to 1, of the same elements as they lie in memory: fp32 1e-5, "
-                  "fp16 2e-3, bf16 8e-3, and all within their bounds, for any distribution.",
-    .falsified_if = "an element is off by 1e-2 or more where values are from -1 to 1, an element "
-                    "of any problem by more than its bound, or is never written; or the logarithm "
-                    "of a row's sum is, or a byte outside of the rows changes.",
-    .method = "Every kernel that serves is given problems that PyTorch has solved, in float64 and "
-              "by its own attention, and problems drawn at random: lengths around tiles and "
-              "primes, more rows than keys and fewer, one row, causal or not, shared heads, gaps, "
-              "seven distributions, scores of thousands. out begins as NaN, between guard zones "
-              "and with NaN between its rows. The oracle is the definition in double; bounds are "
-              "derived from the sums of magnitudes (attention_oracle.c). All deviations are in "
-              "the evidence, as CSV.",
-    .control = "Seven saboteurs, five of them kernels with one defect; each is noticed. The oracle "
-               "itself is held against PyTorch's float64.",
-    .confounders = "Errors grow with the size of values and scores; for the number of the claim "
-                   "values are from -1 to 1, and for others the bound speaks. Rounding a result "
-                   "to bf16 alone is off by up to 2e-3. The seed is in the evidence.")
+    .claim = "Attention in fp32, fp16 and bf16 is within 1e-2 of the definition computed in "
+             "double and of PyTorch's result, and each element is within the bound derived for it.",
+    .prediction = "With values from -1 to 1, and a reference computed from the elements as "
+                  "stored: fp32 1e-5, fp16 2e-3, bf16 8e-3. All elements are within their bounds, "
+                  "for any distribution.",
+    .falsified_if = "an element is off by 1e-2 or more with values from -1 to 1; an element of "
+                    "any problem, or the logarithm of a row's sum, exceeds its bound or is never "
+                    "written; or a byte outside the rows changes.",
+    .method = "Every kernel that supports the problem solves problems that PyTorch has solved, in "
+              "float64 and with its own attention, and random problems: lengths around tile sizes "
+              "and primes, more and fewer rows than keys, a single row, causal or not, shared "
+              "heads, row padding, seven distributions, scores in the thousands. The output is "
+              "filled with NaN, has NaN between its rows, and lies between guard zones. The "
+              "reference is the definition in double; bounds are derived from the sums of "
+              "magnitudes (attention_oracle.c). The evidence has all deviations, as CSV.",
+    .control = "Seven saboteurs, five of them kernels with one defect; each must be noticed. The "
+               "reference itself is compared with PyTorch's float64 results.",
+    .confounders = "Errors grow with the size of values and scores. The number of the claim is "
+                   "measured with values from -1 to 1; with others the bound decides. Rounding a "
+                   "result to bf16 alone causes errors of up to 2e-3. The seed is in the evidence.")
 
-struct bench {
-    struct hyp_attack *attack;
-    struct kn_kernels *kernels;
-    struct tol_stream *stream;
-    struct hyp_error_table errors;
-};
-
-static bool begin(struct hyp_attack *attack, struct bench *bench) {
-    *bench = (struct bench){.attack = attack};
-    hyp_error_table_begin(&bench->errors, attack,
-                          "distribution,scale,causal,batch,heads,kv_heads,rows,keys,head_size,"
-                          "inside,gap,skew,seed");
-    return HYP_OK(attack, kn_kernels_create(attack->context, &bench->kernels)) &&
-           HYP_OK(attack, tol_stream_create(attack->context, NULL, &bench->stream));
-}
-
-static void end(struct bench *bench) {
-    hyp_error_table_end(&bench->errors);
-    tol_stream_destroy(bench->stream);
-    kn_kernels_destroy(bench->kernels);
-}
+/* What describes a trial in the error table. */
+static const char columns[] = "distribution,scale,causal,batch,heads,kv_heads,rows,keys,head_size,"
+                              "inside,gap,skew,seed";
 
 /* Under a saboteur called attention_DEFECT problems of its kind get the kernel of that defect. */
 static void plant(const struct hyp_attack *attack, struct kn_attention_trial *trial) {
@@ -70,34 +53,35 @@ static void plant(const struct hyp_attack *attack, struct kn_attention_trial *tr
     x->variant = mistake;
 }
 
-/* Tries a problem. false: it could not be solved, or not all of it was right. */
-static bool try_one(struct bench *bench, struct kn_attention_trial *trial,
+/* Tries a problem. false: it could not be solved, or an element was wrong. */
+static bool try_one(struct hyp_accuracy *accuracy, struct kn_attention_trial *trial,
                     struct kn_attention_outcome *outcome) {
     char path[32], text[400];
-    struct hyp_attack *attack = bench->attack;
+    struct hyp_attack *attack = accuracy->attack;
     const struct kn_attention *x = &trial->attention;
     trial->seed = hyp_random(attack);
     snprintf(path, sizeof path, "%s %s", kn_type_name(x->type),
              x->variant != NULL ? x->variant : "chosen");
     plant(attack, trial);
-    if (!HYP_OK(attack, kn_attention_try(bench->kernels, bench->stream, trial, outcome))) {
+    if (!HYP_OK(attack, kn_attention_try(accuracy->kernels, accuracy->stream, trial, outcome))) {
         return false;
     }
     hyp_error_table_add(
-        &bench->errors, path, &outcome->deviation,
+        &accuracy->errors, path, &outcome->deviation,
         "%s,%g,%d,%zu,%zu,%zu,%zu,%zu,%zu,%d,%zu,%zu,%llu",
         trial->given[0] != NULL ? "given" : kn_distribution_name(trial->distribution), trial->scale,
         (int)x->causal, x->batch, x->heads, x->kv_heads, x->q_length, x->kv_length, x->head_size,
         (int)trial->heads_inside, trial->gap, trial->skew, (unsigned long long)trial->seed);
-    HYP_CHECK(attack, outcome->lse.failed == 0, "%s, %zu rows, %zu keys: logarithms: %s", path,
-              x->q_length, x->kv_length, kn_deviation_text(&outcome->lse, text, sizeof text));
-    return HYP_CHECK(attack, outcome->touched == 0, "%s: %zu bytes outside of the rows changed",
-                     path, outcome->touched);
+    HYP_CHECK(attack, outcome->lse.failed == 0,
+              "%s, %zu rows, %zu keys: logarithms of the rows' sums: %s", path, x->q_length,
+              x->kv_length, kn_deviation_text(&outcome->lse, text, sizeof text));
+    return HYP_CHECK(attack, outcome->touched == 0, "%s: %zu bytes outside the rows changed", path,
+                     outcome->touched);
 }
 
 /* ---- PyTorch --------------------------------------------------------------------------------- */
 
-/* A file of fixtures/attention; its README says what is in it. */
+/* A file of fixtures/attention, whose README describes the format. */
 struct fixture {
     struct kn_attention problem;
     float *inputs[3];
@@ -113,7 +97,7 @@ static const char *const fixtures[] = {
     "half_decode", "bfloat", "bfloat_causal",     "bfloat_wide"};
 enum { FIXTURES = sizeof fixtures / sizeof fixtures[0] };
 
-/* "f32 0 2 2 2 9 17 64 0.0" and the end of the line; *data is behind it. */
+/* Parses a line such as "f32 0 2 2 2 9 17 64 0.0"; *data is what follows it. */
 static bool parse_header(struct fixture *f, const char **data) {
     struct kn_attention *x = &f->problem;
     size_t causal = 0, *const numbers[] = {&causal,      &x->batch,     &x->heads,    &x->kv_heads,
@@ -149,19 +133,20 @@ static bool open_fixture(struct hyp_attack *attack, const char *name, struct fix
     f->bytes = hyp_attack_file(attack, path, &bytes);
     if (f->bytes == NULL) return false;
     const struct kn_attention *x = &f->problem;
-    if (!HYP_CHECK(attack, parse_header(f, &data), "%s: no header", path)) return false;
+    if (!HYP_CHECK(attack, parse_header(f, &data), "%s has no header", path)) return false;
     f->out_count = x->batch * x->heads * x->q_length * x->head_size;
     f->counts[0] = f->out_count;
     f->counts[1] = f->counts[2] = x->batch * x->kv_heads * x->kv_length * x->head_size;
     const size_t element = kn_type_bytes(x->type);
     const size_t expected = (size_t)(data - f->bytes) + f->out_count * sizeof(double) +
                             (2 * f->out_count + 2 * f->counts[1]) * element;
-    if (!HYP_CHECK(attack, bytes == expected, "%s has %zu bytes, and not %zu", path, bytes,
+    if (!HYP_CHECK(attack, bytes == expected, "%s has %zu bytes, expected %zu", path, bytes,
                    expected)) {
         return false;
     }
     for (int i = 0; i < 3; i++) data = load_values(x->type, data, f->counts[i], &f->inputs[i]);
-    double *exact = malloc((f->out_count + 1) * sizeof *exact); /* the file's are not aligned */
+    double *exact =
+        malloc((f->out_count + 1) * sizeof *exact); /* in the file they are not aligned */
     cr_assert(exact != NULL, "no memory for %zu values", f->out_count);
     memcpy(exact, data, f->out_count * sizeof *exact);
     f->exact = exact;
@@ -176,7 +161,7 @@ static void close_fixture(struct fixture *f) {
     free(f->bytes);
 }
 
-/* The oracle, by which everything else is judged, against somebody else's float64. */
+/* Compares the reference, by which everything else is judged, with PyTorch's float64. */
 static void hold_oracle(struct hyp_attack *attack, const struct fixture *f, const char *name) {
     const struct kn_attention *x = &f->problem;
     const size_t width = x->head_size, group = x->heads / x->kv_heads;
@@ -192,15 +177,16 @@ static void hold_oracle(struct hyp_attack *attack, const struct fixture *f, cons
             worst = fmax(worst, fabs(out[d] - f->exact[i * width + d]));
         }
     }
-    HYP_CHECK(attack, worst < 1e-12, "%s: the oracle is off PyTorch's float64 by %g", name, worst);
+    HYP_CHECK(attack, worst < 1e-12, "%s: the reference differs from PyTorch's float64 by %g", name,
+              worst);
 }
 
-/* The larger of a worst error so far and one more; NaN gives infinity. */
+/* The larger of two errors; a NaN counts as infinity. */
 static double worse(double worst, double error) {
     return error <= INFINITY ? fmax(worst, error) : INFINITY;
 }
 
-/* NULL: the one that is chosen. */
+/* NULL: the library chooses. */
 static const struct {
     size_t count;
     const char *names[5];
@@ -208,7 +194,7 @@ static const struct {
                            {5, {NULL, "tensor", "decode", "naive", "grouped"}},
                            {5, {NULL, "tensor", "decode", "naive", "grouped"}}};
 
-/* Those that take few rows only. */
+/* Whether a variant supports few rows only. */
 static bool takes_few(const char *variant) {
     return variant != NULL && (strcmp(variant, "decode") == 0 || strcmp(variant, "grouped") == 0);
 }
@@ -221,8 +207,8 @@ static bool serves(const struct hyp_attack *attack, const char *variant, size_t 
     return capability >= 80 && (strcmp(variant, "grouped") != 0 || rows * group <= 16);
 }
 
-static void hold_kernels(struct bench *bench, const struct fixture *f, const char *name) {
-    struct hyp_attack *attack = bench->attack;
+static void hold_kernels(struct hyp_accuracy *accuracy, const struct fixture *f, const char *name) {
+    struct hyp_attack *attack = accuracy->attack;
     float *got = malloc((f->out_count + 1) * sizeof *got);
     double exact = 0, library = 0;
     cr_assert(got != NULL, "no memory for %zu values", f->out_count);
@@ -237,45 +223,45 @@ static void hold_kernels(struct bench *bench, const struct fixture *f, const cha
                                            .workspace = true,
                                            .result = got};
         trial.attention.variant = variant;
-        if (!try_one(bench, &trial, &outcome)) break;
+        if (!try_one(accuracy, &trial, &outcome)) break;
         for (size_t i = 0; i < f->out_count; i++) {
             exact = worse(exact, fabs((double)got[i] - f->exact[i]));
             library = worse(library, fabs((double)got[i] - (double)f->library[i]));
         }
     }
     if (isfinite(exact) && isfinite(library)) {
-        hyp_attack_measure(attack, exact, "%s, of PyTorch's float64", name);
-        hyp_attack_measure(attack, library, "%s, of PyTorch's own attention", name);
+        hyp_attack_measure(attack, exact, "%s, from PyTorch's float64", name);
+        hyp_attack_measure(attack, library, "%s, from PyTorch's own attention", name);
     }
     free(got);
 }
 
 HYP_ATTACK(h06, what_pytorch_makes_of_them_comes_out) {
-    struct bench bench;
-    if (begin(attack, &bench)) {
+    struct hyp_accuracy accuracy;
+    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
         for (size_t i = 0; i < FIXTURES; i++) {
             struct fixture f;
             if (open_fixture(attack, fixtures[i], &f)) {
                 hold_oracle(attack, &f, fixtures[i]);
-                hold_kernels(&bench, &f, fixtures[i]);
+                hold_kernels(&accuracy, &f, fixtures[i]);
             }
             close_fixture(&f);
             hyp_attack_progress(attack, (double)(i + 1) / FIXTURES);
         }
     }
-    end(&bench);
+    hyp_accuracy_end(&accuracy);
 }
 
 /* ---- the number of the claim ----------------------------------------------------------------- */
 
 static const size_t head_sizes[] = {64, 80, 96, 128, 256};
 
-/* q and k normally distributed, v from -1 to 1; the worst of all kernels of a type. */
+/* Measures the worst error of each type's kernels: q and k normally distributed, v from -1 to 1. */
 HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
-    struct bench bench;
+    struct hyp_accuracy accuracy;
     const size_t most = attack->session.full && attack->kind != HYP_DEVICE_SOFT ? 1000 : 130;
-    if (!begin(attack, &bench)) {
-        end(&bench);
+    if (!hyp_accuracy_begin(&accuracy, attack, columns)) {
+        hyp_accuracy_end(&accuracy);
         return;
     }
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
@@ -297,10 +283,10 @@ HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
                                                    .distribution = KN_NORMAL,
                                                    .values = KN_UNIFORM,
                                                    .workspace = true};
-                /* The naive one takes long on the soft device. */
+                /* The naive kernel is slow on the soft device. */
                 if (variant != NULL && strcmp(variant, "naive") == 0 && i != 0) continue;
                 if (!serves(attack, variant, trial.attention.q_length, 2)) continue;
-                if (!try_one(&bench, &trial, &outcome)) continue;
+                if (!try_one(&accuracy, &trial, &outcome)) continue;
                 worst = fmax(worst, outcome.deviation.absolute);
             }
             if (isfinite(worst)) {
@@ -310,7 +296,7 @@ HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
         }
         hyp_attack_progress(attack, (type + 1.0) / KN_TYPES);
     }
-    end(&bench);
+    hyp_accuracy_end(&accuracy);
 }
 
 /* ---- everything else ------------------------------------------------------------------------- */
@@ -327,7 +313,7 @@ static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_t
     const bool few = takes_few(variant);
     const size_t kv_heads = 1 + hyp_random_below(attack, 2);
     const enum kn_distribution distribution = hyp_random_below(attack, KN_DISTRIBUTIONS);
-    /* What is often wanted comes often: heads of 64 elements have the defects. */
+    /* Half of the problems have heads of 64 elements, as the kernels with a defect need. */
     const size_t size = hyp_random_below(attack, 2) == 0 ? 64
                         : any                            ? 1 + hyp_random_below(attack, 130)
                                                          : head_sizes[hyp_random_below(attack, 5)];
@@ -358,21 +344,21 @@ static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_t
 }
 
 static void try_type(struct hyp_attack *attack, enum kn_type type) {
-    struct bench bench;
+    struct hyp_accuracy accuracy;
     const int turns = attack->session.full ? 150 : 7;
-    if (begin(attack, &bench)) {
+    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
         const size_t count = variants_of[type].count;
         for (size_t v = 0; v < count; v++) {
             const char *variant = variants_of[type].names[v];
             for (int i = 0; serves(attack, variant, 1, 1) && i < turns; i++) {
                 struct kn_attention_outcome outcome;
                 struct kn_attention_trial trial = draw_trial(attack, type, variant);
-                try_one(&bench, &trial, &outcome);
+                try_one(&accuracy, &trial, &outcome);
                 hyp_attack_progress(attack, ((double)v + (i + 1.0) / turns) / (double)count);
             }
         }
     }
-    end(&bench);
+    hyp_accuracy_end(&accuracy);
 }
 
 HYP_ATTACK(h06, fp32_of_any_shape_is_within_its_bound) {
@@ -387,13 +373,15 @@ HYP_ATTACK(h06, bf16_of_any_shape_is_within_its_bound) {
     try_type(attack, KN_BF16);
 }
 
-/* Lengths that real programs use; one head, as the oracle takes its time. */
+/* Lengths from real programs; one head, because the reference is slow. */
 HYP_ATTACK(h06, long_sequences_are_within_their_bounds) {
     static const size_t lengths[][2] = {{4096, 4096}, {1031, 4093}, {1, 65536}, {8, 32771}};
     const bool is_small = !attack->session.full || attack->kind == HYP_DEVICE_SOFT;
-    struct bench bench;
-    if (is_small) hyp_attack_note(attack, "long sequences are for GPUs in full mode: one of 300");
-    if (begin(attack, &bench)) {
+    struct hyp_accuracy accuracy;
+    if (is_small)
+        hyp_attack_note(attack,
+                        "long sequences need a GPU and full mode; tried a length of 300 instead");
+    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
         for (size_t i = 0; i < (is_small ? 1 : 4); i++) {
             for (enum kn_type type = 0; type < KN_TYPES; type++) {
                 struct kn_attention_outcome outcome;
@@ -410,10 +398,10 @@ HYP_ATTACK(h06, long_sequences_are_within_their_bounds) {
                     .values = KN_UNIFORM,
                     .lse = true,
                     .workspace = true};
-                try_one(&bench, &trial, &outcome);
+                try_one(&accuracy, &trial, &outcome);
             }
             hyp_attack_progress(attack, (double)(i + 1) / 4);
         }
     }
-    end(&bench);
+    hyp_accuracy_end(&accuracy);
 }

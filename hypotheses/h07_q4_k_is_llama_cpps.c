@@ -1,7 +1,7 @@
 /*
- * H7: dequantised weights are llama.cpp's.
+ * H7: Q4_K dequantisation matches llama.cpp.
  *
- * The words below say how; `tollens explain H7` prints them.
+ * `tollens explain H7` prints the text below.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"
@@ -17,27 +17,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-HYP_WORDS(7, .is_measured = true,
-          .claim = "Blocks of Q4_K, and of Q6_K and Q8_0, which the same files hold, become floats "
-                   "that are less than 1e-4 from what llama.cpp makes of them.",
-          .prediction = "0: every element is the same bit for bit, by every kernel.",
-          .falsified_if =
-              "an element is 1e-4 or more from llama.cpp's, or differs in a bit, was not written, "
-              "or a byte outside the values has changed.",
-          .method =
-              "Blocks with every scale, every quant and every d that fp16 has, extreme, subnormal "
-              "and any ones, of random number, are dequantised by each kernel and compared, all "
-              "elements; halves with the floats, rounded. Evidence has the errors, by size.",
-          .control = "The fixtures' values are by llama.cpp's own Python package; the host's "
-                     "dequantiser, which is the oracle elsewhere, must agree with them. Outputs "
-                     "begin as NaN between watched zones.",
-          .confounders = "A mistake that the host's dequantiser and the kernels share would show "
-                         "in the fixtures alone: these have every scale, every quant and extreme "
-                         "d, not every one together.")
+HYP_WORDS(
+    7, .is_measured = true,
+    .claim = "Blocks of Q4_K, and of Q6_K and Q8_0, which occur in the same files, dequantise to "
+             "floats that differ from llama.cpp's by less than 1e-4.",
+    .prediction = "0: the elements of every kernel are bit-identical.",
+    .falsified_if = "an element differs from llama.cpp's by 1e-4 or more, or in any bit, or is "
+                    "not written, or a byte outside the values changes.",
+    .method = "Each kernel dequantises blocks with every scale, every quant and every fp16 value "
+              "of d, blocks of extreme, subnormal and arbitrary values, and random numbers of "
+              "blocks. All elements are compared; fp16 output is compared with the rounded "
+              "floats. The evidence has the errors, by size.",
+    .control = "llama.cpp's own Python package computed the values in the fixtures. The host's "
+               "dequantiser, which is the reference elsewhere, must agree with them. Outputs are "
+               "filled with NaN and lie between guard zones.",
+    .confounders = "A mistake that the host's dequantiser and the kernels share would show in the "
+                   "fixtures alone. These have every scale, every quant and extreme values of d, "
+                   "but not every combination.")
 
 /* ---- errors, by size ------------------------------------------------------------------------- */
 
-/* How many elements are off by 0, less than 1e-12, 1e-10 ... 1e-4, more, or are no numbers. */
+/* Classes of errors: 0, below 1e-12, 1e-10 ... 1e-4, larger, not finite. */
 enum { SIZES = 8 };
 
 struct errors {
@@ -91,12 +91,12 @@ static void end(struct bench *bench) {
 struct run {
     enum kn_quant quant;
     enum kn_type type;
-    const char *variant, *kind; /* kind: of the blocks, in a word */
-    uint64_t seed;              /* they were drawn from; 0: they were not */
-    size_t blocks, skew;        /* skew: bytes by which the blocks are off a multiple of 16 */
+    const char *variant, *kind; /* kind: of the blocks, "fixture" */
+    uint64_t seed;              /* of the blocks; 0 if they are not random */
+    size_t blocks, skew;        /* skew: bytes past a multiple of 16 at which the blocks begin */
 };
 
-/* Under a saboteur called dequantise_DEFECT the kernel of that defect, which Q4_K to floats has. */
+/* Under a saboteur called dequantise_DEFECT, Q4_K to floats uses the kernel with that defect. */
 static void plant(const struct hyp_attack *attack, struct kn_dequantise *problem) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "dequantise");
     if (mistake == NULL) return;
@@ -172,7 +172,7 @@ static void tell(struct bench *bench, const struct run *run, const struct errors
     fprintf(bench->csv.stream, "\n");
 }
 
-/* Dequantises blocks and holds them against what is expected; gives the largest error. */
+/* Dequantises blocks and compares them with the expected values. Returns the largest error. */
 static double judge(struct bench *bench, const struct run *run, const void *blocks,
                     const float *expected) {
     struct hyp_attack *attack = bench->attack;
@@ -183,10 +183,10 @@ static double judge(struct bench *bench, const struct run *run, const void *bloc
     cr_assert(made != NULL, "no memory for %zu values", count);
     if (HYP_OK(attack, dequantise(bench, run, blocks, made, &changed))) {
         const struct errors errors = compare(run, made, expected, &worst);
-        HYP_CHECK(attack, changed == 0, "%s: %zu bytes outside the values have changed",
-                  run->variant, changed);
+        HYP_CHECK(attack, changed == 0, "%s: %zu bytes outside the values changed", run->variant,
+                  changed);
         HYP_CHECK(attack, errors.same_bits == errors.count,
-                  "%s to %s by %s, %s blocks, seed %llu: %zu of %zu elements differ in a bit",
+                  "%s to %s by %s, %s blocks, seed %llu: %zu of %zu elements are not bit-identical",
                   kn_quant_name(run->quant), kn_type_name(run->type), run->variant, run->kind,
                   (unsigned long long)run->seed, errors.count - errors.same_bits, errors.count);
         tell(bench, run, &errors);
@@ -216,12 +216,12 @@ HYP_ATTACK(h07, the_fixtures_are_what_llama_cpp_makes_of_them) {
         ok =
             blocks != NULL && expected != NULL && host != NULL &&
             HYP_CHECK(attack, count * kn_quant_block_elements(quant) * sizeof(float) == value_bytes,
-                      "%s: %zu blocks and %zu bytes of values", path, count, value_bytes);
+                      "%s: %zu blocks do not match %zu bytes of values", path, count, value_bytes);
         if (ok) {
             kn_quant_values(quant, blocks, count, host);
             HYP_CHECK(attack, memcmp(host, expected, value_bytes) == 0,
-                      "the host's %s is not llama.cpp's", kn_quant_name(quant));
-            memcpy(host, expected, value_bytes); /* for alignment; from here on this is theirs */
+                      "the host's %s values differ from llama.cpp's", kn_quant_name(quant));
+            memcpy(host, expected, value_bytes); /* aligned; from here on llama.cpp's */
         }
         for (size_t v = 0; ok && v < VARIANTS; v++) {
             const struct run run = {quant, KN_F32, variants[v], "fixture", 0, count, 0};
@@ -235,7 +235,7 @@ HYP_ATTACK(h07, the_fixtures_are_what_llama_cpp_makes_of_them) {
     end(&bench);
 }
 
-/* The worst of several draws of blocks of a kind. */
+/* Returns the worst error over several draws of blocks of a kind. */
 static double draw_often(struct bench *bench, struct run run, enum kn_quant_blocks kind,
                          unsigned turns) {
     enum { BLOCKS_MAX = 400 };
@@ -246,7 +246,8 @@ static double draw_often(struct bench *bench, struct run run, enum kn_quant_bloc
     run.kind = kn_quant_blocks_name(kind);
     for (unsigned turn = 0; turn < turns; turn++) {
         uint64_t state = run.seed = hyp_random(bench->attack) & HYP_SEED_MAX;
-        const size_t most = turn == 0 ? 3 : BLOCKS_MAX; /* once so few that nothing is full */
+        const size_t most =
+            turn == 0 ? 3 : BLOCKS_MAX; /* once so few that no thread block is full */
         run.blocks = 1 + (size_t)hyp_random_below(bench->attack, most);
         kn_quant_draw(run.quant, kind, &state, run.blocks, blocks);
         kn_quant_values(run.quant, blocks, run.blocks, expected);
@@ -288,7 +289,7 @@ HYP_ATTACK(h07, halves_are_the_floats_rounded) {
     end(&bench);
 }
 
-/* Every d that fp16 has, 63488 of them; one of 31 in quick mode. */
+/* Every finite fp16 value of d, 63488 of them; one in 31 in quick mode. */
 HYP_ATTACK(h07, every_d_there_is) {
     struct bench bench;
     const unsigned step = attack->session.full ? 1 : 31;
@@ -314,7 +315,7 @@ HYP_ATTACK(h07, every_d_there_is) {
     free(blocks);
 }
 
-/* Every scale with every minimum and every quant: 4096 sub-blocks with 16 quants twice. */
+/* Every scale with every minimum and every quant: 4096 sub-blocks, each with every quant twice. */
 HYP_ATTACK(h07, every_scale_minimum_and_quant_of_q4_k) {
     enum { BLOCKS = 64 * 64 / 8 };
     struct bench bench;
@@ -371,7 +372,7 @@ HYP_ATTACK(h07, what_does_not_fit_is_refused_and_changes_nothing) {
         HYP_OK(attack, kn_guarded_check(&out, &changed));
         for (size_t i = 0; i < sizeof bytes; i++) written += bytes[i] != 0xff;
         HYP_CHECK(attack, changed == 0 && written == 0,
-                  "what was refused changed %zu bytes outside and %zu of the values", changed,
+                  "rejected calls changed %zu bytes outside the values and %zu inside", changed,
                   written);
     }
     kn_guarded_destroy(&out);

@@ -1,7 +1,7 @@
 /*
- * H8: the pool spares the driver allocations.
+ * H8: the pool avoids driver allocations.
  *
- * The words below say how; `tollens explain H8` prints them.
+ * `tollens explain H8` prints the text below.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"
@@ -10,19 +10,21 @@
 
 HYP_WORDS(
     8, .is_measured = true,
-    .claim = "128 blocks that are allocated and freed cost fewer than 10 allocations of the "
-             "driver with the pool, where they cost more than 100 without it.",
-    .prediction = "At most 6 with the pool, of memory of its own, exactly 128 without: for blocks "
-                  "of 1 KiB to 10 MiB, freed at once or in any order with up to 32 of them live.",
-    .falsified_if = "10 or more driver functions that make device memory are called with the pool "
-                    "for any seed, or 100 or fewer without it, or the pool says another number.",
-    .method = "The interposer counts cuMemAlloc, cuMemAllocFromPoolAsync and cuMemCreate, failed "
-              "ones too, from before the pool is made to after its last block is freed, over 8 "
-              "seeds (30 with --full) and both orders.",
-    .control = "The same sizes in the same order through tol_buffer_create, which must reach the "
-               "driver each time: a count that missed calls would show there.",
-    .confounders = "A pool that allocated everything at first would need few calls as well: what "
-                   "it holds at most is recorded beside what was live at most.")
+    .claim = "Allocating and freeing 128 blocks takes fewer than 10 driver allocations with the "
+             "pool and more than 100 without it.",
+    .prediction = "At most 6 with the pool, for memory of its own, and exactly 128 without it, "
+                  "for blocks of 1 KiB to 10 MiB, freed at once or in random order with up to 32 "
+                  "live.",
+    .falsified_if = "driver functions that allocate device memory are called 10 or more times "
+                    "with the pool for any seed, or 100 or fewer times without it, or the pool "
+                    "reports another number.",
+    .method = "The interposer counts calls of cuMemAlloc, cuMemAllocFromPoolAsync and "
+              "cuMemCreate, including failed ones, from before the pool is created until after "
+              "its last block is freed, over 8 seeds (30 with --full) and in both orders.",
+    .control = "The same sizes in the same order through tol_buffer_create, which must call the "
+               "driver every time. A counter that misses calls would show here.",
+    .confounders = "A pool that allocated everything in advance would also need few calls. The "
+                   "peak of held bytes is therefore recorded beside the peak of live bytes.")
 
 enum { PAIRS = 128, LIVE_MAX = 32 };
 
@@ -32,7 +34,8 @@ static uint64_t draw_bytes(struct hyp_attack *attack) {
     return least + hyp_random_below(attack, most - least);
 }
 
-/* How many blocks may be live at once: one, freed before the next is made, or several. */
+/* Counts the driver's allocations for PAIRS blocks with at most live_max of them live. With 1, each
+ * block is freed before the next is allocated. */
 static void count_pool(struct hyp_attack *attack, unsigned live_max, unsigned seed) {
     struct tol_pool_stats stats;
     struct tol_block live[LIVE_MAX];
@@ -58,17 +61,17 @@ static void count_pool(struct hyp_attack *attack, unsigned live_max, unsigned se
     if (ok && HYP_OK(attack, tol_pool_stats(pool, &stats))) {
         hyp_attack_measure(attack, (double)calls, "pool, %u live, seed %u", live_max, seed);
         HYP_CHECK(attack, calls == stats.driver_allocations,
-                  "the driver was asked %llu times, and the pool says %llu",
+                  "%llu driver allocations were counted, and the pool reports %llu",
                   (unsigned long long)calls, (unsigned long long)stats.driver_allocations);
         if (seed == 0) {
-            hyp_attack_note(attack, "up to %u live: %llu bytes live at most, %llu held at most",
+            hyp_attack_note(attack, "up to %u live blocks: peak of %llu bytes live and %llu held",
                             live_max, (unsigned long long)stats.requested_peak,
                             (unsigned long long)stats.held_peak);
         }
     }
     tol_pool_destroy(pool);
     struct hyp_ledger ledger = hyp_ledger_read();
-    HYP_CHECK(attack, ledger.bytes == 0, "%llu bytes have not come back to the driver",
+    HYP_CHECK(attack, ledger.bytes == 0, "%llu bytes were not returned to the driver",
               (unsigned long long)ledger.bytes);
 }
 
@@ -98,6 +101,7 @@ HYP_ATTACK_WITH(h08, without_the_pool_every_block_is_the_drivers, .ledger = true
     }
     const uint64_t calls = hyp_ledger_calls() - before;
     hyp_attack_record(attack, (double)calls, "without the pool");
-    HYP_CHECK(attack, calls > 100, "%u blocks took %llu allocations without a pool", PAIRS,
-              (unsigned long long)calls);
+    HYP_CHECK(attack, calls > 100,
+              "%u blocks caused %llu driver allocations without a pool, expected more than 100",
+              PAIRS, (unsigned long long)calls);
 }

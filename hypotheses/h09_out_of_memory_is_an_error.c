@@ -1,7 +1,7 @@
 /*
- * H9: running out of memory is an error, and no more.
+ * H9: running out of memory is an error, and nothing worse.
  *
- * The words below say how; `tollens explain H9` prints them.
+ * `tollens explain H9` prints the text below.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"
@@ -14,21 +14,24 @@
 
 HYP_WORDS(
     9,
-    .claim = "Whoever asks for more memory than there is gets an error that says how much was "
-             "asked for and how much there was; everything else goes on.",
-    .prediction = "0 violations: each refusal is TOL_OUT_OF_DEVICE_MEMORY with the numbers, copies "
-                  "and launches work before and after, and all memory comes back to the byte.",
-    .falsified_if = "an attack's process dies, a request that cannot be met is met, a message "
-                    "lacks its numbers, the context is lost, a launch or a copy goes wrong "
-                    "afterwards, or the driver lacks a byte that was given back.",
-    .method = "One byte more than the device has, SIZE_MAX / 2 and SIZE_MAX; allocating until "
-              "refused, with buffers, the pool and the driver's pool behind it; a kernel whose "
-              "memory does not fit, inside a batch, in a second thread and during copies.",
-    .control = "What the driver gave and got back is written down between it and the runtime. The "
-               "requests that fit, made in between, must succeed.",
-    .confounders = "Another process that takes memory meanwhile changes what is free, so that is "
-                   "compared on the soft device alone, which is given 256 MiB; elsewhere blocks "
-                   "begin at a 64th of the device, so that filling it takes some hundred calls.")
+    .claim = "A request for more memory than there is fails with an error that states how much "
+             "was requested and how much was available. Everything else continues to work.",
+    .prediction = "0 violations: each such request fails with TOL_OUT_OF_DEVICE_MEMORY and the "
+                  "numbers, copies and launches work before and after it, and every byte is "
+                  "returned to the driver.",
+    .falsified_if = "an attack's process dies, an impossible request succeeds, a message lacks "
+                    "its numbers, the context is lost, a launch or copy goes wrong afterwards, or "
+                    "a freed byte does not return to the driver.",
+    .method = "Request one byte more than the device has, SIZE_MAX / 2 and SIZE_MAX. Allocate "
+              "until a request fails, from buffers, from the pool and from the driver's pool "
+              "behind it. Launch a kernel whose memory does not fit. Run out of memory inside a "
+              "batch, in a second thread and during copies.",
+    .control = "A ledger between the runtime and the driver records what the driver allocated and "
+               "got back. Requests that fit, made in between, must succeed.",
+    .confounders = "Another process that allocates memory at the same time changes what is free. "
+                   "Free memory is therefore compared on the soft device alone, which gets 256 "
+                   "MiB. Elsewhere blocks begin at 1/64 of the device's memory, so that filling "
+                   "it takes some hundred calls.")
 
 enum { COUNT = 5000, COPY_BYTES = 1 << 20, COPIES = 8 };
 
@@ -50,7 +53,7 @@ static void end(struct memory_stage *stage) {
     tol_stream_destroy(stage->stream);
 }
 
-/* The context lives: a launch adds, copies return what was sent. */
+/* Checks that the context works: a launch adds, and copies return what was sent. */
 static void check_alive(struct hyp_attack *attack, struct memory_stage *stage, const char *when) {
     static float sent[COUNT], back[COUNT];
     const float first = (float)hyp_random_below(attack, 1000);
@@ -80,26 +83,28 @@ static bool begin(struct hyp_attack *attack, struct memory_stage *stage) {
               HYP_OK(attack,
                      tol_context_memory(attack->context, &stage->free_bytes, &stage->total_bytes));
     stage->base = hyp_ledger_read().bytes;
-    /* Once before it matters: a driver may load a kernel when it is first launched. */
+    /* A first launch now, because a driver may load a kernel when it is first launched. */
     if (ok) check_alive(attack, stage, "at first");
     return ok;
 }
 
-/* All that was given beyond the stage's own has come back. */
+/* Checks that the driver got back everything but the stage's own buffers. */
 static void check_returned(struct hyp_attack *attack, const struct memory_stage *stage,
                            const char *what) {
     size_t free_bytes = 0;
     struct hyp_ledger ledger = hyp_ledger_read();
     HYP_CHECK(attack, ledger.bytes == stage->base && ledger.foreign == 0,
-              "%s: %lld bytes have not come back to the driver, %llu came that it never gave", what,
-              (long long)(ledger.bytes - stage->base), (unsigned long long)ledger.foreign);
+              "%s: %lld bytes were not returned to the driver; %llu frees were of addresses that "
+              "it never gave",
+              what, (long long)(ledger.bytes - stage->base), (unsigned long long)ledger.foreign);
     HYP_NEED(attack, tol_context_memory(attack->context, &free_bytes, NULL));
     if (attack->kind != HYP_DEVICE_SOFT) return;
-    HYP_CHECK(attack, free_bytes == stage->free_bytes, "%s: %zu bytes are free, and %zu were", what,
-              free_bytes, stage->free_bytes);
+    HYP_CHECK(attack, free_bytes == stage->free_bytes,
+              "%s: %zu bytes are free, expected %zu as before", what, free_bytes,
+              stage->free_bytes);
 }
 
-/* A request that cannot be met; the message has its number. */
+/* A request that must fail with its size in the message. */
 #define REFUSED(attack, call, bytes)                                                               \
     do {                                                                                           \
         char number[32];                                                                           \
@@ -107,7 +112,7 @@ static void check_returned(struct hyp_attack *attack, const struct memory_stage 
         hyp_attack_refused(attack, call, TOL_OUT_OF_DEVICE_MEMORY, number, #call);                 \
     } while (0)
 
-/* ---- more than there is ---------------------------------------------------------------------- */
+/* ---- requests beyond the device's memory ----------------------------------------------------- */
 
 HYP_ATTACK_WITH(h09, more_than_there_is_is_refused_with_numbers, IN_256_MIB) {
     struct memory_stage stage;
@@ -142,27 +147,28 @@ HYP_ATTACK_WITH(h09, allocating_until_refused_ends_in_an_error, IN_256_MIB) {
     bool ok = begin(attack, &stage);
     for (enum hyp_hoard_way way = 0; ok && way < HYP_HOARD_WAYS; way++) {
         if (!hyp_hoard_open(attack, way, stage.stream, &hoard)) continue;
-        /* A second time, what was given back must be there again. */
+        /* In the second turn, the freed memory must be available again. */
         for (int turn = 0; turn < 2; turn++) {
             size_t first_count = hoard.count;
             hyp_hoard_take(&hoard);
             hyp_hoard_check(attack, &hoard);
-            check_alive(attack, &stage, "with all memory taken");
+            check_alive(attack, &stage, "with all memory allocated");
             if (turn == 1) {
-                HYP_CHECK(attack, hoard.count > first_count, "%s: nothing can be had again",
+                HYP_CHECK(attack, hoard.count > first_count,
+                          "%s: nothing can be allocated after everything was freed",
                           hyp_hoard_name(way));
             }
             hyp_hoard_give(attack, &hoard);
         }
         hyp_hoard_end(attack, hoard.pool);
         check_returned(attack, &stage, hyp_hoard_name(way));
-        check_alive(attack, &stage, "with all memory back");
+        check_alive(attack, &stage, "with all memory freed");
         hyp_attack_progress(attack, (double)(way + 1) / HYP_HOARD_WAYS);
     }
     end(&stage);
 }
 
-/* Limits and quotas are the program's own; a refusal by them is no other. */
+/* A pool's limit and a tag's quota reject requests with the same error and message. */
 HYP_ATTACK_WITH(h09, limits_refuse_in_the_same_words, IN_256_MIB) {
     struct tol_pool_options options;
     struct tol_pool *pool = NULL;
@@ -190,9 +196,9 @@ HYP_ATTACK_WITH(h09, limits_refuse_in_the_same_words, IN_256_MIB) {
     end(&stage);
 }
 
-/* ---- a kernel that needs more than is left --------------------------------------------------- */
+/* ---- a kernel that needs more memory than is left -------------------------------------------- */
 
-/* Each thread takes 64 KiB of local memory, of which it writes a word here and there. */
+/* Each thread uses 64 KiB of local memory and writes one word in every 4 KiB. */
 static const char deep[] =
     ".version 6.4\n.target sm_70\n.address_size 64\n"
     ".visible .entry deep(.param .u64 out) {\n"
@@ -226,8 +232,8 @@ static void check_deep(struct hyp_attack *attack, struct memory_stage *stage, co
               DEEP_THREADS);
 }
 
-/* Whether the driver had set its memory aside before is its own business: the launch works, or it
- * fails by name and leaves everything else alone. */
+/* The driver may or may not have reserved the kernel's memory earlier. The launch must succeed, or
+ * fail with one of these errors and affect nothing else. */
 static void launch_with_nothing_left(struct hyp_attack *attack, struct memory_stage *stage,
                                      struct tol_module *module) {
     static struct hyp_hoard hoard;
@@ -238,9 +244,10 @@ static void launch_with_nothing_left(struct hyp_attack *attack, struct memory_st
     hyp_hoard_check(attack, &hoard);
     tol_status status = launch_deep(stage, kernel);
     if (status == TOL_OK) {
-        check_deep(attack, stage, "with all memory taken");
+        check_deep(attack, stage, "with all memory allocated");
     } else {
-        hyp_attack_note(attack, "a kernel of 64 KiB a thread: %.200s", hyp_session_message());
+        hyp_attack_note(attack, "a kernel with 64 KiB of local memory per thread: %.200s",
+                        hyp_session_message());
         HYP_CHECK(attack,
                   status == TOL_OUT_OF_DEVICE_MEMORY || status == TOL_OVER_LIMIT ||
                       status == TOL_DRIVER_ERROR,
@@ -249,10 +256,10 @@ static void launch_with_nothing_left(struct hyp_attack *attack, struct memory_st
     check_alive(attack, stage, "after a kernel without memory");
     hyp_hoard_give(attack, &hoard);
     HYP_NEED(attack, launch_deep(stage, kernel));
-    check_deep(attack, stage, "with all memory back");
+    check_deep(attack, stage, "with all memory freed");
 }
 
-/* The sum of two vectors of which the third does not fit. */
+/* Allocates two vectors; the third, for their sum, does not fit. */
 static void add_too_much(struct hyp_attack *attack, struct memory_stage *stage) {
     struct tol_pool *pool = hyp_hoard_pool(attack, HYP_HOARD_POOL);
     const size_t bytes = stage->free_bytes / 5 * 2;
@@ -260,9 +267,9 @@ static void add_too_much(struct hyp_attack *attack, struct memory_stage *stage) 
     if (pool != NULL && HYP_OK(attack, tol_pool_allocate(pool, bytes, stage->stream, &a)) &&
         HYP_OK(attack, tol_pool_allocate(pool, bytes, stage->stream, &b))) {
         REFUSED(attack, tol_pool_allocate(pool, bytes, stage->stream, &sum), bytes);
-        HYP_CHECK(attack,
-                  strstr(tol_message(), "\"would_fit_after_defragmentation\": false") != NULL,
-                  "the message does not say whether it would ever fit: %.400s", tol_message());
+        HYP_CHECK(
+            attack, strstr(tol_message(), "\"would_fit_after_defragmentation\": false") != NULL,
+            "the message lacks \"would_fit_after_defragmentation\": false: %.400s", tol_message());
         check_alive(attack, stage, "with two of three vectors");
         HYP_OK(attack, tol_pool_free(pool, b, stage->stream));
         HYP_OK(attack, tol_stream_synchronize(stage->stream));
@@ -291,7 +298,7 @@ HYP_ATTACK_WITH(h09, a_kernel_that_needs_more_than_is_left, IN_256_MIB) {
     end(&stage);
 }
 
-/* ---- in the middle of something -------------------------------------------------------------- */
+/* ---- during other work ----------------------------------------------------------------------- */
 
 HYP_ATTACK_WITH(h09, a_batch_is_made_whole_or_not_at_all, IN_256_MIB) {
     struct memory_stage stage;
@@ -311,8 +318,7 @@ HYP_ATTACK_WITH(h09, a_batch_is_made_whole_or_not_at_all, IN_256_MIB) {
                         bad[at]);
                 HYP_OK(attack, tol_pool_stats(pool, &after));
                 HYP_CHECK(attack, after.blocks == 0 && after.requested == before.requested,
-                          "%llu blocks of a batch that was refused are left",
-                          (unsigned long long)after.blocks);
+                          "a rejected batch left %llu blocks", (unsigned long long)after.blocks);
                 if (HYP_OK(attack, tol_pool_allocate_batch(pool, 4, good, stage.stream, blocks))) {
                     HYP_OK(attack, tol_pool_free_batch(pool, 4, blocks, stage.stream));
                 }
@@ -341,13 +347,14 @@ HYP_ATTACK_WITH(h09, in_a_second_thread_it_is_that_threads_error, IN_256_MIB) {
         if (!hyp_hoard_open(attack, way, stage.stream, &hoard)) continue;
         snprintf(message, sizeof message, "%.199s", tol_message());
         int error = pthread_create(&thread, NULL, take_all_there, &hoard);
-        cr_assert(error == 0, "no thread: %s", strerror(error));
-        for (int i = 0; i < 10; i++) check_alive(attack, &stage, "beside a thread that runs out");
+        cr_assert(error == 0, "a thread could not be created: %s", strerror(error));
+        for (int i = 0; i < 10; i++)
+            check_alive(attack, &stage, "while another thread runs out of memory");
         pthread_join(thread, NULL);
         HYP_CHECK(attack, strncmp(message, tol_message(), strlen(message)) == 0,
-                  "another thread's failure is this one's message: %.300s", tol_message());
+                  "another thread's failure changed this thread's message: %.300s", tol_message());
         hyp_hoard_check(attack, &hoard);
-        check_alive(attack, &stage, "after a thread that ran out");
+        check_alive(attack, &stage, "after another thread ran out of memory");
         hyp_hoard_give(attack, &hoard);
         hyp_hoard_end(attack, hoard.pool);
         check_returned(attack, &stage, hyp_hoard_name(way));
@@ -355,7 +362,7 @@ HYP_ATTACK_WITH(h09, in_a_second_thread_it_is_that_threads_error, IN_256_MIB) {
     end(&stage);
 }
 
-/* Copies are under way while memory runs out, and bring what was sent. */
+/* Runs out of memory while copies are in flight; they must return what was sent. */
 static void run_out_while_copying(struct hyp_attack *attack, struct memory_stage *stage,
                                   enum hyp_hoard_way way) {
     static struct hyp_hoard hoard;
@@ -386,7 +393,7 @@ static void run_out_while_copying(struct hyp_attack *attack, struct memory_stage
         ok = HYP_OK(attack, tol_pinned_access(there[i], &sent)) &&
              HYP_OK(attack, tol_pinned_access(back[i], &got)) &&
              HYP_CHECK(attack, memcmp(sent, got, COPY_BYTES) == 0,
-                       "copy %d brought other bytes while memory ran out", i);
+                       "copy %d returned other bytes while memory ran out", i);
     }
     hyp_hoard_give(attack, &hoard);
     for (int i = 0; i < COPIES; i++) {

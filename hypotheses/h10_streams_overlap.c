@@ -1,7 +1,7 @@
 /*
- * H10: independent kernels on several streams run at once.
+ * H10: independent kernels on several streams run concurrently.
  *
- * The words below say how; `tollens explain H10` prints them.
+ * `tollens explain H10` prints the text below.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"
@@ -11,24 +11,23 @@
 
 HYP_WORDS(
     10, .is_timed = true,
-    .claim = "Kernels that do not depend on each other and have room beside each other take more "
-             "than 1.5 times as long on one stream as on a stream each.",
-    .prediction =
-        "Above 0.9 N times, for N = 4 and N = 8 kernels of a millisecond, each on at most "
-        "its share of half the multiprocessors.",
+    .claim = "Independent kernels that fit on the device together take more than 1.5 times as "
+             "long on one stream as on one stream each.",
+    .prediction = "A ratio above 0.9 N, for N = 4 and N = 8 kernels of one millisecond, each on "
+                  "at most its share of half the multiprocessors.",
     .falsified_if = "the interval of the ratio lies at or below 1.5 for N = 4 or N = 8, or a "
-                    "kernel's output shows that it was lost, doubled or wrong.",
-    .method = "Blocks of one stream against N, in turns, as H11; a batch is all N kernels and the "
-              "wait for them. The kernels compute, so that their work is checked, thread by "
-              "thread. Then with a copy to the device before and one to the host behind each "
-              "kernel, which is recorded and not judged.",
-    .control = "The device's timer says when each kernel began and ended: on one stream none may "
-               "begin before the one in front of it has ended. After each block another in which "
-               "both sides have N streams must find no difference.",
-    .confounders = "Launches are made one after the other, so the last kernel begins some N times "
-                   "3 us after the first. A GPU that others use has no room. The soft device has "
-                   "as much room as there are processors, so there the mechanics run and the "
-                   "claim is not tested.")
+                    "kernel's output shows that it was lost, run twice or wrong.",
+    .method = "Blocks compare one stream with N streams, as in H11. A batch is all N kernels and "
+              "the wait for them. The kernels compute a result, so that the work of each thread "
+              "is checked. A second comparison adds a copy to the device before each kernel and a "
+              "copy to the host after it; it is recorded and not judged.",
+    .control = "The device's timer records when each kernel began and ended. On one stream no "
+               "kernel may begin before the previous one has ended. After each block another "
+               "block, with N streams on both sides, must find no difference.",
+    .confounders = "Launches are made one after the other, so the last kernel begins about N "
+                   "times 3 us after the first. A GPU that other processes use may have no room. "
+                   "On the soft device the room is the number of processors, so there the "
+                   "mechanics are exercised and the claim is not tested.")
 
 enum { FAMILY = 2, SOFT_CHUNK_BYTES = 1 << 16, GPU_CHUNK_BYTES = 16 << 20 };
 
@@ -51,12 +50,13 @@ static void compare(struct hyp_attack *attack, unsigned kernels, double kernel_u
                                       .user = &grinder};
         unsigned serial = hyp_grinder_at_once(&grinder, HYP_SUBJECT);
         unsigned at_once = hyp_grinder_at_once(&grinder, HYP_BASELINE);
-        HYP_CHECK(attack, serial == 1, "%u kernels ran at once on one stream", serial);
+        HYP_CHECK(attack, serial == 1, "%u kernels ran concurrently on one stream", serial);
         hyp_attack_record(attack, at_once, "%s_at_once", name);
         const struct hyp_effect *effect = hyp_attack_compare(attack, &pair);
         if (is_gpu) {
             hyp_attack_note(attack,
-                            "%s: %.3g times, of %u; %u at once; one stream %.0f us, %u %.0f us",
+                            "%s: ratio %.3g of at most %u; %u ran concurrently; one stream took "
+                            "%.0f us, %u took %.0f us",
                             name, effect->effect.median, kernels, at_once,
                             effect->subject_ns * 1e-3, kernels, effect->baseline_ns * 1e-3);
         }
@@ -66,9 +66,7 @@ static void compare(struct hyp_attack *attack, unsigned kernels, double kernel_u
 
 static void say_not_tested(struct hyp_attack *attack) {
     if (attack->kind == HYP_DEVICE_CUDA) return;
-    hyp_attack_not_tested(attack, "needs_gpu",
-                          "whether kernels run at once can be told on a GPU alone; its mechanics "
-                          "ran");
+    hyp_attack_not_tested(attack, "needs_gpu", "needs a GPU (mechanics exercised)");
 }
 
 HYP_ATTACK_WITH(h10, kernels_on_streams_of_their_own_run_at_once, .many_queues = true) {
@@ -78,7 +76,7 @@ HYP_ATTACK_WITH(h10, kernels_on_streams_of_their_own_run_at_once, .many_queues =
     say_not_tested(attack);
 }
 
-/* Three legs of about the same length: 16 MiB either way is 300 us on PCIe 5. */
+/* Copy, kernel and copy take about the same time: 16 MiB is 300 us on PCIe 5. */
 HYP_ATTACK_WITH(h10, copies_run_beside_kernels, .many_queues = true) {
     compare(attack, 4, 300, attack->kind == HYP_DEVICE_CUDA ? GPU_CHUNK_BYTES : SOFT_CHUNK_BYTES);
     say_not_tested(attack);

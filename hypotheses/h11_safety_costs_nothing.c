@@ -1,7 +1,7 @@
 /*
  * H11: safety costs nothing: a launch is as fast as in C.
  *
- * The words below say how; `tollens explain H11` prints them.
+ * `tollens explain H11` prints the text below.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"
@@ -12,29 +12,30 @@
 HYP_WORDS(
     11, .is_timed = true,
     .claim = "A launch through the runtime takes at most 1.05 times as long as the same launch by "
-             "direct calls of the driver in C, alone and with waiting for it.",
-    .prediction = "The ratio lies below 1.02, for 1, 4 and 16 arguments, of launches alone and of "
-                  "launches with a synchronize each.",
-    .falsified_if = "the interval of the ratio lies above 1.05 for any of the six, or a launch "
-                    "that was timed was not made.",
-    .method = "As H4, with the ratio of the batches as a block's value, and no verdict before "
-              "10,000 launches of each side. Launches are made of a kernel that was resolved "
-              "before; what the specification's code included, JIT, lookup and unloading, is not "
-              "a launch.",
-    .control = "After each block another in which both sides are the baseline must find a ratio "
-               "within 1.7 % of one. The kernel counts, and all arguments enter the count.",
-    .confounders =
-        "As H4. The soft device's launch costs what it costs to execute PTX on a CPU, so "
-        "there the mechanics run and the claim is not tested.")
+             "direct driver calls in C, with and without a synchronize after it.",
+    .prediction = "The ratio is below 1.02 with 1, 4 and 16 arguments, with and without a "
+                  "synchronize after each launch.",
+    .falsified_if = "the interval of the ratio lies above 1.05 in any of the six cases, or a "
+                    "timed launch was not made.",
+    .method = "As H4, but the value of a block is the ratio of its batches, and there is no "
+              "verdict before 10,000 launches of each side. The kernel is resolved beforehand: "
+              "JIT compilation, lookup and unloading, which the specification's code includes, "
+              "are not part of a launch.",
+    .control = "After each block another block, with the baseline on both sides, must find a "
+               "ratio within 1.7 % of one. The kernel counts its launches, and all arguments "
+               "enter the count.",
+    .confounders = "As H4. On the soft device a launch takes as long as executing its PTX on a "
+                   "CPU, so there the mechanics are exercised and the claim is not tested.")
 
-/* Batches are far below the depth of a driver's queue, so no launch waits for room in it. */
+/* Batches are far smaller than a driver's queue, so no launch waits for room in it. */
 enum { LAUNCHES = 50, LAUNCHES_MIN = 10000, FAMILY = 6 };
 
-/* The specification has a number as well, 2 us for a launch: it is told and not judged, since it
- * depends on the machine more than on the runtime. */
+/* The specification also names 2 us for a launch. That number is reported and not judged,
+ * because it depends more on the machine than on the runtime. */
 static const double SPECIFIED_US = 2;
 
-/* Launches of C++, kernel<<<...>>>, in the driver's place: recorded where a toolkit built them. */
+/* Compares with C++ launches, kernel<<<...>>>, in place of the driver's; recorded only, if a
+ * toolkit built the library for it. */
 static void compare_cxx(struct hyp_attack *attack, unsigned arguments, bool synchronizes,
                         struct hyp_pair pair, struct hyp_launcher *launcher) {
     char name[64];
@@ -44,7 +45,7 @@ static void compare_cxx(struct hyp_attack *attack, unsigned arguments, bool sync
     pair.recorded_only = true;
     const struct hyp_effect *effect = hyp_attack_compare(attack, &pair);
     hyp_attack_note(attack, "%u arguments%s: %.4g times as long as kernel<<<...>>> (%.4g to %.4g)",
-                    arguments, synchronizes ? ", waited for" : "", effect->effect.median,
+                    arguments, synchronizes ? ", synchronized" : "", effect->effect.median,
                     effect->effect.low, effect->effect.high);
 }
 
@@ -68,7 +69,7 @@ static void compare_launches(struct hyp_attack *attack, unsigned arguments, bool
         const struct hyp_effect *effect = hyp_attack_compare(attack, &pair);
         if (is_gpu && !synchronizes) {
             hyp_attack_note(attack,
-                            "%u arguments: a launch takes %.3f us, by the driver %.3f us; "
+                            "%u arguments: a launch takes %.3f us, a direct driver launch %.3f us; "
                             "the specification names %.1f us",
                             arguments, effect->subject_ns * 1e-3, effect->baseline_ns * 1e-3,
                             SPECIFIED_US);
@@ -83,8 +84,7 @@ static void compare_all(struct hyp_attack *attack, bool synchronizes) {
     static const unsigned arguments[] = {1, 4, 16};
     for (size_t i = 0; i < 3; i++) compare_launches(attack, arguments[i], synchronizes);
     if (attack->kind != HYP_DEVICE_CUDA) {
-        hyp_attack_not_tested(attack, "needs_gpu",
-                              "how fast a launch is can be told on a GPU alone; its mechanics ran");
+        hyp_attack_not_tested(attack, "needs_gpu", "needs a GPU (mechanics exercised)");
     }
 }
 

@@ -1,7 +1,7 @@
 /*
  * H12: the pool does not fragment.
  *
- * The words below say how; `tollens explain H12` prints them.
+ * `tollens explain H12` prints the text below.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"
@@ -15,32 +15,32 @@
 
 HYP_WORDS(
     12, .is_measured = true,
-    .claim = "After 10,000 random steps, and at the worst moment on the way, the pool holds at "
-             "most 1.1 times the bytes that its live blocks were asked for.",
+    .claim = "After 10,000 random steps, and at the worst moment before, the pool holds at most "
+             "1.1 times the bytes that were requested for its live blocks.",
     .prediction = "At most 1.03 at the end and 1.08 at the worst moment, for every seed, with one "
-                  "thread or four.",
-    .falsified_if =
-        "the ratio is above 1.1 at the end of a walk, or at any step at which 1 GiB or "
-        "more is live, for any seed; or the pool, the program and the driver do not "
-        "agree on the bytes; or not all comes back at the end; or less than 0.95 of a "
-        "limit of 4 GiB or more can be used after a comb, or a block of it has lost its "
-        "bytes.",
-    .method =
-        "Walks of 10,000 steps: seven in ten allocate 1 KiB to 10 MiB, the others free a "
-        "block at random; the ratio is measured after each step, by what the driver gave and "
-        "got back. The profiles tight and latency, 100,000 steps of a steady state and blocks of "
-        "256 B to 512 MiB are recorded beside. Then a comb under a hard limit: every second of "
-        "the blocks that fill it goes, and large ones come, for which pages are compacted.",
-    .control = "What is held is counted between the pool and the driver, not asked of the pool; "
-               "it must be nothing when all is freed.",
-    .confounders = "The walk ends with some 20 GiB live. On a device with less than 24 GiB free "
-                   "all sizes, the pool's too, are divided, and the verdict says scaled. Near "
-                   "nothing live the ratio says nothing: the worst moment is looked for from 1 GiB "
+                  "thread and with four.",
+    .falsified_if = "the ratio exceeds 1.1 at the end of a walk, or at any step with 1 GiB or "
+                    "more live, for any seed; the pool, the program and the driver disagree about "
+                    "the bytes; memory is missing when everything is freed; or, after the comb, "
+                    "less than 0.95 of a limit of 4 GiB or more is usable or a block has lost its "
+                    "bytes.",
+    .method = "A walk takes 10,000 steps: seven in ten allocate 1 KiB to 10 MiB, the others free "
+              "a random block. The ratio is measured after each step, from what the driver gave "
+              "and got back. The profiles tight and latency, 100,000 steps of a steady state and "
+              "blocks of 256 B to 512 MiB are recorded as well. The comb fills a hard limit with "
+              "blocks, frees every second one and allocates large blocks, for which the pool must "
+              "compact pages.",
+    .control = "Held bytes are counted between the pool and the driver, not asked of the pool. "
+               "They must be zero when everything is freed.",
+    .confounders = "A walk ends with some 20 GiB live. On a device with less than 24 GiB free all "
+                   "sizes, the pool's too, are divided, and the verdict says scaled. With little "
+                   "memory live the ratio means nothing, so the worst moment is taken from 1 GiB "
                    "on.")
 
 #define GIB ((uint64_t)1 << 30)
 
-/* The driver's unit of 2 MiB is not scaled: beyond this a ratio to less would be about the unit. */
+/* The driver's granularity of 2 MiB is not scaled. Beyond this factor it would dominate the
+ * ratio. */
 enum { FAIR_SCALE = 4 };
 enum { STEPS = 10000, STEADY_STEPS = 100000, GROW = 70, STEADY = 50, THREADS = 4 };
 
@@ -49,20 +49,20 @@ static const uint64_t least = 1 << 10, most = 10 << 20, walk_bytes = 24 * GIB,
 
 typedef void profile(const struct tol_device *device, struct tol_pool_options *options);
 
-/* By how much all sizes are divided, a power of two; 0: the attack is not tested. */
+/* The power of two by which all sizes are divided; 0: the attack is not tested. */
 static uint64_t scale_for(struct hyp_attack *attack) {
     size_t free_bytes = 0;
     uint64_t scale = 1;
     if (!HYP_OK(attack, tol_context_memory(attack->context, &free_bytes, NULL))) return 0;
     while (free_bytes < walk_bytes / scale) scale *= 2;
     if (scale > 32) {
-        hyp_attack_not_tested(attack, "no_memory", "%zu bytes are free, too few for a walk",
-                              free_bytes);
+        hyp_attack_not_tested(attack, "no_memory",
+                              "%zu bytes are free, which is too few for a walk", free_bytes);
         return 0;
     }
     if (scale > 1) {
         hyp_attack_label(attack, "scaled");
-        hyp_attack_note(attack, "scaled: %zu bytes are free, so all sizes are divided by %llu",
+        hyp_attack_note(attack, "scaled: only %zu bytes are free, so all sizes are divided by %llu",
                         free_bytes, (unsigned long long)scale);
     }
     return scale;
@@ -92,7 +92,8 @@ static void walk_once(struct hyp_attack *attack, unsigned seed, unsigned threads
                            threads == 1 ? "" : "s", seed);
         hyp_attack_measure(attack, walk.worst, "worst, %u thread%s, seed %u", threads,
                            threads == 1 ? "" : "s", seed);
-        HYP_CHECK(attack, walk.worst > 0, "no more than %llu bytes were ever live",
+        HYP_CHECK(attack, walk.worst > 0,
+                  "the worst moment was not measured: at most %llu bytes were live",
                   (unsigned long long)walk.requested_peak);
         if (seed == 0 && attack->session.out != NULL) {
             cr_assert(hyp_walk_map_write(walk.pool, attack->session.out, attack->record->name,
@@ -119,7 +120,7 @@ HYP_ATTACK_WITH(h12, a_walk_of_four_threads, .ledger = true, .soft_memory = "40G
     walk_often(attack, THREADS, attack->session.full ? 5 : 2);
 }
 
-/* ---- what is recorded beside: the claim does not fall by it ---------------------------------- */
+/* ---- recorded and not judged ----------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -129,7 +130,7 @@ static const struct {
 
 enum { PROFILES = sizeof profiles / sizeof profiles[0] };
 
-/* To 20 GiB, and then as many frees as allocations. */
+/* Grows to 20 GiB, and then frees as often as it allocates. */
 static void keep_steady(struct hyp_attack *attack, size_t which, enum hyp_walk_sizes sizes,
                         const char *what, uint64_t scale) {
     char name[64];
@@ -145,7 +146,8 @@ static void keep_steady(struct hyp_attack *attack, size_t which, enum hyp_walk_s
     hyp_walk_steps(&walk, steps, STEADY, steady_bytes / scale);
     hyp_attack_record(attack, walk.final, "%s, %s: final", what, profiles[which].name);
     hyp_attack_record(attack, walk.worst, "%s, %s: worst", what, profiles[which].name);
-    HYP_CHECK(attack, walk.broken || walk.worst > 0, "no more than %llu bytes were ever live",
+    HYP_CHECK(attack, walk.broken || walk.worst > 0,
+              "the worst moment was not measured: at most %llu bytes were live",
               (unsigned long long)walk.requested_peak);
     hyp_walk_end(&walk);
 }
@@ -170,8 +172,8 @@ HYP_ATTACK_WITH(h12, mixed_sizes_are_recorded, .ledger = true, .soft_memory = "4
 
 enum { COMB_MAX = 32768, MARK_WORDS = 1024 };
 
-/* What must be usable of a limit after a comb: among many pages there are partners for nearly all.
- * With fewer it is recorded. */
+/* The share of a limit that must be usable after a comb. With many pages nearly all of them find a
+ * partner to be compacted with. With a smaller limit the share is only recorded. */
 static const struct {
     uint64_t limit;
     double share;
@@ -185,7 +187,7 @@ struct comb {
     uint64_t live;
 };
 
-/* Blocks of least to most bytes until one is refused. false: something else went wrong. */
+/* Allocates blocks of random sizes until one is rejected. false: something else failed. */
 static bool fill(struct hyp_attack *attack, struct comb *comb, uint64_t from, uint64_t to) {
     tol_status status = TOL_OK;
     while (status == TOL_OK && comb->count < COMB_MAX) {
@@ -197,7 +199,7 @@ static bool fill(struct hyp_attack *attack, struct comb *comb, uint64_t from, ui
     }
     return HYP_CHECK(attack, status == TOL_OUT_OF_DEVICE_MEMORY, "%s: %.400s",
                      tol_status_name(status),
-                     status == TOL_OK ? "nothing was refused" : tol_message());
+                     status == TOL_OK ? "no allocation was rejected" : tol_message());
 }
 
 static bool free_one(struct hyp_attack *attack, struct comb *comb, size_t index) {
@@ -206,7 +208,7 @@ static bool free_one(struct hyp_attack *attack, struct comb *comb, size_t index)
     return status == TOL_OK || HYP_OK(attack, status); /* no sample for each of thousands */
 }
 
-/* Every second block goes. */
+/* Frees every second block. */
 static bool thin(struct hyp_attack *attack, struct comb *comb) {
     bool ok = true;
     size_t kept = 0;
@@ -222,8 +224,8 @@ static bool thin(struct hyp_attack *attack, struct comb *comb) {
     return ok;
 }
 
-/* Where a block is marked: at its begin, in its middle and at its end, which a soft device keeps
- * cheaply. */
+/* Where a block is marked: at its beginning, in its middle and at its end. Three marks cost the
+ * soft device little memory. */
 static CUdeviceptr mark_at(const struct comb *comb, size_t index, int which) {
     uint64_t last = comb->bytes[index] / 4 * 4 - MARK_WORDS * sizeof(unsigned);
     return tol_pool_address(comb->pool, comb->blocks[index]) + last / 2 / 4 * 4 * (unsigned)which;
@@ -243,7 +245,7 @@ static bool put_marks(struct hyp_attack *attack, const struct comb *comb) {
     return HYP_CHECK(attack, result == CUDA_SUCCESS, "blocks could not be written: %d", result);
 }
 
-/* How many of the first blocks have lost a mark. */
+/* Counts the lost marks of the first blocks. */
 static size_t lost_marks(const struct hyp_attack *attack, const struct comb *comb, size_t count) {
     unsigned words[MARK_WORDS];
     size_t lost = 0;
@@ -259,7 +261,7 @@ static size_t lost_marks(const struct hyp_attack *attack, const struct comb *com
     return lost;
 }
 
-/* What can be live of a hard limit when every second of its small blocks has gone. */
+/* Measures how much of a hard limit can be live after every second small block was freed. */
 static void comb_once(struct hyp_attack *attack, size_t which, uint64_t limit) {
     static struct comb comb;
     struct tol_pool_stats stats = {.held = 0};
@@ -275,18 +277,20 @@ static void comb_once(struct hyp_attack *attack, size_t which, uint64_t limit) {
     hyp_attack_record(attack, share, "comb, %s: share usable", profiles[which].name);
     for (size_t i = 0; ok && i < sizeof comb_goals / sizeof comb_goals[0]; i++) {
         if (limit < comb_goals[i].limit) continue;
-        HYP_CHECK(attack, share >= comb_goals[i].share,
-                  "%s: %.4f of %llu bytes can be used after a comb, less than %.2f",
-                  profiles[which].name, share, (unsigned long long)limit, comb_goals[i].share);
+        HYP_CHECK(
+            attack, share >= comb_goals[i].share,
+            "%s: %.4f of a limit of %llu bytes is usable after the comb, expected at least %.2f",
+            profiles[which].name, share, (unsigned long long)limit, comb_goals[i].share);
         break;
     }
     const size_t lost = ok ? lost_marks(attack, &comb, marked) : 0;
     ok = ok &&
-         HYP_CHECK(attack, lost == 0, "%s: %zu of %zu marks on blocks are gone",
+         HYP_CHECK(attack, lost == 0, "%s: %zu of %zu marks on blocks are lost",
                    profiles[which].name, lost, 3 * marked) &&
          HYP_OK(attack, tol_pool_stats(comb.pool, &stats)) &&
          HYP_CHECK(attack, stats.held_peak <= limit && stats.requested == comb.live,
-                   "of a limit of %llu bytes %llu were held, %llu for %llu",
+                   "the limit is %llu bytes; the pool held %llu at its peak, and reports %llu "
+                   "requested, expected %llu",
                    (unsigned long long)limit, (unsigned long long)stats.held_peak,
                    (unsigned long long)stats.requested, (unsigned long long)comb.live);
     hyp_attack_record(attack, (double)stats.compacted, "comb, %s: handles compacted",
@@ -294,7 +298,7 @@ static void comb_once(struct hyp_attack *attack, size_t which, uint64_t limit) {
     while (ok && comb.count > 0) ok = free_one(attack, &comb, --comb.count);
     tol_pool_destroy(comb.pool);
     struct hyp_ledger ledger = hyp_ledger_read();
-    HYP_CHECK(attack, ledger.bytes == 0, "%llu bytes have not come back to the driver",
+    HYP_CHECK(attack, ledger.bytes == 0, "%llu bytes were not returned to the driver",
               (unsigned long long)ledger.bytes);
 }
 
@@ -304,8 +308,8 @@ HYP_ATTACK_WITH(h12, a_comb_under_a_limit, .ledger = true, .soft_memory = "40G")
     if (!HYP_OK(attack, tol_context_memory(attack->context, &free_bytes, NULL))) return;
     while (limit > free_bytes / 5 * 4) limit /= 2;
     if (limit < GIB / 4) {
-        hyp_attack_not_tested(attack, "no_memory", "%zu bytes are free, too few for a comb",
-                              free_bytes);
+        hyp_attack_not_tested(attack, "no_memory",
+                              "%zu bytes are free, which is too few for a comb", free_bytes);
         return;
     }
     for (size_t i = 0; i < PROFILES; i++) {

@@ -1,7 +1,7 @@
 /*
- * H13: threads may share a context.
+ * H13: threads can share a context.
  *
- * The words below say how; `tollens explain H13` prints them.
+ * `tollens explain H13` prints the text below.
  */
 #include "harness/attack.h"
 #include "harness/claim.h"
@@ -19,36 +19,38 @@
 
 HYP_WORDS(
     13,
-    .claim = "Threads may share a context, each with a stream of its own, and do everything the "
-             "runtime offers at once.",
-    .prediction = "0 violations: 2, 4, 8 and 16 threads of 1000 launches each lose no launch, make "
-                  "none twice and touch nothing of each other.",
-    .falsified_if = "a slot or the total holds another number than the launches add up to, a call "
-                    "fails, a kernel has two handles, a thread waits for another's work or does "
-                    "not end, or the soft device finds a race.",
-    .method = "Each launch adds a number to its own slot, and each of its threads one to a total; "
-              "meanwhile modules, kernels, events, batches and blocks of one pool come and go in "
-              "all threads. Then in processes of their own, on the soft device under its race "
-              "checker, each in another order of blocks and warps: 100 in full mode.",
-    .control = "Words between the slots stay 0. Blocks hold their thread's words until they are "
-               "freed. A host function must really hold a stream up while the others pass.",
-    .confounders = "What threads do at the same moment differs from run to run, so what survives "
-                   "here has survived these runs. The driver's own locks order much on a GPU; "
-                   "ninja test-tsan looks for data races of the runtime itself. A driver has "
-                   "fewer queues to a GPU than there are streams: work behind a host function "
-                   "that blocks may hold other streams' up, by the driver's own calls too, so "
-                   "nothing is queued behind it while the others pass.")
+    .claim = "Threads can share a context, each with its own stream, and use everything the "
+             "runtime offers at the same time.",
+    .prediction = "0 violations: 2, 4, 8 and 16 threads with 1000 launches each lose no launch, "
+                  "run none twice and touch nothing of each other's.",
+    .falsified_if = "a slot or the total differs from the sum of its launches, a call fails, a "
+                    "kernel has two handles, a thread waits for another thread's work or does not "
+                    "end, or the soft device reports a race.",
+    .method = "Each launch adds a number to its own slot, and each of its threads adds one to a "
+              "total. Meanwhile all threads create and destroy modules, kernels, events, batches "
+              "and blocks of one pool. The same runs in separate processes on the soft device, "
+              "under its race checker, each with another order of blocks and warps: 100 of them "
+              "in full mode.",
+    .control = "The words between the slots stay 0. A block keeps its thread's words until it is "
+               "freed. A host function must really block its stream while the other threads "
+               "proceed.",
+    .confounders = "Threads interleave differently from run to run, so a survived verdict covers "
+                   "these runs only. On a GPU the driver's own locks order much of the work; "
+                   "ninja test-tsan looks for data races in the runtime itself. A driver has "
+                   "fewer queues to a GPU than there are streams: work behind a blocking host "
+                   "function can hold up other streams, even with direct driver calls, so nothing "
+                   "is queued behind it while the others proceed.")
 
 static void report(struct hyp_attack *attack, const struct hyp_crowd *crowd, unsigned threads) {
     attack->record->samples += crowd->checks - crowd->violations;
     for (uint64_t i = 0; i < crowd->violations; i++) {
         const char *text = i < HYP_CROWD_TROUBLES_MAX ? crowd->troubles[i] : "";
-        if (text[0] == '\0') text = "one more, not kept in words";
+        if (text[0] == '\0') text = "another violation, whose message was not kept";
         HYP_CHECK(attack, false, "%u threads: %s", threads, text);
     }
 }
 
-/* A thread that hangs keeps what it uses, and there is nothing to go on with. */
+/* false: a thread hangs and still uses the context, so the attack cannot continue. */
 static bool attack_with(struct hyp_attack *attack, unsigned threads, unsigned launches,
                         bool (*run)(struct tol_context *context,
                                     const struct hyp_crowd_options *options,
@@ -82,14 +84,13 @@ HYP_ATTACK(h13, a_kernel_has_one_handle) {
 HYP_ATTACK_WITH(h13, no_thread_waits_for_anothers_work, .many_queues = true) {
     for (unsigned i = 0; i < CROWDS; i++) {
         if (!attack_with(attack, crowds[i], 4, hyp_crowd_pass_by)) return;
-        if (attack->record->violations > 0) return; /* each more would wait as long as this one */
+        if (attack->record->violations > 0) return; /* each further run would wait as long */
     }
 }
 
-/* ---- processes, each with an order of its own ------------------------------------------------ */
+/* ---- processes, each with another order of blocks and warps ---------------------------------- */
 
-/* What the soft device found in a process: its first report that is more than a note; "" for
- * none. */
+/* The soft device's first report of a process that is more than a note; "" if there is none. */
 static void first_finding(const char *path, char *finding, size_t bytes) {
     size_t length = 0;
     char *text = hyp_file_read(path, 1 << 20, &length);
@@ -106,7 +107,7 @@ static void first_finding(const char *path, char *finding, size_t bytes) {
     free(text);
 }
 
-/* Runs the program again as `tollens crowd` and keeps what it says. Gives its wait status, or
+/* Runs the program again as `tollens crowd` and keeps its output. Returns its wait status, or
  * -1. */
 static int run_crowd(unsigned threads, unsigned launches, char *said, size_t bytes) {
     extern char **environ;
@@ -148,7 +149,7 @@ HYP_ATTACK(h13, no_order_of_blocks_and_warps_races) {
     char report_path[1200], said[2048], finding[600], seed[32];
     const char *folder = attack->session.out != NULL ? attack->session.out : "/tmp";
     snprintf(report_path, sizeof report_path, "%s/h13-%d.report", folder, (int)getpid());
-    unsetenv("BXFI_MAP"); /* the child is a program, and no worker of a test */
+    unsetenv("BXFI_MAP"); /* the child is not a worker of Criterion */
     setenv("TOLLENS_DEVICE", is_soft ? "soft" : "cuda", 1);
     setenv("TOLLENS_SOFT_CHECK", "memory,init,sync,race,stream", 1);
     setenv("TOLLENS_SOFT_REPORT", report_path, 1);
@@ -171,7 +172,7 @@ HYP_ATTACK(h13, no_order_of_blocks_and_warps_races) {
     unlink(report_path);
     if (is_soft) {
         hyp_attack_note(attack,
-                        "%u orders of blocks and warps, each in a process under the race "
+                        "%u orders of blocks and warps, each in its own process under the race "
                         "checker",
                         runs);
     }

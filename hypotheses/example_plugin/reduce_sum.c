@@ -1,5 +1,5 @@
 /*
- * Each thread adds up every so-manieth number; what threads have is added to one total.
+ * Each thread sums the numbers at a stride of the whole grid and adds its sum to one total.
  */
 #include "reduce_sum.h"
 
@@ -62,7 +62,7 @@ tol_status reduce_sum_run(struct reduce_sum *reduce, struct tol_stream *stream,
                           uint64_t *sum) {
     uint64_t held = tol_buffer_bytes(values) / sizeof(uint32_t);
     if (first > held || count > held - first) return TOL_OUT_OF_RANGE;
-#ifdef REDUCE_SUM_LOSES_TAIL /* a bug as people make them, to see the claim fall */
+#ifdef REDUCE_SUM_LOSES_TAIL /* a typical bug, to see the claim falsified */
     count -= count % 32;
 #endif
     tol_status status = tol_buffer_fill_at(reduce->total, 0, 0, 1, sizeof *sum);

@@ -1,7 +1,7 @@
 /*
- * Your library, of which something is claimed: the sum of whole numbers that lie on the device.
+ * The library that the claim is about: it sums integers in device memory.
  *
- * Threads: one reduce_sum at a time. Nothing here knows that it will be attacked.
+ * Threads: use a reduce_sum from one thread at a time. Nothing here knows about the attacks.
  */
 #ifndef REDUCE_SUM_H
 #define REDUCE_SUM_H
@@ -15,8 +15,8 @@ struct reduce_sum;
 tol_status reduce_sum_create(struct tol_context *context, struct reduce_sum **reduce);
 void reduce_sum_destroy(struct reduce_sum *reduce);
 
-/* Adds up count 32-bit numbers, from element first of the buffer on, and waits for the sum.
- * TOL_OUT_OF_RANGE: the buffer has fewer. */
+/* Sums count 32-bit numbers, beginning at element first of the buffer, and waits for the sum.
+ * TOL_OUT_OF_RANGE: the buffer has fewer numbers. */
 tol_status reduce_sum_run(struct reduce_sum *reduce, struct tol_stream *stream,
                           const struct tol_buffer *values, uint32_t first, uint32_t count,
                           uint64_t *sum);

@@ -1,5 +1,5 @@
 /*
- * The claim about it, how it is attacked, and the faults under which it must fall.
+ * The claim, its attacks, and the faults under which it must be falsified.
  */
 #include <tollens/harness/plugin.h>
 
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* ---- a fault of our own: the last number is left out ----------------------------------------- */
+/* ---- a fault of our own: a sum omits its last number ----------------------------------------- */
 
 static void lose_last(struct tol_interpose_call *call, void *user) {
     (void)user;
@@ -17,7 +17,7 @@ static void lose_last(struct tol_interpose_call *call, void *user) {
 }
 
 static const struct hyp_fault faults[] = {
-    {.name = "sum_loses_last", .sentence = "a sum lacks its last number", .before = lose_last},
+    {.name = "sum_loses_last", .sentence = "a sum omits its last number", .before = lose_last},
     {.name = NULL}};
 
 /* ---- the claim ------------------------------------------------------------------------------- */
@@ -30,19 +30,21 @@ static const struct hyp_saboteur saboteurs[] = {
 
 static const struct hyp_plugin_claim claims[] = {
     {.id = "SUM",
-     .title = "A sum on the device is the sum",
+     .title = "A sum on the device is correct",
      .unit = "violations",
      .source = "reduce_sum.h",
      .threshold = 0,
      .direction = HYP_AT_MOST,
-     .words = {.claim = "Whatever the length and wherever the numbers lie, reduce_sum_run gives "
-                        "their sum, and refuses more numbers than there are.",
-               .prediction = "0 violations over lengths of 0 to 65537 at odd places.",
-               .falsified_if = "one sum is another than the host's, or a number too many is taken.",
-               .method = "Random numbers are added up by the host in 64 bits, too.",
-               .control = "On both sides of the numbers stand large ones that must not be summed.",
-               .confounders = "A total that happened to be right before the sum would hide a sum "
-                              "that was not made: each length has other numbers."},
+     .words = {.claim =
+                   "reduce_sum_run returns the sum of any number of elements at any offset, and "
+                   "rejects a range beyond the end of the buffer.",
+               .prediction = "0 violations for lengths of 0 to 65537 at random offsets.",
+               .falsified_if =
+                   "a sum differs from the host's, or a range that is too long is accepted.",
+               .method = "The host sums the same random numbers in 64 bits.",
+               .control = "Large numbers on both sides of the range must not be summed.",
+               .confounders = "A correct total from an earlier call could hide a missing sum, so "
+                              "each length has other numbers."},
      .saboteurs = saboteurs},
     {.id = NULL}};
 
@@ -65,8 +67,8 @@ static void try_length(struct hyp_attack *attack, struct reduce_sum *reduce,
     HYP_NEED(attack,
              tol_buffer_write_at(buffer, 0, numbers, (first + count + MARGIN) * sizeof numbers[0]));
     HYP_NEED(attack, reduce_sum_run(reduce, stream, buffer, first, count, &sum));
-    HYP_CHECK(attack, sum == expected, "%u numbers from the %u. on: %llu, and not %llu", count,
-              first, (unsigned long long)sum, (unsigned long long)expected);
+    HYP_CHECK(attack, sum == expected, "the sum of %u numbers from index %u is %llu, expected %llu",
+              count, first, (unsigned long long)sum, (unsigned long long)expected);
 }
 
 HYP_ATTACK(sum, every_length_is_right) {

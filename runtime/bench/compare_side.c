@@ -7,7 +7,7 @@
  * second would be given the first, which has its name. It is meant to compile with older
  * revisions' headers, so it uses few functions of the runtime.
  */
-#include "tollens.h"
+#include "tollens/tollens.h"
 
 #include <stdio.h>
 #include <stdlib.h>

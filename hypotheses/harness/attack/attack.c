@@ -1,5 +1,6 @@
 /*
- * Running a body: open the device, break it if asked, attack, write down, and only then judge.
+ * Runs the body of an attack: opens the device, injects the fault, attacks, writes the record, and
+ * only then passes or fails.
  */
 #include "harness/attack.h"
 
@@ -52,7 +53,7 @@ bool hyp_attack_ok(struct hyp_attack *attack, tol_status status, const char *cal
 bool hyp_attack_refused(struct hyp_attack *attack, tol_status status, tol_status expected,
                         const char *text, const char *call) {
     if (status != expected) {
-        return hyp_attack_check(attack, false, "%.200s: %s, and not %s: %.600s", call,
+        return hyp_attack_check(attack, false, "%.200s: returned %s, expected %s: %.600s", call,
                                 tol_status_name(status), tol_status_name(expected),
                                 status == TOL_OK ? "it was accepted" : tol_message());
     }
@@ -71,7 +72,7 @@ void hyp_attack_not_tested(struct hyp_attack *attack, const char *code, const ch
     va_end(arguments);
 }
 
-/* Keeps a number under a name; those past the last are judged and not kept. */
+/* Records a number under a name. Beyond HYP_MEASURES_MAX, numbers are judged and not recorded. */
 static void add_measure(double value, bool recorded_only, const char *format, va_list arguments,
                         char name[64]) {
     vsnprintf(name, 64, format, arguments);
@@ -88,9 +89,8 @@ bool hyp_attack_measure(struct hyp_attack *attack, double value, const char *for
     va_start(arguments, format);
     add_measure(value, false, format, arguments, name);
     va_end(arguments);
-    return hyp_attack_check(attack, hyp_claim_holds(claim, value),
-                            "%s: %.6g, and %s %.6g %s was claimed", name, value,
-                            hyp_direction_words(claim->direction), claim->threshold,
+    return hyp_attack_check(attack, hyp_claim_holds(claim, value), "%s: %.6g, expected %s %.6g %s",
+                            name, value, hyp_direction_words(claim->direction), claim->threshold,
                             hyp_unit_of(claim->threshold, claim->unit, unit));
 }
 
@@ -118,7 +118,7 @@ void hyp_attack_note(struct hyp_attack *attack, const char *format, ...) {
 }
 
 struct tol_hdr *hyp_attack_series(struct hyp_attack *attack, const char *name) {
-    static struct tol_hdr *spare; /* for series past the last: recorded and not kept */
+    static struct tol_hdr *spare; /* for series beyond HYP_SERIES_MAX, which are not kept */
     (void)attack;
     for (size_t i = 0; i < record.series_count; i++) {
         if (strcmp(record.series[i].name, name) == 0) return record.series[i].hdr;
@@ -146,7 +146,7 @@ void hyp_attack_progress_finding(struct hyp_attack *attack, double share, const 
     uint64_t now = hyp_clock_ns();
     if (attack->session.out == NULL || (now - last_ns < 100000000 && share < 1)) return;
     last_ns = now;
-    /* Not evidence: whoever watches reads it, and the runner removes it. */
+    /* Not evidence: the runner reads it for the progress display, and removes it. */
     snprintf(path, sizeof path, "%s/progress", attack->session.out);
     FILE *file = fopen(path, "w");
     if (file == NULL) return;
@@ -198,7 +198,7 @@ struct tol_kernel *hyp_attack_kernel(struct hyp_attack *attack, const char *name
     return kernel;
 }
 
-/* Puts the saboteur, the ledger or a mere counter before the driver, or nothing. */
+/* Installs the saboteur, the ledger or a counter in the interposer, if any is needed. */
 static void interpose(struct hyp_attack *attack, const struct hyp_attack_wants *wants) {
     struct tol_interpose_options options = {.before = NULL};
     const char *sabotage = attack->session.sabotage;
@@ -259,7 +259,7 @@ static void close_device(struct hyp_attack *attack) {
 void hyp_attack_run(const char *suite, const char *name, const struct hyp_attack_wants *wants,
                     void (*body)(struct hyp_attack *attack)) {
     struct hyp_attack attack = {.record = &record};
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* without its worker it would have the GPU to itself */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* it must not outlive its worker */
     cr_assert(hyp_session_read(&attack.session), "%s", hyp_error());
     attack.random = attack.session.seed;
     snprintf(record.suite, sizeof record.suite, "%s", suite);
@@ -280,7 +280,7 @@ void hyp_attack_run(const char *suite, const char *name, const struct hyp_attack
               record.examples[0]);
     const struct hyp_effect *fallen = hyp_record_fallen(&record);
     if (fallen != NULL) {
-        cr_assert_fail("%s: %.4g (%.4g to %.4g), and %s %.4g was claimed", fallen->name,
+        cr_assert_fail("%s: %.4g (%.4g to %.4g), expected %s %.4g", fallen->name,
                        fallen->effect.median, fallen->effect.low, fallen->effect.high,
                        hyp_direction_words(fallen->rule.direction), fallen->rule.threshold);
     }

@@ -198,10 +198,10 @@ unsigned hyp_grinder_at_once(struct hyp_grinder *g, enum hyp_side side) {
         return 0;
     }
     for (unsigned i = 0; i < g->kernels; i++) {
-        HYP_CHECK(g->attack, spans[2 * i] <= spans[2 * i + 1], "kernel %u left no times", i);
+        HYP_CHECK(g->attack, spans[2 * i] <= spans[2 * i + 1], "kernel %u recorded no times", i);
         if (side == HYP_BASELINE || i == 0) continue;
         HYP_CHECK(g->attack, spans[2 * i] + TIMER_NS >= spans[2 * i - 1],
-                  "on one stream, kernel %u began %llu ns before the one in front of it ended", i,
+                  "on one stream, kernel %u began %llu ns before the previous kernel ended", i,
                   (unsigned long long)(spans[2 * i - 1] - spans[2 * i]));
     }
     write_spans(g, side, spans);
@@ -223,8 +223,8 @@ static void check_sums(struct hyp_grinder *g, unsigned kernel, unsigned *words) 
         if (wrong++ == 0) example = i;
     }
     HYP_CHECK(g->attack, wrong == 0,
-              "kernel %u was launched %llu times, and the sums of %u of %u threads are others, "
-              "first that of thread %u",
+              "kernel %u was launched %llu times, and %u of %u threads have a wrong sum; the first "
+              "is thread %u",
               kernel, g->made, wrong, count_of(g), example);
 }
 
@@ -236,8 +236,8 @@ static void check_chunk(struct hyp_grinder *g, unsigned kernel, const unsigned *
         unsigned wanted = i < count_of(g) ? sums[i] : word_of(kernel, i);
         wrong += ((const unsigned *)data)[i] != wanted;
     }
-    HYP_CHECK(g->attack, wrong == 0, "%zu of %zu words of chunk %u came back changed", wrong,
-              g->chunk_bytes / 4, kernel);
+    HYP_CHECK(g->attack, wrong == 0, "%zu of %zu words of chunk %u were changed by the copies",
+              wrong, g->chunk_bytes / 4, kernel);
 }
 
 void hyp_grinder_end(struct hyp_grinder *g) {

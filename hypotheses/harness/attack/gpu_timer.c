@@ -105,8 +105,8 @@ double hyp_gpu_timer_run(struct hyp_gpu_timer *timer, unsigned calls,
     ok = HYP_OK(attack, tol_stream_synchronize(timer->stream)) && ok;
     if (ok && words != NULL) {
         ok = HYP_CHECK(attack, words[1] == 0,
-                       "the gate opened by itself after %.1f s: what was queued behind it waited "
-                       "for the device, or was more than its queue holds",
+                       "the gate timed out after %.1f s: the work queued behind it waited for the "
+                       "device or exceeded its queue",
                        (double)timer->gate_limit_ns * 1e-9);
     }
     double sum = 0;

@@ -139,13 +139,13 @@ bool hyp_launcher_use_cxx(struct hyp_launcher *l) {
     hyp_launch_other launch = NULL;
     if (library != NULL) *(void **)&launch = dlsym(library, "hyp_launch_cxx");
     if (launch == NULL) {
-        hyp_attack_note(l->attack, "C++ launches were not compared: there is no %s", name);
+        hyp_attack_note(l->attack, "C++ launches were not compared: %s was not found", name);
         return false;
     }
     int error = launch((int)l->arguments, l->address, l->handle, 1, 1);
     if (error != 0) {
-        hyp_attack_note(l->attack, "C++ launches were not compared: CUDA's runtime gave error %d",
-                        error);
+        hyp_attack_note(
+            l->attack, "C++ launches were not compared: the CUDA runtime returned error %d", error);
         return false;
     }
     l->made++;
@@ -178,7 +178,7 @@ void hyp_launcher_end(struct hyp_launcher *l) {
     if (l->count != NULL && l->made > 0 &&
         HYP_OK(l->attack, tol_buffer_read(l->count, &count, sizeof count))) {
         HYP_CHECK(l->attack, count == (unsigned)l->made,
-                  "of %llu launches with %u arguments the kernel counted %u",
+                  "%llu launches with %u arguments were made, and the kernel counted %u",
                   (unsigned long long)l->made, l->arguments, count);
     }
     tol_buffer_destroy(l->count);

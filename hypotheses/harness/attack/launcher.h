@@ -1,26 +1,26 @@
 /*
- * Launcher: the same launch made in two ways, for those who compare them: by the driver's own call,
- * as a C program makes it, and through the runtime.
+ * Launcher: makes the same launch in two ways, for comparisons: by a direct driver call, as a C
+ * program does, and through the runtime.
  *
- * Both sides launch one kernel of one thread on one stream. The kernel counts, and every argument
- * enters the count, so a launch that was timed and not made, or made with other arguments, is
- * found out when the comparison has ended.
+ * Both sides launch the same kernel with one thread on one stream. The kernel counts its launches,
+ * and every argument enters the count. After the comparison the count shows whether a timed launch
+ * was lost or had wrong arguments.
  */
 #ifndef HYP_LAUNCHER_H
 #define HYP_LAUNCHER_H
 
 #include "harness/attack.h"
 
-/* What a third way to launch looks like: launches, on a CUstream, of a kernel that counts at an
- * address. Gives 0 or an error of its own. */
+/* A third way to launch: launches a kernel that counts at an address, on a CUstream. Returns 0
+ * or an error code of its own. */
 typedef int (*hyp_launch_other)(int arguments, unsigned long long count, void *stream,
                                 unsigned calls, int synchronizes);
 
 struct hyp_launcher {
     struct hyp_attack *attack;
     unsigned arguments;     /* 1, 4 or 16 */
-    bool synchronizes;      /* after every launch, and not once behind each batch */
-    hyp_launch_other other; /* the baseline in the driver's place; NULL: the driver */
+    bool synchronizes;      /* after every launch, instead of once per batch */
+    hyp_launch_other other; /* the baseline instead of the driver; NULL: the driver */
     struct tol_stream *stream;
     struct tol_kernel *kernel;
     struct tol_buffer *count;
@@ -31,23 +31,23 @@ struct hyp_launcher {
     double extra_share, extra_owed; /* of the saboteur launch_extra_percent */
 };
 
-/* Makes ready; ends with hyp_launcher_end in any case. false: a violation was noted. */
+/* Prepares both sides. Call hyp_launcher_end in any case. false: a violation was recorded. */
 bool hyp_launcher_begin(struct hyp_attack *attack, unsigned arguments, bool synchronizes,
                         struct hyp_launcher *launcher);
 
 /* For hyp_pair.batch; user is the launcher. */
 double hyp_launcher_batch(void *user, enum hyp_side side, unsigned calls);
 
-/* Finds launches as C++ programs make them, for launcher->other: the library that ci/launch_cxx
+/* Sets launcher->other to launches as C++ programs make them, from the library that ci/launch_cxx
  * builds, beside this program or in its lib/. false: there is none, or it does not work on this
- * device, and the attack has a note of it. */
+ * device; the attack has a note. */
 bool hyp_launcher_use_cxx(struct hyp_launcher *launcher);
 
-/* Times single launches of both sides in turns, so many of each, into the series "NAME_driver" and
- * "NAME_runtime": how they are spread, which a comparison does not show. */
+/* Times single launches of both sides alternately, into the series "NAME_driver" and
+ * "NAME_runtime", which show the distribution that a comparison does not. */
 void hyp_launcher_record(struct hyp_launcher *launcher, const char *name, unsigned calls);
 
-/* Holds the count against what was launched. */
+/* Compares the kernel's count with the launches made. */
 void hyp_launcher_end(struct hyp_launcher *launcher);
 
 #endif

@@ -72,8 +72,8 @@ void hyp_hoard_check(struct hyp_attack *attack, const struct hyp_hoard *hoard) {
     const char *what = names[hoard->way];
     HYP_CHECK(attack, hoard->trouble[0] == '\0', "%s: %s", what, hoard->trouble);
     HYP_CHECK(attack, hoard->refusals > 0 && hoard->count > 0,
-              "%s: %zu blocks were given and %zu requests refused", what, hoard->count,
-              hoard->refusals);
+              "%s: %zu blocks were allocated and %zu requests rejected, expected some of each",
+              what, hoard->count, hoard->refusals);
 }
 
 void hyp_hoard_give(struct hyp_attack *attack, struct hyp_hoard *hoard) {
@@ -93,8 +93,9 @@ void hyp_hoard_end(struct hyp_attack *attack, struct tol_pool *pool) {
     if (pool != NULL && HYP_OK(attack, tol_context_synchronize(attack->context, DEADLINE_MS)) &&
         HYP_OK(attack, tol_pool_trim(pool, 0)) && HYP_OK(attack, tol_pool_stats(pool, &stats))) {
         HYP_CHECK(attack, stats.held == 0 && stats.requested == 0 && stats.used == 0,
-                  "the pool holds %llu bytes, uses %llu, for %llu", (unsigned long long)stats.held,
-                  (unsigned long long)stats.used, (unsigned long long)stats.requested);
+                  "the pool still holds %llu bytes, uses %llu and has %llu requested",
+                  (unsigned long long)stats.held, (unsigned long long)stats.used,
+                  (unsigned long long)stats.requested);
     }
     tol_pool_destroy(pool);
 }

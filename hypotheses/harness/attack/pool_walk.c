@@ -78,7 +78,7 @@ static void allocate(struct walker *w, uint64_t bytes) {
         size_t room = w->room > 0 ? 2 * w->room : 1024;
         struct piece *more = realloc(w->pieces, room * sizeof *more);
         if (more == NULL) {
-            snprintf(w->trouble, sizeof w->trouble, "there is no host memory for %zu blocks", room);
+            snprintf(w->trouble, sizeof w->trouble, "out of host memory for %zu blocks", room);
             return;
         }
         w->pieces = more;
@@ -137,8 +137,8 @@ static void sample(struct hyp_walk *walk, uint64_t held) {
     }
     if (first->trouble[0] == '\0' && (stats.held != held || stats.requested != walk->requested)) {
         snprintf(first->trouble, sizeof first->trouble,
-                 "at step %llu the pool says that it holds %llu bytes for %llu, and the driver has "
-                 "given %llu for %llu",
+                 "at step %llu the pool reports %llu bytes held and %llu requested, expected %llu "
+                 "and %llu",
                  (unsigned long long)walk->step, (unsigned long long)stats.held,
                  (unsigned long long)stats.requested, (unsigned long long)held,
                  (unsigned long long)walk->requested);
@@ -257,11 +257,12 @@ static void give_all_back(struct hyp_walk *walk) {
     }
     struct hyp_ledger ledger = hyp_ledger_read();
     HYP_CHECK(attack, stats.held == 0 && stats.requested == 0 && stats.blocks == 0,
-              "all is freed, and the pool holds %llu bytes for %llu in %llu blocks",
+              "after everything was freed the pool holds %llu bytes and reports %llu requested in "
+              "%llu blocks",
               (unsigned long long)stats.held, (unsigned long long)stats.requested,
               (unsigned long long)stats.blocks);
     HYP_CHECK(attack, ledger.bytes == walk->state->base && ledger.foreign == 0,
-              "all is given back, and %lld bytes have not come to the driver",
+              "after the pool was destroyed %lld bytes were not returned to the driver",
               (long long)(ledger.bytes - walk->state->base));
 }
 

@@ -312,73 +312,75 @@ static void stop_worker(struct tol_interpose_call *call, void *user) {
 }
 
 static const struct hyp_fault faults[] = {
-    {"module_accept_anything", "images that the driver refuses load without complaint", NULL,
+    {"module_accept_anything", "images that the driver rejects load without an error", NULL,
      accept_anything, false, NULL},
-    {"jit_log_lost", "the JIT refuses without a word", NULL, lose_log, false, NULL},
+    {"jit_log_lost", "the JIT's error log is empty", NULL, lose_log, false, NULL},
     {"function_lost", "every third kernel is not found", lose_function, NULL, false, NULL},
-    {"launch_drop", "every tenth launch is not made", drop_launch, NULL, false, NULL},
+    {"launch_drop", "every tenth launch is skipped", drop_launch, NULL, false, NULL},
     {"launch_short", "the last block of a grid is not launched", shorten_launch, NULL, false, NULL},
     {"launch_twice", "every tenth launch is made twice", repeat_launch, NULL, false, NULL},
-    {"launch_delay_us", "each launch takes so many microseconds longer", delay_launch, NULL, true,
+    {"launch_delay_us", "each launch takes this many microseconds longer", delay_launch, NULL, true,
      NULL},
-    {"launch_jitter_us", "launches take up to so many microseconds longer", jitter_launch, NULL,
+    {"launch_jitter_us", "launches take up to this many microseconds longer", jitter_launch, NULL,
      true, NULL},
     /* Made where launches are timed (launcher.c): the interposer itself costs a launch some per
      * cent, so it cannot make three. */
-    {"launch_extra_percent", "so many launches in a hundred are made and not counted", NULL, NULL,
-     true, NULL},
-    {"copy_flip_bit", "every fifth copy to the device changes a bit", NULL, flip_bit, false, NULL},
+    {"launch_extra_percent", "this percentage of launches is made in addition and not counted",
+     NULL, NULL, true, NULL},
+    {"copy_flip_bit", "every fifth copy to the device flips a bit", NULL, flip_bit, false, NULL},
     {"copy_truncate", "copies to the device lose their last byte", truncate_copy, NULL, false,
      NULL},
-    {"copy_stale", "every fifth copy to the host is not made", stale_copy, NULL, false, NULL},
-    {"streams_serialise", "a launch waits until all streams are done", NULL, serialise_streams,
+    {"copy_stale", "every fifth copy to the host is skipped", stale_copy, NULL, false, NULL},
+    {"streams_serialise", "a launch waits until all streams are idle", NULL, serialise_streams,
      false, NULL},
-    {"streams_shared", "all streams are the first one", share_stream, NULL, false, NULL},
+    {"streams_shared", "all streams are the same stream", share_stream, NULL, false, NULL},
     {"streams_legacy", "launches go to the legacy default stream", launch_on_legacy, NULL, false,
      NULL},
-    {"context_unbound", "no thread but the first is bound to its context", bind_one_thread, NULL,
+    {"context_unbound", "only the first thread is bound to the context", bind_one_thread, NULL,
      false, NULL},
-    {"total_unatomic", "a sum of several threads is not atomic", unatomic_total, NULL, false, NULL},
-    {"alloc_leak", "every third block of memory is not given back", leak_memory, NULL, false, NULL},
-    {"device_copy_drop", "copies on the device are not made", drop_device_copy, NULL, false, NULL},
-    {"oom_swallowed", "an allocation without memory gives a small block", NULL, swallow_oom, false,
+    {"total_unatomic", "threads add to the total without an atomic", unatomic_total, NULL, false,
      NULL},
+    {"alloc_leak", "every third free of device memory is skipped", leak_memory, NULL, false, NULL},
+    {"device_copy_drop", "copies on the device are skipped", drop_device_copy, NULL, false, NULL},
+    {"oom_swallowed", "an allocation that runs out of memory returns a small block", NULL,
+     swallow_oom, false, NULL},
     /* Planted where an attack makes a pool (hyp_sabotage_pool). */
-    {"pool_no_reuse", "each block of a pool is the driver's", NULL, NULL, false, reuse_nothing},
-    {"pool_keeps_nothing", "a pool gives pages back as soon as it can", NULL, NULL, false,
+    {"pool_no_reuse", "each block of a pool is a driver allocation", NULL, NULL, false,
+     reuse_nothing},
+    {"pool_keeps_nothing", "a pool returns its pages as soon as it can", NULL, NULL, false,
      keep_nothing},
     {"pool_shares_nothing", "no two blocks of a pool share a page", NULL, NULL, false,
      share_nothing},
     {"pool_takes_much", "a pool's pages are 512 times as large", NULL, NULL, false, take_much},
     /* Kernels with a defect, which an attack on gemm takes instead of the right ones. */
-    {"gemm_lost_step", "a product leaves out its last step", NULL, NULL, false, NULL},
+    {"gemm_lost_step", "a product omits its last step along k", NULL, NULL, false, NULL},
     {"gemm_lost_tail", "the last row of a product is not written", NULL, NULL, false, NULL},
-    {"gemm_lost_beta", "a product forgets what was in C", NULL, NULL, false, NULL},
-    {"gemm_reads_c", "a product reads C where beta is 0", NULL, NULL, false, NULL},
-    {"gemm_swapped", "a product transposes A for B and B for A", NULL, NULL, false, NULL},
-    {"gemm_half_sum", "a product is summed in 16 bits", NULL, NULL, false, NULL},
-    {"gemm_writes_gap", "a product writes behind the ends of C's rows", NULL, NULL, false, NULL},
-    {"gemm_lost_share", "a product of split steps lacks the last share", NULL, NULL, false, NULL},
+    {"gemm_lost_beta", "a product omits beta * C", NULL, NULL, false, NULL},
+    {"gemm_reads_c", "a product reads C although beta is 0", NULL, NULL, false, NULL},
+    {"gemm_swapped", "a product swaps the transpositions of A and B", NULL, NULL, false, NULL},
+    {"gemm_half_sum", "a product is accumulated in 16 bits", NULL, NULL, false, NULL},
+    {"gemm_writes_gap", "a product writes beyond the ends of C's rows", NULL, NULL, false, NULL},
+    {"gemm_lost_share", "a product with split steps omits the last share", NULL, NULL, false, NULL},
     /* The same of dequantising. */
-    {"dequantise_nibbles", "neighbouring elements are taken from one byte", NULL, NULL, false,
-     NULL},
-    {"dequantise_minimum", "the minimum of a sub-block is forgotten", NULL, NULL, false, NULL},
+    {"dequantise_nibbles", "neighbouring elements are read from one byte", NULL, NULL, false, NULL},
+    {"dequantise_minimum", "the minimum of a sub-block is ignored", NULL, NULL, false, NULL},
     {"dequantise_tail", "the last element is not written", NULL, NULL, false, NULL},
     {"dequantise_scales", "the upper bits of the later scales are lost", NULL, NULL, false, NULL},
-    {"attention_no_rescale", "sums keep the scale of an older maximum", NULL, NULL, false, NULL},
-    {"attention_no_maximum", "no maximum is taken off before the exponential", NULL, NULL, false,
+    {"attention_no_rescale", "sums are not rescaled to a new maximum", NULL, NULL, false, NULL},
+    {"attention_no_maximum", "the maximum is not subtracted before the exponential", NULL, NULL,
+     false, NULL},
+    {"attention_causal_plus_one", "the causal mask admits one key too many", NULL, NULL, false,
      NULL},
-    {"attention_causal_plus_one", "a row sees one key more", NULL, NULL, false, NULL},
-    {"attention_keys_unmasked", "keys behind the last count as zeros", NULL, NULL, false, NULL},
+    {"attention_keys_unmasked", "keys beyond the last count as zeros", NULL, NULL, false, NULL},
     {"attention_tail_unwritten", "the last row is not written", NULL, NULL, false, NULL},
     {"lock_missing", "threads add kernels to a module's cache without its lock", slow_lookup, NULL,
      false, NULL},
-    {"attack_crash", "an attack's process ends by SIGSEGV", crash_attack, NULL, false, NULL},
-    {"attack_kill", "an attack's process ends by SIGKILL", kill_attack, NULL, false, NULL},
+    {"attack_crash", "an attack's process is killed by SIGSEGV", crash_attack, NULL, false, NULL},
+    {"attack_kill", "an attack's process is killed by SIGKILL", kill_attack, NULL, false, NULL},
     {"attack_hang", "an attack never ends", hang_attack, NULL, false, NULL},
-    {"worker_kill", "the worker ends by SIGKILL in the middle of an attack", kill_worker, NULL,
-     false, NULL},
-    {"worker_stop", "the worker stops in the middle of an attack", stop_worker, NULL, false, NULL},
+    {"worker_kill", "the worker is killed by SIGKILL during an attack", kill_worker, NULL, false,
+     NULL},
+    {"worker_stop", "the worker is stopped during an attack", stop_worker, NULL, false, NULL},
 };
 
 enum { FAULTS = sizeof faults / sizeof faults[0], GUESTS_MAX = 64 };
@@ -394,11 +396,11 @@ static const struct hyp_fault *fault_at(size_t index) {
 bool hyp_sabotage_add(const struct hyp_fault *fault) {
     for (size_t i = 0; fault_at(i) != NULL; i++) {
         if (strcmp(fault_at(i)->name, fault->name) == 0) {
-            return hyp_fail("there is a saboteur named '%s' already", fault->name);
+            return hyp_fail("a saboteur named '%s' exists already", fault->name);
         }
     }
     if (guest_count == GUESTS_MAX) {
-        return hyp_fail("there is no room for more than %d saboteurs of plugins", GUESTS_MAX);
+        return hyp_fail("plugins can add at most %d saboteurs", GUESTS_MAX);
     }
     guests[guest_count++] = fault;
     return true;
@@ -430,7 +432,7 @@ bool hyp_sabotage_find(const char *name, size_t *index) {
         char *end = NULL;
         double given = name[length] == '=' ? strtod(name + length + 1, &end) : 0;
         if (fault->has_amount && !(isfinite(given) && given > 0 && *end == '\0')) {
-            return hyp_fail("the saboteur %s takes an amount, as %s=3", name, fault->name);
+            return hyp_fail("the saboteur %s requires an amount, such as %s=3", name, fault->name);
         }
         if (!fault->has_amount && end != NULL) {
             return hyp_fail("the saboteur %s takes no amount", fault->name);

@@ -130,7 +130,7 @@ static void swap_block(struct member *m, struct stress_piece *piece) {
                                                  4, handle) == CUDA_SUCCESS;
         if (OK(m, tol_stream_synchronize(m->stream))) {
             check(m, read && ends[0] == piece->value && ends[1] == piece->value,
-                  "a block of %u words of %08x has %08x and %08x", piece->words, piece->value,
+                  "a block of %u words of %08x contains %08x and %08x", piece->words, piece->value,
                   ends[0], ends[1]);
         }
         OK(m, tol_pool_free(pool, piece->block, m->stream));
@@ -183,7 +183,7 @@ static void check_slots(struct member *m) {
         OK(m, tol_buffer_read_at(m->scene->slots, at, words, (launches + GUARD) * 4))) {
         for (unsigned i = 0; i < launches + GUARD; i++) {
             unsigned wanted = i < launches ? value_of(m, i) : 0;
-            check(m, words[i] == wanted, "slot %u has %08x, and should have %08x", i, words[i],
+            check(m, words[i] == wanted, "slot %u contains %08x, expected %08x", i, words[i],
                   wanted);
         }
     }
@@ -230,7 +230,7 @@ static void *look_up(void *user) {
     pthread_barrier_wait(&m->scene->meeting);
     for (unsigned i = 0; i < NAMES; i++) {
         check(m, m->found[i] == m->scene->members[0].found[i],
-              "the kernel mark_%u has another handle than in thread 1", i);
+              "the kernel mark_%u has another handle here than in thread 1", i);
     }
     return NULL;
 }
@@ -271,11 +271,12 @@ static void *pass_by(void *user) {
     if (m->number > 0) launch_all(m, kernel, &ok);
     if (ok && m->number > 0) {
         tol_status status = tol_stream_synchronize_for(m->stream, HELD_MS);
-        check(m, status == TOL_OK, "its work waits for another thread's: %.150s", tol_message());
+        check(m, status == TOL_OK, "its work waits for another thread's work: %.150s",
+              tol_message());
     }
     pthread_barrier_wait(&scene->meeting);
     if (holds) {
-        check(m, tol_stream_query(m->stream) == TOL_NOT_READY, "nothing held its stream up");
+        check(m, tol_stream_query(m->stream) == TOL_NOT_READY, "its stream was not blocked");
         launch_all(m, kernel, &ok);
         sem_post(&scene->go_on);
     }
@@ -305,8 +306,7 @@ static void check_total(struct scene *scene) {
     unsigned total = 0, wanted = scene->options.threads * scene->options.launches * LANES;
     size_t at = 4 * slots_before(scene, scene->options.threads);
     if (OK(m, tol_buffer_read_at(scene->slots, at, &total, 4))) {
-        check(m, total == wanted, "the total of all threads is %u, and should be %u", total,
-              wanted);
+        check(m, total == wanted, "the total of all threads is %u, expected %u", total, wanted);
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * The table of claims, made of build/generated/claims.def.
+ * The table of claims, from build/generated/claims.def.
  */
 #include "harness/claim.h"
 
@@ -21,7 +21,7 @@ static struct hyp_claim claims[HYP_CLAIMS_MAX] = {
 #include "claims.def"
 };
 
-/* Those of one claim stand together. */
+/* The saboteurs of one claim are adjacent. */
 static const struct hyp_saboteur saboteurs[] = {
 #define HYP_SABOTEUR(number, name, forced) {number, name, forced},
 #include "claims.def"
@@ -29,7 +29,7 @@ static const struct hyp_saboteur saboteurs[] = {
 
 enum { SABOTEURS = sizeof saboteurs / sizeof saboteurs[0] };
 
-/* How many rows thresholds.toml has. */
+/* The number of rows in thresholds.toml. */
 enum {
     OWN = 0
 #define HYP_CLAIM(number, threshold, tolerance, direction, title, unit, source) +1
@@ -37,7 +37,7 @@ enum {
 };
 _Static_assert((int)OWN <= (int)HYP_OWN_CLAIMS_MAX, "more claims than HYP_OWN_CLAIMS_MAX");
 
-static size_t guests; /* behind the project's own */
+static size_t guests; /* after the project's own */
 
 struct hyp_claim *hyp_claims(void) {
     for (int i = 0; i < OWN; i++) {
@@ -122,7 +122,7 @@ const char *hyp_plural(unsigned long long count) {
     return count == 1 ? "" : "s";
 }
 
-/* How many letters of a unit are its singular: all, where it is no word in the plural. */
+/* The length of a unit's singular; the whole length if the unit is not a plural. */
 static size_t singular_letters(const char *unit) {
     static const char *const longer[] = {"ches", "shes", "xes", "sses"};
     const size_t length = strlen(unit);
@@ -165,8 +165,7 @@ const char *hyp_forced_words(enum hyp_forced forced) {
 
 void hyp_claim_register(const struct hyp_words *words) {
     if (words->number < 1 || words->number > OWN) {
-        fprintf(stderr, "H%d has words and attacks, and no number to fall at: thresholds.toml\n",
-                words->number);
+        fprintf(stderr, "H%d has attacks and no threshold in thresholds.toml\n", words->number);
         exit(2);
     }
     hyp_claims()[words->number - 1].words = words;

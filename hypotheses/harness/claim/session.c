@@ -43,7 +43,7 @@ bool hyp_session_device(const char *text, enum hyp_device_kind *kind, int *ordin
             return true;
         }
     }
-    return hyp_fail("'%s' is no device: it must be auto, cuda, cuda:N, soft or soft:N", text);
+    return hyp_fail("unknown device '%s': it must be auto, cuda, cuda:N, soft or soft:N", text);
 }
 
 const char *hyp_device_kind_name(enum hyp_device_kind kind) {
@@ -61,7 +61,7 @@ bool hyp_session_read(struct hyp_session *session) {
     session->filter = getenv("TOLLENS_FILTER");
     if (session->filter != NULL && session->filter[0] == '\0') session->filter = NULL;
     if (session->filter != NULL && strlen(session->filter) > HYP_FILTER_BYTES_MAX) {
-        return hyp_fail("TOLLENS_FILTER has more than %d bytes", HYP_FILTER_BYTES_MAX);
+        return hyp_fail("TOLLENS_FILTER is longer than %d bytes", HYP_FILTER_BYTES_MAX);
     }
     if (session->out != NULL && session->out[0] == '\0') session->out = NULL;
     if (mode != NULL && strcmp(mode, "full") == 0) {
@@ -130,14 +130,15 @@ const char *hyp_session_root(void) {
     const char *given = getenv("TOLLENS_ROOT");
     if (given != NULL && given[0] != '\0') {
         if (is_root(given, root, sizeof root)) return root;
-        hyp_fail("TOLLENS_ROOT=%s: there is no folder fixtures/ptx in it", given);
+        hyp_fail("TOLLENS_ROOT=%s does not contain the folder fixtures/ptx", given);
         return NULL;
     }
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         snprintf(folder, sizeof folder, "%s%s", hyp_session_program_folder(), ways[i]);
         if (is_root(folder, root, sizeof root)) return root;
     }
-    hyp_fail("there is no folder fixtures/ptx in %s, the two above it or share/tollens beside it",
+    hyp_fail("the folder fixtures/ptx was not found in %s, in the two folders above it, or in "
+             "share/tollens beside it",
              hyp_session_program_folder());
     return NULL;
 }

@@ -28,20 +28,20 @@ bool hyp_fail(const char *format, ...) {
 bool hyp_folder_make(const char *path) {
     char part[1024];
     size_t length = strlen(path);
-    if (length == 0 || length >= sizeof part) return hyp_fail("'%s' cannot be a folder", path);
+    if (length == 0 || length >= sizeof part) return hyp_fail("'%s' is not a valid folder", path);
     memcpy(part, path, length + 1);
     for (size_t i = 1; i <= length; i++) {
         if (part[i] != '/' && part[i] != '\0') continue;
         char end = part[i];
         part[i] = '\0';
         if (mkdir(part, 0777) != 0 && errno != EEXIST) {
-            return hyp_fail("the folder %s cannot be made: %s", part, strerror(errno));
+            return hyp_fail("the folder %s cannot be created: %s", part, strerror(errno));
         }
         part[i] = end;
     }
     struct stat info;
     if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) {
-        return hyp_fail("%s is there and is no folder", path);
+        return hyp_fail("%s exists and is not a folder", path);
     }
     return true;
 }
@@ -133,7 +133,7 @@ char *hyp_file_read(const char *path, size_t bytes_max, size_t *bytes) {
     fclose(stream);
     if (text == NULL || failed || (more && used >= bytes_max)) {
         hyp_fail("%s cannot be read: %s", path,
-                 text == NULL ? "no memory"
+                 text == NULL ? "out of memory"
                  : failed     ? strerror(errno)
                               : "it is too large");
         free(text);

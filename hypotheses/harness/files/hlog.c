@@ -30,10 +30,10 @@ bool hyp_hlog_begin(struct hyp_hlog *log, const char *path, double start_s) {
 bool hyp_hlog_add(struct hyp_hlog *log, const char *tag, double offset_s, double length_s,
                   const struct tol_hdr *hdr) {
     if (strpbrk(tag, ", \t\r\n") != NULL || strlen(tag) > 100) {
-        return hyp_fail("'%s' cannot be the tag of a histogram", tag);
+        return hyp_fail("'%s' is not a valid tag of a histogram", tag);
     }
     char *text = hyp_hdr_encode(hdr);
-    if (text == NULL) return hyp_fail("there is no memory to encode the histogram %s", tag);
+    if (text == NULL) return hyp_fail("out of memory to encode the histogram %s", tag);
     if (!(offset_s > 0)) offset_s = 0;
     if (!(length_s > 0)) length_s = 0;
     /* The maximum is for people; Java's writer divides nanoseconds by a million, and so do we. */
@@ -100,7 +100,7 @@ static bool read_line(char *line, const struct times *times,
     entry.hdr = hdr;
     bool go_on = visit(&entry, user);
     tol_hdr_free(hdr);
-    return go_on || hyp_fail("%s: reading was stopped at line %u", path, number);
+    return go_on || hyp_fail("%s: reading stopped at line %u", path, number);
 }
 
 bool hyp_hlog_read(const char *path, bool (*visit)(const struct hyp_hlog_entry *entry, void *user),

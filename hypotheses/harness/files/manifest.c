@@ -45,7 +45,7 @@ static bool add_folder(json_t *files, const char *folder, const char *path, cons
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         int length = snprintf(inner, sizeof inner, "%s/%s", name, entry->d_name);
         ok = (size_t)length < sizeof inner ? add(files, folder, inner)
-                                           : hyp_fail("%s/%s is too long a path", path, name);
+                                           : hyp_fail("the path %s/%s is too long", path, name);
     }
     closedir(list);
     return ok;
@@ -55,7 +55,7 @@ static bool add(json_t *files, const char *folder, const char *name) {
     char path[2048];
     struct stat status;
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path) {
-        return hyp_fail("%s/%s is too long a path", folder, name);
+        return hyp_fail("the path %s/%s is too long", folder, name);
     }
     if (stat(path, &status) != 0) {
         return errno == ENOENT || hyp_fail("%s cannot be read: %s", path, strerror(errno));
@@ -73,7 +73,7 @@ bool hyp_manifest_write(const char *folder, const char *const *names, size_t cou
     char *text = ok ? json_dumps(object, JSON_INDENT(1) | JSON_SORT_KEYS) : NULL;
     json_decref(object);
     if (!ok) return false;
-    if (text == NULL) return hyp_fail("there is no memory for the list of files");
+    if (text == NULL) return hyp_fail("out of memory for the list of files");
     snprintf(path, sizeof path, "%.1000s/manifest.json", folder);
     ok = hyp_file_write(path, text);
     snprintf(crc, 9, "%08x",

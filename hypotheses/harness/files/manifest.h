@@ -1,10 +1,10 @@
 /*
- * Manifest: which files a run has written, so that one that is lost or changed later is noticed.
+ * Manifest: the list of a run's files, to detect a file that is lost or changed later.
  *
- * FOLDER/manifest.json has for each file its size and its CRC-32, by its path below the folder. It
- * is written when all the others are but run.json, which comes last and has the list's own CRC.
- * Reports refuse a folder that is not as its manifest says, or whose manifest is lost or changed. A
- * checksum finds accidents; it is no signature.
+ * FOLDER/manifest.json has the size and CRC-32 of each file, by its path below the folder. It is
+ * written after all other files except run.json, which comes last and has the CRC of the list.
+ * Reports reject a folder that does not match its manifest, or whose manifest is lost or changed. A
+ * checksum detects accidents; it is not a signature.
  */
 #ifndef HYP_MANIFEST_H
 #define HYP_MANIFEST_H
@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Lists what lies in the folder under the names, files or folders with all in them, and writes the
- * list. A name that is not there is left out. crc gets the list's own CRC-32, as eight digits.
- * false: hyp_error(). */
+/* Lists the named files, and the contents of named folders, and writes the list. Names that do
+ * not exist are left out. crc is set to the CRC-32 of the list, as eight digits. false:
+ * hyp_error(). */
 bool hyp_manifest_write(const char *folder, const char *const *names, size_t count, char crc[9]);
 
 #endif

@@ -37,7 +37,7 @@ bool hyp_walk_map_write(struct tol_pool *pool, const char *folder, const char *a
     if (tol_pool_snapshot(pool, &text) != TOL_OK) return hyp_fail("%s", tol_message());
     json_t *snapshot = json_loads(text, 0, NULL);
     free(text);
-    if (snapshot == NULL) return hyp_fail("the pool's snapshot is no JSON");
+    if (snapshot == NULL) return hyp_fail("the pool's snapshot is not valid JSON");
     snprintf(path, sizeof path, "%.700s/%.96s.%.60s.csv", folder, attack, name);
     bool ok = hyp_file_begin(&file, path);
     if (ok) {

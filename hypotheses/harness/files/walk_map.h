@@ -1,5 +1,5 @@
 /*
- * Walk map: what lies where in a pool, a line a range, for the reports to draw as a map.
+ * Walk map: the memory map of a pool, one line per range, which the reports draw.
  *
  *     address,bytes,state      state: live, cached, pending, free (memory without a block)
  *
@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* Writes FOLDER/ATTACK.NAME.csv of the pool as it is now. false: hyp_error(). */
+/* Writes the current map of a pool to FOLDER/ATTACK.NAME.csv. false: hyp_error(). */
 bool hyp_walk_map_write(struct tol_pool *pool, const char *folder, const char *attack,
                         const char *name);
 

@@ -36,7 +36,7 @@ static bool read_severity(json_t *object, const char *path, struct hyp_result *r
     if (json_unpack(object, "{s:i, s:i, s?:i}", "caught", &row->caught, "of", &row->saboteurs,
                     "untold", &row->untold) != 0 ||
         row->caught < 0 || row->untold < 0 || row->saboteurs < row->caught + row->untold) {
-        return hyp_fail("%s: the severity of %s makes no sense", path, row->claim->id);
+        return hyp_fail("%s: the severity of %s is invalid", path, row->claim->id);
     }
     return true;
 }
@@ -52,19 +52,20 @@ static bool read_row(json_t *object, const char *path, struct hyp_result *row) {
             "id", &id, "verdict", &verdict, "reason", &reason, "effect", &effect, "unit", &unit,
             "low", &low, "high", &high, "threshold", &row->threshold, "direction", &direction,
             "samples", &samples, "processes", &row->processes, "severity", &severity) != 0) {
-        return hyp_fail("%s: a claim is not as schema 1 has it: %s", path, error.text);
+        return hyp_fail("%s: a claim does not match schema 1: %s", path, error.text);
     }
     row->claim = hyp_claim_find(id);
     if (row->claim == NULL) {
-        return hyp_fail("%s: '%s' is no claim here; --plugin loads those of a plugin", path, id);
+        return hyp_fail("%s: unknown claim '%s'; --plugin loads the claims of a plugin", path, id);
     }
     if (!find_kind(verdict, &row->kind)) {
         return hyp_fail("%s: %s has the unknown verdict '%s'", path, id, verdict);
     }
     if (strcmp(unit, row->claim->unit) != 0 ||
         strcmp(direction, hyp_direction_name(row->claim->direction)) != 0) {
-        return hyp_fail("%s: %s is given in %s, %s; thresholds.toml has %s, %s", path, id, unit,
-                        direction, row->claim->unit, hyp_direction_name(row->claim->direction));
+        return hyp_fail("%s: %s has the unit and direction %s, %s; thresholds.toml has %s, %s",
+                        path, id, unit, direction, row->claim->unit,
+                        hyp_direction_name(row->claim->direction));
     }
     copy(row->reason, sizeof row->reason, json_string_value(reason));
     row->samples = samples;
@@ -88,22 +89,22 @@ static bool read_all(json_t *root, const char *path, struct hyp_results *results
     if (json_unpack_ex(root, &error, 0, "{s:i, s:{s:s, s:s}, s:s, s?:s, s?:o, s:o}", "schema",
                        &schema, "device", "kind", &kind, "name", &name, "mode", &mode, "commit",
                        &commit, "under", &under, "claims", &claims) != 0) {
-        return hyp_fail("%s is not as schema 1 has it: %s", path, error.text);
+        return hyp_fail("%s does not match schema 1: %s", path, error.text);
     }
-    if (schema != 1) return hyp_fail("%s is of schema %d, and 1 is known", path, schema);
+    if (schema != 1) return hyp_fail("%s has schema %d, and only 1 is supported", path, schema);
     copy(results->device_kind, sizeof results->device_kind, kind);
     copy(results->device_name, sizeof results->device_name, name);
     copy(results->mode, sizeof results->mode, mode);
     copy(results->commit, sizeof results->commit, commit);
     copy(results->under, sizeof results->under, json_string_value(under));
     if (!json_is_array(claims) || json_array_size(claims) > HYP_CLAIMS_MAX) {
-        return hyp_fail("%s: its claims are no list of at most %d", path, HYP_CLAIMS_MAX);
+        return hyp_fail("%s: its claims are not a list of at most %d", path, HYP_CLAIMS_MAX);
     }
     for (size_t i = 0; i < json_array_size(claims); i++) {
         struct hyp_result row;
         if (!read_row(json_array_get(claims, i), path, &row)) return false;
         if (hyp_results_find(results, row.claim) != NULL) {
-            return hyp_fail("%s: %s is there twice", path, row.claim->id);
+            return hyp_fail("%s: %s occurs twice", path, row.claim->id);
         }
         results->rows[results->count++] = row;
     }
@@ -119,7 +120,7 @@ bool hyp_results_read(const char *folder, struct hyp_results *results) {
     if (text == NULL) return false;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     free(text);
-    if (root == NULL) return hyp_fail("%s is no JSON: %s", path, error.text);
+    if (root == NULL) return hyp_fail("%s is not valid JSON: %s", path, error.text);
     bool ok = read_all(root, path, results);
     json_decref(root);
     return ok;

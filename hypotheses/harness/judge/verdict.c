@@ -1,6 +1,6 @@
 /*
- * Judging a claim from its attacks' outcomes. A violation outweighs everything: one counterexample
- * is enough, however the other attacks ended.
+ * Judges a claim by the outcomes of its attacks. A violation decides: one counterexample is enough,
+ * however the other attacks ended.
  */
 #include "verdict.h"
 
@@ -38,7 +38,7 @@ void hyp_verdict_not_tested(struct hyp_verdict *verdict, const char *code, const
     va_end(arguments);
 }
 
-/* An attack that ended without saying what it found. */
+/* Whether an attack ended without recording what it found. */
 static bool is_broken(const struct hyp_outcome *outcome) {
     switch (outcome->ending) {
     case HYP_PASSED:
@@ -72,15 +72,15 @@ static const char *broken_code(const struct hyp_outcome *outcome) {
     return "no_record";
 }
 
-/* What ran found nothing, and not everything ran: that is no survival. */
+/* The attacks that ran found nothing, but some were left out: inconclusive. */
 static void set_partial(struct hyp_verdict *verdict) {
     size_t ran = verdict->outcome_count / (verdict->processes > 1 ? verdict->processes : 1);
     hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "part_not_tested",
-                    "the filter chose %zu of %zu attacks, which found nothing", ran,
+                    "the filter selected %zu of %zu attacks, and they found nothing", ran,
                     ran + verdict->left_out);
 }
 
-/* The worst of what was measured; how many were. */
+/* Finds the worst measured number. Returns how many there are. */
 static size_t find_worst(const struct hyp_claim *claim, const struct hyp_verdict *verdict,
                          double *worst) {
     size_t count = 0;
@@ -138,10 +138,11 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
         hyp_verdict_set(verdict, HYP_FALSIFIED, "", "%s: %s", violated->name,
                         violated->record.example_count > 0 ? violated->record.examples[0] : "");
     } else if (verdict->outcome_count == 0) {
-        hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_attack", "no attack was found");
+        hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_attack", "the claim has no attack");
     } else if (broken != NULL) {
         hyp_verdict_set(verdict, HYP_INCONCLUSIVE, broken_code(broken), "%s: %s", broken->name,
-                        broken->detail[0] != '\0' ? broken->detail : "it ended without a record");
+                        broken->detail[0] != '\0' ? broken->detail
+                                                  : "its process ended without writing a record");
     } else if (tested == NULL) {
         hyp_verdict_set(verdict, HYP_NOT_TESTED,
                         untested->record.code[0] != '\0' ? untested->record.code : "no_device",
@@ -151,11 +152,11 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
                         untested->record.reason);
     } else if (findings > 0) {
         hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "device_findings",
-                        "the soft device objected to %zu access%s: see faults.jsonl", findings,
+                        "the soft device reported %zu invalid access%s: see faults.jsonl", findings,
                         findings == 1 ? "" : "es");
     } else if (is_timed) {
         hyp_verdict_judge_effects(claim, verdict);
-        /* An effect that was left out is no fault of the harness. */
+        /* An effect that --filter left out is not a failure of the harness. */
         bool none = strcmp(verdict->code, "no_record") == 0 && !verdict->broken;
         if (verdict->left_out > 0 && (verdict->kind == HYP_SURVIVED || none)) set_partial(verdict);
     } else if (verdict->left_out > 0) {
@@ -176,8 +177,9 @@ void hyp_verdict_confirm(struct hyp_verdict *verdict, const struct hyp_verdict *
                         reason);
         return;
     }
-    hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "unconfirmed", "%s; but a fresh run came out %s",
-                    reason, hyp_verdict_words(second->kind));
+    hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "unconfirmed",
+                    "%s; but the verdict of a fresh run was %s", reason,
+                    hyp_verdict_words(second->kind));
     verdict->broken |= second->broken;
 }
 

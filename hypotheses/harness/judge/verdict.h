@@ -1,8 +1,8 @@
 /*
- * Verdict: what follows from what the attacks found, and no more.
+ * Verdict: the conclusion from what the attacks found.
  *
- * A claim is never proved: it survived this attack, here, today. No device is no pass, and neither
- * is a worker that crashed: the first is "not tested", the second "inconclusive".
+ * A claim is never proved: it survived these attacks, on this machine, today. A missing device
+ * gives "not tested", a crashed worker "inconclusive"; neither is a pass.
  */
 #ifndef HYP_VERDICT_H
 #define HYP_VERDICT_H
@@ -18,7 +18,7 @@ enum hyp_ending {
     HYP_PASSED,
     HYP_FAILED,
     HYP_SKIPPED,
-    HYP_CRASHED, /* a signal, or an exit it should not have made */
+    HYP_CRASHED, /* by a signal, or an unexpected exit */
     HYP_OVERDUE  /* killed at its deadline */
 };
 
@@ -33,49 +33,49 @@ struct hyp_outcome {
 
 struct hyp_verdict {
     enum hyp_verdict_kind kind;
-    char code[32];    /* the reason's code, "worker_crashed"; "" when it survived or fell */
-    char reason[768]; /* the reason, or the first counterexample; "" when it survived */
-    bool broken;      /* the harness failed, and not the claim: exit code 2 */
+    char code[32];    /* of the reason, "worker_crashed"; "" if survived or falsified */
+    char reason[768]; /* or the first counterexample; "" if survived */
+    bool broken;      /* the harness failed, not the claim: exit code 2 */
     bool has_effect;
     double effect;
-    char label[32];    /* how an attack differs from what the claim says, "scaled"; "": none does */
+    char label[32];    /* how an attack differs from the claim, "scaled"; "": it does not */
     bool has_interval; /* of a timed claim */
     double low, high;
-    unsigned processes; /* how many fresh ones the attacks ran in; fewer than 6 is labelled */
+    unsigned processes; /* the number of fresh processes; fewer than 6 is labelled */
     uint64_t samples;
     double duration_s;
     bool has_severity;
-    unsigned caught, saboteurs;            /* of those under which the claim must be falsified */
-    unsigned untold;                       /* of them, where the machine could not tell: no miss */
-    unsigned borderline, borderline_right; /* those close to the threshold */
+    unsigned caught, saboteurs; /* of those under which the claim must be falsified */
+    unsigned untold;            /* of them, where the machine could not decide: not a miss */
+    unsigned borderline, borderline_right; /* of the borderline pair */
     struct hyp_outcome *outcomes;          /* the attacks, in the order they ran; owned */
     size_t outcome_count;
-    size_t left_out; /* attacks that --filter left out: without them no claim survives */
+    size_t left_out; /* attacks left out by --filter; if any, the claim cannot survive */
 };
 
-/* "survived", "not_tested": as results.json has it. */
+/* "survived", "not_tested": for results.json. */
 const char *hyp_verdict_name(enum hyp_verdict_kind kind);
 /* "survived", "not tested": for people. */
 const char *hyp_verdict_words(enum hyp_verdict_kind kind);
 
-/* Whether a claim is inconclusive because this machine, at this time, could not tell: it is unfit,
- * or the effect is too close to the threshold. */
+/* Whether a claim is inconclusive because the machine could not decide: it was unfit, or the
+ * effect is too close to the threshold. */
 bool hyp_verdict_could_not_tell(const struct hyp_verdict *verdict);
 
-/* Judges the outcomes in verdict->outcomes. findings is how many lines the soft device's own report
- * has: accesses it objected to although no attack meant them. */
+/* Judges the outcomes in verdict->outcomes. findings is the number of lines in the soft device's
+ * own report: invalid accesses that no attack intended. */
 void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings, struct hyp_verdict *verdict);
 
-/* A verdict without an attack. */
+/* Sets the verdict of a claim that was not attacked. */
 void hyp_verdict_not_tested(struct hyp_verdict *verdict, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Judges what a timed claim's attacks compared, after all else was found in order. */
+/* Judges the effects of a timed claim, if nothing else decided the verdict. */
 void hyp_verdict_judge_effects(const struct hyp_claim *claim, struct hyp_verdict *verdict);
 
 /*
- * What a falsified comparison comes to after a second run of the same: one may be chance, or a
- * machine that was disturbed, so a fresh process must find the same before a claim is red.
+ * Combines a falsified comparison with a second run of it. One run can be wrong by chance or by a
+ * disturbed machine, so a fresh process must confirm it before the claim is falsified.
  */
 void hyp_verdict_confirm(struct hyp_verdict *verdict, const struct hyp_verdict *second);
 

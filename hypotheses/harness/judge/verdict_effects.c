@@ -1,8 +1,8 @@
 /*
- * Judging a timed claim from the effects of its attacks, over one process or several.
+ * Judges a timed claim by the effects of its attacks, in one process or several.
  *
- * One process is judged by its own interval; of several, each is one value, and they must agree
- * (decide.h). The claim falls with any effect and survives with all of them.
+ * One process is judged by its own interval. With several, each is one value, and they must agree
+ * (decide.h). Any effect can falsify the claim; to survive, all must.
  */
 #include "verdict.h"
 
@@ -12,9 +12,9 @@
 
 enum { PROCESSES_MAX = 64 };
 
-/* One effect as all processes found it. */
+/* One effect, from all processes. */
 struct joint {
-    const struct hyp_effect *first; /* NULL: it was not compared */
+    const struct hyp_effect *first; /* NULL: not measured */
     const char *attack;
     double medians[PROCESSES_MAX];
     size_t count;
@@ -32,7 +32,7 @@ static void join_one(const char *name, const struct hyp_verdict *verdict, struct
             if (strcmp(effect->name, name) != 0 || joint->count == PROCESSES_MAX) continue;
             if (joint->first == NULL) joint->first = effect;
             joint->medians[joint->count++] = effect->effect.median;
-            /* That one process alone cannot decide is no fault where there are others. */
+            /* With several processes, a single one need not decide. */
             bool counts = effect->code[0] == '\0' ||
                           (verdict->processes > 1 && strcmp(effect->code, "undecided") == 0);
             if (!counts && joint->doubtful == NULL) joint->doubtful = effect;
@@ -64,7 +64,7 @@ static struct joint join(const char *attack, const char *name, const struct hyp_
     return joint;
 }
 
-/* How near an effect comes to its threshold, or how far beyond it is. */
+/* The distance of an effect beyond its threshold; negative before it. */
 static double nearness(const struct joint *joint) {
     const struct hyp_rule *rule = &joint->first->rule;
     return rule->direction == HYP_ABOVE ? rule->threshold - joint->low
@@ -81,12 +81,10 @@ static void conclude(const struct hyp_claim *claim, const struct joint *joint,
     } else if (joint->count < verdict->processes) {
         verdict->broken = true;
         hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_record",
-                        "%s was compared in %zu of %u process%s", name, joint->count,
+                        "%s was measured in %zu of %u process%s", name, joint->count,
                         verdict->processes, verdict->processes == 1 ? "" : "es");
     } else if (joint->decision == HYP_FALLS) {
-        hyp_verdict_set(verdict, HYP_FALSIFIED, "",
-                        "%s: %.4g %s (%.4g to %.4g), and %s %.4g was "
-                        "claimed",
+        hyp_verdict_set(verdict, HYP_FALSIFIED, "", "%s: %.4g %s (%.4g to %.4g), expected %s %.4g",
                         name, joint->effect, hyp_unit_of(joint->effect, claim->unit, text),
                         joint->low, joint->high, hyp_direction_words(claim->direction),
                         claim->threshold);
@@ -95,12 +93,12 @@ static void conclude(const struct hyp_claim *claim, const struct joint *joint,
     } else {
         hyp_verdict_set(verdict, HYP_INCONCLUSIVE,
                         verdict->processes > 1 ? "processes_differ" : "undecided",
-                        "%s: %.4g lies between %.4g and %.4g %s", name, claim->threshold,
-                        joint->low, joint->high, claim->unit);
+                        "%s: the threshold %.4g lies between %.4g and %.4g %s", name,
+                        claim->threshold, joint->low, joint->high, claim->unit);
     }
 }
 
-/* Falsified outweighs inconclusive, and that outweighs survived. */
+/* Falsified outweighs inconclusive, which outweighs survived. */
 static int weight(enum hyp_verdict_kind kind) {
     return kind == HYP_FALSIFIED ? 3 : kind == HYP_INCONCLUSIVE ? 2 : 1;
 }
@@ -109,7 +107,7 @@ void hyp_verdict_judge_effects(const struct hyp_claim *claim, struct hyp_verdict
     double nearest = -INFINITY;
     int heaviest = 0;
     verdict->has_effect = false;
-    hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_record", "nothing was compared");
+    hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_record", "nothing was measured");
     for (size_t i = 0; i < verdict->outcome_count; i++) {
         const struct hyp_outcome *outcome = &verdict->outcomes[i];
         if (outcome->process > 1) continue;
@@ -119,7 +117,7 @@ void hyp_verdict_judge_effects(const struct hyp_claim *claim, struct hyp_verdict
             struct hyp_verdict own = *verdict;
             conclude(claim, &joint, &own);
             int heavy = weight(own.kind);
-            /* What is told is the effect that decided; among equals, the one nearest to falling. */
+            /* Report the effect that decided; among equals, the one closest to being falsified. */
             if (heavy < heaviest || (heavy == heaviest && !(nearness(&joint) > nearest))) continue;
             heaviest = heavy;
             nearest = nearness(&joint);

@@ -112,14 +112,15 @@ const char *hyp_conditions_judge(const struct hyp_conditions *before,
         before->gpu_processes > after->gpu_processes ? before->gpu_processes : after->gpu_processes;
     if (!(batch_ns_min >= needed)) {
         snprintf(sentence, bytes,
-                 "the shortest batch took %.0f ns, and the clock's steps need %.0f ns",
+                 "the shortest batch took %.0f ns; the clock's resolution requires %.0f ns",
                  batch_ns_min, needed);
         return "unfit_timer";
     }
     if (differs(before->pace_ns, after->pace_ns, PACE_SHARE)) {
-        snprintf(sentence, bytes,
-                 "the processor's pace changed from %.0f to %.0f ns for the same work",
-                 before->pace_ns, after->pace_ns);
+        snprintf(
+            sentence, bytes,
+            "the processor's speed changed: the same work took %.0f ns before and %.0f ns after",
+            before->pace_ns, after->pace_ns);
         return "unfit_clock";
     }
     if (before->sm_mhz > 0 && after->sm_mhz > 0 &&

@@ -1,9 +1,8 @@
 /*
- * Conditions: what the machine was doing around a comparison, and whether it could tell.
+ * Conditions: the state of the machine around a comparison, and whether it allowed a decision.
  *
- * They are read before the first block and after the last. What is not known on a machine, such as
- * a GPU's other processes where NVML is missing, is left out of the judgement and said so in the
- * evidence.
+ * They are read before the first block and after the last. A condition that is unknown, such as the
+ * other processes on a GPU without NVML, is not judged, and the evidence says so.
  */
 #ifndef HYP_CONDITIONS_H
 #define HYP_CONDITIONS_H
@@ -12,24 +11,24 @@
 #include <stddef.h>
 
 struct hyp_conditions {
-    double timer_step_ns; /* the smallest step that the clock takes */
-    double pace_ns;       /* a fixed chain of operations: longer where the processor is slower */
-    double sm_mhz;        /* measured on the GPU itself; 0 where it was not */
-    long switches;        /* how often the system took the processor away, so far */
-    int gpu_processes;    /* that compute on the GPU, this one too; -1 where not known */
-    long long throttle;   /* NVML's reasons why the clocks are low; -1 where not known */
+    double timer_step_ns; /* the resolution of the clock */
+    double pace_ns;       /* duration of a fixed chain of operations, for the processor's speed */
+    double sm_mhz;        /* measured on the GPU; 0 if it was not */
+    long switches;        /* involuntary context switches so far */
+    int gpu_processes;    /* that compute on the GPU, including this one; -1 if unknown */
+    long long throttle;   /* NVML's throttle reasons; -1 if unknown */
 };
 
-/* Reads all but sm_mhz, which stays 0. pci_bus_id names the GPU; NULL: there is none. Takes some
- * milliseconds. */
+/* Reads everything but sm_mhz, which stays 0, in some milliseconds. pci_bus_id names the GPU;
+ * NULL: there is none. */
 void hyp_conditions_read(const char *pci_bus_id, struct hyp_conditions *conditions);
 
-/* For how many nanoseconds the calling thread has waited for a processor that others had, so far; 0
- * where the system keeps no such count. Takes about a microsecond. */
+/* The nanoseconds that the calling thread has waited so far for a processor that other processes
+ * had; 0 if the system does not count them. Takes about a microsecond. */
 double hyp_conditions_waited_ns(void);
 
-/* The code of why the machine could not tell, "unfit_clock", with a sentence; NULL where nothing
- * speaks against it. batch_ns_min is the shortest time that was measured. */
+/* The code of the reason why the machine could not decide, "unfit_clock", with a sentence; NULL
+ * if there is none. batch_ns_min is the shortest batch. */
 const char *hyp_conditions_judge(const struct hyp_conditions *before,
                                  const struct hyp_conditions *after, double batch_ns_min,
                                  char *sentence, size_t bytes);

@@ -1,8 +1,8 @@
 /*
- * Machine: what a run ran on, as machine.json has it.
+ * Machine: the machine of a run, for machine.json.
  *
- * It names what a number depends on, and nothing that names a person or a place: no host name, no
- * user, no path.
+ * It describes what measurements depend on, and nothing that identifies a person or a place: no
+ * host name, no user, no path.
  */
 #ifndef HYP_MACHINE_H
 #define HYP_MACHINE_H
@@ -12,21 +12,21 @@
 struct hyp_machine {
     enum hyp_device_kind kind; /* cuda or soft */
     struct tol_device device;
-    int driver_version; /* as cuDriverGetVersion gives it */
+    int driver_version; /* as cuDriverGetVersion returns it */
     int device_count;
     char processor[128];
     int processors;
     uint64_t memory_bytes;
     char kernel[256]; /* the operating system's */
     char system[128]; /* its distribution */
-    char commit[64];  /* of the sources; "" where it is not known */
+    char commit[64];  /* of the sources; "" if unknown */
     bool dirty;       /* the sources differ from the commit */
     char compiler[128];
     double begin_s; /* seconds since 1970, UTC */
 };
 
-/* Describes the device of a session and the host. On failure the runtime's message says why there
- * is no such device. */
+/* Describes the host and the device of a session. On failure tol_message() says why the device
+ * is not available. */
 tol_status hyp_machine_read(const struct hyp_session *session, struct hyp_machine *machine);
 
 /* Writes FOLDER/machine.json. false: hyp_error(). */

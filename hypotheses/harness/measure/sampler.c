@@ -137,12 +137,12 @@ static void judge_steadiness(const struct hyp_pair *pair, struct hyp_sample *sam
     sample->is_steady = false;
     if (!(sample->control.low >= low && sample->control.high <= high)) {
         explain(sample, "unfit_control",
-                "the control, which compares the baseline with itself, found %.4g to %.4g and must "
-                "lie in %.4g to %.4g",
+                "the control (baseline against baseline) measured %.4g to %.4g, expected within "
+                "%.4g to %.4g",
                 sample->control.low, sample->control.high, low, high);
     } else if (!agree) {
         explain(sample, "unfit_spread",
-                "half of the blocks lie %.4g apart, and %.4g is the most that can be judged",
+                "the middle half of the blocks spans %.4g, and at most %.4g can be judged",
                 sample->effect.spread, spread);
     } else {
         sample->is_steady = true;
@@ -158,12 +158,13 @@ static void conclude(const struct hyp_pair *pair, struct hyp_sample *sample) {
     judge_steadiness(pair, sample);
     if (!sample->is_steady || sample->decision != HYP_UNDECIDED) return;
     if (same) {
-        explain(sample, "undecided", "after %zu blocks %.4g lies between %.4g and %.4g",
-                sample->count, pair->rule.threshold, effect->low, effect->high);
+        explain(sample, "undecided",
+                "after %zu blocks the threshold %.4g lies between %.4g and %.4g", sample->count,
+                pair->rule.threshold, effect->low, effect->high);
     } else {
         explain(sample, "undecided",
-                "after %zu blocks it is %.4g to %.4g, %.4g to %.4g without the time that others "
-                "had the processor, and the threshold is %.4g",
+                "after %zu blocks the effect is %.4g to %.4g, and %.4g to %.4g without the time "
+                "spent waiting for a processor; the threshold is %.4g",
                 sample->count, effect->low, effect->high, own->low, own->high,
                 pair->rule.threshold);
     }

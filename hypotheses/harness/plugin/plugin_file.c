@@ -21,15 +21,15 @@ static const char *find_fault(FILE *file) {
     ElfW(Ehdr) head;
     ElfW(Phdr) segment;
     if (!read_at(file, 0, &head, sizeof head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) {
-        return "it is no shared library";
+        return "it is not a shared library";
     }
-    if (head.e_phentsize != sizeof segment) return "it is a library of another machine";
+    if (head.e_phentsize != sizeof segment) return "it is a library for another machine";
     if (fseeko(file, 0, SEEK_END) != 0) return "it cannot be read";
     uint64_t bytes = (uint64_t)ftello(file);
     for (unsigned i = 0; i < head.e_phnum; i++) {
         if (!read_at(file, head.e_phoff + i * sizeof segment, &segment, sizeof segment) ||
             segment.p_offset > bytes || segment.p_filesz > bytes - segment.p_offset) {
-            return "it ends too early";
+            return "the file is truncated";
         }
     }
     return NULL;

@@ -1,5 +1,5 @@
 /*
- * One rule a function, one sentence a rule.
+ * One function per rule, one message per rule.
  */
 #include "plugin_rules.h"
 
@@ -16,7 +16,7 @@ static bool is_text(const char *text) {
     return text != NULL && text[strspn(text, " ")] != '\0';
 }
 
-/* Capital letters and digits, a letter first; "H7" is, or may become, one of the runtime's own. */
+/* Capital letters and digits, a letter first, and not "H7": those are the runtime's own. */
 static bool is_id(const char *id) {
     size_t length = strlen(id);
     if (length < ID_MIN || length > ID_MAX || !isupper((unsigned char)id[0])) return false;
@@ -39,7 +39,8 @@ static size_t count_attacks(const struct hyp_plugin *plugin, const char *suite, 
 bool hyp_plugin_is_whole(const struct hyp_plugin *plugin) {
     if (!is_text(plugin->name) || !is_text(plugin->version) ||
         strlen(plugin->name) > NAME_MAX_BYTES || strlen(plugin->version) > NAME_MAX_BYTES) {
-        return hyp_fail("it needs a name and a version, of at most %d bytes each", NAME_MAX_BYTES);
+        return hyp_fail("it must have a name and a version, of at most %d bytes each",
+                        NAME_MAX_BYTES);
     }
     if (plugin->claims == NULL || plugin->claims[0].id == NULL) {
         return hyp_fail("it declares no claim");
@@ -47,8 +48,9 @@ bool hyp_plugin_is_whole(const struct hyp_plugin *plugin) {
     for (const struct hyp_fault *f = plugin->faults; f != NULL && f->name != NULL; f++) {
         if (!is_text(f->sentence)) return hyp_fail("the fault %s has no sentence", f->name);
         if (f->name[0] == '\0' || strpbrk(f->name, "=/ ") != NULL) {
-            return hyp_fail("'%s' is no name of a fault: it has a blank, '=' or '/', or is empty",
-                            f->name);
+            return hyp_fail(
+                "'%s' is not a valid name of a fault: it is empty or contains a blank, '=' or '/'",
+                f->name);
         }
     }
     for (const struct hyp_plugin_attack *const *at = plugin->attacks; at != plugin->attacks_end;
@@ -56,12 +58,12 @@ bool hyp_plugin_is_whole(const struct hyp_plugin *plugin) {
         const struct hyp_plugin_claim *claim = plugin->claims;
         while (claim->id != NULL && strcasecmp(claim->id, (*at)->suite) != 0) claim++;
         if (claim->id == NULL) {
-            return hyp_fail("the attack %s is upon %s, which is no claim of it", (*at)->name,
-                            (*at)->suite);
+            return hyp_fail("the attack %s is on %s, which is not a claim of the plugin",
+                            (*at)->name, (*at)->suite);
         }
         if (strlen((*at)->name) > ATTACK_NAME_MAX ||
             count_attacks(plugin, (*at)->suite, (*at)->name) > 1) {
-            return hyp_fail("two attacks upon %s are called %s, or its name is too long", claim->id,
+            return hyp_fail("two attacks on %s are called %s, or the name is too long", claim->id,
                             (*at)->name);
         }
     }
@@ -85,7 +87,7 @@ static bool words_are_whole(const struct hyp_plugin_claim *claim) {
         if (!is_text(parts[i].text)) return hyp_fail("%s has no %s", claim->id, parts[i].name);
     }
     if (words->is_timed && words->is_measured) {
-        return hyp_fail("%s is timed and measured: it can be one of them", claim->id);
+        return hyp_fail("%s is both timed and measured: it can only be one of them", claim->id);
     }
     return true;
 }
@@ -94,15 +96,17 @@ static bool saboteurs_are_whole(const struct hyp_plugin_claim *claim) {
     size_t counts[HYP_MUST_NOT_SURVIVE + 1] = {0};
     for (const struct hyp_saboteur *s = claim->saboteurs; s != NULL && s->name != NULL; s++) {
         if (!hyp_sabotage_find(s->name, NULL)) return false;
-        if (s->forced > HYP_MUST_NOT_SURVIVE) return hyp_fail("%s forces no verdict", s->name);
+        if (s->forced > HYP_MUST_NOT_SURVIVE)
+            return hyp_fail("the saboteur %s must force one of the three verdicts", s->name);
         counts[s->forced]++;
     }
     if (counts[HYP_MUST_FALSIFY] == 0) {
-        return hyp_fail("%s has no saboteur under which it must fall: nobody knows whether it can",
-                        claim->id);
+        return hyp_fail(
+            "%s has no saboteur under which it must be falsified, so nothing shows that it can be",
+            claim->id);
     }
     if ((counts[HYP_MUST_NOT_FALSIFY] > 0) != (counts[HYP_MUST_NOT_SURVIVE] > 0)) {
-        return hyp_fail("%s needs both ends of a borderline pair", claim->id);
+        return hyp_fail("%s must have both ends of a borderline pair", claim->id);
     }
     return true;
 }
@@ -110,12 +114,12 @@ static bool saboteurs_are_whole(const struct hyp_plugin_claim *claim) {
 bool hyp_plugin_claim_is_whole(const struct hyp_plugin *plugin,
                                const struct hyp_plugin_claim *claim) {
     if (!is_id(claim->id)) {
-        return hyp_fail("'%s' is no id of a claim: it takes %d to %d capital letters and digits, a "
-                        "letter first, and not one of H1, H2 and so on",
+        return hyp_fail("'%s' is not a valid id of a claim: an id has %d to %d capital letters and "
+                        "digits, begins with a letter, and is not H1, H2 and so on",
                         claim->id, ID_MIN, ID_MAX);
     }
     if (hyp_claim_find(claim->id) != NULL) {
-        return hyp_fail("there is a claim %s already", claim->id);
+        return hyp_fail("the claim %s exists already", claim->id);
     }
     if (!isfinite(claim->threshold) || claim->threshold < 0 || !isfinite(claim->tolerance) ||
         claim->tolerance < 0 || claim->direction > HYP_ABOVE) {
@@ -125,7 +129,7 @@ bool hyp_plugin_claim_is_whole(const struct hyp_plugin *plugin,
             claim->id);
     }
     if (count_attacks(plugin, claim->id, NULL) == 0) {
-        return hyp_fail("nothing attacks %s", claim->id);
+        return hyp_fail("%s has no attack", claim->id);
     }
     return words_are_whole(claim) && saboteurs_are_whole(claim);
 }

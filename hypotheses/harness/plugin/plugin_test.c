@@ -71,13 +71,13 @@ Test(plugin, ids_are_capital_and_not_the_runtimes) {
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         claims[0].id = refused[i];
         cr_assert(!hyp_plugin_claim_is_whole(&plugin, claims), "%s", refused[i]);
-        cr_assert(strstr(hyp_error(), "is no id") != NULL, "%s: %s", refused[i], hyp_error());
+        cr_assert(strstr(hyp_error(), "is not a valid id") != NULL, "%s: %s", refused[i],
+                  hyp_error());
     }
     for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++) {
         claims[0].id = accepted[i];
         cr_assert(!hyp_plugin_claim_is_whole(&plugin, claims));
-        cr_assert(strstr(hyp_error(), "nothing attacks") != NULL, "%s: %s", accepted[i],
-                  hyp_error());
+        cr_assert(strstr(hyp_error(), "has no attack") != NULL, "%s: %s", accepted[i], hyp_error());
     }
 }
 
@@ -97,7 +97,7 @@ Test(plugin, every_part_must_be_there) {
     claims[0].words.confounders = NULL;
     expect_refused("RING has no words.confounders");
     plugin.attacks_end = attacks;
-    expect_refused("nothing attacks RING");
+    expect_refused("RING has no attack");
 }
 
 Test(plugin, numbers_are_finite_and_not_negative) {
@@ -115,9 +115,9 @@ Test(plugin, numbers_are_finite_and_not_negative) {
 
 Test(plugin, attacks_are_upon_its_own_claims_and_have_names_of_their_own) {
     attacks[1] = &stray;
-    expect_refused("the attack c is upon rong");
+    expect_refused("the attack c is on rong");
     attacks[1] = &first;
-    expect_refused("two attacks upon RING are called a");
+    expect_refused("two attacks on RING are called a");
 }
 
 /* A claim that nothing can bring down says nothing. */
@@ -143,7 +143,7 @@ Test(plugin, faults_have_names_that_can_be_typed) {
                                   dumb[] = {{.name = "a"}, {.name = NULL}},
                                   taken = {.name = "launch_drop", .sentence = "s"};
     plugin.faults = blank;
-    expect_refused("is no name of a fault");
+    expect_refused("is not a valid name of a fault");
     plugin.faults = dumb;
     expect_refused("has no sentence");
     cr_assert(!hyp_sabotage_add(&taken) && strstr(hyp_error(), "already") != NULL);
@@ -188,21 +188,21 @@ static void expect_error(const char *command, const char *words) {
 
 Test(plugin_program, what_is_no_plugin_is_refused_by_every_command) {
     program_write("junk.so", "not a library");
-    expect_error("\"$T\" run --plugin \"$D/none.so\"", "is not there");
+    expect_error("\"$T\" run --plugin \"$D/none.so\"", "does not exist");
     expect_error("\"$T\" list --plugin \"$D/junk.so\"", "cannot be loaded");
     expect_error("\"$T\" explain --plugin=\"$D/junk.so\" H1", "cannot be loaded");
     expect_error("TOLLENS_PLUGIN=\"$D/junk.so\" \"$T\" run H1", "cannot be loaded");
-    expect_error("cd \"$D\"; TOLLENS_PLUGIN=junk.so \"$T\" run H1", "no shared library");
-    expect_error("TOLLENS_PLUGIN=none.so \"$T\" run H1", "is not there");
+    expect_error("cd \"$D\"; TOLLENS_PLUGIN=junk.so \"$T\" run H1", "not a shared library");
+    expect_error("TOLLENS_PLUGIN=none.so \"$T\" run H1", "does not exist");
     expect_error("\"$T\" run --plugin \"$D\"", "cannot be loaded");
-    expect_error("\"$T\" run --plugin", "takes the path");
-    expect_error("\"$T\" --plugin=", "takes the path");
+    expect_error("\"$T\" run --plugin", "requires the path");
+    expect_error("\"$T\" --plugin=", "requires the path");
     expect_error("\"$T\" list --plugin \"$T\"", "cannot be loaded");
     expect_error("cp \"$D/junk.so\" \"$D/a:b.so\"; \"$T\" list --plugin \"$D/a:b.so\"", "colon");
-    expect_error("\"$T\" list --plugin \"${T%/*}/libtollens-soft.so\"", "is no plugin");
+    expect_error("\"$T\" list --plugin \"${T%/*}/libtollens-soft.so\"", "is not a plugin");
     expect_error("head -c 20000 \"${T%/*}/libtollens-soft.so\" >\"$D/half.so\"; "
                  "\"$T\" list --plugin \"$D/half.so\"",
-                 "ends too early");
+                 "is truncated");
 }
 
 Test(plugin_program, evidence_with_a_guest_needs_its_plugin) {

@@ -1,5 +1,5 @@
 /*
- * Loading plugins: what may be wrong with one is looked at here, before anything of it runs.
+ * Loads plugins. Everything that can be wrong with one is checked before any of its code runs.
  */
 #include "plugins.h"
 
@@ -19,18 +19,18 @@ static size_t attack_count;
 
 /* ---- the paths ------------------------------------------------------------------------------- */
 
-/* Adds a path to TOLLENS_PLUGIN, whole: a worker may be elsewhere. */
+/* Adds the absolute path to TOLLENS_PLUGIN: a worker may have another working directory. */
 static bool add_path(const char *path) {
     const char *before = getenv("TOLLENS_PLUGIN");
     if (before == NULL) before = "";
-    if (path[0] == '\0') return hyp_fail("--plugin takes the path of a shared library");
+    if (path[0] == '\0') return hyp_fail("--plugin requires the path of a shared library");
     char *whole = realpath(path, NULL), *all = NULL;
-    if (whole == NULL) return hyp_fail("the plugin %s is not there", path);
+    if (whole == NULL) return hyp_fail("the plugin %s does not exist", path);
     bool ok = strchr(whole, ':') == NULL;
-    if (!ok) hyp_fail("the path of the plugin %s has a colon, which stands between paths", whole);
+    if (!ok) hyp_fail("the path of the plugin %s contains a colon, which separates paths", whole);
     if (ok && asprintf(&all, "%s%s%s", before, before[0] != '\0' ? ":" : "", whole) < 0) {
         all = NULL;
-        ok = hyp_fail("there is no memory");
+        ok = hyp_fail("out of memory");
     }
     if (ok) setenv("TOLLENS_PLUGIN", all, 1);
     free(all);
@@ -58,10 +58,10 @@ bool hyp_plugins_take(int *count, char **words) {
 
 /* ---- one plugin ------------------------------------------------------------------------------ */
 
-/* A path is of one machine, and dlerror() begins with it. */
+/* dlerror() without the path it begins with. */
 static const char *loader_words(const char *path) {
     const char *words = dlerror();
-    if (words == NULL) return "the loader does not say why";
+    if (words == NULL) return "the loader gives no reason";
     size_t length = strlen(path);
     return strncmp(words, path, length) == 0 && strncmp(words + length, ": ", 2) == 0
                ? words + length + 2
@@ -72,22 +72,22 @@ static const char *loader_words(const char *path) {
 static bool fits(const char *path, void *library) {
     const struct hyp_plugin *plugin = dlsym(library, "tollens_plugin");
     if (plugin == NULL) {
-        return hyp_fail("%s is no plugin: it has no HYP_PLUGIN, which plugin.h describes", path);
+        return hyp_fail("%s is not a plugin: it has no HYP_PLUGIN, which plugin.h describes", path);
     }
     if (plugin->abi == HYP_PLUGIN_ABI && plugin->layout == HYP_PLUGIN_LAYOUT) return true;
-    return hyp_fail("the plugin %s is built for version %u.%08x of the harness, and this is "
-                    "%u.%08x: build it again with this version's headers",
+    return hyp_fail("the plugin %s was built for version %u.%08x of the harness, and this is "
+                    "%u.%08x: rebuild it with this version's headers",
                     path, plugin->abi, plugin->layout, HYP_PLUGIN_ABI, HYP_PLUGIN_LAYOUT);
 }
 
-/* The declaration of a library that can be used. NULL: hyp_error(). */
+/* Loads a library and returns its declaration. NULL: hyp_error(). */
 static const struct hyp_plugin *open_plugin(const char *path) {
     if (!hyp_plugin_file_is_whole(path)) return NULL;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library != NULL && fits(path, library)) return dlsym(library, "tollens_plugin");
     if (library == NULL) {
         hyp_fail("the plugin %s cannot be loaded: %s", path, loader_words(path));
-        /* One that was built for another version may lack functions; the version says more. */
+        /* A plugin for another version may lack functions; its version is the better message. */
         library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
         if (library != NULL) fits(path, library);
     }
@@ -108,15 +108,14 @@ static bool add_claim(const struct hyp_plugin_claim *declared, const char *words
     snprintf(claim.id, sizeof claim.id, "%s", declared->id);
     while (declared->saboteurs[claim.saboteur_count].name != NULL) claim.saboteur_count++;
     return hyp_claim_add(&claim) != NULL ||
-           hyp_fail("there is no room for more than %d claims of plugins", HYP_GUESTS_MAX);
+           hyp_fail("plugins can add at most %d claims", HYP_GUESTS_MAX);
 }
 
 static bool add_attacks(const struct hyp_plugin *plugin) {
     for (const struct hyp_plugin_attack *const *at = plugin->attacks; at != plugin->attacks_end;
          at++) {
         if (attack_count == HYP_GUEST_ATTACKS_MAX) {
-            return hyp_fail("there is no room for more than %d attacks of plugins",
-                            HYP_GUEST_ATTACKS_MAX);
+            return hyp_fail("plugins can add at most %d attacks", HYP_GUEST_ATTACKS_MAX);
         }
         attacks[attack_count++] = *at;
     }
@@ -128,7 +127,7 @@ static bool load(const char *path) {
     char why[1024];
     if (plugin == NULL) return false;
     if (info_count == HYP_PLUGINS_MAX) {
-        return hyp_fail("there is no room for more than %d plugins", HYP_PLUGINS_MAX);
+        return hyp_fail("at most %d plugins can be loaded", HYP_PLUGINS_MAX);
     }
     struct hyp_plugin_info *info = &infos[info_count];
     const char *slash = strrchr(path, '/');
@@ -156,12 +155,12 @@ bool hyp_plugins_load(void) {
     if (is_done || paths == NULL || paths[0] == '\0') return true;
     is_done = true;
     char *copy = strdup(paths), *rest = copy;
-    bool ok = copy != NULL || hyp_fail("there is no memory");
+    bool ok = copy != NULL || hyp_fail("out of memory");
     for (const char *path; ok && (path = strsep(&rest, ":")) != NULL;) {
         if (path[0] == '\0') continue;
-        /* A name without a slash is one of the system's libraries to the loader. */
+        /* The loader searches the system for a name without a slash. */
         char *whole = realpath(path, NULL);
-        ok = whole != NULL ? load(whole) : hyp_fail("the plugin %s is not there", path);
+        ok = whole != NULL ? load(whole) : hyp_fail("the plugin %s does not exist", path);
         free(whole);
     }
     free(copy);
@@ -184,9 +183,9 @@ const struct hyp_plugin_attack *hyp_plugin_attack_at(size_t index) {
 
 const char *hyp_plugin_no_claim(const char *name) {
     static char sentence[400];
-    size_t length =
-        (size_t)snprintf(sentence, sizeof sentence, "'%.40s' is no claim: they are H1 to H%zu",
-                         name, hyp_claim_own_count());
+    size_t length = (size_t)snprintf(sentence, sizeof sentence,
+                                     "unknown claim '%.40s': the claims are H1 to H%zu", name,
+                                     hyp_claim_own_count());
     for (size_t i = hyp_claim_own_count(); i < hyp_claim_count(); i++) {
         length += (size_t)snprintf(sentence + length, sizeof sentence - length, "%s %s",
                                    i + 1 == hyp_claim_count() ? " and" : ",", hyp_claims()[i].id);

@@ -128,7 +128,7 @@ bool hyp_record_write(const struct hyp_record *record, const char *folder) {
     }
     char *text = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
     json_decref(object);
-    if (text == NULL) return hyp_fail("there is no memory for the record of %s", record->name);
+    if (text == NULL) return hyp_fail("out of memory for the record of %s", record->name);
     bool ok = hyp_file_write(path, text);
     free(text);
     return ok;
@@ -155,15 +155,15 @@ bool hyp_record_read(const char *folder, const char *name, struct hyp_record *re
     for (size_t i = 0; ok && i < json_array_size(effects) && i < HYP_EFFECTS_MAX; i++) {
         ok = hyp_effect_unpack(json_array_get(effects, i), &record->effects[i]);
         record->effect_count = i + 1;
-        if (!ok) snprintf(error.text, sizeof error.text, "effect %zu is none", i);
+        if (!ok) snprintf(error.text, sizeof error.text, "effect %zu is invalid", i);
     }
     if (ok && !read_measures(measures, record)) {
         ok = false;
-        snprintf(error.text, sizeof error.text, "a measure is none");
+        snprintf(error.text, sizeof error.text, "a measure is invalid");
     }
     if (!ok) {
         json_decref(object);
-        return hyp_fail("%s is no record of an attack: %s", path, error.text);
+        return hyp_fail("%s is not a valid record of an attack: %s", path, error.text);
     }
     snprintf(record->suite, sizeof record->suite, "%s", suite);
     snprintf(record->name, sizeof record->name, "%s", own_name);

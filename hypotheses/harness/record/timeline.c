@@ -33,7 +33,8 @@ bool hyp_timeline_begin(const char *path, unsigned every, unsigned share) {
     begun = realpath(path, NULL);
     if (begun == NULL || setenv("TOLLENS_TRACE", begun, 1) != 0 ||
         !set_number("TOLLENS_TRACE_EVERY", every) || !set_number("TOLLENS_TRACE_SHARE", share)) {
-        return hyp_fail("the trace %s cannot be found again: %s", path, strerror(errno));
+        return hyp_fail("the path of the trace %s cannot be passed to the attacks: %s", path,
+                        strerror(errno));
     }
     return true;
 }

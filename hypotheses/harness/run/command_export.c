@@ -28,7 +28,7 @@ static bool put_json(json_t *object) {
     char *text =
         object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(object);
-    if (text == NULL) return hyp_fail("there is no memory");
+    if (text == NULL) return hyp_fail("out of memory");
     printf("%s\n", text);
     free(text);
     return true;
@@ -65,7 +65,7 @@ static bool put_gab(const struct hyp_results *results, bool bigger) {
         snprintf(extra, sizeof extra, "%s; %s %g; %lld samples; %s; %s run of %s",
                  hyp_verdict_words(row->kind), hyp_direction_words(row->claim->direction),
                  row->threshold, row->samples, results->device_name, results->mode,
-                 results->commit[0] != '\0' ? results->commit : "no known commit");
+                 results->commit[0] != '\0' ? results->commit : "unknown commit");
         json_t *entry = json_pack("{s:s, s:s, s:f, s:s}", "name", name, "unit", row->claim->unit,
                                   "value", row->effect, "extra", extra);
         if (row->has_interval && entry != NULL) {
@@ -130,7 +130,7 @@ static double severity_of(const struct hyp_result *row) {
 }
 
 static void put_verdicts(const struct hyp_results *results) {
-    printf("# TYPE tollens_verdict stateset\n# HELP tollens_verdict What came of a claim.\n");
+    printf("# TYPE tollens_verdict stateset\n# HELP tollens_verdict The verdict of a claim.\n");
     for (size_t i = 0; i < results->count; i++) {
         for (int kind = HYP_SURVIVED; kind <= HYP_NOT_TESTED; kind++) {
             printf("tollens_verdict{");
@@ -146,13 +146,15 @@ static bool put_openmetrics(const struct hyp_results *results) {
     static const struct {
         const char *name, *help;
         double (*value)(const struct hyp_result *row);
-    } metrics[] = {{"tollens_effect", "What was measured, in the claim's unit.", effect_of},
-                   {"tollens_effect_low", "The low end of its interval.", low_of},
-                   {"tollens_effect_high", "The high end of its interval.", high_of},
-                   {"tollens_threshold", "The number at which the claim falls.", threshold_of},
-                   {"tollens_samples", "How many samples the verdict rests on.", samples_of},
-                   {"tollens_severity", "The share of saboteurs that was noticed.", severity_of}};
-    printf("# TYPE tollens_run info\n# HELP tollens_run What ran, and on what.\ntollens_run_info{");
+    } metrics[] = {
+        {"tollens_effect", "The measured effect, in the claim's unit.", effect_of},
+        {"tollens_effect_low", "The low end of the effect's interval.", low_of},
+        {"tollens_effect_high", "The high end of the effect's interval.", high_of},
+        {"tollens_threshold", "The number at which the claim is falsified.", threshold_of},
+        {"tollens_samples", "The number of samples behind the verdict.", samples_of},
+        {"tollens_severity", "The share of saboteurs that were noticed.", severity_of}};
+    printf(
+        "# TYPE tollens_run info\n# HELP tollens_run The run and its device.\ntollens_run_info{");
     put_label("device", results->device_name);
     putchar(',');
     put_label("kind", results->device_kind);
@@ -233,11 +235,13 @@ int hyp_command_export(int count, char **words) {
         } else if (words[i][0] != '-' && folder == NULL) {
             folder = words[i];
         } else {
-            return hyp_command_complain("export does not know '%s'; see tollens help", words[i]);
+            return hyp_command_complain("unexpected argument '%s' of export; see tollens help",
+                                        words[i]);
         }
     }
     if (folder == NULL || format == NULL) {
-        return hyp_command_complain("export takes a folder that tollens run wrote, and --format");
+        return hyp_command_complain(
+            "export requires a folder written by tollens run, and --format");
     }
     if (!hyp_results_read(folder, &results)) return hyp_command_complain("%s", hyp_error());
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
@@ -247,5 +251,6 @@ int hyp_command_export(int count, char **words) {
         return ok ? HYP_EXIT_OK : hyp_command_complain("%s", hyp_error());
     }
     return hyp_command_complain(
-        "'%s' is no format: bmf, gab, gab-bigger, openmetrics, github or junit", format);
+        "unknown format '%s': it must be bmf, gab, gab-bigger, openmetrics, github or junit",
+        format);
 }

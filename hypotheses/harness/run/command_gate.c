@@ -28,16 +28,16 @@ static bool read_words(int count, char **words, struct gate_wishes *wishes) {
         } else if (strcmp(word, "--inconclusive=fail") == 0) {
             wishes->inconclusive_warns = false;
         } else if (word[0] == '-') {
-            return hyp_fail("gate knows no option %s; see tollens help", word);
+            return hyp_fail("gate has no option %s; see tollens help", word);
         } else if (wishes->evidence != NULL) {
-            return hyp_fail("gate takes one folder of evidence, and %s is a second", word);
+            return hyp_fail("gate takes one folder of evidence; %s is a second one", word);
         } else {
             wishes->evidence = word;
         }
     }
     if (wishes->evidence == NULL || wishes->baseline == NULL || wishes->baseline[0] == '\0') {
-        return hyp_fail("gate takes two folders that tollens run wrote: EVIDENCE --baseline "
-                        "EVIDENCE");
+        return hyp_fail(
+            "gate requires two folders written by tollens run: EVIDENCE --baseline EVIDENCE");
     }
     return true;
 }
@@ -51,9 +51,9 @@ int hyp_command_gate(int count, char **words) {
         return hyp_command_complain("%s", hyp_error());
     }
     if (!wishes.across && !hyp_gate_comparable(&now, &before)) {
-        return hyp_command_complain("%s; --across compares them all the same", hyp_error());
+        return hyp_command_complain("%s; use --across to compare anyway", hyp_error());
     }
-    printf("%s, %s run: %.12s against %.12s\n", now.device_name, now.mode,
+    printf("%s, %s run: commit %.12s against %.12s\n", now.device_name, now.mode,
            now.commit[0] != '\0' ? now.commit : "unknown",
            before.commit[0] != '\0' ? before.commit : "unknown");
     for (size_t i = 0; i < hyp_claim_count(); i++) {

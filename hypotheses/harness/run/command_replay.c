@@ -43,12 +43,12 @@ static bool read_profile(const char *name, const struct profile **profile) {
         *profile = &profiles[i];
         return true;
     }
-    return hyp_fail("'%s' is no profile: default, tight, latency or driver", name);
+    return hyp_fail("unknown profile '%s': it must be default, tight, latency or driver", name);
 }
 
 static bool read_bytes(const char *option, const char *text, uint64_t *bytes) {
     return hyp_session_number(text, INT64_MAX, bytes) ||
-           hyp_fail("%s takes a number of bytes, not '%s'", option, text);
+           hyp_fail("%s must be a number of bytes, not '%s'", option, text);
 }
 
 /* The value of an option, as "--name VALUE" or "--name=VALUE". NULL: it is another word. */
@@ -75,17 +75,17 @@ static bool read_words(int count, char **words, struct wishes *wishes) {
             if (!read_bytes("--floor", value, &wishes->floor)) return false;
             wishes->has_floor = true;
         } else if ((value = value_of("--out", count, words, &i)) != NULL) {
-            if (value[0] == '\0') return hyp_fail("--out takes a folder");
+            if (value[0] == '\0') return hyp_fail("--out requires a folder");
             wishes->out = value;
         } else if (words[i][0] == '-') {
-            return hyp_fail("replay knows no option %s; see tollens help", words[i]);
+            return hyp_fail("replay has no option %s; see tollens help", words[i]);
         } else if (wishes->path != NULL) {
-            return hyp_fail("replay takes one trace, and %s is a second", words[i]);
+            return hyp_fail("replay takes one trace; %s is a second one", words[i]);
         } else {
             wishes->path = words[i];
         }
     }
-    if (wishes->path == NULL) return hyp_fail("replay takes a trace, as tol_pool_trace writes it");
+    if (wishes->path == NULL) return hyp_fail("replay requires a trace written by tol_pool_trace");
     if (wishes->limit != 0 && wishes->profile->options == driver_profile) {
         return hyp_fail("the driver's own pool has no limit");
     }
@@ -118,20 +118,20 @@ static void print(const struct told *told) {
            trace->allocations, hyp_plural(trace->allocations), trace->frees,
            hyp_plural(trace->frees), trace->trims, hyp_plural(trace->trims));
     if (trace->lost > 0) {
-        printf("%llu events before them are lost, and %llu frees of their blocks left out\n",
+        printf("%llu earlier events were lost, and %llu frees of their blocks are left out\n",
                (number)trace->lost, (number)trace->skipped);
     }
     printf("on %s, profile %s\n", told->device->name, told->wishes->profile->name);
     if (replay->refused > 0 || replay->granted > 0) {
-        printf("memory was out for %llu allocations that the trace has, and was not for %llu that "
-               "it was out for there\n",
+        printf("%llu allocations failed here and succeeded in the trace; %llu succeeded here and "
+               "failed in the trace\n",
                (number)replay->refused, (number)replay->granted);
     }
-    printf("held / requested: final %.4f (%llu / %llu bytes); worst %.4f, at event %llu, of the "
-           "moments with %llu bytes live or more\n",
+    printf("held / requested: final %.4f (%llu / %llu bytes); worst %.4f, at event %llu, among "
+           "moments with at least %llu bytes live\n",
            replay->final, (number)replay->held, (number)replay->requested, replay->worst,
            (number)replay->worst_event, (number)replay->floor);
-    printf("driver calls: %llu, of which %llu took memory and %llu gave it back\n",
+    printf("driver calls: %llu, of which %llu allocated memory and %llu freed it\n",
            (number)told->stats.driver_calls, (number)told->stats.driver_allocations,
            (number)told->stats.driver_frees);
     printf("%-10s %9s %9s %9s %9s %9s %9s  ns\n", "", "calls", "p50", "p90", "p99", "p99.9", "max");
@@ -176,7 +176,7 @@ static bool write_summary(const struct told *told) {
                   (json_int_t)told->replay->floor, "result", result_of(told), "times_ns", times);
     char *text = all != NULL ? json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(all);
-    if (text == NULL) return hyp_fail("there is no memory");
+    if (text == NULL) return hyp_fail("out of memory");
     snprintf(path, sizeof path, "%s/replay.json", told->wishes->out);
     bool ok = hyp_file_write(path, text);
     free(text);

@@ -27,12 +27,12 @@ static bool check_empty(const char *path) {
     DIR *folder = opendir(path);
     if (folder == NULL) {
         return errno == ENOENT ||
-               hyp_fail("%s cannot be the folder of the evidence: %s", path, strerror(errno));
+               hyp_fail("%s cannot be used for the evidence: %s", path, strerror(errno));
     }
     size_t entries = 0;
     while (readdir(folder) != NULL) entries++;
     closedir(folder);
-    return entries <= 2 || hyp_fail("%s is no empty folder: evidence is never written over", path);
+    return entries <= 2 || hyp_fail("%s is not empty: evidence is never overwritten", path);
 }
 
 static bool make_folder(const char *out, char *folder, size_t bytes) {
@@ -86,7 +86,7 @@ static int list_chosen(const struct hyp_run *run) {
         const struct hyp_claim *claim = &hyp_claims()[i];
         if (!run->chosen[i]) continue;
         size_t count = hyp_worker_list(claim->suite, run->session.filter, names, NAMES_MAX);
-        if (count == 0) printf("%-*snothing attacks it yet\n", hyp_claim_width(), claim->id);
+        if (count == 0) printf("%-*sno attack yet\n", hyp_claim_width(), claim->id);
         for (size_t k = 0; k < count && k < NAMES_MAX; k++) {
             printf("%-*s%s\n", hyp_claim_width(), claim->id, names[k]);
         }
@@ -159,10 +159,11 @@ int hyp_command_run(int count, char **words) {
     }
     if (wishes.list) return list_chosen(&run);
     if (wishes.require_gpu && run.session.kind == HYP_DEVICE_SOFT) {
-        return hyp_command_complain("--require-gpu and --device soft cannot both be");
+        return hyp_command_complain("--require-gpu and --device soft cannot be combined");
     }
     if (run.under != NULL && run.sabotage) {
-        return hyp_command_complain("--under makes one fault and --sabotage all: not both");
+        return hyp_command_complain("--under and --sabotage cannot be combined: one applies one "
+                                    "saboteur, the other all of them");
     }
     if (wishes.require_gpu) run.session.kind = HYP_DEVICE_CUDA;
     if (needs_fixtures(&run) && hyp_session_root() == NULL) {
@@ -174,7 +175,7 @@ int hyp_command_run(int count, char **words) {
     }
     run.session.kind = run.machine.kind;
     char *command = hyp_wishes_command(count, words);
-    if (command == NULL) return hyp_command_complain("there is no memory");
+    if (command == NULL) return hyp_command_complain("out of memory");
     run.command = command;
     run.folder = folder;
     (void)hyp_runner_interrupted();
@@ -193,7 +194,7 @@ int hyp_command_run(int count, char **words) {
     ok = hyp_timeline_end() && ok;
     if (!ok) return hyp_command_complain("%s", hyp_error());
     if (hyp_runner_interrupted()) {
-        hyp_command_complain("interrupted; what was found until then is in %s", folder);
+        hyp_command_complain("interrupted; the results so far are in %s", folder);
     }
     return run.exit_code;
 }

@@ -30,21 +30,21 @@ static void show_device(const struct tol_device *device) {
 /* What NVML tells of a device, as far as it does. */
 static void show_nvml(const struct tol_health_device *told) {
     if (!told->is_told) {
-        printf("    NVML is not asked: %s\n", told->reason);
+        printf("    NVML is not available: %s\n", told->reason);
         return;
     }
-    printf("    NVML is asked, too");
+    printf("    NVML is available");
     if (told->free_bytes >= 0) {
-        printf("; %.1f GiB are free", (double)told->free_bytes / (1u << 30));
+        printf("; %.1f GiB free", (double)told->free_bytes / (1u << 30));
     }
     if (told->process_bytes >= 0) {
-        printf("; %.1f MiB are this process's", (double)told->process_bytes / (1u << 20));
+        printf("; %.1f MiB used by this process", (double)told->process_bytes / (1u << 20));
     }
     if (told->ecc_uncorrected >= 0) {
         printf("; %" PRId64 " uncorrected ECC error%s", told->ecc_uncorrected,
                told->ecc_uncorrected == 1 ? "" : "s");
     }
-    if (told->temperature_celsius >= 0) printf("; %d degrees", told->temperature_celsius);
+    if (told->temperature_celsius >= 0) printf("; %d degrees Celsius", told->temperature_celsius);
     putchar('\n');
 }
 
@@ -54,13 +54,13 @@ static bool try_context(struct tol_driver *driver, int ordinal) {
     struct tol_health health = {0};
     if (tol_context_create(driver, ordinal, &context) != TOL_OK ||
         tol_health_check(context, NULL, &health) != TOL_OK) {
-        printf("    no context: %s\n", hyp_session_message());
+        printf("    a context could not be created: %s\n", hyp_session_message());
         tol_context_destroy(context);
         return false;
     }
-    printf("    a context works; %.1f of %.1f GiB are free\n",
+    printf("    a context can be created; %.1f of %.1f GiB free\n",
            (double)health.free_bytes / (1u << 30), (double)health.total_bytes / (1u << 30));
-    if (!health.is_healthy) printf("    in bad health: %s\n", health.complaint);
+    if (!health.is_healthy) printf("    unhealthy: %s\n", health.complaint);
     show_nvml(&health.device);
     tol_context_destroy(context);
     return true;
@@ -71,14 +71,14 @@ static bool show_driver(enum hyp_device_kind kind) {
     bool works = false;
     int count = 0;
     if (hyp_session_open(&kind, &driver) != TOL_OK) {
-        printf("%s: no: %s\n", hyp_device_kind_name(kind), hyp_session_message());
+        printf("%s: not available: %s\n", hyp_device_kind_name(kind), hyp_session_message());
         return false;
     }
     int version = tol_driver_version(driver);
-    printf("%s: %s, for CUDA %d.%d and older\n", hyp_device_kind_name(kind),
+    printf("%s: %s, supports CUDA up to %d.%d\n", hyp_device_kind_name(kind),
            tol_driver_path(driver), version / 1000, version % 1000 / 10);
     if (tol_device_count(driver, &count) != TOL_OK)
-        printf("  no devices: %s\n", hyp_session_message());
+        printf("  the devices cannot be counted: %s\n", hyp_session_message());
     for (int i = 0; i < count; i++) {
         struct tol_device device;
         if (tol_device_read(driver, i, &device) != TOL_OK) {
@@ -95,30 +95,30 @@ static bool show_driver(enum hyp_device_kind kind) {
 /* Criterion's workers talk through these. */
 static bool show_folder(const char *folder) {
     bool writable = access(folder, W_OK) == 0;
-    if (!writable) printf("%s: cannot be written, and the attacks' processes need it\n", folder);
+    if (!writable) printf("%s is not writable, and the processes of the attacks need it\n", folder);
     return writable;
 }
 
 int hyp_command_doctor(int count, char **words) {
-    if (count > 0) return hyp_command_complain("doctor takes no words: %s", words[0]);
+    if (count > 0) return hyp_command_complain("doctor takes no arguments: %s", words[0]);
     bool gpu = show_driver(HYP_DEVICE_CUDA), soft = show_driver(HYP_DEVICE_SOFT);
     const char *root = hyp_session_root();
     printf("fixtures: %s\n", root != NULL ? root : hyp_error());
     bool folders = show_folder("/tmp") && show_folder("/dev/shm");
     if (root == NULL || !folders || (!gpu && !soft)) {
-        printf("Claims cannot be tested here until that is mended.\n");
+        printf("Claims cannot be tested here until these problems are fixed.\n");
         return HYP_EXIT_ERROR;
     }
     printf("%s\n", gpu ? "Claims can be tested on a GPU here."
                        : "Claims can be tested on the soft device here; those about a GPU's speed "
-                         "stay not tested.");
+                         "are not tested.");
     return HYP_EXIT_OK;
 }
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
 int hyp_command_list(int count, char **words) {
-    if (count > 0) return hyp_command_complain("list takes no words: %s", words[0]);
+    if (count > 0) return hyp_command_complain("list takes no arguments: %s", words[0]);
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
         size_t saboteurs = 0, attacks = hyp_worker_list(claim->suite, NULL, NULL, 0);
@@ -175,17 +175,17 @@ static void explain(const struct hyp_claim *claim) {
         put_words("control", claim->words->control);
         put_words("confounders", claim->words->confounders);
     }
-    put_words("survives", threshold);
+    put_words("threshold", threshold);
     put_words("source", claim->source);
     put_words("plugin", claim->plugin);
     if (claim->words == NULL) {
-        printf("\nNothing attacks it yet, so it is not tested.\n");
+        printf("\nIt has no attack yet, so it is not tested.\n");
         return;
     }
     printf("\nattacks\n");
     for (size_t i = 0; i < count && i < 64; i++) printf("  %s\n", names[i]);
     const struct hyp_saboteur *saboteurs = hyp_claim_saboteurs(claim, &count);
-    printf("\nsaboteurs\n");
+    printf("\nsaboteurs, and the verdict that each must force\n");
     for (size_t i = 0; i < count; i++) {
         printf("  %-24s %-14s %s\n", saboteurs[i].name, hyp_forced_words(saboteurs[i].forced),
                find_sentence(saboteurs[i].name));
@@ -194,7 +194,7 @@ static void explain(const struct hyp_claim *claim) {
 
 int hyp_command_explain(int count, char **words) {
     if (count == 0) {
-        return hyp_command_complain("explain takes the names of claims, H1 to H%zu",
+        return hyp_command_complain("explain requires the names of claims, H1 to H%zu",
                                     hyp_claim_own_count());
     }
     for (int i = 0; i < count; i++) {

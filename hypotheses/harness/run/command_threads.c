@@ -25,8 +25,9 @@ int hyp_command_crowd(int count, char **words) {
     struct tol_context *context = NULL;
     if (count != 2 || !hyp_session_number(words[0], HYP_CROWD_THREADS_MAX, &threads) ||
         !hyp_session_number(words[1], 1 << 20, &launches) || threads == 0) {
-        return hyp_command_complain("crowd takes a number of threads, 1 to %d, and of launches",
-                                    HYP_CROWD_THREADS_MAX);
+        return hyp_command_complain(
+            "crowd requires a number of threads, 1 to %d, and a number of launches",
+            HYP_CROWD_THREADS_MAX);
     }
     if (!hyp_session_read(&session)) return hyp_command_complain("%s", hyp_error());
     if (hyp_session_open(&session.kind, &driver) != TOL_OK) {

@@ -11,7 +11,7 @@ void hyp_tell_begin(const struct hyp_run *run) {
     const char *filter = run->session.filter;
     printf("%s run on %s (%s), seed %llu%s%s%s%s\n", run->session.full ? "Full" : "Quick",
            run->machine.device.name, hyp_device_kind_name(run->machine.kind),
-           (unsigned long long)run->session.seed, filter != NULL ? ", attacks called " : "",
+           (unsigned long long)run->session.seed, filter != NULL ? ", attacks matching " : "",
            filter != NULL ? filter : "", run->under != NULL ? ", under the saboteur " : "",
            run->under != NULL ? run->under : "");
     fflush(stdout);
@@ -63,7 +63,7 @@ void hyp_tell_end(const struct hyp_run *run, const struct hyp_wishes *wishes) {
     printf("\n%zu survived, %zu falsified, %zu inconclusive, %zu not tested%s",
            hyp_run_count(run, HYP_SURVIVED), hyp_run_count(run, HYP_FALSIFIED),
            hyp_run_count(run, HYP_INCONCLUSIVE), idle,
-           wishes->require_gpu && idle > 0 ? ", which --require-gpu does not allow" : "");
+           wishes->require_gpu && idle > 0 ? " (not allowed by --require-gpu)" : "");
     if (hyp_run_left_out(run) > 0) printf(", %zu not chosen", hyp_run_left_out(run));
     printf(". Evidence: %s\n", run->folder);
     fflush(stdout);

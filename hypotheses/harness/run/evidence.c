@@ -27,7 +27,7 @@ size_t hyp_run_left_out(const struct hyp_run *run) {
     return count;
 }
 
-/* Whose claims were loaded: results and run say so. */
+/* The loaded plugins, for results.json. */
 static json_t *plugins(void) {
     json_t *all = json_array();
     for (size_t i = 0; i < hyp_plugin_count(); i++) {
@@ -40,18 +40,18 @@ static json_t *plugins(void) {
     return all;
 }
 
-/* Text that may be empty for "none". */
+/* A text, or null if it is empty. */
 static json_t *text_or_null(const char *text) {
     return text[0] != '\0' ? hyp_record_text(text) : json_null();
 }
 
-/* Takes the object; writes it as FOLDER/NAME. */
+/* Writes an object as FOLDER/NAME and releases it. */
 static bool write_object(json_t *object, const char *folder, const char *name) {
     char path[1100];
     char *text =
         object != NULL ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(object);
-    if (text == NULL) return hyp_fail("there is no memory for %s", name);
+    if (text == NULL) return hyp_fail("out of memory for %s", name);
     snprintf(path, sizeof path, "%s/%s", folder, name);
     bool ok = hyp_file_write(path, text);
     free(text);
@@ -64,14 +64,14 @@ static json_t *severity(const struct hyp_verdict *verdict) {
                      (int)verdict->saboteurs, "untold", (int)verdict->untold);
 }
 
-/* How a timed claim fared close to its threshold. */
+/* The results of a timed claim's borderline pair. */
 static json_t *borderline(const struct hyp_verdict *verdict) {
     if (!verdict->has_severity || verdict->borderline == 0) return json_null();
     return json_pack("{s:i, s:i}", "right", (int)verdict->borderline_right, "of",
                      (int)verdict->borderline);
 }
 
-/* JSON knows no infinity: an end that is not known is null. */
+/* JSON has no infinity: an unknown end is null. */
 static json_t *end_of_interval(const struct hyp_verdict *verdict, double end) {
     return verdict->has_interval && isfinite(end) ? json_real(end) : json_null();
 }

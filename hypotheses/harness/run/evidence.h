@@ -5,7 +5,7 @@
  *     H3/claim.json  H3/verdict.json  H3/NAME.hlog  H3/attacks/NAME.json  H3/attacks.log
  *     H3/sabotage/NAME/verdict.json
  *
- * results.json is schema 1 of ARCHITECTURE.md; names in it stay, and new ones may come.
+ * results.json follows schema 1 of ARCHITECTURE.md. Names in it stay; new ones may be added.
  * All functions return false with hyp_error().
  */
 #ifndef HYP_EVIDENCE_H
@@ -16,7 +16,7 @@
 /* FOLDER/ID/claim.json and verdict.json of one claim. */
 bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim);
 
-/* FOLDER/ID/sabotage/NAME/verdict.json: what a saboteur had to force and what came out. */
+/* FOLDER/ID/sabotage/NAME/verdict.json: the expected and the observed verdict of a saboteur. */
 bool hyp_evidence_saboteur(const struct hyp_run *run, const struct hyp_claim *claim,
                            const struct hyp_saboteur *saboteur, const struct hyp_verdict *verdict,
                            bool right);
@@ -24,10 +24,10 @@ bool hyp_evidence_saboteur(const struct hyp_run *run, const struct hyp_claim *cl
 /* results.json. */
 bool hyp_evidence_results(const struct hyp_run *run);
 
-/* manifest.json, of all that lies there of this run, and then run.json: where it is, all is. */
+/* manifest.json, of all files of this run, and last run.json: if it exists, the run is complete. */
 bool hyp_evidence_end(const struct hyp_run *run);
 
-/* junit.xml: a suite for each claim, a case for each attack. */
+/* junit.xml: a suite per claim, a case per attack. */
 bool hyp_evidence_junit(const struct hyp_run *run);
 
 /* summary.md: the verdicts as a table, then the counterexamples. */

@@ -1,5 +1,5 @@
 /*
- * What people and CI servers read of a run: Markdown and JUnit XML.
+ * The files of a run for people and CI servers: Markdown and JUnit XML.
  */
 #include "evidence.h"
 
@@ -10,7 +10,8 @@
 
 /* ---- JUnit ----------------------------------------------------------------------------------- */
 
-/* Text inside an attribute. What XML 1.0 forbids, and what is no ASCII, becomes a question mark. */
+/* Text inside an attribute. Characters that XML 1.0 forbids or that are not ASCII become question
+ * marks. */
 static void put_xml(FILE *out, const char *text) {
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
@@ -78,7 +79,7 @@ static void put_case(FILE *out, const struct hyp_claim *claim, const struct hyp_
     fputs("    </testcase>\n", out);
 }
 
-/* The verdict itself is a case, too: a claim may be inconclusive though each attack passed. */
+/* The verdict is a test case too: a claim can be inconclusive although each attack passed. */
 static void put_verdict(FILE *out, const struct hyp_claim *claim,
                         const struct hyp_verdict *verdict) {
     fprintf(out, "    <testcase classname=\"tollens.%s\" name=\"verdict\" time=\"0\">\n",
@@ -170,7 +171,7 @@ bool hyp_evidence_junit(const struct hyp_run *run) {
 
 /* ---- Markdown -------------------------------------------------------------------------------- */
 
-/* Text inside a table's cell or a list's line. */
+/* Text inside a table cell or a list item. */
 static void put_markdown(FILE *out, const char *text) {
     for (; *text != '\0'; text++) {
         if (*text == '|' || *text == '<' || *text == '*' || *text == '_' || *text == '`' ||
@@ -229,11 +230,12 @@ bool hyp_evidence_summary(const struct hyp_run *run) {
     fprintf(out, ", seed %llu, %.0f s.\n", (unsigned long long)run->session.seed, run->duration_s);
     if (run->under != NULL) {
         fprintf(out,
-                "**All of it under the saboteur %s: no verdict here speaks of the runtime.**\n",
+                "**The whole run was made under the saboteur %s: no verdict here is about the "
+                "runtime.**\n",
                 run->under);
     }
     if (machine->kind == HYP_DEVICE_SOFT) {
-        fputs("The soft device executes the kernels on the CPU: no verdict here speaks of a GPU's "
+        fputs("The soft device executes the kernels on the CPU: no verdict here is about a GPU's "
               "speed.\n",
               out);
     }

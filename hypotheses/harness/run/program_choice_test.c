@@ -93,13 +93,13 @@ Test(choice, a_trace_that_cannot_be_is_a_usage_error) {
     static const struct {
         const char *words, *says;
     } wrong[] = {
-        {"--trace t --trace-every 0", "--trace-every takes a number from 1 to 1000000, not '0'"},
-        {"--trace t --trace-every=x", "--trace-every takes"},
-        {"--trace t --trace-every", "--trace-every takes"},
-        {"--trace t --trace-share 65", "--trace-share takes a number from 1 to 64, not '65'"},
-        {"--trace t --trace-share -1", "--trace-share takes"},
-        {"--trace-every 4", "about a trace"},
-        {"--trace t --trace-every 4 --trace-share 2", "not with --trace-share 2"}};
+        {"--trace t --trace-every 0", "--trace-every must be a number from 1 to 1000000, not '0'"},
+        {"--trace t --trace-every=x", "--trace-every must be"},
+        {"--trace t --trace-every", "--trace-every must be"},
+        {"--trace t --trace-share 65", "--trace-share must be a number from 1 to 64, not '65'"},
+        {"--trace t --trace-share -1", "--trace-share must be"},
+        {"--trace-every 4", "require --trace FILE"},
+        {"--trace t --trace-every 4 --trace-share 2", "cannot be combined with --trace-share 2"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         char command[256];
         snprintf(command, sizeof command, "\"$T\" run H1 %s --out \"$D/out\"", wrong[i].words);
@@ -143,7 +143,7 @@ Test(choice, a_part_of_a_claim_does_not_survive) {
     cr_assert(code == 3, "%d: %s", code, program_output);
     cr_assert(
         program_says("0 survived, 0 falsified, 1 inconclusive, 0 not tested, 12 not chosen") &&
-            program_says("the filter chose 1 of 6 attacks, which found nothing"),
+            program_says("the filter selected 1 of 6 attacks, and they found nothing"),
         "%s", program_output);
     json_t *results = program_json("out/results.json");
     expect_text(results, "verdict", "inconclusive");
@@ -209,6 +209,6 @@ Test(choice, a_seed_is_kept) {
     cr_assert(code == 0 && program_says("seed 9223372036854775807"), "%d: %s", code,
               program_output);
     cr_assert(program_shell("\"$T\" run --only H1 --seed 9223372036854775808") == 2 &&
-                  program_says("--seed takes a number"),
+                  program_says("--seed must be a number"),
               "%s", program_output);
 }

@@ -36,9 +36,9 @@ static void expect_whole_files(const char *folder) {
 Test(trouble, a_process_that_dies_is_no_pass) {
     static const struct {
         const char *fault, *says, *code;
-    } deaths[] = {{"worker_kill", "the worker was ended by signal 9", "worker_missing"},
-                  {"attack_kill", "its process was ended by signal 9", "worker_crashed"},
-                  {"attack_crash", "its process was ended by signal 11", "worker_crashed"}};
+    } deaths[] = {{"worker_kill", "the worker was killed by signal 9", "worker_missing"},
+                  {"attack_kill", "its process was killed by signal 9", "worker_crashed"},
+                  {"attack_crash", "its process was killed by signal 11", "worker_crashed"}};
     for (size_t i = 0; i < sizeof deaths / sizeof deaths[0]; i++) {
         char command[256], path[64];
         snprintf(command, sizeof command, "\"$T\" run H2 H3 --under %s --out \"$D/%s\"",
@@ -74,7 +74,7 @@ Test(trouble, what_hangs_ends_at_its_deadline) {
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         char command[128];
         snprintf(command, sizeof command, "\"$T\" run H3 --deadline %s", wrong[i]);
-        cr_assert(program_shell(command) == 2 && program_says("--deadline takes"), "%s",
+        cr_assert(program_shell(command) == 2 && program_says("--deadline must be"), "%s",
                   program_output);
     }
 }
@@ -100,7 +100,7 @@ Test(trouble, an_interruption_ends_what_hangs) {
                  "kill -%s $p; wait $p",
                  signals[i], signals[i], signals[i]);
         int code = program_shell(command);
-        cr_assert(code == 2 && lines_with("tollens: interrupted; what was found") == 1 &&
+        cr_assert(code == 2 && lines_with("tollens: interrupted; the results so far") == 1 &&
                       program_says("1 of 3 runs"),
                   "%s: %d: %s", signals[i], code, program_output);
         expect_whole_files(signals[i]);

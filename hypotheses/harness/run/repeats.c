@@ -48,7 +48,7 @@ bool hyp_repeats_write(const struct hyp_repeats *repeats, const struct hyp_run *
                                (int)repeats->done, "exit_code", repeats->worst, "claims", claims);
     char *text = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
     json_decref(object);
-    if (text == NULL) return hyp_fail("there is no memory for repeats.json");
+    if (text == NULL) return hyp_fail("out of memory for repeats.json");
     snprintf(path, sizeof path, "%s/repeats.json", folder);
     bool ok = hyp_file_write(path, text);
     free(text);
@@ -69,7 +69,7 @@ void hyp_repeats_tell(const struct hyp_repeats *repeats, const struct hyp_run *r
                agree ? "" : "  not always the same");
         differing += !agree;
     }
-    if (differing > 0) printf("%zu came out in more than one way. ", differing);
+    if (differing > 0) printf("Claims with differing verdicts: %zu. ", differing);
     printf("Evidence: %s\n", run->folder);
     fflush(stdout);
 }

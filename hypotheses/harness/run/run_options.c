@@ -40,18 +40,18 @@ static bool choose(const char *names, struct hyp_run *run, struct hyp_wishes *wi
 
 static bool read_number(const char *name, const char *value, int most, uint64_t *number) {
     bool ok = hyp_session_number(value, (uint64_t)most, number) && *number > 0;
-    return ok || hyp_fail("%s takes a number from 1 to %d, not '%s'", name, most, value);
+    return ok || hyp_fail("%s must be a number from 1 to %d, not '%s'", name, most, value);
 }
 
 /* What is said of a trace must be about one, and go together. */
 static bool trace_is_sound(const struct hyp_wishes *wishes) {
     bool is_said = wishes->trace_every > 0 || wishes->trace_share > 0;
     if (is_said && wishes->trace == NULL) {
-        return hyp_fail("--trace-every and --trace-share are about a trace: --trace FILE");
+        return hyp_fail("--trace-every and --trace-share require --trace FILE");
     }
     return wishes->trace_every <= 1 || wishes->trace_share <= 1 ||
-           hyp_fail("--trace-every %d leaves no bursts that could share an event: not with "
-                    "--trace-share %d",
+           hyp_fail("--trace-every %d cannot be combined with --trace-share %d: it leaves no "
+                    "adjacent operations that could share an event",
                     (int)wishes->trace_every, (int)wishes->trace_share);
 }
 
@@ -67,13 +67,13 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
     } else if (strcmp(word, "--require-gpu") == 0) {
         wishes->require_gpu = true;
     } else if ((value = option("--device", count, words, i)) != NULL) {
-        if (value[0] == '\0') return hyp_fail("--device takes auto, cuda, cuda:N or soft");
+        if (value[0] == '\0') return hyp_fail("--device must be auto, cuda, cuda:N or soft");
         return hyp_session_device(value, &run->session.kind, &run->session.ordinal);
     } else if ((value = option("--out", count, words, i)) != NULL) {
-        if (value[0] == '\0') return hyp_fail("--out takes a folder");
+        if (value[0] == '\0') return hyp_fail("--out requires a folder");
         wishes->out = value;
     } else if ((value = option("--trace", count, words, i)) != NULL) {
-        if (value[0] == '\0') return hyp_fail("--trace takes a file");
+        if (value[0] == '\0') return hyp_fail("--trace requires a file");
         wishes->trace = value;
     } else if ((value = option("--trace-every", count, words, i)) != NULL) {
         return read_number("--trace-every", value, HYP_TRACE_EVERY_MAX, &wishes->trace_every);
@@ -83,19 +83,20 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
         return choose(value, run, wishes);
     } else if ((value = option("--filter", count, words, i)) != NULL) {
         if (value[0] == '\0' || strlen(value) > HYP_FILTER_BYTES_MAX) {
-            return hyp_fail("--filter takes a glob of attacks' names, as 'H4/*' or 'copies_*'");
+            return hyp_fail(
+                "--filter must be a glob of attack names, such as 'H4/*' or 'copies_*'");
         }
         run->session.filter = value;
     } else if (strcmp(word, "--list") == 0) {
         wishes->list = true;
     } else if ((value = option("--seed", count, words, i)) != NULL) {
         if (!hyp_session_number(value, HYP_SEED_MAX, &run->session.seed)) {
-            return hyp_fail("--seed takes a number below 2^63, not '%s'", value);
+            return hyp_fail("--seed must be a number below 2^63, not '%s'", value);
         }
     } else if ((value = option("--deadline", count, words, i)) != NULL) {
         uint64_t *deadline_s = &run->session.deadline_s;
         if (!hyp_session_number(value, HYP_DEADLINE_S_MAX, deadline_s) || *deadline_s == 0) {
-            return hyp_fail("--deadline takes a number of seconds, not '%s'", value);
+            return hyp_fail("--deadline must be a number of seconds, not '%s'", value);
         }
     } else if ((value = option("--repeat", count, words, i)) != NULL) {
         return read_number("--repeat", value, HYP_REPEATS_MAX, &wishes->repeats);
@@ -105,10 +106,10 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
     } else if ((value = option("--inconclusive", count, words, i)) != NULL) {
         wishes->inconclusive_warns = strcmp(value, "warn") == 0;
         if (!wishes->inconclusive_warns && strcmp(value, "fail") != 0) {
-            return hyp_fail("--inconclusive takes fail or warn, not '%s'", value);
+            return hyp_fail("--inconclusive must be fail or warn, not '%s'", value);
         }
     } else if (word[0] == '-') {
-        return hyp_fail("there is no option %s; see tollens help", word);
+        return hyp_fail("unknown option %s; see tollens help", word);
     } else {
         return choose(word, run, wishes);
     }
@@ -124,8 +125,8 @@ static bool drop_others(struct hyp_run *run) {
         run->chosen[i] &= hyp_worker_list(suite, filter, NULL, 0) > 0;
         any |= run->chosen[i];
     }
-    return any || hyp_fail("no attack of the chosen claims is called '%s'; see tollens run --list",
-                           filter);
+    return any ||
+           hyp_fail("no attack of the chosen claims matches '%s'; see tollens run --list", filter);
 }
 
 bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wishes *wishes) {
@@ -141,8 +142,9 @@ bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wi
     }
     if (run->session.filter == NULL) return true;
     if (run->sabotage) {
-        return hyp_fail("--sabotage is about all attacks of a claim, so not with --filter; "
-                        "--under NAME --filter GLOB shows whether some notice one saboteur");
+        return hyp_fail(
+            "--sabotage needs all attacks of a claim and cannot be combined with --filter; --under "
+            "NAME --filter GLOB shows whether some attacks notice one saboteur");
     }
     return drop_others(run);
 }

@@ -1,5 +1,5 @@
 /*
- * One worker process: its environment, its pipe, its deadline, its end.
+ * Runs one worker process: environment, pipe, deadline and ending.
  */
 #include "runner.h"
 
@@ -19,8 +19,8 @@
 
 enum { ATTACKS_MAX = 64, PIPE_IN_WORKER = 3 };
 
-/* How long the worker may be at an attack, which it should itself have ended, until it is killed
- * with all below it; and how long between two attacks, or before the first. */
+/* How long the worker may spend on an attack, which it should have ended itself, before it is
+ * killed with its process group; and how long between two attacks or before the first. */
 static double limit_s(double deadline_s, bool is_between) {
     const double between_s = 60;
     return is_between ? between_s : deadline_s < 250 ? 5 + 1.1 * deadline_s : deadline_s + 30;
@@ -62,7 +62,7 @@ static bool is_replaced(const struct environment *environment, const char *entry
     return false;
 }
 
-/* This process's environment with a few names set anew. false: no memory. */
+/* Copies this process's environment and replaces some variables. false: out of memory. */
 static bool make_environment(const struct hyp_task *task, const char *folder,
                              struct environment *environment) {
     extern char **environ;
@@ -82,7 +82,7 @@ static bool make_environment(const struct hyp_task *task, const char *folder,
     snprintf(environment->own[8], room, "TOLLENS_DEADLINE=%.0f", hyp_session_deadline_s(session));
     while (environ[count] != NULL) count++;
     environment->entries = calloc(count + VARIABLES + 1, sizeof *environment->entries);
-    if (environment->entries == NULL) return hyp_fail("there is no memory for a worker");
+    if (environment->entries == NULL) return hyp_fail("out of memory for a worker");
     for (size_t i = 0; i < count; i++) {
         if (!is_replaced(environment, environ[i])) environment->entries[kept++] = environ[i];
     }
@@ -95,14 +95,14 @@ static bool make_environment(const struct hyp_task *task, const char *folder,
 struct worker {
     pid_t process;
     int pipe;
-    unsigned number;              /* among the claim's processes, from 1 */
-    const char *folder;           /* where its evidence goes */
-    struct hyp_outcome *outcomes; /* its part of the verdict's */
+    unsigned number;              /* of the claim's processes, from 1 */
+    const char *folder;           /* of its evidence */
+    struct hyp_outcome *outcomes; /* its part of the verdict's outcomes */
     size_t count;
     struct hyp_outcome *running;
-    bool is_enough;    /* the claim has fallen, and nothing more is asked for */
-    uint64_t begin_ns; /* when the attack that is running began, or the last one ended */
-    char text[4096];   /* what came and is no whole line yet */
+    bool is_enough;    /* the claim is falsified, and no more attacks are needed */
+    uint64_t begin_ns; /* when the running attack began, or the last one ended */
+    char text[4096];   /* input that is not yet a complete line */
     size_t length;
 };
 
@@ -117,7 +117,7 @@ static bool start(const struct hyp_task *task, struct worker *worker) {
     if (!make_environment(task, worker->folder, &environment)) return false;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         free(environment.entries);
-        return hyp_fail("there is no pipe for a worker: %s", strerror(errno));
+        return hyp_fail("a pipe for a worker could not be created: %s", strerror(errno));
     }
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
@@ -126,7 +126,7 @@ static bool start(const struct hyp_task *task, struct worker *worker) {
                                      0666);
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
     posix_spawn_file_actions_adddup2(&actions, ends[1], PIPE_IN_WORKER);
-    /* A group of its own, so that one kill reaches it and the processes of its attacks. */
+    /* A process group of its own, so that one kill ends it and the processes of its attacks. */
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setpgroup(&attributes, 0);
     int error = posix_spawn(&worker->process, hyp_session_program(), &actions, &attributes,
@@ -154,7 +154,7 @@ static const char *const endings[] = {[HYP_PASSED] = "passed",
                                       [HYP_CRASHED] = "crashed",
                                       [HYP_OVERDUE] = "overdue"};
 
-/* Whether the claim falls by the violations of one attack, whatever others would find. */
+/* Whether the violations of one attack falsify the claim, whatever others would find. */
 static bool falls_by(const struct hyp_task *task, const struct worker *worker,
                      const struct hyp_outcome *outcome) {
     static struct hyp_outcome alone;
@@ -192,7 +192,7 @@ static void read_line(const struct hyp_task *task, struct worker *worker, char *
     }
 }
 
-/* Takes in what the worker said. false: it has closed the pipe. */
+/* Reads from the worker. false: it has closed the pipe. */
 static bool listen_to(const struct hyp_task *task, struct worker *worker) {
     ssize_t count =
         read(worker->pipe, worker->text + worker->length, sizeof worker->text - worker->length - 1);
@@ -206,7 +206,7 @@ static bool listen_to(const struct hyp_task *task, struct worker *worker) {
     }
     worker->length -= (size_t)(line - worker->text);
     memmove(worker->text, line, worker->length);
-    if (worker->length == sizeof worker->text - 1) worker->length = 0; /* no line of ours */
+    if (worker->length == sizeof worker->text - 1) worker->length = 0; /* not our protocol */
     return true;
 }
 
@@ -228,15 +228,15 @@ static void show(const struct hyp_task *task, const struct worker *worker) {
                       finding, (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9);
 }
 
-/* Whether the worker has ended; it can still be waited for. What it started may live on and hold
- * the pipe open, so the pipe alone does not tell. */
+/* Whether the worker has ended, without reaping it. Its children may still run and hold the pipe
+ * open, so the pipe alone does not show it. */
 static bool has_ended(const struct worker *worker) {
     siginfo_t info = {.si_pid = 0};
     int result = waitid(P_PID, (id_t)worker->process, &info, WEXITED | WNOHANG | WNOWAIT);
     return result == 0 && info.si_pid == worker->process;
 }
 
-/* Whether nothing came of the worker for too long; notes which attack it was at, or before. */
+/* Whether the worker has been silent for too long. Marks the current or next attack as overdue. */
 static bool is_overdue(const struct worker *worker, double deadline_s) {
     double seconds = (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9;
     if (seconds <= limit_s(deadline_s, worker->running == NULL)) return false;
@@ -248,13 +248,14 @@ static bool is_overdue(const struct worker *worker, double deadline_s) {
     return true;
 }
 
-/* Follows the worker to its end, or ends it. Returns what waitpid said. */
+/* Follows the worker until it ends, or kills it. Returns its wait status. */
 static int follow(const struct hyp_task *task, struct worker *worker, double deadline_s) {
     int status = 0;
     worker->begin_ns = hyp_clock_ns();
     for (bool open = true, killed = false; open;) {
         struct pollfd wait = {.fd = worker->pipe, .events = POLLIN};
-        bool ended = has_ended(worker); /* before the pipe is looked at: all it said is in there */
+        /* Checked before the pipe is read, which then has all its output. */
+        bool ended = has_ended(worker);
         int ready = poll(&wait, 1, 100);
         if (ready > 0) open = listen_to(task, worker);
         if (ready == 0 && ended) break;
@@ -267,7 +268,7 @@ static int follow(const struct hyp_task *task, struct worker *worker, double dea
     }
     close(worker->pipe);
     while (waitpid(worker->process, &status, 0) < 0 && errno == EINTR) continue;
-    /* What a killed worker leaves behind it. */
+    /* Children that a killed worker left behind. */
     kill(-worker->process, SIGKILL);
     return status;
 }
@@ -285,7 +286,7 @@ static size_t count_lines(const char *folder, const char *name) {
     return lines;
 }
 
-/* What is known of attacks that did not tell how they ended. */
+/* Explains the attacks that did not report how they ended. */
 static void explain_missing(int status, const struct worker *worker) {
     for (size_t i = 0; i < worker->count; i++) {
         struct hyp_outcome *outcome = &worker->outcomes[i];
@@ -296,11 +297,11 @@ static void explain_missing(int status, const struct worker *worker) {
         } else if (outcome->ending != HYP_NEVER_RAN) {
             continue;
         } else if (worker->is_enough) {
-            snprintf(outcome->detail, room, "it was not needed: the claim had fallen before");
+            snprintf(outcome->detail, room, "it was not needed: the claim was already falsified");
         } else if (hyp_runner_interrupted()) {
             snprintf(outcome->detail, room, "the run was interrupted");
         } else if (WIFSIGNALED(status)) {
-            snprintf(outcome->detail, room, "the worker was ended by signal %d (%s)",
+            snprintf(outcome->detail, room, "the worker was killed by signal %d (%s)",
                      WTERMSIG(status), strsignal(WTERMSIG(status)));
         } else {
             snprintf(outcome->detail, room, "the worker ended with exit code %d before it ran",
@@ -309,9 +310,9 @@ static void explain_missing(int status, const struct worker *worker) {
     }
 }
 
-/* How many fresh processes a claim's attacks run in. What differs from process to process, such as
- * where memory happens to lie, moves times by more than any number of blocks in one shows. A
- * saboteur is noticed in one, or is not. */
+/* The number of fresh processes for a claim's attacks. Differences between processes, such as
+ * memory layout, change times by more than the blocks of one process show. For a saboteur one is
+ * enough. */
 static unsigned processes_for(const struct hyp_task *task) {
     const struct hyp_words *words = task->claim->words;
     bool many = words != NULL && words->is_timed && task->session->full && task->saboteur == NULL;
@@ -344,13 +345,14 @@ bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict) {
     memset(verdict, 0, sizeof *verdict);
     size_t count = hyp_worker_list(task->claim->suite, task->session->filter, names, ATTACKS_MAX);
     if (count > ATTACKS_MAX)
-        return hyp_fail("%s has %zu attacks, and %d fit", task->claim->id, count, ATTACKS_MAX);
+        return hyp_fail("%s has %zu attacks; at most %d are supported", task->claim->id, count,
+                        ATTACKS_MAX);
     if (!hyp_folder_make(task->folder)) return false;
     verdict->left_out = hyp_worker_list(task->claim->suite, NULL, NULL, 0) - count;
     verdict->processes = processes_for(task);
     verdict->outcome_count = count * verdict->processes;
     verdict->outcomes = calloc(verdict->outcome_count + 1, sizeof *verdict->outcomes);
-    if (verdict->outcomes == NULL) return hyp_fail("there is no memory for %zu outcomes", count);
+    if (verdict->outcomes == NULL) return hyp_fail("out of memory for %zu outcomes", count);
     for (unsigned number = 1; count > 0 && number <= verdict->processes; number++) {
         struct worker worker = {.pipe = -1,
                                 .number = number,

@@ -1,5 +1,5 @@
 /*
- * Runner: starts a worker for one claim, follows it, and gathers what its attacks left behind.
+ * Runner: starts a worker for one claim, follows it, and collects the records of its attacks.
  */
 #ifndef HYP_RUNNER_H
 #define HYP_RUNNER_H
@@ -10,19 +10,19 @@
 
 struct hyp_task {
     const struct hyp_claim *claim;
-    const struct hyp_session *session; /* the device is resolved: cuda or soft */
-    const char *folder;                /* where the evidence goes; made if it is not there */
+    const struct hyp_session *session; /* its device is cuda or soft, not auto */
+    const char *folder;                /* of the evidence; created if it does not exist */
     const char *saboteur;              /* NULL: none */
-    bool first_is_enough; /* once the claim falls by an attack's violations, no other is made */
+    bool first_is_enough;              /* stop once an attack's violations falsify the claim */
     struct hyp_watch *watch;
 };
 
-/* Runs all attacks of a claim and judges them. false: the worker could not be started, or there is
- * no memory; hyp_error(). The verdict is the caller's to end. */
+/* Runs all attacks of a claim and judges them. false: the worker could not be started, or memory
+ * ran out; hyp_error(). The caller must call hyp_verdict_end. */
 bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict);
 
-/* Whether the person asked to stop (SIGINT, SIGTERM, SIGHUP) since the program began; installs the
- * handlers when first called. */
+/* Whether SIGINT, SIGTERM or SIGHUP has arrived since the first call, which installs the
+ * handlers. */
 bool hyp_runner_interrupted(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The program: tries to falsify the claims, and says what came of it.
+ * The program: tries to falsify the claims, and reports the verdicts.
  */
 #include "command.h"
 #include "files/atomic_file.h"
@@ -16,62 +16,67 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: tollens COMMAND [options]; tollens COMMAND --help tells of one command\n"
+    "usage: tollens COMMAND [options]; tollens COMMAND --help describes one command\n"
     "\n"
-    "  doctor              which driver and device there are, and what is missing\n"
-    "  list                the claims, and how many attacks and saboteurs each has\n"
-    "  explain H3          one claim: prediction, method, controls, saboteurs\n"
-    "  run [H1 H3 ...]     try to falsify claims; without names, all of them\n"
+    "  doctor              show the drivers and devices, and what is missing\n"
+    "  list                list the claims, with their numbers of attacks and saboteurs\n"
+    "  explain H3          explain a claim: prediction, method, controls, saboteurs\n"
+    "  run [H1 H3 ...]     try to falsify the named claims; without names, all of them\n"
     "      --device D      auto (default), cuda, cuda:N or soft\n"
-    "      --quick         minutes (default)\n"
-    "      --full          all sizes; longer, and more memory\n"
-    "      --sabotage      then break each on purpose and see that the attack notices\n"
-    "      --under NAME    under one saboteur alone: how the claim falls, kept as evidence\n"
-    "      --only H3,H4    the same as naming them\n"
-    "      --filter GLOB   only attacks of that name, as 'copies_*' or 'H4/*'; a claim of which\n"
-    "                      not all attacks ran is never said to have survived\n"
-    "      --list          which attacks would run, and no more\n"
-    "      --out DIR       where the evidence goes; default: evidence/TIME\n"
-    "      --trace FILE    a timeline of all driver calls and device work, for ui.perfetto.dev;\n"
-    "                      claims about time are left out, which it would change\n"
-    "      --trace-every N the device's times of every so many operations; default 1, all\n"
-    "      --trace-share N up to so many that follow each other quickly share an event, and\n"
-    "                      their times are derived; 1 measures each; default 2\n"
-    "      --repeat N      all of it N times, and how often each verdict came\n"
-    "      --deadline S    seconds that each attack may take; default 300, with --full 1800\n"
-    "      --seed N        what the random choices begin with; default 1\n"
-    "      --require-gpu   only a GPU will do, and a claim that is not tested fails\n"
+    "      --quick         small sizes; takes minutes (default)\n"
+    "      --full          all sizes; takes longer and needs more memory\n"
+    "      --sabotage      then repeat the attacks under each saboteur, which they must notice\n"
+    "      --under NAME    run under one saboteur, to see how a claim is falsified\n"
+    "      --only H3,H4    the same as naming the claims\n"
+    "      --filter GLOB   run only the attacks of that name: 'copies_*', 'H4/*'; a claim with\n"
+    "                      attacks left out is never reported as survived\n"
+    "      --list          list the attacks that would run, and run none\n"
+    "      --out DIR       write the evidence to DIR; default: evidence/TIME\n"
+    "      --trace FILE    write a timeline of all driver calls and device work, for\n"
+    "                      ui.perfetto.dev; claims about time are not traced, because tracing\n"
+    "                      would change the times\n"
+    "      --trace-every N measure the device times of every N-th operation; default 1, all\n"
+    "      --trace-share N let up to N operations in quick succession share an event, and derive\n"
+    "                      their times; 1 measures each operation; default 2\n"
+    "      --repeat N      run everything N times, and count the verdicts of each claim\n"
+    "      --deadline S    limit each attack to S seconds; default 300, with --full 1800\n"
+    "      --seed N        seed of the random choices; default 1\n"
+    "      --require-gpu   accept only a GPU, and fail if a claim is not tested\n"
     "      --inconclusive=fail|warn   whether an inconclusive verdict fails; default fail\n"
     "  gate EVIDENCE --baseline EVIDENCE\n"
-    "                      what got worse from one run to another\n"
-    "      --across        though the device, the mode or a threshold differ\n"
-    "      --inconclusive=fail|warn   whether what cannot be told fails; default fail\n"
+    "                      report what got worse since the baseline run\n"
+    "      --across        compare even if the device, the mode or a threshold differs\n"
+    "      --inconclusive=fail|warn   whether an undecided comparison fails; default fail\n"
     "  export EVIDENCE --format F\n"
-    "                      a run for other services: bmf, gab, gab-bigger, openmetrics, junit,\n"
-    "                      github\n"
-    "  replay TRACE        what a program did with a pool (tol_pool_trace), done again\n"
-    "      --profile P     the pool's: default (default), tight, latency, or driver, which is the\n"
-    "                      driver's own\n"
+    "                      print a run for another service: bmf, gab, gab-bigger, openmetrics,\n"
+    "                      junit, github\n"
+    "  replay TRACE        repeat what a program did with a pool, from tol_pool_trace's output\n"
+    "      --profile P     the pool's profile: default (default), tight, latency, or driver, "
+    "which\n"
+    "                      is the driver's own pool\n"
     "      --device D      auto (default), cuda, cuda:N or soft\n"
-    "      --limit BYTES   what the pool may take of the device\n"
-    "      --floor BYTES   the worst moment is looked for where so much is live; default: a\n"
-    "                      quarter of the most that ever is\n"
-    "      --out DIR       evidence: replay.json, fragmentation.csv, snapshot.json,\n"
-    "                      timeline.json for Perfetto, times.hlog\n"
+    "      --limit BYTES   the limit of the pool\n"
+    "      --floor BYTES   search the worst moment only while at least BYTES are live; default: a\n"
+    "                      quarter of the peak\n"
+    "      --out DIR       write replay.json, fragmentation.csv, snapshot.json, timeline.json\n"
+    "                      (for Perfetto) and times.hlog\n"
     "  crowd THREADS LAUNCHES\n"
-    "                      threads that share a context (H13), in a process of their own, for\n"
-    "                      tools that watch one: compute-sanitizer tollens crowd 4 1000\n"
-    "  every command       --plugin PATH.so adds the claims of a library of your own "
-    "(ci/GATE.md);\n"
-    "                      then run without names tries those alone\n"
+    "                      run the threads of H13 that share a context in one process, for tools\n"
+    "                      that watch a process: compute-sanitizer tollens crowd 4 1000\n"
+    "  every command       --plugin PATH.so adds the claims of your own library (ci/GATE.md); run\n"
+    "                      without names then tries only those\n"
     "\n"
-    "exit codes: 0 nothing was falsified or got worse, 1 something did, 2 usage or harness error\n"
-    "or interrupted, 3 inconclusive\n"
-    "environment: TOLLENS_DEVICE, TOLLENS_MODE, TOLLENS_SEED, TOLLENS_FILTER, TOLLENS_DEADLINE\n"
-    "stand for --device, --quick or --full, --seed, --filter, --deadline; TOLLENS_PLUGIN for\n"
-    "--plugin, with colons between several; TOLLENS_LIBCUDA names the driver's library\n";
+    "exit codes: 0 nothing was falsified or got worse, 1 something was, 2 usage or harness error, "
+    "or\n"
+    "interrupted, 3 inconclusive\n"
+    "environment: TOLLENS_DEVICE, TOLLENS_MODE, TOLLENS_SEED, TOLLENS_FILTER and TOLLENS_DEADLINE "
+    "set\n"
+    "the defaults of --device, --quick or --full, --seed, --filter and --deadline; TOLLENS_PLUGIN "
+    "is a\n"
+    "list for --plugin, separated by colons; TOLLENS_LIBCUDA is the path of the driver's library\n";
 
-/* All of it, or what it says of one command and of every one. */
+/* Prints the usage of one command and what holds for every command, or all of it if the command is
+ * unknown. */
 static void tell_usage(const char *command) {
     char begin[40];
     snprintf(begin, sizeof begin, "\n  %.30s ", command);
@@ -98,11 +103,11 @@ int hyp_command_complain(const char *format, ...) {
     return HYP_EXIT_ERROR;
 }
 
-/* A worker: started by `tollens run`, and not by people. */
+/* A worker process: `tollens run` starts it, not people. */
 static int attack(int count, char **words) {
     struct hyp_session session;
     const char *pipe = getenv("TOLLENS_ATTACK_PIPE");
-    if (count != 1) return hyp_command_complain("attack takes the name of one suite");
+    if (count != 1) return hyp_command_complain("attack requires the name of one suite");
     if (!hyp_session_read(&session)) return HYP_EXIT_ERROR;
     int out = pipe != NULL ? (int)strtol(pipe, NULL, 10) : -1;
     return hyp_worker_run(words[0], session.filter, out, hyp_session_deadline_s(&session));
@@ -121,7 +126,8 @@ static const struct {
                 {"replay", hyp_command_replay},
                 {"attack", attack}};
 
-/* The exit code, unless what was said has not arrived: a pass that nobody can read is none. */
+/* Returns the exit code, or an error if the output could not be written: a success that nobody can
+ * read does not count. */
 static int tell_all(int code) {
     if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
     hyp_command_complain("stdout cannot be written: %s", strerror(errno));
@@ -129,7 +135,7 @@ static int tell_all(int code) {
 }
 
 int main(int argc, char **argv) {
-    /* A file that may not grow is an error of the write, with its sentence, and no silent death. */
+    /* Exceeding a file size limit must be a reported write error, not a silent death. */
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
         fputs(usage, stderr);
@@ -153,6 +159,6 @@ int main(int argc, char **argv) {
             return tell_all(commands[i].run(count - 1, words + 1));
         }
     }
-    if (count == 0) return hyp_command_complain("--plugin stands beside a command");
-    return hyp_command_complain("there is no command '%s'; see tollens help", argv[1]);
+    if (count == 0) return hyp_command_complain("--plugin requires a command");
+    return hyp_command_complain("unknown command '%s'; see tollens help", argv[1]);
 }

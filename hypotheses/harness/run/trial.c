@@ -31,7 +31,7 @@ static bool attack(struct hyp_run *run, const struct hyp_session *session,
     return hyp_runner_run(&task, verdict);
 }
 
-/* A comparison that fell is run once more. A violation needs no second: one counterexample is
+/* Runs a falsified comparison once more. A violation needs no second run: one counterexample is
  * enough. */
 static bool confirm(struct hyp_run *run, const struct hyp_claim *claim, struct hyp_watch *watch,
                     struct hyp_verdict *verdict) {
@@ -52,7 +52,7 @@ static bool confirm(struct hyp_run *run, const struct hyp_claim *claim, struct h
     return true;
 }
 
-/* Whether the verdict under a saboteur is the one it must force. */
+/* Whether a verdict is the one that the saboteur must force. */
 static bool is_forced(enum hyp_forced forced, enum hyp_verdict_kind kind) {
     return forced == HYP_MUST_FALSIFY       ? kind == HYP_FALSIFIED
            : forced == HYP_MUST_NOT_FALSIFY ? kind != HYP_FALSIFIED
@@ -73,14 +73,14 @@ static void count_sabotaged(const struct hyp_claim *claim, const struct hyp_sabo
         }
     }
     if (right) return;
-    hyp_command_complain("%s came out %s under %s, and must come out %s", claim->id,
+    hyp_command_complain("%s was %s under %s, expected %s", claim->id,
                          hyp_verdict_words(sabotaged->kind), saboteur->name,
                          hyp_forced_words(saboteur->forced));
 }
 
-/* A fault that the quick attack notices, the full one notices too, whose sizes, rounds and
- * processes are more: so that is tried first, and the full one where it noticed nothing or could
- * not tell. One attack that notices is enough in either. */
+/* Tries the quick attacks first: the full ones have more sizes, rounds and processes and would
+ * notice the same fault. The full ones run if the quick ones noticed nothing or could not
+ * decide. In either mode one attack that notices is enough. */
 static bool attack_sabotaged(struct hyp_run *run, const struct hyp_claim *claim,
                              const struct hyp_saboteur *saboteur, struct hyp_watch *watch,
                              struct hyp_verdict *verdict) {
@@ -94,7 +94,7 @@ static bool attack_sabotaged(struct hyp_run *run, const struct hyp_claim *claim,
     return attack(run, &run->session, claim, saboteur, watch, verdict);
 }
 
-/* Breaks the claim in each of its ways, and counts how many the attack noticed. */
+/* Attacks the claim under each of its saboteurs, and counts how many are noticed. */
 static bool measure_severity(struct hyp_run *run, const struct hyp_claim *claim,
                              struct hyp_watch *watch, struct hyp_verdict *verdict) {
     size_t count = 0;

@@ -1,6 +1,6 @@
 /*
- * Trial: all that is done to one claim. It is attacked; what a comparison falsified is run once
- * more; then, if asked for, it is attacked again under each of its saboteurs.
+ * Trial: the steps for one claim. The claim is attacked; a comparison that falsified it is run once
+ * more; with --sabotage it is attacked again under each of its saboteurs.
  */
 #ifndef HYP_TRIAL_H
 #define HYP_TRIAL_H
@@ -8,7 +8,7 @@
 #include "run.h"
 #include "watch.h"
 
-/* Fills the claim's verdict in the run and writes its evidence. false: hyp_error(). */
+/* Sets the claim's verdict in the run and writes its evidence. false: hyp_error(). */
 bool hyp_trial_run(struct hyp_run *run, const struct hyp_claim *claim, struct hyp_watch *watch);
 
 #endif

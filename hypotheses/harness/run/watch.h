@@ -1,6 +1,6 @@
 /*
- * Watch: what people see while attacks run. On a terminal one line that changes; elsewhere a line
- * for each attack that ends, so that a log stays readable.
+ * Watch: the progress that people see while attacks run. On a terminal it is one line that changes;
+ * otherwise one line per attack that ends, so that a log stays readable.
  */
 #ifndef HYP_WATCH_H
 #define HYP_WATCH_H
@@ -12,22 +12,22 @@ struct hyp_watch {
     FILE *stream;
     bool terminal;
     unsigned columns;
-    char line[512]; /* what the terminal shows now */
+    char line[512]; /* the current line on the terminal */
 };
 
-/* Begins to watch on a stream, stderr by custom. */
+/* Begins to report progress on a stream, usually stderr. */
 void hyp_watch_begin(struct hyp_watch *watch, FILE *stream);
 
-/* An attack is running; share is how far it is, or below 0 where it does not say, and finding the
- * current interval, or "". */
+/* Shows a running attack. share is its progress, negative if unknown; finding is the current
+ * interval, or "". */
 void hyp_watch_running(struct hyp_watch *watch, const char *claim, const char *saboteur,
                        const char *attack, double share, const char *finding, double seconds);
 
-/* An attack has ended. */
+/* Shows that an attack has ended. */
 void hyp_watch_ended(struct hyp_watch *watch, const char *claim, const char *attack,
                      const char *ending, double seconds);
 
-/* The attacks under a saboteur have ended: their own ends are no news, what they came to is. */
+/* Shows the verdict under a saboteur, instead of the endings of its attacks. */
 void hyp_watch_sabotaged(struct hyp_watch *watch, const char *claim, const char *saboteur,
                          const char *verdict, bool right, double seconds);
 

@@ -54,7 +54,7 @@ static void tell_end(const struct criterion_test_stats *stats) {
         tell("end", name, "overdue", "it did not end before its deadline");
     } else if (stats->crashed) {
         if (stats->signal != 0) {
-            snprintf(detail, sizeof detail, "its process was ended by signal %d (%s)",
+            snprintf(detail, sizeof detail, "its process was killed by signal %d (%s)",
                      stats->signal, strsignal(stats->signal));
         }
         tell("end", name, "crashed", detail);

@@ -1,8 +1,8 @@
 /*
- * Worker: a process in which Criterion runs one claim's attacks, each in a process of its own.
+ * Worker: a process in which Criterion runs the attacks of one claim, each in its own process.
  *
- * `tollens run` starts this program again as `tollens attack h03`, and reads from a pipe, a line at
- * a time, what becomes of each test: so a crash, a kill or a deadline takes the worker and not the
+ * `tollens run` starts this program again as `tollens attack h03` and reads the result of each test
+ * from a pipe, line by line. A crash, a kill or a deadline therefore ends the worker and not the
  * run.
  *
  *     begin NAME
@@ -14,16 +14,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether a glob of --filter chooses an attack: by its name, or by "H3/" and its name. Capital and
- * small letters are the same. filter NULL: all are chosen. */
+/* Whether a glob of --filter matches an attack's name, or "H3/" and its name, ignoring case. A NULL
+ * filter matches all. */
 bool hyp_worker_chooses(const char *filter, const char *suite, const char *attack);
 
-/* The names of a suite's attacks that a filter chooses, in the order they run; at most room of
- * them. Returns how many there are. The names live as long as the program. */
+/* Lists up to room names of a suite's attacks that match a filter, in the order they run.
+ * Returns the number of matches. The names remain valid. */
 size_t hyp_worker_list(const char *suite, const char *filter, const char **names, size_t room);
 
-/* Runs what a filter chooses of a suite; the lines above go to the file descriptor. deadline_s is
- * what each attack may take. Returns the exit code: 0, or 2 where Criterion itself failed. */
+/* Runs the attacks of a suite that match a filter, each for at most deadline_s seconds, and
+ * writes the lines above to a file descriptor. Returns the exit code: 0, or 2 if Criterion
+ * itself failed. */
 int hyp_worker_run(const char *suite, const char *filter, int pipe, double deadline_s);
 
 #endif

@@ -48,7 +48,7 @@ static bool grow_table(struct reader *r) {
     if (2 * r->taken < r->places) return true;
     size_t places = r->places > 0 ? 2 * r->places : 1024;
     struct live *table = calloc(places, sizeof *table);
-    if (table == NULL) return hyp_fail("there is no host memory for %zu blocks", places);
+    if (table == NULL) return hyp_fail("out of host memory for %zu blocks", places);
     for (size_t i = 0; i < r->places; i++) {
         if (r->table[i].block != 0) *place_of(table, places, r->table[i].name) = r->table[i];
     }
@@ -92,9 +92,9 @@ static bool free_block(struct reader *r, uint64_t name, struct hyp_trace_event *
 static bool read_number(const struct reader *r, const char *word, uint64_t most, uint64_t *number) {
     char *end = NULL;
     errno = 0;
-    if (word[0] < '0' || word[0] > '9') return refuse(r, "this is no number:", word);
+    if (word[0] < '0' || word[0] > '9') return refuse(r, "this is not a number:", word);
     unsigned long long value = strtoull(word, &end, 10);
-    if (*end != '\0') return refuse(r, "this is no number:", word);
+    if (*end != '\0') return refuse(r, "this is not a number:", word);
     if (errno != 0 || value > most) return refuse(r, "the number is too large:", word);
     *number = value;
     return true;
@@ -105,7 +105,7 @@ static bool split(const struct reader *r, char *line, char *fields[FIELDS]) {
         fields[i] = line;
         line = line != NULL ? strchr(line, ',') : NULL;
         if ((line == NULL) != (i == FIELDS - 1)) {
-            return refuse(r, "a line has nine fields with commas between them", NULL);
+            return refuse(r, "a line must have nine fields, separated by commas", NULL);
         }
         if (line != NULL) *line++ = '\0';
     }
@@ -118,13 +118,13 @@ static bool read_kind(const struct reader *r, const char *word, uint8_t *kind) {
         *kind = (uint8_t)i;
         return true;
     }
-    return refuse(r, "there is no kind of event", word);
+    return refuse(r, "unknown kind of event", word);
 }
 
 /* A small number for one of the trace's; those come from 1. */
 static bool narrow(const struct reader *r, uint16_t *known, unsigned *count, unsigned most,
                    const char *what, uint16_t *result) {
-    if (*known == 0 && *count == most) return refuse(r, "there are too many", what);
+    if (*known == 0 && *count == most) return refuse(r, "too many", what);
     if (*known == 0) *known = (uint16_t)++ * count;
     *result = *known;
     return true;
@@ -135,7 +135,7 @@ static bool add_event(struct reader *r, const struct hyp_trace_event *event) {
     if (trace->count == trace->room) {
         size_t room = trace->room > 0 ? 2 * trace->room : 4096;
         struct hyp_trace_event *more = realloc(trace->events, room * sizeof *more);
-        if (more == NULL) return hyp_fail("there is no host memory for %zu events", room);
+        if (more == NULL) return hyp_fail("out of host memory for %zu events", room);
         trace->events = more;
         trace->room = room;
     }
@@ -156,7 +156,7 @@ static bool read_event(struct reader *r, char *line) {
         if (i != KIND && !read_number(r, fields[i], most[i], &values[i])) return false;
     }
     if (values[EVENT] < r->next)
-        return refuse(r, "events come in the order of their numbers", NULL);
+        return refuse(r, "events must be in the order of their numbers", NULL);
     r->next = values[EVENT] + 1;
     if (event.kind == TOL_POOL_EVENT_GROW || event.kind == TOL_POOL_EVENT_SHRINK ||
         event.kind == TOL_POOL_EVENT_STITCH) {
@@ -166,9 +166,9 @@ static bool read_event(struct reader *r, char *line) {
     event.bytes = values[BYTES];
     event.tag = (uint16_t)values[TAG];
     if (event.tag != 0 && r->trace->tags[event.tag][0] == '\0') {
-        return refuse(r, "no line #tag names the tag", fields[TAG]);
+        return refuse(r, "no #tag line defines the tag", fields[TAG]);
     }
-    if (values[THREAD] == 0) return refuse(r, "threads are counted from 1", NULL);
+    if (values[THREAD] == 0) return refuse(r, "thread numbers begin at 1", NULL);
     if (!narrow(r, &r->threads[values[THREAD]], &r->trace->threads, HYP_TRACE_THREADS_MAX,
                 "threads", &event.thread)) {
         return false;
@@ -179,7 +179,7 @@ static bool read_event(struct reader *r, char *line) {
         return false;
     }
     bool allocates = event.kind == TOL_POOL_EVENT_ALLOCATE || event.kind == TOL_POOL_EVENT_REFUSE;
-    if (allocates && event.bytes == 0) return refuse(r, "a block has no bytes", NULL);
+    if (allocates && event.bytes == 0) return refuse(r, "a block must have at least 1 byte", NULL);
     if (event.kind == TOL_POOL_EVENT_ALLOCATE && !make_block(r, values[BLOCK], &event))
         return false;
     if (event.kind == TOL_POOL_EVENT_FREE && !free_block(r, values[BLOCK], &event, &skip)) {
@@ -198,12 +198,13 @@ static bool read_note(struct reader *r, char *line) {
     }
     if (strncmp(line, "#tag ", 5) != 0) return true;
     char *name = strchr(line + 5, ' ');
-    if (name == NULL) return refuse(r, "a tag has a number and a name", NULL);
+    if (name == NULL) return refuse(r, "a tag must have a number and a name", NULL);
     *name++ = '\0';
     if (!read_number(r, line + 5, HYP_TRACE_TAGS_MAX - 1, &tag)) return false;
     size_t length = strlen(name);
     if (tag == 0 || length == 0 || length >= sizeof r->trace->tags[0]) {
-        return refuse(r, "a tag has a number from 1 on and a name of 1 to 31 letters", NULL);
+        return refuse(r, "a tag must have a number of at least 1 and a name of 1 to 31 characters",
+                      NULL);
     }
     memcpy(r->trace->tags[tag], name, length + 1);
     return true;
@@ -223,12 +224,12 @@ static bool read_lines(struct reader *r, FILE *file) {
         if (length > 0 && line[length - 1] == '\r') line[--length] = '\0';
         if (r->line == 1) {
             if (strcmp(line, first_line) == 0) continue;
-            return refuse(r, "a trace begins with the line '#tollens pool trace 1', not", line);
+            return refuse(r, "the first line must be '#tollens pool trace 1', not", line);
         }
         if (line[0] == '#') {
             if (!read_note(r, line)) return false;
         } else if (!has_names) {
-            if (strcmp(line, names) != 0) return refuse(r, "the names of the fields differ:", line);
+            if (strcmp(line, names) != 0) return refuse(r, "unexpected names of the fields:", line);
             has_names = true;
         } else if (!read_event(r, line)) {
             return false;
@@ -236,7 +237,7 @@ static bool read_lines(struct reader *r, FILE *file) {
     }
     if (ferror(file)) return hyp_fail("%s: %s", r->path, strerror(errno));
     if (r->line == 0) return hyp_fail("%s is empty", r->path);
-    if (r->trace->count == 0) return hyp_fail("%s has no event that could be replayed", r->path);
+    if (r->trace->count == 0) return hyp_fail("%s has no event to replay", r->path);
     return true;
 }
 
@@ -245,7 +246,7 @@ bool hyp_trace_read(const char *path, struct hyp_trace *trace) {
     FILE *file = fopen(path, "r");
     if (file == NULL) return hyp_fail("%s: %s", path, strerror(errno));
     struct reader *r = calloc(1, sizeof *r);
-    bool ok = r != NULL || hyp_fail("there is no host memory");
+    bool ok = r != NULL || hyp_fail("out of host memory");
     if (ok) {
         r->path = path;
         r->trace = trace;

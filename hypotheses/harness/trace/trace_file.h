@@ -1,9 +1,9 @@
 /*
- * Trace file: what a program did with a pool, as tol_pool_trace wrote it (tollens/pool_watch.h has
- * the format), read so that it can be done again.
+ * Trace file: reads a trace of a pool that tol_pool_trace wrote, for a replay. runtime/include/tollens/pool_watch.h
+ * describes the format.
  *
- * Blocks become small numbers, threads and streams too. What cannot have happened is refused with
- * the line: a block made twice, or freed that never was, unless events are lost before it.
+ * Blocks, threads and streams become small numbers. Impossible events are rejected with their line:
+ * a block allocated twice, or freed without an allocation, unless earlier events were lost.
  */
 #ifndef HYP_TRACE_FILE_H
 #define HYP_TRACE_FILE_H
@@ -14,7 +14,7 @@
 
 enum { HYP_TRACE_THREADS_MAX = 256, HYP_TRACE_STREAMS_MAX = 1024, HYP_TRACE_TAGS_MAX = 256 };
 
-/* Only those that a program does: growing and shrinking come of themselves. */
+/* Only the events of the program: the pool grows and shrinks by itself. */
 struct hyp_trace_event {
     uint64_t number;
     uint64_t bytes;
@@ -33,11 +33,11 @@ struct hyp_trace {
     unsigned threads, streams; /* streams without the host */
     char tags[HYP_TRACE_TAGS_MAX][32];
     uint64_t lost;    /* events before the first */
-    uint64_t skipped; /* frees of blocks that were made before it */
-    uint64_t peak;    /* bytes live at most */
+    uint64_t skipped; /* frees of blocks that were allocated before it */
+    uint64_t peak;    /* the most live bytes */
 };
 
-/* Reads a whole file. false: hyp_error() names the file and the line. Either way hyp_trace_free. */
+/* Reads a whole file. false: hyp_error() names file and line. Call hyp_trace_free in any case. */
 bool hyp_trace_read(const char *path, struct hyp_trace *trace);
 void hyp_trace_free(struct hyp_trace *trace);
 

@@ -85,7 +85,7 @@ static bool measure(struct turns *turns, const struct hyp_trace_event *event) {
     }
     if (stats.requested != replay->requested) {
         snprintf(turns->trouble, sizeof turns->trouble,
-                 "event %llu: the pool says that %llu bytes are live, and they are %llu",
+                 "event %llu: the pool reports %llu live bytes, expected %llu",
                  (unsigned long long)event->number, (unsigned long long)stats.requested,
                  (unsigned long long)replay->requested);
         turns->failed = true;
@@ -143,7 +143,7 @@ static bool prepare(struct turns *turns) {
     turns->blocks = calloc((size_t)trace->blocks + 1, sizeof *turns->blocks);
     turns->workers = calloc(trace->threads, sizeof *turns->workers);
     if (turns->streams == NULL || turns->blocks == NULL || turns->workers == NULL) {
-        return hyp_fail("there is no host memory for a replay");
+        return hyp_fail("out of host memory for a replay");
     }
     for (unsigned i = 1; i <= trace->streams; i++) {
         if (tol_stream_create(replay->context, NULL, &turns->streams[i]) != TOL_OK) {

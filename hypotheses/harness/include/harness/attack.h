@@ -3,12 +3,12 @@
  *
  *     HYP_ATTACK(h03, every_size_comes_back) {
  *         ...
- *         HYP_CHECK(attack, memcmp(sent, back, bytes) == 0, "%zu bytes came back changed", bytes);
+ *         HYP_CHECK(attack, memcmp(sent, back, bytes) == 0, "a copy of %zu bytes changed", bytes);
  *     }
  *
- * The body checks as often as it likes and goes on after a violation: how many there are, out of
- * how many, is the effect. The record is written before the test passes or fails, so a crash leaves
- * none, and no record is never taken for a pass.
+ * The body can make any number of checks and continues after a violation. The effect is the number
+ * of violations out of the number of samples. The record is written before the test passes or
+ * fails, so a crash leaves no record, and a missing record is never a pass.
  */
 #ifndef HYP_ATTACK_H
 #define HYP_ATTACK_H
@@ -17,29 +17,29 @@
 #include "tollens.h"
 #include "session.h"
 
-#ifndef HYP_PLUGIN_H /* a plugin needs no Criterion, and says itself what an attack is */
+#ifndef HYP_PLUGIN_H /* plugin.h defines attacks without Criterion */
 #include <criterion/criterion.h>
 #endif
 
 struct hyp_attack {
     struct hyp_session session;
     struct tol_driver *driver;
-    const struct tol_driver_table *raw; /* the driver's own functions, whatever lies before them */
+    const struct tol_driver_table *raw; /* the driver's own functions, without the interposer */
     struct tol_context *context;
-    enum hyp_device_kind kind; /* the one it became */
-    uint64_t random;           /* the state of hyp_random; begins at the seed */
+    enum hyp_device_kind kind; /* the device in use: cuda or soft */
+    uint64_t random;           /* the state of hyp_random, initially the seed */
     struct hyp_record *record;
 };
 
-/* What an attack wants of the device it gets. */
+/* What an attack requires of its device. */
 struct hyp_attack_wants {
-    bool counted;            /* tol_interpose_count says how often the driver was called */
-    bool ledger;             /* and ledger.h what memory it has given */
-    bool many_queues;        /* to the GPU: more than eight streams must not share one */
-    const char *soft_memory; /* TOLLENS_SOFT_MEMORY, "256M", where it is not set; NULL: as it is */
+    bool counted;     /* tol_interpose_count counts the calls of the driver */
+    bool ledger;      /* ledger.h records the memory that the driver allocates; implies counted */
+    bool many_queues; /* more than 8 hardware queues, so that up to 32 streams do not share one */
+    const char *soft_memory; /* the default of TOLLENS_SOFT_MEMORY, such as "256M"; NULL: none */
 };
 
-/* Runs a body with a device, and writes what it found. */
+/* Opens a device, runs the body and writes the record. */
 TOL_API void hyp_attack_run(const char *suite, const char *name,
                             const struct hyp_attack_wants *wants,
                             void (*body)(struct hyp_attack *attack));
@@ -53,84 +53,87 @@ TOL_API void hyp_attack_run(const char *suite, const char *name,
     static void attack_##name(struct hyp_attack *attack)
 #endif
 
-/* The usual attack: nothing lies between the runtime and the driver, but for a saboteur. */
+/* An attack with nothing between the runtime and the driver except a saboteur. */
 #define HYP_ATTACK(suite, name) HYP_ATTACK_WITH(suite, name, .counted = false)
 
-/* One that may ask tol_interpose_count how often the driver was called. */
+/* An attack that can use tol_interpose_count. */
 #define HYP_COUNTED_ATTACK(suite, name) HYP_ATTACK_WITH(suite, name, .counted = true)
 
-/* Counts a sample, and a violation unless it holds. Returns whether it holds. */
+/* Counts a sample, and a violation with this message if holds is false. Returns holds. Call it
+ * from the attack's own thread only. */
 TOL_API bool hyp_attack_check(struct hyp_attack *attack, bool holds, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 #define HYP_CHECK(attack, condition, ...) hyp_attack_check(attack, condition, __VA_ARGS__)
 
-/* The call must succeed; a failure is a violation with the runtime's message.
- * Gives whether it did. */
+/* Checks that a call succeeded; a failure is a violation with the runtime's message. Returns
+ * whether it succeeded. */
 TOL_API bool hyp_attack_ok(struct hyp_attack *attack, tol_status status, const char *call);
 #define HYP_OK(attack, call) hyp_attack_ok(attack, call, #call)
 
-/* Without this the body cannot go on. */
+/* As HYP_OK, and returns from the body if the call failed. */
 #define HYP_NEED(attack, call)                                                                     \
     do {                                                                                           \
         if (!hyp_attack_ok(attack, call, #call)) return;                                           \
     } while (0)
 
-/* The call must be refused with this status, and the message must say text ("" for anything). */
+/* Checks that a call failed with this status and that the message contains text ("" for any
+ * message). Returns whether both hold. */
 TOL_API bool hyp_attack_refused(struct hyp_attack *attack, tol_status status, tol_status expected,
                                 const char *text, const char *call);
 #define HYP_REFUSED(attack, call, expected, text)                                                  \
     hyp_attack_refused(attack, call, expected, text, #call)
 
-/* Ends the attack as not tested, with a code ("no_device") and the reason; the body must return. */
+/* Marks the attack as not tested, with a code ("no_device") and the reason. The body must
+ * return. */
 TOL_API void hyp_attack_not_tested(struct hyp_attack *attack, const char *code, const char *format,
                                    ...) __attribute__((format(printf, 3, 4)));
 
-/* Notes a number that a measured claim falls by, and counts a sample: a violation where the claim
- * does not hold with it. Returns whether it holds. */
+/* Records a number of a measured claim under a name and counts a sample, and a violation if the
+ * number is beyond the threshold. Returns whether the claim holds. */
 TOL_API bool hyp_attack_measure(struct hyp_attack *attack, double value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Notes a number that the claim does not fall by. */
+/* Records a number under a name; the claim is not judged by it. */
 TOL_API void hyp_attack_record(struct hyp_attack *attack, double value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Says in a word how the attack differs from what the claim says: "scaled". */
+/* Labels the verdict with a word for how the attack differs from the claim: "scaled". */
 TOL_API void hyp_attack_label(struct hyp_attack *attack, const char *label);
 
-/* A sentence for people, kept in the evidence; nothing is judged by it. */
+/* Adds a sentence for people to the evidence; the claim is not judged by it. */
 TOL_API void hyp_attack_note(struct hyp_attack *attack, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The rule by which the attack's claim falls, as one of so many effects. */
+/* The rule of the attack's claim, for one of family effects. */
 TOL_API struct hyp_rule hyp_attack_rule(const struct hyp_attack *attack, unsigned family);
 
 /*
- * Compares the two sides of a pair, keeps the blocks, and notes the effect with the conditions it
- * was measured under. All comparisons of a claim share its family. A call that fails is a
- * violation. Gives the effect as it was noted, which lives as long as the attack.
+ * Compares the two sides of a pair, writes the blocks, and records the effect with the conditions
+ * of the measurement. All comparisons of a claim belong to one family. A failed call is a
+ * violation. Returns the recorded effect, which is valid until the attack ends.
  */
 TOL_API const struct hyp_effect *hyp_attack_compare(struct hyp_attack *attack,
                                                     const struct hyp_pair *pair);
 
-/* A series of times that the evidence keeps as a histogram, by name: "copy_to_device_4096B". It
- * belongs to the attack. */
+/* Returns the histogram of a named series of times, "copy_to_device_4096B", which goes into the
+ * evidence. The attack owns it. */
 TOL_API struct tol_hdr *hyp_attack_series(struct hyp_attack *attack, const char *name);
 
-/* How far the body is, for people that watch. */
+/* Reports the progress of the body to the terminal, from 0 to 1. */
 TOL_API void hyp_attack_progress(struct hyp_attack *attack, double share);
-/* The same, with the interval so far in words. */
+/* The same, with the interval so far as text. */
 TOL_API void hyp_attack_progress_finding(struct hyp_attack *attack, double share,
                                          const char *finding);
 
-/* A number that depends on the seed and on what was drawn before, alone. */
+/* Random numbers that depend on the seed only; the second is below limit, or 0 if limit is 0. */
 TOL_API uint64_t hyp_random(struct hyp_attack *attack);
 TOL_API uint64_t hyp_random_below(struct hyp_attack *attack, uint64_t limit);
 
-/* Resolves a kernel of fixtures/ptx/kernels/NAME.ptx; the module lives as long as the attack. NULL:
- * a violation was noted. */
+/* Loads fixtures/ptx/kernels/NAME.ptx and resolves its kernel NAME, valid until the attack ends.
+ * NULL: a violation was recorded. */
 TOL_API struct tol_kernel *hyp_attack_kernel(struct hyp_attack *attack, const char *name);
 
-/* The text of a file below the root; NULL: a violation was noted. Free it. */
+/* Reads a file below the root; the caller frees the text. NULL: a violation was recorded. */
 TOL_API char *hyp_attack_file(struct hyp_attack *attack, const char *path, size_t *bytes);
 
 #endif

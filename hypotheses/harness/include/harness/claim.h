@@ -1,10 +1,11 @@
 /*
- * Claim: what is asserted, and at what number it falls.
+ * Claim: a statement, and the number at which it is falsified.
  *
- * The project's own are those of thresholds.toml: the specification's thirteen, and what was added
- * behind them. Words come from the file that attacks the claim, hypotheses/hNN_*.c, which opens
- * with HYP_WORDS; one without is not implemented yet, and is listed so. Behind the project's
- * own stand the guests: claims of plugins (plugin.h), which bring numbers and words of their own.
+ * The project's own claims are those of thresholds.toml: the specification's thirteen, and any
+ * added after them. The text of a claim comes from HYP_WORDS at the top of the file that attacks
+ * it, hypotheses/hNN_*.c. A claim without text is listed as not implemented. After the project's
+ * own claims come the guests: the claims of plugins (plugin.h), which bring their own numbers and
+ * text.
  */
 #ifndef HYP_CLAIM_H
 #define HYP_CLAIM_H
@@ -19,20 +20,20 @@ enum {
 };
 
 enum hyp_direction {
-    HYP_AT_MOST, /* survives up to the threshold and at it */
+    HYP_AT_MOST, /* survives at or below the threshold */
     HYP_BELOW,   /* survives below it */
     HYP_ABOVE    /* survives above it */
 };
 
 struct hyp_words {
     int number;
-    bool is_timed;            /* it falls by effects, hyp_attack_compare, and not by a count */
-    bool is_measured;         /* it falls by the worst of hyp_attack_measure, or by any violation */
-    const char *claim;        /* in a sentence or two */
+    bool is_timed;            /* judged by the effects of hyp_attack_compare */
+    bool is_measured;         /* judged by the worst of hyp_attack_measure and by any violation */
+    const char *claim;        /* one or two sentences */
     const char *prediction;   /* with a number */
-    const char *falsified_if; /* what would be seen if it were false */
+    const char *falsified_if; /* the observation that would falsify it */
     const char *method;
-    const char *control; /* what would show that something else is measured */
+    const char *control; /* what shows that the right thing is measured */
     const char *confounders;
 };
 
@@ -43,48 +44,49 @@ struct hyp_claim {
     char id[16];    /* "H3" */
     char suite[16]; /* "h03": its Criterion suite */
     double threshold;
-    double tolerance; /* how much worse than a baseline still counts as the same; in the unit */
+    double tolerance; /* how much worse than a baseline counts as the same, in the unit */
     enum hyp_direction direction;
     const char *title, *unit, *source;
-    const struct hyp_words *words; /* NULL while nothing attacks it */
-    const char *plugin;            /* "sums 1.0": whose guest it is; NULL: the project's own */
-    const struct hyp_saboteur *saboteurs; /* a guest's own; else they are the table's */
+    const struct hyp_words *words; /* NULL: not implemented yet */
+    const char *plugin;            /* the plugin of a guest, "sums 1.0"; NULL: the project's own */
+    const struct hyp_saboteur *saboteurs; /* of a guest; see hyp_claim_saboteurs */
     size_t saboteur_count;
 };
 
-/* All claims, in order of their numbers; hyp_claim_count of them, of which the first
- * hyp_claim_own_count are the project's own. */
+/* All hyp_claim_count claims in the order of their numbers. The first hyp_claim_own_count are the
+ * project's own. */
 struct hyp_claim *hyp_claims(void);
 size_t hyp_claim_own_count(void);
 size_t hyp_claim_count(void);
 
-/* Adds a guest, whose id, numbers and words are filled in and live as long as the program: its
- * number and its suite follow. NULL: there are HYP_GUESTS_MAX already. */
+/* Adds a guest with its id, numbers and words, which must remain valid; sets its number and suite.
+ * NULL: there are HYP_GUESTS_MAX already. */
 struct hyp_claim *hyp_claim_add(const struct hyp_claim *guest);
 
-/* How many columns an id takes in a table, with the blank behind it. */
+/* The width of an id column in a table, including the blank after it. */
 int hyp_claim_width(void);
 
-/* The claim of an id such as "H3" or "h3", or of a guest; NULL if there is none. */
+/* The claim with an id such as "H3" or "h3", or a guest's; NULL if there is none. */
 struct hyp_claim *hyp_claim_find(const char *id);
 struct hyp_claim *hyp_claim_of_suite(const char *suite);
 
-/* Whether an effect is on the surviving side of the threshold. NaN never is. */
+/* Whether an effect is on the surviving side of the threshold; false for NaN. */
 bool hyp_claim_holds(const struct hyp_claim *claim, double effect);
 
-/* A unit as it stands behind a number that is printed to four digits: "violation" behind 1, else as
- * it is, "violations". Writes to text where it differs. */
+/* The unit for a number printed to four digits: "violation" for 1, otherwise unit itself,
+ * "violations". Returns unit or text. */
 enum { HYP_UNIT_BYTES = 64 };
 const char *hyp_unit_of(double value, const char *unit, char text[HYP_UNIT_BYTES]);
 
-/* "s", or nothing behind 1. */
+/* "" for 1, otherwise "s". */
 const char *hyp_plural(unsigned long long count);
 
 const char *hyp_direction_name(enum hyp_direction direction);  /* "at_most" */
 const char *hyp_direction_words(enum hyp_direction direction); /* "at most" */
 
-/* The verdict that a saboteur must force. A claim with a number has a pair of them close to its
- * threshold, one on either side, whose wrong verdicts are known though their right ones are not. */
+/* The verdict that a saboteur must force. A timed claim has a borderline pair of saboteurs, one
+ * on each side of its threshold. A noisy machine may not reach their right verdict, but must not
+ * reach the wrong one. */
 enum hyp_forced { HYP_MUST_FALSIFY, HYP_MUST_NOT_FALSIFY, HYP_MUST_NOT_SURVIVE };
 
 struct hyp_saboteur {
@@ -93,12 +95,12 @@ struct hyp_saboteur {
     enum hyp_forced forced;
 };
 
-/* The saboteurs of a claim, in the order of sabotage.toml or of its plugin; *count of them. */
+/* The *count saboteurs of a claim, in the order of sabotage.toml or of its plugin. */
 const struct hyp_saboteur *hyp_claim_saboteurs(const struct hyp_claim *claim, size_t *count);
 const char *hyp_forced_words(enum hyp_forced forced); /* "falsified", "not falsified" */
 
-/* Registers the words of a claim when the program starts: HYP_WORDS(3, .claim = "...", ...). A
- * number that thresholds.toml does not have ends the program with a sentence. */
+/* Registers the text of a claim when the program starts: HYP_WORDS(3, .claim = "...", ...). If
+ * thresholds.toml does not have the number, the program exits with an error message. */
 void hyp_claim_register(const struct hyp_words *words);
 #define HYP_WORDS(claim_number, ...)                                                               \
     __attribute__((constructor)) static void register_words(void) {                                \

@@ -1,5 +1,5 @@
 /*
- * Clock: nanoseconds that only go forward, and the time of day.
+ * Clock: monotonic nanoseconds, and the time of day.
  */
 #ifndef HYP_CLOCK_H
 #define HYP_CLOCK_H
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The raw monotonic clock: not slewed, so short intervals are what they are. */
+/* The raw monotonic clock, which is not slewed, so that short intervals are exact. */
 static inline uint64_t hyp_clock_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_RAW, &now);

@@ -1,9 +1,9 @@
 /*
- * Interval: the median of measured values, and how far off it may be, without assuming anything of
- * how they are distributed.
+ * Interval: the median of measured values and its confidence interval, for any distribution.
  *
- * Of n independent values, each lies below the true median with probability one half, so how many
- * do is binomial, and the rank of a value bounds the median with a known chance of being wrong.
+ * Each of n independent values is below the true median with probability one half. The number of
+ * values below it is therefore binomial, and a value of given rank bounds the median with a known
+ * probability of error.
  * Source: Le Boudec, Performance Evaluation of Computer and Communication Systems, section 2.2;
  * MEASURING.md section 5.
  */
@@ -14,17 +14,17 @@
 #include <stddef.h>
 
 struct hyp_interval {
-    double median, low, high; /* low and high are infinite where the values are too few */
-    double spread;            /* between the quartiles */
+    double median, low, high; /* low and high are infinite if there are too few values */
+    double spread;            /* the distance between the quartiles */
 };
 
-/* The largest rank, from 1, whose value of count is above the true median with a chance of at most
- * alpha; 0 where count is too small for any. */
+/* The largest rank, from 1, of count sorted values that exceeds the true median with probability
+ * of at most alpha; 0 if count is too small. */
 size_t hyp_interval_rank(size_t count, double alpha);
 
-/* The interval of count values: its low end is above the true median with a chance of at most
- * alpha_low, its high end below it with at most alpha_high. false: no values, one that is no
- * number, or no memory. */
+/* The interval of count values. Its low end is above the true median with probability of at most
+ * alpha_low, its high end below it with at most alpha_high. false: there are no values, a value is
+ * NaN, or memory ran out. */
 bool hyp_interval_of(const double *values, size_t count, double alpha_low, double alpha_high,
                      struct hyp_interval *interval);
 

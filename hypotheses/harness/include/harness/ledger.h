@@ -1,10 +1,11 @@
 /*
- * Ledger: the device memory that the driver has given and not got back, to the byte.
+ * Ledger: the bytes of device memory that the driver has allocated and not got back.
  *
- * It hears each call after the driver and before a saboteur changes the answer, so what a fault
- * keeps from the driver is not written down as given back. What the runtime believes is compared
- * with it. The driver's own stream-ordered pools are counted by the call and not by the byte: what
- * they hold is theirs. Threads: any; opening is not beside calls.
+ * The ledger sees each call after the driver and before a saboteur changes the result. A free that
+ * a fault keeps from the driver is therefore not recorded as a free. Attacks compare the ledger
+ * with what the runtime reports. For the driver's own stream-ordered pools, calls are counted and
+ * bytes are not, because the driver holds that memory. Threads: any, but no driver call may run
+ * during hyp_ledger_open.
  */
 #ifndef HYP_LEDGER_H
 #define HYP_LEDGER_H
@@ -14,19 +15,18 @@
 #include <stdint.h>
 
 struct hyp_ledger {
-    uint64_t bytes;        /* given and not got back; as they were asked for */
-    uint64_t made, unmade; /* how often memory was given and got back */
-    uint64_t foreign;      /* given back what was never given, or given twice */
+    uint64_t bytes;        /* allocated and not freed, as requested */
+    uint64_t made, unmade; /* numbers of allocations and frees */
+    uint64_t foreign;      /* frees of unknown addresses, and double frees */
 };
 
-/* Begins an empty ledger and puts it behind the hooks that the options have, which go on being
- * called. */
+/* Begins an empty ledger and adds its hook to the options, whose own hooks are still called. */
 void hyp_ledger_open(struct tol_interpose_options *options);
 
-/* What it says now. */
+/* The current state. */
 TOL_API struct hyp_ledger hyp_ledger_read(void);
 
-/* How often any function that makes device memory was called, by the interposer's counts. */
+/* The number of calls of functions that allocate device memory, counted by the interposer. */
 TOL_API uint64_t hyp_ledger_calls(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Plugin: claims about a library of your own, as a shared library that `tollens --plugin` loads.
+ * Plugin: claims about your own library, in a shared library that `tollens --plugin` loads.
  *
  *     #include <tollens/harness/plugin.h>
  *
@@ -8,12 +8,12 @@
  *
  *     HYP_ATTACK(sum, every_length_is_right) { ... HYP_CHECK(attack, ...); }
  *
- * Include this header before all others of the harness, and write attacks as attack.h says: the
- * suite of a claim is its id in small letters. HYP_PLUGIN stands once in the library. Compile with
- * $(pkg-config --cflags tollens-harness) -shared -fPIC, and link neither with the harness nor with
- * libtollens: both are in the program that loads the plugin. What is declared is read when the
- * plugin is loaded, in each process anew, and must stay as it is. C++ may be behind the attacks;
- * this header is C.
+ * Include this header before all other headers of the harness. attack.h describes attacks; the
+ * suite of a claim is its id in lower case. Use HYP_PLUGIN once in the library. Compile with
+ * $(pkg-config --cflags tollens-harness) -shared -fPIC. Do not link with the harness or libtollens:
+ * the program that loads the plugin contains both. Each process reads the declaration when it loads
+ * the plugin; the declaration must not change after that. The attacks can call C++, but this
+ * header is C.
  */
 #ifndef HYP_PLUGIN_H
 #define HYP_PLUGIN_H
@@ -22,8 +22,8 @@
 #include "claim.h"
 #include "sabotage.h"
 
-/* Grows with each change that a plugin would notice and a compiler would not; the layout tells of
- * those that change a size, such as a driver function more. */
+/* HYP_PLUGIN_ABI increases with each change of meaning that affects plugins. HYP_PLUGIN_LAYOUT
+ * detects changes of size, such as an additional driver function. */
 #define HYP_PLUGIN_ABI 1u
 #define HYP_PLUGIN_LAYOUT                                                                          \
     ((uint32_t)(((((sizeof(struct hyp_plugin) * 31 + sizeof(struct hyp_plugin_claim)) * 31 +       \
@@ -38,12 +38,12 @@
 struct hyp_plugin_claim {
     const char *id; /* "SUM": 2 to 8 capital letters and digits, a letter first, and not H7 */
     const char *title, *unit;
-    const char *source; /* what promises it: a manual's section, an issue */
+    const char *source; /* where the claim is made: a section of a manual, an issue */
     double threshold;
-    double tolerance; /* how much worse than a baseline is still the same, for tollens gate */
+    double tolerance; /* how much worse than a baseline counts as the same, for tollens gate */
     enum hyp_direction direction;
-    struct hyp_words words;               /* but for the number, which is the harness's */
-    const struct hyp_saboteur *saboteurs; /* .name and .forced; one without a name ends them */
+    struct hyp_words words;               /* without .number, which the harness sets */
+    const struct hyp_saboteur *saboteurs; /* .name and .forced; the list ends with a NULL name */
 };
 
 struct hyp_plugin_attack {
@@ -53,15 +53,14 @@ struct hyp_plugin_attack {
 };
 
 struct hyp_plugin {
-    uint32_t abi, layout; /* the first two in every version: they are looked at before the others */
+    uint32_t abi, layout; /* first in every version: they are checked before the rest is read */
     const char *name, *version;
-    const struct hyp_plugin_claim *claims; /* one without an id ends them */
-    const struct hyp_fault *faults;        /* one without a name ends them; NULL: it adds none */
+    const struct hyp_plugin_claim *claims; /* the list ends with a NULL id */
+    const struct hyp_fault *faults;        /* the list ends with a NULL name; may be NULL */
     const struct hyp_plugin_attack *const *attacks, *const *attacks_end;
 };
 
-/* The attacks of all files of the plugin stand in a section of their own, whose ends the linker
- * knows. */
+/* The linker collects the attacks of all files of the plugin in a section, and defines its ends. */
 extern const struct hyp_plugin_attack *const __start_hyp_attacks[]
     __attribute__((weak, visibility("hidden")));
 extern const struct hyp_plugin_attack *const __stop_hyp_attacks[]

@@ -1,8 +1,8 @@
 /*
- * Session: which device an attack runs on, where its evidence goes, and how hard it tries.
+ * Session: the device of an attack, where its evidence goes, and its mode.
  *
- * Criterion starts every test as a fresh process that gets no arguments, so all of this travels in
- * the environment. `tollens run` sets it; a person may, too.
+ * Criterion starts every test in a new process without arguments, so the session is passed in the
+ * environment. `tollens run` sets the variables; a person can set them too.
  */
 #ifndef HYP_SESSION_H
 #define HYP_SESSION_H
@@ -15,52 +15,52 @@ enum hyp_device_kind { HYP_DEVICE_AUTO, HYP_DEVICE_CUDA, HYP_DEVICE_SOFT };
 
 enum { HYP_FILTER_BYTES_MAX = 200 };
 enum { HYP_DEADLINE_S_MAX = 1000000 };
-#define HYP_SEED_MAX ((uint64_t)INT64_MAX) /* JSON's readers know no larger whole numbers */
+#define HYP_SEED_MAX ((uint64_t)INT64_MAX) /* JSON readers do not support larger integers */
 
 struct hyp_session {
     enum hyp_device_kind kind; /* TOLLENS_DEVICE: auto, cuda[:N], soft[:N] */
     int ordinal;
     bool full;            /* TOLLENS_MODE: quick or full */
     uint64_t seed;        /* TOLLENS_SEED */
-    const char *filter;   /* TOLLENS_FILTER: which attacks run, a glob; NULL: all */
-    uint64_t deadline_s;  /* TOLLENS_DEADLINE: what an attack may take; 0: what the mode allows */
-    const char *out;      /* TOLLENS_OUT: the claim's folder; NULL: no evidence is kept */
-    const char *sabotage; /* TOLLENS_SABOTAGE: the fault to make; NULL: none */
-    const char *trace;    /* TOLLENS_TRACE: the list that attacks add their events to; NULL: none */
+    const char *filter;   /* TOLLENS_FILTER: a glob of the attacks to run; NULL: all */
+    uint64_t deadline_s;  /* TOLLENS_DEADLINE: seconds per attack; 0: the default of the mode */
+    const char *out;      /* TOLLENS_OUT: the claim's folder; NULL: write no evidence */
+    const char *sabotage; /* TOLLENS_SABOTAGE: the fault to inject; NULL: none */
+    const char *trace;    /* TOLLENS_TRACE: the file that attacks add events to; NULL: none */
 };
 
-/* Reads the environment. false: a value makes no sense; hyp_error() says which. */
+/* Reads the environment. false: a value is invalid; hyp_error() says which. */
 bool hyp_session_read(struct hyp_session *session);
 
-/* Reads a whole number of digits alone, at most so much. false: it is none; nothing is noted. */
+/* Parses decimal digits as a number of at most most. false: invalid; hyp_error() is not set. */
 bool hyp_session_number(const char *text, uint64_t most, uint64_t *number);
 
-/* What one attack may take: far above what any does, for machines that are slow and busy. */
+/* Seconds per attack. The default is far above what any attack needs on a slow and busy machine. */
 double hyp_session_deadline_s(const struct hyp_session *session);
 
-/* Parses a device as --device takes it. */
+/* Parses the value of --device. false: hyp_error(). */
 bool hyp_session_device(const char *text, enum hyp_device_kind *kind, int *ordinal);
 const char *hyp_device_kind_name(enum hyp_device_kind kind);
 
-/* The soft device's library: TOLLENS_SOFT_LIBRARY, or the one beside this program, in its lib/ or
- * in the lib/ beside its folder. */
+/* The soft device's library: TOLLENS_SOFT_LIBRARY, or the one beside this program, in its lib/
+ * or in the lib/ beside its folder. */
 const char *hyp_session_soft_library(void);
 
-/* The folder that holds fixtures/: TOLLENS_ROOT, or found from where this program lies. NULL: not
- * found; hyp_error() says where was looked. */
+/* The folder that contains fixtures/: TOLLENS_ROOT, or found relative to this program. NULL: not
+ * found; hyp_error() lists the places searched. */
 const char *hyp_session_root(void);
 
-/* The path of this program; to be started by, since /proc/self/exe is valgrind's under valgrind. */
+/* The path to start this program again; under valgrind /proc/self/exe is valgrind's own. */
 const char *hyp_session_program(void);
 
-/* The folder of this program, without a slash at the end. */
+/* The folder of this program, without a final slash. */
 const char *hyp_session_program_folder(void);
 
-/* The runtime's message without the place in its sources, for people. */
+/* The runtime's message without its source location, for people. */
 const char *hyp_session_message(void);
 
-/* Opens the driver of a kind; for auto, the platform's if it has a device, else the soft one. *kind
- * says which it became. On failure the runtime's message says why. */
+/* Opens the driver of a kind. HYP_DEVICE_AUTO selects the platform's driver if it has a device,
+ * and the soft device otherwise; *kind is set to the choice. On failure tol_message() says why. */
 tol_status hyp_session_open(enum hyp_device_kind *kind, struct tol_driver **driver);
 
 #endif
