@@ -1,12 +1,12 @@
 /*
- * Ranges inside buffers, checked without overflow. Internal: not installed.
+ * Range: checks of ranges inside buffers, without overflow. Internal: not installed.
  */
 #ifndef TOLLENS_RANGE_H
 #define TOLLENS_RANGE_H
 
 #include "handles.h"
 
-/* TOL_OUT_OF_RANGE unless bytes bytes from offset lie inside whole bytes. what names the memory. */
+/* TOL_OUT_OF_RANGE: bytes at offset are not inside whole bytes. what names the memory. */
 static inline tol_status tol_range_check(const char *what, size_t whole, size_t offset,
                                          size_t bytes) {
     if (bytes <= whole && offset <= whole - bytes) return TOL_OK;
