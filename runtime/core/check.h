@@ -1,9 +1,9 @@
 /*
- * How a function of the runtime fails: the only macros that jump, and they jump to `out:`.
+ * Check: how a function of the runtime fails. These are the only macros that jump, to `out:`.
  *
  * A function that can fail declares `tol_status status = TOL_OK;`, releases what it holds under
- * `out:`, and returns status. TOL_TRY passes a failure on, TOL_CHECK makes one from a condition of
- * ours, and TOL_CU makes one from a driver call. Internal: not installed.
+ * `out:`, and returns status. TOL_TRY passes a failure on, TOL_CHECK makes one from a condition,
+ * and TOL_CU makes one from a driver call. Internal: not installed.
  */
 #ifndef TOLLENS_CHECK_H
 #define TOLLENS_CHECK_H
@@ -15,7 +15,7 @@
 #if defined(__GNUC__)
 #define TOL_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define TOL_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
-/* For functions that make a message: they stay out of the way that is taken. */
+/* For functions that make a message: keeps them out of the common path. */
 #define TOL_COLD __attribute__((noinline, cold))
 #else
 #define TOL_PRINTF(text, first)
@@ -23,7 +23,7 @@
 #define TOL_COLD
 #endif
 
-/* Room for a message. A JIT log of several kilobytes must fit behind the sentence. */
+/* Room for a message: a JIT log of several kilobytes must fit after the sentence. */
 enum { TOL_MESSAGE_BYTES = 16384 };
 
 /* Makes the calling thread's message, "file:line: text", and returns status. */
@@ -38,15 +38,14 @@ tol_status tol_fail_cuda(const char *file, int line, const char *call, int resul
 /* Appends to the calling thread's message; what does not fit is cut. */
 void tol_message_add(const char *format, ...) TOL_PRINTF(1, 2);
 
-/* Makes text the calling thread's message as it stands, with result behind it, and returns status:
- * for a failure that is kept and reported again later. */
+/* Sets text as the calling thread's message and result as its CUresult, and returns status: for
+ * a failure that is stored and reported again later. */
 tol_status tol_fail_again(tol_status status, int result, const char *text);
 
-/* The status a CUresult maps to; TOL_DRIVER_ERROR for all that have no status of their own. */
+/* The status for a CUresult; TOL_DRIVER_ERROR if it has no status of its own. */
 tol_status tol_status_of_cuda(int result);
 
-/* Whether a CUresult is one that a context cannot come back from: every later
- * call fails with it. */
+/* Whether a CUresult destroys the context: every later call fails with it. */
 int tol_cuda_is_sticky(int result);
 
 #define TOL_FAIL(failure, ...)                                                                     \

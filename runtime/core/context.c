@@ -74,7 +74,8 @@ static tol_status new_context(struct tol_driver *driver, int ordinal, struct tol
     tol_status status = TOL_OK;
     bool retained = false;
     struct tol_context *context = calloc(1, sizeof *context);
-    TOL_CHECK(context != NULL, TOL_OUT_OF_HOST_MEMORY, "a context of %zu bytes", sizeof *context);
+    TOL_CHECK(context != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a context of %zu bytes",
+              sizeof *context);
     pthread_mutex_init(&context->lock, NULL);
     pthread_mutex_init(&context->holders_lock, NULL);
     context->functions = driver->functions;
@@ -91,8 +92,8 @@ static tol_status new_context(struct tol_driver *driver, int ordinal, struct tol
               context->device.name, context->device.compute_capability / 10,
               context->device.compute_capability % 10, TOL_COMPUTE_CAPABILITY_MIN / 10,
               TOL_COMPUTE_CAPABILITY_MIN % 10);
-    TOL_CU(context->functions, cuDeviceGet, (&context->device_handle, ordinal), "device %d",
-           ordinal);
+    TOL_CU(context->functions, cuDeviceGet, (&context->device_handle, ordinal),
+           "reading the handle of device %d", ordinal);
     TOL_CU(context->functions, cuDevicePrimaryCtxRetain, (&context->handle, context->device_handle),
            "retaining the context of device %d", ordinal);
     retained = true;
@@ -110,7 +111,8 @@ out:
 tol_status tol_context_create(struct tol_driver *driver, int ordinal, struct tol_context **result) {
     tol_status status = TOL_OK;
     struct tol_context *context = NULL;
-    TOL_CHECK(driver != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_context_create: NULL");
+    TOL_CHECK(driver != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_context_create: an argument is NULL");
     pthread_mutex_lock(&driver->lock);
     for (context = driver->contexts; context != NULL; context = context->next) {
         if (context->device.ordinal == ordinal) break;
@@ -193,7 +195,7 @@ tol_status tol_context_memory(struct tol_context *context, size_t *free_bytes,
     size_t free_now = 0, total = 0;
     TOL_CHECK(context != NULL, TOL_INVALID_ARGUMENT, "tol_context_memory: context is NULL");
     TOL_TRY(tol_context_enter(context));
-    TOL_CONTEXT_CU(context, cuMemGetInfo_v2, (&free_now, &total), "asking for the free memory");
+    TOL_CONTEXT_CU(context, cuMemGetInfo_v2, (&free_now, &total), "getting the free memory");
     if (free_bytes != NULL) *free_bytes = free_now;
     if (total_bytes != NULL) *total_bytes = total;
 out:
@@ -204,10 +206,10 @@ tol_status tol_context_priorities(struct tol_context *context, int *lowest, int 
     tol_status status = TOL_OK;
     int least = 0, greatest = 0;
     TOL_CHECK(context != NULL && lowest != NULL && highest != NULL, TOL_INVALID_ARGUMENT,
-              "tol_context_priorities: NULL");
+              "tol_context_priorities: an argument is NULL");
     TOL_TRY(tol_context_enter(context));
     TOL_CONTEXT_CU(context, cuCtxGetStreamPriorityRange, (&least, &greatest),
-                   "asking for the range of priorities");
+                   "getting the range of stream priorities");
     *lowest = least;
     *highest = greatest;
 out:
@@ -230,7 +232,7 @@ static void poison(struct tol_context *context, int result) {
     if (!atomic_load_explicit(&context->poisoned, memory_order_relaxed)) {
         context->poison_result = result;
         snprintf(context->poison_message, sizeof context->poison_message,
-                 "the context of device %d can do no more since: %.15000s", context->device.ordinal,
+                 "the context of device %d is unusable since: %.15000s", context->device.ordinal,
                  tol_message());
         atomic_store_explicit(&context->poisoned, true, memory_order_release);
     }

@@ -103,7 +103,8 @@ tol_status tol_context_synchronize(struct tol_context *context, unsigned deadlin
     TOL_CHECK(context != NULL, TOL_INVALID_ARGUMENT, "tol_context_synchronize: context is NULL");
     TOL_TRY(tol_context_enter(context));
     held = hold_streams(context, &count);
-    TOL_CHECK(held != NULL, TOL_OUT_OF_HOST_MEMORY, "a list of %zu streams", count);
+    TOL_CHECK(held != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a list of %zu streams",
+              count);
     for (size_t i = 0; i < count && status == TOL_OK; i++) {
         if (!is_captured(held[i])) status = tol_deadline_wait_stream(held[i], &deadline);
     }
@@ -123,13 +124,14 @@ static tol_status show_end(struct tol_context *context, CUstream stream, struct 
     if (result == CUDA_ERROR_NOT_READY) return TOL_OK;
     if (result != CUDA_SUCCESS) {
         return tol_context_fail(context, __FILE__, __LINE__, "cuStreamQuery", (int)result,
-                                "whether a stream has come to its end");
+                                "querying a stream");
     }
-    TOL_CONTEXT_CU(context, cuEventRecord, (event->handle, stream), "the end of a stream");
+    TOL_CONTEXT_CU(context, cuEventRecord, (event->handle, stream),
+                   "recording the end of a stream");
     status = tol_deadline_wait_event(event, &deadline);
     if (status == TOL_TIMEOUT) return TOL_OK;
     if (status != TOL_OK) return status;
-    TOL_CONTEXT_CU(context, cuEventSynchronize, (event->handle), "the end of a stream");
+    TOL_CONTEXT_CU(context, cuEventSynchronize, (event->handle), "waiting for the end of a stream");
 out:
     return status;
 }
@@ -140,9 +142,10 @@ tol_status tol_context_show_ends(struct tol_context *context) {
     struct tol_stream **held = NULL;
     size_t count = 0;
     TOL_CONTEXT_CU(context, cuEventCreate, (&event.handle, CU_EVENT_DISABLE_TIMING),
-                   "an event for the ends of streams");
+                   "creating an event for the end of a stream");
     held = hold_streams(context, &count);
-    TOL_CHECK(held != NULL, TOL_OUT_OF_HOST_MEMORY, "a list of %zu streams", count);
+    TOL_CHECK(held != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a list of %zu streams",
+              count);
     TOL_TRY(show_end(context, NULL, &event));
     for (size_t i = 0; i < count; i++) {
         if (!is_captured(held[i])) TOL_TRY(show_end(context, held[i]->handle, &event));
@@ -158,7 +161,8 @@ tol_status tol_context_ask_streams(struct tol_context *context, unsigned *stream
     tol_status status = TOL_OK;
     size_t count = 0;
     struct tol_stream **held = hold_streams(context, &count);
-    TOL_CHECK(held != NULL, TOL_OUT_OF_HOST_MEMORY, "a list of %zu streams", count);
+    TOL_CHECK(held != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a list of %zu streams",
+              count);
     *streams = *busy = 0;
     for (size_t i = 0; i < count; i++) {
         (*streams)++;
@@ -167,7 +171,7 @@ tol_status tol_context_ask_streams(struct tol_context *context, unsigned *stream
         if (result == CUDA_ERROR_NOT_READY) (*busy)++;
         if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) continue;
         status = tol_context_fail(context, __FILE__, __LINE__, "cuStreamQuery", (int)result,
-                                  "how stream %u is", held[i]->number);
+                                  "querying stream %u", held[i]->number);
         break;
     }
 out:
@@ -198,10 +202,10 @@ bool tol_context_is_idle(struct tol_context *context, bool blocking_only) {
 tol_status tol_context_wait_blocking(struct tol_context *context) {
     tol_status status = TOL_OK;
     if (atomic_load_explicit(&context->blocking_streams, memory_order_relaxed) == 0) return TOL_OK;
-    TOL_CHECK(tol_context_is_idle(context, true), TOL_TIMEOUT,
-              "a synchronous call would wait for blocking streams that have not finished after "
-              "%u ms",
-              context->patience_ms);
+    TOL_CHECK(
+        tol_context_is_idle(context, true), TOL_TIMEOUT,
+        "a synchronous call would wait for blocking streams, which have not finished after %u ms",
+        context->patience_ms);
 out:
     return status;
 }

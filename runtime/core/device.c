@@ -80,7 +80,8 @@ out:
 tol_status tol_device_count(const struct tol_driver *driver, int *count) {
     tol_status status = TOL_OK;
     int value = 0;
-    TOL_CHECK(driver != NULL && count != NULL, TOL_INVALID_ARGUMENT, "tol_device_count: NULL");
+    TOL_CHECK(driver != NULL && count != NULL, TOL_INVALID_ARGUMENT,
+              "tol_device_count: an argument is NULL");
     TOL_CU(driver->functions, cuDeviceGetCount, (&value), "counting devices");
     *count = value;
 out:
@@ -95,11 +96,13 @@ tol_status tol_device_read(const struct tol_driver *driver, int ordinal,
     CUdevice handle = 0;
     int count = 0;
 
-    TOL_CHECK(driver != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_device_read: NULL");
+    TOL_CHECK(driver != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_device_read: an argument is NULL");
     TOL_TRY(tol_device_count(driver, &count));
     TOL_CHECK(ordinal >= 0 && ordinal < count, TOL_NO_DEVICE,
-              "there is no device %d: the driver sees %d", ordinal, count);
-    TOL_CU(driver->functions, cuDeviceGet, (&handle, ordinal), "device %d", ordinal);
+              "device %d does not exist: the driver reports %d devices", ordinal, count);
+    TOL_CU(driver->functions, cuDeviceGet, (&handle, ordinal), "getting the handle of device %d",
+           ordinal);
     TOL_CU(driver->functions, cuDeviceGetName, (device.name, (int)sizeof device.name, handle),
            "reading the name of device %d", ordinal);
     TOL_CU(driver->functions, cuDeviceTotalMem_v2, (&memory_bytes, handle),

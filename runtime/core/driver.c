@@ -48,8 +48,8 @@ static tol_status fill_table(void *library, struct tol_driver *driver) {
 #include "tollens/driver.def"
 
     TOL_CHECK(missing == 0, TOL_NO_SYMBOL,
-              "%s lacks %s, which is required (%d required functions are missing in all); is it a "
-              "CUDA driver of version 525.60 or newer?",
+              "%s lacks the required function %s (%d required functions are missing in total); is "
+              "it a CUDA driver of version 525.60 or newer?",
               driver->path, first_missing, missing);
 out:
     return status;
@@ -57,7 +57,7 @@ out:
 
 static tol_status check_and_init(struct tol_driver *driver) {
     tol_status status = TOL_OK;
-    TOL_CU(&driver->table, cuDriverGetVersion, (&driver->version), "asking %s for its version",
+    TOL_CU(&driver->table, cuDriverGetVersion, (&driver->version), "getting the version of %s",
            driver->path);
     TOL_CHECK(driver->version >= TOL_DRIVER_VERSION_MIN, TOL_DRIVER_TOO_OLD,
               "%s supports CUDA %d.%d; CUDA %d.%d (driver 525.60) or newer is required",
@@ -78,8 +78,8 @@ tol_status tol_driver_open(const char *path, struct tol_driver **result) {
 
     TOL_CHECK(result != NULL, TOL_INVALID_ARGUMENT, "tol_driver_open: result is NULL");
     driver = calloc(1, sizeof *driver);
-    TOL_CHECK(driver != NULL, TOL_OUT_OF_HOST_MEMORY, "a driver table of %zu bytes",
-              sizeof *driver);
+    TOL_CHECK(driver != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a driver table of %zu bytes", sizeof *driver);
     atomic_init(&driver->references, 1);
     pthread_mutex_init(&driver->lock, NULL);
     pthread_mutex_init(&driver->log_lock, NULL);

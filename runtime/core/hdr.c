@@ -11,19 +11,19 @@
 const char *tol_hdr_sentence(tol_hdr_error error) {
     switch (error) {
     case TOL_HDR_OK:
-        return "all is well";
+        return "no error";
     case TOL_HDR_BAD_RANGE:
         return "a histogram needs 1 <= lowest, 2 * lowest <= highest and 1 to 5 digits";
     case TOL_HDR_NO_MEMORY:
-        return "there is no memory for a histogram";
+        return "no host memory for a histogram";
     case TOL_HDR_TOO_LARGE:
-        return "a value is above the histogram's highest";
+        return "a value is above the highest of the histogram";
     case TOL_HDR_MISMATCH:
-        return "the histograms do not go together";
+        return "the histograms have different shapes";
     case TOL_HDR_BAD_DATA:
-        return "this is no HdrHistogram V2 encoding, or it is cut off";
+        return "the data is not an HdrHistogram V2 encoding, or is truncated";
     }
-    return "this is no error of a histogram";
+    return "unknown histogram error";
 }
 
 static int floor_log2(int64_t value) {

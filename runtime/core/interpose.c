@@ -158,7 +158,7 @@ tol_status tol_interpose_install(struct tol_driver *driver,
 
     TOL_CHECK(driver != NULL, TOL_INVALID_ARGUMENT, "tol_interpose_install: driver is NULL");
     TOL_CHECK(state.installed == NULL, TOL_INVALID_ARGUMENT,
-              "an interposer is active already; one process can have one");
+              "an interposer is installed already; a process can have only one");
     for (size_t i = 0; i < options->rule_count; i++) {
         TOL_CHECK(names_a_function(options->rules[i].function), TOL_INVALID_ARGUMENT,
                   "interposer rule %zu matches no driver function: \"%s\"", i,
@@ -166,13 +166,13 @@ tol_status tol_interpose_install(struct tol_driver *driver,
     }
     if (options->trace_records > 0) {
         trace = calloc(options->trace_records, sizeof *trace);
-        TOL_CHECK(trace != NULL, TOL_OUT_OF_HOST_MEMORY, "a trace of %zu records",
-                  options->trace_records);
+        TOL_CHECK(trace != NULL, TOL_OUT_OF_HOST_MEMORY,
+                  "no host memory for a trace of %zu records", options->trace_records);
     }
     if (options->rule_count > 0) {
         rule_matches = calloc(options->rule_count, sizeof *rule_matches);
-        TOL_CHECK(rule_matches != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rule counters",
-                  options->rule_count);
+        TOL_CHECK(rule_matches != NULL, TOL_OUT_OF_HOST_MEMORY,
+                  "no host memory for %zu rule counters", options->rule_count);
     }
     state.options = *options;
     state.options.time = options->time || trace != NULL;

@@ -54,7 +54,7 @@ const char *tol_status_sentence(tol_status status) {
     case TOL_STATUS_COUNT:
         break;
     }
-    return "this number is no status";
+    return "unknown status";
 }
 
 const char *tol_message(void) {

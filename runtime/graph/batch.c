@@ -41,11 +41,12 @@ tol_status tol_batch_create(struct tol_context *context, const struct tol_batch_
                             struct tol_batch **result) {
     tol_status status = TOL_OK;
     struct tol_batch *batch = NULL;
-    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_batch_create: NULL");
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_batch_create: an argument is NULL");
     TOL_CHECK(tol_driver_has(context->driver, TOL_FEATURE_GRAPH), TOL_UNSUPPORTED,
               "the driver has no graphs");
     batch = calloc(1, sizeof *batch);
-    TOL_CHECK(batch != NULL, TOL_OUT_OF_HOST_MEMORY, "a batch");
+    TOL_CHECK(batch != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a batch");
     batch->context = context;
     batch->unordered = options != NULL && options->unordered;
     pthread_mutex_init(&batch->lock, NULL);
@@ -74,7 +75,8 @@ static tol_status grow(struct tol_batch *batch) {
     if (batch->count < batch->room) return TOL_OK;
     unsigned room = batch->room > 0 ? 2 * batch->room : 16;
     struct item *items = realloc(batch->items, room * sizeof *items);
-    TOL_CHECK(items != NULL, TOL_OUT_OF_HOST_MEMORY, "a batch of %u kernels", room);
+    TOL_CHECK(items != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a batch of %u kernels",
+              room);
     memset(items + batch->room, 0, (room - batch->room) * sizeof *items);
     batch->items = items;
     batch->room = room;
@@ -105,12 +107,14 @@ static tol_status fill(struct item *item, const struct tol_kernel *kernel,
     for (unsigned i = 0; i < arguments->count; i++) total += aligned(arguments->bytes[i]);
     if (arguments->count > item->count || item->bytes == NULL) {
         unsigned *bytes = realloc(item->bytes, (arguments->count + 1) * sizeof *bytes);
-        TOL_CHECK(bytes != NULL, TOL_OUT_OF_HOST_MEMORY, "%u arguments", arguments->count);
+        TOL_CHECK(bytes != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for %u arguments",
+                  arguments->count);
         item->bytes = bytes;
     }
     if (total > item->bytes_room || item->values == NULL) {
         unsigned char *values = realloc(item->values, total + ALIGNMENT);
-        TOL_CHECK(values != NULL, TOL_OUT_OF_HOST_MEMORY, "%u bytes of arguments", total);
+        TOL_CHECK(values != NULL, TOL_OUT_OF_HOST_MEMORY,
+                  "no host memory for %u bytes of arguments", total);
         item->values = values;
         item->bytes_room = total;
     }
@@ -209,14 +213,16 @@ tol_status tol_batch_launch(struct tol_batch *batch, struct tol_stream *stream) 
     tol_status status = TOL_OK;
     void *few[64], **values = few;
     unsigned most = 0;
-    TOL_CHECK(batch != NULL && stream != NULL, TOL_INVALID_ARGUMENT, "tol_batch_launch: NULL");
+    TOL_CHECK(batch != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
+              "tol_batch_launch: an argument is NULL");
     pthread_mutex_lock(&batch->lock);
     for (unsigned i = 0; i < batch->count; i++) {
         if (batch->items[i].count > most) most = batch->items[i].count;
     }
     if (most > sizeof few / sizeof few[0]) values = malloc(most * sizeof(void *));
     if (values == NULL) {
-        status = tol_fail(__FILE__, __LINE__, TOL_OUT_OF_HOST_MEMORY, "%u arguments", most);
+        status = tol_fail(__FILE__, __LINE__, TOL_OUT_OF_HOST_MEMORY,
+                          "no host memory for %u arguments", most);
     } else if (batch->count > 0) {
         bool fits = batch->exec != NULL && batch->made == batch->count;
         status = fits ? change(batch, values) : make(batch, values);
@@ -231,7 +237,8 @@ out:
 
 tol_status tol_batch_stats(struct tol_batch *batch, struct tol_batch_stats *stats) {
     tol_status status = TOL_OK;
-    TOL_CHECK(batch != NULL && stats != NULL, TOL_INVALID_ARGUMENT, "tol_batch_stats: NULL");
+    TOL_CHECK(batch != NULL && stats != NULL, TOL_INVALID_ARGUMENT,
+              "tol_batch_stats: an argument is NULL");
     pthread_mutex_lock(&batch->lock);
     *stats = batch->stats;
     stats->kernels = batch->count;

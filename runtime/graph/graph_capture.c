@@ -68,7 +68,8 @@ tol_status tol_capture_keep(struct tol_capture *capture, struct tol_pinned *pinn
     if (capture->pinned_count == capture->pinned_room) {
         size_t room = capture->pinned_room > 0 ? 2 * capture->pinned_room : 8;
         struct tol_pinned **more = realloc(capture->pinned, room * sizeof *more);
-        TOL_CHECK(more != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu pinned blocks of a graph", room);
+        TOL_CHECK(more != NULL, TOL_OUT_OF_HOST_MEMORY,
+                  "no host memory for %zu pinned blocks of a graph", room);
         capture->pinned = more;
         capture->pinned_room = room;
     }
@@ -85,10 +86,10 @@ tol_status tol_graph_capture_begin(struct tol_stream *stream) {
     TOL_CHECK(tol_driver_has(stream->context->driver, TOL_FEATURE_GRAPH), TOL_UNSUPPORTED,
               "the driver has no graphs");
     TOL_CHECK(atomic_load(&stream->capture) == NULL, TOL_INVALID_ARGUMENT,
-              "stream %u is captured already", stream->number);
+              "stream %u is being captured already", stream->number);
     TOL_TRY(tol_context_enter(stream->context));
     capture = new_capture(stream->context);
-    TOL_CHECK(capture != NULL, TOL_OUT_OF_HOST_MEMORY, "a capture");
+    TOL_CHECK(capture != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a capture");
     /* Else the driver refuses this thread, and one that is to leave a capture alone, as a pool that
      * asks its streams: an H200's breaks the capture for cuStreamQuery of another stream. */
     TOL_CONTEXT_CU(stream->context, cuStreamBeginCapture_v2,
@@ -108,9 +109,10 @@ tol_status tol_graph_capture_end(struct tol_stream *stream, struct tol_graph **r
     CUgraph handle = NULL;
     size_t nodes = 0;
     TOL_CHECK(stream != NULL && result != NULL, TOL_INVALID_ARGUMENT,
-              "tol_graph_capture_end: NULL");
+              "tol_graph_capture_end: an argument is NULL");
     capture = atomic_load(&stream->capture);
-    TOL_CHECK(capture != NULL, TOL_INVALID_ARGUMENT, "stream %u is not captured", stream->number);
+    TOL_CHECK(capture != NULL, TOL_INVALID_ARGUMENT, "stream %u is not being captured",
+              stream->number);
     TOL_TRY(tol_context_enter(stream->context));
     CUresult answer = stream->functions->cuStreamEndCapture(stream->handle, &handle);
     if (answer != CUDA_SUCCESS) {
@@ -123,7 +125,7 @@ tol_status tol_graph_capture_end(struct tol_stream *stream, struct tol_graph **r
         goto out;
     }
     TOL_CONTEXT_CU(stream->context, cuGraphGetNodes, (handle, NULL, &nodes),
-                   "counting what was captured");
+                   "counting the captured nodes");
     TOL_TRY(tol_graph_wrap(stream->context, handle, capture, &graph));
     handle = NULL;
     graph->captured = (unsigned)nodes;

@@ -14,7 +14,7 @@ static tol_status hold(struct tol_graph_exec *exec, struct tol_capture *capture)
     tol_status status = TOL_OK;
     if (capture == NULL) return TOL_OK;
     struct tol_held_capture *held = malloc(sizeof *held);
-    TOL_CHECK(held != NULL, TOL_OUT_OF_HOST_MEMORY, "an instance of a graph");
+    TOL_CHECK(held != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for an instance of a graph");
     atomic_fetch_add(&capture->references, 1);
     held->capture = capture;
     held->next = exec->held;
@@ -31,10 +31,11 @@ tol_status tol_graph_instantiate(struct tol_graph *graph, struct tol_graph_exec 
     struct tol_graph_exec *exec = NULL;
     char label[256];
     bool is_locked = false;
-    TOL_CHECK(graph != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_graph_instantiate: NULL");
+    TOL_CHECK(graph != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_graph_instantiate: an argument is NULL");
     TOL_TRY(tol_context_enter(graph->context));
     exec = calloc(1, sizeof *exec);
-    TOL_CHECK(exec != NULL, TOL_OUT_OF_HOST_MEMORY, "an instance of a graph");
+    TOL_CHECK(exec != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for an instance of a graph");
     exec->context = graph->context;
     exec->graph = graph;
     atomic_fetch_add(&graph->references, 1);
@@ -45,7 +46,8 @@ tol_status tol_graph_instantiate(struct tol_graph *graph, struct tol_graph_exec 
     snprintf(label, sizeof label, "%.200s, in a graph of %u nodes",
              graph->last_kernel != NULL ? graph->last_kernel : "none", tol_graph_nodes(graph));
     exec->label = tol_context_intern(graph->context, label);
-    TOL_CHECK(exec->label != NULL, TOL_OUT_OF_HOST_MEMORY, "an instance of a graph");
+    TOL_CHECK(exec->label != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for an instance of a graph");
     TOL_TRY(hold(exec, graph->capture));
     TOL_CONTEXT_CU(graph->context, cuGraphInstantiateWithFlags, (&exec->handle, graph->handle, 0),
                    "instantiating a graph of %u nodes", tol_graph_nodes(graph));
@@ -89,7 +91,7 @@ tol_status tol_graph_exec_set_kernel(struct tol_graph_exec *exec, unsigned node,
     pthread_mutex_lock(&graph->lock);
     pthread_mutex_lock(&exec->lock);
     TOL_CHECK(node < graph->count, TOL_INVALID_ARGUMENT,
-              "node %u of a graph to which %u were added", node, graph->count);
+              "node %u does not exist: the graph has %u added nodes", node, graph->count);
     CUDA_KERNEL_NODE_PARAMS parameters = tol_graph_parameters(kernel, &shape, &arguments);
     TOL_CONTEXT_CU(exec->context, cuGraphExecKernelNodeSetParams_v2,
                    (exec->handle, graph->nodes[node], &parameters),
@@ -106,7 +108,8 @@ tol_status tol_graph_exec_update(struct tol_graph_exec *exec, struct tol_graph *
     tol_status status = TOL_OK;
     CUgraphExecUpdateResultInfo info = {.result = CU_GRAPH_EXEC_UPDATE_SUCCESS};
     bool is_locked = false;
-    TOL_CHECK(exec != NULL && graph != NULL, TOL_INVALID_ARGUMENT, "tol_graph_exec_update: NULL");
+    TOL_CHECK(exec != NULL && graph != NULL, TOL_INVALID_ARGUMENT,
+              "tol_graph_exec_update: an argument is NULL");
     TOL_CHECK(exec->context == graph->context, TOL_WRONG_CONTEXT,
               "the instance belongs to device %d, the graph to device %d",
               exec->context->device.ordinal, graph->context->device.ordinal);
@@ -118,8 +121,8 @@ tol_status tol_graph_exec_update(struct tol_graph_exec *exec, struct tol_graph *
         exec->context->functions->cuGraphExecUpdate_v2(exec->handle, graph->handle, &info);
     if (answer == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) {
         TOL_FAIL(TOL_INVALID_ARGUMENT,
-                 "an instance of a graph of %u nodes cannot be updated from one of %u: "
-                 "cuGraphExecUpdate_v2 gives the reason %d",
+                 "an instance of a graph with %u nodes cannot be updated from a graph with %u: "
+                 "cuGraphExecUpdate_v2 returned the result %d",
                  tol_graph_nodes(exec->graph), tol_graph_nodes(graph), info.result);
     }
     if (answer != CUDA_SUCCESS) {
@@ -156,7 +159,7 @@ static tol_status launch(struct tol_graph_exec *exec, struct tol_stream *stream,
     bool calls = capture != NULL && tol_outcome_has_calls(capture->outcome), queued = false;
     if (pinned > 0) {
         uses = malloc(pinned * sizeof(struct tol_copy_use *));
-        TOL_CHECK(uses != NULL, TOL_OUT_OF_HOST_MEMORY, "the launch of a graph");
+        TOL_CHECK(uses != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a launch of a graph");
         TOL_TRY(prepare_pinned(capture, stream, uses));
     }
     atomic_store_explicit(&stream->last_kernel, exec->label, memory_order_relaxed);
@@ -183,12 +186,13 @@ out:
 
 tol_status tol_graph_launch(struct tol_graph_exec *exec, struct tol_stream *stream) {
     tol_status status = TOL_OK;
-    TOL_CHECK(exec != NULL && stream != NULL, TOL_INVALID_ARGUMENT, "tol_graph_launch: NULL");
+    TOL_CHECK(exec != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
+              "tol_graph_launch: an argument is NULL");
     TOL_CHECK(exec->context == stream->context, TOL_WRONG_CONTEXT,
               "the graph belongs to device %d, the stream to device %d",
               exec->context->device.ordinal, stream->context->device.ordinal);
     TOL_CHECK(atomic_load_explicit(&stream->capture, memory_order_relaxed) == NULL,
-              TOL_INVALID_ARGUMENT, "stream %u is captured: a graph cannot be launched into it",
+              TOL_INVALID_ARGUMENT, "stream %u is being captured: a graph cannot be launched on it",
               stream->number);
     TOL_TRY(tol_context_enter(exec->context));
     pthread_mutex_lock(&exec->lock);

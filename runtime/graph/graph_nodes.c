@@ -24,7 +24,7 @@ tol_status tol_graph_check(const struct tol_context *context, const struct tol_k
                            const struct tol_launch_shape *shape,
                            const struct tol_arguments *arguments) {
     tol_status status = TOL_OK;
-    TOL_CHECK(kernel != NULL, TOL_INVALID_ARGUMENT, "a node of a graph: the kernel is NULL");
+    TOL_CHECK(kernel != NULL, TOL_INVALID_ARGUMENT, "a graph node: the kernel is NULL");
     TOL_CHECK(kernel->context == context, TOL_WRONG_CONTEXT,
               "the graph belongs to device %d, the kernel \"%s\" to device %d",
               context->device.ordinal, kernel->name, kernel->context->device.ordinal);
@@ -37,7 +37,8 @@ tol_status tol_graph_wrap(struct tol_context *context, CUgraph handle, struct to
                           struct tol_graph **result) {
     tol_status status = TOL_OK;
     struct tol_graph *graph = calloc(1, sizeof *graph);
-    TOL_CHECK(graph != NULL, TOL_OUT_OF_HOST_MEMORY, "a graph of %zu bytes", sizeof *graph);
+    TOL_CHECK(graph != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a graph of %zu bytes",
+              sizeof *graph);
     graph->context = context;
     graph->handle = handle;
     graph->capture = capture;
@@ -53,7 +54,8 @@ out:
 tol_status tol_graph_create(struct tol_context *context, struct tol_graph **result) {
     tol_status status = TOL_OK;
     CUgraph handle = NULL;
-    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_graph_create: NULL");
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_graph_create: an argument is NULL");
     TOL_CHECK(tol_driver_has(context->driver, TOL_FEATURE_GRAPH), TOL_UNSUPPORTED,
               "the driver has no graphs");
     TOL_TRY(tol_context_enter(context));
@@ -83,7 +85,8 @@ static tol_status grow(struct tol_graph *graph) {
     if (graph->count < graph->room) return TOL_OK;
     unsigned room = graph->room > 0 ? 2 * graph->room : 16;
     CUgraphNode *nodes = realloc(graph->nodes, room * sizeof *nodes);
-    TOL_CHECK(nodes != NULL, TOL_OUT_OF_HOST_MEMORY, "a graph of %u nodes", room);
+    TOL_CHECK(nodes != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a graph of %u nodes",
+              room);
     graph->nodes = nodes;
     graph->room = room;
 out:
@@ -98,19 +101,20 @@ tol_status tol_graph_add_kernel(struct tol_graph *graph, const struct tol_kernel
     CUgraphNode few[FEW], *dependencies = few;
     bool is_locked = false;
     TOL_CHECK(graph != NULL && (after != NULL || after_count == 0), TOL_INVALID_ARGUMENT,
-              "tol_graph_add_kernel: NULL");
+              "tol_graph_add_kernel: an argument is NULL");
     TOL_TRY(tol_graph_check(graph->context, kernel, &shape, &arguments));
     TOL_TRY(tol_context_enter(graph->context));
     if (after_count > FEW) {
         dependencies = malloc(after_count * sizeof *dependencies);
-        TOL_CHECK(dependencies != NULL, TOL_OUT_OF_HOST_MEMORY, "%u dependencies", after_count);
+        TOL_CHECK(dependencies != NULL, TOL_OUT_OF_HOST_MEMORY,
+                  "no host memory for %u dependencies", after_count);
     }
     pthread_mutex_lock(&graph->lock);
     is_locked = true;
     TOL_TRY(grow(graph));
     for (unsigned i = 0; i < after_count; i++) {
         TOL_CHECK(after[i] < graph->count, TOL_INVALID_ARGUMENT,
-                  "node %u is to run behind node %u, and there are %u", graph->count, after[i],
+                  "node %u depends on node %u, but the graph has %u nodes", graph->count, after[i],
                   graph->count);
         dependencies[i] = graph->nodes[after[i]];
     }
@@ -137,7 +141,8 @@ tol_status tol_graph_clone(struct tol_graph *graph, struct tol_graph **result) {
     struct tol_graph *clone = NULL;
     CUgraph handle = NULL;
     bool is_locked = false;
-    TOL_CHECK(graph != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_graph_clone: NULL");
+    TOL_CHECK(graph != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_graph_clone: an argument is NULL");
     TOL_TRY(tol_context_enter(graph->context));
     pthread_mutex_lock(&graph->lock);
     is_locked = true;
@@ -150,7 +155,7 @@ tol_status tol_graph_clone(struct tol_graph *graph, struct tol_graph **result) {
         TOL_TRY(grow(clone));
         TOL_CONTEXT_CU(graph->context, cuGraphNodeFindInClone,
                        (&clone->nodes[clone->count], graph->nodes[clone->count], clone->handle),
-                       "looking for node %u in a clone", clone->count);
+                       "finding node %u in a clone", clone->count);
     }
     *result = clone;
     clone = NULL;
@@ -172,7 +177,7 @@ tol_status tol_graph_set_kernel(struct tol_graph *graph, unsigned node,
     pthread_mutex_lock(&graph->lock);
     is_locked = true;
     TOL_CHECK(node < graph->count, TOL_INVALID_ARGUMENT,
-              "node %u of a graph to which %u were added", node, graph->count);
+              "node %u does not exist: the graph has %u added nodes", node, graph->count);
     CUDA_KERNEL_NODE_PARAMS parameters = tol_graph_parameters(kernel, &shape, &arguments);
     TOL_CONTEXT_CU(graph->context, cuGraphKernelNodeSetParams_v2, (graph->nodes[node], &parameters),
                    "changing node %u of a graph to the kernel \"%s\"", node, kernel->name);

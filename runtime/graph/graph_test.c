@@ -99,7 +99,7 @@ Test(graph, refuses_with_a_sentence) {
     begin();
     MUST(tol_graph_create(test_context(), &graph));
     MUST_FAIL(tol_graph_add_kernel(graph, FILL(0, 1, 8), &far, 1, NULL), TOL_INVALID_ARGUMENT,
-              "behind node 7");
+              "depends on node 7");
     MUST_FAIL(tol_graph_add_kernel(graph, fill, tol_launch_linear(0, 1), TOL_ARGUMENTS(1u), NULL, 0,
                                    NULL),
               TOL_OVER_LIMIT, "fill");
@@ -110,7 +110,7 @@ Test(graph, refuses_with_a_sentence) {
     MUST_FAIL(tol_graph_exec_set_kernel(exec, 1, FILL(0, 1, 8)), TOL_INVALID_ARGUMENT, "node 1");
     MUST_FAIL(tol_graph_exec_update(exec, wider), TOL_INVALID_ARGUMENT, "2");
     MUST_FAIL(tol_graph_launch(exec, NULL), TOL_INVALID_ARGUMENT, "NULL");
-    MUST_FAIL(tol_graph_capture_end(stream, &graph), TOL_INVALID_ARGUMENT, "not captured");
+    MUST_FAIL(tol_graph_capture_end(stream, &graph), TOL_INVALID_ARGUMENT, "not being captured");
     MUST(tol_graph_launch(exec, stream)); /* as it was */
     cr_assert(at(0) == 1);
     tol_graph_exec_destroy(exec);

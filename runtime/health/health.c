@@ -61,12 +61,12 @@ tol_status tol_context_is_resident(struct tol_context *context, CUdeviceptr addr
     }
     if (answer != CUDA_SUCCESS) {
         status = tol_context_fail(context, __FILE__, __LINE__, "cuPointerGetAttribute", (int)answer,
-                                  "what lies at %#llx", address);
+                                  "getting the memory type of %#llx", address);
         goto out;
     }
     TOL_CONTEXT_CU(context, cuPointerGetAttribute,
                    (&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address),
-                   "whether %#llx is managed", address);
+                   "checking whether %#llx is managed memory", address);
     *resident = type == CU_MEMORYTYPE_DEVICE && is_managed == 0;
 out:
     return status;
@@ -134,14 +134,14 @@ tol_status tol_health_mark_create(struct tol_context *context, struct tol_health
     tol_status status = TOL_OK;
     struct tol_health_mark *mark = NULL;
     TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
-              "tol_health_mark_create: NULL");
+              "tol_health_mark_create: an argument is NULL");
     mark = calloc(1, sizeof *mark);
-    TOL_CHECK(mark != NULL && grow(mark), TOL_OUT_OF_HOST_MEMORY, "a mark");
+    TOL_CHECK(mark != NULL && grow(mark), TOL_OUT_OF_HOST_MEMORY, "no host memory for a mark");
     mark->context = context->id;
     struct marking marking = {.mark = mark};
     tol_health_each(context, mark_one, &marking);
-    TOL_CHECK(!marking.is_out_of_memory, TOL_OUT_OF_HOST_MEMORY, "a mark of %zu places",
-              mark->count);
+    TOL_CHECK(!marking.is_out_of_memory, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a mark of %zu call sites", mark->count);
     *result = mark;
     mark = NULL;
 out:
@@ -235,7 +235,8 @@ static void judge(struct tol_health *health, const struct tol_context *context,
     health->is_healthy = true;
     if (health->is_lost) complain(health, "%.200s", context->poison_message);
     if (health->astray > 0) {
-        complain(health, "%llu of %llu allocations not on the device, the first a %s at %#llx",
+        complain(health,
+                 "%llu of %llu allocations are not in device memory, the first is a %s at %#llx",
                  (unsigned long long)health->astray, (unsigned long long)all,
                  tol_held_name(astray->kind), (unsigned long long)astray->address);
     }
@@ -260,7 +261,7 @@ static tol_status ask_driver(struct tol_context *context, struct tol_health *hea
     TOL_TRY(tol_context_enter(context));
     TOL_TRY(tol_context_ask_streams(context, &health->streams, &health->busy));
     TOL_CONTEXT_CU(context, cuMemGetInfo_v2, (&health->free_bytes, &health->total_bytes),
-                   "asking for the free memory");
+                   "getting the free memory");
 out:
     return status;
 }
@@ -274,10 +275,11 @@ tol_status tol_health_check(struct tol_context *context, const struct tol_health
     tol_status status = TOL_OK;
     struct tol_health health = {0};
     struct tol_health_mark now = {0};
-    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_health_check: NULL");
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_health_check: an argument is NULL");
     TOL_CHECK(since == NULL || since->context == context->id, TOL_INVALID_ARGUMENT,
-              "the mark is of another context");
-    TOL_CHECK(grow(&now), TOL_OUT_OF_HOST_MEMORY, "a list of places");
+              "the mark belongs to another context");
+    TOL_CHECK(grow(&now), TOL_OUT_OF_HOST_MEMORY, "no host memory for a list of call sites");
     now.context = context->id;
     status = ask_driver(context, &health);
     if (status != TOL_OK && !is_lost(context)) goto out;
@@ -288,8 +290,8 @@ tol_status tol_health_check(struct tol_context *context, const struct tol_health
     tol_health_each(context, check_one, &checking);
     status = checking.status;
     if (status != TOL_OK && !is_lost(context)) goto out;
-    TOL_CHECK(!checking.now.is_out_of_memory, TOL_OUT_OF_HOST_MEMORY, "a list of %zu places",
-              now.count);
+    TOL_CHECK(!checking.now.is_out_of_memory, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a list of %zu call sites", now.count);
     if (since != NULL) compare(&health, since, &now);
     pthread_mutex_lock(&context->lock);
     for (const struct tol_left *left = context->left; left != NULL; left = left->next) {

@@ -151,8 +151,8 @@ Test(health, memory_that_is_not_on_the_device_is_told) {
         cr_assert(!health.is_healthy && !health.is_lost);
         cr_assert(health.astray == 4 && health.resident == 0, "lie %d: %llu", (int)lie,
                   (unsigned long long)health.astray);
-        cr_assert(strstr(health.complaint, "4 of 4 allocations not on the device") != NULL, "%s",
-                  health.complaint);
+        cr_assert(strstr(health.complaint, "4 of 4 allocations are not in device memory") != NULL,
+                  "%s", health.complaint);
     }
     lie = AS_IT_IS;
     cr_assert(check(NULL).is_healthy);

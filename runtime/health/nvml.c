@@ -79,7 +79,7 @@ static void open_library(void) {
     int result = nvml.init();
     if (result != SUCCESS) {
         snprintf(nvml.reason, sizeof nvml.reason, "nvmlInit_v2: %d, %.120s", result,
-                 nvml.error != NULL ? nvml.error(result) : "no more is known");
+                 nvml.error != NULL ? nvml.error(result) : "no further details");
     }
 }
 

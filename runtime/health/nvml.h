@@ -1,9 +1,9 @@
 /*
- * NVML: what the vendor's management library says of a device, where it is there.
+ * NVML: reads device data from the vendor's management library, if it is installed.
  *
- * It is opened by name when it is first asked for, declared by hand, never linked and never closed.
- * A device is found by its PCI address and must have the name that the driver gives it, so that a
- * soft device is not taken for a GPU in the same machine. Internal: not installed. Thread-safe.
+ * The library is opened by name on first use, declared by hand, never linked and never closed. The
+ * device is found by its PCI address and must have the name that the driver reports, so that a soft
+ * device is not mistaken for a GPU in the same machine. Internal: not installed. Thread-safe.
  *
  * Source: NVML API Reference; D-38.
  */
@@ -14,13 +14,14 @@
 #include <stdint.h>
 
 struct tol_nvml {
-    int64_t free_bytes, used_bytes; /* -1, here and below: it does not tell */
+    int64_t free_bytes, used_bytes; /* -1, here and below: not reported */
     int64_t process_bytes;          /* of this process */
     int64_t ecc_uncorrected;
     int temperature_celsius;
 };
 
-/* Asks. 0: there is no such library or device; reason (cut to reason_bytes) says why. */
+/* Reads the data. Returns 0 if there is no such library or device; reason (cut to reason_bytes)
+ * says why. */
 int tol_nvml_ask(const char *pci_bus_id, const char *name, struct tol_nvml *nvml, char *reason,
                  size_t reason_bytes);
 

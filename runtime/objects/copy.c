@@ -15,7 +15,7 @@
 
 static tol_status check_stream(const struct tol_stream *stream, const struct tol_context *context) {
     tol_status status = TOL_OK;
-    TOL_CHECK(stream != NULL, TOL_INVALID_ARGUMENT, "a copy: stream is NULL");
+    TOL_CHECK(stream != NULL, TOL_INVALID_ARGUMENT, "copy: stream is NULL");
     TOL_CHECK(stream->context == context, TOL_WRONG_CONTEXT,
               "the stream belongs to device %d, the memory to device %d",
               stream->context->device.ordinal, context->device.ordinal);
@@ -46,7 +46,7 @@ tol_status tol_copy_to_device(struct tol_stream *stream, struct tol_buffer *dest
     tol_status status = TOL_OK;
     struct tol_copy_use *use = NULL;
     TOL_CHECK(destination != NULL && source != NULL, TOL_INVALID_ARGUMENT,
-              "tol_copy_to_device: NULL");
+              "tol_copy_to_device: an argument is NULL");
     TOL_TRY(tol_range_check_buffer(destination, destination_offset, bytes));
     TOL_TRY(tol_range_check_pinned(source, source_offset, bytes));
     TOL_TRY(check_stream(stream, destination->context));
@@ -69,7 +69,7 @@ tol_status tol_copy_to_host(struct tol_stream *stream, struct tol_pinned *destin
     tol_status status = TOL_OK;
     struct tol_copy_use *use = NULL;
     TOL_CHECK(destination != NULL && source != NULL, TOL_INVALID_ARGUMENT,
-              "tol_copy_to_host: NULL");
+              "tol_copy_to_host: an argument is NULL");
     TOL_TRY(tol_range_check_pinned(destination, destination_offset, bytes));
     TOL_TRY(tol_range_check_buffer(source, source_offset, bytes));
     TOL_TRY(check_stream(stream, destination->context));
@@ -90,7 +90,7 @@ static tol_status new_staging(struct tol_context *context, size_t bytes,
                               struct tol_staging **result) {
     tol_status status = TOL_OK;
     struct tol_staging *block = calloc(1, sizeof *block);
-    TOL_CHECK(block != NULL, TOL_OUT_OF_HOST_MEMORY, "a staging block");
+    TOL_CHECK(block != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a staging block");
     TOL_CONTEXT_CU(context, cuEventCreate, (&block->done, CU_EVENT_DISABLE_TIMING),
                    "preparing a staging block");
     TOL_CONTEXT_CU(context, cuMemHostAlloc, (&block->data, bytes, CU_MEMHOSTALLOC_PORTABLE),
@@ -134,14 +134,14 @@ tol_status tol_copy_from_pageable(struct tol_stream *stream, struct tol_buffer *
     struct tol_staging *block = NULL;
     bool queued = false;
     TOL_CHECK(destination != NULL && source != NULL, TOL_INVALID_ARGUMENT,
-              "tol_copy_from_pageable: NULL");
+              "tol_copy_from_pageable: an argument is NULL");
     TOL_TRY(tol_range_check_buffer(destination, destination_offset, bytes));
     TOL_TRY(check_stream(stream, destination->context));
     TOL_TRY(tol_context_enter(stream->context));
     if (bytes == 0) return TOL_OK;
     TOL_CHECK(atomic_load_explicit(&stream->capture, memory_order_relaxed) == NULL,
               TOL_INVALID_ARGUMENT,
-              "stream %u is captured, and ordinary memory is not there any more when the graph is "
+              "stream %u is being captured, and pageable memory may be gone when the graph is "
               "launched: copy from a pinned block",
               stream->number);
     TOL_TRY(take_staging(stream->context, bytes, &block));

@@ -94,7 +94,7 @@ Test(copy, fills_of_every_width) {
     MUST(tol_copy_to_host(stream, pinned, 0, buffer, 0, 12));
     const unsigned char *data = access_pinned();
     cr_assert(memcmp(data, "\4\3\2\1\6\5\7\1\4\3\2\1", 12) == 0);
-    MUST_FAIL(tol_copy_fill(stream, buffer, 1, 0, 2, 1), TOL_INVALID_ARGUMENT, "no multiple");
+    MUST_FAIL(tol_copy_fill(stream, buffer, 1, 0, 2, 1), TOL_INVALID_ARGUMENT, "not a multiple");
     MUST_FAIL(tol_copy_fill(stream, buffer, 0, 0, 3, 1), TOL_INVALID_ARGUMENT, "not 3");
     end();
 }
@@ -130,7 +130,8 @@ Test(copy, null_is_refused) {
     MUST_FAIL(tol_copy_from_pageable(stream, buffer, 0, NULL, 1), TOL_INVALID_ARGUMENT, "NULL");
     MUST_FAIL(tol_copy_on_device(stream, buffer, 0, NULL, 0, 1), TOL_INVALID_ARGUMENT, "NULL");
     MUST_FAIL(tol_copy_fill(NULL, buffer, 0, 0, 1, 1), TOL_INVALID_ARGUMENT, "NULL");
-    MUST_FAIL(tol_pinned_create(test_context(), 0, &block), TOL_INVALID_ARGUMENT, "no bytes");
+    MUST_FAIL(tol_pinned_create(test_context(), 0, &block), TOL_INVALID_ARGUMENT,
+              "size of a pinned block is 0");
     MUST_FAIL(tol_pinned_create(NULL, 1, &block), TOL_INVALID_ARGUMENT, "NULL");
     MUST_FAIL(tol_pinned_access(NULL, &data), TOL_INVALID_ARGUMENT, "NULL");
     end();

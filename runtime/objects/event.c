@@ -13,10 +13,12 @@
 tol_status tol_event_create(struct tol_context *context, bool timed, struct tol_event **result) {
     tol_status status = TOL_OK;
     struct tol_event *event = NULL;
-    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_event_create: NULL");
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_event_create: an argument is NULL");
     TOL_TRY(tol_context_enter(context));
     event = calloc(1, sizeof *event);
-    TOL_CHECK(event != NULL, TOL_OUT_OF_HOST_MEMORY, "an event of %zu bytes", sizeof *event);
+    TOL_CHECK(event != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for an event of %zu bytes",
+              sizeof *event);
     TOL_CONTEXT_CU(context, cuEventCreate,
                    (&event->handle, timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING),
                    "creating an event");
@@ -41,7 +43,8 @@ void tol_event_destroy(struct tol_event *event) {
 
 tol_status tol_event_record(struct tol_event *event, struct tol_stream *stream) {
     tol_status status = TOL_OK;
-    TOL_CHECK(event != NULL && stream != NULL, TOL_INVALID_ARGUMENT, "tol_event_record: NULL");
+    TOL_CHECK(event != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
+              "tol_event_record: an argument is NULL");
     TOL_CHECK(event->context == stream->context, TOL_WRONG_CONTEXT,
               "the event belongs to device %d, the stream to device %d",
               event->context->device.ordinal, stream->context->device.ordinal);
@@ -58,7 +61,8 @@ out:
 
 tol_status tol_stream_wait_event(struct tol_stream *stream, struct tol_event *event) {
     tol_status status = TOL_OK;
-    TOL_CHECK(event != NULL && stream != NULL, TOL_INVALID_ARGUMENT, "tol_stream_wait_event: NULL");
+    TOL_CHECK(event != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
+              "tol_stream_wait_event: an argument is NULL");
     TOL_CHECK(event->context == stream->context, TOL_WRONG_CONTEXT,
               "the event belongs to device %d, the stream to device %d",
               event->context->device.ordinal, stream->context->device.ordinal);
@@ -79,7 +83,7 @@ tol_status tol_event_query(struct tol_event *event) {
     if (result == CUDA_ERROR_NOT_READY) return TOL_NOT_READY;
     if (result != CUDA_SUCCESS) {
         status = tol_context_fail(event->context, __FILE__, __LINE__, "cuEventQuery", (int)result,
-                                  "asking for an event");
+                                  "querying an event");
     }
 out:
     return status;
@@ -103,15 +107,15 @@ tol_status tol_event_elapsed_ns(struct tol_event *begin, struct tol_event *end, 
     tol_status status = TOL_OK;
     float milliseconds = 0;
     TOL_CHECK(begin != NULL && end != NULL && ns != NULL, TOL_INVALID_ARGUMENT,
-              "tol_event_elapsed_ns: NULL");
+              "tol_event_elapsed_ns: an argument is NULL");
     TOL_CHECK(begin->context == end->context, TOL_WRONG_CONTEXT,
               "the events belong to device %d and device %d", begin->context->device.ordinal,
               end->context->device.ordinal);
     TOL_CHECK(begin->timed && end->timed, TOL_INVALID_ARGUMENT,
-              "time can be measured only between events created as timed");
+              "both events must be created as timed");
     TOL_TRY(tol_context_enter(begin->context));
     TOL_CONTEXT_CU(begin->context, cuEventElapsedTime, (&milliseconds, begin->handle, end->handle),
-                   "measuring between two events");
+                   "getting the time between two events");
     *ns = (double)milliseconds * 1e6;
 out:
     return status;

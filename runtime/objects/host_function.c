@@ -60,13 +60,13 @@ static tol_status outcome_of(struct tol_stream *stream, struct tol_outcome **res
     *result = outcome;
     return outcome != NULL ? TOL_OK
                            : tol_fail(__FILE__, __LINE__, TOL_OUT_OF_HOST_MEMORY,
-                                      "the outcome of host functions");
+                                      "no host memory for the results of host functions");
 }
 
 static tol_status queue(struct tol_stream *stream, const struct tol_host_call *wanted) {
     tol_status status = TOL_OK;
     struct tol_host_call *call = malloc(sizeof *call);
-    TOL_CHECK(call != NULL, TOL_OUT_OF_HOST_MEMORY, "a call of a host function");
+    TOL_CHECK(call != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a call of a host function");
     *call = *wanted;
     tol_outcome_list(call);
     CUresult result = stream->functions->cuLaunchHostFunc(stream->handle, on_driver_thread, call);
@@ -83,7 +83,8 @@ out:
 tol_status tol_stream_call(struct tol_stream *stream, tol_host_function function, void *user) {
     tol_status status = TOL_OK;
     struct tol_host_call call = {.function = function, .user = user};
-    TOL_CHECK(stream != NULL && function != NULL, TOL_INVALID_ARGUMENT, "tol_stream_call: NULL");
+    TOL_CHECK(stream != NULL && function != NULL, TOL_INVALID_ARGUMENT,
+              "tol_stream_call: an argument is NULL");
     TOL_TRY(tol_context_enter(stream->context));
     struct tol_capture *capture = atomic_load_explicit(&stream->capture, memory_order_relaxed);
     call.is_kept = capture != NULL;

@@ -97,14 +97,14 @@ TOL_COLD static tol_status refuse_arguments(const struct tol_kernel *kernel,
                                             const struct tol_arguments *arguments) {
     if (arguments->count != (unsigned)kernel->parameter_count) {
         return tol_fail(__FILE__, __LINE__, TOL_WRONG_ARGUMENTS,
-                        "the kernel \"%s\" takes %d arguments and was given %u", kernel->name,
-                        kernel->parameter_count, arguments->count);
+                        "the kernel \"%s\" has %d parameters, but was given %u arguments",
+                        kernel->name, kernel->parameter_count, arguments->count);
     }
     unsigned i = 0;
     while (arguments->bytes[i] == kernel->parameter_bytes[i]) i++;
     return tol_fail(__FILE__, __LINE__, TOL_WRONG_ARGUMENTS,
-                    "argument %u of the kernel \"%s\" has %u bytes and was given %u (arguments are "
-                    "counted from 0)",
+                    "argument %u of the kernel \"%s\" must have %u bytes, but has %u "
+                    "(arguments are counted from 0)",
                     i, kernel->name, kernel->parameter_bytes[i], arguments->bytes[i]);
 }
 

@@ -170,7 +170,8 @@ Test(launch, arguments_must_fit_the_parameters) {
     if (!tol_driver_has(test_driver(), TOL_FEATURE_PARAM_INFO)) {
         cr_skip_test("this driver does not tell a kernel's parameters");
     }
-    MUST_FAIL(tol_launch(stream, fill, shape, TOL_NO_ARGUMENTS), TOL_WRONG_ARGUMENTS, "takes 3");
+    MUST_FAIL(tol_launch(stream, fill, shape, TOL_NO_ARGUMENTS), TOL_WRONG_ARGUMENTS,
+              "has 3 parameters");
     MUST_FAIL(tol_launch(stream, fill, shape, TOL_ARGUMENTS(address, 1u)), TOL_WRONG_ARGUMENTS,
               "given 2");
     MUST_FAIL(tol_launch(stream, fill, shape, TOL_ARGUMENTS(address, 1u, count, count)),

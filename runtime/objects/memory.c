@@ -31,14 +31,16 @@ tol_status tol_buffer_create(struct tol_context *context, size_t count, size_t e
                              struct tol_buffer **result) {
     tol_status status = TOL_OK;
     struct tol_buffer *buffer = NULL;
-    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_buffer_create: NULL");
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_buffer_create: an argument is NULL");
     TOL_CHECK(count > 0 && element_bytes > 0, TOL_INVALID_ARGUMENT,
-              "a buffer of %zu elements of %zu bytes has no bytes", count, element_bytes);
+              "a buffer of %zu elements of %zu bytes would be empty", count, element_bytes);
     TOL_CHECK(count <= SIZE_MAX / element_bytes, TOL_OUT_OF_RANGE,
-              "%zu elements of %zu bytes are more bytes than can be counted", count, element_bytes);
+              "the size of %zu elements of %zu bytes does not fit a size_t", count, element_bytes);
     TOL_TRY(tol_context_enter(context));
     buffer = calloc(1, sizeof *buffer);
-    TOL_CHECK(buffer != NULL, TOL_OUT_OF_HOST_MEMORY, "a buffer of %zu bytes", sizeof *buffer);
+    TOL_CHECK(buffer != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a buffer of %zu bytes",
+              sizeof *buffer);
     buffer->life.mark = TOL_ALIVE;
     buffer->context = context;
     buffer->bytes = count * element_bytes;
@@ -85,7 +87,8 @@ CUdeviceptr tol_buffer_address(const struct tol_buffer *buffer) {
 tol_status tol_buffer_write_at(struct tol_buffer *buffer, size_t offset, const void *source,
                                size_t bytes) {
     tol_status status = TOL_OK;
-    TOL_CHECK(buffer != NULL && source != NULL, TOL_INVALID_ARGUMENT, "tol_buffer_write_at: NULL");
+    TOL_CHECK(buffer != NULL && source != NULL, TOL_INVALID_ARGUMENT,
+              "tol_buffer_write_at: an argument is NULL");
     TOL_TRY(tol_range_check_buffer(buffer, offset, bytes));
     TOL_TRY(tol_context_enter(buffer->context));
     if (bytes == 0) return TOL_OK;
@@ -101,7 +104,7 @@ tol_status tol_buffer_read_at(const struct tol_buffer *buffer, size_t offset, vo
                               size_t bytes) {
     tol_status status = TOL_OK;
     TOL_CHECK(buffer != NULL && destination != NULL, TOL_INVALID_ARGUMENT,
-              "tol_buffer_read_at: NULL");
+              "tol_buffer_read_at: an argument is NULL");
     TOL_TRY(tol_range_check_buffer(buffer, offset, bytes));
     TOL_TRY(tol_context_enter(buffer->context));
     if (bytes == 0) return TOL_OK;
@@ -116,8 +119,8 @@ tol_status tol_buffer_write(struct tol_buffer *buffer, const void *source, size_
     tol_status status = TOL_OK;
     TOL_CHECK(buffer != NULL, TOL_INVALID_ARGUMENT, "tol_buffer_write: buffer is NULL");
     TOL_TRY(tol_check_alive("buffer", &buffer->life));
-    TOL_CHECK(bytes == buffer->bytes, TOL_SIZE_MISMATCH, "%zu bytes for a buffer of %zu bytes",
-              bytes, buffer->bytes);
+    TOL_CHECK(bytes == buffer->bytes, TOL_SIZE_MISMATCH,
+              "%zu bytes given to write a buffer of %zu bytes", bytes, buffer->bytes);
     status = tol_buffer_write_at(buffer, 0, source, bytes);
 out:
     return status;
@@ -127,8 +130,8 @@ tol_status tol_buffer_read(const struct tol_buffer *buffer, void *destination, s
     tol_status status = TOL_OK;
     TOL_CHECK(buffer != NULL, TOL_INVALID_ARGUMENT, "tol_buffer_read: buffer is NULL");
     TOL_TRY(tol_check_alive("buffer", &buffer->life));
-    TOL_CHECK(bytes == buffer->bytes, TOL_SIZE_MISMATCH, "%zu bytes from a buffer of %zu bytes",
-              bytes, buffer->bytes);
+    TOL_CHECK(bytes == buffer->bytes, TOL_SIZE_MISMATCH,
+              "%zu bytes asked to read from a buffer of %zu bytes", bytes, buffer->bytes);
     status = tol_buffer_read_at(buffer, 0, destination, bytes);
 out:
     return status;

@@ -96,11 +96,12 @@ Test(memory, whole_copies_need_the_whole_size) {
 Test(memory, sizes_that_cannot_be_are_refused) {
     struct tol_buffer *buffer = NULL;
     struct tol_context *context = test_context();
-    MUST_FAIL(tol_buffer_create(context, 0, 4, &buffer), TOL_INVALID_ARGUMENT, "no bytes");
-    MUST_FAIL(tol_buffer_create(context, 4, 0, &buffer), TOL_INVALID_ARGUMENT, "no bytes");
-    MUST_FAIL(tol_buffer_create(context, SIZE_MAX, 2, &buffer), TOL_OUT_OF_RANGE, "counted");
+    MUST_FAIL(tol_buffer_create(context, 0, 4, &buffer), TOL_INVALID_ARGUMENT, "would be empty");
+    MUST_FAIL(tol_buffer_create(context, 4, 0, &buffer), TOL_INVALID_ARGUMENT, "would be empty");
+    MUST_FAIL(tol_buffer_create(context, SIZE_MAX, 2, &buffer), TOL_OUT_OF_RANGE,
+              "does not fit a size_t");
     MUST_FAIL(tol_buffer_create(context, SIZE_MAX / 2 + 1, 2, &buffer), TOL_OUT_OF_RANGE,
-              "counted");
+              "does not fit a size_t");
     MUST_FAIL(tol_buffer_create(NULL, 1, 1, &buffer), TOL_INVALID_ARGUMENT, "NULL");
     cr_assert(buffer == NULL);
 }
@@ -134,7 +135,7 @@ Test(memory, fills_repeat_the_element) {
     cr_assert(halves[0] == 0xbeef && halves[1] == 0x1234 && halves[3] == 0x1234);
     cr_assert(halves[4] == 0xbeef);
     MUST_FAIL(tol_buffer_fill_at(buffer, 0, 0, 8, 1), TOL_INVALID_ARGUMENT, "not 8");
-    MUST_FAIL(tol_buffer_fill_at(buffer, 2, 0, 4, 1), TOL_INVALID_ARGUMENT, "no multiple");
+    MUST_FAIL(tol_buffer_fill_at(buffer, 2, 0, 4, 1), TOL_INVALID_ARGUMENT, "not a multiple");
     MUST_FAIL(tol_buffer_fill_at(buffer, 0, 0, 4, SIZE_MAX / 2), TOL_OUT_OF_RANGE, "elements");
     MUST_FAIL(tol_buffer_fill_at(NULL, 0, 0, 4, 1), TOL_INVALID_ARGUMENT, "NULL");
     tol_buffer_destroy(buffer);

@@ -42,8 +42,7 @@ static tol_status check_image(const void *image, size_t *bytes) {
     while (*bytes > 0 && text[*bytes - 1] == '\0') --*bytes;
     const char *nul = memchr(text, '\0', *bytes);
     TOL_CHECK(nul == NULL, TOL_INVALID_ARGUMENT,
-              "PTX text of %zu bytes has a NUL inside it, at byte %zu: the driver would read no "
-              "further",
+              "PTX text of %zu bytes has a NUL at byte %zu, where the driver would stop reading",
               *bytes, (size_t)(nul - text));
     TOL_CHECK(*bytes > 0, TOL_INVALID_ARGUMENT, "tol_module_load: the image is empty");
 out:
@@ -70,7 +69,8 @@ static tol_status new_module(struct tol_context *context, const void *image, siz
                              const struct tol_module_options *options, struct tol_module **result) {
     tol_status status = TOL_OK;
     struct tol_module *module = calloc(1, sizeof *module);
-    TOL_CHECK(module != NULL, TOL_OUT_OF_HOST_MEMORY, "a module of %zu bytes", sizeof *module);
+    TOL_CHECK(module != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a module of %zu bytes",
+              sizeof *module);
     pthread_mutex_init(&module->lock, NULL);
     module->context = context;
     module->references = 1;
@@ -84,7 +84,7 @@ static tol_status new_module(struct tol_context *context, const void *image, siz
     module->image = malloc(bytes + 1);
     module->log = calloc(1, LOG_BYTES);
     TOL_CHECK(module->image != NULL && module->log != NULL, TOL_OUT_OF_HOST_MEMORY,
-              "a copy of a module image of %zu bytes", bytes);
+              "no host memory for a copy of a module image of %zu bytes", bytes);
     memcpy(module->image, image, bytes);
     module->image[bytes] = '\0';
     *result = module;
@@ -141,11 +141,11 @@ static tol_status compile(struct tol_module *module) {
     errors[LOG_BYTES - 1] = '\0';
     module->log[LOG_BYTES - 1] = '\0';
     if (result != CUDA_SUCCESS) {
-        status = tol_context_fail(context, __FILE__, __LINE__, "cuModuleLoadDataEx", (int)result,
-                                  "a module image of %zu bytes, for compute capability %d.%d%s",
-                                  module->image_bytes, context->device.compute_capability / 10,
-                                  context->device.compute_capability % 10,
-                                  errors[0] != '\0' ? "; the JIT's log:\n" : "");
+        status = tol_context_fail(
+            context, __FILE__, __LINE__, "cuModuleLoadDataEx", (int)result,
+            "loading a module image of %zu bytes for compute capability %d.%d%s",
+            module->image_bytes, context->device.compute_capability / 10,
+            context->device.compute_capability % 10, errors[0] != '\0' ? "; the JIT's log:\n" : "");
         tol_message_add("%s", errors);
     }
     return status;
@@ -158,7 +158,8 @@ tol_status tol_module_load(struct tol_context *context, const void *image, size_
     static const struct tol_module_options normal = {0};
     if (options == NULL) options = &normal;
 
-    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_module_load: NULL");
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_module_load: an argument is NULL");
     TOL_TRY(check_image(image, &bytes));
     TOL_TRY(tol_context_enter(context));
     TOL_TRY(new_module(context, image, bytes, options, &module));
@@ -252,7 +253,7 @@ static tol_status new_kernel(struct tol_module *module, const char *name,
     unsigned total = 0;
 
     TOL_CONTEXT_CU(context, cuModuleGetFunction, (&function, module->handle, name),
-                   "looking for the kernel \"%s\"", name);
+                   "finding the kernel \"%s\"", name);
 #define READ(attribute, value)                                                                     \
     TOL_CONTEXT_CU(context, cuFuncGetAttribute, (&value, CU_FUNC_ATTRIBUTE_##attribute, function), \
                    "reading " #attribute " of the kernel \"%s\"", name)
@@ -263,13 +264,15 @@ static tol_status new_kernel(struct tol_module *module, const char *name,
     READ(NUM_REGS, registers);
 #undef READ
     sizes = malloc(PARAMETERS_MAX * sizeof *sizes);
-    TOL_CHECK(sizes != NULL, TOL_OUT_OF_HOST_MEMORY, "the parameters of the kernel \"%s\"", name);
+    TOL_CHECK(sizes != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for the parameters of the kernel \"%s\"", name);
     int parameters = read_parameters(context, function, sizes, PARAMETERS_MAX, &total);
     size_t size_bytes = parameters > 0 ? (size_t)parameters * sizeof *sizes : 0;
     kernel = calloc(1, sizeof *kernel + size_bytes);
-    TOL_CHECK(kernel != NULL, TOL_OUT_OF_HOST_MEMORY, "the kernel \"%s\"", name);
+    TOL_CHECK(kernel != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for the kernel \"%s\"", name);
     kernel->name = tol_context_intern(context, name);
-    TOL_CHECK(kernel->name != NULL, TOL_OUT_OF_HOST_MEMORY, "the kernel \"%s\"", name);
+    TOL_CHECK(kernel->name != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for the kernel \"%s\"",
+              name);
     kernel->functions = context->functions;
     kernel->context = context;
     kernel->handle = function;
@@ -308,10 +311,10 @@ tol_status tol_module_kernel(struct tol_module *module, const char *name,
                              struct tol_kernel **result) {
     tol_status status = TOL_OK;
     TOL_CHECK(module != NULL && name != NULL && result != NULL, TOL_INVALID_ARGUMENT,
-              "tol_module_kernel: NULL");
+              "tol_module_kernel: an argument is NULL");
     /* The driver calls an empty name an invalid value; to a caller it is one more that is not
      * there. */
-    TOL_CHECK(name[0] != '\0', TOL_NOT_FOUND, "no kernel has an empty name");
+    TOL_CHECK(name[0] != '\0', TOL_NOT_FOUND, "the name of the kernel is empty");
     _Atomic(struct tol_kernel *) *bucket =
         &module->buckets[hash_bytes(name, strlen(name)) % TOL_MODULE_BUCKETS];
     struct tol_kernel *kernel = find_kernel(bucket, name);
@@ -336,14 +339,15 @@ tol_status tol_module_global(struct tol_module *module, const char *name,
     tol_status status = TOL_OK;
     struct tol_buffer *buffer = NULL;
     TOL_CHECK(module != NULL && name != NULL && result != NULL, TOL_INVALID_ARGUMENT,
-              "tol_module_global: NULL");
-    TOL_CHECK(name[0] != '\0', TOL_NOT_FOUND, "no variable has an empty name");
+              "tol_module_global: an argument is NULL");
+    TOL_CHECK(name[0] != '\0', TOL_NOT_FOUND, "the name of the variable is empty");
     TOL_TRY(tol_context_enter(module->context));
     buffer = calloc(1, sizeof *buffer);
-    TOL_CHECK(buffer != NULL, TOL_OUT_OF_HOST_MEMORY, "a buffer of %zu bytes", sizeof *buffer);
+    TOL_CHECK(buffer != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a buffer of %zu bytes",
+              sizeof *buffer);
     TOL_CONTEXT_CU(module->context, cuModuleGetGlobal_v2,
                    (&buffer->address, &buffer->bytes, module->handle, name),
-                   "looking for the variable \"%s\"", name);
+                   "finding the variable \"%s\"", name);
     buffer->life.mark = TOL_ALIVE;
     buffer->context = module->context;
     buffer->module = module;
@@ -375,15 +379,14 @@ tol_status tol_kernel_allow_shared(struct tol_kernel *kernel, unsigned bytes) {
     tol_status status = TOL_OK;
     TOL_CHECK(kernel != NULL, TOL_INVALID_ARGUMENT, "tol_kernel_allow_shared: kernel is NULL");
     unsigned most = (unsigned)kernel->context->device.shared_bytes_per_block_optin;
-    TOL_CHECK(
-        bytes <= most && kernel->shared_static_bytes <= most - bytes, TOL_OVER_LIMIT,
-        "the kernel \"%s\" has %u bytes of static shared memory and is to have %u of dynamic; "
-        "the device offers a block %u in all",
-        kernel->name, kernel->shared_static_bytes, bytes, most);
+    TOL_CHECK(bytes <= most && kernel->shared_static_bytes <= most - bytes, TOL_OVER_LIMIT,
+              "the kernel \"%s\" has %u bytes of static shared memory; with %u bytes of dynamic "
+              "shared memory it exceeds the limit of %u bytes per block",
+              kernel->name, kernel->shared_static_bytes, bytes, most);
     TOL_TRY(tol_context_enter(kernel->context));
     TOL_CONTEXT_CU(kernel->context, cuFuncSetAttribute,
                    (kernel->handle, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes),
-                   "allowing %u bytes of dynamic shared memory to the kernel \"%s\"", bytes,
+                   "allowing %u bytes of dynamic shared memory for the kernel \"%s\"", bytes,
                    kernel->name);
     atomic_store(&kernel->shared_dynamic_bytes_max, bytes);
 out:

@@ -84,7 +84,7 @@ Test(module, a_missing_kernel_is_not_found_by_name) {
     MUST(tol_module_load(test_context(), small, sizeof small, NULL, &module));
     MUST_FAIL(tol_module_kernel(module, "something", &kernel), TOL_NOT_FOUND, "something");
     cr_assert(kernel == NULL && tol_message_cuda() == CUDA_ERROR_NOT_FOUND);
-    MUST_FAIL(tol_module_kernel(module, "", &kernel), TOL_NOT_FOUND, "empty name");
+    MUST_FAIL(tol_module_kernel(module, "", &kernel), TOL_NOT_FOUND, "kernel is empty");
     MUST_FAIL(tol_module_kernel(module, NULL, &kernel), TOL_INVALID_ARGUMENT, "NULL");
     tol_module_destroy(module);
 }
@@ -122,7 +122,7 @@ Test(module, variables_can_be_read_and_written) {
     value = 42;
     MUST(tol_buffer_write(counter, &value, sizeof value));
     MUST_FAIL(tol_module_global(module, "nowhere", &missing), TOL_NOT_FOUND, "nowhere");
-    MUST_FAIL(tol_module_global(module, "", &missing), TOL_NOT_FOUND, "empty name");
+    MUST_FAIL(tol_module_global(module, "", &missing), TOL_NOT_FOUND, "variable is empty");
     tol_module_destroy(module); /* the view keeps it */
     value = 0;
     MUST(tol_buffer_read(counter, &value, sizeof value));

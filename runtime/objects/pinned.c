@@ -27,12 +27,13 @@ tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
                              struct tol_pinned **result) {
     tol_status status = TOL_OK;
     struct tol_pinned *pinned = NULL;
-    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_pinned_create: NULL");
-    TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "a pinned block has no bytes");
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_pinned_create: an argument is NULL");
+    TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "the size of a pinned block is 0");
     TOL_TRY(tol_context_enter(context));
     pinned = calloc(1, sizeof *pinned);
-    TOL_CHECK(pinned != NULL, TOL_OUT_OF_HOST_MEMORY, "a pinned block of %zu bytes",
-              sizeof *pinned);
+    TOL_CHECK(pinned != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a pinned block of %zu bytes", sizeof *pinned);
     CUresult answer =
         context->functions->cuMemHostAlloc(&pinned->data, bytes, CU_MEMHOSTALLOC_PORTABLE);
     if (answer != CUDA_SUCCESS) {
@@ -93,7 +94,8 @@ size_t tol_pinned_bytes(const struct tol_pinned *pinned) {
 
 tol_status tol_pinned_access(struct tol_pinned *pinned, void **data) {
     tol_status status = TOL_OK;
-    TOL_CHECK(pinned != NULL && data != NULL, TOL_INVALID_ARGUMENT, "tol_pinned_access: NULL");
+    TOL_CHECK(pinned != NULL && data != NULL, TOL_INVALID_ARGUMENT,
+              "tol_pinned_access: an argument is NULL");
     TOL_TRY(tol_check_alive("pinned block", &pinned->life));
     TOL_TRY(tol_context_enter(pinned->context));
     TOL_TRY(wait_for_copies(pinned));
@@ -110,13 +112,13 @@ static tol_status use_of_stream(struct tol_pinned *pinned, struct tol_stream *st
     while (use != NULL && use->stream_number != stream->number) use = use->next;
     if (use == NULL) {
         use = calloc(1, sizeof *use);
-        TOL_CHECK(use != NULL, TOL_OUT_OF_HOST_MEMORY, "the record of a copy");
+        TOL_CHECK(use != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for the record of a copy");
         CUresult answer =
             pinned->context->functions->cuEventCreate(&use->event.handle, CU_EVENT_DISABLE_TIMING);
         if (answer != CUDA_SUCCESS) {
             free(use);
             status = tol_context_fail(pinned->context, __FILE__, __LINE__, "cuEventCreate",
-                                      (int)answer, "recording a copy");
+                                      (int)answer, "creating the event of a copy");
             goto out;
         }
         use->event.context = pinned->context;

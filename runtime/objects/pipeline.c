@@ -60,20 +60,21 @@ tol_status tol_pipeline_create(struct tol_context *context,
     tol_status status = TOL_OK;
     struct tol_pipeline *pipeline = NULL;
     TOL_CHECK(context != NULL && options != NULL && result != NULL, TOL_INVALID_ARGUMENT,
-              "tol_pipeline_create: NULL");
+              "tol_pipeline_create: an argument is NULL");
     TOL_CHECK(options->fill != NULL && options->work != NULL && options->take != NULL,
-              TOL_INVALID_ARGUMENT, "a pipeline needs fill, work and take");
-    TOL_CHECK(options->input_bytes > 0, TOL_INVALID_ARGUMENT, "the blocks of a pipeline are empty");
+              TOL_INVALID_ARGUMENT, "fill, work or take is NULL");
+    TOL_CHECK(options->input_bytes > 0, TOL_INVALID_ARGUMENT, "input_bytes is 0");
     TOL_CHECK(options->slots != 1 && options->slots <= SLOTS_MAX, TOL_INVALID_ARGUMENT,
-              "a pipeline has 2 to %d slots, not %u", SLOTS_MAX, options->slots);
+              "slots must be 2 to %d, not %u", SLOTS_MAX, options->slots);
     pipeline = calloc(1, sizeof *pipeline);
-    TOL_CHECK(pipeline != NULL, TOL_OUT_OF_HOST_MEMORY, "a pipeline");
+    TOL_CHECK(pipeline != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a pipeline");
     pipeline->options = *options;
     if (options->slots == 0) pipeline->options.slots = SLOTS;
     pipeline->context = context;
     tol_context_retain(context);
     pipeline->slots = calloc(pipeline->options.slots, sizeof *pipeline->slots);
-    TOL_CHECK(pipeline->slots != NULL, TOL_OUT_OF_HOST_MEMORY, "the slots of a pipeline");
+    TOL_CHECK(pipeline->slots != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for the slots of a pipeline");
     TOL_TRY(tol_stream_create(context, NULL, &pipeline->in));
     if (options->serial) {
         pipeline->work = pipeline->out = pipeline->in;
@@ -196,10 +197,13 @@ out:
 tol_status tol_pipeline_times(struct tol_pipeline *pipeline, unsigned long long index,
                               struct tol_pipeline_times *times) {
     tol_status status = TOL_OK;
-    TOL_CHECK(pipeline != NULL && times != NULL, TOL_INVALID_ARGUMENT, "tol_pipeline_times: NULL");
+    TOL_CHECK(pipeline != NULL && times != NULL, TOL_INVALID_ARGUMENT,
+              "tol_pipeline_times: an argument is NULL");
     struct slot *slot = &pipeline->slots[index % pipeline->options.slots];
     TOL_CHECK(slot->is_timed && slot->index == index, TOL_NOT_FOUND,
-              "block %llu was not among the last of the pipeline", index);
+              "the times of block %llu are not kept: a later block has used its slot, or it was "
+              "not in the last run",
+              index);
     double *const where[MOMENTS] = {&times->to_device[0], &times->to_device[1], &times->work[0],
                                     &times->work[1],      &times->to_host[0],   &times->to_host[1]};
     /* Recorded behind what says that the block has come out. */

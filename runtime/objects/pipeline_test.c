@@ -129,7 +129,7 @@ Test(pipeline, refuses_what_makes_no_sense) {
     struct tol_pipeline *pipeline = NULL;
     struct tol_pipeline_options options = {.fill = fill, .work = work, .take = take};
     MUST_FAIL(tol_pipeline_create(test_context(), &options, &pipeline), TOL_INVALID_ARGUMENT,
-              "empty");
+              "input_bytes is 0");
     options.input_bytes = 4;
     options.slots = 1;
     MUST_FAIL(tol_pipeline_create(test_context(), &options, &pipeline), TOL_INVALID_ARGUMENT,

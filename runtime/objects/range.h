@@ -1,5 +1,5 @@
 /*
- * Ranges inside buffers, checked without overflow. Internal: not installed.
+ * Range: checks of ranges inside buffers, without overflow. Internal: not installed.
  */
 #ifndef TOLLENS_RANGE_H
 #define TOLLENS_RANGE_H
@@ -7,13 +7,13 @@
 #include "buffer_state.h"
 #include "pinned_state.h"
 
-/* TOL_OUT_OF_RANGE unless bytes bytes from offset lie inside whole bytes. what names the memory. */
+/* TOL_OUT_OF_RANGE: bytes at offset are not inside whole bytes. what names the memory. */
 static inline tol_status tol_range_check(const char *what, size_t whole, size_t offset,
                                          size_t bytes) {
     if (bytes <= whole && offset <= whole - bytes) return TOL_OK;
     return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_RANGE,
-                    "%zu bytes from offset %zu do not lie inside a %s of %zu bytes", bytes, offset,
-                    what, whole);
+                    "%zu bytes at offset %zu are not inside a %s of %zu bytes", bytes, offset, what,
+                    whole);
 }
 
 /* The same for a buffer and for a pinned block, which must not have been destroyed. */
@@ -36,7 +36,7 @@ static inline tol_status tol_range_check_copy(const struct tol_buffer *destinati
                                               size_t bytes) {
     tol_status status = TOL_OK;
     TOL_CHECK(destination != NULL && source != NULL, TOL_INVALID_ARGUMENT,
-              "a copy between buffers: NULL");
+              "copy between buffers: a buffer is NULL");
     TOL_TRY(tol_range_check_buffer(destination, destination_offset, bytes));
     TOL_TRY(tol_range_check_buffer(source, source_offset, bytes));
     TOL_CHECK(destination->context == source->context, TOL_WRONG_CONTEXT,
@@ -54,16 +54,16 @@ out:
 static inline tol_status tol_range_check_fill(const struct tol_buffer *buffer, size_t offset,
                                               size_t element_bytes, size_t count) {
     tol_status status = TOL_OK;
-    TOL_CHECK(buffer != NULL, TOL_INVALID_ARGUMENT, "a fill: buffer is NULL");
+    TOL_CHECK(buffer != NULL, TOL_INVALID_ARGUMENT, "fill: buffer is NULL");
     TOL_TRY(tol_check_alive("buffer", &buffer->life));
     TOL_CHECK(element_bytes == 1 || element_bytes == 2 || element_bytes == 4, TOL_INVALID_ARGUMENT,
-              "a fill takes elements of 1, 2 or 4 bytes, not %zu", element_bytes);
+              "the elements of a fill must have 1, 2 or 4 bytes, not %zu", element_bytes);
     TOL_CHECK(count <= buffer->bytes / element_bytes, TOL_OUT_OF_RANGE,
-              "%zu elements of %zu bytes do not lie inside a buffer of %zu bytes", count,
+              "%zu elements of %zu bytes are not inside a buffer of %zu bytes", count,
               element_bytes, buffer->bytes);
     TOL_TRY(tol_range_check_buffer(buffer, offset, count * element_bytes));
     TOL_CHECK(offset % element_bytes == 0 && buffer->address % element_bytes == 0,
-              TOL_INVALID_ARGUMENT, "offset %zu is no multiple of the element size %zu", offset,
+              TOL_INVALID_ARGUMENT, "offset %zu is not a multiple of the element size %zu", offset,
               element_bytes);
 out:
     return status;

@@ -16,10 +16,12 @@ tol_status tol_stream_create(struct tol_context *context, const struct tol_strea
     static const struct tol_stream_options normal = {0};
     if (options == NULL) options = &normal;
 
-    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_stream_create: NULL");
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_stream_create: an argument is NULL");
     TOL_TRY(tol_context_enter(context));
     stream = calloc(1, sizeof *stream);
-    TOL_CHECK(stream != NULL, TOL_OUT_OF_HOST_MEMORY, "a stream of %zu bytes", sizeof *stream);
+    TOL_CHECK(stream != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a stream of %zu bytes",
+              sizeof *stream);
     TOL_CONTEXT_CU(context, cuStreamCreateWithPriority,
                    (&stream->handle, options->blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING,
                     options->priority),
@@ -52,7 +54,7 @@ tol_status tol_stream_query(struct tol_stream *stream) {
     if (result == CUDA_ERROR_NOT_READY) return TOL_NOT_READY;
     if (result != CUDA_SUCCESS) {
         status = tol_context_fail(stream->context, __FILE__, __LINE__, "cuStreamQuery", (int)result,
-                                  "stream %u", stream->number);
+                                  "querying stream %u", stream->number);
     }
 out:
     return status;
@@ -78,10 +80,10 @@ tol_status tol_stream_properties(struct tol_stream *stream, int *priority, bool 
     unsigned flags = 0;
     TOL_CHECK(stream != NULL, TOL_INVALID_ARGUMENT, "tol_stream_properties: stream is NULL");
     TOL_TRY(tol_context_enter(stream->context));
-    TOL_CONTEXT_CU(stream->context, cuStreamGetPriority, (stream->handle, &value), "stream %u",
-                   stream->number);
-    TOL_CONTEXT_CU(stream->context, cuStreamGetFlags, (stream->handle, &flags), "stream %u",
-                   stream->number);
+    TOL_CONTEXT_CU(stream->context, cuStreamGetPriority, (stream->handle, &value),
+                   "getting the priority of stream %u", stream->number);
+    TOL_CONTEXT_CU(stream->context, cuStreamGetFlags, (stream->handle, &flags),
+                   "getting the flags of stream %u", stream->number);
     if (priority != NULL) *priority = value;
     if (non_blocking != NULL) *non_blocking = (flags & CU_STREAM_NON_BLOCKING) != 0;
 out:

@@ -50,15 +50,15 @@ tol_status tol_stream_pool_create(struct tol_context *context,
     tol_status status = TOL_OK;
     struct tol_stream_pool *pool = NULL;
     TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
-              "tol_stream_pool_create: NULL");
+              "tol_stream_pool_create: an argument is NULL");
     pool = calloc(1, sizeof *pool);
-    TOL_CHECK(pool != NULL, TOL_OUT_OF_HOST_MEMORY, "a pool of streams");
+    TOL_CHECK(pool != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a pool of streams");
     pool->context = context;
     pool->max_streams =
         options != NULL && options->max_streams > 0 ? options->max_streams : MAX_STREAMS;
     TOL_TRY(tol_context_priorities(context, &pool->lowest, &pool->highest));
     TOL_CHECK(pthread_key_create(&pool->key, give_of_thread) == 0, TOL_OUT_OF_HOST_MEMORY,
-              "the process has no key left for the streams of threads");
+              "the process has no thread-specific key left for the streams of threads");
     pthread_mutex_init(&pool->lock, NULL);
     tol_context_retain(context);
     *result = pool;
@@ -119,7 +119,8 @@ static tol_status take(struct tol_stream_pool *pool, int priority, struct entry 
     } else if (entry == NULL) {
         entry = calloc(1, sizeof *entry);
         if (entry == NULL) {
-            status = tol_fail(__FILE__, __LINE__, TOL_OUT_OF_HOST_MEMORY, "a stream of a pool");
+            status = tol_fail(__FILE__, __LINE__, TOL_OUT_OF_HOST_MEMORY,
+                              "no host memory for a stream of a pool");
         } else if ((status = tol_stream_create(pool->context, &options, &entry->stream)) !=
                    TOL_OK) {
             free(entry);
@@ -143,7 +144,8 @@ tol_status tol_stream_pool_take(struct tol_stream_pool *pool, int priority,
                                 struct tol_stream **stream) {
     tol_status status = TOL_OK;
     struct entry *entry = NULL;
-    TOL_CHECK(pool != NULL && stream != NULL, TOL_INVALID_ARGUMENT, "tol_stream_pool_take: NULL");
+    TOL_CHECK(pool != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
+              "tol_stream_pool_take: an argument is NULL");
     TOL_TRY(take(pool, priority, &entry));
     *stream = entry->stream;
 out:
@@ -152,7 +154,8 @@ out:
 
 tol_status tol_stream_pool_give(struct tol_stream_pool *pool, struct tol_stream *stream) {
     tol_status status = TOL_OK;
-    TOL_CHECK(pool != NULL && stream != NULL, TOL_INVALID_ARGUMENT, "tol_stream_pool_give: NULL");
+    TOL_CHECK(pool != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
+              "tol_stream_pool_give: an argument is NULL");
     pthread_mutex_lock(&pool->lock);
     struct entry *entry = pool->entries;
     while (entry != NULL && entry->stream != stream) entry = entry->next;
@@ -160,7 +163,7 @@ tol_status tol_stream_pool_give(struct tol_stream_pool *pool, struct tol_stream 
     if (mine) entry->lent = false;
     pthread_mutex_unlock(&pool->lock);
     TOL_CHECK(mine, TOL_INVALID_ARGUMENT, "the stream is %s",
-              entry == NULL ? "none of this pool" : "not lent, or it is a thread's own");
+              entry == NULL ? "not from this pool" : "not lent, or is a thread's own");
 out:
     return status;
 }
@@ -173,7 +176,8 @@ static tol_status take_event(struct tol_stream_pool *pool, struct spare_event **
     pthread_mutex_unlock(&pool->lock);
     if (spare == NULL) {
         spare = calloc(1, sizeof *spare);
-        TOL_CHECK(spare != NULL, TOL_OUT_OF_HOST_MEMORY, "an event of a pool of streams");
+        TOL_CHECK(spare != NULL, TOL_OUT_OF_HOST_MEMORY,
+                  "no host memory for an event of a pool of streams");
         status = tol_event_create(pool->context, false, &spare->event);
         if (status != TOL_OK) {
             free(spare);
@@ -203,7 +207,7 @@ tol_status tol_stream_pool_fork(struct tol_stream_pool *pool, struct tol_stream 
     size_t taken = 0;
     int priority = 0;
     TOL_CHECK(pool != NULL && from != NULL && streams != NULL, TOL_INVALID_ARGUMENT,
-              "tol_stream_pool_fork: NULL");
+              "tol_stream_pool_fork: an argument is NULL");
     TOL_TRY(tol_stream_properties(from, &priority, NULL));
     TOL_TRY(take_event(pool, &spare));
     TOL_TRY(tol_event_record(spare->event, from));
@@ -228,7 +232,7 @@ tol_status tol_stream_pool_join(struct tol_stream_pool *pool, struct tol_stream 
     tol_status status = TOL_OK;
     struct spare_event *spare = NULL;
     TOL_CHECK(pool != NULL && to != NULL && (streams != NULL || count == 0), TOL_INVALID_ARGUMENT,
-              "tol_stream_pool_join: NULL");
+              "tol_stream_pool_join: an argument is NULL");
     TOL_TRY(take_event(pool, &spare));
     for (size_t i = 0; i < count; i++) {
         TOL_TRY(tol_event_record(spare->event, streams[i]));
@@ -243,7 +247,7 @@ out:
 tol_status tol_stream_pool_of_thread(struct tol_stream_pool *pool, struct tol_stream **stream) {
     tol_status status = TOL_OK;
     TOL_CHECK(pool != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
-              "tol_stream_pool_of_thread: NULL");
+              "tol_stream_pool_of_thread: an argument is NULL");
     struct entry *entry = pthread_getspecific(pool->key);
     if (entry == NULL) {
         TOL_TRY(take(pool, 0, &entry));
@@ -252,7 +256,7 @@ tol_status tol_stream_pool_of_thread(struct tol_stream_pool *pool, struct tol_st
         pthread_mutex_unlock(&pool->lock);
         if (pthread_setspecific(pool->key, entry) != 0) {
             give_of_thread(entry);
-            TOL_FAIL(TOL_OUT_OF_HOST_MEMORY, "a stream for this thread");
+            TOL_FAIL(TOL_OUT_OF_HOST_MEMORY, "no host memory for a stream for this thread");
         }
     }
     *stream = entry->stream;
@@ -263,7 +267,8 @@ out:
 tol_status tol_stream_pool_stats(struct tol_stream_pool *pool,
                                  struct tol_stream_pool_stats *stats) {
     tol_status status = TOL_OK;
-    TOL_CHECK(pool != NULL && stats != NULL, TOL_INVALID_ARGUMENT, "tol_stream_pool_stats: NULL");
+    TOL_CHECK(pool != NULL && stats != NULL, TOL_INVALID_ARGUMENT,
+              "tol_stream_pool_stats: an argument is NULL");
     *stats = (struct tol_stream_pool_stats){0};
     pthread_mutex_lock(&pool->lock);
     for (const struct entry *entry = pool->entries; entry != NULL; entry = entry->next) {

@@ -55,7 +55,7 @@ Test(stream_pool, refuses_what_is_not_lent) {
     MUST(tol_stream_pool_give(pool, stream));
     MUST_FAIL(tol_stream_pool_give(pool, stream), TOL_INVALID_ARGUMENT, "not lent");
     MUST(tol_stream_create(test_context(), NULL, &foreign));
-    MUST_FAIL(tol_stream_pool_give(pool, foreign), TOL_INVALID_ARGUMENT, "none of this pool");
+    MUST_FAIL(tol_stream_pool_give(pool, foreign), TOL_INVALID_ARGUMENT, "not from this pool");
     MUST_FAIL(tol_stream_pool_take(NULL, 0, &more), TOL_INVALID_ARGUMENT, "NULL");
     MUST_FAIL(tol_stream_pool_fork(pool, stream, 2, (struct tol_stream *[2]){NULL}), TOL_OVER_LIMIT,
               "all 1");

@@ -1,9 +1,9 @@
 /*
- * Freed: the latest blocks that a thread freed, beside its magazine: whose an address was.
+ * Freed: the latest blocks that a thread freed, kept with its magazine, for looking up addresses.
  *
- * Memory passes from thread to thread only through the pool's lock, under which an epoch is
- * counted, so of two records of one place that with the later epoch is the later, and within a
- * thread their order tells. Internal: not installed. The caller holds the magazine's lock.
+ * Memory passes from one thread to another only under the pool's lock, where an epoch is counted.
+ * Of two records for one address, the one with the later epoch is the later; within a thread their
+ * order decides. Internal: not installed. The caller holds the magazine's lock.
  */
 #ifndef TOLLENS_FREED_H
 #define TOLLENS_FREED_H
@@ -13,13 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* So many are known of a thread, a power of two. */
+/* The number of blocks kept per thread, a power of two. */
 enum { TOL_FREED_KNOWN = 128 };
 
 struct tol_freed {
     uint64_t block; /* its name */
     uint64_t address, bytes;
-    const void *site, *freed_site; /* who allocated and who freed */
+    const void *site, *freed_site; /* the code addresses that allocated and freed it */
     uint64_t epoch;
     uint32_t tag;
 };

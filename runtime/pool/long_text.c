@@ -52,7 +52,7 @@ void tol_long_text_quote(struct tol_long_text *text, const char *string) {
 tol_status tol_long_text_end(struct tol_long_text *text, char **result) {
     tol_status status = TOL_OK;
     TOL_CHECK(!text->is_cut && make_room(text, 1), TOL_OUT_OF_HOST_MEMORY,
-              "a text of more than %zu bytes", text->length);
+              "no host memory for a text of more than %zu bytes", text->length);
     text->at[text->length] = '\0';
     *result = text->at;
     text->at = NULL;

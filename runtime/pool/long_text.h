@@ -13,15 +13,15 @@
 struct tol_long_text {
     char *at;
     size_t length, room;
-    bool is_cut; /* host memory was out: what was written since is lost */
+    bool is_cut; /* host memory ran out: later output is lost */
 };
 
 void tol_long_text_add(struct tol_long_text *text, const char *format, ...) TOL_PRINTF(2, 3);
 
-/* A string as JSON has it, in quotes. */
+/* Adds a string as a JSON string, in quotes. */
 void tol_long_text_quote(struct tol_long_text *text, const char *string);
 
-/* Gives the text away, or says that host memory was out. Either way it is empty then. */
+/* Hands the text to the caller, or returns TOL_OUT_OF_HOST_MEMORY. The text is empty after both. */
 tol_status tol_long_text_end(struct tol_long_text *text, char **result);
 
 #endif

@@ -170,7 +170,7 @@ static tol_status prepare(struct tol_pool *pool, struct tol_mesher *m) {
     m->mapped = calloc(pages->top + 1, sizeof *m->mapped);
     TOL_CHECK(pages->shares != NULL && m->mapped != NULL &&
                   tol_spans_reserve(&pool->spans, 2 * (pool->spans.free_count + pages->top + 1)),
-              TOL_OUT_OF_HOST_MEMORY, "tables of %u pages", mapped);
+              TOL_OUT_OF_HOST_MEMORY, "no host memory for tables of %u pages", mapped);
     m->scratch_bytes = most * pages->page_bytes;
     TOL_CONTEXT_CU(pool->context, cuMemAddressReserve,
                    (&m->scratch, m->scratch_bytes, pages->page_bytes, 0, 0),
@@ -191,8 +191,8 @@ tol_status tol_mesh_pass(struct tol_pool *pool, uint64_t want, uint64_t *gained)
     if (tol_mesh_promise(pool, want, room) < want) goto out;
     TOL_TRY(tol_context_synchronize(pool->context, TOL_DEADLINE_MS));
     TOL_TRY(prepare(pool, &m));
-    TOL_CHECK(build(pool, &plan), TOL_OUT_OF_HOST_MEMORY, "a plan of %zu handles",
-              pages->handle_count);
+    TOL_CHECK(build(pool, &plan), TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a plan of %zu handles", pages->handle_count);
     pool->mesh_passes++;
     *gained = tol_mesh_run(&plan, (most + unit - 1) / unit, room / unit, tol_mesh_move, &m) * unit;
     tol_mesh_block(pool, pool->spans.first, UINT64_MAX, 0, 0);

@@ -47,14 +47,15 @@ static tol_status make_page(struct tol_mesher *m, uint32_t piece, uint32_t *resu
     CUmemGenericAllocationHandle memory = 0;
     bool is_made = false, is_mapped = false;
     struct tol_page_handle *handle = tol_pages_new_handle(pages);
-    TOL_CHECK(handle != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a handle");
+    TOL_CHECK(handle != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a record of a handle");
     *handle = (struct tol_page_handle){0};
     TOL_TRY(tol_pool_charge(m->pool, unit));
-    TOL_CONTEXT_CU(context, cuMemCreate, (&memory, unit, &pages->prop, 0), "a page");
+    TOL_CONTEXT_CU(context, cuMemCreate, (&memory, unit, &pages->prop, 0), "creating a page");
     is_made = true;
-    TOL_CONTEXT_CU(context, cuMemMap, (at, unit, 0, memory, 0), "a page");
+    TOL_CONTEXT_CU(context, cuMemMap, (at, unit, 0, memory, 0), "mapping a page");
     is_mapped = true;
-    TOL_CONTEXT_CU(context, cuMemSetAccess, (at, unit, &pages->access, 1), "a page");
+    TOL_CONTEXT_CU(context, cuMemSetAccess, (at, unit, &pages->access, 1),
+                   "allowing access to a page");
     handle->memory = memory;
     handle->pages = 1;
     pages->creates++;
@@ -87,7 +88,7 @@ static tol_status copy_bits(struct tol_context *context, CUdeviceptr to, CUdevic
         uint64_t offset = (uint64_t)begin * TOL_SPAN_GRANULE;
         uint64_t bytes = (uint64_t)(end - begin) * TOL_SPAN_GRANULE;
         TOL_CONTEXT_CU(context, cuMemcpyDtoDAsync_v2, (to + offset, from + offset, bytes, NULL),
-                       "%llu bytes of a page", (unsigned long long)bytes);
+                       "copying %llu bytes of a page", (unsigned long long)bytes);
     }
 out:
     return status;
@@ -148,8 +149,8 @@ static tol_status remap(struct tol_mesher *m, const struct tol_mesh_move *move) 
     size_t count = 0;
     if (!handle->is_shared) {
         TOL_CONTEXT_CU(context, cuMemUnmap,
-                       (tol_pages_address(pages, handle->first), handle->pages * unit), "page %u",
-                       handle->first);
+                       (tol_pages_address(pages, handle->first), handle->pages * unit),
+                       "allowing access to page %u", handle->first);
     }
     for (uint32_t i = 0; i < move->pages; i++) {
         if (move->to[i] == TOL_MESH_NOWHERE) continue;
@@ -157,10 +158,12 @@ static tol_status remap(struct tol_mesher *m, const struct tol_mesh_move *move) 
         for (uint32_t page = first_page(handle, i) + 1; page != 0;
              page = next_page(pages, handle, page - 1)) {
             CUdeviceptr at = tol_pages_address(pages, page - 1);
-            if (handle->is_shared) TOL_CONTEXT_CU(context, cuMemUnmap, (at, unit), "a page");
-            TOL_CONTEXT_CU(context, cuMemMap, (at, unit, 0, target->memory, 0), "a page");
+            if (handle->is_shared)
+                TOL_CONTEXT_CU(context, cuMemUnmap, (at, unit), "unmapping a page");
+            TOL_CONTEXT_CU(context, cuMemMap, (at, unit, 0, target->memory, 0), "mapping a page");
             m->mapped[count++] = page - 1;
-            TOL_CONTEXT_CU(context, cuMemSetAccess, (at, unit, &pages->access, 1), "a page");
+            TOL_CONTEXT_CU(context, cuMemSetAccess, (at, unit, &pages->access, 1),
+                           "allowing access to a page");
         }
     }
 out:

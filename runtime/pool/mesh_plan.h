@@ -1,16 +1,16 @@
 /*
- * Mesh plan: how live bytes of sparsely used pages would share fewer handles of memory.
+ * Mesh plan: computes how the live bytes of sparsely used pages fit into fewer memory handles.
  *
- * Two pages mesh where no byte offset is used in both: the bytes of one are copied to the same
- * offsets of the other's memory, and both addresses are mapped onto it. A handle over several pages
- * is cut: each of its pages meshes with one that is there, or gets a page's handle of its
- * own, as long as there is room for it while the old one is still held. Nothing here calls the
- * driver: what is to be done is told to a function, and without one it is only counted, which is
- * how a diagnosis knows what compaction would give. Internal: not installed.
+ * Two pages can be meshed if no byte offset is used in both: the bytes of one are copied to the
+ * same offsets of the other's memory, and both addresses are mapped to it. A handle of several
+ * pages is cut: each of its pages is meshed with an existing one, or gets a new handle of one page,
+ * if there is room for that while the old handle is still held. This file does not call the driver:
+ * it passes each move to a function. Without a function it only counts, which is how the diagnosis
+ * knows what compaction would free. Internal: not installed.
  *
  * Source: Powers, Tench, Berger and McGregor, "Mesh: Compacting Memory Management for C/C++
- * Applications", PLDI 2019; there for pages of equal objects, found by random placement; here for
- * any sizes, found by looking at the fullest partner that fits.
+ * Applications", PLDI 2019, for pages of equal objects, found by random placement; here for any
+ * sizes, choosing the fullest partner that fits.
  */
 #ifndef TOLLENS_MESH_PLAN_H
 #define TOLLENS_MESH_PLAN_H

@@ -17,11 +17,11 @@ tol_status tol_pages_open(struct tol_pages *pages, struct tol_context *context, 
                                       .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     pages->page_count = (size_t)((bytes + page_bytes - 1) / page_bytes);
     TOL_CHECK(pages->page_count < UINT32_MAX, TOL_INVALID_ARGUMENT,
-              "%zu pages of %llu bytes are more than can be counted", pages->page_count,
+              "%zu pages of %llu bytes are too many for the page table", pages->page_count,
               (unsigned long long)page_bytes);
     pages->table = calloc(pages->page_count, sizeof *pages->table);
-    TOL_CHECK(pages->table != NULL, TOL_OUT_OF_HOST_MEMORY, "a table of %zu pages",
-              pages->page_count);
+    TOL_CHECK(pages->table != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a table of %zu pages", pages->page_count);
     uint64_t reserve = pages->page_count * page_bytes;
     TOL_CONTEXT_CU(context, cuMemAddressReserve, (&pages->begin, reserve, page_bytes, 0, 0),
                    "reserving %llu bytes of addresses", (unsigned long long)reserve);
@@ -146,10 +146,10 @@ static tol_status put_handle(struct tol_pages *pages, uint32_t first, uint32_t c
     tol_status status = TOL_OK;
     const uint64_t bytes = count * pages->page_bytes;
     struct tol_page_handle *handle = tol_pages_new_handle(pages);
-    TOL_CHECK(handle != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a handle");
+    TOL_CHECK(handle != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a record of a handle");
     *handle = (struct tol_page_handle){.first = first};
     TOL_CONTEXT_CU(pages->context, cuMemMap, (tol_pages_address(pages, first), bytes, 0, memory, 0),
-                   "%llu bytes at page %u", (unsigned long long)bytes, first);
+                   "mapping %llu bytes at page %u", (unsigned long long)bytes, first);
     *handle = (struct tol_page_handle){
         .memory = memory, .first = first, .pages = count, .is_closed = true};
     set_table(pages, handle, (uint32_t)(handle - pages->handles) + 1);
@@ -174,7 +174,7 @@ tol_status tol_pages_allow(struct tol_pages *pages, uint32_t first, uint32_t end
     TOL_CONTEXT_CU(
         pages->context, cuMemSetAccess,
         (tol_pages_address(pages, first), (end - first) * pages->page_bytes, &pages->access, 1),
-        "pages %u to %u", first, end);
+        "allowing access to pages %u to %u", first, end);
     pages->opens++;
     for (uint32_t page = first; page < end;) {
         struct tol_page_handle *handle = &pages->handles[pages->table[page] - 1];
@@ -189,8 +189,8 @@ static tol_status map_handle(struct tol_pages *pages, uint32_t first, uint32_t c
     tol_status status = TOL_OK;
     const uint64_t bytes = count * pages->page_bytes;
     CUmemGenericAllocationHandle memory = 0;
-    TOL_CONTEXT_CU(pages->context, cuMemCreate, (&memory, bytes, &pages->prop, 0), "%llu bytes",
-                   (unsigned long long)bytes);
+    TOL_CONTEXT_CU(pages->context, cuMemCreate, (&memory, bytes, &pages->prop, 0),
+                   "creating a handle of %llu bytes", (unsigned long long)bytes);
     status = put_handle(pages, first, count, memory);
     if (status != TOL_OK) {
         pages->context->functions->cuMemRelease(memory);

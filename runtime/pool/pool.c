@@ -82,23 +82,26 @@ static tol_status settle(struct tol_pool *pool) {
     struct tol_pool_options *o = &pool->options;
     const size_t unit = (size_t)pool->granularity;
     TOL_CHECK((int)o->source >= TOL_POOL_MAPPED && o->source <= TOL_POOL_CHUNKED,
-              TOL_INVALID_ARGUMENT, "%d is no source of memory", (int)o->source);
+              TOL_INVALID_ARGUMENT, "source: %d is not an enum tol_pool_source", (int)o->source);
     TOL_CHECK(o->trim_above >= 0 && o->trim_above < 1e6 && o->trim_to <= o->trim_above,
-              TOL_INVALID_ARGUMENT, "a pool that trims above %g to %g", o->trim_above, o->trim_to);
+              TOL_INVALID_ARGUMENT,
+              "trim_above is %g and trim_to is %g: trim_above must be 0 or more and below 1e6, "
+              "trim_to at most trim_above",
+              o->trim_above, o->trim_to);
     TOL_CHECK(o->grow_share >= 0 && o->grow_share <= 1, TOL_INVALID_ARGUMENT,
-              "a pool that grows by %g of itself", o->grow_share);
+              "grow_share is %g: it must be 0 to 1", o->grow_share);
     TOL_CHECK(o->magazine_max_bytes <= UINT32_MAX, TOL_INVALID_ARGUMENT,
-              "magazines for blocks of %zu bytes", o->magazine_max_bytes);
+              "magazine_max_bytes is %zu: it must be less than 4 GiB", o->magazine_max_bytes);
     if (o->source == TOL_POOL_DRIVER) goto out;
     TOL_CHECK(o->page_bytes > 0 && o->large_bytes > 0 && o->address_bytes > 0, TOL_INVALID_ARGUMENT,
-              "pages of %zu bytes, large blocks from %zu, %zu of addresses", o->page_bytes,
+              "page_bytes is %zu, large_bytes %zu, address_bytes %zu: none may be 0", o->page_bytes,
               o->large_bytes, o->address_bytes);
     o->page_bytes = round_up(o->page_bytes, unit);
     o->first_bytes = round_up(o->first_bytes, o->page_bytes);
     o->address_bytes = round_up(o->address_bytes, o->page_bytes);
     if (o->first_bytes == 0) o->first_count = 0;
     TOL_CHECK(!pool->is_chunked || o->guard_one_in == 0, TOL_UNSUPPORTED,
-              "guards need memory that can be mapped behind addresses");
+              "guard_one_in: guards need virtual memory management");
     if (o->magazine_max_bytes >= o->large_bytes) o->magazine_max_bytes = o->large_bytes - 1;
 out:
     return status;
@@ -148,7 +151,7 @@ static tol_status open_mapped(struct tol_pool *pool) {
         TOL_CONTEXT_CU(context, cuDeviceGetAttribute,
                        (&can_map, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
                         context->device_handle),
-                       "whether memory can be mapped");
+                       "checking for virtual memory management");
     }
     if (can_map == 0) return open_chunked(pool);
     const CUmemAllocationProp prop = {
@@ -157,7 +160,7 @@ static tol_status open_mapped(struct tol_pool *pool) {
     size_t granularity = 0;
     TOL_CONTEXT_CU(context, cuMemGetAllocationGranularity,
                    (&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
-                   "the unit of mapped memory");
+                   "getting the granularity of mapped memory");
     pool->granularity = granularity;
     TOL_TRY(settle(pool));
     do {
@@ -166,7 +169,7 @@ static tol_status open_mapped(struct tol_pool *pool) {
     if (status != TOL_OK) goto out;
     TOL_CHECK(tol_spans_add(&pool->spans, pool->pages.begin, pool->pages.bytes) &&
                   tol_spans_add(&pool->large_spans, pool->large_begin, pool->large_reserved),
-              TOL_OUT_OF_HOST_MEMORY, "records of a pool");
+              TOL_OUT_OF_HOST_MEMORY, "no host memory for the records of a pool");
 out:
     return status;
 }
@@ -181,10 +184,11 @@ static tol_status open_driver(struct tol_pool *pool) {
         .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
         .location = {CU_MEM_LOCATION_TYPE_DEVICE, context->device_handle}};
     cuuint64_t keep = UINT64_MAX;
-    TOL_CONTEXT_CU(context, cuMemPoolCreate, (&pool->driver_pool, &props), "a pool of the driver");
+    TOL_CONTEXT_CU(context, cuMemPoolCreate, (&pool->driver_pool, &props),
+                   "creating the driver's pool");
     TOL_CONTEXT_CU(context, cuMemPoolSetAttribute,
                    (pool->driver_pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep),
-                   "what the driver's pool keeps");
+                   "setting the release threshold of the driver's pool");
 out:
     return status;
 }
@@ -213,10 +217,12 @@ tol_status tol_pool_create(struct tol_context *context, const struct tol_pool_op
     static _Atomic(uint64_t) ids = 1;
     tol_status status = TOL_OK;
     struct tol_pool *pool = NULL;
-    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_pool_create: NULL");
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_pool_create: an argument is NULL");
     TOL_TRY(tol_context_enter(context));
     pool = calloc(1, sizeof *pool);
-    TOL_CHECK(pool != NULL, TOL_OUT_OF_HOST_MEMORY, "a pool of %zu bytes", sizeof *pool);
+    TOL_CHECK(pool != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a pool of %zu bytes",
+              sizeof *pool);
     pool->id = atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed);
     pthread_mutex_init(&pool->lock, NULL);
     pool->context = context;
@@ -230,7 +236,7 @@ tol_status tol_pool_create(struct tol_context *context, const struct tol_pool_op
         tol_pool_default(&context->device, &pool->options);
     }
     TOL_CHECK(tol_ring_open(&pool->ring, pool->options.trace_events), TOL_OUT_OF_HOST_MEMORY,
-              "room for %zu events", pool->options.trace_events);
+              "no host memory for %zu events", pool->options.trace_events);
     TOL_TRY(pool->options.source == TOL_POOL_DRIVER ? open_driver(pool) : open_mapped(pool));
     tol_context_add_holder(context, &pool->holder, tell);
     *result = pool;
@@ -288,7 +294,7 @@ tol_status tol_pool_trim(struct tol_pool *pool, size_t keep_bytes) {
     if (pool->driver_pool != NULL) {
         TOL_TRY(tol_context_show_ends(pool->context));
         TOL_CONTEXT_CU(pool->context, cuMemPoolTrimTo, (pool->driver_pool, keep_bytes),
-                       "keeping %zu bytes", keep_bytes);
+                       "trimming the driver's pool to %zu bytes", keep_bytes);
     } else {
         pthread_mutex_lock(&pool->lock);
         (void)tol_pool_give_back(pool, keep_bytes);

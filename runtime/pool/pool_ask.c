@@ -60,7 +60,7 @@ tol_status tol_pool_refuse(struct tol_pool *pool, struct tol_block block) {
     const unsigned long long name = block.name;
     if (span == NULL || name == 0) {
         return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
-                        "block %#llx is none of this pool", name);
+                        "block %#llx does not belong to this pool", name);
     }
     if (tol_freed_by_name(pool, block.name, &freed)) {
         return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
@@ -72,8 +72,8 @@ tol_status tol_pool_refuse(struct tol_pool *pool, struct tol_block block) {
     }
     const struct tol_pool_label label = tol_span_label(span);
     return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
-                    "block %#llx was freed before, long ago, or never was; its record was last "
-                    "used under the tag %s from %s",
+                    "block %#llx was freed long ago, or never existed; its record was last used "
+                    "under the tag %s, allocated from %s",
                     name, tag_text(pool, label.tag), tol_site_text(label.site, site));
 }
 
@@ -102,7 +102,8 @@ tol_status tol_pool_find(struct tol_pool *pool, CUdeviceptr address, struct tol_
     tol_status status = TOL_OK;
     struct search search = {.address = address, .distance = UINT64_MAX};
     struct tol_freed freed;
-    TOL_CHECK(pool != NULL && found != NULL, TOL_INVALID_ARGUMENT, "tol_pool_find: NULL");
+    TOL_CHECK(pool != NULL && found != NULL, TOL_INVALID_ARGUMENT,
+              "tol_pool_find: an argument is NULL");
     *found = (struct tol_pool_found){.whose = TOL_POOL_WHOSE_NONE};
     tol_pool_each(pool, compare, &search);
     if (search.distance > 0 && tol_freed_by_address(pool, address, &freed)) {
@@ -137,27 +138,27 @@ tol_status tol_pool_check(struct tol_pool *pool, CUdeviceptr address, size_t byt
     case TOL_POOL_WHOSE_LIVE:
         if (bytes > 0 && bytes <= live->bytes - (size_t)found.offset) return TOL_OK;
         return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_RANGE,
-                        "%zu bytes at %#llx do not lie inside the block of %zu bytes at %#llx, "
-                        "under the tag %s from %s",
+                        "%zu bytes at %#llx are not inside the block of %zu bytes at %#llx, "
+                        "allocated under the tag %s from %s",
                         bytes, at, live->bytes, begin, tag, site);
     case TOL_POOL_WHOSE_FREED:
         return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_RANGE,
-                        "%#llx lies %lld bytes into the block of %zu bytes at %#llx that was freed "
+                        "%#llx is %lld bytes into the block of %zu bytes at %#llx, which was freed "
                         "from %s; it was allocated under the tag %s from %s",
                         at, (long long)found.offset, live->bytes, begin,
                         tol_site_text(found.freed_site, freed_site), tag, site);
     case TOL_POOL_WHOSE_NEAR: {
         const bool is_before = found.offset < 0;
         return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_RANGE,
-                        "%#llx lies in no block; the nearest, of %zu bytes at %#llx under the tag "
-                        "%s from %s, %s %llu bytes %s",
+                        "%#llx is in no block; the nearest, of %zu bytes at %#llx, allocated under "
+                        "the tag %s from %s, %s %llu bytes %s",
                         at, live->bytes, begin, tag, site, is_before ? "begins" : "ends",
                         (unsigned long long)(is_before ? begin - at : at - begin - live->bytes),
-                        is_before ? "behind it" : "before it");
+                        is_before ? "after it" : "before it");
     }
     case TOL_POOL_WHOSE_NONE:
         break;
     }
     return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_RANGE,
-                    "%#llx lies in no block, and none is live", at);
+                    "%#llx is in no block, and no block is live", at);
 }

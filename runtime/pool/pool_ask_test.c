@@ -99,11 +99,11 @@ Test(pool_ask, a_foreign_pointer_is_told_with_the_nearest_block) {
     struct tol_pool *pool = new_pool(0), *other = new_pool(0);
     struct tol_pool_found found;
     CUdeviceptr foreign = tol_pool_address(other, take(other, 4096, "others"));
-    MUST_FAIL(tol_pool_check(pool, foreign, 1), TOL_OUT_OF_RANGE, "none is live");
+    MUST_FAIL(tol_pool_check(pool, foreign, 1), TOL_OUT_OF_RANGE, "no block is live");
     MUST(tol_pool_find(pool, foreign, &found));
     cr_assert(found.whose == TOL_POOL_WHOSE_NONE && found.block.address == 0);
     struct tol_block blocks[2] = {take(pool, 1000, "first"), take(pool, 70000, "second")};
-    MUST_FAIL(tol_pool_check(pool, foreign, 1), TOL_OUT_OF_RANGE, "lies in no block; the nearest");
+    MUST_FAIL(tol_pool_check(pool, foreign, 1), TOL_OUT_OF_RANGE, "is in no block; the nearest");
     cr_assert(says("first") || says("second"), "%s", tol_message());
     CUdeviceptr first = tol_pool_address(pool, blocks[0]);
     MUST(tol_pool_find(pool, first + 10, &found));
@@ -127,7 +127,7 @@ Test(pool_ask, an_overrun_by_one_byte_is_told) {
     MUST_FAIL(tol_pool_check(pool, at, 1001), TOL_OUT_OF_RANGE, "1001 bytes");
     cr_assert(says("activations") && says(own_name()), "%s", tol_message());
     MUST_FAIL(tol_pool_check(pool, at + 1000, 1), TOL_OUT_OF_RANGE, "ends 0 bytes before it");
-    MUST_FAIL(tol_pool_check(pool, at - 3, 1), TOL_OUT_OF_RANGE, "begins 3 bytes behind it");
+    MUST_FAIL(tol_pool_check(pool, at - 3, 1), TOL_OUT_OF_RANGE, "begins 3 bytes after it");
     MUST_FAIL(tol_pool_check(pool, at, 0), TOL_OUT_OF_RANGE, "0 bytes");
     MUST_FAIL(tol_pool_check(pool, at, SIZE_MAX), TOL_OUT_OF_RANGE, "activations");
     MUST(tol_pool_find(pool, at + 1000, &found));
@@ -183,7 +183,7 @@ Test(pool_ask, a_use_after_free_is_told_by_who_freed_it) {
     cr_assert(is_site_in(found.block.site, (uintptr_t)take));
     cr_assert(is_site_in(found.freed_site, (uintptr_t)give) &&
               found.freed_site != found.block.site);
-    MUST_FAIL(tol_pool_check(pool, address, 1), TOL_OUT_OF_RANGE, "that was freed from");
+    MUST_FAIL(tol_pool_check(pool, address, 1), TOL_OUT_OF_RANGE, "which was freed from");
     cr_assert(says("gradients"), "%s", tol_message());
     tol_pool_destroy(pool);
     test_end();

@@ -18,11 +18,11 @@ static tol_status place_driver(struct tol_pool *pool, size_t bytes, struct tol_s
     tol_status status = TOL_OK;
     CUdeviceptr address = 0;
     struct tol_span *span = tol_spans_note(&pool->spans, 0, tol_pool_rounded(bytes));
-    TOL_CHECK(span != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a block");
+    TOL_CHECK(span != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a record of a block");
     const uint64_t begin = tol_meter_begin(pool);
     TOL_CONTEXT_CU(pool->context, cuMemAllocFromPoolAsync,
                    (&address, bytes, pool->driver_pool, stream != NULL ? stream->handle : NULL),
-                   "%zu bytes", bytes);
+                   "allocating %zu bytes from the driver's pool", bytes);
     /* The host's blocks may be used by any stream, ours, which do not wait for the legacy one. */
     if (stream == NULL) TOL_TRY(tol_deadline_wait_legacy(pool->context));
     span->begin = address;
@@ -98,9 +98,10 @@ static tol_status charge_tag(struct tol_pool *pool, unsigned tag, size_t bytes) 
     uint64_t used = atomic_fetch_add_explicit(&account->used, bytes, memory_order_relaxed);
     if (quota == 0 || (used <= quota && bytes <= quota - used)) return TOL_OK;
     atomic_fetch_sub_explicit(&account->used, bytes, memory_order_relaxed);
-    return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_DEVICE_MEMORY,
-                    "%zu bytes more would pass the quota of %llu of the tag %s, which has %llu",
-                    bytes, (unsigned long long)quota, account->name, (unsigned long long)used);
+    return tol_fail(
+        __FILE__, __LINE__, TOL_OUT_OF_DEVICE_MEMORY,
+        "%zu more bytes would exceed the quota of %llu bytes of the tag %s, which uses %llu", bytes,
+        (unsigned long long)quota, account->name, (unsigned long long)used);
 }
 
 static void refund_tag(struct tol_pool *pool, unsigned tag, uint64_t bytes) {
@@ -137,16 +138,18 @@ static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_strea
     struct tol_magazine *magazine = NULL;
     bool is_large = false, is_charged = false;
     uint64_t begin = 0, metered_at = 0;
-    TOL_CHECK(pool != NULL && block != NULL, TOL_INVALID_ARGUMENT, "tol_pool_allocate: NULL");
-    TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "a block of no bytes");
+    TOL_CHECK(pool != NULL && block != NULL, TOL_INVALID_ARGUMENT,
+              "tol_pool_allocate: an argument is NULL");
+    TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "the size of a block is 0");
     TOL_CHECK(stream == NULL || stream->context == pool->context, TOL_WRONG_CONTEXT,
-              "the stream belongs to another context than the pool");
-    TOL_CHECK(tag < pool->tag_count, TOL_INVALID_ARGUMENT, "there is no tag %u", tag);
+              "the stream and the pool belong to different contexts");
+    TOL_CHECK(tag < pool->tag_count, TOL_INVALID_ARGUMENT, "tag %u does not exist", tag);
     TOL_TRY(tol_context_enter(pool->context));
     if (tag != 0) TOL_TRY(charge_tag(pool, tag, bytes));
     is_charged = true;
     magazine = tol_magazine_get(pool);
-    TOL_CHECK(magazine != NULL, TOL_OUT_OF_HOST_MEMORY, "a thread's cache of blocks");
+    TOL_CHECK(magazine != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a thread's cache of blocks");
     begin = tol_times_begin(&magazine->times, TOL_POOL_CALL_ALLOCATE);
     if (bytes <= pool->options.magazine_max_bytes) {
         tol_magazine_lock(magazine);
@@ -200,8 +203,8 @@ static tol_status unplace_driver(struct tol_pool *pool, struct tol_span *span,
     tol_status status = TOL_OK;
     const uint64_t begin = tol_meter_begin(pool);
     TOL_CONTEXT_CU(pool->context, cuMemFreeAsync,
-                   (span->begin, stream != NULL ? stream->handle : NULL), "%llu bytes",
-                   (unsigned long long)span->bytes);
+                   (span->begin, stream != NULL ? stream->handle : NULL),
+                   "freeing %llu bytes to the driver's pool", (unsigned long long)span->bytes);
     /* Then it is free at once, for a trim too. */
     if (stream == NULL) (void)tol_deadline_wait_legacy(pool->context);
     tol_meter_end(pool, begin);
@@ -232,12 +235,13 @@ static tol_status free_block(struct tol_pool *pool, struct tol_block block,
     struct tol_magazine *magazine = NULL;
     TOL_CHECK(pool != NULL, TOL_INVALID_ARGUMENT, "tol_pool_free: pool is NULL");
     TOL_CHECK(stream == NULL || stream->context == pool->context, TOL_WRONG_CONTEXT,
-              "the stream belongs to another context than the pool");
+              "the stream and the pool belong to different contexts");
     TOL_TRY(tol_context_enter(pool->context));
     struct tol_span *span = tol_block_record(pool, block);
     if (span == NULL || !tol_block_is_live(span, block)) return tol_pool_refuse(pool, block);
     magazine = tol_magazine_get(pool);
-    TOL_CHECK(magazine != NULL, TOL_OUT_OF_HOST_MEMORY, "a thread's cache of blocks");
+    TOL_CHECK(magazine != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a thread's cache of blocks");
     tol_magazine_lock(magazine);
     const uint64_t begin = tol_times_begin(&magazine->times, TOL_POOL_CALL_FREE);
     uint64_t metered_at = 0;
@@ -306,7 +310,7 @@ tol_status tol_pool_allocate_batch(struct tol_pool *pool, size_t count_of, const
     tol_status status = TOL_OK;
     size_t made = 0;
     TOL_CHECK(count_of == 0 || (bytes != NULL && blocks != NULL), TOL_INVALID_ARGUMENT,
-              "tol_pool_allocate_batch: NULL");
+              "tol_pool_allocate_batch: an argument is NULL");
     for (; made < count_of; made++) {
         TOL_TRY(allocate(pool, bytes[made], stream, 0, __builtin_return_address(0), &blocks[made]));
     }
@@ -325,7 +329,7 @@ tol_status tol_pool_free_batch(struct tol_pool *pool, size_t count_of,
                                const struct tol_block *blocks, struct tol_stream *stream) {
     tol_status status = TOL_OK;
     TOL_CHECK(pool != NULL && (count_of == 0 || blocks != NULL), TOL_INVALID_ARGUMENT,
-              "tol_pool_free_batch: NULL");
+              "tol_pool_free_batch: an argument is NULL");
     for (size_t i = 0; i < count_of; i++) {
         const struct tol_span *span = tol_block_record(pool, blocks[i]);
         if (span == NULL || !tol_block_is_live(span, blocks[i]))

@@ -52,11 +52,12 @@ static tol_status add_chunk(struct tol_pool *pool, uint64_t bytes, struct tol_sp
     tol_status status = TOL_OK;
     CUdeviceptr at = 0;
     struct tol_chunk *chunk = calloc(1, sizeof *chunk);
-    TOL_CHECK(chunk != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a chunk");
+    TOL_CHECK(chunk != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a record of a chunk");
     chunk->bytes = bytes;
     TOL_TRY(tol_pool_charge(pool, bytes));
-    TOL_CHECK(tol_spans_reserve(&pool->spans, 1), TOL_OUT_OF_HOST_MEMORY, "a record of a chunk");
-    TOL_CONTEXT_CU(pool->context, cuMemAlloc_v2, (&at, bytes), "a chunk of %llu bytes",
+    TOL_CHECK(tol_spans_reserve(&pool->spans, 1), TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a record of a chunk");
+    TOL_CONTEXT_CU(pool->context, cuMemAlloc_v2, (&at, bytes), "allocating a chunk of %llu bytes",
                    (unsigned long long)bytes);
     chunk->first = tol_spans_add(&pool->spans, at, bytes);
     chunk->next = pool->chunks;
@@ -76,7 +77,7 @@ tol_status tol_pool_place_chunked(struct tol_pool *pool, uint64_t bytes, struct 
     struct tol_span *span = NULL, *hole = find_hole(pool, bytes);
     if (hole == NULL) TOL_TRY(add_chunk(pool, chunk_bytes(pool, bytes), &hole));
     span = tol_spans_take(&pool->spans, hole, hole->begin, bytes);
-    TOL_CHECK(span != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a block");
+    TOL_CHECK(span != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a record of a block");
     status = tol_pool_order(pool, span->wait_streams, span->wait_ticket, stream);
     if (status != TOL_OK) {
         tol_spans_give(&pool->spans, span, span->wait_streams, span->wait_ticket);

@@ -83,7 +83,8 @@ tol_status tol_pool_times(struct tol_pool *pool, enum tol_pool_call call, struct
     tol_status status = TOL_OK;
     struct tol_hdr *times = NULL;
     TOL_CHECK(pool != NULL && result != NULL && (unsigned)call < TOL_POOL_CALLS,
-              TOL_INVALID_ARGUMENT, "tol_pool_times: NULL, or call %d", (int)call);
+              TOL_INVALID_ARGUMENT, "tol_pool_times: an argument is NULL, or call is %d",
+              (int)call);
     TOL_TRY(tol_times_new(&times));
     TOL_TRY(tol_magazine_times(pool, call, times));
     *result = times;

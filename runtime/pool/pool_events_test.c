@@ -57,7 +57,7 @@ Test(pool_events, samples_stand_for_the_calls_between_them) {
     cr_assert(times_of(none, TOL_POOL_CALL_ALLOCATE) == 0 &&
               times_of(none, TOL_POOL_CALL_FREE) == 0);
     struct tol_hdr *times = NULL;
-    MUST_FAIL(tol_pool_times(every, TOL_POOL_CALLS, &times), TOL_INVALID_ARGUMENT, "call 2");
+    MUST_FAIL(tol_pool_times(every, TOL_POOL_CALLS, &times), TOL_INVALID_ARGUMENT, "call is 2");
     MUST_FAIL(tol_pool_times(NULL, TOL_POOL_CALL_FREE, &times), TOL_INVALID_ARGUMENT, "NULL");
     tol_pool_destroy(every);
     tol_pool_destroy(some);

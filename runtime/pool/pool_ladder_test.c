@@ -143,7 +143,8 @@ static void exercise_chunks(struct tol_pool *pool) {
     }
     for (unsigned i = 0; i < 64; i += 2) MUST(tol_pool_free(pool, blocks[i], stream));
     MUST_FAIL(tol_pool_free(pool, blocks[0], stream), TOL_INVALID_ARGUMENT, "freed before");
-    MUST_FAIL(tol_pool_free(pool, none, stream), TOL_INVALID_ARGUMENT, "none of this pool");
+    MUST_FAIL(tol_pool_free(pool, none, stream), TOL_INVALID_ARGUMENT,
+              "does not belong to this pool");
     MUST(tol_stream_synchronize(stream));
     for (unsigned i = 1; i < 64; i += 2) {
         unsigned char ends[2] = {0};

@@ -117,7 +117,7 @@ static tol_status add_part(struct tol_pool *pool, struct tol_large *large,
     pool->large_calls++;
     TOL_CONTEXT_CU(pool->context, cuMemMap,
                    (large->span->begin + large->mapped, part->bytes, 0, part->handle, 0),
-                   "%llu bytes", (unsigned long long)part->bytes);
+                   "mapping %llu bytes", (unsigned long long)part->bytes);
     large->parts[large->part_count++] = *part;
     large->mapped += part->bytes;
 out:
@@ -131,7 +131,7 @@ static tol_status add_rest(struct tol_pool *pool, struct tol_large *large, uint6
     if (bytes == 0) return TOL_OK;
     TOL_TRY(tol_pool_charge(pool, bytes));
     TOL_CONTEXT_CU(pool->context, cuMemCreate, (&part.handle, bytes, &pool->pages.prop, 0),
-                   "%llu bytes", (unsigned long long)bytes);
+                   "creating a handle of %llu bytes", (unsigned long long)bytes);
     status = add_part(pool, large, &part);
     pool->large_calls++;
     pool->large_creates += status == TOL_OK;
@@ -175,12 +175,13 @@ static tol_status make(struct tol_pool *pool, uint64_t bytes, uint64_t gap,
     /* What would pass the limit is refused before anything is mapped. */
     TOL_TRY(tol_pool_charge(pool, bytes - stitch.bytes));
     large = calloc(1, sizeof *large + (stitch.chosen + 1) * sizeof large->parts[0]);
-    TOL_CHECK(large != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a block");
+    TOL_CHECK(large != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a record of a block");
     TOL_CHECK(tol_spans_fitting(&pool->large_spans, bytes + gap, &hole, 1) == 1,
-              TOL_OUT_OF_DEVICE_MEMORY, "no %llu bytes of addresses are left",
+              TOL_OUT_OF_DEVICE_MEMORY, "no range of %llu bytes is left in the reserved addresses",
               (unsigned long long)(bytes + gap));
     large->span = tol_spans_take(&pool->large_spans, hole, hole->begin, bytes + gap);
-    TOL_CHECK(large->span != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of addresses");
+    TOL_CHECK(large->span != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a record of addresses");
     for (size_t i = 0; i < stitch.count; i++) {
         if (stitch.pieces[i].gap == 0) continue;
         TOL_TRY(add_part(pool, large, &stitch.pieces[i].memory));
@@ -189,8 +190,8 @@ static tol_status make(struct tol_pool *pool, uint64_t bytes, uint64_t gap,
     TOL_TRY(add_rest(pool, large, bytes - stitch.bytes));
     pool->large_calls++;
     TOL_CONTEXT_CU(pool->context, cuMemSetAccess,
-                   (large->span->begin, bytes, &pool->pages.access, 1), "%llu bytes",
-                   (unsigned long long)bytes);
+                   (large->span->begin, bytes, &pool->pages.access, 1),
+                   "allowing access to %llu bytes", (unsigned long long)bytes);
     pool->large_held += bytes;
     *result = large;
     large = NULL;
@@ -210,9 +211,9 @@ static tol_status make_direct(struct tol_pool *pool, uint64_t bytes, struct tol_
     CUdeviceptr at = 0;
     struct tol_large *large = calloc(1, sizeof *large);
     TOL_CHECK(large != NULL && tol_spans_reserve(&pool->large_spans, 2), TOL_OUT_OF_HOST_MEMORY,
-              "a record of a block");
+              "no host memory for a record of a block");
     TOL_TRY(tol_pool_charge(pool, bytes));
-    TOL_CONTEXT_CU(pool->context, cuMemAlloc_v2, (&at, bytes), "%llu bytes",
+    TOL_CONTEXT_CU(pool->context, cuMemAlloc_v2, (&at, bytes), "allocating %llu bytes",
                    (unsigned long long)bytes);
     large->mapped = bytes;
     large->span = tol_spans_note(&pool->large_spans, at, bytes);

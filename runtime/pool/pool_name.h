@@ -1,13 +1,13 @@
 /*
- * Names: how a block is called, which record that is, and what the record says. Internal: not
- * installed. May run beside anything.
+ * Names: the names of blocks, their records, and the fields of a record. Internal: not installed.
+ * May run at the same time as anything.
  */
 #ifndef TOLLENS_POOL_NAME_H
 #define TOLLENS_POOL_NAME_H
 
 #include "pool_state.h"
 
-/* A name: the generation, the pool's number, whether the record is a large block's, its index. */
+/* The bits of a name: generation, pool number, whether the record is a large block's, index. */
 enum { INDEX_BITS = 23, LARGE_BIT = 1 << 23, POOL_SHIFT = 24, GENERATION_SHIFT = 32 };
 
 static inline struct tol_block tol_block_of(const struct tol_pool *pool,
@@ -17,7 +17,7 @@ static inline struct tol_block tol_block_of(const struct tol_pool *pool,
                               (is_large ? LARGE_BIT : 0) | span->index};
 }
 
-/* The record that a name may be of; NULL where it can be of none. */
+/* The record that a name refers to, which may be of an older or newer block; NULL if none. */
 static inline struct tol_span *tol_block_record(const struct tol_pool *pool,
                                                 struct tol_block block) {
     if ((block.name >> POOL_SHIFT & 0xff) != (pool->id & 0xff)) return NULL;
@@ -31,7 +31,8 @@ static inline bool tol_block_is_live(const struct tol_span *span, struct tol_blo
            (uint32_t)(name >> 8) == (uint32_t)(block.name >> GENERATION_SHIFT);
 }
 
-/* Says why a block cannot be freed, and gives TOL_INVALID_ARGUMENT. The caller holds no lock. */
+/* Sets the message why a block cannot be freed and returns TOL_INVALID_ARGUMENT. The caller holds
+ * no lock. */
 tol_status tol_pool_refuse(struct tol_pool *pool, struct tol_block block);
 
 static inline struct tol_pool_label tol_span_label(const struct tol_span *span) {

@@ -68,12 +68,12 @@ tol_status tol_pool_charge(struct tol_pool *pool, uint64_t more) {
     uint64_t soft = pool->may_pass_soft ? 0 : pool->options.soft_limit_bytes;
     if (soft != 0 && (more > soft || held > soft - more)) {
         return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_DEVICE_MEMORY,
-                        "%llu bytes more would pass the pool's soft limit of %llu",
+                        "%llu more bytes would exceed the pool's soft limit of %llu bytes",
                         (unsigned long long)more, (unsigned long long)soft);
     }
     if (limit == 0 || (more <= limit && held <= limit - more)) return TOL_OK;
     return tol_fail(__FILE__, __LINE__, TOL_OUT_OF_DEVICE_MEMORY,
-                    "%llu bytes more would pass the pool's limit of %llu; it holds %llu",
+                    "%llu more bytes would exceed the pool's limit of %llu bytes; it holds %llu",
                     (unsigned long long)more, (unsigned long long)limit, (unsigned long long)held);
 }
 
@@ -185,10 +185,10 @@ tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stre
     struct tol_span *span = NULL;
     struct pool_place place = choose(pool, bytes, stream);
     TOL_CHECK(place.hole != NULL, TOL_OUT_OF_DEVICE_MEMORY,
-              "no %llu bytes of the pool's addresses are in one piece", (unsigned long long)bytes);
+              "no range of %llu bytes is free in the pool's addresses", (unsigned long long)bytes);
     if (place.unmapped > 0) TOL_TRY(map_place(pool, &place, bytes));
     span = tol_spans_take(&pool->spans, place.hole, place.begin, bytes);
-    TOL_CHECK(span != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a block");
+    TOL_CHECK(span != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a record of a block");
     tol_pages_enter(&pool->pages, span->begin, bytes);
     pool->arena_used += bytes;
     status = tol_pool_order(pool, span->wait_streams, span->wait_ticket, stream);
@@ -211,7 +211,7 @@ tol_status tol_pool_unplace(struct tol_pool *pool, struct tol_span *span,
     const bool is_shared = !pool->is_chunked && tol_mesh_touches(pool, begin, bytes);
     TOL_CHECK(!is_shared ||
                   tol_spans_reserve(&pool->spans, 2 * (bytes / pool->pages.page_bytes + 3)),
-              TOL_OUT_OF_HOST_MEMORY, "records of what is free on shared pages");
+              TOL_OUT_OF_HOST_MEMORY, "no host memory for records of free ranges on shared pages");
     TOL_TRY(tol_pool_mark(pool, stream, &streams, &ticket));
     pool->arena_used -= bytes;
     pool->is_dense = false;

@@ -183,7 +183,8 @@ static void err(struct model *m) {
         MUST_FAIL(tol_pool_free(m->pool, block, NULL), TOL_INVALID_ARGUMENT, "freed before");
         cr_assert(tol_pool_address(m->pool, block) == 0 && tol_pool_bytes(m->pool, block) == 0);
     }
-    MUST_FAIL(tol_pool_allocate(m->pool, 0, NULL, &block), TOL_INVALID_ARGUMENT, "no bytes");
+    MUST_FAIL(tol_pool_allocate(m->pool, 0, NULL, &block), TOL_INVALID_ARGUMENT,
+              "size of a block is 0");
     MUST_FAIL(tol_pool_allocate(m->pool, 2 * m->limit, NULL, &block), TOL_OUT_OF_DEVICE_MEMORY, "");
 }
 
@@ -197,7 +198,7 @@ static void ask(struct model *m) {
               found.offset == (int64_t)offset);
     MUST(tol_pool_check(m->pool, one.at + offset, (size_t)(one.bytes - offset)));
     MUST_FAIL(tol_pool_check(m->pool, one.at + offset, (size_t)(one.bytes - offset) + 1),
-              TOL_OUT_OF_RANGE, "do not lie inside the block");
+              TOL_OUT_OF_RANGE, "are not inside the block");
 }
 
 static void compare_sums(struct model *m) {

@@ -100,7 +100,8 @@ static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
 
 tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
     tol_status status = TOL_OK;
-    TOL_CHECK(pool != NULL && stats != NULL, TOL_INVALID_ARGUMENT, "tol_pool_stats: NULL");
+    TOL_CHECK(pool != NULL && stats != NULL, TOL_INVALID_ARGUMENT,
+              "tol_pool_stats: an argument is NULL");
     TOL_TRY(tol_context_enter(pool->context));
     pthread_mutex_lock(&pool->lock);
     fill_stats(pool, stats);
@@ -109,7 +110,7 @@ tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
         cuuint64_t reserved = 0;
         TOL_CONTEXT_CU(pool->context, cuMemPoolGetAttribute,
                        (pool->driver_pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved),
-                       "what the driver's pool holds");
+                       "getting the size of the driver's pool");
         stats->held = reserved;
         if (reserved > pool->held_peak) pool->held_peak = reserved;
         stats->held_peak = pool->held_peak;
@@ -128,10 +129,10 @@ struct tol_context *tol_pool_context(const struct tol_pool *pool) {
 tol_status tol_pool_tag(struct tol_pool *pool, const char *name, size_t quota, unsigned *tag) {
     tol_status status = TOL_OK;
     TOL_CHECK(pool != NULL && name != NULL && tag != NULL, TOL_INVALID_ARGUMENT,
-              "tol_pool_tag: NULL");
+              "tol_pool_tag: an argument is NULL");
     size_t length = strlen(name);
     TOL_CHECK(length > 0 && length < sizeof pool->tags[0].name, TOL_INVALID_ARGUMENT,
-              "a tag's name has 1 to %zu letters, and \"%.40s\" has %zu",
+              "the name of a tag must have 1 to %zu characters; \"%.40s\" has %zu",
               sizeof pool->tags[0].name - 1, name, length);
     pthread_mutex_lock(&pool->lock);
     unsigned found = 1;
@@ -144,7 +145,7 @@ tol_status tol_pool_tag(struct tol_pool *pool, const char *name, size_t quota, u
         atomic_store_explicit(&pool->tags[found].quota, quota, memory_order_relaxed);
     }
     pthread_mutex_unlock(&pool->lock);
-    TOL_CHECK(found < TOL_POOL_TAGS, TOL_OVER_LIMIT, "a pool has %d tags at most",
+    TOL_CHECK(found < TOL_POOL_TAGS, TOL_OVER_LIMIT, "a pool can have at most %d tags",
               TOL_POOL_TAGS - 1);
     *tag = found;
 out:

@@ -171,7 +171,8 @@ tol_status tol_pool_snapshot(struct tol_pool *pool, char **result) {
     struct tol_long_text text = {0};
     struct tol_hdr *times[TOL_POOL_CALLS] = {NULL};
     struct tol_pool_stats stats;
-    TOL_CHECK(pool != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_pool_snapshot: NULL");
+    TOL_CHECK(pool != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_pool_snapshot: an argument is NULL");
     for (int call = 0; call < TOL_POOL_CALLS; call++) {
         TOL_TRY(tol_pool_times(pool, (enum tol_pool_call)call, &times[call]));
     }

@@ -1,8 +1,9 @@
 /*
- * The inside of a pool, and the steps that its files share. Internal: not installed.
+ * Pool state: the structures of a pool, and the functions that its files share.
+ * Internal: not installed.
  *
- * Locks: a pool's lock guards all of it but the magazines and what is atomic. A magazine has a lock
- * of its own, taken before the pool's.
+ * Locks: a pool's lock guards all of it except the magazines and the atomic fields. A magazine has
+ * a lock of its own, taken before the pool's.
  */
 #ifndef TOLLENS_POOL_STATE_H
 #define TOLLENS_POOL_STATE_H
@@ -16,7 +17,7 @@
 #include "tickets.h"
 #include "times.h"
 
-/* A thread's magazine keeps a 512th of what is used, but MiB at the least. */
+/* A thread's magazine keeps 1/512 of the bytes in use, and at least 1 MiB. */
 enum { TOL_MAGAZINE_SHARE = 512, TOL_MAGAZINE_LEAST = 1 << 20 };
 enum { TOL_POOL_TAGS = 256, TOL_MAGAZINE_BINS = 64, TOL_MAGAZINE_ROUNDS = 16 };
 
@@ -31,38 +32,38 @@ struct tol_memory {
     uint64_t bytes;
 };
 
-/* A block with memory of its own: one handle, or several side by side. */
+/* A block with a mapping of its own: one handle, or several next to each other. */
 struct tol_large {
-    uint64_t mapped;        /* bytes, at the span's begin */
-    uint64_t offset;        /* of the block in it: a guarded one ends where the memory does */
+    uint64_t mapped; /* bytes, at the span's begin */
+    uint64_t offset; /* of the block in the mapping: a guarded one ends where the memory ends */
     struct tol_span *span;  /* its addresses */
-    struct tol_large *next; /* of those kept, the one freed before */
+    struct tol_large *next; /* among the kept ones, the one freed before */
     uint64_t streams, ticket;
-    bool is_closed; /* of a kept one: it is memory that no kernel may use, and never a block */
+    bool is_closed; /* kept memory without access, which cannot serve as a block */
     size_t part_count;
     struct tol_memory parts[];
 };
 
-/* Handles that are mapped nowhere (stitch.h). */
+/* Handles that are not mapped (stitch.h). */
 struct tol_spares {
     struct tol_memory *all;
     size_t count, room;
-    uint64_t bytes; /* theirs, and those that are about to be mapped */
+    uint64_t bytes; /* of these handles, and of those about to be mapped */
     uint64_t calls, releases;
 };
 
 struct tol_magazine_bin {
-    struct tol_stream *stream; /* held by a reference while the bin has blocks */
+    struct tol_stream *stream; /* holds a reference while the bin has blocks */
     uint32_t granules, count;
     struct tol_span *spans[TOL_MAGAZINE_ROUNDS];
 };
 
-/* The blocks that one thread has freed and may have again. Its counters are written by that thread
- * alone and read by any. */
+/* The blocks that one thread has freed and can allocate again. Only that thread writes the
+ * counters; any thread reads them. */
 struct tol_magazine {
     atomic_flag busy;
     struct tol_pool *pool;
-    struct tol_magazine *next; /* of the pool's */
+    struct tol_magazine *next; /* in the pool's list */
     bool orphan;               /* its thread has ended */
     _Atomic(uint64_t) bytes, allocations, frees, hits;
     _Atomic(int64_t) requested;
@@ -75,44 +76,44 @@ struct tol_pool {
     struct tol_context *context;
     struct tol_holder holder;
     struct tol_pool_options options;
-    uint64_t id;          /* never used twice in a process */
+    uint64_t id;          /* unique in the process */
     uint64_t granularity; /* of handles */
     pthread_mutex_t lock;
     struct tol_pages pages;
-    struct tol_spans spans; /* of the pages' addresses, and records of the driver's blocks */
+    struct tol_spans spans; /* of the pages, and records of the driver's blocks */
     struct tol_tickets tickets;
     CUdeviceptr large_begin; /* addresses of large blocks */
     uint64_t large_reserved;
-    struct tol_spans large_spans;           /* of those addresses; free and cached ones only */
-    struct tol_large *kept;                 /* freed and still mapped, the latest first */
+    struct tol_spans large_spans;           /* of those addresses; only free and cached ones */
+    struct tol_large *kept;                 /* freed but still mapped, the latest first */
     uint64_t large_held, large_kept;        /* bytes */
     uint64_t large_creates, large_releases; /* handles */
-    uint64_t large_calls;                   /* to the driver, about them */
+    uint64_t large_calls;                   /* count of driver calls for large blocks */
     struct tol_spares spares;
-    bool is_chunked; /* memory is the driver's allocations: no pages */
+    bool is_chunked; /* memory comes from cuMemAlloc: no pages */
     struct tol_chunk *chunks;
     uint64_t chunk_held; /* bytes */
     uint64_t chunk_creates, chunk_releases;
     CUmemoryPool driver_pool;
     _Atomic(struct tol_magazine *) magazines;
-    _Atomic(uint64_t) arena_used; /* bytes of spans that are live or cached, without large ones */
+    _Atomic(uint64_t) arena_used; /* bytes of live and cached spans, without large blocks */
     uint64_t held_peak;
-    bool is_dense;      /* since the last free, giving back gave nothing */
-    bool is_short;      /* memory is out: it is taken page by page */
-    bool may_pass_soft; /* all was tried below the soft limit */
-    bool may_stitch;    /* memory is out: what is idle elsewhere serves */
+    bool is_dense;      /* nothing was free to give back, and nothing was freed since */
+    bool is_short;      /* memory is out: take it page by page */
+    bool may_pass_soft; /* everything below the soft limit was tried */
+    bool may_stitch;    /* memory is out: remap idle memory */
     uint64_t stream_waits, guarded, refused, slow;
     uint64_t soft_passed, mesh_passes, meshed;
-    uint64_t stitched, stitched_bytes; /* handles that were mapped again */
+    uint64_t stitched, stitched_bytes; /* remapped handles */
     _Atomic(uint64_t) requested_peak;
-    struct tol_pool_tag tags[TOL_POOL_TAGS]; /* the first is that of none */
+    struct tol_pool_tag tags[TOL_POOL_TAGS]; /* tag 0 means untagged */
     unsigned tag_count;
-    _Atomic(uint64_t) epoch; /* of freed.h: counted when memory may have passed to another thread */
-    uint64_t begin_ns;       /* when it was made */
+    _Atomic(uint64_t) epoch; /* counted when memory may pass to another thread (freed.h) */
+    uint64_t begin_ns;       /* time of creation */
     struct tol_ring ring;
-    uint64_t held_seen;  /* what the latest event of it says */
-    uint64_t driver_ns;  /* in and around calls about memory and order */
-    uint64_t metered_at; /* when the first of those began since this was made 0 */
+    uint64_t held_seen;  /* held bytes as of the latest event */
+    uint64_t driver_ns;  /* time in and around driver calls for memory and order */
+    uint64_t metered_at; /* begin of the first such call since this was set to 0 */
 };
 
 static inline uint64_t tol_pool_held(const struct tol_pool *pool) {
@@ -123,7 +124,7 @@ static inline uint64_t tol_pool_rounded(uint64_t bytes) {
     return (bytes + TOL_SPAN_GRANULE - 1) & ~(uint64_t)(TOL_SPAN_GRANULE - 1);
 }
 
-/* Around driver calls: counts their time. */
+/* Bracket driver calls to count their time. */
 static inline uint64_t tol_meter_begin(struct tol_pool *pool) {
     const uint64_t now = tol_now_ns();
     if (pool->metered_at == 0) pool->metered_at = now;
@@ -135,114 +136,114 @@ static inline void tol_meter_end(struct tol_pool *pool, uint64_t begin) {
 
 /* ---- pool_place.c: blocks on pages. The caller holds the pool's lock. ---- */
 
-/* A block of bytes, a multiple of the granule, ordered for the stream. */
+/* Allocates a block of bytes, a multiple of the granule, ordered for the stream. */
 tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stream *stream,
                           struct tol_span **span);
 
-/* Frees it, also where it is in a chunk, behind the stream's work; of a live or a cached block. */
+/* Frees a live or cached block behind the stream's work; also a block of a chunk. */
 tol_status tol_pool_unplace(struct tol_pool *pool, struct tol_span *span,
                             struct tol_stream *stream);
 
-/* Gives memory back until held bytes are left; how many were given. */
+/* Returns memory to the driver until at most held bytes are left. Returns the bytes given back. */
 uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t held);
 
-/* Gives back what the profile does not want held. */
+/* Returns the memory that exceeds the trim options. */
 void tol_pool_tidy(struct tol_pool *pool);
 
-/* TOL_OUT_OF_DEVICE_MEMORY where more bytes would pass the limit. */
+/* TOL_OUT_OF_DEVICE_MEMORY: more additional bytes would exceed the limit or the soft limit. */
 tol_status tol_pool_charge(struct tol_pool *pool, uint64_t more);
 
-/* The bytes that may be taken from the driver, by the limit and by what the device has; and by the
- * soft limit too, unless it may be passed. */
+/* The bytes that can be taken from the driver within the limit and the device's free memory; and
+ * the same within the soft limit too, unless it may be exceeded. */
 uint64_t tol_pool_room(struct tol_pool *pool);
 uint64_t tol_pool_soft_room(struct tol_pool *pool);
 
-/* Visits the addresses of each hole of a page at least, the largest first, that no work uses, until
- * visit says false. */
+/* Calls visit for the address range of each hole of at least a page that no work uses, larger ones
+ * first, until visit returns false. */
 void tol_pool_each_done(struct tol_pool *pool,
                         bool (*visit)(void *user, uint64_t begin, uint64_t end), void *user);
 
-/* The bytes that a block would take from the driver if all that is not used were given back. */
+/* The bytes that a block would take from the driver if all unused memory were given back. */
 uint64_t tol_pool_need(struct tol_pool *pool, uint64_t bytes, bool is_large);
 
-/* What a free on the stream has to be waited for by: the set and the number. */
+/* Gets the stream set and the ticket with which a free on the stream is waited for. */
 tol_status tol_pool_mark(struct tol_pool *pool, struct tol_stream *stream, uint64_t *streams,
                          uint64_t *ticket);
 
-/* Makes memory that streams may use until ticket fit to be used by stream, or by the host. */
+/* Orders stream, or the host if it is NULL, behind work of streams up to ticket. */
 tol_status tol_pool_order(struct tol_pool *pool, uint64_t streams, uint64_t ticket,
                           struct tol_stream *stream);
 
-/* ---- pool_chunk.c: the same where memory cannot be mapped. The caller holds the lock. ---- */
+/* ---- pool_chunk.c: the same if memory cannot be mapped. The caller holds the lock. ---- */
 
 tol_status tol_pool_place_chunked(struct tol_pool *pool, uint64_t bytes, struct tol_stream *stream,
                                   struct tol_span **span);
 
-/* Frees chunks that are empty, but for so many, until want bytes were; how many. */
+/* Frees empty chunks, all except but of them, until want bytes are freed. Returns the bytes. */
 uint64_t tol_pool_release_chunks(struct tol_pool *pool, uint64_t want, unsigned but);
 
-/* Bytes of chunks without a block. */
+/* The bytes of chunks without a block. */
 uint64_t tol_pool_empty_chunks(const struct tol_pool *pool);
 
-/* All of them. */
+/* Frees all chunks. */
 void tol_pool_close_chunks(struct tol_pool *pool);
 
 /* ---- pool_ladder.c ---- */
 
-/* What is tried when memory is out; all zero at first. */
+/* The state of the out-of-memory steps for one block. Starts all zero. */
 struct tol_ladder {
     unsigned rung, attempts;
     bool passes_soft;
 };
 
-/* The next thing that may help a block of bytes to its place: false, there is no other. The caller
- * holds the pool's lock, which is let go meanwhile. */
+/* Takes the next step that may let a block of bytes fit. false: there is no other step. The caller
+ * holds the pool's lock, which is released during the step. */
 bool tol_ladder_step(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t bytes,
                      bool is_large);
 
-/* ---- pool_large.c: blocks with memory of their own. The caller holds the pool's lock. ---- */
+/* ---- pool_large.c: blocks with a mapping of their own. The caller holds the pool's lock. ---- */
 
 tol_status tol_pool_place_large(struct tol_pool *pool, uint64_t bytes, bool guard,
                                 struct tol_stream *stream, struct tol_span **span);
 tol_status tol_pool_unplace_large(struct tol_pool *pool, struct tol_span *span,
                                   struct tol_stream *stream);
 
-/* Releases kept blocks whose work is done, the oldest first, until want bytes were. */
+/* Releases kept blocks with no pending work, the oldest first, until want bytes are released. */
 uint64_t tol_pool_release_large(struct tol_pool *pool, uint64_t want);
 
-/* Unmaps a kept block and ends it; its handles are the caller's then. false: the driver would not,
- * and nothing has changed. */
+/* Unmaps a kept block and frees its record; the caller then owns its handles. false: the driver
+ * call failed, and nothing has changed. */
 bool tol_pool_disband_large(struct tol_pool *pool, struct tol_large *large);
 
-/* All of them, live ones too. */
+/* Releases all large blocks, including live ones. */
 void tol_pool_close_large(struct tol_pool *pool);
 
 /* ---- pool_events.c ---- */
 
-/* Notes what is held now: its peak, and an event where that has changed. Under the pool's lock. */
+/* Records the held bytes: the peak, and an event if they have changed. Under the pool's lock. */
 void tol_pool_note_held(struct tol_pool *pool);
 
-/* What a block is for and whose. */
+/* Size, tag and call site of a block. */
 struct tol_pool_label {
     size_t bytes;
     unsigned tag;
     const void *site;
 };
 
-/* Notes that a handle was mapped elsewhere: counts, and an event for the bytes of one block. */
+/* Records remapped handles: the counts, and one event for the bytes of a block. */
 void tol_pool_note_stitched(struct tol_pool *pool, uint64_t handles, uint64_t bytes);
 
-/* Adds an event of a call, where they are kept; its number. begin_ns: by the clock. */
+/* Adds the event of a call if events are kept, and returns its number. begin_ns is clock time. */
 uint64_t tol_pool_note_call(struct tol_pool *pool, enum tol_pool_event_kind kind,
                             const struct tol_pool_label *label, struct tol_block block,
                             const struct tol_stream *stream, uint64_t begin_ns, uint64_t ns);
 
-/* Adds an event of the calling thread to a ring that keeps some; its number. begin_ns: by the
- * clock. */
+/* Adds an event of the calling thread to a ring that keeps events, and returns its number. begin_ns
+ * is clock time. */
 uint64_t tol_pool_note_event(struct tol_pool *pool, const struct tol_pool_event *event,
                              const struct tol_stream *stream, uint64_t begin_ns);
 
-/* Its bytes, as far as an event can hold them. */
+/* Sets the bytes of an event, limited to what the field can hold. */
 void tol_event_set_bytes(struct tol_pool_event *event, uint64_t bytes);
 
 static inline bool tol_pool_keeps_events(const struct tol_pool *pool) {
@@ -251,49 +252,49 @@ static inline bool tol_pool_keeps_events(const struct tol_pool *pool) {
 
 /* ---- pool_report.c ---- */
 
-/* The bytes held that no block uses, as far as pages and kept blocks go; their work may not be done
- * yet. */
+/* The held bytes in pages without a block, kept blocks and empty chunks; queued work may still use
+ * them. */
 uint64_t tol_pool_idle(const struct tol_pool *pool);
 
-/* Notes the bytes of live blocks where they are more than ever, with so many about to be live. */
+/* Updates the peak of the live bytes, with more bytes about to be live. */
 void tol_pool_note_peak(struct tol_pool *pool, uint64_t more);
 
 /* ---- magazine.c ---- */
 
-/* The calling thread's magazine, which lives as long as the pool; NULL: no host memory. */
+/* The calling thread's magazine, valid while the pool lives. NULL: no host memory. */
 struct tol_magazine *tol_magazine_get(struct tol_pool *pool);
 void tol_magazine_lock(struct tol_magazine *magazine);
 void tol_magazine_unlock(struct tol_magazine *magazine);
 
-/* A block of that size freed by the same thread on the same stream; NULL where there is none. */
+/* Takes a block of that size that the same thread freed on the same stream. NULL: there is none. */
 struct tol_span *tol_magazine_take(struct tol_magazine *magazine, uint64_t bytes,
                                    struct tol_stream *stream);
 
-/* Keeps a block; false: it has no room for it. */
+/* Keeps a block. false: there is no room for it. */
 bool tol_magazine_keep(struct tol_magazine *magazine, struct tol_span *span,
                        struct tol_stream *stream);
 
-/* Frees all blocks of all magazines for good. The caller holds no lock. */
+/* Frees all blocks of all magazines to the pool. The caller holds no lock. */
 void tol_magazine_flush_all(struct tol_pool *pool);
 
-/* Adds up what all threads did. */
+/* Adds the counters of all threads' magazines to *stats. */
 void tol_magazine_sum(struct tol_pool *pool, struct tol_pool_stats *stats, int64_t *requested);
 
-/* Visits all magazines, each locked meanwhile. The caller holds no lock. */
+/* Calls visit for all magazines, with that magazine locked. The caller holds no lock. */
 void tol_magazine_each(struct tol_pool *pool,
                        void (*visit)(void *user, struct tol_magazine *magazine), void *user);
 
-/* Adds up how long all threads' calls took. */
+/* Adds the call times of all threads to times. */
 tol_status tol_magazine_times(struct tol_pool *pool, enum tol_pool_call call,
                               struct tol_hdr *times);
 
-/* Ends the magazines of a pool that ends. */
+/* Ends the magazines of a pool that is being destroyed. */
 void tol_magazine_drop_all(struct tol_pool *pool);
 
 /* ---- pool_freed.c ---- */
 
-/* The block of that name, or the latest in which the address lies, of all threads. false: it is
- * not known. The caller holds no lock. */
+/* Find the block with that name, or the latest block that contains the address, over all threads.
+ * false: there is none. The caller holds no lock. */
 bool tol_freed_by_name(struct tol_pool *pool, uint64_t block, struct tol_freed *freed);
 bool tol_freed_by_address(struct tol_pool *pool, uint64_t address, struct tol_freed *freed);
 

@@ -229,7 +229,7 @@ static tol_status make_room(struct tol_stitch *stitch, uint64_t want) {
     struct tol_stitch_piece *piece = NULL;
     while (want > 0 && (piece = find_to_release(stitch, want)) != NULL) {
         TOL_CHECK(take(stitch, piece), TOL_OUT_OF_DEVICE_MEMORY,
-                  "the driver does not unmap what is idle");
+                  "the driver failed to unmap idle memory");
         release(stitch->pool, &piece->memory);
         piece->from = TOL_STITCH_GONE;
         want -= piece->memory.bytes < want ? piece->memory.bytes : want;
@@ -256,7 +256,7 @@ static tol_status needed_room(struct tol_stitch *stitch, uint64_t rest, uint64_t
     if (missing > others) {
         TOL_TRY(tol_pool_charge(pool, rest));
         TOL_CHECK(false, TOL_OUT_OF_DEVICE_MEMORY,
-                  "%llu bytes more: the device has %llu, and the pool can give back %llu",
+                  "%llu more bytes are needed: %llu are available, and the pool can return %llu",
                   (unsigned long long)rest, (unsigned long long)room, (unsigned long long)others);
     }
     /* Above the soft limit nothing is held in vain. */
@@ -276,11 +276,11 @@ tol_status tol_stitch_begin(struct tol_stitch *stitch, struct tol_pool *pool,
     const uint64_t rest = choose(stitch, gaps, gap_count);
     if (pool->may_stitch) TOL_TRY(needed_room(stitch, rest, &needed));
     TOL_CHECK(reserve_spares(&pool->spares, stitch->count), TOL_OUT_OF_HOST_MEMORY,
-              "a list of %zu handles", stitch->count);
+              "no host memory for a list of %zu handles", stitch->count);
     for (size_t i = 0; i < stitch->count; i++) {
         if (stitch->pieces[i].gap == 0) continue;
         TOL_CHECK(take(stitch, &stitch->pieces[i]), TOL_OUT_OF_DEVICE_MEMORY,
-                  "the driver does not unmap what is idle");
+                  "the driver failed to unmap idle memory");
     }
     TOL_TRY(make_room(stitch, needed));
 out:
@@ -339,7 +339,7 @@ tol_status tol_stitch_pages(struct tol_pool *pool, uint64_t begin, uint64_t byte
     const size_t count = tol_pages_gaps(pages, begin, bytes, NULL, 0);
     if (count == 0 || (!pool->may_stitch && pool->spares.count == 0)) return TOL_OK;
     gaps = calloc(count, sizeof *gaps);
-    TOL_CHECK(gaps != NULL, TOL_OUT_OF_HOST_MEMORY, "a list of %zu gaps", count);
+    TOL_CHECK(gaps != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a list of %zu gaps", count);
     (void)tol_pages_gaps(pages, begin, bytes, gaps, count);
     const uint32_t first = (uint32_t)((begin - pages->begin) / pages->page_bytes);
     const uint32_t last = (uint32_t)((begin + bytes - 1 - pages->begin) / pages->page_bytes);

@@ -80,7 +80,8 @@ Test(pool, what_was_freed_or_never_was_is_refused) {
     static const size_t sizes[] = {300, 5 * MIB, 40 * MIB};
     for (int i = 0; i < 3; i++) {
         MUST(tol_pool_allocate_tagged(pool, sizes[i], NULL, tag, &block));
-        MUST_FAIL(tol_pool_free(other, block, NULL), TOL_INVALID_ARGUMENT, "none of this pool");
+        MUST_FAIL(tol_pool_free(other, block, NULL), TOL_INVALID_ARGUMENT,
+                  "does not belong to this pool");
         MUST(tol_pool_free(pool, block, NULL));
         MUST_FAIL(tol_pool_free(pool, block, NULL), TOL_INVALID_ARGUMENT, "freed before");
         cr_assert(strstr(tol_message(), "weights") != NULL, "%s", tol_message());
@@ -91,10 +92,12 @@ Test(pool, what_was_freed_or_never_was_is_refused) {
         cr_assert_eq(tol_pool_bytes(pool, again), sizes[i]);
         MUST(tol_pool_free(pool, again, NULL));
     }
-    MUST_FAIL(tol_pool_free(pool, none, NULL), TOL_INVALID_ARGUMENT, "none of this pool");
-    MUST_FAIL(tol_pool_allocate(pool, 0, NULL, &block), TOL_INVALID_ARGUMENT, "no bytes");
+    MUST_FAIL(tol_pool_free(pool, none, NULL), TOL_INVALID_ARGUMENT,
+              "does not belong to this pool");
+    MUST_FAIL(tol_pool_allocate(pool, 0, NULL, &block), TOL_INVALID_ARGUMENT,
+              "size of a block is 0");
     MUST_FAIL(tol_pool_allocate(pool, 1, NULL, NULL), TOL_INVALID_ARGUMENT, "NULL");
-    MUST_FAIL(tol_pool_allocate_tagged(pool, 1, NULL, 99, &block), TOL_INVALID_ARGUMENT, "no tag");
+    MUST_FAIL(tol_pool_allocate_tagged(pool, 1, NULL, 99, &block), TOL_INVALID_ARGUMENT, "tag 99");
     MUST_FAIL(tol_pool_allocate(pool, SIZE_MAX, NULL, &block), TOL_OUT_OF_DEVICE_MEMORY, "any");
     tol_pool_destroy(pool);
     tol_pool_destroy(other);
@@ -121,13 +124,13 @@ Test(pool, a_limit_and_a_quota_hold_and_nothing_is_lost) {
     MUST(tol_pool_allocate_tagged(pool, 600, NULL, tag, &block));
     struct tol_block second = {0};
     MUST_FAIL(tol_pool_allocate_tagged(pool, 600, NULL, tag, &second), TOL_OUT_OF_DEVICE_MEMORY,
-              "quota of 1000 of the tag cache");
+              "quota of 1000 bytes of the tag cache");
     MUST(tol_pool_tag(pool, "cache", 2000, &same));
     cr_assert_eq(same, tag);
     MUST(tol_pool_allocate_tagged(pool, 600, NULL, tag, &second));
     MUST(tol_pool_free(pool, block, NULL));
     MUST(tol_pool_free(pool, second, NULL));
-    MUST_FAIL(tol_pool_tag(pool, "", 0, &tag), TOL_INVALID_ARGUMENT, "letters");
+    MUST_FAIL(tol_pool_tag(pool, "", 0, &tag), TOL_INVALID_ARGUMENT, "characters");
     tol_pool_destroy(pool);
     test_end();
 }

@@ -17,10 +17,10 @@ struct kept {
 static tol_status read_events(struct tol_pool *pool, struct kept *kept) {
     tol_status status = TOL_OK;
     TOL_CHECK(tol_pool_keeps_events(pool), TOL_UNSUPPORTED,
-              "the pool keeps no events: see trace_events of tol_pool_options");
+              "the pool keeps no events: set trace_events of tol_pool_options");
     kept->events = malloc(pool->ring.room * sizeof *kept->events);
-    TOL_CHECK(kept->events != NULL, TOL_OUT_OF_HOST_MEMORY, "a copy of %zu events",
-              pool->ring.room);
+    TOL_CHECK(kept->events != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a copy of %zu events", pool->ring.room);
     kept->count = tol_ring_read(&pool->ring, kept->events, pool->ring.room, &kept->lost);
 out:
     return status;
@@ -42,7 +42,8 @@ tol_status tol_pool_trace(struct tol_pool *pool, char **result) {
     tol_status status = TOL_OK;
     struct kept kept = {NULL, 0, 0};
     struct tol_long_text text = {0};
-    TOL_CHECK(pool != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_pool_trace: NULL");
+    TOL_CHECK(pool != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_pool_trace: an argument is NULL");
     TOL_TRY(read_events(pool, &kept));
     tol_long_text_add(&text, "#tollens pool trace 1\n#lost %llu\n", (number)kept.lost);
     put_tag_lines(&text, pool);
@@ -101,7 +102,8 @@ tol_status tol_pool_chrome_trace(struct tol_pool *pool, char **result) {
     struct kept kept = {NULL, 0, 0};
     struct tol_long_text text = {0};
     struct tol_pool_stats stats;
-    TOL_CHECK(pool != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_pool_chrome_trace: NULL");
+    TOL_CHECK(pool != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_pool_chrome_trace: an argument is NULL");
     TOL_TRY(tol_pool_stats(pool, &stats));
     TOL_TRY(read_events(pool, &kept));
     /* What was live before the oldest that is kept: counted back from now. */

@@ -1,10 +1,11 @@
 /*
- * Stitch: memory that a pool holds and no block uses, for a block elsewhere.
+ * Stitch: remaps memory that the pool holds and no block uses to where a block needs it.
  *
- * Handles whose blocks are gone, and those of large blocks that are kept, are unmapped and mapped
- * again side by side where a block wants memory. Nothing is given to the driver between, so none of
- * it can go to another process, and none is asked for. What was unmapped and then had no place is
- * a spare, which the next to want memory gets. Internal: not installed. The caller holds the lock.
+ * Handles without a block, and those of kept large blocks, are unmapped and mapped next to each
+ * other where a block needs memory. In between, nothing is returned to the driver, so no other
+ * process can take it, and nothing new is requested. A handle that was unmapped and then found no
+ * place is a spare, which the next request for memory uses.
+ * Internal: not installed. The caller holds the pool's lock.
  */
 #ifndef TOLLENS_STITCH_H
 #define TOLLENS_STITCH_H
@@ -19,17 +20,17 @@ enum tol_stitch_from {
     TOL_STITCH_GONE     /* mapped again, or released */
 };
 
-/* A handle that may be had, and where it is now. */
+/* An available handle, and where it is now. */
 struct tol_stitch_piece {
     struct tol_memory memory;
     enum tol_stitch_from from;
     uint32_t order;          /* in which it was found */
-    uint32_t handle;         /* of pages: its place among their handles */
-    struct tol_large *large; /* of a kept block: that */
-    size_t gap;              /* which of the gaps it is for, counted from 1; 0: none */
+    uint32_t handle;         /* for TOL_STITCH_PAGES: its index among the handles of the pages */
+    struct tol_large *large; /* for TOL_STITCH_KEPT: the block */
+    size_t gap;              /* the gap it is chosen for, counted from 1; 0: none */
 };
 
-/* What is stitched: all zero at first, and to be ended. */
+/* One stitching operation. Starts all zero; end it with tol_stitch_end. */
 struct tol_stitch {
     struct tol_pool *pool;
     struct tol_page_gap skip;        /* pages whose memory stays */
@@ -41,24 +42,25 @@ struct tol_stitch {
     uint64_t placed_bytes;
 };
 
-/* Where the ladder asks for it, or there are spares, chooses the handles that fill most of the gaps
- * and unmaps them; none of those that touch the pages of skip. On the ladder it fails, with
- * TOL_OUT_OF_DEVICE_MEMORY and nothing touched, where the rest could not be taken from the driver,
- * not even if what does not fit into the gaps were given back for it; and so much of that is. */
+/* If the ladder asks for it, or if there are spares: chooses the handles that fill most of the
+ * gaps, except those on the pages of skip, and unmaps them. On the ladder it returns
+ * TOL_OUT_OF_DEVICE_MEMORY and changes nothing if the remainder could not be taken from the driver
+ * even after returning the handles that fit no gap; otherwise it returns as many as are needed. */
 tol_status tol_stitch_begin(struct tol_stitch *stitch, struct tol_pool *pool,
                             const struct tol_page_gap *gaps, size_t gap_count,
                             struct tol_page_gap skip);
 
-/* The piece has been mapped where it was wanted. */
+/* Tells that the piece has been mapped at its gap. */
 void tol_stitch_placed(struct tol_stitch *stitch, struct tol_stitch_piece *piece);
 
-/* Counts what was placed; what was unmapped and not placed is spare from now on. */
+/* Counts the placed pieces. Pieces that were unmapped and not placed become spares. */
 void tol_stitch_end(struct tol_stitch *stitch);
 
-/* Stitches what the pages of a block lack; what it could not is left without memory. */
+/* Stitches memory at the pages of a block that have none. What it could not fill stays without
+ * memory. */
 tol_status tol_stitch_pages(struct tol_pool *pool, uint64_t begin, uint64_t bytes);
 
-/* Releases spares until want bytes were; how many were. */
+/* Releases spares until want bytes are released, and returns the bytes released. */
 uint64_t tol_stitch_release(struct tol_pool *pool, uint64_t want);
 
 #endif

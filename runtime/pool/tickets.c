@@ -23,11 +23,11 @@ static tol_status record(struct tol_tickets *tickets, struct tol_ticket_stream *
     if (place->event == NULL) {
         tickets->driver_calls++;
         TOL_CONTEXT_CU(context, cuEventCreate, (&place->event, CU_EVENT_DISABLE_TIMING),
-                       "an event for the pool on stream %u", place->stream->number);
+                       "creating the pool's event for stream %u", place->stream->number);
     }
     tickets->driver_calls++;
     TOL_CONTEXT_CU(context, cuEventRecord, (place->event, place->stream->handle),
-                   "behind the frees on stream %u", place->stream->number);
+                   "recording the event behind the frees on stream %u", place->stream->number);
     place->recorded = place->last;
 out:
     return status;
@@ -58,7 +58,7 @@ static tol_status wait_for(struct tol_tickets *tickets, struct tol_ticket_stream
     struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
     if (place->done >= place->last) return TOL_OK;
     TOL_CHECK(!tol_tickets_is_captured(place), TOL_OUT_OF_DEVICE_MEMORY,
-              "what stream %u freed while it is captured cannot be waited for",
+              "memory freed on stream %u during its capture cannot be waited for",
               place->stream->number);
     TOL_TRY(record(tickets, place));
     if (place->event != NULL && place->recorded > place->done) {
@@ -150,12 +150,13 @@ tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint
         struct tol_ticket_stream *place = &tickets->streams[__builtin_ctzll(open)];
         if (place->stream == stream) continue;
         TOL_CHECK(!tol_tickets_is_captured(place), TOL_OUT_OF_DEVICE_MEMORY,
-                  "stream %u freed it while it is captured", place->stream->number);
+                  "the memory was freed on stream %u during its capture", place->stream->number);
         if (is_idle(tickets, place)) continue;
         TOL_TRY(record(tickets, place));
         tickets->driver_calls++;
         TOL_CONTEXT_CU(tickets->context, cuStreamWaitEvent, (stream->handle, place->event, 0),
-                       "stream %u for what stream %u freed", stream->number, place->stream->number);
+                       "making stream %u wait for memory freed on stream %u", stream->number,
+                       place->stream->number);
         ++*waits;
     }
 out:

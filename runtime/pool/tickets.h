@@ -1,10 +1,10 @@
 /*
- * Tickets: when the work that was queued before a free is done.
+ * Tickets: tells when the work that was queued before a free is done.
  *
- * A free takes the next number and calls no driver function. Only when memory is wanted by another
- * stream is an event recorded on the stream that freed it, behind all that is queued there by then,
- * and one event answers for every free before it. Up to TOL_TICKET_STREAMS streams have places, so
- * a set of them is one word. Internal: not installed. The caller locks.
+ * A free takes the next number and calls no driver function. When another stream needs the memory,
+ * an event is recorded on the stream that freed it, behind all work queued there so far; one event
+ * covers every earlier free. At most TOL_TICKET_STREAMS streams have a place, so a set of them fits
+ * one word. Internal: not installed. The caller locks.
  */
 #ifndef TOLLENS_TICKETS_H
 #define TOLLENS_TICKETS_H
@@ -15,11 +15,11 @@
 enum { TOL_TICKET_STREAMS = 64 };
 
 struct tol_ticket_stream {
-    struct tol_stream *stream; /* held by a reference; NULL: the place is free */
+    struct tol_stream *stream; /* holds a reference; NULL: the place is free */
     CUevent event;
     uint64_t last;     /* the last free on it */
-    uint64_t recorded; /* the event stands behind all frees up to this */
-    uint64_t done;     /* and up to this all work is done */
+    uint64_t recorded; /* the event is behind all frees up to this number */
+    uint64_t done;     /* the work of all frees up to this number is done */
 };
 
 struct tol_tickets {
@@ -29,36 +29,38 @@ struct tol_tickets {
     struct tol_ticket_stream streams[TOL_TICKET_STREAMS];
 };
 
-/* Whether what is queued on the stream goes into a graph. It is not asked and not waited for then,
- * and no event stands behind its frees: each would end the capture. */
+/* Whether the stream is being captured into a graph. Then it is not queried or waited for, and no
+ * event is recorded behind its frees, because each of these would end the capture. */
 static inline bool tol_tickets_is_captured(const struct tol_ticket_stream *place) {
     return atomic_load_explicit(&place->stream->capture, memory_order_relaxed) != NULL;
 }
 
-/* Gives back the streams and events. Does not wait. */
+/* Releases the streams and events. Does not wait. */
 void tol_tickets_clear(struct tol_tickets *tickets);
 
-/* The place of a stream; makes one, waiting for the oldest work where all places are taken. */
+/* Gets the place of a stream, and assigns one if it has none. Waits for the oldest work if all
+ * places are taken. */
 tol_status tol_tickets_place(struct tol_tickets *tickets, struct tol_stream *stream,
                              unsigned *place);
 
-/* The number of a free on the stream of that place. */
+/* Takes the next number for a free on the stream of a place. */
 uint64_t tol_tickets_take(struct tol_tickets *tickets, unsigned place);
 
-/* Those of the streams whose work up to ticket is not known to be done. Calls no driver function
- * unless ask is set: then the stream is asked, and if it has work, an event behind the frees. */
+/* Returns those of the streams whose work up to ticket is not known to be done. Calls the driver
+ * only if ask is set: it queries the stream and, if that has work, an event behind the frees. */
 uint64_t tol_tickets_open(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket, bool ask);
 
-/* Whether stream, or the host where it is NULL, can wait for what is open: no other is captured. */
+/* Whether stream, or the host if it is NULL, can wait for the open streams: none of the others is
+ * being captured. */
 bool tol_tickets_can_wait(const struct tol_tickets *tickets, uint64_t open,
                           const struct tol_stream *stream);
 
-/* Makes what is queued on stream from now on wait for the streams' work up to ticket, where it is
- * not done; counts the events that are waited for. TOL_OUT_OF_DEVICE_MEMORY: one is captured. */
+/* Makes later work on stream wait for the streams' work up to ticket, and adds the number of events
+ * to *waits. TOL_OUT_OF_DEVICE_MEMORY: one of the streams is being captured. */
 tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket,
                              struct tol_stream *stream, uint64_t *waits);
 
-/* Waits on the host for the same, TOL_DEADLINE_MS at most. TOL_OUT_OF_DEVICE_MEMORY as above. */
+/* Waits on the host for the same, up to TOL_DEADLINE_MS. TOL_OUT_OF_DEVICE_MEMORY as above. */
 tol_status tol_tickets_wait(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket);
 
 #endif

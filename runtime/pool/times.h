@@ -1,10 +1,10 @@
 /*
- * Times: how long a thread's calls to a pool took, beside its magazine and under its lock.
+ * Times: the durations of a thread's calls to a pool, kept with its magazine and under its lock.
  *
- * The quick way through a magazine takes less time than reading the clock, so only one call in so
- * many is timed, with a gap drawn at random, and counts for all of its gap. Calls that went to the
- * driver are all counted, from their first driver call on. Internal: not installed. The caller
- * holds the magazine's lock, but for tol_times_begin: what that changes is its own thread's alone.
+ * An allocation from a magazine takes less time than reading the clock. So only one call in a
+ * random gap is timed, and counts for all calls of the gap. Calls that reach the driver are all
+ * counted, from their first driver call on. Internal: not installed. The caller holds the
+ * magazine's lock, except for tol_times_begin, which changes only data of its own thread.
  */
 #ifndef TOLLENS_TIMES_H
 #define TOLLENS_TIMES_H
@@ -16,9 +16,9 @@
 
 /* The timing of one kind of call. */
 struct tol_times_call {
-    uint32_t until; /* calls until the next that is timed */
-    uint32_t gap;   /* calls from the last timed one to that one ... */
-    uint32_t slow;  /* ... of which so many called the driver, and have been counted */
+    uint32_t until; /* calls until the next timed one */
+    uint32_t gap;   /* calls from the last timed one to that one */
+    uint32_t slow;  /* of those, calls that reached the driver and have been counted */
     struct tol_hdr *hdr;
 };
 
@@ -34,13 +34,13 @@ static inline uint64_t tol_now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* An empty histogram of the shape of all of them. */
+/* Creates an empty histogram with the shape that all use. */
 tol_status tol_times_new(struct tol_hdr **times);
 
 void tol_times_open(struct tol_times *times, unsigned one_in);
 void tol_times_close(struct tol_times *times);
 
-/* When a call began, if it is one that is timed; else 0. */
+/* The time at which a call begins if it is to be timed; else 0. */
 static inline uint64_t tol_times_begin(struct tol_times *times, enum tol_pool_call call) {
     if (--times->calls[call].until != 0 || times->one_in == 0) return 0;
     /* Should it fail, the next one is timed instead. */
@@ -49,8 +49,8 @@ static inline uint64_t tol_times_begin(struct tol_times *times, enum tol_pool_ca
     return tol_now_ns();
 }
 
-/* Counts a call that began then, or is not to be timed (0), and that called the driver from that
- * moment on, or did not (0). Its ns; 0 where it is not known. */
+/* Counts a call. begin is its begin, or 0 if it is not timed; metered_at is the time of its first
+ * driver call, or 0 if there was none. Returns its duration in ns; 0 if unknown. */
 uint64_t tol_times_end(struct tol_times *times, enum tol_pool_call call, uint64_t begin,
                        uint64_t metered_at);
 

@@ -118,7 +118,7 @@ Test(devices, a_move_that_makes_no_sense_is_refused) {
                             8 * MIB));
     const uint64_t name = block.name;
     MUST_FAIL(move(&pair, 0, 1, &block), TOL_OUT_OF_DEVICE_MEMORY, "limit");
-    MUST_FAIL(move(&pair, 0, 1, &none), TOL_INVALID_ARGUMENT, "not alive");
+    MUST_FAIL(move(&pair, 0, 1, &none), TOL_INVALID_ARGUMENT, "not live");
     MUST_FAIL(tol_transfer_move(pair.transfers[0], pair.pools[1], 0, pair.transfers[0],
                                 pair.pools[0], &block),
               TOL_WRONG_CONTEXT, "context");

@@ -20,12 +20,12 @@ static tol_status choose(const struct tol_trace_options *options,
     bool has_bursts = wanted.every == 1 && wanted.begins != TOL_TRACE_BEGINS_EACH;
     if (wanted.share == 0) wanted.share = has_bursts ? TOL_TRACE_SHARE_DEFAULT : 1;
     TOL_CHECK(wanted.share <= TOL_TRACE_SHARE_MAX, TOL_INVALID_ARGUMENT,
-              "%u operations cannot share an event: up to %d can", wanted.share,
+              "share is %u: at most %d operations can share an event", wanted.share,
               TOL_TRACE_SHARE_MAX);
     TOL_CHECK(wanted.share == 1 || has_bursts, TOL_INVALID_ARGUMENT,
-              "operations that share an event are neither every so many nor have both events");
+              "share above 1 cannot be combined with every above 1 or with TOL_TRACE_BEGINS_EACH");
     TOL_CHECK((unsigned)wanted.begins <= TOL_TRACE_BEGINS_EACH, TOL_INVALID_ARGUMENT,
-              "there is no way %d to know when operations begin", (int)wanted.begins);
+              "begins: %d is not an enum tol_trace_begins", (int)wanted.begins);
     *result = wanted;
 out:
     return status;
@@ -38,10 +38,11 @@ tol_status tol_trace_install(struct tol_driver *driver, const struct tol_trace_o
     struct tol_interpose_options hooks = {.before = NULL};
     struct tol_trace_options wanted;
     TOL_CHECK(driver != NULL, TOL_INVALID_ARGUMENT, "tol_trace_install: driver is NULL");
-    TOL_CHECK(!tol_trace.is_on, TOL_INVALID_ARGUMENT, "there is a trace already");
+    TOL_CHECK(!tol_trace.is_on, TOL_INVALID_ARGUMENT, "a trace is installed already");
     TOL_TRY(choose(options, &wanted));
     calls = calloc(wanted.calls_max, sizeof *calls);
-    TOL_CHECK(calls != NULL, TOL_OUT_OF_HOST_MEMORY, "a trace of %zu calls", wanted.calls_max);
+    TOL_CHECK(calls != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a trace of %zu calls",
+              wanted.calls_max);
     if (under != NULL) hooks = *under;
     tol_trace.under = hooks;
     tol_trace.options = wanted;

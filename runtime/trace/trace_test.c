@@ -286,7 +286,8 @@ Test(trace, refuses_what_does_not_go_together) {
         {.share = 2, .every = 2},
         {.share = 2, .begins = TOL_TRACE_BEGINS_EACH},
         {.begins = (enum tol_trace_begins)(TOL_TRACE_BEGINS_EACH + 1)}};
-    static const char *const reasons[] = {"up to 64", "neither every", "neither every", "no way 3"};
+    static const char *const reasons[] = {"at most 64", "cannot be combined", "cannot be combined",
+                                          "begins: 3"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         MUST_FAIL(tol_trace_install(test_driver(), &wrong[i], NULL), TOL_INVALID_ARGUMENT,
                   reasons[i]);

@@ -145,8 +145,9 @@ tol_status tol_trace_write(FILE *file, const char *process, bool is_part) {
     tol_status status = TOL_OK;
     struct tol_trace_stats stats;
     struct writer w = {.file = file, .is_part = is_part, .is_first = true, .process = getpid()};
-    TOL_CHECK(file != NULL && process != NULL, TOL_INVALID_ARGUMENT, "tol_trace_write: NULL");
-    TOL_CHECK(tol_trace.is_on, TOL_INVALID_ARGUMENT, "there is no trace");
+    TOL_CHECK(file != NULL && process != NULL, TOL_INVALID_ARGUMENT,
+              "tol_trace_write: an argument is NULL");
+    TOL_CHECK(tol_trace.is_on, TOL_INVALID_ARGUMENT, "no trace is installed");
     tol_trace_collect();
     pthread_mutex_lock(&tol_trace.lock); /* a context may be closed meanwhile, and collected */
     tol_trace_stats(&stats);

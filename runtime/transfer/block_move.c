@@ -22,11 +22,11 @@ tol_status tol_transfer_move(struct tol_transfer *to, struct tol_pool *there, un
     tol_status status = TOL_OK;
     struct tol_block made = {0};
     TOL_CHECK(to != NULL && there != NULL && from != NULL && here != NULL && block != NULL,
-              TOL_INVALID_ARGUMENT, "tol_transfer_move: NULL");
+              TOL_INVALID_ARGUMENT, "tol_transfer_move: an argument is NULL");
     TOL_CHECK(tol_pool_context(there) == to->context && tol_pool_context(here) == from->context,
-              TOL_WRONG_CONTEXT, "a pool is not of the context that its transfer is of");
+              TOL_WRONG_CONTEXT, "a pool and its transfer belong to different contexts");
     const struct tol_place place = tol_place_of_block(here, *block);
-    TOL_CHECK(place.bytes > 0, TOL_INVALID_ARGUMENT, "block %#llx is not alive in this pool",
+    TOL_CHECK(place.bytes > 0, TOL_INVALID_ARGUMENT, "block %#llx is not live in this pool",
               (unsigned long long)block->name);
     TOL_TRY(tol_pool_allocate_tagged(there, place.bytes, NULL, tag, &made));
     TOL_TRY(tol_transfer_peer(to, tol_place_of_block(there, made), 0, from, place, 0, place.bytes));

@@ -192,14 +192,16 @@ static tol_status copy_batch(struct tol_transfer *transfer, size_t count,
     tol_status status = TOL_OK;
     struct batch batch = {.items = items};
     size_t filled = 0, block = transfer->options.block_bytes, end = 0;
-    TOL_CHECK(count == 0 || items != NULL, TOL_INVALID_ARGUMENT, "a batch of copies: NULL");
+    TOL_CHECK(count == 0 || items != NULL, TOL_INVALID_ARGUMENT,
+              "a batch of copies: an argument is NULL");
     for (size_t i = 0; i < count; i++) {
         TOL_TRY(tol_transfer_check(transfer, "a batch of copies", items[i].host, items[i].bytes));
         TOL_TRY(tol_transfer_check_place(items[i].place, items[i].offset, items[i].bytes));
     }
     TOL_TRY(tol_context_enter(transfer->context));
     batch.first = calloc(count + 1, sizeof *batch.first);
-    TOL_CHECK(batch.first != NULL, TOL_OUT_OF_HOST_MEMORY, "a batch of %zu copies", count);
+    TOL_CHECK(batch.first != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a batch of %zu copies", count);
     for (size_t i = 0; i < count; i = end) {
         struct tol_pieces pieces = {.transfer = transfer,
                                     .parts = 1,

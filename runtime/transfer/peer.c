@@ -18,7 +18,7 @@ static tol_status reach(struct tol_transfer *to, struct tol_transfer *from, bool
     *can_reach = false;
     TOL_CONTEXT_CU(context, cuDeviceCanAccessPeer,
                    (&can, context->device_handle, from->context->device_handle),
-                   "whether device %d reaches device %d", context->device.ordinal,
+                   "checking whether device %d can access device %d", context->device.ordinal,
                    from->context->device.ordinal);
     if (can == 0) return TOL_OK;
     CUresult answer = context->functions->cuCtxEnablePeerAccess(from->context->handle, 0);
@@ -32,8 +32,8 @@ static tol_status reach(struct tol_transfer *to, struct tol_transfer *from, bool
         return TOL_OK;
     default:
         return tol_context_fail(context, __FILE__, __LINE__, "cuCtxEnablePeerAccess", (int)answer,
-                                "letting device %d use device %d's memory", context->device.ordinal,
-                                from->context->device.ordinal);
+                                "allowing device %d to access device %d's memory",
+                                context->device.ordinal, from->context->device.ordinal);
     }
 out:
     return status;
@@ -122,7 +122,7 @@ static tol_status open_hops(struct tol_transfer *to, struct tol_transfer *from, 
         hops[i].arrived.context = to->context;
         TOL_CONTEXT_CU(to->context, cuEventCreate,
                        (&hops[i].arrived.handle, CU_EVENT_DISABLE_TIMING),
-                       "preparing a copy between devices");
+                       "creating an event for a copy between devices");
     }
 out:
     return status;

@@ -199,9 +199,10 @@ static tol_status check_headway(struct piece_run *run, struct patience *patience
     if (is_patient(patience)) {
         double ms = (double)(now.tv_sec - patience->since.tv_sec) * 1e3 +
                     (double)(now.tv_nsec - patience->since.tv_nsec) * 1e-6;
-        TOL_CHECK(ms < most_ms, TOL_TIMEOUT,
-                  "a copy has made no headway in %u ms: of %zu pieces %zu are queued, %zu done",
-                  most_ms, run->pieces->count, run->queued, run->arrived);
+        TOL_CHECK(
+            ms < most_ms, TOL_TIMEOUT,
+            "a copy has made no progress in %u ms: of %zu pieces, %zu are queued and %zu are done",
+            most_ms, run->pieces->count, run->queued, run->arrived);
     }
 out:
     return status;
@@ -256,7 +257,8 @@ static tol_status take_slots(struct piece_run *run, size_t want) {
     tol_status status = TOL_OK;
     struct tol_transfer *transfer = run->pieces->transfer;
     run->slots = calloc(want, sizeof *run->slots);
-    TOL_CHECK(run->slots != NULL, TOL_OUT_OF_HOST_MEMORY, "a list of %zu staging blocks", want);
+    TOL_CHECK(run->slots != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a list of %zu staging blocks", want);
     while (run->slot_count < want) {
         struct piece_slot *slot = &run->slots[run->slot_count];
         unsigned patience_ms = run->slot_count == 0 ? transfer->options.deadline_ms : 0;

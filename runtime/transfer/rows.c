@@ -92,7 +92,7 @@ static tol_status span_of(const struct tol_transfer_rows *rows, size_t pitch, si
     tol_status status = TOL_OK;
     TOL_CHECK(!__builtin_mul_overflow(rows->height - 1, pitch, span) &&
                   !__builtin_add_overflow(*span, rows->width, span),
-              TOL_OUT_OF_RANGE, "%zu rows %zu bytes apart are more than can be counted",
+              TOL_OUT_OF_RANGE, "the size of %zu rows, %zu bytes apart, does not fit a size_t",
               rows->height, pitch);
 out:
     return status;
@@ -104,8 +104,9 @@ static tol_status check_device(const struct tol_transfer *transfer, struct tol_p
     size_t span = 0;
     TOL_CHECK(rows->device_pitch >= rows->width && rows->device_pitch <= transfer->pitch_max,
               TOL_INVALID_ARGUMENT,
-              "rows of %zu bytes with a pitch of %zu on a device whose largest is %zu", rows->width,
-              rows->device_pitch, transfer->pitch_max);
+              "rows of %zu bytes have a device pitch of %zu; it must be at least the width and at "
+              "most %zu",
+              rows->width, rows->device_pitch, transfer->pitch_max);
     TOL_TRY(span_of(rows, rows->device_pitch, &span));
     status = tol_transfer_check_place(place, rows->offset, span);
 out:
@@ -117,11 +118,12 @@ static tol_status copy_rows(struct tol_transfer *transfer, const char *function,
                             const struct tol_transfer_rows *rows, bool is_write) {
     tol_status status = TOL_OK;
     size_t span = 0;
-    TOL_CHECK(rows != NULL, TOL_INVALID_ARGUMENT, "%s: NULL", function);
+    TOL_CHECK(rows != NULL, TOL_INVALID_ARGUMENT, "%s: an argument is NULL", function);
     TOL_TRY(tol_transfer_check(transfer, function, NULL, 0));
     if (rows->width == 0 || rows->height == 0) return TOL_OK;
     TOL_CHECK(rows->host_pitch >= rows->width, TOL_INVALID_ARGUMENT,
-              "rows of %zu bytes with a pitch of %zu on the host", rows->width, rows->host_pitch);
+              "rows of %zu bytes have a host pitch of %zu; it must be at least the width",
+              rows->width, rows->host_pitch);
     TOL_TRY(span_of(rows, rows->host_pitch, &span));
     TOL_TRY(tol_transfer_check(transfer, function, host, span));
     TOL_TRY(check_device(transfer, place, rows));
@@ -145,7 +147,7 @@ static tol_status copy_rows(struct tol_transfer *transfer, const char *function,
                                 .queue = is_write ? queue_write : queue_read,
                                 .unpack = is_write ? NULL : unpack_rows};
     TOL_CHECK(!__builtin_mul_overflow(groups, copy.parts, &pieces.count), TOL_OUT_OF_RANGE,
-              "%zu rows of %zu bytes", copy.height, copy.width);
+              "copying %zu rows of %zu bytes", copy.height, copy.width);
     TOL_TRY(tol_context_enter(transfer->context));
     status = tol_pieces_run(&pieces);
 out:
@@ -168,11 +170,12 @@ tol_status tol_transfer_copy_rows(struct tol_transfer *transfer, struct tol_plac
                                   const struct tol_transfer_rows *from) {
     tol_status status = TOL_OK;
     size_t to_span = 0, from_span = 0;
-    TOL_CHECK(to != NULL && from != NULL, TOL_INVALID_ARGUMENT, "tol_transfer_copy_rows: NULL");
+    TOL_CHECK(to != NULL && from != NULL, TOL_INVALID_ARGUMENT,
+              "tol_transfer_copy_rows: an argument is NULL");
     TOL_TRY(tol_transfer_check(transfer, "tol_transfer_copy_rows", NULL, 0));
     TOL_CHECK(to->width == from->width && to->height == from->height, TOL_INVALID_ARGUMENT,
-              "%zu rows of %zu bytes to %zu rows of %zu", from->height, from->width, to->height,
-              to->width);
+              "the destination has %zu rows of %zu bytes and the source %zu rows of %zu",
+              from->height, from->width, to->height, to->width);
     if (to->width == 0 || to->height == 0) return TOL_OK;
     TOL_TRY(check_device(transfer, destination, to));
     TOL_TRY(check_device(transfer, source, from));

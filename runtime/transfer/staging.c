@@ -45,7 +45,7 @@ static tol_status make(struct tol_stages *stages, struct tol_stage **result) {
     CUresult answer = CUDA_SUCCESS;
     void *data = NULL;
     struct tol_stage *stage = calloc(1, sizeof *stage);
-    TOL_CHECK(stage != NULL, TOL_OUT_OF_HOST_MEMORY, "a staging block");
+    TOL_CHECK(stage != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a staging block");
     TOL_TRY(tol_context_enter(context));
     stage->done.context = context;
     TOL_CONTEXT_CU(context, cuEventCreate, (&stage->done.handle, CU_EVENT_DISABLE_TIMING),
@@ -58,7 +58,7 @@ static tol_status make(struct tol_stages *stages, struct tol_stage **result) {
     } while (tol_retry_again(&retry, answer));
     if (answer != CUDA_SUCCESS) {
         status = tol_context_fail(context, __FILE__, __LINE__, "cuMemHostAlloc", (int)answer,
-                                  "pinning %zu bytes to stage copies, %u attempts",
+                                  "pinning %zu bytes to stage copies, in %u attempts",
                                   stages->block_bytes, retry.failures + (retry.failures == 0));
         if (status == TOL_OUT_OF_DEVICE_MEMORY) status = TOL_OUT_OF_HOST_MEMORY;
         goto out;
@@ -123,7 +123,7 @@ tol_status tol_stages_take(struct tol_stages *stages, unsigned deadline_ms,
         }
     }
     if (stage == NULL && deadline_ms == 0) return TOL_NOT_READY;
-    TOL_CHECK(stage != NULL, TOL_TIMEOUT, "none of %u staging blocks came free in %u ms",
+    TOL_CHECK(stage != NULL, TOL_TIMEOUT, "none of %u staging blocks became free in %u ms",
               stages->count_max, deadline_ms);
     *result = stage;
 out:

@@ -30,22 +30,22 @@ tol_status tol_transfer_create(struct tol_context *context,
     tol_status status = TOL_OK;
     struct tol_transfer *transfer = NULL;
     int pitch_max = 0;
-    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT, "tol_transfer_create: NULL");
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_transfer_create: an argument is NULL");
     TOL_CHECK(options == NULL || (options->block_bytes > 0 && options->threads > 0 &&
                                   options->attempts > 0 && options->deadline_ms > 0),
-              TOL_INVALID_ARGUMENT,
-              "a transfer with blocks of %zu bytes, %u threads, %u attempts, %u ms",
+              TOL_INVALID_ARGUMENT, "block_bytes is %zu, threads %u, attempts %u, deadline_ms %u",
               options->block_bytes, options->threads, options->attempts, options->deadline_ms);
     TOL_TRY(tol_context_enter(context));
     transfer = calloc(1, sizeof *transfer);
-    TOL_CHECK(transfer != NULL, TOL_OUT_OF_HOST_MEMORY, "a transfer");
+    TOL_CHECK(transfer != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a transfer");
     tol_transfer_default(&transfer->options);
     if (options != NULL) transfer->options = *options;
     struct tol_transfer_options *o = &transfer->options;
     if (o->threads > TOL_TEAM_THREADS) o->threads = TOL_TEAM_THREADS;
     TOL_CONTEXT_CU(context, cuDeviceGetAttribute,
                    (&pitch_max, CU_DEVICE_ATTRIBUTE_MAX_PITCH, context->device_handle),
-                   "the largest pitch");
+                   "getting the largest pitch");
     TOL_TRY(tol_stream_create(context, NULL, &transfer->stream));
     transfer->context = context;
     transfer->pitch_max = (size_t)pitch_max;
@@ -89,10 +89,10 @@ struct tol_place tol_place_of_block(const struct tol_pool *pool, struct tol_bloc
 tol_status tol_transfer_check(const struct tol_transfer *transfer, const char *function,
                               const void *host, size_t bytes) {
     tol_status status = TOL_OK;
-    TOL_CHECK(transfer != NULL && (host != NULL || bytes == 0), TOL_INVALID_ARGUMENT, "%s: NULL",
-              function);
+    TOL_CHECK(transfer != NULL && (host != NULL || bytes == 0), TOL_INVALID_ARGUMENT,
+              "%s: an argument is NULL", function);
     TOL_CHECK(bytes <= UINTPTR_MAX - (uintptr_t)host, TOL_OUT_OF_RANGE,
-              "%s: %zu bytes at %p pass the end of all addresses", function, bytes, host);
+              "%s: %zu bytes at %p exceed the address space", function, bytes, host);
 out:
     return status;
 }
@@ -100,10 +100,10 @@ out:
 tol_status tol_transfer_check_place(struct tol_place place, size_t offset, size_t bytes) {
     tol_status status = TOL_OK;
     TOL_CHECK(place.address != 0 || bytes == 0, TOL_INVALID_ARGUMENT,
-              "a copy of %zu bytes to or from no device memory", bytes);
+              "a copy of %zu bytes: the device address is 0", bytes);
     TOL_CHECK(bytes <= place.bytes && offset <= place.bytes - bytes &&
                   place.bytes <= UINT64_MAX - place.address,
-              TOL_OUT_OF_RANGE, "%zu bytes from offset %zu do not lie inside a place of %zu bytes",
+              TOL_OUT_OF_RANGE, "%zu bytes at offset %zu are not inside a place of %zu bytes",
               bytes, offset, place.bytes);
 out:
     return status;
@@ -138,7 +138,7 @@ tol_status tol_transfer_is_resident(struct tol_transfer *transfer, CUdeviceptr a
                                     bool *resident) {
     tol_status status = TOL_OK;
     TOL_CHECK(transfer != NULL && resident != NULL, TOL_INVALID_ARGUMENT,
-              "tol_transfer_is_resident: NULL");
+              "tol_transfer_is_resident: an argument is NULL");
     TOL_TRY(tol_context_enter(transfer->context));
     status = tol_context_is_resident(transfer->context, address, resident);
 out:
@@ -147,7 +147,8 @@ out:
 
 tol_status tol_transfer_stats(struct tol_transfer *transfer, struct tol_transfer_stats *stats) {
     tol_status status = TOL_OK;
-    TOL_CHECK(transfer != NULL && stats != NULL, TOL_INVALID_ARGUMENT, "tol_transfer_stats: NULL");
+    TOL_CHECK(transfer != NULL && stats != NULL, TOL_INVALID_ARGUMENT,
+              "tol_transfer_stats: an argument is NULL");
     pthread_mutex_lock(&transfer->stages.lock);
     const uint64_t pinned = transfer->stages.count * (uint64_t)transfer->options.block_bytes;
     pthread_mutex_unlock(&transfer->stages.lock);

@@ -87,18 +87,21 @@ Test(transfer, what_makes_no_sense_is_refused, .fini = test_end) {
     struct tol_transfer_options options;
     tol_transfer_default(&options);
     options.threads = 0;
-    MUST_FAIL(tol_transfer_create(test_context(), &options, &none), TOL_INVALID_ARGUMENT, "0 thr");
+    MUST_FAIL(tol_transfer_create(test_context(), &options, &none), TOL_INVALID_ARGUMENT,
+              "threads 0");
     tol_transfer_default(&options);
     options.deadline_ms = 0;
-    MUST_FAIL(tol_transfer_create(test_context(), &options, &none), TOL_INVALID_ARGUMENT, "0 ms");
+    MUST_FAIL(tol_transfer_create(test_context(), &options, &none), TOL_INVALID_ARGUMENT,
+              "deadline_ms 0");
     MUST_FAIL(tol_transfer_create(NULL, NULL, &none), TOL_INVALID_ARGUMENT, "NULL");
     MUST_FAIL(tol_transfer_write(transfer, place, 0, NULL, 1), TOL_INVALID_ARGUMENT, "NULL");
     MUST_FAIL(tol_transfer_write(NULL, place, 0, data, 1), TOL_INVALID_ARGUMENT, "NULL");
     MUST_FAIL(tol_transfer_write(transfer, place, 985, data, 16), TOL_OUT_OF_RANGE, "985");
     MUST_FAIL(tol_transfer_read(transfer, place, SIZE_MAX, data, 16), TOL_OUT_OF_RANGE, "1000");
-    MUST_FAIL(tol_transfer_read(transfer, place, 0, data, SIZE_MAX), TOL_OUT_OF_RANGE, "addresses");
+    MUST_FAIL(tol_transfer_read(transfer, place, 0, data, SIZE_MAX), TOL_OUT_OF_RANGE,
+              "address space");
     MUST_FAIL(tol_transfer_write(transfer, (struct tol_place){0}, 0, data, 1), TOL_INVALID_ARGUMENT,
-              "no device memory");
+              "device address is 0");
     MUST_FAIL(tol_transfer_copy(transfer, place, 0, place, 15, 16), TOL_INVALID_ARGUMENT,
               "overlap");
     MUST_FAIL(tol_transfer_is_resident(transfer, 0, NULL), TOL_INVALID_ARGUMENT, "NULL");
@@ -199,15 +202,18 @@ Test(transfer, pitches_are_checked, .fini = test_end) {
     struct tol_place place = tol_place_of_buffer(buffer);
     static char data[1000];
     struct tol_transfer_rows rows = {10, 10, 0, 9, 10}, same = {10, 10, 0, 10, 10};
-    MUST_FAIL(tol_transfer_write_rows(transfer, place, data, &rows), TOL_INVALID_ARGUMENT, "of 9");
+    MUST_FAIL(tol_transfer_write_rows(transfer, place, data, &rows), TOL_INVALID_ARGUMENT,
+              "pitch of 9");
     rows = (struct tol_transfer_rows){10, 10, 0, 10, 9};
-    MUST_FAIL(tol_transfer_read_rows(transfer, place, data, &rows), TOL_INVALID_ARGUMENT, "of 9");
+    MUST_FAIL(tol_transfer_read_rows(transfer, place, data, &rows), TOL_INVALID_ARGUMENT,
+              "pitch of 9");
     rows = (struct tol_transfer_rows){10, 10, 1, 110, 10};
     MUST_FAIL(tol_transfer_write_rows(transfer, place, data, &rows), TOL_OUT_OF_RANGE, "1000");
     rows = (struct tol_transfer_rows){10, 10, 0, SIZE_MAX / 4, 10};
     MUST_FAIL(tol_transfer_write_rows(transfer, place, data, &rows), TOL_INVALID_ARGUMENT, "pitch");
     rows = (struct tol_transfer_rows){10, SIZE_MAX, 0, 1000, 10};
-    MUST_FAIL(tol_transfer_write_rows(transfer, place, data, &rows), TOL_OUT_OF_RANGE, "counted");
+    MUST_FAIL(tol_transfer_write_rows(transfer, place, data, &rows), TOL_OUT_OF_RANGE,
+              "does not fit a size_t");
     MUST_FAIL(tol_transfer_write_rows(transfer, place, NULL, &same), TOL_INVALID_ARGUMENT, "NULL");
     MUST_FAIL(tol_transfer_write_rows(transfer, place, data, NULL), TOL_INVALID_ARGUMENT, "NULL");
     rows = (struct tol_transfer_rows){10, 10, 95, 10, 10};

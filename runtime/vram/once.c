@@ -21,10 +21,10 @@ tol_status tol_once_create(struct tol_context *context, uint64_t address_bytes,
     TOL_TRY(tol_context_enter(context));
     TOL_CHECK(tol_driver_has(context->driver, TOL_FEATURE_VMM) &&
                   context->device.virtual_memory_management,
-              TOL_UNSUPPORTED, "device %d cannot map memory behind addresses",
+              TOL_UNSUPPORTED, "device %d has no virtual memory management",
               context->device.ordinal);
     once = calloc(1, sizeof *once);
-    TOL_CHECK(once != NULL, TOL_OUT_OF_HOST_MEMORY, "a table of addresses");
+    TOL_CHECK(once != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a table of addresses");
     once->context = context;
     once->prop =
         (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -32,13 +32,14 @@ tol_status tol_once_create(struct tol_context *context, uint64_t address_bytes,
     once->access = (CUmemAccessDesc){.location = once->prop.location,
                                      .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     TOL_CONTEXT_CU(context, cuMemGetAllocationGranularity,
-                   (&unit, &once->prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM), "the unit of memory");
+                   (&unit, &once->prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+                   "getting the granularity of memory");
     once->page_bytes = unit;
     if (address_bytes == 0) address_bytes = ADDRESS_TIMES * context->device.memory_bytes;
     once->page_count = (size_t)((address_bytes + unit - 1) / unit);
     once->pages = calloc(once->page_count, sizeof *once->pages);
-    TOL_CHECK(once->pages != NULL, TOL_OUT_OF_HOST_MEMORY, "a table of %zu pages",
-              once->page_count);
+    TOL_CHECK(once->pages != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a table of %zu pages", once->page_count);
     CUresult answer = CUDA_SUCCESS;
     for (;; once->page_count /= 2) {
         once->bytes = once->page_count * once->page_bytes;
@@ -138,7 +139,7 @@ tol_status tol_once_allocate(struct tol_once *once, size_t bytes, CUdeviceptr *a
     tol_status status = TOL_OK;
     struct tol_window *window = NULL;
     uint32_t index = 0;
-    TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "an allocation of no bytes");
+    TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "the size of an allocation is 0");
     TOL_TRY(tol_context_enter(once->context));
     pthread_mutex_lock(&once->lock);
     status = tol_frame_place(once, bytes, &window, &index);

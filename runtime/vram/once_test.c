@@ -94,7 +94,7 @@ Test(once, at_the_end_of_the_addresses_the_oldest_begin_anew, .fini = test_end) 
     cr_assert_eq(tol_once_kind_of(once, first), TOL_ONCE_LIVE);
     cr_assert_eq(tol_once_kind_of(once, second), TOL_ONCE_FREED);
     MUST_FAIL(tol_once_allocate(once, 3 * MIB, &none), TOL_OUT_OF_DEVICE_MEMORY, "of addresses");
-    MUST_FAIL(tol_once_allocate(once, 9 * MIB, &none), TOL_OUT_OF_DEVICE_MEMORY, "in all");
+    MUST_FAIL(tol_once_allocate(once, 9 * MIB, &none), TOL_OUT_OF_DEVICE_MEMORY, "in total");
     cr_assert_eq(tol_once_kind_of(once, stays), TOL_ONCE_LIVE);
     tol_once_destroy(once);
 }

@@ -79,10 +79,11 @@ static tol_status open_window(struct tol_once *once, struct tol_frame *frame) {
     const size_t first = find_pages(once, count);
     struct tol_window *window = NULL;
     TOL_CHECK(first < once->page_count, TOL_OUT_OF_DEVICE_MEMORY,
-              "no %llu bytes of the %llu bytes of addresses are free",
+              "no range of %llu bytes is free in %llu bytes of addresses",
               (unsigned long long)frame->bytes, (unsigned long long)once->bytes);
     window = calloc(1, sizeof *window);
-    TOL_CHECK(window != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of mapped memory");
+    TOL_CHECK(window != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a record of mapped memory");
     window->frame = frame;
     window->begin = once->begin + first * once->page_bytes;
     window->bytes = frame->bytes;
@@ -126,7 +127,8 @@ static tol_status make_frame(struct tol_once *once, uint64_t bytes, bool is_larg
     struct tol_context *context = once->context;
     const uint32_t granules = is_large ? 0 : granules_of(bytes);
     struct tol_frame *frame = calloc(1, sizeof *frame + granules / 8);
-    TOL_CHECK(frame != NULL, TOL_OUT_OF_HOST_MEMORY, "a record of a page of memory");
+    TOL_CHECK(frame != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for a record of a page of memory");
     frame->bytes = bytes;
     frame->free = granules;
     frame->is_large = is_large;
@@ -139,7 +141,7 @@ static tol_status make_frame(struct tol_once *once, uint64_t bytes, bool is_larg
         size_t free_bytes = 0, total_bytes = 0;
         context->functions->cuMemGetInfo_v2(&free_bytes, &total_bytes);
         status = tol_context_fail(context, __FILE__, __LINE__, "cuMemCreate", (int)answer,
-                                  "taking %llu bytes; %zu of %zu bytes are free",
+                                  "allocating %llu bytes; %zu of %zu bytes are free",
                                   (unsigned long long)bytes, free_bytes, total_bytes);
         free(frame);
         goto out;
@@ -247,8 +249,8 @@ tol_status tol_frame_place(struct tol_once *once, uint64_t bytes, struct tol_win
     uint32_t at = 0, granules = is_large ? 0 : granules_of(bytes);
     if (is_large) {
         TOL_CHECK(bytes <= once->bytes, TOL_OUT_OF_DEVICE_MEMORY,
-                  "%llu bytes; there are %llu bytes of addresses in all", (unsigned long long)bytes,
-                  (unsigned long long)once->bytes);
+                  "%llu bytes are more than the %llu bytes of addresses in total",
+                  (unsigned long long)bytes, (unsigned long long)once->bytes);
         uint64_t whole = (bytes + once->page_bytes - 1) / once->page_bytes * once->page_bytes;
         TOL_TRY(make_frame(once, whole, true, &frame));
     } else {
@@ -259,7 +261,7 @@ tol_status tol_frame_place(struct tol_once *once, uint64_t bytes, struct tol_win
         uint32_t room = is_large ? 1 : 2 * found->room + 8;
         struct tol_once_block *more = realloc(found->blocks, room * sizeof *more);
         if (more == NULL && found->live == 0 && is_large) tol_frame_release(once, frame);
-        TOL_CHECK(more != NULL, TOL_OUT_OF_HOST_MEMORY, "the record of a block");
+        TOL_CHECK(more != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for the record of a block");
         found->blocks = more;
         found->room = room;
     }

@@ -84,7 +84,7 @@ int vram_malloc(void **ptr, size_t bytes) {
     CUdeviceptr address = 0;
     TOL_CHECK(ptr != NULL, TOL_INVALID_ARGUMENT, "vram_malloc: ptr is NULL");
     *ptr = NULL;
-    TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "vram_malloc: no bytes");
+    TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "vram_malloc: bytes is 0");
     status = this_device(&device);
     /* That a device could not be opened is no matter of how much was asked for. */
     if (status != TOL_OK) return VRAM_E_DRIVER;
@@ -102,7 +102,7 @@ int vram_free(void *ptr) {
     struct vram_device *device = device_of(address);
     if (device != NULL) TOL_TRY(tol_once_free(device->once, address, &kind));
     TOL_CHECK(kind != TOL_ONCE_FOREIGN, TOL_INVALID_ARGUMENT,
-              "vram_free: %p is not the begin of an allocation", ptr);
+              "vram_free: %p was not returned by vram_malloc", ptr);
 out:
     return code_of(status);
 }
@@ -114,20 +114,20 @@ static int copy(void *dst, const void *src, size_t bytes, bool to_device) {
     const char *name = to_device ? "vram_memcpy_h2d" : "vram_memcpy_d2h";
     const CUdeviceptr address = (CUdeviceptr)(uintptr_t)(to_device ? dst : src);
     const CUdeviceptr host = (CUdeviceptr)(uintptr_t)(to_device ? src : dst);
-    TOL_CHECK(dst != NULL && src != NULL, TOL_INVALID_ARGUMENT, "%s: NULL", name);
-    TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "%s: no bytes", name);
+    TOL_CHECK(dst != NULL && src != NULL, TOL_INVALID_ARGUMENT, "%s: an argument is NULL", name);
+    TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "%s: bytes is 0", name);
     TOL_CHECK(bytes <= UINTPTR_MAX - address && bytes <= UINTPTR_MAX - host, TOL_OUT_OF_RANGE,
-              "%s: %zu bytes pass the end of all addresses", name, bytes);
+              "%s: %zu bytes exceed the address space", name, bytes);
     TOL_CHECK(device_of(host) == NULL, TOL_INVALID_ARGUMENT,
-              "%s: %#llx is the device's address, not the host's", name, host);
+              "%s: %#llx is a device address where a host address is needed", name, host);
     device = device_of(address);
     TOL_CHECK(device != NULL && tol_once_hold(device->once, address, &place.address, &place.bytes),
-              TOL_INVALID_ARGUMENT, "%s: %#llx lies in no live allocation", name, address);
+              TOL_INVALID_ARGUMENT, "%s: %#llx is in no live allocation", name, address);
     const size_t offset = (size_t)(address - place.address);
     if (bytes > place.bytes - offset) {
         status = tol_fail(__FILE__, __LINE__, TOL_OUT_OF_RANGE,
-                          "%s: %zu bytes from offset %zu pass the end of %zu bytes", name, bytes,
-                          offset, place.bytes);
+                          "%s: %zu bytes at offset %zu are not inside an allocation of %zu bytes",
+                          name, bytes, offset, place.bytes);
     } else {
         status = to_device ? tol_transfer_write(device->transfer, place, offset, src, bytes)
                            : tol_transfer_read(device->transfer, place, offset, dst, bytes);
@@ -153,7 +153,7 @@ int vram_get_info(size_t *free_bytes, size_t *total_bytes) {
     tol_status status = TOL_OK;
     struct vram_device *device = NULL;
     TOL_CHECK(free_bytes != NULL && total_bytes != NULL, TOL_INVALID_ARGUMENT,
-              "vram_get_info: NULL");
+              "vram_get_info: an argument is NULL");
     if (this_device(&device) != TOL_OK) return VRAM_E_DRIVER;
     if (tol_context_memory(device->context, free_bytes, total_bytes) != TOL_OK) {
         return VRAM_E_DRIVER;
@@ -178,7 +178,8 @@ int vram_set_device(int device) {
     int count = 0;
     if (count_devices(&count) != TOL_OK) return VRAM_E_DRIVER;
     TOL_CHECK(device >= 0 && device < count, TOL_INVALID_ARGUMENT,
-              "vram_set_device: there is no device %d: the driver sees %d", device, count);
+              "vram_set_device: device %d does not exist: the driver reports %d devices", device,
+              count);
     current_device = device;
 out:
     return code_of(status);
@@ -186,7 +187,7 @@ out:
 
 int vram_get_device_count(int *count) {
     tol_status status = TOL_OK;
-    TOL_CHECK(count != NULL, TOL_INVALID_ARGUMENT, "vram_get_device_count: NULL");
+    TOL_CHECK(count != NULL, TOL_INVALID_ARGUMENT, "vram_get_device_count: an argument is NULL");
     if (count_devices(count) != TOL_OK) return VRAM_E_DRIVER;
 out:
     return code_of(status);

@@ -54,9 +54,9 @@ tol_status tol_vram_context_create(struct tol_context *context, size_t limit_byt
     tol_status status = TOL_OK;
     struct tol_vram_context *vram = NULL;
     TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
-              "tol_vram_context_create: NULL");
+              "tol_vram_context_create: an argument is NULL");
     vram = calloc(1, sizeof *vram);
-    TOL_CHECK(vram != NULL, TOL_OUT_OF_HOST_MEMORY, "a VRAM context");
+    TOL_CHECK(vram != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a VRAM context");
     pthread_mutex_init(&vram->lock, NULL);
     vram->context = context;
     vram->limit = limit_bytes;
@@ -109,7 +109,8 @@ static tol_status take_slot(struct tol_vram_context *vram, uint32_t *index) {
         uint32_t room = 2 * vram->room + 16;
         struct handle_slot *more =
             room > vram->room ? realloc(vram->slots, (size_t)room * sizeof *more) : NULL;
-        TOL_CHECK(more != NULL, TOL_OUT_OF_HOST_MEMORY, "a table of %u handles", room);
+        TOL_CHECK(more != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a table of %u handles",
+                  room);
         vram->slots = more;
         vram->room = room;
     }
@@ -132,17 +133,19 @@ tol_status tol_vram_allocate(struct tol_vram_context *vram, size_t bytes, struct
     CUdeviceptr address = 0;
     uint32_t index = 0;
     bool is_charged = false, has_slot = false;
-    TOL_CHECK(vram != NULL && memory != NULL, TOL_INVALID_ARGUMENT, "tol_vram_allocate: NULL");
-    TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "an allocation of no bytes");
+    TOL_CHECK(vram != NULL && memory != NULL, TOL_INVALID_ARGUMENT,
+              "tol_vram_allocate: an argument is NULL");
+    TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "the size of an allocation is 0");
     /* Charged before the driver is asked, so that two threads cannot pass the limit together. */
     pthread_mutex_lock(&vram->lock);
     if (vram->limit != 0 && (bytes > vram->limit || vram->used > vram->limit - bytes)) {
-        status = tol_fail(__FILE__, __LINE__, TOL_OUT_OF_DEVICE_MEMORY,
-                          "%zu bytes; of a limit of %zu bytes %zu are in use", bytes, vram->limit,
-                          vram->used);
+        status =
+            tol_fail(__FILE__, __LINE__, TOL_OUT_OF_DEVICE_MEMORY,
+                     "%zu more bytes would exceed the limit of %zu bytes, of which %zu are in use",
+                     bytes, vram->limit, vram->used);
     } else if (bytes > SIZE_MAX - vram->used) {
         status = tol_fail(__FILE__, __LINE__, TOL_OUT_OF_DEVICE_MEMORY,
-                          "%zu bytes beside %zu are more than can be counted", bytes, vram->used);
+                          "%zu bytes in addition to %zu do not fit a size_t", bytes, vram->used);
     } else {
         vram->used += bytes;
         is_charged = true;
@@ -171,7 +174,7 @@ out:
 
 static tol_status refuse(struct tol_vram memory) {
     return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
-                    "the handle %#llx was freed, or is not of this context",
+                    "the handle %#llx was freed, or belongs to another context",
                     (unsigned long long)memory.name);
 }
 
@@ -179,7 +182,7 @@ tol_status tol_vram_free(struct tol_vram_context *vram, struct tol_vram memory) 
     tol_status status = TOL_OK;
     enum tol_once_kind kind = TOL_ONCE_FOREIGN;
     CUdeviceptr address = 0;
-    TOL_CHECK(vram != NULL, TOL_INVALID_ARGUMENT, "tol_vram_free: NULL");
+    TOL_CHECK(vram != NULL, TOL_INVALID_ARGUMENT, "tol_vram_free: an argument is NULL");
     pthread_mutex_lock(&vram->lock);
     struct handle_slot *slot = slot_of(vram, memory);
     if (slot != NULL) {
@@ -218,7 +221,7 @@ tol_status tol_vram_write_at(struct tol_vram_context *vram, struct tol_vram memo
                              const void *source, size_t bytes) {
     tol_status status = TOL_OK;
     struct tol_place place = {0};
-    TOL_CHECK(vram != NULL, TOL_INVALID_ARGUMENT, "tol_vram_write_at: NULL");
+    TOL_CHECK(vram != NULL, TOL_INVALID_ARGUMENT, "tol_vram_write_at: an argument is NULL");
     TOL_TRY(hold(vram, memory, &place));
     status = tol_transfer_write(vram->transfer, place, offset, source, bytes);
     tol_once_release(vram->once, place.address);
@@ -230,7 +233,7 @@ tol_status tol_vram_read_at(struct tol_vram_context *vram, struct tol_vram memor
                             void *destination, size_t bytes) {
     tol_status status = TOL_OK;
     struct tol_place place = {0};
-    TOL_CHECK(vram != NULL, TOL_INVALID_ARGUMENT, "tol_vram_read_at: NULL");
+    TOL_CHECK(vram != NULL, TOL_INVALID_ARGUMENT, "tol_vram_read_at: an argument is NULL");
     TOL_TRY(hold(vram, memory, &place));
     status = tol_transfer_read(vram->transfer, place, offset, destination, bytes);
     tol_once_release(vram->once, place.address);
@@ -250,7 +253,8 @@ size_t tol_vram_bytes(struct tol_vram_context *vram, struct tol_vram memory) {
 tol_status tol_vram_info(struct tol_vram_context *vram, struct tol_vram_info *info) {
     tol_status status = TOL_OK;
     struct tol_vram_info now = {0};
-    TOL_CHECK(vram != NULL && info != NULL, TOL_INVALID_ARGUMENT, "tol_vram_info: NULL");
+    TOL_CHECK(vram != NULL && info != NULL, TOL_INVALID_ARGUMENT,
+              "tol_vram_info: an argument is NULL");
     TOL_TRY(tol_context_memory(vram->context, &now.free_bytes, &now.total_bytes));
     now.device = vram->context->device.ordinal;
     pthread_mutex_lock(&vram->lock);

@@ -41,7 +41,7 @@ Test(vram_handle, sp_2_reads_and_writes_are_checked, .fini = test_end) {
         MUST(tol_vram_read_at(vram, memory, bytes - part, back, part));
         cr_assert_eq(memcmp(data, back, part), 0);
         MUST_FAIL(tol_vram_write_at(vram, memory, bytes - part + 1, data, part), TOL_OUT_OF_RANGE,
-                  "do not lie inside");
+                  "are not inside");
         MUST_FAIL(tol_vram_read_at(vram, memory, SIZE_MAX, back, 1), TOL_OUT_OF_RANGE, "inside");
         MUST_FAIL(tol_vram_read_at(vram, memory, 1, back, SIZE_MAX), TOL_OUT_OF_RANGE, "");
         MUST_FAIL(tol_vram_read_at(vram, memory, SIZE_MAX - 3, back, 8), TOL_OUT_OF_RANGE, "");
@@ -66,8 +66,8 @@ Test(vram_handle, sp_1_a_handle_of_the_past_is_known_for_one, .fini = test_end) 
         MUST_FAIL(tol_vram_read_at(vram, past[i], 0, &byte, 1), TOL_INVALID_ARGUMENT, "was freed");
         cr_assert_eq(tol_vram_bytes(vram, past[i]), 0);
     }
-    MUST_FAIL(tol_vram_free(vram, none), TOL_INVALID_ARGUMENT, "not of this");
-    MUST_FAIL(tol_vram_free(other, memory), TOL_INVALID_ARGUMENT, "not of this");
+    MUST_FAIL(tol_vram_free(vram, none), TOL_INVALID_ARGUMENT, "another context");
+    MUST_FAIL(tol_vram_free(other, memory), TOL_INVALID_ARGUMENT, "another context");
     MUST(tol_vram_read_at(vram, memory, 0, &byte, 1));
     cr_assert_eq(byte, 'x');
 }
@@ -101,13 +101,15 @@ Test(vram_handle, sp_5_info_says_what_there_is, .fini = test_end) {
 Test(vram_handle, d_33_the_limit_is_on_all_allocations_together, .fini = test_end) {
     tol_auto_vram_context struct tol_vram_context *vram = new_context(MIB);
     struct tol_vram memory, none = {0};
-    MUST_FAIL(tol_vram_allocate(vram, MIB + 1, &none), TOL_OUT_OF_DEVICE_MEMORY, "1048577 bytes");
+    MUST_FAIL(tol_vram_allocate(vram, MIB + 1, &none), TOL_OUT_OF_DEVICE_MEMORY,
+              "1048577 more bytes");
     memory = allocate(vram, MIB - 10);
     MUST_FAIL(tol_vram_allocate(vram, 11, &none), TOL_OUT_OF_DEVICE_MEMORY, "limit of 1048576");
     struct tol_vram rest = allocate(vram, 10);
     MUST_FAIL(tol_vram_allocate(vram, 1, &none), TOL_OUT_OF_DEVICE_MEMORY, "1048576 are in use");
     MUST_FAIL(tol_vram_allocate(vram, SIZE_MAX, &none), TOL_OUT_OF_DEVICE_MEMORY, "in use");
-    MUST_FAIL(tol_vram_allocate(vram, 0, &none), TOL_INVALID_ARGUMENT, "no bytes");
+    MUST_FAIL(tol_vram_allocate(vram, 0, &none), TOL_INVALID_ARGUMENT,
+              "size of an allocation is 0");
     cr_assert_eq(none.name, 0);
     MUST(tol_vram_free(vram, memory));
     memory = allocate(vram, MIB - 10);

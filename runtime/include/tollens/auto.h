@@ -1,6 +1,9 @@
 /*
- * Ownership bound to a scope: a variable declared with one of these is given back when it goes out
- * of scope, on every way out (gcc and clang).
+ * Auto: variables that release their handle at the end of their scope.
+ *
+ * A pointer declared with one of these attributes is destroyed or closed when it goes out of scope,
+ * by return, break, goto or falling off the end. The last declared is destroyed first. Initialise
+ * the pointer with NULL; destroying NULL is a no-op. gcc and clang only (attribute cleanup).
  *
  *     tol_auto_stream struct tol_stream *stream = NULL;
  *     if (tol_stream_create(context, NULL, &stream) != TOL_OK) return 1;

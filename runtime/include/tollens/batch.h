@@ -1,13 +1,15 @@
 /*
- * Batch: many small kernels as one launch.
+ * Batch: many small kernels in one launch.
  *
- * Kernels are added in a row and then launched together, as one graph: on a GPU that takes a fifth
- * of the time of as many launches, or less. The first launch makes the graph. To go round again,
- * clear the batch and add anew: what is the same as before costs nothing then, another kernel,
- * shape or argument is changed in place, and only another number of kernels makes another graph.
+ * Add kernels to a batch, then launch them together as one graph. On a GPU this takes a fifth of
+ * the time of separate launches, or less. The first launch creates the graph. To launch a new set,
+ * clear the batch and add kernels again: a kernel that equals the earlier one at its position costs
+ * nothing, a different kernel, shape or argument is updated in place, and only a different number
+ * of kernels creates a new graph.
  *
- * Threads: any, also at once; what one adds between another's clear and launch is its own affair.
- * All functions: TOL_UNSUPPORTED where the driver has no graphs, TOL_OUT_OF_HOST_MEMORY.
+ * Threads: all functions may be called from any thread at the same time. The caller orders the adds
+ * of one thread against the clear and launch of another.
+ * Errors of all functions: TOL_UNSUPPORTED: the driver has no graphs. TOL_OUT_OF_HOST_MEMORY.
  * Source: CUDA Driver API, "Graph management".
  */
 #ifndef TOLLENS_BATCH_H
@@ -22,35 +24,37 @@ extern "C" {
 struct tol_batch;
 
 struct tol_batch_options {
-    bool unordered; /* the kernels do not depend on each other and may run at once; otherwise each
-                     * runs behind the one before it, as on a stream */
+    bool unordered; /* true: the kernels are independent and may run concurrently; false: each runs
+                     * after the one before it, as on a stream */
 };
 
-/* Makes an empty batch. options may be NULL: ordered. */
+/* Creates an empty batch. options may be NULL, which means ordered. */
 TOL_API tol_status tol_batch_create(struct tol_context *context,
                                     const struct tol_batch_options *options,
                                     struct tol_batch **batch);
 
-/* Ends it; a launch that runs is finished by the driver. NULL is a no-op. */
+/* Destroys the batch. A launch that is running still completes. NULL is a no-op. */
 TOL_API void tol_batch_destroy(struct tol_batch *batch);
 
-/* Adds a kernel behind those that are there. Arguments are copied. The kernel's module must stay
- * until the batch is cleared or destroyed. What tol_launch refuses is refused here. */
+/* Adds a kernel at the end. Arguments are copied. The kernel's module must stay loaded until the
+ * batch is cleared or destroyed. Checks shape and arguments as tol_launch does, with the same
+ * errors. */
 TOL_API tol_status tol_batch_add(struct tol_batch *batch, const struct tol_kernel *kernel,
                                  struct tol_launch_shape shape, struct tol_arguments arguments);
 
-/* Takes all kernels out. What was launched before is not touched. */
+/* Removes all kernels. Earlier launches are not affected. */
 TOL_API tol_status tol_batch_clear(struct tol_batch *batch);
 
-/* Queues one run of all kernels on the stream, as one piece of work. An empty batch is no work. It
- * may be launched again without being cleared. */
+/* Queues one run of all kernels on the stream, as one graph launch. An empty batch queues nothing.
+ * A batch may be launched any number of times. */
 TOL_API tol_status tol_batch_launch(struct tol_batch *batch, struct tol_stream *stream);
 
+/* Counts since the batch was created, except kernels. */
 struct tol_batch_stats {
-    unsigned kernels;  /* in it now */
-    uint64_t launches; /* counts, since it was made */
-    uint64_t graphs;   /* instances made */
-    uint64_t changes;  /* kernels changed in place */
+    unsigned kernels; /* in the batch now */
+    uint64_t launches;
+    uint64_t graphs;  /* graph instances created */
+    uint64_t changes; /* kernels updated in place */
 };
 TOL_API tol_status tol_batch_stats(struct tol_batch *batch, struct tol_batch_stats *stats);
 

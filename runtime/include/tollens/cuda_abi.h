@@ -1,14 +1,14 @@
 /*
- * The part of libcuda's ABI that this project uses, in our own words.
+ * The part of libcuda's ABI that this project uses, declared without CUDA's headers.
  *
- * Nothing here needs a CUDA toolkit: handles are opaque, codes come from cuda_result.def and
- * cuda_abi.def, functions from driver.def. The names are CUDA's, so that code reads like any other
- * driver API code; where a program has included cuda.h first, its declarations stand and this file
- * declares nothing. Where a toolkit is present, cuda_abi_test.c holds every size, value and
- * signature against cuda.h at compile time.
+ * No CUDA toolkit is needed: handles are opaque, codes come from cuda_result.def and cuda_abi.def,
+ * functions from driver.def. The names are CUDA's, so code reads like any other driver API code. If
+ * a program has included cuda.h before, its declarations are used and this file declares nothing.
+ * If a toolkit is installed, cuda_abi_test.c compares every size, value and signature with cuda.h
+ * at compile time.
  *
- * Source: CUDA Driver API 13.0; every entry used exists since driver 525.60 (CUDA 12.0) or is
- * marked with its feature in driver.def.
+ * Source: CUDA Driver API 13.0. Every entry that is used exists since driver 525.60 (CUDA 12.0), or
+ * is marked with its feature in driver.def.
  */
 #ifndef TOLLENS_CUDA_ABI_H
 #define TOLLENS_CUDA_ABI_H
@@ -54,7 +54,7 @@ enum cuda_flag {
 #include "cuda_abi.def"
 };
 
-/* Flags that cuda.h gives as macros; cuda_abi_test.c checks these as well. */
+/* Flags that are macros in cuda.h; cuda_abi_test.c checks these as well. */
 #define CU_MEMHOSTALLOC_PORTABLE 0x01
 #define CU_MEMHOSTALLOC_DEVICEMAP 0x02
 #define CU_MEMHOSTALLOC_WRITECOMBINED 0x04
@@ -79,7 +79,7 @@ typedef unsigned long long CUmemGenericAllocationHandle;
 typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 
-/* Enumerations in structures and behind pointers, whose values come from the flags above. */
+/* Enumerations in structures and behind pointers; their values are the flags above. */
 typedef int CUaccessProperty, CUgraphExecUpdateResult, CUlaunchAttributeID, CUmemAccess_flags,
     CUmemAllocationGranularity_flags, CUmemAllocationHandleType, CUmemAllocationType,
     CUmemLocationType, CUmemPool_attribute, CUmemorytype, CUpointer_attribute, CUstreamCaptureMode,

@@ -1,5 +1,5 @@
 /*
- * Device: what the driver says about one GPU, read once into a plain struct.
+ * Device: the properties of one GPU, read from the driver into a plain struct.
  *
  * All functions are thread-safe and need no context. Source: spec 004 CRT-002, D-31.
  */
@@ -14,16 +14,17 @@
 extern "C" {
 #endif
 
-/* The oldest compute capability a context accepts: 7.0, Volta, the first with independent thread
- * scheduling. */
+/* The lowest compute capability that a context accepts: 7.0 (Volta), the first with independent
+ * thread scheduling. */
 enum { TOL_COMPUTE_CAPABILITY_MIN = 70 };
 
+/* The properties of a device. */
 struct tol_device {
     char name[128];
-    char pci_bus_id[32];    /* "0000:3b:00.0"; "" where the driver gives none */
-    int ordinal;            /* the driver's number for it, from 0 */
+    char pci_bus_id[32];    /* "0000:3b:00.0"; "" if the driver reports none */
+    int ordinal;            /* the driver's device number, from 0 */
     int compute_capability; /* 10 * major + minor: 90 for an H200 */
-    uint64_t memory_bytes;  /* all of it, in use or not */
+    uint64_t memory_bytes;  /* total memory */
     int multiprocessors;
     int warp_threads;
     int block_threads_max;
@@ -31,13 +32,13 @@ struct tol_device {
     int grid_max[3];  /* x, y, z */
     int multiprocessor_threads_max;
     int multiprocessor_blocks_max;
-    int shared_bytes_per_block;       /* without asking for more */
-    int shared_bytes_per_block_optin; /* after tol_kernel_allow_shared */
+    int shared_bytes_per_block;       /* default limit */
+    int shared_bytes_per_block_optin; /* limit for tol_kernel_allow_shared */
     int shared_bytes_per_multiprocessor;
     int registers_per_block;
     int constant_bytes;
     int l2_bytes;
-    int clock_khz; /* nominal; 0 where the driver no longer says */
+    int clock_khz; /* nominal; 0 if the driver does not report it */
     int memory_clock_khz;
     int memory_bus_bits;
     int copy_engines;
@@ -50,13 +51,13 @@ struct tol_device {
     bool cluster_launch;
 };
 
-/* How many devices the driver sees. TOL_DRIVER_ERROR when it cannot say. */
+/* Gets the number of devices. TOL_DRIVER_ERROR: the driver does not report it. */
 TOL_API tol_status tol_device_count(const struct tol_driver *driver, int *count);
 
 /*
- * Reads device ordinal into *device, which is written only on success. Devices below
- * TOL_COMPUTE_CAPABILITY_MIN are described too; only a context refuses them.
- * TOL_NO_DEVICE: ordinal is not below the count; the message has both numbers.
+ * Reads the properties of device ordinal into *device, which is written only on success. It reads
+ * devices below TOL_COMPUTE_CAPABILITY_MIN too; only a context refuses them.
+ * TOL_NO_DEVICE: ordinal is negative or not below the count; the message has both numbers.
  */
 TOL_API tol_status tol_device_read(const struct tol_driver *driver, int ordinal,
                                    struct tol_device *device);

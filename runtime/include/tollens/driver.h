@@ -1,8 +1,8 @@
 /*
  * Driver: one libcuda, opened once, as a table of functions.
  *
- * The table is made from driver.def. Real drivers and the soft device look the same from here on;
- * no code of the runtime asks which one it has. Source: spec 004 CRT-001, D-24, D-25, D-31.
+ * The table is generated from driver.def. Real drivers and the soft device have the same interface;
+ * no code of the runtime checks which one it uses. Source: spec 004 CRT-001, D-24, D-25, D-31.
  */
 #ifndef TOLLENS_DRIVER_H
 #define TOLLENS_DRIVER_H
@@ -16,19 +16,20 @@
 extern "C" {
 #endif
 
-/* What a driver may lack. CORE is what every supported driver has. */
+/* Groups of driver functions. Every supported driver has CORE; it may lack the others. */
 typedef enum tol_feature {
     TOL_FEATURE_CORE,
-    TOL_FEATURE_PARAM_INFO,  /* a kernel's parameter list can be asked for: driver 550, CUDA 12.4 */
-    TOL_FEATURE_LOGS,        /* the driver keeps a log of its errors: CUDA 12.9 */
-    TOL_FEATURE_VMM,         /* addresses and memory can be had apart: cuMemMap and its kin */
-    TOL_FEATURE_MEMORY_POOL, /* the driver's own stream-ordered pools */
-    TOL_FEATURE_GRAPH,       /* streams can be captured, graphs made, updated and launched */
-    TOL_FEATURE_LAUNCH_EX,   /* a launch can have attributes: cuLaunchKernelEx */
+    TOL_FEATURE_PARAM_INFO,  /* reports a kernel's parameters: driver 550, CUDA 12.4 */
+    TOL_FEATURE_LOGS,        /* the driver's error log: CUDA 12.9 */
+    TOL_FEATURE_VMM,         /* virtual memory management: cuMemMap and related calls */
+    TOL_FEATURE_MEMORY_POOL, /* the driver's stream-ordered memory pools */
+    TOL_FEATURE_GRAPH,       /* graphs: capture, create, update, launch */
+    TOL_FEATURE_LAUNCH_EX,   /* launches with attributes: cuLaunchKernelEx */
     TOL_FEATURE_COUNT
 } tol_feature;
 
-/* A raw driver: every function of driver.def. Entries of a feature the driver lacks are NULL. */
+/* The functions of a driver, one per entry of driver.def. Entries of a feature that the driver
+ * lacks are NULL. */
 struct tol_driver_table {
 #define TOL_DRIVER_FN(feature, name, parameters, names) CUresult(CUDAAPI *name) parameters;
 #include "driver.def"
@@ -43,42 +44,43 @@ enum tol_driver_index {
 
 struct tol_driver;
 
-/* The oldest driver accepted, as cuDriverGetVersion gives it: CUDA 12.0, driver 525.60. */
+/* The oldest accepted result of cuDriverGetVersion: CUDA 12.0, driver 525.60. */
 enum { TOL_DRIVER_VERSION_MIN = 12000 };
 
 /*
  * Opens a driver library, fills the table, checks the version and calls cuInit.
  *
- * path names the library. NULL means the environment variable TOLLENS_LIBCUDA and, where that is
- * unset or empty, the platform's own names in order (libcuda.so.1, then libcuda.so). The library
- * stays loaded until the process ends. Opening the same library twice gives two driver objects
- * over one library. Thread-safe.
+ * path is the library's file name. NULL means the environment variable TOLLENS_LIBCUDA or, if that
+ * is unset or empty, the platform's names in order (libcuda.so.1, then libcuda.so). The library
+ * stays loaded until the process ends. Opening a library twice makes two driver objects for it.
+ * The caller closes the driver with tol_driver_close. Thread-safe.
  *
- * TOL_NO_LIBRARY: nothing could be loaded; the message has the loader's reasons.
+ * TOL_NO_LIBRARY: no library could be loaded; the message has the loader's reasons.
  * TOL_NO_SYMBOL: a CORE function is missing; the message names the first and counts the rest.
  * TOL_DRIVER_TOO_OLD: below TOL_DRIVER_VERSION_MIN. TOL_NO_DEVICE: the driver sees no device.
  */
 TOL_API tol_status tol_driver_open(const char *path, struct tol_driver **driver);
 
-/* Gives the driver object back; contexts made from it keep it alive until they end. NULL is a
- * no-op. Thread-safe. */
+/* Closes the driver object. Contexts created from it keep it alive until they are destroyed. NULL
+ * is a no-op. Thread-safe. */
 TOL_API void tol_driver_close(struct tol_driver *driver);
 
-/* The raw functions: for code that measures against them, and for what the runtime does not wrap.
- * While an interposer is installed they are the interposer's, so take them before. Valid until the
- * driver is closed. No context is bound for such calls: see tol_context_bind. */
+/* The function table of the driver, for comparing with raw calls and for calls that the runtime
+ * does not wrap. While an interposer is installed this is the interposer's table; to bypass it, get
+ * the table before installing. Valid until the driver is closed. Such calls need a current context:
+ * see tol_context_bind. */
 TOL_API const struct tol_driver_table *tol_driver_functions(const struct tol_driver *driver);
 
-/* Whether all functions of a feature are there. */
+/* Whether the driver has all functions of a feature. */
 TOL_API bool tol_driver_has(const struct tol_driver *driver, tol_feature feature);
 
-/* What cuDriverGetVersion said: 1000 * major + 10 * minor of the newest CUDA it supports. */
+/* The result of cuDriverGetVersion: 1000 * major + 10 * minor of the newest CUDA it supports. */
 TOL_API int tol_driver_version(const struct tol_driver *driver);
 
-/* The name or path that was opened. Valid until the driver is closed. */
+/* The name or path of the library. Valid until the driver is closed. */
 TOL_API const char *tol_driver_path(const struct tol_driver *driver);
 
-/* The exported name of a function of the list; NULL past its end. Static. */
+/* The exported name of a function of driver.def. Static. NULL if index is out of range. */
 TOL_API const char *tol_driver_function_name(enum tol_driver_index index);
 
 #ifdef __cplusplus

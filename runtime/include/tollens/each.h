@@ -1,6 +1,7 @@
 /*
- * TOL_EACH(macro, a, b, ...) is macro(a), macro(b), ... for 1 to 16 arguments; TOL_EACH_COUNT says
- * how many there are: it is the tail of a falling list, shifted by the arguments in front of it.
+ * Each: TOL_EACH(macro, a, b, ...) expands to macro(a), macro(b), ... for 1 to 16 arguments.
+ * TOL_EACH_COUNT(a, b, ...) expands to their number: the arguments shift a descending list of
+ * numbers, and the macro picks the one at a fixed position.
  */
 #ifndef TOLLENS_EACH_H
 #define TOLLENS_EACH_H

@@ -1,18 +1,18 @@
 /*
- * Host function: a function of the program that runs in the order of a stream.
+ * Host function: a function of the program that runs on the host in stream order.
  *
- * It runs on a thread of the driver's, behind what was queued before it, and what is queued after
- * it waits for it. It may fail: then the next call that waits for the stream
- * (tol_stream_synchronize, tol_context_synchronize) returns its status, once, with its reason in
- * the message; work behind it runs all the same. Of several failures until then the first is told.
+ * It runs on a thread of the driver, after the work queued before it; work queued after it waits
+ * for it. If it fails, the next call that waits for the stream (tol_stream_synchronize,
+ * tol_context_synchronize) returns its status once, with its reason in the message. Work behind it
+ * runs regardless. If several fail before such a call, the first failure is returned.
  *
- * It must not call CUDA or this runtime, which the driver forbids since it could wait for itself:
- * every call that needs a context returns TOL_INVALID_ARGUMENT there. When the context is poisoned
- * before its turn, it is never called.
+ * It must not call CUDA or this runtime, because the driver could deadlock: every runtime call that
+ * needs a context returns TOL_INVALID_ARGUMENT there. It is never called if the context is poisoned
+ * before its turn.
  *
- * It should be short. A driver has fewer queues to a GPU than there may be streams, and on an H200
- * what is queued behind a host function that blocks sometimes kept the work of other streams from
- * starting; with nothing behind it, it never did (reports/published/, streams.txt).
+ * Keep it short. A driver has fewer hardware queues than there may be streams. On an H200, work
+ * queued behind a blocking host function sometimes kept other streams from starting; with no work
+ * behind it, it never did (reports/published/, streams.txt).
  *
  * Threads: as for streams. Source: CUDA Driver API, cuLaunchHostFunc.
  */
@@ -25,11 +25,13 @@
 extern "C" {
 #endif
 
-/* TOL_OK, or why it failed; it may write a sentence of at most bytes, with its NUL, to reason. */
+/* Returns TOL_OK or a failure. On failure it may write a sentence to reason, which has room for
+ * bytes characters with the NUL. */
 typedef tol_status (*tol_host_function)(void *user, char *reason, size_t bytes);
 
-/* Queues a call. user must be valid until it has run. While the stream is captured, it becomes part
- * of the graph, runs at each launch, and user must outlive the graph and what is made of it. */
+/* Queues a call of function(user, ...). user must stay valid until it has run. If the stream is
+ * being captured, the call becomes part of the graph and runs at each launch; then user must
+ * outlive the graph and its instances. */
 TOL_API tol_status tol_stream_call(struct tol_stream *stream, tol_host_function function,
                                    void *user);
 

@@ -1,12 +1,13 @@
 /*
- * Pool watch: what a pool did, what it looks like, and whose an address is.
+ * Pool watch: times, events, address lookup and snapshots of a pool.
  *
- * Counters are in tol_pool_stats, and always on. Times are taken of every call that went to the
- * driver, from its first driver call on, and of one in so many of the others, which stands for
- * those before it (tol_pool_options.time_one_in). Events are kept only where room was asked for
- * (tol_pool_options.trace_events): the latest so many, and a count of those that are lost.
+ * The counters of tol_pool_stats are always on. Call times are sampled: every call that went to the
+ * driver is timed, from its first driver call on, and one in tol_pool_options.time_one_in of the
+ * others, which counts for the calls before it. Events are recorded only if
+ * tol_pool_options.trace_events is not 0: the latest ones are kept, and the lost ones are counted.
  *
- * Threads: any. Texts are made at once and belong to the caller, who frees them with free().
+ * Threads: all functions may be called from any thread. A function that returns a text allocates
+ * it; the caller frees it with free().
  */
 #ifndef TOLLENS_POOL_WATCH_H
 #define TOLLENS_POOL_WATCH_H
@@ -20,100 +21,106 @@ extern "C" {
 
 /* ---- times ---- */
 
+/* The calls that are timed. */
 enum tol_pool_call { TOL_POOL_CALL_ALLOCATE, TOL_POOL_CALL_FREE, TOL_POOL_CALLS };
 
-/* The times of the calls so far in ns, to 1 %: a histogram that the caller ends. A reading of the
- * clock, some 20 ns, is in each. Calls that fail are not counted, and up to two in time_one_in of
- * a thread's latest are not counted yet. TOL_OUT_OF_HOST_MEMORY. */
+/* Makes a histogram of the durations of all calls so far, in ns, to 1 %. The caller frees it with
+ * tol_hdr_free. Each duration includes one clock reading, some 20 ns. Failed calls are not counted.
+ * Up to 2 * time_one_in of a thread's latest calls may not be counted yet. TOL_INVALID_ARGUMENT:
+ * NULL. TOL_OUT_OF_HOST_MEMORY. */
 TOL_API tol_status tol_pool_times(struct tol_pool *pool, enum tol_pool_call call,
                                   struct tol_hdr **times);
 
 /* ---- events ---- */
 
 enum tol_pool_event_kind {
-    TOL_POOL_EVENT_ALLOCATE, /* bytes: as asked for */
-    TOL_POOL_EVENT_FREE,
-    TOL_POOL_EVENT_REFUSE, /* an allocation for which memory was out; it has no block */
-    TOL_POOL_EVENT_TRIM,   /* tol_pool_trim; bytes: to be kept */
-    TOL_POOL_EVENT_GROW,   /* bytes: held of the driver from then on */
-    TOL_POOL_EVENT_SHRINK, /* the same */
-    TOL_POOL_EVENT_STITCH, /* memory was mapped elsewhere for a block; bytes: of it */
+    TOL_POOL_EVENT_ALLOCATE, /* bytes: the size requested */
+    TOL_POOL_EVENT_FREE,     /* bytes: the size that was requested */
+    TOL_POOL_EVENT_REFUSE,   /* an allocation failed because memory was out; block is 0 */
+    TOL_POOL_EVENT_TRIM,     /* tol_pool_trim; bytes: its keep_bytes */
+    TOL_POOL_EVENT_GROW,     /* memory was taken from the driver; bytes: held after it */
+    TOL_POOL_EVENT_SHRINK,   /* memory was returned to the driver; bytes: held after it */
+    TOL_POOL_EVENT_STITCH,   /* idle memory was remapped for a block; bytes: the amount remapped */
     TOL_POOL_EVENT_KINDS
 };
 
-/* 32 bytes. */
+/* One event, 32 bytes. */
 struct tol_pool_event {
-    uint64_t begin_ns : 48; /* since the pool was made; it begins again after 78 hours */
-    uint64_t thread : 16;   /* small numbers, from 1; 65535 stands for all later ones too */
-    uint64_t bytes : 48;
-    uint64_t stream : 16; /* 0: the host; else the stream's number; 65535 as above */
-    uint64_t block;       /* its name */
-    uint32_t took_ns;     /* 4294967295 stands for all that took longer; 0 of a free that runs */
-    uint16_t tag;
-    uint8_t kind; /* enum tol_pool_event_kind */
+    uint64_t begin_ns : 48; /* since the pool was created; wraps around after 78 hours */
+    uint64_t thread : 16;   /* numbered from 1; 65535 for that thread and all later ones */
+    uint64_t bytes : 48;    /* see the kind */
+    uint64_t stream : 16;   /* 0: the host; else the stream's number; 65535 as for thread */
+    uint64_t block;         /* the block's name (struct tol_block) */
+    uint32_t took_ns;       /* 4294967295 or more: 4294967295; 0 for a free in progress */
+    uint16_t tag;           /* 0: none */
+    uint8_t kind;           /* enum tol_pool_event_kind */
     uint8_t zero;
 };
 
-/* Copies up to count events, the oldest first; how many. *lost (if not NULL): how many came before
- * the oldest and are kept no more. */
+/* Copies up to count events to events, the oldest first, and returns how many it copied. *lost (if
+ * not NULL) is set to the number of older events that were overwritten. */
 TOL_API size_t tol_pool_events(struct tol_pool *pool, struct tol_pool_event *events, size_t count,
                                uint64_t *lost);
 
-/* The name of a kind, as traces have it: "allocate". NULL: it is none. */
+/* The name of a kind as traces spell it, such as "allocate". Static. NULL for an unknown kind. */
 TOL_API const char *tol_pool_event_name(unsigned kind);
 
-/* ---- whose an address is ---- */
+/* ---- looking up an address ---- */
 
+/* What an address belongs to. */
 enum tol_pool_whose {
-    TOL_POOL_WHOSE_NONE,  /* no block is live, and it is in none that was freed */
-    TOL_POOL_WHOSE_LIVE,  /* it lies in a live block */
-    TOL_POOL_WHOSE_FREED, /* it lies in none, but in one of the latest 128 that a thread freed */
-    TOL_POOL_WHOSE_NEAR   /* in neither: the live block that is nearest */
+    TOL_POOL_WHOSE_NONE,  /* no block is live, and no recently freed block contains the address */
+    TOL_POOL_WHOSE_LIVE,  /* a live block contains the address */
+    TOL_POOL_WHOSE_FREED, /* one of the latest 128 blocks that a thread freed contains it */
+    TOL_POOL_WHOSE_NEAR   /* none of these: block is the nearest live block */
 };
 
 struct tol_pool_found {
     enum tol_pool_whose whose;
-    struct tol_pool_live block; /* that block; all zero for none */
-    int64_t offset;             /* of the address from its begin; its bytes and more: behind it */
-    const void *freed_site;     /* who freed it; NULL where nobody did */
+    struct tol_pool_live block; /* the block found; all zero for TOL_POOL_WHOSE_NONE */
+    int64_t offset;             /* address - block.address; negative before the block */
+    const void *freed_site;     /* the code address that freed it; NULL if it was not freed */
 };
 
-/* Finds whose an address is: of a pointer that came from elsewhere, or of a fault. Looks at each
- * block, some us a thousand. TOL_INVALID_ARGUMENT: NULL. */
+/* Looks up a device address, such as a pointer of unknown origin or the address of a fault: the
+ * block that contains it, and the calls that allocated and freed it. Visits every block, which
+ * takes some us per thousand blocks. TOL_INVALID_ARGUMENT: NULL. */
 TOL_API tol_status tol_pool_find(struct tol_pool *pool, CUdeviceptr address,
                                  struct tol_pool_found *found);
 
-/* TOL_OUT_OF_RANGE unless bytes from address on lie inside one live block, and bytes is not 0; the
- * message names the block that they pass, or the one that was freed there, or the nearest, with its
- * tag and call sites. */
+/* Checks that the range of bytes at address is inside one live block. TOL_OUT_OF_RANGE: it is not,
+ * or bytes is 0; the message describes the block that the range leaves, the block that was freed
+ * there, or the nearest block, with its tag and call sites. */
 TOL_API tol_status tol_pool_check(struct tol_pool *pool, CUdeviceptr address, size_t bytes);
 
 /* ---- as text ---- */
 
-/* The pool as one JSON object: options, stats, percentiles of the times, tags, pages, holes, and
- * all blocks with their tags and call sites. pool/snapshot.schema.json describes it: names in it
- * stay, and new ones may come. The pool is locked meanwhile, about a us for each block. */
+/* Makes a JSON object of the pool: options, statistics, percentiles of the call times, tags, pages,
+ * holes, and all blocks with their tags and call sites. pool/snapshot.schema.json describes it;
+ * later versions may add names, but do not change the existing ones. The pool is locked during the
+ * call, about 1 us per block. TOL_INVALID_ARGUMENT: NULL. TOL_OUT_OF_HOST_MEMORY. */
 TOL_API tol_status tol_pool_snapshot(struct tol_pool *pool, char **text);
 
 /*
- * The kept events for `tollens replay`, as lines:
+ * Makes a text of the kept events that `tollens replay` reads:
  *
  *     #tollens pool trace 1
- *     #lost 0                     events that are kept no more
- *     #tag 1 weights              a tag's number and name; none, one or more such lines
+ *     #lost 0                     the number of events that were overwritten
+ *     #tag 1 weights              number and name of a tag, one line each
  *     event,time_ns,thread,stream,kind,block,bytes,tag,took_ns
  *     0,52100,1,0,grow,0,67108864,0,0
  *     1,1830,1,2,allocate,4311744512,4096,1,50700
  *
- * Numbers are decimal; their meanings are those of struct tol_pool_event, and event counts from the
- * first that the pool ever had. Kinds are those of tol_pool_event_name. Other lines that begin with
- * # may come. TOL_UNSUPPORTED: the pool keeps no events.
+ * Numbers are decimal. Columns are the fields of struct tol_pool_event; event is the number of
+ * the event, counted from the pool's first, and kind is the name from tol_pool_event_name. A reader
+ * must ignore unknown lines that begin with #.
+ * TOL_UNSUPPORTED: the pool keeps no events. TOL_INVALID_ARGUMENT, TOL_OUT_OF_HOST_MEMORY.
  */
 TOL_API tol_status tol_pool_trace(struct tol_pool *pool, char **text);
 
-/* The kept events in Chrome's trace format (JSON), for Perfetto's viewer or chrome://tracing: what
- * is held and what is requested over time, and a slice for each call of a us or more, a track a
- * thread. TOL_UNSUPPORTED as above. */
+/* Makes a text of the kept events in Chrome's trace format (JSON), for Perfetto or
+ * chrome://tracing: held and requested bytes over time, and one track per thread with a slice for
+ * each call of 1 us or more. Errors as above. */
 TOL_API tol_status tol_pool_chrome_trace(struct tol_pool *pool, char **text);
 
 #ifdef __cplusplus

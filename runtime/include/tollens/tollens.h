@@ -1,5 +1,5 @@
 /*
- * Tollens: the whole runtime, floor by floor from the top. The one header that users include.
+ * Tollens: includes the whole runtime, from the highest level down. Users include only this header.
  */
 #ifndef TOLLENS_H
 #define TOLLENS_H

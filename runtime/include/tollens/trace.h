@@ -1,50 +1,53 @@
 /*
- * Trace: every driver call, kernel, copy and event, with the host's and the device's times, for
- * Perfetto (ui.perfetto.dev) or chrome://tracing.
+ * Trace: records driver calls, kernels, copies and events with host and device times, for Perfetto
+ * (ui.perfetto.dev) or chrome://tracing.
  *
- * It is an interposer: off, nothing of it is in the path, since contexts call through another
- * table. On, each call is noted when it returns, and a kernel, a copy, a fill, a graph or a
- * recorded event has an event of the driver's behind it. Memory and events are made when a context
- * is opened and are all there will be: what comes after is counted and not kept. What is captured
- * gets no events, and one event of a graph is one piece of work.
+ * A trace is an interposer: when it is off, none of it is in the path, since contexts call through
+ * another table. When it is on, each call is recorded when it returns, and each kernel, copy, fill,
+ * graph or recorded event is followed by a driver event of the trace. Memory and events are
+ * allocated when a context is opened; what exceeds them is counted and not kept. Captured work gets
+ * no events, and a graph launch with one event is one operation.
  *
- * What device times mean. args.begin and args.end of an operation say where each is from:
+ * Device times. args.begin and args.end of an operation say how each time was obtained:
  *
- *     begin  event         an event in front of it
- *            previous end  the end of what came before on the stream
- *            call          the moment of its call, which was later than that end; the device began
- *                          later still, by what a submission takes
+ *     begin  event         from an event before the operation
+ *            previous end  the end of the previous operation on the stream
+ *            call          the time of the call, because it was later than that end; the device
+ *                          began later still, by the latency of a submission
  *            shared        a share of the time of the operations that have one event behind them
- *     end    event         the event behind it
- *            shared        a share, as above; of the last of them, their event
+ *     end    event         from the event behind the operation
+ *            shared        a share, as above; for the last of them, their event
  *
- * Only what is from an event is measured. late says that the event came more than gap_ns after the
- * call, on a stream that may have been idle by then: the end was at that moment or before.
+ * Only times from an event are measured. late means that the event was recorded more than gap_ns
+ * after the call, on a stream that may have been idle by then: the operation ended at that time or
+ * before.
  *
- * Which operations share. A thread that queues one operation on a stream less than gap_ns after
- * another is in a burst. From the second of a burst on, up to share operations have one event,
- * behind the last of them. The time from what ended before is dealt out evenly among those that are
- * no recorded events, none beginning before its call; shared_by counts all. Any other call of the
- * thread ends them there. share = 1 measures each end.
+ * Shared events. A thread that queues operations on a stream less than gap_ns apart is in a burst.
+ * From the second operation of a burst on, up to share operations have one event, behind the last
+ * of them. The time since the previous end is divided evenly among those that are not recorded
+ * events, and none begins before its call; shared_by is the number of all of them. Any other call
+ * of the thread ends the group. share = 1 measures each end.
  *
- * Which have an event in front: begins says so. Where nothing is known of what came before on the
- * stream, they have it in any case: the first of a thread on a stream, one behind a wait, a host
- * function or an allocation in the stream's order, and those on the default streams.
+ * Begin events. The option begins selects the operations that have an event before them. These
+ * always have one, because the previous end is unknown: the first operation of a thread on
+ * a stream, an operation behind a wait, a host function or a stream-ordered allocation, and
+ * operations on the default streams.
  *
- * The device's times are single-precision milliseconds since the context was opened, so in steps of
- * half a microsecond at first and 4 us after a minute. They are put on the host's clock by that
- * moment and the moment of collecting, each known to some microseconds, so that clocks which run
- * apart do not move them. An event takes a device about a microsecond: small kernels back to back
- * are further apart under a trace than without.
+ * Precision. Device times are single-precision milliseconds since the context was opened: steps of
+ * half a microsecond at first and 4 us after a minute. They are mapped to the host's clock by two
+ * points, the opening and the time of collecting, each known to some microseconds, so drift between
+ * the clocks does not shift them. An event takes a device about a microsecond: small kernels back
+ * to back are further apart with a trace than without.
  *
- * What it costs a call: two readings of the clock, a few atomic additions, no lock and no memory,
- * together 0.1 to 0.25 us; an operation, its events besides. One an operation kept an H200's host
- * 1.0 to 1.3 us, shared by two 0.6, and of every 16th 0.5; `ninja bench-streams` shows each way
- * beside the other. Times are read by collect, when a trace is written or a context closed. A
- * capture that was begun past the trace is not seen.
+ * Cost. A call: two clock readings and a few atomic additions, no lock and no allocation, together
+ * 0.1 to 0.25 us. An operation: its events as well. On an H200, one event per operation cost the
+ * host 1.0 to 1.3 us per operation, one per two operations 0.6 us, and every = 16 cost 0.5 us;
+ * `ninja bench-streams` compares them. Times are read when a trace is collected or written, or
+ * a context is closed. A capture that was begun by calls past the trace is not recognised.
  *
- * One trace a process, as there is one interposer. Install and remove it not beside calls; noting
- * is thread-safe. Source: Trace Event Format, Google, 2016; CUDA Driver API, event management.
+ * Threads: a process has one trace, as it has one interposer. Installing and removing must not run
+ * at the same time as driver calls; recording is thread-safe.
+ * Source: Trace Event Format, Google, 2016; CUDA Driver API, event management.
  */
 #ifndef TOLLENS_TRACE_H
 #define TOLLENS_TRACE_H
@@ -57,54 +60,54 @@
 extern "C" {
 #endif
 
-/* Which operations have an event in front of them besides those that must. */
+/* Which operations have an event before them, in addition to those that always have one. */
 enum tol_trace_begins {
-    TOL_TRACE_BEGINS_DERIVED, /* none: what came before, or the call, says when they began */
-    TOL_TRACE_BEGINS_IDLE,    /* where the thread did not queue on the stream for gap_ns */
-    TOL_TRACE_BEGINS_EACH     /* all: both times of each are measured, and none shares */
+    TOL_TRACE_BEGINS_DERIVED, /* none: they begin at the previous end or at the call */
+    TOL_TRACE_BEGINS_IDLE,    /* those queued on a stream after a pause of gap_ns */
+    TOL_TRACE_BEGINS_EACH     /* all: begin and end of each are measured, none shared */
 };
 
 enum { TOL_TRACE_SHARE_DEFAULT = 2, TOL_TRACE_SHARE_MAX = 64 };
 
 struct tol_trace_options {
-    size_t calls_max;      /* driver calls that are kept; 0: 65536 */
-    size_t operations_max; /* pieces of device work, of each context; 0: 8192 */
-    bool host_only;        /* no events: the calls alone */
+    size_t calls_max;      /* driver calls to keep; 0: 65536 */
+    size_t operations_max; /* operations to keep per context; 0: 8192 */
+    bool host_only;        /* record calls only, without events */
     enum tol_trace_begins begins;
-    unsigned share;  /* operations of a burst that may have one event: 1 to TOL_TRACE_SHARE_MAX; 0:
-                      * TOL_TRACE_SHARE_DEFAULT, or 1 where every or begins leave no bursts */
-    unsigned gap_ns; /* what follows sooner is a burst, and the stream was not idle; 0: 5000 */
-    unsigned every;  /* of each thread's operations, every so many get device times, both measured;
-                      * of the others the calls alone are kept. 0: each */
+    unsigned share;  /* operations of a burst per event, 1 to TOL_TRACE_SHARE_MAX; 0:
+                      * TOL_TRACE_SHARE_DEFAULT, or 1 if every or begins allow no bursts */
+    unsigned gap_ns; /* operations closer together form a burst; 0: 5000 */
+    unsigned every;  /* measure begin and end of one in this many operations of a thread, and
+                      * record only the calls of the others; 0: all */
 };
 
 /*
- * Begins a trace for contexts opened from now on. options may be NULL. under (may be NULL) are
- * hooks and rules that go on working beneath the trace, which notes what becomes of them.
- * TOL_INVALID_ARGUMENT: an interposer is installed already; an option out of its range; share above
- * 1 with every above 1 or with TOL_TRACE_BEGINS_EACH. TOL_OUT_OF_HOST_MEMORY.
+ * Begins a trace for contexts opened after this call. options may be NULL, which means defaults.
+ * under (may be NULL) has hooks and rules that act below the trace; the trace records their effect.
+ * TOL_INVALID_ARGUMENT: an interposer is installed already; an option is out of its range; share is
+ * above 1 and every is above 1 or begins is TOL_TRACE_BEGINS_EACH. TOL_OUT_OF_HOST_MEMORY.
  */
 TOL_API tol_status tol_trace_install(struct tol_driver *driver,
                                      const struct tol_trace_options *options,
                                      const struct tol_interpose_options *under);
 
-/* Reads the device's times of all work that is done, of contexts that are open; when one is closed,
- * that happens by itself. */
+/* Reads the device times of all completed work of open contexts. Closing a context does this for
+ * the context. */
 TOL_API void tol_trace_collect(void);
 
-/* What was noted, and what came when there was no room any more. */
+/* Counts of what was recorded, and of what came after there was no room left. */
 struct tol_trace_stats {
     size_t calls, operations, lost_calls, lost_operations;
     bool overflowed;
 };
 TOL_API void tol_trace_stats(struct tol_trace_stats *stats);
 
-/* Writes the trace as JSON: a whole file, or, where is_part is set, the events alone with a comma
- * behind each, so that several processes' can stand in one list. process names this one. Collects
- * first. TOL_INVALID_ARGUMENT: there is no trace. */
+/* Collects, then writes the trace to file as JSON. is_part false: a complete document. is_part
+ * true: only the events, each followed by a comma, so that the events of several processes can form
+ * one list. process is the name of this process. TOL_INVALID_ARGUMENT: there is no trace. */
 TOL_API tol_status tol_trace_write(FILE *file, const char *process, bool is_part);
 
-/* Ends the trace and forgets it. A no-op without one. */
+/* Ends the trace and frees what it recorded. A no-op if there is none. */
 TOL_API void tol_trace_remove(struct tol_driver *driver);
 
 #ifdef __cplusplus
