@@ -23,7 +23,7 @@ from ninja_file import Ninja  # noqa: E402  (how build.ninja is spelled)
 from rules import write_rules  # noqa: E402  (what each kind of file is made with)
 from sources import (  # noqa: E402  (what lies in each room)
     BENCH, COMMANDS, CORPUS_TESTS, EXAMPLES, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, HARNESS,
-    HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_TOUR, REFUSED, RUNTIME,
+    HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP, REFUSED, RUNTIME,
     RUNTIME_TESTS, SOFT, SOFT_API, SOFT_API_TESTS, SOFT_CORE, SOFT_TESTS, TABLE, TABLE_TESTS)
 
 # ---- the variants ---------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def write_variant(n: Ninja, name: str) -> None:
                                         f"{COMMON} {flags} -Iruntime -Ikernels"),
                                kernels, archive], libs=KERNELS_LIBS)
               for target, room, sources in (("bench-kernels", "bench", KERNELS_BENCH),
-                                            ("kernel-tour", "tour", KERNELS_TOUR))]
+                                            ("kernel-sweep", "sweep", KERNELS_SWEEP))]
     tools.append(program("compare-sides", objects("runtime", "runtime", ["compare_sides"],
                                                   f"{COMMON} {flags}"), libs="-ldl"))
     n.build(name, "phony", " ".join([archive, shared, kernels, soft, tollens, *tools, *tests]))

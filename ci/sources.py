@@ -193,9 +193,9 @@ KERNELS_BENCH = """
 """.split()
 
 # The program that runs each of them once, for tools that watch a process.
-KERNELS_TOUR = """
-    kernel_tour launched tour_matrix
-    gemm_tour attention_tour quant_tour rows_tour decoder_tour
+KERNELS_SWEEP = """
+    kernel_sweep launched sweep_matrix
+    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep
 """.split()
 
 KERNELS_TESTS = """

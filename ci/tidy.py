@@ -114,8 +114,8 @@ def check_include(path: pathlib.Path, line: int, name: str) -> None:
             find(path, line, f"a hypothesis may not include {name}")
     elif room.startswith("kernels"):
         tests = {"test_device.h"} if is_test(path) else set()
-        tests |= {"any_driver.h"} if room in ("kernels/bench", "kernels/tour") else set()
-        tests |= {"interpose.h"} if room == "kernels/tour" else set()
+        tests |= {"any_driver.h"} if room in ("kernels/bench", "kernels/sweep") else set()
+        tests |= {"interpose.h"} if room == "kernels/sweep" else set()
         # A wrapper fails as the runtime does: check.h.
         if not here and not is_in(name, "kernels") and name not in {"tollens.h", "check.h"} | tests:
             find(path, line, f"a kernel's wrapper may not include {name}")

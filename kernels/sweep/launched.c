@@ -1,6 +1,6 @@
 /*
- * The names of functions, as they are looked up, and launches of each. Whoever loads a module anew
- * may get a handle that was used before: the last look-up counts.
+ * Records the name of each function that is looked up, and counts its launches. A reloaded module
+ * may get a handle that was used before, so the last look-up of a handle counts.
  */
 #include "launched.h"
 
@@ -26,7 +26,8 @@ static void look_up(CUfunction handle, const char *name) {
         if (strcmp(entries[i].name, name) == 0) entry = &entries[i];
     }
     if (entry == NULL) {
-        if (entry_count == ENTRIES_MAX) return; /* its launches will be lost, and that is told */
+        if (entry_count == ENTRIES_MAX)
+            return; /* its launches count as lost, which launched_each reports */
         entry = &entries[entry_count++];
         snprintf(entry->name, sizeof entry->name, "%s", name);
     }

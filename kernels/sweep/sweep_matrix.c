@@ -1,7 +1,7 @@
 /*
- * Matrices for stops of rows.
+ * Creates, fills and checks the matrices of cases on rows.
  */
-#include "tour_matrix.h"
+#include "sweep_matrix.h"
 
 #include "check.h"
 #include "inputs.h"
@@ -11,13 +11,13 @@
 
 enum { POISON = 0xff };
 
-static tol_status draw(struct tour *tour, struct tour_matrix *matrix, double scale) {
+static tol_status draw(struct sweep *sweep, struct sweep_matrix *matrix, double scale) {
     tol_status status = TOL_OK;
     const size_t element = kn_type_bytes(matrix->type), row = matrix->columns;
     unsigned char *bytes = malloc(matrix->guarded.bytes);
     TOL_CHECK(bytes != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", matrix->guarded.bytes);
     memset(bytes, POISON, matrix->guarded.bytes);
-    kn_inputs_draw(KN_NORMAL, &tour->random, scale, matrix->values, matrix->rows * row);
+    kn_inputs_draw(KN_NORMAL, &sweep->random, scale, matrix->values, matrix->rows * row);
     for (size_t r = 0; r < matrix->rows; r++) {
         unsigned char *at = bytes + r * matrix->stride * element;
         kn_numbers_store(matrix->type, matrix->values + r * row, row, at);
@@ -29,42 +29,42 @@ out:
     return status;
 }
 
-tol_status tour_matrix_make(struct tour *tour, enum kn_type type, size_t rows, size_t columns,
-                            size_t gap, size_t skew, double scale, struct tour_matrix *matrix) {
+tol_status sweep_matrix_make(struct sweep *sweep, enum kn_type type, size_t rows, size_t columns,
+                             size_t gap, size_t skew, double scale, struct sweep_matrix *matrix) {
     tol_status status = TOL_OK;
     const size_t element = kn_type_bytes(type), stride = columns + gap;
     *matrix =
-        (struct tour_matrix){.type = type, .rows = rows, .columns = columns, .stride = stride};
-    TOL_TRY(kn_guarded_create(kn_kernels_context(tour->kernels),
+        (struct sweep_matrix){.type = type, .rows = rows, .columns = columns, .stride = stride};
+    TOL_TRY(kn_guarded_create(kn_kernels_context(sweep->kernels),
                               ((rows - 1) * stride + columns) * element, skew * element,
                               &matrix->guarded));
     matrix->values = calloc(rows * columns, sizeof *matrix->values);
     TOL_CHECK(matrix->values != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu values", rows * columns);
-    if (scale != 0) status = draw(tour, matrix, scale);
+    if (scale != 0) status = draw(sweep, matrix, scale);
 out:
     return status;
 }
 
-void tour_matrix_end(struct tour_matrix *matrix) {
+void sweep_matrix_end(struct sweep_matrix *matrix) {
     kn_guarded_destroy(&matrix->guarded);
     free(matrix->values);
 }
 
-struct kn_rows tour_matrix_rows(const struct tour_matrix *matrix) {
+struct kn_rows sweep_matrix_rows(const struct sweep_matrix *matrix) {
     return (struct kn_rows){.buffer = matrix->guarded.buffer,
                             .offset = matrix->guarded.offset / kn_type_bytes(matrix->type),
                             .stride = matrix->stride};
 }
 
-tol_status tour_matrix_judge(struct tour *tour, const struct tour_matrix *matrix,
-                             const double *oracle, struct kn_tolerance tolerance,
-                             struct kn_deviation *deviation, size_t *touched) {
+tol_status sweep_matrix_judge(struct sweep *sweep, const struct sweep_matrix *matrix,
+                              const double *oracle, struct kn_tolerance tolerance,
+                              struct kn_deviation *deviation, size_t *touched) {
     tol_status status = TOL_OK;
     const size_t element = kn_type_bytes(matrix->type), row = matrix->columns;
     size_t around = 0;
     unsigned char *bytes = malloc(matrix->guarded.bytes);
     TOL_CHECK(bytes != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", matrix->guarded.bytes);
-    TOL_TRY(tol_stream_synchronize(tour->stream));
+    TOL_TRY(tol_stream_synchronize(sweep->stream));
     TOL_TRY(kn_guarded_read(&matrix->guarded, bytes));
     TOL_TRY(kn_guarded_check(&matrix->guarded, &around));
     *touched += around;
@@ -80,10 +80,10 @@ out:
     return status;
 }
 
-tol_status tour_ints(struct tour *tour, const int *values, size_t count,
-                     struct tol_buffer **buffer) {
+tol_status sweep_ints(struct sweep *sweep, const int *values, size_t count,
+                      struct tol_buffer **buffer) {
     tol_status status = TOL_OK;
-    TOL_TRY(tol_buffer_create(kn_kernels_context(tour->kernels), count, sizeof *values, buffer));
+    TOL_TRY(tol_buffer_create(kn_kernels_context(sweep->kernels), count, sizeof *values, buffer));
     status = tol_buffer_write(*buffer, values, count * sizeof *values);
 out:
     return status;

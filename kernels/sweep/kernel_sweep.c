@@ -1,15 +1,16 @@
 /*
- * Runs the groups, and tells which kernels of the images none of their stops launched.
+ * Runs the cases of each group and reports the kernels that no case launched.
  *
- *     kernel-tour [--group NAME] [--filter TEXT] [--library PATH] [--list]
+ *     kernel-sweep [--group NAME] [--filter TEXT] [--library PATH] [--list]
  *
- * Without a library it takes the platform's, or the soft device beside it. --list says which
- * entries must be launched. With a filter only the stops that have the text in their names are
- * made, and what is missed is not told.
- * Devices from compute capability 8.0 on are meant; what needs 9.0 is left out before it.
- * Exit codes: 0 all was right and nothing missed, 1 not so, 2 it could not run.
+ * The library is --library, else the platform's driver, else the soft device beside this program.
+ * --list prints the entries that must be launched. --filter runs the cases with TEXT in their
+ * names; missed kernels are not reported then. The device needs compute capability 8.0; cases that
+ * need 9.0 are skipped on a device below it.
+ * Exit codes: 0 all cases are right and no kernel was missed, 1 otherwise, 2 the program could not
+ * run.
  */
-#include "tour.h"
+#include "kernel_sweep.h"
 
 #include "any_driver.h"
 #include "check.h"
@@ -22,7 +23,7 @@
 #include <string.h>
 
 #define IMAGE(group, name) KN_IMAGES(name);
-#include "tour_images.def"
+#include "sweep_images.def"
 #undef IMAGE
 
 static const struct image {
@@ -30,61 +31,62 @@ static const struct image {
     const struct kn_image *forms;
 } images[] = {
 #define IMAGE(group, name) {#group, #name, kn_images_##name},
-#include "tour_images.def"
+#include "sweep_images.def"
 #undef IMAGE
 };
 
 static const struct group {
     const char *name;
-    void (*run)(struct tour *tour);
-} groups[] = {{"gemm", tour_gemm},
-              {"attention", tour_attention},
-              {"quant", tour_quant},
-              {"rows", tour_rows},
-              {"decoder", tour_decoder}};
+    void (*run)(struct sweep *sweep);
+} groups[] = {{"gemm", sweep_gemm},
+              {"attention", sweep_attention},
+              {"quant", sweep_quant},
+              {"rows", sweep_rows},
+              {"decoder", sweep_decoder}};
 
 enum { GROUPS = sizeof groups / sizeof groups[0], IMAGES = sizeof images / sizeof images[0] };
 
-/* ---- a stop ---------------------------------------------------------------------------------- */
+/* ---- a case ---------------------------------------------------------------------------------- */
 
-bool tour_stop(struct tour *tour, const char *format, ...) {
+bool sweep_begin(struct sweep *sweep, const char *format, ...) {
     va_list list;
     va_start(list, format);
-    vsnprintf(tour->name, sizeof tour->name, format, list);
+    vsnprintf(sweep->name, sizeof sweep->name, format, list);
     va_end(list);
-    tour->launches = launched_count(NULL);
-    return tour->filter == NULL || strstr(tour->name, tour->filter) != NULL;
+    sweep->launches = launched_count(NULL);
+    return sweep->filter == NULL || strstr(sweep->name, sweep->filter) != NULL;
 }
 
-void tour_judge(struct tour *tour, tol_status status, const struct kn_deviation *deviation,
-                size_t touched) {
+void sweep_judge(struct sweep *sweep, tol_status status, const struct kn_deviation *deviation,
+                 size_t touched) {
     char text[400];
-    const size_t launches = launched_count(NULL) - tour->launches;
+    const size_t launches = launched_count(NULL) - sweep->launches;
     const bool is_right = status == TOL_OK && deviation->count > 0 && deviation->failed == 0 &&
                           touched == 0 && launches > 0;
-    const struct tol_device *device = tol_context_device(kn_kernels_context(tour->kernels));
-    tour->stops++;
+    const struct tol_device *device = tol_context_device(kn_kernels_context(sweep->kernels));
+    sweep->cases++;
     if (status == TOL_UNSUPPORTED && device->compute_capability < 90) {
-        tour->left_out++;
-        printf("left  %-58s %s\n", tour->name, tol_message());
+        sweep->skipped++;
+        printf("skip  %-58s %s\n", sweep->name, tol_message());
         return;
     }
-    tour->wrong += !is_right;
-    printf("%s %-58s ", is_right ? "right" : "WRONG", tour->name);
+    sweep->wrong += !is_right;
+    printf("%s %-58s ", is_right ? "right" : "WRONG", sweep->name);
     if (status != TOL_OK) {
         printf("%s: %s\n", tol_status_name(status), tol_message());
     } else if (is_right) {
-        printf("launches %zu, at most %.2g of what is allowed\n", launches, deviation->normalised);
+        printf("launches %zu, at most %.2g of the allowed deviation\n", launches,
+               deviation->normalised);
     } else {
-        printf("launches %zu, bytes outside written %zu; %s\n", launches, touched,
+        printf("launches %zu, %zu bytes written out of bounds; %s\n", launches, touched,
                kn_deviation_text(deviation, text, sizeof text));
     }
-    fflush(stdout); /* what a tool tells of the next stop comes behind it */
+    fflush(stdout); /* keeps the order with what a tool prints about the next case */
 }
 
 /* ---- what must be launched ------------------------------------------------------------------- */
 
-/* An entry's name in PTX, from *at on; NULL: there is none. Moves *at behind it. */
+/* Copies the name of the next entry of PTX at *at, and moves *at past it. NULL: no more entries. */
 static const char *next_entry(const char **at, const char *end, char *name, size_t bytes) {
     static const char word[] = ".entry ";
     for (const char *p = *at; p + sizeof word < end; p++) {
@@ -102,8 +104,8 @@ static const char *next_entry(const char **at, const char *end, char *name, size
     return NULL;
 }
 
-/* Calls use for each entry of the images of a group (NULL: of all) that a device can run; 0 is
- * any device. */
+/* Calls use for each entry of a group's images (NULL: all groups) that a device of this compute
+ * capability can run. 0: any device. */
 static void each_entry(const char *group, int compute_capability,
                        void (*use)(const struct image *image, const char *entry, void *user),
                        void *user) {
@@ -114,7 +116,7 @@ static void each_entry(const char *group, int compute_capability,
             if (compute_capability != 0 && form->compute_capability > compute_capability) continue;
             char *text = NULL, name[96];
             if (kn_image_unpack(form, &text) != TOL_OK) {
-                fprintf(stderr, "kernel-tour: %s: %s\n", images[i].name, tol_message());
+                fprintf(stderr, "kernel-sweep: %s: %s\n", images[i].name, tol_message());
                 exit(2); /* NOLINT(concurrency-mt-unsafe): there is one thread */
             }
             const char *at = text, *end = at + form->bytes;
@@ -142,7 +144,7 @@ static void list_entry(const struct image *image, const char *entry, void *user)
     printf("%s %s %s\n", image->group, image->name, entry);
 }
 
-static void tell_launched(const char *entry, size_t launches, void *user) {
+static void print_launched(const char *entry, size_t launches, void *user) {
     *(size_t *)user += 1;
     printf("launched %s %zu\n", entry, launches);
 }
@@ -175,42 +177,43 @@ static bool read_options(int argc, char **argv, struct options *options) {
     return is_known;
 }
 
-/* What came of it all; whether it is right. */
-static bool tell(const struct tour *tour, const struct options *options, int compute_capability) {
+/* Prints the summary. true: no case failed and no kernel was missed. */
+static bool report(const struct sweep *sweep, const struct options *options,
+                   int compute_capability) {
     struct census census = {0};
     size_t kernels = 0;
-    launched_each(tell_launched, &kernels);
+    launched_each(print_launched, &kernels);
     if (options->filter == NULL) {
         each_entry(options->group, compute_capability, count_entry, &census);
     }
-    printf("kernel-tour: %zu stops, %zu wrong, %zu left out; %zu launches of %zu kernels; ",
-           tour->stops, tour->wrong, tour->left_out, launched_count(NULL), kernels);
+    printf("kernel-sweep: %zu cases, %zu wrong, %zu skipped; %zu launches of %zu kernels; ",
+           sweep->cases, sweep->wrong, sweep->skipped, launched_count(NULL), kernels);
     if (options->filter == NULL) {
         printf("%zu of %zu missed\n", census.missed, census.entries);
     } else {
-        printf("with a filter nothing is missed\n");
+        printf("missed kernels are not counted with a filter\n");
     }
-    if (tour->stops == 0) fprintf(stderr, "kernel-tour: no stop has that in its name\n");
-    return tour->stops > 0 && tour->wrong == 0 && census.missed == 0;
+    if (sweep->cases == 0) fprintf(stderr, "kernel-sweep: no case matches the filter\n");
+    return sweep->cases > 0 && sweep->wrong == 0 && census.missed == 0;
 }
 
 static tol_status run(struct tol_driver *driver, const struct options *options, bool *is_right) {
     tol_status status = TOL_OK;
     struct tol_context *context = NULL;
-    struct tour tour = {.filter = options->filter, .random = 1};
+    struct sweep sweep = {.filter = options->filter, .random = 1};
     TOL_TRY(launched_watch(driver));
     TOL_TRY(tol_context_create(driver, 0, &context));
-    TOL_TRY(tol_stream_create(context, NULL, &tour.stream));
-    TOL_TRY(kn_kernels_create(context, &tour.kernels));
+    TOL_TRY(tol_stream_create(context, NULL, &sweep.stream));
+    TOL_TRY(kn_kernels_create(context, &sweep.kernels));
     for (size_t i = 0; i < GROUPS; i++) {
         if (options->group == NULL || strcmp(options->group, groups[i].name) == 0) {
-            groups[i].run(&tour);
+            groups[i].run(&sweep);
         }
     }
-    *is_right = tell(&tour, options, tol_context_device(context)->compute_capability);
+    *is_right = report(&sweep, options, tol_context_device(context)->compute_capability);
 out:
-    kn_kernels_destroy(tour.kernels);
-    tol_stream_destroy(tour.stream);
+    kn_kernels_destroy(sweep.kernels);
+    tol_stream_destroy(sweep.stream);
     tol_context_destroy(context);
     tol_interpose_remove(driver);
     return status;
@@ -221,7 +224,7 @@ int main(int argc, char **argv) {
     struct tol_driver *driver = NULL;
     bool is_right = false;
     if (!read_options(argc, argv, &options)) {
-        fprintf(stderr, "usage: kernel-tour [--group ");
+        fprintf(stderr, "usage: kernel-sweep [--group ");
         for (size_t i = 0; i < GROUPS; i++) fprintf(stderr, "%s%s", i ? "|" : "", groups[i].name);
         fprintf(stderr, "] [--filter TEXT] [--library PATH] [--list]\n");
         return 2;
@@ -232,7 +235,7 @@ int main(int argc, char **argv) {
     }
     tol_status status = tol_any_driver_open(options.library, &driver, NULL);
     if (status == TOL_OK) status = run(driver, &options, &is_right);
-    if (status != TOL_OK) fprintf(stderr, "kernel-tour: %s\n", tol_message());
+    if (status != TOL_OK) fprintf(stderr, "kernel-sweep: %s\n", tol_message());
     tol_driver_close(driver);
     return status != TOL_OK ? 2 : is_right ? 0 : 1;
 }
