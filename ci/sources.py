@@ -155,14 +155,14 @@ CORPUS_TESTS = """
 # What operations share; then each operation.
 KERNELS = """
     kernel_image variant kernel_set
-    parallel number inputs deviation guarded
+    operand parallel number inputs deviation guarded
     gemm/gemm gemm/gemm_split gemm/gemm_variants gemm/gemm_oracle gemm/gemm_trial
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise quant/dequantise_planted
     quant/quant_product quant/quant_product_trial
     attention/attention attention/attention_variants attention/attention_oracle
     attention/attention_trial
-    row/row_place row/row_whole row/softmax row/norm row/rope row/pair row/gather row/argmax
+    row/row_place row/row_variant row/softmax row/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
 """.split()
 
@@ -200,7 +200,7 @@ KERNELS_SWEEP = """
 
 KERNELS_TESTS = """
     variant_test kernel_set_test measure/read_words_test
-    parallel_test number_test inputs_test deviation_test guarded_test
+    operand_test parallel_test number_test inputs_test deviation_test guarded_test
     gemm/gemm_oracle_test gemm/gemm_test gemm/gemm_call_test
     kernel_image_test quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test

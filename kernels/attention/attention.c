@@ -5,6 +5,7 @@
 
 #include "attention/attention_problem.h"
 #include "check.h"
+#include "operand.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,12 +20,6 @@ struct place {
     CUdeviceptr begin, end; /* end is behind the last element; equal where there is none */
 };
 
-/* *sum += a * b, or false. */
-static bool add_product(size_t *sum, size_t a, size_t b) {
-    size_t product;
-    return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
-}
-
 static tol_status locate(const struct kn_attention *x, const struct kn_heads *heads,
                          struct place *place) {
     tol_status status = TOL_OK;
@@ -38,20 +33,18 @@ static tol_status locate(const struct kn_attention *x, const struct kn_heads *he
     TOL_CHECK(heads->buffer != NULL, TOL_INVALID_ARGUMENT, "%s has no buffer", place->name);
     const size_t bytes = tol_buffer_bytes(heads->buffer);
     const bool fits =
-        add_product(&last, x->batch - 1, batch) && add_product(&last, place->heads - 1, head) &&
-        add_product(&last, place->rows - 1, row) && add_product(&last, x->head_size, 1) &&
-        add_product(&extent, last, element) && add_product(&first, heads->offset, element);
+        kn_add_product(&last, x->batch - 1, batch) &&
+        kn_add_product(&last, place->heads - 1, head) &&
+        kn_add_product(&last, place->rows - 1, row) && kn_add_product(&last, x->head_size, 1) &&
+        kn_add_product(&extent, last, element) && kn_add_product(&first, heads->offset, element);
     TOL_CHECK(fits && extent <= bytes, TOL_OUT_OF_RANGE,
               "%s is %zu x %zu x %zu rows of %zu elements of %zu bytes, %zu, %zu and %zu apart, "
               "from element %zu on, and its buffer has %zu bytes",
               place->name, x->batch, place->heads, place->rows, x->head_size, element, batch, head,
               row, heads->offset, bytes);
     place->strides = (struct attention_strides){(long long)batch, (long long)head, (long long)row};
-    place->begin = tol_buffer_address(heads->buffer) + first;
-    place->end = tol_buffer_address(heads->buffer) + extent;
-    TOL_CHECK(place->begin % element == 0, TOL_INVALID_ARGUMENT,
-              "%s begins at %#llx, which is no multiple of an element's %zu bytes", place->name,
-              (unsigned long long)place->begin, element);
+    status = kn_operand_locate(place->name, heads->buffer, first, extent, element, &place->begin,
+                               &place->end);
 out:
     return status;
 }

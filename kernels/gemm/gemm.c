@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "gemm_split.h"
+#include "operand.h"
 
 enum { DIMENSION_MAX = INT32_MAX - (1 << 12) }; /* tiles round up in an int */
 
@@ -25,12 +26,6 @@ struct stored {
     CUdeviceptr begin, end; /* end is behind the last element; equal where there is none */
 };
 
-/* *sum += a * b, or false. */
-static bool add_product(size_t *sum, size_t a, size_t b) {
-    size_t product;
-    return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
-}
-
 static tol_status locate(const struct kn_matrix *matrix, struct stored *stored) {
     tol_status status = TOL_OK;
     const size_t element = kn_type_bytes(stored->type);
@@ -43,20 +38,18 @@ static tol_status locate(const struct kn_matrix *matrix, struct stored *stored) 
     if (stored->rows == 0 || stored->columns == 0) return TOL_OK;
     TOL_CHECK(matrix->buffer != NULL, TOL_INVALID_ARGUMENT, "%s has no buffer", stored->name);
     const size_t bytes = tol_buffer_bytes(matrix->buffer);
-    bool fits = add_product(&last, stored->batch - 1, stored->stride) &&
-                add_product(&last, stored->rows - 1, stored->leading) &&
-                add_product(&last, stored->columns, 1) && add_product(&extent, last, element) &&
-                add_product(&first, matrix->offset, element);
+    bool fits = kn_add_product(&last, stored->batch - 1, stored->stride) &&
+                kn_add_product(&last, stored->rows - 1, stored->leading) &&
+                kn_add_product(&last, stored->columns, 1) &&
+                kn_add_product(&extent, last, element) &&
+                kn_add_product(&first, matrix->offset, element);
     TOL_CHECK(fits && extent <= bytes, TOL_OUT_OF_RANGE,
               "%s is %zu matrices of %zu x %zu elements of %zu bytes, rows %zu apart, matrices "
               "%zu, from element %zu on, and its buffer has %zu bytes",
               stored->name, stored->batch, stored->rows, stored->columns, element, stored->leading,
               stored->stride, matrix->offset, bytes);
-    stored->begin = tol_buffer_address(matrix->buffer) + first;
-    stored->end = tol_buffer_address(matrix->buffer) + extent;
-    TOL_CHECK(stored->begin % element == 0, TOL_INVALID_ARGUMENT,
-              "%s begins at %#llx, which is no multiple of an element's %zu bytes", stored->name,
-              (unsigned long long)stored->begin, element);
+    status = kn_operand_locate(stored->name, matrix->buffer, first, extent, element, &stored->begin,
+                               &stored->end);
 out:
     return status;
 }

@@ -5,7 +5,7 @@
 #ifndef KN_ARGMAX_H
 #define KN_ARGMAX_H
 
-#include "row/row_place.h"
+#include "row/rows.h"
 
 struct kn_argmax {
     enum kn_type type; /* of in */

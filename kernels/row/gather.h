@@ -7,7 +7,7 @@
 #ifndef KN_GATHER_H
 #define KN_GATHER_H
 
-#include "row/row_place.h"
+#include "row/rows.h"
 
 struct kn_gather {
     enum kn_type type; /* of table and out */

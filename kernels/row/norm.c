@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "row/row_arguments.h"
-#include "row/row_whole.h"
+#include "row/row_variant.h"
 
 #include <math.h>
 
@@ -16,77 +16,15 @@ KN_IMAGES(norm_4_ring);
 KN_IMAGES(norm_5_ahead);
 KN_IMAGES(norm_6_early);
 
-/* clang-format off */
-#define WHOLE(type, pieces)                                                                        \
-    {.name = "whole", .entry = "norm_whole_" #type "_" #pieces,                                    \
-     .images = kn_images_norm_3_whole, .compute_capability_min = 75,                               \
-     .refuse = kn_row_whole_##type##_##pieces, .threads = 32, .tile = {4, pieces}}
-#define WIDE(type)                                                                                 \
-    {.name = "wide", .entry = "norm_whole_" #type "_2",                                            \
-     .images = kn_images_norm_3_whole, .compute_capability_min = 75,                               \
-     .refuse = kn_row_wide_##type##_2, .threads = 32, .tile = {4, 2}}
-#define RING(type, refuses, pieces)                                                                \
-    {.name = "ring", .entry = "norm_ring_" #type "_" #pieces,                                      \
-     .images = kn_images_norm_4_ring, .compute_capability_min = 80,                                \
-     .refuse = kn_row_##refuses, .threads = 32, .tile = {4, pieces, 8}}
-#define AHEAD(type, pieces)                                                                        \
-    {.name = "ahead", .entry = "norm_ahead_" #type "_" #pieces,                                    \
-     .images = kn_images_norm_5_ahead, .compute_capability_min = 80,                               \
-     .refuse = kn_row_whole_##type##_##pieces, .threads = 32, .tile = {4, pieces}}
-#define EARLY(type, pieces)                                                                        \
-    {.name = "early", .entry = "norm_early_" #type "_" #pieces,                                    \
-     .images = kn_images_norm_6_early, .compute_capability_min = 90,                               \
-     .refuse = kn_row_whole_##type##_##pieces, .threads = 32, .tile = {4, pieces}}
-#define REGISTERS(type, pieces)                                                                    \
-    {.name = "registers", .entry = "norm_" #type "_" #pieces,                                      \
-     .images = kn_images_norm_2_registers, .compute_capability_min = 75,                           \
-     .refuse = kn_row_##type##_##pieces, .threads = 32, .tile = {4, pieces}}
-#define NAIVE(type)                                                                                \
-    {.name = "naive", .entry = "norm_naive_" #type, .images = kn_images_norm_1_naive,              \
-     .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = 32, .tile = {4}}
-/* clang-format on */
+#define NORM(...) KN_ROW_REFUSE(__VA_ARGS__)
+#include "row/norm_variants.def"
+#undef NORM
 
-/* The first that takes a call is chosen. */
-static const struct kn_variant variants[] = {EARLY(f16, 1),
-                                             EARLY(f16, 2),
-                                             EARLY(f16, 4),
-                                             EARLY(bf16, 1),
-                                             EARLY(bf16, 2),
-                                             EARLY(bf16, 4),
-                                             AHEAD(f16, 1),
-                                             AHEAD(f16, 2),
-                                             AHEAD(f16, 4),
-                                             AHEAD(bf16, 1),
-                                             AHEAD(bf16, 2),
-                                             AHEAD(bf16, 4),
-                                             WHOLE(f16, 1),
-                                             WHOLE(f16, 2),
-                                             WHOLE(f16, 4),
-                                             WHOLE(bf16, 1),
-                                             WHOLE(bf16, 2),
-                                             WHOLE(bf16, 4),
-                                             RING(f16, whole_f16_1, 1),
-                                             RING(f16, whole_f16_2, 2),
-                                             RING(f16, ring_f16_4, 4),
-                                             RING(bf16, whole_bf16_1, 1),
-                                             RING(bf16, whole_bf16_2, 2),
-                                             RING(bf16, ring_bf16_4, 4),
-                                             WIDE(f16),
-                                             WIDE(bf16),
-                                             REGISTERS(f32, 1),
-                                             REGISTERS(f32, 2),
-                                             REGISTERS(f32, 8),
-                                             REGISTERS(f32, 4),
-                                             WHOLE(f32, 8),
-                                             REGISTERS(f16, 1),
-                                             REGISTERS(f16, 2),
-                                             REGISTERS(f16, 4),
-                                             REGISTERS(bf16, 1),
-                                             REGISTERS(bf16, 2),
-                                             REGISTERS(bf16, 4),
-                                             NAIVE(f32),
-                                             NAIVE(f16),
-                                             NAIVE(bf16)};
+static const struct kn_variant variants[] = {
+#define NORM(...) KN_ROW_VARIANT(norm, __VA_ARGS__)
+#include "row/norm_variants.def"
+#undef NORM
+};
 
 const struct kn_variants kn_norm_variants = {"norm", variants,
                                              sizeof variants / sizeof variants[0]};
@@ -130,14 +68,11 @@ tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream, const 
     const struct tol_kernel *kernel = NULL;
     TOL_TRY(kn_rows_given("norm", kernels, stream, x));
     TOL_TRY(check(x));
-    const size_t element = kn_type_bytes(x->type), affine = kn_type_bytes(x->affine_type);
-    struct kn_rows_place in = {"in", x->rows, x->columns, element, false, 0, 0, 0};
-    struct kn_rows_place out = {"out", x->rows, x->columns, element, false, 0, 0, 0};
+    const size_t affine = kn_type_bytes(x->affine_type);
+    struct kn_rows_place in, out;
     struct kn_rows_place weight = {"weight", 1, x->columns, affine, false, 0, 0, 0};
     struct kn_rows_place bias = {"bias", 1, x->columns, affine, false, 0, 0, 0};
-    TOL_TRY(kn_rows_locate(&x->in, &in));
-    TOL_TRY(kn_rows_locate(&x->out, &out));
-    TOL_TRY(kn_rows_apart(&out, &in));
+    TOL_TRY(kn_rows_locate_in_out(x->type, x->rows, x->columns, &x->in, &x->out, &in, &out));
     if (x->weight.buffer != NULL) {
         TOL_TRY(kn_rows_locate(&x->weight, &weight));
         TOL_CHECK(out.end <= weight.begin || weight.end <= out.begin, TOL_INVALID_ARGUMENT,
@@ -169,10 +104,9 @@ tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream, const 
                                              .epsilon = x->epsilon,
                                              .centred = x->kind == KN_LAYERNORM,
                                              .affine_f32 = x->affine_type == KN_F32};
-    status = launch(stream, variant, kernel,
-                    kn_row_shape_that_stays(variant, &fit, x->rows,
-                                            tol_context_device(kn_kernels_context(kernels))),
-                    arguments);
+    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
+    status =
+        launch(stream, variant, kernel, kn_row_shape(variant, &fit, x->rows, device), arguments);
 out:
     return status;
 }

@@ -14,7 +14,7 @@
 #ifndef KN_NORM_H
 #define KN_NORM_H
 
-#include "row/row_place.h"
+#include "row/rows.h"
 
 enum kn_norm_kind { KN_LAYERNORM, KN_RMSNORM };
 
@@ -39,7 +39,7 @@ TOL_API tol_status kn_norm(struct kn_kernels *kernels, struct tol_stream *stream
                            const struct kn_norm *norm);
 
 /* "registers": a row of up to 64 KiB is read once; "naive": three times. "whole", "wide", "ring",
- * "ahead", "early": whole rows (row/row_whole.h) are read once, weight and bias of the rows'
+ * "ahead", "early": whole rows (as softmax.h says) are read once, weight and bias of the rows'
  * type. */
 extern const struct kn_variants kn_norm_variants;
 

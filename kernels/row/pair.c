@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "row/row_arguments.h"
+#include "row/row_variant.h"
 
 #include <math.h>
 

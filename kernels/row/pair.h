@@ -9,7 +9,7 @@
 #ifndef KN_PAIR_H
 #define KN_PAIR_H
 
-#include "row/row_place.h"
+#include "row/rows.h"
 
 enum kn_pair_kind { KN_SWIGLU, KN_ADD };
 

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "row/row_arguments.h"
+#include "row/row_variant.h"
 
 #include <math.h>
 
@@ -82,8 +83,9 @@ tol_status kn_rope(struct kn_kernels *kernels, struct tol_stream *stream, const 
                                              .halves = x->pairs == KN_ROPE_HALVES,
                                              .base_log2 = log2f(base_of(x)),
                                              .scale = scale_of(x)};
-    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &fit, x->rows), &arguments,
-                            sizeof arguments);
+    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
+    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &fit, x->rows, device),
+                            &arguments, sizeof arguments);
 out:
     return status;
 }

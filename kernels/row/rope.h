@@ -9,7 +9,7 @@
 #ifndef KN_ROPE_H
 #define KN_ROPE_H
 
-#include "row/row_place.h"
+#include "row/rows.h"
 
 enum kn_rope_pairs {
     KN_ROPE_NEIGHBOURS, /* elements 2 i and 2 i + 1: GGUF's "llama" */

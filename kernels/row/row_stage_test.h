@@ -7,7 +7,7 @@
 #include "deviation.h"
 #include "guarded.h"
 #include "inputs.h"
-#include "row/row_place.h"
+#include "row/rows.h"
 
 #include "test_device.h"
 

@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "row/row_arguments.h"
-#include "row/row_whole.h"
+#include "row/row_variant.h"
 
 #include <math.h>
 
@@ -15,62 +15,15 @@ KN_IMAGES(softmax_3_online);
 KN_IMAGES(softmax_4_whole);
 KN_IMAGES(softmax_5_ring);
 
-/* clang-format off */
-#define WHOLE(type, pieces)                                                                        \
-    {.name = "whole", .entry = "softmax_whole_" #type "_" #pieces,                                 \
-     .images = kn_images_softmax_4_whole, .compute_capability_min = 75,                            \
-     .refuse = kn_row_whole_##type##_##pieces, .threads = 32, .tile = {4, pieces}}
-#define WIDE(type)                                                                                 \
-    {.name = "wide", .entry = "softmax_whole_" #type "_2",                                         \
-     .images = kn_images_softmax_4_whole, .compute_capability_min = 75,                            \
-     .refuse = kn_row_wide_##type##_2, .threads = 32, .tile = {4, 2}}
-#define RING(type, refuses, pieces)                                                                \
-    {.name = "ring", .entry = "softmax_ring_" #type "_" #pieces,                                   \
-     .images = kn_images_softmax_5_ring, .compute_capability_min = 80,                             \
-     .refuse = kn_row_##refuses, .threads = 32, .tile = {4, pieces, 8}}
-#define REGISTERS(type, pieces)                                                                    \
-    {.name = "registers", .entry = "softmax_" #type "_" #pieces,                                   \
-     .images = kn_images_softmax_2_registers, .compute_capability_min = 75,                        \
-     .refuse = kn_row_##type##_##pieces, .threads = 32, .tile = {4, pieces}}
-#define ONLINE(type)                                                                               \
-    {.name = "online", .entry = "softmax_online_" #type, .images = kn_images_softmax_3_online,     \
-     .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = 512}
-#define NAIVE(type)                                                                                \
-    {.name = "naive", .entry = "softmax_naive_" #type, .images = kn_images_softmax_1_naive,        \
-     .compute_capability_min = 75, .refuse = kn_row_only_##type, .threads = 32, .tile = {4}}
-/* clang-format on */
+#define SOFTMAX(...) KN_ROW_REFUSE(__VA_ARGS__)
+#include "row/softmax_variants.def"
+#undef SOFTMAX
 
-static const struct kn_variant variants[] = {WHOLE(f16, 1),
-                                             WHOLE(f16, 2),
-                                             WHOLE(f16, 4),
-                                             WHOLE(bf16, 1),
-                                             WHOLE(bf16, 2),
-                                             WHOLE(bf16, 4),
-                                             RING(f16, whole_f16_1, 1),
-                                             RING(f16, whole_f16_2, 2),
-                                             RING(f16, ring_f16_4, 4),
-                                             RING(bf16, whole_bf16_1, 1),
-                                             RING(bf16, whole_bf16_2, 2),
-                                             RING(bf16, ring_bf16_4, 4),
-                                             WIDE(f16),
-                                             WIDE(bf16),
-                                             REGISTERS(f32, 1),
-                                             REGISTERS(f32, 2),
-                                             REGISTERS(f32, 8),
-                                             REGISTERS(f32, 4),
-                                             WHOLE(f32, 8),
-                                             REGISTERS(f16, 1),
-                                             REGISTERS(f16, 2),
-                                             REGISTERS(f16, 4),
-                                             REGISTERS(bf16, 1),
-                                             REGISTERS(bf16, 2),
-                                             REGISTERS(bf16, 4),
-                                             ONLINE(f32),
-                                             ONLINE(f16),
-                                             ONLINE(bf16),
-                                             NAIVE(f32),
-                                             NAIVE(f16),
-                                             NAIVE(bf16)};
+static const struct kn_variant variants[] = {
+#define SOFTMAX(...) KN_ROW_VARIANT(softmax, __VA_ARGS__)
+#include "row/softmax_variants.def"
+#undef SOFTMAX
+};
 
 const struct kn_variants kn_softmax_variants = {"softmax", variants,
                                                 sizeof variants / sizeof variants[0]};
@@ -81,15 +34,10 @@ tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
     const struct kn_variant *variant = NULL;
     const struct tol_kernel *kernel = NULL;
     TOL_TRY(kn_rows_given("softmax", kernels, stream, x));
-    TOL_TRY(kn_rows_type(x->type));
     TOL_CHECK(isfinite(x->scale), TOL_INVALID_ARGUMENT, "a scale of %g", (double)x->scale);
-    const size_t element = kn_type_bytes(x->type);
-    struct kn_rows_place in = {"in", x->rows, x->columns, element, false, 0, 0, 0};
-    struct kn_rows_place out = {"out", x->rows, x->columns, element, false, 0, 0, 0};
+    struct kn_rows_place in, out;
     struct kn_rows_place mask = {"mask", x->rows, x->columns, 1, true, 0, 0, 0};
-    TOL_TRY(kn_rows_locate(&x->in, &in));
-    TOL_TRY(kn_rows_locate(&x->out, &out));
-    TOL_TRY(kn_rows_apart(&out, &in));
+    TOL_TRY(kn_rows_locate_in_out(x->type, x->rows, x->columns, &x->in, &x->out, &in, &out));
     if (x->mask.buffer != NULL) {
         TOL_TRY(kn_rows_locate(&x->mask, &mask));
         TOL_TRY(kn_rows_apart(&out, &mask));
@@ -110,7 +58,7 @@ tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
                                                 .mask_stride = (long long)mask.stride,
                                                 .scale = x->scale != 0 ? x->scale : 1};
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    status = kn_rows_launch(stream, kernel, kn_row_shape_that_stays(variant, &fit, x->rows, device),
+    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &fit, x->rows, device),
                             &arguments, sizeof arguments);
 out:
     return status;

@@ -11,7 +11,7 @@
 #ifndef KN_SOFTMAX_H
 #define KN_SOFTMAX_H
 
-#include "row/row_place.h"
+#include "row/rows.h"
 
 struct kn_softmax {
     enum kn_type type; /* of in and out */
@@ -35,7 +35,8 @@ TOL_API tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *str
                               const struct kn_softmax *softmax);
 
 /* "registers": a row of up to 64 KiB is read once; "online": twice; "naive": three times. "whole",
- * "wide", "ring": whole rows (row/row_whole.h) are read once, without a mask. */
+ * "wide", "ring": whole rows are read once, without a mask. A row is whole if it begins at a
+ * multiple of 16 bytes and consists of pieces of 16 bytes. */
 extern const struct kn_variants kn_softmax_variants;
 
 /* The definition, in double, of one row. mask may be NULL. Pure. */

@@ -6,7 +6,7 @@
 #define KN_SWEEP_MATRIX_H
 
 #include "guarded.h"
-#include "row/row_place.h"
+#include "row/rows.h"
 #include "kernel_sweep.h"
 
 struct sweep_matrix {
