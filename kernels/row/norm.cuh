@@ -1,4 +1,4 @@
-// What the kernels of norm share: the factor of a row, and what weight and bias make of an element.
+// What the kernels of norm share: the factor of a row, and how weight and bias change an element.
 #pragma once
 
 #include "row.cuh"
@@ -19,12 +19,12 @@ __device__ inline float norm_affine(float value, long long c, const norm_argumen
     return value;
 }
 
-// The same for a piece; weights and biases lie in caches, where all rows find them.
+// The same for a piece. Weight and bias stay in the caches, since all rows read them.
 template <typename T>
 __device__ inline void norm_affine_piece(float (&values)[PIECE<T>], int first,
                                          const norm_arguments &x) {
     const int columns = (int)x.columns;
-    auto load = [&](float (&y)[PIECE<T>], const void *parameters) {
+    auto load = [&](float(&y)[PIECE<T>], const void *parameters) {
         if (x.affine_f32 && sizeof(T) != sizeof(float)) {
             float low[4], high[4];
             load_piece(low, (const float *)parameters, first, columns);
@@ -35,7 +35,7 @@ __device__ inline void norm_affine_piece(float (&values)[PIECE<T>], int first,
             load_piece(y, (const T *)parameters, first, columns);
         }
     };
-    // The weight first and then the bias, by one piece of code: it is long.
+    // One loop for the weight and then the bias, since the code of load is long.
 #pragma unroll 1
     for (int turn = 0; turn < 2; turn++) {
         const void *parameters = turn == 0 ? x.weight : x.bias;

@@ -1,6 +1,13 @@
-// out[r][c] = (in[r][c] - mean) / sqrt(mean square + epsilon) * weight[c] + bias[c]: layernorm,
-// where the mean square is that of in - mean; RMSNorm, where the mean is left out. Three passes,
-// each of which reads the row again. A warp has a row, lane i columns i, i + 32, ...
+// norm, step 1: a warp for each row, in three passes.
+//
+// layernorm: out[r][c] = (in[r][c] - mean_r) / sqrt(var_r + epsilon) * weight[c] + bias[c], where
+// var_r = (sum_c (in[r][c] - mean_r)^2) / columns. RMSNorm: the same with mean_r = 0.
+//
+// The idea: none; this is the definition. Each pass reads the row again.
+// Owner: a warp owns row r, lane l its columns l, l + 32, ...
+// Bound by: three reads of 2 or 4 bytes an element.
+// Requires: blockDim = (32, rows of a block, 1), gridDim.x = rows / rows of a block, rounded up;
+// any length, any alignment.
 #include "norm.cuh"
 
 template <typename T> __device__ inline void norm_naive(const norm_arguments &x) {
@@ -23,6 +30,12 @@ template <typename T> __device__ inline void norm_naive(const norm_arguments &x)
     }
 }
 
-extern "C" __global__ void norm_naive_f32(norm_arguments x) { norm_naive<float>(x); }
-extern "C" __global__ void norm_naive_f16(norm_arguments x) { norm_naive<__half>(x); }
-extern "C" __global__ void norm_naive_bf16(norm_arguments x) { norm_naive<__nv_bfloat16>(x); }
+extern "C" __global__ void norm_naive_f32(norm_arguments x) {
+    norm_naive<float>(x);
+}
+extern "C" __global__ void norm_naive_f16(norm_arguments x) {
+    norm_naive<__half>(x);
+}
+extern "C" __global__ void norm_naive_bf16(norm_arguments x) {
+    norm_naive<__nv_bfloat16>(x);
+}

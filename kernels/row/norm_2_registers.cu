@@ -1,13 +1,17 @@
-// norm_1_naive with the row in registers: device memory is read once and written once, 16 bytes at
-// a time, and the mean is still taken before the squares, which keeps what E[x^2] - E[x]^2 loses.
-// blockDim.x threads have a row, thread t its pieces t, t + blockDim.x, ...; a warp a row and
-// several rows a block where rows are short.
+// norm, step 2: the row in registers.
+//
+// The idea: device memory is read once and written once, by pieces of 16 bytes. The mean is still
+// taken before the squares, since E[x^2] - E[x]^2 cancels where the mean is large.
+// Owner: blockDim.x threads own a row, thread t its pieces t, t + blockDim.x, ...; blockDim.x is 32
+// with several rows a block where rows are short.
+// Bound by: memory.
+// Requires: blockDim.x a multiple of 32, and 32 where blockDim.y is above 1; gridDim.x = rows /
+// blockDim.y, rounded up; PIECES * blockDim.x pieces hold a row; any alignment.
 #include "norm.cuh"
 
-template <typename T, int PIECES>
-__device__ inline void norm_registers(const norm_arguments &x) {
+template <typename T, int PIECES> __device__ inline void norm_registers(const norm_arguments &x) {
     const long long row = row_of_thread();
-    if (row >= x.rows) return; // whole warps, of rows that are a warp's: nobody waits for them
+    if (row >= x.rows) return; // only whole warps leave: no thread waits for them
     const T *in = (const T *)x.in + row * x.in_stride;
     T *out = (T *)x.out + row * x.out_stride;
     const int columns = (int)x.columns, step = (int)blockDim.x * PIECE<T>;

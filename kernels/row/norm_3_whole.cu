@@ -1,11 +1,16 @@
-// norm_2_registers for whole rows: no element is looked at for where it lies, and the weight is on
-// its way while the threads of a row wait for each other.
+// norm, step 3: whole rows.
+//
+// The idea: step 2 without a test of each element's column, and with the weight in flight while the
+// threads of a row wait for each other.
+// Owner: as step 2. Bound by: memory.
+// Requires: as step 2; rows, weight and bias begin at multiples of 16 bytes, a row is a multiple of
+// 16 bytes long, and weight and bias are of the rows' type.
 #include "norm_whole.cuh"
 
 template <typename T, int PIECES> __device__ inline void norm_whole(const norm_arguments &x) {
     __shared__ float parts[2][WARP];
     const long long row = row_of_thread();
-    if (row >= x.rows) return; // whole warps, of rows that are a warp's: nobody waits for them
+    if (row >= x.rows) return; // only whole warps leave: no thread waits for them
     const int count = whole_pieces<T>(x.columns);
     row_reducer reducer = {parts, 0};
     uint4 bits[PIECES];

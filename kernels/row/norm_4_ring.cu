@@ -1,6 +1,12 @@
-// norm_3_whole with blocks that stay: each takes row after row, and the next ones are on their way
-// into shared memory meanwhile.
+// norm, step 4: whole rows, with persistent blocks.
 // Target: compute_80
+//
+// The idea: a block processes row after row, and cp.async loads the next ones into a ring in shared
+// memory (row_ring.cuh), so that memory is not idle at barriers.
+// Owner: blockDim.x threads own a row at a time, thread t its pieces t, t + blockDim.x, ...; then
+// the row gridDim.x * blockDim.y further on.
+// Bound by: memory.
+// Requires: as step 3; blockDim.x * blockDim.y at most RING_THREADS.
 #include "norm_whole.cuh"
 #include "row_ring.cuh"
 
@@ -14,8 +20,7 @@ template <typename T, int PIECES> __device__ inline void norm_ring(const norm_ar
         uint4 bits[PIECES];
         float values[PIECES][PIECE<T>];
         ring.take(bits);
-        norm_of_pieces<T>(values, bits, ring.count, x, reducer,
-                              norm_parameters_in_place{x});
+        norm_of_pieces<T>(values, bits, ring.count, x, reducer, norm_parameters_in_place{x});
         store_whole<T>(values, (T *)x.out + row * x.out_stride, ring.count);
     }
 #endif

@@ -1,5 +1,11 @@
-// norm_3_whole with weight and bias on their way, to shared memory, before the row is asked for.
+// norm, step 5: whole rows, with weight and bias loaded before the row.
 // Target: compute_80
+//
+// The idea: step 3, but cp.async brings weight and bias to shared memory before the row is
+// requested: norm_ahead.cuh.
+// Owner and bound: as step 3.
+// Requires: as step 3; 16 PIECES bytes of dynamic shared memory a thread for each of weight and
+// bias.
 #include "norm_ahead.cuh"
 
 #define NORM_AHEAD(name, T, pieces, threads, blocks)                                               \

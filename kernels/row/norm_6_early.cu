@@ -1,13 +1,17 @@
-// norm_5_ahead that begins while the kernel in front of it ends: until that has ended it asks for
-// rows, weight and bias to come to the L2 cache, which is all that may be done with what another
-// kernel may still be writing. So the memory has work between two kernels.
+// norm, step 6: step 5, beginning while the previous kernel ends.
 // Target: compute_90
+//
+// The idea: until the previous kernel has ended nothing it may still write can be read, but rows,
+// weight and bias can be prefetched to the L2 cache, which stays coherent. So memory has work
+// between two kernels.
+// Owner and bound: as step 3.
+// Requires: as step 5, and a programmatic launch.
 #include "../bulk.cuh"
 #include "norm_ahead.cuh"
 
 #if __CUDA_ARCH__ >= 900
-// More blocks than can be on a device before the kernel in front has ended: those behind have
-// nothing to wait for, and would only ask twice.
+// More blocks than fit a device before the previous kernel has ended. Later blocks have nothing to
+// wait for, and would only request everything twice.
 constexpr unsigned EARLY_BLOCKS = 2048;
 
 template <typename T> __device__ inline void norm_ask_early(const norm_arguments &x) {

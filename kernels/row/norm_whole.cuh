@@ -1,15 +1,14 @@
-// What the kernels of norm over whole rows share: the way from a thread's pieces to its results.
+// What the kernels of norm over whole rows share: from a thread's pieces to its results.
 #pragma once
 
 #include "norm.cuh"
 #include "row_whole.cuh"
 
-// Weight and bias where they are: they lie in the L1 cache after the first row. There are no
-// registers to have them earlier than they are used.
+// Weight and bias in place. They are in the L1 cache after the first row. No registers are left to
+// load them earlier than they are used.
 struct norm_parameters_in_place {
     const norm_arguments &x;
-    __device__ inline void wait() const {
-    }
+    __device__ inline void wait() const {}
     __device__ inline uint4 weight(int p) const {
         return ((const uint4 *)x.weight)[piece_of_thread(p)];
     }
@@ -19,15 +18,14 @@ struct norm_parameters_in_place {
 };
 
 template <typename T, int PIECES, typename PARAMETERS>
-__device__ inline void norm_of_pieces(float (&values)[PIECES][PIECE<T>],
-                                      const uint4 (&bits)[PIECES], int count,
-                                      const norm_arguments &x, row_reducer &reducer,
-                                      const PARAMETERS &parameters) {
+__device__ inline void
+norm_of_pieces(float (&values)[PIECES][PIECE<T>], const uint4 (&bits)[PIECES], int count,
+               const norm_arguments &x, row_reducer &reducer, const PARAMETERS &parameters) {
     float square = 0;
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {
         unpack_piece<T>(values[p], bits[p]);
-        // Made here and not where they are used, for which ptxas would keep both forms.
+        // Converted here and not at each use: ptxas would keep both forms.
 #pragma unroll
         for (int i = 0; i < PIECE<T>; i++) asm volatile("" : "+f"(values[p][i]));
     }

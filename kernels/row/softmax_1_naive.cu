@@ -1,6 +1,13 @@
-// out[r][c] = exp(scale in[r][c] - m) / sum over c of the same, with m the largest of row r: a row
-// of softmax in three passes, each of which reads the row again. A warp has a row, lane i columns
-// i, i + 32, ...; any width, any alignment.
+// softmax, step 1: a warp for each row, in three passes.
+//
+// out[r][c] = exp(s[c] - m) / sum_c exp(s[c] - m), where s[c] = scale * in[r][c], or minus infinity
+// where mask[r][c] is 0, and m is the largest of s.
+//
+// The idea: none; this is the definition. Each pass reads the row again.
+// Owner: a warp owns row r, lane l its columns l, l + 32, ...
+// Bound by: three reads of 2 or 4 bytes an element, and expf twice.
+// Requires: blockDim = (32, rows of a block, 1), gridDim.x = rows / rows of a block, rounded up;
+// any length, any alignment.
 #include "row.cuh"
 
 template <typename T> __device__ inline void softmax_naive(const softmax_arguments &x) {
@@ -17,7 +24,7 @@ template <typename T> __device__ inline void softmax_naive(const softmax_argumen
     float largest = -INFINITE, sum = 0;
     for (long long c = threadIdx.x; c < x.columns; c += WARP) largest = fmaxf(largest, element(c));
     largest = warp_max(largest);
-    // A row of which nothing counts becomes zeros, and not 0 / 0.
+    // A row in which no element counts becomes zeros, and not 0 / 0.
     const float base = largest == -INFINITE ? 0 : largest;
     for (long long c = threadIdx.x; c < x.columns; c += WARP) sum += expf(element(c) - base);
     sum = warp_sum(sum);
@@ -27,8 +34,12 @@ template <typename T> __device__ inline void softmax_naive(const softmax_argumen
     }
 }
 
-extern "C" __global__ void softmax_naive_f32(softmax_arguments x) { softmax_naive<float>(x); }
-extern "C" __global__ void softmax_naive_f16(softmax_arguments x) { softmax_naive<__half>(x); }
+extern "C" __global__ void softmax_naive_f32(softmax_arguments x) {
+    softmax_naive<float>(x);
+}
+extern "C" __global__ void softmax_naive_f16(softmax_arguments x) {
+    softmax_naive<__half>(x);
+}
 extern "C" __global__ void softmax_naive_bf16(softmax_arguments x) {
     softmax_naive<__nv_bfloat16>(x);
 }

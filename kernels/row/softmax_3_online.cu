@@ -1,10 +1,16 @@
-// softmax_2_registers for rows that no registers hold: maximum and sum come of one pass, the sum
-// scaled anew where the maximum grows, and a second pass writes. Two reads and one write. A block
-// has a row, and thread t its pieces t, t + blockDim.x, ...
+// softmax, step 3: rows that the registers do not hold.
+//
+// The idea: one pass finds maximum and sum, and scales the sum when the maximum grows; a second
+// pass writes. Two reads and one write of the row.
+// Owner: a block owns a row, thread t its pieces t, t + blockDim.x, ...
+// Bound by: memory. Requires: blockDim = (a multiple of 32, 1, 1), gridDim.x = rows; any length,
+// any alignment.
 #include "row.cuh"
 
 // exp(a - b), and 1 where both are the same infinity.
-__device__ inline float grown(float a, float b) { return a == b ? 1.0f : expf(a - b); }
+__device__ inline float grown(float a, float b) {
+    return a == b ? 1.0f : expf(a - b);
+}
 
 template <typename T> __device__ inline void softmax_online(const softmax_arguments &x) {
     const long long row = row_of_thread();
@@ -14,7 +20,7 @@ template <typename T> __device__ inline void softmax_online(const softmax_argume
         x.mask == nullptr ? nullptr : (const uint8_t *)x.mask + row * x.mask_stride;
     const long long columns = x.columns, step = (long long)blockDim.x * PIECE<T>;
     const long long begin = (long long)threadIdx.x * PIECE<T> - elements_before(in);
-    auto load = [&](float (&values)[PIECE<T>], long long first) {
+    auto load = [&](float(&values)[PIECE<T>], long long first) {
         load_piece(values, in, first, columns);
 #pragma unroll
         for (int i = 0; i < PIECE<T>; i++) {
@@ -46,8 +52,12 @@ template <typename T> __device__ inline void softmax_online(const softmax_argume
     }
 }
 
-extern "C" __global__ void softmax_online_f32(softmax_arguments x) { softmax_online<float>(x); }
-extern "C" __global__ void softmax_online_f16(softmax_arguments x) { softmax_online<__half>(x); }
+extern "C" __global__ void softmax_online_f32(softmax_arguments x) {
+    softmax_online<float>(x);
+}
+extern "C" __global__ void softmax_online_f16(softmax_arguments x) {
+    softmax_online<__half>(x);
+}
 extern "C" __global__ void softmax_online_bf16(softmax_arguments x) {
     softmax_online<__nv_bfloat16>(x);
 }

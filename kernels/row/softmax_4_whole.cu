@@ -1,11 +1,16 @@
-// softmax_2_registers for whole rows without a mask: no element is looked at for where it lies, and
-// the exponential is one instruction for elements of 16 bits, which it is exact enough for.
+// softmax, step 4: whole rows without a mask.
+//
+// The idea: step 2 without a test of each element's column. For 16-bit elements the exponential is
+// one instruction, which is exact enough for them.
+// Owner: as step 2. Bound by: memory.
+// Requires: as step 2; rows begin at multiples of 16 bytes and are a multiple of 16 bytes long; no
+// mask.
 #include "softmax_whole.cuh"
 
 template <typename T, int PIECES> __device__ inline void softmax_whole(const softmax_arguments &x) {
     __shared__ float parts[2][WARP];
     const long long row = row_of_thread();
-    if (row >= x.rows) return; // whole warps, of rows that are a warp's: nobody waits for them
+    if (row >= x.rows) return; // only whole warps leave: no thread waits for them
     const int count = whole_pieces<T>(x.columns);
     row_reducer reducer = {parts, 0};
     uint4 bits[PIECES];

@@ -1,6 +1,12 @@
-// softmax_4_whole with blocks that stay: each takes row after row, and the next ones are on their
-// way into shared memory meanwhile.
+// softmax, step 5: whole rows, with persistent blocks.
 // Target: compute_80
+//
+// The idea: a block processes row after row, and cp.async loads the next ones into a ring in shared
+// memory (row_ring.cuh), so that memory is not idle at barriers.
+// Owner: blockDim.x threads own a row at a time, thread t its pieces t, t + blockDim.x, ...; then
+// the row gridDim.x * blockDim.y further on.
+// Bound by: memory.
+// Requires: as step 4; blockDim.x * blockDim.y at most RING_THREADS.
 #include "row_ring.cuh"
 #include "softmax_whole.cuh"
 

@@ -1,10 +1,10 @@
-// What the kernels of softmax over whole rows share: the way from a thread's pieces to its results.
+// What the kernels of softmax over whole rows share: from a thread's pieces to its results.
 #pragma once
 
 #include "row_whole.cuh"
 
-// exp(x) times a factor that is the same for all x <= 0, for elements of a type: what the quotient
-// takes away again.
+// exp(x) for x <= 0, times a factor that is the same for all x of a type and cancels in the
+// quotient.
 __device__ inline float exp_fast(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -16,12 +16,13 @@ __device__ inline float exp_of(float x, float) {
 __device__ inline float exp_of(float x, __half) {
     return exp_fast(x * LOG2_E);
 }
-// bfloat16 has numbers down to 2^-133, which ex2.ftz has not: all are made 2^64 times as large.
+// bfloat16 has numbers down to 2^-133, which ex2.ftz flushes to zero: all are scaled by 2^64.
 __device__ inline float exp_of(float x, __nv_bfloat16) {
     return exp_fast(fmaf(x, LOG2_E, 64.0f));
 }
 
-// What stands behind a row's end: minus infinity, whatever the sign of the scale.
+// The word past the end of a row. Times the scale it is minus infinity, for either sign of the
+// scale.
 template <typename T> __device__ inline uint32_t softmax_fill(const softmax_arguments &x) {
     return x.scale < 0 ? INFINITE_BITS<T> : INFINITE_BITS<T> | SIGN_BITS<T>;
 }
