@@ -3,9 +3,9 @@
  */
 #include "alike.h"
 #include "row/argmax.h"
-#include "row/norm.h"
+#include "norm/norm.h"
 #include "row/pair.h"
-#include "row/softmax.h"
+#include "softmax/softmax.h"
 
 #include "check.h"
 

@@ -21,8 +21,8 @@ struct row_stage {
 struct row_stage row_stage_begin(uint64_t seed);
 void row_stage_end(struct row_stage *stage);
 
-/* Rows and columns: of any rows, and of whole rows of 16-bit elements. The last of the whole ones has
- * more rows than persistent blocks, so that these process a second row. */
+/* Rows and columns: of any rows, and of whole rows of 16-bit elements. The last of the whole shapes
+ * has more rows than persistent blocks, so that these process a second row. */
 enum { ROW_SHAPES = 10, WHOLE_SHAPES = 8 };
 extern const size_t row_shapes[ROW_SHAPES][2], whole_shapes[WHOLE_SHAPES][2];
 
@@ -44,8 +44,8 @@ void row_fill(struct row_matrix *matrix, const float *values);
 void row_draw(struct row_stage *stage, struct row_matrix *matrix, enum kn_distribution distribution,
               double scale);
 
-/* Waits for the stream, compares the matrix with the oracle as kn_deviation_of does, and asserts that
- * its gaps and guard zones were not written. */
+/* Waits for the stream, compares the matrix with the oracle as kn_deviation_of does, and asserts
+ * that its gaps and guard zones were not written. */
 struct kn_deviation row_compare(struct row_stage *stage, const struct row_matrix *matrix,
                                 const double *oracle, struct kn_tolerance tolerance,
                                 const double *allowed);

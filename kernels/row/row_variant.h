@@ -31,16 +31,16 @@ const char *kn_row_only_bf16(const void *fit);
 /* The rows that a kernel serves: any, or whole ones. */
 enum kn_row_kind { KN_ROW_ANY, KN_ROW_WHOLE };
 
-/* As kn_variant.refuse, for rows of a type and kind of up to pieces_max pieces; 0: of any length. */
+/* As kn_variant.refuse, for rows of a type and kind of up to pieces_max pieces (0: any length). */
 const char *kn_row_refuse(const struct kn_row_fit *fit, enum kn_type type, enum kn_row_kind kind,
                           size_t pieces_max);
 
 /*
  * The two readers of softmax_variants.def and norm_variants.def. A row of these tables is: name,
- * entry point, image, least compute capability, type, kind of rows, threads of a row at first and at
- * most, rows of a block while a row has that first number of threads (0: one), pieces a thread
- * holds in registers (0: it holds none and takes rows of any length), and blocks a multiprocessor
- * of kernels with persistent blocks (0: a block a row).
+ * entry point, image, least compute capability, type, kind of rows, threads of a row at first and
+ * at most, rows of a block while a row has that first number of threads (0: one), pieces that a
+ * thread holds in registers (0: none, the kernel serves rows of any length), and blocks a
+ * multiprocessor of kernels with persistent blocks (0: a block is done after its rows).
  */
 #define KN_ROW_REFUSE(name, entry, image, capability, type, kind, threads, threads_max, abreast,   \
                       pieces, blocks)                                                              \

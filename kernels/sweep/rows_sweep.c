@@ -4,8 +4,8 @@
  * instead of eight, so that fewer rows are enough.
  */
 #include "check.h"
-#include "row/norm.h"
-#include "row/softmax.h"
+#include "norm/norm.h"
+#include "softmax/softmax.h"
 #include "sweep_matrix.h"
 
 #include <math.h>

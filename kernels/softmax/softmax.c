@@ -1,7 +1,7 @@
 /*
  * The host's side of softmax, and its oracle.
  */
-#include "row/softmax.h"
+#include "softmax/softmax.h"
 
 #include "check.h"
 #include "row/row_arguments.h"
@@ -16,12 +16,12 @@ KN_IMAGES(softmax_4_whole);
 KN_IMAGES(softmax_5_ring);
 
 #define SOFTMAX(...) KN_ROW_REFUSE(__VA_ARGS__)
-#include "row/softmax_variants.def"
+#include "softmax/softmax_variants.def"
 #undef SOFTMAX
 
 static const struct kn_variant variants[] = {
 #define SOFTMAX(...) KN_ROW_VARIANT(softmax, __VA_ARGS__)
-#include "row/softmax_variants.def"
+#include "softmax/softmax_variants.def"
 #undef SOFTMAX
 };
 

@@ -1,7 +1,7 @@
 // What the kernels of norm share: the factor of a row, and how weight and bias change an element.
 #pragma once
 
-#include "row.cuh"
+#include "../row/row.cuh"
 
 __device__ inline float norm_share(float squares, const norm_arguments &x) {
     return 1 / sqrtf(squares / (float)x.columns + x.epsilon);

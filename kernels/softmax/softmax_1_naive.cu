@@ -8,7 +8,7 @@
 // Bound by: three reads of 2 or 4 bytes an element, and expf twice.
 // Requires: blockDim = (32, rows of a block, 1), gridDim.x = rows / rows of a block, rounded up;
 // any length, any alignment.
-#include "row.cuh"
+#include "../row/row.cuh"
 
 template <typename T> __device__ inline void softmax_naive(const softmax_arguments &x) {
     const long long row = row_of_thread();

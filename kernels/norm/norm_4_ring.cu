@@ -8,7 +8,7 @@
 // Bound by: memory.
 // Requires: as step 3; blockDim.x * blockDim.y at most RING_THREADS.
 #include "norm_whole.cuh"
-#include "row_ring.cuh"
+#include "../row/row_ring.cuh"
 
 template <typename T, int PIECES> __device__ inline void norm_ring(const norm_arguments &x) {
 #if __CUDA_ARCH__ >= 800

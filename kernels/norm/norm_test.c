@@ -1,7 +1,7 @@
 /*
  * layernorm and RMSNorm: every variant against the definition, over rows that divide nothing.
  */
-#include "row/norm.h"
+#include "norm/norm.h"
 #include "row/row_stage_test.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
 // the row gridDim.x * blockDim.y further on.
 // Bound by: memory.
 // Requires: as step 4; blockDim.x * blockDim.y at most RING_THREADS.
-#include "row_ring.cuh"
+#include "../row/row_ring.cuh"
 #include "softmax_whole.cuh"
 
 template <typename T, int PIECES> __device__ inline void softmax_ring(const softmax_arguments &x) {

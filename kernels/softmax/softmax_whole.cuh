@@ -1,7 +1,7 @@
 // What the kernels of softmax over whole rows share: from a thread's pieces to its results.
 #pragma once
 
-#include "row_whole.cuh"
+#include "../row/row_whole.cuh"
 
 // exp(x) for x <= 0, times a factor that is the same for all x of a type and cancels in the
 // quotient.

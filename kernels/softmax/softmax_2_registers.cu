@@ -6,7 +6,7 @@
 // Bound by: memory.
 // Requires: blockDim.x a multiple of 32, and 32 where blockDim.y is above 1; gridDim.x = rows /
 // blockDim.y, rounded up; PIECES * blockDim.x pieces hold a row; any alignment.
-#include "row.cuh"
+#include "../row/row.cuh"
 
 template <typename T, int PIECES>
 __device__ inline void softmax_registers(const softmax_arguments &x) {

@@ -1,7 +1,7 @@
 /*
  * The host's side of layernorm and RMSNorm, and their oracle.
  */
-#include "row/norm.h"
+#include "norm/norm.h"
 
 #include "check.h"
 #include "row/row_arguments.h"
@@ -17,12 +17,12 @@ KN_IMAGES(norm_5_ahead);
 KN_IMAGES(norm_6_early);
 
 #define NORM(...) KN_ROW_REFUSE(__VA_ARGS__)
-#include "row/norm_variants.def"
+#include "norm/norm_variants.def"
 #undef NORM
 
 static const struct kn_variant variants[] = {
 #define NORM(...) KN_ROW_VARIANT(norm, __VA_ARGS__)
-#include "row/norm_variants.def"
+#include "norm/norm_variants.def"
 #undef NORM
 };
 

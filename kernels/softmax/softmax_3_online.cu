@@ -5,7 +5,7 @@
 // Owner: a block owns a row, thread t its pieces t, t + blockDim.x, ...
 // Bound by: memory. Requires: blockDim = (a multiple of 32, 1, 1), gridDim.x = rows; any length,
 // any alignment.
-#include "row.cuh"
+#include "../row/row.cuh"
 
 // exp(a - b), and 1 where both are the same infinity.
 __device__ inline float grown(float a, float b) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "norm.cuh"
-#include "row_whole.cuh"
+#include "../row/row_whole.cuh"
 
 // Weight and bias in place. They are in the L1 cache after the first row. No registers are left to
 // load them earlier than they are used.

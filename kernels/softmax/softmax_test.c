@@ -1,7 +1,7 @@
 /*
  * softmax: every variant against the definition, over rows that divide nothing.
  */
-#include "row/softmax.h"
+#include "softmax/softmax.h"
 #include "row/row_stage_test.h"
 
 #include <math.h>
