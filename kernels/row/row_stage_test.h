@@ -1,6 +1,6 @@
 /*
  * What the tests of rows share: a set of kernels with a stream, guarded matrices with gaps, and the
- * shapes that softmax and norm are tried with.
+ * shapes that softmax and norm are tried with. Internal: not installed.
  */
 #ifndef KN_ROW_STAGE_TEST_H
 #define KN_ROW_STAGE_TEST_H

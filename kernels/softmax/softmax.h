@@ -4,9 +4,9 @@
  * Any number of rows and columns. Sums are in float. out may be in, and may not overlap it
  * otherwise.
  *
- * By every kernel: what the mask leaves out gets 0, and so does scale in[r][c] = -infinity; a row
- * of which nothing counts becomes zeros. Where scale in[r][c] counts and is NaN or +infinity, all
- * of row r becomes NaN, also what the mask leaves out.
+ * For every kernel: a masked element gets 0, and so does one with scale in[r][c] = -infinity. A row
+ * in which no element counts becomes zeros. If scale in[r][c] of an unmasked element is NaN or
+ * +infinity, all of row r becomes NaN, the masked elements too.
  */
 #ifndef KN_SOFTMAX_H
 #define KN_SOFTMAX_H
@@ -17,19 +17,19 @@ struct kn_softmax {
     enum kn_type type; /* of in and out */
     size_t rows, columns;
     struct kn_rows in, out;
-    struct kn_rows mask; /* bytes, 0 leaves an element out; stride 0: the same row for all. Without
-                            a buffer all elements count */
-    float scale;         /* 0 is 1 */
-    const char *variant; /* a name, to force it; NULL: the best */
+    /* Bytes; 0 masks an element. A stride of 0: one row for all. Without a buffer all elements
+     * count. */
+    struct kn_rows mask;
+    float scale;                        /* 0 is 1 */
+    const char *variant;                /* forces the variant of this name; NULL: the best */
     const struct kn_variants *variants; /* another table; NULL: kn_softmax_variants */
 };
 
 /*
- * Queues it. No rows or no columns are TOL_OK.
- * TOL_INVALID_ARGUMENT: NULL, an unknown type, a scale that is not finite; as kn_rows_locate and
- * kn_rows_apart. TOL_OUT_OF_RANGE, TOL_OVER_LIMIT: kn_rows_locate. TOL_WRONG_CONTEXT: stream and
- * kernels belong to different ones. TOL_UNSUPPORTED, TOL_NOT_FOUND: kn_variant_pick. Else as
- * tol_launch.
+ * Queues it. Without rows or columns it returns TOL_OK. TOL_INVALID_ARGUMENT: an argument is NULL,
+ * the type is unknown, or the scale is not finite; also as rows.h says. TOL_OUT_OF_RANGE,
+ * TOL_OVER_LIMIT: as rows.h says. TOL_WRONG_CONTEXT: stream and kernels belong to different
+ * contexts. TOL_UNSUPPORTED, TOL_NOT_FOUND: as kn_variant_pick. Else fails as tol_launch does.
  */
 TOL_API tol_status kn_softmax(struct kn_kernels *kernels, struct tol_stream *stream,
                               const struct kn_softmax *softmax);
