@@ -1,5 +1,5 @@
 /*
- * The host's side of attention: a problem is checked, a kernel picked and launched.
+ * The host's side of attention: checks a problem, picks a kernel and launches it.
  */
 #include "attention/attention.h"
 
@@ -12,12 +12,12 @@
 
 enum { GRID_YZ_MAX = 65535, LENGTH_MAX = INT32_MAX - 256, HEAD_SIZE_MAX = 256 };
 
-/* Heads as they lie in memory, and where. */
+/* The layout and addresses of the heads of one operand. */
 struct place {
     const char *name;
     size_t heads, rows;
     struct attention_strides strides;
-    CUdeviceptr begin, end; /* end is behind the last element; equal where there is none */
+    CUdeviceptr begin, end; /* end is past the last element; both are equal if there is none */
 };
 
 static tol_status locate(const struct kn_attention *x, const struct kn_heads *heads,
@@ -87,7 +87,8 @@ static bool is_aligned(const struct kn_attention *x, const struct place *place) 
 static tol_status check_shape(const struct kn_attention *x) {
     tol_status status = TOL_OK;
     TOL_CHECK(x != NULL, TOL_INVALID_ARGUMENT, "attention needs a problem");
-    TOL_CHECK((unsigned)x->type < KN_TYPES, TOL_INVALID_ARGUMENT, "%d is no type", (int)x->type);
+    TOL_CHECK((unsigned)x->type < KN_TYPES, TOL_INVALID_ARGUMENT, "type %d does not exist",
+              (int)x->type);
     TOL_CHECK(x->head_size > 0 && x->head_size <= HEAD_SIZE_MAX, TOL_INVALID_ARGUMENT,
               "heads of %zu elements; from 1 to %d are allowed", x->head_size, HEAD_SIZE_MAX);
     TOL_CHECK(x->kv_heads > 0 ? x->heads % x->kv_heads == 0 : x->heads == 0, TOL_INVALID_ARGUMENT,
@@ -211,7 +212,7 @@ tol_status kn_attention_workspace(struct kn_kernels *kernels, const struct kn_at
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
     TOL_CHECK(kernels != NULL && bytes != NULL, TOL_INVALID_ARGUMENT,
-              "attention needs a set of kernels and somewhere to put a number");
+              "attention's workspace needs a set of kernels and a pointer to the result");
     TOL_TRY(check_shape(x));
     *bytes = 0;
     if (x->batch == 0 || x->heads == 0 || x->q_length == 0) return TOL_OK;

@@ -72,7 +72,7 @@ __device__ inline void attention_grouped(const attention_arguments &x) {
     constexpr int WARPS = GROUPED_WARPS<D>, KEYS = GROUPED_KEYS;
     constexpr int TILE_BYTES = KEYS * tile_of::ROW_BYTES, SLOT_BYTES = 2 * TILE_BYTES;
     static_assert(WARPS * GROUPED_ROWS * (D + 2) * 4 <= WARPS * GROUPED_SLOTS * SLOT_BYTES,
-                  "the parts lie where the rings were");
+                  "the parts overwrite the rings");
     extern __shared__ __align__(ATTENTION_ALIGNMENT) uint4 shared[];
     const uint32_t queries = shared_address(shared);
     const int lane = threadIdx.x % WARP, warp_index = threadIdx.x / WARP;

@@ -15,7 +15,7 @@ template <int D> struct attention_tile {
     static constexpr int CHUNKS = D / 8; // of 16 bytes
     static constexpr bool SWIZZLED = CHUNKS % 8 == 0;
     static constexpr int PITCH = SWIZZLED ? CHUNKS : CHUNKS + 1, ROW_BYTES = PITCH * 16;
-    static_assert(SWIZZLED || PITCH % 2 == 1, "eight rows must lie in different banks");
+    static_assert(SWIZZLED || PITCH % 2 == 1, "eight rows must be in different banks");
     // The offset of a chunk of a row, from a multiple of ATTENTION_ALIGNMENT.
     __device__ static uint32_t at(int row, int chunk) {
         return row * ROW_BYTES + (SWIZZLED ? chunk ^ (row & 7) : chunk) * 16;
@@ -27,7 +27,8 @@ template <int D> struct attention_tile {
     // The place a multiple of STEP rows further in the same column; `place` is in the first STEP
     // rows.
     template <int STEP> __device__ static uint32_t below(uint32_t place, int rows) {
-        static_assert(!SWIZZLED || (STEP & (STEP - 1)) == 0, "rows are told apart by their bits");
+        static_assert(!SWIZZLED || (STEP & (STEP - 1)) == 0,
+                      "the swizzle depends on the low bits of a row");
         return (SWIZZLED ? place ^ ((rows & 7) * 16) : place) + rows * ROW_BYTES;
     }
 };

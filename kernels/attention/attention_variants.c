@@ -1,5 +1,6 @@
 /*
- * The table of attention's kernels, and what each asks of a problem, out of attention_variants.def.
+ * The table of attention's kernels and what each requires of a problem, from
+ * attention_variants.def.
  */
 #include "attention/attention_problem.h"
 
@@ -17,7 +18,7 @@ enum { DECODE_ROWS_MAX = 8 };
 /* The rows of an mma. */
 enum { GROUPED_ROWS_MAX = 16 };
 
-/* What a kernel asks of a problem besides its type and head size. */
+/* What a kernel requires of a problem besides its type and head size. */
 enum {
     ANY = 0,
     ALIGNED = 1,          /* each row begins at a multiple of 16 bytes */

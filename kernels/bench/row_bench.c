@@ -1,5 +1,5 @@
 /*
- * What operations on rows cost, beside copies: a large one, and one of as many bytes.
+ * Times operations on rows, beside two copies: a large one, and one of as many bytes.
  */
 #include "alike.h"
 #include "row/argmax.h"

@@ -1,5 +1,5 @@
 /*
- * The host's side of gemm: a problem is checked, a kernel picked and launched.
+ * The host's side of gemm: checks a problem, picks a kernel and launches it.
  */
 #include "gemm.h"
 
@@ -18,12 +18,12 @@ const char *kn_gemm_precision_name(enum kn_gemm_precision precision) {
     return (unsigned)precision < KN_GEMM_PRECISIONS ? names[precision] : "?";
 }
 
-/* A matrix as it lies in memory, and where. */
+/* The layout and address of a matrix. */
 struct stored {
     const char *name;
     size_t rows, columns, leading, stride, batch;
     enum kn_type type;
-    CUdeviceptr begin, end; /* end is behind the last element; equal where there is none */
+    CUdeviceptr begin, end; /* end is past the last element; both are equal if there is none */
 };
 
 static tol_status locate(const struct kn_matrix *matrix, struct stored *stored) {
@@ -77,7 +77,7 @@ static tol_status check(const struct kn_gemm *gemm, struct gemm_problem *problem
     tol_status status = TOL_OK;
     TOL_CHECK(gemm != NULL, TOL_INVALID_ARGUMENT, "gemm needs a problem");
     TOL_CHECK((unsigned)gemm->precision < KN_GEMM_PRECISIONS, TOL_INVALID_ARGUMENT,
-              "%d is no precision", (int)gemm->precision);
+              "precision %d does not exist", (int)gemm->precision);
     const enum kn_type type = kn_gemm_input_type(gemm->precision);
     const size_t batch = gemm->batch != 0 ? gemm->batch : 1;
     TOL_CHECK(gemm->c_type == KN_F32 || gemm->c_type == type, TOL_INVALID_ARGUMENT,
@@ -165,7 +165,7 @@ tol_status kn_gemm_workspace(struct kn_kernels *kernels, const struct kn_gemm *g
     const struct tol_kernel *kernel = NULL;
     struct gemm_problem problem = {0};
     TOL_CHECK(kernels != NULL && bytes != NULL, TOL_INVALID_ARGUMENT,
-              "gemm needs a set of kernels and somewhere to put a number");
+              "gemm's workspace needs a set of kernels and a pointer to the result");
     TOL_TRY(check(gemm, &problem));
     TOL_TRY(pick(kernels, &problem, &variant, &kernel));
     *bytes = gemm_split_of(&problem, variant, SIZE_MAX).bytes;

@@ -2,9 +2,9 @@
 // Target: compute_80
 //
 // The idea: mma.sync multiplies 16 x 8 x 16 with one instruction of a warp, out of registers. Tiles
-// of a and b lie in shared memory with k contiguous, as the fragments want them, so that two
+// of a and b are in shared memory with k contiguous, as fragments need them, so that two
 // neighbours of 16 bits, or one number of 32, are one word; rows are four words longer than needed,
-// so that the eight rows and four words of a fragment lie in 32 banks.
+// so that the eight rows and four words of a fragment are in 32 banks.
 // Owner: a block of four warps owns 64 x 64 of c, each warp 32 x 32: fragments as in tile.cuh.
 // Requires: blockDim = (128, 1, 1), gridDim.x = tiles of 64 x 64, gridDim.y walks the shares.
 #include "gemm.cuh"

@@ -91,7 +91,7 @@ __device__ inline void gemm_pipeline(const gemm_arguments &x) {
         PITCH = COLUMNS + 8,
         PIECE = 16 / sizeof(T)
     };
-    static_assert(ROWS * PITCH * 4 <= STAGES * STAGE_BYTES, "the sums lie where the stages were");
+    static_assert(ROWS * PITCH * 4 <= STAGES * STAGE_BYTES, "the sums overwrite the stages");
     extern __shared__ __align__(128) unsigned char shared[];
     const uint32_t base = shared_address(shared);
     float *sums = (float *)shared;

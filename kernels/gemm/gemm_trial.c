@@ -1,5 +1,5 @@
 /*
- * Making matrices, and judging one.
+ * Makes matrices, runs a kernel, and judges the result.
  */
 #include "gemm_trial.h"
 

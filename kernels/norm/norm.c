@@ -32,8 +32,8 @@ const struct kn_variants kn_norm_variants = {"norm", variants,
 static tol_status check(const struct kn_norm *x) {
     tol_status status = TOL_OK;
     TOL_TRY(kn_rows_type(x->type));
-    TOL_CHECK((unsigned)x->kind <= KN_RMSNORM, TOL_INVALID_ARGUMENT, "%d is no kind of norm",
-              (int)x->kind);
+    TOL_CHECK((unsigned)x->kind <= KN_RMSNORM, TOL_INVALID_ARGUMENT,
+              "kind of norm %d does not exist", (int)x->kind);
     TOL_CHECK(x->affine_type == KN_F32 || x->affine_type == x->type, TOL_INVALID_ARGUMENT,
               "weight and bias of type %s do not go with rows of %s", kn_type_name(x->affine_type),
               kn_type_name(x->type));
@@ -43,7 +43,7 @@ out:
     return status;
 }
 
-/* A place in shared memory for each piece of weight and bias that a thread has on its way there. */
+/* Shared memory for the pieces of weight and bias that each thread loads ahead. */
 static unsigned ahead_bytes(const struct tol_launch_shape *shape, unsigned pieces,
                             const struct norm_arguments *x) {
     enum { PIECE_BYTES = 16 };

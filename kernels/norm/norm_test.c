@@ -279,7 +279,7 @@ Test(norm, what_cannot_be_is_refused) {
     bad.epsilon = -1;
     REFUSED(TOL_INVALID_ARGUMENT, "epsilon of -1");
     bad.kind = (enum kn_norm_kind)2;
-    REFUSED(TOL_INVALID_ARGUMENT, "no kind");
+    REFUSED(TOL_INVALID_ARGUMENT, "does not exist");
     bad.variant = "registers", bad.rows = 1, bad.columns = 100000;
     REFUSED(TOL_OUT_OF_RANGE, "100000");
     bad.columns = 0;

@@ -36,8 +36,8 @@ static float scale_of(const struct kn_rope *x) {
 static tol_status check(const struct kn_rope *x, size_t *columns) {
     tol_status status = TOL_OK;
     TOL_TRY(kn_rows_type(x->type));
-    TOL_CHECK((unsigned)x->pairs <= KN_ROPE_HALVES, TOL_INVALID_ARGUMENT, "%d is no way of pairs",
-              (int)x->pairs);
+    TOL_CHECK((unsigned)x->pairs <= KN_ROPE_HALVES, TOL_INVALID_ARGUMENT,
+              "pairing %d does not exist", (int)x->pairs);
     TOL_CHECK(rotated_of(x) % 2 == 0 && rotated_of(x) <= x->head_size, TOL_INVALID_ARGUMENT,
               "%zu elements of a head of %zu cannot be rotated in pairs", rotated_of(x),
               x->head_size);

@@ -1,5 +1,5 @@
 /*
- * Where rows lie, and what all operations on rows check and launch alike.
+ * Where rows are in memory, and the checks and launches that all operations on rows share.
  */
 #include "row/row_place.h"
 
@@ -73,7 +73,7 @@ out:
 
 tol_status kn_rows_type(enum kn_type type) {
     tol_status status = TOL_OK;
-    TOL_CHECK((unsigned)type < KN_TYPES, TOL_INVALID_ARGUMENT, "%d is no type", (int)type);
+    TOL_CHECK((unsigned)type < KN_TYPES, TOL_INVALID_ARGUMENT, "type %d does not exist", (int)type);
 out:
     return status;
 }

@@ -13,7 +13,7 @@ struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *i
     return (struct kn_row_fit){.type = type,
                                .pieces = (before + bytes + PIECE_BYTES - 1) / PIECE_BYTES,
                                .row_bytes = bytes,
-                               .not_whole = "rows are taken at any address"};
+                               .not_whole = "the operation has no kernels for whole rows"};
 }
 
 const char *kn_row_whole(const struct kn_rows_place *place) {

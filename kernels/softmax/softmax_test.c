@@ -257,7 +257,7 @@ Test(softmax, what_cannot_be_is_refused) {
     bad.mask = (struct kn_rows){buffer, 4096 - 255, 0};
     REFUSED(TOL_OUT_OF_RANGE, "mask");
     bad.type = KN_TYPES;
-    REFUSED(TOL_INVALID_ARGUMENT, "no type");
+    REFUSED(TOL_INVALID_ARGUMENT, "does not exist");
     bad.scale = NAN;
     REFUSED(TOL_INVALID_ARGUMENT, "scale");
     bad.columns = (size_t)1 << 40;
