@@ -91,7 +91,7 @@ class Sanitize(unittest.TestCase):
         rules = self.folder / "faults.json"
         rules.write_text('{"rules": [{"function": "cuLaunchKernel", "nth": 3, "action": "return", '
                          '"code": "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"}]}', encoding="utf-8")
-        self.expect(1, "31 stops, 1 wrong", self.run_it(
+        self.expect(1, "31 cases, 1 wrong", self.run_it(
             "clean", "--groups", "decoder", "--tools", "memcheck", TOLLENS_SOFT_FAULTS=str(rules)))
         self.assertIn("WRONG swiglu f32 5 x 9001", (
             self.folder / "out/sanitize/memcheck-decoder.program").read_text(encoding="utf-8"))
