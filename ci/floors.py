@@ -11,6 +11,7 @@ of other rooms is listed with it. ci/tidy.py runs these checks with its own.
 """
 
 import pathlib
+import posixpath
 import re
 import subprocess
 import sys
@@ -76,8 +77,9 @@ class Plan:
     def resolve(self, path: str, name: str) -> str | None:
         places = [str(pathlib.PurePosixPath(path).parent) + "/", *self.room.paths]
         for place in places + ["kernels/", "runtime/include/tollens/"]:
-            if place + name in self.everything:
-                return place + name
+            found = posixpath.normpath(place + name)
+            if found in self.everything:
+                return found
         return None
 
     def includes(self) -> Iterator[tuple[str, int, str, str | None]]:

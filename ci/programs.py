@@ -9,7 +9,7 @@ from soft_sources import (
     BENCH, CORPUS_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS, SOFT_TESTS, TABLE,
     TABLE_TESTS)
 from sources import (
-    COMMANDS, HARNESS, HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_TOUR,
+    COMMANDS, HARNESS, HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP,
     RUNTIME, RUNTIME_TESTS)
 
 KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
@@ -106,7 +106,7 @@ class Programs:
             self.tools.append(self.program(f"bench-{what}", [*parts, ARCHIVE],
                                            libs="-lpthread -ldl -lm"))
         for target, room, sources in (("bench-kernels", "bench", KERNELS_BENCH),
-                                      ("kernel-tour", "tour", KERNELS_TOUR)):
+                                      ("kernel-sweep", "sweep", KERNELS_SWEEP)):
             parts = self.objects(f"kernels/{room}", "tool_kernels", f"kernels/{room}", sources)
             self.tools.append(self.program(target, [*parts, KERNELS_ARCHIVE, ARCHIVE],
                                            libs=KERNELS_LIBS))

@@ -96,9 +96,11 @@ KERNELS = Room(
              PUBLIC + "interpose.h", "runtime/test/test_device.h"),
     floors=[
         (".", "variants, images, inputs, comparisons"),
-        ("attention basics gemm measure quant row", "an operation each"),
+        ("row", "rows: where each lies, what softmax, norms and their kin share"),
+        ("attention basics gemm measure norm quant softmax", "an operation each"),
     ],
-    above=("bench", "tour"))
+    parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm"},
+    above=("bench", "sweep"))
 
 CLAIMS = Room(
     root="hypotheses", without=("hypotheses/harness/",),

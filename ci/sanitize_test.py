@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What ci/sanitize must notice, with a stand-in for compute-sanitizer and the soft device; and that
-the tour's list of images is that of the library."""
+the sweep's list of images is that of the library."""
 
 import os
 import pathlib
@@ -29,7 +29,7 @@ while [ $# -gt 0 ]; do
 done
 case $STAND_IN in
 slow) exec sleep 60 ;;
-idle) echo "kernel-tour: 9 stops, 0 wrong, 0 left out; 9 launches of 9 kernels; 0 of 9 missed" ;;
+idle) echo "kernel-sweep: 9 cases, 0 wrong, 0 skipped; 9 launches of 9 kernels; 0 of 9 missed" ;;
 less) "$@" | grep -v '^launched swiglu_f16 ' ;;
 *) "$@" ;;
 esac
@@ -91,7 +91,7 @@ class Sanitize(unittest.TestCase):
         rules = self.folder / "faults.json"
         rules.write_text('{"rules": [{"function": "cuLaunchKernel", "nth": 3, "action": "return", '
                          '"code": "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"}]}', encoding="utf-8")
-        self.expect(1, "31 stops, 1 wrong", self.run_it(
+        self.expect(1, "31 cases, 1 wrong", self.run_it(
             "clean", "--groups", "decoder", "--tools", "memcheck", TOLLENS_SOFT_FAULTS=str(rules)))
         self.assertIn("WRONG swiglu f32 5 x 9001", (
             self.folder / "out/sanitize/memcheck-decoder.program").read_text(encoding="utf-8"))
@@ -104,9 +104,9 @@ class Sanitize(unittest.TestCase):
         self.expect(2, "no compute-sanitizer", self.run_it("clean", CUDA_HOME="/nowhere"))
 
 
-class Tour(unittest.TestCase):
+class Sweep(unittest.TestCase):
     def test_all_kernels_of_the_library_are_on_it(self) -> None:
-        listed = subprocess.run([ROOT / "build/kernel-tour", "--list"], capture_output=True,
+        listed = subprocess.run([ROOT / "build/kernel-sweep", "--list"], capture_output=True,
                                 text=True, check=True).stdout.splitlines()
         names = [pathlib.Path(image).name for image in sources.KERNEL_IMAGES]
         wanted = {(name, entry) for name in names

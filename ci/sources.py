@@ -62,14 +62,14 @@ REFUSED = """
 # What operations share; then each operation.
 KERNELS = """
     kernel_image variant kernel_set
-    parallel number inputs deviation guarded
+    operand parallel number inputs deviation guarded
     gemm/gemm gemm/gemm_split gemm/gemm_variants gemm/gemm_oracle gemm/gemm_trial
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise quant/dequantise_planted
     quant/quant_product quant/quant_product_trial
     attention/attention attention/attention_variants attention/attention_oracle
     attention/attention_trial
-    row/row_place row/row_whole row/softmax row/norm row/rope row/pair row/gather row/argmax
+    row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
 """.split()
 
@@ -84,13 +84,13 @@ KERNEL_IMAGES = """
     attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor
     attention/attention_4_decode attention/attention_5_combine attention/attention_6_grouped
     attention/attention_defects
-    row/softmax_1_naive row/softmax_2_registers row/softmax_3_online
-    row/softmax_4_whole row/softmax_5_ring
-    row/norm_1_naive row/norm_2_registers row/norm_3_whole row/norm_4_ring
+    softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
+    softmax/softmax_4_whole softmax/softmax_5_ring
+    norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     gemm/gemm_planted
     quant/quant_product_7_bulk
-    row/norm_5_ahead row/norm_6_early
+    norm/norm_5_ahead norm/norm_6_early
     measure/read_words
 """.split()
 
@@ -100,20 +100,20 @@ KERNELS_BENCH = """
 """.split()
 
 # The program that runs each of them once, for tools that watch a process.
-KERNELS_TOUR = """
-    kernel_tour launched tour_matrix
-    gemm_tour attention_tour quant_tour rows_tour decoder_tour
+KERNELS_SWEEP = """
+    kernel_sweep launched sweep_matrix
+    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep
 """.split()
 
 KERNELS_TESTS = """
     variant_test kernel_set_test measure/read_words_test
-    parallel_test number_test inputs_test deviation_test guarded_test
+    operand_test parallel_test number_test inputs_test deviation_test guarded_test
     gemm/gemm_oracle_test gemm/gemm_test gemm/gemm_call_test
     kernel_image_test quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
     attention/attention_test attention/attention_call_test
-    row/row_stage_test row/softmax_test row/norm_test row/rope_test row/pair_test row/gather_test
-    row/row_special_test
+    softmax/softmax_test norm/norm_test
+    row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
 """.split()
 
 HARNESS = within({

@@ -1,13 +1,13 @@
-// What kernels for compute capability 9.0 share: copies of whole rows of bytes that one thread asks
-// for and an mbarrier tells of, and beginning while the kernel in front ends. Each is the PTX
-// instruction of its name. Addresses and sizes of copies are multiples of 16 bytes.
+// What the kernels for compute capability 9.0 share: bulk copies, mbarriers, and programmatic
+// launches. Each function is the PTX instruction of its name. Addresses and sizes of bulk copies
+// are multiples of 16 bytes.
 #pragma once
 
 #include "tile.cuh"
 
 #if __CUDA_ARCH__ >= 900
-// An mbarrier for so many arrivals a phase. Call barriers_made, then let the block or the warp that
-// uses it meet, before its first use.
+// Makes an mbarrier with this many arrivals a phase. Before its first use, call barriers_made and
+// then synchronise the block or the warp that uses it.
 __device__ inline void barrier_make(uint64_t *barrier, uint32_t arrivals) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
                  : "memory");
@@ -16,14 +16,15 @@ __device__ inline void barriers_made() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// An arrival, after which so many more bytes must come before the phase ends.
+// Arrives, and adds to the bytes that must be copied before the phase ends.
 __device__ inline void barrier_expect(uint64_t *barrier, uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
                  "r"(bytes)
                  : "memory");
 }
 
-// Waits for the end of the phase of this parity; the first has 0. What came is then to be seen.
+// Waits for the end of the phase of this parity; the first phase has parity 0. The copied bytes are
+// visible afterwards.
 __device__ inline void barrier_wait(uint64_t *barrier, uint32_t parity) {
     uint32_t is_over;
     do {
@@ -36,7 +37,7 @@ __device__ inline void barrier_wait(uint64_t *barrier, uint32_t parity) {
     } while (is_over == 0);
 }
 
-// To shared memory; the barrier is told of the bytes.
+// Copies to shared memory and counts the bytes on the barrier.
 __device__ inline void copy_bulk(void *shared, const void *global, uint32_t bytes,
                                  uint64_t *barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
@@ -45,15 +46,17 @@ __device__ inline void copy_bulk(void *shared, const void *global, uint32_t byte
                  : "memory");
 }
 
-// To the L2 cache. Nothing is read that another kernel may still be writing: it stays coherent.
+// Prefetches to the L2 cache. That is safe while another kernel may still write there: L2 stays
+// coherent.
 __device__ inline void prefetch_bulk(const void *global, uint32_t bytes) {
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(
-                     __cvta_generic_to_global(global)),
-                 "r"(bytes));
+    asm volatile(
+        "cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(global)),
+        "r"(bytes));
 }
 
-// Lets the next kernel begin as soon as blocks of this one leave room, and waits until all of the
-// kernel in front is done and seen. Between the two nothing may be read or written, but prefetched.
+// let_next_begin lets the next kernel begin as soon as blocks of this one leave room.
+// wait_for_kernel_in_front waits until the previous kernel has ended and its writes are visible;
+// before it, memory may be prefetched but not read or written.
 __device__ inline void let_next_begin() {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }

@@ -1,5 +1,5 @@
 /*
- * Comparing, element by element.
+ * Compares element by element.
  */
 #include "deviation.h"
 

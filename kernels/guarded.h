@@ -1,9 +1,8 @@
 /*
- * Guarded: a device buffer whose surroundings are watched, for tests and claims about kernels.
+ * Guarded: a device buffer between guard zones, for tests and claims about kernels.
  *
- * The middle is for a kernel; it begins as NaN in every type, so that what was never written cannot
- * pass for a result. On either side lies a zone that nobody may touch.
- * Not to be used from several threads at once.
+ * The middle is for a kernel. It begins as NaN in every type, so memory that was never written
+ * cannot pass for a result. No kernel may write the zones on either side. Not thread-safe.
  */
 #ifndef KN_GUARDED_H
 #define KN_GUARDED_H
@@ -18,22 +17,22 @@ struct kn_guarded {
     size_t bytes;  /* of the middle; may be 0 */
 };
 
-/* Makes one, the middle skew bytes past an address that is a multiple of 256. All poisoned.
- * As tol_buffer_create. */
+/* Creates one, all poisoned. The middle begins skew bytes past a multiple of 256. Fails as
+ * tol_buffer_create does. */
 TOL_API tol_status kn_guarded_create(struct tol_context *context, size_t bytes, size_t skew,
                                      struct kn_guarded *guarded);
 
-/* Frees it; one that was not made is {0}. */
+/* Frees it. {0} is a no-op. */
 TOL_API void kn_guarded_destroy(struct kn_guarded *guarded);
 
-/* The middle from the host and to it. */
+/* Copies the middle from the host, and to it. */
 TOL_API tol_status kn_guarded_write(struct kn_guarded *guarded, const void *bytes);
 TOL_API tol_status kn_guarded_read(const struct kn_guarded *guarded, void *bytes);
 
-/* Poisons everything anew. */
+/* Poisons the middle and the zones again. */
 TOL_API tol_status kn_guarded_poison(struct kn_guarded *guarded);
 
-/* How many bytes of the zones have changed. Work that writes must have been waited for. */
+/* Counts the bytes of the zones that have changed. Wait for the work first. */
 TOL_API tol_status kn_guarded_check(const struct kn_guarded *guarded, size_t *changed);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A list that only grows: readers walk it without a lock, who adds to it holds one.
+ * A list that only grows: readers walk it without a lock, writers hold one.
  */
 #include "kernel_set.h"
 

@@ -1,7 +1,7 @@
 /*
- * Kernel set: the kernels that a program uses in a context, each loaded when it is first needed.
+ * Kernel set: the kernels that a program uses in a context, each loaded at its first use.
  *
- * Every operation takes one. Finding a kernel that is loaded takes no lock. Thread-safe.
+ * Every operation takes one. Finding a loaded kernel takes no lock. Thread-safe.
  */
 #ifndef KN_KERNEL_SET_H
 #define KN_KERNEL_SET_H
@@ -10,20 +10,21 @@
 
 struct kn_kernels;
 
-/* Makes an empty set, which keeps the context alive. TOL_OUT_OF_HOST_MEMORY. */
+/* Creates an empty set, which keeps the context alive. TOL_OUT_OF_HOST_MEMORY. */
 TOL_API tol_status kn_kernels_create(struct tol_context *context, struct kn_kernels **kernels);
 
-/* Unloads all; work in flight is waited for, as tol_module_destroy says. NULL is a no-op. */
+/* Waits for work in flight, as tol_module_destroy does, and unloads all kernels. NULL is a
+ * no-op. */
 TOL_API void kn_kernels_destroy(struct kn_kernels *kernels);
 
 TOL_API struct tol_context *kn_kernels_context(const struct kn_kernels *kernels);
 
-/* The kernel of a variant; valid as long as the set. The row must live as long as well. As
- * kn_image_load, tol_module_kernel and tol_kernel_allow_shared. */
+/* The kernel of a variant, valid as long as the set. The variant must outlive the set. Fails as
+ * kn_image_load, tol_module_kernel and tol_kernel_allow_shared do. */
 tol_status kn_kernels_find(struct kn_kernels *kernels, const struct kn_variant *variant,
                            const struct tol_kernel **kernel);
 
-/* Picks a variant as kn_variant_pick does and finds its kernel: what most operations begin with. */
+/* kn_variant_pick, and the kernel of the picked variant. */
 tol_status kn_kernels_pick(struct kn_kernels *kernels, const struct kn_variants *variants,
                            const char *name, const void *problem, const struct kn_variant **variant,
                            const struct tol_kernel **kernel);

@@ -1,10 +1,10 @@
 /*
  * Number: the types of matrix elements, on the host.
  *
- * float16 is IEEE's binary16; bfloat16 is the upper half of binary32; tf32 is a binary32 of which
- * tensor cores read 10 of the 23 bits of the mantissa. All conversions round to nearest, ties to
- * even, as cvt.rn does, but for tf32, where ties go away from zero, as cvt.rna does. Overflow gives
- * an infinity. A NaN stays a NaN. Source: PTX ISA, "Alternate floating-point data formats"; cvt.
+ * float16 is IEEE's binary16. bfloat16 is the upper half of binary32. tf32 is a binary32 of which
+ * tensor cores read 10 of the 23 bits of the mantissa. Conversions round to nearest, ties to even,
+ * as cvt.rn; to tf32 ties away from zero, as cvt.rna. Overflow gives an infinity. A NaN stays a
+ * NaN. Source: PTX ISA, "Alternate floating-point data formats"; cvt.
  */
 #ifndef KN_NUMBER_H
 #define KN_NUMBER_H
@@ -20,13 +20,13 @@ TOL_API uint16_t kn_f16_of(float value);
 TOL_API float kn_f16_value(uint16_t bits);
 TOL_API uint16_t kn_bf16_of(float value);
 TOL_API float kn_bf16_value(uint16_t bits);
-/* The value as a tensor core sees it, as a float. */
+/* The value rounded to tf32, as a float. */
 TOL_API float kn_tf32_of(float value);
 
 /* The unit roundoff: half of the distance from 1 to the next number. 2^-24, 2^-11, 2^-8. */
 TOL_API double kn_type_roundoff(enum kn_type type);
 
-/* count floats into elements of the type, and back. */
+/* Converts count floats to elements of the type, and back. */
 TOL_API void kn_numbers_store(enum kn_type type, const float *values, size_t count, void *elements);
 TOL_API void kn_numbers_load(enum kn_type type, const void *elements, size_t count, float *values);
 

@@ -1,5 +1,5 @@
 /*
- * Whoever is free takes the next turn: rows are not equally long.
+ * A free thread runs the next iteration, since rows differ in length.
  */
 #include "parallel.h"
 

@@ -1,5 +1,5 @@
-// What kernels share on the device: ways through shared memory and tensor cores, each the PTX
-// instruction of its name.
+// What kernels share on the device: accesses to shared memory and to tensor cores. Each function is
+// the PTX instruction of its name.
 //
 // Fragments of mma.m16n8k16 (PTX ISA, "Matrix Fragments for mma.m16n8k16"): with g = lane / 4 and
 // t = lane % 4, a lane holds of C rows g and g + 8, columns 2 t and 2 t + 1; of A these rows,
@@ -16,7 +16,7 @@ __host__ __device__ constexpr int ceil_div(int a, int b) {
     return (a + b - 1) / b;
 }
 
-// An address in shared memory as instructions take it.
+// The address in shared memory that instructions expect.
 __device__ inline uint32_t shared_address(const void *p) {
     return (uint32_t)__cvta_generic_to_shared(p);
 }
@@ -43,34 +43,35 @@ template <> __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
 }
 
 #if __CUDA_ARCH__ >= 800
-// 16 bytes from global to shared memory, in the background and past the L1 cache: the first
-// `bytes` of them are copied, the others become zero and are not read.
+// Copies 16 bytes from global to shared memory, asynchronously and past the L1 cache. Only the
+// first `bytes` of them are read; the others become zero.
 __device__ inline void copy_async_16(uint32_t shared, const void *global, int bytes) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared),
                  "l"(__cvta_generic_to_global(global)), "r"(bytes)
                  : "memory");
 }
-// The same of 4 bytes, which go through L1.
+// The same for 4 bytes, through L1.
 __device__ inline void copy_async_4(uint32_t shared, const void *global, int bytes) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared),
                  "l"(__cvta_generic_to_global(global)), "r"(bytes)
                  : "memory");
 }
-// Closes a group of copies; waits until all but the latest N groups are there.
+// Closes a group of copies; waits until all but the latest N groups have arrived.
 __device__ inline void copy_async_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 template <int N> __device__ inline void copy_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
-// Waits for all copies of the thread, those in no group too.
+// Waits for all copies of the thread, also those in no group.
 __device__ inline void copy_async_wait_all() {
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 #endif
 
-// Four matrices of 8 x 8 16-bit elements; lane i names a row of 16 bytes: of matrix i / 8, row
-// i % 8. A lane then holds two neighbours of row lane / 4 of each; transposed, of its column.
+// Loads four matrices of 8 x 8 16-bit elements. Lane i passes the address of a row of 16 bytes: row
+// i % 8 of matrix i / 8. A lane then holds two neighbours of row lane / 4 of each matrix;
+// transposed, two neighbours of that column.
 __device__ inline void load_matrix_4(uint32_t (&x)[4], uint32_t shared) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
@@ -84,7 +85,7 @@ __device__ inline void load_matrix_4_transposed(uint32_t (&x)[4], uint32_t share
                  : "memory");
 }
 
-// A word; two words at a multiple of 8 bytes.
+// Loads a word; two words at a multiple of 8 bytes.
 __device__ inline uint32_t load_shared_1(uint32_t shared) {
     uint32_t x;
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(shared) : "memory");
@@ -94,7 +95,7 @@ __device__ inline void load_shared_2(uint32_t &x, uint32_t &y, uint32_t shared) 
     asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(x), "=r"(y) : "r"(shared) : "memory");
 }
 
-// Four words to a multiple of 16 bytes.
+// Stores four words at a multiple of 16 bytes.
 __device__ inline void store_shared_4(uint32_t shared, uint4 x) {
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(x.x), "r"(x.y),
                  "r"(x.z), "r"(x.w)
@@ -130,7 +131,7 @@ __device__ inline void mma_tf32(float (&c)[4], const uint32_t (&a)[4], uint32_t 
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
-// Rounded to nearest, ties away from zero; without it the tensor core cuts the rest off.
+// Rounds to nearest, ties away from zero. Without it the tensor core truncates.
 __device__ inline uint32_t to_tf32(float x) {
     uint32_t bits;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));

@@ -1,5 +1,5 @@
 /*
- * Picking a variant, and saying why none serves.
+ * Picks a variant, or says why none serves.
  */
 #include "variant.h"
 

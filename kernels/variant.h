@@ -1,5 +1,5 @@
 /*
- * Variant: one kernel among those that do the same; an operation has one table of them.
+ * Variant: one of several kernels that compute the same. An operation has one table of them.
  *
  *     static const struct kn_variant rows[] = {
  *         {.name = "tensor", .entry = "scale_tensor", .images = kn_images_scale_2_tensor,
@@ -8,8 +8,8 @@
  *          .compute_capability_min = 75}};
  *     const struct kn_variants kn_scale_variants = {"scale", rows, 2};
  *
- * The best stands first: the first row that serves the device and the problem is taken. Rows may
- * share a name where one idea was compiled several times (a row for each transposition, say).
+ * The table lists the best first: the first row that serves the device and the problem is picked.
+ * Rows share a name if one idea was compiled several times, for example for each transposition.
  * Thread-safe: all is constant.
  */
 #ifndef KN_VARIANT_H
@@ -18,16 +18,16 @@
 #include "kernel_image.h"
 
 struct kn_variant {
-    const char *name;              /* to force it by: "tensor" */
+    const char *name;              /* by which a caller forces it: "tensor" */
     const char *entry;             /* the kernel's name in its image */
     const struct kn_image *images; /* KN_IMAGES */
     int compute_capability_min;    /* 10 * major + minor */
-    /* NULL if it serves the problem, else why not, as a clause: "k is no multiple of 8". The
-     * operation says what a problem is. A row without this serves all problems. */
+    /* Returns NULL if the kernel serves the problem, else why not, as a clause: "k is no multiple
+     * of 8". The operation defines what a problem is. NULL: the kernel serves all problems. */
     const char *(*refuse)(const void *problem);
     unsigned threads;      /* of a block */
-    unsigned shared_bytes; /* dynamic, of a block; above 48 KiB it is allowed when loading */
-    unsigned tile[3];      /* what a block makes, in the operation's own dimensions */
+    unsigned shared_bytes; /* dynamic, of a block; above 48 KiB enabled when the kernel is loaded */
+    unsigned tile[3];      /* what a block computes, in the operation's own dimensions */
 };
 
 struct kn_variants {
@@ -37,9 +37,9 @@ struct kn_variants {
 };
 
 /*
- * Picks the first row that serves; with a name (not NULL) only among the rows of that name.
+ * Picks the first row that serves; if name is not NULL, only among the rows of that name.
  * TOL_NOT_FOUND: no row has that name; the message lists the names. TOL_UNSUPPORTED: no row serves;
- * the message says for each why not.
+ * the message says why not for each.
  */
 tol_status kn_variant_pick(const struct kn_variants *variants, const struct tol_device *device,
                            const char *name, const void *problem,

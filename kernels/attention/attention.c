@@ -1,29 +1,24 @@
 /*
- * The host's side of attention: a problem is checked, a kernel picked and launched.
+ * The host's side of attention: checks a problem, picks a kernel and launches it.
  */
 #include "attention/attention.h"
 
 #include "attention/attention_problem.h"
 #include "core/check.h"
+#include "operand.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { GRID_YZ_MAX = 65535, LENGTH_MAX = INT32_MAX - 256, HEAD_SIZE_MAX = 256 };
 
-/* Heads as they lie in memory, and where. */
+/* The layout and addresses of the heads of one operand. */
 struct place {
     const char *name;
     size_t heads, rows;
     struct attention_strides strides;
-    CUdeviceptr begin, end; /* end is behind the last element; equal where there is none */
+    CUdeviceptr begin, end; /* end is past the last element; both are equal if there is none */
 };
-
-/* *sum += a * b, or false. */
-static bool add_product(size_t *sum, size_t a, size_t b) {
-    size_t product;
-    return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
-}
 
 static tol_status locate(const struct kn_attention *x, const struct kn_heads *heads,
                          struct place *place) {
@@ -38,20 +33,18 @@ static tol_status locate(const struct kn_attention *x, const struct kn_heads *he
     TOL_CHECK(heads->buffer != NULL, TOL_INVALID_ARGUMENT, "%s has no buffer", place->name);
     const size_t bytes = tol_buffer_bytes(heads->buffer);
     const bool fits =
-        add_product(&last, x->batch - 1, batch) && add_product(&last, place->heads - 1, head) &&
-        add_product(&last, place->rows - 1, row) && add_product(&last, x->head_size, 1) &&
-        add_product(&extent, last, element) && add_product(&first, heads->offset, element);
+        kn_add_product(&last, x->batch - 1, batch) &&
+        kn_add_product(&last, place->heads - 1, head) &&
+        kn_add_product(&last, place->rows - 1, row) && kn_add_product(&last, x->head_size, 1) &&
+        kn_add_product(&extent, last, element) && kn_add_product(&first, heads->offset, element);
     TOL_CHECK(fits && extent <= bytes, TOL_OUT_OF_RANGE,
               "%s is %zu x %zu x %zu rows of %zu elements of %zu bytes, %zu, %zu and %zu apart, "
               "from element %zu on, and its buffer has %zu bytes",
               place->name, x->batch, place->heads, place->rows, x->head_size, element, batch, head,
               row, heads->offset, bytes);
     place->strides = (struct attention_strides){(long long)batch, (long long)head, (long long)row};
-    place->begin = tol_buffer_address(heads->buffer) + first;
-    place->end = tol_buffer_address(heads->buffer) + extent;
-    TOL_CHECK(place->begin % element == 0, TOL_INVALID_ARGUMENT,
-              "%s begins at %#llx, which is no multiple of an element's %zu bytes", place->name,
-              (unsigned long long)place->begin, element);
+    status = kn_operand_locate(place->name, heads->buffer, first, extent, element, &place->begin,
+                               &place->end);
 out:
     return status;
 }
@@ -94,7 +87,8 @@ static bool is_aligned(const struct kn_attention *x, const struct place *place) 
 static tol_status check_shape(const struct kn_attention *x) {
     tol_status status = TOL_OK;
     TOL_CHECK(x != NULL, TOL_INVALID_ARGUMENT, "attention needs a problem");
-    TOL_CHECK((unsigned)x->type < KN_TYPES, TOL_INVALID_ARGUMENT, "%d is no type", (int)x->type);
+    TOL_CHECK((unsigned)x->type < KN_TYPES, TOL_INVALID_ARGUMENT, "type %d does not exist",
+              (int)x->type);
     TOL_CHECK(x->head_size > 0 && x->head_size <= HEAD_SIZE_MAX, TOL_INVALID_ARGUMENT,
               "heads of %zu elements; from 1 to %d are allowed", x->head_size, HEAD_SIZE_MAX);
     TOL_CHECK(x->kv_heads > 0 ? x->heads % x->kv_heads == 0 : x->heads == 0, TOL_INVALID_ARGUMENT,
@@ -218,7 +212,7 @@ tol_status kn_attention_workspace(struct kn_kernels *kernels, const struct kn_at
     tol_status status = TOL_OK;
     const struct kn_variant *variant = NULL;
     TOL_CHECK(kernels != NULL && bytes != NULL, TOL_INVALID_ARGUMENT,
-              "attention needs a set of kernels and somewhere to put a number");
+              "attention's workspace needs a set of kernels and a pointer to the result");
     TOL_TRY(check_shape(x));
     *bytes = 0;
     if (x->batch == 0 || x->heads == 0 || x->q_length == 0) return TOL_OK;

@@ -1,17 +1,17 @@
 /*
- * attention: out = softmax(scale q k^T) v, head by head, with the online softmax: no matrix of
- * scores is ever in memory.
+ * attention: out = softmax(scale q k^T) v, head by head, by the online softmax: the matrix of
+ * scores is never in memory.
  *
  * q and out are batch x heads x q_length rows of head_size elements, k and v batch x kv_heads x
- * kv_length; heads / kv_heads heads of q share one of k and v (grouped-query attention). Strides
- * are free, so heads may lie between rows or around them. Causal is aligned to the end: row r sees
- * the keys 0 to r + kv_length - q_length, so the last row sees all, and with more rows than keys
- * the first see none. Sums are in float.
+ * kv_length. heads / kv_heads heads of q share one head of k and v (grouped-query attention).
+ * Strides are free, so heads may be stored inside rows or around them. Causal attention is aligned
+ * to the end: row r sees the keys 0 to r + kv_length - q_length. So the last row sees all keys, and
+ * with more rows than keys the first rows see none. Sums are in float.
  *
- * A row that sees no key, or only scores of -infinity, becomes zeros, with -infinity as its
- * logarithm. A NaN in q, or in a key that a row sees, makes the row NaN, and so does a score of
- * +infinity. NaN and infinities in v go to the rows that see them; a row that does not see their
- * key may become NaN by them, as 0 times them is NaN.
+ * A row that sees no key, or only scores of -infinity, becomes zeros, and its logarithm -infinity.
+ * A NaN in q, or in a key that a row sees, makes the row NaN, and so does a score of +infinity. NaN
+ * and infinities in v reach the rows that see them. A row that does not see their key may become
+ * NaN too, since 0 times them is NaN.
  * Source: spec 004 section 2.3, H6; Dao et al., FlashAttention (arXiv 2205.14135), algorithm 1;
  * FlashAttention-2 (arXiv 2307.08691).
  */
@@ -35,34 +35,36 @@ struct kn_attention {
     bool causal;
     float scale; /* of scores; positive; 0: 1 / sqrt(head_size) */
     struct kn_heads q, k, v, out;
-    /* Wanted or NULL: the natural logarithm of each row's sum of exponentials, floats from the
-     * beginning on, [batch][heads][q_length]. */
+    /* May be NULL. Receives the natural logarithm of each row's sum of exponentials, as floats from
+     * the buffer's beginning on, [batch][heads][q_length]. */
     const struct tol_buffer *lse;
-    /* Or NULL: where few rows of q share many keys, memory to share the keys among more blocks, as
-     * much as kn_attention_workspace says or less. Two calls that may run at once need two. */
+    /* May be NULL. If few rows of q have many keys, memory that lets more blocks share the keys: up
+     * to kn_attention_workspace bytes are used. Calls that may run concurrently need one each. */
     const struct tol_buffer *workspace;
-    const char *variant;                /* a name, to force it; NULL: the best */
+    const char *variant;                /* forces the variant of this name; NULL: the best */
     const struct kn_variants *variants; /* another table; NULL: kn_attention_variants */
 };
 
 /*
- * Queues it. No rows (batch, heads or q_length is 0) are TOL_OK.
+ * Queues it. If batch, heads or q_length is 0 it queues nothing and returns TOL_OK.
  *
- * TOL_INVALID_ARGUMENT: NULL, an unknown type, heads that are no multiple of kv_heads, a head of 0
- * or more than 256 elements, a scale that is not positive and finite, no buffer, rows of out that
- * overlap, out overlapping anything. TOL_OUT_OF_RANGE: something does not lie inside its buffer, or
- * its size overflows; the message has the numbers. TOL_OVER_LIMIT: batch or heads above 65535, or
- * lengths of 2^31 - 256 and more. TOL_WRONG_CONTEXT: stream and kernels belong to different ones.
- * TOL_UNSUPPORTED, TOL_NOT_FOUND: kn_variant_pick. Else as tol_launch.
+ * TOL_INVALID_ARGUMENT: an argument is NULL, the type is unknown, heads is no multiple of kv_heads,
+ * a head has 0 or more than 256 elements, the scale is not positive and finite, a buffer is
+ * missing, rows of out overlap, or out overlaps another operand. TOL_OUT_OF_RANGE: an operand is
+ * not inside its buffer, or its size overflows; the message has the numbers. TOL_OVER_LIMIT: batch
+ * or heads above 65535, or a length of 2^31 - 256 or more. TOL_WRONG_CONTEXT: stream and kernels
+ * belong to different contexts. TOL_UNSUPPORTED, TOL_NOT_FOUND: as kn_variant_pick. Else fails as
+ * tol_launch does.
  */
 TOL_API tol_status kn_attention(struct kn_kernels *kernels, struct tol_stream *stream,
                                 const struct kn_attention *attention);
 
-/* How many bytes of workspace the problem can use; 0 where it needs none. Same failures. */
+/* The bytes of workspace that the problem can use; 0 if it needs none. Fails as kn_attention
+ * does. */
 TOL_API tol_status kn_attention_workspace(struct kn_kernels *kernels,
                                           const struct kn_attention *attention, size_t *bytes);
 
-/* Which variant kn_attention would take. Same failures. */
+/* The variant that kn_attention would pick. Fails as kn_attention does. */
 TOL_API tol_status kn_attention_pick(struct kn_kernels *kernels,
                                      const struct kn_attention *attention,
                                      const struct kn_variant **variant);
@@ -71,7 +73,7 @@ TOL_API tol_status kn_attention_pick(struct kn_kernels *kernels,
  * "tensor": fp16 and bf16; "tiled": fp32; "naive": all. */
 extern const struct kn_variants kn_attention_variants;
 
-/* Variants of which each has one mistake, planted for sabotage: fp16 with heads of 64 elements. */
+/* Kernels with one planted defect each, for sabotage: fp16 with heads of 64 elements. */
 extern const struct kn_variants kn_attention_defects;
 
 #endif

@@ -1,6 +1,15 @@
-// out = softmax(scale q k^T) v with the online softmax, and no matrix of scores: a warp has a row
-// of q, lane i the elements i, i + 32, ... of it and of its row of out; it takes one key at a time.
-// Any head size up to 256, any alignment.
+// attention, step 1: a warp for each row of q.
+//
+// out[b][h][i][d] = sum_j p[j] v[b][h / group][j][d], where p = softmax over j of s[j] and
+// s[j] = scale * sum_d q[b][h][i][d] k[b][h / group][j][d]. With causal j ends at i + kv - q.
+//
+// The idea: the online softmax. One pass over the keys keeps the largest score so far, the sum of
+// weights and the weighted sum of values, and scales both sums when the maximum grows. The matrix
+// of scores is never in memory.
+// Owner: a warp owns row i of out; lane l owns its elements l, l + 32, ... and the same of q.
+// Bound by: reads of k and v, which every row of q repeats.
+// Requires: blockDim = (32, rows, 1), gridDim.x = rows of q of all heads / rows, rounded up;
+// head_size at most 256; any alignment.
 #include "attention.cuh"
 
 template <typename T> __device__ inline void attention_naive(const attention_arguments &x) {

@@ -1,21 +1,28 @@
-// attention_1_naive in tiles, for floats: a block has QUERIES rows of q in shared memory and walks
-// over tiles of KEYS keys, so each key is read once for all of them. Threads form a square of 16:
-// thread (y, x) has rows y, y + 16, ... of the tile; of scores columns x, x + 16, ...; of out the
-// elements 4 x to 4 x + 3, 4 x + 64, ... The 16 threads of a row lie in one half of a warp.
+// attention, step 2: fp32 in tiles of shared memory.
 // Target: compute_80
+//
+// The idea: a block keeps QUERIES rows of q in shared memory and walks over tiles of KEYS keys, so
+// each key and value is read from device memory once for all of these rows. The products of a tile
+// are two small matrix products in registers; the online softmax of step 1 runs once a tile.
+// Owner: the threads form a square of 16 x 16. Thread (x, y) owns rows y, y + 16, ... of the tile;
+// of the scores columns x, x + 16, ...; of out elements 4 x to 4 x + 3, 4 x + 64, ... The 16
+// threads of a row are half of a warp.
+// Bound by: fp32 multiplications.
+// Requires: blockDim = (256, 1, 1), gridDim = (tiles of QUERIES rows, heads, batch), TILED_BYTES of
+// dynamic shared memory; head_size is D; any alignment.
 #include "attention.cuh"
 
-enum { SIDE = 16 };
+enum { SIDE = 16, TILED_THREADS = SIDE * SIDE };
 
-// Rows of a tile lie a pitch apart, four words more than a multiple of 32 banks.
+// Loads rows of a tile. They are a pitch apart, four words more than a multiple of 32 banks.
 template <int D, int ROWS>
 __device__ inline void load_rows(float *tile, const float *from, long long stride, int rows) {
     constexpr int QUADS = D / 4;
     const bool aligned = (uintptr_t)from % 16 == 0 && stride % 4 == 0;
-    for (int i = threadIdx.x; i < ROWS * QUADS; i += SIDE * SIDE) {
+    for (int i = threadIdx.x; i < ROWS * QUADS; i += TILED_THREADS) {
         const int row = i / QUADS, d = i % QUADS * 4;
         const float *source = from + row * stride + d;
-        float4 value = {0, 0, 0, 0}; // rows behind the last: a weight of 0 times them must be 0
+        float4 value = {0, 0, 0, 0}; // rows past the last: 0 times them must be 0
         if (row < rows && aligned) value = *(const float4 *)source;
         if (row < rows && !aligned) value = {source[0], source[1], source[2], source[3]};
         *(float4 *)(tile + row * (D + 4) + d) = value;
@@ -43,13 +50,12 @@ __device__ inline void attention_tiled(const attention_arguments &x) {
     float *queries = (float *)shared, *keys = queries + QUERIES * PITCH;
     float *weights = keys + KEYS * PITCH;
     const int tx = threadIdx.x % SIDE, ty = threadIdx.x / SIDE;
-    const int tile = x.causal ? gridDim.x - 1 - blockIdx.x : blockIdx.x; // the longest first
+    const int tile = x.causal ? gridDim.x - 1 - blockIdx.x : blockIdx.x; // the longest tiles first
     const int first = tile * QUERIES, head = blockIdx.y, batch = blockIdx.z;
     const int rows = min(QUERIES, x.q_length - first);
     const float *k = attention_row<float>(x.k, x.k_strides, batch, head / x.group, 0);
     const float *v = attention_row<float>(x.v, x.v_strides, batch, head / x.group, 0);
-    load_rows<D, QUERIES>(queries,
-                          attention_row<float>(x.q, x.q_strides, batch, head, first),
+    load_rows<D, QUERIES>(queries, attention_row<float>(x.q, x.q_strides, batch, head, first),
                           x.q_strides.row, rows);
     float4 sums[ROWS][QUADS] = {};
     float largest[ROWS], sum[ROWS] = {};
@@ -58,7 +64,7 @@ __device__ inline void attention_tiled(const attention_arguments &x) {
     const int seen = keys_seen(x, first + rows - 1);
     for (int key = 0; key < seen; key += KEYS) {
         const int here = min(KEYS, x.kv_length - key);
-        __syncthreads(); // the values of the tile before have been used
+        __syncthreads(); // all have read the values of the previous tile
         load_rows<D, KEYS>(keys, k + key * x.k_strides.row, x.k_strides.row, here);
         __syncthreads();
         float scores[ROWS][COLUMNS] = {};
@@ -105,7 +111,7 @@ __device__ inline void attention_tiled(const attention_arguments &x) {
                 sums[i][c].z *= grown, sums[i][c].w *= grown;
             }
         }
-        __syncthreads(); // the keys have been used, and the weights are there
+        __syncthreads(); // all have read the keys and written the weights
         load_rows<D, KEYS>(keys, v + key * x.v_strides.row, x.v_strides.row, here);
         __syncthreads();
         for (int j = 0; j < here; j++) {
@@ -144,7 +150,7 @@ __device__ inline void attention_tiled(const attention_arguments &x) {
 }
 
 #define ATTENTION_TILED(d, queries, keys)                                                          \
-    extern "C" __global__ void __launch_bounds__(SIDE *SIDE, 1)                                    \
+    extern "C" __global__ void __launch_bounds__(TILED_THREADS, 1)                                 \
         attention_tiled_f32_##d(attention_arguments x) {                                           \
         attention_tiled<d, queries, keys>(x);                                                      \
     }

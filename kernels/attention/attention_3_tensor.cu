@@ -1,9 +1,11 @@
-// attention_2_tiled for fp16 and bf16 on tensor cores; attention_tensor.cuh is all of it. 128 rows
-// of q and 64 keys a tile; with heads of 64 elements 128 keys, and with those of 256 elements 64
-// rows and 32 keys, as more accumulators than that do not fit the registers. Two blocks share a
-// multiprocessor. Shared memory stays below the 99 KiB that devices of 8.6 and 8.9 have. q, k, v
-// and out begin at multiples of 16 bytes, row by row.
+// attention, step 3: fp16 and bf16 on tensor cores.
 // Target: compute_80
+//
+// The idea: the pipeline of attention_tensor.cuh. A tile is 128 rows of q and 64 keys; 128 keys for
+// heads of 64 elements; 64 rows and 32 keys for heads of 256, as the registers hold no more
+// accumulators. Two blocks share a multiprocessor, and a block uses less than the 99 KiB of shared
+// memory of compute capability 8.6 and 8.9.
+// Owner, bound and requirements: as attention_tensor.cuh says, with four warps.
 #include "attention_tensor.cuh"
 
 #define ATTENTION_TENSOR(name, T, d, bands, keys, blocks)                                          \

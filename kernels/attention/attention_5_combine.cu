@@ -1,6 +1,14 @@
-// Puts together what attention_4_decode or attention_6_grouped left of each share of the keys:
-// rows of out that are right for the share, and the logarithm of its sum of weights. Block (h, r)
-// has head h of row r, and a thread the elements threadIdx.x, threadIdx.x + blockDim.x, ...
+// attention, step 5: merges the parts of blocks that split the keys.
+//
+// out[b][h][i][d] = sum_s w[s] part[s][d] / sum_s w[s], where part[s] is row i of out over share s
+// alone, and w[s] = 2^part[s][head_size] is the sum of weights of that share.
+//
+// The idea: attention_4_decode and attention_6_grouped write rows that are right for their share,
+// with the binary logarithm of the sum of weights after each row. The largest logarithm is
+// subtracted first, as in softmax.
+// Owner: block (h, r) owns one row of out; thread t owns elements t, t + blockDim.x, ...
+// Bound by: reads of splits * (head_size + 1) floats a row of out.
+// Requires: gridDim = (heads, batch * q_length, 1), any blockDim.x.
 #include "attention.cuh"
 
 template <typename T> __device__ inline void attention_combine(const attention_arguments &x) {

@@ -1,18 +1,25 @@
-// Attention of a few rows whose heads share keys, as when a decoder with grouped queries makes one
-// token: attention_4_decode reads keys once for each head of q, this once for all. The 16 rows of
-// an mma are the rows of all heads that share a head of k and v. Block (s, h, b) has share s of the
-// keys of that head; its warps take tiles of 16 keys in turns, each with a ring of its own, so that
-// no barrier stands between them and 8 KiB a warp are always on the way. The parts of warps are
-// merged in shared memory, and those of blocks by attention_5_combine.
-// q, k, v and out begin at multiples of 16 bytes, row by row.
+// attention, step 6: a few rows of q whose heads share keys, as in decoding with grouped queries.
 // Target: compute_80
+//
+// The idea: attention_4_decode reads the keys once for each head of q; this kernel reads them once
+// for all heads that share them. The rows of these heads are the 16 rows of one mma. Each warp
+// has a ring of its own for its tiles of 16 keys, so warps need no barrier between tiles and each
+// keeps 8 KiB of copies in flight (with heads of 128 elements).
+// Owner: block (s, h, b) owns share s of the keys of head h of k and v; its warps take the tiles
+// of the share in turn. The parts of the warps are merged in shared memory, those of the blocks by
+// attention_5_combine.
+// Bound by: reads of k and v.
+// Requires: blockDim = (32 GROUPED_WARPS, 1, 1), gridDim = (splits, heads of k and v, batch),
+// GROUPED_BYTES of dynamic shared memory; group * q_length at most 16; each row of q, k, v and out
+// begins at a multiple of 16 bytes.
 #include "attention_tensor.cuh"
 
 enum { GROUPED_ROWS = 16, GROUPED_KEYS = 16, GROUPED_SLOTS = 2 };
 
-template <int D> constexpr int GROUPED_WARPS = D == 256 ? 2 : 4;
+template <int D> constexpr int GROUPED_THREADS = D == 256 ? 2 * WARP : 4 * WARP;
+template <int D> constexpr int GROUPED_WARPS = GROUPED_THREADS<D> / WARP;
 
-// A tile's scores that a row does not see: behind the share, or with causal behind the row.
+// Masks the scores of keys that a row does not see: past the share, or with causal past the row.
 template <int D>
 __device__ inline void mask_grouped(attention_warp<D, 1, GROUPED_KEYS> &warp,
                                     const attention_arguments &x, int key, int end) {
@@ -25,7 +32,8 @@ __device__ inline void mask_grouped(attention_warp<D, 1, GROUPED_KEYS> &warp,
     }
 }
 
-// A warp's part of all rows in shared memory: sums of D elements, the base and the sum of weights.
+// Writes a warp's part of all rows to shared memory: sums of D elements, the base and the sum of
+// weights.
 template <int D>
 __device__ inline void leave_part(const attention_warp<D, 1, GROUPED_KEYS> &warp,
                                   float (&part)[GROUPED_ROWS][D + 2]) {
@@ -45,43 +53,16 @@ __device__ inline void leave_part(const attention_warp<D, 1, GROUPED_KEYS> &warp
     }
 }
 
-// The warps' parts together: rows of out, or of a share.
+// Merges the warps' parts into rows of out, or of the part of a share; a warp merges a row at a
+// time.
 template <typename T, int D>
 __device__ inline void merge_parts(const attention_arguments &x,
                                    const float (*parts)[GROUPED_ROWS][D + 2]) {
-    constexpr int WARPS = GROUPED_WARPS<D>;
-    const int split = blockIdx.x, batch = blockIdx.z, warp = threadIdx.x / WARP;
-    const long long rows = (long long)x.batch * x.heads * x.q_length;
-    for (int r = warp; r < x.group * x.q_length; r += WARPS) {
-        const int head = blockIdx.y * x.group + r / x.q_length, row = r % x.q_length;
-        float base = -INFINITE, sum = 0, grown[WARPS];
-#pragma unroll
-        for (int w = 0; w < WARPS; w++) base = fmaxf(base, parts[w][r][D]);
-#pragma unroll
-        for (int w = 0; w < WARPS; w++) {
-            grown[w] = exp2f(parts[w][r][D] - finite_base(base));
-            sum = fmaf(parts[w][r][D + 1], grown[w], sum);
-        }
-        const long long index = ((long long)batch * x.heads + head) * x.q_length + row;
-        float *part = (float *)x.part + (split * rows + index) * (D + 1);
-        T *out = (T *)attention_row<T>(x.out, x.out_strides, batch, head, row);
-        for (int d = threadIdx.x % WARP; d < D; d += WARP) {
-            float value = 0;
-#pragma unroll
-            for (int w = 0; w < WARPS; w++) value = fmaf(parts[w][r][d], grown[w], value);
-            value *= share_of(sum);
-            if (x.splits == 1) {
-                out[d] = from_float<T>(value);
-            } else {
-                part[d] = value;
-            }
-        }
-        if (threadIdx.x % WARP != 0) continue;
-        if (x.splits == 1) {
-            store_lse(x, batch, head, row, base, sum);
-        } else {
-            part[D] = sum == 0 ? -INFINITE : base + log2f(sum);
-        }
+    constexpr int WARPS = GROUPED_WARPS<D>, PITCH = GROUPED_ROWS * (D + 2);
+    for (int r = threadIdx.x / WARP; r < x.group * x.q_length; r += WARPS) {
+        const int head = blockIdx.y * x.group + r / x.q_length;
+        merge_warps<T, D, WARPS, PITCH>(x, parts[0][r], blockIdx.z, head, r % x.q_length,
+                                        threadIdx.x % WARP, WARP);
     }
 }
 
@@ -91,16 +72,16 @@ __device__ inline void attention_grouped(const attention_arguments &x) {
     constexpr int WARPS = GROUPED_WARPS<D>, KEYS = GROUPED_KEYS;
     constexpr int TILE_BYTES = KEYS * tile_of::ROW_BYTES, SLOT_BYTES = 2 * TILE_BYTES;
     static_assert(WARPS * GROUPED_ROWS * (D + 2) * 4 <= WARPS * GROUPED_SLOTS * SLOT_BYTES,
-                  "the parts lie where the rings were");
+                  "the parts overwrite the rings");
     extern __shared__ __align__(ATTENTION_ALIGNMENT) uint4 shared[];
     const uint32_t queries = shared_address(shared);
     const int lane = threadIdx.x % WARP, warp_index = threadIdx.x / WARP;
-    const uint32_t ring = queries + GROUPED_ROWS * tile_of::ROW_BYTES +
-                          warp_index * GROUPED_SLOTS * SLOT_BYTES;
+    const uint32_t ring =
+        queries + GROUPED_ROWS * tile_of::ROW_BYTES + warp_index * GROUPED_SLOTS * SLOT_BYTES;
     const int kv_head = blockIdx.y, batch = blockIdx.z;
     const int each = ceil_div(ceil_div(x.kv_length, x.splits), KEYS) * KEYS;
     const int begin = blockIdx.x * each, end = min(x.kv_length, begin + each);
-    int key = begin + warp_index * KEYS; // the warp's next tile to be asked for
+    int key = begin + warp_index * KEYS; // the warp's next tile to request
 
     for (int i = threadIdx.x; i < GROUPED_ROWS * tile_of::CHUNKS; i += WARPS * WARP) {
         const int r = i / tile_of::CHUNKS, chunk = i % tile_of::CHUNKS;
@@ -110,8 +91,8 @@ __device__ inline void attention_grouped(const attention_arguments &x) {
                              kv_head * x.group + (there ? r / x.q_length : 0), r % x.q_length);
         copy_async_16(queries + tile_of::at(r, chunk), row + chunk * 8, there ? 16 : 0);
     }
-    attention_copier<T, D, KEYS, WARP> keys(
-        attention_row<T>(x.k, x.k_strides, batch, kv_head, key), x.k_strides.row);
+    attention_copier<T, D, KEYS, WARP> keys(attention_row<T>(x.k, x.k_strides, batch, kv_head, key),
+                                            x.k_strides.row);
     attention_copier<T, D, KEYS, WARP> values(
         attention_row<T>(x.v, x.v_strides, batch, kv_head, key), x.v_strides.row);
     auto ask = [&](uint32_t slot) {
@@ -122,12 +103,12 @@ __device__ inline void attention_grouped(const attention_arguments &x) {
         }
         key += WARPS * KEYS;
         keys.advance(WARPS * KEYS), values.advance(WARPS * KEYS);
-        copy_async_commit(); // also of nothing, so that groups can be counted
+        copy_async_commit(); // an empty group too, so that groups can be counted
     };
     copy_async_commit();
     ask(ring);
     copy_async_wait<1>();
-    __syncthreads(); // the queries are there for all
+    __syncthreads(); // all see the queries
 
     const uint32_t of_queries = queries + tile_of::at(lane % 16, lane / 16);
     const uint32_t of_keys = tile_of::at(lane / 16 * 8 + lane % 8, lane / 8 % 2);
@@ -136,9 +117,9 @@ __device__ inline void attention_grouped(const attention_arguments &x) {
     warp.base[0][0] = warp.base[0][1] = -INFINITE;
     uint32_t slot = ring, other = ring + SLOT_BYTES;
     for (int at = begin + warp_index * KEYS; at < end; at += WARPS * KEYS) {
-        ask(other); // all lanes have read it
+        ask(other); // all lanes have read that slot
         copy_async_wait<1>();
-        __syncwarp(); // what all lanes asked for is there
+        __syncwarp(); // the copies of all lanes have arrived
 #pragma unroll
         for (int e = 0; e < KEYS / 2; e++) warp.scores[0][e / 4][e % 4] = 0;
         multiply_keys<T>(warp, of_queries, slot + of_keys);
@@ -151,16 +132,16 @@ __device__ inline void attention_grouped(const attention_arguments &x) {
         slot = other, other = read;
     }
     copy_async_wait_all();
-    __syncthreads(); // nobody reads or fills a ring any more
-    auto parts = (float(*)[GROUPED_ROWS][D + 2])(
-        (char *)shared + GROUPED_ROWS * tile_of::ROW_BYTES);
+    __syncthreads(); // no warp reads or fills a ring any more
+    auto parts =
+        (float(*)[GROUPED_ROWS][D + 2])((char *)shared + GROUPED_ROWS * tile_of::ROW_BYTES);
     leave_part(warp, parts[warp_index]);
-    __syncthreads(); // all parts are there
+    __syncthreads(); // all parts are written
     merge_parts<T, D>(x, parts);
 }
 
 #define ATTENTION_GROUPED(name, T, d)                                                              \
-    extern "C" __global__ void __launch_bounds__(GROUPED_WARPS<d> *WARP)                           \
+    extern "C" __global__ void __launch_bounds__(GROUPED_THREADS<d>)                               \
         attention_grouped_##name##_##d(attention_arguments x) {                                    \
         attention_grouped<T, d>(x);                                                                \
     }

@@ -1,5 +1,6 @@
 /*
- * What every kernel of attention takes, as its one parameter: the same struct on both sides.
+ * The parameter of every kernel of attention: the same struct on host and device. Internal to the
+ * operation.
  */
 #ifndef KN_ATTENTION_ARGUMENTS_H
 #define KN_ATTENTION_ARGUMENTS_H
@@ -21,7 +22,7 @@ struct attention_arguments {
     ATTENTION_ADDRESS k;
     ATTENTION_ADDRESS v;
     ATTENTION_ADDRESS out;
-    ATTENTION_ADDRESS lse;  /* floats, [batch][heads][q_length]; null: not wanted */
+    ATTENTION_ADDRESS lse;  /* floats, [batch][heads][q_length], or null */
     ATTENTION_ADDRESS part; /* floats, [splits][batch][heads][q_length][head_size + 1] */
     struct attention_strides q_strides, k_strides, v_strides, out_strides;
     int batch, heads, group; /* group heads of q share one of k and v */

@@ -74,7 +74,7 @@ Test(attention_call, shapes_that_make_no_sense_are_refused) {
     bad.scale = NAN;
     REFUSED(TOL_INVALID_ARGUMENT, "a scale of nan");
     bad.type = KN_TYPES;
-    REFUSED(TOL_INVALID_ARGUMENT, "no type");
+    REFUSED(TOL_INVALID_ARGUMENT, "does not exist");
     bad.q_length = (size_t)1 << 31;
     REFUSED(TOL_OVER_LIMIT, "2147483648");
     bad.batch = 65536;

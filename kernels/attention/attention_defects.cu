@@ -1,6 +1,9 @@
-// attention_3_tensor for fp16 and heads of 64 elements with one mistake each, planted to show that
-// claims about attention notice it. Nothing else may use these.
+// attention with one defect a kernel, for sabotage: claims about attention must notice each.
 // Target: compute_80
+//
+// The idea: attention_3_tensor for fp16 and heads of 64 elements, with one mistake. No table offers
+// these kernels; saboteurs force them by name.
+// Owner and requirements: as attention_tensor.cuh says.
 #include "attention_tensor.cuh"
 
 #define ATTENTION_DEFECT(name, defect)                                                             \

@@ -1,6 +1,6 @@
 /*
- * The oracle of attention: the definition, in double, over numbers as they lie in memory; and how
- * far a result may be from it. For tests and claims. Pure; thread-safe.
+ * The oracle of attention: the definition in double over the stored numbers, and its error bound.
+ * For tests and claims. Pure; thread-safe.
  */
 #ifndef KN_ATTENTION_ORACLE_H
 #define KN_ATTENTION_ORACLE_H
@@ -13,13 +13,13 @@ struct kn_attention_head {
 };
 
 struct kn_attention_row {
-    double *out;     /* head_size of them, for the caller to give */
-    double *allowed; /* how far each may be from that, derived in attention_oracle.c */
+    double *out;     /* head_size of them, provided by the caller */
+    double *allowed; /* the allowed deviation of each, which attention_oracle.c derives */
     double lse, lse_allowed;
 };
 
-/* One row of one head. Shape, scale and type are the problem's; its buffers are not looked at.
- * false: no memory. */
+/* One row of one head. Shape, scale and type are those of the problem; its buffers are ignored.
+ * false: out of memory. */
 TOL_API bool kn_attention_oracle(const struct kn_attention *attention,
                                  const struct kn_attention_head *head, size_t index,
                                  struct kn_attention_row *row);

@@ -1,6 +1,6 @@
 /*
- * A problem of attention as its variants see it: what was asked for, and what was found out about
- * it. Internal to the operation.
+ * A problem of attention as its variants see it: the caller's problem, and what the checks derived
+ * from it. Internal to the operation.
  */
 #ifndef KN_ATTENTION_PROBLEM_H
 #define KN_ATTENTION_PROBLEM_H
@@ -14,7 +14,7 @@ struct attention_problem {
     bool is_aligned; /* each row of q, k, v and out begins at a multiple of 16 bytes */
 };
 
-/* What puts the shares of a split decode together, for a type. */
+/* For each type the kernel that merges the parts of blocks that split the keys. */
 extern const struct kn_variant kn_attention_combine[KN_TYPES];
 
 #endif

@@ -1,40 +1,48 @@
-// Attention on tensor cores: what attention_3_tensor is, and what its planted defects are made of.
+// Attention on tensor cores: the pipeline of attention_3_tensor and of its planted defects.
 //
-// A block has QUERIES rows of q in shared memory, and walks over tiles of KEYS keys with their
-// values, two of which are there at a time: while one is multiplied the next comes by cp.async, and
-// one barrier a tile is enough. A warp has 16 BANDS rows, so that a fragment of keys, once loaded,
-// is used BANDS times. Scores, and then weights, stay in registers: the accumulators of q k^T are,
+// The idea: a block keeps QUERIES rows of q in shared memory and walks over tiles of KEYS keys and
+// their values. Two tiles are in shared memory: cp.async fills one while the other is multiplied,
+// and one barrier a tile is enough. A warp owns 16 BANDS rows, so each fragment of keys is loaded
+// once for BANDS mma. Scores and weights stay in registers: the accumulators of q k^T are,
 // regrouped, the operand of the product with v.
 //
-// What a row's scores are taken relative to, its base, is the maximum of some tile before. It
-// follows the maximum only when that is GROWTH_MAX powers of two above it, and then for all of a
-// warp's rows: weights are 256 at most, which fp16 holds as exactly as 1, and the accumulators are
-// scaled in few tiles and not in all. The quotient at the end is the same for any base.
+// The base of a row, which is subtracted from its scores, is the maximum of an earlier tile. It
+// follows the maximum only when that is GROWTH_MAX powers of two above it, and then for all rows of
+// the warp. So weights are at most 256, which fp16 holds as exactly as 1, and few tiles scale the
+// accumulators. The base cancels in the quotient at the end.
+//
+// Owner: block (t, h, b) owns tile t of the rows of out of one head, with causal the last tile
+// first; each warp owns 16 BANDS of its rows.
+// Bound by: mma.sync, and the instructions around it.
+// Requires: blockDim = (32 WARPS, 1, 1), gridDim = (tiles of rows, heads, batch),
+// attention_shared_bytes of dynamic shared memory; each row of q, k, v and out begins at a multiple
+// of 16 bytes.
 #pragma once
 
 #include "attention_tile.cuh"
 
-// Mistakes made on purpose, which claims must notice. SOUND is none.
+// Planted defects, which claims must notice. SOUND is none.
 enum attention_defect {
     SOUND,
     NO_RESCALE,      // sums keep the scale of an older base
     NO_MAXIMUM,      // nothing is subtracted before the exponential
     CAUSAL_PLUS_ONE, // a row sees one key more
-    KEYS_UNMASKED,   // keys behind the last count as zeros
+    KEYS_UNMASKED,   // keys past the last count, as zeros
     TAIL_UNWRITTEN   // the last row of q is not written
 };
 
 constexpr float GROWTH_MAX = 8;
 
-// What a warp has of a tile, and of all tiles so far. Of each band a lane has rows lane / 4 and 8
-// below; what it holds of them has index 0 and 1. The functions below are a tile's steps.
+// The state of a warp: the scores of a tile, and the sums of all tiles so far. Of each band a lane
+// holds rows lane / 4 and lane / 4 + 8, under index 0 and 1. The functions below are the steps of a
+// tile.
 template <int D, int BANDS, int KEYS> struct attention_warp {
     static constexpr int COLUMNS = KEYS / 8, PARTS = D / 8;
     float scores[BANDS][COLUMNS][4];
     float sums[BANDS][PARTS][4], base[BANDS][2], sum[BANDS][2];
 };
 
-// scores = q k^T; each place is that of the lane's first piece of a fragment.
+// scores = q k^T. Both addresses are those of the lane's first piece of a fragment.
 template <typename T, int D, int BANDS, int KEYS>
 __device__ inline void multiply_keys(attention_warp<D, BANDS, KEYS> &warp, uint32_t queries,
                                      uint32_t keys) {
@@ -59,8 +67,8 @@ __device__ inline void multiply_keys(attention_warp<D, BANDS, KEYS> &warp, uint3
     }
 }
 
-// Takes scores away that a row, the lane's first of which is `row`, does not see; `key` is the
-// tile's first.
+// Masks the scores of keys that a row does not see. `row` is the lane's first row and `key` the
+// tile's first key.
 template <attention_defect DEFECT, int D, int BANDS, int KEYS>
 __device__ inline void mask_scores(attention_warp<D, BANDS, KEYS> &warp,
                                    const attention_arguments &x, int row, int key, int past) {
@@ -77,7 +85,7 @@ __device__ inline void mask_scores(attention_warp<D, BANDS, KEYS> &warp,
     }
 }
 
-// Lets bases follow the maxima, and what was added up so far with them.
+// Lets the bases follow the maxima, and scales the sums to the new bases.
 template <attention_defect DEFECT, int D, int BANDS, int KEYS>
 __device__ inline void follow_maxima(attention_warp<D, BANDS, KEYS> &warp, float scale_log2) {
     float most[BANDS][2];
@@ -93,8 +101,8 @@ __device__ inline void follow_maxima(attention_warp<D, BANDS, KEYS> &warp, float
             }
             m = fmaxf(m, __shfl_xor_sync(~0u, m, 1));
             m = fmaxf(m, __shfl_xor_sync(~0u, m, 2));
-            // Scaled and rounded once, and then used by all: what the rounding adds to one
-            // exponent it adds to all of the row, and the quotient does not see it.
+            // Scaled and rounded once for the whole row: the rounding then changes all exponents
+            // of the row alike, and cancels in the quotient.
             most[b][h] = fmaxf(warp.base[b][h], m * scale_log2);
             grows = grows || most[b][h] > warp.base[b][h] + GROWTH_MAX;
         }
@@ -117,7 +125,7 @@ __device__ inline void follow_maxima(attention_warp<D, BANDS, KEYS> &warp, float
     }
 }
 
-// Scores become weights, which are added up in fp32.
+// Turns scores into weights, and adds them up in fp32.
 template <int D, int BANDS, int KEYS>
 __device__ inline void weigh_scores(attention_warp<D, BANDS, KEYS> &warp, float scale_log2) {
 #pragma unroll
@@ -138,7 +146,7 @@ __device__ inline void weigh_scores(attention_warp<D, BANDS, KEYS> &warp, float 
     }
 }
 
-// sums += weights v; the place is that of the lane's first piece of a fragment.
+// sums += weights v. The address is that of the lane's first piece of a fragment.
 template <typename T, int D, int BANDS, int KEYS>
 __device__ inline void add_values(attention_warp<D, BANDS, KEYS> &warp, uint32_t values) {
     using tile_of = attention_tile<D>;
@@ -166,7 +174,7 @@ __device__ inline void add_values(attention_warp<D, BANDS, KEYS> &warp, uint32_t
     }
 }
 
-// Through the warp's own rows of the queries, so that 16 bytes are stored at a time.
+// Stores the warp's rows of out by 16 bytes, through its own rows of the queries in shared memory.
 template <typename T, attention_defect DEFECT, int D, int BANDS, int KEYS>
 __device__ inline void store_rows(const attention_warp<D, BANDS, KEYS> &warp,
                                   const attention_arguments &x, char *queries, int band,
@@ -212,7 +220,7 @@ __device__ inline void attention_tensor(const attention_arguments &x) {
     const uint32_t queries = shared_address(shared);
     const uint32_t tiles_at = queries + QUERIES * tile_of::ROW_BYTES;
     const int lane = threadIdx.x % WARP, head = blockIdx.y, batch = blockIdx.z;
-    const int tile = x.causal ? gridDim.x - 1 - blockIdx.x : blockIdx.x; // the longest first
+    const int tile = x.causal ? gridDim.x - 1 - blockIdx.x : blockIdx.x; // the longest tiles first
     const int first = tile * QUERIES;
     const int band = threadIdx.x / WARP * 16 * BANDS; // the warp's first row in the tile
     const int past = x.kv_length - x.q_length + (DEFECT == CAUSAL_PLUS_ONE ? 1 : 0);
@@ -235,12 +243,12 @@ __device__ inline void attention_tensor(const attention_arguments &x) {
         }
         keys.advance(), values.advance();
     };
-    attention_copier<T, D, QUERIES, THREADS>(
-        attention_row<T>(x.q, x.q_strides, batch, head, first), x.q_strides.row)
+    attention_copier<T, D, QUERIES, THREADS>(attention_row<T>(x.q, x.q_strides, batch, head, first),
+                                             x.q_strides.row)
         .some(queries, x.q_length - first);
     copy_tile(0);
 
-    // Where a lane's first piece of a fragment is.
+    // The lane's first piece of a fragment.
     const uint32_t of_queries = queries + tile_of::at(band + lane % 16, lane / 16);
     const uint32_t of_keys = tile_of::at(lane / 16 * 8 + lane % 8, lane / 8 % 2);
     const uint32_t of_values = TILE_BYTES + tile_of::at(lane % 16, lane / 16);
@@ -250,7 +258,7 @@ __device__ inline void attention_tensor(const attention_arguments &x) {
 
     for (int i = 0; i < tiles; i++) {
         copy_async_wait_all();
-        __syncthreads(); // tile i is there for all, and tile i - 1 has been used
+        __syncthreads(); // all see tile i, and have read tile i - 1
         copy_tile(i + 1);
         const uint32_t place = tiles_at + i % 2 * 2 * TILE_BYTES;
 #pragma unroll
@@ -259,7 +267,7 @@ __device__ inline void attention_tensor(const attention_arguments &x) {
             for (int e = 0; e < KEYS / 2; e++) warp.scores[b][e / 4][e % 4] = 0;
         }
         multiply_keys<T>(warp, of_queries, place + of_keys);
-        // Tiles in which a row of the warp does not see all keys; most have none.
+        // Only in tiles with a key that a row of the warp does not see; most tiles have none.
         const int behind = (i + 1) * KEYS;
         if (behind > x.kv_length || (x.causal && behind > first + band + past + 1)) {
             mask_scores<DEFECT>(warp, x, first + band + lane / 4, i * KEYS, past);
@@ -268,7 +276,7 @@ __device__ inline void attention_tensor(const attention_arguments &x) {
         weigh_scores(warp, x.scale_log2);
         add_values<T>(warp, place + of_values);
     }
-    copy_async_wait_all(); // the queries of a tile without keys are there, too
+    copy_async_wait_all(); // also the queries of a tile that sees no keys
     __syncthreads();
     store_rows<T, DEFECT>(warp, x, (char *)shared, band, first);
 }

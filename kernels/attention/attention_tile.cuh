@@ -1,10 +1,10 @@
-// Rows of 16-bit elements in shared memory: where a piece of 16 bytes lies, how rows get there, and
-// how pairs of floats become fragments again.
+// Tiles of rows of 16-bit elements in shared memory: where a piece of 16 bytes is, how rows are
+// copied there, and how pairs of floats become fragments.
 //
-// A thread copies the same piece of every STEP-th row, so that between two of its copies only a
-// constant is added here and a stride there. In attention_tensor that is what takes a third of the
-// time away: with an address worked out for each copy a warp had as many of those instructions as
-// of all others, and instructions are what it waits for.
+// The idea: a thread copies the same piece of every STEP-th row, so between two copies it adds only
+// a constant to one address and a stride to the other. This saves a third of the time of
+// attention_tensor, which is bound by instructions: with an address computed for each copy, a warp
+// had as many of those instructions as of all others.
 #pragma once
 
 #include "attention.cuh"
@@ -15,34 +15,36 @@ template <int D> struct attention_tile {
     static constexpr int CHUNKS = D / 8; // of 16 bytes
     static constexpr bool SWIZZLED = CHUNKS % 8 == 0;
     static constexpr int PITCH = SWIZZLED ? CHUNKS : CHUNKS + 1, ROW_BYTES = PITCH * 16;
-    static_assert(SWIZZLED || PITCH % 2 == 1, "eight rows must lie in different banks");
-    // The byte at which a chunk of a row lies, from a multiple of ATTENTION_ALIGNMENT on.
+    static_assert(SWIZZLED || PITCH % 2 == 1, "eight rows must be in different banks");
+    // The offset of a chunk of a row, from a multiple of ATTENTION_ALIGNMENT.
     __device__ static uint32_t at(int row, int chunk) {
         return row * ROW_BYTES + (SWIZZLED ? chunk ^ (row & 7) : chunk) * 16;
     }
-    // In the same row, from chunk 0 or 1 on by an even number of chunks.
+    // The place an even number of chunks further in the same row; `place` is that of chunk 0 or 1.
     __device__ static uint32_t beside(uint32_t place, int chunks) {
         return SWIZZLED ? place ^ (chunks * 16) : place + chunks * 16;
     }
-    // In the same column, from one of the first STEP rows on by a multiple of STEP rows.
+    // The place a multiple of STEP rows further in the same column; `place` is in the first STEP
+    // rows.
     template <int STEP> __device__ static uint32_t below(uint32_t place, int rows) {
-        static_assert(!SWIZZLED || (STEP & (STEP - 1)) == 0, "rows are told apart by their bits");
+        static_assert(!SWIZZLED || (STEP & (STEP - 1)) == 0,
+                      "the swizzle depends on the low bits of a row");
         return (SWIZZLED ? place ^ ((rows & 7) * 16) : place) + rows * ROW_BYTES;
     }
 };
 
-// Where rows begin: their length, or what it is rounded up to, at the most.
+// The alignment of a tile: at least its longest row.
 constexpr int ATTENTION_ALIGNMENT = 512;
 
 constexpr int attention_shared_bytes(int d, int queries, int keys) {
     return (queries + 4 * keys) * (d / 8 + (d / 8 % 8 == 0 ? 0 : 1)) * 16;
 }
 
-// A thread's share of copying ROWS rows at a time, from global memory to a tile: a block's, or a
-// warp's where THREADS is one.
+// A thread's share of copying ROWS rows at a time from global memory to a tile of THREADS threads:
+// a block's or a warp's.
 template <typename T, int D, int ROWS, int THREADS> struct attention_copier {
     using tile_of = attention_tile<D>;
-    static constexpr int STEP = THREADS / tile_of::CHUNKS; // a thread's next row
+    static constexpr int STEP = THREADS / tile_of::CHUNKS; // from a thread's row to its next
     static constexpr bool ALL_WORK = THREADS % tile_of::CHUNKS == 0;
     long long stride;
     const T *from;  // the thread's chunk of its first row
@@ -55,7 +57,7 @@ template <typename T, int D, int ROWS, int THREADS> struct attention_copier {
         from = rows + row * stride + chunk * 8;
         place = tile_of::at(row, chunk);
     }
-    // Rows that are all there.
+    // Copies ROWS rows that all exist.
     __device__ void whole(uint32_t tile) const {
         const T *next = from;
         if (!ALL_WORK && thread() >= STEP * tile_of::CHUNKS) return;
@@ -67,7 +69,7 @@ template <typename T, int D, int ROWS, int THREADS> struct attention_copier {
             next += STEP * stride;
         }
     }
-    // So many of them; the others become zeros.
+    // Copies this many rows; the others become zeros.
     __device__ void some(uint32_t tile, int rows) const {
         const int first = thread() / tile_of::CHUNKS;
         if (!ALL_WORK && thread() >= STEP * tile_of::CHUNKS) return;
@@ -78,7 +80,9 @@ template <typename T, int D, int ROWS, int THREADS> struct attention_copier {
                           from + (there ? row * stride : -(first * stride)), there ? 16 : 0);
         }
     }
-    __device__ void advance(int rows = ROWS) { from += rows * stride; }
+    __device__ void advance(int rows = ROWS) {
+        from += rows * stride;
+    }
 };
 
 template <typename T> __device__ inline uint32_t pack(float low, float high);

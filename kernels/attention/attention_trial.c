@@ -1,5 +1,5 @@
 /*
- * Making rows, running a kernel, and judging it.
+ * Makes rows, runs a kernel, and judges the result.
  */
 #include "attention/attention_trial.h"
 
@@ -136,7 +136,7 @@ static void judge_row(void *user, size_t i) {
     free(expected);
 }
 
-/* Everything that came is held against the oracle, head by head and row by row. */
+/* Compares all results with the oracle, head by head and row by row. */
 static tol_status judge(const struct kn_attention_trial *trial, struct stage *stage,
                         const float *lse, struct kn_attention_outcome *outcome) {
     const double product_ns = 0.8; /* of a key's element: the score's and the value's */

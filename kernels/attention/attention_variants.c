@@ -1,5 +1,6 @@
 /*
- * The kernels of attention, best first, and what each asks of a problem.
+ * The table of attention's kernels and what each requires of a problem, from
+ * attention_variants.def.
  */
 #include "attention/attention_problem.h"
 
@@ -11,146 +12,93 @@ KN_IMAGES(attention_5_combine);
 KN_IMAGES(attention_6_grouped);
 KN_IMAGES(attention_defects);
 
-/* Up to so many rows of q memory, and not arithmetic, is what takes time. */
+/* Up to this many rows of q, memory and not arithmetic bounds the time. */
 enum { DECODE_ROWS_MAX = 8 };
 
-/* Those of an mma. */
+/* The rows of an mma. */
 enum { GROUPED_ROWS_MAX = 16 };
 
-static const char *refuse_type(const void *problem, enum kn_type type) {
+/* What a kernel requires of a problem besides its type and head size. */
+enum {
+    ANY = 0,
+    ALIGNED = 1,          /* each row begins at a multiple of 16 bytes */
+    FEW = ALIGNED | 2,    /* and there are up to DECODE_ROWS_MAX rows of q */
+    GROUPED = ALIGNED | 4 /* and up to GROUPED_ROWS_MAX rows share a head of k and v */
+};
+
+static const char *refuse(const struct attention_problem *problem, enum kn_type type,
+                          size_t head_size, unsigned serves) {
     static const char *const clauses[KN_TYPES] = {"the type is not f32", "the type is not f16",
                                                   "the type is not bf16"};
-    const struct attention_problem *p = problem;
-    return p->attention->type == type ? NULL : clauses[type];
+    const struct kn_attention *x = problem->attention;
+    if (x->type != type) return clauses[type];
+    if (head_size != ANY && x->head_size != head_size) return "heads are of another size";
+    if ((serves & ALIGNED) != 0 && !problem->is_aligned) {
+        return "a row does not begin at a multiple of 16 bytes";
+    }
+    if (serves == FEW && x->q_length > DECODE_ROWS_MAX) return "it is for 8 rows of q and fewer";
+    const size_t rows = (size_t)problem->arguments.group * x->q_length;
+    if (serves == GROUPED && rows > GROUPED_ROWS_MAX) {
+        return "more than 16 rows share a head of k and v";
+    }
+    return NULL;
 }
 
-static const char *refuse(const void *problem, enum kn_type type, size_t head_size) {
-    const struct attention_problem *p = problem;
-    if (refuse_type(problem, type) != NULL) return refuse_type(problem, type);
-    return p->attention->head_size == head_size ? NULL : "heads are of another size";
-}
-
-static const char *refuse_unaligned(const void *problem, enum kn_type type, size_t head_size) {
-    const struct attention_problem *p = problem;
-    const char *why = refuse(problem, type, head_size);
-    if (why != NULL) return why;
-    return p->is_aligned ? NULL : "a row does not begin at a multiple of 16 bytes";
-}
-
-static const char *refuse_many(const void *problem, enum kn_type type, size_t head_size) {
-    const struct attention_problem *p = problem;
-    const char *why = refuse_unaligned(problem, type, head_size);
-    if (why != NULL) return why;
-    return p->attention->q_length <= DECODE_ROWS_MAX ? NULL : "it is for 8 rows of q and fewer";
-}
-
-static const char *refuse_ungrouped(const void *problem, enum kn_type type, size_t head_size) {
-    const struct attention_problem *p = problem;
-    const char *why = refuse_unaligned(problem, type, head_size);
-    if (why != NULL) return why;
-    const size_t rows = (size_t)p->arguments.group * p->attention->q_length;
-    return rows <= GROUPED_ROWS_MAX ? NULL : "more than 16 rows share a head of k and v";
-}
-
-/* Shared memory of a block: rows of q, and of keys and values; attention_shared_bytes. */
+/* Shared memory of a block of attention_3_tensor: rows of q, and two tiles of keys and values. As
+ * attention_shared_bytes of attention_tile.cuh. */
 #define TENSOR_PITCH(d) ((d) / 8 % 8 == 0 ? 2 * (d) : 2 * (d) + 16)
 #define TENSOR_KEYS(d) ((d) == 64 ? 128 : (d) == 256 ? 32 : 64)
 #define TENSOR_BYTES(d) ((((d) == 256 ? 64 : 128) + 4 * TENSOR_KEYS(d)) * TENSOR_PITCH(d))
-/* Of the grouped one: 16 rows of q, and for each warp twice 16 keys with their values. */
+/* Of attention_6_grouped: 16 rows of q, and for each warp two tiles of 16 keys and values. */
 #define GROUPED_WARPS(d) ((d) == 256 ? 2 : 4)
 #define GROUPED_BYTES(d) ((16 + GROUPED_WARPS(d) * 2 * 2 * 16) * TENSOR_PITCH(d))
-/* And of the tiled one: rows of q, of keys, and of weights. */
+/* Of attention_2_tiled: rows of q, of keys or values, and of weights. */
 #define TILED_ROWS(d) ((d) == 256 ? 32 : 64)
 #define TILED_BYTES(d) (TILED_ROWS(d) * (2 * ((d) + 4) + TILED_ROWS(d) + 4) * 4)
 
-/* clang-format off */
-#define FUNCTIONS(type, kind, d)                                                                   \
-    static const char *tensor_##type##_##d(const void *problem) {                                  \
-        return refuse_unaligned(problem, kind, d);                                                 \
-    }                                                                                              \
-    static const char *decode_##type##_##d(const void *problem) {                                  \
-        return refuse_many(problem, kind, d);                                                      \
-    }                                                                                              \
-    static const char *grouped_##type##_##d(const void *problem) {                                 \
-        return refuse_ungrouped(problem, kind, d);                                                 \
+#define ATTENTION(name, entry, image, capability, type, head_size, serves, ...)                    \
+    static const char *refuse_##entry(const void *problem) {                                       \
+        return refuse(problem, KN_##type, head_size, serves);                                      \
     }
-#define GROUPED(type, d)                                                                           \
-    {.name = "grouped", .entry = "attention_grouped_" #type "_" #d,                                \
-     .images = kn_images_attention_6_grouped, .compute_capability_min = 80,                        \
-     .refuse = grouped_##type##_##d, .threads = 32 * GROUPED_WARPS(d),                             \
-     .shared_bytes = GROUPED_BYTES(d)}
-#define TENSOR(type, d)                                                                            \
-    {.name = "tensor", .entry = "attention_tensor_" #type "_" #d,                                  \
-     .images = kn_images_attention_3_tensor, .compute_capability_min = 80,                         \
-     .refuse = tensor_##type##_##d, .threads = 128, .shared_bytes = TENSOR_BYTES(d),               \
-     .tile = {(d) == 256 ? 64 : 128}}
-#define DECODE(type, d)                                                                            \
-    {.name = "decode", .entry = "attention_decode_" #type "_" #d,                                  \
-     .images = kn_images_attention_4_decode, .compute_capability_min = 75,                         \
-     .refuse = decode_##type##_##d, .threads = 128}
-#define TILED(d)                                                                                   \
-    {.name = "tiled", .entry = "attention_tiled_f32_" #d,                                          \
-     .images = kn_images_attention_2_tiled, .compute_capability_min = 80,                          \
-     .refuse = tiled_##d, .threads = 256, .shared_bytes = TILED_BYTES(d), .tile = {TILED_ROWS(d)}}
-#define NAIVE(type)                                                                                \
-    {.name = "naive", .entry = "attention_naive_" #type,                                           \
-     .images = kn_images_attention_1_naive, .compute_capability_min = 75, .refuse = only_##type,   \
-     .threads = 32}
-#define COMBINE(type)                                                                              \
-    {.name = "combine", .entry = "attention_combine_" #type,                                       \
-     .images = kn_images_attention_5_combine, .compute_capability_min = 75, .threads = 128}
-#define DEFECT(which)                                                                              \
-    {.name = #which, .entry = "attention_" #which, .images = kn_images_attention_defects,          \
-     .compute_capability_min = 80, .refuse = tensor_f16_64, .threads = 128,                        \
-     .shared_bytes = TENSOR_BYTES(64), .tile = {128}}
-/* clang-format on */
+#include "attention/attention_variants.def"
+#undef ATTENTION
 
-#define OF_ALL_SIZES(WHAT, ...)                                                                    \
-    WHAT(__VA_ARGS__, 64)                                                                          \
-    WHAT(__VA_ARGS__, 80) WHAT(__VA_ARGS__, 96) WHAT(__VA_ARGS__, 128) WHAT(__VA_ARGS__, 256)
-OF_ALL_SIZES(FUNCTIONS, f16, KN_F16)
-OF_ALL_SIZES(FUNCTIONS, bf16, KN_BF16)
-
-#define FUNCTIONS_F32(none, d)                                                                     \
-    static const char *decode_f32_##d(const void *problem) {                                       \
-        return refuse_many(problem, KN_F32, d);                                                    \
-    }                                                                                              \
-    static const char *tiled_##d(const void *problem) {                                            \
-        return refuse(problem, KN_F32, d);                                                         \
-    }
-OF_ALL_SIZES(FUNCTIONS_F32, )
-
-static const char *only_f32(const void *problem) {
-    return refuse_type(problem, KN_F32);
-}
-
-static const char *only_f16(const void *problem) {
-    return refuse_type(problem, KN_F16);
-}
-
-static const char *only_bf16(const void *problem) {
-    return refuse_type(problem, KN_BF16);
-}
-
-/* Of rows that both could serve grouped reads keys once for all heads that share them. */
 static const struct kn_variant variants[] = {
-    GROUPED(f16, 64),  GROUPED(f16, 80),  GROUPED(f16, 96),  GROUPED(f16, 128),  GROUPED(f16, 256),
-    GROUPED(bf16, 64), GROUPED(bf16, 80), GROUPED(bf16, 96), GROUPED(bf16, 128), GROUPED(bf16, 256),
-    DECODE(f32, 64),   DECODE(f32, 80),   DECODE(f32, 96),   DECODE(f32, 128),   DECODE(f32, 256),
-    DECODE(f16, 64),   DECODE(f16, 80),   DECODE(f16, 96),   DECODE(f16, 128),   DECODE(f16, 256),
-    DECODE(bf16, 64),  DECODE(bf16, 80),  DECODE(bf16, 96),  DECODE(bf16, 128),  DECODE(bf16, 256),
-    TENSOR(f16, 64),   TENSOR(f16, 80),   TENSOR(f16, 96),   TENSOR(f16, 128),   TENSOR(f16, 256),
-    TENSOR(bf16, 64),  TENSOR(bf16, 80),  TENSOR(bf16, 96),  TENSOR(bf16, 128),  TENSOR(bf16, 256),
-    TILED(64),         TILED(80),         TILED(96),         TILED(128),         TILED(256),
-    NAIVE(f32),        NAIVE(f16),        NAIVE(bf16)};
-
-static const struct kn_variant defects[] = {DEFECT(no_rescale), DEFECT(no_maximum),
-                                            DEFECT(causal_plus_one), DEFECT(keys_unmasked),
-                                            DEFECT(tail_unwritten)};
+#define ATTENTION(name_, entry_, image, capability, type, head_size, serves, threads_, bytes,      \
+                  queries)                                                                         \
+    {.name = #name_,                                                                               \
+     .entry = "attention_" #entry_,                                                                \
+     .images = kn_images_attention_##image,                                                        \
+     .compute_capability_min = capability,                                                         \
+     .refuse = refuse_##entry_,                                                                    \
+     .threads = threads_,                                                                          \
+     .shared_bytes = bytes,                                                                        \
+     .tile = {queries}},
+#include "attention/attention_variants.def"
+#undef ATTENTION
+};
 
 const struct kn_variants kn_attention_variants = {"attention", variants,
                                                   sizeof variants / sizeof variants[0]};
+
+#define DEFECT(which)                                                                              \
+    {                                                                                              \
+        .name = #which, .entry = "attention_" #which, .images = kn_images_attention_defects,       \
+        .compute_capability_min = 80, .refuse = refuse_tensor_f16_64, .threads = 128,              \
+        .shared_bytes = TENSOR_BYTES(64), .tile = {                                                \
+            128                                                                                    \
+        }                                                                                          \
+    }
+static const struct kn_variant defects[] = {DEFECT(no_rescale), DEFECT(no_maximum),
+                                            DEFECT(causal_plus_one), DEFECT(keys_unmasked),
+                                            DEFECT(tail_unwritten)};
 const struct kn_variants kn_attention_defects = {"attention's defects", defects,
                                                  sizeof defects / sizeof defects[0]};
+
+#define COMBINE(type)                                                                              \
+    {                                                                                              \
+        .name = "combine", .entry = "attention_combine_" #type,                                    \
+        .images = kn_images_attention_5_combine, .compute_capability_min = 75, .threads = 128      \
+    }
 const struct kn_variant kn_attention_combine[KN_TYPES] = {
     [KN_F32] = COMBINE(f32), [KN_F16] = COMBINE(f16), [KN_BF16] = COMBINE(bf16)};

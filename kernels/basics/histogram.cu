@@ -1,18 +1,19 @@
 // histogram: counts[v] += how often v is among values[0] ... values[count - 1].
 //
-// The idea: a block counts in shared memory and adds its counts to the grid's once, so the slow
-// atomics are one a block and value, not one an element.
+// The idea: a block counts in shared memory and adds its counts to the grid's once, so there is one
+// slow atomic a block and value, and not one an element.
 // Owner: thread t of the grid owns elements t, t + threads, ... Bound by shared-memory atomics.
+// Requires: any grid and block.
 enum { VALUES = 256 };
 
 extern "C" __global__ void histogram(const unsigned char *values, unsigned *counts, int count) {
     __shared__ unsigned of_block[VALUES];
     for (int v = threadIdx.x; v < VALUES; v += blockDim.x) of_block[v] = 0;
-    __syncthreads(); // nobody counts before all counters are zero
+    __syncthreads(); // all counters are zero before any thread counts
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
         atomicAdd(&of_block[values[i]], 1u);
     }
-    __syncthreads(); // nobody adds a counter up before all have counted
+    __syncthreads(); // all have counted before any counter is added up
     for (int v = threadIdx.x; v < VALUES; v += blockDim.x) {
         if (of_block[v] != 0) atomicAdd(&counts[v], of_block[v]);
     }

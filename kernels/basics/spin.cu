@@ -1,6 +1,7 @@
-// spin: runs until *stop is not zero, or for ever. For tests of deadlines.
+// spin: runs until *stop is not zero, or forever. For tests of deadlines.
 //
-// One thread is enough; *stop lies in host memory that the device can see, or in device memory.
+// Owner: nothing is written; one thread is enough.
+// Requires: stop is in host memory that is mapped into the device, or in device memory.
 extern "C" __global__ void spin(const volatile unsigned *stop) {
     while (*stop == 0) {
     }

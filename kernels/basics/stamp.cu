@@ -1,8 +1,9 @@
-// stamp: every thread of a 3-D grid writes a value made of all its indices into its own element,
-// and counts itself in one total. It shows that each thread ran, once, and knew who it was.
+// stamp: out[block][thread] = hash(seed, the six indices of the thread); *total += threads.
 //
-// out[block][thread], blocks and threads numbered x first; the value is hash(seed, indices).
-// Owner: thread t of block b owns out[b * threads + t].
+// The idea: the results show that each thread ran exactly once and saw its own indices. Blocks and
+// threads are numbered x first.
+// Owner: thread t of block b owns out[b * threads + t]. Bound by writes and one atomic a thread.
+// Requires: any grid and block of one to three dimensions.
 static __device__ unsigned mix(unsigned hash, unsigned value) {
     hash = (hash ^ value) * 0x9e3779b1u;
     return hash ^ hash >> 15;

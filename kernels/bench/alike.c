@@ -1,5 +1,5 @@
 /*
- * Alike: reading, and copying.
+ * Times a kernel that reads and a copy.
  */
 #include "alike.h"
 

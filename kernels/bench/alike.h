@@ -1,14 +1,15 @@
 /*
- * Alike: what moves as many bytes as an operation and does nothing with them. A copy of a GiB hides
- * what every launch costs beside its bytes; these show how much of that an operation cannot help.
+ * Alike: moves as many bytes as an operation and does nothing with them. A copy of a GiB hides what
+ * a launch costs; these show the part of the cost that no kernel of this size avoids. Internal: not
+ * installed.
  */
 #ifndef KN_ALIKE_H
 #define KN_ALIKE_H
 
 #include "kernel_bench.h"
 
-/* Both as kn_bench_measure, which row is for: the operation, shape and variant to print, and bytes
- * that are moved; us is filled in. They go round `sets` buffers, which hold so many bytes. */
+/* Both time launches as kn_bench_measure does, and fill in row->us. The caller sets the row's
+ * operation, shape, variant and bytes. Launches go round `sets` buffers of `bytes` bytes. */
 
 /* A kernel that reads `bytes`, a multiple of 16, and writes a word for each 32 KiB. */
 tol_status kn_bench_reading(struct kn_bench *bench, struct kn_bench_row *row,

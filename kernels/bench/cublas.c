@@ -1,5 +1,5 @@
 /*
- * Four functions of cuBLAS.
+ * Loads cuBLAS and calls four of its functions.
  */
 #include "cublas.h"
 

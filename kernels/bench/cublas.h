@@ -1,5 +1,5 @@
 /*
- * cuBLAS as a ceiling: opened where it is found, declared by hand, never linked.
+ * cuBLAS as a ceiling: opened if it is found, declared by hand, never linked.
  *
  * Source: cuBLAS Library, cublasGemmEx; library_types.h and cublas_api.h for the numbers of types.
  * One thread. Internal: not installed.
@@ -11,13 +11,13 @@
 
 struct kn_cublas;
 
-/* Opens a library, by path or (NULL) by the names libcublas.so.13 and .12; its work goes to the
- * stream. NULL: there is none, or it does not work on this device. */
+/* Opens a library by its path; NULL: by the names libcublas.so.13 and .12. It works on the stream.
+ * Returns NULL if there is none, or if it does not work on this device. */
 struct kn_cublas *kn_cublas_open(const char *path, struct tol_stream *stream);
 void kn_cublas_close(struct kn_cublas *cublas);
 
-/* The same product by cuBLAS. TOL_UNSUPPORTED: it refused; the message has its code. Batches and
- * offsets are not served. */
+/* Queues the same product by cuBLAS. TOL_UNSUPPORTED: cuBLAS refused; the message has its code.
+ * Batches and offsets are not supported. */
 tol_status kn_cublas_gemm(struct kn_cublas *cublas, const struct kn_gemm *gemm);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What products of matrices cost, beside cuBLAS where it is found.
+ * Times products of matrices, beside cuBLAS if it is found.
  */
 #include "cublas.h"
 #include "gemm/gemm.h"

@@ -1,15 +1,14 @@
 /*
- * Kernel bench: what an operation of kernels/ costs, beside the best that the same run can show.
+ * Kernel bench: what an operation of kernels/ costs, beside the best that the same run reaches.
  *
- * An operation is a file that says what to time:
+ * An operation is a file that times its shapes:
  *
  *     static tol_status run(struct kn_bench *bench) { ... kn_bench_measure(bench, &row, ...); }
  *     KN_BENCH(softmax, run)
  *
- * and is there when its object is linked (KERNELS_BENCH in ci/sources.py). Each row has a ceiling:
- * for what is bound by memory a copy on the device, measured first; for a product of matrices
- * cuBLAS, where a library is found; or a row that was measured before it.
- * One thread. Internal: not installed.
+ * Linking its object registers it (KERNELS_BENCH in ci/sources.py). Each row has a ceiling: a copy
+ * on the device, measured first, if it is bound by memory; cuBLAS for a product of matrices, if a
+ * library is found; or an earlier row. One thread. Internal: not installed.
  */
 #ifndef KN_KERNEL_BENCH_H
 #define KN_KERNEL_BENCH_H
@@ -19,47 +18,48 @@
 
 enum { KN_BENCH_SETS_MAX = 64 };
 
-/* What is timed once; what it was found to take. */
+/* One measurement. */
 struct kn_bench_row {
     const char *operation; /* "gemm" */
     char shape[64];        /* "f32 4096 x 4096 x 4096 nn" */
     char variant[32];      /* "vector"; "cublas" */
-    double operations;     /* floating-point ones, of a launch; 0: not told */
-    double bytes;          /* that must come from and go to device memory; 0: not told */
-    double ceiling_us;     /* what a launch would take at its ceiling; 0: there is none */
-    const char *ceiling;   /* what that is: "copy", "cublas" */
-    double alike_us;       /* what something takes that only moves as many bytes; 0: not told */
-    const char *alike;     /* what that is: "reading as much" (alike.h) */
-    double us;             /* the median: kn_bench_measure fills it in */
+    double operations;     /* floating-point ones, of a launch; 0: not shown */
+    double bytes;          /* that must be read from and written to device memory; 0: not shown */
+    double ceiling_us;     /* of a launch at its ceiling; 0: there is none */
+    const char *ceiling;   /* its name: "copy", "cublas" */
+    double alike_us;       /* of moving as many bytes and nothing else; 0: not shown */
+    const char *alike;     /* its name: "reading as much" (alike.h) */
+    double us;             /* the median, set by kn_bench_measure */
 };
 
 struct kn_bench {
     struct tol_context *context;
     struct kn_kernels *kernels;
     struct tol_stream *stream;
-    bool is_small;                /* the soft device: shapes that show that it works */
-    const char *cublas;           /* a path, or NULL: the loader's own ways */
-    const char *filter;           /* rows whose "operation shape variant" has this in it; or NULL */
-    double copy_bytes_per_us;     /* read and written, of a copy on the device */
+    bool is_small;                /* the soft device: small shapes that only show that it works */
+    const char *cublas;           /* a path; NULL: the loader's search */
+    const char *filter;           /* rows with this in "operation shape variant"; NULL: all */
+    double copy_bytes_per_us;     /* of a copy on the device, read plus written */
     struct kn_bench_state *state; /* rows so far, events */
 };
 
-/* Whether a row is wanted; nothing needs to be made for one that is not. */
+/* Whether the filter admits a row. Rows that it excludes need no buffers. */
 bool kn_bench_wants(const struct kn_bench *bench, const struct kn_bench_row *row);
 
 /*
- * Times a launch and keeps the row: the median over batches, each between two events and of so many
- * launches that it takes a fifth of a millisecond at least. turn counts the launches, so that what
- * is launched can go round buffers that together are larger than the L2 cache. A row without a
- * ceiling that has bytes and no operations gets the copy's.
+ * Times a launch and keeps the row: the median over batches. A batch is between two events and has
+ * enough launches to take a fifth of a millisecond. turn counts the launches, so that they can go
+ * round buffers that together exceed the L2 cache. A row with bytes but without operations or a
+ * ceiling gets the copy as its ceiling.
  */
 tol_status kn_bench_measure(struct kn_bench *bench, struct kn_bench_row *row,
                             tol_status (*launch)(void *user, size_t turn), void *user);
 
-/* How many sets of buffers of so many bytes are together at least three times the L2 cache. */
+/* The number of sets of set_bytes that together are at least three times the L2 cache. */
 size_t kn_bench_sets(const struct kn_bench *bench, size_t set_bytes);
 
-/* A buffer of elements of a type, normally distributed, the same for a seed. Destroy it. */
+/* Creates a buffer of normally distributed elements, determined by the seed. The caller destroys
+ * it. */
 tol_status kn_bench_buffer(struct kn_bench *bench, enum kn_type type, size_t count, uint64_t seed,
                            struct tol_buffer **buffer);
 

@@ -1,6 +1,6 @@
 /*
- * What dequantising costs, and products with quantised rows: cold, where weights come from device
- * memory each time, and hot, where they stay in the L2 cache if they fit.
+ * Times dequantising, and products with quantised rows: cold, with weights read from device memory
+ * each time, and hot, with weights in the L2 cache if they fit.
  */
 #include "alike.h"
 #include "quant/dequantise.h"
@@ -160,7 +160,7 @@ out:
     return status;
 }
 
-/* What is bound by memory, a few columns, is told in bytes; else in operations. */
+/* A product of few columns is bound by memory and shown in bytes, else in operations. */
 static tol_status measure_product(struct kn_bench *bench, enum kn_quant quant,
                                   enum kn_quant_arithmetic arithmetic, size_t columns, size_t k) {
     enum { FEW = 8 };
@@ -212,7 +212,7 @@ static tol_status run(struct kn_bench *bench) {
             }
         }
     }
-    /* A matrix of 9 MB, of which no device has much to read. */
+    /* A matrix of 9 MB, which every device reads in little time. */
     if (!bench->is_small) TOL_TRY(measure_product(bench, KN_Q4_K, KN_QUANT_Q8_1, 1, 4096));
 out:
     return status;

@@ -1,11 +1,11 @@
 /*
- * What operations on rows cost, beside copies: a large one, and one of as many bytes.
+ * Times operations on rows, beside two copies: a large one, and one of as many bytes.
  */
 #include "alike.h"
 #include "row/argmax.h"
-#include "row/norm.h"
+#include "norm/norm.h"
 #include "row/pair.h"
-#include "row/softmax.h"
+#include "softmax/softmax.h"
 
 #include "core/check.h"
 

@@ -1,10 +1,11 @@
 /*
- * The host's side of gemm: a problem is checked, a kernel picked and launched.
+ * The host's side of gemm: checks a problem, picks a kernel and launches it.
  */
 #include "gemm.h"
 
 #include "core/check.h"
 #include "gemm_split.h"
+#include "operand.h"
 
 enum { DIMENSION_MAX = INT32_MAX - (1 << 12) }; /* tiles round up in an int */
 
@@ -17,19 +18,13 @@ const char *kn_gemm_precision_name(enum kn_gemm_precision precision) {
     return (unsigned)precision < KN_GEMM_PRECISIONS ? names[precision] : "?";
 }
 
-/* A matrix as it lies in memory, and where. */
+/* The layout and address of a matrix. */
 struct stored {
     const char *name;
     size_t rows, columns, leading, stride, batch;
     enum kn_type type;
-    CUdeviceptr begin, end; /* end is behind the last element; equal where there is none */
+    CUdeviceptr begin, end; /* end is past the last element; both are equal if there is none */
 };
-
-/* *sum += a * b, or false. */
-static bool add_product(size_t *sum, size_t a, size_t b) {
-    size_t product;
-    return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
-}
 
 static tol_status locate(const struct kn_matrix *matrix, struct stored *stored) {
     tol_status status = TOL_OK;
@@ -43,20 +38,18 @@ static tol_status locate(const struct kn_matrix *matrix, struct stored *stored) 
     if (stored->rows == 0 || stored->columns == 0) return TOL_OK;
     TOL_CHECK(matrix->buffer != NULL, TOL_INVALID_ARGUMENT, "%s has no buffer", stored->name);
     const size_t bytes = tol_buffer_bytes(matrix->buffer);
-    bool fits = add_product(&last, stored->batch - 1, stored->stride) &&
-                add_product(&last, stored->rows - 1, stored->leading) &&
-                add_product(&last, stored->columns, 1) && add_product(&extent, last, element) &&
-                add_product(&first, matrix->offset, element);
+    bool fits = kn_add_product(&last, stored->batch - 1, stored->stride) &&
+                kn_add_product(&last, stored->rows - 1, stored->leading) &&
+                kn_add_product(&last, stored->columns, 1) &&
+                kn_add_product(&extent, last, element) &&
+                kn_add_product(&first, matrix->offset, element);
     TOL_CHECK(fits && extent <= bytes, TOL_OUT_OF_RANGE,
               "%s is %zu matrices of %zu x %zu elements of %zu bytes, rows %zu apart, matrices "
               "%zu, from element %zu on, and its buffer has %zu bytes",
               stored->name, stored->batch, stored->rows, stored->columns, element, stored->leading,
               stored->stride, matrix->offset, bytes);
-    stored->begin = tol_buffer_address(matrix->buffer) + first;
-    stored->end = tol_buffer_address(matrix->buffer) + extent;
-    TOL_CHECK(stored->begin % element == 0, TOL_INVALID_ARGUMENT,
-              "%s begins at %#llx, which is no multiple of an element's %zu bytes", stored->name,
-              (unsigned long long)stored->begin, element);
+    status = kn_operand_locate(stored->name, matrix->buffer, first, extent, element, &stored->begin,
+                               &stored->end);
 out:
     return status;
 }
@@ -84,7 +77,7 @@ static tol_status check(const struct kn_gemm *gemm, struct gemm_problem *problem
     tol_status status = TOL_OK;
     TOL_CHECK(gemm != NULL, TOL_INVALID_ARGUMENT, "gemm needs a problem");
     TOL_CHECK((unsigned)gemm->precision < KN_GEMM_PRECISIONS, TOL_INVALID_ARGUMENT,
-              "%d is no precision", (int)gemm->precision);
+              "precision %d does not exist", (int)gemm->precision);
     const enum kn_type type = kn_gemm_input_type(gemm->precision);
     const size_t batch = gemm->batch != 0 ? gemm->batch : 1;
     TOL_CHECK(gemm->c_type == KN_F32 || gemm->c_type == type, TOL_INVALID_ARGUMENT,
@@ -172,7 +165,7 @@ tol_status kn_gemm_workspace(struct kn_kernels *kernels, const struct kn_gemm *g
     const struct tol_kernel *kernel = NULL;
     struct gemm_problem problem = {0};
     TOL_CHECK(kernels != NULL && bytes != NULL, TOL_INVALID_ARGUMENT,
-              "gemm needs a set of kernels and somewhere to put a number");
+              "gemm's workspace needs a set of kernels and a pointer to the result");
     TOL_TRY(check(gemm, &problem));
     TOL_TRY(pick(kernels, &problem, &variant, &kernel));
     *bytes = gemm_split_of(&problem, variant, SIZE_MAX).bytes;

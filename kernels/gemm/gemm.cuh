@@ -4,8 +4,8 @@
 #include "../tile.cuh"
 #include "gemm_arguments.h"
 
-// The tile of c that a block owns, as row and column of tiles. Blocks that run at the same time
-// share rows and columns of tiles, and so the L2 cache: tiles are walked in bands of eight rows.
+// The tile of C that a block owns, as row and column of tiles. Tiles are numbered in bands of eight
+// rows, so that blocks that run concurrently share rows and columns of tiles in the L2 cache.
 struct gemm_tile {
     int row, column;
 };
@@ -17,8 +17,8 @@ __device__ inline gemm_tile gemm_tile_of(int block, int rows, int columns) {
     return {first + inside % height, inside / height};
 }
 
-// A share: which elements of a and b it begins with, and how many steps it has. What share i gives
-// begins at i times batch_c.
+// A share of the steps: its first elements of A and B, and its number of steps. The partial sum of
+// share i begins at i * batch_c.
 struct gemm_share {
     long long a, b;
     int k;
@@ -30,8 +30,8 @@ __device__ inline gemm_share gemm_share_of(const gemm_arguments &x, int i) {
             matrix * x.batch_b + first * (x.transpose_b ? 1 : x.ldb), min(x.k - first, x.span)};
 }
 
-// One element of c: alpha * sum + beta * c, rounded once to its type. NaNs in c do not come through
-// where beta is 0.
+// Stores one element of C: alpha * sum + beta * C, rounded once to its type. Where beta is 0, C is
+// not read, so a NaN in C does not spread.
 template <typename T>
 __device__ inline void gemm_store(const gemm_arguments &x, long long at, float sum) {
     float value = x.alpha * sum;
@@ -46,8 +46,8 @@ __device__ inline void gemm_store(const gemm_arguments &x, long long at, float s
     }
 }
 
-// A tile of sums in shared memory becomes a tile of c: neighbours in a warp store neighbours, which
-// fragments of an mma would not. All threads of the block take part; the caller has let them meet.
+// Stores a tile of sums in shared memory as a tile of C. Neighbours in a warp store neighbours,
+// which the fragments of an mma would not. All threads of the block call it, after a barrier.
 template <typename T, int ROWS, int COLUMNS, int PITCH, int THREADS>
 __device__ inline void gemm_store_tile(const gemm_arguments &x, const float *tile, int row,
                                        int column, long long first) {

@@ -1,14 +1,14 @@
 /*
- * gemm: C = alpha op(A) op(B) + beta C, for each of a batch.
+ * gemm: C = alpha op(A) op(B) + beta C, for each matrix of a batch.
  *
- * Matrices lie row after row: op(A) is m x k, op(B) k x n, C m x n; op is nothing or the transpose,
- * so A itself is m x k or k x m. Any of m, n, k may be 0 or 1 or a prime. As in BLAS, where beta is
- * 0 C is written and not read, so it may hold anything; where alpha or k is 0, A and B are not read
- * and C becomes beta C. NaN and infinities in A and B go where IEEE 754 sends them.
+ * Matrices are stored row by row. op(A) is m x k, op(B) k x n, C m x n. op is the identity or the
+ * transpose, so A is stored as m x k or k x m. Any of m, n and k may be 0. As in BLAS, if beta is 0
+ * C is written and not read, so it may hold anything; if alpha or k is 0, A and B are not read and
+ * C becomes beta C. NaN and infinities in A and B propagate as IEEE 754 says.
  *
  * The same problem with a workspace of the same size gives the same bits on the same kind of
- * device. With one, the sum over k may be split into up to 64 of neighbouring steps, which are kept
- * as floats in the workspace and added in their order by a second kernel.
+ * device. With a workspace the sum over k may be split into up to 64 partial sums over neighbouring
+ * steps. They are kept as floats in the workspace, and a second kernel adds them in their order.
  * Source: spec 004 section 2.3, H5; BLAS, xGEMM.
  */
 #ifndef KN_GEMM_H
@@ -17,7 +17,7 @@
 #include "kernel_set.h"
 #include "number.h"
 
-/* How it is multiplied. Sums are always in float. */
+/* The arithmetic of the products. Sums are always in float. */
 enum kn_gemm_precision {
     KN_GEMM_F32,  /* float in memory, multiplied and added by fused multiply-add */
     KN_GEMM_TF32, /* float in memory, rounded to tf32, on tensor cores */
@@ -30,7 +30,7 @@ struct kn_matrix {
     const struct tol_buffer *buffer;
     size_t offset;       /* of the first element, in elements */
     size_t leading;      /* from row to row, in elements; 0: rows without gaps */
-    size_t batch_stride; /* from matrix to matrix, in elements; 0 of A or B: all use the same */
+    size_t batch_stride; /* from matrix to matrix, in elements; 0 in A or B: all use one matrix */
 };
 
 struct kn_gemm {
@@ -41,36 +41,36 @@ struct kn_gemm {
     size_t batch; /* 0 is 1 */
     float alpha, beta;
     struct kn_matrix a, b, c;
-    /* Or NULL: where few tiles of C share many steps, memory to share the steps among more blocks,
-     * as much as kn_gemm_workspace says or less. Two calls that may run at once need two. */
+    /* May be NULL. If few tiles of C have many steps, memory that lets more blocks share the steps:
+     * up to kn_gemm_workspace bytes are used. Calls that may run concurrently need one each. */
     const struct tol_buffer *workspace;
-    const char *variant;                /* a name, to force it; NULL: the best */
+    const char *variant;                /* forces the variant of this name; NULL: the best */
     const struct kn_variants *variants; /* another table; NULL: kn_gemm_variants */
 };
 
 /*
- * Queues it. Nothing to write (m or n is 0) is TOL_OK.
+ * Queues the product. If m or n is 0 it queues nothing and returns TOL_OK.
  *
- * TOL_INVALID_ARGUMENT: NULL, an unknown precision, a type of C that does not go with it, rows or
- * matrices of C that overlap, C overlapping A or B, a workspace that overlaps one of them or does
- * not begin at a multiple of 16 bytes. TOL_OUT_OF_RANGE: a matrix does not lie inside its buffer,
- * or its size overflows; the message has the numbers. TOL_OVER_LIMIT: a dimension of 2^31 - 2^12 or
- * more, a batch of 2^31 or more. TOL_WRONG_CONTEXT: stream and kernels belong to different ones.
- * TOL_UNSUPPORTED, TOL_NOT_FOUND: kn_variant_pick. Else as tol_launch.
+ * TOL_INVALID_ARGUMENT: an argument is NULL, the precision is unknown, the type of C does not match
+ * it, rows or matrices of C overlap, C overlaps A or B, or the workspace overlaps one of them or
+ * does not begin at a multiple of 16 bytes. TOL_OUT_OF_RANGE: a matrix is not inside its buffer, or
+ * its size overflows; the message has the numbers. TOL_OVER_LIMIT: a dimension of 2^31 - 2^12 or
+ * more, or a batch of 2^31 or more. TOL_WRONG_CONTEXT: stream and kernels belong to different
+ * contexts. TOL_UNSUPPORTED, TOL_NOT_FOUND: as kn_variant_pick. Else fails as tol_launch does.
  */
 TOL_API tol_status kn_gemm(struct kn_kernels *kernels, struct tol_stream *stream,
                            const struct kn_gemm *gemm);
 
-/* How many bytes of workspace the problem can use; 0 where it needs none. Same failures. */
+/* The bytes of workspace that the problem can use; 0 if it needs none. Fails as kn_gemm does. */
 TOL_API tol_status kn_gemm_workspace(struct kn_kernels *kernels, const struct kn_gemm *gemm,
                                      size_t *bytes);
 
-/* Which variant kn_gemm would take. Same failures. */
+/* The variant that kn_gemm would pick. Fails as kn_gemm does. */
 TOL_API tol_status kn_gemm_pick(struct kn_kernels *kernels, const struct kn_gemm *gemm,
                                 const struct kn_variant **variant);
 
 extern const struct kn_variants kn_gemm_variants;
-/* Kernels with a defect each: what those who judge gemm must notice. */
+/* Kernels with one planted defect each, which tests and claims must notice. */
 extern const struct kn_variants kn_gemm_planted_variants;
 
 /* The type of A's and B's elements. */

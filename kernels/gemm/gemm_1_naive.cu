@@ -1,6 +1,6 @@
 // gemm, step 1: a thread for each element of c.
 //
-// The idea: none; this is the definition, and what the others are held against on a device. Each
+// The idea: none; this is the definition, with which the others are compared on a device. Each
 // element of a is read n times from device memory and each of b m times, or from the caches.
 // Owner: thread (x, y) of block b owns c[16 row + y][16 column + x] of its tile.
 // Requires: blockDim = (256, 1, 1), gridDim.x = tiles of 16 x 16, gridDim.y walks the shares.

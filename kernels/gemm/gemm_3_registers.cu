@@ -1,7 +1,7 @@
-// gemm, step 3: a tile of 128 x 128 for each block, of which each thread keeps 8 x 8 in registers.
+// gemm, step 3: a tile of 128 x 128 a block, 8 x 8 of it in the registers of each thread.
 //
-// The idea: shared memory gives 32 words a cycle and the multipliers want 256, so a word that was
-// read must be used eight times. Takes matrices of any alignment, since it reads word by word.
+// The idea: shared memory gives 32 words a cycle and the multipliers use 256, so a word that was
+// read must be used eight times. It reads word by word, so matrices may have any alignment.
 // Owner: gemm_registers.cuh says which thread owns which elements.
 // Requires: blockDim = (256, 1, 1), gridDim.x = tiles of 128 x 128, gridDim.y walks the shares.
 #include "gemm_registers.cuh"

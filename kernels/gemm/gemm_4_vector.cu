@@ -8,7 +8,7 @@
 // matrices of a batch multiples of 4.
 #include "gemm_registers.cuh"
 
-// Four neighbours in memory, of which `count` (that may be negative) are inside of the matrix.
+// Loads four neighbours in memory. `count` of them, which may be negative, are inside the matrix.
 __device__ inline float4 load_4(const float *at, int count) {
     float4 four = {0, 0, 0, 0};
     if (count >= 4) {
@@ -21,13 +21,13 @@ __device__ inline float4 load_4(const float *at, int count) {
     return four;
 }
 
-// A thread's four words of a tile, which are contiguous along the steps or across them: where they
-// lie in memory, and where they go. The register holds them until the tile before was multiplied.
+// A thread's four words of a tile, which are contiguous along the steps or across them. They stay
+// in registers until the previous tile has been multiplied.
 template <bool BY_STEP> struct carrier {
     const float *at;
     long long leading;
     int other, l; // across the steps, and along them, in the tile
-    int left;     // how many rows or columns of the matrix lie from `other` on
+    int left;     // rows or columns of the matrix from `other` on
     float4 four;
 
     __device__ carrier(const float *matrix, long long leading, int first, int count)
@@ -37,7 +37,7 @@ template <bool BY_STEP> struct carrier {
         left = count - first - other;
         at = matrix + (BY_STEP ? (first + other) * leading + l : l * leading + first + other);
     }
-    // Reads the words of the tile at hand, of whose steps `steps` are left; goes on to the next.
+    // Loads the words of the current tile, of which `steps` steps exist, and moves on to the next.
     __device__ void load(int steps) {
         const int count = BY_STEP ? (left > 0 ? steps - l : 0) : (steps > l ? left : 0);
         four = load_4(at, count);
@@ -89,7 +89,7 @@ __device__ inline void gemm_vector(const gemm_arguments &x) {
         float sum[8][8] = {};
         a.load(share.k);
         b.load(share.k);
-        __syncthreads(); // the share before this is done with the buffers
+        __syncthreads(); // all have read the buffers of the previous share
         a.store(a_tiles[0]);
         b.store(b_tiles[0]);
         __syncthreads(); // other threads wrote what this one reads
@@ -104,7 +104,7 @@ __device__ inline void gemm_vector(const gemm_arguments &x) {
                 a.store(a_tiles[now ^ 1]);
                 b.store(b_tiles[now ^ 1]);
             }
-            __syncthreads(); // the other buffer is full, and nobody reads this one any more
+            __syncthreads(); // the other buffer is full, and no thread reads this one any more
         }
 #pragma unroll
         for (int i = 0; i < 8; i++) {

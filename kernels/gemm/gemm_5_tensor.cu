@@ -2,16 +2,16 @@
 // Target: compute_80
 //
 // The idea: mma.sync multiplies 16 x 8 x 16 with one instruction of a warp, out of registers. Tiles
-// of a and b lie in shared memory with k contiguous, as the fragments want them, so that two
+// of a and b are in shared memory with k contiguous, as fragments need them, so that two
 // neighbours of 16 bits, or one number of 32, are one word; rows are four words longer than needed,
-// so that the eight rows and four words of a fragment lie in 32 banks.
+// so that the eight rows and four words of a fragment are in 32 banks.
 // Owner: a block of four warps owns 64 x 64 of c, each warp 32 x 32: fragments as in tile.cuh.
 // Requires: blockDim = (128, 1, 1), gridDim.x = tiles of 64 x 64, gridDim.y walks the shares.
 #include "gemm.cuh"
 
 enum { TILE = 64, THREADS = 128, WORDS = 16, PITCH = WORDS + 4, SUMS = TILE + 8 };
 
-// How many elements a word holds, and what one mma does with two words of a row of a.
+// How a type is stored in a word of shared memory, and how many elements a word holds.
 template <typename T> struct element {
     enum { PER_WORD = 2 };
     typedef T stored;
@@ -63,7 +63,7 @@ template <typename T> __device__ inline void gemm_tensor(const gemm_arguments &x
             load_tile(b_tile, b, x.ldb, column, x.n, l, share.k, x.transpose_b);
             __syncthreads(); // other threads wrote what this one reads
 #pragma unroll
-            for (int word = 0; word < WORDS; word += 8) { // what one mma takes
+            for (int word = 0; word < WORDS; word += 8) { // the words of one mma
                 uint32_t a_part[2][4];
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
@@ -95,7 +95,7 @@ template <typename T> __device__ inline void gemm_tensor(const gemm_arguments &x
         }
         __syncthreads(); // other threads wrote what this one stores
         gemm_store_tile<T, TILE, TILE, SUMS, THREADS>(x, sums[0], row, column, part * x.batch_c);
-        __syncthreads(); // the tiles lie where the sums are
+        __syncthreads(); // the next tiles overwrite the sums
     }
 }
 

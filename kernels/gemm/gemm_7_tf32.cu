@@ -1,21 +1,21 @@
-// gemm, step 7: step 6 for floats, rounded to tf32 on their way into the tensor cores.
+// gemm, step 7: step 6 for floats, rounded to tf32 before the tensor cores.
 // Target: compute_80
 //
-// The idea: a fragment of tf32 holds one number of 32 bits where one of fp16 holds two of 16, so
-// ldmatrix takes it out of rows with contiguous steps just so; but it cannot turn numbers of 32
-// bits. Where steps are not contiguous plain loads put each number where the mma wants it. An mma
-// wants two steps of b in neighbouring registers, which are not neighbours in memory, so those are
-// loads of 4 bytes (out of loads of 16 they would have to be moved, which takes more instructions).
-// Each number is rounded as it comes out of shared memory: in registers that costs no traffic.
+// The idea: a tf32 fragment holds one 32-bit number where one of fp16 holds two of 16 bits. So
+// ldmatrix loads it from rows with contiguous steps, but cannot transpose it. Where steps are not
+// contiguous, plain loads fetch each number to its lane. An mma needs two steps of b in
+// neighbouring registers, and they are not neighbours in memory, so these are loads of 4 bytes;
+// loads of 16 bytes would need more instructions to move the words. Each number is rounded in
+// registers after its load from shared memory, which costs no traffic.
 // Owner and requirements: as gemm_async.cuh says; a tile has 32 steps.
 // Bound by: mma.sync, and the instructions of the rounding, two for each number.
 #include "gemm_async.cuh"
 
 enum { SLAB_BYTES = ROW_BYTES / sizeof(float) * ROW_BYTES };
 
-// Of a: an mma does not care which of 16 rows its rows are, as long as the sums go where they
-// belong. So rows g and g + 8 of a fragment are neighbours in memory, read at once. The sixteen
-// lanes that are served together have two chunks of four steps.
+// Of A: an mma works for any order of its 16 rows if the sums are stored in the same order. So rows
+// g and g + 8 of a fragment are neighbours in memory, and one load reads both. The sixteen lanes
+// that are served in one cycle read two chunks of four steps.
 template <> struct fragments<float, false, true> {
     uint32_t row;
 
@@ -36,7 +36,7 @@ template <> struct fragments<float, false, true> {
     }
 };
 
-// Of b: of four steps a warp reads eight neighbours each, two chunks.
+// Of B: a warp reads eight neighbours, which are two chunks, of each of four steps.
 template <> struct fragments<float, false, false> {
     uint32_t row;
 

@@ -1,13 +1,15 @@
-// gemm, step 8: what the shares of the steps gave becomes c.
+// gemm, step 8: adds the partial sums of blocks that split k.
 //
-// The idea: a product of few rows or columns has too few tiles to keep a device busy, so its steps
-// are shared out among blocks too, each of which writes what its share gives (gemm_arguments.h).
-// They are added in their order, so the same problem always gives the same bits; atomic additions
-// would come in any order.
-// Owner: a thread owns four neighbours of a row of c.
-// Requires: blockDim = (128, 1, 1), gridDim.x = blocks for m times n / 4 threads, rounded up,
-// gridDim.y walks the batch. a, lda and batch_a say where the shares are, floats: rows at multiples
-// of 16 bytes, and from share to share.
+// C[m][n] = alpha sum_s part[s][m][n] + beta C[m][n], for each matrix of the batch.
+//
+// The idea: a product of few rows or columns has too few tiles to keep a device busy, so blocks
+// split its steps too, and each writes a partial sum (gemm_arguments.h). This kernel adds them in
+// their order, so the same problem always gives the same bits; atomic additions would not.
+// Owner: a thread owns four neighbours of a row of C.
+// Bound by: reads of the partial sums.
+// Requires: blockDim = (128, 1, 1), gridDim.x = m * (n / 4, rounded up) / 128, rounded up;
+// gridDim.y walks the batch. a, lda and batch_a locate the partial sums, which are floats; their
+// rows, and the matrices of two shares, are multiples of 16 bytes apart.
 #include "gemm.cuh"
 
 template <typename T> __device__ inline void gemm_sum(const gemm_arguments &x) {
@@ -24,7 +26,7 @@ template <typename T> __device__ inline void gemm_sum(const gemm_arguments &x) {
             float4 four = {0, 0, 0, 0};
             if (count == 4) {
                 four = *(const float4 *)at;
-            } else { // what is behind the row's end was never written
+            } else { // past the end of the row nothing was written
                 four.x = at[0];
                 if (count > 1) four.y = at[1];
                 if (count > 2) four.z = at[2];

@@ -1,25 +1,25 @@
 // gemm, step 9: step 6 for matrices of any alignment.
 // Target: compute_80
 //
-// The idea: cp.async carries 16 bytes that begin at a multiple of 16, or nothing. Where rows do not
-// begin so, elements go through registers, one load each, and are put together to the same tiles:
-// always with steps contiguous, so one kernel serves all transpositions. Neighbours in a warp load
-// neighbours where steps are far apart in memory, and the same few lines where they are contiguous.
-// Owner and requirements: as gemm_async.cuh says, but for the alignment; four warps.
+// The idea: cp.async needs 16 bytes that begin at a multiple of 16. Where rows do not, elements go
+// through registers, one load each, into the same tiles, always with steps contiguous: one kernel
+// serves all transpositions. Neighbours in a warp load neighbours where steps are far apart in
+// memory, and the same few lines where they are contiguous.
+// Owner and requirements: as gemm_async.cuh says, except for the alignment; four warps.
 // Bound by: the loads, eight where step 6 has one copy.
 #include "gemm_async.cuh"
 
 enum { GATHERED_WARPS = 2, GATHERED_ROWS = GATHERED_WARPS * WARP_TILE };
 enum { GATHERED_THREADS = GATHERED_WARPS * GATHERED_WARPS * WARP };
 
-// A thread's pieces of a tile: one of each APART-th row, or all of one row.
+// A thread's pieces of a tile: one piece of each APART-th row, or all pieces of one row.
 template <typename T> struct gatherer {
     enum { PIECE = 16 / sizeof(T), PASSES = ROW_BYTES / 16, AT_ONCE = 4 };
     enum { APART = GATHERED_THREADS / PASSES };
     static_assert(GATHERED_ROWS == GATHERED_THREADS, "a thread a row, or a piece of some");
     const T *at; // element 0 of the thread's first piece, at step 0
     long long to_row, to_step;
-    int rows, first_row, first_step; // rows from the thread's first on, and what it begins with
+    int rows, first_row, first_step; // rows from the thread's first on; its first row and step
     bool by_step;
 
     __device__ gatherer(const T *matrix, long long leading, int first, int count, bool by_step)
@@ -29,7 +29,7 @@ template <typename T> struct gatherer {
         rows = count - first - first_row;
         at = matrix + (first + first_row) * to_row + first_step * to_step;
     }
-    // AT_ONCE pieces are on their way before the first is waited for.
+    // AT_ONCE pieces are in flight before the first is used.
     __device__ void load(uint32_t stage, int step, int steps) const {
 #pragma unroll 1
         for (int first = 0; first < PASSES; first += AT_ONCE) {

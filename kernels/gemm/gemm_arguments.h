@@ -1,11 +1,12 @@
 /*
- * What every kernel of gemm takes, as its one parameter: the same struct on both sides. Internal
- * to the operation.
+ * The parameter of every kernel of gemm: the same struct on host and device. Internal to the
+ * operation.
  *
- * c[i][j] = alpha * sum over l of op(a)[i][l] * op(b)[l][j] + beta * c[i][j], for each of a batch.
+ * c[i][j] = alpha * sum over l of op(a)[i][l] * op(b)[l][j] + beta * c[i][j], for each matrix of a
+ * batch.
  *
- * The steps may be shared out: then a result is written for each share, as if each were a matrix of
- * the batch (those of a matrix one behind the other), and step 8 adds them.
+ * The steps may be split into shares. Then the partial sums of each share are written as if it were
+ * a matrix of the batch, the shares of a matrix one after the other, and step 8 adds them.
  */
 #ifndef KN_GEMM_ARGUMENTS_H
 #define KN_GEMM_ARGUMENTS_H

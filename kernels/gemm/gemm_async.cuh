@@ -1,27 +1,27 @@
-// What the steps of gemm share that carry tiles by cp.async: a pipeline of tiles in shared memory.
+// What steps 6, 7 and 9 of gemm share: a pipeline of tiles in shared memory.
 //
 // The idea: cp.async carries tiles past the registers, two tiles ahead of the one that is
-// multiplied; and fragments come out of shared memory while the ones before them are multiplied,
-// also those of the next tile.
-// Owner: a block of WARPS_M x WARPS_N warps owns a tile of c, each warp 64 x 64.
-// Requires: blockDim = (32 WARPS_M WARPS_N, 1, 1), STAGES times STAGE_BYTES of dynamic shared
-// memory, gridDim.x = tiles, gridDim.y walks the shares; rows of a, b, c at multiples of 16 bytes.
+// multiplied. Fragments are loaded from shared memory while the previous ones are multiplied, also
+// across the end of a tile.
+// Owner: a block of WARPS_M x WARPS_N warps owns a tile of C, each warp 64 x 64.
+// Requires: blockDim = (32 WARPS_M WARPS_N, 1, 1), STAGES * STAGE_BYTES of dynamic shared memory,
+// gridDim.x = tiles, gridDim.y walks the shares; rows of A, B and C at multiples of 16 bytes.
 #pragma once
 
 #include "gemm_carrier.cuh"
 
 enum { STAGES = 3, WARP_TILE = 64 };
 
-// What a warp multiplies at once: 64 rows of op(matrix) by the steps of one mma, as four fragments
-// of a or eight of b (two in each of the four), by ldmatrix. Where steps are not contiguous it
-// turns matrices of 16 bits as it reads them.
+// The fragments of a warp for one mma step, loaded by ldmatrix: 64 rows of op(matrix), as four
+// fragments of A or eight of B (two in each of the four). Where steps are not contiguous, ldmatrix
+// transposes, which it does for 16-bit elements only.
 template <typename T, bool BY_STEP, bool IS_A> struct fragments {
     uint32_t row, turn, half;
 
     __device__ fragments(int lane, int warp_first) {
         static_assert(BY_STEP || sizeof(T) == 2, "ldmatrix turns numbers of 16 bits");
-        // ldmatrix's four matrices: those of the second half of the steps come last in a, those
-        // of the second eight rows in b. Its rows are rows of op(matrix), or steps.
+        // The order of ldmatrix's four matrices: the second half of the steps comes last in A, the
+        // second eight rows in B. Its rows are rows of op(matrix), or steps.
         const bool by_sixteen = BY_STEP == IS_A;
         const int own = by_sixteen ? lane % 16 : lane % 8 + lane / 16 * 8;
         half = by_sixteen ? lane / 16 : lane / 8 % 2;
@@ -41,20 +41,20 @@ template <typename T, bool BY_STEP, bool IS_A> struct fragments {
             }
         }
     }
-    // Which of the warp's 64 rows is row g of the upper or lower half of fragment i of a.
+    // The row, of the warp's 64, that is row g of the upper or lower half of fragment i of A.
     static __device__ int row_of(int i, int lower, int g) {
         return 16 * i + 8 * lower + g;
     }
 };
 
-// Makes of what lies in memory what an mma takes.
+// Converts the words of a fragment from memory to what the mma needs.
 template <typename T> __device__ inline void take(uint32_t (&)[4][4]) {}
 template <> __device__ inline void take<float>(uint32_t (&part)[4][4]) {
 #pragma unroll
     for (int i = 0; i < 16; i++) part[i / 4][i % 4] = to_tf32(__uint_as_float(part[i / 4][i % 4]));
 }
 
-// 16 bytes of a's type out of shared memory become neighbours of c.
+// Stores the sums of one piece, 16 bytes of A's type, as neighbours in C.
 template <typename T>
 __device__ inline void store_piece(const gemm_arguments &x, long long at, int count,
                                    const float *sum) {
@@ -75,8 +75,8 @@ __device__ inline void store_piece(const gemm_arguments &x, long long at, int co
     }
 }
 
-// The pipeline. A_BY_STEP, B_BY_STEP: how tiles lie in shared memory; A and B are what gets them
-// there; PIECES: rows of c begin at multiples of 16 bytes.
+// The pipeline. A_BY_STEP, B_BY_STEP: whether steps are contiguous in the tiles. A, B: the carriers
+// that fill them. PIECES: rows of C begin at multiples of 16 bytes.
 template <typename T, bool A_BY_STEP, bool B_BY_STEP, typename A, typename B, int WARPS_M,
           int WARPS_N, bool PIECES>
 __device__ inline void gemm_pipeline(const gemm_arguments &x) {
@@ -91,7 +91,7 @@ __device__ inline void gemm_pipeline(const gemm_arguments &x) {
         PITCH = COLUMNS + 8,
         PIECE = 16 / sizeof(T)
     };
-    static_assert(ROWS * PITCH * 4 <= STAGES * STAGE_BYTES, "the sums lie where the stages were");
+    static_assert(ROWS * PITCH * 4 <= STAGES * STAGE_BYTES, "the sums overwrite the stages");
     extern __shared__ __align__(128) unsigned char shared[];
     const uint32_t base = shared_address(shared);
     float *sums = (float *)shared;
@@ -112,11 +112,11 @@ __device__ inline void gemm_pipeline(const gemm_arguments &x) {
                 a.load(base + i * STAGE_BYTES, i * STEPS, share.k);
                 b.load(base + i * STAGE_BYTES + A_BYTES, i * STEPS, share.k);
             }
-            copy_async_commit(); // also of nothing, so that groups can be counted
+            copy_async_commit(); // an empty group too, so that groups can be counted
         }
         copy_async_wait<STAGES - 2>();
         __syncthreads();
-        // The stages that are read and written, and what is multiplied now and next.
+        // The stages that are read and filled; the fragments of this step and the next.
         uint32_t now = base, free = base + (STAGES - 1) * STAGE_BYTES;
         uint32_t a_part[2][4][4], b_part[2][4][4];
         if (tiles > 0) {
@@ -126,15 +126,15 @@ __device__ inline void gemm_pipeline(const gemm_arguments &x) {
 #pragma unroll 1
         for (int i = 0; i < tiles; i++) {
 #pragma unroll
-            for (int step = 0; step < 4; step++) { // 32 bytes of each row: what one mma takes
+            for (int step = 0; step < 4; step++) { // 32 bytes of each row: one mma
                 const int own = step % 2, other = 1 - own;
                 if (step == 3) {
                     copy_async_wait<STAGES - 2>();
-                    __syncthreads(); // all have tile i + 1, and all of tile i is in registers
+                    __syncthreads(); // all see tile i + 1, and have tile i in registers
                     free = now;
                     const uint32_t next = now + STAGE_BYTES;
                     now = next < base + STAGES * STAGE_BYTES ? next : base;
-                    if (i + 1 == tiles) now = free; // nothing comes: what is there is read again
+                    if (i + 1 == tiles) now = free; // no next tile: read this one again
                 }
                 from_a.load(a_part[other], now, (step + 1) % 4);
                 from_b.load(b_part[other], now + A_BYTES, (step + 1) % 4);
@@ -184,7 +184,7 @@ __device__ inline void gemm_pipeline(const gemm_arguments &x) {
             gemm_store_tile<T, ROWS, COLUMNS, PITCH, THREADS>(x, sums, row, column,
                                                               part * x.batch_c);
         }
-        __syncthreads(); // the next share begins where the sums are
+        __syncthreads(); // the next share overwrites the sums
     }
 }
 

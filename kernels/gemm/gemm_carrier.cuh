@@ -1,16 +1,16 @@
 // How tiles of a matrix get to shared memory: by cp.async, 16 bytes at a time.
 //
-// A tile is kept in rows of 128 bytes, whatever its orientation: the steps of one row of op(a) (or
-// column of op(b)), or neighbours of one step. The 16-byte chunks of a row are permuted by the
-// row's number, so that those of a fragment lie in different banks.
+// A tile is kept in rows of 128 bytes: the steps of one row of op(A) or one column of op(B), or
+// neighbours of one step. The 16-byte chunks of a row are permuted by the row's number, so that
+// those of a fragment are in different banks.
 #pragma once
 
 #include "gemm.cuh"
 
 enum { ROW_BYTES = 128 };
 
-// Where the chunks of row r of a tile lie: chunk i at i ^ turn_of(r). ldmatrix reads a chunk of
-// eight rows at once; words across the steps are read from two chunks of four rows.
+// Chunk i of row r of a tile is at i ^ turn_of(r). ldmatrix reads a chunk of eight rows at once;
+// words across the steps are read from two chunks of four rows.
 template <typename T, bool BY_STEP> __device__ inline int turn_of(int r) {
     return sizeof(T) == 4 && !BY_STEP ? r % 4 * 2 : r % 8;
 }
@@ -43,7 +43,7 @@ template <typename T, bool BY_STEP, int ROWS, int THREADS> struct carrier {
         at = matrix + (BY_STEP ? other * leading + own_step : own_step * leading + other);
         place = r * ROW_BYTES + (chunk ^ turn_of<T, BY_STEP>(r)) * 16;
     }
-    // Begins to carry the tile at `step` to a stage; what lies outside of the matrix becomes 0.
+    // Starts the copies of the tile at `step` to a stage. What is outside the matrix becomes 0.
     __device__ void load(uint32_t stage, int step, int steps) const {
         const T *source = at + (BY_STEP ? step : step * leading);
         if (is_inside && step + STEPS <= steps) {
@@ -54,8 +54,8 @@ template <typename T, bool BY_STEP, int ROWS, int THREADS> struct carrier {
     }
 
 private:
-    // Nothing is asked and only a stride is added: as many instructions for each chunk as the
-    // other way has would keep the tensor cores waiting.
+    // No tests, and only a stride to add: the instructions of load_some for each chunk would keep
+    // the tensor cores waiting.
     __device__ void load_whole(uint32_t to, const T *source) const {
         constexpr int DOWN = BY_STEP ? ROWS : STEPS, SLABS = ROWS / DOWN;
 #pragma unroll
@@ -67,7 +67,7 @@ private:
             source += APART * leading;
         }
     }
-    // Not unrolled: it stands in the middle of the pipeline's code, which is a tenth slower then.
+    // Not unrolled: that would make the pipeline around it a tenth slower.
     __device__ void load_some(uint32_t to, const T *source, int steps_left) const {
 #pragma unroll 1
         for (int pass = 0; pass < PASSES; pass++) {

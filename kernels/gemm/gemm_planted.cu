@@ -1,6 +1,6 @@
-// gemm with a defect each: what an attack on gemm must notice. Step 1 but for that.
+// gemm with one defect a kernel, for sabotage: an attack on gemm must notice each.
 //
-// The idea: none of these is ever picked; saboteurs force them by name.
+// The idea: step 1 with one mistake. No table offers these kernels; saboteurs force them by name.
 // Owner and requirements: as step 1.
 #include "gemm.cuh"
 

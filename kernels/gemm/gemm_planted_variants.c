@@ -1,5 +1,5 @@
 /*
- * The table of kernels with a defect, for saboteurs. Only programs that ask for it hold it.
+ * The table of kernels with a defect, for saboteurs. Only programs that name it link it.
  */
 #include "gemm_problem.h"
 

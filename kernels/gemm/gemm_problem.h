@@ -1,5 +1,6 @@
 /*
- * A problem of gemm as its variants see it: what was asked for, and what was found out about it.
+ * A problem of gemm as its variants see it: the caller's problem, and what the checks derived from
+ * it.
  * Internal to the operation.
  */
 #ifndef KN_GEMM_PROBLEM_H
@@ -14,7 +15,7 @@ struct gemm_problem {
     bool is_aligned; /* each row of A, B and C begins at a multiple of 16 bytes */
 };
 
-/* The kernels that add what shares of the steps gave, for each type of A and B. */
+/* For each type of A and B the kernel that adds the partial sums of split steps. */
 extern const struct kn_variant kn_gemm_sum[KN_TYPES];
 
 #endif

@@ -1,8 +1,9 @@
-// The part of a block of 256 threads in a tile of 128 x 128: 8 x 8 elements a thread, in registers.
+// The share of a thread in a tile of 128 x 128 of a block of 256: 8 x 8 elements in registers.
 //
-// Warps lie 2 x 4, each with 64 x 32; lanes 8 x 4, each with rows of four at 4 y and 32 + 4 y, and
-// columns of four at 4 x and 16 + 4 x of it. So a warp reads 128 contiguous bytes of a's tile and 64
-// of b's at a time, and no two lanes meet in a bank but at the same word.
+// The warps form 2 x 4, each with 64 x 32; the lanes form 8 x 4. Lane (x, y) owns the rows 4 y to 4
+// y + 3 and 32 + 4 y to 32 + 4 y + 3, and the columns 4 x to 4 x + 3 and 16 + 4 x to 16 + 4 x + 3.
+// So a warp reads 128 contiguous bytes of A's tile and 64 of B's at a time, and two lanes meet in a
+// bank only at the same word.
 #pragma once
 
 #include "gemm.cuh"

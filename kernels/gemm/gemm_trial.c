@@ -1,5 +1,5 @@
 /*
- * Making matrices, and judging one.
+ * Makes matrices, runs a kernel, and judges the result.
  */
 #include "gemm_trial.h"
 
@@ -112,7 +112,7 @@ static size_t count_touched(const struct side *c, const unsigned char *now) {
     return touched;
 }
 
-struct judging {
+struct gemm_judging {
     const struct kn_gemm_trial *trial;
     const struct side *sides;
     const unsigned char *now;
@@ -122,8 +122,8 @@ struct judging {
     atomic_bool failed;
 };
 
-static struct kn_deviation compare_row(const struct judging *j, size_t row, const double *result,
-                                       const double *allowed) {
+static struct kn_deviation compare_row(const struct gemm_judging *j, size_t row,
+                                       const double *result, const double *allowed) {
     const struct side *c = &j->sides[2];
     return kn_deviation_of(c->type, j->now + row_begin(c, row) * kn_type_bytes(c->type), result,
                            c->columns, (struct kn_tolerance){0, 0}, allowed);
@@ -131,7 +131,7 @@ static struct kn_deviation compare_row(const struct judging *j, size_t row, cons
 
 /* One row of C: against the oracle, or only against never having been written. */
 static void judge_row(void *user, size_t row) {
-    struct judging *j = user;
+    struct gemm_judging *j = user;
     const struct side *c = &j->sides[2];
     const struct kn_gemm_oracle_matrix a = oracle_matrix_of(&j->sides[0]),
                                        b = oracle_matrix_of(&j->sides[1]),
@@ -161,7 +161,7 @@ static tol_status judge(const struct kn_gemm_trial *trial, const struct side sid
     const struct kn_gemm *gemm = &trial->gemm;
     const size_t rows = sides[2].batch * sides[2].rows, n = gemm->n;
     const bool is_large = (double)gemm->m * (double)n * (double)gemm->k >= 0x1p28;
-    struct judging judging = {.trial = trial, .sides = sides, .now = now};
+    struct gemm_judging judging = {.trial = trial, .sides = sides, .now = now};
     judging.every = is_large && gemm->m > ORACLE_ROWS ? gemm->m / ORACLE_ROWS : 1;
     judging.first = kn_random(state) % judging.every; /* all are taken where every is 1 */
     struct kn_deviation all = {.first = KN_NOWHERE, .worst = KN_NOWHERE};

@@ -1,5 +1,5 @@
 /*
- * The table of gemm's kernels, and what each asks of a problem, out of gemm_variants.def.
+ * The table of gemm's kernels and what each requires of a problem, from gemm_variants.def.
  */
 #include "gemm_problem.h"
 

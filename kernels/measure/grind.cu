@@ -1,10 +1,11 @@
-// grind: keeps a few multiprocessors busy for as long as it is told, with work that can be checked.
+// grind: sums[i] += the steps-th number of a linear congruential generator that begins at i. Keeps
+// a few multiprocessors busy for a chosen time.
 //
-// Each thread makes steps steps of a linear congruential generator that begins at its own number,
-// and adds the last one to sums[number]: launches can be counted afterwards, thread by thread.
-// times[0] becomes the least time at which a block began and times[1] the greatest at which one
-// ended, on the device's nanosecond timer, so that who ran beside whom can be seen. One owner an
-// element of sums.
+// The idea: the work can be checked, so launches can be counted afterwards, thread by thread.
+// times[0] becomes the earliest time at which a block began and times[1] the latest at which one
+// ended, on the device's nanosecond timer: that shows which launches ran concurrently.
+// Owner: thread i of the grid owns sums[i]. Bound by integer arithmetic.
+// Requires: times[0] begins at the largest number and times[1] at 0.
 extern "C" __global__ void grind(unsigned *sums, unsigned long long *times, unsigned steps) {
     unsigned long long begin, end;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));

@@ -1,6 +1,9 @@
-// What reading alone costs: a block reads its own 32 KiB, a thread eight pieces of 16 bytes of it,
-// and writes the exclusive or of their words to sums[blockIdx.x].
-// Launch: blocks of 256 threads, at least one for each 2048 pieces of 16 bytes.
+// read_words: sums[b] = the exclusive or of the words of 32 KiB, for block b. Measures what reading
+// alone costs.
+//
+// The idea: each thread has eight loads of 16 bytes in flight and does almost nothing with them.
+// Owner: block b owns pieces 2048 b to 2048 b + 2047, and sums[b]. Bound by reads.
+// Requires: blockDim = (256, 1, 1), gridDim.x at least pieces of 16 bytes / 2048, rounded up.
 #include <stdint.h>
 
 constexpr int LOADS = 8, THREADS = 256, WARP = 32;

@@ -1,9 +1,9 @@
-// sm_clock: counts the cycles of its multiprocessor over at least wait_ns of the GPU's global
-// timer: cycles[0] of them in cycles[1] nanoseconds give the clock that really ran, whatever any
-// tool says of it. One thread.
+// sm_clock: cycles[0] = cycles of the multiprocessor, cycles[1] = nanoseconds of the GPU's global
+// timer, over at least wait_ns. Their quotient is the clock that really ran.
 //
-// The timer moves in steps, so both ends wait for a step: an end is off by one turn of the loop and
-// not by one step.
+// The idea: the timer advances in steps, so the kernel waits for a step at both ends. An end is
+// then off by one turn of the loop and not by one step.
+// Owner: one thread. Requires: gridDim = blockDim = (1, 1, 1).
 static __device__ unsigned long long at_next_step(unsigned long long *cycles) {
     unsigned long long begin, now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));

@@ -1,5 +1,8 @@
-// tick_16: tick_1 with sixteen arguments, all of which the sum needs: it adds one where the second
-// is 106 and the others behind it count down from 14 to 1, since 106 less their sum is one.
+// tick_16: tick_1 with sixteen arguments.
+//
+// The idea: the sum needs all of them. It is 1 if the second argument is 106 and the others count
+// down from 14 to 1, and a wrong argument shows in the count.
+// Owner and requirements: as tick_1.
 extern "C" __global__ void tick_16(unsigned *count, unsigned a, unsigned b, unsigned c, unsigned d,
                                    unsigned e, unsigned f, unsigned g, unsigned h, unsigned i,
                                    unsigned j, unsigned k, unsigned l, unsigned m, unsigned n,

@@ -1,5 +1,10 @@
-// Dequantises blocks to floats or halves: a thread an element, which it takes from its block byte
-// by byte. What serves any alignment.
+// dequantise, step 1: a thread for each element.
+//
+// values[i] = element i of the blocks, as quant_block.h defines it, rounded to the type.
+//
+// The idea: none; this is the definition. A thread reads the bytes of its element one by one.
+// Owner: thread i of the grid owns values[i]. Bound by loads of single bytes.
+// Requires: gridDim.x * blockDim.x at least count; any alignment.
 #include "quant.cuh"
 
 template <typename Q, typename T>
@@ -10,8 +15,8 @@ __device__ inline void naive(const uint8_t *blocks, T *values, uint64_t count) {
 }
 
 #define NAIVE(quant, name, type)                                                                   \
-    extern "C" __global__ void dequantise_naive_##quant##_##name(                                  \
-        const uint8_t *blocks, type *values, uint64_t count) {                                     \
+    extern "C" __global__ void dequantise_naive_##quant##_##name(const uint8_t *blocks,            \
+                                                                 type *values, uint64_t count) {   \
         naive<quant>(blocks, values, count);                                                       \
     }
 

@@ -1,12 +1,18 @@
-// Dequantises blocks, a piece a thread: as many bytes of quants as make stores of 16 bytes. Several
-// pieces are loaded before the first is stored, so that enough of them are under way. Neighbouring
-// threads have neighbouring pieces: a warp's stores fill whole lines, and nothing passes through
-// shared memory.
+// dequantise, step 2: a thread for each piece of a block.
+//
+// The idea: a piece is as many bytes of quants as give stores of 16 bytes. A thread loads PIECES
+// pieces before it stores the first, which keeps enough loads in flight. Neighbouring threads have
+// neighbouring pieces, so the stores of a warp fill whole lines without shared memory.
+// Owner: a block owns PIECES * THREADS consecutive pieces; thread t owns pieces t, t + THREADS, ...
+// of these.
+// Bound by: writes, and reads of the blocks.
+// Requires: blockDim = (256, 1, 1), gridDim.x = pieces / 1024, rounded up; values at a multiple of
+// 16 bytes, Q4_K blocks too.
 #include "quant.cuh"
 
 enum { PIECES = 4, THREADS = 256 };
 
-// 16 bytes of results from the lowest bytes of words: 4 floats or 8 halves.
+// Stores 16 bytes of results, 4 floats or 8 halves: value(i) each.
 template <typename T, typename F> __device__ inline void store(T *values, F value) {
     enum { COUNT = 16 / sizeof(T) };
     alignas(16) T made[COUNT];
@@ -91,12 +97,11 @@ template <typename T> struct piece_q8_0 {
 
     __device__ inline void store_all(T *values, uint64_t piece) const {
         const float scale = half_value(d);
-        store(values + piece * STEP,
-              [&](int i) { return scale * byte_value(qs[i / 4], i % 4); });
+        store(values + piece * STEP, [&](int i) { return scale * byte_value(qs[i / 4], i % 4); });
     }
 };
 
-// Threads own pieces THREADS apart: a block has PIECES * THREADS that follow each other.
+// A block owns PIECES * THREADS consecutive pieces; those of a thread are THREADS apart.
 template <typename P, typename T>
 __device__ inline void wide(const uint8_t *blocks, T *values, uint64_t block_count) {
     const uint64_t count = block_count * P::OF_BLOCK;
@@ -113,8 +118,8 @@ __device__ inline void wide(const uint8_t *blocks, T *values, uint64_t block_cou
 }
 
 #define WIDE(quant, name, type)                                                                    \
-    extern "C" __global__ void __launch_bounds__(THREADS) dequantise_wide_##quant##_##name(        \
-        const uint8_t *blocks, type *values, uint64_t count) {                                     \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                          \
+        dequantise_wide_##quant##_##name(const uint8_t *blocks, type *values, uint64_t count) {    \
         wide<piece_##quant<type>>(blocks, values, count / quant::ELEMENTS);                        \
     }
 

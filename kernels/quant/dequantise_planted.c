@@ -1,5 +1,5 @@
 /*
- * The table of kernels with a defect. Only programs that ask for it hold it.
+ * The table of kernels with a defect. Only programs that name it link it.
  */
 #include "dequantise_planted.h"
 

@@ -1,5 +1,9 @@
-// Dequantises Q4_K to floats wrongly, each kernel with one mistake of those that are easily made:
-// faults on purpose, for which what is claimed of the right kernels must fall. A thread an element.
+// dequantise of Q4_K to floats with one defect a kernel, for sabotage: claims about dequantise must
+// notice each.
+//
+// The idea: step 1 with a mistake that is easily made. No table offers these kernels; saboteurs
+// force them by name.
+// Owner and requirements: as step 1.
 #include "quant.cuh"
 
 enum mistake { SWAPPED_NIBBLES, NO_MINIMUM, UNWRITTEN_TAIL, CUT_SCALES };
@@ -10,7 +14,7 @@ __device__ inline void planted(const uint8_t *blocks, float *values, uint64_t co
     if (i >= count || (MISTAKE == UNWRITTEN_TAIL && i + 1 == count)) return;
     const uint8_t *block = blocks + i / 256 * Q4_K_BYTES, *scales = block + 4;
     const int at = i % 256, j = at / 32, g = at / 64;
-    // Swapped: neighbouring elements share a byte, as in other formats, and not sub-blocks.
+    // SWAPPED_NIBBLES: neighbouring elements share a byte, as in other formats.
     const int byte = block[16 + 32 * g + (MISTAKE == SWAPPED_NIBBLES ? at % 64 / 2 : at % 32)];
     const int q = byte >> (MISTAKE == SWAPPED_NIBBLES ? at % 2 * 4 : j % 2 * 4) & 15;
     const int low = j < 4 ? scales[j] & 63 : scales[j + 4] & 15;

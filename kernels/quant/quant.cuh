@@ -1,25 +1,27 @@
-// What kernels on quantised blocks share: the layouts of quant_block.h, read on the device.
+// What the kernels on quantised blocks share: the layouts of quant_block.h, read on the device.
 //
-// Q4_K rows are read by words, since a block's 144 bytes are nine times 16; Q6_K's 210 bytes and
-// Q8_0's 34 leave blocks on even addresses, so they are read by two bytes.
+// Q4_K is read by words, since a block of 144 bytes is nine times 16. Blocks of Q6_K (210 bytes)
+// and Q8_0 (34 bytes) begin at even addresses, so they are read by two bytes.
 #pragma once
 
 #include "../tile.cuh"
 
 enum { Q4_K_BYTES = 144, Q6_K_BYTES = 210, Q8_0_BYTES = 34 };
 
-// Two bytes at an even address; four, of two such.
+// Loads two bytes at an even address; four bytes, as two such loads.
 __device__ inline uint32_t load_2(const uint8_t *p) {
     return __ldg((const unsigned short *)p);
 }
-__device__ inline uint32_t load_4(const uint8_t *p) { return load_2(p) | load_2(p + 2) << 16; }
+__device__ inline uint32_t load_4(const uint8_t *p) {
+    return load_2(p) | load_2(p + 2) << 16;
+}
 
 __device__ inline float half_value(uint32_t bits) {
     return __half2float(__ushort_as_half((unsigned short)bits));
 }
 
-// The header of a Q4_K block, d and dmin and the twelve bytes of scales, is 16 bytes. Of group g,
-// 64 elements, it gives the scales of both sub-blocks in the two lower bytes of a word, and the
+// The header of a Q4_K block is 16 bytes: d, dmin and the twelve bytes of scales. For group g of 64
+// elements, the scales of its two sub-blocks are in the two lower bytes of a word, and so are the
 // minimums.
 struct q4_k_scales {
     uint32_t scales, minimums;
@@ -36,14 +38,14 @@ __device__ inline float2 q4_k_d(const uint4 &header) {
     return {half_value(header.x & 0xffff), half_value(header.x >> 16)};
 }
 
-// Four 6-bit numbers less 32, as signed bytes: the sixth bit is turned around and spread.
+// Subtracts 32 from four 6-bit numbers, as signed bytes: inverts the sixth bit and extends it.
 __device__ inline uint32_t less_32(uint32_t q) {
     const uint32_t turned = q ^ 0x20202020u, sign = turned & 0x20202020u;
     return turned | sign << 1 | sign << 2;
 }
 
-// The four numbers of quarter s of half h of a Q6_K block from element l on (a multiple of 2), as
-// signed bytes, out of words of ql and qh.
+// Four numbers of quarter s of half h of a Q6_K block, from element l on (a multiple of 2), as
+// signed bytes, from words of ql and qh.
 __device__ inline uint32_t q6_k_four(uint32_t ql, uint32_t qh, int s) {
     const uint32_t low = (s < 2 ? ql : ql >> 4) & 0x0f0f0f0fu;
     return less_32(low | (qh >> 2 * s & 0x03030303u) << 4);
@@ -53,7 +55,7 @@ __device__ inline float byte_value(uint32_t word, int i) {
     return (float)(int8_t)(word >> 8 * i & 0xff);
 }
 
-// One element by its index, as its definition has it.
+// One element by its index, as in the definition of the format.
 struct q4_k {
     enum { BYTES = Q4_K_BYTES, ELEMENTS = 256 };
     static __device__ inline float element(const uint8_t *block, int i) {

@@ -1,5 +1,5 @@
 /*
- * Drawing blocks: any bytes first, then d, dmin and what the kind asks for.
+ * Draws blocks: arbitrary bytes first, then d, dmin and what the kind requires.
  */
 #include "quant_draw.h"
 
@@ -43,7 +43,7 @@ static void make_extreme(uint64_t *state, unsigned char *bytes, size_t count) {
 
 void kn_quant_draw(enum kn_quant quant, enum kn_quant_blocks kind, uint64_t *state, size_t count,
                    void *blocks) {
-    /* Where d lies, and scales and quants after or before it. */
+    /* The offsets of d, and of the scales and quants. */
     const size_t bytes = kn_quant_block_bytes(quant), d_at = quant == KN_Q6_K ? 208 : 0;
     const size_t scales_at = quant == KN_Q4_K ? 4 : 192, scales = quant == KN_Q4_K ? 12 : 16;
     const size_t quants_at = quant == KN_Q4_K ? 16 : quant == KN_Q6_K ? 0 : 2;

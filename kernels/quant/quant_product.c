@@ -61,7 +61,7 @@ static const char *integers_single_refuses(const void *problem) {
     return p->columns > 1 ? "there are several columns" : integers_refuses(problem);
 }
 
-/* x as bytes, and 16 bytes for 64 of them, lie in a block's shared memory. */
+/* A block's shared memory: x as bytes, and 16 bytes for each 64 of them. */
 static unsigned staged_bytes(size_t k) {
     return (unsigned)(k + k / 64 * 16);
 }
@@ -97,7 +97,7 @@ static const char *few_refuses(const void *problem) {
         }                                                                                          \
     }
 
-/* For one column, x of which the kernel itself rounds. */
+/* For one column; the kernel itself rounds x. */
 #define ROW_STAGED(of, kernel, file, capability, rows, how)                                        \
     {                                                                                              \
         .name = of, .entry = kernel, .images = kn_images_quant_product_##file,                     \

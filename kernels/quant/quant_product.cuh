@@ -1,5 +1,10 @@
-// What the products of quantised rows with columns share: a block's threads go along a few rows of
-// weights by pieces, each adds for each row and column, and the sums meet at the end.
+// What the products of steps 2 and 3 share: y[n][m] = sum_k W[m][k] x[n][k], W of quantised blocks.
+//
+// The idea: the threads of a block walk along ROWS rows of W by pieces. Each thread adds for each
+// row and column, and the sums meet once at the end.
+// Owner: block (i, j) owns ROWS rows of y from i ROWS on, in COLUMNS columns from j COLUMNS on.
+// Requires: blockDim = (PRODUCT_THREADS, 1, 1), gridDim = (rows / ROWS, columns / COLUMNS), both
+// rounded up.
 #pragma once
 
 #include "quant.cuh"
@@ -7,7 +12,7 @@
 
 enum { PRODUCT_THREADS = 128, PRODUCT_WARPS = PRODUCT_THREADS / WARP };
 
-// Rows and columns past the last are read as the last one again, and not written.
+// Rows and columns past the last are computed from the last one, and not written.
 template <int ROWS> struct weight_rows {
     const uint8_t *row[ROWS];
 
@@ -20,7 +25,7 @@ template <int ROWS> struct weight_rows {
     }
 };
 
-// The sums of all threads; the first ROWS * COLUMNS threads write one each.
+// Adds the sums of all threads; each of the first ROWS * COLUMNS threads writes one.
 template <int ROWS, int COLUMNS>
 __device__ inline void product_write(const kn_quant_product_arguments &a,
                                      const float (&sums)[ROWS][COLUMNS]) {

@@ -1,5 +1,10 @@
-// y = W x for each column x, in floats: a thread an element of y, which walks along its row of W
-// element by element. Serves any alignment.
+// quant product, step 1: a thread for each element of y.
+//
+// y[n][m] = sum_k W[m][k] x[n][k], where W is of quantised blocks and x and y are floats.
+//
+// The idea: none; this is the definition. A thread walks along its row of W, element by element.
+// Owner: thread m of the grid's row n owns y[n][m]. Bound by loads of single bytes.
+// Requires: gridDim.x * blockDim.x at least rows, gridDim.y = columns; any alignment.
 #include "quant.cuh"
 #include "quant_product_arguments.h"
 

@@ -1,10 +1,14 @@
-// y = W x for each column x, in floats: a block has a few rows and columns, its threads pieces of
-// the rows, so that what is read of x serves several rows. Weights come by 16 bytes where their
-// blocks are aligned so (Q4_K). Quants become floats by a trick: a byte in the mantissa of 2^23 is
-// 2^23 and so much more, and the difference is exact.
+// quant product, step 2: floats, and rows that share what is read of x.
+//
+// The idea: a block owns a few rows and columns and its threads own pieces of the rows, so each
+// load of x serves several rows. Weights are read by 16 bytes where blocks are aligned (Q4_K). A
+// quant becomes a float without a conversion: as the low byte of the mantissa of 2^23 it is 2^23
+// plus its value, and the subtraction of 2^23 is exact.
+// Owner: as quant_product.cuh says.
+// Requires: as quant_product.cuh; x and its columns at multiples of 16 bytes, Q4_K weights too.
 #include "quant_product.cuh"
 
-// Four bytes as floats, less so much.
+// Four bytes as floats, minus `less`.
 __device__ inline void bytes_to_floats(float (&q)[4], uint32_t bytes, float less) {
     q[0] = __uint_as_float(__byte_perm(bytes, 0x4b000000, 0x7440)) - (8388608.0f + less);
     q[1] = __uint_as_float(__byte_perm(bytes, 0x4b000000, 0x7441)) - (8388608.0f + less);
@@ -24,8 +28,8 @@ __device__ inline uint32_t word_of(const uint4 &v, int i) {
     return i & 1 ? odd : even;
 }
 
-// A piece: 16 bytes of quants, the low halves of one sub-block and the high ones of the next. The
-// words are taken in an order that differs by lane, so that the lanes' x lie in different banks.
+// A piece is 16 bytes of quants: the low halves of one sub-block and the high halves of the next.
+// The order of the words differs by lane, so that the lanes' x are in different banks.
 struct rows_q4_k {
     enum { BYTES = Q4_K_BYTES, PIECES = 8 };
     template <int ROWS, int COLUMNS>
@@ -85,7 +89,7 @@ struct rows_q4_k {
     }
 };
 
-// A piece: eight neighbours in each quarter of half a block.
+// A piece is eight neighbours in each quarter of half a block.
 struct rows_q6_k {
     enum { BYTES = Q6_K_BYTES, PIECES = 8 };
     template <int ROWS, int COLUMNS>
@@ -137,7 +141,7 @@ struct rows_q6_k {
     }
 };
 
-// A piece: four neighbours, an eighth of a block.
+// A piece is four neighbours, an eighth of a block.
 struct rows_q8_0 {
     enum { BYTES = Q8_0_BYTES, PIECES = 8 };
     template <int ROWS, int COLUMNS>
@@ -176,7 +180,7 @@ __device__ inline void product(const kn_quant_product_arguments &a) {
     product_write(a, sums);
 }
 
-// One column, for which rows are what shares x; four, for which fewer do.
+// For one column four rows share x; for four columns, two.
 #define ROWS(quant, columns, rows)                                                                 \
     extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS)                                  \
         quant_product_rows_##quant##_##columns(kn_quant_product_arguments a) {                     \

@@ -1,10 +1,18 @@
-// y = W x where x is rounded first: 32 neighbours to bytes with one scale, as q8_1 has it but that
-// the scale stays a float. Then quants are multiplied as bytes, four at once (dp4a), and only sums
-// of 16 or 32 products become floats. Two kernels: x to bytes; the product.
+// quant product, step 3: x rounded to bytes, multiplied as integers.
+//
+// The idea: 32 neighbours of x become bytes with one scale, as in q8_1, except that the scale stays
+// a float. dp4a then multiplies four quants at once, and only the sums of 16 or 32 products become
+// floats. Two kernels: one rounds x, the other multiplies.
+// Owner: a warp of quant_product_quantise owns 32 neighbours of a column of x; the product as
+// quant_product.cuh says.
+// Bound by: reads of the weights, and the launch of the first kernel.
+// Requires: as quant_product.cuh; Q4_K weights at a multiple of 16 bytes; k bytes and k / 32 floats
+// of workspace for each column. quant_product_quantise: blockDim.x a multiple of 32, gridDim = (k /
+// blockDim.x rounded up, columns).
 #include "quant_product.cuh"
 
-// A warp has 32 neighbours of a column. A NaN or an infinity among them makes the scale NaN, and so
-// all of y in this column.
+// A warp owns 32 neighbours of a column. A NaN or an infinity among them makes the scale NaN, and
+// so all of y in this column.
 extern "C" __global__ void quant_product_quantise(kn_quant_product_arguments a) {
     const uint64_t group = blockIdx.x * (uint64_t)(blockDim.x / WARP) + threadIdx.x / WARP;
     const uint32_t lane = threadIdx.x % WARP, groups = a.k / 32;
@@ -45,8 +53,8 @@ struct integers_q4_k {
     enum { BYTES = Q4_K_BYTES, PIECES = 8 };
     template <int ROWS, int COLUMNS>
     static __device__ inline void add(float (&sums)[ROWS][COLUMNS],
-                                      const weight_rows<ROWS> &weights,
-                                      const column (&x)[COLUMNS], uint32_t piece) {
+                                      const weight_rows<ROWS> &weights, const column (&x)[COLUMNS],
+                                      uint32_t piece) {
         const uint32_t block = piece / 8;
         const int c = piece % 8, g = c / 2;
         const uint4 ones = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
@@ -83,8 +91,8 @@ struct integers_q6_k {
     enum { BYTES = Q6_K_BYTES, PIECES = 8 };
     template <int ROWS, int COLUMNS>
     static __device__ inline void add(float (&sums)[ROWS][COLUMNS],
-                                      const weight_rows<ROWS> &weights,
-                                      const column (&x)[COLUMNS], uint32_t piece) {
+                                      const weight_rows<ROWS> &weights, const column (&x)[COLUMNS],
+                                      uint32_t piece) {
         const uint32_t block = piece / 8;
         const int half = piece % 8 / 4, p = piece % 4;
         uint32_t q[ROWS][4][2];
@@ -114,8 +122,8 @@ struct integers_q6_k {
             const float d[4] = {d_x.x, d_x.y, d_x.z, d_x.w};
 #pragma unroll
             for (int s = 0; s < 4; s++) {
-                const int2 v = __ldg(
-                    (const int2 *)(x[n].quants + block * 256 + 128 * half + 32 * s + 8 * p));
+                const int2 v =
+                    __ldg((const int2 *)(x[n].quants + block * 256 + 128 * half + 32 * s + 8 * p));
 #pragma unroll
                 for (int r = 0; r < ROWS; r++) {
                     const int sum = __dp4a((int)q[r][s][1], v.y, __dp4a((int)q[r][s][0], v.x, 0));
@@ -130,8 +138,8 @@ struct integers_q8_0 {
     enum { BYTES = Q8_0_BYTES, PIECES = 2 };
     template <int ROWS, int COLUMNS>
     static __device__ inline void add(float (&sums)[ROWS][COLUMNS],
-                                      const weight_rows<ROWS> &weights,
-                                      const column (&x)[COLUMNS], uint32_t piece) {
+                                      const weight_rows<ROWS> &weights, const column (&x)[COLUMNS],
+                                      uint32_t piece) {
         uint4 q[ROWS];
         float d[ROWS];
 #pragma unroll

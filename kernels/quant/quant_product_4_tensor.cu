@@ -1,14 +1,19 @@
-// y = W x for several columns x, on tensor cores: a block dequantises a tile of W to halves in
-// shared memory, once for all of its columns, rounds x to halves beside it, and multiplies
-// (mma.sync, sums in float). What comes next is on its way meanwhile. Few columns: 16 rows a block,
-// whose warps divide k among them; many: 64 rows and 64 columns.
+// quant product, step 4: several columns on tensor cores.
 // Target: compute_80
+//
+// The idea: a block dequantises a tile of W to halves in shared memory, once for all of its
+// columns, rounds x to halves beside it, and multiplies with mma.sync; sums are floats. The loads
+// of the next tile are in flight meanwhile. Few columns: 16 rows a block, and its warps split k.
+// Many columns: 64 rows and 64 columns a block.
+// Owner: block (i, j) owns tile i of rows and tile j of columns of y.
+// Requires: blockDim = (128, 1, 1), gridDim = (rows / 16, columns / 8) or (rows / 64, columns /
+// 64), rounded up; x and its columns at multiples of 16 bytes, Q4_K weights too.
 #include "quant.cuh"
 #include "quant_product_arguments.h"
 
 enum { THREADS = 128 };
 
-// Sixteen neighbours from k on, a multiple of 16: as they lie in memory, and as halves.
+// Sixteen neighbours from k on, a multiple of 16: as stored, and as halves.
 struct sixteen_q4_k {
     enum { BYTES = Q4_K_BYTES, ELEMENTS = 256 };
     uint4 header, qs;
@@ -81,15 +86,18 @@ struct sixteen_q8_0 {
     }
 };
 
-// A warp makes a tile of WARP_M x WARP_N out of one of WARPS_K parts of each step.
+// A warp computes a tile of WARP_M x WARP_N over one of WARPS_K parts of each step.
 template <typename Q, int BM, int BN, int BK, int WARPS_M, int WARPS_N, int WARPS_K>
 __device__ inline void product(const kn_quant_product_arguments &a) {
     enum {
-        PITCH = BK + 8, // in halves: rows begin in different banks
+        PITCH = BK + 8,                   // in halves: rows begin in different banks
         PARTS_W = BM * BK / 16 / THREADS, // of sixteen weights a thread
         PARTS_X = BN * BK / 4 / THREADS,  // of four x
-        WARP_M = BM / WARPS_M, WARP_N = BN / WARPS_N, WARP_K = BK / WARPS_K,
-        TILES_M = WARP_M / 16, TILES_N = WARP_N / 8
+        WARP_M = BM / WARPS_M,
+        WARP_N = BN / WARPS_N,
+        WARP_K = BK / WARPS_K,
+        TILES_M = WARP_M / 16,
+        TILES_N = WARP_N / 8
     };
     static_assert(WARPS_M * WARPS_N * WARPS_K * WARP == THREADS && PARTS_W > 0 && PARTS_X > 0, "");
     __shared__ __align__(16) __half weights[BM * PITCH];
@@ -109,8 +117,8 @@ __device__ inline void product(const kn_quant_product_arguments &a) {
             const int part = threadIdx.x + i * THREADS;
             const uint32_t k = min(from + part % (BK / 16) * 16, a.k - 16);
             const uint64_t r = min(row + part / (BK / 16), a.rows - 1);
-            parts[i].load((const uint8_t *)a.weights +
-                              (r * a.blocks + k / Q::ELEMENTS) * Q::BYTES, k % Q::ELEMENTS);
+            parts[i].load((const uint8_t *)a.weights + (r * a.blocks + k / Q::ELEMENTS) * Q::BYTES,
+                          k % Q::ELEMENTS);
         }
 #pragma unroll
         for (int i = 0; i < PARTS_X; i++) {
@@ -123,7 +131,7 @@ __device__ inline void product(const kn_quant_product_arguments &a) {
             }
         }
     };
-    // Past the end of k weights are zeros as well: what is 0 times an infinite weight?
+    // Past the end of k weights are zeros too, since 0 times an infinite weight is NaN.
     const auto store = [&](uint32_t from) {
 #pragma unroll
         for (int i = 0; i < PARTS_W; i++) {

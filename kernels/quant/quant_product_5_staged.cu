@@ -1,5 +1,8 @@
-// y = W x of one column and Q4_K blocks, in one kernel: each block of threads rounds x to bytes
-// itself, in shared memory. A warp has one row, or two that share what is read of x.
+// quant product, step 5: one column of Q4_K in one kernel.
+//
+// The idea: each block rounds x to bytes itself, in shared memory, as quant_product_staged.cuh
+// says. A warp owns one row, or two that share what is read of x.
+// Owner, bound and requirements: as quant_product_staged.cuh says.
 #include "quant_product_staged.cuh"
 
 #define STAGED(name, rows, depth, blocks)                                                          \

@@ -1,11 +1,14 @@
-// y = W x of one column and Q4_K blocks, as quant_product_5_staged.cu has it, but it begins while
-// the kernel in front of it ends: until that has ended it asks for weights to come to the L2 cache,
-// which is all that may be done with what another kernel may still be writing. So the memory has
-// work between two kernels.
+// quant product, step 6: step 5, beginning while the previous kernel ends.
 // Target: compute_90
+//
+// The idea: until the previous kernel has ended nothing it may still write can be read, but weights
+// can be prefetched to the L2 cache, which stays coherent. So memory has work between two kernels.
+// Owner and bound: as quant_product_staged.cuh says.
+// Requires: the same, and a programmatic launch.
 #include "quant_product_staged.cuh"
 
-// The first 4 KiB of each row. More might push out what the kernel in front has yet to read.
+// Prefetches the first 4 KiB of each row. More might evict what the previous kernel has yet to
+// read.
 template <int ROWS>
 __device__ inline void ask_for(const kn_quant_product_arguments &a, const staged_rows<ROWS> &rows) {
     enum { LINE = 128 };

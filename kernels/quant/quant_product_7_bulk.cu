@@ -1,10 +1,16 @@
-// y = W x of one column and Q4_K blocks, where blocks of threads stay and weights come by bulk
-// copies: each warp has a ring in shared memory, and as soon as a place in it has been read what
-// comes next is asked for there, by one lane. So a multiprocessor has most of its weights on their
-// way before x has been rounded, and no registers hold what is on its way. x is asked for at once,
-// before the weights, since what is asked for behind them comes behind them.
-// A warp owns two neighbouring rows at a time, which share what is read of x.
+// quant product, step 7: one column of Q4_K with persistent blocks and bulk copies.
 // Target: compute_90
+//
+// The idea: each warp has a ring of weights in shared memory. As soon as the warp has read a slot,
+// one lane issues the bulk copy that refills it. So a multiprocessor has most of its weights in
+// flight before x has been rounded, and no registers hold them. x is requested before the weights,
+// since memory serves requests in their order.
+// Owner: a warp owns two neighbouring rows at a time, which share what is read of x, and then the
+// rows that follow by 2 * warps of the grid.
+// Bound by: reads of the weights.
+// Requires: blockDim = (STAGED_THREADS, 1, 1), gridDim.x at most the multiprocessors,
+// KN_QUANT_BULK_RING_BYTES and the bytes of x of dynamic shared memory; weights and x at multiples
+// of 16 bytes. It may be launched programmatically.
 #include "../bulk.cuh"
 #include "quant_product_staged.cuh"
 
@@ -12,19 +18,20 @@
 enum {
     ROWS = KN_QUANT_BULK_ROWS,
     SLOTS = KN_QUANT_BULK_SLOTS,
-    STEP = WARP / 4,                  // blocks of a row at a time: a lane has a group of one
-    STEP_BYTES = STEP * Q4_K_BYTES,   // of one row
-    SLOT_BYTES = ROWS * STEP_BYTES,   // a place in the ring
-    EIGHTS = 4                        // of x that a thread asks for at once
+    STEP = WARP / 4,                // blocks of a row at a time: a lane owns a group of one
+    STEP_BYTES = STEP * Q4_K_BYTES, // of one row
+    SLOT_BYTES = ROWS * STEP_BYTES, // a slot of the ring
+    EIGHTS = 4                      // of x that a thread requests at once
 };
 static_assert(STAGED_WARPS * SLOTS * SLOT_BYTES == KN_QUANT_BULK_RING_BYTES, "as the host has it");
 
-// The next bytes of a warp's rows that are to be asked for, and where they go.
+// The state of a warp's ring: the next bytes of its rows to request, and the slot that receives
+// them.
 struct bulk_ring {
     const kn_quant_product_arguments &a;
     uint8_t *slots;
     uint64_t *arrived;
-    uint32_t pair, stride, block; // the next to be asked for
+    uint32_t pair, stride, block; // the next to request
     uint32_t slot, parity;
 
     __device__ inline const uint8_t *row(uint32_t p, uint32_t r) const {
@@ -32,7 +39,7 @@ struct bulk_ring {
                (uint64_t)min(p * ROWS + r, a.rows - 1) * a.blocks * Q4_K_BYTES;
     }
 
-    // Fills the current place, and goes on to the next one.
+    // Requests the bytes of the current slot, and moves on to the next slot.
     __device__ inline void ask() {
         if (block < a.blocks && pair * ROWS < a.rows) {
             if (threadIdx.x % WARP == 0) {
@@ -54,14 +61,14 @@ struct bulk_ring {
         parity ^= slot == 0;
     }
 
-    // The current place, once it is full.
+    // The current slot, once it is full.
     __device__ inline const uint8_t *wait() const {
         barrier_wait(&arrived[slot], parity);
         return slots + slot * SLOT_BYTES;
     }
 };
 
-// What the ring is to ask for first may come to L2 while the kernel in front ends.
+// Prefetches the first requests of the ring to L2 while the previous kernel ends.
 __device__ inline void ask_early(const bulk_ring &ring) {
     if (threadIdx.x % WARP != 0 || ring.pair * ROWS >= ring.a.rows) return;
     const uint32_t bytes = min(ring.a.blocks, (uint32_t)(SLOTS * STEP)) * Q4_K_BYTES;
@@ -70,7 +77,7 @@ __device__ inline void ask_early(const bulk_ring &ring) {
     for (uint32_t r = 0; r < ROWS; r++) prefetch_bulk(ring.row(ring.pair, r), bytes);
 }
 
-// x into shared memory, of which the first parts are there already when the ring asks for weights.
+// Brings x into shared memory. The first loads of x are issued before the ring requests weights.
 __device__ inline void stage_and_ask(const staged_x &x, const float *from, bulk_ring &ring) {
     uint4 parts[EIGHTS][2];
     for (uint32_t first = threadIdx.x;; first += EIGHTS * STAGED_THREADS) {
@@ -132,7 +139,7 @@ __device__ inline void bulk_product(const kn_quant_product_arguments &a) {
                     items[r].load_shared(from + r * STEP_BYTES, group.index);
                 }
             }
-            __syncwarp(); // all have read
+            __syncwarp(); // all lanes have read the slot
             ring.ask();
             if (block < a.blocks) add(sums, items, x, block * 4 + group.index, group);
         }

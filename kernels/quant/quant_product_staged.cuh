@@ -1,8 +1,13 @@
-// y = W x of one column and Q4_K blocks, where each block of threads rounds x itself, as
-// quant_product_3_integers.cu does, into its shared memory, while its first weights are on their
-// way: there is no kernel to wait for. Then a warp has a few rows, and a lane 64 elements of each at
-// a time, so that a header is decoded once for 32 bytes of quants; what comes next is always under
-// way.
+// What steps 5 to 7 of the quant product share: y[m] = sum_k W[m][k] x[k] for one column and Q4_K.
+//
+// The idea: each block rounds x to bytes in its own shared memory, as quant_product_3_integers
+// does, while its first weights are in flight. So no kernel has to run first. A warp owns a few
+// rows, and a lane 64 elements of each at a time: it decodes a header once for 32 bytes of quants,
+// and its next loads are always in flight.
+// Owner: warp w of the grid owns rows ROWS w to ROWS w + ROWS - 1 of y.
+// Bound by: reads of the weights.
+// Requires: blockDim = (STAGED_THREADS, 1, 1), gridDim.x = rows / (ROWS STAGED_WARPS), rounded up;
+// k + k / 4 bytes of dynamic shared memory; weights and x at multiples of 16 bytes.
 #pragma once
 
 #include "quant.cuh"
@@ -10,8 +15,8 @@
 
 enum { STAGED_THREADS = 512, STAGED_WARPS = STAGED_THREADS / WARP };
 
-// 16 bytes of global memory, in an order with what else is volatile: not before a kernel in front has
-// been waited for, and not past the cache's ways of seeing what that has written, as __ldg goes.
+// Loads 16 bytes of global memory. It is volatile, so it is not moved before the wait for the
+// previous kernel; and unlike __ldg it uses no cache that may miss that kernel's writes.
 __device__ inline uint4 load_global_16(const void *p) {
     uint4 v;
     asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -20,9 +25,10 @@ __device__ inline uint4 load_global_16(const void *p) {
     return v;
 }
 
-// x in shared memory: of each 64 elements their four 16ths apart, each with those of the others, so
-// that lanes read side by side; and the scales of both halves, with the sums of the halves' bytes
-// times them, which is what minimums are multiplied by.
+// x in shared memory. Each item of 64 elements is cut into four pieces of 16; the first pieces of
+// all items are adjacent, then the second ones, so that lanes read side by side. Then come the
+// scales of the two halves of each item, and the sums of their bytes times the scales, for the
+// minimums.
 struct staged_x {
     int4 *quants;
     float4 *scales;
@@ -32,8 +38,8 @@ struct staged_x {
         : quants((int4 *)shared), scales((float4 *)((char *)shared + k)), items(k / 64) {}
 };
 
-// rint(value / d), in the lowest byte. r is 1 / d, rounded: two corrections make the quotient that
-// of a division, as long as no remainder is subnormal, and adding 1.5 * 2^23 rounds it.
+// rint(value / d), in the lowest byte. r is 1 / d, rounded. Two corrections make the quotient
+// exactly that of a division, as long as no remainder is subnormal; adding 1.5 * 2^23 rounds it.
 __device__ inline uint32_t rounded_fast(float value, float d, float r) {
     float q = value * r;
     q = fmaf(fmaf(-q, d, value), r, q);
@@ -41,8 +47,8 @@ __device__ inline uint32_t rounded_fast(float value, float d, float r) {
     return __float_as_uint(q + 12582912.0f);
 }
 
-// The same for d below 2^-90: value and d are made 2^64 times as large, which is exact. Where d is
-// subnormal, value / d may exceed 127 by its rounding; where it is 0, so is what this gives.
+// The same for d below 2^-90, with value and d scaled by 2^64, which is exact. If d is subnormal,
+// the rounded value / d may exceed 127. If d is 0, so is the result.
 __device__ inline uint32_t rounded_small(float value, float d, float r) {
     float q = value * r;
     q = fmaf(fmaf(-q, d, value), r, q);
@@ -54,8 +60,8 @@ __device__ inline uint32_t lowest_bytes(const uint32_t (&q)[4]) {
     return __byte_perm(__byte_perm(q[0], q[1], 0x0040), __byte_perm(q[2], q[3], 0x0040), 0x5410);
 }
 
-// Eight elements, the i-th such of x. Four lanes have a scale's 32 elements, and are all here, since
-// a whole number of scales is read.
+// Rounds the i-th eight elements of x. Four lanes share a scale and its 32 elements; all four are
+// active, since x has a whole number of scales.
 __device__ inline void stage_eight(const staged_x &x, uint32_t i, const uint4 &a, const uint4 &b) {
     const uint32_t bits[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
     const uint32_t lanes = 0xfu << (threadIdx.x % WARP / 4 * 4);
@@ -101,7 +107,7 @@ __device__ inline void stage(const staged_x &x, const float *from) {
     }
 }
 
-// What a lane has of a row at a time: a block's header, and 32 bytes of its quants.
+// What a lane holds of a row at a time: a block's header, and 32 bytes of its quants.
 struct staged_item {
     uint4 header, q[2];
 
@@ -120,7 +126,7 @@ struct staged_item {
     }
 };
 
-// Unsigned bytes by signed ones.
+// Adds the products of four unsigned and four signed bytes.
 __device__ inline int dot_4(uint32_t a, int b, int sum) {
     int result;
     asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
@@ -134,8 +140,8 @@ __device__ inline int dot_16(const uint4 &q, uint32_t mask, const int4 &x, int s
     return dot_4(q.w & mask, x.w, sum);
 }
 
-// Where a lane finds the scales of its group, as q4_k_scales_of has it, but without a branch, since
-// the lanes of a warp have all groups.
+// The shifts and masks that extract the scales of a lane's group, as q4_k_scales_of, but without a
+// branch, since the lanes of a warp have different groups.
 struct staged_group {
     uint32_t index, at, upper, keep, rest;
 
@@ -149,7 +155,8 @@ struct staged_group {
     }
 };
 
-// The high halves of bytes stay where they are: their sum is 16 times what it should be.
+// The high halves of the bytes are not shifted down, so their sum is 16 times too large and is
+// shifted instead.
 template <int ROWS>
 __device__ inline void add(float (&sums)[ROWS], const staged_item (&items)[ROWS], const staged_x &x,
                            uint32_t item, const staged_group &group) {
@@ -172,7 +179,7 @@ __device__ inline void add(float (&sums)[ROWS], const staged_item (&items)[ROWS]
     }
 }
 
-// Rows of a warp; rows past the last are read as the last one again, and not written.
+// The rows of a warp. Rows past the last are computed from the last one, and not written.
 template <int ROWS> struct staged_rows {
     uint32_t first;
     const uint8_t *row[ROWS];
@@ -187,12 +194,12 @@ template <int ROWS> struct staged_rows {
     }
 };
 
-// Of each row DEPTH items are under way, or being multiplied.
+// Of each row DEPTH items are in flight or being multiplied.
 template <int ROWS, int DEPTH>
 __device__ inline void staged_product(const kn_quant_product_arguments &a,
                                       const staged_rows<ROWS> &rows) {
     extern __shared__ int4 shared[];
-    enum { STEP = WARP / 4 * Q4_K_BYTES }; // the lanes' next items: a lane keeps its group
+    enum { STEP = WARP / 4 * Q4_K_BYTES }; // to the lanes' next items: a lane keeps its group
     const staged_x x(shared, a.k);
     const uint32_t lane = threadIdx.x % WARP;
     const staged_group group(lane % 4);

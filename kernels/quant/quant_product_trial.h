@@ -1,6 +1,6 @@
 /*
- * Quant product, trial: one run of it over drawn weights and columns, held against doubles and the
- * bound that its arithmetic declares. For tests.
+ * A trial of the quant product: one run over drawn weights and columns, compared with doubles by
+ * the bound that its arithmetic declares. For tests.
  */
 #ifndef KN_QUANT_PRODUCT_TRIAL_H
 #define KN_QUANT_PRODUCT_TRIAL_H
@@ -18,14 +18,14 @@ struct kn_quant_trial {
     enum kn_quant_blocks kind;
     enum kn_distribution distribution;
     double scale;                        /* of x */
-    uint64_t seed;                       /* of all that is drawn */
+    uint64_t seed;                       /* of all drawn values */
     size_t x_gap, y_gap;                 /* elements between columns */
-    size_t weights_skew, x_skew, y_skew; /* bytes off a multiple of 256 */
-    float poison;                        /* put into x where poison_at says, unless that is 0 */
-    size_t poison_at;                    /* of x, its columns without gaps, plus 1 */
+    size_t weights_skew, x_skew, y_skew; /* bytes past a multiple of 256 */
+    float poison;                        /* stored in x at poison_at; none if that is 0 */
+    size_t poison_at;                    /* 1 + the index in x, its columns without gaps */
 };
 
-/* What came of one. */
+/* The result of a trial. */
 struct kn_quant_finding {
     struct kn_deviation deviation;
     struct kn_deviation rounded; /* from the product of x as KN_QUANT_Q8_1 rounds it */

@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "row/row_arguments.h"
+#include "row/row_variant.h"
 
 #include <math.h>
 
@@ -41,8 +42,9 @@ tol_status kn_argmax(struct kn_kernels *kernels, struct tol_stream *stream,
                                                .rows = (long long)x->rows,
                                                .columns = (long long)x->columns,
                                                .in_stride = (long long)in.stride};
-    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &fit, x->rows), &arguments,
-                            sizeof arguments);
+    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
+    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &fit, x->rows, device),
+                            &arguments, sizeof arguments);
 out:
     return status;
 }

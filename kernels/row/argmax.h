@@ -1,11 +1,12 @@
 /*
- * argmax: the column of the largest element of each row; of equal ones the first, always. +0 and -0
- * are equal. A NaN is larger than all numbers: the column of the first NaN, so that it is noticed.
+ * argmax: the column of the largest element of each row, the first of equal ones. +0 and -0 are
+ * equal. A NaN is larger than every number, so that it is noticed: the result is the column of the
+ * first NaN.
  */
 #ifndef KN_ARGMAX_H
 #define KN_ARGMAX_H
 
-#include "row/row_place.h"
+#include "row/rows.h"
 
 struct kn_argmax {
     enum kn_type type; /* of in */
@@ -14,8 +15,8 @@ struct kn_argmax {
     struct kn_rows out; /* rows values of int32 */
 };
 
-/* Queues it. No rows are TOL_OK. TOL_INVALID_ARGUMENT: rows of no columns, of which none is the
- * largest. Else as kn_softmax. */
+/* Queues it. Without rows it returns TOL_OK. TOL_INVALID_ARGUMENT: rows without columns. Else fails
+ * as kn_softmax does. */
 TOL_API tol_status kn_argmax(struct kn_kernels *kernels, struct tol_stream *stream,
                              const struct kn_argmax *argmax);
 

@@ -1,7 +1,10 @@
-// The column of the largest element of each row; of several equal ones the first, so that the
-// result does not depend on who came first. A NaN is larger than all numbers, as a choice made of
-// it should be seen: its column is the result. A block has a row, thread t pieces t, t +
-// blockDim.x, ...
+// argmax: out[r] = the column of the largest element of row r, the first of equal ones.
+//
+// The idea: an element and its column become one 64-bit key, so a maximum of keys decides equal
+// elements by column and the result does not depend on the order of threads. A NaN is larger than
+// every number, so that it is seen: its column is the result.
+// Owner: block r owns row r; thread t its pieces t, t + blockDim.x, ...
+// Bound by: reads. Requires: gridDim.x = rows, blockDim.x a multiple of 32; any alignment.
 #include "row.cuh"
 
 // Orders floats as integers: NaN above all, +0 and -0 the same. The column decides equals.
@@ -39,6 +42,12 @@ template <typename T> __device__ inline void argmax(const argmax_arguments &x) {
     if (threadIdx.x == 0) ((int *)x.out)[blockIdx.x] = (int)(0xffffffffu - (unsigned)best);
 }
 
-extern "C" __global__ void argmax_f32(argmax_arguments x) { argmax<float>(x); }
-extern "C" __global__ void argmax_f16(argmax_arguments x) { argmax<__half>(x); }
-extern "C" __global__ void argmax_bf16(argmax_arguments x) { argmax<__nv_bfloat16>(x); }
+extern "C" __global__ void argmax_f32(argmax_arguments x) {
+    argmax<float>(x);
+}
+extern "C" __global__ void argmax_f16(argmax_arguments x) {
+    argmax<__half>(x);
+}
+extern "C" __global__ void argmax_bf16(argmax_arguments x) {
+    argmax<__nv_bfloat16>(x);
+}

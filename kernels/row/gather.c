@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "row/row_arguments.h"
+#include "row/row_variant.h"
 
 KN_IMAGES(gather_1_pieces);
 
@@ -47,8 +48,9 @@ tol_status kn_gather(struct kn_kernels *kernels, struct tol_stream *stream,
                                                .table_rows = (long long)x->table_rows,
                                                .table_stride = (long long)table.stride,
                                                .out_stride = (long long)out.stride};
-    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &fit, x->rows), &arguments,
-                            sizeof arguments);
+    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
+    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &fit, x->rows, device),
+                            &arguments, sizeof arguments);
 out:
     return status;
 }

@@ -1,13 +1,14 @@
 /*
- * gather: row r of out is row indices[r] of a table, bit for bit but for NaNs: an embedding.
+ * gather: row r of out is row indices[r] of a table, as in an embedding, bit for bit except for
+ * NaNs.
  *
- * An index that the table does not have, or a negative one, gives a row of NaN and touches nothing:
- * the host does not see indices. out may not overlap the table.
+ * The host does not see the indices. An index outside the table gives a row of NaN and reads
+ * nothing. out may not overlap the table.
  */
 #ifndef KN_GATHER_H
 #define KN_GATHER_H
 
-#include "row/row_place.h"
+#include "row/rows.h"
 
 struct kn_gather {
     enum kn_type type; /* of table and out */
@@ -16,7 +17,7 @@ struct kn_gather {
     struct kn_rows indices; /* rows values of int32 */
 };
 
-/* Queues it. No rows or no columns are TOL_OK. Fails as kn_softmax. */
+/* Queues it. Without rows or columns it returns TOL_OK. Fails as kn_softmax does. */
 TOL_API tol_status kn_gather(struct kn_kernels *kernels, struct tol_stream *stream,
                              const struct kn_gather *gather);
 

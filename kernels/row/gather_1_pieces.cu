@@ -1,6 +1,9 @@
-// Row r of out is row indices[r] of the table: an embedding. An index that the table does not have
-// gives a row of NaN, so that it cannot pass for a result. A block has a row, and a thread every
-// blockDim.x-th piece of 16 bytes.
+// gather: out[r][c] = table[indices[r]][c], as in an embedding.
+//
+// The idea: rows move by pieces of 16 bytes (row.cuh). A row of an index outside the table becomes
+// NaN, so that it cannot pass for a result.
+// Owner: block r owns row r of out; thread t its pieces t, t + blockDim.x, ...
+// Bound by: memory. Requires: gridDim.x = rows; any alignment.
 #include "row.cuh"
 
 template <typename T> __device__ inline void gather(const gather_arguments &x) {
@@ -19,6 +22,12 @@ template <typename T> __device__ inline void gather(const gather_arguments &x) {
     }
 }
 
-extern "C" __global__ void gather_f32(gather_arguments x) { gather<float>(x); }
-extern "C" __global__ void gather_f16(gather_arguments x) { gather<__half>(x); }
-extern "C" __global__ void gather_bf16(gather_arguments x) { gather<__nv_bfloat16>(x); }
+extern "C" __global__ void gather_f32(gather_arguments x) {
+    gather<float>(x);
+}
+extern "C" __global__ void gather_f16(gather_arguments x) {
+    gather<__half>(x);
+}
+extern "C" __global__ void gather_bf16(gather_arguments x) {
+    gather<__nv_bfloat16>(x);
+}

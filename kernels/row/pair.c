@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "row/row_arguments.h"
+#include "row/row_variant.h"
 
 #include <math.h>
 
@@ -29,7 +30,7 @@ tol_status kn_pair(struct kn_kernels *kernels, struct tol_stream *stream, const 
     const struct tol_kernel *kernel = NULL;
     TOL_TRY(kn_rows_given("pair", kernels, stream, x));
     TOL_TRY(kn_rows_type(x->type));
-    TOL_CHECK((unsigned)x->kind <= KN_ADD, TOL_INVALID_ARGUMENT, "%d is no kind of pair",
+    TOL_CHECK((unsigned)x->kind <= KN_ADD, TOL_INVALID_ARGUMENT, "kind of pair %d does not exist",
               (int)x->kind);
     const size_t element = kn_type_bytes(x->type);
     struct kn_rows_place in = {"in", x->rows, x->columns, element, false, 0, 0, 0};

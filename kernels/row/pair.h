@@ -1,15 +1,15 @@
 /*
- * pair: two matrices become one, element by element.
+ * pair: combines two matrices element by element.
  *
  *     swiglu: out = in / (1 + exp(-in)) * with        add: out = in + with
  *
- * out may be in or with, and may not overlap them otherwise. NaN and infinities go where IEEE 754
- * sends them; an in of -infinity gives NaN in swiglu.
+ * out may be in or with, and may not overlap them otherwise. NaN and infinities propagate as IEEE
+ * 754 says; in swiglu an in of -infinity gives NaN.
  */
 #ifndef KN_PAIR_H
 #define KN_PAIR_H
 
-#include "row/row_place.h"
+#include "row/rows.h"
 
 enum kn_pair_kind { KN_SWIGLU, KN_ADD };
 
@@ -20,8 +20,8 @@ struct kn_pair {
     struct kn_rows in, with, out;
 };
 
-/* Queues it. No rows or no columns are TOL_OK. Fails as kn_softmax; TOL_INVALID_ARGUMENT: an
- * unknown kind. */
+/* Queues it. Without rows or columns it returns TOL_OK. TOL_INVALID_ARGUMENT: an unknown kind. Else
+ * fails as kn_softmax does. */
 TOL_API tol_status kn_pair(struct kn_kernels *kernels, struct tol_stream *stream,
                            const struct kn_pair *pair);
 

@@ -1,6 +1,11 @@
-// Two matrices, element by element: swiglu, out = in / (1 + exp(-in)) * with, and add, out = in +
-// with. Block (b, r) has row r + gridDim.y i, and thread t of block b the pieces of 16 bytes from
-// b blockDim.x + t on, in steps of the grid. out may be in or with.
+// pair: swiglu, out[r][c] = in[r][c] / (1 + exp(-in[r][c])) * with[r][c]; and add, out[r][c] =
+// in[r][c] + with[r][c].
+//
+// The idea: rows move by pieces of 16 bytes (row.cuh); both loads of a thread are in flight at
+// once.
+// Owner: block (b, r) owns rows r, r + gridDim.y, ...; thread t of it owns the pieces b blockDim.x
+// + t, and those gridDim.x * blockDim.x further on. out may be in or with.
+// Bound by: memory. Requires: any grid and block; any alignment.
 #include "row.cuh"
 
 template <typename T, typename COMBINE>
@@ -27,7 +32,7 @@ __device__ inline void pair(const pair_arguments &x, COMBINE combine) {
     }
 }
 
-// Where exp(-in) overflows the quotient is -0, as it nearly is.
+// Where exp(-in) overflows, the quotient is -0, which is the limit.
 struct swiglu {
     __device__ float operator()(float a, float b) const { return a / (1 + expf(-a)) * b; }
 };
@@ -36,8 +41,12 @@ struct add {
 };
 
 #define PAIR(operation)                                                                            \
-    extern "C" __global__ void operation##_f32(pair_arguments x) { pair<float>(x, operation()); }  \
-    extern "C" __global__ void operation##_f16(pair_arguments x) { pair<__half>(x, operation()); } \
+    extern "C" __global__ void operation##_f32(pair_arguments x) {                                 \
+        pair<float>(x, operation());                                                               \
+    }                                                                                              \
+    extern "C" __global__ void operation##_f16(pair_arguments x) {                                 \
+        pair<__half>(x, operation());                                                              \
+    }                                                                                              \
     extern "C" __global__ void operation##_bf16(pair_arguments x) {                                \
         pair<__nv_bfloat16>(x, operation());                                                       \
     }

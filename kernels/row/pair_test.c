@@ -107,6 +107,6 @@ Test(pair, what_cannot_be_is_refused) {
     bad = good, bad.with.buffer = NULL;
     MUST_FAIL(kn_pair(stage.kernels, stage.stream, &bad), TOL_INVALID_ARGUMENT, "with has no");
     bad = good, bad.kind = (enum kn_pair_kind)2;
-    MUST_FAIL(kn_pair(stage.kernels, stage.stream, &bad), TOL_INVALID_ARGUMENT, "no kind");
+    MUST_FAIL(kn_pair(stage.kernels, stage.stream, &bad), TOL_INVALID_ARGUMENT, "does not exist");
     row_stage_end(&stage);
 }

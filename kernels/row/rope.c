@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "row/row_arguments.h"
+#include "row/row_variant.h"
 
 #include <math.h>
 
@@ -35,8 +36,8 @@ static float scale_of(const struct kn_rope *x) {
 static tol_status check(const struct kn_rope *x, size_t *columns) {
     tol_status status = TOL_OK;
     TOL_TRY(kn_rows_type(x->type));
-    TOL_CHECK((unsigned)x->pairs <= KN_ROPE_HALVES, TOL_INVALID_ARGUMENT, "%d is no way of pairs",
-              (int)x->pairs);
+    TOL_CHECK((unsigned)x->pairs <= KN_ROPE_HALVES, TOL_INVALID_ARGUMENT,
+              "pairing %d does not exist", (int)x->pairs);
     TOL_CHECK(rotated_of(x) % 2 == 0 && rotated_of(x) <= x->head_size, TOL_INVALID_ARGUMENT,
               "%zu elements of a head of %zu cannot be rotated in pairs", rotated_of(x),
               x->head_size);
@@ -82,8 +83,9 @@ tol_status kn_rope(struct kn_kernels *kernels, struct tol_stream *stream, const 
                                              .halves = x->pairs == KN_ROPE_HALVES,
                                              .base_log2 = log2f(base_of(x)),
                                              .scale = scale_of(x)};
-    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &fit, x->rows), &arguments,
-                            sizeof arguments);
+    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
+    status = kn_rows_launch(stream, kernel, kn_row_shape(variant, &fit, x->rows, device),
+                            &arguments, sizeof arguments);
 out:
     return status;
 }

@@ -1,15 +1,16 @@
 /*
  * rope: rotary position embedding of rows of heads.
  *
- * Row r has heads of head_size elements each; of each the first `rotated` are rotated in pairs,
- * and the others copied. Pair i turns by the angle scale position[r] / base^(2 i / rotated), which
- * is a float, off by up to 2^-20 of itself. out may be in, and may not overlap it otherwise.
+ * Row r has heads of head_size elements each. The first `rotated` elements of each head are rotated
+ * in pairs, and the others copied. Pair i is rotated by the angle scale * position[r] / base^(2 i /
+ * rotated), computed as a float with a relative error of up to 2^-20. out may be in, and may not
+ * overlap it otherwise.
  * Source: Su et al., RoFormer (arXiv 2104.09864), section 3.2.
  */
 #ifndef KN_ROPE_H
 #define KN_ROPE_H
 
-#include "row/row_place.h"
+#include "row/rows.h"
 
 enum kn_rope_pairs {
     KN_ROPE_NEIGHBOURS, /* elements 2 i and 2 i + 1: GGUF's "llama" */
@@ -28,9 +29,9 @@ struct kn_rope {
 };
 
 /*
- * Queues it. Nothing to rotate or copy is TOL_OK.
- * TOL_INVALID_ARGUMENT: NULL, unknown pairs or type, an odd or too large `rotated`, a base or scale
- * that is not finite and positive; as kn_rows_locate and kn_rows_apart. Else as kn_softmax.
+ * Queues it. Without elements to rotate or copy it returns TOL_OK. TOL_INVALID_ARGUMENT: an
+ * argument is NULL, the pairs or the type are unknown, `rotated` is odd or too large, base or scale
+ * is not finite and positive; also as rows.h says. Else fails as kn_softmax does.
  */
 TOL_API tol_status kn_rope(struct kn_kernels *kernels, struct tol_stream *stream,
                            const struct kn_rope *rope);

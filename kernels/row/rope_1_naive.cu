@@ -1,7 +1,10 @@
-// Rotates pairs of elements of each head by the angle position / base^(2 i / rotated): rotary
-// position embedding. Pairs are neighbours, or an element of the first half and its partner of the
-// second. A thread has a pair, of row blockIdx.x, and elements past the rotated ones are copied by
-// the thread that has their number. in and out may be the same.
+// rope: rotary position embedding. For pair i = (a, b) of in[r][h] and the angle
+// t = position[r] * scale / base^(2 i / rotated), out gets (a cos t - b sin t, a sin t + b cos t).
+//
+// The idea: a pair is two neighbours, or an element of the first half and its partner of the
+// second. One thread computes both, so out may be in. Elements past `rotated` are copied.
+// Owner: block r owns row r; its threads take the pairs, and the copied elements, of all heads.
+// Requires: gridDim.x = rows; any alignment.
 #include "row.cuh"
 
 template <typename T> __device__ inline void rope(const rope_arguments &x) {
@@ -17,7 +20,7 @@ template <typename T> __device__ inline void rope(const rope_arguments &x) {
             continue;
         }
         const int first = x.halves ? j : 2 * j, second = x.halves ? j + pairs : 2 * j + 1;
-        // Angles grow with the position: sincosf brings them back with all bits, __sincosf not.
+        // Angles grow with the position: sincosf reduces them with all bits, __sincosf does not.
         float sine, cosine;
         const float turn = exp2f(-2.0f * (float)j / (float)x.rotated * x.base_log2);
         sincosf(position * turn, &sine, &cosine);
@@ -27,6 +30,12 @@ template <typename T> __device__ inline void rope(const rope_arguments &x) {
     }
 }
 
-extern "C" __global__ void rope_f32(rope_arguments x) { rope<float>(x); }
-extern "C" __global__ void rope_f16(rope_arguments x) { rope<__half>(x); }
-extern "C" __global__ void rope_bf16(rope_arguments x) { rope<__nv_bfloat16>(x); }
+extern "C" __global__ void rope_f32(rope_arguments x) {
+    rope<float>(x);
+}
+extern "C" __global__ void rope_f16(rope_arguments x) {
+    rope<__half>(x);
+}
+extern "C" __global__ void rope_bf16(rope_arguments x) {
+    rope<__nv_bfloat16>(x);
+}

@@ -129,7 +129,7 @@ Test(rope, what_cannot_be_is_refused) {
     bad.base = -1;
     REFUSED(TOL_INVALID_ARGUMENT, "base of -1");
     bad.pairs = (enum kn_rope_pairs)2;
-    REFUSED(TOL_INVALID_ARGUMENT, "pairs");
+    REFUSED(TOL_INVALID_ARGUMENT, "pairing 2");
     bad.heads = 2;
     REFUSED(TOL_OUT_OF_RANGE, "512 bytes");
     bad.heads = SIZE_MAX / 64;

@@ -1,8 +1,8 @@
 // What the kernels of rows share: pieces of 16 bytes, and reductions over the threads of a row.
 //
-// A row is cut at addresses that are multiples of 16, wherever it begins: piece 0 may begin before
-// it and the last may end behind it. A piece that lies inside moves as one, the others element by
-// element, so that rows of any width and alignment come through the same code.
+// The idea: a row is cut at addresses that are multiples of 16, wherever it begins. So piece 0 may
+// begin before the row and the last piece may end after it. A piece inside the row moves as one,
+// the others element by element, and rows of any width and alignment take the same code.
 #pragma once
 
 #include "../tile.cuh"
@@ -14,7 +14,7 @@ constexpr float INFINITE = std::numeric_limits<float>::infinity();
 
 template <typename T> constexpr int PIECE = 16 / (int)sizeof(T);
 
-// How many elements piece 0 begins before the row.
+// The elements by which piece 0 begins before the row.
 template <typename T> __device__ inline int elements_before(const T *row) {
     return (int)((uintptr_t)row % 16 / sizeof(T));
 }
@@ -35,9 +35,15 @@ template <> __device__ inline __half element_of<__half>(uint16_t bits) {
 template <> __device__ inline __nv_bfloat16 element_of<__nv_bfloat16>(uint16_t bits) {
     return __ushort_as_bfloat16(bits);
 }
-__device__ inline uint32_t bits_of_element(float x) { return __float_as_uint(x); }
-__device__ inline uint16_t bits_of_element(__half x) { return __half_as_ushort(x); }
-__device__ inline uint16_t bits_of_element(__nv_bfloat16 x) { return __bfloat16_as_ushort(x); }
+__device__ inline uint32_t bits_of_element(float x) {
+    return __float_as_uint(x);
+}
+__device__ inline uint16_t bits_of_element(__half x) {
+    return __half_as_ushort(x);
+}
+__device__ inline uint16_t bits_of_element(__nv_bfloat16 x) {
+    return __bfloat16_as_ushort(x);
+}
 
 template <typename T> union piece_bytes {
     uint4 whole;
@@ -46,22 +52,23 @@ template <typename T> union piece_bytes {
     __device__ piece_bytes() {}
 };
 
-// Whether a piece whose first element is that of column `first` can move as one.
+// Whether the piece that begins at column `first` can move as one.
 template <typename T, typename COLUMN>
 __device__ inline bool is_inside(const T *row, COLUMN first, COLUMN columns) {
     return first >= 0 && first + PIECE<T> <= columns && (uintptr_t)(row + first) % 16 == 0;
 }
 
-// Reads a piece that can move as one; others become 0, and load_end fills them in. Reading all
-// pieces of a thread before the ends of any, which needs branches, has all on their way at a time.
+// Loads a piece that can move as one. Any other piece becomes 0, and load_end fills it in. load_end
+// needs branches; issuing the loads of all pieces before them keeps all loads in flight.
 template <typename T, typename COLUMN>
 __device__ inline void load_inside(piece_bytes<T> &bytes, const T *row, COLUMN first,
                                    COLUMN columns) {
     bytes.whole = is_inside(row, first, columns) ? *(const uint4 *)(row + first) : uint4{};
 }
 
-// Reads what a piece that cannot move as one has of the row, and nothing outside of it. The loop is
-// not unrolled: such pieces are few, and the code for them would be most of a kernel.
+// Loads the elements that a piece which cannot move as one has in the row, and reads nothing
+// outside the row. The loop is not unrolled: such pieces are few, and their code would be most of a
+// kernel.
 template <typename T, typename COLUMN>
 __device__ inline void load_end(piece_bytes<T> &bytes, const T *row, COLUMN first, COLUMN columns) {
     if (is_inside(row, first, columns) || first + PIECE<T> <= 0 || first >= columns) return;
@@ -81,8 +88,8 @@ __device__ inline void unpack(float (&x)[PIECE<T>], const piece_bytes<T> &bytes)
     for (int i = 0; i < PIECE<T>; i++) x[i] = to_float(element_of<T>(bytes.elements[i]));
 }
 
-// Reads a piece whose first element is that of column `first`, which may be negative; what lies
-// outside of the row becomes 0 and is not read.
+// Loads the piece that begins at column `first`, which may be negative. What is outside the row is
+// not read and becomes 0.
 template <typename T, typename COLUMN>
 __device__ inline void load_piece(float (&x)[PIECE<T>], const T *row, COLUMN first,
                                   COLUMN columns) {
@@ -92,7 +99,7 @@ __device__ inline void load_piece(float (&x)[PIECE<T>], const T *row, COLUMN fir
     unpack<T>(x, bytes);
 }
 
-// Reads the pieces of a thread: of those of the row every blockDim.x-th, the first at `first`.
+// Loads the pieces of a thread: every blockDim.x-th piece of the row, from column `first` on.
 template <typename T, int PIECES>
 __device__ inline void load_row(float (&x)[PIECES][PIECE<T>], const T *row, int first,
                                 int columns) {
@@ -125,8 +132,8 @@ __device__ inline void store_piece(const float (&x)[PIECE<T>], T *row, COLUMN fi
     }
 }
 
-// Over the threads of a row, the result in all of them. blockDim.x threads have a row, a multiple
-// of 32; rows of one warp need no barrier, and blocks of several rows have only such.
+// Reduces over the threads of a row; all of them get the result. blockDim.x threads own a row. If
+// that is one warp, there is no barrier, and a block may have several rows.
 template <typename COMBINE>
 __device__ inline float row_reduce(float x, float neutral, COMBINE combine) {
     __shared__ float parts[WARP];
@@ -135,7 +142,7 @@ __device__ inline float row_reduce(float x, float neutral, COMBINE combine) {
     }
     if (blockDim.x == WARP) return x;
     const int warps = blockDim.x / WARP, warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    __syncthreads(); // the parts of the reduction before have been read
+    __syncthreads(); // all have read the parts of the previous reduction
     if (lane == 0) parts[warp] = x;
     __syncthreads();
     x = lane < warps ? parts[lane] : neutral;

@@ -1,6 +1,6 @@
 /*
- * What the kernels of rows take, each as its one parameter: the same structs on both sides.
- * Strides are from row to row, in elements.
+ * The parameters of the kernels of rows, one struct a kernel: the same on host and device. Strides
+ * are from row to row, in elements. Internal to the operations.
  */
 #ifndef KN_ROW_ARGUMENTS_H
 #define KN_ROW_ARGUMENTS_H

@@ -1,17 +1,10 @@
 /*
- * Where rows lie, and how many threads they get.
+ * Where rows are in memory, and the checks and launches that all operations on rows share.
  */
 #include "row/row_place.h"
 
 #include "core/check.h"
-
-enum { WARP = 32, PIECE_BYTES = 16 };
-
-/* *sum += a * b, or false. */
-static bool add_product(size_t *sum, size_t a, size_t b) {
-    size_t product;
-    return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
-}
+#include "operand.h"
 
 tol_status kn_rows_locate(const struct kn_rows *rows, struct kn_rows_place *place) {
     tol_status status = TOL_OK;
@@ -27,20 +20,17 @@ tol_status kn_rows_locate(const struct kn_rows *rows, struct kn_rows_place *plac
               place->name, place->columns, place->stride);
     TOL_CHECK(rows->buffer != NULL, TOL_INVALID_ARGUMENT, "%s has no buffer", place->name);
     const size_t bytes = tol_buffer_bytes(rows->buffer);
-    const bool fits = add_product(&last, place->rows - 1, place->stride) &&
-                      add_product(&last, place->columns, 1) &&
-                      add_product(&extent, last, element) &&
-                      add_product(&first, rows->offset, element);
+    const bool fits = kn_add_product(&last, place->rows - 1, place->stride) &&
+                      kn_add_product(&last, place->columns, 1) &&
+                      kn_add_product(&extent, last, element) &&
+                      kn_add_product(&first, rows->offset, element);
     TOL_CHECK(fits && extent <= bytes, TOL_OUT_OF_RANGE,
               "%s is %zu rows of %zu elements of %zu bytes, %zu apart, from element %zu on, and "
               "its buffer has %zu bytes",
               place->name, place->rows, place->columns, element, place->stride, rows->offset,
               bytes);
-    place->begin = tol_buffer_address(rows->buffer) + first;
-    place->end = tol_buffer_address(rows->buffer) + extent;
-    TOL_CHECK(place->begin % element == 0, TOL_INVALID_ARGUMENT,
-              "%s begins at %#llx, which is no multiple of an element's %zu bytes", place->name,
-              (unsigned long long)place->begin, element);
+    status = kn_operand_locate(place->name, rows->buffer, first, extent, element, &place->begin,
+                               &place->end);
 out:
     return status;
 }
@@ -57,6 +47,21 @@ out:
     return status;
 }
 
+tol_status kn_rows_locate_in_out(enum kn_type type, size_t rows, size_t columns,
+                                 const struct kn_rows *in, const struct kn_rows *out,
+                                 struct kn_rows_place *in_place, struct kn_rows_place *out_place) {
+    tol_status status = TOL_OK;
+    TOL_TRY(kn_rows_type(type));
+    const size_t element = kn_type_bytes(type);
+    *in_place = (struct kn_rows_place){"in", rows, columns, element, false, 0, 0, 0};
+    *out_place = (struct kn_rows_place){"out", rows, columns, element, false, 0, 0, 0};
+    TOL_TRY(kn_rows_locate(in, in_place));
+    TOL_TRY(kn_rows_locate(out, out_place));
+    status = kn_rows_apart(out_place, in_place);
+out:
+    return status;
+}
+
 tol_status kn_rows_given(const char *operation, const void *kernels, const void *stream,
                          const void *problem) {
     tol_status status = TOL_OK;
@@ -68,7 +73,7 @@ out:
 
 tol_status kn_rows_type(enum kn_type type) {
     tol_status status = TOL_OK;
-    TOL_CHECK((unsigned)type < KN_TYPES, TOL_INVALID_ARGUMENT, "%d is no type", (int)type);
+    TOL_CHECK((unsigned)type < KN_TYPES, TOL_INVALID_ARGUMENT, "type %d does not exist", (int)type);
 out:
     return status;
 }
@@ -86,88 +91,4 @@ tol_status kn_rows_launch_early(struct tol_stream *stream, const struct tol_kern
     const unsigned value_bytes = (unsigned)bytes;
     return tol_launch_programmatic(stream, kernel, shape,
                                    (struct tol_arguments){1, &value, &value_bytes});
-}
-
-/* ---- how many threads ------------------------------------------------------------------------ */
-
-struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *in) {
-    const size_t bytes = in->columns * in->element_bytes;
-    const bool aligned = in->begin % PIECE_BYTES == 0 &&
-                         (in->rows == 1 || in->stride * in->element_bytes % PIECE_BYTES == 0);
-    const size_t before = aligned ? 0 : PIECE_BYTES - in->element_bytes;
-    return (struct kn_row_fit){.type = type,
-                               .pieces = (before + bytes + PIECE_BYTES - 1) / PIECE_BYTES,
-                               .row_bytes = bytes,
-                               .not_whole = "rows are taken at any address"};
-}
-
-static const char *only(const void *fit, enum kn_type type) {
-    static const char *const clauses[KN_TYPES] = {"the type is not f32", "the type is not f16",
-                                                  "the type is not bf16"};
-    return ((const struct kn_row_fit *)fit)->type == type ? NULL : clauses[type];
-}
-
-static const char *holds(const void *fit, enum kn_type type, size_t pieces) {
-    if (only(fit, type) != NULL) return only(fit, type);
-    return ((const struct kn_row_fit *)fit)->pieces <= pieces ? NULL
-                                                              : "the registers do not hold a row";
-}
-
-const char *kn_row_only_f32(const void *fit) {
-    return only(fit, KN_F32);
-}
-const char *kn_row_only_f16(const void *fit) {
-    return only(fit, KN_F16);
-}
-const char *kn_row_only_bf16(const void *fit) {
-    return only(fit, KN_BF16);
-}
-
-enum { BLOCK_MAX = 1024 };
-const char *kn_row_f32_1(const void *fit) {
-    return holds(fit, KN_F32, WARP);
-}
-const char *kn_row_f32_2(const void *fit) {
-    return holds(fit, KN_F32, 2 * WARP);
-}
-const char *kn_row_f32_4(const void *fit) {
-    return holds(fit, KN_F32, 4 * BLOCK_MAX);
-}
-const char *kn_row_f32_8(const void *fit) {
-    return holds(fit, KN_F32, 8 * WARP);
-}
-const char *kn_row_f16_1(const void *fit) {
-    return holds(fit, KN_F16, WARP);
-}
-const char *kn_row_f16_2(const void *fit) {
-    return holds(fit, KN_F16, 2 * WARP);
-}
-const char *kn_row_f16_4(const void *fit) {
-    return holds(fit, KN_F16, 4 * BLOCK_MAX);
-}
-const char *kn_row_bf16_1(const void *fit) {
-    return holds(fit, KN_BF16, WARP);
-}
-const char *kn_row_bf16_2(const void *fit) {
-    return holds(fit, KN_BF16, 2 * WARP);
-}
-const char *kn_row_bf16_4(const void *fit) {
-    return holds(fit, KN_BF16, 4 * BLOCK_MAX);
-}
-
-struct tol_launch_shape kn_row_shape(const struct kn_variant *variant, const struct kn_row_fit *fit,
-                                     size_t rows) {
-    unsigned threads = variant->threads, abreast = variant->tile[0];
-    const unsigned pieces = variant->tile[1];
-    if (pieces != 0 && fit->pieces > (size_t)WARP * pieces) {
-        threads = (unsigned)((fit->pieces + pieces - 1) / pieces + WARP - 1) / WARP * WARP;
-        abreast = 1;
-    }
-    if (abreast == 0) abreast = 1;
-    return (struct tol_launch_shape){.grid_x = (unsigned)((rows + abreast - 1) / abreast),
-                                     .grid_y = 1,
-                                     .grid_z = 1,
-                                     .block_x = threads,
-                                     .block_y = abreast,
-                                     .block_z = 1};
 }

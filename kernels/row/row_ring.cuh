@@ -1,12 +1,12 @@
-// What the kernels share that stay on a multiprocessor and go from row to row: the next rows are on
-// their way into shared memory while one is reduced, so that memory is not idle at barriers.
+// What softmax_5_ring and norm_4_ring share: blocks that stay on a multiprocessor and go from row
+// to row, with the next rows on their way into shared memory.
 //
-// There is no barrier around the copies, since no thread reads what another one copied: each has
-// places of its own, RING_THREADS apart, and takes from them the pieces that it put there.
-// cp.async.wait_group makes what the waiting thread's own groups wrote visible to that thread (PTX
-// ISA, cp.async.wait_group); another one would need a barrier behind it. A place is filled anew by
-// a copy that stands behind the loads from it in the same thread, and copy_async_16, which clobbers
-// memory, is not moved in front of them. The only barriers are those of row_reducer.
+// No barrier guards the copies, since no thread reads what another one copied: each has slots of
+// its own, RING_THREADS apart. cp.async.wait_group makes the writes of the waiting thread's own
+// groups visible to that thread (PTX ISA, cp.async.wait_group); another thread would need a barrier
+// after it. A copy that refills a slot follows the loads from the slot in the same thread, and
+// copy_async_16 clobbers memory, so it is not moved before them. The only barriers are those of
+// row_reducer.
 #pragma once
 
 #include "row_whole.cuh"
@@ -16,10 +16,10 @@ constexpr int RING_THREADS = 128, RING_ROWS = 3;
 #if __CUDA_ARCH__ >= 800
 template <typename T, int PIECES> struct row_ring {
     const T *in;
-    long long in_stride, rows, next, step; // the next row to be asked for
+    long long in_stride, rows, next, step; // the next row to request
     int count;                             // pieces of a row
     uint32_t fill;
-    uint4 *slots; // of this thread's first piece, RING_THREADS apart
+    uint4 *slots; // of this thread's first piece; its slots are RING_THREADS apart
     int slot;
 
     __device__ inline void ask() {
@@ -33,12 +33,12 @@ template <typename T, int PIECES> struct row_ring {
                 }
             }
         }
-        copy_async_commit(); // also when nothing was asked for: groups are counted
+        copy_async_commit(); // an empty group too, so that groups can be counted
         next += step;
         slot = slot + 1 == RING_ROWS ? 0 : slot + 1;
     }
 
-    // The row that was asked for first; its place goes to the next.
+    // Takes the oldest row out of the ring, and requests the next one into its slot.
     __device__ inline void take(uint4 (&bits)[PIECES]) {
         copy_async_wait<RING_ROWS - 1>();
 #pragma unroll
@@ -49,7 +49,7 @@ template <typename T, int PIECES> struct row_ring {
         ask();
     }
 
-  private:
+private:
     __device__ inline uint4 *at(int p) {
         return slots + (slot * PIECES + p) * RING_THREADS;
     }

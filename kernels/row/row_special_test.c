@@ -6,8 +6,8 @@
  * what is left of a NaN in shared memory would show. What a kernel refuses is passed by; what none
  * of its shapes is for fails.
  */
-#include "row/norm.h"
-#include "row/softmax.h"
+#include "norm/norm.h"
+#include "softmax/softmax.h"
 
 #include "row/row_stage_test.h"
 

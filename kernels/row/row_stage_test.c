@@ -3,8 +3,15 @@
  */
 #include "row/row_stage_test.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const size_t row_shapes[ROW_SHAPES][2] = {{1, 1},   {5, 2},   {3, 31},  {2, 33},   {7, 64},
+                                          {1, 127}, {3, 257}, {1, 999}, {2, 1025}, {1, 4099}};
+const size_t whole_shapes[WHOLE_SHAPES][2] = {{1, 8},    {5, 16},   {3, 256},  {7, 264},
+                                              {2, 1024}, {3, 1160}, {1, 4096}, {5001, 16}};
 
 struct row_stage row_stage_begin(uint64_t seed) {
     struct row_stage stage = {.random = seed};
@@ -88,4 +95,16 @@ struct kn_deviation row_compare(struct row_stage *stage, const struct row_matrix
     }
     free(bytes);
     return deviation;
+}
+
+void row_expect(struct row_stage *stage, const struct row_matrix *matrix, const double *oracle,
+                struct kn_tolerance tolerance, const double *allowed, const char *format, ...) {
+    char trial[200], text[400];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(trial, sizeof trial, format, list);
+    va_end(list);
+    const struct kn_deviation deviation = row_compare(stage, matrix, oracle, tolerance, allowed);
+    cr_assert(deviation.failed == 0, "%s, %s, %zu x %zu: %s", trial, kn_type_name(matrix->type),
+              matrix->rows, matrix->columns, kn_deviation_text(&deviation, text, sizeof text));
 }

@@ -1,13 +1,13 @@
-// What the kernels of whole rows share. A whole row begins at a multiple of 16 bytes and consists of
-// pieces of 16 bytes, so nothing looks at elements one by one: half of what rows of 16-bit elements
-// cost otherwise is looking where they end, as each moves half the bytes of a float.
+// What the kernels of whole rows share. A whole row begins at a multiple of 16 bytes and consists
+// of pieces of 16 bytes, so no code tests single elements. For rows of 16-bit elements that test is
+// half of the other kernels' time.
 #pragma once
 
 #include "row.cuh"
 
 constexpr float LOG2_E = 1.44269504f;
 
-// The bits of two elements, or one, that are minus infinity.
+// A word of infinities, of two 16-bit elements or one float; and of their sign bits.
 template <typename T> constexpr uint32_t INFINITE_BITS = 0x7f800000u;
 template <> constexpr uint32_t INFINITE_BITS<__half> = 0x7c007c00u;
 template <> constexpr uint32_t INFINITE_BITS<__nv_bfloat16> = 0x7f807f80u;
@@ -21,7 +21,7 @@ __device__ inline int piece_of_thread(int p) {
     return (int)threadIdx.x + p * (int)blockDim.x;
 }
 
-// The pieces of a thread; those behind the row become `fill`, and nothing is read there.
+// Loads the pieces of a thread. Pieces past the row are not read and become `fill`.
 template <typename T, int PIECES>
 __device__ inline void load_whole(uint4 (&bits)[PIECES], const void *row, int count,
                                   uint32_t fill) {
@@ -75,8 +75,9 @@ __device__ inline void store_whole(const float (&x)[PIECES][PIECE<T>], void *row
     }
 }
 
-// As row_reduce, with one barrier: of two sets of parts each reduction takes the one that the last
-// did not, which all have read when they come to the barrier after it.
+// As row_reduce, with one barrier instead of two. Reductions alternate between two sets of parts:
+// when a thread writes a set again, all have passed the barrier of the reduction between, and so
+// have read the set.
 struct row_reducer {
     float (*parts)[WARP];
     int turn;
@@ -92,7 +93,7 @@ struct row_reducer {
         turn ^= 1;
         if (lane == 0) part[threadIdx.x / WARP] = x;
         __syncthreads();
-        // Up to four warps, the usual ones, are two steps: each four lanes take all parts.
+        // Up to four warps, the usual case, take two steps: every four lanes read all parts.
         const int from = lane % (warps <= 4 ? 4 : WARP);
         x = from < warps ? part[from] : neutral;
         if (warps > 4) {

@@ -1,0 +1,70 @@
+/*
+ * Which kernels serve a row, and how many threads and blocks they get.
+ */
+#include "row/row_variant.h"
+
+enum { WARP = 32, PIECE_BYTES = 16 };
+
+struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *in) {
+    const size_t bytes = in->columns * in->element_bytes;
+    const bool aligned = in->begin % PIECE_BYTES == 0 &&
+                         (in->rows == 1 || in->stride * in->element_bytes % PIECE_BYTES == 0);
+    const size_t before = aligned ? 0 : PIECE_BYTES - in->element_bytes;
+    return (struct kn_row_fit){.type = type,
+                               .pieces = (before + bytes + PIECE_BYTES - 1) / PIECE_BYTES,
+                               .row_bytes = bytes,
+                               .not_whole = "the operation has no kernels for whole rows"};
+}
+
+const char *kn_row_whole(const struct kn_rows_place *place) {
+    if (place->begin == 0) return NULL;
+    if (place->begin % PIECE_BYTES != 0) return "a row begins at no multiple of 16 bytes";
+    if (place->rows > 1 && place->stride * place->element_bytes % PIECE_BYTES != 0) {
+        return "a row begins at no multiple of 16 bytes";
+    }
+    return place->columns * place->element_bytes % PIECE_BYTES == 0
+               ? NULL
+               : "a row has no multiple of 16 bytes";
+}
+
+const char *kn_row_refuse(const struct kn_row_fit *fit, enum kn_type type, enum kn_row_kind kind,
+                          size_t pieces_max) {
+    static const char *const clauses[KN_TYPES] = {"the type is not f32", "the type is not f16",
+                                                  "the type is not bf16"};
+    if (fit->type != type) return clauses[type];
+    if (kind == KN_ROW_WHOLE && fit->not_whole != NULL) return fit->not_whole;
+    if (pieces_max != 0 && fit->pieces > pieces_max) return "the registers do not hold a row";
+    return NULL;
+}
+
+const char *kn_row_only_f32(const void *fit) {
+    return kn_row_refuse(fit, KN_F32, KN_ROW_ANY, 0);
+}
+
+const char *kn_row_only_f16(const void *fit) {
+    return kn_row_refuse(fit, KN_F16, KN_ROW_ANY, 0);
+}
+
+const char *kn_row_only_bf16(const void *fit) {
+    return kn_row_refuse(fit, KN_BF16, KN_ROW_ANY, 0);
+}
+
+struct tol_launch_shape kn_row_shape(const struct kn_variant *variant, const struct kn_row_fit *fit,
+                                     size_t rows, const struct tol_device *device) {
+    unsigned threads = variant->threads, abreast = variant->tile[0];
+    const unsigned pieces = variant->tile[1];
+    if (pieces != 0 && fit->pieces > (size_t)WARP * pieces) {
+        threads = (unsigned)((fit->pieces + pieces - 1) / pieces + WARP - 1) / WARP * WARP;
+        abreast = 1;
+    }
+    if (abreast == 0) abreast = 1;
+    unsigned blocks = (unsigned)((rows + abreast - 1) / abreast);
+    const unsigned blocks_max = variant->tile[2] * (unsigned)device->multiprocessors;
+    if (blocks_max != 0 && blocks > blocks_max) blocks = blocks_max;
+    return (struct tol_launch_shape){.grid_x = blocks,
+                                     .grid_y = 1,
+                                     .grid_z = 1,
+                                     .block_x = threads,
+                                     .block_y = abreast,
+                                     .block_z = 1};
+}

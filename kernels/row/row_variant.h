@@ -1,0 +1,65 @@
+/*
+ * Row variants: which kernels serve a row, how a row is spread over threads and registers, and the
+ * tables of softmax and norm. A row is *whole* if it begins at a multiple of 16 bytes and consists
+ * of pieces of 16 bytes; there are faster kernels for whole rows.
+ * Internal to the operations: not installed. Pure; thread-safe.
+ */
+#ifndef KN_ROW_VARIANT_H
+#define KN_ROW_VARIANT_H
+
+#include "row/row_place.h"
+
+/* A problem as a variant of softmax, norm, rope, pair, gather or argmax sees it. */
+struct kn_row_fit {
+    enum kn_type type;
+    size_t pieces;         /* of 16 bytes that a row may touch */
+    size_t row_bytes;      /* of its elements */
+    const char *not_whole; /* why a row is not whole, as a clause; NULL: all rows are whole */
+};
+
+struct kn_row_fit kn_row_fit_of(enum kn_type type, const struct kn_rows_place *in);
+
+/* NULL if all rows of a place are whole, else why not, as a clause. A place without a buffer (begin
+ * is 0) is whole: none of it is read. */
+const char *kn_row_whole(const struct kn_rows_place *place);
+
+/* As kn_variant.refuse: the type alone decides. */
+const char *kn_row_only_f32(const void *fit);
+const char *kn_row_only_f16(const void *fit);
+const char *kn_row_only_bf16(const void *fit);
+
+/* The rows that a kernel serves: any, or whole ones. */
+enum kn_row_kind { KN_ROW_ANY, KN_ROW_WHOLE };
+
+/* As kn_variant.refuse, for rows of a type and kind of up to pieces_max pieces (0: any length). */
+const char *kn_row_refuse(const struct kn_row_fit *fit, enum kn_type type, enum kn_row_kind kind,
+                          size_t pieces_max);
+
+/*
+ * The two readers of softmax_variants.def and norm_variants.def. A row of these tables is: name,
+ * entry point, image, least compute capability, type, kind of rows, threads of a row at first and
+ * at most, rows of a block while a row has that first number of threads (0: one), pieces that a
+ * thread holds in registers (0: none, the kernel serves rows of any length), and blocks a
+ * multiprocessor of kernels with persistent blocks (0: a block is done after its rows).
+ */
+#define KN_ROW_REFUSE(name, entry, image, capability, type, kind, threads, threads_max, abreast,   \
+                      pieces, blocks)                                                              \
+    static const char *refuse_##name##_##entry(const void *fit) {                                  \
+        return kn_row_refuse(fit, KN_##type, KN_ROW_##kind, (size_t)(threads_max) * (pieces));     \
+    }
+#define KN_ROW_VARIANT(operation, name_, entry_, image, capability, type, kind, threads_,          \
+                       threads_max, abreast, pieces, blocks)                                       \
+    {.name = #name_,                                                                               \
+     .entry = #operation "_" #entry_,                                                              \
+     .images = kn_images_##operation##_##image,                                                    \
+     .compute_capability_min = capability,                                                         \
+     .refuse = refuse_##name_##_##entry_,                                                          \
+     .threads = threads_,                                                                          \
+     .tile = {abreast, pieces, blocks}},
+
+/* The shape of a launch over so many rows, by the tile of the variant: {rows of a block, pieces a
+ * thread, blocks a multiprocessor}, as above. */
+struct tol_launch_shape kn_row_shape(const struct kn_variant *variant, const struct kn_row_fit *fit,
+                                     size_t rows, const struct tol_device *device);
+
+#endif

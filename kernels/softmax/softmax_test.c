@@ -1,0 +1,274 @@
+/*
+ * softmax: every variant against the definition, over rows that divide nothing.
+ */
+#include "softmax/softmax.h"
+#include "row/row_stage_test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+TestSuite(softmax, .fini = test_end);
+
+struct trial {
+    const char *variant; /* NULL: the best */
+    enum kn_type type;
+    size_t rows, columns, gap, skew;
+    size_t out_gap; /* 0: gap + 1 */
+    enum kn_distribution distribution;
+    double magnitude;
+    float scale; /* 0: 1 */
+    int masked;  /* 1: a byte an element, 2: one row for all */
+    bool in_place;
+};
+
+/* exp's argument is rounded by half a unit of its size, which is at most 104 where exp is not 0;
+ * the scaled element by another of its own; then exp, a chain of sums, a quotient and the type. */
+static struct kn_tolerance tolerance_of(const struct trial *t, double largest) {
+    const double scaled = t->scale == 0 ? 0 : 2 * largest * fabs((double)t->scale);
+    const double chain = (double)t->columns / 32 + 16;
+    const double least = t->type == KN_F16 ? 0x1p-25 : t->type == KN_BF16 ? 0x1p-134 : 0x1p-148;
+    return (struct kn_tolerance){.absolute = least,
+                                 .relative = 0x1p-24 * (104 + scaled + chain + 8) +
+                                             kn_type_roundoff(t->type)};
+}
+
+static void run(struct row_stage *stage, const struct trial *t) {
+    struct row_matrix in = row_matrix_make(t->type, t->rows, t->columns, t->gap, t->skew);
+    const size_t out_gap = t->out_gap != 0 ? t->out_gap : t->gap + 1;
+    struct row_matrix out = row_matrix_make(t->type, t->rows, t->columns, out_gap, t->skew / 2);
+    const size_t mask_rows = t->masked == 2 ? 1 : t->rows;
+    unsigned char *mask = calloc(mask_rows * t->columns, 1);
+    double *oracle = malloc(t->rows * t->columns * sizeof *oracle), largest = 0;
+    tol_auto_buffer struct tol_buffer *mask_buffer = NULL;
+    cr_assert(mask != NULL && oracle != NULL);
+    row_draw(stage, &in, t->distribution, t->magnitude);
+    for (size_t i = 0; i < mask_rows * t->columns; i++) {
+        mask[i] = kn_random(&stage->random) % 3 != 0 ? (unsigned char)(1 << i % 8) : 0;
+    }
+    MUST(tol_buffer_create(test_context(), mask_rows * t->columns, 1, &mask_buffer));
+    MUST(tol_buffer_write(mask_buffer, mask, mask_rows * t->columns));
+    const struct kn_softmax softmax = {.type = t->type,
+                                       .rows = t->rows,
+                                       .columns = t->columns,
+                                       .in = row_matrix_rows(&in),
+                                       .out = row_matrix_rows(t->in_place ? &in : &out),
+                                       .mask = {.buffer = t->masked ? mask_buffer : NULL,
+                                                .stride = t->masked == 1 ? t->columns : 0},
+                                       .scale = t->scale,
+                                       .variant = t->variant};
+    MUST(kn_softmax(stage->kernels, stage->stream, &softmax));
+    for (size_t r = 0; r < t->rows; r++) {
+        const unsigned char *row = mask + (t->masked == 1 ? r * t->columns : 0);
+        kn_softmax_oracle(in.values + r * t->columns, t->masked ? row : NULL, t->columns,
+                          t->scale != 0 ? (double)t->scale : 1, oracle + r * t->columns);
+    }
+    for (size_t i = 0; i < t->rows * t->columns; i++) {
+        largest = fmax(largest, fabs((double)in.values[i]));
+    }
+    row_expect(stage, t->in_place ? &in : &out, oracle, tolerance_of(t, largest), NULL,
+               "%s, gap %zu, skew %zu, %s", t->variant != NULL ? t->variant : "best", t->gap,
+               t->skew, kn_distribution_name(t->distribution));
+    row_matrix_end(&in);
+    row_matrix_end(&out);
+    free(mask);
+    free(oracle);
+}
+
+static const char *const names[] = {"registers", "online", "naive"};
+
+Test(softmax, every_variant_is_the_definition) {
+    struct row_stage stage = row_stage_begin(1);
+    for (size_t v = 0; v < 3; v++) {
+        for (enum kn_type type = 0; type < KN_TYPES; type++) {
+            for (size_t s = 0; s < ROW_SHAPES; s++) {
+                struct trial t = {.variant = names[v],
+                                  .type = type,
+                                  .rows = row_shapes[s][0],
+                                  .columns = row_shapes[s][1],
+                                  .distribution = KN_NORMAL,
+                                  .magnitude = 3};
+                run(&stage, &t);
+                t.gap = 3, t.skew = 1 + s % 7, t.masked = (int)(s % 3), t.scale = 0.3f;
+                run(&stage, &t);
+                t.in_place = true;
+                run(&stage, &t);
+            }
+        }
+    }
+    row_stage_end(&stage);
+}
+
+/* exp overflows where the largest is not taken off; sums of tiny ones; subnormal elements. */
+Test(softmax, every_distribution_is_survived) {
+    struct row_stage stage = row_stage_begin(2);
+    for (size_t v = 0; v < 3; v++) {
+        for (enum kn_distribution d = 0; d < KN_DISTRIBUTIONS; d++) {
+            for (enum kn_type type = 0; type < KN_TYPES; type++) {
+                run(&stage, &(struct trial){.variant = names[v],
+                                            .type = type,
+                                            .rows = 3,
+                                            .columns = 301,
+                                            .distribution = d,
+                                            .magnitude = 1,
+                                            .masked = (int)d % 3});
+            }
+        }
+    }
+    row_stage_end(&stage);
+}
+
+Test(softmax, whole_rows_are_the_definition_too) {
+    static const char *const whole[] = {"whole", "wide", "ring"};
+    struct row_stage stage = row_stage_begin(6);
+    for (size_t v = 0; v < 3; v++) {
+        for (size_t s = 0; s < WHOLE_SHAPES; s++) {
+            struct trial t = {.variant = whole[v],
+                              .type = s % 2 == 0 ? KN_F16 : KN_BF16,
+                              .rows = whole_shapes[s][0],
+                              .columns = whole_shapes[s][1],
+                              .distribution = KN_NORMAL,
+                              .magnitude = 3,
+                              .in_place = true};
+            run(&stage, &t);
+            if (s + 1 == WHOLE_SHAPES) continue;
+            t.gap = 8, t.out_gap = 16, t.skew = 16, t.in_place = false, t.scale = -0.3f,
+            t.type = s % 2 == 0 ? KN_BF16 : KN_F16;
+            run(&stage, &t);
+        }
+        for (enum kn_distribution d = 0; d < KN_DISTRIBUTIONS; d++) {
+            run(&stage, &(struct trial){.variant = whole[v],
+                                        .type = d % 2 == 0 ? KN_BF16 : KN_F16,
+                                        .rows = 3,
+                                        .columns = 304,
+                                        .distribution = d,
+                                        .magnitude = 1,
+                                        .in_place = true});
+            run(&stage, &(struct trial){.variant = whole[v],
+                                        .type = d % 2 == 0 ? KN_F16 : KN_BF16,
+                                        .rows = 3,
+                                        .columns = 304,
+                                        .distribution = d,
+                                        .magnitude = 1,
+                                        .in_place = true});
+        }
+    }
+    run(&stage, &(struct trial){.variant = "ring",
+                                .type = KN_BF16,
+                                .rows = 1060,
+                                .columns = 1032,
+                                .distribution = KN_NORMAL,
+                                .magnitude = 3,
+                                .in_place = true});
+    run(&stage, &(struct trial){.variant = "whole",
+                                .type = KN_F32,
+                                .rows = 2,
+                                .columns = 16388,
+                                .distribution = KN_NORMAL,
+                                .magnitude = 3,
+                                .in_place = true});
+    row_stage_end(&stage);
+}
+
+Test(softmax, rows_that_registers_do_not_hold_are_read_twice) {
+    struct row_stage stage = row_stage_begin(3);
+    run(&stage, &(struct trial){.type = KN_F32,
+                                .rows = 1,
+                                .columns = 40001,
+                                .skew = 3,
+                                .distribution = KN_NORMAL,
+                                .magnitude = 5});
+    run(&stage, &(struct trial){.type = KN_BF16,
+                                .rows = 2,
+                                .columns = 40001,
+                                .distribution = KN_NORMAL,
+                                .magnitude = 5});
+    row_stage_end(&stage);
+}
+
+/* Milestone M7. */
+Test(softmax, a_row_sums_to_one_and_keeps_its_largest) {
+    enum { ROWS = 8, COLUMNS = 1000 };
+    static float values[ROWS * COLUMNS], got[ROWS * COLUMNS];
+    struct row_stage stage = row_stage_begin(7);
+    struct row_matrix in = row_matrix_make(KN_F32, ROWS, COLUMNS, 0, 0);
+    struct row_matrix out = row_matrix_make(KN_F32, ROWS, COLUMNS, 0, 0);
+    kn_inputs_draw(KN_NORMAL, &stage.random, 10, values, ROWS * COLUMNS);
+    for (size_t r = 0; r < ROWS; r++) values[r * COLUMNS + 97 * (r + 1)] = 100 + (float)r;
+    row_fill(&in, values);
+    MUST(kn_softmax(stage.kernels, stage.stream,
+                    &(struct kn_softmax){.type = KN_F32,
+                                         .rows = ROWS,
+                                         .columns = COLUMNS,
+                                         .in = row_matrix_rows(&in),
+                                         .out = row_matrix_rows(&out)}));
+    MUST(tol_stream_synchronize(stage.stream));
+    MUST(kn_guarded_read(&out.guarded, got));
+    for (size_t r = 0; r < ROWS; r++) {
+        double sum = 0;
+        size_t best = 0;
+        for (size_t c = 0; c < COLUMNS; c++) {
+            const float x = got[r * COLUMNS + c];
+            cr_assert(x >= 0 && x <= 1, "row %zu, column %zu is %g", r, c, (double)x);
+            sum += (double)x;
+            if (x > got[r * COLUMNS + best]) best = c;
+        }
+        cr_assert(!(fabs(sum - 1) > 1e-5), "row %zu sums to %.9f", r, sum);
+        cr_assert(best == 97 * (r + 1), "the largest of row %zu is at %zu", r, best);
+    }
+    row_matrix_end(&in);
+    row_matrix_end(&out);
+    row_stage_end(&stage);
+}
+
+Test(softmax, what_cannot_be_is_refused) {
+    struct row_stage stage = row_stage_begin(5);
+    tol_auto_buffer struct tol_buffer *buffer = NULL, *other = NULL;
+    MUST(tol_buffer_create(test_context(), 1024, 4, &buffer));
+    MUST(tol_buffer_create(test_context(), 1024, 4, &other));
+    const struct kn_softmax good = {
+        .type = KN_F32, .rows = 4, .columns = 256, .in = {buffer, 0, 0}, .out = {other, 0, 0}};
+    struct kn_softmax bad = good;
+#define REFUSED(expected, text)                                                                    \
+    do {                                                                                           \
+        MUST_FAIL(kn_softmax(stage.kernels, stage.stream, &bad), expected, text);                  \
+        bad = good;                                                                                \
+    } while (0)
+    MUST(tol_buffer_fill_at(buffer, 0, 0, 4, 1024));
+    MUST(kn_softmax(stage.kernels, stage.stream, &good));
+    bad.variant = "whole", bad.type = KN_BF16, bad.columns = 252;
+    REFUSED(TOL_UNSUPPORTED, "no multiple of 16");
+    bad.variant = "ring", bad.type = KN_BF16, bad.columns = 252;
+    REFUSED(TOL_UNSUPPORTED, "no multiple of 16");
+    bad.rows = 5;
+    REFUSED(TOL_OUT_OF_RANGE, "4096 bytes");
+    bad.in.offset = 1;
+    REFUSED(TOL_OUT_OF_RANGE, "in is 4 rows of 256");
+    bad.in.stride = SIZE_MAX / 2;
+    REFUSED(TOL_OUT_OF_RANGE, "in is");
+    bad.out.stride = 255;
+    REFUSED(TOL_INVALID_ARGUMENT, "the next begins after 255");
+    bad.in.buffer = NULL;
+    REFUSED(TOL_INVALID_ARGUMENT, "in has no buffer");
+    bad.out.buffer = NULL;
+    REFUSED(TOL_INVALID_ARGUMENT, "out has no buffer");
+    bad.out = (struct kn_rows){buffer, 0, 0}, bad.rows = 2, bad.out.offset = 256;
+    REFUSED(TOL_INVALID_ARGUMENT, "out overlaps in");
+    bad.mask = (struct kn_rows){buffer, 4096 - 255, 0};
+    REFUSED(TOL_OUT_OF_RANGE, "mask");
+    bad.type = KN_TYPES;
+    REFUSED(TOL_INVALID_ARGUMENT, "does not exist");
+    bad.scale = NAN;
+    REFUSED(TOL_INVALID_ARGUMENT, "scale");
+    bad.columns = (size_t)1 << 40;
+    REFUSED(TOL_OVER_LIMIT, "1099511627776");
+    bad.variant = "fastest";
+    REFUSED(TOL_NOT_FOUND, "registers, online, naive");
+    bad.rows = 0;
+    bad.in.buffer = NULL;
+    MUST(kn_softmax(stage.kernels, stage.stream, &bad));
+    MUST_FAIL(kn_softmax(NULL, stage.stream, &good), TOL_INVALID_ARGUMENT, "set of kernels");
+    MUST_FAIL(kn_softmax(stage.kernels, NULL, &good), TOL_INVALID_ARGUMENT, "a stream");
+    MUST_FAIL(kn_softmax(stage.kernels, stage.stream, NULL), TOL_INVALID_ARGUMENT, "a problem");
+    row_stage_end(&stage);
+}

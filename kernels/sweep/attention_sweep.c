@@ -1,0 +1,59 @@
+/*
+ * Cases of attention: a whole tile of rows and part of one, several tiles of keys, heads that share
+ * keys, causal and full, and a few rows with the keys split among blocks.
+ */
+#include "attention/attention_trial.h"
+#include "kernel_sweep.h"
+
+static void run_case(struct sweep *sweep, const struct kn_attention_trial *trial) {
+    const struct kn_attention *x = &trial->attention;
+    struct kn_attention_outcome outcome = {0};
+    if (!sweep_begin(sweep, "attention %s %s heads of %zu, %zu rows, %zu keys%s%s", x->variant,
+                     kn_type_name(x->type), x->head_size, x->q_length, x->kv_length,
+                     x->causal ? ", causal" : "", trial->workspace ? ", shared" : "")) {
+        return;
+    }
+    const tol_status status = kn_attention_try(sweep->kernels, sweep->stream, trial, &outcome);
+    outcome.deviation.failed += outcome.lse.failed;
+    sweep_judge(sweep, status, &outcome.deviation, outcome.touched);
+}
+
+/* With a workspace one head, so that blocks split the keys even on the smallest device. */
+static void run_cases(struct sweep *sweep, const char *variant, enum kn_type type, size_t head_size,
+                      size_t rows, size_t keys, bool workspace) {
+    for (int causal = 0; causal <= 1; causal++) {
+        run_case(sweep, &(struct kn_attention_trial){.attention = {.type = type,
+                                                                   .batch = 1,
+                                                                   .heads = workspace ? 1 : 2,
+                                                                   .kv_heads = 1,
+                                                                   .q_length = rows,
+                                                                   .kv_length = keys,
+                                                                   .head_size = head_size,
+                                                                   .causal = causal,
+                                                                   .variant = variant},
+                                                     .distribution = KN_NORMAL,
+                                                     .values = KN_UNIFORM,
+                                                     .heads_inside = causal,
+                                                     .gap = causal ? 8 : 0,
+                                                     .lse = causal,
+                                                     .workspace = workspace,
+                                                     .seed = head_size + (size_t)causal});
+    }
+}
+
+void sweep_attention(struct sweep *sweep) {
+    static const size_t sizes[] = {64, 80, 96, 128, 256};
+    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+        run_cases(sweep, "naive", type, 7, 5, 40, false);
+        for (int i = 0; i < 5; i++) {
+            run_cases(sweep, "decode", type, sizes[i], i % 2 == 0 ? 1 : 5, 270, i % 2 == 0);
+            const size_t tile = sizes[i] == 256 ? 32 : 64;
+            if (type == KN_F32) {
+                run_cases(sweep, "tiled", type, sizes[i], tile + 3, 2 * tile + 7, false);
+            } else {
+                run_cases(sweep, "tensor", type, sizes[i], 2 * tile + 3, 3 * tile + 7, false);
+                run_cases(sweep, "grouped", type, sizes[i], i % 2 == 0 ? 1 : 5, 270, i % 2 == 0);
+            }
+        }
+    }
+}

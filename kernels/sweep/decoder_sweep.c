@@ -1,0 +1,214 @@
+/*
+ * Cases of vector_add, rope, swiglu, add, gather and argmax: rows at unaligned addresses, with more
+ * elements than a block has threads.
+ */
+#include "core/check.h"
+#include "row/argmax.h"
+#include "row/gather.h"
+#include "row/pair.h"
+#include "row/rope.h"
+#include "sweep_matrix.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+KN_IMAGES(vector_add);
+
+enum { ROWS = 5 };
+
+/* The operands of a case. finish judges the case and frees them. */
+struct small {
+    struct sweep_matrix in, with, out;
+    struct tol_buffer *ints;
+    double *oracle;
+};
+
+static tol_status begin(struct sweep *sweep, enum kn_type type, size_t columns, const int *ints,
+                        struct small *s) {
+    tol_status status = TOL_OK;
+    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 3, 1, 2, &s->in));
+    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 2, 3, 2, &s->with));
+    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 1, 5, 0, &s->out));
+    TOL_TRY(sweep_ints(sweep, ints, ROWS, &s->ints));
+    s->oracle = calloc(ROWS * columns, sizeof *s->oracle);
+    TOL_CHECK(s->oracle != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu elements", ROWS * columns);
+out:
+    return status;
+}
+
+static void finish(struct sweep *sweep, tol_status status, struct small *s) {
+    struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
+    const double error = s->out.type == KN_F32 ? 1e-5 : 3 * kn_type_roundoff(s->out.type);
+    size_t touched = 0;
+    if (status == TOL_OK) {
+        status = sweep_matrix_judge(sweep, &s->out, s->oracle, (struct kn_tolerance){error, error},
+                                    &deviation, &touched);
+    }
+    sweep_judge(sweep, status, &deviation, touched);
+    sweep_matrix_end(&s->in);
+    sweep_matrix_end(&s->with);
+    sweep_matrix_end(&s->out);
+    tol_buffer_destroy(s->ints);
+    free(s->oracle);
+}
+
+static void run_pair(struct sweep *sweep, enum kn_pair_kind kind, enum kn_type type,
+                     size_t columns) {
+    static const int none[ROWS];
+    struct small s = {0};
+    if (!sweep_begin(sweep, "%s %s %d x %zu", kind == KN_ADD ? "add" : "swiglu", kn_type_name(type),
+                     ROWS, columns)) {
+        return;
+    }
+    tol_status status = begin(sweep, type, columns, none, &s);
+    for (size_t i = 0; status == TOL_OK && i < ROWS * columns; i++) {
+        s.oracle[i] = kn_pair_oracle(kind, (double)s.in.values[i], (double)s.with.values[i]);
+    }
+    if (status == TOL_OK) {
+        status = kn_pair(sweep->kernels, sweep->stream,
+                         &(struct kn_pair){.kind = kind,
+                                           .type = type,
+                                           .rows = ROWS,
+                                           .columns = columns,
+                                           .in = sweep_matrix_rows(&s.in),
+                                           .with = sweep_matrix_rows(&s.with),
+                                           .out = sweep_matrix_rows(&s.out)});
+    }
+    finish(sweep, status, &s);
+}
+
+static void run_rope(struct sweep *sweep, enum kn_rope_pairs pairs, enum kn_type type) {
+    static const int positions[ROWS] = {0, 1, 17, 3, 40};
+    const size_t heads = 3, head_size = 70, columns = heads * head_size;
+    struct small s = {0};
+    if (!sweep_begin(sweep, "rope %s %s", pairs == KN_ROPE_HALVES ? "halves" : "neighbours",
+                     kn_type_name(type))) {
+        return;
+    }
+    tol_status status = begin(sweep, type, columns, positions, &s);
+    const struct kn_rope rope = {.type = type,
+                                 .pairs = pairs,
+                                 .rows = ROWS,
+                                 .heads = heads,
+                                 .head_size = head_size,
+                                 .rotated = 64,
+                                 .in = sweep_matrix_rows(&s.in),
+                                 .out = sweep_matrix_rows(&s.out),
+                                 .positions = {s.ints, 0, 0}};
+    for (size_t r = 0; status == TOL_OK && r < ROWS; r++) {
+        kn_rope_oracle(&rope, s.in.values + r * columns, positions[r], s.oracle + r * columns);
+    }
+    if (status == TOL_OK) status = kn_rope(sweep->kernels, sweep->stream, &rope);
+    finish(sweep, status, &s);
+}
+
+/* An index that the table does not have makes a row NaN. */
+static void run_gather(struct sweep *sweep, enum kn_type type, size_t columns) {
+    static const int indices[ROWS] = {4, 0, 5, -1, 2};
+    struct small s = {0};
+    if (!sweep_begin(sweep, "gather %s %d x %zu", kn_type_name(type), ROWS, columns)) return;
+    tol_status status = begin(sweep, type, columns, indices, &s);
+    for (size_t i = 0; status == TOL_OK && i < ROWS * columns; i++) {
+        const int row = indices[i / columns];
+        const bool is_there = row >= 0 && row < ROWS;
+        s.oracle[i] = is_there ? (double)s.in.values[(size_t)row * columns + i % columns] : NAN;
+    }
+    if (status == TOL_OK) {
+        status = kn_gather(sweep->kernels, sweep->stream,
+                           &(struct kn_gather){.type = type,
+                                               .rows = ROWS,
+                                               .columns = columns,
+                                               .table_rows = ROWS,
+                                               .table = sweep_matrix_rows(&s.in),
+                                               .out = sweep_matrix_rows(&s.out),
+                                               .indices = {s.ints, 0, 0}});
+    }
+    finish(sweep, status, &s);
+}
+
+static void run_argmax(struct sweep *sweep, enum kn_type type, size_t columns) {
+    static const int none[ROWS] = {-1, -1, -1, -1, -1};
+    int found[ROWS];
+    float values[ROWS];
+    double oracle[ROWS];
+    struct small s = {0};
+    struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
+    if (!sweep_begin(sweep, "argmax %s %d x %zu", kn_type_name(type), ROWS, columns)) return;
+    tol_status status = begin(sweep, type, columns, none, &s);
+    if (status == TOL_OK) {
+        status = kn_argmax(sweep->kernels, sweep->stream,
+                           &(struct kn_argmax){.type = type,
+                                               .rows = ROWS,
+                                               .columns = columns,
+                                               .in = sweep_matrix_rows(&s.in),
+                                               .out = {s.ints, 0, 0}});
+    }
+    if (status == TOL_OK) status = tol_stream_synchronize(sweep->stream);
+    if (status == TOL_OK) status = tol_buffer_read(s.ints, found, sizeof found);
+    for (size_t r = 0; status == TOL_OK && r < ROWS; r++) {
+        values[r] = (float)found[r];
+        oracle[r] = kn_argmax_oracle(s.in.values + r * columns, columns);
+    }
+    if (status == TOL_OK) {
+        deviation =
+            kn_deviation_of(KN_F32, values, oracle, ROWS, (struct kn_tolerance){0, 0}, NULL);
+    }
+    sweep_judge(sweep, status, &deviation, 0);
+    sweep_matrix_end(&s.in);
+    sweep_matrix_end(&s.with);
+    sweep_matrix_end(&s.out);
+    tol_buffer_destroy(s.ints);
+    free(s.oracle);
+}
+
+/* One row of the matrices: the kernel knows no strides. */
+static void run_vector_add(struct sweep *sweep) {
+    static const struct kn_variant row = {.name = "vector_add",
+                                          .entry = "vector_add",
+                                          .images = kn_images_vector_add,
+                                          .compute_capability_min = 75,
+                                          .threads = 256};
+    enum { COUNT = 1000 };
+    const struct tol_kernel *kernel = NULL;
+    struct sweep_matrix a = {0}, b = {0}, sum = {0};
+    double oracle[COUNT];
+    struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
+    size_t touched = 0;
+    tol_status status = TOL_OK;
+    if (!sweep_begin(sweep, "vector_add %d", COUNT)) return;
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, 1, COUNT, 0, 0, 1, &a));
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, 1, COUNT, 0, 0, 1, &b));
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, 1, COUNT, 0, 0, 0, &sum));
+    for (size_t i = 0; i < COUNT; i++) oracle[i] = (double)(a.values[i] + b.values[i]);
+    TOL_TRY(kn_kernels_find(sweep->kernels, &row, &kernel));
+    CUdeviceptr at[3];
+    const struct sweep_matrix *const all[] = {&a, &b, &sum};
+    for (int i = 0; i < 3; i++) {
+        at[i] = tol_buffer_address(all[i]->guarded.buffer) + all[i]->guarded.offset;
+    }
+    TOL_TRY(tol_launch(sweep->stream, kernel, tol_launch_linear(COUNT, row.threads),
+                       TOL_ARGUMENTS(at[0], at[1], at[2], (unsigned)COUNT)));
+    status =
+        sweep_matrix_judge(sweep, &sum, oracle, (struct kn_tolerance){0, 0}, &deviation, &touched);
+out:
+    sweep_judge(sweep, status, &deviation, touched);
+    sweep_matrix_end(&a);
+    sweep_matrix_end(&b);
+    sweep_matrix_end(&sum);
+}
+
+void sweep_decoder(struct sweep *sweep) {
+    run_vector_add(sweep);
+    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+        for (enum kn_pair_kind kind = 0; kind <= KN_ADD; kind++) {
+            run_pair(sweep, kind, type, 61);
+            run_pair(sweep, kind, type, 9001);
+        }
+        run_rope(sweep, KN_ROPE_NEIGHBOURS, type);
+        run_rope(sweep, KN_ROPE_HALVES, type);
+        run_gather(sweep, type, 7);
+        run_gather(sweep, type, 1030);
+        run_argmax(sweep, type, 3);
+        run_argmax(sweep, type, 2500);
+    }
+}

@@ -1,0 +1,75 @@
+/*
+ * Cases of gemm: two tiles and part of one in each dimension. For kernels with a ring in shared
+ * memory, k is longer than the ring.
+ */
+#include "gemm/gemm_trial.h"
+#include "kernel_sweep.h"
+
+static void run_case(struct sweep *sweep, const struct kn_gemm_trial *trial) {
+    const struct kn_gemm *g = &trial->gemm;
+    struct kn_gemm_outcome outcome = {0};
+    if (!sweep_begin(sweep, "gemm %s %s %s%s %zu x %zu x %zu", g->variant,
+                     kn_gemm_precision_name(g->precision), g->transpose_a ? "t" : "n",
+                     g->transpose_b ? "t" : "n", g->m, g->n, g->k)) {
+        return;
+    }
+    const tol_status status = kn_gemm_try(sweep->kernels, sweep->stream, trial, &outcome);
+    sweep_judge(sweep, status, &outcome.deviation, outcome.touched);
+}
+
+/* All transpositions, both types of C, beta zero and not, aligned and unaligned rows. */
+static void run_cases(struct sweep *sweep, const char *variant, enum kn_gemm_precision precision,
+                      size_t m, size_t n, size_t k, size_t batch, bool is_aligned) {
+    for (unsigned way = 0; way < 4; way++) {
+        run_case(sweep,
+                 &(struct kn_gemm_trial){
+                     .gemm = {.precision = precision,
+                              .c_type = way % 2 == 0 ? KN_F32 : kn_gemm_input_type(precision),
+                              .transpose_a = way / 2 == 1,
+                              .transpose_b = way % 2 == 1,
+                              .m = m,
+                              .n = n,
+                              .k = k,
+                              .batch = batch,
+                              .alpha = way == 0 ? 1 : 1.25f,
+                              .beta = way == 1 || way == 2 ? 0.5f : 0,
+                              .variant = variant},
+                     .gap = is_aligned ? 8 : 3,
+                     .align = is_aligned ? 8 : 0,
+                     .skew = is_aligned ? 0 : 1,
+                     .seed = way + 1});
+    }
+}
+
+void sweep_gemm(struct sweep *sweep) {
+    static const enum kn_gemm_precision types[] = {KN_GEMM_F32, KN_GEMM_F16, KN_GEMM_BF16};
+    for (int i = 0; i < 3; i++) {
+        run_cases(sweep, "naive", types[i], 17, 33, 19, 2, false);
+        run_cases(sweep, "shared", types[i], 33, 65, 67, 2, false);
+    }
+    run_cases(sweep, "registers", KN_GEMM_F32, 131, 133, 21, 1, false);
+    run_cases(sweep, "vector", KN_GEMM_F32, 131, 133, 29, 1, true);
+    for (enum kn_gemm_precision p = KN_GEMM_TF32; p <= KN_GEMM_BF16; p++) {
+        run_cases(sweep, "tensor", p, 67, 65, 99, 2, false);
+        run_cases(sweep, "gathered", p, 133, 131, 261, 1, false);
+    }
+    for (enum kn_gemm_precision p = KN_GEMM_TF32; p <= KN_GEMM_BF16; p++) {
+        run_cases(sweep, "async_128", p, 133, 131, 261, 1, true);
+        run_cases(sweep, "async_256", p, 133, 259, 261, 1, true);
+    }
+    /* One tile with k split among blocks, for each type of C. */
+    for (enum kn_gemm_precision p = KN_GEMM_F32; p <= KN_GEMM_BF16; p++) {
+        run_case(sweep, &(struct kn_gemm_trial){
+                            .gemm = {.precision = p,
+                                     .c_type = kn_gemm_input_type(p),
+                                     .m = 17,
+                                     .n = 33,
+                                     .k = 1024 + 3,
+                                     .alpha = 1.25f,
+                                     .beta = 0.5f,
+                                     .variant = p == KN_GEMM_F32 ? "vector" : "async_128"},
+                            .align = 8,
+                            .workspace = true,
+                            .seed = p + 1});
+    }
+}

@@ -1,0 +1,45 @@
+/*
+ * Kernel sweep: runs every kernel of every operation once or a few times, in one process, at the
+ * smallest shapes that reach all its paths. It is meant to run under tools that slow a process down
+ * a hundred times.
+ *
+ * A group is one file of cases. A case runs one variant of an operation by name, on outputs that
+ * begin as NaN between guard zones, and compares the result with the oracle. The launches are
+ * counted from the driver's calls (launched.h) and compared with the entries of the images.
+ * One thread. Internal: not installed.
+ */
+#ifndef KN_KERNEL_SWEEP_H
+#define KN_KERNEL_SWEEP_H
+
+#include "deviation.h"
+#include "kernel_set.h"
+
+struct sweep {
+    struct kn_kernels *kernels;
+    struct tol_stream *stream;
+    const char *filter; /* run the cases with this in their names; NULL: all */
+    uint64_t random;    /* state of kn_random */
+    char name[160];     /* of the current case */
+    size_t launches;    /* of all kernels, before the current case */
+    size_t cases, wrong;
+    size_t skipped; /* cases that the device is too old for */
+};
+
+/* Begins a case and sets its name. false: the filter excludes it. */
+bool sweep_begin(struct sweep *sweep, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Ends a case and prints its line. touched: bytes written outside the output. A case that launched
+ * nothing is wrong. A case refused below compute capability 9.0 is skipped. */
+void sweep_judge(struct sweep *sweep, tol_status status, const struct kn_deviation *deviation,
+                 size_t touched);
+
+/* ---- the groups ------------------------------------------------------------------------------ */
+
+void sweep_gemm(struct sweep *sweep);
+void sweep_attention(struct sweep *sweep);
+void sweep_quant(struct sweep *sweep);
+void sweep_rows(struct sweep *sweep);
+void sweep_decoder(struct sweep *sweep);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * Records the name of each function that is looked up, and counts its launches. A reloaded module
+ * may get a handle that was used before, so the last look-up of a handle counts.
+ */
+#include "launched.h"
+
+#include "core/check.h"
+#include "interpose.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ENTRIES_MAX = 512 };
+
+static struct entry {
+    char name[96];
+    CUfunction handle;
+    size_t launches;
+} entries[ENTRIES_MAX];
+static size_t entry_count, lost;
+
+static void look_up(CUfunction handle, const char *name) {
+    struct entry *entry = NULL;
+    for (size_t i = 0; i < entry_count; i++) {
+        if (entries[i].handle == handle) entries[i].handle = NULL;
+        if (strcmp(entries[i].name, name) == 0) entry = &entries[i];
+    }
+    if (entry == NULL) {
+        if (entry_count == ENTRIES_MAX)
+            return; /* its launches count as lost, which launched_each reports */
+        entry = &entries[entry_count++];
+        snprintf(entry->name, sizeof entry->name, "%s", name);
+    }
+    entry->handle = handle;
+}
+
+static void launch(CUfunction handle) {
+    for (size_t i = 0; i < entry_count; i++) {
+        if (entries[i].handle == handle) {
+            entries[i].launches++;
+            return;
+        }
+    }
+    lost++;
+}
+
+static void after(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (call->result != CUDA_SUCCESS) return;
+    if (call->index == TOL_DRIVER_INDEX_cuModuleGetFunction) {
+        look_up(**(CUfunction *const *)call->arguments[0],
+                *(const char *const *)call->arguments[2]);
+    } else if (call->index == TOL_DRIVER_INDEX_cuLaunchKernel) {
+        launch(*(const CUfunction *)call->arguments[0]);
+    } else if (call->index == TOL_DRIVER_INDEX_cuLaunchKernelEx) {
+        launch(*(const CUfunction *)call->arguments[1]);
+    }
+}
+
+tol_status launched_watch(struct tol_driver *driver) {
+    return tol_interpose_install(driver, &(struct tol_interpose_options){.after = after});
+}
+
+size_t launched_count(const char *entry) {
+    size_t launches = entry == NULL ? lost : 0;
+    for (size_t i = 0; i < entry_count; i++) {
+        if (entry == NULL || strcmp(entries[i].name, entry) == 0) launches += entries[i].launches;
+    }
+    return launches;
+}
+
+void launched_each(void (*use)(const char *entry, size_t launches, void *user), void *user) {
+    for (size_t i = 0; i < entry_count; i++) {
+        if (entries[i].launches > 0) use(entries[i].name, entries[i].launches, user);
+    }
+    if (lost > 0) use("?", lost, user);
+}
