@@ -49,7 +49,7 @@ def write_variant(n: Ninja, name: str) -> None:
     suffix = "" if name == "dev" else f"-{name}"
     n.comment(f"---- {name} ----")
     archive, shared = write_runtime(n, folder, flags, ldflags)
-    kernels = write_kernels(n, folder, flags)
+    kernels, kernels_cubins = write_kernels(n, folder, flags, len(levels) > 1)
     soft, soft_objects = write_soft(n, folder, flags, ldflags, levels)
 
     # Criterion's own macros convert implicitly, so its users cannot warn of it.
@@ -63,9 +63,13 @@ def write_variant(n: Ninja, name: str) -> None:
                 after: str = "") -> list[str]:
         return [n.build(f"{folder}/{where}/{source}.o", "cc", f"{room}/{source}.c", cflags=cflags,
                         after=after) for source in sources]
+    cubins: list[str] = []
 
     def program(target: str, parts: list[str], after: str = "",
                 libs: str = PROGRAM_LIBS) -> str:
+        if kernels_cubins and kernels in parts and not target.startswith("examples/"):
+            cubins.append(n.build(f"{folder}/cubins/{target}", "exe", ldflags=ldflags, libs=libs,
+                                  inputs=" ".join(parts).replace(kernels, kernels_cubins)))
         return n.build(f"{folder}/{target}", "exe", " ".join(parts),
                        after=f"{soft} {after}".rstrip(), ldflags=ldflags, libs=libs)
 
@@ -136,6 +140,8 @@ def write_variant(n: Ninja, name: str) -> None:
     tools.append(program("compare-sides", objects("runtime", "runtime", ["compare_sides"],
                                                   f"{COMMON} {flags}"), libs="-ldl"))
     n.build(name, "phony", " ".join([archive, shared, kernels, soft, tollens, *tools, *tests]))
+    if cubins:
+        n.build(f"cubins{suffix}", "phony", " ".join([kernels_cubins, *cubins]))
     for test in tests:
         n.build(pathlib.Path(test).name + suffix, "run", test, after=name)
     if name == "dev":

@@ -46,22 +46,34 @@ def write_runtime(n: Ninja, folder: str, flags: str, ldflags: str) -> tuple[str,
     return archive, shared
 
 
+# nvcc compiles all cubins in about 15 minutes of one processor, so the default build has none.
+IMAGES = {"build/images": "", "build/cubins/images": "$nvcc"}
+
+
 def write_images(n: Ninja) -> None:
-    """What the kernels are on a device: the same for all variants of the build."""
+    """What the kernels are on a device, without cubins and with: the same for all variants of the
+    build."""
     n.comment("---- images of kernels ----")
-    for source in KERNEL_IMAGES:
-        name = pathlib.Path(source).name
-        ptx = f"fixtures/ptx/kernels/{name}.ptx"
-        text = n.build(f"build/images/{name}.S", "image", f"kernels/{source}.cu {ptx}",
-                       needs="ci/kernel_image.py")
-        n.build(f"build/images/{name}.o", "cc", text, cflags="-fPIC")
+    for folder, compiler in IMAGES.items():
+        for source in KERNEL_IMAGES:
+            name = pathlib.Path(source).name
+            ptx = f"fixtures/ptx/kernels/{name}.ptx"
+            text = n.build(f"{folder}/{name}.S", "image", f"kernels/{source}.cu {ptx}",
+                           needs="ci/kernel_image.py", compiler=compiler)
+            n.build(f"{folder}/{name}.o", "cc", text, cflags="-fPIC")
 
 
-def write_kernels(n: Ninja, folder: str, flags: str) -> str:
-    """The operations. Their archive stands before the runtime's."""
+def write_kernels(n: Ninja, folder: str, flags: str, has_cubins: bool) -> tuple[str, str]:
+    """The operations, without cubins and with them; the latter is empty if has_cubins is not set.
+    Their archive stands before the runtime's."""
     fast = flags.replace("-O2", "-O3")
     objects = [n.build(f"{folder}/kernels/{source}.o", "cc", f"kernels/{source}.c",
                        cflags=f"{COMMON} {fast if source in VECTORS else flags} "
                               "-Iruntime -Ikernels") for source in KERNELS]
-    objects += [f"build/images/{pathlib.Path(source).name}.o" for source in KERNEL_IMAGES]
-    return n.build(f"{folder}/libtollens-kernels.a", "ar", " ".join(objects))
+    plain, cubins = ([f"{images}/{pathlib.Path(source).name}.o" for source in KERNEL_IMAGES]
+                     for images in IMAGES)
+    archive = n.build(f"{folder}/libtollens-kernels.a", "ar", " ".join([*objects, *plain]))
+    if not has_cubins:
+        return archive, ""
+    return archive, n.build(f"{folder}/cubins/libtollens-kernels.a", "ar",
+                            " ".join([*objects, *cubins]))

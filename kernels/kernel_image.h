@@ -2,9 +2,9 @@
  * Image: a compiled form of a .cu file, which the build puts into the library
  * (ci/kernel_image.py).
  *
- * Each file has its PTX, which any device from its target on can run; where the build found nvcc,
- * also cubins, which a device of the same kind loads without compiling. Nothing is read from files.
- * All are packed, each as an .xz stream with a CRC: unpacking takes a millisecond or two, and a
+ * Each file has its PTX, which any device from its target on can run, and in what `ninja cubins`
+ * links also cubins, which a device of the same kind loads without compiling. Nothing is read from
+ * files. All are packed, each as an .xz stream with a CRC: unpacking takes a millisecond or two, a
  * program with all kernels in it has 2 MB of them instead of 18. Thread-safe: all is constant.
  */
 #ifndef KN_KERNEL_IMAGE_H
