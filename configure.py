@@ -39,7 +39,7 @@ VARIANTS = {
     # name: (folder, flags of the compiler, flags of the linker, processor levels)
     "dev": ("build", "-O2 -g", "", ["x1", "x3", "x4"]),
     "release": ("build/release", "-O3 -g -DNDEBUG", "", ["x1", "x3", "x4"]),
-    "asan": ("build/asan", f"-O1 -g {SANITIZE}", SANITIZE, ["x1"]),
+    "asan": ("build/asan", f"-O1 -g1 {SANITIZE}", SANITIZE, ["x1"]),
     # Counters are atomic: the soft device's threads share them.
     "coverage": ("build/coverage", "-O0 -g --coverage -fprofile-update=atomic", "--coverage",
                  ["x1"]),

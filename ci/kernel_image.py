@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the assembly that holds the images of one kernel file: its PTX and, with nvcc, cubins,
-each packed as an .xz stream, which is a tenth of it (deflate leaves a fifth).
+"""Makes the assembly that holds the images of one kernel file: its PTX and, if NVCC is given,
+cubins, each packed as an .xz stream, which is a tenth of it (deflate leaves a fifth).
 
     ci/kernel_image.py OUT.S SOURCE.cu PTX [NVCC]
 

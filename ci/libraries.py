@@ -36,15 +36,25 @@ def write_core(n: Ninja, folder: str, level: str) -> list[str]:
             for name in SOFT_CORE]
 
 
+# nvcc compiles all cubins in about 15 minutes of one processor, so the default build has none.
+IMAGES = {"build/images": "", "build/cubins/images": "$nvcc"}
+
+
+def images_in(folder: str) -> list[str]:
+    return [f"{folder}/{pathlib.Path(source).name}.o" for source in KERNEL_IMAGES]
+
+
 def write_images(n: Ninja) -> None:
-    """What the kernels are on a device: the same for all variants of the build."""
+    """What the kernels are on a device, without cubins and with: the same for all variants of the
+    build."""
     n.comment("---- images of kernels ----")
-    for source in KERNEL_IMAGES:
-        name = pathlib.Path(source).name
-        ptx = f"fixtures/ptx/kernels/{name}.ptx"
-        text = n.build(f"build/images/{name}.S", "image", f"kernels/{source}.cu {ptx}",
-                       needs="ci/kernel_image.py")
-        n.build(f"build/images/{name}.o", "cc", text, cflags="-fPIC")
+    for folder, compiler in IMAGES.items():
+        for source in KERNEL_IMAGES:
+            name = pathlib.Path(source).name
+            ptx = f"fixtures/ptx/kernels/{name}.ptx"
+            text = n.build(f"{folder}/{name}.S", "image", f"kernels/{source}.cu {ptx}",
+                           needs="ci/kernel_image.py", compiler=compiler)
+            n.build(f"{folder}/{name}.o", "cc", text, cflags="-fPIC")
 
 
 def hold(n: Ninja) -> None:
@@ -81,10 +91,8 @@ def write_libraries() -> str:
     n.build("$folder/libtollens-soft.so", "so", needs="$folder/soft.a $folder/soft-levels.a",
             libs=f"{SOFT_WHOLE} -lpthread -lm",
             ldflags="$ldflags -Wl,-z,nodelete -Wl,-soname,libtollens-soft.so $complete")
-    objects = " ".join([n.build(f"$folder/kernels/{source}.o",
-                                "vectors" if source in VECTORS else "kernels",
-                                f"kernels/{source}.c") for source in KERNELS]
-                       + [f"build/images/{pathlib.Path(source).name}.o"
-                          for source in KERNEL_IMAGES])
-    n.build("$folder/libtollens-kernels.a", "ar", objects)
+    parts = [n.build(f"$folder/kernels/{source}.o", "vectors" if source in VECTORS else "kernels",
+                     f"kernels/{source}.c") for source in KERNELS]
+    for archive, images in zip(("$folder", "$folder/cubins"), IMAGES):
+        n.build(f"{archive}/libtollens-kernels.a", "ar", " ".join([*parts, *images_in(images)]))
     return n.text()

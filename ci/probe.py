@@ -47,11 +47,10 @@ def find_fuzzer() -> str:
 
 def find_cuda() -> str:
     """The folder of a toolkit's headers, if cuda.h is 13.0 or newer: older ones lack names that
-    cuda_result.def has."""
+    cuda_result.def has. $CUDA_HOME, if it is set, is the only place to look."""
     nvcc = shutil.which("nvcc")
-    homes = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda",
-             str(pathlib.Path(nvcc).resolve().parent.parent) if nvcc else ""]
-    for home in filter(None, homes):
+    homes = ["/usr/local/cuda", str(pathlib.Path(nvcc).resolve().parent.parent) if nvcc else ""]
+    for home in filter(None, [os.environ["CUDA_HOME"]] if os.environ.get("CUDA_HOME") else homes):
         header = pathlib.Path(home, "include/cuda.h")
         if not header.exists():
             continue
@@ -63,8 +62,8 @@ def find_cuda() -> str:
 
 
 def find_nvcc() -> str:
-    """nvcc, if it is 12.0 or newer; empty if there is none. Through ccache where that is, since it
-    takes seconds a kernel."""
+    """nvcc, if it is 12.0 or newer; empty if there is none. $NVCC, if it is set, is the only one to
+    try. Through ccache where that is, since it takes seconds a kernel."""
     nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     if not os.access(nvcc, os.X_OK):
         return ""

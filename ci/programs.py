@@ -17,6 +17,7 @@ TESTS_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
 HARNESS_ROOM = ("-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/generated -Ikernels "
                 "-Iruntime/include/tollens")
 ARCHIVE, KERNELS_ARCHIVE = "$folder/libtollens.a", "$folder/libtollens-kernels.a"
+CUBINS_ARCHIVE = "$folder/cubins/libtollens-kernels.a"
 DRIVER = "$folder/libtollens-soft.so"
 SOFT_ARCHIVES = "$folder/soft.a $folder/soft-levels.a"
 CLAIMS = "build/generated/claims.def"
@@ -49,6 +50,7 @@ class Programs:
             compile_rule(self.n, name, f"$common $flags {flags}")
         self.tools: list[str] = []
         self.tests: list[str] = []
+        self.cubins: list[str] = []  # the programs with kernels, linked with cubins as well
 
     def objects(self, where: str, rule: str, room: str, sources: list[str],
                 after: str = "") -> list[str]:
@@ -57,6 +59,9 @@ class Programs:
 
     def program(self, target: str, parts: list[str], after: str = "", libs: str = TESTS_LIBS,
                 needs: str = "") -> str:
+        if KERNELS_ARCHIVE in parts:
+            self.cubins.append(self.n.build(f"$folder/cubins/{target}", "exe", " ".join(
+                CUBINS_ARCHIVE if part == KERNELS_ARCHIVE else part for part in parts), libs=libs))
         return self.n.build(f"$folder/{target}", "exe", " ".join(parts), needs=needs,
                             after=f"{DRIVER} {after}".rstrip(), libs=libs)
 
@@ -136,6 +141,7 @@ class Programs:
         self.n.build("$variant", "phony", " ".join(
             [*(f"$folder/{library}" for library in libraries), "$folder/tollens", *self.tools,
              *self.tests]))
+        self.n.build("cubins$suffix", "phony", " ".join([CUBINS_ARCHIVE, *self.cubins]))
         for test in self.tests:
             self.n.build(test.replace("$folder/", "") + "$suffix", "run", test, after="$variant")
 

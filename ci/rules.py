@@ -6,7 +6,7 @@ from ninja_file import Ninja
 
 def write_rules(n: Ninja) -> None:
     compile_rule(n, "cc", "$cflags")
-    n.rule("image", "$python ci/kernel_image.py $out $in $nvcc", depfile="$out.d", deps="gcc",
+    n.rule("image", "$python ci/kernel_image.py $out $in $compiler", depfile="$out.d", deps="gcc",
            description="IMAGE $out")
     n.rule("ar", "rm -f $out && ar rcs $out $in", description="AR $out")
     n.rule("so", "$cc -shared $ldflags -o $out $in $libs", description="LINK $out")

@@ -1,10 +1,10 @@
 /*
  * Image: a compiled form of a .cu file that the build puts into the library (ci/kernel_image.py).
  *
- * Each file has its PTX, which runs on any device from its target on. Cubins, where they were
- * built, load without compilation on devices of the same kind. No files are read. Each image is an
- * .xz stream with a CRC: unpacking takes a millisecond or two, and a program with all kernels in it
- * has 2 MB of them instead of 18. Thread-safe: all is constant.
+ * Each file has its PTX, which runs on any device from its target on. Programs that `ninja cubins`
+ * links have cubins too, which load without compilation on devices of the same kind. No files are
+ * read. Each image is an .xz stream with a CRC: unpacking takes a millisecond or two, and a program
+ * with all kernels in it has 2 MB of them instead of 18. Thread-safe: all is constant.
  */
 #ifndef KN_KERNEL_IMAGE_H
 #define KN_KERNEL_IMAGE_H

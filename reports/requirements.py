@@ -3,6 +3,9 @@
     python3 -m reports.requirements                 whether requirements.toml makes sense
     python3 -m reports.requirements --ran FOLDER    and whether each named check is there and ran,
                                                     by what ci/check left in the folder
+
+A test that this machine cannot run is no error: its demand is reported as "not run here" with the
+reason that the test gave, if reports/skips.py has that reason and it is true of this machine.
 """
 
 import argparse
@@ -20,6 +23,7 @@ except ModuleNotFoundError:  # before Python 3.11
 
 from reports import evidence
 from reports.evidence import Claim
+from reports.skips import may_skip
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILE = ROOT / "hypotheses/requirements.toml"
@@ -127,46 +131,57 @@ def summary(verdicts: dict[str, str]) -> str:
 
 # ---- whether the checks ran ---------------------------------------------------------------------
 
-def read_tap(folder: pathlib.Path) -> dict[str, bool]:
-    """Each test of the plain programs, and whether it ran."""
+def read_tap(folder: pathlib.Path) -> dict[str, str]:
+    """Each test of the plain programs, and why it did not run; "" where it did."""
     files = sorted(folder.glob("plain-*.tap"))
     if not files:
         raise ValueError(f"{folder} has no plain-*.tap: the step tests of ci/check leaves them")
-    ran: dict[str, bool] = {}
+    ran: dict[str, str] = {}
     for path in files:
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             found = re.match(r"(?:not )?ok - (\w+)::(\w+)", line)
             if found:
                 name = f"{found.group(1)}/{found.group(2)}"
-                ran[name] = ran.get(name, False) or "# SKIP" not in line
+                _, skipped, words = line.partition("# SKIP")
+                reason = skipped and (words.strip() or "skipped without a reason")
+                ran[name] = reason and ran.get(name, reason)
     return ran
 
 
-def read_attacks(folder: pathlib.Path) -> dict[str, bool]:
-    """The attacks of the run; those that a device could not tell were there all the same."""
+def read_attacks(folder: pathlib.Path) -> dict[str, str]:
+    """The same of the run's attacks; those that a device could not judge ran all the same."""
     attacks = {}
     for claim in evidence.read(folder / "evidence").claims:
-        for attack in claim.attacks:
-            attacks[f"h{int(claim.id[1:]):02}/{attack['name']}"] = attack["ending"] != "never_ran"
-        attacks[claim.id] = any(a["ending"] != "never_ran" for a in claim.attacks)
+        reasons = {f"h{int(claim.id[1:]):02}/{attack['name']}":
+                   "it never ran" if attack["ending"] == "never_ran" else ""
+                   for attack in claim.attacks}
+        attacks.update(reasons)
+        attacks[claim.id] = "" if "" in reasons.values() else "none of its attacks ran"
     return attacks
 
 
-def missing(demands: list[dict[str, Any]], ran: dict[str, bool], steps: set[str]) -> list[str]:
-    """A sentence for each check that is not there or ran nothing."""
-    found = []
+def missing(demands: list[dict[str, Any]], ran: dict[str, str],
+            steps: set[str]) -> tuple[list[str], list[str]]:
+    """A sentence for each check that is not there or should have run and did not, and one for each
+    demand of which a check cannot run on this machine."""
+    wrong, not_here = [], []
     for demand in demands:
+        reasons = []
         for check in demand["checks"]:
             if check.startswith("step "):
                 if check[5:] not in steps:
-                    found.append(f"{demand['id']}: ci/check has no {check}")
+                    wrong.append(f"{demand['id']}: ci/check has no {check}")
                 continue
             names = fnmatch.filter(ran, check)
             if not names:
-                found.append(f"{demand['id']}: there is no {check}")
-            elif not any(ran[name] for name in names):
-                found.append(f"{demand['id']}: {check} is there and ran nothing")
-    return found
+                wrong.append(f"{demand['id']}: there is no {check}")
+            idle = [name for name in names if ran[name] and not may_skip(ran[name])]
+            wrong += [f"{demand['id']}: {name} should have run: {ran[name]}" for name in idle]
+            if names and not idle and all(ran[name] for name in names):
+                reasons.append(f"{check}: {ran[names[0]]}")
+        if reasons:
+            not_here.append(f"not run here: {demand['id']}: {'; '.join(reasons)}")
+    return wrong, not_here
 
 
 def steps_of(text: str) -> set[str]:
@@ -178,19 +193,22 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ran", type=pathlib.Path, metavar="FOLDER")
     arguments = parser.parse_args()
+    idle = ""
     try:
         demands, _ = load()
         if arguments.ran is not None:
             ran = {**read_tap(arguments.ran), **read_attacks(arguments.ran)}
-            found = missing(demands, ran, steps_of((ROOT / "ci/check").read_text()))
-            if found:
-                print("\n".join(found))
+            wrong, not_here = missing(demands, ran, steps_of((ROOT / "ci/check").read_text()))
+            for sentence in (*not_here, *wrong):
+                print(sentence)
+            if wrong:
                 return 1
+            idle = f", {len(not_here)} not run here" if not_here else ""
     except (ValueError, OSError) as error:
         print(f"requirements: {error}", file=sys.stderr)
         return 2
     waiting = sum(bool(demand.get("open")) for demand in demands)
-    print(f"summary: {len(demands)} demands, {waiting} of them open")
+    print(f"summary: {len(demands)} demands, {waiting} of them open{idle}")
     return 0
 
 

@@ -3,8 +3,9 @@
 import pathlib
 import tempfile
 import unittest
+import unittest.mock
 
-from reports import made_evidence, pack, requirements, written
+from reports import made_evidence, pack, requirements, skips, written
 
 DEMAND = '[[demand]]\nid = "X"\ntext = "t"\nsource = "004 1"\nchecks = ["a/b*"]\n'
 
@@ -60,21 +61,66 @@ class Requirements(unittest.TestCase):
         demands = self.load(DEMAND.replace('"a/b*"', '"a/b*", "H4", "step asan"'))
         steps = requirements.steps_of('step asan asan\n    step browser pages\n')
         self.assertEqual(steps, {"asan", "browser"})
-        ran = {"a/bc": False, "a/bd": True, "H4": True}
-        self.assertEqual(requirements.missing(demands, ran, steps), [])
-        idle = {**ran, "a/bd": False}
-        self.assertIn("ran nothing", requirements.missing(demands, idle, steps)[0])
-        self.assertIn("no a/b*", requirements.missing(demands, {"H4": True}, steps)[0])
-        self.assertIn("no step asan", requirements.missing(demands, ran, set())[0])
-        self.assertIn("no H4", requirements.missing(demands, {"a/bd": True}, steps)[0])
+
+        def wrong(ran: "dict[str, str]", steps: "set[str]" = steps) -> "list[str]":
+            found, not_here = requirements.missing(demands, ran, steps)
+            self.assertEqual(not_here, [])
+            return found
+
+        ran = {"a/bc": "", "a/bd": "", "H4": ""}
+        self.assertEqual(wrong(ran), [])
+        self.assertEqual(wrong({**ran, "H4": "none of its attacks ran"}),
+                         ["X: H4 should have run: none of its attacks ran"])
+        self.assertEqual(wrong({"H4": ""}), ["X: there is no a/b*"])
+        self.assertEqual(wrong({"a/bd": ""}), ["X: there is no H4"])
+        self.assertEqual(wrong(ran, set()), ["X: ci/check has no step asan"])
+
+    def test_a_test_may_skip_for_a_declared_reason_that_is_true_here(self) -> None:
+        demands = self.load(DEMAND)
+        conditions = (("no toolkit", lambda: True), ("no disk", lambda: False))
+        with unittest.mock.patch.object(skips, "CONDITIONS", conditions):
+            for skipped, not_here, wrong in (
+                    ("no toolkit of 13.0", ["not run here: X: a/b*: no toolkit of 13.0"], []),
+                    ("no disk to mount", [], ["X: a/b should have run: no disk to mount"]),
+                    ("test was skipped", [], ["X: a/b should have run: test was skipped"])):
+                self.assertEqual(requirements.missing(demands, {"a/b": skipped}, set()),
+                                 (wrong, not_here))
+                # Another test of the check ran: the demand was tested.
+                self.assertEqual(requirements.missing(demands, {"a/b": skipped, "a/bc": ""}, set()),
+                                 (wrong, []))
+
+    def test_each_declared_reason_is_one_that_a_test_gives(self) -> None:
+        sources = "".join(path.read_text(encoding="utf-8")
+                          for path in requirements.ROOT.glob("runtime/**/*_test.c"))
+        for begin, _ in skips.CONDITIONS:
+            self.assertIn(f'cr_skip_test("{begin}', sources)
+
+    def test_a_reason_is_true_by_what_is_on_this_machine(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, \
+                unittest.mock.patch.object(skips, "ROOT", pathlib.Path(folder)):
+            pathlib.Path(folder, "build").mkdir()
+            config = pathlib.Path(folder, "build/config.ninja")
+            config.write_text("cuda_cflags = -DTOL_HAS_CUDA_H -isystem /cuda/include\n")
+            self.assertFalse(skips.lacks_cuda_h())
+            config.write_text("cuda_cflags = \n")
+            self.assertTrue(skips.lacks_cuda_h())
+        absent = OSError("libcuda.so.1: cannot open shared object file: No such file or directory")
+        for loaded, expected in ((absent, False), (OSError("wrong ELF class"), True), (None, True)):
+            with unittest.mock.patch("ctypes.CDLL", side_effect=loaded):
+                self.assertEqual(skips.has_libcuda(), expected)
+        for device, expected in (("soft", True), ("cuda", False)):
+            with unittest.mock.patch.dict("os.environ", TOLLENS_DEVICE=device):
+                self.assertEqual(skips.is_soft(), expected)
 
     def test_skipped_tests_did_not_run(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "plain-test-x.tap").write_text(
                 "TAP version 13\nok - a::b  # SKIP no device\nnot ok - a::c oops\n"
-                "ok - a::d (0.1s)\n")
+                "ok - a::d (0.1s)\nok - a::e  # SKIP\n")
+            pathlib.Path(folder, "plain-test-y.tap").write_text(
+                "ok - a::b  # SKIP no device\nok - a::e (0.1s)\n")
             self.assertEqual(requirements.read_tap(pathlib.Path(folder)),
-                             {"a/b": False, "a/c": True, "a/d": True})
+                             {"a/b": "no device", "a/c": "", "a/d": "", "a/e": ""})
             with self.assertRaisesRegex(ValueError, "step tests"):
                 requirements.read_tap(pathlib.Path(folder, "absent"))
 

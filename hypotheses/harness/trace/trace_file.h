@@ -1,5 +1,5 @@
 /*
- * Trace file: reads a trace of a pool that tol_pool_trace wrote, for a replay. runtime/include/tollens/pool_watch.h
+ * Trace file: reads a trace of a pool that tol_pool_trace wrote, for a replay. tollens/pool_watch.h
  * describes the format.
  *
  * Blocks, threads and streams become small numbers. Impossible events are rejected with their line:
