@@ -2,8 +2,8 @@
  * The private layouts behind the runtime's opaque handles, in one place.
  *
  * Files of one floor may not include each other's headers, yet an event must reach the stream it is
- * recorded on. They meet here: fields, and the two inline steps that begin every call.
- * Internal: not installed.
+ * recorded on. They meet here: fields, and the two inline steps that begin every call. What is
+ * always true of them is stated by functions that are asserted (deep.h). Internal: not installed.
  *
  * Lock order: that of a context's holders, then a graph's, then an instance's, then a module's, a
  * pool's, a pinned block's or a capture's, then a context's, then a driver's, then the lock of a
@@ -296,5 +296,20 @@ static inline tol_status tol_context_enter(struct tol_context *context) {
             goto out;                                                                              \
         }                                                                                          \
     } while (0)
+
+/* ---- handles_valid.c, for asserts: not with NDEBUG ---- */
+
+/* Whether a stream or a module has what it needs and is counted. The caller holds the context's
+ * lock. */
+bool tol_stream_is_valid(const struct tol_stream *stream);
+bool tol_module_is_valid(const struct tol_module *module);
+
+/* Whether all listed streams and modules are valid and the context's own. Walks both lists. The
+ * caller holds the context's lock. */
+bool tol_context_is_valid(const struct tol_context *context);
+
+/* Whether the listed contexts are the driver's, alive, and of different devices. The caller holds
+ * the driver's lock. */
+bool tol_driver_is_valid(const struct tol_driver *driver);
 
 #endif

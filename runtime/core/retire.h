@@ -3,7 +3,7 @@
  * with a sentence instead of being undefined.
  *
  * The last TOL_RETIRED_MAX handles are kept, not their device memory; what ended before those is
- * really gone. Internal: not installed. Thread-safe.
+ * really gone. A handle ends once, which is asserted. Internal: not installed. Thread-safe.
  */
 #ifndef TOLLENS_RETIRE_H
 #define TOLLENS_RETIRE_H

@@ -6,7 +6,8 @@
  * block touches may be unmapped and released. Page-table edits cost by the handle, not by the byte,
  * so memory is taken in steps of several pages where there is room. One of a single page may be
  * mapped at several pages, whose blocks do not meet in it (mesh.h). Internal: not installed. The
- * caller locks.
+ * caller locks. What is always true is stated by tol_page_is_valid and tol_pages_is_valid, which
+ * the operations assert (core/deep.h).
  *
  * Source: CUDA Driver API, "Virtual Memory Management": cuMemMap's offset must be 0, cuMemUnmap
  * takes whole mappings, and each new mapping needs cuMemSetAccess.
@@ -126,6 +127,15 @@ tol_status tol_pages_allow(struct tol_pages *pages, uint32_t first, uint32_t end
 /* A record of a handle, or NULL: no host memory; and its end. */
 struct tol_page_handle *tol_pages_new_handle(struct tol_pages *pages);
 void tol_pages_drop_handle(struct tol_pages *pages, struct tol_page_handle *handle);
+
+/* ---- pool_valid.c, for asserts: not with NDEBUG ---- */
+
+/* Whether a page has no memory, or a handle in use that is mapped there. */
+bool tol_page_is_valid(const struct tol_pages *pages, uint32_t page);
+
+/* Whether all pages are valid, and the counters agree with the handles. Walks all pages below top
+ * and all handles. */
+bool tol_pages_is_valid(const struct tol_pages *pages);
 
 static inline uint64_t tol_pages_address(const struct tol_pages *pages, uint32_t page) {
     return pages->begin + page * pages->page_bytes;
