@@ -152,7 +152,7 @@ struct tol_span *tol_magazine_take(struct tol_magazine *magazine, uint64_t bytes
     uint32_t granules = (uint32_t)(bytes / TOL_SPAN_GRANULE);
     struct tol_magazine_bin *bin = bin_of(magazine, granules, stream);
     if (bin->count == 0 || bin->granules != granules || bin->stream != stream) return NULL;
-    assert(tol_magazine_bin_is_valid(bin));
+    TOL_QUICK_ASSERT(tol_magazine_bin_is_valid(bin));
     struct tol_span *span = bin->spans[--bin->count];
     add_bytes(magazine, -bytes);
     TOL_DEEP_ASSERT(tol_magazine_is_valid(magazine));
@@ -210,7 +210,7 @@ bool tol_magazine_keep(struct tol_magazine *magazine, struct tol_span *span,
     }
     bin->spans[bin->count++] = span;
     add_bytes(magazine, span->bytes);
-    assert(tol_magazine_bin_is_valid(bin));
+    TOL_QUICK_ASSERT(tol_magazine_bin_is_valid(bin));
     TOL_DEEP_ASSERT(tol_magazine_is_valid(magazine));
     return true;
 }

@@ -287,7 +287,8 @@ out:
 static void count_block(struct tol_pages *pages, uint64_t begin, uint64_t bytes, uint32_t change) {
     uint32_t end = page_behind(pages, begin, bytes);
     for (uint32_t page = page_of(pages, begin); page < end; page++) {
-        assert(pages->table[page] != 0 && tol_page_is_valid(pages, page));
+        assert(pages->table[page] != 0);
+        TOL_QUICK_ASSERT(tol_page_is_valid(pages, page));
         struct tol_page_handle *handle = &pages->handles[pages->table[page] - 1];
         assert(change == 1 || handle->blocks > 0);
         pages->idle_count -= handle->blocks == 0;

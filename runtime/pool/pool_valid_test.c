@@ -28,10 +28,10 @@ static struct tol_span *three(void) {
     return first;
 }
 
-static void move_a_neighbour(void) {
+static void grow_over_a_neighbour(void) {
     struct tol_span *first = three();
-    first->behind->begin += TOL_SPAN_GRANULE;
-    tol_spans_give(&spans, first, 0, 0);
+    first->bytes += TOL_SPAN_GRANULE;
+    tol_spans_give(&spans, first->behind->behind, 0, 0);
 }
 
 static void forget_a_bin(void) {
@@ -52,9 +52,9 @@ static void take_outside_the_hole(void) {
 }
 
 Test(pool_valid, a_broken_span_aborts) {
-    test_must_abort(move_a_neighbour, "spans.c", "tol_span_is_valid(spans, span)");
+    test_must_abort(grow_over_a_neighbour, "spans.c", "tol_span_is_valid(spans, span)");
     test_must_abort(forget_a_bin, "spans.c", "tol_span_is_valid(spans, region)");
-    test_must_abort(give_twice, "spans.c", "!is_free(span)");
+    test_must_abort(give_twice, "spans.c", "is_used(span)");
     test_must_abort(take_outside_the_hole, "spans.c", "bytes <= hole->bytes");
 }
 
@@ -118,16 +118,9 @@ static void enter_pages_without_memory(void) {
     tol_pages_enter(&pages, BEGIN + 2 * UNIT, UNIT);
 }
 
-static void enter_a_page_of_another_handle(void) {
-    struct tol_pages pages = some_pages();
-    table[1] = 2;
-    tol_pages_enter(&pages, BEGIN + UNIT, UNIT);
-}
-
 Test(pool_valid, a_broken_page_aborts) {
     test_must_abort(leave_what_nobody_entered, "pages.c", "handle->blocks > 0");
     test_must_abort(enter_pages_without_memory, "pages.c", "pages->table[page] != 0");
-    test_must_abort(enter_a_page_of_another_handle, "pages.c", "tol_page_is_valid(pages, page)");
 }
 
 Test(pool_valid, a_walk_over_pages_sees_what_does_not_add_up) {
@@ -179,28 +172,17 @@ static void shrink_a_large_block(void) {
     (void)tol_pool_free(pool, block, NULL);
 }
 
-/* The bin of the calling thread's magazine that has a block. */
-static struct tol_magazine_bin *full_bin(struct tol_pool *pool) {
-    struct tol_magazine *magazine = tol_magazine_get(pool);
+Test(pool_valid, a_broken_block_aborts) {
+    if (test_on_gpu()) cr_skip_test("what is broken is on the host: the soft device shows it");
+    test_must_abort(shrink_a_large_block, "pool_large.c", "tol_large_is_valid(pool, large)");
+}
+
+/* The bin of a thread's magazine that has a block. */
+static struct tol_magazine_bin *full_bin(struct tol_magazine *magazine) {
     for (int i = 0; i < TOL_MAGAZINE_BINS; i++) {
         if (magazine->bins[i].count > 0) return &magazine->bins[i];
     }
     return NULL;
-}
-
-static void use_a_kept_block(void) {
-    struct tol_pool *pool = pool_of_child();
-    test_child_needs(tol_pool_free(pool, block_of(pool, 1024), NULL) == TOL_OK);
-    struct tol_magazine_bin *bin = full_bin(pool);
-    test_child_needs(bin != NULL);
-    atomic_store(&bin->spans[0]->name, (uint64_t)TOL_SPAN_LIVE);
-    block_of(pool, 1024);
-}
-
-Test(pool_valid, a_broken_block_or_magazine_aborts) {
-    if (test_on_gpu()) cr_skip_test("what is broken is on the host: the soft device shows it");
-    test_must_abort(shrink_a_large_block, "pool_large.c", "tol_large_is_valid(pool, large)");
-    test_must_abort(use_a_kept_block, "magazine.c", "tol_magazine_bin_is_valid(bin)");
 }
 
 static bool is_valid(struct tol_pool *pool) {
@@ -241,6 +223,11 @@ Test(pool_valid, a_walk_over_a_pool_sees_what_does_not_add_up) {
     magazine->bytes++;
     cr_assert_not(tol_magazine_is_valid(magazine));
     magazine->bytes--;
+    struct tol_magazine_bin *bin = full_bin(magazine);
+    cr_assert(bin != NULL && tol_magazine_bin_is_valid(bin));
+    bin->granules++;
+    cr_assert_not(tol_magazine_bin_is_valid(bin), "a block of another size");
+    bin->granules--;
     cr_assert(is_valid(pool) && tol_magazine_is_valid(magazine));
     MUST(tol_pool_free(pool, middle, NULL));
     MUST(tol_pool_free(pool, large, NULL));
@@ -249,6 +236,27 @@ Test(pool_valid, a_walk_over_a_pool_sees_what_does_not_add_up) {
 }
 
 #ifdef TOL_DEEP_CHECKS
+
+static void enter_a_page_of_another_handle(void) {
+    struct tol_pages pages = some_pages();
+    table[1] = 2;
+    tol_pages_enter(&pages, BEGIN + UNIT, UNIT);
+}
+
+static void move_a_neighbour(void) {
+    struct tol_span *first = three();
+    first->behind->begin += TOL_SPAN_GRANULE;
+    tol_spans_give(&spans, first, 0, 0);
+}
+
+static void use_a_kept_block(void) {
+    struct tol_pool *pool = pool_of_child();
+    test_child_needs(tol_pool_free(pool, block_of(pool, 1024), NULL) == TOL_OK);
+    struct tol_magazine_bin *bin = full_bin(tol_magazine_get(pool));
+    test_child_needs(bin != NULL);
+    atomic_store(&bin->spans[0]->name, (uint64_t)TOL_SPAN_LIVE);
+    block_of(pool, 1024);
+}
 
 static void lose_bytes(void) {
     struct tol_span *third = three()->behind->behind;
@@ -267,6 +275,9 @@ static void lose_a_block(void) {
 
 Test(pool_valid, deep_checks_abort) {
     if (test_on_gpu()) cr_skip_test("what is broken is on the host: the soft device shows it");
+    test_must_abort(enter_a_page_of_another_handle, "pages.c", "tol_page_is_valid(pages, page)");
+    test_must_abort(move_a_neighbour, "spans.c", "tol_span_is_valid(spans, span)");
+    test_must_abort(use_a_kept_block, "magazine.c", "tol_magazine_bin_is_valid(bin)");
     test_must_abort(lose_bytes, "spans.c", "tol_spans_is_valid(spans)");
     test_must_abort(lose_a_block, "pool_place.c", "tol_pool_is_valid(pool)");
 }

@@ -65,6 +65,12 @@ static bool is_free(const struct tol_span *span) {
 
 #ifndef NDEBUG
 
+static bool is_used(const struct tol_span *span) {
+    const enum tol_span_state state =
+        tol_span_state_of(atomic_load_explicit(&span->name, memory_order_relaxed));
+    return state > TOL_SPAN_FREE && state <= TOL_SPAN_BLOCKED;
+}
+
 static bool is_in_its_bin(const struct tol_spans *spans, const struct tol_span *span) {
     const unsigned bin = bin_of(span->bytes);
     const struct tol_span *before = span->bin_before, *behind = span->bin_behind;
@@ -75,10 +81,8 @@ static bool is_in_its_bin(const struct tol_spans *spans, const struct tol_span *
 
 bool tol_span_is_valid(const struct tol_spans *spans, const struct tol_span *span) {
     const struct tol_span *before = span->before, *behind = span->behind;
-    const enum tol_span_state state =
-        tol_span_state_of(atomic_load_explicit(&span->name, memory_order_relaxed));
     const uint64_t end = span->begin + span->bytes;
-    if (state == TOL_SPAN_UNUSED || state > TOL_SPAN_BLOCKED) return false;
+    if (!is_used(span) && !is_free(span)) return false;
     if (span->bytes == 0 || span->bytes % TOL_SPAN_GRANULE != 0) return false;
     if (before != NULL &&
         (before->behind != span || before->begin + before->bytes != span->begin)) {
@@ -89,8 +93,7 @@ bool tol_span_is_valid(const struct tol_spans *spans, const struct tol_span *spa
                                     span->wait_begin >= span->wait_end || span->wait_end > end)) {
         return false;
     }
-    return state != TOL_SPAN_FREE ||
-           (!is_free(before) && !is_free(behind) && is_in_its_bin(spans, span));
+    return !is_free(span) || (!is_free(before) && !is_free(behind) && is_in_its_bin(spans, span));
 }
 
 /* Whether each bin has its bit and nothing but free spans, so many in all. */
@@ -334,7 +337,8 @@ static void join_waits(struct tol_span *span, const struct tol_span *other) {
 
 struct tol_span *tol_spans_give(struct tol_spans *spans, struct tol_span *span, uint64_t streams,
                                 uint64_t ticket) {
-    assert(!is_free(span) && tol_span_is_valid(spans, span));
+    assert(is_used(span));
+    TOL_QUICK_ASSERT(tol_span_is_valid(spans, span));
     span->wait_streams = streams;
     span->wait_ticket = streams != 0 ? ticket : 0;
     span->wait_begin = streams != 0 ? span->begin : 0;
@@ -377,7 +381,7 @@ struct tol_span *tol_spans_note(struct tol_spans *spans, uint64_t begin, uint64_
 }
 
 void tol_spans_forget(struct tol_spans *spans, struct tol_span *span) {
-    assert(!is_free(span) && span->before == NULL && span->behind == NULL);
+    assert(is_used(span) && span->before == NULL && span->behind == NULL);
     spans->used_count--;
     drop_record(spans, span);
     TOL_DEEP_ASSERT(tol_spans_is_valid(spans));
