@@ -35,11 +35,14 @@ TSAN = "-O1 -g -fsanitize=thread -Wno-unknown-warning-option -Wno-tsan"
 FUZZED = "-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined " \
          "-fsanitize=fuzzer-no-link,address,undefined -Wno-pass-failed"
 
+# Walks over whole structures: see runtime/core/deep.h.
+DEEP = "-DTOL_DEEP_CHECKS"
+
 VARIANTS = {
     # name: (folder, flags of the compiler, flags of the linker, processor levels)
     "dev": ("build", "-O2 -g", "", ["x1", "x3", "x4"]),
     "release": ("build/release", "-O3 -g -DNDEBUG", "", ["x1", "x3", "x4"]),
-    "asan": ("build/asan", f"-O1 -g1 {SANITIZE}", SANITIZE, ["x1"]),
+    "asan": ("build/asan", f"-O1 -g1 {DEEP} {SANITIZE}", SANITIZE, ["x1"]),
     # Counters are atomic: the soft device's threads share them.
     "coverage": ("build/coverage", "-O0 -g --coverage -fprofile-update=atomic", "--coverage",
                  ["x1"]),

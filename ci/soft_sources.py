@@ -17,7 +17,7 @@ SOFT = within({
         image linked_image count fuse core lower_async lower_mbarrier lower_cluster
     """,
     "machine": """
-        access warp warp_sync frame frame_call print cta barrier grid finding async bulk
+        access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
         reduce mbarrier cluster heap
     """,
     "check": """
@@ -66,7 +66,7 @@ SOFT_CORE = within({
 })
 
 SOFT_TESTS = within({
-    "test": "test_soft",
+    "test": "test_soft test_abort",
     "ops": "half_test vector_test video_test tensor_test wide_test",
     "check": "thread_clock_test report_test sanitizer_test",
     "base": "json_test",
@@ -74,6 +74,7 @@ SOFT_TESTS = within({
     "machine": """
         diverge_test random_flow_test barrier_test trap_test call_test function_test
         print_test async_test mbarrier_test bulk_test cluster_test heap_test reduce_test
+        warp_valid_test
     """,
     "lower": "core_test link_test count_test lines_test fuse_test",
     "queue": "hint_test",
@@ -96,7 +97,7 @@ SOFT_API_TESTS = within({
         api_graph_memory_test
     """,
     "driver": "fault_rule_test fault_test leak_test",
-    "queue": "task_fault_test stream_order_test",
+    "queue": "task_fault_test stream_order_test queue_valid_test",
     "tools": "probe_driver_test",
 })
 

@@ -9,7 +9,7 @@ def within(folders: dict[str, str]) -> list[str]:
 RUNTIME = within({
     "core": """
         status hdr library driver interpose site device context context_streams deadline
-        retire outcome
+        retire outcome handles_valid
     """,
     "health": "nvml health",
     "trace": """
@@ -20,15 +20,18 @@ RUNTIME = within({
     "pool": """
         spans tickets pages ring times pool_events pool_freed pool_ask long_text pool_snapshot
         pool_trace pool_place pool_large magazine pool_report pool_block pool mesh_plan
-        mesh_move mesh pool_chunk pool_stitch pool_ladder
+        mesh_move mesh pool_chunk pool_stitch pool_ladder pool_valid
     """,
     "transfer": "retry numa team staging pieces host_copy rows peer block_move transfer",
     "vram": "sweep once vram_calls vram_handle",
 })
 
 RUNTIME_TESTS = within({
-    "test": "test_device test_lives deadlock_test devices_test failure_test",
-    "core": "status_test driver_test interpose_test device_test context_test cuda_abi_test",
+    "test": "test_device test_death test_lives deadlock_test devices_test failure_test",
+    "core": """
+        status_test driver_test interpose_test device_test context_test cuda_abi_test
+        handles_valid_test
+    """,
     "objects": """
         module_test stream_test event_test memory_test copy_test launch_test stream_pool_test
         host_function_test pipeline_test
@@ -36,7 +39,7 @@ RUNTIME_TESTS = within({
     "pool": """
         spans_test pool_test pool_model_test pool_events_test pool_ask_test pool_trace_test
         pool_mesh_test pool_ladder_test pool_scene pool_stitch_test pool_reference_test
-        pool_failure_test mesh_plan_test
+        pool_failure_test mesh_plan_test pool_valid_test
     """,
     "graph": "graph_test batch_test",
     "trace": "trace_test",

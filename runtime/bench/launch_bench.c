@@ -8,7 +8,7 @@
  */
 #include "core/any_driver.h"
 #include "core/libcuda_state.h"
-#include "objects/module_state.h"
+#include "core/module_state.h"
 #include "tollens/launch.h"
 #include "tollens/memory.h"
 #include "tollens/stream.h"

@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "deadline.h"
+#include "deep.h"
 #include "libcuda_state.h"
 #include "outcome.h"
 #include "stream_state.h"
@@ -127,6 +128,7 @@ tol_status tol_context_create(struct tol_driver *driver, int ordinal, struct tol
             atomic_fetch_add(&driver->references, 1);
         }
     }
+    TOL_DEEP_ASSERT(tol_driver_is_valid(driver));
     pthread_mutex_unlock(&driver->lock);
     if (status == TOL_OK) *result = context;
 out:
@@ -135,6 +137,7 @@ out:
 
 void tol_context_retain(struct tol_context *context) {
     pthread_mutex_lock(&context->driver->lock);
+    assert(context->references > 0);
     context->references++;
     pthread_mutex_unlock(&context->driver->lock);
 }
@@ -143,6 +146,7 @@ void tol_context_destroy(struct tol_context *context) {
     if (context == NULL) return;
     struct tol_driver *driver = context->driver;
     pthread_mutex_lock(&driver->lock);
+    assert(context->references > 0);
     bool last = --context->references == 0;
     if (last) {
         struct tol_context **link = &driver->contexts;

@@ -144,4 +144,19 @@ static inline tol_status tol_context_enter(struct tol_context *context) {
         }                                                                                          \
     } while (0)
 
+/* ---- handles_valid.c, for asserts: not with NDEBUG ---- */
+
+/* Whether a stream or a module has what it needs and is counted. The caller holds the context's
+ * lock. */
+bool tol_stream_is_valid(const struct tol_stream *stream);
+bool tol_module_is_valid(const struct tol_module *module);
+
+/* Whether all listed streams and modules are valid and the context's own. Walks both lists. The
+ * caller holds the context's lock. */
+bool tol_context_is_valid(const struct tol_context *context);
+
+/* Whether the listed contexts are the driver's, alive, and of different devices. The caller holds
+ * the driver's lock. */
+bool tol_driver_is_valid(const struct tol_driver *driver);
+
 #endif

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "tollens/context.h"
 #include "deadline.h"
+#include "deep.h"
 #include "event_state.h"
 #include "outcome.h"
 #include "stream_state.h"
@@ -31,6 +32,8 @@ void tol_context_add_stream(struct tol_context *context, struct tol_stream *stre
     stream->number = ++context->streams_made;
     stream->next = context->streams;
     context->streams = stream;
+    assert(tol_stream_is_valid(stream));
+    TOL_DEEP_ASSERT(tol_context_is_valid(context));
     pthread_mutex_unlock(&context->lock);
 }
 
@@ -58,6 +61,7 @@ static struct tol_stream *take_idle_orphans(struct tol_context *context) {
 
 void tol_context_retain_stream(struct tol_stream *stream) {
     pthread_mutex_lock(&stream->context->lock);
+    assert(tol_stream_is_valid(stream) && stream->references > 0);
     stream->references++;
     pthread_mutex_unlock(&stream->context->lock);
 }
@@ -67,7 +71,9 @@ void tol_context_release_stream(struct tol_stream *stream) {
     struct tol_stream *idle = NULL;
     if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
     pthread_mutex_lock(&context->lock);
+    assert(tol_stream_is_valid(stream) && stream->references > 0);
     if (--stream->references == 0) idle = take_idle_orphans(context);
+    TOL_DEEP_ASSERT(tol_context_is_valid(context));
     pthread_mutex_unlock(&context->lock);
     destroy_all(context, idle);
 }

@@ -3,6 +3,7 @@
  */
 #include "retire.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -11,6 +12,7 @@ static struct tol_life *ended[TOL_RETIRED_MAX];
 static size_t next;
 
 void tol_retire(struct tol_life *life) {
+    assert(life->mark == TOL_ALIVE);
     life->mark = TOL_ENDED;
     pthread_mutex_lock(&lock);
     struct tol_life *oldest = ended[next];

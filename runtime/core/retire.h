@@ -2,8 +2,8 @@
  * Retire: keeps destroyed memory handles for a while and marks them, so that using one is refused
  * with a message instead of being undefined behaviour.
  *
- * The last TOL_RETIRED_MAX handles are kept, without their device memory; older ones are freed.
- * Internal: not installed. Thread-safe.
+ * The last TOL_RETIRED_MAX handles are kept, without their device memory; older ones are freed. A
+ * handle ends once, which is asserted. Internal: not installed. Thread-safe.
  */
 #ifndef TOLLENS_RETIRE_H
 #define TOLLENS_RETIRE_H

@@ -8,7 +8,7 @@
 #include "core/outcome.h"
 #include "objects/capture_state.h"
 #include "objects/launch_check.h"
-#include "objects/module_state.h"
+#include "core/module_state.h"
 #include "objects/outcome_relay.h"
 #include "objects/pinned_state.h"
 #include "tollens/graph.h"

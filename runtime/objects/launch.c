@@ -10,7 +10,7 @@
 #include "core/check.h"
 #include "core/stream_state.h"
 #include "launch_check.h"
-#include "module_state.h"
+#include "core/module_state.h"
 
 #include <string.h>
 

@@ -9,7 +9,8 @@
 
 #include "core/check.h"
 #include "buffer_state.h"
-#include "module_state.h"
+#include "core/module_state.h"
+#include "core/deep.h"
 #include "tollens/interpose.h"
 
 #include <stdlib.h>
@@ -180,7 +181,9 @@ tol_status tol_module_load(struct tol_context *context, const void *image, size_
         } else {
             module->next = context->modules;
             context->modules = module;
+            assert(tol_module_is_valid(module));
         }
+        TOL_DEEP_ASSERT(tol_context_is_valid(context));
         pthread_mutex_unlock(&context->lock);
         if (loaded != NULL) {
             context->functions->cuModuleUnload(module->handle);
@@ -200,12 +203,14 @@ void tol_module_destroy(struct tol_module *module) {
     if (module == NULL) return;
     struct tol_context *context = module->context;
     pthread_mutex_lock(&context->lock);
+    assert(tol_module_is_valid(module));
     bool last = --module->references == 0;
     if (last) {
         struct tol_module **link = &context->modules;
         while (*link != module) link = &(*link)->next;
         *link = module->next;
     }
+    TOL_DEEP_ASSERT(tol_context_is_valid(context));
     pthread_mutex_unlock(&context->lock);
     if (last) {
         /* Of a poisoned context nothing runs any more, and everything may be taken down. */
@@ -352,6 +357,7 @@ tol_status tol_module_global(struct tol_module *module, const char *name,
     buffer->context = module->context;
     buffer->module = module;
     pthread_mutex_lock(&module->context->lock);
+    assert(tol_module_is_valid(module));
     module->references++;
     pthread_mutex_unlock(&module->context->lock);
     tol_context_retain(module->context);

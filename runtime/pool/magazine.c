@@ -7,6 +7,7 @@
  * they are taken from their threads. A pool's list of magazines only grows, so it is read without a
  * lock; what adds to it and what ends goes through one.
  */
+#include "core/deep.h"
 #include "pool_state.h"
 
 #include <sched.h>
@@ -117,13 +118,44 @@ static struct tol_magazine_bin *bin_of(struct tol_magazine *magazine, uint32_t g
     return &magazine->bins[hash >> 58];
 }
 
+#ifndef NDEBUG
+
+static bool is_kept(const struct tol_magazine_bin *bin, const struct tol_span *span) {
+    return span->bytes / TOL_SPAN_GRANULE == bin->granules &&
+           tol_span_state_of(atomic_load_explicit(&span->name, memory_order_relaxed)) ==
+               TOL_SPAN_CACHED;
+}
+
+bool tol_magazine_bin_is_valid(const struct tol_magazine_bin *bin) {
+    return bin->count == 0 ||
+           (bin->count <= TOL_MAGAZINE_ROUNDS && is_kept(bin, bin->spans[bin->count - 1]));
+}
+
+bool tol_magazine_is_valid(struct tol_magazine *magazine) {
+    uint64_t bytes = 0;
+    for (int i = 0; i < TOL_MAGAZINE_BINS; i++) {
+        const struct tol_magazine_bin *bin = &magazine->bins[i];
+        if (bin->count > TOL_MAGAZINE_ROUNDS) return false;
+        if (bin->count > 0 && bin_of(magazine, bin->granules, bin->stream) != bin) return false;
+        for (uint32_t k = 0; k < bin->count; k++) {
+            if (!is_kept(bin, bin->spans[k])) return false;
+            bytes += bin->spans[k]->bytes;
+        }
+    }
+    return bytes == atomic_load_explicit(&magazine->bytes, memory_order_relaxed);
+}
+
+#endif
+
 struct tol_span *tol_magazine_take(struct tol_magazine *magazine, uint64_t bytes,
                                    struct tol_stream *stream) {
     uint32_t granules = (uint32_t)(bytes / TOL_SPAN_GRANULE);
     struct tol_magazine_bin *bin = bin_of(magazine, granules, stream);
     if (bin->count == 0 || bin->granules != granules || bin->stream != stream) return NULL;
+    TOL_QUICK_ASSERT(tol_magazine_bin_is_valid(bin));
     struct tol_span *span = bin->spans[--bin->count];
     add_bytes(magazine, -bytes);
+    TOL_DEEP_ASSERT(tol_magazine_is_valid(magazine));
     return span;
 }
 
@@ -146,6 +178,7 @@ static void flush(struct tol_magazine *magazine, struct tol_magazine_bin *bin, u
         tol_context_release_stream(bin->stream);
         bin->stream = NULL;
     }
+    TOL_DEEP_ASSERT(tol_magazine_is_valid(magazine));
 }
 
 /* What a thread may keep: no more than a small share of what the pool serves, which is read without
@@ -177,6 +210,8 @@ bool tol_magazine_keep(struct tol_magazine *magazine, struct tol_span *span,
     }
     bin->spans[bin->count++] = span;
     add_bytes(magazine, span->bytes);
+    TOL_QUICK_ASSERT(tol_magazine_bin_is_valid(bin));
+    TOL_DEEP_ASSERT(tol_magazine_is_valid(magazine));
     return true;
 }
 

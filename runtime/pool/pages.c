@@ -3,6 +3,8 @@
  */
 #include "pages.h"
 
+#include "core/deep.h"
+
 #include <stdlib.h>
 
 tol_status tol_pages_open(struct tol_pages *pages, struct tol_context *context, uint64_t bytes,
@@ -118,11 +120,13 @@ static void set_table(struct tol_pages *pages, const struct tol_page_handle *han
 /* Takes back what was mapped. false: the driver would not, so that it is mapped still, and nothing
  * else could be mapped there. */
 static bool take_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
+    assert(handle->blocks == 0 && !handle->is_shared && tol_page_is_valid(pages, handle->first));
     if (!unmap(pages, handle)) return false;
     pages->idle_count--;
     pages->mapped -= handle->pages * pages->page_bytes;
     set_table(pages, handle, 0);
     tol_pages_drop_handle(pages, handle);
+    TOL_DEEP_ASSERT(tol_pages_is_valid(pages));
     return true;
 }
 
@@ -156,6 +160,8 @@ static tol_status put_handle(struct tol_pages *pages, uint32_t first, uint32_t c
     if (first + count > pages->top) pages->top = first + count;
     pages->idle_count++;
     pages->mapped += bytes;
+    assert(tol_page_is_valid(pages, first) && tol_page_is_valid(pages, first + count - 1));
+    TOL_DEEP_ASSERT(tol_pages_is_valid(pages));
     return TOL_OK;
 out:
     if (handle != NULL) tol_pages_drop_handle(pages, handle);
@@ -281,11 +287,15 @@ out:
 static void count_block(struct tol_pages *pages, uint64_t begin, uint64_t bytes, uint32_t change) {
     uint32_t end = page_behind(pages, begin, bytes);
     for (uint32_t page = page_of(pages, begin); page < end; page++) {
+        assert(pages->table[page] != 0);
+        TOL_QUICK_ASSERT(tol_page_is_valid(pages, page));
         struct tol_page_handle *handle = &pages->handles[pages->table[page] - 1];
+        assert(change == 1 || handle->blocks > 0);
         pages->idle_count -= handle->blocks == 0;
         handle->blocks += change;
         pages->idle_count += handle->blocks == 0;
     }
+    TOL_DEEP_ASSERT(tol_pages_is_valid(pages));
 }
 
 void tol_pages_enter(struct tol_pages *pages, uint64_t begin, uint64_t bytes) {

@@ -7,6 +7,7 @@
  * per handle, not per byte, so memory is taken in steps of several pages if there is room. A handle
  * of one page may be mapped at several pages whose live bytes do not overlap (mesh.h).
  * Internal: not installed. The caller locks.
+ * Asserted by the operations: tol_page_is_valid, tol_pages_is_valid (core/deep.h).
  *
  * Source: CUDA Driver API, "Virtual Memory Management": cuMemMap's offset must be 0, cuMemUnmap
  * unmaps whole mappings, and each new mapping needs cuMemSetAccess.
@@ -128,6 +129,15 @@ tol_status tol_pages_allow(struct tol_pages *pages, uint32_t first, uint32_t end
 /* Create a handle record (NULL: no host memory), and free it. */
 struct tol_page_handle *tol_pages_new_handle(struct tol_pages *pages);
 void tol_pages_drop_handle(struct tol_pages *pages, struct tol_page_handle *handle);
+
+/* ---- pool_valid.c, for asserts: not with NDEBUG ---- */
+
+/* Whether a page has no memory, or a handle in use that is mapped there. */
+bool tol_page_is_valid(const struct tol_pages *pages, uint32_t page);
+
+/* Whether all pages are valid, and the counters agree with the handles. Walks all pages below top
+ * and all handles. */
+bool tol_pages_is_valid(const struct tol_pages *pages);
 
 static inline uint64_t tol_pages_address(const struct tol_pages *pages, uint32_t page) {
     return pages->begin + page * pages->page_bytes;

@@ -6,6 +6,7 @@
  * for the same blocks than the mapped one: 1.03 instead of 1.02 at the end of a walk, 1.13 at its
  * worst moment (POOL design, simulation 3a).
  */
+#include "core/deep.h"
 #include "pool_state.h"
 
 #include <stdlib.h>
@@ -86,6 +87,7 @@ tol_status tol_pool_place_chunked(struct tol_pool *pool, uint64_t bytes, struct 
     }
     pool->arena_used += bytes;
 out:
+    TOL_DEEP_ASSERT(tol_pool_is_valid(pool));
     *result = span;
     return status;
 }

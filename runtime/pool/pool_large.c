@@ -5,6 +5,7 @@
  * A freed one stays mapped for a while, since a block of its size may be wanted again soon; it
  * counts as memory held, and goes first when there is too much of that.
  */
+#include "core/deep.h"
 #include "stitch.h"
 
 #include <stdlib.h>
@@ -259,7 +260,9 @@ tol_status tol_pool_place_large(struct tol_pool *pool, uint64_t bytes, bool guar
     large->streams = large->ticket = 0;
     large->span->owner = large;
     *result = large->span;
+    assert(tol_large_is_valid(pool, large));
 out:
+    TOL_DEEP_ASSERT(tol_pool_is_valid(pool));
     return status;
 }
 
@@ -268,6 +271,7 @@ tol_status tol_pool_unplace_large(struct tol_pool *pool, struct tol_span *span,
     struct tol_large *large = span->owner;
     tol_status status = tol_pool_mark(pool, stream, &large->streams, &large->ticket);
     if (status != TOL_OK) return status;
+    assert(tol_large_is_valid(pool, large));
     large->next = pool->kept;
     pool->kept = large;
     pool->large_kept += large->mapped;
@@ -280,5 +284,6 @@ tol_status tol_pool_unplace_large(struct tol_pool *pool, struct tol_span *span,
         tol_meter_end(pool, begin);
         tol_pool_note_held(pool);
     }
+    TOL_DEEP_ASSERT(tol_pool_is_valid(pool));
     return TOL_OK;
 }

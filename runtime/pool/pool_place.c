@@ -5,6 +5,7 @@
  * fewest driver calls, then no waiting, then the fewest pages that no block was on, then the
  * tightest hole. Sixteen holes do as well as all of them (POOL design, simulation 3b).
  */
+#include "core/deep.h"
 #include "mesh.h"
 #include "stitch.h"
 
@@ -199,6 +200,7 @@ tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stre
         span = NULL;
     }
 out:
+    TOL_DEEP_ASSERT(tol_pool_is_valid(pool));
     *result = span;
     return status;
 }
@@ -219,6 +221,7 @@ tol_status tol_pool_unplace(struct tol_pool *pool, struct tol_span *span,
     struct tol_span *hole = tol_spans_give(&pool->spans, span, streams, ticket);
     if (is_shared) tol_mesh_block(pool, hole, begin + bytes, streams, ticket);
 out:
+    TOL_DEEP_ASSERT(tol_pool_is_valid(pool));
     return status;
 }
 
@@ -268,6 +271,7 @@ static uint64_t give_back(struct tol_pool *pool, uint64_t keep) {
 uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t keep) {
     const uint64_t begin = tol_meter_begin(pool), given = give_back(pool, keep);
     tol_meter_end(pool, begin);
+    TOL_DEEP_ASSERT(tol_pool_is_valid(pool));
     return given;
 }
 

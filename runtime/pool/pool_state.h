@@ -4,6 +4,8 @@
  *
  * Locks: a pool's lock guards all of it except the magazines and the atomic fields. A magazine has
  * a lock of its own, taken before the pool's.
+ * Asserted by the operations: tol_large_is_valid, tol_pool_is_valid, tol_magazine_bin_is_valid and
+ * tol_magazine_is_valid (core/deep.h).
  */
 #ifndef TOLLENS_POOL_STATE_H
 #define TOLLENS_POOL_STATE_H
@@ -297,5 +299,22 @@ void tol_magazine_drop_all(struct tol_pool *pool);
  * false: there is none. The caller holds no lock. */
 bool tol_freed_by_name(struct tol_pool *pool, uint64_t block, struct tol_freed *freed);
 bool tol_freed_by_address(struct tol_pool *pool, uint64_t address, struct tol_freed *freed);
+
+/* ---- for asserts: not with NDEBUG. In pool_valid.c, those of magazines in magazine.c. ---- */
+
+/* Whether a large block's parts fill its memory, and its span knows it. The caller holds the pool's
+ * lock, here and in the next. */
+bool tol_large_is_valid(const struct tol_pool *pool, const struct tol_large *large);
+
+/* Whether spans and pages are valid, the counters agree with them, and each handle counts the
+ * blocks that touch it. Walks all of the pool but its magazines. */
+bool tol_pool_is_valid(const struct tol_pool *pool);
+
+/* Whether a bin has room for what it has, and its latest block is a cached one of its size. The
+ * caller holds the magazine's lock, here and in the next. */
+bool tol_magazine_bin_is_valid(const struct tol_magazine_bin *bin);
+
+/* Whether all blocks of a magazine are where they are looked for, and its bytes are theirs. */
+bool tol_magazine_is_valid(struct tol_magazine *magazine);
 
 #endif

@@ -3,6 +3,8 @@
  */
 #include "spans.h"
 
+#include "core/deep.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +54,89 @@ static void rename_to(struct tol_span *span, enum tol_span_state state) {
     if (state != TOL_SPAN_LIVE) generation++;
     atomic_store_explicit(&span->name, generation << 8 | state, memory_order_release);
 }
+
+static bool is_free(const struct tol_span *span) {
+    return span != NULL &&
+           tol_span_state_of(atomic_load_explicit(&span->name, memory_order_relaxed)) ==
+               TOL_SPAN_FREE;
+}
+
+/* ---- what is always true ---- */
+
+#ifndef NDEBUG
+
+static bool is_used(const struct tol_span *span) {
+    const enum tol_span_state state =
+        tol_span_state_of(atomic_load_explicit(&span->name, memory_order_relaxed));
+    return state > TOL_SPAN_FREE && state <= TOL_SPAN_BLOCKED;
+}
+
+static bool is_in_its_bin(const struct tol_spans *spans, const struct tol_span *span) {
+    const unsigned bin = bin_of(span->bytes);
+    const struct tol_span *before = span->bin_before, *behind = span->bin_behind;
+    return (spans->words[bin / 64] >> bin % 64 & 1) != 0 &&
+           (before != NULL ? before->bin_behind : spans->bins[bin]) == span &&
+           (behind == NULL || behind->bin_before == span);
+}
+
+bool tol_span_is_valid(const struct tol_spans *spans, const struct tol_span *span) {
+    const struct tol_span *before = span->before, *behind = span->behind;
+    const uint64_t end = span->begin + span->bytes;
+    if (!is_used(span) && !is_free(span)) return false;
+    if (span->bytes == 0 || span->bytes % TOL_SPAN_GRANULE != 0) return false;
+    if (before != NULL &&
+        (before->behind != span || before->begin + before->bytes != span->begin)) {
+        return false;
+    }
+    if (behind != NULL && (behind->before != span || behind->begin != end)) return false;
+    if (span->wait_streams != 0 && (span->wait_begin < span->begin ||
+                                    span->wait_begin >= span->wait_end || span->wait_end > end)) {
+        return false;
+    }
+    return !is_free(span) || (!is_free(before) && !is_free(behind) && is_in_its_bin(spans, span));
+}
+
+/* Whether each bin has its bit and nothing but free spans, so many in all. */
+static bool are_bins_valid(const struct tol_spans *spans, size_t free_count) {
+    size_t found = 0;
+    for (unsigned bin = 0; bin < TOL_SPAN_BINS; bin++) {
+        const struct tol_span *span = spans->bins[bin];
+        if ((span != NULL) != (spans->words[bin / 64] >> bin % 64 & 1)) return false;
+        for (; span != NULL && found <= free_count; span = span->bin_behind, found++) {
+            if (!is_free(span) || bin_of(span->bytes) != bin) return false;
+        }
+    }
+    return found == free_count;
+}
+
+bool tol_spans_is_valid(const struct tol_spans *spans) {
+    size_t unused = 0, listed = 0, free_count = 0, used = 0;
+    uint64_t free_bytes = 0;
+    for (size_t i = 0; i < spans->chunk_count * TOL_SPAN_CHUNK; i++) {
+        const struct tol_span *span = tol_spans_at(spans, (uint32_t)i);
+        const uint64_t name = atomic_load_explicit(&span->name, memory_order_relaxed);
+        if (span->index != i) return false;
+        if (tol_span_state_of(name) == TOL_SPAN_UNUSED) {
+            unused++;
+            continue;
+        }
+        if (!tol_span_is_valid(spans, span)) return false;
+        free_count += is_free(span);
+        free_bytes += is_free(span) ? span->bytes : 0;
+        used += !is_free(span);
+    }
+    for (const struct tol_span *span = spans->unused; span != NULL && listed <= unused;
+         span = span->behind) {
+        listed++;
+    }
+    return listed == unused && unused == spans->unused_count && used == spans->used_count &&
+           free_count == spans->free_count && free_bytes == spans->free_bytes &&
+           are_bins_valid(spans, free_count);
+}
+
+#endif
+
+/* ---- records ---- */
 
 static bool more_records(struct tol_spans *spans) {
     if (spans->chunk_count == TOL_SPAN_CHUNKS) return false;
@@ -112,13 +197,18 @@ struct tol_span *tol_spans_add(struct tol_spans *spans, uint64_t begin, uint64_t
     rename_to(span, TOL_SPAN_FREE);
     bin_add(spans, span);
     if (spans->first == NULL) spans->first = span;
+    assert(tol_span_is_valid(spans, span));
+    TOL_DEEP_ASSERT(tol_spans_is_valid(spans));
     return span;
 }
 
 void tol_spans_remove(struct tol_spans *spans, struct tol_span *region) {
+    assert(tol_span_is_valid(spans, region));
+    assert(is_free(region) && region->before == NULL && region->behind == NULL);
     if (spans->first == region) spans->first = NULL;
     bin_remove(spans, region);
     drop_record(spans, region);
+    TOL_DEEP_ASSERT(tol_spans_is_valid(spans));
 }
 
 /* The first bin from this one on that is not empty; TOL_SPAN_BINS where all are. */
@@ -185,6 +275,8 @@ static void cut_wait(struct tol_span *span, const struct tol_span *hole) {
 
 struct tol_span *tol_spans_take(struct tol_spans *spans, struct tol_span *hole, uint64_t begin,
                                 uint64_t bytes) {
+    assert(is_free(hole) && begin >= hole->begin && bytes <= hole->bytes &&
+           begin - hole->begin <= hole->bytes - bytes);
     if (!have_records(spans)) return NULL;
     const struct tol_span whole = *hole;
     struct tol_span *span = hole;
@@ -217,6 +309,8 @@ struct tol_span *tol_spans_take(struct tol_spans *spans, struct tol_span *hole, 
     cut_wait(span, &whole);
     rename_to(span, TOL_SPAN_LIVE);
     spans->used_count++;
+    assert(tol_span_is_valid(spans, span));
+    TOL_DEEP_ASSERT(tol_spans_is_valid(spans));
     return span;
 }
 
@@ -241,14 +335,10 @@ static void join_waits(struct tol_span *span, const struct tol_span *other) {
     if (other->wait_ticket > span->wait_ticket) span->wait_ticket = other->wait_ticket;
 }
 
-static bool is_free(const struct tol_span *span) {
-    return span != NULL &&
-           tol_span_state_of(atomic_load_explicit(&span->name, memory_order_relaxed)) ==
-               TOL_SPAN_FREE;
-}
-
 struct tol_span *tol_spans_give(struct tol_spans *spans, struct tol_span *span, uint64_t streams,
                                 uint64_t ticket) {
+    assert(is_used(span));
+    TOL_QUICK_ASSERT(tol_span_is_valid(spans, span));
     span->wait_streams = streams;
     span->wait_ticket = streams != 0 ? ticket : 0;
     span->wait_begin = streams != 0 ? span->begin : 0;
@@ -275,6 +365,8 @@ struct tol_span *tol_spans_give(struct tol_spans *spans, struct tol_span *span, 
         span = before;
     }
     bin_add(spans, span);
+    assert(tol_span_is_valid(spans, span));
+    TOL_DEEP_ASSERT(tol_spans_is_valid(spans));
     return span;
 }
 
@@ -289,8 +381,10 @@ struct tol_span *tol_spans_note(struct tol_spans *spans, uint64_t begin, uint64_
 }
 
 void tol_spans_forget(struct tol_spans *spans, struct tol_span *span) {
+    assert(is_used(span) && span->before == NULL && span->behind == NULL);
     spans->used_count--;
     drop_record(spans, span);
+    TOL_DEEP_ASSERT(tol_spans_is_valid(spans));
 }
 
 struct tol_span *tol_spans_at(const struct tol_spans *spans, uint32_t index) {

@@ -8,6 +8,7 @@
  * Free spans are kept in bins, 32 per power of two (TLSF; Masmano et al., ECRTS 2004), so finding
  * one that fits takes the same time with a million as with ten. Internal: not installed.
  * Not thread-safe, except tol_spans_at, which may run at the same time as anything.
+ * Asserted by the operations: tol_span_is_valid, tol_spans_is_valid (core/deep.h).
  */
 #ifndef TOLLENS_SPANS_H
 #define TOLLENS_SPANS_H
@@ -124,5 +125,13 @@ void tol_spans_each(const struct tol_spans *spans, void (*visit)(void *user, str
 static inline enum tol_span_state tol_span_state_of(uint64_t name) {
     return (enum tol_span_state)(name & 0xff);
 }
+
+/* ---- for asserts: not with NDEBUG ---- */
+
+/* Whether a span that is in use or free agrees with both neighbours and, if free, with its bin. */
+bool tol_span_is_valid(const struct tol_spans *spans, const struct tol_span *span);
+
+/* Whether all spans are valid, and the bins and the counters agree with them. Walks all records. */
+bool tol_spans_is_valid(const struct tol_spans *spans);
 
 #endif

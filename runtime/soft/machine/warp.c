@@ -4,6 +4,7 @@
 #include "warp.h"
 
 #include "async.h"
+#include "base/deep_assert.h"
 #include "base/dice.h"
 #include "frame.h"
 
@@ -104,6 +105,7 @@ void soft_warp_begin(struct soft_warp *warp, const struct soft_instruction *entr
         .pc = entry,
         .frame = &warp->bottom,
     };
+    SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
 }
 
 const struct soft_instruction *soft_warp_stop(struct soft_warp *warp, enum soft_stop why,
@@ -158,6 +160,8 @@ const struct soft_instruction *soft_warp_part(struct soft_warp *warp,
     warp->split->mask &= ~taken;
     soft_warp_set_mask(warp, warp->split->mask);
     send(warp, target, taken);
+    assert(soft_split_is_valid(warp, warp->split));
+    SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
     /* Either side may be the first. */
     if (warp->dice != 0 && soft_dice_roll(&warp->dice, 2) != 0) {
         return soft_warp_stop(warp, SOFT_STOP_SWITCH, branch + 1);
@@ -181,6 +185,8 @@ const struct soft_instruction *soft_warp_scatter(struct soft_warp *warp,
             soft_warp_set_mask(warp, lanes);
             warp->executed += (int32_t)branch->d;
             count_from(warp, split->frame, target);
+            assert(soft_split_is_valid(warp, split));
+            SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
             return target;
         }
         split->mask &= ~lanes;
@@ -220,6 +226,8 @@ const struct soft_instruction *soft_warp_meet(struct soft_warp *warp,
         if (warp->turn < QUANTUM) warp->turn *= 2;
     }
     soft_warp_set_mask(warp, split->mask);
+    assert(soft_split_is_valid(warp, split));
+    SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
     return place + 1;
 }
 
@@ -235,6 +243,7 @@ const struct soft_instruction *soft_warp_exit(struct soft_warp *warp,
     if (warp->cta->cluster_begun) soft_cluster_check(warp->cta);
     if (split->mask != 0) {
         soft_warp_set_mask(warp, split->mask);
+        assert(soft_split_is_valid(warp, split));
         return next;
     }
     warp->executed += (int32_t)next[-1].d;
@@ -248,6 +257,7 @@ const struct soft_instruction *soft_warp_exit(struct soft_warp *warp,
         end_join(warp, join);
         if (join->expected != 0) break;
     }
+    SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
     return NULL;
 }
 
@@ -301,6 +311,7 @@ void soft_warp_time_out(struct soft_warp *warp) {
         warp->split = split;
         if (!patient) let_go(warp, split);
     }
+    SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
 }
 
 /* Any of the splits that can run, each as likely as the others; NULL when none can. */
@@ -333,6 +344,7 @@ enum soft_stop soft_warp_run(struct soft_warp *warp) {
         warp->split->state == SOFT_SPLIT_READY ? warp->split : next_ready(warp);
     while (split != NULL) {
         enter_split(warp, split);
+        assert(soft_split_is_valid(warp, split));
         warp->stop = SOFT_STOP_NONE;
         const struct soft_instruction *next = split->pc;
         do {
@@ -340,6 +352,7 @@ enum soft_stop soft_warp_run(struct soft_warp *warp) {
         } while (next != NULL);
 
         if (warp->stop == SOFT_STOP_FAULT) return SOFT_STOP_FAULT;
+        SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
         if (warp->alive == 0) return SOFT_STOP_DONE;
         if (warp->syncing > 0) soft_warp_exchange(warp);
         if (warp->stop == SOFT_STOP_FAULT) return SOFT_STOP_FAULT;

@@ -8,7 +8,8 @@
  * take turns: after a quantum of backward branches the next one runs, and after a few quanta lanes
  * that wait in a join are let go alone. That gives what Volta and its successors promise, that
  * every thread eventually goes on, also when the thread it waits for is in the same warp. Source:
- * CUDA Programming Guide, independent thread scheduling; PTX ISA 9.0, section 3.1.
+ * CUDA Programming Guide, independent thread scheduling; PTX ISA 9.0, section 3.1. What is always
+ * true is stated by soft_split_is_valid and soft_warp_is_valid, which the operations assert.
  */
 #ifndef SOFT_WARP_H
 #define SOFT_WARP_H
@@ -180,5 +181,14 @@ void soft_warp_time_out(struct soft_warp *warp);
 /* Stops running the current split, which is to go on at pc. */
 const struct soft_instruction *soft_warp_stop(struct soft_warp *warp, enum soft_stop why,
                                               const struct soft_instruction *pc);
+
+/* ---- warp_valid.c, for asserts (base/deep_assert.h): not with NDEBUG ---- */
+
+/* Whether the split that is about to run has lanes that are alive, and the warp runs those. */
+bool soft_split_is_valid(const struct soft_warp *warp, const struct soft_split *split);
+
+/* Whether each lane that is alive is in one split or waits in one join, and the counters agree.
+ * Walks all splits and their joins. Not after a fault. */
+bool soft_warp_is_valid(const struct soft_warp *warp);
 
 #endif

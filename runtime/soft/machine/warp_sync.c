@@ -9,6 +9,7 @@
  */
 #include "warp.h"
 
+#include "base/deep_assert.h"
 #include "tollens/cuda_abi.h"
 #include "grid.h"
 
@@ -213,6 +214,7 @@ bool soft_warp_exchange(struct soft_warp *warp) {
         any = true;
     }
     if (any) unite(warp);
+    SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
     return any;
 }
 
@@ -282,6 +284,7 @@ const struct soft_instruction *soft_warp_gather(struct soft_warp *warp,
         other->mask = group;
         wait_for_members(warp, other, in, members[__builtin_ctz(group)]);
     }
+    SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
     warp->stop = SOFT_STOP_SWITCH;
     return NULL;
 }

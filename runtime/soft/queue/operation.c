@@ -123,3 +123,22 @@ bool soft_operation_calls(const struct soft_operation *operation) {
     return operation->kind == SOFT_OPERATION_TASK &&
            (operation->task.kind == SOFT_TASK_HOST || operation->task.kind == SOFT_TASK_CALLBACK);
 }
+
+#ifndef NDEBUG
+
+bool soft_operation_is_valid(const struct soft_operation *operation) {
+    const struct soft_moment *moment = operation->moment;
+    switch (operation->kind) {
+    case SOFT_OPERATION_TASK:
+        return (operation->launch != NULL) == (operation->task.kind == SOFT_TASK_KERNEL);
+    case SOFT_OPERATION_RECORD:
+        return moment != NULL && moment->references > 0 && !moment->reached;
+    case SOFT_OPERATION_WAIT:
+        return moment != NULL && moment->references > 0;
+    case SOFT_OPERATION_BLOW:
+        return operation->launch == NULL;
+    }
+    return false;
+}
+
+#endif

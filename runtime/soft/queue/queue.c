@@ -2,6 +2,7 @@
  * The queues and the threads: whose turn it is, who works, and how one waits.
  */
 #include "graph/capture.h"
+#include "base/deep_assert.h"
 #include "base/dice.h"
 #include "base/options.h"
 #include "perform.h"
@@ -56,8 +57,50 @@ static void wait_a_little(pthread_cond_t *condition, uint64_t ns) {
     pthread_cond_timedwait(condition, &soft_lock, &until);
 }
 
+#ifndef NDEBUG
+
+/* How many of the queued operations and of the events hold a moment. */
+static int holders_of(const struct soft_moment *moment) {
+    int holders = 0;
+    for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
+        for (const struct soft_stream *s = c->streams; s != NULL; s = s->next) {
+            for (const struct soft_operation *o = s->first; o != NULL; o = o->next) {
+                holders += o->moment == moment;
+            }
+        }
+        for (const struct soft_event *e = c->events; e != NULL; e = e->next) {
+            holders += e->moment == moment;
+        }
+    }
+    return holders;
+}
+
+bool soft_queue_is_valid(void) {
+    uint64_t pending = 0, polled = 0, functions = 0;
+    for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
+        unsigned count = 0;
+        for (const struct soft_stream *s = c->streams; s != NULL; s = s->next, count++) {
+            const struct soft_moment *moment = s->first != NULL ? s->first->moment : NULL;
+            if (s->context != c || !soft_stream_is_valid(s)) return false;
+            if (s->destroyed && s->first == NULL && s->waiting == 0) return false;
+            if (moment != NULL && moment->references < holders_of(moment)) return false;
+            for (const struct soft_operation *o = s->first; o != NULL; o = o->next, pending++) {
+                if (!soft_operation_is_valid(o)) return false;
+                if (o->next == NULL && o != s->last) return false;
+                polled += soft_operation_is_polled(o);
+                functions += soft_operation_calls(o);
+            }
+        }
+        if (count != c->stream_count) return false;
+    }
+    return pending == queue.pending && polled == queue.polled && functions == queue.functions;
+}
+
+#endif
+
 void soft_queue_pop(struct soft_stream *stream) {
     struct soft_operation *operation = stream->first;
+    assert(soft_stream_is_valid(stream) && queue.pending > 0);
     soft_order_done(stream, operation);
     stream->first = operation->next;
     if (stream->first == NULL) stream->last = NULL;
@@ -71,6 +114,7 @@ void soft_queue_pop(struct soft_stream *stream) {
     soft_operation_free(operation);
     if (queue.waiting > 0) pthread_cond_broadcast(&queue.done);
     soft_stream_settle(stream);
+    SOFT_DEEP_ASSERT(soft_queue_is_valid());
 }
 
 void soft_queue_want_help(void) {
@@ -204,6 +248,8 @@ void soft_queue_append(struct soft_stream *stream, struct soft_operation *operat
         }
         if (operation->launch->reach == NULL) operation->launch->reach = &stream->context->reach;
     }
+    assert(soft_operation_is_valid(operation) && soft_stream_is_valid(stream));
+    SOFT_DEEP_ASSERT(soft_queue_is_valid());
     soft_order_queue(operation);
     start_helpers();
     if (queue.lazy_asleep) pthread_cond_broadcast(&queue.work);

@@ -9,7 +9,8 @@
  *
  * An event is a moment: a point in a stream that is reached once. Recording an event again makes a
  * new moment; whoever waits for the old one still does. The legacy stream's implicit order is made
- * of moments too.
+ * of moments too. What is always true is stated by soft_operation_is_valid, soft_stream_is_valid
+ * and soft_queue_is_valid, which the operations assert.
  */
 #ifndef SOFT_QUEUE_H
 #define SOFT_QUEUE_H
@@ -165,5 +166,18 @@ CUresult soft_queue_query_moment(struct soft_context *context, struct soft_momen
 
 /* Takes what a finished context leaves: its streams, and spare memory. */
 void soft_queue_end_context(struct soft_context *context);
+
+/* ---- for asserts (base/deep_assert.h): not with NDEBUG. The caller holds soft_lock. ---- */
+
+/* Whether an operation has what its kind needs. */
+bool soft_operation_is_valid(const struct soft_operation *operation);
+
+/* Whether both ends of a stream's list agree, and its next operation is valid. */
+bool soft_stream_is_valid(const struct soft_stream *stream);
+
+/* Whether all streams and operations are valid, the counters agree with them, and each moment that
+ * is next in a stream has as many references as it is found in queues and events, or more. Walks
+ * all queues. */
+bool soft_queue_is_valid(void);
 
 #endif

@@ -24,6 +24,17 @@ struct soft_stream *soft_stream_new(struct soft_context *context, unsigned flags
     return stream;
 }
 
+#ifndef NDEBUG
+
+bool soft_stream_is_valid(const struct soft_stream *stream) {
+    const struct soft_operation *first = stream->first, *last = stream->last;
+    return stream->context != NULL && stream->context->stream_count > 0 &&
+           (first == NULL) == (last == NULL) && (last == NULL || last->next == NULL) &&
+           (first == NULL || soft_operation_is_valid(first));
+}
+
+#endif
+
 void soft_stream_settle(struct soft_stream *stream) {
     if (!stream->destroyed || stream->first != NULL || stream->waiting > 0) return;
     struct soft_stream **link = &stream->context->streams;

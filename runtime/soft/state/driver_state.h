@@ -3,8 +3,8 @@
  *
  * Handles given out are pointers to the structs here and in queue.h and image.h. They are kept in a
  * register of live handles, so that a handle that was never one, or is no longer, is refused with
- * CUDA's own code instead of followed. One lock guards all of this and all queues; it is never held
- * while a kernel or a copy runs.
+ * CUDA's own code instead of followed. soft_handles_are_valid states what is always true of it. One
+ * lock guards all of this and all queues; it is never held while a kernel or a copy runs.
  */
 #ifndef SOFT_DRIVER_STATE_H
 #define SOFT_DRIVER_STATE_H
@@ -123,6 +123,10 @@ struct soft_context *soft_contexts(void);
 bool soft_handle_add(enum soft_handle_kind kind, const void *handle);
 void soft_handle_remove(enum soft_handle_kind kind, const void *handle);
 bool soft_handle_is(enum soft_handle_kind kind, const void *handle);
+
+/* Whether the counters agree with the table and each handle is found in it. Walks the table; for
+ * asserts (base/deep_assert.h): not with NDEBUG. */
+bool soft_handles_are_valid(void);
 
 /* Calls visit for each handle, with the call that made it. */
 void soft_handle_each(void (*visit)(enum soft_handle_kind kind, const void *handle,

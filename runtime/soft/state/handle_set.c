@@ -3,6 +3,8 @@
  */
 #include "driver_state.h"
 
+#include "base/deep_assert.h"
+
 #include <stdlib.h>
 
 static struct {
@@ -48,13 +50,6 @@ static bool make_room(void) {
     return true;
 }
 
-bool soft_handle_add(enum soft_handle_kind kind, const void *handle) {
-    if (handles.used * 2 >= handles.room && !make_room()) return false;
-    put(key_of(kind, handle), &soft_maker);
-    handles.live++;
-    return true;
-}
-
 static struct entry *find(enum soft_handle_kind kind, const void *handle) {
     uintptr_t key = key_of(kind, handle);
     if (handles.room == 0 || handle == NULL) return NULL;
@@ -63,6 +58,39 @@ static struct entry *find(enum soft_handle_kind kind, const void *handle) {
         if (handles.entries[at].key == key) return &handles.entries[at];
     }
     return NULL;
+}
+
+#ifndef NDEBUG
+
+static bool are_counts_valid(void) {
+    return handles.live <= handles.used && handles.used <= handles.room / 2;
+}
+
+bool soft_handles_are_valid(void) {
+    size_t live = 0, used = 0;
+    for (size_t i = 0; i < handles.room; i++) {
+        const uintptr_t key = handles.entries[i].key;
+        used += key != 0;
+        if (key <= 1) continue;
+        live++;
+        if (find((enum soft_handle_kind)((key - 2) & 31), (const void *)((key - 2) >> 5)) !=
+            &handles.entries[i]) {
+            return false;
+        }
+    }
+    return are_counts_valid() && live == handles.live && used == handles.used;
+}
+
+#endif
+
+bool soft_handle_add(enum soft_handle_kind kind, const void *handle) {
+    if (handles.used * 2 >= handles.room && !make_room()) return false;
+    assert(find(kind, handle) == NULL);
+    put(key_of(kind, handle), &soft_maker);
+    handles.live++;
+    assert(are_counts_valid());
+    SOFT_DEEP_ASSERT(soft_handles_are_valid());
+    return true;
 }
 
 bool soft_handle_is(enum soft_handle_kind kind, const void *handle) {
@@ -74,6 +102,8 @@ void soft_handle_remove(enum soft_handle_kind kind, const void *handle) {
     if (entry == NULL) return;
     entry->key = 1;
     handles.live--;
+    assert(are_counts_valid());
+    SOFT_DEEP_ASSERT(soft_handles_are_valid());
 }
 
 void soft_handle_each(void (*visit)(enum soft_handle_kind kind, const void *handle,

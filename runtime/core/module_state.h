@@ -4,7 +4,7 @@
 #ifndef TOLLENS_MODULE_STATE_H
 #define TOLLENS_MODULE_STATE_H
 
-#include "core/context_state.h"
+#include "context_state.h"
 
 enum { TOL_MODULE_BUCKETS = 64 };
 

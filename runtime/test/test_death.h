@@ -1,0 +1,17 @@
+/*
+ * Tests of asserts: a structure is broken on purpose in a child process, which must be aborted by
+ * the assert that is expected. Internal: not installed.
+ */
+#ifndef TOLLENS_TEST_DEATH_H
+#define TOLLENS_TEST_DEATH_H
+
+#include <stdbool.h>
+
+/* Runs break_it in a child process. The test fails unless the child is aborted by an assert of this
+ * file in whose line text occurs: "spans.c". Opens no device: what break_it needs, it opens. */
+void test_must_abort(void (*break_it)(void), const char *file, const char *text);
+
+/* In the child: ends it, so that the test fails, where what is to be broken could not be made. */
+void test_child_needs(bool condition);
+
+#endif
