@@ -120,7 +120,7 @@ void soft_fuse(struct soft_lowering *lowering);
 #define LOWER_FAIL(lowering, where, ...)                                                           \
     soft_error((lowering)->diagnostic, (where)->offset, CUDA_ERROR_INVALID_PTX, __VA_ARGS__)
 #define LOWER_NO_MEMORY(lowering)                                                                  \
-    soft_error((lowering)->diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "no host memory is left")
+    soft_error((lowering)->diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory")
 
 /* Adds a draft; NULL when there is no memory (the error is noted). All operands are absent. The
  * pointer is good until the next one is added. */

@@ -55,7 +55,7 @@ struct ptx_reader {
     soft_error((reader)->diagnostic, (reader)->token->offset, CUDA_ERROR_INVALID_PTX, __VA_ARGS__)
 #define PTX_NO_MEMORY(reader)                                                                      \
     soft_error((reader)->diagnostic, (reader)->token->offset, CUDA_ERROR_OUT_OF_MEMORY,            \
-               "no host memory is left")
+               "out of host memory")
 
 /* token.c's words, asked for: whether the next token is this; skip it if so; demand it. */
 const char *ptx_text(const struct ptx_reader *reader);
