@@ -140,7 +140,7 @@ Test(fault_rule, patterns_widen_names) {
 
 Test(fault_rule, the_example_of_the_readme_is_one) {
     /* Between the line that has the fence and the next one. */
-    char *text = test_fixture("../../runtime/soft", "README.md");
+    char *text = test_fixture("../../runtime/soft/driver", "README.md");
     char *begin = strstr(text, "```json\n");
     cr_assert(begin != NULL);
     begin += strlen("```json\n");

@@ -1,11 +1,11 @@
 /*
- * Lowering: PTX instructions to micro-operations, names to numbers.
+ * Lowering: PTX instructions to micro-operations.
  *
- * First every instruction becomes one or a few drafts, whose operands are values: the registers of
- * the PTX, temporaries, constants, parameters, special registers. Then the drafts are cut into
- * blocks to find where lanes that part meet again (graph.c), values get slots (slots.c), and the
- * drafts become code. Most values of a kernel never change during a launch; they are filled in
- * before it, and moving one into a register costs nothing.
+ * First every instruction becomes one or a few drafts, whose operands are values: PTX registers,
+ * temporaries, constants, parameters, special registers. Then the drafts are divided into blocks to
+ * find where diverged lanes reconverge (control_flow.c), values get slots (slots.c), and the drafts
+ * become code. Most values of a kernel do not change during a launch; they are filled in before it,
+ * and moving one into a register costs nothing.
  */
 #ifndef SOFT_LOWER_H
 #define SOFT_LOWER_H

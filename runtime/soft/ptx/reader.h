@@ -1,6 +1,5 @@
 /*
- * The PTX reader: text to struct ptx_module. reader.h is shared by the files that make it up;
- * others need only ptx_read.
+ * The PTX reader: text to struct ptx_module. Other files need only ptx_read.
  */
 #ifndef SOFT_READER_H
 #define SOFT_READER_H
