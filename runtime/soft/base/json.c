@@ -1,6 +1,6 @@
 /*
- * Reading JSON by descent. The text ends with a NUL behind its last byte, which nothing but the end
- * of the text may be.
+ * A recursive-descent parser of JSON. The text ends with a NUL after its last byte; a NUL anywhere
+ * else is an error.
  */
 #include "json.h"
 

@@ -1,5 +1,5 @@
 /*
- * Telling of what went wrong: stderr, the driver's log, a JSON file.
+ * Writes reports to stderr, the driver's log and a JSON file.
  */
 #include "report.h"
 

@@ -1,6 +1,6 @@
 /*
- * The handlers that look at an instruction before they have it executed. A module's instructions
- * get them when it is loaded, so where a check is off nothing is asked.
+ * The handlers that check an instruction before it is executed. A module's instructions get them
+ * when it is loaded, so a check that is off costs nothing.
  */
 #include "checks.h"
 

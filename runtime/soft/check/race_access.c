@@ -1,5 +1,5 @@
 /*
- * The accesses of an instruction, lane by lane and word by word.
+ * Splits the accesses of an instruction into lanes and words.
  */
 #include "race_state.h"
 

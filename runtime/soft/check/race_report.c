@@ -1,5 +1,5 @@
 /*
- * Telling of a race: both accesses, and what they are about.
+ * Reports a race, with both accesses and the memory they access.
  */
 #include "lower/image.h"
 #include "race_state.h"

@@ -1,5 +1,5 @@
 /*
- * Counting calls, and doing to them what the rules want.
+ * Counts calls, and applies the rules to them.
  */
 #include "fault.h"
 

@@ -1,5 +1,5 @@
 /*
- * Reading fault rules: one table says which keys there are and which actions take them.
+ * Reads fault rules: one table lists the keys and the actions that use them.
  */
 #include "fault_rule.h"
 

@@ -1,5 +1,5 @@
 /*
- * Looking for what is left.
+ * Finds objects that were not released.
  */
 #include "leak.h"
 

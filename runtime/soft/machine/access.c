@@ -1,5 +1,5 @@
 /*
- * Every space, every width, one lane at a time.
+ * Accesses in every state space and of every width, one lane at a time.
  */
 #include "access.h"
 

@@ -1,5 +1,5 @@
 /*
- * A CTA's warps take turns.
+ * Runs the warps of a CTA in turn.
  */
 #include "cta.h"
 

@@ -1,5 +1,5 @@
 /*
- * Making, filling and keeping frames.
+ * Creates, fills and caches frames.
  */
 #include "frame.h"
 

@@ -1,5 +1,5 @@
 /*
- * What to say of an address that a kernel must not use.
+ * Describes an address that a kernel must not access.
  */
 #include "space_list.h"
 

@@ -1,5 +1,5 @@
 /*
- * Matching spellings against the patterns of ptx.def.
+ * Matches spellings against the patterns of ptx.def.
  */
 #include "opcode.h"
 

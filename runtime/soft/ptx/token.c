@@ -1,5 +1,5 @@
 /*
- * The lexer: one pass, no states; comments and white space fall away.
+ * The lexer: one pass without states; it skips comments and white space.
  */
 #include "token.h"
 

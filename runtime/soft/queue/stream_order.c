@@ -1,5 +1,5 @@
 /*
- * Clocks, and what operations touch.
+ * Clocks, and the accesses of operations.
  */
 #include "stream_order.h"
 

@@ -1,5 +1,5 @@
 /*
- * Looking once more for what a task could not use, row by row.
+ * Finds the memory that a task could not access, row by row.
  */
 #include "task_fault.h"
 
