@@ -4,6 +4,7 @@
 #include "deep.h"
 #include "libcuda_state.h"
 #include "module_state.h"
+#include "retire.h"
 #include "stream_state.h"
 #include "test/test_death.h"
 #include "test/test_device.h"

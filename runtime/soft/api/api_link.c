@@ -125,12 +125,12 @@ static CUresult add(struct link *link, CUjitInputType type, const void *data, si
         return add_text(link, data, bytes, name);
     case CU_JIT_INPUT_CUBIN:
         if (bytes >= MAGIC_BYTES && soft_linked_image_is(data)) return add_linked(link, data);
-        soft_jit_fail(&link->jit, "this device runs PTX; the input is machine code of a GPU\n");
+        soft_jit_fail(&link->jit, "the input is GPU machine code; this device loads PTX only\n");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     case CU_JIT_INPUT_FATBINARY:
     case CU_JIT_INPUT_OBJECT:
     case CU_JIT_INPUT_LIBRARY:
-        soft_jit_fail(&link->jit, "this device runs PTX; the input is machine code of a GPU\n");
+        soft_jit_fail(&link->jit, "the input is GPU machine code; this device loads PTX only\n");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     case CU_JIT_INPUT_NVVM:
         return CUDA_ERROR_NOT_SUPPORTED;

@@ -1,10 +1,11 @@
 /*
- * EXPORT(name, parameters) begins the body of a function that the library exports.
+ * EXPORT(name, parameters) begins the body of an exported function.
  *
- * The body is named soft_NAME; exports.c makes the exported function around it, and with it the
- * variants that take the null stream for the thread's own. All are declared from functions.def, so
- * a body that differs from the list does not compile, and one that is missing does not link. What
- * the runtime calls is declared a second time from its own list, which must say the same.
+ * The body is named soft_NAME; exports.c defines the exported function around it, and the variants
+ * that replace the null stream by the thread's default stream. All are declared from functions.def,
+ * so a body that differs from the list does not compile, and a missing one does not link. The
+ * functions that the runtime calls are declared a second time from the runtime's own list, which
+ * must agree.
  */
 #ifndef SOFT_EXPORT_H
 #define SOFT_EXPORT_H

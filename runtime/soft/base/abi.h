@@ -1,10 +1,9 @@
 /*
- * The types of libcuda's ABI that only the soft device needs: ../cuda_abi.h has those of the
- * runtime.
+ * The types of libcuda's ABI that only the soft device uses; tollens/cuda_abi.h has the others.
  *
- * Enumerations are plain int here: a caller may pass any value, and a switch over what is known
- * must be able to meet the rest. The enumerators are in abi.def. Every layout and every value is
- * held against cuda.h by abi_test.c, which renames what is declared here with SOFT_ABI.
+ * Enumerations are plain int here: a caller may pass any value, and a switch must handle unknown
+ * ones. The enumerators are in abi.def. abi_test.c compares every layout and value with cuda.h; for
+ * that it renames the declarations with SOFT_ABI.
  *
  * Source: CUDA Driver API 13.0, "Data types used by CUDA driver".
  */

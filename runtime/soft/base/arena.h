@@ -1,9 +1,9 @@
 /*
- * Arena: memory that is given back all at once.
+ * Arena: memory that is freed all at once.
  *
- * Everything a module is made of, from its tokens to its decoded instructions, lives in the
- * module's arena and ends with it, so the front end never frees and an error path has nothing to
- * undo. One thread at a time.
+ * All parts of a module, from its tokens to its decoded instructions, are in the module's arena and
+ * are freed with it. So the reader never frees, and an error path has nothing to undo. Not thread-
+ * safe.
  */
 #ifndef SOFT_ARENA_H
 #define SOFT_ARENA_H

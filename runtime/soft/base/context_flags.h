@@ -1,5 +1,5 @@
 /*
- * The flags that contexts are made with.
+ * The flags of cuCtxCreate and primary contexts.
  */
 #ifndef SOFT_CONTEXT_FLAGS_H
 #define SOFT_CONTEXT_FLAGS_H

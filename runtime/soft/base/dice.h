@@ -1,8 +1,9 @@
 /*
- * Dice: an order that a seed decides, for looking for programs that depend on one.
+ * Dice: an execution order derived from a seed, to find programs that depend on the order.
  *
- * CUDA leaves open in which order blocks, warps and parted lanes run. With TOLLENS_SOFT_SEED each
- * seed gives another of the orders that are allowed; the same seed the same one, with one worker.
+ * CUDA does not define the order in which blocks, warps and diverged lanes run. Each value of
+ * TOLLENS_SOFT_SEED selects another allowed order; with one worker the same seed selects the same
+ * order.
  */
 #ifndef SOFT_DICE_H
 #define SOFT_DICE_H

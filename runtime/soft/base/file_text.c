@@ -1,5 +1,5 @@
 /*
- * Reading a file.
+ * Reads a file.
  */
 #include "file_text.h"
 

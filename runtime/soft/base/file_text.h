@@ -1,5 +1,5 @@
 /*
- * A file as text.
+ * Reads a whole file as text.
  */
 #ifndef SOFT_FILE_TEXT_H
 #define SOFT_FILE_TEXT_H

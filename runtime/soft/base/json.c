@@ -1,6 +1,6 @@
 /*
- * Reading JSON by descent. The text ends with a NUL behind its last byte, which nothing but the end
- * of the text may be.
+ * A recursive-descent parser of JSON. The text ends with a NUL after its last byte; a NUL anywhere
+ * else is an error.
  */
 #include "json.h"
 
@@ -34,7 +34,7 @@ static bool refuse(struct reader *reader, const char *format, ...) {
 }
 
 static bool refuse_memory(struct reader *reader) {
-    return refuse(reader, "there is no memory to read it");
+    return refuse(reader, "out of memory");
 }
 
 static void skip_space(struct reader *reader) {
@@ -49,10 +49,11 @@ static void skip_space(struct reader *reader) {
 
 /* What is next, for a message. */
 static bool refuse_next(struct reader *reader, const char *wanted) {
-    if (reader->at == reader->end) return refuse(reader, "%s is missing at the end", wanted);
+    if (reader->at == reader->end)
+        return refuse(reader, "expected %s, not the end of the file", wanted);
     unsigned char c = (unsigned char)*reader->at;
-    if (c < 0x20 || c >= 0x7f) return refuse(reader, "%s is wanted, not byte 0x%02x", wanted, c);
-    return refuse(reader, "%s is wanted, not '%c'", wanted, c);
+    if (c < 0x20 || c >= 0x7f) return refuse(reader, "expected %s, not byte 0x%02x", wanted, c);
+    return refuse(reader, "expected %s, not '%c'", wanted, c);
 }
 
 static bool take(struct reader *reader, char c) {
@@ -102,7 +103,7 @@ static bool read_unit(struct reader *reader, uint32_t *unit) {
 static bool read_character(struct reader *reader, uint32_t *character) {
     uint32_t low = 0;
     if (!read_unit(reader, character)) return false;
-    if (*character == 0) return refuse(reader, "a string must not hold the character 0");
+    if (*character == 0) return refuse(reader, "a string must not contain the character 0");
     if (*character < 0xd800 || *character >= 0xe000) return true;
     bool paired = *character < 0xdc00 && reader->end - reader->at >= 6 && reader->at[0] == '\\' &&
                   reader->at[1] == 'u';
@@ -111,7 +112,7 @@ static bool read_character(struct reader *reader, uint32_t *character) {
         if (!read_unit(reader, &low)) return false;
         paired = low >= 0xdc00 && low < 0xe000;
     }
-    if (!paired) return refuse(reader, "half of a surrogate pair");
+    if (!paired) return refuse(reader, "a surrogate must be half of a pair");
     *character = 0x10000 + ((*character - 0xd800) << 10 | (low - 0xdc00));
     return true;
 }
@@ -129,7 +130,7 @@ static bool copy_utf8(struct reader *reader, char **to) {
     }
     ok = ok && character >= least[more] && character < 0x110000 &&
          (character < 0xd800 || character >= 0xe000);
-    if (!ok) return refuse(reader, "a string that is not UTF-8");
+    if (!ok) return refuse(reader, "the string is not valid UTF-8");
     for (int i = 0; i <= more; i++) *(*to)++ = *reader->at++;
     return true;
 }
@@ -143,7 +144,7 @@ static bool read_escape(struct reader *reader, char **to) {
         *(*to)++ = meant[known - escapes];
         return true;
     }
-    if (c != 'u') return refuse(reader, "an escape that JSON does not have");
+    if (c != 'u') return refuse(reader, "invalid escape sequence");
     if (!read_character(reader, &character)) return false;
     *to = put_utf8(*to, character);
     return true;
@@ -154,13 +155,13 @@ static bool read_string(struct reader *reader, const char **text) {
     if (!take(reader, '"')) return refuse_next(reader, "a string");
     const char *close = reader->at;
     while (close < reader->end && *close != '"') close += *close == '\\' ? 2 : 1;
-    if (close >= reader->end) return refuse(reader, "a string without an end");
+    if (close >= reader->end) return refuse(reader, "unterminated string");
     char *to = soft_arena_alloc(reader->arena, (size_t)(close - reader->at) + 1);
     if (to == NULL) return refuse_memory(reader);
     *text = to;
     while (reader->at < close) {
         unsigned char c = (unsigned char)*reader->at;
-        if (c < 0x20) return refuse(reader, "a control character in a string");
+        if (c < 0x20) return refuse(reader, "a string must not contain control characters");
         if (c == '\\') {
             reader->at++;
             if (!read_escape(reader, &to)) return false;
@@ -192,7 +193,7 @@ static bool read_exponent(struct reader *reader, int *exponent) {
     bool negative = reader->at < reader->end && *reader->at == '-';
     int value = 0;
     if (reader->at < reader->end && (*reader->at == '-' || *reader->at == '+')) reader->at++;
-    if (!is_digit(reader)) return refuse_next(reader, "a digit of an exponent");
+    if (!is_digit(reader)) return refuse_next(reader, "a digit of the exponent");
     for (; is_digit(reader); reader->at++) {
         if (value < 1000) value = value * 10 + (*reader->at - '0');
     }
@@ -209,7 +210,7 @@ static bool read_number(struct reader *reader, struct soft_json *value) {
     if (!is_digit(reader)) return refuse_next(reader, "a digit");
     bool zero = *reader->at == '0';
     for (const char *first = reader->at; is_digit(reader); reader->at++) {
-        if (zero && reader->at > first) return refuse(reader, "a number that begins with 0");
+        if (zero && reader->at > first) return refuse(reader, "a number must not begin with 0");
         unsigned digit = (unsigned)(*reader->at - '0');
         value->number = value->number * 10 + digit;
         value->whole &= !__builtin_mul_overflow(value->count, 10u, &value->count) &&
@@ -218,7 +219,7 @@ static bool read_number(struct reader *reader, struct soft_json *value) {
     if (reader->at < reader->end && *reader->at == '.') {
         reader->at++;
         value->whole = false;
-        if (!is_digit(reader)) return refuse_next(reader, "a digit behind the point");
+        if (!is_digit(reader)) return refuse_next(reader, "a digit after the decimal point");
         for (; is_digit(reader); reader->at++, exponent--) {
             value->number = value->number * 10 + (*reader->at - '0');
         }
@@ -247,7 +248,7 @@ static bool read_name(struct reader *reader, const struct soft_json *object,
     if (!read_string(reader, &name)) return false;
     if (soft_json_member(object, name) != NULL) {
         reader->at = begin;
-        return refuse(reader, "\"%.60s\" is there twice", name);
+        return refuse(reader, "duplicate name \"%.60s\"", name);
     }
     item->name = name;
     if (!take(reader, ':')) return refuse_next(reader, "':'");
@@ -259,7 +260,7 @@ static bool read_items(struct reader *reader, struct soft_json *value, char clos
     struct soft_json **last = &value->first;
     bool named = close == '}';
     value->kind = named ? SOFT_JSON_OBJECT : SOFT_JSON_ARRAY;
-    if (++reader->depth > DEPTH_MAX) return refuse(reader, "too many brackets in each other");
+    if (++reader->depth > DEPTH_MAX) return refuse(reader, "too many nested brackets");
     if (!take(reader, close)) {
         do {
             struct soft_json *item = soft_arena_alloc(reader->arena, sizeof *item);

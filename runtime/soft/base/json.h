@@ -1,8 +1,8 @@
 /*
- * Json: a small, strict reader of JSON (RFC 8259), for the files that tell the soft device what to
- * do. The library is one file that programs copy about, so it brings its own.
+ * Json: a small, strict reader of JSON (RFC 8259), for the files that configure the soft device.
+ * The library has no dependencies, because users copy it as a single file.
  *
- * Stricter than the standard asks: names in an object must differ, and nesting has an end.
+ * Stricter than the standard: names in an object must differ, and nesting is limited.
  */
 #ifndef SOFT_JSON_H
 #define SOFT_JSON_H

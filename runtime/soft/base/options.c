@@ -1,6 +1,6 @@
 /*
- * Reading the environment. A value that makes no sense is told on stderr, once, and the default
- * stands: a driver library has no better place to complain before cuInit.
+ * Reads the environment. An invalid value is reported once on stderr, and the default applies:
+ * before cuInit a driver library has no better place to report it.
  */
 #include "options.h"
 

@@ -1,5 +1,5 @@
 /*
- * Options: what the environment asks of the soft device. Read once, at the first call.
+ * Options: the environment variables of the soft device. Read once, at the first call.
  */
 #ifndef SOFT_OPTIONS_H
 #define SOFT_OPTIONS_H

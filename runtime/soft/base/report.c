@@ -1,5 +1,5 @@
 /*
- * Telling of what went wrong: stderr, the driver's log, a JSON file.
+ * Writes reports to stderr, the driver's log and a JSON file.
  */
 #include "report.h"
 
@@ -152,7 +152,7 @@ static void tell_file(const struct soft_report *report) {
     if (file >= 0) close(file);
     if (written == (ssize_t)line.length || complained) return;
     complained = true;
-    fprintf(stderr, "tollens-soft: the report file %s lacks reports: %s\n", path, strerror(why));
+    fprintf(stderr, "tollens-soft: cannot write to the report file %s: %s\n", path, strerror(why));
 }
 
 void soft_report_tell(const struct soft_report *report) {
@@ -187,7 +187,7 @@ void soft_log_tell(const char *text) {
 }
 
 size_t soft_log_dump(uint32_t *position, char *text, size_t bytes) {
-    static const char cut[] = "[older lines are left out]\n";
+    static const char cut[] = "[older lines are omitted]\n";
     size_t used = 0;
     pthread_mutex_lock(&notes.lock);
     uint32_t oldest = notes.end > LOG_LINES ? notes.end - LOG_LINES : 0;

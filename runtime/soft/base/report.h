@@ -1,9 +1,9 @@
 /*
- * Report: what went wrong inside a kernel, exactly: which kernel, instruction, source line, block,
- * thread, address, and what was allocated nearest to it.
+ * Report: one error or finding, with kernel, instruction, source line, block, thread, address and
+ * the nearest allocation.
  *
- * A report becomes an entry of the driver's log (cuLogsDumpToMemory), a paragraph on stderr, and a
- * line of JSON in the file that TOLLENS_SOFT_REPORT names.
+ * A report is written to the driver's log (cuLogsDumpToMemory), to stderr, and as a line of JSON to
+ * the file that TOLLENS_SOFT_REPORT names.
  */
 #ifndef SOFT_REPORT_H
 #define SOFT_REPORT_H

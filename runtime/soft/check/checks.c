@@ -1,6 +1,6 @@
 /*
- * The handlers that look at an instruction before they have it executed. A module's instructions
- * get them when it is loaded, so where a check is off nothing is asked.
+ * The handlers that check an instruction before it is executed. A module's instructions get them
+ * when it is loaded, so a check that is off costs nothing.
  */
 #include "checks.h"
 
@@ -91,8 +91,8 @@ static const struct soft_instruction *checked_shuffle(struct soft_warp *warp,
         struct soft_finding finding = {
             .kind = "undefined shuffle", .lanes = 1u << lane, .minor = true};
         soft_launch_find(warp, in, &finding,
-                         "lane %u takes its value from lane %u of warp %u, which takes no part",
-                         lane, from, warp->index);
+                         "lane %u reads from lane %u of warp %u, which does not take part", lane,
+                         from, warp->index);
         break;
     }
     return checked_together(warp, in);

@@ -1,5 +1,5 @@
 /*
- * Checks: what is looked at besides what every access is held against anyway.
+ * Checks: the optional checks of TOLLENS_SOFT_CHECK; memory checks are always on.
  */
 #ifndef SOFT_CHECKS_H
 #define SOFT_CHECKS_H

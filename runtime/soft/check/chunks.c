@@ -1,5 +1,5 @@
 /*
- * Chunks by size, and tables of them by number.
+ * Chunks by size, in numbered tables.
  */
 #include "chunks.h"
 

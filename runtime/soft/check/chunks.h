@@ -1,6 +1,5 @@
 /*
- * Chunks: pieces of memory of many sizes that are given back one by one to be used again, or all at
- * once. One thread at a time.
+ * Chunks: memory of many sizes, freed one by one for reuse or all at once. Not thread-safe.
  */
 #ifndef SOFT_CHUNKS_H
 #define SOFT_CHUNKS_H

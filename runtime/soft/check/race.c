@@ -1,5 +1,5 @@
 /*
- * The life of the race state: of a launch, and of each CTA that is run at once.
+ * Creates and frees the race state of a launch and of each CTA that is running.
  */
 #include "race_state.h"
 

@@ -1,16 +1,16 @@
 /*
- * Race: whether what threads do to one place of shared or global memory is ordered, as the PTX
- * memory model has it, in whatever order we happen to run them.
+ * Race: whether accesses of threads to the same byte of shared or global memory are ordered by the
+ * PTX memory model, independent of the order in which they happened to run.
  *
- * Two accesses of different threads to one byte, of which one is a write, race unless one is
- * certain to come before the other, or both are strong (volatile, relaxed and the like, atomics)
- * with scopes that reach each other. What makes an order: barriers, mbarriers, __syncwarp and its
- * kin, and a fence before a strong write that another thread's strong read sees. So each word has a
- * cell with its last write and its reads since, and each thread a clock that says what it knows of
- * all others. Source: PTX ISA 9.0, chapter 8 (Memory Consistency Model).
+ * Two accesses of different threads to one byte, at least one a write, race unless one is ordered
+ * before the other, or both are strong (volatile, relaxed and so on, atomics) with scopes that
+ * include each other. Barriers, mbarriers, __syncwarp and similar order accesses, and so does a
+ * fence before a strong write that another thread's strong read observes. Each word has a cell with
+ * its last write and the reads since; each thread has a clock of what is ordered before it. Source:
+ * PTX ISA 9.0, chapter 8 (Memory Consistency Model).
  *
- * Where TOLLENS_SOFT_CHECK lacks race nothing of this exists: CTAs have no race state, and the
- * instructions of a module get their usual handlers when it is loaded.
+ * Without race in TOLLENS_SOFT_CHECK there is no cost: CTAs have no race state, and instructions
+ * get their usual handlers when a module is loaded.
  */
 #ifndef SOFT_RACE_H
 #define SOFT_RACE_H

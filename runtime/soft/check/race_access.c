@@ -1,5 +1,5 @@
 /*
- * The accesses of an instruction, lane by lane and word by word.
+ * Splits the accesses of an instruction into lanes and words.
  */
 #include "race_state.h"
 
@@ -120,7 +120,7 @@ void soft_race_note_end(const struct soft_touch *touch) {
     if (race->clocks.failed) atomic_store(&race->given_up, true);
     if (!atomic_load(&race->given_up)) return;
     soft_launch_note(touch->warp, touch->in, "unfinished check", touch->warp->mask, 0,
-                     "the host has no memory to go on looking for races in this launch");
+                     "out of host memory: this launch is not checked for races any further");
 }
 
 void soft_race_access(struct soft_warp *warp, const struct soft_instruction *in) {

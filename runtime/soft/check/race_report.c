@@ -1,5 +1,5 @@
 /*
- * Telling of a race: both accesses, and what they are about.
+ * Reports a race, with both accesses and the memory they access.
  */
 #include "lower/image.h"
 #include "race_state.h"
@@ -118,7 +118,7 @@ static const char *what(const struct soft_mark *mark, bool writes) {
                : writes     ? "an asynchronous copy's store"
                             : "an asynchronous copy's load";
     }
-    if (mark->atomic) return "an atomic";
+    if (mark->atomic) return "an atomic operation";
     if (writes) return scope != SOFT_SCOPE_WEAK ? "a strong store" : "a store";
     return scope != SOFT_SCOPE_WEAK ? "a strong load" : "a load";
 }
@@ -191,13 +191,13 @@ void soft_race_tell(const struct soft_touch *touch, const struct soft_mark *mark
                                    .minor = equal,
                                    .other = &other,
                                    .beside = beside};
-    soft_launch_find(
-        touch->warp, touch->in, &finding,
-        "%s of %u bytes at 0x%llx, %s; nothing orders it and %s by block (%u,%u,%u), thread "
-        "(%u,%u,%u), at %s%s%s",
-        what(&touch->mark, touch->writes), touch->bytes, (unsigned long long)touch->address, where,
-        what(mark, wrote), other.block[0], other.block[1], other.block[2], other.thread[0],
-        other.thread[1], other.thread[2], other_line,
-        near ? ": a scope of .cta does not reach another block" : "",
-        equal ? ": both write the same" : "");
+    soft_launch_find(touch->warp, touch->in, &finding,
+                     "%s of %u bytes at 0x%llx, %s; it is not ordered with %s by block (%u,%u,%u), "
+                     "thread (%u,%u,%u), at %s%s%s",
+                     what(&touch->mark, touch->writes), touch->bytes,
+                     (unsigned long long)touch->address, where, what(mark, wrote), other.block[0],
+                     other.block[1], other.block[2], other.thread[0], other.thread[1],
+                     other.thread[2], other_line,
+                     near ? ": a scope of .cta does not reach another block" : "",
+                     equal ? ": both write the same value" : "");
 }

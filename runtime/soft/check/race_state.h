@@ -1,5 +1,5 @@
 /*
- * What the files of the race check share.
+ * Shared by the files of the race check.
  */
 #ifndef SOFT_RACE_STATE_H
 #define SOFT_RACE_STATE_H

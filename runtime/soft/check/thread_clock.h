@@ -1,12 +1,11 @@
 /*
- * Thread clock: what a thread knows of the threads of all CTAs: of each, up to which time of its
- * CTA all it did is certain to come before what the knowing thread does now.
+ * Thread clock: for every CTA, the time up to which the work of each of its threads is ordered
+ * before the next step of the clock's thread.
  *
- * A CTA has one time, which goes on whenever any of its threads takes part in a barrier, a fence or
- * the like. Clocks are never changed once made, and what they have in common they share: they are
- * trees over CTA numbers, so that in a chain of thousands of blocks, each of which knows all before
- * it, a link costs a path in a tree. The caller keeps threads apart; only soft_clock_covers may be
- * called at any time.
+ * A CTA has one time. It advances whenever one of its threads executes a barrier, a fence or
+ * similar. Clocks are immutable and share their common parts: they are trees over CTA numbers. So
+ * in a chain of thousands of blocks, each ordered after all before it, a link costs one path in a
+ * tree. The caller synchronizes; only soft_clock_covers may be called at any time.
  */
 #ifndef SOFT_THREAD_CLOCK_H
 #define SOFT_THREAD_CLOCK_H

@@ -1,6 +1,6 @@
 /*
- * Around every call: nothing works before cuInit, host functions may not call the driver, faults
- * may be wanted, and what a capture does not see may be forbidden while there is one.
+ * Before every call: rejects calls before cuInit and from host functions, applies fault rules, and
+ * rejects calls that a capture forbids.
  */
 #include "call.h"
 

@@ -1,5 +1,5 @@
 /*
- * Call: what happens around every call of an exported function.
+ * Call: the code before and after every exported function.
  */
 #ifndef SOFT_CALL_H
 #define SOFT_CALL_H

@@ -1,8 +1,8 @@
 /*
- * Checking and submitting copies and fills.
+ * Checks and submits copies and fills.
  *
- * Ranges are checked when an operation is queued, as a driver does; what is freed before it runs is
- * a fault of the program and fails the context then.
+ * Ranges are checked when an operation is queued, as a driver does. If the program frees one before
+ * the operation runs, the operation fails and ends the context.
  */
 #include "copy_call.h"
 

@@ -1,5 +1,5 @@
 /*
- * What the calls that copy and fill share.
+ * Shared by the calls that copy and fill.
  */
 #ifndef SOFT_COPY_CALL_H
 #define SOFT_COPY_CALL_H

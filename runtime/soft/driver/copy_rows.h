@@ -1,5 +1,5 @@
 /*
- * CUDA_MEMCPY3D as a copy of rows and layers.
+ * Converts CUDA_MEMCPY3D to a copy of rows and layers.
  */
 #ifndef SOFT_COPY_ROWS_H
 #define SOFT_COPY_ROWS_H

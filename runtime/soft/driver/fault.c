@@ -1,5 +1,5 @@
 /*
- * Counting calls, and doing to them what the rules want.
+ * Counts calls, and applies the rules to them.
  */
 #include "fault.h"
 
@@ -66,7 +66,7 @@ static void read_rules(void) {
     if (path == NULL || path[0] == '\0') return;
     faults.result = soft_file_text(path, &text);
     if (faults.result != CUDA_SUCCESS) {
-        fprintf(stderr, "tollens-soft: TOLLENS_SOFT_FAULTS: the file %s cannot be read\n", path);
+        fprintf(stderr, "tollens-soft: TOLLENS_SOFT_FAULTS: cannot read the file %s\n", path);
         return;
     }
     if (soft_fault_rules_read(&faults.arena, text, strlen(text), &faults.rules, &error)) {
@@ -177,7 +177,8 @@ static void apply(const struct soft_fault_rule *rule, struct soft_harm *harm, CU
         break;
     case SOFT_FAULT_DELAY:
         *us += rule->us;
-        tell(rule, "call %llu of %s waits for %llu us", count, name, (unsigned long long)rule->us);
+        tell(rule, "call %llu of %s is delayed by %llu us", count, name,
+             (unsigned long long)rule->us);
         break;
     case SOFT_FAULT_LOSE_CONTEXT:
     case SOFT_FAULT_LOSE_DEVICE:
@@ -306,7 +307,7 @@ void soft_fault_strike(struct soft_context *context, const struct soft_blow *blo
     char room[24];
     if (blow->code != CUDA_SUCCESS) {
         if (context->error == CUDA_SUCCESS) context->error = blow->code;
-        tell(rule, "work that was queued has failed with %s", code_text(blow->code, room));
+        tell(rule, "queued work fails with %s", code_text(blow->code, room));
         return;
     }
     struct soft_flip flip = {.device = context->device->ordinal,
@@ -317,10 +318,10 @@ void soft_fault_strike(struct soft_context *context, const struct soft_blow *blo
                              .bit = (unsigned)(rule->says_bit ? rule->bit : blow->chance >> 61)};
     if (flip.draws) flip.allocation = soft_dice_mix(blow->chance ^ 2);
     if (soft_space_flip(&flip)) {
-        tell(rule, "bit %u of byte %llu of an allocation of %llu bytes flips", flip.bit,
+        tell(rule, "flips bit %u of byte %llu of an allocation of %llu bytes", flip.bit,
              (unsigned long long)flip.byte, (unsigned long long)flip.bytes);
     } else {
-        tell(rule, "there is no such byte to flip a bit of");
+        tell(rule, "flips no bit: there is no such byte");
     }
 }
 
@@ -336,7 +337,7 @@ void soft_fault_cut(struct soft_copy *copy) {
     uint64_t bytes = copy->width * copy->height * copy->depth;
     if (harm == NULL || harm->truncate == NULL || harm->truncate->bytes >= bytes) return;
     copy->lost = bytes - harm->truncate->bytes;
-    tell(harm->truncate, "a copy of %llu bytes ends after %llu", (unsigned long long)bytes,
+    tell(harm->truncate, "a copy of %llu bytes is truncated to %llu", (unsigned long long)bytes,
          (unsigned long long)harm->truncate->bytes);
 }
 
@@ -355,7 +356,7 @@ uint64_t soft_fault_budget(int device, uint64_t bytes) {
         bool meant = rule->action == SOFT_FAULT_BUDGET &&
                      (!rule->says_device || rule->device == (uint64_t)device);
         if (!meant || rule->bytes >= bytes) continue;
-        tell(rule, "device %d gives out %llu bytes", device, (unsigned long long)rule->bytes);
+        tell(rule, "device %d is limited to %llu bytes", device, (unsigned long long)rule->bytes);
         bytes = rule->bytes;
     }
     return bytes;

@@ -1,12 +1,12 @@
 /*
- * Fault: failures on request, in the calls of the driver and in the work that they queue.
+ * Fault: injected failures, in driver calls and in the work that they queue.
  *
- * Calls of each function are counted, and the rules of the file that TOLLENS_SOFT_FAULTS names say
- * which of them fail, and how. The counts alone decide, so the same calls give the same faults; by
- * chance means a number drawn from the seed and the count. Where several threads call one function,
- * which of them gets a count is open, but not which counts fail.
+ * Calls of each function are counted, and the rules in the file of TOLLENS_SOFT_FAULTS select which
+ * of them fail, and how. Only the counts decide, so the same calls give the same faults; percent
+ * draws a number from the seed and the count. If several threads call one function, it is open
+ * which thread gets a count, but not which counts fail.
  *
- * Without a file a call costs one look at a flag.
+ * Without a file the cost of a call is the test of one flag.
  */
 #ifndef SOFT_FAULT_H
 #define SOFT_FAULT_H

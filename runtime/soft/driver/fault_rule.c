@@ -1,5 +1,5 @@
 /*
- * Reading fault rules: one table says which keys there are and which actions take them.
+ * Reads fault rules: one table lists the keys and the actions that use them.
  */
 #include "fault_rule.h"
 
@@ -62,10 +62,10 @@ static bool read_number(struct state *state, const struct key *key, const struct
     bool whole = value->kind == SOFT_JSON_NUMBER && value->whole;
     if (!whole || value->count < key->least || value->count > key->most) {
         if (key->most == UINT64_MAX) {
-            return refuse(state->error, value->place, "\"%s\" must be a whole number from %llu on",
+            return refuse(state->error, value->place, "\"%s\" must be an integer of at least %llu",
                           key->name, (unsigned long long)key->least);
         }
-        return refuse(state->error, value->place, "\"%s\" must be a whole number from %llu to %llu",
+        return refuse(state->error, value->place, "\"%s\" must be an integer from %llu to %llu",
                       key->name, (unsigned long long)key->least, (unsigned long long)key->most);
     }
     memcpy((char *)state->rule + key->offset, &value->count, sizeof value->count);
@@ -91,7 +91,7 @@ static bool read_bytes(struct state *state, const struct key *key, const struct 
          !__builtin_mul_overflow(bytes, 1024ull << (10 * (unit - units)), &bytes);
     if (!ok) {
         return refuse(state->error, value->place,
-                      "\"%s\" must be a whole number, or one like \"256M\" with K, M or G",
+                      "\"%s\" must be an integer or a size with K, M or G, such as \"256M\"",
                       key->name);
     }
     state->rule->bytes = bytes;
@@ -127,11 +127,11 @@ static bool is_function(const char *pattern) {
 static bool read_function(struct state *state, const struct key *key,
                           const struct soft_json *value) {
     if (value->kind != SOFT_JSON_STRING) {
-        return refuse(state->error, value->place, "\"%s\" must be a name, which * and ? may widen",
-                      key->name);
+        return refuse(state->error, value->place,
+                      "\"%s\" must be a function name, with * and ? as wildcards", key->name);
     }
     if (!is_function(value->text)) {
-        return refuse(state->error, value->place, "no function of the driver is named \"%.60s\"",
+        return refuse(state->error, value->place, "no driver function matches \"%.60s\"",
                       value->text);
     }
     state->rule->function = value->text;
@@ -155,11 +155,12 @@ static bool read_code(struct state *state, const struct key *key, const struct s
         }
     }
     if (code == CODES) {
-        return refuse(state->error, value->place, "\"%s\" must be the name or the number of a code",
+        return refuse(state->error, value->place, "\"%s\" must be the name or number of a CUresult",
                       key->name);
     }
     if (code == CUDA_SUCCESS) {
-        return refuse(state->error, value->place, "\"%s\" must be the code of an error", key->name);
+        return refuse(state->error, value->place, "\"%s\" must be an error, not CUDA_SUCCESS",
+                      key->name);
     }
     rule->code = code;
     return true;
@@ -172,7 +173,7 @@ static bool read_scope(struct state *state, const struct key *key, const struct 
     bool one = value->kind == SOFT_JSON_NUMBER && value->whole && value->count > 0;
     if (!each && !one) {
         return refuse(state->error, value->place,
-                      "\"%s\" must be \"each\", or a whole number from 1 on", key->name);
+                      "\"%s\" must be \"each\" or an integer of at least 1", key->name);
     }
     rule->scope = (enum soft_fault_scope)key->offset;
     rule->only = each ? 0 : value->count;
@@ -235,12 +236,12 @@ static bool read_member(struct state *state, const struct soft_json *value) {
     for (int i = 0; i < KEYS; i++) {
         if (strcmp(value->name, keys[i].name) != 0) continue;
         if ((keys[i].takes >> state->rule->action & 1) == 0) {
-            return refuse(state->error, value->name_place, "the action \"%s\" takes no \"%s\"",
+            return refuse(state->error, value->name_place, "the action \"%s\" has no key \"%s\"",
                           action, value->name);
         }
         return keys[i].read(state, &keys[i], value);
     }
-    return refuse(state->error, value->name_place, "a rule has no \"%.60s\"", value->name);
+    return refuse(state->error, value->name_place, "unknown key \"%.60s\" in a rule", value->name);
 }
 
 /* At most one of several keys makes sense. */
@@ -251,8 +252,8 @@ static bool read_alternatives(const struct soft_json *object, struct soft_json_e
         const struct soft_json *member = soft_json_member(object, names[i]);
         if (member == NULL) continue;
         if (first != NULL) {
-            return refuse(error, member->name_place, "\"%s\" and \"%s\" exclude each other", first,
-                          names[i]);
+            return refuse(error, member->name_place, "\"%s\" and \"%s\" cannot be used together",
+                          first, names[i]);
         }
         first = names[i];
     }
@@ -303,7 +304,8 @@ static bool read_file(const struct soft_json *file, struct soft_fault_rules *rul
             }
             rules->quiet = m->truth;
         } else {
-            return refuse(error, m->name_place, "the file has no \"%.60s\" but rules and quiet",
+            return refuse(error, m->name_place,
+                          "unknown key \"%.60s\": the file can have \"rules\" and \"quiet\"",
                           m->name);
         }
     }
@@ -319,7 +321,7 @@ bool soft_fault_rules_read(struct soft_arena *arena, const char *text, size_t by
     for (const struct soft_json *r = items->first; r != NULL; r = r->next) count++;
     rules->items = SOFT_ARENA_ARRAY(arena, struct soft_fault_rule, count);
     if (rules->items == NULL && count > 0) {
-        return refuse(error, items->place, "there is no memory for the rules");
+        return refuse(error, items->place, "out of memory");
     }
     for (const struct soft_json *r = items->first; r != NULL; r = r->next, i++) {
         rules->items[i].number = i + 1;

@@ -1,8 +1,8 @@
 /*
- * Fault rules: what the file that TOLLENS_SOFT_FAULTS names wants to go wrong.
+ * Fault rules: the contents of the file that TOLLENS_SOFT_FAULTS names.
  *
- * A rule says which calls it means, by function, and how they are to fail. README.md describes the
- * file. Reading is strict: a wish that is not understood is refused with its place, so that no test
+ * A rule selects calls by function and count, and says how they fail. driver/README.md describes
+ * the file. Reading is strict: an invalid rule is rejected with line and column, so that no test
  * passes because a fault was misspelt.
  */
 #ifndef SOFT_FAULT_RULE_H

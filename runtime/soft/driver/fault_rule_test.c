@@ -56,12 +56,12 @@ Test(fault_rule, what_is_not_understood_is_refused_where_it_is) {
         unsigned line, column;
         const char *why;
     } rows[] = {
-        {"{", 1, 2, "a string is missing at the end"},
+        {"{", 1, 2, "expected a string, not the end of the file"},
         {"[]", 1, 1, "the file must be an object with \"rules\""},
         {"{}", 1, 1, "the file needs \"rules\""},
         {"{\"rules\": {}}", 1, 11, "\"rules\" must be an array"},
         {"{\"quiet\": 1}", 1, 11, "\"quiet\" must be true or false"},
-        {"{\"rule\": []}", 1, 2, "the file has no \"rule\" but rules and quiet"},
+        {"{\"rule\": []}", 1, 2, "unknown key \"rule\": the file can have \"rules\" and \"quiet\""},
         {"{\"rules\": [7]}", 1, 12, "a rule must be an object"},
         {RULE(""), 2, 1, "a rule needs an \"action\""},
         {RULE("\"action\": \"explode\""), 2, 12,
@@ -80,38 +80,38 @@ Test(fault_rule, what_is_not_understood_is_refused_where_it_is) {
         {RULE("\"action\": \"truncate\", \"function\": \"cuMemcpy*\""), 2, 1,
          "the action \"truncate\" needs a \"bytes\""},
         {RULE("\"action\": \"budget\", \"bytes\": 1, \"nth\": 1"), 2, 34,
-         "the action \"budget\" takes no \"nth\""},
+         "the action \"budget\" has no key \"nth\""},
         {RULE("\"action\": \"delay\", \"code\": 1"), 2, 21,
-         "the action \"delay\" takes no \"code\""},
-        {RULE(FAIL_WITH "\"procent\": 1"), 2, 33, "a rule has no \"procent\""},
+         "the action \"delay\" has no key \"code\""},
+        {RULE(FAIL_WITH "\"procent\": 1"), 2, 33, "unknown key \"procent\" in a rule"},
         {RULE(FAIL_WITH "\"function\": \"cuMemAllok\""), 2, 45,
-         "no function of the driver is named \"cuMemAllok\""},
+         "no driver function matches \"cuMemAllok\""},
         {RULE(FAIL_WITH "\"function\": 3"), 2, 45,
-         "\"function\" must be a name, which * and ? may widen"},
-        {RULE(FAIL_WITH "\"nth\": 0"), 2, 40, "\"nth\" must be a whole number from 1 on"},
-        {RULE(FAIL_WITH "\"nth\": -1"), 2, 40, "\"nth\" must be a whole number from 1 on"},
-        {RULE(FAIL_WITH "\"every\": 1.5"), 2, 42, "\"every\" must be a whole number from 1 on"},
-        {RULE(FAIL_WITH "\"times\": \"2\""), 2, 42, "\"times\" must be a whole number from 1 on"},
+         "\"function\" must be a function name, with * and ? as wildcards"},
+        {RULE(FAIL_WITH "\"nth\": 0"), 2, 40, "\"nth\" must be an integer of at least 1"},
+        {RULE(FAIL_WITH "\"nth\": -1"), 2, 40, "\"nth\" must be an integer of at least 1"},
+        {RULE(FAIL_WITH "\"every\": 1.5"), 2, 42, "\"every\" must be an integer of at least 1"},
+        {RULE(FAIL_WITH "\"times\": \"2\""), 2, 42, "\"times\" must be an integer of at least 1"},
         {RULE(FAIL_WITH "\"percent\": 101"), 2, 44, "\"percent\" must be a number from 0 to 100"},
         {RULE(FAIL_WITH "\"percent\": true"), 2, 44, "\"percent\" must be a number from 0 to 100"},
         {RULE(FAIL_WITH "\"function\": \"*\", \"nth\": 1,\n\"every\": 2"), 3, 1,
-         "\"nth\" and \"every\" exclude each other"},
+         "\"nth\" and \"every\" cannot be used together"},
         {RULE(FAIL_WITH "\"function\": \"*\", \"stream\": 1,\n\"thread\": 2"), 2, 50,
-         "\"thread\" and \"stream\" exclude each other"},
+         "\"thread\" and \"stream\" cannot be used together"},
         {RULE(FAIL_WITH "\"stream\": \"all\""), 2, 43,
-         "\"stream\" must be \"each\", or a whole number from 1 on"},
+         "\"stream\" must be \"each\" or an integer of at least 1"},
         {RULE("\"action\": \"return\", \"code\": \"CUDA_ERROR\""), 2, 30,
-         "\"code\" must be the name or the number of a code"},
+         "\"code\" must be the name or number of a CUresult"},
         {RULE("\"action\": \"return\", \"code\": 1000"), 2, 30,
-         "\"code\" must be the name or the number of a code"},
+         "\"code\" must be the name or number of a CUresult"},
         {RULE("\"action\": \"return\", \"code\": \"CUDA_SUCCESS\""), 2, 30,
-         "\"code\" must be the code of an error"},
+         "\"code\" must be an error, not CUDA_SUCCESS"},
         {RULE("\"action\": \"budget\", \"bytes\": \"3 M\""), 2, 31,
-         "\"bytes\" must be a whole number, or one like \"256M\" with K, M or G"},
+         "\"bytes\" must be an integer or a size with K, M or G, such as \"256M\""},
         {RULE("\"action\": \"budget\", \"bytes\": \"99999999999999999999K\""), 2, 31,
-         "\"bytes\" must be a whole number, or one like \"256M\" with K, M or G"},
+         "\"bytes\" must be an integer or a size with K, M or G, such as \"256M\""},
         {RULE("\"action\": \"budget\", \"bytes\": 1, \"device\": 8"), 2, 44,
-         "\"device\" must be a whole number from 0 to 7"},
+         "\"device\" must be an integer from 0 to 7"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cr_assert(!read(rows[i].text), "%s is taken", rows[i].text);
@@ -140,7 +140,7 @@ Test(fault_rule, patterns_widen_names) {
 
 Test(fault_rule, the_example_of_the_readme_is_one) {
     /* Between the line that has the fence and the next one. */
-    char *text = test_fixture("../../runtime/soft", "README.md");
+    char *text = test_fixture("../../runtime/soft/driver", "README.md");
     char *begin = strstr(text, "```json\n");
     cr_assert(begin != NULL);
     begin += strlen("```json\n");
@@ -160,8 +160,9 @@ Test(fault_rule, a_wish_that_cannot_be_read_stops_the_driver) {
     REFUSED(cuInit(0), CUDA_ERROR_FILE_NOT_FOUND);
     int count = 0;
     REFUSED(cuDeviceGetCount(&count), CUDA_ERROR_NOT_INITIALIZED);
-    cr_assert_str_eq(test_captured(stderr), "tollens-soft: TOLLENS_SOFT_FAULTS: the file "
-                                            "/nonexistent/faults.json cannot be read\n");
+    cr_assert_str_eq(test_captured(stderr),
+                     "tollens-soft: TOLLENS_SOFT_FAULTS: cannot read the file "
+                     "/nonexistent/faults.json\n");
 }
 
 Test(fault_rule, a_wish_that_is_not_understood_stops_the_driver) {

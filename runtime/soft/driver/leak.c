@@ -1,5 +1,5 @@
 /*
- * Looking for what is left.
+ * Finds objects that were not released.
  */
 #include "leak.h"
 
@@ -37,7 +37,7 @@ static void tell(const struct soft_maker *maker, uint64_t address, const char *f
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     if (maker != NULL && maker->function != NULL) {
-        snprintf(report.detail, sizeof report.detail, "%s, made by call %llu, %s", what,
+        snprintf(report.detail, sizeof report.detail, "%s, created by call %llu, %s", what,
                  (unsigned long long)maker->call, maker->function);
     } else {
         snprintf(report.detail, sizeof report.detail, "%s", what);
@@ -72,7 +72,7 @@ static void tell_memory(unsigned slot, unsigned wanted) {
         }
     }
     if (more > 0) {
-        tell(NULL, 0, "%llu bytes more in %llu allocations", (unsigned long long)bytes,
+        tell(NULL, 0, "%llu more bytes in %llu allocations", (unsigned long long)bytes,
              (unsigned long long)more);
     }
 }

@@ -1,11 +1,11 @@
 /*
- * Leak: tells of what a program has not given back.
+ * Leak: reports objects that a program did not release, with the call that created them.
  *
- * When a context ends, of its memory, modules, streams and events; when the last one ends, also of
- * what belongs to none: pools and their memory, physical memory, mappings and reserved addresses,
- * graphs, libraries, linkers and user objects; and at the end of the process of all that is left.
- * Each with the call that made it. Only where TOLLENS_SOFT_CHECK has leak: many programs leave it
- * to the driver to tidy up, which is no mistake.
+ * When a context ends: its memory, modules, streams and events. When the last context ends, also
+ * objects of no context: pools and their memory, physical memory, mappings and reserved addresses,
+ * graphs, libraries, linkers and user objects. When the process exits: all that is left. Active
+ * only with leak in TOLLENS_SOFT_CHECK, because many programs leave the cleanup to the driver,
+ * which is valid.
  */
 #ifndef SOFT_LEAK_H
 #define SOFT_LEAK_H

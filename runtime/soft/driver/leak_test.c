@@ -86,8 +86,8 @@ static void expect_all(void) {
     TOLD(1, "leak: 2097152 bytes of a mapping at 0x");
     TOLD(1, "leak: 4194304 bytes of reserved addresses at 0x");
     TOLD(13, "leak: ");
-    TOLD(1, ", allocation 1, made by call 3, cuMemAlloc_v2\n");
-    TOLD(1, ", made by call 7, cuEventCreate\n");
+    TOLD(1, ", allocation 1, created by call 3, cuMemAlloc_v2\n");
+    TOLD(1, ", created by call 7, cuEventCreate\n");
 }
 
 Test(leak, what_a_context_leaves_is_told_of_when_it_ends) {
@@ -155,7 +155,7 @@ Test(leak, a_loop_that_leaks_is_cut_short) {
     }
     OK(cuCtxDestroy_v2(context));
     TOLD(20, "leak: 10 bytes of device memory");
-    TOLD(1, "leak: 50 bytes more in 5 allocations");
+    TOLD(1, "leak: 50 more bytes in 5 allocations");
     TOLD(20, "leak: an event");
     TOLD(1, "leak: 5 more handles of the same kind");
 }

@@ -1,5 +1,5 @@
 /*
- * The life of captures, and what joins them.
+ * Begins and ends captures, and lets streams join them.
  */
 #include "capture.h"
 

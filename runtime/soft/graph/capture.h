@@ -1,12 +1,13 @@
 /*
- * Capture: streams whose work becomes nodes of a graph instead of being done.
+ * Capture: streams whose work becomes nodes of a graph instead of being executed.
  *
- * A capture begins in one stream. Another joins it by waiting for an event that was recorded in it,
- * and must be waited for in turn before the capture ends. Each stream in it remembers the nodes
- * that its next one will depend on; an event recorded in it is such a set of nodes. Whatever would
- * need the captured work to have been done breaks the capture, and its end says so.
+ * A capture begins in one stream. Another stream joins by waiting for an event that was recorded in
+ * the capture, and must be joined back before the capture ends. Each stream keeps the nodes that
+ * its next node will depend on; an event recorded in it is such a set of nodes. A call that needs
+ * the result of captured work invalidates the capture, and the end of the capture returns that
+ * error.
  *
- * The caller holds soft_lock, unless it says otherwise.
+ * The caller holds soft_lock, unless stated otherwise.
  */
 #ifndef SOFT_CAPTURE_H
 #define SOFT_CAPTURE_H

@@ -1,5 +1,5 @@
 /*
- * Finding graphs and nodes, and giving them parameters.
+ * Finds graphs and nodes, and sets their parameters.
  */
 #include "graph_call.h"
 

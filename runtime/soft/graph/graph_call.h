@@ -1,5 +1,5 @@
 /*
- * What the calls about graphs share.
+ * Shared by the calls about graphs.
  */
 #ifndef SOFT_GRAPH_CALL_H
 #define SOFT_GRAPH_CALL_H

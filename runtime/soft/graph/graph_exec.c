@@ -1,5 +1,5 @@
 /*
- * Making and launching executable graphs.
+ * Creates and launches executable graphs.
  */
 #include "graph_exec.h"
 

@@ -1,8 +1,8 @@
 /*
- * Executable graphs: a copy of a graph in an order in which it can be carried out.
+ * Executable graphs: a copy of a graph, in an order in which it can be executed.
  *
- * A launch puts all nodes' work into the launching stream, one behind the other. That is one of the
- * orders that the edges allow; that branches could run side by side, nobody may rely on.
+ * A launch submits the work of all nodes to one stream, one after the other. The edges allow this
+ * order; programs must not rely on parallel branches.
  */
 #ifndef SOFT_GRAPH_EXEC_H
 #define SOFT_GRAPH_EXEC_H

@@ -1,5 +1,5 @@
 /*
- * Changing executable graphs: the shape stays, and so does where things run.
+ * Updates executable graphs: their shape stays the same, and so does where each node runs.
  */
 #include "graph_exec.h"
 

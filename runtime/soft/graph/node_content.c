@@ -1,5 +1,5 @@
 /*
- * What nodes are made of.
+ * Copies the contents of nodes.
  */
 #include "task_graph.h"
 

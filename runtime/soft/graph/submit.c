@@ -1,5 +1,5 @@
 /*
- * Submitting tasks: into a queue, or into the graph that a stream is being captured to.
+ * Submits tasks: to a queue, or to the graph that the stream is captured to.
  */
 #include "capture.h"
 

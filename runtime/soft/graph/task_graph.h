@@ -1,11 +1,11 @@
 /*
- * Graphs of tasks: nodes, what each depends on, and copies of all that.
+ * Graphs of tasks: nodes, their dependencies, and copies of both.
  *
- * A node's content is what CUgraphNodeParams says of it, with all it points to as the node's own,
- * and the task that comes of it. An executable graph is a copy of a graph, so that changing either
- * leaves the other alone; each copied node remembers which one it was copied from.
+ * The content of a node is its CUgraphNodeParams, with copies of everything they point to, and the
+ * task made from them. An executable graph is a copy of a graph, so changing one does not change
+ * the other; each copied node has a pointer to its original.
  *
- * soft_lock guards all graphs. Functions that end in a CUresult may fail for want of memory.
+ * soft_lock guards all graphs. Functions that return a CUresult may fail for lack of memory.
  */
 #ifndef SOFT_TASK_GRAPH_H
 #define SOFT_TASK_GRAPH_H

@@ -1,8 +1,8 @@
 /*
- * Counting references to user objects.
+ * Counts references to user objects.
  *
- * Destructors are the program's code, and run where no lock is held: they are queued here and
- * called by a thread that lives as long as there are any.
+ * Destructors are the program's code and must run without a lock: they are queued here, and a
+ * thread calls them that exists only while there are any.
  */
 #include "user_object.h"
 

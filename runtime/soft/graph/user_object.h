@@ -1,5 +1,5 @@
 /*
- * User objects: things of the program's that graphs keep alive.
+ * User objects: objects of the program that graphs keep alive.
  */
 #ifndef SOFT_USER_OBJECT_H
 #define SOFT_USER_OBJECT_H

@@ -1,10 +1,10 @@
 /*
- * Code: a function ready to run, as the lowering makes it and the machine executes it.
+ * Code: an executable function; the lowering creates it, and the machine executes it.
  *
- * A register is a slot: 32 lanes side by side, 128 bytes for up to 32 bits a lane and 256 for 64.
- * Constants, parameters and special registers are slots as well, filled before a warp begins, so
- * every operand of every instruction is an offset into the warp's frame. A predicate is one word,
- * a bit a lane.
+ * A register is a slot: 32 lanes side by side, 128 bytes for lanes of up to 32 bits and 256 for 64.
+ * Constants, parameters and special registers are slots too, filled before a warp starts. So every
+ * operand of every instruction is an offset into the warp's frame. A predicate is one word, one bit
+ * for each lane.
  */
 #ifndef SOFT_CODE_H
 #define SOFT_CODE_H

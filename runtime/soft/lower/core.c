@@ -26,7 +26,9 @@ static void choose(void) {
               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
               __builtin_cpu_supports("avx512cd");
     if ((wanted == 3 && !v3) || (wanted == 4 && !v4)) {
-        fprintf(stderr, "tollens-soft: TOLLENS_SOFT_CORE=%d is ignored: this processor is older\n",
+        fprintf(stderr,
+                "tollens-soft: TOLLENS_SOFT_CORE=%d is ignored: this processor does not support "
+                "that level\n",
                 wanted);
         wanted = 0;
     }

@@ -1,6 +1,6 @@
 /*
- * Core: the instruction bodies, compiled for one processor level. The best one that this processor
- * can run is chosen at the first use, or the one that TOLLENS_SOFT_CORE asks for.
+ * Core: the instruction bodies, compiled for one processor level. The first use selects the best
+ * level that this processor supports, or the one that TOLLENS_SOFT_CORE names.
  */
 #ifndef SOFT_CORE_H
 #define SOFT_CORE_H

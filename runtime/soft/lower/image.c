@@ -28,7 +28,7 @@ static bool place_variable(struct soft_diagnostic *diagnostic, struct soft_modul
     struct soft_allocation *allocation = soft_space_alloc(&wanted, alignment);
     if (allocation == NULL) {
         return soft_error(diagnostic, variable->symbol->offset, CUDA_ERROR_OUT_OF_MEMORY,
-                          "no memory for the variable '%s' of %llu bytes", name,
+                          "out of memory for the variable '%s' of %llu bytes", name,
                           (unsigned long long)bytes);
     }
     variable->address = allocation->address;
@@ -60,7 +60,7 @@ static bool relocate(struct soft_diagnostic *diagnostic, const struct ptx_variab
             is_function ? r->symbol->is.function->has_body : r->symbol->is.variable->placed;
         if (!known) {
             return soft_error(diagnostic, variable->symbol->offset, CUDA_ERROR_INVALID_PTX,
-                              "'%.*s' is declared and defined nowhere, so it has no address",
+                              "'%.*s' is declared but not defined, so it has no address",
                               (int)r->symbol->length, r->symbol->name);
         }
         uint64_t address =
@@ -105,7 +105,7 @@ static bool add_kernels(struct soft_diagnostic *diagnostic, struct soft_module *
         if (!f->entry) continue;
         struct soft_function *handle = soft_arena_alloc(&module->arena, sizeof *handle);
         if (handle == NULL) {
-            return soft_error(diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "no host memory is left");
+            return soft_error(diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory");
         }
         *handle = (struct soft_function){
             .module = module, .unit = unit, .ptx = f, .code = f->code, .carveout = -1};

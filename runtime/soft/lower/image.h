@@ -1,7 +1,7 @@
 /*
- * Image: PTX that has been read and lowered, with its variables in device memory.
+ * Image: PTX after reading and lowering, with its variables in device memory.
  *
- * A module is made of one text, or of several that were linked; each text is a unit.
+ * A module has one input, or several that were linked; each input is a unit.
  */
 #ifndef SOFT_IMAGE_H
 #define SOFT_IMAGE_H

@@ -39,7 +39,7 @@ struct linking {
 };
 
 static bool no_memory(struct linking *linking) {
-    return soft_error(linking->diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "no host memory is left");
+    return soft_error(linking->diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory");
 }
 
 static bool add_name(struct linking *linking, struct name **list, struct ptx_symbol *symbol) {

@@ -1,9 +1,10 @@
 /*
- * Linking: what a module's parts know of each other, before any of them is lowered.
+ * Linking: assigns addresses that all parts of a module share, before any of them is lowered.
  *
- * Functions get addresses, which kernels may keep in registers and tables. Shared variables get
- * offsets: those that only one kernel names lie in that kernel's memory alone, as if the others'
- * did not exist; those of functions, which several kernels may call, lie at one place in all.
+ * Functions get addresses, because kernels may store these in registers and tables. Shared
+ * variables get offsets. A variable that only one kernel uses takes space in that kernel only. A
+ * variable that a function uses, which several kernels may call, has the same offset in all of
+ * them.
  */
 #ifndef SOFT_LINK_H
 #define SOFT_LINK_H

@@ -78,13 +78,14 @@ Test(link, addresses_as_data) {
 Test(link, what_has_no_address_is_refused) {
     static const char *const cases[][2] = {
         {TEST_KERNEL_WITH(".extern .global .u32 x[]; .global .u64 p = x;", ""),
-         "'x' is declared and defined nowhere"},
+         "'x' is declared but not defined"},
         {TEST_KERNEL_WITH(".extern .func f(); .global .u64 p = f;", ""),
-         "'f' is declared and defined nowhere"},
+         "'f' is declared but not defined"},
         {TEST_KERNEL_WITH(".extern .global .u32 x[];", "ld.global.u32 %r5, [x];\n"),
-         "'x' is declared and defined nowhere"},
-        {TEST_KERNEL_WITH(".func f(); .alias g, f;", ""), "'g' is no function"},
-        {TEST_KERNEL_WITH(".func f(); .func g(); .alias g, f;", ""), "'f' is no function defined"},
+         "'x' is declared but not defined"},
+        {TEST_KERNEL_WITH(".func f(); .alias g, f;", ""), "'g' is not a function"},
+        {TEST_KERNEL_WITH(".func f(); .func g(); .alias g, f;", ""),
+         "'f' is not a function defined"},
         {TEST_KERNEL_WITH(".func f() { ret; } .func f() { ret; }", ""), "declared twice"},
     };
     char log[2048];

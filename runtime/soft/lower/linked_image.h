@@ -1,9 +1,8 @@
 /*
- * Linked: the image that linking makes, which is the texts one behind the other.
+ * Linked: the image that cuLinkComplete returns in place of a cubin, and cuModuleLoadData loads.
  *
- * It is what cuLinkComplete gives for a cubin, and cuModuleLoadData takes back. It begins with a
- * byte that no text and no machine code begins with, and holds no pointers, so that a program may
- * write it to a file.
+ * It contains the inputs one after the other. Its first byte differs from that of PTX and of
+ * machine code. It contains no pointers, so a program may write it to a file.
  */
 #ifndef SOFT_LINKED_IMAGE_H
 #define SOFT_LINKED_IMAGE_H

@@ -1,11 +1,11 @@
 /*
- * Lowering: PTX instructions to micro-operations, names to numbers.
+ * Lowering: PTX instructions to micro-operations.
  *
- * First every instruction becomes one or a few drafts, whose operands are values: the registers of
- * the PTX, temporaries, constants, parameters, special registers. Then the drafts are cut into
- * blocks to find where lanes that part meet again (graph.c), values get slots (slots.c), and the
- * drafts become code. Most values of a kernel never change during a launch; they are filled in
- * before it, and moving one into a register costs nothing.
+ * First every instruction becomes one or a few drafts, whose operands are values: PTX registers,
+ * temporaries, constants, parameters, special registers. Then the drafts are divided into blocks to
+ * find where diverged lanes reconverge (control_flow.c), values get slots (slots.c), and the drafts
+ * become code. Most values of a kernel do not change during a launch; they are filled in before it,
+ * and moving one into a register costs nothing.
  */
 #ifndef SOFT_LOWER_H
 #define SOFT_LOWER_H
@@ -120,7 +120,7 @@ void soft_fuse(struct soft_lowering *lowering);
 #define LOWER_FAIL(lowering, where, ...)                                                           \
     soft_error((lowering)->diagnostic, (where)->offset, CUDA_ERROR_INVALID_PTX, __VA_ARGS__)
 #define LOWER_NO_MEMORY(lowering)                                                                  \
-    soft_error((lowering)->diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "no host memory is left")
+    soft_error((lowering)->diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory")
 
 /* Adds a draft; NULL when there is no memory (the error is noted). All operands are absent. The
  * pointer is good until the next one is added. */

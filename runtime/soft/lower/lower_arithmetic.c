@@ -145,9 +145,10 @@ bool soft_lower_lop3(struct soft_lowering *lowering, const struct ptx_instructio
     if (in->operand_count != (tells ? 6 : 5) || pair != tells ||
         in->operands[4].kind != PTX_OPERAND_INTEGER || in->operands[4].integer < 0 ||
         in->operands[4].integer > 255) {
-        return LOWER_FAIL(lowering, in,
-                          "lop3 takes a destination, three sources and a number from "
-                          "0 to 255; with .and or .or a predicate on either end");
+        return LOWER_FAIL(
+            lowering, in,
+            "lop3 needs a destination, three sources and a number from 0 to 255; .and and .or also "
+            "need a second destination and a fourth source, both predicates");
     }
     uint32_t values[4];
     for (int i = 1; i < 4; i++) {
@@ -192,7 +193,7 @@ bool soft_lower_arithmetic(struct soft_lowering *lowering, const struct ptx_inst
 
 /* Instructions without a result or an effect that this machine knows: hints. */
 bool soft_lower_plain(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this takes no operands");
+    if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this instruction has no operands");
     return soft_draft(lowering, (enum soft_op)in->opcode->row->base) != NULL;
 }
 

@@ -12,7 +12,7 @@ static bool read_bytes(struct soft_lowering *lowering, const struct ptx_instruct
                 (operand->integer == 16 ||
                  (ptx_has(in->opcode, PTX_ca) && (operand->integer == 4 || operand->integer == 8)));
     if (!fits) {
-        return LOWER_FAIL(lowering, operand, "a copy is of %s bytes",
+        return LOWER_FAIL(lowering, operand, "the copy size must be %s bytes",
                           ptx_has(in->opcode, PTX_ca) ? "4, 8 or 16" : "16");
     }
     *bytes = (uint32_t)operand->integer;
@@ -31,7 +31,8 @@ static bool read_limit(struct soft_lowering *lowering, const struct ptx_operand 
     }
     if (operand->kind == PTX_OPERAND_INTEGER &&
         (operand->integer < 0 || operand->integer > (*mode & SOFT_ASYNC_BYTES))) {
-        return LOWER_FAIL(lowering, operand, "a copy of %u bytes cannot read that many",
+        return LOWER_FAIL(lowering, operand,
+                          "a copy of %u bytes cannot read more bytes than it writes",
                           *mode & SOFT_ASYNC_BYTES);
     }
     *mode |= SOFT_ASYNC_SIZED;
@@ -42,7 +43,7 @@ static bool read_limit(struct soft_lowering *lowering, const struct ptx_operand 
 static bool add_offset(struct soft_lowering *lowering, struct soft_draft *draft,
                        const struct ptx_operand *where, const struct soft_address *address) {
     if (address->offset != (int32_t)address->offset) {
-        return LOWER_FAIL(lowering, where, "an offset of more than 32 bits");
+        return LOWER_FAIL(lowering, where, "the offset does not fit in 32 bits");
     }
     return soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, (uint32_t)address->offset);
 }
@@ -54,7 +55,7 @@ bool soft_lower_cp_async(struct soft_lowering *lowering, const struct ptx_instru
     bool hinted = ptx_has(in->opcode, PTX_l2_cache_hint);
     uint32_t count = in->operand_count - (hinted ? 1 : 0);
     if (in->operand_count < 3 || count < 3 || count > 4) {
-        return LOWER_FAIL(lowering, in, "cp.async takes two addresses and a number of bytes");
+        return LOWER_FAIL(lowering, in, "cp.async needs two addresses and a number of bytes");
     }
     if (!read_bytes(lowering, in, &mode) ||
         (count == 4 && !read_limit(lowering, &in->operands[3], &limit, &mode)) ||
@@ -96,8 +97,7 @@ bool soft_lower_cp_bulk(struct soft_lowering *lowering, const struct ptx_instruc
     bool hinted = ptx_has(in->opcode, PTX_l2_cache_hint);
     uint32_t count = 3u + !grouped + multicast + hinted;
     if (in->operand_count != count) {
-        return LOWER_FAIL(lowering, in, "this takes %u operands, and has %u", count,
-                          in->operand_count);
+        return LOWER_FAIL(lowering, in, "expected %u operands, not %u", count, in->operand_count);
     }
     if (grouped) mode |= SOFT_BULK_GROUP;
     if (ptx_has(in->opcode, PTX_reduce)) mode |= reduction_of(in->opcode);
@@ -136,12 +136,12 @@ bool soft_lower_st_async(struct soft_lowering *lowering, const struct ptx_instru
     uint32_t count = ptx_has(in->opcode, PTX_v4) ? 4 : ptx_has(in->opcode, PTX_v2) ? 2 : 1;
     uint32_t values[4] = {0};
     if (in->operand_count != 3) {
-        return LOWER_FAIL(lowering, in, "an address, a value and an mbarrier are needed");
+        return LOWER_FAIL(lowering, in, "expected an address, a value and an mbarrier");
     }
     const struct ptx_operand *b = &in->operands[1];
     bool vector = b->kind == PTX_OPERAND_VECTOR;
     if ((vector ? b->count : 1) != count) {
-        return LOWER_FAIL(lowering, b, "%u registers are needed here", count);
+        return LOWER_FAIL(lowering, b, "expected %u registers", count);
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct ptx_operand *item = vector ? &b->items[i] : b;
@@ -174,7 +174,7 @@ bool soft_lower_cp_async_wait(struct soft_lowering *lowering, const struct ptx_i
     if (in->operand_count != (all ? 0u : 1u) ||
         (!all && in->operands[0].kind != PTX_OPERAND_INTEGER)) {
         return LOWER_FAIL(lowering, in,
-                          all ? "this takes no operands" : "a number of groups is needed");
+                          all ? "this instruction has no operands" : "expected a number of groups");
     }
     if (all && soft_draft(lowering, SOFT_OP_cp_async_commit) == NULL) return false;
     struct soft_draft *draft = soft_draft(lowering, (enum soft_op)in->opcode->row->base);

@@ -33,7 +33,7 @@ static bool check_range(struct soft_lowering *lowering, const struct ptx_instruc
     uint64_t bytes = (uint64_t)access->bytes * access->count, at = (uint64_t)access->offset;
     if (bytes <= variable->bytes && at <= variable->bytes - bytes) return true;
     return LOWER_FAIL(
-        lowering, in, "%llu bytes at offset %lld lie outside the parameter '%.*s' of %llu bytes",
+        lowering, in, "%llu bytes at offset %lld are outside the parameter '%.*s' of %llu bytes",
         (unsigned long long)bytes, (long long)access->offset, (int)variable->symbol->length,
         variable->symbol->name, (unsigned long long)variable->bytes);
 }
@@ -231,7 +231,7 @@ static bool read_call(struct soft_lowering *lowering, const struct ptx_instructi
     bool named = call->target != NULL && call->target->kind == PTX_OPERAND_SYMBOL &&
                  call->target->symbol->kind == PTX_FUNCTION;
     bool by_address = call->target != NULL && call->target->kind == PTX_OPERAND_REGISTER;
-    if (!named && !by_address) return LOWER_FAIL(lowering, in, "a call takes a function");
+    if (!named && !by_address) return LOWER_FAIL(lowering, in, "expected a function to call");
     if (named) call->function = call->target->symbol->is.function;
     if (by_address) {
         /* Which functions they are is checked when they are called. */
@@ -240,13 +240,13 @@ static bool read_call(struct soft_lowering *lowering, const struct ptx_instructi
                        in->operands[at].symbol->kind == PTX_TARGETS);
         if (!listed) {
             return LOWER_FAIL(lowering, in,
-                              "a call by address takes a .callprototype or .calltargets");
+                              "a call by address needs a .callprototype or .calltargets");
         }
         at++;
     }
-    if (at != in->operand_count) return LOWER_FAIL(lowering, in, "a call with too many operands");
+    if (at != in->operand_count) return LOWER_FAIL(lowering, in, "the call has too many operands");
     if (named && call->function->entry) {
-        return LOWER_FAIL(lowering, call->target, "'%.*s' is a kernel, and cannot be called",
+        return LOWER_FAIL(lowering, call->target, "'%.*s' is a kernel and cannot be called",
                           (int)call->target->symbol->length, call->target->symbol->name);
     }
     return true;
@@ -297,7 +297,7 @@ static bool result_value(struct soft_lowering *lowering, const struct ptx_operan
     bool by_address = formal == NULL && operand->kind == PTX_OPERAND_REGISTER;
     if (!by_address &&
         (formal == NULL || (!formal->is_register && !is_like_register(formal->bytes)))) {
-        return LOWER_FAIL(lowering, operand, "a .param variable is needed here");
+        return LOWER_FAIL(lowering, operand, "expected a .param variable");
     }
     enum ptx_modifier type = by_address ? operand->type : formal->type;
     return soft_destination(lowering, operand, soft_bits(type), type, value);
@@ -312,12 +312,12 @@ static bool check_counts(struct soft_lowering *lowering, const struct ptx_instru
     const struct ptx_function *f = call->function;
     if (f == NULL) return true;
     if (count_of(call->arguments) != f->parameter_count) {
-        return LOWER_FAIL(lowering, in, "'%.*s' takes %u parameters, and is given %u",
+        return LOWER_FAIL(lowering, in, "'%.*s' has %u parameters, and the call passes %u",
                           (int)f->symbol->length, f->symbol->name, f->parameter_count,
                           count_of(call->arguments));
     }
     if (count_of(call->results) != f->return_count) {
-        return LOWER_FAIL(lowering, in, "'%.*s' gives %u results, and not %u",
+        return LOWER_FAIL(lowering, in, "'%.*s' returns %u results, and the call expects %u",
                           (int)f->symbol->length, f->symbol->name, f->return_count,
                           count_of(call->results));
     }
@@ -363,7 +363,7 @@ static bool lower_builtin(struct soft_lowering *lowering, const struct ptx_instr
         }
     }
     if (builtin == NULL) {
-        return LOWER_FAIL(lowering, call->target, "'%.*s' is declared and defined nowhere",
+        return LOWER_FAIL(lowering, call->target, "'%.*s' is declared but not defined",
                           (int)symbol->length, symbol->name);
     }
     bool fits = count_of(call->arguments) == builtin->arguments &&
@@ -375,7 +375,8 @@ static bool lower_builtin(struct soft_lowering *lowering, const struct ptx_instr
         fits = bytes_of(&lowering->values[results[0]]) == builtin->result_bytes;
     }
     if (!fits) {
-        return LOWER_FAIL(lowering, in, "this is not how %s is declared", builtin->name);
+        return LOWER_FAIL(lowering, in, "the call does not match the declaration of %s",
+                          builtin->name);
     }
     struct soft_draft *draft = soft_draft(lowering, builtin->op);
     if (draft == NULL) return false;
@@ -424,7 +425,7 @@ bool soft_lower_brx(struct soft_lowering *lowering, const struct ptx_instruction
     uint32_t index = 0;
     if (in->operand_count != 2 || in->operands[1].kind != PTX_OPERAND_SYMBOL ||
         in->operands[1].symbol->kind != PTX_TARGETS) {
-        return LOWER_FAIL(lowering, in, "brx.idx takes an index and a list of .branchtargets");
+        return LOWER_FAIL(lowering, in, "brx.idx needs an index and a list of .branchtargets");
     }
     const struct ptx_list *list = in->operands[1].symbol->is.targets;
     uint32_t *targets = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, list->count);
@@ -433,7 +434,7 @@ bool soft_lower_brx(struct soft_lowering *lowering, const struct ptx_instruction
         const struct ptx_operand *label = &list->items[i];
         if (label->kind != PTX_OPERAND_SYMBOL || label->symbol->kind != PTX_LABEL ||
             label->integer != 0) {
-            return LOWER_FAIL(lowering, label, "a branch takes a label");
+            return LOWER_FAIL(lowering, label, "expected a label");
         }
         targets[i] = label->symbol->is.label;
     }
@@ -455,13 +456,14 @@ bool soft_lower_stack(struct soft_lowering *lowering, const struct ptx_instructi
     uint32_t d = SOFT_NO_VALUE, a = SOFT_NO_VALUE;
     int64_t alignment = 8;
     if (in->operand_count < (allocates ? 2u : 1u) || in->operand_count > (allocates ? 3u : 1u)) {
-        return LOWER_FAIL(lowering, in, "this takes other operands");
+        return LOWER_FAIL(lowering, in, "wrong number of operands");
     }
     if (in->operand_count == 3) {
         alignment = in->operands[2].integer;
         if (in->operands[2].kind != PTX_OPERAND_INTEGER || alignment <= 0 || alignment > 4096 ||
             (alignment & (alignment - 1)) != 0) {
-            return LOWER_FAIL(lowering, &in->operands[2], "an alignment must be a power of two");
+            return LOWER_FAIL(lowering, &in->operands[2],
+                              "the alignment must be a power of two, at most 4096");
         }
     }
     const struct ptx_operand *source = allocates ? &in->operands[1] : &in->operands[0];

@@ -9,10 +9,10 @@ bool soft_lower_mapa(struct soft_lowering *lowering, const struct ptx_instructio
     enum ptx_modifier type = in->opcode->type[0];
     unsigned bits = soft_bits(type);
     uint32_t d = 0, a = 0, b = 0;
-    if (in->operand_count != 3) return LOWER_FAIL(lowering, in, "mapa takes 3 operands");
+    if (in->operand_count != 3) return LOWER_FAIL(lowering, in, "mapa needs 3 operands");
     const struct ptx_operand *from = &in->operands[1];
     if (from->kind == PTX_OPERAND_SYMBOL && !ptx_has(in->opcode, PTX_shared_cluster)) {
-        return LOWER_FAIL(lowering, from, "a generic address is needed, in a register");
+        return LOWER_FAIL(lowering, from, "expected a register with a generic address");
     }
     if (!soft_source(lowering, from, bits, type, &a) ||
         !soft_source(lowering, &in->operands[2], 32, PTX_u32, &b) ||
@@ -32,7 +32,7 @@ bool soft_lower_mapa(struct soft_lowering *lowering, const struct ptx_instructio
 bool soft_lower_getctarank(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum ptx_modifier type = in->opcode->type[0];
     uint32_t d = 0, a = 0;
-    if (in->operand_count != 2) return LOWER_FAIL(lowering, in, "getctarank takes 2 operands");
+    if (in->operand_count != 2) return LOWER_FAIL(lowering, in, "getctarank needs 2 operands");
     if (!soft_source(lowering, &in->operands[1], soft_bits(type), type, &a) ||
         !soft_destination(lowering, &in->operands[0], 32, PTX_u32, &d)) {
         return false;
@@ -50,8 +50,7 @@ bool soft_lower_createpolicy(struct soft_lowering *lowering, const struct ptx_in
     bool range = ptx_has(in->opcode, PTX_range), converts = ptx_has(in->opcode, PTX_cvt);
     uint32_t least = range ? 4 : converts ? 2 : 1, most = range ? 4 : 2;
     if (in->operand_count < least || in->operand_count > most) {
-        return LOWER_FAIL(lowering, in, "this takes %u operands, and has %u", most,
-                          in->operand_count);
+        return LOWER_FAIL(lowering, in, "expected %u operands, not %u", most, in->operand_count);
     }
     for (uint32_t i = 1; i < in->operand_count; i++) {
         const struct ptx_operand *operand = &in->operands[i];

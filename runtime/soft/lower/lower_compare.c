@@ -52,10 +52,10 @@ static bool compare_op(struct soft_lowering *lowering, const struct ptx_instruct
     }
     char kind = ptx_types[type].kind[0];
     if (kind == 'B' && place >= 2) {
-        return LOWER_FAIL(lowering, in, "bits have no order: only .eq and .ne compare them");
+        return LOWER_FAIL(lowering, in, "only .eq and .ne compare values of a .b type");
     }
     if (kind == 'S' && is_unsigned) {
-        return LOWER_FAIL(lowering, in, ".lo, .ls, .hi and .hs compare unsigned numbers");
+        return LOWER_FAIL(lowering, in, ".lo, .ls, .hi and .hs compare unsigned integers only");
     }
     unsigned width = ptx_types[type].bits == 16 ? 0 : ptx_types[type].bits == 32 ? 1 : 2;
     *op = bases[width + (kind == 'S' ? 3 : 0)] + place;
@@ -118,13 +118,13 @@ bool soft_lower_setp(struct soft_lowering *lowering, const struct ptx_instructio
     enum soft_op boolean = boolean_of(in->opcode);
     uint32_t wanted = boolean == SOFT_OPS ? 3 : 4;
     if (in->operand_count != wanted) {
-        return LOWER_FAIL(lowering, in, "setp takes %u operands here, and has %u", wanted,
+        return LOWER_FAIL(lowering, in, "setp needs %u operands here, not %u", wanted,
                           in->operand_count);
     }
     const struct ptx_operand *to = &in->operands[0];
     bool pair = to->kind == PTX_OPERAND_PAIR;
     if (pair && soft_is_half(in->opcode->type[0])) {
-        return LOWER_FAIL(lowering, to, "a comparison of halves gives no complement");
+        return LOWER_FAIL(lowering, to, "a comparison of halves has no complement");
     }
     uint32_t p = SOFT_NO_VALUE, q = SOFT_NO_VALUE, c = SOFT_NO_VALUE;
     bool negated = false;
@@ -162,7 +162,7 @@ bool soft_lower_setp_pair(struct soft_lowering *lowering, const struct ptx_instr
     const struct ptx_operand *to = &in->operands[0];
     if (in->operand_count != (boolean == SOFT_OPS ? 3 : 4) || to->kind != PTX_OPERAND_PAIR) {
         return LOWER_FAIL(lowering, in,
-                          "setp takes p|q and 2 sources here, and 3 with .and and such");
+                          "setp needs p|q and 2 sources here, or 3 with .and, .or or .xor");
     }
     uint32_t d[2], result[2], c = SOFT_NO_VALUE;
     bool negated = false;
@@ -214,7 +214,7 @@ static bool choose(struct soft_lowering *lowering, uint32_t d, uint32_t yes, uin
 bool soft_lower_set_pair(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum soft_op boolean = boolean_of(in->opcode);
     if (in->operand_count != (boolean == SOFT_OPS ? 3 : 4)) {
-        return LOWER_FAIL(lowering, in, "set takes %u operands here",
+        return LOWER_FAIL(lowering, in, "set needs %u operands here",
                           boolean == SOFT_OPS ? 3u : 4u);
     }
     uint32_t d = 0, part[2], c = SOFT_NO_VALUE;
@@ -244,7 +244,7 @@ bool soft_lower_set(struct soft_lowering *lowering, const struct ptx_instruction
     enum soft_op boolean = boolean_of(in->opcode);
     uint32_t wanted = boolean == SOFT_OPS ? 3 : 4;
     if (in->operand_count != wanted) {
-        return LOWER_FAIL(lowering, in, "set takes %u operands here, and has %u", wanted,
+        return LOWER_FAIL(lowering, in, "set needs %u operands here, not %u", wanted,
                           in->operand_count);
     }
     enum ptx_modifier to = in->opcode->type[0], from = in->opcode->type[1];
@@ -298,7 +298,7 @@ bool soft_lower_predicates(struct soft_lowering *lowering, const struct ptx_inst
     enum soft_op op = (enum soft_op)in->opcode->row->base;
     uint32_t sources = op == SOFT_OP_not_pred || op == SOFT_OP_mov_pred ? 1 : 2;
     if (in->operand_count != sources + 1) {
-        return LOWER_FAIL(lowering, in, "this takes %u operands, and has %u", sources + 1,
+        return LOWER_FAIL(lowering, in, "expected %u operands, not %u", sources + 1,
                           in->operand_count);
     }
     uint32_t d = 0, values[2] = {SOFT_NO_VALUE, SOFT_NO_VALUE};

@@ -17,7 +17,7 @@ static bool branch(struct soft_lowering *lowering, const struct ptx_instruction 
 bool soft_lower_bra(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     if (in->operand_count != 1 || in->operands[0].kind != PTX_OPERAND_SYMBOL ||
         in->operands[0].symbol->kind != PTX_LABEL || in->operands[0].integer != 0) {
-        return LOWER_FAIL(lowering, in, "a branch takes a label");
+        return LOWER_FAIL(lowering, in, "expected a label");
     }
     return branch(lowering, in, in->operands[0].symbol->is.label);
 }
@@ -25,7 +25,7 @@ bool soft_lower_bra(struct soft_lowering *lowering, const struct ptx_instruction
 /* exit, ret, trap and brkpt: for the lanes whose guard holds. A return from a function is a branch
  * to its end, where all its lanes meet; that from a kernel is an exit. */
 bool soft_lower_leave(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this takes no operands");
+    if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this instruction has no operands");
     bool returns = in->opcode->row->name[0] == 'r' && !lowering->function->entry;
     if (returns) return branch(lowering, in, lowering->function->instruction_count);
     struct soft_draft *draft = soft_draft(lowering, (enum soft_op)in->opcode->row->base);
@@ -45,7 +45,8 @@ static bool check_barrier(struct soft_lowering *lowering, const struct ptx_opera
         return LOWER_FAIL(lowering, barrier, "barriers are numbered 0 to 15");
     }
     if (threads != NULL && threads->kind == PTX_OPERAND_INTEGER && threads->integer % 32 != 0) {
-        return LOWER_FAIL(lowering, threads, "the threads of a barrier come in multiples of 32");
+        return LOWER_FAIL(lowering, threads,
+                          "the number of threads of a barrier must be a multiple of 32");
     }
     return true;
 }
@@ -58,7 +59,7 @@ bool soft_lower_barrier(struct soft_lowering *lowering, const struct ptx_instruc
     uint32_t least = op == SOFT_OP_barrier_arrive ? 2 : 1;
     uint32_t count = in->operand_count - first - last;
     if (in->operand_count < first + least + last || count > 2) {
-        return LOWER_FAIL(lowering, in, "a barrier and a number of threads are needed");
+        return LOWER_FAIL(lowering, in, "expected a barrier and a number of threads");
     }
     const struct ptx_operand *barrier = &in->operands[first],
                              *threads = count == 2 ? barrier + 1 : NULL;
@@ -94,7 +95,7 @@ bool soft_lower_barrier(struct soft_lowering *lowering, const struct ptx_instruc
 
 bool soft_lower_warp_sync(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t members = 0;
-    if (in->operand_count != 1) return LOWER_FAIL(lowering, in, "a member mask is needed");
+    if (in->operand_count != 1) return LOWER_FAIL(lowering, in, "expected a member mask");
     if (!soft_source(lowering, &in->operands[0], 32, PTX_b32, &members)) return false;
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_warp_sync);
     return draft != NULL && soft_extra(lowering, draft, SOFT_EXTRA_USE, members);
@@ -124,8 +125,8 @@ static bool read_members(struct soft_lowering *lowering, const struct ptx_instru
     const char *name = in->opcode->row->name;
     bool sync = ptx_has(in->opcode, PTX_sync);
     if (in->operand_count != place + sync) {
-        return LOWER_FAIL(lowering, in, "%s%s takes %u operands, and has %u", name,
-                          sync ? ".sync" : "", place + sync, in->operand_count);
+        return LOWER_FAIL(lowering, in, "%s%s needs %u operands, not %u", name, sync ? ".sync" : "",
+                          place + sync, in->operand_count);
     }
     if (sync) return soft_source(lowering, &in->operands[place], 32, PTX_b32, members);
     if (lowering->module->target >= 70 && lowering->module->version >= 64) {
@@ -185,8 +186,7 @@ bool soft_lower_match(struct soft_lowering *lowering, const struct ptx_instructi
     unsigned bits = soft_bits(in->opcode->type[0]);
     uint32_t d = 0, p = 0, a = 0, members = 0;
     if (in->operand_count != 3) {
-        return LOWER_FAIL(lowering, in, "match.sync takes 3 operands, and has %u",
-                          in->operand_count);
+        return LOWER_FAIL(lowering, in, "match.sync needs 3 operands, not %u", in->operand_count);
     }
     if (!soft_source(lowering, &in->operands[1], bits, in->opcode->type[0], &a) ||
         !soft_source(lowering, &in->operands[2], 32, PTX_b32, &members) ||
@@ -206,8 +206,7 @@ bool soft_lower_redux(struct soft_lowering *lowering, const struct ptx_instructi
     static const enum ptx_modifier words[] = {PTX_add, PTX_min, PTX_max, PTX_and, PTX_or, PTX_xor};
     uint32_t d = 0, a = 0, members = 0;
     if (in->operand_count != 3) {
-        return LOWER_FAIL(lowering, in, "redux.sync takes 3 operands, and has %u",
-                          in->operand_count);
+        return LOWER_FAIL(lowering, in, "redux.sync needs 3 operands, not %u", in->operand_count);
     }
     if (!soft_source(lowering, &in->operands[1], 32, in->opcode->type[0], &a) ||
         !soft_source(lowering, &in->operands[2], 32, PTX_b32, &members) ||
@@ -229,7 +228,7 @@ bool soft_lower_redux(struct soft_lowering *lowering, const struct ptx_instructi
 bool soft_lower_elect(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t d = 0, p = 0, members = 0;
     if (in->operand_count != 2 || in->operands[0].kind != PTX_OPERAND_PAIR) {
-        return LOWER_FAIL(lowering, in, "elect.sync takes d|p and a member mask");
+        return LOWER_FAIL(lowering, in, "elect.sync needs d|p and a member mask");
     }
     if (!soft_source(lowering, &in->operands[1], 32, PTX_b32, &members) ||
         !read_pair(lowering, &in->operands[0], &d, &p)) {
@@ -243,7 +242,7 @@ bool soft_lower_elect(struct soft_lowering *lowering, const struct ptx_instructi
 
 bool soft_lower_activemask(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t d = 0;
-    if (in->operand_count != 1) return LOWER_FAIL(lowering, in, "activemask takes 1 operand");
+    if (in->operand_count != 1) return LOWER_FAIL(lowering, in, "activemask needs 1 operand");
     if (!soft_destination(lowering, &in->operands[0], 32, PTX_b32, &d)) return false;
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_special);
     if (draft == NULL) return false;

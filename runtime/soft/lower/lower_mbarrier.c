@@ -37,8 +37,7 @@ bool soft_lower_mbarrier(struct soft_lowering *lowering, const struct ptx_instru
     while (!ptx_has(in->opcode, words[act])) act++;
     uint32_t count = act == SOFT_MBARRIER_INVAL ? 1 : 2;
     if (in->operand_count != count) {
-        return LOWER_FAIL(lowering, in, "this takes %u operands, and has %u", count,
-                          in->operand_count);
+        return LOWER_FAIL(lowering, in, "expected %u operands, not %u", count, in->operand_count);
     }
     if (count > 1 && !soft_source(lowering, &in->operands[1], 32, PTX_u32, &b)) return false;
     if (!read_object(lowering, in, &in->operands[0], &address, &mode)) return false;
@@ -56,15 +55,16 @@ bool soft_lower_mbarrier_arrive(struct soft_lowering *lowering, const struct ptx
     bool needs = expects || ptx_has(in->opcode, PTX_noComplete);
     uint32_t d = SOFT_NO_VALUE, b = 0, mode = 0;
     if (in->operand_count > 3 || in->operand_count < (needs ? 3u : 2u)) {
-        return LOWER_FAIL(lowering, in, "a state, an address and %s are needed",
+        return LOWER_FAIL(lowering, in, "expected a state, an address and %s",
                           expects ? "a number of bytes" : "a count");
     }
     if (in->operand_count == 3 && !needs && lowering->module->target < 90) {
-        return LOWER_FAIL(lowering, &in->operands[2], "a count needs .noComplete, or sm_90");
+        return LOWER_FAIL(lowering, &in->operands[2], "a count needs .noComplete or sm_90");
     }
     bool silent = in->operands[0].kind == PTX_OPERAND_NONE;
     if (!silent && ptx_has(in->opcode, PTX_shared_cluster)) {
-        return LOWER_FAIL(lowering, &in->operands[0], "with .shared::cluster there is no state");
+        return LOWER_FAIL(lowering, &in->operands[0],
+                          "with .shared::cluster the state must be '_'");
     }
     if ((!silent && !soft_destination(lowering, &in->operands[0], 64, PTX_b64, &d)) ||
         (in->operand_count == 3 && !soft_source(lowering, &in->operands[2], 32, PTX_u32, &b)) ||
@@ -92,7 +92,7 @@ bool soft_lower_mbarrier_test(struct soft_lowering *lowering, const struct ptx_i
     bool parity = ptx_has(in->opcode, PTX_parity), tries = ptx_has(in->opcode, PTX_try_wait);
     uint32_t d = 0, b = 0, hint = 0, mode = 0;
     if (in->operand_count != 3 && !(in->operand_count == 4 && tries)) {
-        return LOWER_FAIL(lowering, in, "a predicate, an address and a %s are needed",
+        return LOWER_FAIL(lowering, in, "expected a predicate, an address and a %s",
                           parity ? "parity" : "state");
     }
     if (!soft_source(lowering, &in->operands[2], parity ? 32 : 64, parity ? PTX_u32 : PTX_b64,
@@ -115,7 +115,7 @@ bool soft_lower_mbarrier_test(struct soft_lowering *lowering, const struct ptx_i
 /* mbarrier.pending_count count, state */
 bool soft_lower_mbarrier_pending(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t d = 0, a = 0;
-    if (in->operand_count != 2) return LOWER_FAIL(lowering, in, "a count and a state are needed");
+    if (in->operand_count != 2) return LOWER_FAIL(lowering, in, "expected a count and a state");
     if (!soft_source(lowering, &in->operands[1], 64, PTX_b64, &a) ||
         !soft_destination(lowering, &in->operands[0], 32, PTX_u32, &d)) {
         return false;
@@ -131,7 +131,7 @@ bool soft_lower_mbarrier_pending(struct soft_lowering *lowering, const struct pt
 bool soft_lower_cp_async_arrive(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     struct soft_address address = {.base = SOFT_NO_VALUE};
     uint32_t mode = 0;
-    if (in->operand_count != 1) return LOWER_FAIL(lowering, in, "an address is needed");
+    if (in->operand_count != 1) return LOWER_FAIL(lowering, in, "expected an address");
     if (!read_object(lowering, in, &in->operands[0], &address, &mode)) return false;
     if (ptx_has(in->opcode, PTX_noinc)) mode |= SOFT_ASYNC_NOINC;
     return draft_at(lowering, SOFT_OP_cp_async_arrive, &address, mode) != NULL;

@@ -54,7 +54,7 @@ static bool is_variable_of(const struct ptx_variable *variable, enum soft_access
 bool soft_read_address(struct soft_lowering *lowering, const struct ptx_operand *operand,
                        enum soft_access_space space, struct soft_address *address) {
     const struct ptx_operand *base = base_of(operand);
-    if (base == NULL) return LOWER_FAIL(lowering, operand, "an address in brackets is needed");
+    if (base == NULL) return LOWER_FAIL(lowering, operand, "expected an address in brackets");
     *address = (struct soft_address){.wide = space != SOFT_SPACE_SHARED};
     unsigned bits = address->wide ? 64 : 32;
     switch (base->kind) {
@@ -72,7 +72,7 @@ bool soft_read_address(struct soft_lowering *lowering, const struct ptx_operand 
             address->base = soft_convert(lowering, SOFT_OP_cvt_u64_u32, 64, base->reg);
             return address->base != SOFT_NO_VALUE;
         }
-        return LOWER_FAIL(lowering, base, "an address in a register of %u bits", own);
+        return LOWER_FAIL(lowering, base, "a register of %u bits cannot hold this address", own);
     }
     case PTX_OPERAND_INTEGER:
         address->base = soft_value_constant(lowering, bits, (uint64_t)base->integer);
@@ -80,13 +80,13 @@ bool soft_read_address(struct soft_lowering *lowering, const struct ptx_operand 
     case PTX_OPERAND_SYMBOL:
         if (base->symbol->kind != PTX_VARIABLE ||
             !is_variable_of(base->symbol->is.variable, space)) {
-            return LOWER_FAIL(lowering, base, "'%.*s' is no variable of this space",
+            return LOWER_FAIL(lowering, base, "'%.*s' is not a variable in this state space",
                               (int)base->symbol->length, base->symbol->name);
         }
         return soft_variable_address(lowering, base, base->symbol->is.variable, base->integer, bits,
                                      &address->base);
     default:
-        return LOWER_FAIL(lowering, base, "this is no address");
+        return LOWER_FAIL(lowering, base, "this is not an address");
     }
 }
 
@@ -99,12 +99,11 @@ static bool parameter_value(struct soft_lowering *lowering, const struct ptx_ins
     uint64_t bytes = ptx_types[type].bits / 8;
     uint64_t at = (uint64_t)base->integer + component * bytes;
     if (at > parameter->bytes || bytes > parameter->bytes - at) {
-        return LOWER_FAIL(lowering, in,
-                          "%llu bytes at offset %llu lie outside the parameter '%.*s' "
-                          "of %llu bytes",
-                          (unsigned long long)bytes, (unsigned long long)at,
-                          (int)base->symbol->length, base->symbol->name,
-                          (unsigned long long)parameter->bytes);
+        return LOWER_FAIL(
+            lowering, in,
+            "%llu bytes at offset %llu are outside the parameter '%.*s' of %llu bytes",
+            (unsigned long long)bytes, (unsigned long long)at, (int)base->symbol->length,
+            base->symbol->name, (unsigned long long)parameter->bytes);
     }
     *value = soft_value_find(lowering, SOFT_VALUE_PARAMETER, bits, parameter->address + at,
                              (unsigned)bytes, ptx_types[type].kind[0] == 'S');
@@ -143,14 +142,13 @@ static bool read_data(struct soft_lowering *lowering, const struct ptx_instructi
                           .count = vector ? operand->count : 1,
                           .bits = soft_bits(type)};
     if (data->count != wanted) {
-        return LOWER_FAIL(lowering, operand, "%u registers are needed here, not %u", wanted,
-                          data->count);
+        return LOWER_FAIL(lowering, operand, "expected %u registers, not %u", wanted, data->count);
     }
     if (type == PTX_b128 && soft_space_of(in->opcode) == SOFT_SPACE_PARAM) {
-        return LOWER_FAIL(lowering, in, "parameters are not read or written by 128 bits");
+        return LOWER_FAIL(lowering, in, "a parameter cannot be read or written as .b128");
     }
     if (ptx_types[type].bits / 8 * wanted > 16) {
-        return LOWER_FAIL(lowering, in, "a vector of more than 16 bytes");
+        return LOWER_FAIL(lowering, in, "the vector is larger than 16 bytes");
     }
     for (unsigned i = 0; i < data->count; i++) {
         const struct ptx_operand *item = &data->items[i];
@@ -165,8 +163,8 @@ static bool read_data(struct soft_lowering *lowering, const struct ptx_instructi
 static bool check_policy(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t count = ptx_has(in->opcode, PTX_l2_cache_hint) ? 3 : 2, policy = 0;
     if (in->operand_count != count) {
-        return LOWER_FAIL(lowering, in, "%s takes %u operands here, and has %u",
-                          in->opcode->row->name, count, in->operand_count);
+        return LOWER_FAIL(lowering, in, "%s needs %u operands here, not %u", in->opcode->row->name,
+                          count, in->operand_count);
     }
     return count == 2 || soft_source(lowering, &in->operands[2], 64, PTX_b64, &policy);
 }
@@ -301,7 +299,7 @@ bool soft_lower_st(struct soft_lowering *lowering, const struct ptx_instruction 
         space == SOFT_SPACE_PARAM ? named_parameter(&in->operands[0]) : NULL;
     bool passed = parameter != NULL && soft_is_passed(parameter);
     if ((space == SOFT_SPACE_PARAM && !passed) || ptx_has(in->opcode, PTX_constant)) {
-        return LOWER_FAIL(lowering, in, "this space cannot be written in a kernel");
+        return LOWER_FAIL(lowering, in, "a kernel cannot write this state space");
     }
     if (!read_data(lowering, in, &in->operands[1], &data) ||
         (!passed && !soft_read_address(lowering, &in->operands[0], space, &address))) {
@@ -354,8 +352,8 @@ static bool read_atomic(struct soft_lowering *lowering, const struct ptx_instruc
     uint32_t hints = ptx_has(in->opcode, PTX_l2_cache_hint) ? 1 : 0, policy = 0;
     unsigned bits = soft_bits(atomic->type);
     if (in->operand_count != begin + 1 + sources + hints) {
-        return LOWER_FAIL(lowering, in, "this takes %u operands, and has %u",
-                          begin + 1 + sources + hints, in->operand_count);
+        return LOWER_FAIL(lowering, in, "expected %u operands, not %u", begin + 1 + sources + hints,
+                          in->operand_count);
     }
     const struct ptx_operand *b = components(&in->operands[begin + 1], atomic->count);
     atomic->silent =
@@ -363,7 +361,7 @@ static bool read_atomic(struct soft_lowering *lowering, const struct ptx_instruc
     const struct ptx_operand *d =
         atomic->silent ? &in->operands[0] : components(&in->operands[0], atomic->count);
     if (b == NULL || d == NULL) {
-        return LOWER_FAIL(lowering, in, "%u registers are needed here", atomic->count);
+        return LOWER_FAIL(lowering, in, "expected %u registers", atomic->count);
     }
     for (unsigned i = 0; i < atomic->count; i++) {
         if ((!atomic->silent &&
@@ -392,7 +390,7 @@ bool soft_lower_atom(struct soft_lowering *lowering, const struct ptx_instructio
     if (ptx_has(in->opcode, PTX_v4)) atomic.count = 4;
     if (ptx_has(in->opcode, PTX_v8)) atomic.count = 8;
     if (atomic.count * ptx_types[atomic.type].bits > 128) {
-        return LOWER_FAIL(lowering, in, "a vector of more than 16 bytes");
+        return LOWER_FAIL(lowering, in, "the vector is larger than 16 bytes");
     }
     struct data data = {.count = atomic.count, .bits = soft_bits(atomic.type)};
     struct soft_address address = {.base = SOFT_NO_VALUE};
@@ -400,7 +398,7 @@ bool soft_lower_atom(struct soft_lowering *lowering, const struct ptx_instructio
     const struct ptx_operand *place = &in->operands[atomic.reduces ? 0 : 1];
     enum soft_access_space space = soft_space_at(in->opcode, place);
     if (space == SOFT_SPACE_LOCAL) {
-        return LOWER_FAIL(lowering, place, "no atomic operation is on local memory");
+        return LOWER_FAIL(lowering, place, "atomic operations are not allowed on local memory");
     }
     if (!soft_read_address(lowering, place, space, &address)) return false;
     bool whole = atomic.type == PTX_b128;
@@ -428,7 +426,7 @@ bool soft_lower_atom(struct soft_lowering *lowering, const struct ptx_instructio
 
 bool soft_lower_isspacep(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t d = 0, a = 0;
-    if (in->operand_count != 2) return LOWER_FAIL(lowering, in, "isspacep takes 2 operands");
+    if (in->operand_count != 2) return LOWER_FAIL(lowering, in, "isspacep needs 2 operands");
     if (!soft_source(lowering, &in->operands[1], 64, PTX_u64, &a) ||
         !soft_destination(lowering, &in->operands[0], 1, PTX_pred, &d)) {
         return false;

@@ -1,5 +1,5 @@
 /*
- * What the lowerings of instructions that have an address share.
+ * Shared by the lowering of instructions with an address.
  */
 #ifndef SOFT_LOWER_MEMORY_H
 #define SOFT_LOWER_MEMORY_H

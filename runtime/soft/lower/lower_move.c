@@ -68,7 +68,8 @@ static bool pack(struct soft_lowering *lowering, const struct ptx_instruction *i
     unsigned bits = soft_bits(in->opcode->type[0]), part_bits = bits / parts->count;
     uint32_t d = 0, values[4];
     if ((parts->count != 2 && parts->count != 4) || bits < 16 || part_bits < 8) {
-        return LOWER_FAIL(lowering, parts, "%u parts do not make %u bits", parts->count, bits);
+        return LOWER_FAIL(lowering, parts, "%u elements cannot be packed into %u bits",
+                          parts->count, bits);
     }
     if (part_bits == 8) {
         return soft_destination(lowering, &in->operands[0], bits, in->opcode->type[0], &d) &&
@@ -99,7 +100,8 @@ static bool unpack(struct soft_lowering *lowering, const struct ptx_instruction 
     const struct ptx_operand *parts = &in->operands[0];
     unsigned bits = soft_bits(in->opcode->type[0]), part_bits = bits / parts->count;
     if ((parts->count != 2 && parts->count != 4) || bits < 16 || part_bits < 8) {
-        return LOWER_FAIL(lowering, parts, "%u bits do not make %u parts", bits, parts->count);
+        return LOWER_FAIL(lowering, parts, "%u bits cannot be unpacked into %u elements", bits,
+                          parts->count);
     }
     uint32_t a = 0;
     if (!soft_source(lowering, &in->operands[1], bits, in->opcode->type[0], &a)) return false;
@@ -123,12 +125,12 @@ static bool unpack(struct soft_lowering *lowering, const struct ptx_instruction 
 
 bool soft_lower_mov(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     if (in->operand_count != 2) {
-        return LOWER_FAIL(lowering, in, "mov takes 2 operands, and has %u", in->operand_count);
+        return LOWER_FAIL(lowering, in, "mov needs 2 operands, not %u", in->operand_count);
     }
     bool packs = in->operands[1].kind == PTX_OPERAND_VECTOR;
     bool unpacks = in->operands[0].kind == PTX_OPERAND_VECTOR;
     if ((packs || unpacks) && ptx_types[in->opcode->type[0]].kind[0] != 'B') {
-        return LOWER_FAIL(lowering, in, "parts make bits, not a number of a type");
+        return LOWER_FAIL(lowering, in, "packing and unpacking need a .b type");
     }
     if (packs) return pack(lowering, in);
     if (unpacks) return unpack(lowering, in);
@@ -147,9 +149,9 @@ bool soft_lower_mov_vector(struct soft_lowering *lowering, const struct ptx_inst
     if (in->operand_count != 2 || in->operands[0].kind != PTX_OPERAND_VECTOR ||
         in->operands[1].kind != PTX_OPERAND_VECTOR || in->operands[0].count != count ||
         in->operands[1].count != count) {
-        return LOWER_FAIL(lowering, in, "this takes two vectors of %u", count);
+        return LOWER_FAIL(lowering, in, "expected two vectors of %u elements", count);
     }
-    if (count * bits > 128) return LOWER_FAIL(lowering, in, "a vector of more than 128 bits");
+    if (count * bits > 128) return LOWER_FAIL(lowering, in, "the vector is larger than 128 bits");
     for (uint32_t i = 0; i < count; i++) {
         if (!soft_source(lowering, &in->operands[1].items[i], bits, type, &from[i]) ||
             !soft_destination(lowering, &in->operands[0].items[i], bits, type, &to[i])) {
@@ -174,14 +176,15 @@ bool soft_lower_mov_vector(struct soft_lowering *lowering, const struct ptx_inst
 /* mov.b128 d, a; {a, b}, d; d, {a, b} */
 bool soft_lower_mov_128(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     if (in->operand_count != 2) {
-        return LOWER_FAIL(lowering, in, "mov takes 2 operands, and has %u", in->operand_count);
+        return LOWER_FAIL(lowering, in, "mov needs 2 operands, not %u", in->operand_count);
     }
     const struct ptx_operand *to = &in->operands[0], *from = &in->operands[1];
     bool packs = from->kind == PTX_OPERAND_VECTOR, unpacks = to->kind == PTX_OPERAND_VECTOR;
     const struct ptx_operand *parts = packs ? from->items : to->items;
     uint32_t d = 0, a = 0, b = SOFT_NO_VALUE;
     if ((packs && from->count != 2) || (unpacks && to->count != 2)) {
-        return LOWER_FAIL(lowering, in, "128 bits are two parts");
+        return LOWER_FAIL(lowering, in,
+                          "128 bits can only be packed from or unpacked into two elements");
     }
     if (packs ? !soft_source(lowering, &parts[0], 64, PTX_b64, &a) ||
                     !soft_source(lowering, &parts[1], 64, PTX_b64, &b)
@@ -255,30 +258,30 @@ static bool check_rounding(struct soft_lowering *lowering, const struct ptx_inst
     bool float_from = is_float(from), float_to = is_float(to);
     if (!float_from && !float_to) {
         if (direction || to_integer) {
-            return LOWER_FAIL(lowering, in, "integers are converted to integers without rounding");
+            return LOWER_FAIL(
+                lowering, in,
+                "a conversion from integer to integer cannot have a rounding modifier");
         }
         bool to_signed = ptx_types[to].kind[0] == 'S', from_signed = ptx_types[from].kind[0] == 'S';
         bool holds = to_signed == from_signed
                          ? ptx_types[to].bits >= ptx_types[from].bits
                          : to_signed && ptx_types[to].bits > ptx_types[from].bits;
         if (ptx_has(opcode, PTX_sat) && holds) {
-            return LOWER_FAIL(lowering, in, ".%s holds every .%s: .sat has no place here",
+            return LOWER_FAIL(lowering, in, ".sat is not allowed here: .%s can represent every .%s",
                               ptx_types[to].text, ptx_types[from].text);
         }
         return true;
     }
     if (float_from && !float_to && !to_integer) {
         return LOWER_FAIL(lowering, in,
-                          "a conversion to an integer needs .rni, .rzi, .rmi or .rpi");
+                          "a conversion from float to integer needs .rni, .rzi, .rmi or .rpi");
     }
     bool narrows =
         float_to && (!float_from || ptx_types[to].bits < ptx_types[from].bits ||
                      (to == PTX_tf32 && from == PTX_f32) ||
                      (ptx_types[to].bits == 16 && to != from && ptx_types[from].bits == 16));
     if (narrows && !direction) {
-        return LOWER_FAIL(lowering, in,
-                          "a conversion that may lose digits needs .rn, .rz, .rm or "
-                          ".rp");
+        return LOWER_FAIL(lowering, in, "a conversion that may round needs .rn, .rz, .rm or .rp");
     }
     return true;
 }
@@ -286,7 +289,7 @@ static bool check_rounding(struct soft_lowering *lowering, const struct ptx_inst
 bool soft_lower_cvt(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum ptx_modifier to = in->opcode->type[0], from = in->opcode->type[1];
     if (in->operand_count != 2) {
-        return LOWER_FAIL(lowering, in, "cvt takes 2 operands, and has %u", in->operand_count);
+        return LOWER_FAIL(lowering, in, "cvt needs 2 operands, not %u", in->operand_count);
     }
     bool to_integer = ptx_has(in->opcode, PTX_rni) || ptx_has(in->opcode, PTX_rzi) ||
                       ptx_has(in->opcode, PTX_rmi) || ptx_has(in->opcode, PTX_rpi);
@@ -331,7 +334,7 @@ bool soft_lower_cvt_pair(struct soft_lowering *lowering, const struct ptx_instru
     enum ptx_modifier to = in->opcode->type[0], from = in->opcode->type[1];
     uint32_t sources = from == PTX_f32 ? 2 : 1, d = 0, a = 0, b = SOFT_NO_VALUE;
     if (in->operand_count != 1 + sources) {
-        return LOWER_FAIL(lowering, in, "cvt takes %u operands here, and has %u", 1 + sources,
+        return LOWER_FAIL(lowering, in, "cvt needs %u operands here, not %u", 1 + sources,
                           in->operand_count);
     }
     /* Packed bytes have no registers of their type: they stand in 16 bits. */
@@ -358,8 +361,8 @@ bool soft_lower_cvt_pack(struct soft_lowering *lowering, const struct ptx_instru
     bool third = in->opcode->types == 3;
     uint32_t d = 0, a = 0, b = 0, c = SOFT_NO_VALUE;
     if (in->operand_count != (third ? 4 : 3)) {
-        return LOWER_FAIL(lowering, in, "cvt.pack takes %u operands here, and has %u",
-                          third ? 4u : 3u, in->operand_count);
+        return LOWER_FAIL(lowering, in, "cvt.pack needs %u operands here, not %u", third ? 4u : 3u,
+                          in->operand_count);
     }
     if (!soft_source(lowering, &in->operands[1], 32, PTX_s32, &a) ||
         !soft_source(lowering, &in->operands[2], 32, PTX_s32, &b) ||
@@ -389,7 +392,7 @@ static uint64_t window_of(const struct ptx_opcode *opcode) {
 
 bool soft_lower_cvta(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     if (in->operand_count != 2) {
-        return LOWER_FAIL(lowering, in, "cvta takes 2 operands, and has %u", in->operand_count);
+        return LOWER_FAIL(lowering, in, "cvta needs 2 operands, not %u", in->operand_count);
     }
     uint32_t d = 0, a = 0;
     if (!soft_source(lowering, &in->operands[1], 64, PTX_u64, &a) ||

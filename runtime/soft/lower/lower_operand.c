@@ -130,13 +130,13 @@ bool soft_variable_address(struct soft_lowering *lowering, const struct ptx_oper
             break;
         }
         if (!place->is_spilled) {
-            return LOWER_FAIL(lowering, operand, "'%.*s' is passed in a call, and has no address",
+            return LOWER_FAIL(lowering, operand, "'%.*s' is a call parameter and has no address",
                               (int)place->symbol->length, place->symbol->name);
         }
         return local_address(lowering, place->address + (uint64_t)addend, bits, value);
     default:
         if (!place->placed) {
-            return LOWER_FAIL(lowering, operand, "'%.*s' is declared and defined nowhere",
+            return LOWER_FAIL(lowering, operand, "'%.*s' is declared but not defined",
                               (int)place->symbol->length, place->symbol->name);
         }
         address = place->address;
@@ -162,14 +162,14 @@ static bool check_register(struct soft_lowering *lowering, const struct ptx_oper
                            unsigned bits, enum ptx_modifier type) {
     const char *own = ptx_types[operand->type].text;
     if (operand->picked != 0) {
-        return LOWER_FAIL(lowering, operand, "no part of a register can be chosen here");
+        return LOWER_FAIL(lowering, operand, "this operand cannot select part of a register");
     }
     if (soft_bits(operand->type) != bits) {
-        return LOWER_FAIL(lowering, operand, "a register of %u bits where %u are needed (type .%s)",
+        return LOWER_FAIL(lowering, operand, "a register of %u bits, and %u are needed (type .%s)",
                           soft_bits(operand->type), bits, own);
     }
     return agree(operand->type, type) ||
-           LOWER_FAIL(lowering, operand, "a register of type .%s where .%s is needed", own,
+           LOWER_FAIL(lowering, operand, "a register of type .%s, and .%s is needed", own,
                       ptx_types[type].text);
 }
 
@@ -177,7 +177,7 @@ static bool check_register(struct soft_lowering *lowering, const struct ptx_oper
 static bool add_to_register(struct soft_lowering *lowering, const struct ptx_operand *operand,
                             unsigned bits, uint32_t *value) {
     if (bits < 16 || ptx_types[operand->type].kind[0] == 'F') {
-        return LOWER_FAIL(lowering, operand, "only an integer register can have an addend");
+        return LOWER_FAIL(lowering, operand, "only an integer register can have an offset");
     }
     uint32_t addend = soft_value_constant(lowering, bits, (uint64_t)operand->integer);
     uint32_t sum = soft_value_temporary(lowering, bits);
@@ -194,24 +194,24 @@ static bool add_to_register(struct soft_lowering *lowering, const struct ptx_ope
 bool soft_source(struct soft_lowering *lowering, const struct ptx_operand *operand, unsigned bits,
                  enum ptx_modifier type, uint32_t *value) {
     if (bits == 128 && operand->kind != PTX_OPERAND_REGISTER) {
-        return LOWER_FAIL(lowering, operand, "a register of 128 bits is needed");
+        return LOWER_FAIL(lowering, operand, "expected a register of 128 bits");
     }
     switch (operand->kind) {
     case PTX_OPERAND_REGISTER:
-        if (operand->negated) return LOWER_FAIL(lowering, operand, "'!' has no place here");
+        if (operand->negated) return LOWER_FAIL(lowering, operand, "'!' is not allowed here");
         if (!check_register(lowering, operand, bits, type)) return false;
         *value = operand->reg;
         return operand->integer == 0 || add_to_register(lowering, operand, bits, value);
     case PTX_OPERAND_INTEGER:
         if (type == PTX_f32 || type == PTX_f64) {
-            return LOWER_FAIL(lowering, operand, "a floating point number is needed, such as 1.0");
+            return LOWER_FAIL(lowering, operand, "expected a floating-point number such as 1.0");
         }
         *value = soft_value_constant(lowering, bits, (uint64_t)operand->integer);
         return *value != SOFT_NO_VALUE;
     case PTX_OPERAND_FLOAT32:
     case PTX_OPERAND_FLOAT64:
         if (bits < 32 || ptx_types[type].kind[0] == 'U' || ptx_types[type].kind[0] == 'S') {
-            return LOWER_FAIL(lowering, operand, "a floating point number has no place here");
+            return LOWER_FAIL(lowering, operand, "a floating-point number is not allowed here");
         }
         *value = soft_value_constant(lowering, bits, literal(operand, type, bits));
         return *value != SOFT_NO_VALUE;
@@ -228,10 +228,10 @@ bool soft_source(struct soft_lowering *lowering, const struct ptx_operand *opera
                 lowering, bits, operand->symbol->is.function->address + (uint64_t)operand->integer);
             return *value != SOFT_NO_VALUE;
         }
-        return LOWER_FAIL(lowering, operand, "'%.*s' is no value", (int)operand->symbol->length,
+        return LOWER_FAIL(lowering, operand, "'%.*s' is not a value", (int)operand->symbol->length,
                           operand->symbol->name);
     default:
-        return LOWER_FAIL(lowering, operand, "a register or a number is needed");
+        return LOWER_FAIL(lowering, operand, "expected a register or a number");
     }
 }
 
@@ -242,7 +242,7 @@ bool soft_destination(struct soft_lowering *lowering, const struct ptx_operand *
         return *value != SOFT_NO_VALUE;
     }
     if (operand->kind != PTX_OPERAND_REGISTER || operand->negated || operand->integer != 0) {
-        return LOWER_FAIL(lowering, operand, "a register to write to is needed");
+        return LOWER_FAIL(lowering, operand, "expected a destination register");
     }
     if (!check_register(lowering, operand, bits, type)) return false;
     *value = operand->reg;
@@ -264,7 +264,7 @@ bool soft_predicate(struct soft_lowering *lowering, const struct ptx_operand *op
         return *value != SOFT_NO_VALUE;
     }
     if (operand->kind != PTX_OPERAND_REGISTER || operand->type != PTX_pred) {
-        return LOWER_FAIL(lowering, operand, "a predicate is needed");
+        return LOWER_FAIL(lowering, operand, "expected a predicate");
     }
     *value = operand->reg;
     *negated = operand->negated;
@@ -278,7 +278,7 @@ bool soft_operands(struct soft_lowering *lowering, const struct ptx_instruction 
     memset(operands, 0, sizeof *operands);
     operands->d = operands->q = SOFT_NO_VALUE;
     if (strlen(letters) != in->operand_count) {
-        return LOWER_FAIL(lowering, in, "'%s' takes %zu operands here, and has %u",
+        return LOWER_FAIL(lowering, in, "'%s' needs %zu operands here, not %u",
                           in->opcode->row->name, strlen(letters), in->operand_count);
     }
     for (uint32_t i = 0; i < in->operand_count; i++) {

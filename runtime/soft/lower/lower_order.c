@@ -26,7 +26,7 @@ uint32_t soft_order_of(const struct ptx_opcode *opcode) {
 }
 
 bool soft_lower_fence(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this takes no operands");
+    if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this instruction has no operands");
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_fence);
     if (draft == NULL) return false;
     draft->mode = soft_scope_of(in->opcode, SOFT_SCOPE_GPU);

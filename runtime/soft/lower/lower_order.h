@@ -1,5 +1,5 @@
 /*
- * How the PTX memory model takes an instruction: weak or strong, and how far.
+ * An instruction's place in the PTX memory model: weak or strong, and its scope.
  */
 #ifndef SOFT_LOWER_ORDER_H
 #define SOFT_LOWER_ORDER_H

@@ -66,7 +66,7 @@ static bool read_fragment(struct soft_lowering *lowering, const struct ptx_opera
     unsigned bits = soft_bits(held);
     fragment->count = count;
     if (operand->kind != PTX_OPERAND_VECTOR || operand->count != count) {
-        return LOWER_FAIL(lowering, operand, "%u registers in braces are needed here", count);
+        return LOWER_FAIL(lowering, operand, "expected %u registers in braces", count);
     }
     for (unsigned i = 0; i < count; i++) {
         uint32_t *value = &fragment->values[i];
@@ -134,7 +134,7 @@ static bool lower_product(struct soft_lowering *lowering, const struct ptx_instr
     bool quads = !is_wmma && shape.k == 4 && type[1] == SOFT_TENSOR_F16;
     count_registers(shape, type, quads, is_wmma, counts);
     if (in->operand_count != 4) {
-        return LOWER_FAIL(lowering, in, "%s takes 4 operands, and has %u", in->opcode->row->name,
+        return LOWER_FAIL(lowering, in, "%s needs 4 operands, not %u", in->opcode->row->name,
                           in->operand_count);
     }
     for (unsigned i = 0; i < 4; i++) {
@@ -182,8 +182,7 @@ bool soft_lower_wmma_mma(struct soft_lowering *lowering, const struct ptx_instru
 bool soft_lower_movmatrix(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t d = 0, a = 0;
     if (in->operand_count != 2) {
-        return LOWER_FAIL(lowering, in, "movmatrix takes 2 operands, and has %u",
-                          in->operand_count);
+        return LOWER_FAIL(lowering, in, "movmatrix needs 2 operands, not %u", in->operand_count);
     }
     if (!soft_source(lowering, &in->operands[1], 32, PTX_b32, &a) ||
         !soft_destination(lowering, &in->operands[0], 32, PTX_b32, &d)) {
@@ -221,7 +220,7 @@ static bool lower_rows(struct soft_lowering *lowering, const struct ptx_instruct
     struct fragment fragment = {{0}, 0};
     struct soft_address address;
     if (in->operand_count != 2) {
-        return LOWER_FAIL(lowering, in, "%s takes 2 operands, and has %u", in->opcode->row->name,
+        return LOWER_FAIL(lowering, in, "%s needs 2 operands, not %u", in->opcode->row->name,
                           in->operand_count);
     }
     enum soft_access_space space = soft_space_at(in->opcode, &in->operands[!stores]);
@@ -273,7 +272,7 @@ static bool lower_fragment(struct soft_lowering *lowering, const struct ptx_inst
     struct soft_address address;
     uint32_t stride = soft_value_constant(lowering, 32, least_stride(shape, operand, by_columns));
     if (in->operand_count < 2 || in->operand_count > 3) {
-        return LOWER_FAIL(lowering, in, "wmma takes 2 or 3 operands here, and has %u",
+        return LOWER_FAIL(lowering, in, "wmma needs 2 or 3 operands here, not %u",
                           in->operand_count);
     }
     enum soft_access_space space = soft_space_at(in->opcode, &in->operands[!stores]);

@@ -66,7 +66,7 @@ static bool part_of(struct soft_lowering *lowering, const struct ptx_operand *op
     *part = 0;
     if (operand->picked == 0) return true;
     if (!picks(operand, operand->picks_halves, 1, operand->picks_halves ? 2 : 4)) {
-        return LOWER_FAIL(lowering, operand, "one byte or half-word is chosen here");
+        return LOWER_FAIL(lowering, operand, "this operand must select one byte or half-word");
     }
     *part = operand->picks[0] + (operand->picks_halves ? 5u : 1u);
     return true;
@@ -102,28 +102,28 @@ bool soft_lower_video(struct soft_lowering *lowering, const struct ptx_instructi
     bool chosen = in->operand_count > 0 && in->operands[0].picked != 0;
     bool third = product || second || chosen; /* without one of these a fourth operand is idle */
     if (in->operand_count != 4 && (third || in->operand_count != 3)) {
-        return LOWER_FAIL(lowering, in, "'%s' takes 4 operands here, and has %u",
-                          in->opcode->row->name, in->operand_count);
+        return LOWER_FAIL(lowering, in, "'%s' needs 4 operands here, not %u", in->opcode->row->name,
+                          in->operand_count);
     }
     if (chosen && (product || second)) {
-        return LOWER_FAIL(lowering, in, "no part of the destination can be chosen here");
+        return LOWER_FAIL(lowering, in, "the destination cannot select part of a register here");
     }
     for (uint32_t i = 1; i <= in->operand_count; i++) { /* the destination last */
         uint32_t place = i % in->operand_count, part = 0;
         const struct ptx_operand *operand = &in->operands[place];
         if (!part_of(lowering, operand, &part)) return false;
         if (part != 0 && place == 3) {
-            return LOWER_FAIL(lowering, operand, "no part of this operand can be chosen");
+            return LOWER_FAIL(lowering, operand, "this operand cannot select part of a register");
         }
         if (place < 3) mode |= part << shifts[place];
         if (operand->minus) minus ^= place == 3 ? SOFT_VIDEO_MINUS_C : SOFT_VIDEO_MINUS_PRODUCT;
         if (!whole_of(lowering, operand, place == 0, &values[place])) return false;
     }
     if (in->operands[0].minus || ((mode & SOFT_VIDEO_PO) != 0 && minus != 0)) {
-        return LOWER_FAIL(lowering, in, "'-' has no place here");
+        return LOWER_FAIL(lowering, in, "'-' is not allowed here");
     }
     if (minus == (SOFT_VIDEO_MINUS_PRODUCT | SOFT_VIDEO_MINUS_C)) {
-        return LOWER_FAIL(lowering, in, "either the product or what is added is negated, not both");
+        return LOWER_FAIL(lowering, in, "the product and the addend cannot both be negated");
     }
     return emit(lowering, in, mode | minus, values);
 }
@@ -134,11 +134,12 @@ static bool lanes_of(struct soft_lowering *lowering, const struct ptx_operand *o
     unsigned count = bytes ? 4 : 2;
     *lanes = operand->picked == 0 ? (1u << count) - 1 : 0;
     if (operand->picked != 0 && !picks(operand, !bytes, operand->picked, count)) {
-        return LOWER_FAIL(lowering, operand, "this has the parts .%s", bytes ? "b3210" : "h10");
+        return LOWER_FAIL(lowering, operand, "expected a selector from .%s",
+                          bytes ? "b3210" : "h10");
     }
     for (unsigned i = 0; i < operand->picked; i++) {
         if (i > 0 && operand->picks[i - 1] <= operand->picks[i]) {
-            return LOWER_FAIL(lowering, operand, "the higher parts come first");
+            return LOWER_FAIL(lowering, operand, "the selector must list higher parts first");
         }
         *lanes |= 1u << operand->picks[i];
     }
@@ -149,7 +150,8 @@ static bool lanes_of(struct soft_lowering *lowering, const struct ptx_operand *o
 static bool digits_of(struct soft_lowering *lowering, const struct ptx_operand *operand, bool bytes,
                       uint32_t *digits) {
     if (operand->picked != 0 && !picks(operand, !bytes, bytes ? 4 : 2, bytes ? 8 : 4)) {
-        return LOWER_FAIL(lowering, operand, "a source takes %s of both, such as .%s",
+        return LOWER_FAIL(lowering, operand,
+                          "a source must select %s of the two registers, such as .%s",
                           bytes ? "4 bytes" : "2 half-words", bytes ? "b7654" : "h32");
     }
     *digits = 0;
@@ -165,16 +167,16 @@ bool soft_lower_video_packed(struct soft_lowering *lowering, const struct ptx_in
     uint32_t values[4], sources[3], lanes = 0;
     bool bytes = strchr(in->opcode->row->name, '4') != NULL;
     if (in->operand_count != 4) {
-        return LOWER_FAIL(lowering, in, "'%s' takes 4 operands, and has %u", in->opcode->row->name,
+        return LOWER_FAIL(lowering, in, "'%s' needs 4 operands, not %u", in->opcode->row->name,
                           in->operand_count);
     }
     for (uint32_t i = 0; i < 4; i++) {
         const struct ptx_operand *operand = &in->operands[i];
         if (operand->kind != PTX_OPERAND_REGISTER) {
-            return LOWER_FAIL(lowering, operand, "a register is needed");
+            return LOWER_FAIL(lowering, operand, "expected a register");
         }
         if (i == 3 && operand->picked != 0) {
-            return LOWER_FAIL(lowering, operand, "no part of this operand can be chosen");
+            return LOWER_FAIL(lowering, operand, "this operand cannot select part of a register");
         }
         if (!whole_of(lowering, operand, i == 0, &values[i])) return false;
     }

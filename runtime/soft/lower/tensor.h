@@ -1,11 +1,11 @@
 /*
- * Tensor: matrices that a warp holds together, each thread a few elements of them.
+ * Tensor: matrices that a warp holds in registers, some elements in each thread.
  *
- * Where an element is, by lane and register, follows one rule for all shapes of mma.sync but the
- * oldest: eight lanes down, four across, as many elements side by side as a register holds, and
- * tiles of that below and beside each other (PTX ISA 9.0, section 9.7.14.5). What wmma.load gives
- * to which thread the manual leaves open; here it is the same, in tiles of 16 by 8, which is what
- * ptxas makes for sm_80 and newer. Shared by the lowering and the machine.
+ * One rule gives the position of an element by lane and register for all shapes of mma.sync except
+ * the oldest: eight lanes down, four across, as many elements side by side as a register holds, and
+ * tiles of that below and beside each other (PTX ISA 9.0, section 9.7.14.5). The manual does not
+ * define which thread gets which element from wmma.load. Here the rule is the same, in tiles of 16
+ * by 8, as ptxas does for sm_80 and newer. Shared by the lowering and the machine.
  */
 #ifndef SOFT_TENSOR_H
 #define SOFT_TENSOR_H

@@ -1,5 +1,5 @@
 /*
- * Every space, every width, one lane at a time.
+ * Accesses in every state space and of every width, one lane at a time.
  */
 #include "access.h"
 
@@ -51,7 +51,7 @@ static bool outside(struct soft_warp *warp, const struct soft_instruction *in, u
                     uint64_t address, unsigned bytes, enum soft_wish wish, const char *space,
                     uint64_t size) {
     soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
-                     "%s of %u bytes at offset 0x%llx lies outside the %llu bytes of %s memory",
+                     "%s of %u bytes at offset 0x%llx is outside the %llu bytes of %s memory",
                      what(wish), bytes, (unsigned long long)address, (unsigned long long)size,
                      space);
     return false;
@@ -144,8 +144,8 @@ bool soft_access_range(struct soft_warp *warp, const struct soft_instruction *in
     *place = (struct soft_place){0};
     if ((address & (alignment - 1)) != 0) {
         soft_launch_fail(warp, in, CUDA_ERROR_MISALIGNED_ADDRESS, 1u << lane, address,
-                         "%s of %u bytes at 0x%llx, which is no multiple of %u", what(wish), bytes,
-                         (unsigned long long)address, alignment);
+                         "%s of %u bytes at 0x%llx, which is not a multiple of %u", what(wish),
+                         bytes, (unsigned long long)address, alignment);
         return false;
     }
     if (space == SOFT_SPACE_GENERIC) space = soft_access_resolve(&address);
@@ -197,7 +197,7 @@ void soft_access_check_read(struct soft_warp *warp, const struct soft_instructio
         soft_space_describe(address, warp->cta->launch->reach, SOFT_WISH_READ, where, sizeof where);
     }
     soft_launch_note(warp, in, "uninitialised read", 1u << lane, address,
-                     "%s of %u bytes at 0x%llx, of which none was ever written%s%s",
+                     "%s of %u bytes at 0x%llx, none of which was ever written%s%s",
                      what(wish_of(in)), bytes, (unsigned long long)address,
                      where[0] != '\0' ? ": " : "", where);
 }

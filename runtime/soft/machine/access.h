@@ -1,9 +1,8 @@
 /*
- * Access: one thread's load or store in any state space, checked in full.
+ * Access: one thread's load or store in any state space, with all checks.
  *
- * This is the slow and exact way. The handlers try a fast one first, a whole warp inside a range
- * that they know, and come here when it does not apply: to find out which range it is, or to report
- * what is wrong.
+ * This is the slow path. The handlers first try a fast path, a whole warp inside a range that they
+ * know. If that does not apply they call this one, which finds the range or reports the error.
  */
 #ifndef SOFT_ACCESS_H
 #define SOFT_ACCESS_H

@@ -26,7 +26,7 @@ static struct soft_async *async_of(struct soft_warp *warp, const struct soft_ins
     struct soft_async *async = calloc(1, sizeof *async);
     if (async == NULL) {
         soft_launch_fail(warp, in, CUDA_ERROR_OUT_OF_MEMORY, warp->mask, 0,
-                         "the host has no memory for asynchronous copies");
+                         "out of host memory for asynchronous copies");
         return NULL;
     }
     for (int i = 0; i < SOFT_COPIES_LISTS; i++) async->lists[i].end = &async->lists[i].first;
@@ -45,7 +45,7 @@ struct soft_copy *soft_copy_new(struct soft_warp *warp, const struct soft_instru
     }
     if (copy == NULL) {
         soft_launch_fail(warp, in, CUDA_ERROR_OUT_OF_MEMORY, warp->mask, 0,
-                         "the host has no memory for an asynchronous copy");
+                         "out of host memory for an asynchronous copy");
         return NULL;
     }
     copy->next = NULL;
@@ -224,7 +224,7 @@ static bool read_size(struct soft_warp *warp, const struct soft_instruction *in,
     uint32_t wanted = SLOT(uint32_t, in->c)[lane];
     if (wanted > *bytes) {
         soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
-                         "a copy of %u bytes is to read %u of them", *bytes, wanted);
+                         "a copy of %u bytes cannot read %u bytes", *bytes, wanted);
         return false;
     }
     *bytes = wanted;
@@ -354,9 +354,10 @@ void soft_async_end(struct soft_warp *warp) {
     if (copy == NULL) return;
     struct pretence pretence;
     pretend(warp, copy, &pretence);
-    soft_launch_note(warp, copy->in, "copy not waited for", copy->mask, 0,
-                     "lanes 0x%08x of warp %u exit before shared memory is read; nothing is copied",
-                     copy->mask, warp->index);
+    soft_launch_note(
+        warp, copy->in, "copy not waited for", copy->mask, 0,
+        "lanes 0x%08x of warp %u exit before the copy has read shared memory; nothing is copied",
+        copy->mask, warp->index);
     warp->split = pretence.current;
 }
 

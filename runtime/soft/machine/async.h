@@ -1,13 +1,12 @@
 /*
- * Async: copies that a thread begins and does not wait for (cp.async), and what arrives at an
- * mbarrier when they are done.
+ * Async: copies that a thread starts and does not wait for (cp.async), and their arrival at an
+ * mbarrier.
  *
- * A GPU carries such a copy out at once, or much later; a kernel that is right works either way.
- * Here it is always as late as it can be: when its thread waits for it, or when a thread tests the
- * mbarrier for a second time. Who reads the destination without waiting reads what was there
- * before, each time and not only when the memory is slow. Addresses are checked when the copy
- * begins, so that a report is about the instruction that has them; the source is read when the copy
- * is carried out.
+ * A GPU may execute such a copy at once or much later; a correct kernel works in both cases. Here
+ * it is executed as late as possible: when its thread waits for it, or when a thread tests the
+ * mbarrier for a second time. A kernel that does not wait reads the old data every time, not only
+ * when memory is slow. Addresses are checked when the copy starts, so a report names the right
+ * instruction; the source is read when the copy is executed.
  */
 #ifndef SOFT_ASYNC_H
 #define SOFT_ASYNC_H

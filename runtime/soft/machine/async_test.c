@@ -224,23 +224,25 @@ Test(async, wrong_addresses_are_told_of_where_the_copy_begins) {
     fails(COPIES("cp.async.cg.shared.global [%r10], [%rd3+2048], 16;\ncp.async.wait_all;\n"),
           CUDA_ERROR_ILLEGAL_ADDRESS, 0, "a load of 16 bytes at 0x");
     fails(COPIES("\ncp.async.cg.shared.global [%r10+2048], [%rd3], 16;\ncp.async.wait_all;\n"),
-          CUDA_ERROR_ILLEGAL_ADDRESS, 1, "a store of 16 bytes at offset 0x800 lies outside");
+          CUDA_ERROR_ILLEGAL_ADDRESS, 1, "a store of 16 bytes at offset 0x800 is outside");
     fails(COPIES("cp.async.ca.shared.global [%r10+4], [%rd3], 8;\ncp.async.wait_all;\n"),
-          CUDA_ERROR_MISALIGNED_ADDRESS, 0, "no multiple of 8");
+          CUDA_ERROR_MISALIGNED_ADDRESS, 0, "not a multiple of 8");
     fails(COPIES("cp.async.ca.shared.global [%r10], [%rd3+2], 4;\ncp.async.wait_all;\n"),
-          CUDA_ERROR_MISALIGNED_ADDRESS, 0, "no multiple of 4");
+          CUDA_ERROR_MISALIGNED_ADDRESS, 0, "not a multiple of 4");
     fails(COPIES("cp.async.ca.shared.global [%r10], [%rd3+8], 16, 1;\ncp.async.wait_all;\n"),
           CUDA_ERROR_MISALIGNED_ADDRESS, 0, "a load of 1 bytes");
     fails(COPIES("mov.u32 %r5, 9;\ncp.async.ca.shared.global [%r10], [%rd3], 8, %r5;\n"),
-          CUDA_ERROR_ILLEGAL_INSTRUCTION, 1, "a copy of 8 bytes is to read 9");
+          CUDA_ERROR_ILLEGAL_INSTRUCTION, 1, "a copy of 8 bytes cannot read 9 bytes");
 }
 
 Test(async, what_makes_no_sense_is_refused) {
     static const char *const cases[][2] = {
-        {COPIES("cp.async.cg.shared.global [%r10], [%rd3], 8;\n"), "a copy is of 16 bytes"},
-        {COPIES("cp.async.ca.shared.global [%r10], [%rd3], 12;\n"), "of 4, 8 or 16 bytes"},
-        {COPIES("cp.async.ca.shared.global [%r10], [%rd3], %r5;\n"), "of 4, 8 or 16 bytes"},
-        {COPIES("cp.async.ca.shared.global [%r10], [%rd3], 4, 8;\n"), "cannot read that many"},
+        {COPIES("cp.async.cg.shared.global [%r10], [%rd3], 8;\n"),
+         "the copy size must be 16 bytes"},
+        {COPIES("cp.async.ca.shared.global [%r10], [%rd3], 12;\n"), "must be 4, 8 or 16 bytes"},
+        {COPIES("cp.async.ca.shared.global [%r10], [%rd3], %r5;\n"), "must be 4, 8 or 16 bytes"},
+        {COPIES("cp.async.ca.shared.global [%r10], [%rd3], 4, 8;\n"),
+         "cannot read more bytes than it writes"},
         {COPIES("cp.async.shared.global [%r10], [%rd3], 4;\n"), "'.shared'"},
         {COPIES("cp.async.ca.global.shared [%rd3], [%r10], 4;\n"), "'.global'"},
         {COPIES("cp.async.ca.shared.global [%r10], [%rd3];\n"), "a number of bytes"},

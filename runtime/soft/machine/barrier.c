@@ -89,10 +89,11 @@ static void check_aligned(struct soft_warp *warp) {
         bool aligned = ((first->pc[-1].mode | split->pc[-1].mode) & SOFT_BARRIER_ALIGNED) != 0;
         if (split->pc == first->pc || !aligned) continue;
         warp->split = split;
-        soft_launch_note(warp, split->pc - 1, "divergent barrier", split->mask, 0,
-                         "lanes 0x%08x of warp %u are here, and lanes 0x%08x at another barrier "
-                         "instruction; an aligned barrier is one instruction for a whole warp",
-                         split->mask, warp->index, first->mask);
+        soft_launch_note(
+            warp, split->pc - 1, "divergent barrier", split->mask, 0,
+            "lanes 0x%08x of warp %u are at this barrier, and lanes 0x%08x at another barrier "
+            "instruction; all lanes of a warp must execute the same aligned barrier",
+            split->mask, warp->index, first->mask);
         return;
     }
 }
@@ -126,10 +127,10 @@ static void check_count(struct soft_warp *warp, const struct soft_instruction *i
                         uint32_t threads) {
     const struct soft_barrier *barrier = &warp->cta->barriers[number];
     if (barrier->arrived == 0 || barrier->expected == threads) return;
-    soft_launch_note(warp, in, "barrier count", warp->mask, 0,
-                     "barrier %u is for %u threads here, and for %u where others wait at it "
-                     "(0: all)",
-                     number, threads, barrier->expected);
+    soft_launch_note(
+        warp, in, "barrier count", warp->mask, 0,
+        "barrier %u expects %u threads here, and %u threads where others wait at it (0: all)",
+        number, threads, barrier->expected);
 }
 
 const struct soft_instruction *soft_warp_barrier(struct soft_warp *warp,

@@ -186,12 +186,12 @@ Test(barrier, wrong_numbers_are_refused_when_the_module_is_loaded) {
         {TEST_KERNEL("bar.sync 16;\n"), "0 to 15"},
         {TEST_KERNEL("bar.sync -1;\n"), "0 to 15"},
         {TEST_KERNEL("barrier.red.popc.u32 %r1, 16, %p1;\n"), "0 to 15"},
-        {TEST_KERNEL("bar.sync 1, 33;\n"), "multiples of 32"},
+        {TEST_KERNEL("bar.sync 1, 33;\n"), "multiple of 32"},
         {TEST_KERNEL("bar.arrive 1;\n"), "number of threads"},
         {TEST_KERNEL("bar.red.popc.u32 %r1, 0;\n"), "number of threads"},
         {TEST_KERNEL("bar.red.popc.s32 %r1, 0, %p1;\n"), "'.s32'"},
         {TEST_KERNEL("bar.red.popc.aligned.u32 %r1, 0, %p1;\n"), "'.aligned'"},
-        {TEST_KERNEL("bar.red.and.pred %r1, 0, %p1;\n"), "32 bits where 1"},
+        {TEST_KERNEL("bar.red.and.pred %r1, 0, %p1;\n"), "32 bits, and 1"},
         {TEST_KERNEL("barrier 0;\n"), "missing"},
     };
     char log[2048];

@@ -47,11 +47,12 @@ static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in,
     copy->bytes[lane] = bytes;
     copy->mask |= 1u << lane;
     if (bytes % ALIGNMENT != 0) {
-        return fail(warp, in, lane, "a bulk copy of %u bytes, which is no multiple of 16", bytes);
+        return fail(warp, in, lane, "a bulk copy of %u bytes, which is not a multiple of 16",
+                    bytes);
     }
     if ((in->mode & SOFT_BULK_GROUP) != 0) return true;
     if ((in->mode & SOFT_BULK_MULTICAST) != 0 && SLOT(uint32_t, more[MORE_BLOCKS])[lane] != 1) {
-        return fail(warp, in, lane, "a copy for the blocks 0x%x of a cluster that has one",
+        return fail(warp, in, lane, "a multicast copy to the blocks 0x%x of a cluster of one block",
                     SLOT(uint32_t, more[MORE_BLOCKS])[lane]);
     }
     uint64_t object = address_at(warp, more[MORE_MBARRIER], lane,

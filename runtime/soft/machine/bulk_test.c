@@ -159,13 +159,13 @@ static void fails(const char *ptx, CUresult expected, unsigned line, const char 
 
 Test(bulk, what_cannot_be_copied_is_told_of) {
     fails(BULK(LOAD "[s+8], [%rd1], 256, [m];\n"), CUDA_ERROR_MISALIGNED_ADDRESS, 0,
-          "no multiple of 16");
+          "not a multiple of 16");
     fails(BULK(LOAD "[s], [%rd1+4], 128, [m];\n"), CUDA_ERROR_MISALIGNED_ADDRESS, 0,
-          "no multiple of 16");
+          "not a multiple of 16");
     fails(BULK("mov.u32 %r5, 24;\n" LOAD "[s], [%rd1], %r5, [m];\n"),
           CUDA_ERROR_ILLEGAL_INSTRUCTION, 1, "a bulk copy of 24 bytes");
     fails(BULK(LOAD "[s+1920], [%rd1], 256, [m];\n"), CUDA_ERROR_ILLEGAL_ADDRESS, 0,
-          "a store of 256 bytes at offset 0x780 lies outside the 2056 bytes of shared memory");
+          "a store of 256 bytes at offset 0x780 is outside the 2056 bytes of shared memory");
     fails(BULK("\n" LOAD "[s], [%rd1+16], 256, [m];\n"), CUDA_ERROR_ILLEGAL_ADDRESS, 1,
           "a load of 256 bytes at 0x");
     fails(BULK(LOAD "[s], [%rd1], 256, [m+8];\n"), CUDA_ERROR_ILLEGAL_ADDRESS, 0, "outside");
@@ -173,7 +173,7 @@ Test(bulk, what_cannot_be_copied_is_told_of) {
           "never initialised");
     fails(BULK("mov.u16 %h1, 3; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx"
                "::bytes.multicast::cluster [s], [%rd1], 256, [m], %h1;\n"),
-          CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "for the blocks 0x3 of a cluster that has one");
+          CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "to the blocks 0x3 of a cluster of one block");
     fails(BULK(STORE "[%rd1], [s+4], 128;\n"), CUDA_ERROR_MISALIGNED_ADDRESS, 0, "a load of 128");
     fails(BULK(STORE "[%rd1+128], [s], 256;\n"), CUDA_ERROR_ILLEGAL_ADDRESS, 0,
           "a store of 256 bytes at 0x");
@@ -196,11 +196,11 @@ Test(bulk, what_makes_no_sense_is_refused) {
          ".version 8.6"},
         {BULK("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], "
               "16;\n"),
-         "takes 4 operands"},
+         "expected 4 operands"},
         {BULK("cp.async.bulk.global.shared::cta.bulk_group [%rd1], [s], 16, [m];\n"),
-         "takes 3 operands"},
+         "expected 3 operands"},
         {BULK("cp.async.bulk.global.shared::cta.bulk_group [%rd1], [s], %rd2;\n"),
-         "64 bits where 32"},
+         "64 bits, and 32"},
         {BULK("cp.async.bulk.wait_group %r5;\n"), "a number of groups"},
         {BULK("cp.async.bulk.wait_all;\n"), "'.wait_all'"},
         {BULK("fence.proxy.async.local;\n"), "'.local'"},
@@ -209,14 +209,14 @@ Test(bulk, what_makes_no_sense_is_refused) {
         {BULK("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
               "[s], [%rd1, {%r1, %r2}], [m];\n"),
          "'cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes': "
-         "'.tensor' is unknown, or not offered by this device"},
+         "'.tensor' is unknown or not supported by this device"},
         {BULK("cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%rd1, {%r1}];\n"), "'.tensor'"},
         {BULK("cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group "
               "[%rd1, {%r1}], [s];\n"),
          "'.tensor'"},
         {BULK("tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 1;\n"),
-         "'tensormap.replace.tile.rank.global.b1024.b32': this instruction is unknown, or not "
-         "offered"},
+         "'tensormap.replace.tile.rank.global.b1024.b32': this instruction is unknown or not "
+         "supported"},
     };
     char log[2048];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -38,7 +38,7 @@ void soft_cluster_check(struct soft_cta *cta) {
 const struct soft_instruction *soft_cluster_arrive(struct soft_warp *warp,
                                                    const struct soft_instruction *in) {
     uint32_t twice = warp->cluster_owed & warp->mask;
-    if (twice != 0) return fail(warp, in, twice, "have arrived before, and not waited since");
+    if (twice != 0) return fail(warp, in, twice, "arrive a second time without a wait in between");
     warp->cluster_arrived |= warp->mask;
     warp->cluster_owed |= warp->mask;
     warp->cta->cluster_begun = true;
@@ -53,7 +53,7 @@ const struct soft_instruction *soft_cluster_arrive(struct soft_warp *warp,
 const struct soft_instruction *soft_cluster_wait(struct soft_warp *warp,
                                                  const struct soft_instruction *in) {
     uint32_t absent = warp->mask & ~warp->cluster_owed;
-    if (absent != 0) return fail(warp, in, absent, "wait, and have not arrived");
+    if (absent != 0) return fail(warp, in, absent, "wait without having arrived");
     warp->cluster_owed &= ~warp->mask;
     if ((warp->cluster_arrived & warp->mask) == 0) return in + 1;
     warp->split->state = SOFT_SPLIT_CLUSTER;

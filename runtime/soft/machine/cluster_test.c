@@ -106,12 +106,12 @@ static void fails(const char *ptx, CUresult expected, const char *words) {
 
 Test(cluster, a_wrong_use_of_its_barrier_is_told_of) {
     fails(TEST_KERNEL("barrier.cluster.arrive; barrier.cluster.wait; barrier.cluster.wait;\n"),
-          CUDA_ERROR_ILLEGAL_INSTRUCTION, "lanes 0xffffffff wait, and have not arrived");
+          CUDA_ERROR_ILLEGAL_INSTRUCTION, "lanes 0xffffffff wait without having arrived");
     fails(TEST_KERNEL("setp.eq.u32 %p1, %r3, 3; barrier.cluster.arrive;\n"
                       "@%p1 barrier.cluster.arrive;\n"),
           CUDA_ERROR_ILLEGAL_INSTRUCTION,
           "at PTX line 10: barrier.cluster.arrive: lanes "
-          "0x00000008 have arrived before");
+          "0x00000008 arrive a second time");
     fails(TEST_KERNEL("setp.ge.u32 %p1, %r3, 32; @%p1 bra OTHER;\n"
                       "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
                       "OTHER: bar.sync 0;\n"),
@@ -119,7 +119,7 @@ Test(cluster, a_wrong_use_of_its_barrier_is_told_of) {
           "at PTX line 11: barrier.cluster.wait: deadlock: lanes 0xffffffff of warp 0 wait at the "
           "barrier of the cluster");
     fails(TEST_KERNEL("mov.u32 %r5, 1; mapa.shared::cluster.u32 %r6, %r5, %r5;\n"),
-          CUDA_ERROR_ILLEGAL_INSTRUCTION, "block 1 of a cluster that has one");
+          CUDA_ERROR_ILLEGAL_INSTRUCTION, "block 1 of a cluster of one block");
 }
 
 #define ENTRY(attributes)                                                                          \

@@ -1,5 +1,5 @@
 /*
- * A CTA's warps take turns.
+ * Runs the warps of a CTA in turn.
  */
 #include "cta.h"
 
@@ -46,8 +46,8 @@ static enum soft_stop report_deadlock(struct soft_cta *cta) {
             }
             bool passed = split->state == SOFT_SPLIT_BARRIER || split->state == SOFT_SPLIT_CLUSTER;
             soft_launch_fail(warp, split->pc - passed, CUDA_ERROR_LAUNCH_TIMEOUT, split->mask, 0,
-                             "deadlock: lanes 0x%08x of warp %u wait at %s for threads that will "
-                             "never come; %u of %u warps have exited",
+                             "deadlock: lanes 0x%08x of warp %u wait at %s for threads that never "
+                             "arrive; %u of %u warps have exited",
                              split->mask, w, where, cta->warp_count - cta->warps_alive,
                              cta->warp_count);
             return SOFT_STOP_FAULT;

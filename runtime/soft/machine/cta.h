@@ -1,8 +1,8 @@
 /*
  * CTA: one block of threads while it runs: its warps, its shared memory, its barriers.
  *
- * All of a CTA's state is here, not on a host stack, so a CTA that spins or has used up its turn
- * can be put aside and another one run in its place. One host thread runs a CTA at a time.
+ * All state of a CTA is here, not on a host stack. So a CTA that spins or has used up its turn can
+ * be set aside while another one runs. One host thread runs a CTA at a time.
  */
 #ifndef SOFT_CTA_H
 #define SOFT_CTA_H

@@ -1,5 +1,5 @@
 /*
- * Findings: what checks have to say that no GPU says. The launch goes on, unless they are fatal.
+ * Findings: what checks report. The launch continues unless the finding is fatal.
  */
 #include "grid.h"
 

@@ -1,5 +1,5 @@
 /*
- * Making, filling and keeping frames.
+ * Creates, fills and caches frames.
  */
 #include "frame.h"
 
@@ -179,13 +179,13 @@ static struct soft_frame *find_free(struct soft_warp *warp, const struct soft_co
 struct soft_frame *soft_frame_take(struct soft_warp *warp, struct soft_frame *caller,
                                    const struct soft_code *code, const char **why) {
     if (caller->depth + 1 > DEPTH_MAX) {
-        *why = "calls go too deep";
+        *why = "calls are nested too deeply";
         return NULL;
     }
     struct soft_frame *frame = find_free(warp, code);
     if (frame == NULL) frame = new_frame(warp, code);
     if (frame == NULL) {
-        *why = "the calls' registers and local variables take too much memory";
+        *why = "the registers and local variables of the calls need too much memory";
         return NULL;
     }
     /* The caller's variables and its allocas lie below, with gaps in which nothing is. */

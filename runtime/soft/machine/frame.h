@@ -1,9 +1,9 @@
 /*
- * Frames: the registers and the local memory of calls. See struct soft_frame in warp.h.
+ * Frames: the registers and local memory of calls. See struct soft_frame in warp.h.
  *
- * A kernel's own frames belong to its CTA; those of the functions it calls are made when they are
- * needed and kept by their warp for the next call of the same function, so that a call costs
- * copying its arguments and little else.
+ * A kernel's own frames belong to its CTA. Frames of called functions are created on demand, and
+ * the warp keeps them for the next call of the same function. So a call costs little more than
+ * copying its arguments.
  */
 #ifndef SOFT_FRAME_H
 #define SOFT_FRAME_H

@@ -113,15 +113,14 @@ const struct soft_instruction *soft_call_indirect(struct soft_warp *warp,
         const struct soft_code *callee = soft_module_function(warp->cta->launch->module, address);
         if (callee == NULL) {
             return soft_launch_fail(warp, in, CUDA_ERROR_INVALID_PC, lanes, address,
-                                    "a call of 0x%llx, where no function begins",
+                                    "a call to 0x%llx, which is not the address of a function",
                                     (unsigned long long)address);
         }
         struct passing passing = passing_of(split->frame, in);
         if (!fits(callee, &passing)) {
-            return soft_launch_fail(warp, in, CUDA_ERROR_LAUNCH_FAILED, lanes, address,
-                                    "%s takes other arguments or gives other results than this "
-                                    "call's",
-                                    callee->name);
+            return soft_launch_fail(
+                warp, in, CUDA_ERROR_LAUNCH_FAILED, lanes, address,
+                "the arguments or results of this call do not match the function %s", callee->name);
         }
         struct soft_frame *frame = enter(warp, in, callee, lanes);
         if (frame == NULL) return NULL;
@@ -176,7 +175,7 @@ static void write_lane(struct soft_warp *warp, uint32_t slot, uint32_t lane, boo
 static const struct soft_instruction *
 no_room(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane, uint64_t bytes) {
     return soft_launch_fail(warp, in, CUDA_ERROR_HARDWARE_STACK_ERROR, 1u << lane, 0,
-                            "an alloca of %llu bytes, which does not fit the %d bytes of a call",
+                            "an alloca of %llu bytes: a call can allocate at most %d bytes",
                             (unsigned long long)bytes, SOFT_ALLOCA_MAX);
 }
 
@@ -216,7 +215,7 @@ const struct soft_instruction *soft_alloca_restore(struct soft_warp *warp,
         uint64_t top = read_lane(warp, in->a, lane, in->mode != 0);
         if (allocas == NULL || top > allocas->top[lane]) {
             return soft_launch_fail(warp, in, CUDA_ERROR_HARDWARE_STACK_ERROR, 1u << lane, 0,
-                                    "the stack is to go back to where it never was");
+                                    "stackrestore to a stack position that was never reached");
         }
         allocas->top[lane] = (uint32_t)top;
     }

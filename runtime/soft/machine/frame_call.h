@@ -1,6 +1,6 @@
 /*
- * Calls: what the instruction bodies of call, ret, alloca and their kin do. Each handler returns
- * where to go on, NULL to wait or when the launch has failed.
+ * Calls: the instruction bodies of call, ret, alloca and similar. Each handler returns the next
+ * instruction, or NULL if the warp must wait or the launch has failed.
  */
 #ifndef SOFT_FRAME_CALL_H
 #define SOFT_FRAME_CALL_H

@@ -312,7 +312,7 @@ static struct soft_cta *next_cta(struct soft_launch *launch, struct soft_cta *id
             if (cta == NULL) cta = new_cta(layout);
             if (cta == NULL) {
                 fail_without_place(launch, CUDA_ERROR_OUT_OF_MEMORY,
-                                   "the host has no memory for a block");
+                                   "out of host memory for a block");
                 return NULL;
             }
             prepare_cta(launch, cta, layout);
@@ -332,7 +332,7 @@ static bool work(struct soft_launch *launch, struct soft_worker *worker, uint64_
     struct soft_cta *idle = NULL;
     struct batch batch = {.size = 1};
     if (!prepare_worker(launch, worker)) {
-        fail_without_place(launch, CUDA_ERROR_OUT_OF_MEMORY, "the host has no memory left");
+        fail_without_place(launch, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory");
     }
     while (!atomic_load(&launch->failed)) {
         bool used_idle = false;

@@ -1,5 +1,5 @@
 /*
- * Grid: one run of a kernel over a grid, and the handing out of its CTAs to host threads.
+ * Grid: one launch of a kernel, and the distribution of its CTAs to host threads.
  */
 #ifndef SOFT_GRID_H
 #define SOFT_GRID_H

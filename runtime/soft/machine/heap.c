@@ -74,7 +74,7 @@ const struct soft_instruction *soft_heap_free(struct soft_warp *warp,
             char nearest[240];
             soft_space_describe(address, reach, SOFT_WISH_WRITE, nearest, sizeof nearest);
             return soft_launch_fail(warp, in, CUDA_ERROR_LAUNCH_FAILED, 1u << lane, address,
-                                    "free of 0x%llx, which is no block of the heap: %s",
+                                    "free of 0x%llx, which is not a block of the heap: %s",
                                     (unsigned long long)address, nearest);
         }
         atomic_fetch_sub(&used[was.slot], rounded(was.bytes));

@@ -1,9 +1,9 @@
 /*
- * Heap: memory that threads of a kernel take and give back (malloc and free in CUDA C).
+ * Heap: malloc and free in kernels.
  *
- * It belongs to the context, not to the launch: what one kernel takes another may use and free. The
- * host cannot free it. Each block is an allocation of its own, so that accesses outside it and
- * after its end are found like any other.
+ * The heap belongs to the context, not to the launch: one kernel may use and free what another one
+ * allocated. The host cannot free it. Each block is an allocation of its own, so accesses outside
+ * it and after its free are detected like any other.
  */
 #ifndef SOFT_HEAP_H
 #define SOFT_HEAP_H

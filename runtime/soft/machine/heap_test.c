@@ -94,11 +94,11 @@ Test(heap, wrong_uses_are_told_of) {
         HEAP("mov.u64 %rd11, 20;\n" MALLOC "ld.u32 %r5, [%rd10];\n" FREE "ld.u32 %r5, [%rd10];\n"),
         CUDA_ERROR_ILLEGAL_ADDRESS, "freed");
     fails(HEAP("mov.u64 %rd11, 20;\n" MALLOC FREE FREE), CUDA_ERROR_LAUNCH_FAILED,
-          "which is no block of the heap: 0 bytes into allocation");
+          "which is not a block of the heap: 0 bytes into allocation");
     fails(HEAP("mov.u64 %rd11, 20;\n" MALLOC "add.u64 %rd10, %rd10, 4;\n" FREE),
-          CUDA_ERROR_LAUNCH_FAILED, "which is no block of the heap: 4 bytes into allocation");
+          CUDA_ERROR_LAUNCH_FAILED, "which is not a block of the heap: 4 bytes into allocation");
     fails(HEAP("mov.u64 %rd10, %rd1;\n" FREE), CUDA_ERROR_LAUNCH_FAILED,
-          "which is no block of the heap");
+          "which is not a block of the heap");
 }
 
 /* Nothing was written there yet. */

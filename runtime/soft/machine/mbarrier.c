@@ -73,7 +73,7 @@ static bool find_place(struct soft_warp *warp, const struct soft_instruction *in
     *offset = (uint32_t)at;
     if (at < cta->shared_bytes) return true;
     soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
-                     "an mbarrier lies in shared memory, and 0x%llx does not",
+                     "an mbarrier must be in shared memory, and 0x%llx is not",
                      (unsigned long long)address);
     return false;
 }
@@ -88,7 +88,7 @@ bool soft_mbarrier_find(struct soft_warp *warp, const struct soft_instruction *i
                         uint64_t address, enum soft_access_space space, uint32_t *offset) {
     if (!find_place(warp, in, lane, address, space, offset)) return false;
     return is_valid(warp->cta, *offset) ||
-           fail(warp, in, lane, *offset, "was never initialised, or is no longer valid");
+           fail(warp, in, lane, *offset, "was never initialised or is no longer valid");
 }
 
 /* The phase of an object is over: who waits for that is ready. */
@@ -117,14 +117,14 @@ bool soft_mbarrier_apply(struct soft_warp *warp, const struct soft_instruction *
     state.pending += change->more;
     state.bytes += change->bytes;
     if (state.pending > COUNT_MAX) {
-        return fail(warp, in, lane, offset, "can have no more arrivals pending");
+        return fail(warp, in, lane, offset, "has the maximum number of pending arrivals");
     }
     if (state.bytes > COUNT_MAX || state.bytes < -COUNT_MAX) {
-        return fail(warp, in, lane, offset, "counts no more than 1048575 bytes to come");
+        return fail(warp, in, lane, offset, "can expect at most 1048575 bytes");
     }
     if (change->arrivals > state.pending || change->dropped > state.expected) {
         char why[80];
-        snprintf(why, sizeof why, "has %u arrivals pending, and %u come", state.pending,
+        snprintf(why, sizeof why, "has %u pending arrivals, and %u arrive", state.pending,
                  change->arrivals);
         return fail(warp, in, lane, offset, why);
     }
@@ -132,7 +132,8 @@ bool soft_mbarrier_apply(struct soft_warp *warp, const struct soft_instruction *
     state.expected -= change->dropped;
     bool over = state.pending == 0 && state.bytes == 0;
     if (over && change->must_not_complete) {
-        return fail(warp, in, lane, offset, "has a phase that this arrival ends, with .noComplete");
+        return fail(warp, in, lane, offset,
+                    "would complete its phase by this arrival, which .noComplete forbids");
     }
     if (over) {
         state.pending = state.expected;
@@ -149,7 +150,7 @@ static bool initialise(struct soft_warp *warp, const struct soft_instruction *in
     struct state state = {.pending = count, .expected = count};
     if (count == 0 || count > COUNT_MAX) {
         char why[80];
-        snprintf(why, sizeof why, "is to expect %u arrivals, and not 1 to %d", count, COUNT_MAX);
+        snprintf(why, sizeof why, "cannot expect %u arrivals, only 1 to %d", count, COUNT_MAX);
         return fail(warp, in, lane, offset, why);
     }
     store(warp->cta, offset, pack(&state));
@@ -191,7 +192,7 @@ static bool run_lane(struct soft_warp *warp, const struct soft_instruction *in, 
         return true;
     }
     if (act == SOFT_MBARRIER_ARRIVE && (in->mode & SOFT_MBARRIER_EXPECTS) == 0 && b == 0) {
-        return fail(warp, in, lane, offset, "is to be arrived at 0 times");
+        return fail(warp, in, lane, offset, "cannot receive 0 arrivals");
     }
     struct soft_mbarrier_change change = change_of(in, b);
     if (act == SOFT_MBARRIER_ARRIVE && (in->mode & SOFT_MBARRIER_RELAXED) == 0) {

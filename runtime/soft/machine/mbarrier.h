@@ -1,12 +1,11 @@
 /*
- * Mbarrier: a barrier that is an object of eight bytes in shared memory.
+ * Mbarrier: a barrier object of eight bytes in shared memory.
  *
- * The object is what the manual calls opaque: here the arrivals pending and expected, the bytes of
- * transactions that are still to come, and the parity of the phase, packed into its eight bytes. A
- * phase is over when nothing is pending and no bytes are to come; then the next one begins. A
- * thread that tests a phase which is not over is set aside until it is, or until no thread of the
- * CTA can do anything else, or the CTA's turn is over; then it is told that the phase is not over,
- * and may test again.
+ * The manual calls the object opaque. Here its eight bytes hold the pending and expected arrivals,
+ * the pending transaction bytes, and the parity of the phase. A phase completes when no arrivals
+ * and no bytes are pending; then the next one starts. A thread that tests an incomplete phase is
+ * set aside until the phase completes, until no other thread of the CTA can run, or until the CTA's
+ * turn ends. In the latter two cases the test returns false, and the thread may test again.
  */
 #ifndef SOFT_MBARRIER_H
 #define SOFT_MBARRIER_H

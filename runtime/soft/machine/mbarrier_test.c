@@ -223,51 +223,51 @@ Test(mbarrier, what_is_no_mbarrier_is_told_of) {
     fails(OBJECT("1", "mbarrier.inval.shared.b64 [m];\nmbarrier.arrive.shared.b64 _, [m];\n"),
           CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "no longer valid");
     fails(OBJECT("1", "mbarrier.init.shared.b64 [s+4], 1;\n"), CUDA_ERROR_MISALIGNED_ADDRESS, 0,
-          "no multiple of 8");
+          "not a multiple of 8");
     fails(OBJECT("1", "mbarrier.init.shared.b64 [s+8192], 1;\n"), CUDA_ERROR_ILLEGAL_ADDRESS, 0,
           "outside");
     fails(OBJECT("1", "mbarrier.init.b64 [%rd1], 1;\n"), CUDA_ERROR_ILLEGAL_ADDRESS, 0,
-          "an mbarrier lies in shared memory");
+          "an mbarrier must be in shared memory");
     fails(OBJECT("1", "mbarrier.init.b64 [%rd1+40960], 1;\n"), CUDA_ERROR_ILLEGAL_ADDRESS, 0,
           "allocation");
 }
 
 Test(mbarrier, counts_that_cannot_be_are_told_of) {
     fails(OBJECT("64", "mov.u32 %r5, 0; mbarrier.init.shared.b64 [s], %r5;\n"),
-          CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "is to expect 0 arrivals");
+          CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "cannot expect 0 arrivals");
     fails(OBJECT("64", "mbarrier.init.shared.b64 [s], 1048576;\n"), CUDA_ERROR_ILLEGAL_INSTRUCTION,
-          0, "is to expect 1048576 arrivals");
+          0, "cannot expect 1048576 arrivals");
     fails(OBJECT("64", "mbarrier.arrive.shared.b64 _, [m], 65;\n"), CUDA_ERROR_ILLEGAL_INSTRUCTION,
-          0, "has 64 arrivals pending, and 65 come");
+          0, "has 64 pending arrivals, and 65 arrive");
     fails(OBJECT("64", "mbarrier.arrive.shared.b64 _, [m], 0;\n"), CUDA_ERROR_ILLEGAL_INSTRUCTION,
-          0, "arrived at 0 times");
+          0, "cannot receive 0 arrivals");
     fails(OBJECT("64", "mbarrier.arrive.noComplete.shared.b64 _, [m], 2;\n"),
-          CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "that this arrival ends, with .noComplete");
+          CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "which .noComplete forbids");
     fails(OBJECT("64", "mbarrier.expect_tx.shared.b64 [m], 1048576;\n"),
-          CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "no more than 1048575 bytes");
+          CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "at most 1048575 bytes");
     fails(OBJECT("1048575", "cp.async.mbarrier.arrive.shared.b64 [m];\n"),
-          CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "no more arrivals pending");
+          CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "maximum number of pending arrivals");
     /* What copies bring is told of where they were begun. */
     fails(OBJECT("1", "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [m], 16;\n"
                       "@%p1 cp.async.mbarrier.arrive.noinc.shared.b64 [m];\n"
                       "LOOP: mbarrier.try_wait.parity.shared.b64 %p3, [m], 0; @!%p3 bra LOOP;\n"),
-          CUDA_ERROR_ILLEGAL_INSTRUCTION, 1, "has 0 arrivals pending, and 1 come");
+          CUDA_ERROR_ILLEGAL_INSTRUCTION, 1, "has 0 pending arrivals, and 1 arrive");
 }
 
 Test(mbarrier, what_makes_no_sense_is_refused) {
     static const char *const cases[][2] = {
         {OBJECT("1", "mbarrier.init.shared::cluster.b64 [m], 1;\n"), "'.shared::cluster'"},
-        {OBJECT("1", "mbarrier.init.shared.b64 [m];\n"), "takes 2 operands"},
-        {OBJECT("1", "mbarrier.inval.shared.b64 [m], 1;\n"), "takes 1 operands"},
-        {OBJECT("1", "mbarrier.arrive.shared::cluster.b64 %rd3, [m];\n"), "there is no state"},
+        {OBJECT("1", "mbarrier.init.shared.b64 [m];\n"), "expected 2 operands"},
+        {OBJECT("1", "mbarrier.inval.shared.b64 [m], 1;\n"), "expected 1 operands"},
+        {OBJECT("1", "mbarrier.arrive.shared::cluster.b64 %rd3, [m];\n"), "the state must be '_'"},
         {OBJECT("1", "mbarrier.arrive.relaxed.shared.b64 %rd3, [m];\n"), "'.shared'"},
         {OBJECT("1", "mbarrier.arrive.relaxed.cta.shared.b64 %rd3, [m];\n"), ".version 8.6"},
         {OBJECT("1", "mbarrier.arrive.noComplete.shared.b64 %rd3, [m];\n"), "a count"},
-        {OBJECT("1", "mbarrier.arrive.shared.b64 %r5, [m];\n"), "32 bits where 64"},
+        {OBJECT("1", "mbarrier.arrive.shared.b64 %r5, [m];\n"), "32 bits, and 64"},
         {OBJECT("1", "mbarrier.arrive.expect_tx.shared.b64 %rd3, [m];\n"), "a number of bytes"},
         {OBJECT("1", "mbarrier.test_wait.shared::cluster.b64 %p2, [m], %rd3;\n"),
          "'.shared::cluster'"},
-        {OBJECT("1", "mbarrier.test_wait.shared.b64 %p2, [m], %r5;\n"), "32 bits where 64"},
+        {OBJECT("1", "mbarrier.test_wait.shared.b64 %p2, [m], %r5;\n"), "32 bits, and 64"},
         {OBJECT("1", "mbarrier.test_wait.shared.b64 %p2, [m], %rd3, 5;\n"), "a state"},
         {OBJECT("1", "mbarrier.try_wait.acquire.shared.b64 %p2, [m], %rd3;\n"), "'.shared'"},
         {OBJECT("1", "mbarrier.pending_count.shared.b64 %r5, %rd3;\n"), "'.shared'"},

@@ -1,7 +1,7 @@
 /*
- * Print: what kernels say with printf and assert.
+ * Print: printf and assert in kernels.
  *
- * As with a GPU it is gathered while kernels run, and comes out when the host waits for something.
+ * As on a GPU, output is collected while kernels run and is printed when the host synchronizes.
  */
 #ifndef SOFT_PRINT_H
 #define SOFT_PRINT_H

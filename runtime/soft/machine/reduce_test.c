@@ -128,7 +128,7 @@ static void fails(const char *ptx, CUresult expected, const char *words) {
 
 Test(reduce, wrong_addresses_are_told_of) {
     fails(REDUCE(STORE "b64 [%r11+4], %rd1, [m];\n"), CUDA_ERROR_MISALIGNED_ADDRESS,
-          "no multiple of 8");
+          "not a multiple of 8");
     fails(REDUCE(STORE "b32 [%r11+2056], %r3, [m];\n"), CUDA_ERROR_ILLEGAL_ADDRESS, "outside");
     fails(REDUCE(STORE "b32 [%r11], %r3, [s+8];\n"), CUDA_ERROR_ILLEGAL_INSTRUCTION,
           "is no longer valid");
@@ -138,15 +138,15 @@ Test(reduce, wrong_addresses_are_told_of) {
 
 Test(reduce, what_makes_no_sense_is_refused) {
     static const char *const cases[][2] = {
-        {REDUCE(STORE "v4.b32 [s], {%r1,%r2}, [m];\n"), "4 registers are needed"},
-        {REDUCE(STORE "v4.b64 [s], {%rd1,%rd1,%rd1,%rd1}, [m];\n"), "'.b64' does not fit"},
-        {REDUCE(STORE "b32 [s], %rd1, [m];\n"), "64 bits where 32"},
+        {REDUCE(STORE "v4.b32 [s], {%r1,%r2}, [m];\n"), "expected 4 registers"},
+        {REDUCE(STORE "v4.b64 [s], {%rd1,%rd1,%rd1,%rd1}, [m];\n"), "'.b64' is not valid here"},
+        {REDUCE(STORE "b32 [s], %rd1, [m];\n"), "64 bits, and 32"},
         {REDUCE(STORE "b32 [s], %r1;\n"), "an mbarrier"},
         {REDUCE("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max.u64 "
                 "[s], %rd1, [m];\n"),
-         "'.u64' does not fit"},
+         "'.u64' is not valid here"},
         {REDUCE("cp.reduce.async.bulk.global.shared::cta.bulk_group.max.f32 [%rd1], [s], 16;\n"),
-         "'.f32' does not fit"},
+         "'.f32' is not valid here"},
     };
     char log[2048];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

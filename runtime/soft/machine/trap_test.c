@@ -131,7 +131,7 @@ Test(trap, shared_memory_out_of_bounds) {
                            "mov.u32 %r5, s; mad.lo.u32 %r5, %r3, 4, %r5;\n"
                            "st.shared.u32 [%r5], %r3;\n"),
           CUDA_ERROR_ILLEGAL_ADDRESS, 1, "st.shared.u32 [%r5], %r3", "32",
-          "offset 0x80 lies outside the 128 bytes of shared memory|\"address\": 128,");
+          "offset 0x80 is outside the 128 bytes of shared memory|\"address\": 128,");
     fails(TEST_KERNEL_WITH(".shared .u32 s;", "ld.shared.u32 %r5, [s+-4];\n"),
           CUDA_ERROR_ILLEGAL_ADDRESS, 0, "ld.shared.u32 %r5, [s+-4]", "0", "4 bytes of shared");
     fails(TEST_KERNEL_WITH(".shared .u32 s;", "mov.u64 %rd5, s; cvta.shared.u64 %rd5, %rd5;\n"
@@ -177,13 +177,14 @@ Test(trap, constants_and_parameters_out_of_bounds) {
 
 Test(trap, misaligned_addresses) {
     fails(TEST_KERNEL("ld.global.u32 %r5, [%rd1+2];\n"), CUDA_ERROR_MISALIGNED_ADDRESS, 0,
-          "ld.global.u32 %r5, [%rd1+2]", "0", "\"kind\": \"misaligned address\"|no multiple of 4");
+          "ld.global.u32 %r5, [%rd1+2]", "0",
+          "\"kind\": \"misaligned address\"|not a multiple of 4");
     fails(TEST_KERNEL("st.global.v4.u32 [%rd1+8], {%r1, %r1, %r1, %r1};\n"),
           CUDA_ERROR_MISALIGNED_ADDRESS, 0, "st.global.v4.u32 [%rd1+8], {%r1, %r1, %r1, %r1}", "0",
-          "no multiple of 16");
+          "not a multiple of 16");
     fails(TEST_KERNEL_WITH(".shared .align 8 .b8 s[64];",
                            "mov.u32 %r5, s; add.u32 %r5, %r5, %r3;\nst.shared.u16 [%r5], %r1;\n"),
-          CUDA_ERROR_MISALIGNED_ADDRESS, 1, "st.shared.u16 [%r5], %r1", "1", "no multiple of 2");
+          CUDA_ERROR_MISALIGNED_ADDRESS, 1, "st.shared.u16 [%r5], %r1", "1", "not a multiple of 2");
     fails(TEST_KERNEL("atom.global.cas.b64 %rd5, [%rd1+4], 0, 1;\n"), CUDA_ERROR_MISALIGNED_ADDRESS,
           0, "atom.global.cas.b64 %rd5, [%rd1+4], 0, 1", "0", "8");
 }
@@ -193,7 +194,7 @@ Test(trap, trap_instructions) {
           "trap", "40", "\"kind\": \"launch failure\"|trap was executed|\"lanes\": 1");
     fails(TEST_KERNEL("trap;\n"), CUDA_ERROR_LAUNCH_FAILED, 0, "trap", "0", "\"lanes\": 32");
     fails(TEST_KERNEL("setp.eq.u32 %p1, %r3, 40;\n@%p1 brkpt;\n"), CUDA_ERROR_LAUNCH_FAILED, 1,
-          "brkpt", "40", "brkpt was executed, and there is no debugger|\"lanes\": 1");
+          "brkpt", "40", "brkpt was executed without a debugger|\"lanes\": 1");
 }
 
 Test(trap, member_masks_without_the_lane_itself) {

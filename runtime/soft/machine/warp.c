@@ -1,5 +1,5 @@
 /*
- * Splits and joins. The common case is one split with all lanes; everything here is for the others.
+ * Splits and joins. Usually one split has all lanes; everything here handles the other cases.
  */
 #include "warp.h"
 

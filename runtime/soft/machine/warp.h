@@ -1,15 +1,15 @@
 /*
- * Warp: 32 threads that share instructions, and the splits they part into.
+ * Warp: 32 threads that execute together, and the splits of a diverged warp.
  *
- * A split is a set of lanes at one place in the code. A branch on which the lanes differ makes two
- * of one, with a join between them: a note that these lanes should meet again at the branch's
- * immediate post-dominator. A split that arrives there waits in the join until the rest has come,
- * and they go on as one. So far this is the classic reconvergence stack, and as fast. But splits
- * take turns: after a quantum of backward branches the next one runs, and after a few quanta lanes
- * that wait in a join are let go alone. That gives what Volta and its successors promise, that
- * every thread eventually goes on, also when the thread it waits for is in the same warp. Source:
- * CUDA Programming Guide, independent thread scheduling; PTX ISA 9.0, section 3.1. What is always
- * true is stated by soft_split_is_valid and soft_warp_is_valid, which the operations assert.
+ * A split is a set of lanes at one instruction. A branch that diverges divides a split in two, with
+ * a join between them: the lanes should reconverge at the branch's immediate post-dominator. A
+ * split that arrives there waits in the join for the rest, and they continue as one. This is the
+ * classic reconvergence stack, and as fast. In addition, splits take turns: after a quantum of
+ * backward branches the next one runs, and after a few quanta the lanes that wait in a join
+ * continue alone. So every thread eventually makes progress, as on Volta and later, even if it
+ * waits for a thread of its own warp. Source: CUDA Programming Guide, independent thread
+ * scheduling; PTX ISA 9.0, section 3.1.
+ * Asserted by the operations: soft_split_is_valid, soft_warp_is_valid.
  */
 #ifndef SOFT_WARP_H
 #define SOFT_WARP_H

@@ -111,7 +111,7 @@ static const struct soft_instruction *fail_for_missing(struct soft_warp *warp,
                                                        const struct soft_instruction *in) {
     return soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, warp->split->mask, 0,
                             "lanes 0x%08x execute this without lanes 0x%08x, which have exited or "
-                            "never were: it takes all 32 lanes of a warp",
+                            "do not exist: all 32 lanes of a warp must execute it",
                             warp->split->mask, ~warp->alive);
 }
 
@@ -229,9 +229,10 @@ static bool same_members(struct soft_warp *warp, const struct soft_instruction *
         if (members[lane] == mask) *group |= 1u << lane;
     }
     if ((*group & ~mask) == 0) return true;
-    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, *group & ~mask, 0,
-                     "lanes 0x%08x execute this with the member mask 0x%08x, which they are not in",
-                     *group & ~mask, mask);
+    soft_launch_fail(
+        warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, *group & ~mask, 0,
+        "lanes 0x%08x execute this with the member mask 0x%08x, which does not include them",
+        *group & ~mask, mask);
     return false;
 }
 

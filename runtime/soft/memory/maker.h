@@ -1,5 +1,5 @@
 /*
- * Maker: the call that made something, for reports of what was never given back.
+ * Maker: the call that created an object, for leak reports.
  */
 #ifndef SOFT_MAKER_H
 #define SOFT_MAKER_H

@@ -1,5 +1,5 @@
 /*
- * The space: a sorted array of what lives, a short memory of what was freed, and one reserved
+ * The space: a sorted array of live allocations, a short list of freed ones, and one reserved
  * range.
  */
 #include "space_list.h"

@@ -1,18 +1,17 @@
 /*
- * Space: the addresses of all soft devices, and what lies behind them.
+ * Space: the address space of all soft devices, and the bytes behind it.
  *
  * Device addresses come from one range of the process that is reserved and never accessible: a host
- * that reads through a device pointer faults, as with a GPU. The bytes lie elsewhere; each live
- * allocation says where. Allocations keep a gap between them and an address is not given out again
- * for as long as possible, so an access outside a live allocation is found exactly, whether it runs
- * over an end or comes after a free. Host memory that devices may use is in the space under its own
- * address.
+ * that reads through a device pointer faults, as with a GPU. The bytes are elsewhere; each live
+ * allocation has a pointer to them. There is a gap between allocations, and a freed address is not
+ * reused for as long as possible. So an access outside a live allocation is always detected, both
+ * past an end and after a free. Host memory that devices may use has its own address in the space.
  *
- * For each four bytes a shadow byte says which of them have been written.
+ * For each four bytes a shadow byte records which of them were written.
  *
- * Bytes outlive their allocation for as long as a reader is inside that may have found them, so
- * nothing that is freed or unmapped while a kernel runs can make the kernel touch memory that is no
- * longer there. Thread-safe: lookups run beside each other, changes alone.
+ * The bytes of an allocation are kept while a reader may still use them, so a free or unmap during
+ * a kernel never makes the kernel access freed host memory. Thread-safe: lookups run in parallel,
+ * changes exclusively.
  */
 #ifndef SOFT_SPACE_H
 #define SOFT_SPACE_H

@@ -1,6 +1,6 @@
 /*
- * Where in the reserved range things go: behind the newest for as long as the range lasts, then
- * into the first hole. Reservations keep their addresses from everything but mappings.
+ * Chooses addresses in the reserved range: after the newest allocation while the range lasts, then
+ * in the first hole. Only mappings can use reserved addresses.
  */
 #include "space_list.h"
 

@@ -1,5 +1,5 @@
 /*
- * Bytes in and out of the space: writes, reads, copies and fills, with what the shadow knows.
+ * Copies bytes into and out of the space, and updates the shadow: writes, reads, copies and fills.
  */
 #include "space_list.h"
 

@@ -1,5 +1,5 @@
 /*
- * What to say of an address that a kernel must not use.
+ * Describes an address that a kernel must not access.
  */
 #include "space_list.h"
 
@@ -36,8 +36,8 @@ static const char *why_not(const struct soft_allocation *allocation, const struc
     if (allocation->freed || soft_space_may(allocation, reach, wish)) return "";
     if (allocation->kind == SOFT_KIND_MAPPED) {
         return soft_space_may(allocation, reach, SOFT_WISH_READ)
-                   ? ", which is mapped for reading alone"
-                   : ", which is mapped without access for this device";
+                   ? ", which is mapped read-only"
+                   : ", which this device cannot access";
     }
     return ", which belongs to a device that this context has no peer access to";
 }
@@ -51,7 +51,7 @@ static void describe_nearest(const struct soft_allocation *nearest, uint64_t add
         where = "before";
     } else if (address >= end) {
         off = address - end;
-        where = "behind the end of";
+        where = "past the end of";
     }
     const char *what = nearest->kind == SOFT_KIND_MAPPED ? "mapping" : "allocation";
     snprintf(text, bytes, "%llu bytes %s %s %llu%s%s of %llu bytes at 0x%llx%s%s",
@@ -76,10 +76,10 @@ void soft_space_describe(uint64_t address, const struct soft_reach *reach, enum 
         snprintf(text, bytes, "a null pointer");
     } else if (reserved) {
         snprintf(text, bytes,
-                 "%llu bytes into reserved addresses at 0x%llx, where nothing is mapped",
+                 "%llu bytes into the reserved address range at 0x%llx, where nothing is mapped",
                  (unsigned long long)(address - begin), (unsigned long long)begin);
     } else if (nearest == NULL) {
-        snprintf(text, bytes, "nothing is allocated");
+        snprintf(text, bytes, "there are no allocations");
     } else {
         describe_nearest(nearest, address, inside ? why_not(nearest, reach, wish) : "", text,
                          bytes);

@@ -1,5 +1,5 @@
 /*
- * Flipping a bit of device memory, as a fault of the memory would.
+ * Flips a bit of device memory, as a memory error would.
  */
 #include "space_list.h"
 

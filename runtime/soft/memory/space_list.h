@@ -1,5 +1,5 @@
 /*
- * What the files of the space share: the list of what lives, and the lock around it.
+ * Shared by the files of the space: the list of live allocations, and its lock.
  */
 #ifndef SOFT_SPACE_LIST_H
 #define SOFT_SPACE_LIST_H

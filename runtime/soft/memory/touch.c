@@ -1,5 +1,5 @@
 /*
- * Pages of bits, and the marks that operations leave.
+ * Pages of bits, and the marks of operations.
  */
 #include "touch.h"
 

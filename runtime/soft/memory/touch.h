@@ -1,9 +1,9 @@
 /*
- * Touch: which bytes of memory an operation has read and written, and what earlier ones had.
+ * Touch: the bytes that an operation read and wrote, and those of earlier operations.
  *
- * Kept by pages, a bit a byte and kind. An operation's pages are compared with the marks that
- * earlier operations have left there, and become a mark themselves. What comes in order makes older
- * marks superfluous, so a page has about as many as there are streams at work on it.
+ * Stored in pages, one bit for each byte and kind. The pages of an operation are compared with the
+ * marks of earlier operations there, and become a mark themselves. A mark replaces the marks of
+ * operations that are ordered before it, so a page has about one mark for each stream that uses it.
  */
 #ifndef SOFT_TOUCH_H
 #define SOFT_TOUCH_H

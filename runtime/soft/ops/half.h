@@ -1,9 +1,9 @@
 /*
- * Half: 16-bit floating point to single and back, by the bits.
+ * Half: 16-bit floating point to single precision and back, bit by bit.
  *
- * All inline: the machine converts lanes with these, and tests check every one of the 65536 values.
- * Rounding is to nearest, ties to even, unless a mode says otherwise. NaN becomes the canonical
- * one. Source: IEEE 754-2019 binary16; bfloat16 is the upper half of a single.
+ * All inline: the machine converts lanes with these functions, and tests check all 65536 values.
+ * Rounds to nearest, ties to even, unless a mode says otherwise. NaN becomes the canonical NaN.
+ * Source: IEEE 754-2019 binary16; bfloat16 is the upper half of a single.
  */
 #ifndef SOFT_HALF_H
 #define SOFT_HALF_H

@@ -1,5 +1,5 @@
 /*
- * Matrix pieces: where in memory each lane's part of a matrix of wmma.load and wmma.store lies.
+ * Matrix pieces: the memory addresses of each lane's part of a matrix in wmma.load and wmma.store.
  */
 #ifndef SOFT_MATRIX_PIECES_H
 #define SOFT_MATRIX_PIECES_H

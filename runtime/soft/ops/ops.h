@@ -1,10 +1,10 @@
 /*
- * How instruction bodies are written. The ops_*.c files are compiled once for each processor level
- * (SOFT_CORE names it), so each defines its handlers under a name of that core.
+ * How to write instruction bodies. The ops_*.c files are compiled once for each processor level
+ * (SOFT_CORE names it), so the handler names contain the name of the core.
  *
- * A body is one expression over lanes; the macros make two handlers of it, for a full warp and for
- * some of its lanes, as loops that a compiler turns into vector code. Type words: u16 s16 u32 s32
- * u64 s64 f32 f64. Sixteen-bit values live in the low half of a 32-bit lane, the rest of it zero.
+ * A body is one expression over lanes. Macros make two handlers of it, for a full warp and for some
+ * of its lanes, as loops that a compiler vectorizes. Type words: u16 s16 u32 s32 u64 s64 f32 f64. A
+ * 16-bit value is in the low half of a 32-bit lane; the rest of the lane is zero.
  */
 #ifndef SOFT_OPS_H
 #define SOFT_OPS_H

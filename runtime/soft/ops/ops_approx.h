@@ -1,8 +1,8 @@
 /*
- * Approximations that more than one format is made from.
+ * Approximations shared by several formats.
  *
- * Polynomials in double precision, rounded once to single. The series are Taylor's, long enough
- * that what is left out is below 1e-10.
+ * Polynomials in double precision, rounded once to single. They are Taylor series, long enough that
+ * the remainder is below 1e-10.
  */
 #ifndef SOFT_OPS_APPROX_H
 #define SOFT_OPS_APPROX_H

@@ -61,7 +61,7 @@ OP_ANY(mapa) {
     EACH_LANE(i, warp->mask) {
         if (rank[i] != 0) {
             return soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << i, 0,
-                                    "block %u of a cluster that has one", rank[i]);
+                                    "block %u of a cluster of one block", rank[i]);
         }
         if (in->mode != 0) {
             SLOT(uint64_t, in->d)[i] = SLOT(uint64_t, in->a)[i];

@@ -39,8 +39,8 @@ OP_ANY(brx) {
     }
     if (outside != 0) {
         return soft_launch_fail(warp, in, CUDA_ERROR_LAUNCH_FAILED, outside, 0,
-                                "target %u of a table of %u", index[__builtin_ctz(outside)],
-                                table[0]);
+                                "target %u of a table with %u targets",
+                                index[__builtin_ctz(outside)], table[0]);
     }
     const struct soft_instruction *next = begin + table[1 + first];
     if (differ != 0) {

@@ -74,9 +74,8 @@ OP_ANY(trap) {
     uint32_t caught = leaving(warp, in);
     if (caught == 0) return in + 1;
     return soft_launch_fail(warp, in, CUDA_ERROR_LAUNCH_FAILED, caught, 0, "%s",
-                            in->mode & SOFT_BRANCH_BREAKS
-                                ? "brkpt was executed, and there is no debugger"
-                                : "trap was executed");
+                            in->mode & SOFT_BRANCH_BREAKS ? "brkpt was executed without a debugger"
+                                                          : "trap was executed");
 }
 
 OP_ANY(nothing) {
@@ -110,7 +109,7 @@ static inline bool barrier_of(struct soft_warp *warp, const struct soft_instruct
                      differ != 0 ? "lanes of one warp name different barriers or counts, such as "
                                    "barrier %u for %u threads"
                                  : "barrier %u for %u threads: barriers are numbered 0 to 15, and "
-                                   "threads come in multiples of 32",
+                                   "the number of threads must be a multiple of 32",
                      *barrier, *threads);
     return false;
 }

@@ -1,5 +1,5 @@
 /*
- * What floating point bodies share: NaN as the device makes it, flushing, saturating.
+ * Shared by floating-point bodies: the device's NaN, flushing of subnormals, saturation.
  */
 #ifndef SOFT_OPS_FLOAT_H
 #define SOFT_OPS_FLOAT_H

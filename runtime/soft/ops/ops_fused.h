@@ -1,10 +1,10 @@
 /*
- * Fused: what stands together in nearly every loop of a matrix product, two loads and the fma of
- * what they load, as one. The values go from memory straight into the fma; no slot is written that
- * nobody reads (fuse.c sees to that). Where one of the loads is no line and not one place, or is
- * wrong, the first load is carried out as ever, and the rest follows.
+ * Fused: two loads and the fma of their values as one handler. Nearly every loop of a matrix
+ * product has them. The values go from memory to the fma without a slot in between; fuse.c makes
+ * sure that nothing else reads that slot. If the addresses of a load are neither adjacent nor
+ * equal, or are invalid, the first load is executed as usual and the rest follows.
  *
- * A template, included behind ops_memory.h.
+ * A template, included after ops_memory.h.
  */
 #ifndef SOFT_OPS_FUSED_H
 #define SOFT_OPS_FUSED_H

@@ -1,10 +1,10 @@
 /*
- * Arithmetic on one sixteen-bit number: op_of_f16 and op_of_bf16, by the bits.
+ * Arithmetic on one 16-bit number: op_of_f16 and op_of_bf16, bit by bit.
  *
- * Sums are made in single precision and rounded again: with 24 digits, two more than twice the 11
- * of f16 or the 8 of bf16, the second rounding sees all it needs. Products, and what is added to
- * them, are made in double precision and rounded to odd before the last rounding, so a tie is one
- * only where the exact value is.
+ * Sums are computed in single precision and rounded again. Single precision has 24 digits, at least
+ * two more than twice the 11 of f16 or the 8 of bf16, so the second rounding is correct. Products
+ * and fused sums are computed in double precision and rounded to odd before the last rounding, so a
+ * tie occurs only if the exact value is a tie.
  */
 #ifndef SOFT_OPS_HALF_H
 #define SOFT_OPS_HALF_H

@@ -1,6 +1,6 @@
 /*
- * Lines: what the addresses of a warp have in common, found by vector instructions where the
- * processor has them. The plain loops say what the others must give.
+ * Lines: patterns in the addresses of a warp, found by vector instructions if the processor has
+ * them. The plain loops define the result that the others must give.
  */
 #ifndef SOFT_OPS_LINES_H
 #define SOFT_OPS_LINES_H

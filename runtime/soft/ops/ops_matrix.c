@@ -91,8 +91,8 @@ static bool is_agreed(struct soft_warp *warp, const struct soft_instruction *in)
         uint64_t address = soft_access_address(warp, in, lane);
         if (address == soft_access_address(warp, in, 0) && stride[lane] == stride[0]) continue;
         soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, address,
-                         "lane %u has another address or stride than lane 0, and they must be the "
-                         "same in all lanes",
+                         "the address and stride of lane %u differ from those of lane 0; they must "
+                         "be the same in all lanes",
                          lane);
         return false;
     }

@@ -1,13 +1,13 @@
 /*
- * Loads and stores, the fast way: a whole warp inside one range of bytes.
+ * Loads and stores, the fast path: a whole warp inside one range of bytes.
  *
- * A template: ops_global.c and ops_shared.c include it after saying what an address is (ADDRESS, an
- * unsigned type), what finds patterns in such (HAS_STEP, ANY_WRONG), and what range an instruction
- * works in (RANGE). Source: PTX ISA 9.0, sections 9.7.9.8 (ld) and 9.7.9.11 (st).
+ * A template: ops_global.c and ops_shared.c include it after they define the type of an address
+ * (ADDRESS, an unsigned type), how to find patterns (HAS_STEP, ANY_WRONG), and the range of an
+ * instruction (RANGE). Source: PTX ISA 9.0, sections 9.7.9.8 (ld) and 9.7.9.11 (st).
  *
- * Three patterns are told apart: lane after lane one element apart, which is one copy; all lanes at
- * one address; and anything else, which goes lane by lane but with the bounds of all lanes checked
- * at once. What does not fit, and what must be reported, goes the slow way in access.c.
+ * There are three patterns: adjacent lanes access adjacent elements, which is one copy; all lanes
+ * access one address; and anything else, which runs lane by lane, with the bounds of all lanes
+ * checked at once. Everything else, and every error, takes the slow path in access.c.
  */
 #ifndef SOFT_OPS_MEMORY_H
 #define SOFT_OPS_MEMORY_H

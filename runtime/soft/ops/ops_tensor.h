@@ -1,8 +1,8 @@
 /*
- * Between registers and whole matrices: what the files of tensor instructions share.
+ * Shared by the tensor instructions: registers to whole matrices and back.
  *
- * A matrix is an array, row by row. Its elements are taken out of the registers of all lanes, and
- * put back when everything has been read, since results may stand in the same slots.
+ * A matrix is an array, row by row. Its elements are read from the registers of all lanes, and
+ * results are written after everything was read, because they may use the same slots.
  */
 #ifndef SOFT_OPS_TENSOR_H
 #define SOFT_OPS_TENSOR_H

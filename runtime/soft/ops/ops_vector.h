@@ -1,6 +1,6 @@
 /*
- * Vectors of floats, as wide as the processor level has them. Sums and products are C's operators,
- * which compilers give such vectors.
+ * Vectors of floats, as wide as the processor level supports. Sums and products use C's operators,
+ * which compilers provide for such vectors.
  */
 #ifndef SOFT_OPS_VECTOR_H
 #define SOFT_OPS_VECTOR_H

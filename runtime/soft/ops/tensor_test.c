@@ -95,9 +95,9 @@ Test(tensor, ldmatrix_reads_the_rows_that_lanes_name) {
 
 Test(tensor, rows_are_checked_lane_by_lane) {
     says(TEST_KERNEL_WITH(SHARED, WRITTEN LDMATRIX "[%r5+16];\n"), 32, CUDA_ERROR_ILLEGAL_ADDRESS,
-         "thread (31,0,0)|a load of 16 bytes at offset 0x200 lies outside the 512 bytes of shared");
+         "thread (31,0,0)|a load of 16 bytes at offset 0x200 is outside the 512 bytes of shared");
     says(TEST_KERNEL_WITH(SHARED, WRITTEN LDMATRIX "[%r5+-8];\n"), 32,
-         CUDA_ERROR_MISALIGNED_ADDRESS, "a load of 16 bytes|no multiple of 16");
+         CUDA_ERROR_MISALIGNED_ADDRESS, "a load of 16 bytes|not a multiple of 16");
     says(TEST_KERNEL_WITH(SHARED, ROW_OF_LANE LDMATRIX "[%r5];\n"), 32, CUDA_SUCCESS,
          "uninitialised read|thread (0,0,0)|a load of 16 bytes");
     says(TEST_KERNEL("ldmatrix.sync.aligned.m8n8.x1.b16 {%r10}, [%rd1];\n"), 32,
@@ -122,9 +122,9 @@ Test(tensor, wmma_checks_each_piece) {
     says(TEST_KERNEL(WMMA_LOAD EIGHT ", [%rd1], 20;\n"), 32, CUDA_ERROR_ILLEGAL_ADDRESS,
          "allocation 2 of 1024 bytes");
     says(TEST_KERNEL(WMMA_LOAD EIGHT ", [%rd1+2];\n"), 32, CUDA_ERROR_MISALIGNED_ADDRESS,
-         "no multiple of 4");
+         "not a multiple of 4");
     says(TEST_KERNEL(WMMA_LOAD EIGHT ", [%rd2];\n"), 32, CUDA_ERROR_ILLEGAL_INSTRUCTION,
-         "another address or stride than lane 0");
+         "differ from those of lane 0");
     says(TEST_KERNEL("wmma.store.d.sync.aligned.col.m16n16k16.global.s32 [%rd1+4], " EIGHT ";\n"),
          32, CUDA_ERROR_ILLEGAL_ADDRESS, "a store of 4 bytes");
     says(TEST_KERNEL_WITH(SHARED "\n.shared .align 32 .b8 t[1024];",
@@ -147,11 +147,11 @@ Test(tensor, what_is_not_modelled_is_refused) {
          "ptx:9:50: error|2 registers in braces"},
         {"mma.sync.aligned.m16n8k8.col.row.f16.f16.f16.f16 {%r1, %r2}, {%r1, %r2}, {%r1}, "
          "{%r1, %r2};",
-         "ptx:9:25: error|'.col' does not fit here"},
+         "ptx:9:25: error|'.col' is not valid here"},
         {"mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%f1, %f2}, {%r1}, {%r1}, {%r1, %r2};",
          "ptx:9:49: error|a register of type .f32"},
         {"wmma.load.a.sync.aligned.row.m8n8k32.global.s8 {%r1}, [%rd1];",
-         "ptx:9:44: error|'.s8' does not fit here"},
+         "ptx:9:44: error|'.s8' is not valid here"},
         {"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1}, [%r2];", "2 registers in braces"},
         {"ldmatrix.sync.aligned.m8n16.x2.shared.b8 {%r1, %r2}, [%r2];", "'.m8n16'"},
         {"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], "

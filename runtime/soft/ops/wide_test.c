@@ -90,13 +90,14 @@ Test(wide, half_a_place_is_no_place) {
 
 Test(wide, what_is_not_offered_is_refused) {
     static const char *const cases[][2] = {
-        {WIDE("add.b128 %q1, %q2, %q3;\n"), "'.b128' does not fit"},
-        {WIDE("mov.b128 %q1, 5;\n"), "a register of 128 bits is needed"},
-        {WIDE("mov.b128 %q1, {%rd1};\n"), "128 bits are two parts"},
-        {WIDE("mov.b128 %q1, %rd1;\n"), "64 bits where 128"},
-        {WIDE("mov.b64 %q1, %rd1;\n"), "128 bits where 64"},
-        {WIDE("ld.global.v2.b128 {%q1, %q2}, [%rd1];\n"), "does not fit"},
-        {WIDE("atom.global.add.b128 %q1, [%rd1], %q2;\n"), "does not fit"},
+        {WIDE("add.b128 %q1, %q2, %q3;\n"), "'.b128' is not valid here"},
+        {WIDE("mov.b128 %q1, 5;\n"), "expected a register of 128 bits"},
+        {WIDE("mov.b128 %q1, {%rd1};\n"),
+         "128 bits can only be packed from or unpacked into two elements"},
+        {WIDE("mov.b128 %q1, %rd1;\n"), "64 bits, and 128"},
+        {WIDE("mov.b64 %q1, %rd1;\n"), "128 bits, and 64"},
+        {WIDE("ld.global.v2.b128 {%q1, %q2}, [%rd1];\n"), "is not valid here"},
+        {WIDE("atom.global.add.b128 %q1, [%rd1], %q2;\n"), "is not valid here"},
     };
     char log[2048];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

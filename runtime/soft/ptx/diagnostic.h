@@ -1,12 +1,11 @@
 /*
- * Diagnostic: what is wrong with a PTX text, with the line and a caret under the place.
+ * Diagnostic: an error in PTX, with line, column and caret.
  *
  *     ptx:12:5: error: unknown instruction 'shflbfly'
  *         shflbfly.sync.b32 %r1, %r2, 1, 31, -1;
  *         ^
  *
- * This is what cuModuleLoadDataEx puts into the JIT's error log. The first error is the one that
- * counts; reading stops there.
+ * cuModuleLoadDataEx writes this to the JIT's error log. Reading stops at the first error.
  */
 #ifndef SOFT_DIAGNOSTIC_H
 #define SOFT_DIAGNOSTIC_H

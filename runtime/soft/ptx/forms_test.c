@@ -236,9 +236,10 @@ Test(forms, what_was_of_old_versions_ended_with_them) {
     cr_assert(strstr(log, "ptx:3:1:") != NULL && strstr(log, "2.3") != NULL, "%s", log);
     test_refused(".version 1.4\n.target sm_13\n.entry k { .param .u64 p; ret; }\n", log,
                  sizeof log);
-    cr_assert(strstr(log, "ptx:3:12:") != NULL && strstr(log, "in its list") != NULL, "%s", log);
+    cr_assert(strstr(log, "ptx:3:12:") != NULL && strstr(log, "in its parameter list") != NULL,
+              "%s", log);
     test_refused(".version 2.3\n.target sm_20\n.reg .u32 n;\n.func f() { add.u32 n, n, 1; ret; }\n"
                  ".entry k() { call f; ret; }\n",
                  log, sizeof log);
-    cr_assert(strstr(log, "ptx:4:21:") != NULL && strstr(log, "kernels only") != NULL, "%s", log);
+    cr_assert(strstr(log, "ptx:4:21:") != NULL && strstr(log, "only kernels") != NULL, "%s", log);
 }

@@ -1,5 +1,5 @@
 /*
- * Matching spellings against the patterns of ptx.def.
+ * Matches spellings against the patterns of ptx.def.
  */
 #include "opcode.h"
 
@@ -149,7 +149,7 @@ static bool resolve(const struct spelling *spelling, struct ptx_opcode *opcode, 
     }
     if (furthest < spelling->count) {
         *at = spelling->words[furthest].at;
-        snprintf(why, why_bytes, "'%.*s' does not fit here, or is not offered by this device",
+        snprintf(why, why_bytes, "'%.*s' is not valid here or not supported by this device",
                  (int)spelling->words[furthest].length, spelling->text + *at);
     } else {
         *at = 0;
@@ -173,7 +173,7 @@ static bool cut(const char *text, size_t length, struct spelling *spelling, char
         }
         enum ptx_modifier modifier = ptx_modifier_find(text + begin + 1, end - begin - 1);
         if (modifier == PTX_MODIFIERS) {
-            snprintf(why, why_bytes, "'%.*s' is unknown, or not offered by this device",
+            snprintf(why, why_bytes, "'%.*s' is unknown or not supported by this device",
                      (int)(end - begin), text + begin);
             return false;
         }
@@ -212,7 +212,7 @@ const struct ptx_opcode *ptx_opcode_find(struct ptx_opcode_cache *cache, struct 
     bool cut_well = cut(text, length, &spelling, why, why_bytes, at);
     if (!is_known_name(&spelling)) {
         *at = 0;
-        snprintf(why, why_bytes, "this instruction is unknown, or not offered by this device");
+        snprintf(why, why_bytes, "this instruction is unknown or not supported by this device");
         return NULL;
     }
     if (!cut_well || !resolve(&spelling, &opcode, why, why_bytes, at)) return NULL;
@@ -220,7 +220,7 @@ const struct ptx_opcode *ptx_opcode_find(struct ptx_opcode_cache *cache, struct 
     struct ptx_opcode_entry *entry = soft_arena_alloc(arena, sizeof *entry);
     char *copy = soft_arena_text(arena, text, length);
     if (entry == NULL || copy == NULL) {
-        snprintf(why, why_bytes, "no host memory is left");
+        snprintf(why, why_bytes, "out of host memory");
         return NULL;
     }
     *entry = (struct ptx_opcode_entry){

@@ -1,8 +1,8 @@
 /*
- * Opcodes: an instruction's spelling, "ld.global.v4.f32", resolved against ptx.def.
+ * Opcodes: matches an instruction's spelling, such as "ld.global.v4.f32", against ptx.def.
  *
- * A text uses few spellings often, so each is matched once and kept. Source: PTX ISA 9.0, chapter
- * 9.
+ * A module uses few spellings often, so each is matched once and cached. Source: PTX ISA 9.0,
+ * chapter 9.
  */
 #ifndef SOFT_OPCODE_H
 #define SOFT_OPCODE_H

@@ -1,7 +1,7 @@
 /*
- * PTX as data: what the reader makes of a text, and what the lowering turns into code.
+ * The syntax tree of PTX: the reader creates it, and the lowering translates it to code.
  *
- * All of it lives in the module's arena. Offsets are places in the text, kept for error messages.
+ * All of it is in the module's arena. Offsets are positions in the text, kept for error messages.
  * Source: PTX ISA 9.0, chapters 4 to 7 and 11.
  */
 #ifndef SOFT_PTX_H

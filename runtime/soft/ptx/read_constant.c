@@ -38,9 +38,9 @@ static bool parse_integer(struct ptx_reader *reader, int64_t *value) {
                          : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
                          : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
                                                 : 99;
-        if (digit >= base) return PTX_FAIL(reader, "'%c' is no digit of this number", c);
+        if (digit >= base) return PTX_FAIL(reader, "'%c' is not a valid digit in this number", c);
         if (sum > (UINT64_MAX - digit) / base) {
-            return PTX_FAIL(reader, "a number that does not fit 64 bits");
+            return PTX_FAIL(reader, "the number does not fit in 64 bits");
         }
         sum = sum * base + digit;
     }
@@ -52,7 +52,7 @@ static bool parse_float(struct ptx_reader *reader, struct ptx_operand *operand) 
     const char *text = ptx_text(reader);
     size_t length = reader->token->length;
     char copy[64];
-    if (length >= sizeof copy) return PTX_FAIL(reader, "a number too long to be one");
+    if (length >= sizeof copy) return PTX_FAIL(reader, "the number is too long");
     memcpy(copy, text, length);
     copy[length] = '\0';
     char form = length > 1 && copy[0] == '0' ? copy[1] : '\0';
@@ -88,7 +88,7 @@ bool ptx_read_number(struct ptx_reader *reader, struct ptx_operand *operand) {
 
 /* unary = ("-" | "+" | "~" | "!")* (integer | "(" constant ")" | cast unary) */
 static bool read_unary(struct ptx_reader *reader, unsigned depth, int64_t *value) {
-    if (depth > DEPTH_MAX) return PTX_FAIL(reader, "an expression nested too deeply");
+    if (depth > DEPTH_MAX) return PTX_FAIL(reader, "the expression is nested too deeply");
     if (ptx_take(reader, "-")) {
         if (!read_unary(reader, depth + 1, value)) return false;
         *value = (int64_t)(0 - (uint64_t)*value);
@@ -116,7 +116,7 @@ static bool read_unary(struct ptx_reader *reader, unsigned depth, int64_t *value
         *value = 32;
         return true;
     }
-    if (reader->token->kind != SOFT_TOKEN_INTEGER) return PTX_FAIL(reader, "a number is missing");
+    if (reader->token->kind != SOFT_TOKEN_INTEGER) return PTX_FAIL(reader, "expected a number");
     if (!parse_integer(reader, value)) return false;
     reader->token++;
     return true;
@@ -161,7 +161,7 @@ static bool apply(struct ptx_reader *reader, const char *spelling, int64_t *valu
         break;
     case '/':
     case '%':
-        if (right == 0) return PTX_FAIL(reader, "a division by zero");
+        if (right == 0) return PTX_FAIL(reader, "division by zero");
         if (right == -1) {
             *value = spelling[0] == '/' ? (int64_t)(0 - a) : 0;
         } else {
@@ -216,7 +216,7 @@ static bool read_level(struct ptx_reader *reader, unsigned level, unsigned depth
 /* conditional = level ("?" conditional ":" conditional)? */
 static bool read_conditional(struct ptx_reader *reader, unsigned depth, int64_t *value) {
     int64_t condition = 0, yes = 0, no = 0;
-    if (depth > DEPTH_MAX) return PTX_FAIL(reader, "an expression nested too deeply");
+    if (depth > DEPTH_MAX) return PTX_FAIL(reader, "the expression is nested too deeply");
     if (!read_level(reader, 0, depth, &condition)) return false;
     *value = condition;
     if (!ptx_take(reader, "?")) return true;

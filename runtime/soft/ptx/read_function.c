@@ -57,14 +57,14 @@ static bool read_registers(struct ptx_reader *reader) {
         bool range = ptx_take(reader, "<");
         if (range) {
             if (reader->token->kind != SOFT_TOKEN_INTEGER || !ptx_read_unary(reader, &count)) {
-                return PTX_FAIL(reader, "how many registers is missing");
+                return PTX_FAIL(reader, "expected the number of registers");
             }
             if (!ptx_expect(reader, ">")) return false;
         }
         uint32_t needed = range ? (uint32_t)count : 1;
         if (count < 0 || count > REGISTERS_MAX ||
             needed > (REGISTERS_MAX - function->register_count) / type.width) {
-            return PTX_FAIL(reader, "a function can have %d registers at most", REGISTERS_MAX);
+            return PTX_FAIL(reader, "a function can have at most %d registers", REGISTERS_MAX);
         }
         if (ptx_symbol_register_taken(reader->scope, text, name->length, range ? needed : 0)) {
             return soft_error(reader->diagnostic, name->offset, CUDA_ERROR_INVALID_PTX,
@@ -99,7 +99,7 @@ struct ptx_symbol *ptx_find_register(struct ptx_reader *reader, uint32_t *number
     struct ptx_symbol *symbol =
         ptx_symbol_register(reader->scope, ptx_text(reader), reader->token->length, number);
     if (symbol != NULL && *number < reader->outer_count && !reader->function->entry) {
-        PTX_FAIL(reader, "a register outside functions is offered to kernels only");
+        PTX_FAIL(reader, "only kernels can use a register declared outside functions");
         return NULL;
     }
     return symbol;
@@ -112,7 +112,7 @@ static bool read_opcode(struct ptx_reader *reader, const struct ptx_opcode **opc
     size_t length = 0;
     do {
         if (length + reader->token->length > sizeof spelling) {
-            return PTX_FAIL(reader, "an instruction of more than %d characters", OPCODE_MAX);
+            return PTX_FAIL(reader, "the instruction is longer than %d characters", OPCODE_MAX);
         }
         memcpy(spelling + length, ptx_text(reader), reader->token->length);
         length += reader->token->length;
@@ -177,8 +177,7 @@ static bool read_instruction(struct ptx_reader *reader) {
     struct ptx_instruction *instruction = new_instruction(reader);
     if (instruction == NULL) return PTX_NO_MEMORY(reader);
     if (!read_guard(reader, instruction)) return false;
-    if (reader->token->kind != SOFT_TOKEN_NAME)
-        return PTX_FAIL(reader, "an instruction is missing");
+    if (reader->token->kind != SOFT_TOKEN_NAME) return PTX_FAIL(reader, "expected an instruction");
     instruction->offset = reader->token->offset;
     instruction->file = reader->file;
     instruction->line = reader->line;
@@ -249,7 +248,7 @@ static bool read_statement(struct ptx_reader *reader) {
                                   own ? &reader->body_variables_end : &reader->variables_end);
     }
     if (reader->token->kind == SOFT_TOKEN_DOTTED) {
-        return PTX_FAIL(reader, "'%.*s' has no place here", (int)reader->token->length,
+        return PTX_FAIL(reader, "'%.*s' is not allowed here", (int)reader->token->length,
                         ptx_text(reader));
     }
     bool label = reader->token->kind == SOFT_TOKEN_NAME &&
@@ -260,14 +259,15 @@ static bool read_statement(struct ptx_reader *reader) {
 
 bool ptx_read_body(struct ptx_reader *reader) {
     while (!ptx_take(reader, "}")) {
-        if (reader->token->kind == SOFT_TOKEN_END) return PTX_FAIL(reader, "'}' is missing");
+        if (reader->token->kind == SOFT_TOKEN_END) return PTX_FAIL(reader, "expected '}'");
         if (!ptx_take(reader, "{")) {
             if (!read_statement(reader)) return false;
             continue;
         }
         struct ptx_scope *inner = soft_arena_alloc(reader->arena, sizeof *inner);
         if (inner == NULL) return PTX_NO_MEMORY(reader);
-        if (++reader->nesting > NESTING_MAX) return PTX_FAIL(reader, "braces nested too deeply");
+        if (++reader->nesting > NESTING_MAX)
+            return PTX_FAIL(reader, "braces are nested too deeply");
         inner->parent = reader->scope;
         reader->scope = inner;
         if (!ptx_read_body(reader)) return false;
@@ -394,10 +394,10 @@ static bool read_attributes(struct ptx_reader *reader, struct ptx_function *func
         } else if (ptx_take(reader, ".reqnctapercluster")) {
             if (!read_extents(reader, extents)) return false;
             if ((uint64_t)extents[0] * extents[1] * extents[2] != 1) {
-                return PTX_FAIL(reader,
-                                "a cluster of %ux%ux%u blocks, and this device has none of "
-                                "more than one",
-                                extents[0], extents[1], extents[2]);
+                return PTX_FAIL(
+                    reader,
+                    "a cluster of %ux%ux%u blocks: this device supports only clusters of one block",
+                    extents[0], extents[1], extents[2]);
             }
         } else if (ptx_take(reader, ".explicitcluster") || ptx_take(reader, ".blocksareclusters")) {
             continue; /* a launch says how large, or how many, and here a cluster is a block */
@@ -411,7 +411,7 @@ static bool read_attributes(struct ptx_reader *reader, struct ptx_function *func
             while (!ptx_is(reader, ")") && reader->token->kind != SOFT_TOKEN_END) reader->token++;
             if (!ptx_expect(reader, ")")) return false;
         } else {
-            return PTX_FAIL(reader, "'%.*s' has no place here", (int)reader->token->length,
+            return PTX_FAIL(reader, "'%.*s' is not allowed here", (int)reader->token->length,
                             ptx_text(reader));
         }
     }

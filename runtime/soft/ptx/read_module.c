@@ -28,11 +28,11 @@ bool ptx_take(struct ptx_reader *reader, const char *text) {
 }
 
 bool ptx_expect(struct ptx_reader *reader, const char *text) {
-    return ptx_take(reader, text) || PTX_FAIL(reader, "'%s' is missing", text);
+    return ptx_take(reader, text) || PTX_FAIL(reader, "expected '%s'", text);
 }
 
 bool ptx_expect_name(struct ptx_reader *reader, const char *what, const struct soft_token **name) {
-    if (reader->token->kind != SOFT_TOKEN_NAME) return PTX_FAIL(reader, "%s is missing", what);
+    if (reader->token->kind != SOFT_TOKEN_NAME) return PTX_FAIL(reader, "expected %s", what);
     *name = reader->token++;
     return true;
 }
@@ -47,18 +47,18 @@ static bool read_version(struct ptx_reader *reader) {
     size_t dot = 0, length = reader->token->length;
     while (dot < length && text[dot] != '.') dot++;
     if (reader->token->kind != SOFT_TOKEN_FLOAT || dot == 0 || dot > 2 || length - dot != 2) {
-        return PTX_FAIL(reader, "a version such as 8.0 is missing");
+        return PTX_FAIL(reader, "expected a version such as 8.0");
     }
     unsigned version = 0;
     for (size_t i = 0; i < length; i++) {
         if (i == dot) continue;
-        if (text[i] < '0' || text[i] > '9') return PTX_FAIL(reader, "a version is missing");
+        if (text[i] < '0' || text[i] > '9') return PTX_FAIL(reader, "expected a version");
         version = version * 10 + (unsigned)(text[i] - '0');
     }
     if (version > VERSION_MAX) {
         return soft_error(reader->diagnostic, reader->token->offset,
                           CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
-                          "PTX %u.%u is newer than %u.%u, the newest this device reads",
+                          "PTX %u.%u is newer than %u.%u, the newest version this device supports",
                           version / 10, version % 10, VERSION_MAX / 10u, VERSION_MAX % 10u);
     }
     reader->module->version = version;
@@ -97,10 +97,10 @@ static bool read_target(struct ptx_reader *reader) {
     }
     unsigned since = fits && at == length ? version_of_architecture(number) : 0;
     if (since == 0) {
-        return PTX_FAIL(reader, "'%.*s' is no target this device knows", (int)length, text);
+        return PTX_FAIL(reader, "unknown target '%.*s'", (int)length, text);
     }
     if (reader->module->version < since) {
-        return PTX_FAIL(reader, "the target sm_%u came with PTX %u.%u, and this text is PTX %u.%u",
+        return PTX_FAIL(reader, "target sm_%u needs PTX %u.%u or newer, and this is PTX %u.%u",
                         number, since / 10, since % 10, reader->module->version / 10,
                         reader->module->version % 10);
     }
@@ -117,7 +117,7 @@ static bool read_target(struct ptx_reader *reader) {
 static bool read_file(struct ptx_reader *reader) {
     int64_t number = 0;
     if (!ptx_read_unary(reader, &number)) return false;
-    if (reader->token->kind != SOFT_TOKEN_STRING) return PTX_FAIL(reader, "a file name is missing");
+    if (reader->token->kind != SOFT_TOKEN_STRING) return PTX_FAIL(reader, "expected a file name");
     struct ptx_file *file = soft_arena_alloc(reader->arena, sizeof *file);
     char *name = file == NULL ? NULL
                               : soft_arena_text(reader->arena, ptx_text(reader) + 1,
@@ -164,7 +164,7 @@ static bool skip_section(struct ptx_reader *reader) {
     reader->token++;
     if (!ptx_expect(reader, "{")) return false;
     while (!ptx_is(reader, "}")) {
-        if (reader->token->kind == SOFT_TOKEN_END) return PTX_FAIL(reader, "'}' is missing");
+        if (reader->token->kind == SOFT_TOKEN_END) return PTX_FAIL(reader, "expected '}'");
         reader->token++;
     }
     reader->token++;
@@ -192,8 +192,8 @@ static bool read_alias(struct ptx_reader *reader) {
         if (symbols[i] == NULL || symbols[i]->kind != PTX_FUNCTION ||
             symbols[i]->is.function->entry || symbols[i]->is.function->has_body != (i > 0)) {
             return soft_error(reader->diagnostic, name->offset, CUDA_ERROR_INVALID_PTX,
-                              i > 0 ? "'%.*s' is no function defined before"
-                                    : "'%.*s' is no function that is only declared",
+                              i > 0 ? "'%.*s' is not a function defined earlier"
+                                    : "'%.*s' is not a function that is declared and not defined",
                               (int)name->length, text);
         }
     }
@@ -205,7 +205,7 @@ static bool read_alias(struct ptx_reader *reader) {
 static bool read_outer_registers(struct ptx_reader *reader) {
     enum { LAST = 23 }; /* newer ones have calls with stacks, and no such registers */
     if (reader->module->version > LAST) {
-        return PTX_FAIL(reader, "registers outside functions ended with .version 2.3");
+        return PTX_FAIL(reader, "registers outside functions need .version 2.3 or older");
     }
     struct ptx_outer_registers *outer = soft_arena_alloc(reader->arena, sizeof *outer);
     if (outer == NULL) return PTX_NO_MEMORY(reader);
@@ -275,12 +275,12 @@ static bool read_item(struct ptx_reader *reader) {
     }
     if (ptx_is(reader, ".reg")) return read_outer_registers(reader);
     if (ptx_take(reader, ".local")) {
-        return PTX_FAIL(reader, "a .local variable needs a function around it");
+        return PTX_FAIL(reader, "a .local variable must be declared inside a function");
     }
     if (ptx_is(reader, ".tex")) {
-        return PTX_FAIL(reader, "textures and surfaces are not offered by this device");
+        return PTX_FAIL(reader, "textures and surfaces are not supported by this device");
     }
-    return PTX_FAIL(reader, "'%.*s' has no place here", (int)reader->token->length,
+    return PTX_FAIL(reader, "'%.*s' is not allowed here", (int)reader->token->length,
                     ptx_text(reader));
 }
 
@@ -303,7 +303,7 @@ bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
     if (!read_version(&reader) || !read_target(&reader)) return false;
     if (ptx_take(&reader, ".address_size")) {
         if (ptx_is(&reader, "32")) {
-            return PTX_FAIL(&reader, "32-bit addresses are gone since CUDA 12");
+            return PTX_FAIL(&reader, "32-bit addresses are not supported since CUDA 12");
         }
         if (!ptx_expect(&reader, "64")) return false;
     }

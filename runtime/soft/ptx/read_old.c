@@ -43,7 +43,7 @@ bool ptx_read_inner_parameter(struct ptx_reader *reader) {
     struct ptx_function *function = reader->function;
     uint32_t count = function->parameter_count;
     if (reader->module->version > LAST_VERSION) {
-        return PTX_FAIL(reader, "a kernel's parameters stand in its list");
+        return PTX_FAIL(reader, "a kernel's parameters must be declared in its parameter list");
     }
     struct ptx_variable **more =
         SOFT_ARENA_ARRAY(reader->arena, struct ptx_variable *, (size_t)count + 1);

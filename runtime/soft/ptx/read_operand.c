@@ -104,7 +104,7 @@ static bool read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
     operand->symbol = ptx_symbol_find(reader->scope, text, length);
     /* Labels and functions may come later; what looks like a register should have come before. */
     if (operand->symbol == NULL && text[0] == '%' && strcmp(reader->instruction, "bra") != 0) {
-        return PTX_FAIL(reader, "'%.*s' is no register declared here and no special register",
+        return PTX_FAIL(reader, "'%.*s' is neither a declared register nor a special register",
                         (int)length, text);
     }
     if (operand->symbol == NULL && !add_fixup(reader, operand)) return false;
@@ -123,7 +123,8 @@ static bool read_addend(struct ptx_reader *reader, int64_t *addend) {
 static bool read_index(struct ptx_reader *reader, struct ptx_operand *operand) {
     const struct ptx_variable *array = operand->symbol->is.variable;
     int64_t index = 0;
-    if (array->dimensions != 1) return PTX_FAIL(reader, "only an array of one dimension has these");
+    if (array->dimensions != 1)
+        return PTX_FAIL(reader, "only an array of one dimension can be indexed");
     reader->token++;
     if (!ptx_read_constant(reader, &index) || !ptx_expect(reader, "]")) return false;
     operand->indexed = true;
@@ -138,8 +139,8 @@ static bool check_vectors(struct ptx_reader *reader, struct ptx_operand *items, 
     struct ptx_operand last = items[*count - 1];
     if (*end == '}' ? last.whole : (*end == ')' || *end == ']') && last.chosen) {
         return soft_error(reader->diagnostic, last.offset, CUDA_ERROR_INVALID_PTX,
-                          last.whole ? "a vector has no place in braces"
-                                     : "a component of a vector has no place here");
+                          last.whole ? "a vector is not allowed in braces"
+                                     : "a component of a vector is not allowed here");
     }
     if (*end != ')' || !last.whole) return true;
     if (*count - 1 + last.count > ITEMS_MAX) {
@@ -159,7 +160,7 @@ static bool check_braces(struct ptx_reader *reader, const struct ptx_operand *it
         if (items[i].kind == PTX_OPERAND_INTEGER || items[i].kind == PTX_OPERAND_FLOAT32 ||
             items[i].kind == PTX_OPERAND_FLOAT64) {
             return soft_error(reader->diagnostic, items[i].offset, CUDA_ERROR_INVALID_PTX,
-                              "a number has no place beside a component of a vector");
+                              "a number is not allowed beside a component of a vector");
         }
     }
     return true;
@@ -178,7 +179,7 @@ static bool read_items(struct ptx_reader *reader, struct ptx_operand *operand, c
         count++;
         if (!check_vectors(reader, items, &count, end)) return false;
         if (!ptx_take(reader, ",")) break;
-        if (ptx_is(reader, end)) return PTX_FAIL(reader, "an operand is missing");
+        if (ptx_is(reader, end)) return PTX_FAIL(reader, "expected an operand");
     }
     if (!ptx_expect(reader, end)) return false;
     if (*end == '}' && !check_braces(reader, items, count)) return false;
@@ -198,14 +199,14 @@ static bool read_items(struct ptx_reader *reader, struct ptx_operand *operand, c
 static bool read_address(struct ptx_reader *reader, struct ptx_operand *operand, unsigned depth) {
     operand->kind = PTX_OPERAND_ADDRESS;
     if (!read_items(reader, operand, "]", depth + 1)) return false;
-    if (operand->count == 0) return PTX_FAIL(reader, "an address is missing");
+    if (operand->count == 0) return PTX_FAIL(reader, "expected an address");
     operand->integer = operand->items[0].integer;
     return true;
 }
 
 static bool read_one(struct ptx_reader *reader, struct ptx_operand *operand, unsigned depth) {
     operand->offset = reader->token->offset;
-    if (depth > DEPTH_MAX) return PTX_FAIL(reader, "operands nested too deeply");
+    if (depth > DEPTH_MAX) return PTX_FAIL(reader, "operands are nested too deeply");
     if (ptx_take(reader, "[")) return read_address(reader, operand, depth);
     if (ptx_take(reader, "{")) {
         operand->kind = PTX_OPERAND_VECTOR;
@@ -233,7 +234,7 @@ static bool read_one(struct ptx_reader *reader, struct ptx_operand *operand, uns
         if (!read_addend(reader, &operand->integer)) return false;
     }
     if (ptx_take(reader, "|")) {
-        if (operand->chosen) return PTX_FAIL(reader, "a component of a vector has no place here");
+        if (operand->chosen) return PTX_FAIL(reader, "a component of a vector is not allowed here");
         struct ptx_operand *pair = SOFT_ARENA_ARRAY(reader->arena, struct ptx_operand, 2);
         if (pair == NULL) return PTX_NO_MEMORY(reader);
         pair[0] = *operand;

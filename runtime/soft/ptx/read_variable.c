@@ -14,10 +14,11 @@
 #define DATA_BYTES_MAX (1ull << 30)
 
 bool ptx_read_type(struct ptx_reader *reader, enum ptx_modifier *type) {
-    if (reader->token->kind != SOFT_TOKEN_DOTTED) return PTX_FAIL(reader, "a type is missing");
+    if (reader->token->kind != SOFT_TOKEN_DOTTED) return PTX_FAIL(reader, "expected a type");
     enum ptx_modifier found = ptx_modifier_of(ptx_text(reader), reader->token->length);
     if ((int)found >= PTX_TYPES) {
-        return PTX_FAIL(reader, "'%.*s' is no type", (int)reader->token->length, ptx_text(reader));
+        return PTX_FAIL(reader, "unknown type '%.*s'", (int)reader->token->length,
+                        ptx_text(reader));
     }
     *type = found;
     reader->token++;
@@ -71,7 +72,7 @@ static bool read_relocation(struct ptx_reader *reader, struct ptx_variable *vari
         }
         while (parentheses > 0 && ptx_take(reader, ")")) parentheses--;
     }
-    if (parentheses > 0) return PTX_FAIL(reader, "')' is missing");
+    if (parentheses > 0) return PTX_FAIL(reader, "expected ')'");
     relocation->at = at;
     relocation->bytes = bytes;
     relocation->next = variable->relocations;
@@ -110,15 +111,17 @@ static bool read_value(struct ptx_reader *reader, struct ptx_variable *variable,
 static bool read_data(struct ptx_reader *reader, struct ptx_variable *variable, uint64_t begin,
                       uint64_t end, unsigned bytes, const uint64_t *row_bytes, unsigned rows) {
     if (!ptx_take(reader, "{")) {
-        if (begin + bytes > end) return PTX_FAIL(reader, "more values than the variable holds");
+        if (begin + bytes > end)
+            return PTX_FAIL(reader, "more initial values than the variable can hold");
         return read_value(reader, variable, begin, bytes);
     }
     uint64_t at = begin;
     while (!ptx_is(reader, "}")) {
         bool nested = ptx_is(reader, "{");
-        if (nested && rows == 0) return PTX_FAIL(reader, "a brace where a value belongs");
+        if (nested && rows == 0) return PTX_FAIL(reader, "expected a value, not a brace");
         uint64_t step = nested ? row_bytes[0] : bytes;
-        if (at + step > end) return PTX_FAIL(reader, "more values than the variable holds");
+        if (at + step > end)
+            return PTX_FAIL(reader, "more initial values than the variable can hold");
         if (!read_data(reader, variable, at, at + step, bytes, nested ? row_bytes + 1 : row_bytes,
                        nested ? rows - 1 : 0)) {
             return false;
@@ -168,7 +171,7 @@ static bool read_dimensions(struct ptx_reader *reader, struct ptx_variable *vari
         } else if (!ptx_read_constant(reader, &size)) {
             return false;
         } else if (size < 0 || (uint64_t)size > VARIABLE_BYTES_MAX) {
-            return PTX_FAIL(reader, "an array of that size is not possible");
+            return PTX_FAIL(reader, "the size of the array is out of range");
         }
         sizes[count++] = (uint64_t)size;
         if (!ptx_expect(reader, "]")) return false;
@@ -177,7 +180,7 @@ static bool read_dimensions(struct ptx_reader *reader, struct ptx_variable *vari
     for (unsigned i = count; i-- > (open ? 1u : 0u);) {
         row_bytes[i] = bytes;
         if (sizes[i] != 0 && bytes > VARIABLE_BYTES_MAX / sizes[i]) {
-            return PTX_FAIL(reader, "an array of that size is not possible");
+            return PTX_FAIL(reader, "the size of the array is out of range");
         }
         bytes *= sizes[i];
     }
@@ -213,7 +216,8 @@ static bool read_declarator(struct ptx_reader *reader, const struct ptx_variable
     unsigned rows = 0;
     if (!read_dimensions(reader, variable, element_bytes, row_bytes, &rows)) return false;
     if (ptx_take(reader, "=")) {
-        if (variable->bytes > DATA_BYTES_MAX) return PTX_FAIL(reader, "too much initial data");
+        if (variable->bytes > DATA_BYTES_MAX)
+            return PTX_FAIL(reader, "the initial data is too large");
         variable->data = soft_arena_alloc(reader->arena, (size_t)variable->bytes);
         if (variable->data == NULL) return PTX_NO_MEMORY(reader);
         unsigned bytes = ptx_types[variable->type].bits / 8;
@@ -255,7 +259,7 @@ static bool read_alignment(struct ptx_reader *reader, uint32_t *alignment) {
     int64_t value = 0;
     if (!ptx_read_constant(reader, &value)) return false;
     if (value <= 0 || value > 1 << 20 || (value & (value - 1)) != 0) {
-        return PTX_FAIL(reader, "an alignment must be a power of two");
+        return PTX_FAIL(reader, "the alignment must be a power of two");
     }
     *alignment = (uint32_t)value;
     return true;
@@ -276,7 +280,7 @@ static bool read_qualifiers(struct ptx_reader *reader, struct ptx_variable *like
             while (!ptx_is(reader, ")") && reader->token->kind != SOFT_TOKEN_END) reader->token++;
             if (!ptx_expect(reader, ")")) return false;
         } else if (like->space == PTX_constant && ptx_is(reader, "[")) {
-            return PTX_FAIL(reader, "constant banks are of PTX 2.1 and are gone since");
+            return PTX_FAIL(reader, "constant banks are not supported: no PTX after 2.1 has them");
         } else {
             return true;
         }
@@ -290,11 +294,11 @@ bool ptx_read_variables(struct ptx_reader *reader, enum ptx_modifier space, bool
     uint32_t alignment = 0;
     if (!read_qualifiers(reader, &like, &vector, &alignment)) return false;
     if (ptx_is(reader, ".texref") || ptx_is(reader, ".samplerref") || ptx_is(reader, ".surfref")) {
-        return PTX_FAIL(reader, "textures and surfaces are not offered by this device");
+        return PTX_FAIL(reader, "textures and surfaces are not supported by this device");
     }
     if (!ptx_read_type(reader, &like.type)) return false;
     unsigned bytes = ptx_types[like.type].bits / 8;
-    if (bytes == 0) return PTX_FAIL(reader, "no variable can have this type");
+    if (bytes == 0) return PTX_FAIL(reader, "a variable cannot have this type");
     if (!read_qualifiers(reader, &like, &vector, &alignment)) return false;
     like.alignment = alignment > 0 ? alignment : bytes * vector;
     do {
@@ -309,16 +313,16 @@ bool ptx_read_parameter(struct ptx_reader *reader, struct ptx_variable **result)
     unsigned vector = 1;
     uint32_t alignment = 0;
     if (!ptx_take(reader, ".param")) {
-        return PTX_FAIL(reader, "a parameter begins with .param");
+        return PTX_FAIL(reader, "expected .param");
     }
     if (!read_qualifiers(reader, &like, &vector, &alignment)) return false;
     if (ptx_is(reader, ".texref") || ptx_is(reader, ".samplerref") || ptx_is(reader, ".surfref")) {
-        return PTX_FAIL(reader, "textures and surfaces are not offered by this device");
+        return PTX_FAIL(reader, "textures and surfaces are not supported by this device");
     }
     if (!ptx_read_type(reader, &like.type)) return false;
     unsigned bytes = ptx_types[like.type].bits / 8;
     if (bytes == 0 && like.type != PTX_pred) {
-        return PTX_FAIL(reader, "no parameter can have this type");
+        return PTX_FAIL(reader, "a parameter cannot have this type");
     }
     if (ptx_take(reader, ".ptr")) {
         uint32_t pointee = 0;

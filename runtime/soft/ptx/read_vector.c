@@ -35,17 +35,17 @@ bool ptx_read_register_type(struct ptx_reader *reader, struct ptx_register_type 
     if (!ptx_read_type(reader, &type->component)) return false;
     if (!is_of_registers(type->component)) {
         return soft_error(reader->diagnostic, word->offset, CUDA_ERROR_INVALID_PTX,
-                          "'.%s' is a type of instructions, not of registers",
+                          "'.%s' is a type for instructions; a register cannot have it",
                           ptx_types[type->component].text);
     }
     if (type->width == 1) return true;
     if (type->component == PTX_pred) {
         return soft_error(reader->diagnostic, begin->offset, CUDA_ERROR_INVALID_PTX,
-                          "predicates are no vectors");
+                          "a vector of predicates is not allowed");
     }
     return type->width * ptx_types[type->component].bits <= VECTOR_BITS_MAX ||
            soft_error(reader->diagnostic, begin->offset, CUDA_ERROR_INVALID_PTX,
-                      "a vector of more than %d bits", VECTOR_BITS_MAX);
+                      "a vector can have at most %d bits", VECTOR_BITS_MAX);
 }
 
 /* Whether the next token stands right behind the one before it, and is a dotted word. */
@@ -84,7 +84,7 @@ bool ptx_read_vector(struct ptx_reader *reader, struct ptx_operand *operand, uin
     if (!is_joined(reader)) return make_vector(reader, operand, width);
     uint32_t component = component_of(reader);
     if (component >= width) {
-        return PTX_FAIL(reader, "'%.*s' is no component of a vector of %u",
+        return PTX_FAIL(reader, "'%.*s' is not a component of a vector of %u",
                         (int)reader->token->length, ptx_text(reader), width);
     }
     operand->reg += component;

@@ -1,6 +1,5 @@
 /*
- * The PTX reader: text to struct ptx_module. reader.h is shared by the files that make it up;
- * others need only ptx_read.
+ * The PTX reader: text to struct ptx_module. Other files need only ptx_read.
  */
 #ifndef SOFT_READER_H
 #define SOFT_READER_H
@@ -55,7 +54,7 @@ struct ptx_reader {
     soft_error((reader)->diagnostic, (reader)->token->offset, CUDA_ERROR_INVALID_PTX, __VA_ARGS__)
 #define PTX_NO_MEMORY(reader)                                                                      \
     soft_error((reader)->diagnostic, (reader)->token->offset, CUDA_ERROR_OUT_OF_MEMORY,            \
-               "no host memory is left")
+               "out of host memory")
 
 /* token.c's words, asked for: whether the next token is this; skip it if so; demand it. */
 const char *ptx_text(const struct ptx_reader *reader);

@@ -114,7 +114,7 @@ Test(spelling, parameters_and_labels_may_begin_like_registers) {
     cr_assert_eq(out[0], 3);
     char log[2048];
     test_refused(OLD("", "add.u32 r2, r1, %r9;\nadd.u32 r2, r1, %r8;\n"), log, sizeof log);
-    cr_assert(strstr(log, "'%r9' is no register declared here") != NULL, "%s", log);
+    cr_assert(strstr(log, "'%r9' is neither a declared register") != NULL, "%s", log);
 }
 
 Test(spelling, white_space_and_comments_stand_anywhere) {

@@ -1,5 +1,5 @@
 /*
- * The lexer: one pass, no states; comments and white space fall away.
+ * The lexer: one pass without states; it skips comments and white space.
  */
 #include "token.h"
 
@@ -54,7 +54,7 @@ static bool skip_blank(struct lexer *lexer) {
             }
             if (lexer->at >= lexer->length) {
                 return soft_error(lexer->diagnostic, begin, CUDA_ERROR_INVALID_PTX,
-                                  "a comment that does not end");
+                                  "unterminated comment");
             }
             lexer->at += 2;
         } else {
@@ -119,7 +119,7 @@ static bool skip_string(struct lexer *lexer) {
     while (peek(lexer, 0) != '"') {
         if (lexer->at >= lexer->length || lexer->text[lexer->at] == '\n') {
             return soft_error(lexer->diagnostic, begin, CUDA_ERROR_INVALID_PTX,
-                              "a string that does not end");
+                              "unterminated string");
         }
         lexer->at += peek(lexer, 0) == '\\' && lexer->at + 1 < lexer->length ? 2 : 1;
     }
@@ -151,7 +151,7 @@ static bool next_token(struct lexer *lexer, struct soft_token *token) {
         lexer->at++;
     } else {
         return soft_error(lexer->diagnostic, begin, CUDA_ERROR_INVALID_PTX,
-                          "a character that has no meaning in PTX (code %u)", (unsigned char)c);
+                          "invalid character (code %u)", (unsigned char)c);
     }
     token->offset = (uint32_t)begin;
     token->length = (uint32_t)(lexer->at - begin);
@@ -163,7 +163,7 @@ bool soft_tokenize(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
     struct lexer lexer = {
         .diagnostic = diagnostic, .text = diagnostic->text, .length = diagnostic->length};
     if (lexer.length >= UINT32_MAX) {
-        return soft_error(diagnostic, 0, CUDA_ERROR_INVALID_PTX, "a text of 4 GiB or more");
+        return soft_error(diagnostic, 0, CUDA_ERROR_INVALID_PTX, "the PTX is 4 GiB or larger");
     }
     /* Grown outside the arena, so that growing leaves no old copies behind; moved in at the end. */
     size_t count = 0, room = lexer.length / 4 + 64;
@@ -177,7 +177,7 @@ bool soft_tokenize(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
             ok = bigger != NULL;
         }
         if (!ok) {
-            soft_error(diagnostic, lexer.at, CUDA_ERROR_OUT_OF_MEMORY, "no host memory is left");
+            soft_error(diagnostic, lexer.at, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory");
             break;
         }
         ok = next_token(&lexer, &tokens[count]);
@@ -187,7 +187,7 @@ bool soft_tokenize(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
         *result = SOFT_ARENA_ARRAY(arena, struct soft_token, count);
         *result_count = count;
         if (*result == NULL) {
-            ok = soft_error(diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "no host memory is left");
+            ok = soft_error(diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory");
         } else {
             memcpy(*result, tokens, count * sizeof *tokens);
         }

@@ -1,5 +1,5 @@
 /*
- * Tokens: PTX text cut into words. Source: PTX ISA 9.0, chapter 4 (Syntax).
+ * Tokens: PTX text split into words. Source: PTX ISA 9.0, chapter 4 (Syntax).
  */
 #ifndef SOFT_TOKEN_H
 #define SOFT_TOKEN_H

@@ -1,5 +1,5 @@
 /*
- * Unit: one text of a module.
+ * Unit: one input of a linked module.
  */
 #ifndef SOFT_UNIT_H
 #define SOFT_UNIT_H

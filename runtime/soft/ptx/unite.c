@@ -91,14 +91,14 @@ static bool unite_symbol(struct soft_diagnostic *diagnostic, const struct soft_u
     if (symbol->kind == PTX_VARIABLE && symbol->is.variable->is_unsized) return true;
     const struct ptx_symbol *definition = find_definition(units, count, symbol, &clash, &where);
     if (clash != NULL) {
-        return fail(diagnostic, where, clash, "defined by two of the texts that are linked");
+        return fail(diagnostic, where, clash, "defined in more than one linked input");
     }
     if (definition == NULL) {
         if (symbol->kind == PTX_VARIABLE) symbol->is.variable->elsewhere = true;
         return true;
     }
     if (redirect(symbol, definition)) return true;
-    return fail(diagnostic, unit, symbol, "something else in another of the texts");
+    return fail(diagnostic, unit, symbol, "declared differently in another linked input");
 }
 
 bool soft_unite(struct soft_diagnostic *diagnostic, const struct soft_unit *units, unsigned count) {

@@ -1,5 +1,5 @@
 /*
- * Uniting: what several texts of one module declare and another of them defines.
+ * Resolves names that one input of a linked module declares and another defines.
  */
 #ifndef SOFT_UNITE_H
 #define SOFT_UNITE_H

@@ -57,19 +57,19 @@ Test(hint, they_change_nothing) {
 
 Test(hint, a_policy_has_its_place) {
     static const char *const cases[][2] = {
-        {"ld.global.L2::cache_hint.u32 %r9, [%rd1];", "takes 3 operands here, and has 2"},
-        {"ld.global.u32 %r9, [%rd1], %rd3;", "takes 2 operands here, and has 3"},
-        {"ld.global.L2::cache_hint.u32 %r9, [%rd1], %r3;", "32 bits where 64"},
-        {"st.global.u32 [%rd1], %r9, %rd3;", "takes 2 operands here, and has 3"},
-        {"st.global.L2::cache_hint.u32 [%rd1], %r9;", "takes 3 operands here, and has 2"},
-        {"createpolicy.fractional.L2::evict_last.b64 %r3, 1.0;", "32 bits where 64"},
-        {"createpolicy.fractional.L2::evict_last.b64 %rd3, 1;", "floating point number"},
-        {"createpolicy.cvt.L2.b64 %rd3;", "takes 2 operands, and has 1"},
-        {"createpolicy.range.L2::evict_last.b64 %rd3, [%rd1], 64;", "takes 4 operands"},
+        {"ld.global.L2::cache_hint.u32 %r9, [%rd1];", "needs 3 operands here, not 2"},
+        {"ld.global.u32 %r9, [%rd1], %rd3;", "needs 2 operands here, not 3"},
+        {"ld.global.L2::cache_hint.u32 %r9, [%rd1], %r3;", "32 bits, and 64"},
+        {"st.global.u32 [%rd1], %r9, %rd3;", "needs 2 operands here, not 3"},
+        {"st.global.L2::cache_hint.u32 [%rd1], %r9;", "needs 3 operands here, not 2"},
+        {"createpolicy.fractional.L2::evict_last.b64 %r3, 1.0;", "32 bits, and 64"},
+        {"createpolicy.fractional.L2::evict_last.b64 %rd3, 1;", "floating-point number"},
+        {"createpolicy.cvt.L2.b64 %rd3;", "expected 2 operands, not 1"},
+        {"createpolicy.range.L2::evict_last.b64 %rd3, [%rd1], 64;", "expected 4 operands"},
         /* Other things that this device has not. */
         {"tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}];", "'tex.2d.v4.f32.f32': this"},
         {"suld.b.1d.b32.trap %r1, [%rd1, {%r2}];", "'suld.b.1d.b32.trap': this instruction"},
-        {"redux.sync.min.f32 %f1, %f2, -1;", "'.f32' does not fit"},
+        {"redux.sync.min.f32 %f1, %f2, -1;", "'.f32' is not valid here"},
         {"griddepcontrol.other;", "'.other' is unknown"},
     };
     char log[2048];

@@ -1,5 +1,5 @@
 /*
- * What the calls that launch kernels share.
+ * Shared by the calls that launch kernels.
  */
 #ifndef SOFT_KERNEL_CALL_H
 #define SOFT_KERNEL_CALL_H

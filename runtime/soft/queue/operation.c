@@ -1,5 +1,5 @@
 /*
- * Operations and moments: their making and their end.
+ * Creates and destroys operations and moments.
  */
 #include "graph/graph_exec.h"
 #include "base/options.h"

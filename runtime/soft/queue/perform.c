@@ -1,5 +1,5 @@
 /*
- * Carrying out operations: a slice of a grid, a copy, a call of the program's.
+ * Executes operations: a slice of a grid, a copy, a host function.
  */
 #include "perform.h"
 

@@ -1,5 +1,5 @@
 /*
- * What the queues and the carrying out of operations know of each other.
+ * The interface between the queues and the execution of operations.
  *
  * The caller holds soft_lock for all of these.
  */

@@ -1,5 +1,5 @@
 /*
- * The queues and the threads: whose turn it is, who works, and how one waits.
+ * The queues and their threads: which stream is next, which thread works, and how a thread waits.
  */
 #include "graph/capture.h"
 #include "base/deep_assert.h"

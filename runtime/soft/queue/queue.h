@@ -1,16 +1,16 @@
 /*
- * Queues: streams of operations, and the threads that carry them out.
+ * Queues: streams of operations, and the threads that execute them.
  *
- * Work is done by whoever waits for it: a thread that synchronizes takes operations off the queues
- * and runs them itself, which costs nothing but the work. Helper threads join in when a grid turns
- * out to be large, and one of them looks after work that nobody waits for. Grids run in slices, so
- * streams advance side by side however long their kernels are. Host functions are the exception:
- * they run on a thread of their own, because they may block until the program goes on.
+ * The thread that waits for work executes it: a thread that synchronizes takes operations off the
+ * queues and runs them itself, without any other cost. Helper threads join if a grid is large, and
+ * one of them executes work that no thread waits for. Grids run in slices, so streams advance side
+ * by side however long their kernels run. Host functions are the exception: they run on a thread of
+ * their own, because they may block until the program continues.
  *
- * An event is a moment: a point in a stream that is reached once. Recording an event again makes a
- * new moment; whoever waits for the old one still does. The legacy stream's implicit order is made
- * of moments too. What is always true is stated by soft_operation_is_valid, soft_stream_is_valid
- * and soft_queue_is_valid, which the operations assert.
+ * An event is a moment: a point in a stream that is reached once. Recording an event again creates
+ * a new moment; a wait for the old one is unaffected. The implicit order of the legacy stream uses
+ * moments too.
+ * Asserted by the operations: soft_operation_is_valid, soft_stream_is_valid, soft_queue_is_valid.
  */
 #ifndef SOFT_QUEUE_H
 #define SOFT_QUEUE_H

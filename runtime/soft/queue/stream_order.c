@@ -1,5 +1,5 @@
 /*
- * Clocks, and what operations touch.
+ * Clocks, and the accesses of operations.
  */
 #include "stream_order.h"
 
@@ -94,13 +94,13 @@ static void name_deed(struct soft_deed *deed, const struct soft_operation *opera
         break;
     case SOFT_TASK_FILL:
         bytes = fill->width * fill->height * fill->element_bytes;
-        snprintf(deed->name, sizeof deed->name, "a fill of %llu bytes", bytes);
+        snprintf(deed->name, sizeof deed->name, "a memset of %llu bytes", bytes);
         break;
     case SOFT_TASK_FREE:
         snprintf(deed->name, sizeof deed->name, "a free");
         break;
     default:
-        snprintf(deed->name, sizeof deed->name, "an operation on values");
+        snprintf(deed->name, sizeof deed->name, "a stream memory operation");
         break;
     }
 }

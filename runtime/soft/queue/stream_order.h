@@ -1,16 +1,16 @@
 /*
- * Stream order: finds operations that touch the same memory from different streams though nothing
- * makes one of them come after the other; most often an event is not waited for.
+ * Stream order: finds operations in different streams that access the same memory and are not
+ * ordered. The usual cause is a missing wait for an event.
  *
- * Each stream has a clock, which says what of every stream has happened before it. Operations move
- * it on, events carry it from one stream to another, and waits of the program carry it into the
- * program's own clock, from which every operation that is queued later takes it. Whether an
- * operation comes before another is then independent of when they really ran, so what is found does
- * not depend on luck. All threads of the program count as one, since nothing is known of how they
- * synchronize; so do the nodes of a graph, which are taken in the order that they run in.
+ * Each stream has a clock: for every stream, the work that is ordered before it. Operations advance
+ * it, events carry it from one stream to another, and host waits carry it into the program's own
+ * clock, which every operation queued later takes over. So the order of two operations does not
+ * depend on when they really ran, and neither do the findings. All threads of the program count as
+ * one, because their synchronization is unknown; the nodes of a graph count as ordered in the order
+ * that they run in.
  *
- * Only where TOLLENS_SOFT_CHECK has stream: else nothing is recorded. The caller holds soft_lock
- * for all of this.
+ * Active only with stream in TOLLENS_SOFT_CHECK; otherwise nothing is recorded. The caller holds
+ * soft_lock for all of this.
  */
 #ifndef SOFT_STREAM_ORDER_H
 #define SOFT_STREAM_ORDER_H

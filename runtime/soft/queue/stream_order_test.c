@@ -154,7 +154,7 @@ Test(stream_order, the_legacy_stream_does_not_order_others) {
 Test(stream_order, copies_and_fills_are_operations_too) {
     OK(cuMemsetD8Async(data, 1, 64, a));
     OK(cuMemcpyDtoDAsync_v2(more, data + 16, 32, b));
-    expect("a fill of 64 bytes in stream 2 writes and a copy of 32 bytes in stream 3 reads bytes "
+    expect("a memset of 64 bytes in stream 2 writes and a copy of 32 bytes in stream 3 reads bytes "
            "16 to 47 of allocation 1");
 }
 
@@ -323,7 +323,7 @@ Test(stream_order, a_graph_is_ordered_with_its_stream) {
     OK(cuGraphLaunch(exec, b));
     api_put(data + 40, 2, a);
     expect(
-        "a fill of 64 bytes in stream 3 writes and kernel put in stream 2 writes bytes 40 to 43");
+        "a memset of 64 bytes in stream 3 writes and kernel put in stream 2 writes bytes 40 to 43");
 }
 
 Test(stream_order, memory_is_freed_in_order_too) {

@@ -1,5 +1,5 @@
 /*
- * Streams: what a handle means, and the implicit order of the legacy stream.
+ * Streams: resolves a handle, and implements the implicit order of the legacy stream.
  */
 #include "queue.h"
 

@@ -1,5 +1,5 @@
 /*
- * What tasks own, and the carrying out of copies, fills and values.
+ * The memory that tasks own, and the execution of copies, fills and stream memory operations.
  */
 #include "task.h"
 

@@ -1,10 +1,9 @@
 /*
- * Task: one thing for a device to do, as a program asks for it: a launch, a copy, a fill, a call of
- * a host function and so on.
+ * Task: one unit of work for a device: a launch, a copy, a fill, a host function and so on.
  *
- * A task is a description and can be carried out any number of times. A call makes one and submits
- * it to a stream; a stream that is being captured keeps it as a node of a graph instead, and a
- * graph that is launched submits its nodes' tasks.
+ * A task is a description and can be executed any number of times. A call creates one and submits
+ * it to a stream. A stream in capture keeps it as a node of a graph instead, and a graph launch
+ * submits the tasks of its nodes.
  */
 #ifndef SOFT_TASK_H
 #define SOFT_TASK_H

@@ -1,5 +1,5 @@
 /*
- * Looking once more for what a task could not use, row by row.
+ * Finds the memory that a task could not access, row by row.
  */
 #include "task_fault.h"
 
@@ -52,7 +52,7 @@ static bool find_loss(const struct soft_task *task, unsigned at, struct loss *lo
             .width = fill->width * fill->element_bytes, .height = fill->height, .depth = 1};
         const struct soft_copy_end end = {
             .address = fill->address, .pitch = fill->pitch, .in_space = true};
-        snprintf(name, bytes, "a fill of %" PRIu64 " bytes", shape.width * shape.height);
+        snprintf(name, bytes, "a memset of %" PRIu64 " bytes", shape.width * shape.height);
         return find_row(&end, &shape, SOFT_WISH_WRITE, loss);
     }
     if (task->kind == SOFT_TASK_VALUES && at < task->is.values.count) {
@@ -60,7 +60,7 @@ static bool find_loss(const struct soft_task *task, unsigned at, struct loss *lo
         *loss = (struct loss){value->address, value->wide ? 8 : 4,
                               value->write ? SOFT_WISH_WRITE : SOFT_WISH_READ};
         snprintf(name, bytes, "%s",
-                 value->write ? "an operation on a value" : "a wait for a value");
+                 value->write ? "a stream memory operation" : "a wait for a value");
         return true;
     }
     return false;
@@ -76,7 +76,7 @@ void soft_task_fault_tell(const struct soft_task *task, unsigned at,
     report.address = first_byte(&loss);
     soft_space_describe(report.address, reach, loss.wish, where, sizeof where);
     snprintf(report.detail, sizeof report.detail,
-             "%s %s 0x%" PRIx64 ", which was there when it was queued: %s", name,
+             "%s %s 0x%" PRIx64 ", which was allocated when the operation was queued: %s", name,
              loss.wish == SOFT_WISH_WRITE ? "writes at" : "reads at", report.address, where);
     soft_report_tell(&report);
 }

@@ -1,6 +1,6 @@
 /*
- * What to say of a copy, a fill or an operation on values that found its memory gone: it was there
- * when the operation was queued, and has been freed or unmapped since.
+ * Reports a copy, a fill or a stream memory operation that accessed memory which was freed or
+ * unmapped after the operation was queued.
  */
 #ifndef SOFT_TASK_FAULT_H
 #define SOFT_TASK_FAULT_H

@@ -70,19 +70,19 @@ static void check(void (*submit)(CUdeviceptr address, CUstream stream), const ch
     REFUSED(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
     const char *told = test_captured(stderr);
     snprintf(place, sizeof place,
-             "tollens-soft: illegal address: %s 0x%llx, which was there when it was queued: %zu "
-             "bytes into mapping ",
+             "tollens-soft: illegal address: %s 0x%llx, which was allocated when the operation "
+             "was queued: %zu bytes into mapping ",
              says, (unsigned long long)(address + bytes + at), at);
     cr_assert(strncmp(told, place, strlen(place)) == 0, "%s\nand not\n%s", told, place);
     cr_assert(strstr(told, ", which was unmapped\n") != NULL, "%s", told);
 }
 
 Test(task_fault, a_fill_is_told_of_by_its_first_byte_that_is_gone) {
-    check(fill, "a fill of 2097216 bytes writes at", 0);
+    check(fill, "a memset of 2097216 bytes writes at", 0);
 }
 
 Test(task_fault, a_fill_of_rows_by_the_row) {
-    check(fill_rows, "a fill of 64 bytes writes at", 64);
+    check(fill_rows, "a memset of 64 bytes writes at", 64);
 }
 
 Test(task_fault, a_copy_by_where_it_goes) {
@@ -94,7 +94,7 @@ Test(task_fault, or_by_where_it_comes_from) {
 }
 
 Test(task_fault, the_second_of_two_values_written) {
-    check(write_value, "an operation on a value writes at", 4);
+    check(write_value, "a stream memory operation writes at", 4);
 }
 
 Test(task_fault, a_wait_for_a_value) {

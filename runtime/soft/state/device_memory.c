@@ -1,5 +1,5 @@
 /*
- * Allocating and charging.
+ * Allocates, and charges devices.
  */
 #include "device_memory.h"
 

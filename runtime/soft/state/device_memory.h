@@ -1,8 +1,8 @@
 /*
- * Device memory: allocations that are charged to a device, and their return.
+ * Device memory: allocations charged to a device, and their release.
  *
- * Memory is charged in granules, so that what cuMemGetInfo says adds up exactly: it falls by the
- * rounded bytes with each allocation and rises by the same when that is freed.
+ * Memory is charged in granules, so that cuMemGetInfo is exact: an allocation lowers its value by
+ * the rounded bytes, and the free raises it by the same.
  */
 #ifndef SOFT_DEVICE_MEMORY_H
 #define SOFT_DEVICE_MEMORY_H

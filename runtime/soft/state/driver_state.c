@@ -1,5 +1,5 @@
 /*
- * Initialisation, and the devices.
+ * Initialisation and devices.
  */
 #include "driver_state.h"
 

@@ -1,9 +1,8 @@
 /*
- * The driver's own state: devices, contexts, and the register of live handles.
+ * The driver's state: devices, contexts, and the set of live handles.
  *
- * Handles given out are pointers to the structs here and in queue.h and image.h. They are kept in a
- * register of live handles, so that a handle that was never one, or is no longer, is refused with
- * CUDA's own code instead of followed. soft_handles_are_valid states what is always true of it. One
+ * Handles are pointers to the structs here and in queue.h and image.h. A set contains all live
+ * ones, so an invalid or destroyed handle is rejected with CUDA's code and never dereferenced. One
  * lock guards all of this and all queues; it is never held while a kernel or a copy runs.
  */
 #ifndef SOFT_DRIVER_STATE_H

@@ -1,5 +1,5 @@
 /*
- * What a kernel says of itself, and what may be set for it.
+ * The attributes of kernels, and which of them a program may set.
  */
 #ifndef SOFT_FUNCTION_ATTRIBUTE_H
 #define SOFT_FUNCTION_ATTRIBUTE_H

@@ -1,5 +1,5 @@
 /*
- * Addresses for allocation nodes, and their bytes from a pool of the device's own for graphs.
+ * Addresses for allocation nodes; their bytes come from a pool of the device for graphs.
  */
 #include "graph_memory.h"
 

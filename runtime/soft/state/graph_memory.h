@@ -1,8 +1,8 @@
 /*
- * Graph memory: what an allocation node gives out.
+ * Graph memory: the memory of allocation nodes.
  *
- * Its address is known when the node is made, and the same at every launch; its bytes are there
- * from when a launch comes to the node until something frees them.
+ * Its address is known when the node is created, and is the same at every launch. It has bytes from
+ * the time a launch reaches the node until something frees them.
  */
 #ifndef SOFT_GRAPH_MEMORY_H
 #define SOFT_GRAPH_MEMORY_H

@@ -1,5 +1,5 @@
 /*
- * The register of live handles: an open hash table of pointers.
+ * The set of live handles: an open hash table of pointers.
  */
 #include "driver_state.h"
 

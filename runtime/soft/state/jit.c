@@ -160,7 +160,7 @@ static void tell_kernels(const struct soft_jit *jit, const struct soft_module *m
 static bool fits_target(const struct soft_module *module, int target, char *text, size_t bytes) {
     for (unsigned u = 0; u < module->unit_count; u++) {
         if ((int)module->units[u].ptx.target <= target) continue;
-        snprintf(text, bytes, "PTX for sm_%u, and the device has compute capability %d.%d\n",
+        snprintf(text, bytes, "the PTX is for sm_%u, and the device has compute capability %d.%d\n",
                  module->units[u].ptx.target, target / 10, target % 10);
         return false;
     }
@@ -174,7 +174,7 @@ CUresult soft_jit_load(const struct soft_source *sources, unsigned count,
     int capability = soft_options()->compute_capability;
     int target = jit->target != 0 ? jit->target : capability;
     if (target > capability) {
-        soft_jit_fail(jit, "the target that was asked for is not this device's\n");
+        soft_jit_fail(jit, "the requested target is newer than this device's compute capability\n");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
     const struct soft_load_log log = {.text = text, .bytes = sizeof text};
@@ -245,10 +245,10 @@ CUresult soft_image_sources(const void *image, const struct soft_jit *jit,
     *sources = NULL;
     switch (soft_image_kind(image)) {
     case SOFT_IMAGE_BINARY:
-        soft_jit_fail(jit, "this device runs PTX; the image is machine code of a GPU\n");
+        soft_jit_fail(jit, "the image is GPU machine code; this device loads PTX only\n");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     case SOFT_IMAGE_NONE:
-        soft_jit_fail(jit, "the image is no PTX: that begins with a directive or a comment\n");
+        soft_jit_fail(jit, "the image is not PTX, which begins with a directive or a comment\n");
         return CUDA_ERROR_INVALID_IMAGE;
     case SOFT_IMAGE_LINKED:
         *sources = soft_linked_image_sources(image, count);

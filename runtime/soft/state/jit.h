@@ -1,5 +1,5 @@
 /*
- * Jit: what a loading is asked for with CUjit_option, and what it answers.
+ * Jit: the options of CUjit_option for loading a module, and the values returned through them.
  */
 #ifndef SOFT_JIT_H
 #define SOFT_JIT_H

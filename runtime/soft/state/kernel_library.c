@@ -1,5 +1,5 @@
 /*
- * Loading libraries, and finding their parts in a context.
+ * Loads libraries, and finds their kernels and variables in a context.
  */
 #include "kernel_library.h"
 

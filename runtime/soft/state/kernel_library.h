@@ -1,5 +1,5 @@
 /*
- * Libraries: PTX that belongs to no context and is loaded into each that uses it, and their
+ * Libraries: PTX that belongs to no context and is loaded into each context that uses it, and its
  * kernels.
  */
 #ifndef SOFT_KERNEL_LIBRARY_H

@@ -1,5 +1,5 @@
 /*
- * Reserving, giving out, and giving back.
+ * Reserves, allocates and frees.
  */
 #include "memory_pool.h"
 

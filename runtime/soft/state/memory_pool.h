@@ -1,9 +1,10 @@
 /*
- * Memory pools: allocations in the order of streams.
+ * Memory pools: stream-ordered allocation.
  *
- * A pool reserves memory of its device in chunks and gives it out; what is freed stays reserved
- * until a synchronization finds more of it than the release threshold, or somebody trims the pool.
- * An allocation has its address at once; a free takes effect when its stream comes to it.
+ * A pool reserves memory of its device in chunks and allocates from them. Freed memory stays
+ * reserved until a synchronization finds more of it than the release threshold, or until the
+ * program trims the pool. An allocation has its address at once; a free takes effect when its
+ * stream reaches it.
  */
 #ifndef SOFT_MEMORY_POOL_H
 #define SOFT_MEMORY_POOL_H

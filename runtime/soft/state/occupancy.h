@@ -1,8 +1,8 @@
 /*
- * Occupancy: how many blocks of a kernel a multiprocessor of the H200 would hold at a time.
+ * Occupancy: how many blocks of a kernel a multiprocessor of the H200 would run at a time.
  *
- * A soft device's worker runs one block after the other, whatever this says; but programs choose
- * their grids by it, and a cooperative launch may be no larger.
+ * A worker of the soft device runs one block after the other regardless. But programs choose their
+ * grids by occupancy, and a cooperative launch may not exceed it.
  */
 #ifndef SOFT_OCCUPANCY_H
 #define SOFT_OCCUPANCY_H

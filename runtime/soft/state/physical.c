@@ -1,5 +1,5 @@
 /*
- * Counting who holds physical memory.
+ * Counts the references to physical memory.
  */
 #include "physical.h"
 

@@ -1,8 +1,7 @@
 /*
- * Physical memory: what cuMemCreate makes, which has bytes and no address until it is mapped.
+ * Physical memory of cuMemCreate: it has bytes, and no address until it is mapped.
  *
- * It lives as long as somebody has its handle or it is mapped somewhere; and is charged to its
- * device for as long.
+ * It exists as long as its handle or a mapping does, and is charged to its device for that time.
  */
 #ifndef SOFT_PHYSICAL_H
 #define SOFT_PHYSICAL_H

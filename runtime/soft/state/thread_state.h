@@ -1,5 +1,5 @@
 /*
- * What the soft device keeps for each thread of the program.
+ * The soft device's state for each host thread.
  */
 #ifndef SOFT_THREAD_STATE_H
 #define SOFT_THREAD_STATE_H

@@ -91,10 +91,10 @@ bool fault_run(const char *driver, const char *path, struct fault_outcome *outco
     if (whole) {
         snprintf(message, message_bytes, "%s", told.message);
     } else if (child > 0 && WIFSIGNALED(status)) {
-        snprintf(message, message_bytes, "%s: the process ended by signal %d", path,
+        snprintf(message, message_bytes, "%s: the process was killed by signal %d", path,
                  WTERMSIG(status));
     } else {
-        snprintf(message, message_bytes, "%s: the process said nothing", path);
+        snprintf(message, message_bytes, "%s: the process reported nothing", path);
     }
     return false;
 }

@@ -77,8 +77,8 @@ int main(int count, char **arguments) {
     FILE *out = record != NULL ? fopen(record, "w") : NULL;
     if (name == NULL || (record != NULL && out == NULL)) {
         fprintf(stderr, "fault-table: %s\n",
-                name == NULL ? "there are no faults near it: --faults"
-                             : "the record cannot be written");
+                name == NULL ? "no fixtures/ptx/faults found nearby: use --faults"
+                             : "cannot write the record");
         return 2;
     }
     for (size_t i = 0; i < names; i++) {
@@ -87,7 +87,7 @@ int main(int count, char **arguments) {
     }
     free(name);
     if (out != NULL && fclose(out) != 0) {
-        fprintf(stderr, "fault-table: the record cannot be written\n");
+        fprintf(stderr, "fault-table: cannot write the record\n");
         return 2;
     }
     return 0;

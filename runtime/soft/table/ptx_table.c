@@ -82,7 +82,7 @@ static bool write_ptx(const struct table *table, const char *folder) {
         snprintf(entry, sizeof entry, "row_%zu", i);
         char *text = table_kernel(row, entry, first);
         if (file == NULL || text == NULL) {
-            fprintf(stderr, "ptx-table: %s cannot be written\n", path);
+            fprintf(stderr, "ptx-table: cannot write %s\n", path);
             free(text);
             if (file != NULL) fclose(file);
             return false;
@@ -163,7 +163,7 @@ static int run(const struct table *table, const struct options *options) {
     gzFile against = options->against != NULL ? gzopen(options->against, "rb") : NULL;
     if ((options->out != NULL && out == NULL) || (options->raw != NULL && raw == NULL) ||
         (options->against != NULL && against == NULL)) {
-        fprintf(stderr, "ptx-table: a file could not be opened\n");
+        fprintf(stderr, "ptx-table: cannot open a file\n");
         return 2;
     }
     if (out != NULL) {
@@ -212,7 +212,8 @@ int main(int count, char **arguments) {
     if (options.folder == NULL && find_folder(folder, sizeof folder)) options.folder = folder;
     if (options.folder == NULL || !table_read_folder(&table, options.folder)) {
         fprintf(stderr, "ptx-table: %s\n",
-                options.folder == NULL ? "there are no tables near it: --table" : table.message);
+                options.folder == NULL ? "no fixtures/ptx/instructions found nearby: use --table"
+                                       : table.message);
         return 2;
     }
     int code = options.ptx == NULL ? run(&table, &options) : write_ptx(&table, options.ptx) ? 0 : 2;

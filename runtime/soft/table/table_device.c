@@ -33,7 +33,7 @@ bool table_device_open(struct table_device *device, const char *path) {
     }
 #include "tollens/driver.def"
     if (device->cuInit == NULL || device->cuModuleLoadDataEx == NULL) {
-        snprintf(device->message, sizeof device->message, "%s is no CUDA driver", path);
+        snprintf(device->message, sizeof device->message, "%s is not a CUDA driver", path);
         return false;
     }
     int major = 0, minor = 0;
@@ -101,7 +101,7 @@ bool table_device_run(struct table_device *device, const struct table_row *row,
     outcome->results = calloc((size_t)row->tuples * row->result_count, TABLE_BYTES);
     if (ptx == NULL || outcome->sources == NULL || outcome->results == NULL) {
         free(ptx);
-        return fail(device, "host memory", CUDA_ERROR_OUT_OF_MEMORY);
+        return fail(device, "malloc", CUDA_ERROR_OUT_OF_MEMORY);
     }
     for (uint32_t tuple = 0; tuple < row->tuples; tuple++) {
         for (unsigned s = 0; s < row->source_count; s++) {

@@ -42,7 +42,7 @@ static bool read_spelling(struct table *table, struct table_instruction *instruc
         const char *dot = strchr(at, '.');
         size_t length = dot != NULL ? (size_t)(dot - at) : strlen(at);
         if (instruction->word_count == TABLE_WORDS || length >= sizeof instruction->words[0]) {
-            return fail(table, "'%s' has too many words, or too long ones", text);
+            return fail(table, "'%s' has too many words or too long ones", text);
         }
         char *word = instruction->words[instruction->word_count++];
         memcpy(word, at, length);
@@ -82,10 +82,10 @@ static bool read_typed(struct table *table, const struct table_instruction *inst
         type_length = (size_t)(dot - text);
     }
     operand->type = type_of(instruction, text, type_length);
-    if (operand->type == NULL) return fail(table, "'%.*s' is no type", (int)length, text);
+    if (operand->type == NULL) return fail(table, "unknown type '%.*s'", (int)length, text);
     if (colon == NULL) return true;
     size_t set_length = length - (size_t)(colon - text) - 1;
-    if (set_length >= sizeof operand->set) return fail(table, "'%s' is no value set", colon);
+    if (set_length >= sizeof operand->set) return fail(table, "unknown value set '%s'", colon);
     memcpy(operand->set, colon + 1, set_length);
     return true;
 }
@@ -135,7 +135,7 @@ static bool read_operand(struct table *table, struct table_row *row,
     if (text[0] == '$') {
         operand->kind = TABLE_AGAIN;
         operand->source = (uint8_t)strtoul(text + 1, NULL, 10);
-        return operand->source < row->operand_count || fail(table, "'%s' is no operand", text);
+        return operand->source < row->operand_count || fail(table, "'%s' is not an operand", text);
     }
     size_t skip = read_kind(operand, text);
     if (operand->kind == TABLE_CELL && text[length - 1] == ']') length--;
@@ -174,7 +174,7 @@ static bool read_operands(struct table *table, struct table_row *row,
 static bool read_number(struct table *table, const char *text, double *number) {
     char *end = NULL;
     *number = strtod(strncmp(text, "2^-", 3) == 0 ? text + 3 : text, &end);
-    return (end != text && *end == '\0') || fail(table, "'%s' is no number", text);
+    return (end != text && *end == '\0') || fail(table, "'%s' is not a number", text);
 }
 
 static bool read_attribute(struct table *table, struct table_row *row, const char *text) {
@@ -207,7 +207,7 @@ static bool read_attribute(struct table *table, struct table_row *row, const cha
     } else if (strncmp(text, "@target=", 8) == 0) {
         row->target = (uint32_t)number;
     } else {
-        return fail(table, "'%s' is no attribute", text);
+        return fail(table, "unknown attribute '%s'", text);
     }
     return true;
 }
@@ -238,7 +238,8 @@ static bool read_row(struct table *table, const char *line) {
         if (strcmp(token, ";") == 0) {
             instruction = NULL;
         } else if (instruction == NULL) {
-            if (row.instruction_count == TABLE_INSTRUCTIONS) return fail(table, "too many");
+            if (row.instruction_count == TABLE_INSTRUCTIONS)
+                return fail(table, "too many instructions");
             instruction = &row.instructions[row.instruction_count++];
             instruction->first_operand = row.operand_count;
             if (!read_spelling(table, instruction, token)) return false;
@@ -247,7 +248,7 @@ static bool read_row(struct table *table, const char *line) {
         }
     }
     row.seed = table_hash(TABLE_HASH_BEGIN, row.text, strlen(row.text));
-    if (row.result_count == 0) return fail(table, "a row without a result tells nothing");
+    if (row.result_count == 0) return fail(table, "the row has no result");
     row.tuples = row.bound != TABLE_EXACT ? 256 : row.source_count < 2 ? 1024 : 2048;
     if (row.bound == TABLE_SUM) row.tuples = 1024;
     for (unsigned i = 0; i < row.operand_count; i++) {
@@ -258,7 +259,7 @@ static bool read_row(struct table *table, const char *line) {
     if (table->count == table->room) {
         size_t room = table->room * 2 + 64;
         struct table_row *rows = realloc(table->rows, room * sizeof rows[0]);
-        if (rows == NULL) return fail(table, "no memory is left");
+        if (rows == NULL) return fail(table, "out of memory");
         table->rows = rows;
         table->room = room;
     }
@@ -314,7 +315,7 @@ static bool read_line(FILE *file, char *line, int *number) {
 
 bool table_read(struct table *table, const char *path) {
     FILE *file = fopen(path, "r");
-    if (file == NULL) return fail(table, "%s cannot be opened", path);
+    if (file == NULL) return fail(table, "cannot open %s", path);
     char line[LINE_BYTES];
     bool ok = true;
     for (int number = 1; ok && read_line(file, line, &number); number++) {
@@ -342,13 +343,13 @@ static int by_text(const void *a, const void *b) {
 /* A row's text is its name. */
 static bool check_unique(struct table *table) {
     const struct table_row **rows = calloc(table->count, sizeof(struct table_row *));
-    if (rows == NULL) return fail(table, "no memory is left");
+    if (rows == NULL) return fail(table, "out of memory");
     for (size_t i = 0; i < table->count; i++) rows[i] = &table->rows[i];
     qsort(rows, table->count, sizeof(struct table_row *), by_text);
     bool unique = true;
     for (size_t i = 1; i < table->count && unique; i++) {
         unique = strcmp(rows[i - 1]->text, rows[i]->text) != 0 ||
-                 fail(table, "'%s' is there twice", rows[i]->text);
+                 fail(table, "duplicate row '%s'", rows[i]->text);
     }
     free(rows);
     return unique;
@@ -358,7 +359,7 @@ bool table_read_folder(struct table *table, const char *folder) {
     enum { FILES = 64, NAME = 256 };
     static char names[FILES][NAME];
     DIR *directory = opendir(folder);
-    if (directory == NULL) return fail(table, "%s cannot be opened", folder);
+    if (directory == NULL) return fail(table, "cannot open %s", folder);
     size_t count = 0;
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         const char *dot = strrchr(entry->d_name, '.');
@@ -366,12 +367,12 @@ bool table_read_folder(struct table *table, const char *folder) {
         snprintf(names[count++], NAME, "%s", entry->d_name);
     }
     closedir(directory);
-    if (count == 0) return fail(table, "%s holds no table", folder);
+    if (count == 0) return fail(table, "%s contains no table", folder);
     qsort(names, count, NAME, by_name);
     for (size_t i = 0; i < count; i++) {
         char path[4096];
         int length = snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        if (length >= (int)sizeof path) return fail(table, "%s has too long a name", folder);
+        if (length >= (int)sizeof path) return fail(table, "the path %s is too long", folder);
         if (!table_read(table, path)) return false;
     }
     return check_unique(table);

@@ -80,7 +80,7 @@ bool table_record_read(struct table_record *record, const char *path) {
     memset(record, 0, sizeof *record);
     FILE *file = fopen(path, "r");
     if (file == NULL) {
-        snprintf(record->message, sizeof record->message, "%.200s cannot be opened", path);
+        snprintf(record->message, sizeof record->message, "cannot open %.200s", path);
         return false;
     }
     char *text = NULL;
@@ -101,7 +101,8 @@ bool table_record_read(struct table_record *record, const char *path) {
         }
         record->lines[record->count] = (struct table_line){0};
         ok = read_line(&record->lines[record->count++], text);
-        if (!ok) snprintf(record->message, sizeof record->message, "line %d is no record", number);
+        if (!ok)
+            snprintf(record->message, sizeof record->message, "line %d is not a record", number);
     }
     free(text);
     fclose(file);

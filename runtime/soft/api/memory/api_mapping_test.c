@@ -220,7 +220,7 @@ Test(api_mapping, a_kernel_without_access_faults) {
     CUmemGenericAllocationHandle handle = create(1);
     CUdeviceptr address = reserve(1);
     OK(cuMemMap(address, GRANULE, 0, handle, 0));
-    must_fault(address, "without access");
+    must_fault(address, "which this device cannot access");
 }
 
 Test(api_mapping, a_kernel_that_writes_what_it_may_only_read_faults) {
@@ -229,7 +229,7 @@ Test(api_mapping, a_kernel_that_writes_what_it_may_only_read_faults) {
     CUdeviceptr address = reserve(1);
     OK(cuMemMap(address, GRANULE, 0, handle, 0));
     OK(allow(address, 1, CU_MEM_ACCESS_FLAGS_PROT_READ));
-    must_fault(address, "for reading alone");
+    must_fault(address, "mapped read-only");
 }
 
 Test(api_mapping, a_kernel_in_unmapped_memory_faults) {

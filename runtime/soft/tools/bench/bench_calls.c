@@ -48,8 +48,7 @@ char *bench_read(const char *path) {
         if (got == 0) break;
     }
     if (file == NULL) {
-        fprintf(stderr, "bench-soft: there is no %s here: run it where the repository begins\n",
-                path);
+        fprintf(stderr, "bench-soft: %s not found: run it in the root of the repository\n", path);
     } else {
         fclose(file);
     }
@@ -63,7 +62,7 @@ bool bench_open(void) {
     if (result == CUDA_SUCCESS) result = cuDeviceGet(&device, 0);
     if (result == CUDA_SUCCESS) result = cuDevicePrimaryCtxRetain(&context, device);
     if (result == CUDA_SUCCESS) result = cuCtxSetCurrent(context);
-    return result == CUDA_SUCCESS || bench_failed("the device does not open", (int)result);
+    return result == CUDA_SUCCESS || bench_failed("the device cannot be opened", (int)result);
 }
 
 /* Launches and waits; behind each launch, or once at the end. Gives the time for one. */
@@ -90,7 +89,8 @@ bool bench_launches(struct bench_figures *figures) {
     CUresult result = cuModuleLoadDataEx(&module, text, 0, NULL, NULL);
     free(text);
     if (result == CUDA_SUCCESS) result = cuModuleGetFunction(&function, module, "empty");
-    if (result != CUDA_SUCCESS) return bench_failed("the empty kernel does not load", (int)result);
+    if (result != CUDA_SUCCESS)
+        return bench_failed("the empty kernel cannot be loaded", (int)result);
     return launch_many(function, true, &figures->launch_us) &&
            launch_many(function, false, &figures->enqueue_us);
 }
