@@ -12,9 +12,9 @@ SOFT = within({
     """,
     "memory": "space space_addresses space_bytes space_copy space_describe space_flip touch",
     "lower": """
-        lower lower_operand lower_arithmetic lower_half lower_video lower_compare lower_move
-        lower_memory lower_order lower_control lower_call lower_tensor control_flow slots link
-        image linked_image count fuse core lower_async lower_mbarrier lower_cluster
+        lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
+        lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
+        link loaded_module linked_image count fuse core lower_async lower_mbarrier lower_cluster
     """,
     "machine": """
         access warp warp_sync frame frame_call print cta barrier grid finding async bulk

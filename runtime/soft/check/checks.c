@@ -5,7 +5,7 @@
 #include "checks.h"
 
 #include "lower/core.h"
-#include "ops/ops.h"
+#include "ops/op_body.h"
 #include "base/options.h"
 #include "race.h"
 #include "race_state.h"
@@ -139,6 +139,15 @@ static void hook(struct soft_instruction *in) {
     if (handler != NULL) in->run[0] = in->run[1] = handler;
 }
 
-void soft_checks_hook(struct soft_code *code) {
+static void hook_all(const struct soft_code *code) {
     for (uint32_t i = 0; i < code->instruction_count; i++) hook(&code->instructions[i]);
+}
+
+void soft_checks_hook(const struct soft_module *module) {
+    for (unsigned u = 0; u < module->unit_count; u++) {
+        for (const struct ptx_function *f = module->units[u].ptx.functions; f != NULL;
+             f = f->next) {
+            if (f->has_body) hook_all(f->code);
+        }
+    }
 }

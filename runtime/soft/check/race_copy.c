@@ -7,7 +7,7 @@
  * from when on they are like accesses that its thread made just then.
  */
 #include "machine/async.h"
-#include "ops/ops.h"
+#include "ops/op_body.h"
 #include "race_state.h"
 
 static void check(struct soft_touch *touch, const struct soft_copy *copy, uint32_t lane,

@@ -1,7 +1,7 @@
 /*
  * Telling of a race: both accesses, and what they are about.
  */
-#include "lower/image.h"
+#include "lower/loaded_module.h"
 #include "race_state.h"
 
 #include <stdio.h>

@@ -13,14 +13,7 @@
 #define SOFT_ASYNC_H
 
 #include "access.h"
-
-/* What cp.async does, packed into its mode. */
-enum {
-    SOFT_ASYNC_BYTES = 0x1f,    /* that are written: 4, 8, 16 */
-    SOFT_ASYNC_SIZED = 1 << 5,  /* c: how many bytes are read; the rest is zeros */
-    SOFT_ASYNC_IGNORE = 1 << 6, /* c: a predicate for zeros alone */
-    SOFT_ASYNC_NEGATED = 1 << 7
-};
+#include "lower/modes.h"
 
 /* The copies that one instruction has begun and that are not carried out, or the arrivals that wait
  * for others. */
@@ -70,7 +63,6 @@ const struct soft_instruction *soft_async_wait(struct soft_warp *warp,
 
 /* cp.async.mbarrier.arrive: an arrival at a's mbarrier once the lanes' copies so far are done. The
  * mode is as of an access; u.immediate the offset; SOFT_ASYNC_NOINC besides. */
-enum { SOFT_ASYNC_NOINC = 1 << 18 };
 const struct soft_instruction *soft_async_arrival(struct soft_warp *warp,
                                                   const struct soft_instruction *in);
 
@@ -90,15 +82,6 @@ void soft_async_begin(struct soft_warp *warp);
 void soft_async_drop(struct soft_warp *warp);
 
 /* cp.async.bulk: a is the destination's address, b the source's, c the bytes. */
-enum {
-    SOFT_BULK_FROM_GLOBAL = 1,
-    SOFT_BULK_GROUP = 2, /* into global memory; if not, an mbarrier is told */
-    SOFT_BULK_MULTICAST = 4,
-    SOFT_BULK_REDUCE = 8,      /* an atomic operation on a type, which follow */
-    SOFT_BULK_COUNT_SHIFT = 4, /* st.async, red.async: components */
-    SOFT_BULK_OPERATION_SHIFT = 8,
-    SOFT_BULK_TYPE_SHIFT = 16
-};
 const struct soft_instruction *soft_bulk_copy(struct soft_warp *warp,
                                               const struct soft_instruction *in);
 

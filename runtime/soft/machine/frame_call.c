@@ -6,7 +6,7 @@
 #include "frame_call.h"
 
 #include "tollens/cuda_abi.h"
-#include "lower/image.h"
+#include "lower/loaded_module.h"
 
 #include <string.h>
 

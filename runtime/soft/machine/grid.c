@@ -9,7 +9,7 @@
 #include "tollens/cuda_abi.h"
 #include "base/dice.h"
 #include "frame.h"
-#include "lower/image.h"
+#include "lower/loaded_module.h"
 #include "check/race.h"
 #include "memory/space.h"
 

@@ -5,7 +5,7 @@
 #include "tollens/cuda_abi.h"
 #include "machine/async.h"
 #include "machine/mbarrier.h"
-#include "ops.h"
+#include "op_body.h"
 
 OP_ANY(cp_async) {
     return soft_async_copy(warp, in);

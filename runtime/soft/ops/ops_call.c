@@ -5,7 +5,7 @@
 #include "machine/access.h"
 #include "machine/frame_call.h"
 #include "machine/heap.h"
-#include "ops.h"
+#include "op_body.h"
 #include "machine/print.h"
 
 #include "tollens/cuda_abi.h"

@@ -7,7 +7,7 @@
  * running split has all of them under one mask, which is nearly always, nothing waits; the bodies
  * here are for that case, and together.c makes it of all others.
  */
-#include "ops.h"
+#include "op_body.h"
 #include "ptx/ptx.h"
 
 /* The member mask, where all lanes that run have one and are all its members that are left; else 0,

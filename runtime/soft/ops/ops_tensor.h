@@ -7,7 +7,7 @@
 #ifndef SOFT_OPS_TENSOR_H
 #define SOFT_OPS_TENSOR_H
 
-#include "ops.h"
+#include "op_body.h"
 #include "lower/tensor.h"
 
 /* An instruction's further operands, read. */

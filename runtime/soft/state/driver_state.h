@@ -1,16 +1,16 @@
 /*
  * The driver's own state: devices, contexts, and the register of live handles.
  *
- * Handles given out are pointers to the structs here and in queue.h and image.h. They are kept in a
- * register of live handles, so that a handle that was never one, or is no longer, is refused with
- * CUDA's own code instead of followed. One lock guards all of this and all queues; it is never held
- * while a kernel or a copy runs.
+ * Handles given out are pointers to the structs here, in queue.h and in loaded_module.h. They are
+ * kept in a register of live handles, so that a handle that was never one, or is no longer, is
+ * refused with CUDA's own code instead of followed. One lock guards all of this and all queues; it
+ * is never held while a kernel or a copy runs.
  */
 #ifndef SOFT_DRIVER_STATE_H
 #define SOFT_DRIVER_STATE_H
 
 #include "base/abi.h"
-#include "lower/image.h"
+#include "lower/loaded_module.h"
 #include "memory/space.h"
 
 #include <pthread.h>

@@ -5,6 +5,7 @@
 
 #include "lower/linked_image.h"
 #include "base/options.h"
+#include "check/checks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,6 +188,7 @@ CUresult soft_jit_load(const struct soft_source *sources, unsigned count,
         soft_jit_fail(jit, text);
         return result;
     }
+    soft_checks_hook(*module);
     tell_kernels(jit, *module);
     tell_time(jit);
     return CUDA_SUCCESS;

@@ -3,8 +3,8 @@
  *
  * A module is made of one text, or of several that were linked; each text is a unit.
  */
-#ifndef SOFT_IMAGE_H
-#define SOFT_IMAGE_H
+#ifndef SOFT_LOADED_MODULE_H
+#define SOFT_LOADED_MODULE_H
 
 #include "base/arena.h"
 #include "code.h"

@@ -6,8 +6,8 @@
  * some of its lanes, as loops that a compiler turns into vector code. Type words: u16 s16 u32 s32
  * u64 s64 f32 f64. Sixteen-bit values live in the low half of a 32-bit lane, the rest of it zero.
  */
-#ifndef SOFT_OPS_H
-#define SOFT_OPS_H
+#ifndef SOFT_OP_BODY_H
+#define SOFT_OP_BODY_H
 
 #include "machine/grid.h"
 

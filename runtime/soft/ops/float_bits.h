@@ -1,8 +1,8 @@
 /*
  * What floating point bodies share: NaN as the device makes it, flushing, saturating.
  */
-#ifndef SOFT_OPS_FLOAT_H
-#define SOFT_OPS_FLOAT_H
+#ifndef SOFT_FLOAT_BITS_H
+#define SOFT_FLOAT_BITS_H
 
 #include "lower/code.h"
 
