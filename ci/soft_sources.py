@@ -18,7 +18,7 @@ SOFT = within({
     """,
     "machine": """
         access warp warp_sync frame frame_call print cta barrier grid finding async bulk
-        reduce mbarrier cluster heap
+        reduce mbarrier mbarrier_wait cluster heap
     """,
     "check": """
         chunks thread_clock race race_order race_cell race_access race_matrix race_copy

@@ -17,7 +17,7 @@ static bool is_sound(const struct soft_value *value) {
     if (value->nothing) return true;
     return (value->flags & ~known) == 0 && value->address % bytes == 0 &&
            soft_range_is_sound(value->address, bytes,
-                               value->write ? SOFT_WISH_WRITE : SOFT_WISH_READ);
+                               value->write ? SOFT_ACCESS_WRITE : SOFT_ACCESS_READ);
 }
 
 CUresult soft_values_check(const struct soft_value *items, unsigned count) {

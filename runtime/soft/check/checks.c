@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "race.h"
 #include "race_state.h"
+#include "machine/finding.h"
 
 /* The handler for some lanes, which does for all of them: unlike that for a full warp it never goes
  * on to the next instruction by itself. */
@@ -61,9 +62,9 @@ static bool is_gathered(const struct soft_warp *warp, const struct soft_instruct
     return (first & warp->alive) == warp->mask;
 }
 
-static const struct soft_instruction *checked_together(struct soft_warp *warp,
-                                                       const struct soft_instruction *in) {
-    if (warp->cta->race != NULL && is_gathered(warp, in)) soft_race_together(warp);
+static const struct soft_instruction *checked_warp_sync(struct soft_warp *warp,
+                                                        const struct soft_instruction *in) {
+    if (warp->cta->race != NULL && is_gathered(warp, in)) soft_race_warp_sync(warp);
     return unchecked(in)(warp, in);
 }
 
@@ -95,7 +96,7 @@ static const struct soft_instruction *checked_shuffle(struct soft_warp *warp,
                          lane, from, warp->index);
         break;
     }
-    return checked_together(warp, in);
+    return checked_warp_sync(warp, in);
 }
 
 /* Gives an instruction the handlers that check it, if there are some and the checks are on. */
@@ -120,7 +121,7 @@ static void hook(struct soft_instruction *in) {
         if (race) handler = checked_fence;
         break;
     case SOFT_OP_shfl:
-        if (race) handler = checked_together;
+        if (race) handler = checked_warp_sync;
         if (sync) handler = checked_shuffle;
         break;
     case SOFT_OP_vote:
@@ -128,7 +129,7 @@ static void hook(struct soft_instruction *in) {
     case SOFT_OP_redux:
     case SOFT_OP_warp_sync:
     case SOFT_OP_elect:
-        if (race) handler = checked_together;
+        if (race) handler = checked_warp_sync;
         break;
     default:
         if (race && in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_any) {

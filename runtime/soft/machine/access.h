@@ -8,9 +8,9 @@
 #ifndef SOFT_ACCESS_H
 #define SOFT_ACCESS_H
 
-#include "grid.h"
 #include "memory/space.h"
 #include "lower/modes.h"
+#include "machine_state.h"
 
 /* Where the bytes of an access are. */
 struct soft_place {
@@ -29,11 +29,12 @@ bool soft_access_find(struct soft_warp *warp, const struct soft_instruction *ins
                       uint32_t lane, uint64_t address, unsigned bytes, enum soft_access_space space,
                       struct soft_place *place);
 
-/* The same for any number of bytes at a multiple of an alignment (a power of two), and for a wish
- * that the instruction's mode does not tell. */
+/* The same for any number of bytes at a multiple of an alignment (a power of two), and for a kind
+ * of access that the instruction's mode does not tell. */
 bool soft_access_range(struct soft_warp *warp, const struct soft_instruction *instruction,
                        uint32_t lane, uint64_t address, unsigned bytes, unsigned alignment,
-                       enum soft_access_space space, enum soft_wish wish, struct soft_place *place);
+                       enum soft_access_space space, enum soft_access_kind kind,
+                       struct soft_place *place);
 
 /* The address of a lane's access: the base register plus the instruction's offset. */
 uint64_t soft_access_address(const struct soft_warp *warp,

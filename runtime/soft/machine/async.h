@@ -17,8 +17,8 @@
 
 /* The copies that one instruction has begun and that are not carried out, or the arrivals that wait
  * for others. */
-struct soft_copy {
-    struct soft_copy *next;
+struct soft_async_op {
+    struct soft_async_op *next;
     const struct soft_instruction *in;
     const struct soft_code *code; /* that it is in */
     uint32_t mask;                /* the lanes whose copies are still to come */
@@ -36,7 +36,7 @@ struct soft_copy {
 
 /* Oldest first. */
 struct soft_copies {
-    struct soft_copy *first, **end;
+    struct soft_async_op *first, **end;
     uint32_t count;
     uint64_t committed[SOFT_LANES]; /* groups */
 };
@@ -46,7 +46,7 @@ enum { SOFT_COPIES_ASYNC, SOFT_COPIES_BULK, SOFT_COPIES_MBARRIER, SOFT_COPIES_LI
 struct soft_async {
     struct soft_copies lists[SOFT_COPIES_LISTS];
     uint64_t serial;
-    struct soft_copy *free;
+    struct soft_async_op *free;
 };
 
 /* cp.async: a is the address in shared memory, b in global memory, whose offset is more[0]. */
@@ -91,19 +91,19 @@ const struct soft_instruction *soft_bulk_store(struct soft_warp *warp,
                                                const struct soft_instruction *in);
 
 /* Applies values to what is at an address that has been found, as the copy's instruction says. */
-void soft_reduce(struct soft_warp *warp, const struct soft_copy *copy, uint64_t address,
+void soft_reduce(struct soft_warp *warp, const struct soft_async_op *copy, uint64_t address,
                  const uint8_t *values, unsigned bytes);
 
 /* ---- for other instructions that copy ---- */
 
 /* A copy of the current split's, without lanes; NULL: the launch has failed. */
-struct soft_copy *soft_copy_new(struct soft_warp *warp, const struct soft_instruction *in);
+struct soft_async_op *soft_async_op_new(struct soft_warp *warp, const struct soft_instruction *in);
 
 /* Whether a lane's source and destination are there; if not, the launch has failed, and the copy is
  * gone. */
-bool soft_copy_check(struct soft_warp *warp, struct soft_copy *copy, uint32_t lane);
+bool soft_async_op_check(struct soft_warp *warp, struct soft_async_op *copy, uint32_t lane);
 
 /* Puts a copy into a list. false: the launch has failed. */
-bool soft_copy_begin(struct soft_warp *warp, struct soft_copy *copy, unsigned list);
+bool soft_async_op_begin(struct soft_warp *warp, struct soft_async_op *copy, unsigned list);
 
 #endif

@@ -6,8 +6,11 @@
 #include "tollens/cuda_abi.h"
 #include "async.h"
 #include "base/dice.h"
-#include "grid.h"
 #include "mbarrier.h"
+#include "finding.h"
+#include "barrier.h"
+#include "warp.h"
+#include "mbarrier_wait.h"
 
 #include <stdio.h>
 

@@ -7,6 +7,8 @@
 
 #include "tollens/cuda_abi.h"
 #include "lower/loaded_module.h"
+#include "finding.h"
+#include "warp.h"
 
 #include <string.h>
 

@@ -38,15 +38,10 @@ bool soft_mbarrier_apply(struct soft_warp *warp, const struct soft_instruction *
 const struct soft_instruction *soft_mbarrier_run(struct soft_warp *warp,
                                                  const struct soft_instruction *in);
 
-/* mbarrier.test_wait, .try_wait: NULL while the current split is set aside. */
-const struct soft_instruction *soft_mbarrier_test(struct soft_warp *warp,
-                                                  const struct soft_instruction *in);
-
-/* The arrivals pending in a state. */
+/* The state of the object at an offset; the arrivals pending in a state, and its phase's parity. */
+uint64_t soft_mbarrier_state(const struct soft_cta *cta, uint32_t offset);
 uint32_t soft_mbarrier_pending(uint64_t state);
-
-/* Lets those that are set aside go on: of all objects. false: there are none. */
-bool soft_mbarrier_time_out(struct soft_cta *cta);
+uint32_t soft_mbarrier_parity(uint64_t state);
 
 /* Says what the object at an offset waits for; always terminated. */
 void soft_mbarrier_describe(const struct soft_cta *cta, uint32_t offset, char *text, size_t bytes);

@@ -3,8 +3,9 @@
  */
 #include "warp.h"
 
-#include "async.h"
+#include "barrier.h"
 #include "base/dice.h"
+#include "cluster.h"
 #include "frame.h"
 
 #include <stdlib.h>
@@ -89,7 +90,6 @@ void soft_warp_begin(struct soft_warp *warp, const struct soft_instruction *entr
         add_joins(warp, &warp->joins);
         warp->parted = false;
     }
-    soft_async_begin(warp);
     warp->alive = warp->threads;
     warp->stop = SOFT_STOP_NONE;
     warp->rounds = 0;
@@ -104,13 +104,6 @@ void soft_warp_begin(struct soft_warp *warp, const struct soft_instruction *entr
         .pc = entry,
         .frame = &warp->bottom,
     };
-}
-
-const struct soft_instruction *soft_warp_stop(struct soft_warp *warp, enum soft_stop why,
-                                              const struct soft_instruction *pc) {
-    warp->stop = why;
-    warp->split->pc = pc;
-    return NULL;
 }
 
 static void enter_split(struct soft_warp *warp, struct soft_split *split) {

@@ -10,7 +10,7 @@
 #include "warp.h"
 
 #include "tollens/cuda_abi.h"
-#include "grid.h"
+#include "finding.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #ifndef SOFT_OP_BODY_H
 #define SOFT_OP_BODY_H
 
-#include "machine/grid.h"
+#include "machine/machine_state.h"
 
 #include <string.h>
 

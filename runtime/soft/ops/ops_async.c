@@ -6,6 +6,9 @@
 #include "machine/async.h"
 #include "machine/mbarrier.h"
 #include "op_body.h"
+#include "machine/finding.h"
+#include "machine/cluster.h"
+#include "machine/mbarrier_wait.h"
 
 OP_ANY(cp_async) {
     return soft_async_copy(warp, in);

@@ -9,6 +9,8 @@
 #include "machine/print.h"
 
 #include "tollens/cuda_abi.h"
+#include "machine/finding.h"
+#include "machine/warp.h"
 
 OP_ANY(call) {
     warp->executed += (int32_t)in->d;

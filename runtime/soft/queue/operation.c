@@ -6,6 +6,7 @@
 #include "perform.h"
 #include "stream_order.h"
 #include "memory/touch.h"
+#include "machine/grid.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 #include "stream_order.h"
 #include "task_fault.h"
 #include "state/thread_state.h"
+#include "machine/grid.h"
 
 /* A grid runs for FIRST_SLICE_NS before helpers are called. */
 enum { FIRST_SLICE_NS = 50 * 1000 };

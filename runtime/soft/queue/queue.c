@@ -8,6 +8,7 @@
 #include "machine/print.h"
 #include "stream_order.h"
 #include "state/thread_state.h"
+#include "machine/grid.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -16,8 +16,8 @@
 
 #include "state/driver_state.h"
 #include "driver/fault.h"
-#include "machine/grid.h"
 #include "task.h"
+#include "machine/machine_state.h"
 
 struct soft_capture;
 struct soft_clock;

@@ -89,7 +89,7 @@ bool soft_task_copy(struct soft_task *to, const struct soft_task *from);
 
 /* Whether a range, or those of a copy or a fill, can be meant: within the addresses, and live or
  * promised by a graph. */
-bool soft_range_is_sound(uint64_t address, uint64_t bytes, enum soft_wish wish);
+bool soft_range_is_sound(uint64_t address, uint64_t bytes, enum soft_access_kind kind);
 bool soft_copy_is_sound(const struct soft_copy *copy);
 bool soft_fill_is_sound(const struct soft_fill_rows *fill);
 

@@ -5,6 +5,7 @@
 #include "thread_state.h"
 
 #include "queue/queue.h"
+#include "machine/grid.h"
 
 #include <pthread.h>
 #include <stdlib.h>
