@@ -7,6 +7,8 @@
 #include "export.h"
 #include "state/memory_pool.h"
 #include "queue/queue.h"
+#include "state/contexts.h"
+#include "driver/context_life.h"
 
 static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned version) {
     struct soft_context *context = NULL;

@@ -5,13 +5,17 @@
 #include "state/driver_state.h"
 #include "export.h"
 #include "base/options.h"
+#include "driver/leak.h"
+#include "state/driver_start.h"
 
 #include <stdio.h>
 #include <string.h>
 
 EXPORT(cuInit, (unsigned int flags)) {
     if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    return soft_state_init();
+    CUresult result = soft_state_init();
+    if (result == CUDA_SUCCESS) soft_leak_watch_exit();
+    return result;
 }
 
 EXPORT(cuDriverGetVersion, (int *version)) {

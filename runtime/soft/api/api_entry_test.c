@@ -3,6 +3,7 @@
  */
 #include "driver/call.h"
 #include "test/test_api.h"
+#include "entries.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -3,6 +3,8 @@
  */
 #include "export.h"
 #include "state/function_attribute.h"
+#include "state/handle_set.h"
+#include "state/contexts.h"
 
 static CUresult find(CUfunction handle, struct soft_function **function) {
     struct soft_context *context = NULL;

@@ -5,6 +5,8 @@
 #include "base/file_text.h"
 #include "state/function_attribute.h"
 #include "state/kernel_library.h"
+#include "state/handle_set.h"
+#include "state/contexts.h"
 
 #include <stdlib.h>
 #include <string.h>

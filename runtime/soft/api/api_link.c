@@ -9,6 +9,8 @@
 #include "state/jit.h"
 #include "lower/linked_image.h"
 #include "ptx/reader.h"
+#include "state/handle_set.h"
+#include "state/contexts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,9 @@
 #include "export.h"
 #include "base/file_text.h"
 #include "state/jit.h"
+#include "state/handle_set.h"
+#include "state/contexts.h"
+#include "state/image.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
 #include "export.h"
 #include "state/kernel_library.h"
 #include "state/occupancy.h"
+#include "state/contexts.h"
 
 static CUresult find(CUfunction handle, const void *answer, struct soft_function **function) {
     struct soft_context *context = NULL;

@@ -7,6 +7,7 @@
  */
 #include "state/driver_state.h"
 #include "export.h"
+#include "state/contexts.h"
 
 static CUresult check_pair(const void *answer, CUdevice one, CUdevice other) {
     CUresult result = soft_state_check();

@@ -6,6 +6,7 @@
 #include "state/driver_state.h"
 #include "export.h"
 #include "state/thread_state.h"
+#include "driver/context_life.h"
 
 static CUresult find_device(CUdevice dev, struct soft_device **device) {
     CUresult result = soft_state_check();

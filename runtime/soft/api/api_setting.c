@@ -9,6 +9,7 @@
 #include "state/driver_state.h"
 #include "export.h"
 #include "base/options.h"
+#include "state/contexts.h"
 
 EXPORT(cuCtxGetFlags, (unsigned int *flags)) {
     struct soft_context *context = NULL;

@@ -5,6 +5,8 @@
 #include "export.h"
 #include "state/memory_pool.h"
 #include "queue/queue.h"
+#include "state/handle_set.h"
+#include "state/contexts.h"
 
 static CUresult create(CUstream *handle, unsigned flags, int priority) {
     struct soft_context *context = NULL;

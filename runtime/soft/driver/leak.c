@@ -10,12 +10,13 @@
 #include "queue/queue.h"
 #include "base/report.h"
 #include "graph/task_graph.h"
+#include "state/handle_set.h"
+#include "state/contexts.h"
+#include "base/calls.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-_Thread_local struct soft_maker soft_maker;
 
 /* Each kind of thing is told of so often; then how many more there are. */
 enum { TOLD_MAX = 20 };
@@ -23,7 +24,7 @@ enum { TOLD_MAX = 20 };
 void soft_leak_call(enum soft_call call) {
     static _Atomic uint64_t calls;
     if (!soft_options()->check_leak) return;
-    soft_maker = (struct soft_maker){soft_entries[call].name, atomic_fetch_add(&calls, 1) + 1};
+    soft_maker = (struct soft_maker){soft_call_names[call].name, atomic_fetch_add(&calls, 1) + 1};
 }
 
 static void tell(const struct soft_maker *maker, uint64_t address, const char *format, ...)
@@ -205,6 +206,8 @@ static void at_exit(void) {
 
 void soft_leak_watch_exit(void) {
     static bool watched;
-    if (!soft_options()->check_leak || watched) return;
-    watched = atexit(at_exit) == 0;
+    if (!soft_options()->check_leak) return;
+    pthread_mutex_lock(&soft_lock);
+    if (!watched) watched = atexit(at_exit) == 0;
+    pthread_mutex_unlock(&soft_lock);
 }

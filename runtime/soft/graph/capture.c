@@ -4,6 +4,8 @@
 #include "capture.h"
 
 #include "state/thread_state.h"
+#include "state/handle_set.h"
+#include "state/contexts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,7 @@ static void release(struct soft_capture *capture) {
 
 static void join(struct soft_stream *stream, struct soft_capture *capture) {
     stream->capture = capture;
+    stream->leave_capture = soft_capture_forget_stream;
     capture->references++;
 }
 

@@ -5,6 +5,7 @@
 #include "space_list.h"
 
 #include "base/options.h"
+#include "maker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /*
  * The queues and the threads: whose turn it is, who works, and how one waits.
  */
-#include "graph/capture.h"
+#include "queue.h"
+
 #include "base/dice.h"
 #include "base/options.h"
 #include "perform.h"
@@ -9,6 +10,8 @@
 #include "stream_order.h"
 #include "state/thread_state.h"
 #include "machine/grid.h"
+#include "state/handle_set.h"
+#include "state/contexts.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -66,8 +69,8 @@ void soft_queue_pop(struct soft_stream *stream) {
     queue.polled -= soft_operation_is_polled(operation);
     queue.functions -= soft_operation_calls(operation);
     if (operation->kind == SOFT_OPERATION_RECORD) {
-        operation->moment->reached = true;
-        operation->moment->time_ns = now_ns();
+        operation->point->reached = true;
+        operation->point->time_ns = now_ns();
     }
     soft_operation_free(operation);
     if (queue.waiting > 0) pthread_cond_broadcast(&queue.done);
@@ -245,12 +248,12 @@ static bool context_is_empty(const struct soft_context *context) {
 struct goal {
     struct soft_context *context;
     struct soft_stream *stream;
-    struct soft_moment *moment;
+    struct soft_event_point *point;
 };
 
 static bool reached(const struct goal *goal) {
     if (goal->stream != NULL) return goal->stream->first == NULL;
-    if (goal->moment != NULL) return goal->moment->reached;
+    if (goal->point != NULL) return goal->point->reached;
     return context_is_empty(goal->context);
 }
 
@@ -270,9 +273,9 @@ static void end_waiting(const struct goal *goal) {
 
 /* The program knows now what it has waited for. */
 static void know(const struct goal *goal) {
-    if (goal->moment != NULL) soft_order_know_moment(goal->moment);
+    if (goal->point != NULL) soft_order_know_point(goal->point);
     if (goal->stream != NULL) soft_order_know_stream(goal->stream);
-    bool all = goal->moment == NULL && goal->stream == NULL;
+    bool all = goal->point == NULL && goal->stream == NULL;
     if (all) soft_order_know_context(goal->context);
 }
 
@@ -298,8 +301,8 @@ CUresult soft_queue_wait_stream(struct soft_stream *stream) {
     return wait_for(&goal);
 }
 
-CUresult soft_queue_wait_moment(struct soft_context *context, struct soft_moment *moment) {
-    struct goal goal = {.context = context, .moment = moment};
+CUresult soft_queue_wait_point(struct soft_context *context, struct soft_event_point *point) {
+    struct goal goal = {.context = context, .point = point};
     return wait_for(&goal);
 }
 
@@ -345,8 +348,8 @@ CUresult soft_queue_query_context(struct soft_context *context) {
     return query(&goal);
 }
 
-CUresult soft_queue_query_moment(struct soft_context *context, struct soft_moment *moment) {
-    struct goal goal = {.context = context, .moment = moment};
+CUresult soft_queue_query_point(struct soft_context *context, struct soft_event_point *point) {
+    struct goal goal = {.context = context, .point = point};
     return query(&goal);
 }
 
@@ -355,7 +358,7 @@ void soft_queue_end_context(struct soft_context *context) {
     while (context->streams != NULL) {
         struct soft_stream *stream = context->streams;
         soft_handle_remove(SOFT_HANDLE_STREAM, stream);
-        soft_capture_forget_stream(stream);
+        if (stream->capture != NULL) stream->leave_capture(stream);
         context->streams = stream->next;
         soft_order_end_stream(stream);
         free(stream);

@@ -4,7 +4,6 @@
 #include "task.h"
 
 #include "state/graph_memory.h"
-#include "queue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -164,7 +163,7 @@ bool soft_fill_do(const struct soft_fill_rows *fill) {
     return true;
 }
 
-static bool has_come(const struct soft_value *value, uint64_t now) {
+static bool has_come(const struct soft_stream_value *value, uint64_t now) {
     switch (value->flags & 3) {
     case CU_STREAM_WAIT_VALUE_GEQ: /* cyclic: the difference is not negative */
         return value->wide ? (int64_t)(now - value->value) >= 0
@@ -178,7 +177,7 @@ static bool has_come(const struct soft_value *value, uint64_t now) {
     }
 }
 
-bool soft_value_do(const struct soft_value *value, bool *ok) {
+bool soft_stream_value_do(const struct soft_stream_value *value, bool *ok) {
     uint64_t bytes = value->wide ? 8 : 4, now = 0;
     if (value->nothing) return true;
     if (value->write) {

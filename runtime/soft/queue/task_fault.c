@@ -56,7 +56,7 @@ static bool find_loss(const struct soft_task *task, unsigned at, struct loss *lo
         return find_row(&end, &shape, SOFT_ACCESS_WRITE, loss);
     }
     if (task->kind == SOFT_TASK_VALUES && at < task->is.values.count) {
-        const struct soft_value *value = &task->is.values.items[at];
+        const struct soft_stream_value *value = &task->is.values.items[at];
         *loss = (struct loss){value->address, value->wide ? 8 : 4,
                               value->write ? SOFT_ACCESS_WRITE : SOFT_ACCESS_READ};
         snprintf(name, bytes, "%s",

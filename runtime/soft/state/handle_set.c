@@ -1,8 +1,11 @@
 /*
  * The register of live handles: an open hash table of pointers.
  */
-#include "driver_state.h"
+#include "handle_set.h"
+#include "memory/maker.h"
 
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 static struct {

@@ -4,6 +4,9 @@
 #include "kernel_library.h"
 
 #include "lower/linked_image.h"
+#include "handle_set.h"
+#include "contexts.h"
+#include "image.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,7 @@
  * Reserving, giving out, and giving back.
  */
 #include "memory_pool.h"
-
-#include "device_memory.h"
+#include "handle_set.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
 #include "physical.h"
 
 #include "memory_pool.h"
+#include "handle_set.h"
 
 #include <stdlib.h>
 

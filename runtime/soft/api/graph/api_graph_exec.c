@@ -5,6 +5,7 @@
 #include "api/export.h"
 #include "graph/graph_call.h"
 #include "state/memory_pool.h"
+#include "state/handle_set.h"
 
 static bool are_flags(unsigned long long flags) {
     const unsigned long long known =

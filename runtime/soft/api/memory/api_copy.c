@@ -3,6 +3,8 @@
  */
 #include "driver/copy_call.h"
 #include "api/export.h"
+#include "state/contexts.h"
+#include "queue/copy_rows.h"
 
 static CUresult submit(CUstream stream, enum soft_place_kind to, uint64_t destination,
                        enum soft_place_kind from, uint64_t source, size_t bytes, bool wait) {

@@ -7,6 +7,7 @@
 #include "state/device_memory.h"
 #include "api/export.h"
 #include "queue/queue.h"
+#include "state/contexts.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

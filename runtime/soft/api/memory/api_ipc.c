@@ -4,6 +4,7 @@
  */
 #include "state/driver_state.h"
 #include "api/export.h"
+#include "state/contexts.h"
 
 static CUresult refuse(bool sound) {
     struct soft_context *context = NULL;

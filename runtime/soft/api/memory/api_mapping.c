@@ -3,6 +3,7 @@
  */
 #include "api/export.h"
 #include "state/physical.h"
+#include "state/handle_set.h"
 
 enum { PAGE_BYTES = 4096 };
 

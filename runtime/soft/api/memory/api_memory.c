@@ -6,6 +6,7 @@
 #include "state/graph_memory.h"
 #include "state/memory_pool.h"
 #include "queue/queue.h"
+#include "state/contexts.h"
 
 /* What pitches are multiples of: rows then begin where the hardware likes them to. */
 enum { PITCH_BYTES = 512 };

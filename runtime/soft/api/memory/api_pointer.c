@@ -3,6 +3,7 @@
  */
 #include "state/driver_state.h"
 #include "api/export.h"
+#include "state/contexts.h"
 
 #include <string.h>
 
