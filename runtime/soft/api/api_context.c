@@ -3,12 +3,12 @@
  */
 #include "graph/capture.h"
 #include "base/context_flags.h"
+#include "driver/context_life.h"
+#include "state/contexts.h"
 #include "state/driver_state.h"
 #include "export.h"
 #include "state/memory_pool.h"
 #include "queue/queue.h"
-#include "state/contexts.h"
-#include "driver/context_life.h"
 
 static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned version) {
     struct soft_context *context = NULL;

@@ -2,11 +2,11 @@
  * cuInit, the driver's version, and what devices say of themselves. As in "Initialization",
  * "Version Management" and "Device Management" of the CUDA Driver API 13.0.
  */
+#include "state/driver_start.h"
 #include "state/driver_state.h"
 #include "export.h"
-#include "base/options.h"
 #include "driver/leak.h"
-#include "state/driver_start.h"
+#include "base/options.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * Initialisation and the devices: what is asked for too early, of no device, or into nothing.
  */
 #include "driver/call.h"
-#include "test/test_api.h"
 #include "entries.h"
+#include "test/test_api.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  */
 #include "driver/call.h"
 #include "state/driver_state.h"
-#include "export.h"
 #include "entries.h"
+#include "export.h"
 #include "base/result_name.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * Functions by name, and the names of errors.
  */
 #include "driver/call.h"
-#include "test/test_api.h"
 #include "entries.h"
+#include "test/test_api.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /*
  * Launches. As in "Execution Control" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "export.h"
+#include "state/handle_set.h"
 #include "queue/kernel_call.h"
 #include "queue/queue.h"
-#include "state/handle_set.h"
-#include "state/contexts.h"
 #include "graph/submit.h"
 
 static CUresult launch(CUstream handle, const struct soft_kernel_call *call) {

@@ -1,10 +1,10 @@
 /*
  * Occupancy. As in "Occupancy" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "export.h"
 #include "state/kernel_library.h"
 #include "state/occupancy.h"
-#include "state/contexts.h"
 
 static CUresult find(CUfunction handle, const void *answer, struct soft_function **function) {
     struct soft_context *context = NULL;

@@ -5,9 +5,9 @@
  * Every soft device can reach every other. Access is between contexts and one way: what a context's
  * kernels may touch is a set of contexts, theirs and those whose access was enabled.
  */
+#include "state/contexts.h"
 #include "state/driver_state.h"
 #include "export.h"
-#include "state/contexts.h"
 
 static CUresult check_pair(const void *answer, CUdevice one, CUdevice other) {
     CUresult result = soft_state_check();

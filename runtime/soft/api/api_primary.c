@@ -3,10 +3,10 @@
  * of the CUDA Driver API 13.0.
  */
 #include "base/context_flags.h"
+#include "driver/context_life.h"
 #include "state/driver_state.h"
 #include "export.h"
 #include "state/thread_state.h"
-#include "driver/context_life.h"
 
 static CUresult find_device(CUdevice dev, struct soft_device **device) {
     CUresult result = soft_state_check();

@@ -6,10 +6,10 @@
  * for again, and what a driver refuses is refused.
  */
 #include "base/context_flags.h"
+#include "state/contexts.h"
 #include "state/driver_state.h"
 #include "export.h"
 #include "base/options.h"
-#include "state/contexts.h"
 
 EXPORT(cuCtxGetFlags, (unsigned int *flags)) {
     struct soft_context *context = NULL;

@@ -2,11 +2,11 @@
  * Streams. As in "Stream Management" of the CUDA Driver API 13.0.
  */
 #include "graph/capture.h"
+#include "state/contexts.h"
 #include "export.h"
+#include "state/handle_set.h"
 #include "state/memory_pool.h"
 #include "queue/queue.h"
-#include "state/handle_set.h"
-#include "state/contexts.h"
 
 static CUresult create(CUstream *handle, unsigned flags, int priority) {
     struct soft_context *context = NULL;

@@ -5,11 +5,11 @@
 #include "checks.h"
 
 #include "lower/core.h"
+#include "machine/finding.h"
 #include "ops/op_body.h"
 #include "base/options.h"
 #include "race.h"
 #include "race_state.h"
-#include "machine/finding.h"
 
 /* The handler for some lanes, which does for all of them: unlike that for a full warp it never goes
  * on to the next instruction by itself. */

@@ -1,10 +1,10 @@
 /*
  * The accesses of an instruction, lane by lane and word by word.
  */
-#include "race_state.h"
 #include "machine/finding.h"
-#include "machine/race_events.h"
 #include "race.h"
+#include "machine/race_events.h"
+#include "race_state.h"
 
 /* The cells of one byte each, where a page has words so far. */
 static bool split(struct soft_checked_access *touch, struct soft_cells *cells) {

@@ -8,8 +8,8 @@
  */
 #include "machine/async.h"
 #include "ops/op_body.h"
-#include "race_state.h"
 #include "machine/race_events.h"
+#include "race_state.h"
 
 static void check(struct soft_checked_access *touch, const struct soft_async_op *copy,
                   uint32_t lane, bool writes) {

@@ -4,8 +4,8 @@
  * together for the instruction orders nothing of what they have stored before.
  */
 #include "ops/matrix_pieces.h"
-#include "race_state.h"
 #include "race.h"
+#include "race_state.h"
 
 enum { ROWS = 8, ROW_BYTES = 16 };
 

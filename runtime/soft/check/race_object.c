@@ -6,8 +6,8 @@
  * takes what has been handed on in that phase and those before. What is handed on in the phase
  * that goes on is kept apart, as who has seen the last one be over does not know it.
  */
-#include "race_state.h"
 #include "machine/race_events.h"
+#include "race_state.h"
 
 #include <string.h>
 

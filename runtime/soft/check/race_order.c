@@ -7,9 +7,9 @@
  * far as those it came from have executed fences of their own: __threadfence() in all threads,
  * __syncthreads(), and a flag set by one, is a pattern that works.
  */
-#include "race_state.h"
-#include "machine/race_events.h"
 #include "race.h"
+#include "machine/race_events.h"
+#include "race_state.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /*
  * Telling of a race: both accesses, and what they are about.
  */
+#include "machine/finding.h"
 #include "lower/loaded_module.h"
 #include "race_state.h"
-#include "machine/finding.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #include "state/driver_state.h"
 #include "state/fault.h"
 #include "leak.h"
-#include "state/thread_state.h"
 #include "queue/stream_fault.h"
+#include "state/thread_state.h"
 
 /* What takes effect at once, so that a graph captured meanwhile would lack it when it is launched
  * again, and queries, also of streams and events that have no part in a capture; calls that wait

@@ -8,13 +8,13 @@
 #include "context_life.h"
 
 #include "graph/capture.h"
+#include "state/contexts.h"
 #include "state/device_memory.h"
+#include "state/handle_set.h"
 #include "state/kernel_library.h"
 #include "leak.h"
 #include "queue/queue.h"
 #include "state/thread_state.h"
-#include "state/contexts.h"
-#include "state/handle_set.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,16 +3,16 @@
  */
 #include "leak.h"
 
+#include "base/calls.h"
+#include "state/contexts.h"
+#include "state/handle_set.h"
+#include "memory/maker.h"
 #include "state/memory_pool.h"
 #include "base/options.h"
-#include "memory/maker.h"
 #include "state/physical.h"
 #include "queue/queue.h"
 #include "base/report.h"
 #include "graph/task_graph.h"
-#include "state/handle_set.h"
-#include "state/contexts.h"
-#include "base/calls.h"
 
 #include <stdarg.h>
 #include <stdio.h>

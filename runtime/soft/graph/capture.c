@@ -3,9 +3,9 @@
  */
 #include "capture.h"
 
-#include "state/thread_state.h"
-#include "state/handle_set.h"
 #include "state/contexts.h"
+#include "state/handle_set.h"
+#include "state/thread_state.h"
 
 #include <stdlib.h>
 #include <string.h>

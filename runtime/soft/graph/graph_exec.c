@@ -4,9 +4,9 @@
 #include "graph_exec.h"
 
 #include "state/graph_memory.h"
-#include "queue/stream_order.h"
 #include "state/handle_set.h"
 #include "machine/machine_state.h"
+#include "queue/stream_order.h"
 
 #include <stdlib.h>
 

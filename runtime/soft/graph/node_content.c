@@ -3,11 +3,11 @@
  */
 #include "task_graph.h"
 
+#include "state/contexts.h"
 #include "queue/copy_rows.h"
 #include "state/graph_memory.h"
-#include "queue/kernel_call.h"
 #include "state/handle_set.h"
-#include "state/contexts.h"
+#include "queue/kernel_call.h"
 #include "queue/stream_value.h"
 
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  */
 #include "task_graph.h"
 
-#include "user_object.h"
 #include "state/handle_set.h"
+#include "user_object.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  */
 #include "user_object.h"
 
-#include "state/thread_state.h"
 #include "state/handle_set.h"
+#include "state/thread_state.h"
 
 #include <stdlib.h>
 

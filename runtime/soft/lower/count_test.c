@@ -2,8 +2,8 @@
  * Counting: how many PTX instructions the warps of a launch execute, which is what
  * TOLLENS_SOFT_BUDGET limits and what bench-soft divides by time.
  */
-#include "test/test_soft.h"
 #include "machine/grid.h"
+#include "test/test_soft.h"
 
 TestSuite(count, .fini = test_soft_close);
 

@@ -4,8 +4,8 @@
 #ifndef SOFT_LOWER_ORDER_H
 #define SOFT_LOWER_ORDER_H
 
-#include "ptx/opcode.h"
 #include "modes.h"
+#include "ptx/opcode.h"
 
 /* The scope that an instruction names; otherwise what it has without a name. */
 enum soft_scope soft_scope_of(const struct ptx_opcode *opcode, enum soft_scope otherwise);

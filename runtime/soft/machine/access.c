@@ -4,9 +4,9 @@
 #include "access.h"
 
 #include "tollens/cuda_abi.h"
+#include "finding.h"
 #include "frame.h"
 #include "memory/touch.h"
-#include "finding.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,9 +8,9 @@
 #ifndef SOFT_ACCESS_H
 #define SOFT_ACCESS_H
 
-#include "memory/space.h"
-#include "lower/modes.h"
 #include "machine_state.h"
+#include "lower/modes.h"
+#include "memory/space.h"
 
 /* Where the bytes of an access are. */
 struct soft_place {

@@ -5,9 +5,9 @@
 #include "async.h"
 
 #include "tollens/cuda_abi.h"
+#include "finding.h"
 #include "mbarrier.h"
 #include "race_events.h"
-#include "finding.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,9 +9,9 @@
 #include "barrier.h"
 
 #include "tollens/cuda_abi.h"
+#include "finding.h"
 #include "base/options.h"
 #include "race_events.h"
-#include "finding.h"
 
 #include <string.h>
 

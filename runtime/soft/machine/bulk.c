@@ -8,9 +8,9 @@
 #include "async.h"
 
 #include "tollens/cuda_abi.h"
+#include "finding.h"
 #include "mbarrier.h"
 #include "ptx/ptx.h"
-#include "finding.h"
 
 #include <stdlib.h>
 #include <string.h>

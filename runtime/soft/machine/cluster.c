@@ -7,8 +7,8 @@
 #include "cluster.h"
 
 #include "tollens/cuda_abi.h"
-#include "race_events.h"
 #include "finding.h"
+#include "race_events.h"
 
 static const struct soft_instruction *
 fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lanes, const char *what) {

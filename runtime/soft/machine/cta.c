@@ -5,12 +5,12 @@
 
 #include "tollens/cuda_abi.h"
 #include "async.h"
-#include "base/dice.h"
-#include "mbarrier.h"
-#include "finding.h"
 #include "barrier.h"
-#include "warp.h"
+#include "base/dice.h"
+#include "finding.h"
+#include "mbarrier.h"
 #include "mbarrier_wait.h"
+#include "warp.h"
 
 #include <stdio.h>
 

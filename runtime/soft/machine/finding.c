@@ -5,9 +5,9 @@
 #include "finding.h"
 
 #include "tollens/cuda_abi.h"
-#include "base/options.h"
 #include "frame.h"
 #include "lower/loaded_module.h"
+#include "base/options.h"
 
 #include <stdarg.h>
 #include <stdio.h>

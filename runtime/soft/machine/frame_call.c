@@ -6,8 +6,8 @@
 #include "frame_call.h"
 
 #include "tollens/cuda_abi.h"
-#include "lower/loaded_module.h"
 #include "finding.h"
+#include "lower/loaded_module.h"
 #include "warp.h"
 
 #include <string.h>

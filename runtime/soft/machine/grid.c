@@ -7,14 +7,14 @@
 #include "grid.h"
 
 #include "tollens/cuda_abi.h"
-#include "base/dice.h"
 #include "async.h"
 #include "cta.h"
+#include "base/dice.h"
 #include "finding.h"
 #include "frame.h"
 #include "race_events.h"
-#include "warp.h"
 #include "memory/space.h"
+#include "warp.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,10 +5,10 @@
 #include "heap.h"
 
 #include "tollens/cuda_abi.h"
-#include "memory/maker.h"
-#include "memory/space.h"
-#include "race_events.h"
 #include "finding.h"
+#include "memory/maker.h"
+#include "race_events.h"
+#include "memory/space.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
 #ifndef SOFT_MACHINE_STATE_H
 #define SOFT_MACHINE_STATE_H
 
-#include "base/report.h"
 #include "lower/code.h"
+#include "base/report.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -6,8 +6,8 @@
 
 #include "tollens/cuda_abi.h"
 #include "access.h"
-#include "race_events.h"
 #include "finding.h"
+#include "race_events.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #include "warp.h"
 
 #include "barrier.h"
-#include "base/dice.h"
 #include "cluster.h"
+#include "base/dice.h"
 #include "frame.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  */
 #include "space_list.h"
 
-#include "base/options.h"
 #include "maker.h"
+#include "base/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>

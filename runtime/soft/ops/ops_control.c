@@ -6,8 +6,8 @@
 #include "ptx/ptx.h"
 
 #include "tollens/cuda_abi.h"
-#include "machine/finding.h"
 #include "machine/barrier.h"
+#include "machine/finding.h"
 #include "machine/warp.h"
 
 #include <stdatomic.h>

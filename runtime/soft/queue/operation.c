@@ -1,12 +1,12 @@
 /*
  * Operations and event points: their making and their end.
  */
+#include "machine/grid.h"
 #include "base/options.h"
 #include "perform.h"
+#include "queue.h"
 #include "stream_order.h"
 #include "memory/touch.h"
-#include "machine/grid.h"
-#include "queue.h"
 
 #include <stdlib.h>
 #include <string.h>

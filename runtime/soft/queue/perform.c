@@ -5,12 +5,12 @@
 
 #include "state/device_memory.h"
 #include "state/graph_memory.h"
+#include "machine/grid.h"
 #include "state/memory_pool.h"
 #include "base/options.h"
 #include "stream_order.h"
 #include "task_fault.h"
 #include "state/thread_state.h"
-#include "machine/grid.h"
 
 /* A grid runs for FIRST_SLICE_NS before helpers are called. */
 enum { FIRST_SLICE_NS = 50 * 1000 };

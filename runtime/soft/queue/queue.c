@@ -3,15 +3,15 @@
  */
 #include "queue.h"
 
+#include "state/contexts.h"
 #include "base/dice.h"
+#include "machine/grid.h"
+#include "state/handle_set.h"
 #include "base/options.h"
 #include "perform.h"
 #include "machine/print.h"
 #include "stream_order.h"
 #include "state/thread_state.h"
-#include "machine/grid.h"
-#include "state/handle_set.h"
-#include "state/contexts.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -3,8 +3,8 @@
  */
 #include "stream_fault.h"
 
-#include "queue.h"
 #include "state/contexts.h"
+#include "queue.h"
 
 #include <stdlib.h>
 

@@ -3,11 +3,11 @@
  */
 #include "stream_order.h"
 
+#include "state/contexts.h"
+#include "machine/machine_state.h"
 #include "base/options.h"
 #include "base/report.h"
 #include "memory/touch.h"
-#include "state/contexts.h"
-#include "machine/machine_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

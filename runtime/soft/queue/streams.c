@@ -3,11 +3,11 @@
  */
 #include "queue.h"
 
+#include "state/contexts.h"
+#include "state/handle_set.h"
+#include "stream_fault.h"
 #include "stream_order.h"
 #include "state/thread_state.h"
-#include "stream_fault.h"
-#include "state/handle_set.h"
-#include "state/contexts.h"
 
 #include <stdlib.h>
 

@@ -3,10 +3,10 @@
  */
 #include "driver_start.h"
 
-#include "base/options.h"
 #include "driver_state.h"
 #include "fault.h"
 #include "memory_pool.h"
+#include "base/options.h"
 
 /* The caller holds soft_lock. */
 static CUresult begin_device(int ordinal) {

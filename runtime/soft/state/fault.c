@@ -3,17 +3,17 @@
  */
 #include "fault.h"
 
+#include "base/calls.h"
+#include "contexts.h"
 #include "base/dice.h"
+#include "driver_state.h"
 #include "fault_rule.h"
 #include "base/file_text.h"
 #include "base/options.h"
 #include "base/report.h"
-#include "thread_state.h"
-#include "driver_state.h"
-#include "memory/space.h"
-#include "contexts.h"
-#include "base/calls.h"
 #include "base/result_name.h"
+#include "memory/space.h"
+#include "thread_state.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
  * Reading fault rules: one table says which keys there are and which actions take them.
  */
 #include "fault_rule.h"
+#include "tollens/cuda_abi.h"
 #include "base/calls.h"
 #include "base/result_name.h"
-#include "tollens/cuda_abi.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  */
 #include "jit.h"
 
-#include "base/options.h"
 #include "check/checks.h"
+#include "base/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,10 +3,10 @@
  */
 #include "kernel_library.h"
 
-#include "lower/linked_image.h"
-#include "handle_set.h"
 #include "contexts.h"
+#include "handle_set.h"
 #include "image.h"
+#include "lower/linked_image.h"
 
 #include <stdlib.h>
 #include <string.h>

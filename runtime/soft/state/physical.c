@@ -3,8 +3,8 @@
  */
 #include "physical.h"
 
-#include "memory_pool.h"
 #include "handle_set.h"
+#include "memory_pool.h"
 
 #include <stdlib.h>
 

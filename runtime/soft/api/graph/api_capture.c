@@ -3,8 +3,8 @@
  */
 #include "graph/capture.h"
 #include "api/export.h"
-#include "state/thread_state.h"
 #include "state/handle_set.h"
+#include "state/thread_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  */
 #include "api/export.h"
 #include "graph/graph_call.h"
-#include "graph/user_object.h"
 #include "state/handle_set.h"
+#include "graph/user_object.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /*
  * Copies of one row of bytes. As in "Memory Management" of the CUDA Driver API 13.0.
  */
-#include "driver/copy_call.h"
-#include "api/export.h"
 #include "state/contexts.h"
+#include "driver/copy_call.h"
 #include "queue/copy_rows.h"
+#include "api/export.h"
 
 static CUresult submit(CUstream stream, enum soft_place_kind to, uint64_t destination,
                        enum soft_place_kind from, uint64_t source, size_t bytes, bool wait) {

@@ -3,10 +3,10 @@
  *
  * CUDA arrays do not exist here, so neither end can be one.
  */
-#include "queue/copy_rows.h"
-#include "api/export.h"
 #include "state/contexts.h"
 #include "driver/copy_call.h"
+#include "queue/copy_rows.h"
+#include "api/export.h"
 
 #include <string.h>
 

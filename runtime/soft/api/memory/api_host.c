@@ -4,10 +4,10 @@
  *
  * Addressing is unified: a device uses it under the host's address.
  */
+#include "state/contexts.h"
 #include "state/device_memory.h"
 #include "api/export.h"
 #include "queue/queue.h"
-#include "state/contexts.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

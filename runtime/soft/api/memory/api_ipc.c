@@ -2,9 +2,9 @@
  * Sharing with other processes, which soft devices do not offer: what is asked is checked and then
  * refused. As in "Memory Management" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "state/driver_state.h"
 #include "api/export.h"
-#include "state/contexts.h"
 
 static CUresult refuse(bool sound) {
     struct soft_context *context = NULL;

@@ -1,12 +1,12 @@
 /*
  * Device memory. As in "Memory Management" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "state/device_memory.h"
 #include "api/export.h"
 #include "state/graph_memory.h"
 #include "state/memory_pool.h"
 #include "queue/queue.h"
-#include "state/contexts.h"
 
 /* What pitches are multiples of: rows then begin where the hardware likes them to. */
 enum { PITCH_BYTES = 512 };

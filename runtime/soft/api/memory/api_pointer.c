@@ -1,9 +1,9 @@
 /*
  * What is known of a pointer. As in "Unified Addressing" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "state/driver_state.h"
 #include "api/export.h"
-#include "state/contexts.h"
 
 #include <string.h>
 

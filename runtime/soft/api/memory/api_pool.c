@@ -5,10 +5,10 @@
 #include "graph/capture.h"
 #include "api/export.h"
 #include "state/graph_memory.h"
-#include "state/memory_pool.h"
 #include "state/handle_set.h"
-#include "graph/submit.h"
+#include "state/memory_pool.h"
 #include "queue/stream_fault.h"
+#include "graph/submit.h"
 
 #include <string.h>
 #include <time.h>

@@ -5,8 +5,8 @@
 #include "bench.h"
 
 #include "api/export.h"
-#include "ops/half.h"
 #include "machine/grid.h"
+#include "ops/half.h"
 
 #include <math.h>
 #include <stdio.h>
