@@ -63,10 +63,12 @@ SOFT = Room(
                     "device heap, printf"),
         ("ops", "the micro-operations over 32 lanes, compiled once for each processor level"),
         ("check", "races, and the handlers that check an instruction before it is executed"),
-        ("state", "devices, handles, threads, allocations, memory pools, images in contexts"),
-        ("queue", "tasks, streams, events, and the threads that carry work out"),
+        ("state", "devices, handles, threads, contexts, faults on request, allocations, memory "
+                  "pools, images"),
+        ("queue", "tasks, streams, events, faults in streams, and the threads that carry work "
+                  "out"),
         ("graph", "graphs, captures, executable graphs"),
-        ("driver", "contexts, what happens around every call, faults, leaks, copies"),
+        ("driver", "the life of contexts, what happens around every call, leaks, copies"),
         ("api", "the exported functions: arguments are checked here"),
         ("api/memory api/graph", "the exported functions of memory and of graphs"),
     ],

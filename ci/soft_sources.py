@@ -10,15 +10,17 @@ SOFT = within({
         diagnostic token symbol opcode read_constant read_operand read_vector read_old
         read_variable read_function read_module unite
     """,
-    "memory": "space space_addresses space_bytes space_copy space_describe space_flip touch",
+    "memory": """
+        space space_addresses space_bytes space_copy space_describe space_flip touch maker
+    """,
     "lower": """
-        lower lower_operand lower_arithmetic lower_half lower_video lower_compare lower_move
-        lower_memory lower_order lower_control lower_call lower_tensor control_flow slots link
-        image linked_image count fuse core lower_async lower_mbarrier lower_cluster
+        lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
+        lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
+        link loaded_module linked_image count fuse core lower_async lower_mbarrier lower_cluster
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
-        reduce mbarrier cluster heap
+        reduce mbarrier mbarrier_wait cluster heap
     """,
     "check": """
         chunks thread_clock race race_order race_cell race_access race_matrix race_copy
@@ -28,18 +30,20 @@ SOFT = within({
 
 # The driver API in front of it.
 SOFT_API = within({
-    "base": "file_text",
+    "base": "file_text calls result_name",
     "state": """
-        driver_state handle_set thread_state device_memory memory_pool graph_memory physical
-        jit kernel_library function_attribute occupancy
+        driver_state driver_start handle_set thread_state contexts fault fault_rule
+        device_memory memory_pool graph_memory physical jit image kernel_library
+        function_attribute occupancy
     """,
     "queue": """
-        task kernel_call operation streams queue perform stream_order task_fault
+        task stream_value copy_rows kernel_call operation streams stream_fault queue perform
+        stream_order task_fault
     """,
     "graph": """
         task_graph node_content graph_exec graph_update graph_call capture submit user_object
     """,
-    "driver": "contexts copy_call fault_rule fault leak call",
+    "driver": "context_life copy_call leak call",
     "api": """
         api_entry exports api_device api_primary api_context api_setting api_peer api_stream
         api_stream_attribute api_event api_host_function api_value api_module api_link
@@ -96,7 +100,8 @@ SOFT_API_TESTS = within({
         api_capture_test api_capture_node_test api_graph_test api_graph_exec_test
         api_graph_memory_test
     """,
-    "driver": "fault_rule_test fault_test leak_test",
+    "driver": "leak_test",
+    "state": "fault_rule_test fault_test",
     "queue": "task_fault_test stream_order_test queue_valid_test",
     "tools": "probe_driver_test",
 })

@@ -3,6 +3,8 @@
  */
 #include "graph/capture.h"
 #include "base/context_flags.h"
+#include "driver/context_life.h"
+#include "state/contexts.h"
 #include "state/driver_state.h"
 #include "export.h"
 #include "state/memory_pool.h"

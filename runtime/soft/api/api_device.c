@@ -2,8 +2,10 @@
  * cuInit, the driver's version, and what devices say of themselves. As in "Initialization",
  * "Version Management" and "Device Management" of the CUDA Driver API 13.0.
  */
+#include "state/driver_start.h"
 #include "state/driver_state.h"
 #include "export.h"
+#include "driver/leak.h"
 #include "base/options.h"
 
 #include <stdio.h>
@@ -11,7 +13,9 @@
 
 EXPORT(cuInit, (unsigned int flags)) {
     if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    return soft_state_init();
+    CUresult result = soft_state_init();
+    if (result == CUDA_SUCCESS) soft_leak_watch_exit();
+    return result;
 }
 
 EXPORT(cuDriverGetVersion, (int *version)) {

@@ -2,6 +2,7 @@
  * Initialisation and the devices: what is asked for too early, of no device, or into nothing.
  */
 #include "driver/call.h"
+#include "entries.h"
 #include "test/test_api.h"
 
 #include <stdlib.h>

@@ -4,9 +4,10 @@
  */
 #include "driver/call.h"
 #include "state/driver_state.h"
+#include "entries.h"
 #include "export.h"
+#include "base/result_name.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,48 +58,14 @@ EXPORT(cuGetExportTable, (const void **table, const CUuuid *id)) {
     return CUDA_ERROR_NOT_FOUND;
 }
 
-static const struct result_name {
-    CUresult result;
-    const char *name;
-} result_names[] = {
-#define CUDA_RESULT(name, value) {name, #name},
-#include "tollens/cuda_result.def"
-#undef CUDA_RESULT
-};
-enum { RESULTS = sizeof result_names / sizeof result_names[0], TEXT_BYTES = 64 };
-
-static const struct result_name *find_result(CUresult result) {
-    for (size_t i = 0; i < RESULTS; i++) {
-        if (result_names[i].result == result) return &result_names[i];
-    }
-    return NULL;
-}
-
 EXPORT(cuGetErrorName, (CUresult result, const char **text)) {
     if (text == NULL) return CUDA_ERROR_INVALID_VALUE;
-    const struct result_name *known = find_result(result);
-    *text = known != NULL ? known->name : NULL;
-    return known != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-static char result_texts[RESULTS][TEXT_BYTES];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-/* CUDA_ERROR_OUT_OF_MEMORY is "out of memory". */
-static void write_texts(void) {
-    for (size_t i = 0; i < RESULTS; i++) {
-        const char *name = result_names[i].name + strlen("CUDA_");
-        if (strncmp(name, "ERROR_", 6) == 0) name += 6;
-        for (size_t c = 0; name[c] != '\0' && c + 1 < TEXT_BYTES; c++) {
-            result_texts[i][c] = name[c] == '_' ? ' ' : (char)tolower((unsigned char)name[c]);
-        }
-    }
+    *text = soft_result_name((int)result);
+    return *text != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 EXPORT(cuGetErrorString, (CUresult result, const char **text)) {
     if (text == NULL) return CUDA_ERROR_INVALID_VALUE;
-    pthread_once(&once, write_texts);
-    const struct result_name *known = find_result(result);
-    *text = known != NULL ? result_texts[known - result_names] : NULL;
-    return known != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    *text = soft_result_text((int)result);
+    return *text != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -2,6 +2,7 @@
  * Functions by name, and the names of errors.
  */
 #include "driver/call.h"
+#include "entries.h"
 #include "test/test_api.h"
 
 #include <ctype.h>

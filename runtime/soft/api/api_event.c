@@ -2,16 +2,19 @@
  * Events. As in "Event Management" of the CUDA Driver API 13.0.
  */
 #include "graph/capture.h"
+#include "state/contexts.h"
 #include "export.h"
+#include "state/handle_set.h"
 #include "state/memory_pool.h"
 #include "queue/queue.h"
 
 #include <stdlib.h>
 
-/* Takes a reference to the moment of an event's latest recording, NULL if it has none, and tells
- * the context it was made in. CUDA_ERROR_CAPTURED_EVENT: that was in a capture, and has no time. */
-static CUresult latest_moment(CUevent handle, struct soft_context **context,
-                              struct soft_moment **moment) {
+/* Takes a reference to the event point of an event's latest recording, NULL if it has none, and
+ * tells the context it was made in. CUDA_ERROR_CAPTURED_EVENT: that was in a capture, and has no
+ * time. */
+static CUresult latest_point(CUevent handle, struct soft_context **context,
+                             struct soft_event_point **point) {
     CUresult result = soft_context_current(context);
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
@@ -22,16 +25,16 @@ static CUresult latest_moment(CUevent handle, struct soft_context **context,
         result = CUDA_ERROR_CAPTURED_EVENT;
     } else {
         *context = event->context;
-        *moment = event->moment;
-        if (*moment != NULL) (*moment)->references++;
+        *point = event->point;
+        if (*point != NULL) (*point)->references++;
     }
     pthread_mutex_unlock(&soft_lock);
     return result;
 }
 
-static void release(struct soft_moment *moment) {
+static void release(struct soft_event_point *point) {
     pthread_mutex_lock(&soft_lock);
-    soft_moment_release(moment);
+    soft_event_point_release(point);
     pthread_mutex_unlock(&soft_lock);
 }
 
@@ -47,7 +50,7 @@ static CUresult wait_in_capture(struct soft_stream *stream, CUevent handle, bool
 EXPORT(cuStreamWaitEvent, (CUstream handle, CUevent event, unsigned int flags)) {
     struct soft_context *context = NULL, *recorded = NULL;
     struct soft_stream *stream = NULL;
-    struct soft_moment *moment = NULL;
+    struct soft_event_point *point = NULL;
     bool capturing = false, external = flags == CU_EVENT_WAIT_EXTERNAL;
     CUresult result = soft_stream_find(handle, &context, &stream);
     if (result != CUDA_SUCCESS) return result;
@@ -64,11 +67,11 @@ EXPORT(cuStreamWaitEvent, (CUstream handle, CUevent event, unsigned int flags)) 
     pthread_mutex_unlock(&soft_lock);
     if (result != CUDA_SUCCESS || capturing) return result;
     if (external) return CUDA_ERROR_INVALID_VALUE; /* it is for streams that are captured */
-    result = latest_moment(event, &recorded, &moment);
-    if (result != CUDA_SUCCESS || moment == NULL) return result;
-    struct soft_operation *operation = soft_operation_moment(SOFT_OPERATION_WAIT, moment);
+    result = latest_point(event, &recorded, &point);
+    if (result != CUDA_SUCCESS || point == NULL) return result;
+    struct soft_operation *operation = soft_operation_point(SOFT_OPERATION_WAIT, point);
     if (operation == NULL) {
-        release(moment);
+        release(point);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     return soft_queue_add(stream, operation);
@@ -114,7 +117,7 @@ EXPORT(cuEventDestroy_v2, (CUevent handle)) {
         *link = event->next;
         soft_handle_remove(SOFT_HANDLE_EVENT, event);
         soft_capture_forget_event(event);
-        soft_moment_release(event->moment);
+        soft_event_point_release(event->point);
         free(event);
     } else {
         result = CUDA_ERROR_INVALID_HANDLE;
@@ -127,11 +130,11 @@ EXPORT(cuEventDestroy, (CUevent handle)) {
     return soft_cuEventDestroy_v2(handle);
 }
 
-/* Gives an event the moment of a new recording. */
-static void set_moment(struct soft_event *event, struct soft_moment *moment) {
+/* Gives an event the event point of a new recording. */
+static void set_moment(struct soft_event *event, struct soft_event_point *point) {
     soft_capture_forget_event(event);
-    soft_moment_release(event->moment);
-    event->moment = moment;
+    soft_event_point_release(event->point);
+    event->point = point;
 }
 
 /* Records in a stream that is being captured. external: the recording becomes a node. */
@@ -150,9 +153,9 @@ EXPORT(cuEventRecordWithFlags, (CUevent handle, CUstream stream_handle, unsigned
     CUresult result = soft_stream_find(stream_handle, &context, &stream);
     if (result != CUDA_SUCCESS) return result;
     if (flags > CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
-    struct soft_moment *moment = soft_moment_new(2);
-    struct soft_operation *operation = soft_operation_moment(SOFT_OPERATION_RECORD, moment);
-    if (moment == NULL || operation == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
+    struct soft_event_point *point = soft_event_point_new(2);
+    struct soft_operation *operation = soft_operation_point(SOFT_OPERATION_RECORD, point);
+    if (point == NULL || operation == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
     pthread_mutex_lock(&soft_lock);
     struct soft_event *event = (struct soft_event *)handle;
     /* Both must be of one context. */
@@ -164,11 +167,11 @@ EXPORT(cuEventRecordWithFlags, (CUevent handle, CUstream stream_handle, unsigned
     } else if (result == CUDA_SUCCESS && external) {
         result = CUDA_ERROR_INVALID_VALUE; /* it is for streams that are captured */
     } else if (result == CUDA_SUCCESS) {
-        set_moment(event, moment);
+        set_moment(event, point);
     }
     pthread_mutex_unlock(&soft_lock);
     if (result != CUDA_SUCCESS || capturing) {
-        free(moment);
+        free(point);
         free(operation);
         return result;
     }
@@ -181,23 +184,23 @@ EXPORT(cuEventRecord, (CUevent handle, CUstream stream)) {
 
 EXPORT(cuEventQuery, (CUevent handle)) {
     struct soft_context *context = NULL;
-    struct soft_moment *moment = NULL;
-    CUresult result = latest_moment(handle, &context, &moment);
+    struct soft_event_point *point = NULL;
+    CUresult result = latest_point(handle, &context, &point);
     if (result == CUDA_SUCCESS) result = soft_capture_allows();
-    if (result != CUDA_SUCCESS && moment != NULL) release(moment);
-    if (result != CUDA_SUCCESS || moment == NULL) return result;
-    result = soft_queue_query_moment(context, moment);
-    release(moment);
+    if (result != CUDA_SUCCESS && point != NULL) release(point);
+    if (result != CUDA_SUCCESS || point == NULL) return result;
+    result = soft_queue_query_point(context, point);
+    release(point);
     return result;
 }
 
 EXPORT(cuEventSynchronize, (CUevent handle)) {
     struct soft_context *context = NULL;
-    struct soft_moment *moment = NULL;
-    CUresult result = latest_moment(handle, &context, &moment);
-    if (result != CUDA_SUCCESS || moment == NULL) return result;
-    result = soft_queue_wait_moment(context, moment);
-    release(moment);
+    struct soft_event_point *point = NULL;
+    CUresult result = latest_point(handle, &context, &point);
+    if (result != CUDA_SUCCESS || point == NULL) return result;
+    result = soft_queue_wait_point(context, point);
+    release(point);
     soft_pools_release(context->device, false);
     return result;
 }
@@ -217,12 +220,12 @@ static struct reading read_event(CUevent handle) {
     bool known = soft_handle_is(SOFT_HANDLE_EVENT, handle);
     if (known && event->capture != NULL) {
         reading.result = CUDA_ERROR_CAPTURED_EVENT;
-    } else if (!known || (event->flags & CU_EVENT_DISABLE_TIMING) != 0 || event->moment == NULL) {
+    } else if (!known || (event->flags & CU_EVENT_DISABLE_TIMING) != 0 || event->point == NULL) {
         reading.result = CUDA_ERROR_INVALID_HANDLE;
     } else {
         reading.device = event->context->device;
-        reading.time_ns = event->moment->time_ns;
-        if (!event->moment->reached) reading.result = CUDA_ERROR_NOT_READY;
+        reading.time_ns = event->point->time_ns;
+        if (!event->point->reached) reading.result = CUDA_ERROR_NOT_READY;
     }
     pthread_mutex_unlock(&soft_lock);
     return reading;

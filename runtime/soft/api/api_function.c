@@ -1,8 +1,10 @@
 /*
  * Kernels. As in "Execution Control" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "export.h"
 #include "state/function_attribute.h"
+#include "state/handle_set.h"
 
 static CUresult find(CUfunction handle, struct soft_function **function) {
     struct soft_context *context = NULL;

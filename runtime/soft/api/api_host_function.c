@@ -4,6 +4,7 @@
  */
 #include "export.h"
 #include "queue/queue.h"
+#include "graph/submit.h"
 
 EXPORT(cuLaunchHostFunc, (CUstream handle, CUhostFn function, void *data)) {
     struct soft_context *context = NULL;

@@ -1,9 +1,12 @@
 /*
  * Launches. As in "Execution Control" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "export.h"
+#include "state/handle_set.h"
 #include "queue/kernel_call.h"
 #include "queue/queue.h"
+#include "graph/submit.h"
 
 static CUresult launch(CUstream handle, const struct soft_kernel_call *call) {
     struct soft_context *context = NULL;
@@ -41,7 +44,7 @@ EXPORT(cuLaunchCooperativeKernel,
 }
 
 /* What the attributes of a launch ask for that goes beyond the launch. */
-struct wishes {
+struct launch_extras {
     CUevent after; /* an event to record when all blocks have begun, or ended */
 };
 
@@ -51,7 +54,7 @@ static bool is_one(unsigned x, unsigned y, unsigned z) {
 
 /* Of what an attribute asks for, some is done, some is a hint, and the rest is refused. */
 static CUresult take_attribute(const CUlaunchAttribute *attribute, struct soft_kernel_call *call,
-                               struct wishes *wishes) {
+                               struct launch_extras *extras) {
     const CUlaunchAttributeValue *value = &attribute->value;
     const int id = attribute->id;
     switch (id) {
@@ -65,11 +68,11 @@ static CUresult take_attribute(const CUlaunchAttribute *attribute, struct soft_k
                    : CUDA_ERROR_NOT_SUPPORTED;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
         if (value->programmaticEvent.flags != 0) return CUDA_ERROR_INVALID_VALUE;
-        wishes->after = value->programmaticEvent.event;
+        extras->after = value->programmaticEvent.event;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
         if (value->launchCompletionEvent.flags != 0) return CUDA_ERROR_INVALID_VALUE;
-        wishes->after = value->launchCompletionEvent.event;
+        extras->after = value->launchCompletionEvent.event;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: /* of nodes of a graph alone */
         return value->deviceUpdatableKernelNode.deviceUpdatable == 0 ? CUDA_SUCCESS
@@ -109,7 +112,7 @@ static CUresult check_event(CUevent handle) {
 EXPORT(cuLaunchKernelEx,
        (const CUlaunchConfig *config, CUfunction function, void **kernelParams, void **extra)) {
     struct soft_context *context = NULL;
-    struct wishes wishes = {0};
+    struct launch_extras extras = {0};
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
     if (config == NULL || (config->numAttrs > 0 && config->attrs == NULL)) {
@@ -123,12 +126,12 @@ EXPORT(cuLaunchKernelEx,
         .parameters = kernelParams,
         .extra = extra};
     for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++) {
-        result = take_attribute(&config->attrs[i], &call, &wishes);
+        result = take_attribute(&config->attrs[i], &call, &extras);
     }
-    if (result == CUDA_SUCCESS && wishes.after != NULL) result = check_event(wishes.after);
+    if (result == CUDA_SUCCESS && extras.after != NULL) result = check_event(extras.after);
     if (result == CUDA_SUCCESS) result = launch(config->hStream, &call);
-    if (result == CUDA_SUCCESS && wishes.after != NULL) {
-        result = soft_cuEventRecord(wishes.after, config->hStream);
+    if (result == CUDA_SUCCESS && extras.after != NULL) {
+        result = soft_cuEventRecord(extras.after, config->hStream);
     }
     return result;
 }

@@ -1,9 +1,11 @@
 /*
  * Libraries and their kernels. As in "Library Management" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "export.h"
 #include "base/file_text.h"
 #include "state/function_attribute.h"
+#include "state/handle_set.h"
 #include "state/kernel_library.h"
 
 #include <stdlib.h>

@@ -4,8 +4,10 @@
  * Each text is read when it is added, so that its errors are told there; whether they fit together
  * shows when they are completed, by loading all of them once.
  */
+#include "state/contexts.h"
 #include "export.h"
 #include "base/file_text.h"
+#include "state/handle_set.h"
 #include "state/jit.h"
 #include "lower/linked_image.h"
 #include "ptx/reader.h"

@@ -1,8 +1,11 @@
 /*
  * Modules. As in "Module Management" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "export.h"
 #include "base/file_text.h"
+#include "state/handle_set.h"
+#include "state/image.h"
 #include "state/jit.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /*
  * Occupancy. As in "Occupancy" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "export.h"
 #include "state/kernel_library.h"
 #include "state/occupancy.h"

@@ -5,6 +5,7 @@
  * Every soft device can reach every other. Access is between contexts and one way: what a context's
  * kernels may touch is a set of contexts, theirs and those whose access was enabled.
  */
+#include "state/contexts.h"
 #include "state/driver_state.h"
 #include "export.h"
 

@@ -3,6 +3,7 @@
  * of the CUDA Driver API 13.0.
  */
 #include "base/context_flags.h"
+#include "driver/context_life.h"
 #include "state/driver_state.h"
 #include "export.h"
 #include "state/thread_state.h"

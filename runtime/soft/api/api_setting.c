@@ -6,6 +6,7 @@
  * for again, and what a driver refuses is refused.
  */
 #include "base/context_flags.h"
+#include "state/contexts.h"
 #include "state/driver_state.h"
 #include "export.h"
 #include "base/options.h"

@@ -2,7 +2,9 @@
  * Streams. As in "Stream Management" of the CUDA Driver API 13.0.
  */
 #include "graph/capture.h"
+#include "state/contexts.h"
 #include "export.h"
+#include "state/handle_set.h"
 #include "state/memory_pool.h"
 #include "queue/queue.h"
 

@@ -19,16 +19,16 @@ EXPORT(cuStreamGetAttribute, (CUstream handle, CUstreamAttrID id, CUstreamAttrVa
     if (result != CUDA_SUCCESS) return result;
     switch (id) {
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        value->accessPolicyWindow = stream->wishes.window;
+        value->accessPolicyWindow = stream->hints.window;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-        value->syncPolicy = stream->wishes.synchronization;
+        value->syncPolicy = stream->hints.synchronization;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         value->priority = stream->priority;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        value->memSyncDomain = stream->wishes.domain;
+        value->memSyncDomain = stream->hints.domain;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
         value->memSyncDomainMap.default_ = 0;
@@ -50,17 +50,17 @@ EXPORT(cuStreamSetAttribute, (CUstream handle, CUstreamAttrID id, const CUstream
         if (window->num_bytes > 0 && !(window->hitRatio >= 0 && window->hitRatio <= 1)) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        stream->wishes.window = *window;
+        stream->hints.window = *window;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
         if (policy < CU_SYNC_POLICY_AUTO || policy > CU_SYNC_POLICY_BLOCKING_SYNC) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        stream->wishes.synchronization = policy;
+        stream->hints.synchronization = policy;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
         if (domain != 0 && domain != 1) return CUDA_ERROR_INVALID_VALUE;
-        stream->wishes.domain = domain;
+        stream->hints.domain = domain;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* can be asked for and not changed */
     default:
@@ -72,6 +72,6 @@ EXPORT(cuStreamCopyAttributes, (CUstream destination, CUstream source)) {
     struct soft_stream *to = NULL, *from = NULL;
     CUresult result = find(destination, &to, &to);
     if (result == CUDA_SUCCESS) result = find(source, &from, &from);
-    if (result == CUDA_SUCCESS) to->wishes = from->wishes;
+    if (result == CUDA_SUCCESS) to->hints = from->hints;
     return result;
 }

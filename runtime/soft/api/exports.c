@@ -7,6 +7,7 @@
 #include "export.h"
 
 #include "driver/call.h"
+#include "entries.h"
 
 #define DEFINE(name, body, parameters, names, own_default)                                         \
     SOFT_VISIBLE CUresult CUDAAPI name parameters;                                                 \

@@ -5,7 +5,8 @@
 #include "checks.h"
 
 #include "lower/core.h"
-#include "ops/ops.h"
+#include "machine/finding.h"
+#include "ops/op_body.h"
 #include "base/options.h"
 #include "race.h"
 #include "race_state.h"
@@ -61,9 +62,9 @@ static bool is_gathered(const struct soft_warp *warp, const struct soft_instruct
     return (first & warp->alive) == warp->mask;
 }
 
-static const struct soft_instruction *checked_together(struct soft_warp *warp,
-                                                       const struct soft_instruction *in) {
-    if (warp->cta->race != NULL && is_gathered(warp, in)) soft_race_together(warp);
+static const struct soft_instruction *checked_warp_sync(struct soft_warp *warp,
+                                                        const struct soft_instruction *in) {
+    if (warp->cta->race != NULL && is_gathered(warp, in)) soft_race_warp_sync(warp);
     return unchecked(in)(warp, in);
 }
 
@@ -95,7 +96,7 @@ static const struct soft_instruction *checked_shuffle(struct soft_warp *warp,
                          from, warp->index);
         break;
     }
-    return checked_together(warp, in);
+    return checked_warp_sync(warp, in);
 }
 
 /* Gives an instruction the handlers that check it, if there are some and the checks are on. */
@@ -120,7 +121,7 @@ static void hook(struct soft_instruction *in) {
         if (race) handler = checked_fence;
         break;
     case SOFT_OP_shfl:
-        if (race) handler = checked_together;
+        if (race) handler = checked_warp_sync;
         if (sync) handler = checked_shuffle;
         break;
     case SOFT_OP_vote:
@@ -128,7 +129,7 @@ static void hook(struct soft_instruction *in) {
     case SOFT_OP_redux:
     case SOFT_OP_warp_sync:
     case SOFT_OP_elect:
-        if (race) handler = checked_together;
+        if (race) handler = checked_warp_sync;
         break;
     default:
         if (race && in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_any) {
@@ -139,6 +140,15 @@ static void hook(struct soft_instruction *in) {
     if (handler != NULL) in->run[0] = in->run[1] = handler;
 }
 
-void soft_checks_hook(struct soft_code *code) {
+static void hook_all(const struct soft_code *code) {
     for (uint32_t i = 0; i < code->instruction_count; i++) hook(&code->instructions[i]);
+}
+
+void soft_checks_hook(const struct soft_module *module) {
+    for (unsigned u = 0; u < module->unit_count; u++) {
+        for (const struct ptx_function *f = module->units[u].ptx.functions; f != NULL;
+             f = f->next) {
+            if (f->has_body) hook_all(f->code);
+        }
+    }
 }

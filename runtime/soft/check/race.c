@@ -4,6 +4,7 @@
 #include "race_state.h"
 
 #include "base/options.h"
+#include "machine/race_events.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,7 @@ void soft_race_begin(struct soft_cta *cta) {
     memset(own->barriers, 0, sizeof own->barriers);
     for (uint32_t w = 0; w < own->warp_count; w++) {
         struct soft_warp_order *warp = &own->warps[w];
-        warp->together = 0;
+        warp->synced = 0;
         if (warp->parted) memset(warp->lanes, 0, sizeof warp->lanes);
         warp->parted = false;
         memset(warp->warps, 0, sizeof warp->warps);

@@ -1,10 +1,13 @@
 /*
  * Splits the accesses of an instruction into lanes and words.
  */
+#include "machine/finding.h"
+#include "race.h"
+#include "machine/race_events.h"
 #include "race_state.h"
 
 /* The cells of one byte each, where a page has words so far. */
-static bool split(struct soft_touch *touch, struct soft_cells *cells) {
+static bool split(struct soft_checked_access *touch, struct soft_cells *cells) {
     if (cells->bytes != NULL) return true;
     struct soft_cell *bytes =
         soft_chunk_take(touch->chunks, SOFT_CELLS * SOFT_CELL_BYTES * sizeof *bytes);
@@ -31,13 +34,13 @@ static void forget(struct soft_clocks *clocks, struct soft_chunks *chunks, struc
 }
 
 /* Shared memory is a new one in each block, and its cells are not. */
-static void renew(struct soft_touch *touch, struct soft_cell *cell) {
+static void renew(struct soft_checked_access *touch, struct soft_cell *cell) {
     bool old = (cell->write.time != 0 && cell->write.cta != touch->mark.cta) ||
                (cell->read.time != 0 && cell->read.cta != touch->mark.cta);
     if (old) forget(&touch->race->clocks, touch->chunks, cell);
 }
 
-static void check_cell(struct soft_touch *touch, struct soft_cell *cell, uint64_t at,
+static void check_cell(struct soft_checked_access *touch, struct soft_cell *cell, uint64_t at,
                        unsigned bytes) {
     if (touch->shared) renew(touch, cell);
     soft_race_check(touch, cell, at, bytes);
@@ -67,7 +70,7 @@ void soft_race_freed(struct soft_warp *warp, uint64_t address, uint64_t bytes) {
 }
 
 /* The page around an address; most often it is that of the lane before. */
-static struct soft_cells *page_at(struct soft_touch *touch, uint64_t at) {
+static struct soft_cells *page_at(struct soft_checked_access *touch, uint64_t at) {
     uint64_t number = at / PAGE_BYTES;
     if (touch->page == NULL || touch->page_number != number ||
         touch->page_shared != touch->shared) {
@@ -80,7 +83,7 @@ static struct soft_cells *page_at(struct soft_touch *touch, uint64_t at) {
 }
 
 /* false: there is no memory for cells. */
-static bool check_range(struct soft_touch *touch) {
+static bool check_range(struct soft_checked_access *touch) {
     uint64_t at = touch->begin, end = at + touch->bytes;
     while (at < end) {
         struct soft_cells *cells = page_at(touch, at);
@@ -101,7 +104,7 @@ static bool check_range(struct soft_touch *touch) {
 
 /* Where a lane's access lies: false where it is to be no matter of ours, be it because no other
  * thread can come there or because it will be reported for itself. */
-static bool locate(struct soft_touch *touch, enum soft_access_space space) {
+static bool locate(struct soft_checked_access *touch, enum soft_access_space space) {
     touch->begin = touch->address;
     if (space == SOFT_SPACE_GENERIC) space = soft_access_resolve(&touch->begin);
     touch->shared = space == SOFT_SPACE_SHARED;
@@ -111,11 +114,11 @@ static bool locate(struct soft_touch *touch, enum soft_access_space space) {
     return touch->shared && touch->bytes <= room && touch->begin <= room - touch->bytes;
 }
 
-void soft_race_touch(struct soft_touch *touch, enum soft_access_space space) {
+void soft_race_touch(struct soft_checked_access *touch, enum soft_access_space space) {
     if (locate(touch, space) && !check_range(touch)) atomic_store(&touch->race->given_up, true);
 }
 
-void soft_race_note_end(const struct soft_touch *touch) {
+void soft_race_note_end(const struct soft_checked_access *touch) {
     struct soft_race *race = touch->race;
     if (race->clocks.failed) atomic_store(&race->given_up, true);
     if (!atomic_load(&race->given_up)) return;
@@ -128,7 +131,7 @@ void soft_race_access(struct soft_warp *warp, const struct soft_instruction *in)
     struct soft_race *race = own->race;
     bool atomic = in->op == SOFT_OP_atom, writes = (in->mode & SOFT_ACCESS_STORE) != 0;
     if (in->mode & SOFT_ACCESS_RELEASE) soft_race_fence(warp, soft_access_scope(in->mode));
-    struct soft_touch touch = {
+    struct soft_checked_access touch = {
         .warp = warp,
         .in = in,
         .race = race,

@@ -10,14 +10,14 @@
 
 #include <string.h>
 
-static bool both_strong(const struct soft_touch *touch, const struct soft_mark *mark) {
+static bool both_strong(const struct soft_checked_access *touch, const struct soft_mark *mark) {
     unsigned scope = mark->scope < touch->mark.scope ? mark->scope : touch->mark.scope;
     if (mark->cta == touch->mark.cta) return scope != SOFT_SCOPE_WEAK;
     return scope > SOFT_SCOPE_CTA;
 }
 
 /* Whether the lane comes behind a strong read that saw the word's last write. */
-static bool has_seen(const struct soft_touch *touch, const struct soft_flag *flag) {
+static bool has_seen(const struct soft_checked_access *touch, const struct soft_flag *flag) {
     if (flag == NULL) return false;
     if (flag->seers > SOFT_SEERS_MAX) return true;
     for (uint32_t i = 0; i < flag->seers; i++) {
@@ -26,7 +26,8 @@ static bool has_seen(const struct soft_touch *touch, const struct soft_flag *fla
     return false;
 }
 
-static bool races_with_write(const struct soft_touch *touch, const struct soft_cell *cell) {
+static bool races_with_write(const struct soft_checked_access *touch,
+                             const struct soft_cell *cell) {
     const struct soft_mark *write = &cell->write;
     if (write->time == 0 || both_strong(touch, write)) return false;
     if (write->atomic && !touch->writes) return false;
@@ -34,7 +35,7 @@ static bool races_with_write(const struct soft_touch *touch, const struct soft_c
            !(write->scope != SOFT_SCOPE_WEAK && has_seen(touch, cell->flag));
 }
 
-static bool races_with_read(const struct soft_touch *touch, const struct soft_mark *read) {
+static bool races_with_read(const struct soft_checked_access *touch, const struct soft_mark *read) {
     if (read->time == 0 || both_strong(touch, read) || touch->mark.atomic) return false;
     return !soft_race_ordered(touch, read);
 }
@@ -46,7 +47,7 @@ static bool same_moment(const struct soft_mark *one, const struct soft_mark *oth
 }
 
 /* Puts a read beside those that are not ordered with it. */
-static void add_reader(struct soft_touch *touch, struct soft_cell *cell) {
+static void add_reader(struct soft_checked_access *touch, struct soft_cell *cell) {
     if (cell->read.time == 0 || soft_race_ordered(touch, &cell->read)) {
         /* It may still be unordered with the others. */
         cell->read = touch->mark;
@@ -79,19 +80,19 @@ static void add_reader(struct soft_touch *touch, struct soft_cell *cell) {
 }
 
 /* The reads and the flag of a cell that is written belong to the value that is gone. */
-static void forget_readers(struct soft_touch *touch, struct soft_cell *cell) {
+static void forget_readers(struct soft_checked_access *touch, struct soft_cell *cell) {
     cell->read = (struct soft_mark){0};
     soft_chunk_give(touch->chunks, cell->more, sizeof *cell->more);
     cell->more = NULL;
 }
 
-static struct soft_flag *flag_of(struct soft_touch *touch, struct soft_cell *cell) {
+static struct soft_flag *flag_of(struct soft_checked_access *touch, struct soft_cell *cell) {
     if (cell->flag == NULL) cell->flag = soft_chunk_take(touch->chunks, sizeof *cell->flag);
     return cell->flag;
 }
 
-static void put_clock(struct soft_touch *touch, struct soft_clock **place, struct soft_clock *clock,
-                      bool joins) {
+static void put_clock(struct soft_checked_access *touch, struct soft_clock **place,
+                      struct soft_clock *clock, bool joins) {
     struct soft_clocks *clocks = &touch->race->clocks;
     struct soft_clock *both =
         joins ? soft_clock_join(clocks, *place, clock) : soft_clock_hold(clock);
@@ -100,7 +101,7 @@ static void put_clock(struct soft_touch *touch, struct soft_clock **place, struc
 }
 
 /* A write hands on what its lane has fenced; an atomic, what the one it saw did as well. */
-static void hand_on(struct soft_touch *touch, struct soft_cell *cell) {
+static void hand_on(struct soft_checked_access *touch, struct soft_cell *cell) {
     bool strong = touch->mark.scope != SOFT_SCOPE_WEAK, joins = touch->mark.atomic;
     bool far = touch->mark.scope > SOFT_SCOPE_CTA && !touch->shared;
     struct soft_clock *released = far ? soft_race_released(touch, false) : NULL;
@@ -115,7 +116,7 @@ static void hand_on(struct soft_touch *touch, struct soft_cell *cell) {
 }
 
 /* A strong read takes what the write that it sees hands on, where their scopes reach. */
-static void take(struct soft_touch *touch, struct soft_cell *cell) {
+static void take(struct soft_checked_access *touch, struct soft_cell *cell) {
     if (cell->write.time == 0 || !both_strong(touch, &cell->write)) return;
     struct soft_flag *flag = flag_of(touch, cell);
     if (flag == NULL) return;
@@ -132,7 +133,7 @@ static void take(struct soft_touch *touch, struct soft_cell *cell) {
 }
 
 /* What a copy's lane had pending here is no more. */
-static void settle(const struct soft_touch *touch, struct soft_mark *mark) {
+static void settle(const struct soft_checked_access *touch, struct soft_mark *mark) {
     if (!mark->pending || mark->cta != touch->mark.cta || mark->warp != touch->mark.warp ||
         mark->site != touch->mark.site) {
         return;
@@ -141,7 +142,7 @@ static void settle(const struct soft_touch *touch, struct soft_mark *mark) {
     if (mark->lanes == 0) *mark = (struct soft_mark){0};
 }
 
-static void settle_all(const struct soft_touch *touch, struct soft_cell *cell) {
+static void settle_all(const struct soft_checked_access *touch, struct soft_cell *cell) {
     if (touch->writes) settle(touch, &cell->write);
     if (touch->writes) return;
     settle(touch, &cell->read);
@@ -150,7 +151,7 @@ static void settle_all(const struct soft_touch *touch, struct soft_cell *cell) {
     }
 }
 
-void soft_race_check(struct soft_touch *touch, struct soft_cell *cell, uint64_t at,
+void soft_race_check(struct soft_checked_access *touch, struct soft_cell *cell, uint64_t at,
                      unsigned bytes) {
     if (touch->settles) settle_all(touch, cell);
     if (races_with_write(touch, cell)) {

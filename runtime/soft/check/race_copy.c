@@ -7,11 +7,12 @@
  * from when on they are like accesses that its thread made just then.
  */
 #include "machine/async.h"
-#include "ops/ops.h"
+#include "ops/op_body.h"
+#include "machine/race_events.h"
 #include "race_state.h"
 
-static void check(struct soft_touch *touch, const struct soft_copy *copy, uint32_t lane,
-                  bool writes) {
+static void check(struct soft_checked_access *touch, const struct soft_async_op *copy,
+                  uint32_t lane, bool writes) {
     unsigned bytes = copy->bytes[lane];
     bool reduces = copy->in->op != SOFT_OP_cp_async && (copy->in->mode & SOFT_BULK_REDUCE) != 0;
     enum soft_access_space space = writes ? copy->to : copy->from;
@@ -28,13 +29,13 @@ static void check(struct soft_touch *touch, const struct soft_copy *copy, uint32
     soft_race_touch(touch, space);
 }
 
-void soft_race_copy(struct soft_warp *warp, const struct soft_copy *copy, uint32_t lanes,
+void soft_race_copy(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lanes,
                     bool pending) {
     struct soft_race_cta *own = warp->cta->race;
     if (own == NULL || copy->in->op == SOFT_OP_cp_async_arrive) return;
     struct soft_race *race = own->race;
     pthread_mutex_lock(&race->lock);
-    struct soft_touch touch = {
+    struct soft_checked_access touch = {
         .warp = warp,
         .in = copy->in,
         .race = race,

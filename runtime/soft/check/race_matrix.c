@@ -4,11 +4,12 @@
  * together for the instruction orders nothing of what they have stored before.
  */
 #include "ops/matrix_pieces.h"
+#include "race.h"
 #include "race_state.h"
 
 enum { ROWS = 8, ROW_BYTES = 16 };
 
-static void check_rows(struct soft_touch *touch) {
+static void check_rows(struct soft_checked_access *touch) {
     const struct soft_instruction *in = touch->in;
     uint32_t rows = ROWS * (in->mode & SOFT_MATRIX_X4 ? 4 : in->mode & SOFT_MATRIX_X2 ? 2 : 1);
     touch->bytes = ROW_BYTES;
@@ -20,7 +21,7 @@ static void check_rows(struct soft_touch *touch) {
     }
 }
 
-static void check_pieces(struct soft_touch *touch) {
+static void check_pieces(struct soft_checked_access *touch) {
     const struct soft_instruction *in = touch->in;
     struct soft_pieces p = soft_pieces_of(touch->warp, in);
     touch->bytes = p.bytes;
@@ -38,7 +39,7 @@ static void check_pieces(struct soft_touch *touch) {
 void soft_race_matrix(struct soft_warp *warp, const struct soft_instruction *in) {
     struct soft_race_cta *own = warp->cta->race;
     bool writes = (in->mode & SOFT_ACCESS_STORE) != 0;
-    struct soft_touch touch = {
+    struct soft_checked_access touch = {
         .warp = warp,
         .in = in,
         .race = own->race,

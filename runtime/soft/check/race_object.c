@@ -6,6 +6,7 @@
  * takes what has been handed on in that phase and those before. What is handed on in the phase
  * that goes on is kept apart, as who has seen the last one be over does not know it.
  */
+#include "machine/race_events.h"
 #include "race_state.h"
 
 #include <string.h>
@@ -75,7 +76,7 @@ void soft_race_release(struct soft_warp *warp, uint32_t lane, uint32_t offset, b
             object->warps[w] = most(object->warps[w], order->warps[w]);
         }
         for (uint32_t i = 0; i < SOFT_LANES && !alone; i++) {
-            uint32_t knows = order->together;
+            uint32_t knows = order->synced;
             if (order->parted) knows = most(knows, order->lanes[lane][i]);
             lanes[i] = most(lanes[i], knows);
         }

@@ -7,6 +7,8 @@
  * far as those it came from have executed fences of their own: __threadfence() in all threads,
  * __syncthreads(), and a flag set by one, is a pattern that works.
  */
+#include "race.h"
+#include "machine/race_events.h"
 #include "race_state.h"
 
 #include <string.h>
@@ -21,10 +23,11 @@ static uint32_t most(uint32_t a, uint32_t b) {
 
 /* Up to when one lane of a warp knows another of the same warp. */
 static uint32_t knows_lane(const struct soft_warp_order *warp, uint32_t lane, uint32_t other) {
-    return warp->parted ? most(warp->together, warp->lanes[lane][other]) : warp->together;
+    return warp->parted ? most(warp->synced, warp->lanes[lane][other]) : warp->synced;
 }
 
-static bool knows(const struct soft_touch *touch, const struct soft_mark *mark, uint32_t lane) {
+static bool knows(const struct soft_checked_access *touch, const struct soft_mark *mark,
+                  uint32_t lane) {
     const struct soft_race_cta *own = touch->cta;
     const struct soft_warp_order *warp = &own->warps[touch->mark.warp];
     if (mark->pending) return false;
@@ -39,14 +42,14 @@ static bool knows(const struct soft_touch *touch, const struct soft_mark *mark, 
            soft_clock_covers(&touch->race->clocks, clock, mark->cta, mark->warp, lane, mark->time);
 }
 
-bool soft_race_ordered(const struct soft_touch *touch, const struct soft_mark *mark) {
+bool soft_race_ordered(const struct soft_checked_access *touch, const struct soft_mark *mark) {
     for (uint32_t left = mark->lanes; left != 0; left &= left - 1) {
         if (!knows(touch, mark, (uint32_t)__builtin_ctz(left))) return false;
     }
     return true;
 }
 
-void soft_race_learn(const struct soft_touch *touch, struct soft_clock *clock) {
+void soft_race_learn(const struct soft_checked_access *touch, struct soft_clock *clock) {
     struct soft_clocks *clocks = &touch->race->clocks;
     struct soft_clock **known = &touch->cta->warps[touch->mark.warp].known[touch->lane];
     if (clock == NULL || clock == *known) return;
@@ -110,7 +113,7 @@ void soft_race_open(struct soft_cta *cta, uint32_t number) {
         for (uint32_t x = 0; x < own->warp_count; x++) {
             warp->warps[x] = most(warp->warps[x], barrier->warps[x]);
         }
-        warp->together = most(warp->together, barrier->warps[w]);
+        warp->synced = most(warp->synced, barrier->warps[w]);
         if (own->acquired) spread(&own->race->clocks, warp, UINT32_MAX, barrier->known);
     }
     if (own->acquired) {
@@ -120,13 +123,13 @@ void soft_race_open(struct soft_cta *cta, uint32_t number) {
     memset(barrier, 0, sizeof *barrier);
 }
 
-void soft_race_together(struct soft_warp *warp) {
+void soft_race_warp_sync(struct soft_warp *warp) {
     struct soft_race_cta *own = warp->cta->race;
     if (own == NULL) return;
     struct soft_warp_order *order = &own->warps[warp->index];
     uint32_t lanes = warp->mask, time = own->time++;
     if ((warp->alive & ~lanes) == 0) {
-        order->together = time;
+        order->synced = time;
     } else {
         uint32_t known[SOFT_LANES];
         for (uint32_t i = 0; i < SOFT_LANES; i++) {
@@ -159,7 +162,7 @@ void soft_race_fence(struct soft_warp *warp, enum soft_scope scope) {
             uint32_t lane = (uint32_t)__builtin_ctz(left);
             struct soft_fenced *fenced = &order->fenced[far][lane];
             fenced->time = own->time;
-            fenced->together = order->together;
+            fenced->synced = order->synced;
             if (order->parted) {
                 memcpy(fenced->lanes, order->lanes[lane], sizeof fenced->lanes);
             } else {
@@ -172,7 +175,7 @@ void soft_race_fence(struct soft_warp *warp, enum soft_scope scope) {
 }
 
 /* What a strong write hands on, of the threads of its CTA: a time each; 0 where nothing. */
-static bool released_times(const struct soft_touch *touch, bool far,
+static bool released_times(const struct soft_checked_access *touch, bool far,
                            uint32_t times[SOFT_WARPS_MAX][SOFT_LANES]) {
     const struct soft_race_cta *own = touch->cta;
     const struct soft_warp_order *mine = &own->warps[touch->mark.warp];
@@ -187,7 +190,7 @@ static bool released_times(const struct soft_touch *touch, bool far,
             if (fenced->time > 0) {
                 then = !same                 ? fenced->warps[w]
                        : lane == touch->lane ? fenced->time
-                                             : most(fenced->together, fenced->lanes[lane]);
+                                             : most(fenced->synced, fenced->lanes[lane]);
             }
             uint32_t by_own_fence = least(now, warp->fenced[far][lane].time);
             any |= by_own_fence > 0;
@@ -198,7 +201,7 @@ static bool released_times(const struct soft_touch *touch, bool far,
     return any;
 }
 
-struct soft_clock *soft_race_released(const struct soft_touch *touch, bool near) {
+struct soft_clock *soft_race_released(const struct soft_checked_access *touch, bool near) {
     struct soft_race_cta *own = touch->cta;
     struct soft_clocks *clocks = &touch->race->clocks;
     struct soft_warp_order *mine = &own->warps[touch->mark.warp];

@@ -1,7 +1,8 @@
 /*
  * Reports a race, with both accesses and the memory they access.
  */
-#include "lower/image.h"
+#include "machine/finding.h"
+#include "lower/loaded_module.h"
 #include "race_state.h"
 
 #include <stdio.h>
@@ -51,7 +52,7 @@ static const struct soft_instruction *access_of(const struct soft_module *module
     return NULL;
 }
 
-static const struct soft_instruction *describe_other(const struct soft_touch *touch,
+static const struct soft_instruction *describe_other(const struct soft_checked_access *touch,
                                                      const struct soft_mark *mark,
                                                      struct soft_report_place *place) {
     const struct soft_launch *launch = touch->warp->cta->launch;
@@ -77,7 +78,7 @@ static const struct soft_instruction *describe_other(const struct soft_touch *to
 }
 
 /* The bytes that a lane of a store is about to write at an offset of its access; at most four. */
-static uint32_t stored(const struct soft_touch *touch, uint32_t lane, uint64_t offset,
+static uint32_t stored(const struct soft_checked_access *touch, uint32_t lane, uint64_t offset,
                        unsigned bytes) {
     const struct soft_instruction *in = touch->in;
     const struct soft_warp *warp = touch->warp;
@@ -93,7 +94,7 @@ static uint32_t stored(const struct soft_touch *touch, uint32_t lane, uint64_t o
 }
 
 /* Whether a store leaves as it is what another one has written. */
-static bool writes_the_same(const struct soft_touch *touch, const struct soft_mark *mark,
+static bool writes_the_same(const struct soft_checked_access *touch, const struct soft_mark *mark,
                             uint64_t at, unsigned bytes) {
     if (!touch->plain || mark->pending || touch->mark.atomic || mark->atomic) return false;
     uint64_t offset = at - touch->begin;
@@ -131,7 +132,7 @@ static bool lies_around(const struct ptx_variable *variable, const struct soft_c
            offset >= variable->address && offset - variable->address < variable->bytes;
 }
 
-static void describe_shared(const struct soft_touch *touch, char *text, size_t bytes) {
+static void describe_shared(const struct soft_checked_access *touch, char *text, size_t bytes) {
     const struct soft_launch *launch = touch->warp->cta->launch;
     const struct soft_module *module = launch->module;
     snprintf(text, bytes, "at offset 0x%llx of shared memory", (unsigned long long)touch->begin);
@@ -161,13 +162,13 @@ static bool was_told(struct soft_race *race, uint32_t site, uint32_t beside, boo
     return false;
 }
 
-void soft_race_tell(const struct soft_touch *touch, const struct soft_mark *mark, bool wrote,
-                    uint64_t at, unsigned bytes) {
+void soft_race_tell(const struct soft_checked_access *touch, const struct soft_mark *mark,
+                    bool wrote, uint64_t at, unsigned bytes) {
     const struct soft_launch *launch = touch->warp->cta->launch;
     struct soft_mark first = *mark;
     struct soft_report_place other;
     /* What is not there is reported for itself. */
-    if (!touch->shared && !soft_space_is_live(touch->address, 1, SOFT_WISH_READ)) return;
+    if (!touch->shared && !soft_space_is_live(touch->address, 1, SOFT_ACCESS_READ)) return;
     char where[200], other_line[200];
     /* Of several lanes, one that is not known. */
     for (uint32_t left = mark->lanes; left != 0; left &= left - 1) {
@@ -180,7 +181,7 @@ void soft_race_tell(const struct soft_touch *touch, const struct soft_mark *mark
     if (touch->shared) {
         describe_shared(touch, where, sizeof where);
     } else {
-        soft_space_describe(touch->address, launch->reach, SOFT_WISH_READ, where, sizeof where);
+        soft_space_describe(touch->address, launch->reach, SOFT_ACCESS_READ, where, sizeof where);
     }
     snprintf(other_line, sizeof other_line, "%s%sPTX line %u", other.source,
              other.source[0] != '\0' ? ", " : "", other.ptx_line);

@@ -6,7 +6,6 @@
 
 #include "machine/access.h"
 #include "thread_clock.h"
-#include "race.h"
 
 /* Readers of a word that are not ordered among each other are remembered up to this many, and the
  * one in the cell; then the oldest are forgotten. */
@@ -52,7 +51,7 @@ struct soft_cells {
 
 /* What a lane knew at its last fence. */
 struct soft_fenced {
-    uint32_t time, together;
+    uint32_t time, synced;
     uint32_t lanes[SOFT_LANES], warps[SOFT_WARPS_MAX];
 };
 
@@ -61,10 +60,10 @@ struct soft_released {
     struct soft_clock *clock;
 };
 
-/* What the lanes of a warp know of their CTA: of each other all up to together, or further in
+/* What the lanes of a warp know of their CTA: of each other all up to synced, or further in
  * lanes, a row for each; of other warps by barriers up to warps. And what each knows besides. */
 struct soft_warp_order {
-    uint32_t together;
+    uint32_t synced;
     bool parted; /* lanes is in use */
     uint32_t lanes[SOFT_LANES][SOFT_LANES];
     uint32_t warps[SOFT_WARPS_MAX];
@@ -119,7 +118,7 @@ struct soft_race {
 };
 
 /* A lane's access to be checked. */
-struct soft_touch {
+struct soft_checked_access {
     struct soft_warp *warp;
     const struct soft_instruction *in;
     struct soft_race *race;
@@ -138,29 +137,30 @@ struct soft_touch {
 };
 
 /* race_order.c: whether a mark's access comes before a lane's next one. */
-bool soft_race_ordered(const struct soft_touch *touch, const struct soft_mark *mark);
+bool soft_race_ordered(const struct soft_checked_access *touch, const struct soft_mark *mark);
 
 /* race_order.c: what a strong write of the lane gives to whoever reads it, near: within the CTA;
  * the flag keeps a reference. */
-struct soft_clock *soft_race_released(const struct soft_touch *touch, bool near);
+struct soft_clock *soft_race_released(const struct soft_checked_access *touch, bool near);
 
 /* race_order.c: the lane learns what a clock knows. */
-void soft_race_learn(const struct soft_touch *touch, struct soft_clock *clock);
+void soft_race_learn(const struct soft_checked_access *touch, struct soft_clock *clock);
 
 /* race_access.c: checks an access of bytes bytes at an address in a space. */
-void soft_race_touch(struct soft_touch *touch, enum soft_access_space space);
+void soft_race_touch(struct soft_checked_access *touch, enum soft_access_space space);
 
 /* race_access.c: notes it when the check cannot go on behind an instruction. */
-void soft_race_note_end(const struct soft_touch *touch);
+void soft_race_note_end(const struct soft_checked_access *touch);
 
 /* race_object.c: a new block has no objects. */
 void soft_race_objects_begin(struct soft_race_cta *own);
 
 /* race_cell.c: checks an access of a cell, at an address in its space, and notes it. */
-void soft_race_check(struct soft_touch *touch, struct soft_cell *cell, uint64_t at, unsigned bytes);
+void soft_race_check(struct soft_checked_access *touch, struct soft_cell *cell, uint64_t at,
+                     unsigned bytes);
 
 /* race_report.c: tells that an access races with that of a mark, at a cell. */
-void soft_race_tell(const struct soft_touch *touch, const struct soft_mark *mark, bool wrote,
-                    uint64_t at, unsigned bytes);
+void soft_race_tell(const struct soft_checked_access *touch, const struct soft_mark *mark,
+                    bool wrote, uint64_t at, unsigned bytes);
 
 #endif

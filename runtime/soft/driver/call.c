@@ -6,8 +6,9 @@
 
 #include "graph/capture.h"
 #include "state/driver_state.h"
-#include "fault.h"
+#include "state/fault.h"
 #include "leak.h"
+#include "queue/stream_fault.h"
 #include "state/thread_state.h"
 
 /* What takes effect at once, so that a graph captured meanwhile would lack it when it is launched
@@ -57,7 +58,7 @@ CUresult soft_call_end(enum soft_call call, CUresult result) {
     struct soft_thread *thread = soft_thread();
     /* The thread is inside of another call, whose state this is. */
     if (thread->in_host_function) return result;
-    soft_fault_end(result);
+    soft_stream_fault_end(result);
     thread->own_default = false;
     return result;
 }

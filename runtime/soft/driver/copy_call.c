@@ -7,16 +7,11 @@
 #include "copy_call.h"
 
 #include "graph/capture.h"
-
-struct soft_copy_end soft_copy_end(enum soft_place_kind kind, uint64_t address) {
-    /* Host memory that devices may use is still host memory. */
-    bool device = kind == SOFT_PLACE_DEVICE || soft_space_holds(address, 1);
-    return (struct soft_copy_end){.address = address, .in_space = device};
-}
+#include "graph/submit.h"
 
 /* Whether a device may use the memory, so that its use need not be waited for. */
 static bool is_pinned(const struct soft_copy_end *end, const struct soft_copy *copy) {
-    return soft_space_is_live(end->address, copy->width, SOFT_WISH_READ);
+    return soft_space_is_live(end->address, copy->width, SOFT_ACCESS_READ);
 }
 
 CUresult soft_copy_submit(CUstream handle, const struct soft_copy *copy, bool wait) {

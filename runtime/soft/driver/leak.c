@@ -3,9 +3,12 @@
  */
 #include "leak.h"
 
+#include "base/calls.h"
+#include "state/contexts.h"
+#include "state/handle_set.h"
+#include "memory/maker.h"
 #include "state/memory_pool.h"
 #include "base/options.h"
-#include "memory/maker.h"
 #include "state/physical.h"
 #include "queue/queue.h"
 #include "base/report.h"
@@ -15,15 +18,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-_Thread_local struct soft_maker soft_maker;
-
 /* Each kind of thing is told of so often; then how many more there are. */
 enum { TOLD_MAX = 20 };
 
 void soft_leak_call(enum soft_call call) {
     static _Atomic uint64_t calls;
     if (!soft_options()->check_leak) return;
-    soft_maker = (struct soft_maker){soft_entries[call].name, atomic_fetch_add(&calls, 1) + 1};
+    soft_maker = (struct soft_maker){soft_call_names[call].name, atomic_fetch_add(&calls, 1) + 1};
 }
 
 static void tell(const struct soft_maker *maker, uint64_t address, const char *format, ...)
@@ -205,6 +206,8 @@ static void at_exit(void) {
 
 void soft_leak_watch_exit(void) {
     static bool watched;
-    if (!soft_options()->check_leak || watched) return;
-    watched = atexit(at_exit) == 0;
+    if (!soft_options()->check_leak) return;
+    pthread_mutex_lock(&soft_lock);
+    if (!watched) watched = atexit(at_exit) == 0;
+    pthread_mutex_unlock(&soft_lock);
 }

@@ -10,13 +10,14 @@
 #ifndef SOFT_LEAK_H
 #define SOFT_LEAK_H
 
-#include "call.h"
+#include "base/calls.h"
 #include "state/driver_state.h"
 
 /* A call begins. */
 void soft_leak_call(enum soft_call call);
 
-/* cuInit has succeeded: the end of the process is to be looked at. */
+/* cuInit has succeeded: the end of the process is to be looked at. The caller does not hold
+ * soft_lock. */
 void soft_leak_watch_exit(void);
 
 /* A context is about to end, with nothing left to do. The caller does not hold soft_lock. */

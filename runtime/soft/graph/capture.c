@@ -3,6 +3,8 @@
  */
 #include "capture.h"
 
+#include "state/contexts.h"
+#include "state/handle_set.h"
 #include "state/thread_state.h"
 
 #include <stdlib.h>
@@ -47,6 +49,7 @@ static void release(struct soft_capture *capture) {
 
 static void join(struct soft_stream *stream, struct soft_capture *capture) {
     stream->capture = capture;
+    stream->leave_capture = soft_capture_forget_stream;
     capture->references++;
 }
 

@@ -4,6 +4,7 @@
 #include "graph_call.h"
 
 #include "capture.h"
+#include "state/handle_set.h"
 
 /* Locks if a handle is registered as what it should be. */
 static CUresult enter(enum soft_handle_kind kind, const void *handle) {

@@ -4,6 +4,8 @@
 #include "graph_exec.h"
 
 #include "state/graph_memory.h"
+#include "state/handle_set.h"
+#include "machine/machine_state.h"
 #include "queue/stream_order.h"
 
 #include <stdlib.h>
@@ -107,7 +109,7 @@ void soft_exec_drop(struct soft_exec *exec) {
 
 void soft_exec_release(struct soft_exec *exec) {
     if (exec == NULL || --exec->references > 0) return;
-    soft_moment_release(exec->last);
+    soft_event_point_release(exec->last);
     soft_graph_free(exec->graph);
     free((void *)exec->order);
     free(exec);
@@ -127,14 +129,15 @@ struct train {
 };
 
 /* The end of a launch, which keeps what is launched until then. */
-static struct soft_operation *new_end(struct soft_exec *exec, struct soft_moment *moment) {
+static struct soft_operation *new_end(struct soft_exec *exec, struct soft_event_point *point) {
     struct soft_operation *operation =
-        moment != NULL ? soft_operation_moment(SOFT_OPERATION_RECORD, moment) : NULL;
+        point != NULL ? soft_operation_point(SOFT_OPERATION_RECORD, point) : NULL;
     if (operation == NULL) {
-        soft_moment_release(moment);
+        soft_event_point_release(point);
         return NULL;
     }
     operation->exec = exec;
+    operation->release = soft_exec_release;
     exec->references++;
     return operation;
 }
@@ -154,28 +157,28 @@ static void free_train(struct train *train) {
     }
 }
 
-static bool couple_moment(struct train *train, enum soft_operation_kind kind,
-                          struct soft_moment *moment) {
-    struct soft_operation *operation = soft_operation_moment(kind, moment);
-    if (operation == NULL) soft_moment_release(moment);
+static bool couple_point(struct train *train, enum soft_operation_kind kind,
+                         struct soft_event_point *point) {
+    struct soft_operation *operation = soft_operation_point(kind, point);
+    if (operation == NULL) soft_event_point_release(point);
     return couple(train, operation);
 }
 
 static bool couple_record(struct train *train, CUevent handle) {
     struct soft_event *event = (struct soft_event *)handle;
     if (!soft_handle_is(SOFT_HANDLE_EVENT, event)) return true;
-    struct soft_moment *moment = soft_moment_new(2);
-    if (moment == NULL) return false;
-    soft_moment_release(event->moment);
-    event->moment = moment;
-    return couple_moment(train, SOFT_OPERATION_RECORD, moment);
+    struct soft_event_point *point = soft_event_point_new(2);
+    if (point == NULL) return false;
+    soft_event_point_release(event->point);
+    event->point = point;
+    return couple_point(train, SOFT_OPERATION_RECORD, point);
 }
 
 static bool couple_wait(struct train *train, CUevent handle) {
     const struct soft_event *event = (const struct soft_event *)handle;
-    if (!soft_handle_is(SOFT_HANDLE_EVENT, event) || event->moment == NULL) return true;
-    event->moment->references++;
-    return couple_moment(train, SOFT_OPERATION_WAIT, event->moment);
+    if (!soft_handle_is(SOFT_HANDLE_EVENT, event) || event->point == NULL) return true;
+    event->point->references++;
+    return couple_point(train, SOFT_OPERATION_WAIT, event->point);
 }
 
 static bool couple_task(struct train *train, const struct soft_node_content *content) {
@@ -237,29 +240,29 @@ static bool contexts_live(const struct soft_exec *exec) {
 
 CUresult soft_exec_launch(struct soft_exec *exec, struct soft_stream *stream) {
     struct train train = {.last = &train.first};
-    struct soft_moment *last = NULL;
+    struct soft_event_point *last = NULL;
     if (!contexts_live(exec)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     CUresult result = free_left_over(exec, &train);
     /* One launch of a graph at a time, in whatever streams. */
     bool ok = result == CUDA_SUCCESS;
     if (ok && exec->last != NULL && (!exec->last->reached || soft_order_on())) {
         exec->last->references++;
-        ok = couple_moment(&train, SOFT_OPERATION_WAIT, exec->last);
+        ok = couple_point(&train, SOFT_OPERATION_WAIT, exec->last);
     }
     for (unsigned i = 0; ok && i < exec->count; i++) ok = couple_node(&train, exec->order[i]);
     if (ok) {
-        last = soft_moment_new(2);
+        last = soft_event_point_new(2);
         ok = couple(&train, new_end(exec, last));
     }
     if (result == CUDA_SUCCESS && !ok) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) result = soft_queue_add_all(stream, train.first);
     if (result != CUDA_SUCCESS) {
         free_train(&train);
-        soft_moment_release(last);
+        soft_event_point_release(last);
         return result;
     }
     note_memory(exec);
-    soft_moment_release(exec->last);
+    soft_event_point_release(exec->last);
     exec->last = last;
     return CUDA_SUCCESS;
 }

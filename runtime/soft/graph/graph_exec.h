@@ -17,7 +17,7 @@ struct soft_exec {
     unsigned count;
     unsigned references; /* the program's, and one of each launch that has not ended */
     unsigned long long flags;
-    struct soft_moment *last;       /* when the latest launch ends; NULL before the first */
+    struct soft_event_point *last;  /* when the latest launch ends; NULL before the first */
     struct soft_exec *next, **link; /* in the list of all */
 };
 

@@ -3,9 +3,12 @@
  */
 #include "task_graph.h"
 
-#include "driver/copy_rows.h"
+#include "state/contexts.h"
+#include "queue/copy_rows.h"
 #include "state/graph_memory.h"
+#include "state/handle_set.h"
 #include "queue/kernel_call.h"
+#include "queue/stream_value.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +245,7 @@ static CUresult of_free(CUdeviceptr address, struct soft_node_content *content) 
 
 static CUresult of_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params,
                          struct soft_node_content *content) {
-    struct soft_value *items = NULL;
+    struct soft_stream_value *items = NULL;
     CUresult result = soft_context_find(params->ctx, &content->context);
     if (result == CUDA_SUCCESS) {
         result = soft_values_of(params->paramArray, params->count, params->flags, &items);
@@ -357,7 +360,7 @@ static void say_fill(const struct soft_fill_rows *fill, struct soft_node_content
 }
 
 /* One operation on a value, as a batch says it. */
-static CUstreamBatchMemOpParams say_value(const struct soft_value *value) {
+static CUstreamBatchMemOpParams say_value(const struct soft_stream_value *value) {
     CUstreamBatchMemOpParams params = {.pad = {0}};
     if (value->nothing) {
         params.memoryBarrier.operation = CU_STREAM_MEM_OP_BARRIER;

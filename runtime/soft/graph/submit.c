@@ -1,6 +1,8 @@
 /*
  * Submits tasks: to a queue, or to the graph that the stream is captured to.
  */
+#include "submit.h"
+
 #include "capture.h"
 
 /* A copy of a task's source, for one whose source may change as soon as the call returns. */
@@ -41,12 +43,17 @@ static CUresult capture_task(struct soft_stream *stream, struct soft_task *task)
     return result;
 }
 
+/* A fault may end a copy early. */
+static void cut(struct soft_copy *copy) {
+    copy->lost = soft_fault_lost(copy->width * copy->height * copy->depth);
+}
+
 CUresult soft_submit(struct soft_stream *stream, struct soft_task *task, bool stages) {
     bool capturing = false;
     pthread_mutex_lock(&soft_lock);
     CUresult result = soft_capture_check(stream, &capturing);
     pthread_mutex_unlock(&soft_lock);
-    if (task->kind == SOFT_TASK_COPY) soft_fault_cut(&task->is.copy);
+    if (task->kind == SOFT_TASK_COPY) cut(&task->is.copy);
     if (result == CUDA_SUCCESS) {
         result = capturing ? capture_task(stream, task) : queue_task(stream, task, stages);
     }

@@ -3,6 +3,7 @@
  */
 #include "task_graph.h"
 
+#include "state/handle_set.h"
 #include "user_object.h"
 
 #include <stdlib.h>
@@ -35,7 +36,7 @@ void soft_graph_free(struct soft_graph *graph) {
         graph->first = node->next;
         free_node(node);
     }
-    soft_objects_free(graph);
+    soft_objects_free(&graph->objects);
     *graph->link = graph->next;
     if (graph->next != NULL) graph->next->link = graph->link;
     free(graph);
@@ -164,7 +165,7 @@ CUresult soft_graph_copy(const struct soft_graph *graph, struct soft_graph **res
         }
         from = from->next;
     }
-    if (copied == CUDA_SUCCESS) copied = soft_objects_copy(graph, copy);
+    if (copied == CUDA_SUCCESS) copied = soft_objects_copy(graph->objects, &copy->objects);
     if (copied != CUDA_SUCCESS) {
         soft_graph_free(copy);
         return copied;

@@ -6,7 +6,7 @@
  */
 #include "user_object.h"
 
-#include "task_graph.h"
+#include "state/handle_set.h"
 #include "state/thread_state.h"
 
 #include <stdlib.h>
@@ -47,34 +47,34 @@ void soft_object_release(struct soft_user_object *object, unsigned count) {
     }
 }
 
-static struct soft_held_object *find(struct soft_graph *graph,
+static struct soft_held_object *find(struct soft_held_object **objects,
                                      const struct soft_user_object *object) {
-    struct soft_held_object *held = graph->objects;
+    struct soft_held_object *held = *objects;
     while (held != NULL && held->object != object) held = held->next;
     return held;
 }
 
-CUresult soft_object_hold(struct soft_graph *graph, struct soft_user_object *object,
+CUresult soft_object_hold(struct soft_held_object **objects, struct soft_user_object *object,
                           unsigned count) {
-    struct soft_held_object *held = find(graph, object);
+    struct soft_held_object *held = find(objects, object);
     if (held == NULL) {
         held = calloc(1, sizeof *held);
         if (held == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
         held->object = object;
-        held->next = graph->objects;
-        graph->objects = held;
+        held->next = *objects;
+        *objects = held;
     }
     held->count += count;
     return CUDA_SUCCESS;
 }
 
-CUresult soft_object_let_go(struct soft_graph *graph, struct soft_user_object *object,
+CUresult soft_object_let_go(struct soft_held_object **objects, struct soft_user_object *object,
                             unsigned count) {
-    struct soft_held_object *held = find(graph, object);
+    struct soft_held_object *held = find(objects, object);
     if (held == NULL || held->count < count) return CUDA_ERROR_INVALID_VALUE;
     held->count -= count;
     if (held->count == 0) {
-        struct soft_held_object **link = &graph->objects;
+        struct soft_held_object **link = objects;
         while (*link != held) link = &(*link)->next;
         *link = held->next;
         free(held);
@@ -83,16 +83,14 @@ CUresult soft_object_let_go(struct soft_graph *graph, struct soft_user_object *o
     return CUDA_SUCCESS;
 }
 
-CUresult soft_objects_copy(const struct soft_graph *from, struct soft_graph *to) {
-    for (const struct soft_held_object *held = from->objects; held != NULL; held = held->next) {
+CUresult soft_objects_copy(const struct soft_held_object *from, struct soft_held_object **to) {
+    for (const struct soft_held_object *held = from; held != NULL; held = held->next) {
         if (soft_object_hold(to, held->object, 1) != CUDA_SUCCESS) return CUDA_ERROR_OUT_OF_MEMORY;
         held->object->references++;
     }
     return CUDA_SUCCESS;
 }
 
-void soft_objects_free(struct soft_graph *graph) {
-    while (graph->objects != NULL) {
-        soft_object_let_go(graph, graph->objects->object, graph->objects->count);
-    }
+void soft_objects_free(struct soft_held_object **objects) {
+    while (*objects != NULL) soft_object_let_go(objects, (*objects)->object, (*objects)->count);
 }

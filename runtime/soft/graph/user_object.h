@@ -6,8 +6,6 @@
 
 #include "state/driver_state.h"
 
-struct soft_graph;
-
 struct soft_user_object {
     unsigned references;
     CUhostFn destroy;
@@ -25,14 +23,15 @@ struct soft_held_object {
  * the caller holds soft_lock. */
 void soft_object_release(struct soft_user_object *object, unsigned count);
 
-/* Makes a graph hold, or give back, references. The caller holds soft_lock. */
-CUresult soft_object_hold(struct soft_graph *graph, struct soft_user_object *object,
+/* Makes a graph, by its list of objects, hold or give back references. The caller holds
+ * soft_lock. */
+CUresult soft_object_hold(struct soft_held_object **objects, struct soft_user_object *object,
                           unsigned count);
-CUresult soft_object_let_go(struct soft_graph *graph, struct soft_user_object *object,
+CUresult soft_object_let_go(struct soft_held_object **objects, struct soft_user_object *object,
                             unsigned count);
 
 /* What a copy of a graph holds as well, and what a graph gives back at its end. */
-CUresult soft_objects_copy(const struct soft_graph *from, struct soft_graph *to);
-void soft_objects_free(struct soft_graph *graph);
+CUresult soft_objects_copy(const struct soft_held_object *from, struct soft_held_object **to);
+void soft_objects_free(struct soft_held_object **objects);
 
 #endif

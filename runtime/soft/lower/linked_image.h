@@ -7,7 +7,7 @@
 #ifndef SOFT_LINKED_IMAGE_H
 #define SOFT_LINKED_IMAGE_H
 
-#include "image.h"
+#include "loaded_module.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,6 @@
  */
 #include "lower.h"
 
-#include "check/checks.h"
 #include "core.h"
 
 #include <string.h>
@@ -210,12 +209,12 @@ static bool branch_around(struct soft_lowering *lowering, const struct ptx_instr
 }
 
 /* Operations that take care of their own guard, and those that may wait or lead elsewhere. */
-static bool handles_guard(const struct ptx_row *row) {
-    return row->base == SOFT_OP_bra || row->base == SOFT_OP_exit || row->base == SOFT_OP_trap;
+static bool handles_guard(enum soft_op op) {
+    return op == SOFT_OP_bra || op == SOFT_OP_exit || op == SOFT_OP_trap;
 }
 
-static bool stands_alone(const struct ptx_row *row) {
-    switch (row->base) {
+static bool stands_alone(enum soft_op op) {
+    switch (op) {
     case SOFT_OP_barrier:
     case SOFT_OP_barrier_arrive:
     case SOFT_OP_barrier_red:
@@ -232,19 +231,19 @@ static bool stands_alone(const struct ptx_row *row) {
     case SOFT_OP_cluster_wait:
         return true;
     default:
-        return soft_is_whole((enum soft_op)row->base);
+        return soft_is_whole(op);
     }
 }
 
 static bool lower_instruction(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    const struct ptx_row *row = in->opcode->row;
+    enum soft_op op = (enum soft_op)soft_first_op(in);
     uint32_t begin = lowering->draft_count;
-    bool guarded = in->guard >= 0 && !handles_guard(row);
-    if (guarded && stands_alone(row)) {
-        return branch_around(lowering, in) && row->lower(lowering, in);
+    bool guarded = in->guard >= 0 && !handles_guard(op);
+    if (guarded && stands_alone(op)) {
+        return branch_around(lowering, in) && soft_lower_row(lowering, in);
     }
     if (guarded && !add_guard(lowering, in)) return false;
-    if (!row->lower(lowering, in)) return false;
+    if (!soft_lower_row(lowering, in)) return false;
     if (!guarded) return true;
     if (lowering->draft_count == begin + 1) {
         lowering->draft_count = begin; /* it became nothing */
@@ -468,6 +467,5 @@ bool soft_lower(struct soft_lowering *lowering) {
     }
     soft_fuse(lowering);
     write_limits(lowering);
-    soft_checks_hook(code);
     return true;
 }

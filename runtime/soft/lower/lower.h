@@ -96,10 +96,10 @@ struct soft_lowering {
 /* Lowers a function with a body: fills function->code. */
 bool soft_lower(struct soft_lowering *lowering);
 
-/* graph.c: whether control may go elsewhere than to the next draft. */
+/* control_flow.c: whether control may go elsewhere than to the next draft. */
 bool soft_ends_block(const struct soft_draft *draft);
 
-/* graph.c: finds the meeting places of all branches and puts a join at each. */
+/* control_flow.c: finds the meeting places of all branches and puts a join at each. */
 bool soft_graph_joins(struct soft_lowering *lowering);
 
 /* slots.c: gives every value that is used its place in the frame. */
@@ -221,6 +221,11 @@ static inline bool soft_is_half(enum ptx_modifier type) {
 
 /* How many bits a register needs for a type. */
 unsigned soft_bits(enum ptx_modifier type);
+
+/* lower_row.c: the first of the micro-operations, in ops.def, that an instruction may become; and
+ * its lowering. */
+uint16_t soft_first_op(const struct ptx_instruction *in);
+bool soft_lower_row(struct soft_lowering *lowering, const struct ptx_instruction *in);
 
 /* The lowerings that ptx.def names. */
 #define PTX(name, pattern, operands, lower, base, version, target)                                 \

@@ -31,39 +31,39 @@ bool soft_emit(struct soft_lowering *lowering, const struct ptx_instruction *in,
 
 /* The row's operation itself. */
 bool soft_lower_one(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    return soft_emit(lowering, in, in->opcode->row->base, 0);
+    return soft_emit(lowering, in, soft_first_op(in), 0);
 }
 
 /* The same with the modifiers as its mode. */
 bool soft_lower_moded(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t mode = soft_mode_of(in->opcode);
     if (ptx_has(in->opcode, PTX_abs)) mode |= SOFT_MODE_ABS;
-    return soft_emit(lowering, in, in->opcode->row->base, mode);
+    return soft_emit(lowering, in, soft_first_op(in), mode);
 }
 
 bool soft_lower_integer(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    return soft_emit(lowering, in, in->opcode->row->base + by_width_of(in->opcode->type[0]), 0);
+    return soft_emit(lowering, in, soft_first_op(in) + by_width_of(in->opcode->type[0]), 0);
 }
 
 bool soft_lower_integer_signed(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum ptx_modifier type = in->opcode->type[0];
     unsigned place = by_width_of(type) + (is_signed(type) ? 3 : 0);
-    return soft_emit(lowering, in, in->opcode->row->base + place, 0);
+    return soft_emit(lowering, in, soft_first_op(in) + place, 0);
 }
 
 bool soft_lower_wide(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum ptx_modifier type = in->opcode->type[0];
     unsigned place = by_width_of(type) + (is_signed(type) ? 2 : 0);
-    return soft_emit(lowering, in, in->opcode->row->base + place, 0);
+    return soft_emit(lowering, in, soft_first_op(in) + place, 0);
 }
 
 bool soft_lower_by_sign(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    return soft_emit(lowering, in, in->opcode->row->base + is_signed(in->opcode->type[0]), 0);
+    return soft_emit(lowering, in, soft_first_op(in) + is_signed(in->opcode->type[0]), 0);
 }
 
 /* 32 bits, then 64. */
 bool soft_lower_by_width(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    return soft_emit(lowering, in, in->opcode->row->base + by_width_of(in->opcode->type[0]) - 1, 0);
+    return soft_emit(lowering, in, soft_first_op(in) + by_width_of(in->opcode->type[0]) - 1, 0);
 }
 
 /* u32, u64, s32, s64. */
@@ -73,13 +73,11 @@ static unsigned by_width_and_sign(enum ptx_modifier type) {
 
 bool soft_lower_find(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     unsigned place = by_width_and_sign(in->opcode->type[0]);
-    return soft_emit(lowering, in, in->opcode->row->base + place,
-                     ptx_has(in->opcode, PTX_shiftamt));
+    return soft_emit(lowering, in, soft_first_op(in) + place, ptx_has(in->opcode, PTX_shiftamt));
 }
 
 bool soft_lower_field(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    return soft_emit(lowering, in, in->opcode->row->base + by_width_and_sign(in->opcode->type[0]),
-                     0);
+    return soft_emit(lowering, in, soft_first_op(in) + by_width_and_sign(in->opcode->type[0]), 0);
 }
 
 bool soft_lower_insert(struct soft_lowering *lowering, const struct ptx_instruction *in) {
@@ -87,19 +85,19 @@ bool soft_lower_insert(struct soft_lowering *lowering, const struct ptx_instruct
 }
 
 bool soft_lower_clamp_wrap(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    return soft_emit(lowering, in, in->opcode->row->base + ptx_has(in->opcode, PTX_wrap), 0);
+    return soft_emit(lowering, in, soft_first_op(in) + ptx_has(in->opcode, PTX_wrap), 0);
 }
 
 bool soft_lower_extend(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     unsigned place = ptx_has(in->opcode, PTX_wrap) + (is_signed(in->opcode->type[0]) ? 2u : 0u);
-    return soft_emit(lowering, in, in->opcode->row->base + place, 0);
+    return soft_emit(lowering, in, soft_first_op(in) + place, 0);
 }
 
 bool soft_lower_dot(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t mode = (uint32_t)is_signed(in->opcode->type[0]) |
                     (uint32_t)is_signed(in->opcode->type[1]) << 1 |
                     (uint32_t)ptx_has(in->opcode, PTX_hi) << 2;
-    return soft_emit(lowering, in, in->opcode->row->base, mode);
+    return soft_emit(lowering, in, soft_first_op(in), mode);
 }
 
 bool soft_lower_prmt(struct soft_lowering *lowering, const struct ptx_instruction *in) {
@@ -109,7 +107,7 @@ bool soft_lower_prmt(struct soft_lowering *lowering, const struct ptx_instructio
     for (uint32_t i = 0; i < 6; i++) {
         if (ptx_has(in->opcode, forms[i])) mode = i + 1;
     }
-    return soft_emit(lowering, in, in->opcode->row->base, mode);
+    return soft_emit(lowering, in, soft_first_op(in), mode);
 }
 
 /* p = (d != 0) and q, or the same with or. */
@@ -174,13 +172,13 @@ bool soft_lower_testp(struct soft_lowering *lowering, const struct ptx_instructi
         if (ptx_has(in->opcode, properties[i])) mode = i;
     }
     unsigned place = in->opcode->type[0] == PTX_f64 ? 1 : 0;
-    return soft_emit(lowering, in, in->opcode->row->base + place, mode);
+    return soft_emit(lowering, in, soft_first_op(in) + place, mode);
 }
 
 /* Floating point groups: _f32, _ftz_f32, _any_f32, _f64, _any_f64. */
 bool soft_lower_arithmetic(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t mode = soft_mode_of(in->opcode);
-    bool divides = in->opcode->row->base == SOFT_OP_div_f32;
+    bool divides = soft_first_op(in) == SOFT_OP_div_f32;
     if (!divides) mode &= ~(uint32_t)SOFT_MODE_APPROX;
     unsigned place = 0;
     if (in->opcode->type[0] == PTX_f64) {
@@ -188,16 +186,16 @@ bool soft_lower_arithmetic(struct soft_lowering *lowering, const struct ptx_inst
     } else {
         place = mode == 0 ? 0 : mode == SOFT_MODE_FTZ ? 1 : 2;
     }
-    return soft_emit(lowering, in, in->opcode->row->base + place, mode);
+    return soft_emit(lowering, in, soft_first_op(in) + place, mode);
 }
 
 /* Instructions without a result or an effect that this machine knows: hints. */
 bool soft_lower_plain(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this instruction has no operands");
-    return soft_draft(lowering, (enum soft_op)in->opcode->row->base) != NULL;
+    return soft_draft(lowering, (enum soft_op)soft_first_op(in)) != NULL;
 }
 
 bool soft_lower_ignored(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    if (in->opcode->row->base == SOFT_OP_nothing) return true;
-    return soft_draft(lowering, (enum soft_op)in->opcode->row->base) != NULL;
+    if (soft_first_op(in) == SOFT_OP_nothing) return true;
+    return soft_draft(lowering, (enum soft_op)soft_first_op(in)) != NULL;
 }

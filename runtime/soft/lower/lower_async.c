@@ -1,8 +1,8 @@
 /*
  * Asynchronous copies. Source: PTX ISA 9.0, section 9.7.9.25.
  */
-#include "machine/async.h"
 #include "lower_memory.h"
+#include "modes.h"
 
 /* The third operand: 4, 8 or 16 bytes; around the first level of the cache only 16. */
 static bool read_bytes(struct soft_lowering *lowering, const struct ptx_instruction *in,
@@ -177,7 +177,7 @@ bool soft_lower_cp_async_wait(struct soft_lowering *lowering, const struct ptx_i
                           all ? "this instruction has no operands" : "expected a number of groups");
     }
     if (all && soft_draft(lowering, SOFT_OP_cp_async_commit) == NULL) return false;
-    struct soft_draft *draft = soft_draft(lowering, (enum soft_op)in->opcode->row->base);
+    struct soft_draft *draft = soft_draft(lowering, (enum soft_op)soft_first_op(in));
     if (draft == NULL) return false;
     draft->mode = all ? 0 : (uint32_t)in->operands[0].integer;
     return true;

@@ -7,8 +7,7 @@
  * lane. One of four or eight bytes is laid out as a register is, and moves as one.
  */
 #include "lower.h"
-
-#include "machine/access.h"
+#include "modes.h"
 
 #include <string.h>
 
@@ -449,7 +448,7 @@ bool soft_lower_brx(struct soft_lowering *lowering, const struct ptx_instruction
 
 /* alloca.type address, bytes{, alignment}; stacksave.type d; stackrestore.type a */
 bool soft_lower_stack(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    enum soft_op op = (enum soft_op)in->opcode->row->base;
+    enum soft_op op = (enum soft_op)soft_first_op(in);
     enum ptx_modifier type = in->opcode->type[0];
     unsigned bits = soft_bits(type);
     bool allocates = op == SOFT_OP_alloca, restores = op == SOFT_OP_stackrestore;

@@ -283,7 +283,7 @@ bool soft_lower_slct(struct soft_lowering *lowering, const struct ptx_instructio
     if (!soft_operands(lowering, in, &operands)) return false;
     bool wide = soft_bits(in->opcode->type[0]) == 64;
     struct soft_draft *draft =
-        soft_draft(lowering, (enum soft_op)(in->opcode->row->base + (wide ? 1 : 0)));
+        soft_draft(lowering, (enum soft_op)(soft_first_op(in) + (wide ? 1 : 0)));
     if (draft == NULL) return false;
     draft->d = operands.d;
     draft->a = operands.source[0];
@@ -295,7 +295,7 @@ bool soft_lower_slct(struct soft_lowering *lowering, const struct ptx_instructio
 
 /* and, or, xor, not, mov on predicates; sources may be negated. */
 bool soft_lower_predicates(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    enum soft_op op = (enum soft_op)in->opcode->row->base;
+    enum soft_op op = (enum soft_op)soft_first_op(in);
     uint32_t sources = op == SOFT_OP_not_pred || op == SOFT_OP_mov_pred ? 1 : 2;
     if (in->operand_count != sources + 1) {
         return LOWER_FAIL(lowering, in, "expected %u operands, not %u", sources + 1,

@@ -28,7 +28,7 @@ bool soft_lower_leave(struct soft_lowering *lowering, const struct ptx_instructi
     if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this instruction has no operands");
     bool returns = in->opcode->row->name[0] == 'r' && !lowering->function->entry;
     if (returns) return branch(lowering, in, lowering->function->instruction_count);
-    struct soft_draft *draft = soft_draft(lowering, (enum soft_op)in->opcode->row->base);
+    struct soft_draft *draft = soft_draft(lowering, (enum soft_op)soft_first_op(in));
     if (draft == NULL) return false;
     if (in->guard >= 0) {
         draft->a = (uint32_t)in->guard;
@@ -53,7 +53,7 @@ static bool check_barrier(struct soft_lowering *lowering, const struct ptx_opera
 
 /* bar.sync a{, threads}; bar.arrive a, threads; bar.red.op d, a{, threads}, p */
 bool soft_lower_barrier(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    enum soft_op op = (enum soft_op)in->opcode->row->base;
+    enum soft_op op = (enum soft_op)soft_first_op(in);
     bool reduces = op == SOFT_OP_barrier_red, popc = ptx_has(in->opcode, PTX_popc);
     uint32_t first = reduces ? 1 : 0, last = reduces ? 1 : 0;
     uint32_t least = op == SOFT_OP_barrier_arrive ? 2 : 1;

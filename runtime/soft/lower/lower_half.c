@@ -12,13 +12,13 @@ bool soft_lower_half(struct soft_lowering *lowering, const struct ptx_instructio
     if (ptx_has(in->opcode, PTX_abs)) mode |= SOFT_MODE_ABS;
     unsigned place = 0;
     while (order[place] != in->opcode->type[0]) place++;
-    return soft_emit(lowering, in, in->opcode->row->base + place, mode);
+    return soft_emit(lowering, in, soft_first_op(in) + place, mode);
 }
 
 /* A group of two: without a sign, and with one. */
 bool soft_lower_packed(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     bool is_signed = ptx_types[in->opcode->type[0]].text[0] == 's';
-    return soft_emit(lowering, in, in->opcode->row->base + is_signed, soft_mode_of(in->opcode));
+    return soft_emit(lowering, in, soft_first_op(in) + is_signed, soft_mode_of(in->opcode));
 }
 
 /* The carry flag is a register that PTX does not name: a predicate of the function. */
@@ -42,8 +42,7 @@ bool soft_lower_carry(struct soft_lowering *lowering, const struct ptx_instructi
     if (ptx_has(in->opcode, PTX_hi)) mode |= SOFT_CARRY_HIGH;
     if (ptx_types[type].kind[0] == 'S') mode |= SOFT_CARRY_SIGNED;
     unsigned wide = ptx_types[type].bits == 64;
-    if (!carry_of(lowering, &carry) ||
-        !soft_emit(lowering, in, in->opcode->row->base + wide, mode)) {
+    if (!carry_of(lowering, &carry) || !soft_emit(lowering, in, soft_first_op(in) + wide, mode)) {
         return false;
     }
     /* more: the flag's slot. A flag that is not written keeps its value. */

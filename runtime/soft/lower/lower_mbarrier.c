@@ -2,9 +2,8 @@
  * Mbarriers. Source: PTX ISA 9.0, sections 9.7.13.15 (mbarrier) and 9.7.9.25.3
  * (cp.async.mbarrier.arrive).
  */
-#include "machine/async.h"
 #include "lower_memory.h"
-#include "machine/mbarrier.h"
+#include "modes.h"
 
 /* The address of an object: in shared memory, or anywhere that turns out to be there. */
 static bool read_object(struct soft_lowering *lowering, const struct ptx_instruction *in,

@@ -4,8 +4,8 @@
 #ifndef SOFT_LOWER_MEMORY_H
 #define SOFT_LOWER_MEMORY_H
 
-#include "machine/access.h"
 #include "lower.h"
+#include "modes.h"
 
 /* The state space that an instruction names first. */
 enum soft_access_space soft_space_of(const struct ptx_opcode *opcode);

@@ -4,7 +4,7 @@
 #ifndef SOFT_LOWER_ORDER_H
 #define SOFT_LOWER_ORDER_H
 
-#include "machine/access.h"
+#include "modes.h"
 #include "ptx/opcode.h"
 
 /* The scope that an instruction names; otherwise what it has without a name. */

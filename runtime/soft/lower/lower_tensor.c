@@ -54,14 +54,14 @@ static enum soft_tensor_type tensor_type(enum ptx_modifier modifier) {
 }
 
 /* The registers between two braces: so many of a type. */
-struct fragment {
+struct operand_registers {
     uint32_t values[REGISTERS_MAX];
     unsigned count;
 };
 
 static bool read_fragment(struct soft_lowering *lowering, const struct ptx_operand *operand,
                           enum ptx_modifier type, unsigned count, bool written,
-                          struct fragment *fragment) {
+                          struct operand_registers *fragment) {
     enum ptx_modifier held = types[index_of_type(type)].held;
     unsigned bits = soft_bits(held);
     fragment->count = count;
@@ -78,7 +78,7 @@ static bool read_fragment(struct soft_lowering *lowering, const struct ptx_opera
 }
 
 static bool add_fragment(struct soft_lowering *lowering, struct soft_draft *draft,
-                         const struct fragment *fragment, enum soft_extra_kind kind) {
+                         const struct operand_registers *fragment, enum soft_extra_kind kind) {
     for (unsigned i = 0; i < fragment->count; i++) {
         if (!soft_extra(lowering, draft, kind, fragment->values[i])) return false;
     }
@@ -128,7 +128,7 @@ static bool lower_product(struct soft_lowering *lowering, const struct ptx_instr
                           const enum ptx_modifier written[4], bool is_wmma, uint32_t mode) {
     struct soft_tensor_shape shape = shape_of(in->opcode);
     enum soft_tensor_type type[4];
-    struct fragment fragments[4] = {{{0}, 0}};
+    struct operand_registers fragments[4] = {{{0}, 0}};
     unsigned counts[4];
     for (int i = 0; i < 4; i++) type[i] = tensor_type(written[i]);
     bool quads = !is_wmma && shape.k == 4 && type[1] == SOFT_TENSOR_F16;
@@ -217,7 +217,7 @@ static bool lower_rows(struct soft_lowering *lowering, const struct ptx_instruct
                        enum soft_op op) {
     bool stores = op == SOFT_OP_stmatrix;
     unsigned count = ptx_has(in->opcode, PTX_x4) ? 4 : ptx_has(in->opcode, PTX_x2) ? 2 : 1;
-    struct fragment fragment = {{0}, 0};
+    struct operand_registers fragment = {{0}, 0};
     struct soft_address address;
     if (in->operand_count != 2) {
         return LOWER_FAIL(lowering, in, "%s needs 2 operands, not %u", in->opcode->row->name,
@@ -268,7 +268,7 @@ static bool lower_fragment(struct soft_lowering *lowering, const struct ptx_inst
     enum soft_tensor_type type = tensor_type(in->opcode->type[0]);
     unsigned count = soft_tensor_registers(shape, operand, type);
     if (operand != SOFT_TENSOR_C && type == SOFT_TENSOR_F16) count = REGISTERS_MAX;
-    struct fragment fragment = {{0}, 0};
+    struct operand_registers fragment = {{0}, 0};
     struct soft_address address;
     uint32_t stride = soft_value_constant(lowering, 32, least_stride(shape, operand, by_columns));
     if (in->operand_count < 2 || in->operand_count > 3) {

@@ -84,7 +84,7 @@ static bool whole_of(struct soft_lowering *lowering, const struct ptx_operand *o
 
 static bool emit(struct soft_lowering *lowering, const struct ptx_instruction *in, uint32_t mode,
                  const uint32_t values[4]) {
-    struct soft_draft *draft = soft_draft(lowering, (enum soft_op)in->opcode->row->base);
+    struct soft_draft *draft = soft_draft(lowering, (enum soft_op)soft_first_op(in));
     if (draft == NULL) return false;
     draft->d = values[0];
     draft->a = values[1];
@@ -96,7 +96,7 @@ static bool emit(struct soft_lowering *lowering, const struct ptx_instruction *i
 
 bool soft_lower_video(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     static const uint32_t shifts[3] = {SOFT_VIDEO_D_SHIFT, SOFT_VIDEO_A_SHIFT, SOFT_VIDEO_B_SHIFT};
-    bool product = in->opcode->row->base == SOFT_OP_video_mad;
+    bool product = soft_first_op(in) == SOFT_OP_video_mad;
     uint32_t mode = mode_of(in->opcode), values[4] = {0, 0, 0, SOFT_NO_VALUE}, minus = 0;
     bool second = (mode & 7u << SOFT_VIDEO_SECOND_SHIFT) != 0;
     bool chosen = in->operand_count > 0 && in->operands[0].picked != 0;

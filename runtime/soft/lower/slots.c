@@ -15,14 +15,14 @@
 enum { SCRATCH_BYTES = SOFT_WIDE_SLOT_BYTES, PREDICATE_BYTES = 4, FRAME_BYTES_MAX = 64 << 20 };
 #define NOT_DENSE UINT32_MAX
 
-struct range {
+struct live_range {
     uint32_t begin, end, *successor, successors;
     uint64_t *in, *out, *use, *define;
 };
 
 struct liveness {
     struct soft_lowering *lowering;
-    struct range *blocks;
+    struct live_range *blocks;
     uint32_t count, words, dense;
     uint32_t *dense_of; /* each value's bit; NOT_DENSE for what is filled in */
     uint32_t *value_of;
@@ -79,7 +79,7 @@ static void number_value(struct liveness *liveness, uint32_t value, bool is_defi
 /* A definition under a guard leaves the other lanes as they were, so it reads too. */
 static void gather(struct liveness *liveness, uint32_t value, bool is_define, bool partial,
                    void *context) {
-    struct range *block = context;
+    struct live_range *block = context;
     uint32_t bit = liveness->dense_of[value];
     if (bit == NOT_DENSE) return;
     if ((!is_define || partial) && !get(block->define, bit)) set(block->use, bit);
@@ -100,7 +100,7 @@ static bool find_blocks(struct liveness *liveness) {
         if (soft_ends_block(&lowering->drafts[i])) leads[i + 1] = true;
     }
     for (uint32_t i = 0; i < drafts; i++) liveness->count += leads[i];
-    liveness->blocks = SOFT_ARENA_ARRAY(lowering->arena, struct range, liveness->count + 1);
+    liveness->blocks = SOFT_ARENA_ARRAY(lowering->arena, struct live_range, liveness->count + 1);
     if (liveness->blocks == NULL) return LOWER_NO_MEMORY(lowering);
     uint32_t block = UINT32_MAX;
     for (uint32_t i = 0; i < drafts; i++) {
@@ -109,7 +109,7 @@ static bool find_blocks(struct liveness *liveness) {
         block_of[i] = block;
     }
     for (uint32_t b = 0; b < liveness->count; b++) {
-        struct range *range = &liveness->blocks[b];
+        struct live_range *range = &liveness->blocks[b];
         const struct soft_draft *last = &lowering->drafts[range->end - 1];
         range->successor = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, last->target_count + 2);
         if (range->successor == NULL) return LOWER_NO_MEMORY(lowering);
@@ -130,7 +130,7 @@ static bool make_sets(struct liveness *liveness) {
     struct soft_arena *arena = liveness->lowering->arena;
     liveness->words = (liveness->dense + 63) / 64;
     for (uint32_t b = 0; b < liveness->count; b++) {
-        struct range *block = &liveness->blocks[b];
+        struct live_range *block = &liveness->blocks[b];
         uint64_t *words = SOFT_ARENA_ARRAY(arena, uint64_t, (size_t)liveness->words * 4 + 1);
         if (words == NULL) return LOWER_NO_MEMORY(liveness->lowering);
         block->in = words;
@@ -148,7 +148,7 @@ static void iterate(struct liveness *liveness) {
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t b = liveness->count; b-- > 0;) {
-            struct range *block = &liveness->blocks[b];
+            struct live_range *block = &liveness->blocks[b];
             for (uint32_t w = 0; w < liveness->words; w++) {
                 uint64_t out = 0;
                 for (uint32_t s = 0; s < block->successors; s++) {
@@ -187,7 +187,7 @@ static void find_intervals(struct liveness *liveness) {
         visit_draft(liveness, &lowering->drafts[i], extend_value, &i);
     }
     for (uint32_t b = 0; b < liveness->count; b++) {
-        const struct range *block = &liveness->blocks[b];
+        const struct live_range *block = &liveness->blocks[b];
         for (uint32_t bit = 0; bit < liveness->dense; bit++) {
             struct soft_value *value = &lowering->values[liveness->value_of[bit]];
             if (get(block->in, bit)) extend(value, 2 * block->begin);

@@ -32,7 +32,7 @@ enum soft_tensor_type {
 
 enum soft_tensor_operand { SOFT_TENSOR_A, SOFT_TENSOR_B, SOFT_TENSOR_C };
 
-/* Bits of an instruction's mode. Loads and stores have those of access.h below them. */
+/* Bits of an instruction's mode. Loads and stores have those of modes.h below them. */
 enum {
     SOFT_TENSOR_SATFINITE = 1 << 3, /* the three bits below: how it rounds, SOFT_MODE_ROUND */
     SOFT_TENSOR_AND = 1 << 4,       /* single bits are joined by and, not by xor */

@@ -4,6 +4,7 @@
 #include "access.h"
 
 #include "tollens/cuda_abi.h"
+#include "finding.h"
 #include "frame.h"
 #include "memory/touch.h"
 
@@ -20,12 +21,12 @@ uint64_t soft_access_address(const struct soft_warp *warp, const struct soft_ins
     return in->mode & SOFT_ACCESS_WIDE_ADDRESS ? address : (uint32_t)address;
 }
 
-static enum soft_wish wish_of(const struct soft_instruction *in) {
-    return in->mode & SOFT_ACCESS_STORE ? SOFT_WISH_WRITE : SOFT_WISH_READ;
+static enum soft_access_kind kind_of(const struct soft_instruction *in) {
+    return in->mode & SOFT_ACCESS_STORE ? SOFT_ACCESS_WRITE : SOFT_ACCESS_READ;
 }
 
-static const char *what(enum soft_wish wish) {
-    return wish == SOFT_WISH_WRITE ? "a store" : "a load";
+static const char *what(enum soft_access_kind kind) {
+    return kind == SOFT_ACCESS_WRITE ? "a store" : "a load";
 }
 
 /* The windows of generic addressing turn an address into one of another space. */
@@ -48,11 +49,11 @@ enum soft_access_space soft_access_resolve(uint64_t *address) {
 }
 
 static bool outside(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                    uint64_t address, unsigned bytes, enum soft_wish wish, const char *space,
+                    uint64_t address, unsigned bytes, enum soft_access_kind kind, const char *space,
                     uint64_t size) {
     soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
                      "%s of %u bytes at offset 0x%llx is outside the %llu bytes of %s memory",
-                     what(wish), bytes, (unsigned long long)address, (unsigned long long)size,
+                     what(kind), bytes, (unsigned long long)address, (unsigned long long)size,
                      space);
     return false;
 }
@@ -60,12 +61,12 @@ static bool outside(struct soft_warp *warp, const struct soft_instruction *in, u
 /* Whether an instruction for global memory is given the generic address of another space, which is
  * an error of its own. */
 static bool is_of_window(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                         uint64_t address, enum soft_wish wish) {
+                         uint64_t address, enum soft_access_kind kind) {
     uint64_t offset = address;
     enum soft_access_space space = soft_access_resolve(&offset);
     if (space == SOFT_SPACE_GLOBAL) return false;
     soft_launch_fail(warp, in, CUDA_ERROR_INVALID_ADDRESS_SPACE, 1u << lane, address,
-                     "%s with .global at 0x%llx, which is offset 0x%llx of %s memory", what(wish),
+                     "%s with .global at 0x%llx, which is offset 0x%llx of %s memory", what(kind),
                      (unsigned long long)address, (unsigned long long)offset,
                      space == SOFT_SPACE_SHARED  ? "shared"
                      : space == SOFT_SPACE_LOCAL ? "local"
@@ -76,9 +77,9 @@ static bool is_of_window(struct soft_warp *warp, const struct soft_instruction *
 /* Notes what is touched, and sees to it that the next access comes by here too: the range that it
  * may be in is made empty. */
 static void note_touch(const struct soft_launch *launch, const struct soft_instruction *in,
-                       uint64_t address, unsigned bytes, enum soft_wish wish,
+                       uint64_t address, unsigned bytes, enum soft_access_kind kind,
                        struct soft_place *place) {
-    bool strong = (in->mode & SOFT_ACCESS_SCOPE) != 0, stores = wish == SOFT_WISH_WRITE;
+    bool strong = (in->mode & SOFT_ACCESS_SCOPE) != 0, stores = kind == SOFT_ACCESS_WRITE;
     enum soft_touch touch = stores   ? strong ? SOFT_TOUCH_STRONG_WRITE : SOFT_TOUCH_WRITE
                             : strong ? SOFT_TOUCH_STRONG_READ
                                      : SOFT_TOUCH_READ;
@@ -87,20 +88,20 @@ static void note_touch(const struct soft_launch *launch, const struct soft_instr
 }
 
 static bool find_global(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                        uint64_t address, unsigned bytes, enum soft_wish wish,
+                        uint64_t address, unsigned bytes, enum soft_access_kind kind,
                         struct soft_place *place) {
     const struct soft_view *last = &warp->views[in->site];
     const struct soft_reach *reach = warp->cta->launch->reach;
     uint64_t span = last->high - last->low;
     if (bytes <= span && address - last->low <= span - bytes) {
         place->view = *last;
-    } else if (is_of_window(warp, in, lane, address, wish)) {
+    } else if (is_of_window(warp, in, lane, address, kind)) {
         return false;
-    } else if (!soft_space_view(address, bytes, reach, wish, &place->view)) {
+    } else if (!soft_space_view(address, bytes, reach, kind, &place->view)) {
         char nearest[240];
-        soft_space_describe(address, reach, wish, nearest, sizeof nearest);
+        soft_space_describe(address, reach, kind, nearest, sizeof nearest);
         soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
-                         "%s of %u bytes at 0x%llx: %s", what(wish), bytes,
+                         "%s of %u bytes at 0x%llx: %s", what(kind), bytes,
                          (unsigned long long)address, nearest);
         return false;
     }
@@ -108,7 +109,7 @@ static bool find_global(struct soft_warp *warp, const struct soft_instruction *i
     place->host = place->view.host + place->offset;
     place->shadow = place->view.shadow;
     if (warp->cta->launch->touched != NULL) {
-        note_touch(warp->cta->launch, in, address, bytes, wish, place);
+        note_touch(warp->cta->launch, in, address, bytes, kind, place);
     }
     return true;
 }
@@ -138,14 +139,14 @@ static bool find_local(const struct soft_frame *frame, uint32_t lane, uint64_t a
 
 bool soft_access_range(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                        uint64_t address, unsigned bytes, unsigned alignment,
-                       enum soft_access_space space, enum soft_wish wish,
+                       enum soft_access_space space, enum soft_access_kind kind,
                        struct soft_place *place) {
     struct soft_cta *cta = warp->cta;
     *place = (struct soft_place){0};
     if ((address & (alignment - 1)) != 0) {
         soft_launch_fail(warp, in, CUDA_ERROR_MISALIGNED_ADDRESS, 1u << lane, address,
-                         "%s of %u bytes at 0x%llx, which is not a multiple of %u", what(wish),
-                         bytes, (unsigned long long)address, alignment);
+                         "%s of %u bytes at 0x%llx, which is not a multiple of %u", what(kind), bytes,
+                         (unsigned long long)address, alignment);
         return false;
     }
     if (space == SOFT_SPACE_GENERIC) space = soft_access_resolve(&address);
@@ -154,7 +155,7 @@ bool soft_access_range(struct soft_warp *warp, const struct soft_instruction *in
     case SOFT_SPACE_SHARED:
         size = cta->shared_bytes;
         if (bytes > size || address > size - bytes) {
-            return outside(warp, in, lane, address, bytes, wish, "shared", size);
+            return outside(warp, in, lane, address, bytes, kind, "shared", size);
         }
         place->offset = address;
         place->host = cta->shared + address;
@@ -162,25 +163,25 @@ bool soft_access_range(struct soft_warp *warp, const struct soft_instruction *in
         return true;
     case SOFT_SPACE_LOCAL:
         if (find_local(warp->split->frame, lane, address, bytes, place)) return true;
-        return outside(warp, in, lane, address, bytes, wish, "local",
+        return outside(warp, in, lane, address, bytes, kind, "local",
                        warp->split->frame->code->local_bytes);
     case SOFT_SPACE_PARAM:
         size = cta->launch->code->parameter_bytes;
         if (bytes > size || address > size - bytes) {
-            return outside(warp, in, lane, address, bytes, wish, "parameter", size);
+            return outside(warp, in, lane, address, bytes, kind, "parameter", size);
         }
         place->offset = address;
         place->host = cta->launch->parameters + address;
         return true;
     default:
-        return find_global(warp, in, lane, address, bytes, wish, place);
+        return find_global(warp, in, lane, address, bytes, kind, place);
     }
 }
 
 bool soft_access_find(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                       uint64_t address, unsigned bytes, enum soft_access_space space,
                       struct soft_place *place) {
-    return soft_access_range(warp, in, lane, address, bytes, bytes, space, wish_of(in), place);
+    return soft_access_range(warp, in, lane, address, bytes, bytes, space, kind_of(in), place);
 }
 
 void soft_access_check_read(struct soft_warp *warp, const struct soft_instruction *in,
@@ -194,11 +195,12 @@ void soft_access_check_read(struct soft_warp *warp, const struct soft_instructio
     }
     char where[240] = "";
     if (place->view.high != 0) {
-        soft_space_describe(address, warp->cta->launch->reach, SOFT_WISH_READ, where, sizeof where);
+        soft_space_describe(address, warp->cta->launch->reach, SOFT_ACCESS_READ, where,
+                            sizeof where);
     }
     soft_launch_note(warp, in, "uninitialised read", 1u << lane, address,
                      "%s of %u bytes at 0x%llx, none of which was ever written%s%s",
-                     what(wish_of(in)), bytes, (unsigned long long)address,
+                     what(kind_of(in)), bytes, (unsigned long long)address,
                      where[0] != '\0' ? ": " : "", where);
 }
 

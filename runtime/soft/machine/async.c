@@ -5,8 +5,9 @@
 #include "async.h"
 
 #include "tollens/cuda_abi.h"
+#include "finding.h"
 #include "mbarrier.h"
-#include "check/race.h"
+#include "race_events.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +35,10 @@ static struct soft_async *async_of(struct soft_warp *warp, const struct soft_ins
     return async;
 }
 
-struct soft_copy *soft_copy_new(struct soft_warp *warp, const struct soft_instruction *in) {
+struct soft_async_op *soft_async_op_new(struct soft_warp *warp, const struct soft_instruction *in) {
     struct soft_async *async = async_of(warp, in);
     if (async == NULL) return NULL;
-    struct soft_copy *copy = async->free;
+    struct soft_async_op *copy = async->free;
     if (copy != NULL) {
         async->free = copy->next;
     } else {
@@ -57,35 +58,35 @@ struct soft_copy *soft_copy_new(struct soft_warp *warp, const struct soft_instru
     return copy;
 }
 
-static bool find_source(struct soft_warp *warp, const struct soft_copy *copy, uint32_t lane,
+static bool find_source(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
                         struct soft_place *place) {
     /* An address from which nothing is read may be any. */
     if (copy->bytes[lane] == 0 || copy->holds) return true;
     if (!soft_access_range(warp, copy->in, lane, copy->source[lane], copy->bytes[lane],
-                           copy->alignment, copy->from, SOFT_WISH_READ, place)) {
+                           copy->alignment, copy->from, SOFT_ACCESS_READ, place)) {
         return false;
     }
     if (place->view.high != 0) warp->views[copy->in->site] = place->view;
     return true;
 }
 
-static unsigned written(const struct soft_copy *copy, uint32_t lane) {
+static unsigned written(const struct soft_async_op *copy, uint32_t lane) {
     return copy->width > 0 ? copy->width : copy->bytes[lane];
 }
 
-static bool find_destination(struct soft_warp *warp, const struct soft_copy *copy, uint32_t lane,
-                             struct soft_place *place) {
+static bool find_destination(struct soft_warp *warp, const struct soft_async_op *copy,
+                             uint32_t lane, struct soft_place *place) {
     unsigned bytes = written(copy, lane);
     if (bytes == 0) return true;
     if (!soft_access_range(warp, copy->in, lane, copy->destination[lane], bytes, copy->alignment,
-                           copy->to, SOFT_WISH_WRITE, place)) {
+                           copy->to, SOFT_ACCESS_WRITE, place)) {
         return false;
     }
     if (place->view.high != 0) warp->views[copy->in->site] = place->view;
     return true;
 }
 
-bool soft_copy_check(struct soft_warp *warp, struct soft_copy *copy, uint32_t lane) {
+bool soft_async_op_check(struct soft_warp *warp, struct soft_async_op *copy, uint32_t lane) {
     struct soft_place place;
     if (find_source(warp, copy, lane, &place) && find_destination(warp, copy, lane, &place)) {
         return true;
@@ -94,7 +95,8 @@ bool soft_copy_check(struct soft_warp *warp, struct soft_copy *copy, uint32_t la
     return false;
 }
 
-static bool carry_out_lane(struct soft_warp *warp, const struct soft_copy *copy, uint32_t lane) {
+static bool carry_out_lane(struct soft_warp *warp, const struct soft_async_op *copy,
+                           uint32_t lane) {
     struct soft_place from = {0}, to = {0};
     unsigned bytes = copy->bytes[lane], whole = written(copy, lane);
     uint64_t held[2] = {copy->source[lane], copy->high[lane]};
@@ -126,7 +128,7 @@ struct pretence {
     struct soft_split split, *current;
 };
 
-static void pretend(struct soft_warp *warp, const struct soft_copy *copy,
+static void pretend(struct soft_warp *warp, const struct soft_async_op *copy,
                     struct pretence *pretence) {
     pretence->frame = (struct soft_frame){.code = copy->code};
     pretence->split = (struct soft_split){.mask = copy->mask, .frame = &pretence->frame};
@@ -135,7 +137,7 @@ static void pretend(struct soft_warp *warp, const struct soft_copy *copy,
 }
 
 /* Carries some lanes' copies out. false: one cannot be, and the launch has failed. */
-static bool carry_out(struct soft_warp *warp, struct soft_copy *copy, uint32_t lanes) {
+static bool carry_out(struct soft_warp *warp, struct soft_async_op *copy, uint32_t lanes) {
     struct pretence pretence;
     bool ok = true;
     pretend(warp, copy, &pretence);
@@ -148,8 +150,9 @@ static bool carry_out(struct soft_warp *warp, struct soft_copy *copy, uint32_t l
     return ok;
 }
 
-static void release(struct soft_async *async, struct soft_copies *list, struct soft_copy **link) {
-    struct soft_copy *copy = *link;
+static void release(struct soft_async *async, struct soft_copies *list,
+                    struct soft_async_op **link) {
+    struct soft_async_op *copy = *link;
     *link = copy->next;
     if (list->end == &copy->next) list->end = link;
     list->count--;
@@ -158,11 +161,11 @@ static void release(struct soft_async *async, struct soft_copies *list, struct s
 }
 
 /* Carries out what is older than an arrival, for some lanes. */
-static bool finish_older(struct soft_warp *warp, struct soft_copy *arrival, uint32_t lanes) {
+static bool finish_older(struct soft_warp *warp, struct soft_async_op *arrival, uint32_t lanes) {
     struct soft_async *async = warp->async;
     struct soft_copies *list = &async->lists[SOFT_COPIES_ASYNC];
-    for (struct soft_copy **link = &list->first; *link != NULL;) {
-        struct soft_copy *copy = *link;
+    for (struct soft_async_op **link = &list->first; *link != NULL;) {
+        struct soft_async_op *copy = *link;
         if (copy->serial > arrival->serial) break;
         if (!carry_out(warp, copy, copy->mask & lanes)) return false;
         if (copy->mask == 0) {
@@ -176,7 +179,7 @@ static bool finish_older(struct soft_warp *warp, struct soft_copy *arrival, uint
 }
 
 /* Tells an mbarrier what some lanes have done. */
-static bool tell(struct soft_warp *warp, const struct soft_copy *copy, uint32_t lanes) {
+static bool tell(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lanes) {
     bool arrives = copy->in->op == SOFT_OP_cp_async_arrive, ok = true;
     struct pretence pretence;
     uint64_t before;
@@ -194,14 +197,14 @@ static bool tell(struct soft_warp *warp, const struct soft_copy *copy, uint32_t 
 }
 
 /* Does what an entry of a list says, for some lanes. */
-static bool perform(struct soft_warp *warp, struct soft_copy *copy, uint32_t lanes,
+static bool perform(struct soft_warp *warp, struct soft_async_op *copy, uint32_t lanes,
                     unsigned which) {
     bool arrives = copy->in->op == SOFT_OP_cp_async_arrive;
     bool ok = arrives ? finish_older(warp, copy, lanes) : carry_out(warp, copy, lanes);
     return ok && (which != SOFT_COPIES_MBARRIER || tell(warp, copy, lanes));
 }
 
-bool soft_copy_begin(struct soft_warp *warp, struct soft_copy *copy, unsigned which) {
+bool soft_async_op_begin(struct soft_warp *warp, struct soft_async_op *copy, unsigned which) {
     struct soft_copies *list = &warp->async->lists[which];
     soft_race_copy(warp, copy, copy->mask, true);
     *list->end = copy;
@@ -235,7 +238,7 @@ const struct soft_instruction *soft_async_copy(struct soft_warp *warp,
                                                const struct soft_instruction *in) {
     int32_t offset = (int32_t)warp->split->frame->code->operands[in->more];
     for (uint32_t left = warp->mask; left != 0;) {
-        struct soft_copy *copy = soft_copy_new(warp, in);
+        struct soft_async_op *copy = soft_async_op_new(warp, in);
         if (copy == NULL) return NULL;
         const uint64_t *committed = warp->async->lists[SOFT_COPIES_ASYNC].committed;
         copy->group = committed[__builtin_ctz(left)];
@@ -252,10 +255,10 @@ const struct soft_instruction *soft_async_copy(struct soft_warp *warp,
                 free(copy);
                 return NULL;
             }
-            if (!soft_copy_check(warp, copy, lane)) return NULL;
+            if (!soft_async_op_check(warp, copy, lane)) return NULL;
         }
         left &= ~copy->mask;
-        if (!soft_copy_begin(warp, copy, SOFT_COPIES_ASYNC)) return NULL;
+        if (!soft_async_op_begin(warp, copy, SOFT_COPIES_ASYNC)) return NULL;
     }
     return in + 1;
 }
@@ -273,8 +276,8 @@ const struct soft_instruction *soft_async_wait(struct soft_warp *warp,
     struct soft_async *async = warp->async;
     if (async == NULL) return in + 1;
     struct soft_copies *list = &async->lists[which];
-    for (struct soft_copy **link = &list->first; *link != NULL;) {
-        struct soft_copy *copy = *link;
+    for (struct soft_async_op **link = &list->first; *link != NULL;) {
+        struct soft_async_op *copy = *link;
         uint32_t due = 0;
         EACH_LANE(lane, copy->mask & warp->mask) {
             due |= (uint32_t)(copy->group + in->mode < list->committed[lane]) << lane;
@@ -291,7 +294,7 @@ const struct soft_instruction *soft_async_wait(struct soft_warp *warp,
 
 const struct soft_instruction *soft_async_arrival(struct soft_warp *warp,
                                                   const struct soft_instruction *in) {
-    struct soft_copy *arrival = soft_copy_new(warp, in);
+    struct soft_async_op *arrival = soft_async_op_new(warp, in);
     struct soft_mbarrier_change change = {.more = (in->mode & SOFT_ASYNC_NOINC) == 0};
     uint64_t before;
     if (arrival == NULL) return NULL;
@@ -305,11 +308,11 @@ const struct soft_instruction *soft_async_arrival(struct soft_warp *warp,
         }
     }
     arrival->mask = warp->mask;
-    return soft_copy_begin(warp, arrival, SOFT_COPIES_MBARRIER) ? in + 1 : NULL;
+    return soft_async_op_begin(warp, arrival, SOFT_COPIES_MBARRIER) ? in + 1 : NULL;
 }
 
 /* The lanes of an entry that are about the mbarrier at an offset. */
-static uint32_t lanes_at(const struct soft_copy *copy, uint32_t offset) {
+static uint32_t lanes_at(const struct soft_async_op *copy, uint32_t offset) {
     uint32_t lanes = 0;
     EACH_LANE(lane, copy->mask) lanes |= (uint32_t)(copy->mbarrier[lane] == offset) << lane;
     return lanes;
@@ -322,8 +325,8 @@ bool soft_async_arrive(struct soft_warp *tester, uint32_t offset) {
         if (warp->async == NULL) continue;
         struct soft_copies *list = &warp->async->lists[SOFT_COPIES_MBARRIER];
         warp->views = tester->views;
-        for (struct soft_copy **link = &list->first; *link != NULL;) {
-            struct soft_copy *copy = *link;
+        for (struct soft_async_op **link = &list->first; *link != NULL;) {
+            struct soft_async_op *copy = *link;
             uint32_t lanes = copy->looked_for ? lanes_at(copy, offset) : 0;
             if (lanes != 0 && !perform(warp, copy, lanes, SOFT_COPIES_MBARRIER)) {
                 tester->stop = SOFT_STOP_FAULT;
@@ -343,14 +346,14 @@ void soft_async_look_for(struct soft_cta *cta, uint32_t offset) {
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         const struct soft_async *async = cta->warps[w].async;
         if (async == NULL) continue;
-        struct soft_copy *copy = async->lists[SOFT_COPIES_MBARRIER].first;
+        struct soft_async_op *copy = async->lists[SOFT_COPIES_MBARRIER].first;
         for (; copy != NULL; copy = copy->next) copy->looked_for |= lanes_at(copy, offset) != 0;
     }
 }
 
 void soft_async_end(struct soft_warp *warp) {
     struct soft_async *async = warp->async;
-    struct soft_copy *copy = async != NULL ? async->lists[SOFT_COPIES_BULK].first : NULL;
+    struct soft_async_op *copy = async != NULL ? async->lists[SOFT_COPIES_BULK].first : NULL;
     if (copy == NULL) return;
     struct pretence pretence;
     pretend(warp, copy, &pretence);
@@ -376,7 +379,7 @@ void soft_async_drop(struct soft_warp *warp) {
     if (async == NULL) return;
     soft_async_begin(warp);
     while (async->free != NULL) {
-        struct soft_copy *copy = async->free;
+        struct soft_async_op *copy = async->free;
         async->free = copy->next;
         free(copy);
     }

@@ -12,19 +12,12 @@
 #define SOFT_ASYNC_H
 
 #include "access.h"
-
-/* What cp.async does, packed into its mode. */
-enum {
-    SOFT_ASYNC_BYTES = 0x1f,    /* that are written: 4, 8, 16 */
-    SOFT_ASYNC_SIZED = 1 << 5,  /* c: how many bytes are read; the rest is zeros */
-    SOFT_ASYNC_IGNORE = 1 << 6, /* c: a predicate for zeros alone */
-    SOFT_ASYNC_NEGATED = 1 << 7
-};
+#include "lower/modes.h"
 
 /* The copies that one instruction has begun and that are not carried out, or the arrivals that wait
  * for others. */
-struct soft_copy {
-    struct soft_copy *next;
+struct soft_async_op {
+    struct soft_async_op *next;
     const struct soft_instruction *in;
     const struct soft_code *code; /* that it is in */
     uint32_t mask;                /* the lanes whose copies are still to come */
@@ -42,7 +35,7 @@ struct soft_copy {
 
 /* Oldest first. */
 struct soft_copies {
-    struct soft_copy *first, **end;
+    struct soft_async_op *first, **end;
     uint32_t count;
     uint64_t committed[SOFT_LANES]; /* groups */
 };
@@ -52,7 +45,7 @@ enum { SOFT_COPIES_ASYNC, SOFT_COPIES_BULK, SOFT_COPIES_MBARRIER, SOFT_COPIES_LI
 struct soft_async {
     struct soft_copies lists[SOFT_COPIES_LISTS];
     uint64_t serial;
-    struct soft_copy *free;
+    struct soft_async_op *free;
 };
 
 /* cp.async: a is the address in shared memory, b in global memory, whose offset is more[0]. */
@@ -69,7 +62,6 @@ const struct soft_instruction *soft_async_wait(struct soft_warp *warp,
 
 /* cp.async.mbarrier.arrive: an arrival at a's mbarrier once the lanes' copies so far are done. The
  * mode is as of an access; u.immediate the offset; SOFT_ASYNC_NOINC besides. */
-enum { SOFT_ASYNC_NOINC = 1 << 18 };
 const struct soft_instruction *soft_async_arrival(struct soft_warp *warp,
                                                   const struct soft_instruction *in);
 
@@ -89,15 +81,6 @@ void soft_async_begin(struct soft_warp *warp);
 void soft_async_drop(struct soft_warp *warp);
 
 /* cp.async.bulk: a is the destination's address, b the source's, c the bytes. */
-enum {
-    SOFT_BULK_FROM_GLOBAL = 1,
-    SOFT_BULK_GROUP = 2, /* into global memory; if not, an mbarrier is told */
-    SOFT_BULK_MULTICAST = 4,
-    SOFT_BULK_REDUCE = 8,      /* an atomic operation on a type, which follow */
-    SOFT_BULK_COUNT_SHIFT = 4, /* st.async, red.async: components */
-    SOFT_BULK_OPERATION_SHIFT = 8,
-    SOFT_BULK_TYPE_SHIFT = 16
-};
 const struct soft_instruction *soft_bulk_copy(struct soft_warp *warp,
                                               const struct soft_instruction *in);
 
@@ -107,19 +90,19 @@ const struct soft_instruction *soft_bulk_store(struct soft_warp *warp,
                                                const struct soft_instruction *in);
 
 /* Applies values to what is at an address that has been found, as the copy's instruction says. */
-void soft_reduce(struct soft_warp *warp, const struct soft_copy *copy, uint64_t address,
+void soft_reduce(struct soft_warp *warp, const struct soft_async_op *copy, uint64_t address,
                  const uint8_t *values, unsigned bytes);
 
 /* ---- for other instructions that copy ---- */
 
 /* A copy of the current split's, without lanes; NULL: the launch has failed. */
-struct soft_copy *soft_copy_new(struct soft_warp *warp, const struct soft_instruction *in);
+struct soft_async_op *soft_async_op_new(struct soft_warp *warp, const struct soft_instruction *in);
 
 /* Whether a lane's source and destination are there; if not, the launch has failed, and the copy is
  * gone. */
-bool soft_copy_check(struct soft_warp *warp, struct soft_copy *copy, uint32_t lane);
+bool soft_async_op_check(struct soft_warp *warp, struct soft_async_op *copy, uint32_t lane);
 
 /* Puts a copy into a list. false: the launch has failed. */
-bool soft_copy_begin(struct soft_warp *warp, struct soft_copy *copy, unsigned list);
+bool soft_async_op_begin(struct soft_warp *warp, struct soft_async_op *copy, unsigned list);
 
 #endif

@@ -6,12 +6,12 @@
  * of a warp come by different instructions is what .aligned forbids; it works here all the same,
  * and is told of.
  */
-#include "cta.h"
+#include "barrier.h"
 
 #include "tollens/cuda_abi.h"
-#include "grid.h"
+#include "finding.h"
 #include "base/options.h"
-#include "check/race.h"
+#include "race_events.h"
 
 #include <string.h>
 

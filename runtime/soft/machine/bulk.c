@@ -8,6 +8,7 @@
 #include "async.h"
 
 #include "tollens/cuda_abi.h"
+#include "finding.h"
 #include "mbarrier.h"
 #include "ptx/ptx.h"
 
@@ -39,7 +40,7 @@ static bool fail(struct soft_warp *warp, const struct soft_instruction *in, uint
 }
 
 static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in,
-                     struct soft_copy *copy, uint32_t lane) {
+                     struct soft_async_op *copy, uint32_t lane) {
     const uint32_t *more = warp->split->frame->code->operands + in->more;
     uint32_t bytes = SLOT(uint32_t, in->c)[lane];
     copy->destination[lane] = address_at(warp, in->a, lane, in->u.immediate, copy->to);
@@ -66,7 +67,7 @@ const struct soft_instruction *soft_bulk_copy(struct soft_warp *warp,
     unsigned list = grouped ? SOFT_COPIES_BULK : SOFT_COPIES_MBARRIER;
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
-        struct soft_copy *copy = soft_copy_new(warp, in);
+        struct soft_async_op *copy = soft_async_op_new(warp, in);
         if (copy == NULL) return NULL;
         copy->group = warp->async->lists[list].committed[lane];
         copy->to = grouped ? SOFT_SPACE_GLOBAL : SOFT_SPACE_SHARED;
@@ -77,14 +78,15 @@ const struct soft_instruction *soft_bulk_copy(struct soft_warp *warp,
             free(copy);
             return NULL;
         }
-        if (!soft_copy_check(warp, copy, lane) || !soft_copy_begin(warp, copy, list)) return NULL;
+        if (!soft_async_op_check(warp, copy, lane) || !soft_async_op_begin(warp, copy, list))
+            return NULL;
     }
     return in + 1;
 }
 
 /* The components of a store, side by side as they are in memory. */
 static void hold(const struct soft_warp *warp, const struct soft_instruction *in,
-                 struct soft_copy *copy, uint32_t lane) {
+                 struct soft_async_op *copy, uint32_t lane) {
     const uint32_t *values = warp->split->frame->code->operands + in->more + STORE_VALUES;
     unsigned count = in->mode >> SOFT_BULK_COUNT_SHIFT & 0xf;
     unsigned each = ptx_types[in->mode >> SOFT_BULK_TYPE_SHIFT].bits / 8u;
@@ -101,7 +103,7 @@ static void hold(const struct soft_warp *warp, const struct soft_instruction *in
 const struct soft_instruction *soft_bulk_store(struct soft_warp *warp,
                                                const struct soft_instruction *in) {
     const uint32_t *more = warp->split->frame->code->operands + in->more;
-    struct soft_copy *copy = soft_copy_new(warp, in);
+    struct soft_async_op *copy = soft_async_op_new(warp, in);
     if (copy == NULL) return NULL;
     copy->to = SOFT_SPACE_SHARED;
     copy->holds = true;
@@ -118,7 +120,7 @@ const struct soft_instruction *soft_bulk_store(struct soft_warp *warp,
             free(copy);
             return NULL;
         }
-        if (!soft_copy_check(warp, copy, lane)) return NULL;
+        if (!soft_async_op_check(warp, copy, lane)) return NULL;
     }
-    return soft_copy_begin(warp, copy, SOFT_COPIES_MBARRIER) ? in + 1 : NULL;
+    return soft_async_op_begin(warp, copy, SOFT_COPIES_MBARRIER) ? in + 1 : NULL;
 }

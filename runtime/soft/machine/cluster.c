@@ -4,11 +4,11 @@
  * A cluster is one CTA here. The barrier is for all threads that have not exited; each arrives, and
  * waits later. Unlike the barriers of a CTA it counts threads, not warps.
  */
-#include "cta.h"
+#include "cluster.h"
 
 #include "tollens/cuda_abi.h"
-#include "grid.h"
-#include "check/race.h"
+#include "finding.h"
+#include "race_events.h"
 
 static const struct soft_instruction *
 fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lanes, const char *what) {

@@ -5,9 +5,12 @@
 
 #include "tollens/cuda_abi.h"
 #include "async.h"
+#include "barrier.h"
 #include "base/dice.h"
-#include "grid.h"
+#include "finding.h"
 #include "mbarrier.h"
+#include "mbarrier_wait.h"
+#include "warp.h"
 
 #include <stdio.h>
 

@@ -1,13 +1,54 @@
 /*
- * Findings: what checks report. The launch continues unless the finding is fatal.
+ * Failures, which end a launch with a report, and findings, which checks report. The launch
+ * continues after a finding unless it is fatal.
  */
-#include "grid.h"
+#include "finding.h"
 
 #include "tollens/cuda_abi.h"
+#include "frame.h"
+#include "lower/loaded_module.h"
 #include "base/options.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+
+void soft_launch_describe(struct soft_warp *warp, const struct soft_instruction *instruction,
+                          uint32_t lanes, struct soft_report *report) {
+    const struct soft_launch *launch = warp->cta->launch;
+    uint32_t lane = lanes != 0 ? (uint32_t)__builtin_ctz(lanes) : 0;
+    for (int i = 0; i < 3; i++) report->block[i] = warp->cta->index[i];
+    report->thread[0] = soft_special_at(warp, PTX_SPECIAL_tid_x, lane);
+    report->thread[1] = soft_special_at(warp, PTX_SPECIAL_tid_y, lane);
+    report->thread[2] = soft_special_at(warp, PTX_SPECIAL_tid_z, lane);
+    report->lanes = (uint32_t)__builtin_popcount(lanes);
+    snprintf(report->kernel, sizeof report->kernel, "%s", launch->code->name);
+    const struct soft_code *code = warp->split->frame->code;
+    snprintf(report->function, sizeof report->function, "%s",
+             code == launch->code ? "" : code->name);
+    soft_module_describe(launch->module, code, instruction, report);
+}
+
+const struct soft_instruction *soft_launch_fail(struct soft_warp *warp,
+                                                const struct soft_instruction *instruction,
+                                                int result, uint32_t lanes, uint64_t address,
+                                                const char *format, ...) {
+    struct soft_launch *launch = warp->cta->launch;
+    struct soft_report report = {
+        .result = result, .kind = soft_report_kind(result), .address = address};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(report.detail, sizeof report.detail, format, arguments);
+    va_end(arguments);
+    soft_launch_describe(warp, instruction, lanes, &report);
+    pthread_mutex_lock(&launch->lock);
+    if (!atomic_load(&launch->failed)) {
+        launch->report = report;
+        atomic_store(&launch->failed, true);
+    }
+    pthread_mutex_unlock(&launch->lock);
+    warp->stop = SOFT_STOP_FAULT;
+    return NULL;
+}
 
 /* An instruction that reads what was never written does so in every thread and every block; the
  * first time tells all there is to tell. */

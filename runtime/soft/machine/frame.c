@@ -3,7 +3,6 @@
  */
 #include "frame.h"
 
-#include "async.h"
 #include "memory/space.h"
 
 #include <stdlib.h>
@@ -235,7 +234,6 @@ void soft_warp_drop(struct soft_warp *warp) {
     }
     warp->free_frames = NULL;
     warp->frame_bytes = 0;
-    soft_async_drop(warp);
 }
 
 struct soft_alloca *soft_frame_allocas(struct soft_frame *frame) {

@@ -1,5 +1,5 @@
 /*
- * Frames: the registers and local memory of calls. See struct soft_frame in warp.h.
+ * Frames: the registers and local memory of calls. See struct soft_frame in machine_state.h.
  *
  * A kernel's own frames belong to its CTA. Frames of called functions are created on demand, and
  * the warp keeps them for the next call of the same function. So a call costs little more than
@@ -8,7 +8,7 @@
 #ifndef SOFT_FRAME_H
 #define SOFT_FRAME_H
 
-#include "grid.h"
+#include "machine_state.h"
 #include "ptx/ptx.h"
 
 /* A special register that is the same in every block of a launch, as a thread of a warp has it. */
@@ -26,7 +26,7 @@ struct soft_frame *soft_frame_take(struct soft_warp *warp, struct soft_frame *ca
 /* One user less; the last one gives the frame back, and so on for its callers. */
 void soft_frame_release(struct soft_warp *warp, struct soft_frame *frame);
 
-/* Frees what a warp has made besides its first frame. */
+/* Frees the frames and joins that a warp has made besides its first ones. */
 void soft_warp_drop(struct soft_warp *warp);
 
 /* Memory that a thread asked for with alloca, by the call that did: at local address base the bytes

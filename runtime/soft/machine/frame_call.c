@@ -6,7 +6,9 @@
 #include "frame_call.h"
 
 #include "tollens/cuda_abi.h"
-#include "lower/image.h"
+#include "finding.h"
+#include "lower/loaded_module.h"
+#include "warp.h"
 
 #include <string.h>
 

@@ -7,11 +7,14 @@
 #include "grid.h"
 
 #include "tollens/cuda_abi.h"
+#include "async.h"
+#include "cta.h"
 #include "base/dice.h"
+#include "finding.h"
 #include "frame.h"
-#include "lower/image.h"
-#include "check/race.h"
+#include "race_events.h"
 #include "memory/space.h"
+#include "warp.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,10 +41,16 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Frees what a warp has made since it was laid out. */
+static void drop_warp(struct soft_warp *warp) {
+    soft_warp_drop(warp);
+    soft_async_drop(warp);
+}
+
 static void free_cta(struct soft_cta *cta) {
     if (cta == NULL) return;
     for (uint32_t w = 0; w < cta->warp_room && cta->warps != NULL; w++) {
-        soft_warp_drop(&cta->warps[w]);
+        drop_warp(&cta->warps[w]);
     }
     free(cta->warps);
     free(cta->slots);
@@ -92,7 +101,7 @@ static struct soft_cta *take_spare(const struct layout *layout) {
 static void give_spare(struct soft_cta *cta) {
     /* What its calls have made is of use to no other launch, and so with its race state. */
     soft_race_give_back(cta);
-    for (uint32_t w = 0; w < cta->warp_count; w++) soft_warp_drop(&cta->warps[w]);
+    for (uint32_t w = 0; w < cta->warp_count; w++) drop_warp(&cta->warps[w]);
     pthread_mutex_lock(&spare.lock);
     bool keep = spare.count < SPARE_MAX;
     if (keep) {
@@ -147,7 +156,7 @@ static void prepare_cta(struct soft_launch *launch, struct soft_cta *cta,
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         struct soft_warp *warp = &cta->warps[w];
         uint32_t left = threads - w * SOFT_LANES;
-        soft_warp_drop(warp);
+        drop_warp(warp);
         memset(warp, 0, sizeof *warp);
         warp->cta = cta;
         warp->index = w;
@@ -184,6 +193,7 @@ static void begin_cta(struct soft_cta *cta, uint64_t number) {
             memset(frame->local_shadow, 0, (size_t)frame->code->local_bytes * SOFT_LANES / 4);
         }
         warp->dice = cta->dice != 0 ? soft_dice(cta->dice, w + 1) : 0;
+        soft_async_begin(warp);
         soft_warp_begin(warp, launch->code->instructions);
     }
 }
@@ -364,7 +374,7 @@ static bool work(struct soft_launch *launch, struct soft_worker *worker, uint64_
 }
 
 bool soft_launch_work(struct soft_launch *launch, struct soft_worker *worker, uint64_t slice_ns) {
-    struct soft_reader reader;
+    struct soft_space_reader reader;
     soft_space_enter(&reader);
     bool over = work(launch, worker, slice_ns);
     soft_space_leave(&reader);
@@ -388,42 +398,4 @@ void soft_launch_end(struct soft_launch *launch) {
 void soft_worker_end(struct soft_worker *worker) {
     free(worker->views);
     *worker = (struct soft_worker){0};
-}
-
-void soft_launch_describe(struct soft_warp *warp, const struct soft_instruction *instruction,
-                          uint32_t lanes, struct soft_report *report) {
-    const struct soft_launch *launch = warp->cta->launch;
-    uint32_t lane = lanes != 0 ? (uint32_t)__builtin_ctz(lanes) : 0;
-    for (int i = 0; i < 3; i++) report->block[i] = warp->cta->index[i];
-    report->thread[0] = soft_special_at(warp, PTX_SPECIAL_tid_x, lane);
-    report->thread[1] = soft_special_at(warp, PTX_SPECIAL_tid_y, lane);
-    report->thread[2] = soft_special_at(warp, PTX_SPECIAL_tid_z, lane);
-    report->lanes = (uint32_t)__builtin_popcount(lanes);
-    snprintf(report->kernel, sizeof report->kernel, "%s", launch->code->name);
-    const struct soft_code *code = warp->split->frame->code;
-    snprintf(report->function, sizeof report->function, "%s",
-             code == launch->code ? "" : code->name);
-    soft_module_describe(launch->module, code, instruction, report);
-}
-
-const struct soft_instruction *soft_launch_fail(struct soft_warp *warp,
-                                                const struct soft_instruction *instruction,
-                                                int result, uint32_t lanes, uint64_t address,
-                                                const char *format, ...) {
-    struct soft_launch *launch = warp->cta->launch;
-    struct soft_report report = {
-        .result = result, .kind = soft_report_kind(result), .address = address};
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(report.detail, sizeof report.detail, format, arguments);
-    va_end(arguments);
-    soft_launch_describe(warp, instruction, lanes, &report);
-    pthread_mutex_lock(&launch->lock);
-    if (!atomic_load(&launch->failed)) {
-        launch->report = report;
-        atomic_store(&launch->failed, true);
-    }
-    pthread_mutex_unlock(&launch->lock);
-    warp->stop = SOFT_STOP_FAULT;
-    return NULL;
 }

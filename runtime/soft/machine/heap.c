@@ -5,8 +5,9 @@
 #include "heap.h"
 
 #include "tollens/cuda_abi.h"
+#include "finding.h"
 #include "memory/maker.h"
-#include "check/race.h"
+#include "race_events.h"
 #include "memory/space.h"
 
 #include <string.h>
@@ -72,7 +73,7 @@ const struct soft_instruction *soft_heap_free(struct soft_warp *warp,
         if (address == 0) continue;
         if (!soft_space_free(address, 1u << SOFT_KIND_HEAP, &was)) {
             char nearest[240];
-            soft_space_describe(address, reach, SOFT_WISH_WRITE, nearest, sizeof nearest);
+            soft_space_describe(address, reach, SOFT_ACCESS_WRITE, nearest, sizeof nearest);
             return soft_launch_fail(warp, in, CUDA_ERROR_LAUNCH_FAILED, 1u << lane, address,
                                     "free of 0x%llx, which is not a block of the heap: %s",
                                     (unsigned long long)address, nearest);

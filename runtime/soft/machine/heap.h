@@ -8,7 +8,7 @@
 #ifndef SOFT_HEAP_H
 #define SOFT_HEAP_H
 
-#include "grid.h"
+#include "machine_state.h"
 
 /* malloc: more[0] is the slot of the bytes wanted, d that of the addresses; 0 where the context's
  * limit leaves no room. */

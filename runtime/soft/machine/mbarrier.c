@@ -1,13 +1,13 @@
 /*
- * The state of an mbarrier object, and who waits for it. Source: PTX ISA 9.0, section 9.7.13.15
+ * The state of an mbarrier object. Source: PTX ISA 9.0, section 9.7.13.15
  * (mbarrier).
  */
 #include "mbarrier.h"
 
 #include "tollens/cuda_abi.h"
 #include "access.h"
-#include "async.h"
-#include "check/race.h"
+#include "finding.h"
+#include "race_events.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,24 +17,24 @@
  * in it hardly has. */
 enum { COUNT_BITS = 20, BYTES_BITS = 21, COUNT_MAX = (1 << COUNT_BITS) - 1, MARK = 2 };
 
-struct state {
+struct mbarrier_state {
     uint32_t pending, expected;
     int64_t bytes;
     uint32_t parity;
 };
 
-static uint64_t pack(const struct state *state) {
+static uint64_t pack(const struct mbarrier_state *state) {
     uint64_t bytes = (uint64_t)state->bytes & ((1u << BYTES_BITS) - 1);
     return state->pending | (uint64_t)state->expected << COUNT_BITS | bytes << (2 * COUNT_BITS) |
            (uint64_t)state->parity << 61 | (uint64_t)MARK << 62;
 }
 
-static struct state unpack(uint64_t word) {
+static struct mbarrier_state unpack(uint64_t word) {
     int64_t bytes = (int64_t)(word << (64 - 2 * COUNT_BITS - BYTES_BITS)) >> (64 - BYTES_BITS);
-    return (struct state){.pending = word & COUNT_MAX,
-                          .expected = word >> COUNT_BITS & COUNT_MAX,
-                          .bytes = bytes,
-                          .parity = word >> 61 & 1};
+    return (struct mbarrier_state){.pending = word & COUNT_MAX,
+                                   .expected = word >> COUNT_BITS & COUNT_MAX,
+                                   .bytes = bytes,
+                                   .parity = word >> 61 & 1};
 }
 
 static uint64_t load(const struct soft_cta *cta, uint32_t offset) {
@@ -66,7 +66,7 @@ static bool find_place(struct soft_warp *warp, const struct soft_instruction *in
                        uint64_t address, enum soft_access_space space, uint32_t *offset) {
     const struct soft_cta *cta = warp->cta;
     struct soft_place place;
-    if (!soft_access_range(warp, in, lane, address, 8, 8, space, SOFT_WISH_WRITE, &place)) {
+    if (!soft_access_range(warp, in, lane, address, 8, 8, space, SOFT_ACCESS_WRITE, &place)) {
         return false;
     }
     uint64_t at = (uint64_t)((uintptr_t)place.host - (uintptr_t)cta->shared);
@@ -113,7 +113,7 @@ bool soft_mbarrier_apply(struct soft_warp *warp, const struct soft_instruction *
     struct soft_cta *cta = warp->cta;
     *before = load(cta, offset);
     if (!is_valid(cta, offset)) return fail(warp, in, lane, offset, "is no longer valid");
-    struct state state = unpack(*before);
+    struct mbarrier_state state = unpack(*before);
     state.pending += change->more;
     state.bytes += change->bytes;
     if (state.pending > COUNT_MAX) {
@@ -147,7 +147,7 @@ bool soft_mbarrier_apply(struct soft_warp *warp, const struct soft_instruction *
 
 static bool initialise(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                        uint32_t offset, uint32_t count) {
-    struct state state = {.pending = count, .expected = count};
+    struct mbarrier_state state = {.pending = count, .expected = count};
     if (count == 0 || count > COUNT_MAX) {
         char why[80];
         snprintf(why, sizeof why, "cannot expect %u arrivals, only 1 to %d", count, COUNT_MAX);
@@ -212,69 +212,16 @@ const struct soft_instruction *soft_mbarrier_run(struct soft_warp *warp,
     return in + 1;
 }
 
-/* Sets the current split aside until a phase of the object is over; UINT32_MAX: of any. */
-static const struct soft_instruction *
-set_aside(struct soft_warp *warp, const struct soft_instruction *in, uint32_t offset) {
-    warp->split->state = SOFT_SPLIT_POLL;
-    warp->split->barrier = offset;
-    warp->polling++;
-    return soft_warp_stop(warp, SOFT_STOP_SWITCH, in);
-}
-
-/* Some lanes have seen a phase be over, most often all at one object. */
-static void acquire(struct soft_warp *warp, uint32_t lanes, const uint32_t *offsets) {
-    if (warp->cta->race == NULL) return;
-    while (lanes != 0) {
-        uint32_t offset = offsets[__builtin_ctz(lanes)], same = 0;
-        EACH_LANE(lane, lanes) same |= (uint32_t)(offsets[lane] == offset) << lane;
-        soft_race_acquire(warp, same, offset);
-        lanes &= ~same;
-    }
-}
-
-const struct soft_instruction *soft_mbarrier_test(struct soft_warp *warp,
-                                                  const struct soft_instruction *in) {
-    struct soft_split *split = warp->split;
-    uint32_t offsets[SOFT_LANES], over = 0, common = 0;
-    bool first = true;
-    EACH_LANE(lane, warp->mask) {
-        uint64_t address = soft_access_address(warp, in, lane);
-        if (!soft_mbarrier_find(warp, in, lane, address, soft_access_space(in->mode),
-                                &offsets[lane]) ||
-            !soft_async_arrive(warp, offsets[lane])) {
-            return NULL;
-        }
-        uint32_t parity = in->mode & SOFT_MBARRIER_PARITY
-                              ? SLOT(uint32_t, in->b)[lane] & 1
-                              : unpack(SLOT(uint64_t, in->b)[lane]).parity;
-        uint32_t now = unpack(load(warp->cta, offsets[lane])).parity;
-        over |= (uint32_t)(now != parity) << lane;
-        common = first || common == offsets[lane] ? offsets[lane] : UINT32_MAX;
-        first = false;
-    }
-    if (over == 0 && !split->timed_out) return set_aside(warp, in, common);
-    split->timed_out = false;
-    EACH_LANE(lane, warp->mask & ~over) soft_async_look_for(warp->cta, offsets[lane]);
-    if ((in->mode & SOFT_MBARRIER_RELAXED) == 0) acquire(warp, over, offsets);
-    uint32_t *d = SLOT(uint32_t, in->d);
-    *d = (*d & ~warp->mask) | over;
-    return in + 1;
-}
-
 uint32_t soft_mbarrier_pending(uint64_t word) {
     return unpack(word).pending;
 }
 
-bool soft_mbarrier_time_out(struct soft_cta *cta) {
-    bool any = false;
-    for (uint32_t w = 0; w < cta->warp_count; w++) {
-        struct soft_warp *warp = &cta->warps[w];
-        if (warp->polling == 0) continue;
-        soft_warp_time_out(warp);
-        cta->blocked &= ~(1u << w);
-        any = true;
-    }
-    return any;
+uint32_t soft_mbarrier_parity(uint64_t word) {
+    return unpack(word).parity;
+}
+
+uint64_t soft_mbarrier_state(const struct soft_cta *cta, uint32_t offset) {
+    return load(cta, offset);
 }
 
 void soft_mbarrier_describe(const struct soft_cta *cta, uint32_t offset, char *text, size_t bytes) {
@@ -282,7 +229,7 @@ void soft_mbarrier_describe(const struct soft_cta *cta, uint32_t offset, char *t
         snprintf(text, bytes, "several mbarriers");
         return;
     }
-    struct state state = unpack(load(cta, offset));
+    struct mbarrier_state state = unpack(load(cta, offset));
     snprintf(text, bytes, "the mbarrier at offset 0x%x (%u of %u arrivals and %lld bytes missing)",
              offset, state.pending, state.expected, (long long)state.bytes);
 }

@@ -11,23 +11,7 @@
 #define SOFT_MBARRIER_H
 
 #include "access.h"
-
-/* What an instruction does, in the bits of its mode that SOFT_ACCESS_ leaves. */
-enum {
-    SOFT_MBARRIER_INIT = 0,
-    SOFT_MBARRIER_INVAL = 1,
-    SOFT_MBARRIER_ARRIVE = 2, /* b: how often */
-    SOFT_MBARRIER_EXPECT_TX = 3,
-    SOFT_MBARRIER_COMPLETE_TX = 4,
-    SOFT_MBARRIER_ACT = 7,
-    SOFT_MBARRIER_SHIFT = 18,
-    SOFT_MBARRIER_DROP = 1 << 21,        /* an arrival that later phases need not wait for */
-    SOFT_MBARRIER_NO_COMPLETE = 1 << 22, /* it does not end the phase */
-    SOFT_MBARRIER_EXPECTS = 1 << 23,     /* b: bytes to come; it arrives once */
-    SOFT_MBARRIER_STATE = 1 << 24,       /* d: the state before */
-    SOFT_MBARRIER_PARITY = 1 << 25,      /* of a test: b is a parity, not a state */
-    SOFT_MBARRIER_RELAXED = 1 << 26      /* an arrival hands nothing on, a test takes nothing */
-};
+#include "lower/modes.h"
 
 /* What happens to an object, at once. */
 struct soft_mbarrier_change {
@@ -53,15 +37,10 @@ bool soft_mbarrier_apply(struct soft_warp *warp, const struct soft_instruction *
 const struct soft_instruction *soft_mbarrier_run(struct soft_warp *warp,
                                                  const struct soft_instruction *in);
 
-/* mbarrier.test_wait, .try_wait: NULL while the current split is set aside. */
-const struct soft_instruction *soft_mbarrier_test(struct soft_warp *warp,
-                                                  const struct soft_instruction *in);
-
-/* The arrivals pending in a state. */
+/* The state of the object at an offset; the arrivals pending in a state, and its phase's parity. */
+uint64_t soft_mbarrier_state(const struct soft_cta *cta, uint32_t offset);
 uint32_t soft_mbarrier_pending(uint64_t state);
-
-/* Lets those that are set aside go on: of all objects. false: there are none. */
-bool soft_mbarrier_time_out(struct soft_cta *cta);
+uint32_t soft_mbarrier_parity(uint64_t state);
 
 /* Says what the object at an offset waits for; always terminated. */
 void soft_mbarrier_describe(const struct soft_cta *cta, uint32_t offset, char *text, size_t bytes);

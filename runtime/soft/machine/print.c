@@ -7,6 +7,7 @@
 
 #include "tollens/cuda_abi.h"
 #include "access.h"
+#include "finding.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #ifndef SOFT_PRINT_H
 #define SOFT_PRINT_H
 
-#include "grid.h"
+#include "machine_state.h"
 
 /* vprintf(format, arguments): more is their slots, generic addresses of 64 bits; d gets how many
  * arguments were printed, -1 where there is no format. */

@@ -9,6 +9,7 @@
 
 #include "lower/core.h"
 #include "ptx/ptx.h"
+#include "warp.h"
 
 #include <string.h>
 
@@ -32,7 +33,7 @@ static void put(uint8_t *slots, unsigned lane, uint64_t address, bool wide_addre
     memcpy(slots + PLACE_VALUE + (bytes == 8 ? 8 : 4) * (size_t)lane, &wide, bytes == 8 ? 8 : 4);
 }
 
-void soft_reduce(struct soft_warp *warp, const struct soft_copy *copy, uint64_t address,
+void soft_reduce(struct soft_warp *warp, const struct soft_async_op *copy, uint64_t address,
                  const uint8_t *values, unsigned bytes) {
     _Alignas(64) uint8_t slots[PLACE_END];
     enum ptx_modifier type = (enum ptx_modifier)(copy->in->mode >> SOFT_BULK_TYPE_SHIFT);

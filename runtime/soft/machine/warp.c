@@ -3,8 +3,9 @@
  */
 #include "warp.h"
 
-#include "async.h"
+#include "barrier.h"
 #include "base/deep_assert.h"
+#include "cluster.h"
 #include "base/dice.h"
 #include "frame.h"
 
@@ -90,7 +91,6 @@ void soft_warp_begin(struct soft_warp *warp, const struct soft_instruction *entr
         add_joins(warp, &warp->joins);
         warp->parted = false;
     }
-    soft_async_begin(warp);
     warp->alive = warp->threads;
     warp->stop = SOFT_STOP_NONE;
     warp->rounds = 0;
@@ -106,13 +106,6 @@ void soft_warp_begin(struct soft_warp *warp, const struct soft_instruction *entr
         .frame = &warp->bottom,
     };
     SOFT_DEEP_ASSERT(soft_warp_is_valid(warp));
-}
-
-const struct soft_instruction *soft_warp_stop(struct soft_warp *warp, enum soft_stop why,
-                                              const struct soft_instruction *pc) {
-    warp->stop = why;
-    warp->split->pc = pc;
-    return NULL;
 }
 
 static void enter_split(struct soft_warp *warp, struct soft_split *split) {

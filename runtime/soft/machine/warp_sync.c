@@ -11,7 +11,7 @@
 
 #include "base/deep_assert.h"
 #include "tollens/cuda_abi.h"
-#include "grid.h"
+#include "finding.h"
 
 #include <string.h>
 

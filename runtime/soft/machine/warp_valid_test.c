@@ -2,7 +2,7 @@
  * That the asserts about warps fire: a warp is made by hand and broken on purpose.
  */
 #include "base/deep_assert.h"
-#include "machine/warp.h"
+#include "warp.h"
 #include "test/test_abort.h"
 #include "test/test_soft.h"
 

@@ -4,6 +4,7 @@
  */
 #include "space_list.h"
 
+#include "maker.h"
 #include "base/options.h"
 
 #include <stdio.h>
@@ -222,15 +223,15 @@ static bool is_shared_by_mask(const struct soft_allocation *allocation) {
     return allocation->kind == SOFT_KIND_MAPPED || allocation->kind == SOFT_KIND_POOL;
 }
 
-bool soft_space_allows(const struct soft_allocation *allocation, enum soft_wish wish) {
+bool soft_space_allows(const struct soft_allocation *allocation, enum soft_access_kind kind) {
     if (!is_shared_by_mask(allocation)) return true;
-    return (wish == SOFT_WISH_WRITE ? allocation->writers : allocation->readers) != 0;
+    return (kind == SOFT_ACCESS_WRITE ? allocation->writers : allocation->readers) != 0;
 }
 
 bool soft_space_may(const struct soft_allocation *allocation, const struct soft_reach *reach,
-                    enum soft_wish wish) {
+                    enum soft_access_kind kind) {
     if (is_shared_by_mask(allocation)) {
-        uint32_t devices = wish == SOFT_WISH_WRITE ? allocation->writers : allocation->readers;
+        uint32_t devices = kind == SOFT_ACCESS_WRITE ? allocation->writers : allocation->readers;
         return (devices >> reach->device & 1) != 0;
     }
     /* Under unified addressing every context may use host memory, whoever made it. */
@@ -238,10 +239,10 @@ bool soft_space_may(const struct soft_allocation *allocation, const struct soft_
 }
 
 bool soft_space_view(uint64_t address, uint64_t bytes, const struct soft_reach *reach,
-                     enum soft_wish wish, struct soft_view *view) {
+                     enum soft_access_kind kind, struct soft_view *view) {
     pthread_rwlock_rdlock(&soft_space.lock);
     const struct soft_allocation *found = soft_space_around(address, bytes);
-    bool ok = found != NULL && soft_space_may(found, reach, wish);
+    bool ok = found != NULL && soft_space_may(found, reach, kind);
     if (ok) {
         *view = (struct soft_view){.low = found->address,
                                    .high = found->address + found->bytes,

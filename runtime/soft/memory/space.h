@@ -70,7 +70,7 @@ struct soft_reach {
     _Atomic uint64_t contexts;
 };
 
-enum soft_wish { SOFT_WISH_READ, SOFT_WISH_WRITE };
+enum soft_access_kind { SOFT_ACCESS_READ, SOFT_ACCESS_WRITE };
 
 /* A live range, for a fast check of accesses near the last one. Copied out of the space; good until
  * the space's generation changes, and its bytes for as long as the reader is inside. */
@@ -120,7 +120,7 @@ void soft_space_allow_pool(const void *pool, uint32_t readers, uint32_t writers)
 /* Finds the live range around [address, address + bytes) that a kernel of such reach may use so.
  * false: part of it is not live, or not within reach. */
 bool soft_space_view(uint64_t address, uint64_t bytes, const struct soft_reach *reach,
-                     enum soft_wish wish, struct soft_view *view);
+                     enum soft_access_kind kind, struct soft_view *view);
 
 /* Finds the live allocation around an address and copies what is known of it. */
 bool soft_space_find(uint64_t address, struct soft_allocation *allocation);
@@ -131,11 +131,11 @@ bool soft_space_next(uint64_t serial, struct soft_allocation *allocation);
 
 /* Whether all of a range is live, and some device may use it so; it may span allocations that
  * touch. */
-bool soft_space_is_live(uint64_t address, uint64_t bytes, enum soft_wish wish);
+bool soft_space_is_live(uint64_t address, uint64_t bytes, enum soft_access_kind kind);
 
 /* Whether kernels of such reach may use an allocation so. */
 bool soft_space_may(const struct soft_allocation *allocation, const struct soft_reach *reach,
-                    enum soft_wish wish);
+                    enum soft_access_kind kind);
 
 /* Whether a range meets the reserved addresses, where no memory of the host can be. */
 bool soft_space_holds(uint64_t address, uint64_t bytes);
@@ -151,8 +151,8 @@ void soft_space_changed(void);
 
 /* Describes an address that is not live, or not within reach: the nearest allocation, living or
  * freed. Always terminates text. */
-void soft_space_describe(uint64_t address, const struct soft_reach *reach, enum soft_wish wish,
-                         char *text, size_t bytes);
+void soft_space_describe(uint64_t address, const struct soft_reach *reach,
+                         enum soft_access_kind kind, char *text, size_t bytes);
 
 /* ---- addresses without bytes, for mappings to come ---- */
 
@@ -176,12 +176,12 @@ struct soft_backing *soft_backing_new(uint64_t bytes);
 void soft_backing_release(struct soft_backing *backing);
 
 /* A thread that follows views is inside from enter to leave. */
-struct soft_reader {
+struct soft_space_reader {
     uint64_t since; /* the generation when it came in */
-    struct soft_reader *next, **link;
+    struct soft_space_reader *next, **link;
 };
-void soft_space_enter(struct soft_reader *reader);
-void soft_space_leave(struct soft_reader *reader);
+void soft_space_enter(struct soft_space_reader *reader);
+void soft_space_leave(struct soft_space_reader *reader);
 
 /* Copies and fills over live ranges, which may span allocations that touch. false: part of a range
  * is not live, and nothing is changed. Writes mark the shadow; a copy copies it. */

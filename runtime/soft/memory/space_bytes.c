@@ -18,7 +18,7 @@ enum {
 
 static struct {
     pthread_mutex_t lock;
-    struct soft_reader *readers; /* the latest first */
+    struct soft_space_reader *readers; /* the latest first */
     struct retired {
         struct soft_allocation *allocation;
         uint64_t since; /* the generation without it */
@@ -84,7 +84,7 @@ void soft_space_discard(struct soft_allocation *allocation) {
 /* Takes what no reader can have found off the list of the retired. */
 static struct retired *take_free(void) {
     uint64_t oldest = UINT64_MAX;
-    for (const struct soft_reader *r = inside.readers; r != NULL; r = r->next) {
+    for (const struct soft_space_reader *r = inside.readers; r != NULL; r = r->next) {
         if (r->since < oldest) oldest = r->since;
     }
     struct retired *free_now = NULL, **link = &inside.retired;
@@ -126,7 +126,7 @@ void soft_space_retire(struct soft_allocation *allocation) {
     if (item == NULL && alone) soft_space_discard(allocation);
 }
 
-void soft_space_enter(struct soft_reader *reader) {
+void soft_space_enter(struct soft_space_reader *reader) {
     pthread_mutex_lock(&inside.lock);
     reader->since = soft_space_generation();
     reader->next = inside.readers;
@@ -136,7 +136,7 @@ void soft_space_enter(struct soft_reader *reader) {
     pthread_mutex_unlock(&inside.lock);
 }
 
-void soft_space_leave(struct soft_reader *reader) {
+void soft_space_leave(struct soft_space_reader *reader) {
     pthread_mutex_lock(&inside.lock);
     *reader->link = reader->next;
     if (reader->next != NULL) reader->next->link = reader->link;

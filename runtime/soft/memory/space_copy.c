@@ -26,9 +26,9 @@ struct stretch {
 };
 
 /* The part of [address, address + bytes) in the allocation around address; bytes 0: none is. */
-static struct stretch stretch_at(uint64_t address, uint64_t bytes, enum soft_wish wish) {
+static struct stretch stretch_at(uint64_t address, uint64_t bytes, enum soft_access_kind kind) {
     const struct soft_allocation *found = soft_space_around(address, 1);
-    if (found == NULL || !soft_space_allows(found, wish)) return (struct stretch){0};
+    if (found == NULL || !soft_space_allows(found, kind)) return (struct stretch){0};
     uint64_t offset = address - found->address;
     uint64_t left = found->bytes - offset;
     return (struct stretch){.host = found->host + offset,
@@ -37,9 +37,9 @@ static struct stretch stretch_at(uint64_t address, uint64_t bytes, enum soft_wis
                             .bytes = bytes < left ? bytes : left};
 }
 
-static bool is_live(uint64_t address, uint64_t bytes, enum soft_wish wish) {
+static bool is_live(uint64_t address, uint64_t bytes, enum soft_access_kind kind) {
     while (bytes > 0) {
-        struct stretch part = stretch_at(address, bytes, wish);
+        struct stretch part = stretch_at(address, bytes, kind);
         if (part.bytes == 0) return false;
         address += part.bytes;
         bytes -= part.bytes;
@@ -47,19 +47,19 @@ static bool is_live(uint64_t address, uint64_t bytes, enum soft_wish wish) {
     return true;
 }
 
-bool soft_space_is_live(uint64_t address, uint64_t bytes, enum soft_wish wish) {
+bool soft_space_is_live(uint64_t address, uint64_t bytes, enum soft_access_kind kind) {
     pthread_rwlock_rdlock(&soft_space.lock);
-    bool live = is_live(address, bytes, wish);
+    bool live = is_live(address, bytes, kind);
     pthread_rwlock_unlock(&soft_space.lock);
     return live;
 }
 
 bool soft_space_write(uint64_t address, const void *source, uint64_t bytes) {
     pthread_rwlock_rdlock(&soft_space.lock);
-    bool live = is_live(address, bytes, SOFT_WISH_WRITE);
+    bool live = is_live(address, bytes, SOFT_ACCESS_WRITE);
     const uint8_t *from = source;
     while (live && bytes > 0) {
-        struct stretch part = stretch_at(address, bytes, SOFT_WISH_WRITE);
+        struct stretch part = stretch_at(address, bytes, SOFT_ACCESS_WRITE);
         memcpy(part.host, from, (size_t)part.bytes);
         soft_shadow_mark(part.shadow, part.offset, part.bytes);
         address += part.bytes;
@@ -72,10 +72,10 @@ bool soft_space_write(uint64_t address, const void *source, uint64_t bytes) {
 
 bool soft_space_read(uint64_t address, void *destination, uint64_t bytes) {
     pthread_rwlock_rdlock(&soft_space.lock);
-    bool live = is_live(address, bytes, SOFT_WISH_READ);
+    bool live = is_live(address, bytes, SOFT_ACCESS_READ);
     uint8_t *to = destination;
     while (live && bytes > 0) {
-        struct stretch part = stretch_at(address, bytes, SOFT_WISH_READ);
+        struct stretch part = stretch_at(address, bytes, SOFT_ACCESS_READ);
         memcpy(to, part.host, (size_t)part.bytes);
         address += part.bytes;
         to += part.bytes;
@@ -111,10 +111,10 @@ static void copy_stretch(const struct stretch *to, const struct stretch *from, u
 bool soft_space_copy(uint64_t destination, uint64_t source, uint64_t bytes) {
     pthread_rwlock_rdlock(&soft_space.lock);
     bool live =
-        is_live(destination, bytes, SOFT_WISH_WRITE) && is_live(source, bytes, SOFT_WISH_READ);
+        is_live(destination, bytes, SOFT_ACCESS_WRITE) && is_live(source, bytes, SOFT_ACCESS_READ);
     while (live && bytes > 0) {
-        struct stretch to = stretch_at(destination, bytes, SOFT_WISH_WRITE);
-        struct stretch from = stretch_at(source, bytes, SOFT_WISH_READ);
+        struct stretch to = stretch_at(destination, bytes, SOFT_ACCESS_WRITE);
+        struct stretch from = stretch_at(source, bytes, SOFT_ACCESS_READ);
         uint64_t part = to.bytes < from.bytes ? to.bytes : from.bytes;
         copy_stretch(&to, &from, part);
         destination += part;
@@ -131,9 +131,9 @@ bool soft_space_fill(uint64_t address, const void *pattern, unsigned pattern_byt
     const uint8_t *byte = pattern;
     uint64_t at = 0;
     pthread_rwlock_rdlock(&soft_space.lock);
-    bool live = is_live(address, bytes, SOFT_WISH_WRITE);
+    bool live = is_live(address, bytes, SOFT_ACCESS_WRITE);
     while (live && at < bytes) {
-        struct stretch part = stretch_at(address + at, bytes - at, SOFT_WISH_WRITE);
+        struct stretch part = stretch_at(address + at, bytes - at, SOFT_ACCESS_WRITE);
         if (pattern_bytes == 1) {
             memset(part.host, byte[0], (size_t)part.bytes);
         } else {

@@ -32,10 +32,10 @@ static const struct soft_allocation *find_nearest(uint64_t address) {
 
 /* Why a living allocation must not be used. */
 static const char *why_not(const struct soft_allocation *allocation, const struct soft_reach *reach,
-                           enum soft_wish wish) {
-    if (allocation->freed || soft_space_may(allocation, reach, wish)) return "";
+                           enum soft_access_kind kind) {
+    if (allocation->freed || soft_space_may(allocation, reach, kind)) return "";
     if (allocation->kind == SOFT_KIND_MAPPED) {
-        return soft_space_may(allocation, reach, SOFT_WISH_READ)
+        return soft_space_may(allocation, reach, SOFT_ACCESS_READ)
                    ? ", which is mapped read-only"
                    : ", which this device cannot access";
     }
@@ -64,8 +64,8 @@ static void describe_nearest(const struct soft_allocation *nearest, uint64_t add
                                                  : "freed");
 }
 
-void soft_space_describe(uint64_t address, const struct soft_reach *reach, enum soft_wish wish,
-                         char *text, size_t bytes) {
+void soft_space_describe(uint64_t address, const struct soft_reach *reach,
+                         enum soft_access_kind kind, char *text, size_t bytes) {
     uint64_t begin = 0, end = 0;
     pthread_rwlock_rdlock(&soft_space.lock);
     const struct soft_allocation *nearest = find_nearest(address);
@@ -81,7 +81,7 @@ void soft_space_describe(uint64_t address, const struct soft_reach *reach, enum 
     } else if (nearest == NULL) {
         snprintf(text, bytes, "there are no allocations");
     } else {
-        describe_nearest(nearest, address, inside ? why_not(nearest, reach, wish) : "", text,
+        describe_nearest(nearest, address, inside ? why_not(nearest, reach, kind) : "", text,
                          bytes);
     }
     pthread_rwlock_unlock(&soft_space.lock);

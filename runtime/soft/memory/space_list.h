@@ -30,7 +30,7 @@ size_t soft_space_index(uint64_t address);
 struct soft_allocation *soft_space_around(uint64_t address, uint64_t bytes);
 
 /* Whether any device may use an allocation so. */
-bool soft_space_allows(const struct soft_allocation *allocation, enum soft_wish wish);
+bool soft_space_allows(const struct soft_allocation *allocation, enum soft_access_kind kind);
 
 /* The first reservation that ends behind an address: its bounds. false: there is none. The caller
  * holds the lock. */

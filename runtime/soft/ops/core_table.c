@@ -2,7 +2,7 @@
  * The table of one core: compiled with it, once for each.
  */
 #include "lower/core.h"
-#include "ops.h"
+#include "op_body.h"
 
 #define SOFT_QUOTED(core) SOFT_QUOTE(core)
 #define SOFT_QUOTE(core) #core

@@ -9,7 +9,7 @@
 #define SOFT_HALF_H
 
 #include "lower/code.h"
-#include "ops_float.h"
+#include "float_bits.h"
 
 static inline float float_of_f16(uint32_t half) {
     uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 0x3ff;

@@ -5,7 +5,7 @@
 #define SOFT_MATRIX_PIECES_H
 
 #include "machine/access.h"
-#include "ops.h"
+#include "op_body.h"
 #include "lower/tensor.h"
 
 enum { SOFT_PIECE_REGISTERS = 8 };

@@ -7,7 +7,7 @@
  * The series are Taylor's, long enough that what is left out is below 1e-10.
  */
 #include "ops_approx.h"
-#include "ops.h"
+#include "op_body.h"
 
 #include <math.h>
 

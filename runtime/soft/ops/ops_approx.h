@@ -7,7 +7,7 @@
 #ifndef SOFT_OPS_APPROX_H
 #define SOFT_OPS_APPROX_H
 
-#include "ops_float.h"
+#include "float_bits.h"
 
 static inline double soft_clamp(double x, double low, double high) {
     return x < low ? low : x > high ? high : x;

@@ -4,8 +4,11 @@
  */
 #include "tollens/cuda_abi.h"
 #include "machine/async.h"
+#include "machine/cluster.h"
+#include "machine/finding.h"
 #include "machine/mbarrier.h"
-#include "ops.h"
+#include "machine/mbarrier_wait.h"
+#include "op_body.h"
 
 OP_ANY(cp_async) {
     return soft_async_copy(warp, in);

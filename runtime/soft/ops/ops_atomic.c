@@ -7,7 +7,7 @@
  * memory belongs to one host thread and needs none.
  */
 #include "machine/access.h"
-#include "ops.h"
+#include "op_body.h"
 #include "ops_half.h"
 #include "ptx/ptx.h"
 

@@ -2,7 +2,7 @@
  * Bits: counting, finding, extracting, permuting. Source: PTX ISA 9.0, sections 9.7.1.10 to
  * 9.7.1.24 and 9.7.8.
  */
-#include "ops.h"
+#include "op_body.h"
 
 static inline uint32_t reverse_32(uint32_t x) {
     x = (x >> 1 & 0x55555555) | (x & 0x55555555) << 1;

@@ -5,10 +5,12 @@
 #include "machine/access.h"
 #include "machine/frame_call.h"
 #include "machine/heap.h"
-#include "ops.h"
+#include "op_body.h"
 #include "machine/print.h"
 
 #include "tollens/cuda_abi.h"
+#include "machine/finding.h"
+#include "machine/warp.h"
 
 OP_ANY(call) {
     warp->executed += (int32_t)in->d;

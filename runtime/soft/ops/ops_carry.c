@@ -4,7 +4,7 @@
  * The flag is a predicate. A difference is a sum with the other number's complement, as ptxas has
  * it: the flag is set where nothing is borrowed, and what follows may be a sum that reads it.
  */
-#include "ops.h"
+#include "op_body.h"
 
 /* Writes the flags of the lanes that run. */
 static inline void put_carry(struct soft_warp *warp, uint32_t offset, uint32_t bits) {

@@ -3,7 +3,7 @@
  * 9.3.1.2 (NaN in comparisons): the ordered ones are false when an operand is NaN, those that end
  * in u are true.
  */
-#include "ops.h"
+#include "op_body.h"
 
 /* Puts the bits of the lanes that run into a predicate. */
 static inline void put(struct soft_warp *warp, uint32_t offset, uint32_t bits) {

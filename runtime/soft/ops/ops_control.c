@@ -2,10 +2,13 @@
  * Control: branches, guards, meeting places, exits, barriers. Source: PTX ISA 9.0, sections 9.3
  * (Predicated execution), 9.7.12 (Control flow), 9.7.13.1 (bar, barrier).
  */
-#include "ops.h"
+#include "op_body.h"
 #include "ptx/ptx.h"
 
 #include "tollens/cuda_abi.h"
+#include "machine/barrier.h"
+#include "machine/finding.h"
+#include "machine/warp.h"
 
 #include <stdatomic.h>
 #include <time.h>

@@ -6,7 +6,7 @@
  * top bit alone where the source or the result has 64 bits.
  */
 #include "half.h"
-#include "ops.h"
+#include "op_body.h"
 #include "ptx/ptx.h"
 
 #include <math.h>

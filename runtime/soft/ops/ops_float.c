@@ -6,8 +6,8 @@
  * Contraction is off when this is compiled, so a product and a sum stay two roundings unless fma
  * asks for one.
  */
-#include "ops.h"
-#include "ops_float.h"
+#include "float_bits.h"
+#include "op_body.h"
 #include "ops_vector.h"
 
 OP2(div_f32, f32, f32, f32, canonical_f32(x / y))

@@ -3,7 +3,7 @@
  * precision), 9.7.3.21 (tanh), 9.7.4.10 (ex2).
  */
 #include "ops_half.h"
-#include "ops.h"
+#include "op_body.h"
 
 #define PAIR1(f, x) (f((x)&0xffff, in->mode) | f((x) >> 16, in->mode) << 16)
 #define PAIR2(f, x, y)                                                                             \

@@ -56,7 +56,7 @@ static inline float odd_float(double x) {
     static inline uint32_t leave_##F(float x, uint32_t mode) {                                     \
         return finish_##F(F##_of_float(x), mode);                                                  \
     }                                                                                              \
-    /* What .ftz flushes: see ops_float.h. At 2^8 times its size nothing here is subnormal. */     \
+    /* What .ftz flushes: see float_bits.h. At 2^8 times its size nothing is subnormal. */         \
     static inline float unless_tiny_##F(float x, uint32_t mode) {                                  \
         uint32_t rounded = F##_of_float(__builtin_fabsf(x) * 256);                                 \
         bool tiny = (mode & SOFT_MODE_FTZ) != 0 && rounded < LEAST_TIMES_256_##F;                  \

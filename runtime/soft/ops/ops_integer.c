@@ -5,7 +5,7 @@
  * wrap, a shift by the width or more gives zero (or the sign), the quotient and the remainder by
  * zero are all ones, as on an H200, and the most negative number divided by -1 is itself.
  */
-#include "ops.h"
+#include "op_body.h"
 
 #define WIDTHS2(op, expression)                                                                    \
     OP2(op##_16, u16, u16, u16, expression)                                                        \

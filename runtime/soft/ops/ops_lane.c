@@ -5,13 +5,14 @@
  *
  * All take a member mask and wait until every member that has not exited is there. Where the
  * running split has all of them under one mask, which is nearly always, nothing waits; the bodies
- * here are for that case, and together.c makes it of all others.
+ * here are for that case, and warp_sync.c makes it of all others.
  */
-#include "ops.h"
+#include "op_body.h"
 #include "ptx/ptx.h"
+#include "machine/warp.h"
 
 /* The member mask, where all lanes that run have one and are all its members that are left; else 0,
- * and together.c says where to go on. */
+ * and warp_sync.c says where to go on. */
 static inline uint32_t members_of(struct soft_warp *warp, const struct soft_instruction *in,
                                   const struct soft_instruction **next) {
     const uint32_t *members = SLOT(uint32_t, SOFT_OPERANDS(warp, in)[0]), *lane = warp->lane;

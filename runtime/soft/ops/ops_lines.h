@@ -5,7 +5,7 @@
 #ifndef SOFT_OPS_LINES_H
 #define SOFT_OPS_LINES_H
 
-#include "ops.h"
+#include "op_body.h"
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
  * access.c.
  */
 #include "machine/access.h"
-#include "ops.h"
+#include "op_body.h"
 
 /* The offsets of the lanes that run, where all are inside and aligned; of the others 0, which is
  * inside as well. */

@@ -11,6 +11,7 @@
 
 #include "tollens/cuda_abi.h"
 #include "machine/access.h"
+#include "machine/finding.h"
 #include "matrix_pieces.h"
 
 enum { ROWS = 8, ROW_BYTES = 16, MATRICES_MAX = 4, PIECES_MAX = 16 };

@@ -13,7 +13,7 @@
 #define SOFT_OPS_MEMORY_H
 
 #include "machine/access.h"
-#include "ops.h"
+#include "op_body.h"
 #include "ops_lines.h"
 
 /* Keeps what is rarer out of the way of what is not. */

@@ -2,8 +2,8 @@
  * Moves, selections, packing, and logic on predicates.
  * Source: PTX ISA 9.0, sections 9.7.6.4 (selp), 9.7.6.5 (slct), 9.7.9.3 (mov), 9.7.8 (logic).
  */
-#include "ops.h"
-#include "ops_float.h"
+#include "float_bits.h"
+#include "op_body.h"
 
 OP1(mov_32, u32, u32, x)
 OP1(mov_64, u64, u64, x)

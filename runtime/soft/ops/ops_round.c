@@ -4,8 +4,8 @@
  * The processor's rounding mode is set once for the 32 lanes. This file is compiled with
  * -frounding-math, or the compiler would move arithmetic across the change.
  */
-#include "ops.h"
-#include "ops_float.h"
+#include "float_bits.h"
+#include "op_body.h"
 
 #include <fenv.h>
 #include <math.h>

@@ -7,8 +7,9 @@
 #ifndef SOFT_OPS_TENSOR_H
 #define SOFT_OPS_TENSOR_H
 
-#include "ops.h"
+#include "op_body.h"
 #include "lower/tensor.h"
+#include "machine/warp.h"
 
 /* An instruction's further operands, read. */
 struct tensor {
@@ -88,7 +89,7 @@ static inline void scatter_elements(const struct soft_warp *warp, const struct f
     }
 }
 
-/* An operation that takes all 32 lanes of a warp at one place. together.c waits until they are
+/* An operation that takes all 32 lanes of a warp at one place. warp_sync.c waits until they are
  * there. */
 #define OP_WHOLE(op)                                                                               \
     static const struct soft_instruction *op##_of_all(struct soft_warp *warp,                      \

@@ -3,7 +3,7 @@
  * last, rounded as the instruction says. This file is compiled with -frounding-math.
  * Source: PTX ISA 9.0, sections 9.7.14.4 and 9.7.14.5.
  */
-#include "ops_float.h"
+#include "float_bits.h"
 #include "ops_tensor.h"
 
 #include <fenv.h>

@@ -5,8 +5,8 @@
 #ifndef SOFT_OPS_VECTOR_H
 #define SOFT_OPS_VECTOR_H
 
-#include "ops.h"
-#include "ops_float.h"
+#include "float_bits.h"
+#include "op_body.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>

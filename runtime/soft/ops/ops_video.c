@@ -6,7 +6,7 @@
  * units: a driver makes several instructions of one, and where these do not do what the manual
  * says, an H200's results are what is given here (fixtures/ptx/instructions/h200.record).
  */
-#include "ops.h"
+#include "op_body.h"
 
 static inline uint32_t field(uint32_t mode, unsigned shift) {
     return mode >> shift & 7;

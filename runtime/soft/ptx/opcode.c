@@ -3,14 +3,12 @@
  */
 #include "opcode.h"
 
-#include "lower/lower.h"
-
 #include <stdio.h>
 #include <string.h>
 
 static const struct ptx_row rows[] = {
 #define PTX(name, pattern, operands, lower, base, version, target)                                 \
-    {#name, pattern, operands, soft_lower_##lower, SOFT_OP_##base, version, target},
+    {#name, pattern, operands, version, target},
 #include "ptx.def"
 };
 
@@ -29,6 +27,10 @@ size_t ptx_row_count(void) {
 
 const struct ptx_row *ptx_row_at(size_t index) {
     return &rows[index];
+}
+
+size_t ptx_row_index(const struct ptx_row *row) {
+    return (size_t)(row - rows);
 }
 
 enum ptx_modifier ptx_modifier_find(const char *text, size_t length) {

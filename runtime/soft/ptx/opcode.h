@@ -10,16 +10,11 @@
 #include "base/arena.h"
 #include "ptx.h"
 
-struct soft_lowering;
-struct ptx_instruction;
-
-/* A row of ptx.def: one form of one instruction. */
+/* A row of ptx.def: one form of one instruction. How it is lowered is in lower_row.c. */
 struct ptx_row {
     const char *name;
     const char *pattern;  /* which modifiers, in which order: see ptx.def */
     const char *operands; /* see ptx.def */
-    bool (*lower)(struct soft_lowering *lowering, const struct ptx_instruction *instruction);
-    uint16_t base;        /* the first of its micro-operations in ops.def */
     uint16_t version_min; /* the PTX version that brought it, 10 * major + minor */
     uint16_t target_min;  /* the oldest target that has it */
 };
@@ -49,5 +44,8 @@ enum ptx_modifier ptx_modifier_find(const char *text, size_t length);
 /* How many rows ptx.def has, and one of them: for tests and documentation. */
 size_t ptx_row_count(void);
 const struct ptx_row *ptx_row_at(size_t index);
+
+/* A row's place in ptx.def, from 0. */
+size_t ptx_row_index(const struct ptx_row *row);
 
 #endif

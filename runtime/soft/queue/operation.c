@@ -1,25 +1,26 @@
 /*
- * Creates and destroys operations and moments.
+ * Creates and destroys operations and event points.
  */
-#include "graph/graph_exec.h"
+#include "machine/grid.h"
 #include "base/options.h"
 #include "perform.h"
+#include "queue.h"
 #include "stream_order.h"
 #include "memory/touch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct soft_moment *soft_moment_new(int references) {
-    struct soft_moment *moment = calloc(1, sizeof *moment);
-    if (moment != NULL) moment->references = references;
-    return moment;
+struct soft_event_point *soft_event_point_new(int references) {
+    struct soft_event_point *point = calloc(1, sizeof *point);
+    if (point != NULL) point->references = references;
+    return point;
 }
 
-void soft_moment_release(struct soft_moment *moment) {
-    if (moment == NULL || --moment->references > 0) return;
-    soft_clock_free(moment->clock);
-    free(moment);
+void soft_event_point_release(struct soft_event_point *point) {
+    if (point == NULL || --point->references > 0) return;
+    soft_stream_clock_free(point->clock);
+    free(point);
 }
 
 /* A cooperative launch has some memory of its own, all zero, in which its blocks count who has come
@@ -85,12 +86,12 @@ struct soft_operation *soft_operation_new(struct soft_task *task) {
     return operation;
 }
 
-struct soft_operation *soft_operation_moment(enum soft_operation_kind kind,
-                                             struct soft_moment *moment) {
+struct soft_operation *soft_operation_point(enum soft_operation_kind kind,
+                                            struct soft_event_point *point) {
     struct soft_operation *operation = calloc(1, sizeof *operation);
     if (operation == NULL) return NULL;
     operation->kind = kind;
-    operation->moment = moment;
+    operation->point = point;
     return operation;
 }
 
@@ -106,12 +107,12 @@ void soft_operation_free(struct soft_operation *operation) {
         free(launch);
     }
     /* Nobody is to wait for what was never carried out. */
-    if (operation->kind == SOFT_OPERATION_RECORD) operation->moment->reached = true;
+    if (operation->kind == SOFT_OPERATION_RECORD) operation->point->reached = true;
     soft_task_clear(&operation->task);
-    soft_moment_release(operation->moment);
-    soft_exec_release(operation->exec);
+    soft_event_point_release(operation->point);
+    if (operation->exec != NULL) operation->release(operation->exec);
     free(operation->staged);
-    soft_clock_free(operation->clock);
+    soft_stream_clock_free(operation->clock);
     free(operation);
 }
 
@@ -127,15 +128,15 @@ bool soft_operation_calls(const struct soft_operation *operation) {
 #ifndef NDEBUG
 
 bool soft_operation_is_valid(const struct soft_operation *operation) {
-    const struct soft_moment *moment = operation->moment;
+    const struct soft_event_point *point = operation->point;
     switch (operation->kind) {
     case SOFT_OPERATION_TASK:
         return (operation->launch != NULL) == (operation->task.kind == SOFT_TASK_KERNEL);
     case SOFT_OPERATION_RECORD:
-        return moment != NULL && moment->references > 0 && !moment->reached;
+        return point != NULL && point->references > 0 && !point->reached;
     case SOFT_OPERATION_WAIT:
-        return moment != NULL && moment->references > 0;
-    case SOFT_OPERATION_BLOW:
+        return point != NULL && point->references > 0;
+    case SOFT_OPERATION_FAULT:
         return operation->launch == NULL;
     }
     return false;

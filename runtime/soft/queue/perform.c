@@ -5,6 +5,7 @@
 
 #include "state/device_memory.h"
 #include "state/graph_memory.h"
+#include "machine/grid.h"
 #include "state/memory_pool.h"
 #include "base/options.h"
 #include "stream_order.h"
@@ -68,7 +69,7 @@ static bool do_values(struct soft_stream *stream, struct soft_operation *operati
     const struct soft_task *task = &operation->task;
     bool ok = true, moved = false;
     while (ok && operation->done < task->is.values.count &&
-           soft_value_do(&task->is.values.items[operation->done], &ok)) {
+           soft_stream_value_do(&task->is.values.items[operation->done], &ok)) {
         operation->done++;
         moved = true;
     }
@@ -178,10 +179,10 @@ bool soft_perform(struct soft_stream *stream, uint64_t slice_ns) {
     case SOFT_OPERATION_TASK:
         return do_task(stream, operation, slice_ns);
     case SOFT_OPERATION_WAIT:
-        if (!operation->moment->reached) return false;
+        if (!operation->point->reached) return false;
         break;
-    case SOFT_OPERATION_BLOW:
-        soft_fault_strike(stream->context, &operation->blow);
+    case SOFT_OPERATION_FAULT:
+        soft_fault_strike(stream->context, &operation->fault);
         break;
     default:
         break;

@@ -1,9 +1,13 @@
 /*
  * The queues and their threads: which stream is next, which thread works, and how a thread waits.
  */
-#include "graph/capture.h"
+#include "queue.h"
+
 #include "base/deep_assert.h"
+#include "state/contexts.h"
 #include "base/dice.h"
+#include "machine/grid.h"
+#include "state/handle_set.h"
 #include "base/options.h"
 #include "perform.h"
 #include "machine/print.h"
@@ -59,17 +63,17 @@ static void wait_a_little(pthread_cond_t *condition, uint64_t ns) {
 
 #ifndef NDEBUG
 
-/* How many of the queued operations and of the events hold a moment. */
-static int holders_of(const struct soft_moment *moment) {
+/* How many of the queued operations and of the events hold an event point. */
+static int holders_of(const struct soft_event_point *point) {
     int holders = 0;
     for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
         for (const struct soft_stream *s = c->streams; s != NULL; s = s->next) {
             for (const struct soft_operation *o = s->first; o != NULL; o = o->next) {
-                holders += o->moment == moment;
+                holders += o->point == point;
             }
         }
         for (const struct soft_event *e = c->events; e != NULL; e = e->next) {
-            holders += e->moment == moment;
+            holders += e->point == point;
         }
     }
     return holders;
@@ -80,10 +84,10 @@ bool soft_queue_is_valid(void) {
     for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
         unsigned count = 0;
         for (const struct soft_stream *s = c->streams; s != NULL; s = s->next, count++) {
-            const struct soft_moment *moment = s->first != NULL ? s->first->moment : NULL;
+            const struct soft_event_point *point = s->first != NULL ? s->first->point : NULL;
             if (s->context != c || !soft_stream_is_valid(s)) return false;
             if (s->destroyed && s->first == NULL && s->waiting == 0) return false;
-            if (moment != NULL && moment->references < holders_of(moment)) return false;
+            if (point != NULL && point->references < holders_of(point)) return false;
             for (const struct soft_operation *o = s->first; o != NULL; o = o->next, pending++) {
                 if (!soft_operation_is_valid(o)) return false;
                 if (o->next == NULL && o != s->last) return false;
@@ -108,8 +112,8 @@ void soft_queue_pop(struct soft_stream *stream) {
     queue.polled -= soft_operation_is_polled(operation);
     queue.functions -= soft_operation_calls(operation);
     if (operation->kind == SOFT_OPERATION_RECORD) {
-        operation->moment->reached = true;
-        operation->moment->time_ns = now_ns();
+        operation->point->reached = true;
+        operation->point->time_ns = now_ns();
     }
     soft_operation_free(operation);
     if (queue.waiting > 0) pthread_cond_broadcast(&queue.done);
@@ -290,12 +294,12 @@ static bool context_is_empty(const struct soft_context *context) {
 struct goal {
     struct soft_context *context;
     struct soft_stream *stream;
-    struct soft_moment *moment;
+    struct soft_event_point *point;
 };
 
 static bool reached(const struct goal *goal) {
     if (goal->stream != NULL) return goal->stream->first == NULL;
-    if (goal->moment != NULL) return goal->moment->reached;
+    if (goal->point != NULL) return goal->point->reached;
     return context_is_empty(goal->context);
 }
 
@@ -315,9 +319,9 @@ static void end_waiting(const struct goal *goal) {
 
 /* The program knows now what it has waited for. */
 static void know(const struct goal *goal) {
-    if (goal->moment != NULL) soft_order_know_moment(goal->moment);
+    if (goal->point != NULL) soft_order_know_point(goal->point);
     if (goal->stream != NULL) soft_order_know_stream(goal->stream);
-    bool all = goal->moment == NULL && goal->stream == NULL;
+    bool all = goal->point == NULL && goal->stream == NULL;
     if (all) soft_order_know_context(goal->context);
 }
 
@@ -343,8 +347,8 @@ CUresult soft_queue_wait_stream(struct soft_stream *stream) {
     return wait_for(&goal);
 }
 
-CUresult soft_queue_wait_moment(struct soft_context *context, struct soft_moment *moment) {
-    struct goal goal = {.context = context, .moment = moment};
+CUresult soft_queue_wait_point(struct soft_context *context, struct soft_event_point *point) {
+    struct goal goal = {.context = context, .point = point};
     return wait_for(&goal);
 }
 
@@ -390,8 +394,8 @@ CUresult soft_queue_query_context(struct soft_context *context) {
     return query(&goal);
 }
 
-CUresult soft_queue_query_moment(struct soft_context *context, struct soft_moment *moment) {
-    struct goal goal = {.context = context, .moment = moment};
+CUresult soft_queue_query_point(struct soft_context *context, struct soft_event_point *point) {
+    struct goal goal = {.context = context, .point = point};
     return query(&goal);
 }
 
@@ -400,7 +404,7 @@ void soft_queue_end_context(struct soft_context *context) {
     while (context->streams != NULL) {
         struct soft_stream *stream = context->streams;
         soft_handle_remove(SOFT_HANDLE_STREAM, stream);
-        soft_capture_forget_stream(stream);
+        if (stream->capture != NULL) stream->leave_capture(stream);
         context->streams = stream->next;
         soft_order_end_stream(stream);
         free(stream);

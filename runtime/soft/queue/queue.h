@@ -7,93 +7,12 @@
  * by side however long their kernels run. Host functions are the exception: they run on a thread of
  * their own, because they may block until the program continues.
  *
- * An event is a moment: a point in a stream that is reached once. Recording an event again creates
- * a new moment; a wait for the old one is unaffected. The implicit order of the legacy stream uses
- * moments too.
  * Asserted by the operations: soft_operation_is_valid, soft_stream_is_valid, soft_queue_is_valid.
  */
 #ifndef SOFT_QUEUE_H
 #define SOFT_QUEUE_H
 
-#include "state/driver_state.h"
-#include "driver/fault.h"
-#include "machine/grid.h"
-#include "task.h"
-
-struct soft_capture;
-struct soft_clock;
-struct soft_exec;
-struct soft_thread;
-
-/* A set of nodes that something in a capture depends on. */
-struct soft_front {
-    struct soft_edge *edges;
-    unsigned count;
-};
-
-struct soft_moment {
-    int references;
-    bool reached;
-    uint64_t time_ns;
-    struct soft_clock
-        *clock; /* where the order of streams is checked; so in streams and operations */
-};
-
-struct soft_event {
-    struct soft_context *context;
-    unsigned flags;
-    struct soft_moment *moment;   /* of the latest recording; NULL before the first */
-    struct soft_capture *capture; /* that it was recorded in, if the latest time was in one */
-    struct soft_front front;      /* the nodes that it stands for there */
-    struct soft_event *next;      /* in the context's list */
-};
-
-enum soft_operation_kind {
-    SOFT_OPERATION_TASK,
-    SOFT_OPERATION_RECORD,
-    SOFT_OPERATION_WAIT,
-    SOFT_OPERATION_BLOW
-};
-
-struct soft_operation {
-    enum soft_operation_kind kind;
-    struct soft_task task;
-    struct soft_operation *next;
-    int workers; /* threads at work on it */
-    bool begun;
-    unsigned done;              /* values that are dealt with */
-    struct soft_launch *launch; /* of a kernel */
-    struct soft_moment *moment; /* to record or to wait for */
-    struct soft_exec *exec;     /* whose launch this ends */
-    uint8_t *staged;            /* a copy of a pageable source */
-    struct soft_blow blow;
-    struct soft_clock *clock;
-    uint64_t queued; /* its number in the order of queueing, where that is checked */
-};
-
-/* Attributes of a stream that change nothing here. */
-struct soft_wishes {
-    CUaccessPolicyWindow window;
-    int synchronization, domain;
-};
-
-struct soft_stream {
-    struct soft_context *context;
-    uint64_t id;
-    unsigned flags;
-    int priority;
-    const struct soft_thread *thread; /* whose own default stream it is, or NULL */
-    bool destroyed;                   /* freed when it has drained */
-    unsigned waiting;                 /* threads that wait for it to drain */
-    struct soft_wishes wishes;
-    struct soft_capture *capture; /* that it is in */
-    struct soft_front front;      /* the nodes that its next one will depend on */
-    CUgraphNode *told_nodes;      /* what cuStreamGetCaptureInfo has last said of them */
-    CUgraphEdgeData *told_data;
-    struct soft_operation *first, *last;
-    struct soft_clock *clock;
-    struct soft_stream *next; /* in the context's list */
-};
+#include "stream_state.h"
 
 /* ---- streams; see streams.c ---- */
 
@@ -110,9 +29,6 @@ CUresult soft_stream_find(CUstream handle, struct soft_context **context,
 /* Ends a stream: at once if it is empty, else when it has drained. The caller holds soft_lock. */
 void soft_stream_drop(struct soft_stream *stream);
 
-/* Ends the default streams of a thread that ends. */
-void soft_stream_drop_own(const struct soft_thread *thread);
-
 /* Frees a stream that has been ended, once it has drained. The caller holds soft_lock. */
 void soft_stream_settle(struct soft_stream *stream);
 
@@ -125,16 +41,16 @@ CUresult soft_stream_order(struct soft_stream *stream);
 /* An operation for a task, whose belongings it takes over on success; NULL without memory. */
 struct soft_operation *soft_operation_new(struct soft_task *task);
 
-/* An operation that records or waits for a moment, whose reference it takes over. */
-struct soft_operation *soft_operation_moment(enum soft_operation_kind kind,
-                                             struct soft_moment *moment);
+/* An operation that records or waits for an event point, whose reference it takes over. */
+struct soft_operation *soft_operation_point(enum soft_operation_kind kind,
+                                            struct soft_event_point *point);
 void soft_operation_free(struct soft_operation *operation);
 
-/* A moment with so many references; NULL without memory. */
-struct soft_moment *soft_moment_new(int references);
+/* An event point with so many references; NULL without memory. */
+struct soft_event_point *soft_event_point_new(int references);
 
-/* Gives back a moment. The caller holds soft_lock. */
-void soft_moment_release(struct soft_moment *moment);
+/* Gives back an event point. The caller holds soft_lock. */
+void soft_event_point_release(struct soft_event_point *point);
 
 /* ---- the queues; see queue.c ---- */
 
@@ -149,10 +65,10 @@ CUresult soft_queue_add_all(struct soft_stream *stream, struct soft_operation *o
  * caller holds soft_lock. */
 void soft_queue_append(struct soft_stream *stream, struct soft_operation *operation);
 
-/* Waits until the stream is empty, the moment is reached, or all of the context's streams are
+/* Waits until the stream is empty, the event point is reached, or all of the context's streams are
  * empty, working meanwhile. Returns the context's error. */
 CUresult soft_queue_wait_stream(struct soft_stream *stream);
-CUresult soft_queue_wait_moment(struct soft_context *context, struct soft_moment *moment);
+CUresult soft_queue_wait_point(struct soft_context *context, struct soft_event_point *point);
 CUresult soft_queue_wait_context(struct soft_context *context);
 
 /* Waits for the work of all contexts of a device; -1: of all devices. */
@@ -162,7 +78,7 @@ void soft_queue_wait_device(int device);
  * CUDA_ERROR_NOT_READY, or the context's error. */
 CUresult soft_queue_query_stream(struct soft_stream *stream);
 CUresult soft_queue_query_context(struct soft_context *context);
-CUresult soft_queue_query_moment(struct soft_context *context, struct soft_moment *moment);
+CUresult soft_queue_query_point(struct soft_context *context, struct soft_event_point *point);
 
 /* Takes what a finished context leaves: its streams, and spare memory. */
 void soft_queue_end_context(struct soft_context *context);
@@ -175,7 +91,7 @@ bool soft_operation_is_valid(const struct soft_operation *operation);
 /* Whether both ends of a stream's list agree, and its next operation is valid. */
 bool soft_stream_is_valid(const struct soft_stream *stream);
 
-/* Whether all streams and operations are valid, the counters agree with them, and each moment that
+/* Whether all streams and operations are valid, the counters agree with them, and each event point that
  * is next in a stream has as many references as it is found in queues and events, or more. Walks
  * all queues. */
 bool soft_queue_is_valid(void);

@@ -1,8 +1,9 @@
 /*
  * That the asserts about queues and the register of handles fire: each is broken on purpose.
  */
+#include "state/handle_set.h"
 #include "base/deep_assert.h"
-#include "queue/queue.h"
+#include "queue.h"
 #include "test/test_abort.h"
 #include "test/test_soft.h"
 
@@ -21,9 +22,9 @@ static struct soft_stream *locked_stream(void) {
 }
 
 static struct soft_operation *record(void) {
-    struct soft_moment *moment = soft_moment_new(1);
-    struct soft_operation *operation = soft_operation_moment(SOFT_OPERATION_RECORD, moment);
-    test_child_needs(moment != NULL && operation != NULL);
+    struct soft_event_point *point = soft_event_point_new(1);
+    struct soft_operation *operation = soft_operation_point(SOFT_OPERATION_RECORD, point);
+    test_child_needs(point != NULL && operation != NULL);
     return operation;
 }
 
@@ -37,14 +38,14 @@ static void lose_the_first(void) {
 static void record_what_is_reached(void) {
     struct soft_stream *stream = locked_stream();
     struct soft_operation *operation = record();
-    operation->moment->reached = true;
+    operation->point->reached = true;
     soft_queue_append(stream, operation);
 }
 
 static void record_what_nobody_holds(void) {
     struct soft_stream *stream = locked_stream();
     struct soft_operation *operation = record();
-    operation->moment->references = 0;
+    operation->point->references = 0;
     soft_queue_append(stream, operation);
 }
 
@@ -73,9 +74,9 @@ Test(queue_valid, a_walk_over_queues_sees_what_does_not_add_up, .fini = test_sof
     stream->context->stream_count++;
     cr_assert_not(soft_queue_is_valid(), "a stream that is not listed");
     stream->context->stream_count--;
-    struct soft_event event = {.moment = operation->moment, .next = stream->context->events};
+    struct soft_event event = {.point = operation->point, .next = stream->context->events};
     stream->context->events = &event;
-    cr_assert_not(soft_queue_is_valid(), "an event without a reference to its moment");
+    cr_assert_not(soft_queue_is_valid(), "an event without a reference to its event point");
     stream->context->events = event.next;
     stream->first = stream->last = NULL;
     cr_assert_not(soft_queue_is_valid(), "an operation that is counted and in no queue");

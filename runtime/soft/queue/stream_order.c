@@ -3,6 +3,8 @@
  */
 #include "stream_order.h"
 
+#include "state/contexts.h"
+#include "machine/machine_state.h"
 #include "base/options.h"
 #include "base/report.h"
 #include "memory/touch.h"
@@ -12,7 +14,7 @@
 #include <string.h>
 
 /* What of each stream has happened: times[n] operations of the stream with that number. */
-struct soft_clock {
+struct soft_stream_clock {
     uint64_t count;
     uint64_t *times;
 };
@@ -21,11 +23,12 @@ struct soft_deed {
     unsigned references;
     uint64_t stream, time;
     uint64_t queued;
-    struct soft_clock *clock;
+    struct soft_stream_clock *clock;
     char name[128];
 };
 
-static struct soft_clock program, ended; /* of the program, and of streams that are no more */
+static struct soft_stream_clock program,
+    ended; /* of the program, and of streams that are no more */
 
 bool soft_order_on(void) {
     return soft_options()->check_stream;
@@ -33,13 +36,13 @@ bool soft_order_on(void) {
 
 /* ---- clocks; one that there is no memory for knows less, and more is found ---- */
 
-void soft_clock_free(struct soft_clock *clock) {
+void soft_stream_clock_free(struct soft_stream_clock *clock) {
     if (clock == NULL) return;
     free(clock->times);
     free(clock);
 }
 
-static bool grow(struct soft_clock *clock, uint64_t count) {
+static bool grow(struct soft_stream_clock *clock, uint64_t count) {
     if (count <= clock->count) return true;
     uint64_t *times = realloc(clock->times, count * sizeof *times);
     if (times == NULL) return false;
@@ -49,24 +52,24 @@ static bool grow(struct soft_clock *clock, uint64_t count) {
     return true;
 }
 
-static void join(struct soft_clock *clock, const struct soft_clock *other) {
+static void join(struct soft_stream_clock *clock, const struct soft_stream_clock *other) {
     if (other == NULL || !grow(clock, other->count)) return;
     for (uint64_t i = 0; i < other->count; i++) {
         if (other->times[i] > clock->times[i]) clock->times[i] = other->times[i];
     }
 }
 
-static uint64_t time_of(const struct soft_clock *clock, uint64_t stream) {
+static uint64_t time_of(const struct soft_stream_clock *clock, uint64_t stream) {
     return stream < clock->count ? clock->times[stream] : 0;
 }
 
-static struct soft_clock *copy_of(const struct soft_clock *clock) {
-    struct soft_clock *copy = calloc(1, sizeof *copy);
+static struct soft_stream_clock *copy_of(const struct soft_stream_clock *clock) {
+    struct soft_stream_clock *copy = calloc(1, sizeof *copy);
     if (copy != NULL) join(copy, clock);
     return copy;
 }
 
-static struct soft_clock *clock_of(struct soft_stream *stream) {
+static struct soft_stream_clock *clock_of(struct soft_stream *stream) {
     if (stream->clock == NULL) stream->clock = calloc(1, sizeof *stream->clock);
     return stream->clock;
 }
@@ -75,7 +78,7 @@ static struct soft_clock *clock_of(struct soft_stream *stream) {
 
 static void release(struct soft_deed *deed) {
     if (--deed->references > 0) return;
-    soft_clock_free(deed->clock);
+    soft_stream_clock_free(deed->clock);
     free(deed);
 }
 
@@ -208,10 +211,10 @@ static void learn_of(const struct soft_deed *writer, void *data) {
 }
 
 /* A value that was waited for has been written: by operations that are known, or by the program. */
-static void add_values(struct soft_touched *touched, struct soft_clock *clock,
+static void add_values(struct soft_touched *touched, struct soft_stream_clock *clock,
                        const struct soft_task *task) {
     for (unsigned i = 0; i < task->is.values.count; i++) {
-        const struct soft_value *value = &task->is.values.items[i];
+        const struct soft_stream_value *value = &task->is.values.items[i];
         uint64_t bytes = value->wide ? 8 : 4;
         if (value->nothing) continue;
         if (!value->write) {
@@ -223,7 +226,7 @@ static void add_values(struct soft_touched *touched, struct soft_clock *clock,
     }
 }
 
-static void add_task(struct soft_touched *touched, struct soft_clock *clock,
+static void add_task(struct soft_touched *touched, struct soft_stream_clock *clock,
                      const struct soft_operation *operation) {
     const struct soft_task *task = &operation->task;
     const struct soft_fill_rows *fill = &task->is.fill;
@@ -311,10 +314,10 @@ static void settle(struct soft_stream *stream, const struct soft_operation *oper
 
 void soft_order_done(struct soft_stream *stream, const struct soft_operation *operation) {
     if (!soft_order_on() || clock_of(stream) == NULL) return;
-    struct soft_clock *clock = stream->clock;
+    struct soft_stream_clock *clock = stream->clock;
     join(clock, operation->clock);
-    if (operation->kind == SOFT_OPERATION_WAIT) join(clock, operation->moment->clock);
-    if (operation->kind == SOFT_OPERATION_RECORD) operation->moment->clock = copy_of(clock);
+    if (operation->kind == SOFT_OPERATION_WAIT) join(clock, operation->point->clock);
+    if (operation->kind == SOFT_OPERATION_RECORD) operation->point->clock = copy_of(clock);
     if (!touches(operation) || stream->context->error != CUDA_SUCCESS) return;
     if (!grow(clock, stream->id + 1)) return;
     clock->times[stream->id]++;
@@ -325,8 +328,8 @@ void soft_order_know_stream(const struct soft_stream *stream) {
     if (soft_order_on()) join(&program, stream->clock);
 }
 
-void soft_order_know_moment(const struct soft_moment *moment) {
-    if (soft_order_on() && moment->reached) join(&program, moment->clock);
+void soft_order_know_point(const struct soft_event_point *point) {
+    if (soft_order_on() && point->reached) join(&program, point->clock);
 }
 
 void soft_order_know_context(const struct soft_context *context) {
@@ -339,5 +342,5 @@ void soft_order_know_context(const struct soft_context *context) {
 
 void soft_order_end_stream(struct soft_stream *stream) {
     join(&ended, stream->clock);
-    soft_clock_free(stream->clock);
+    soft_stream_clock_free(stream->clock);
 }

@@ -15,7 +15,7 @@
 #ifndef SOFT_STREAM_ORDER_H
 #define SOFT_STREAM_ORDER_H
 
-#include "queue.h"
+#include "stream_state.h"
 
 bool soft_order_on(void);
 
@@ -25,9 +25,9 @@ void soft_order_queue(struct soft_operation *operation);
 /* The operation at the head of a stream has been carried out. */
 void soft_order_done(struct soft_stream *stream, const struct soft_operation *operation);
 
-/* The program knows that all of a stream, or what comes before a moment, has happened. */
+/* The program knows that all of a stream, or what comes before an event point, has happened. */
 void soft_order_know_stream(const struct soft_stream *stream);
-void soft_order_know_moment(const struct soft_moment *moment);
+void soft_order_know_point(const struct soft_event_point *point);
 
 /* The same for all streams of a context, and those that it has had. */
 void soft_order_know_context(const struct soft_context *context);
@@ -35,7 +35,7 @@ void soft_order_know_context(const struct soft_context *context);
 /* A stream that has drained ends: what it knows is kept. */
 void soft_order_end_stream(struct soft_stream *stream);
 
-/* A clock goes with its stream, moment or operation. */
-void soft_clock_free(struct soft_clock *clock);
+/* A clock goes with its stream, event point or operation. */
+void soft_stream_clock_free(struct soft_stream_clock *clock);
 
 #endif

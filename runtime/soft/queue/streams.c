@@ -3,7 +3,9 @@
  */
 #include "queue.h"
 
-#include "graph/capture.h"
+#include "state/contexts.h"
+#include "state/handle_set.h"
+#include "stream_fault.h"
 #include "stream_order.h"
 #include "state/thread_state.h"
 
@@ -17,7 +19,7 @@ struct soft_stream *soft_stream_new(struct soft_context *context, unsigned flags
     stream->id = ++last_id;
     stream->flags = flags;
     stream->priority = priority;
-    stream->wishes.synchronization = CU_SYNC_POLICY_AUTO;
+    stream->hints.synchronization = CU_SYNC_POLICY_AUTO;
     stream->next = context->streams;
     context->streams = stream;
     context->stream_count++;
@@ -45,15 +47,37 @@ void soft_stream_settle(struct soft_stream *stream) {
     free(stream);
 }
 
+void soft_stream_drop(struct soft_stream *stream) {
+    if (stream->capture != NULL) stream->leave_capture(stream);
+    stream->destroyed = true;
+    soft_stream_settle(stream);
+}
+
+/* Ends the default streams of a thread that ends. */
+static void drop_own(const struct soft_thread *thread) {
+    pthread_mutex_lock(&soft_lock);
+    for (struct soft_context *context = soft_contexts(); context != NULL; context = context->next) {
+        for (struct soft_stream *s = context->streams, *next = NULL; s != NULL; s = next) {
+            next = s->next;
+            if (s->thread != thread) continue;
+            s->thread = NULL;
+            soft_stream_drop(s);
+        }
+    }
+    pthread_mutex_unlock(&soft_lock);
+}
+
 /* The calling thread's own default stream of a context, made with its first use. The caller holds
  * soft_lock. */
 static struct soft_stream *own_stream(struct soft_context *context) {
-    const struct soft_thread *thread = soft_thread();
+    struct soft_thread *thread = soft_thread();
     for (struct soft_stream *s = context->streams; s != NULL; s = s->next) {
         if (s->thread == thread && !s->destroyed) return s;
     }
     struct soft_stream *stream = soft_stream_new(context, CU_STREAM_DEFAULT, 0);
-    if (stream != NULL) stream->thread = thread;
+    if (stream == NULL) return NULL;
+    stream->thread = thread;
+    thread->end = drop_own;
     return stream;
 }
 
@@ -76,37 +100,18 @@ CUresult soft_stream_find(CUstream handle, struct soft_context **context,
         result = CUDA_ERROR_INVALID_HANDLE;
     }
     pthread_mutex_unlock(&soft_lock);
-    return result == CUDA_SUCCESS ? soft_fault_stream(*stream) : result;
-}
-
-void soft_stream_drop(struct soft_stream *stream) {
-    soft_capture_forget_stream(stream);
-    stream->destroyed = true;
-    soft_stream_settle(stream);
-}
-
-void soft_stream_drop_own(const struct soft_thread *thread) {
-    pthread_mutex_lock(&soft_lock);
-    for (struct soft_context *context = soft_contexts(); context != NULL; context = context->next) {
-        for (struct soft_stream *s = context->streams, *next = NULL; s != NULL; s = next) {
-            next = s->next;
-            if (s->thread != thread) continue;
-            s->thread = NULL;
-            soft_stream_drop(s);
-        }
-    }
-    pthread_mutex_unlock(&soft_lock);
+    return result == CUDA_SUCCESS ? soft_stream_fault_ask(*stream) : result;
 }
 
 /* Makes one stream wait for what another has queued so far. */
 static CUresult order_after(struct soft_stream *later, struct soft_stream *earlier) {
     /* What is over needs no waiting for, unless the order itself is looked at. */
     if (earlier->first == NULL && !soft_order_on()) return CUDA_SUCCESS;
-    struct soft_moment *moment = soft_moment_new(2);
-    struct soft_operation *record = soft_operation_moment(SOFT_OPERATION_RECORD, moment);
-    struct soft_operation *wait = soft_operation_moment(SOFT_OPERATION_WAIT, moment);
-    if (moment == NULL || record == NULL || wait == NULL) {
-        free(moment);
+    struct soft_event_point *point = soft_event_point_new(2);
+    struct soft_operation *record = soft_operation_point(SOFT_OPERATION_RECORD, point);
+    struct soft_operation *wait = soft_operation_point(SOFT_OPERATION_WAIT, point);
+    if (point == NULL || record == NULL || wait == NULL) {
+        free(point);
         free(record);
         free(wait);
         return CUDA_ERROR_OUT_OF_MEMORY;

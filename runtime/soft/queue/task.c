@@ -4,7 +4,6 @@
 #include "task.h"
 
 #include "state/graph_memory.h"
-#include "queue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +52,8 @@ static bool fits(const struct soft_copy_end *end, const struct soft_copy *copy) 
 }
 
 /* Whether a row is there; or, if a promise is enough, will be when a graph comes to it. */
-static bool has_row(uint64_t address, uint64_t bytes, enum soft_wish wish, bool promised) {
-    if (soft_space_is_live(address, bytes, wish)) return true;
+static bool has_row(uint64_t address, uint64_t bytes, enum soft_access_kind kind, bool promised) {
+    if (soft_space_is_live(address, bytes, kind)) return true;
     if (!promised) return false;
     pthread_mutex_lock(&soft_lock);
     bool holds = soft_graph_memory_holds(address, bytes);
@@ -63,30 +62,31 @@ static bool has_row(uint64_t address, uint64_t bytes, enum soft_wish wish, bool 
 }
 
 static bool has_rows(const struct soft_copy_end *end, const struct soft_copy *copy,
-                     enum soft_wish wish, bool promised) {
+                     enum soft_access_kind kind, bool promised) {
     if (!end->in_space) {
         uint64_t last = row_at(end, copy->height - 1, copy->depth - 1);
         return !soft_space_holds(end->address, last - end->address + copy->width);
     }
     if (copy->height == 1 && copy->depth == 1) {
-        return has_row(end->address, copy->width, wish, promised);
+        return has_row(end->address, copy->width, kind, promised);
     }
     for (uint64_t layer = 0; layer < copy->depth; layer++) {
         for (uint64_t row = 0; row < copy->height; row++) {
-            if (!has_row(row_at(end, row, layer), copy->width, wish, promised)) return false;
+            if (!has_row(row_at(end, row, layer), copy->width, kind, promised)) return false;
         }
     }
     return true;
 }
 
-bool soft_range_is_sound(uint64_t address, uint64_t bytes, enum soft_wish wish) {
-    return has_row(address, bytes, wish, true);
+bool soft_range_is_sound(uint64_t address, uint64_t bytes, enum soft_access_kind kind) {
+    return has_row(address, bytes, kind, true);
 }
 
 bool soft_copy_is_sound(const struct soft_copy *copy) {
     const struct soft_copy_end *to = &copy->to, *from = &copy->from;
     return to->address != 0 && from->address != 0 && fits(to, copy) && fits(from, copy) &&
-           has_rows(to, copy, SOFT_WISH_WRITE, true) && has_rows(from, copy, SOFT_WISH_READ, true);
+           has_rows(to, copy, SOFT_ACCESS_WRITE, true) &&
+           has_rows(from, copy, SOFT_ACCESS_READ, true);
 }
 
 static bool copy_row(const struct soft_copy *copy, uint64_t to, uint64_t from, uint64_t bytes,
@@ -104,8 +104,8 @@ static bool copy_row(const struct soft_copy *copy, uint64_t to, uint64_t from, u
 }
 
 bool soft_copy_do(const struct soft_copy *copy, const uint8_t *staged) {
-    if (!has_rows(&copy->to, copy, SOFT_WISH_WRITE, false) ||
-        !has_rows(&copy->from, copy, SOFT_WISH_READ, false)) {
+    if (!has_rows(&copy->to, copy, SOFT_ACCESS_WRITE, false) ||
+        !has_rows(&copy->from, copy, SOFT_ACCESS_READ, false)) {
         return false;
     }
     uint64_t left = copy->width * copy->height * copy->depth - copy->lost;
@@ -148,12 +148,12 @@ bool soft_fill_is_sound(const struct soft_fill_rows *fill) {
     bool apart =
         fill->height == 1 || (fill->pitch >= shape.width && fill->pitch % fill->element_bytes == 0);
     return apart && fill->address % fill->element_bytes == 0 && fits(&shape.to, &shape) &&
-           has_rows(&shape.to, &shape, SOFT_WISH_WRITE, true);
+           has_rows(&shape.to, &shape, SOFT_ACCESS_WRITE, true);
 }
 
 bool soft_fill_do(const struct soft_fill_rows *fill) {
     struct soft_copy shape = shape_of(fill);
-    if (!has_rows(&shape.to, &shape, SOFT_WISH_WRITE, false)) return false;
+    if (!has_rows(&shape.to, &shape, SOFT_ACCESS_WRITE, false)) return false;
     for (uint64_t row = 0; row < fill->height; row++) {
         uint64_t address = fill->address + row * fill->pitch;
         if (!soft_space_fill(address, &fill->value, fill->element_bytes, fill->width)) {
@@ -163,7 +163,7 @@ bool soft_fill_do(const struct soft_fill_rows *fill) {
     return true;
 }
 
-static bool has_come(const struct soft_value *value, uint64_t now) {
+static bool has_come(const struct soft_stream_value *value, uint64_t now) {
     switch (value->flags & 3) {
     case CU_STREAM_WAIT_VALUE_GEQ: /* cyclic: the difference is not negative */
         return value->wide ? (int64_t)(now - value->value) >= 0
@@ -177,7 +177,7 @@ static bool has_come(const struct soft_value *value, uint64_t now) {
     }
 }
 
-bool soft_value_do(const struct soft_value *value, bool *ok) {
+bool soft_stream_value_do(const struct soft_stream_value *value, bool *ok) {
     uint64_t bytes = value->wide ? 8 : 4, now = 0;
     if (value->nothing) return true;
     if (value->write) {

@@ -51,7 +51,7 @@ struct soft_fill_rows {
 };
 
 /* Waiting for a value in memory, and writing one. */
-struct soft_value {
+struct soft_stream_value {
     bool write, wide, nothing; /* nothing: a barrier, which the order of a stream already is */
     unsigned flags;
     uint64_t address, value;
@@ -73,7 +73,7 @@ struct soft_task {
             void *data;
         } callback;
         struct {
-            struct soft_value *items; /* the task's own */
+            struct soft_stream_value *items; /* the task's own */
             unsigned count;
         } values;
         uint64_t address; /* to allocate at, or to free */
@@ -88,7 +88,7 @@ bool soft_task_copy(struct soft_task *to, const struct soft_task *from);
 
 /* Whether a range, or those of a copy or a fill, can be meant: within the addresses, and live or
  * promised by a graph. */
-bool soft_range_is_sound(uint64_t address, uint64_t bytes, enum soft_wish wish);
+bool soft_range_is_sound(uint64_t address, uint64_t bytes, enum soft_access_kind kind);
 bool soft_copy_is_sound(const struct soft_copy *copy);
 bool soft_fill_is_sound(const struct soft_fill_rows *fill);
 
@@ -102,15 +102,6 @@ uint8_t *soft_copy_stage(const struct soft_copy *copy);
 
 /* Does an operation on a value; false: it waits, and its value has not come. ok becomes false where
  * the memory is not live. */
-bool soft_value_do(const struct soft_value *value, bool *ok);
-
-/* Reads the operations of a batch, to be freed, and checks operations. */
-CUresult soft_values_of(const CUstreamBatchMemOpParams *params, unsigned count, unsigned flags,
-                        struct soft_value **items);
-CUresult soft_values_check(const struct soft_value *items, unsigned count);
-
-/* Submits a task to a stream and takes over what it owns, whatever happens. stages: the source of a
- * copy may change as soon as the call returns. */
-CUresult soft_submit(struct soft_stream *stream, struct soft_task *task, bool stages);
+bool soft_stream_value_do(const struct soft_stream_value *value, bool *ok);
 
 #endif

@@ -10,16 +10,16 @@
 
 struct loss {
     uint64_t address, bytes; /* the row */
-    enum soft_wish wish;
+    enum soft_access_kind kind;
 };
 
 static bool find_row(const struct soft_copy_end *end, const struct soft_copy *copy,
-                     enum soft_wish wish, struct loss *loss) {
+                     enum soft_access_kind kind, struct loss *loss) {
     for (uint64_t layer = 0; layer < copy->depth && end->in_space; layer++) {
         for (uint64_t row = 0; row < copy->height; row++) {
             uint64_t address = end->address + row * end->pitch + layer * end->slice;
-            if (soft_space_is_live(address, copy->width, wish)) continue;
-            *loss = (struct loss){address, copy->width, wish};
+            if (soft_space_is_live(address, copy->width, kind)) continue;
+            *loss = (struct loss){address, copy->width, kind};
             return true;
         }
     }
@@ -30,7 +30,7 @@ static bool find_row(const struct soft_copy_end *end, const struct soft_copy *co
 static uint64_t first_byte(const struct loss *loss) {
     struct soft_allocation found;
     uint64_t byte = loss->address;
-    while (byte - loss->address < loss->bytes && soft_space_is_live(byte, 1, loss->wish) &&
+    while (byte - loss->address < loss->bytes && soft_space_is_live(byte, 1, loss->kind) &&
            soft_space_find(byte, &found)) {
         byte = found.address + found.bytes;
     }
@@ -44,8 +44,8 @@ static bool find_loss(const struct soft_task *task, unsigned at, struct loss *lo
     if (task->kind == SOFT_TASK_COPY) {
         snprintf(name, bytes, "a copy of %" PRIu64 " bytes",
                  copy->width * copy->height * copy->depth);
-        return find_row(&copy->to, copy, SOFT_WISH_WRITE, loss) ||
-               find_row(&copy->from, copy, SOFT_WISH_READ, loss);
+        return find_row(&copy->to, copy, SOFT_ACCESS_WRITE, loss) ||
+               find_row(&copy->from, copy, SOFT_ACCESS_READ, loss);
     }
     if (task->kind == SOFT_TASK_FILL) {
         const struct soft_copy shape = {
@@ -53,12 +53,12 @@ static bool find_loss(const struct soft_task *task, unsigned at, struct loss *lo
         const struct soft_copy_end end = {
             .address = fill->address, .pitch = fill->pitch, .in_space = true};
         snprintf(name, bytes, "a memset of %" PRIu64 " bytes", shape.width * shape.height);
-        return find_row(&end, &shape, SOFT_WISH_WRITE, loss);
+        return find_row(&end, &shape, SOFT_ACCESS_WRITE, loss);
     }
     if (task->kind == SOFT_TASK_VALUES && at < task->is.values.count) {
-        const struct soft_value *value = &task->is.values.items[at];
+        const struct soft_stream_value *value = &task->is.values.items[at];
         *loss = (struct loss){value->address, value->wide ? 8 : 4,
-                              value->write ? SOFT_WISH_WRITE : SOFT_WISH_READ};
+                              value->write ? SOFT_ACCESS_WRITE : SOFT_ACCESS_READ};
         snprintf(name, bytes, "%s",
                  value->write ? "a stream memory operation" : "a wait for a value");
         return true;
@@ -74,9 +74,9 @@ void soft_task_fault_tell(const struct soft_task *task, unsigned at,
     char name[64], where[256];
     if (!find_loss(task, at, &loss, name, sizeof name)) return;
     report.address = first_byte(&loss);
-    soft_space_describe(report.address, reach, loss.wish, where, sizeof where);
+    soft_space_describe(report.address, reach, loss.kind, where, sizeof where);
     snprintf(report.detail, sizeof report.detail,
              "%s %s 0x%" PRIx64 ", which was allocated when the operation was queued: %s", name,
-             loss.wish == SOFT_WISH_WRITE ? "writes at" : "reads at", report.address, where);
+             loss.kind == SOFT_ACCESS_WRITE ? "writes at" : "reads at", report.address, where);
     soft_report_tell(&report);
 }

@@ -9,13 +9,6 @@
 
 #include "driver_state.h"
 
-enum { SOFT_GRANULE_BYTES = 512 };
-
-/* What bytes cost. */
-static inline uint64_t soft_memory_rounded(uint64_t bytes) {
-    return (bytes + SOFT_GRANULE_BYTES - 1) / SOFT_GRANULE_BYTES * SOFT_GRANULE_BYTES;
-}
-
 /* Allocates in a context. CUDA_ERROR_OUT_OF_MEMORY: the device, or the host, has no more. */
 CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdeviceptr *address);
 

@@ -1,10 +1,13 @@
 /*
  * The set of live handles: an open hash table of pointers.
  */
-#include "driver_state.h"
+#include "handle_set.h"
+#include "memory/maker.h"
 
 #include "base/deep_assert.h"
 
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 static struct {

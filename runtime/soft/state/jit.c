@@ -1,9 +1,9 @@
 /*
- * Options, logs and images.
+ * Options and logs.
  */
 #include "jit.h"
 
-#include "lower/linked_image.h"
+#include "check/checks.h"
 #include "base/options.h"
 
 #include <stdio.h>
@@ -187,111 +187,8 @@ CUresult soft_jit_load(const struct soft_source *sources, unsigned count,
         soft_jit_fail(jit, text);
         return result;
     }
+    soft_checks_hook(*module);
     tell_kernels(jit, *module);
     tell_time(jit);
     return CUDA_SUCCESS;
-}
-
-/* Whether a text begins as PTX may: with a directive, a comment or a line of the preprocessor. What
- * is wrong behind that the reader tells; of other texts a driver says only that they are no image.
- */
-static bool begins_as_ptx(const char *text) {
-    text += strspn(text, " \t\r\n\v\f");
-    return *text == '.' || *text == '/' || *text == '#';
-}
-
-enum soft_image_kind soft_image_kind(const void *image) {
-    static const unsigned char magics[3][4] = {
-        {0x7f, 'E', 'L', 'F'},    /* a cubin */
-        {0x50, 0xed, 0x55, 0xba}, /* a fatbin */
-        {0xb1, 0x43, 0x62, 0x46}  /* a wrapper around one */
-    };
-    const unsigned char *bytes = image;
-    if (soft_linked_image_is(image)) return SOFT_IMAGE_LINKED;
-    for (int m = 0; m < 3; m++) {
-        /* Text shorter than four bytes ends before the comparison does. */
-        int i = 0;
-        while (i < 4 && bytes[i] == magics[m][i]) i++;
-        if (i < 4) continue;
-        /* An ELF header goes on with its class, 64 bits, and the order of bytes, little-endian. */
-        bool cut = m == 0 && (bytes[4] != 2 || bytes[5] != 1);
-        return cut ? SOFT_IMAGE_NONE : SOFT_IMAGE_BINARY;
-    }
-    return begins_as_ptx(image) ? SOFT_IMAGE_TEXT : SOFT_IMAGE_NONE;
-}
-
-/* Puts a module into its context's list and its handles into the register. */
-static bool add_handles(struct soft_context *context, struct soft_module *module) {
-    bool ok = soft_handle_add(SOFT_HANDLE_MODULE, module);
-    for (struct soft_function *f = module->functions; f != NULL && ok; f = f->next) {
-        ok = soft_handle_add(SOFT_HANDLE_FUNCTION, f);
-    }
-    if (ok) {
-        module->next = context->modules;
-        context->modules = module;
-    }
-    return ok;
-}
-
-static void remove_handles(struct soft_module *module) {
-    soft_handle_remove(SOFT_HANDLE_MODULE, module);
-    for (struct soft_function *f = module->functions; f != NULL; f = f->next) {
-        soft_handle_remove(SOFT_HANDLE_FUNCTION, f);
-    }
-}
-
-CUresult soft_image_sources(const void *image, const struct soft_jit *jit,
-                            struct soft_source **sources, unsigned *count) {
-    *sources = NULL;
-    switch (soft_image_kind(image)) {
-    case SOFT_IMAGE_BINARY:
-        soft_jit_fail(jit, "the image is GPU machine code; this device loads PTX only\n");
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    case SOFT_IMAGE_NONE:
-        soft_jit_fail(jit, "the image is not PTX, which begins with a directive or a comment\n");
-        return CUDA_ERROR_INVALID_IMAGE;
-    case SOFT_IMAGE_LINKED:
-        *sources = soft_linked_image_sources(image, count);
-        return *sources != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
-    default:
-        *count = 1;
-        *sources = malloc(sizeof **sources);
-        if (*sources == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-        **sources = (struct soft_source){.name = jit->name, .text = image, .length = strlen(image)};
-        return CUDA_SUCCESS;
-    }
-}
-
-CUresult soft_image_load(struct soft_context *context, const void *image,
-                         const struct soft_jit *jit, struct soft_module **result) {
-    struct soft_source *sources = NULL;
-    struct soft_module *module = NULL;
-    unsigned count = 0;
-    CUresult loaded = soft_image_sources(image, jit, &sources, &count);
-    if (loaded == CUDA_SUCCESS) {
-        loaded = soft_jit_load(sources, count, &context->reach, jit, &module);
-    }
-    free(sources);
-    if (loaded != CUDA_SUCCESS) return loaded;
-    pthread_mutex_lock(&soft_lock);
-    bool added = add_handles(context, module);
-    if (!added) remove_handles(module);
-    pthread_mutex_unlock(&soft_lock);
-    if (!added) {
-        soft_module_release(module);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    *result = module;
-    return CUDA_SUCCESS;
-}
-
-void soft_image_unload(struct soft_context *context, struct soft_module *module) {
-    pthread_mutex_lock(&soft_lock);
-    struct soft_module **link = &context->modules;
-    while (*link != NULL && *link != module) link = &(*link)->next;
-    if (*link == module) *link = module->next;
-    remove_handles(module);
-    pthread_mutex_unlock(&soft_lock);
-    /* Launches that have not ended hold references of their own. */
-    soft_module_release(module);
 }

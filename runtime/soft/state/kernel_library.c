@@ -3,6 +3,9 @@
  */
 #include "kernel_library.h"
 
+#include "contexts.h"
+#include "handle_set.h"
+#include "image.h"
 #include "lower/linked_image.h"
 
 #include <stdlib.h>

@@ -2,8 +2,7 @@
  * Reserves, allocates and frees.
  */
 #include "memory_pool.h"
-
-#include "device_memory.h"
+#include "handle_set.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
  */
 #include "physical.h"
 
+#include "handle_set.h"
 #include "memory_pool.h"
 
 #include <stdlib.h>

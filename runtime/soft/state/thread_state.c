@@ -4,7 +4,7 @@
  */
 #include "thread_state.h"
 
-#include "queue/queue.h"
+#include "machine/grid.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void end_thread(void *argument) {
     struct soft_thread *thread = argument;
-    soft_stream_drop_own(thread);
+    if (thread->end != NULL) thread->end(thread);
     soft_worker_end(&thread->worker);
     pthread_mutex_lock(&lock);
     *thread->link = thread->next;

@@ -4,7 +4,7 @@
 #ifndef SOFT_THREAD_STATE_H
 #define SOFT_THREAD_STATE_H
 
-#include "driver/fault.h"
+#include "call_fault.h"
 #include "machine/grid.h"
 
 #include <stdbool.h>
@@ -19,9 +19,10 @@ struct soft_thread {
     bool own_default; /* the call under way takes the null stream for the thread's own */
     bool in_host_function;
     int capture_mode;
-    struct soft_harm harm;
+    struct soft_call_fault fault;
     struct soft_worker worker;
-    struct soft_thread *next, **link; /* in the list of all */
+    void (*end)(const struct soft_thread *thread); /* of what was made for it; NULL: nothing was */
+    struct soft_thread *next, **link;              /* in the list of all */
 };
 
 /* The calling thread's; it ends with the thread. Threads for which there is no memory share one. */

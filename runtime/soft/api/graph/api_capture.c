@@ -3,6 +3,7 @@
  */
 #include "graph/capture.h"
 #include "api/export.h"
+#include "state/handle_set.h"
 #include "state/thread_state.h"
 
 #include <stdlib.h>

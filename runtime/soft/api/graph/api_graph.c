@@ -3,6 +3,7 @@
  */
 #include "api/export.h"
 #include "graph/graph_call.h"
+#include "state/handle_set.h"
 
 #include <string.h>
 

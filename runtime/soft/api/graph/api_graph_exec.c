@@ -4,6 +4,7 @@
 #include "graph/capture.h"
 #include "api/export.h"
 #include "graph/graph_call.h"
+#include "state/handle_set.h"
 #include "state/memory_pool.h"
 
 static bool are_flags(unsigned long long flags) {

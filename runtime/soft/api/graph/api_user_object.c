@@ -3,6 +3,7 @@
  */
 #include "api/export.h"
 #include "graph/graph_call.h"
+#include "state/handle_set.h"
 #include "graph/user_object.h"
 
 #include <stdlib.h>
@@ -73,7 +74,7 @@ EXPORT(cuGraphRetainUserObject,
     if (!soft_handle_is(SOFT_HANDLE_GRAPH, graph) || flags > CU_GRAPH_USER_OBJECT_MOVE) {
         result = CUDA_ERROR_INVALID_VALUE;
     } else {
-        result = soft_object_hold((struct soft_graph *)graph, object, count);
+        result = soft_object_hold(&((struct soft_graph *)graph)->objects, object, count);
         if (result == CUDA_SUCCESS && flags == 0) object->references += count;
     }
     pthread_mutex_unlock(&soft_lock);
@@ -85,7 +86,7 @@ EXPORT(cuGraphReleaseUserObject, (CUgraph graph, CUuserObject handle, unsigned i
     CUresult result = enter(handle, count, &object);
     if (result != CUDA_SUCCESS) return result;
     result = soft_handle_is(SOFT_HANDLE_GRAPH, graph)
-                 ? soft_object_let_go((struct soft_graph *)graph, object, count)
+                 ? soft_object_let_go(&((struct soft_graph *)graph)->objects, object, count)
                  : CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_unlock(&soft_lock);
     return result;

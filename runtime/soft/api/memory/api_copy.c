@@ -1,7 +1,9 @@
 /*
  * Copies of one row of bytes. As in "Memory Management" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "driver/copy_call.h"
+#include "queue/copy_rows.h"
 #include "api/export.h"
 
 static CUresult submit(CUstream stream, enum soft_place_kind to, uint64_t destination,

@@ -4,6 +4,7 @@
  *
  * Addressing is unified: a device uses it under the host's address.
  */
+#include "state/contexts.h"
 #include "state/device_memory.h"
 #include "api/export.h"
 #include "queue/queue.h"

@@ -2,6 +2,7 @@
  * Sharing with other processes, which soft devices do not offer: what is asked is checked and then
  * refused. As in "Memory Management" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "state/driver_state.h"
 #include "api/export.h"
 

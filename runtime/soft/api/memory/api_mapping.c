@@ -2,6 +2,7 @@
  * Memory and addresses apart. As in "Virtual Memory Management" of the CUDA Driver API 13.0.
  */
 #include "api/export.h"
+#include "state/handle_set.h"
 #include "state/physical.h"
 
 enum { PAGE_BYTES = 4096 };

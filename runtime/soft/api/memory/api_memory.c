@@ -1,6 +1,7 @@
 /*
  * Device memory. As in "Memory Management" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "state/device_memory.h"
 #include "api/export.h"
 #include "state/graph_memory.h"

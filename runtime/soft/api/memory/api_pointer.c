@@ -1,6 +1,7 @@
 /*
  * What is known of a pointer. As in "Unified Addressing" of the CUDA Driver API 13.0.
  */
+#include "state/contexts.h"
 #include "state/driver_state.h"
 #include "api/export.h"
 
@@ -38,10 +39,10 @@ static struct soft_context *owner_of(const struct soft_allocation *allocation) {
 
 static int access_of(const struct question *question) {
     const struct soft_reach *reach = &question->context->reach;
-    if (soft_space_may(&question->found, reach, SOFT_WISH_WRITE)) {
+    if (soft_space_may(&question->found, reach, SOFT_ACCESS_WRITE)) {
         return CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
     }
-    return soft_space_may(&question->found, reach, SOFT_WISH_READ)
+    return soft_space_may(&question->found, reach, SOFT_ACCESS_READ)
                ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ
                : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
 }

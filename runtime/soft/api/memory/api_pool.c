@@ -5,7 +5,10 @@
 #include "graph/capture.h"
 #include "api/export.h"
 #include "state/graph_memory.h"
+#include "state/handle_set.h"
 #include "state/memory_pool.h"
+#include "queue/stream_fault.h"
+#include "graph/submit.h"
 
 #include <string.h>
 #include <time.h>
@@ -297,7 +300,7 @@ static CUresult find_stream(CUstream handle, struct soft_stream **stream) {
     }
     pthread_mutex_unlock(&soft_lock);
     if (!own) return soft_stream_find(handle, &context, stream);
-    return result == CUDA_SUCCESS ? soft_fault_stream(*stream) : result;
+    return result == CUDA_SUCCESS ? soft_stream_fault_ask(*stream) : result;
 }
 
 /* In a stream that is being captured an allocation becomes a node, of memory that is the graph's.

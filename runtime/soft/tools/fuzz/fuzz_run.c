@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "lower/image.h"
+#include "lower/loaded_module.h"
 
 #include <string.h>
 

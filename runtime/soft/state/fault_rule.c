@@ -2,9 +2,9 @@
  * Reads fault rules: one table lists the keys and the actions that use them.
  */
 #include "fault_rule.h"
-
-#include "call.h"
-#include "api/export.h"
+#include "tollens/cuda_abi.h"
+#include "base/calls.h"
+#include "base/result_name.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,12 +30,13 @@ static const char *const actions[SOFT_FAULT_ACTIONS] = {
 
 struct key;
 
-struct state {
+struct rule_text {
     struct soft_fault_rule *rule;
     struct soft_json_error *error;
 };
 
-typedef bool read_key(struct state *state, const struct key *key, const struct soft_json *value);
+typedef bool read_key(struct rule_text *state, const struct key *key,
+                      const struct soft_json *value);
 
 struct key {
     const char *name;
@@ -58,7 +59,8 @@ static bool refuse(struct soft_json_error *error, struct soft_json_place place, 
     return false;
 }
 
-static bool read_number(struct state *state, const struct key *key, const struct soft_json *value) {
+static bool read_number(struct rule_text *state, const struct key *key,
+                        const struct soft_json *value) {
     bool whole = value->kind == SOFT_JSON_NUMBER && value->whole;
     if (!whole || value->count < key->least || value->count > key->most) {
         if (key->most == UINT64_MAX) {
@@ -76,7 +78,8 @@ static bool read_number(struct state *state, const struct key *key, const struct
 }
 
 /* A number, or "256M". */
-static bool read_bytes(struct state *state, const struct key *key, const struct soft_json *value) {
+static bool read_bytes(struct rule_text *state, const struct key *key,
+                       const struct soft_json *value) {
     static const char units[] = "KMG";
     uint64_t bytes = 0;
     if (value->kind == SOFT_JSON_NUMBER) return read_number(state, key, value);
@@ -98,7 +101,7 @@ static bool read_bytes(struct state *state, const struct key *key, const struct 
     return true;
 }
 
-static bool read_percent(struct state *state, const struct key *key,
+static bool read_percent(struct rule_text *state, const struct key *key,
                          const struct soft_json *value) {
     bool ok = value->kind == SOFT_JSON_NUMBER && value->number >= 0 && value->number <= 100;
     if (!ok) {
@@ -113,18 +116,18 @@ static bool read_percent(struct state *state, const struct key *key,
 static bool is_function(const char *pattern) {
     char name[128];
     for (int i = 0; i < SOFT_CALLS; i++) {
-        const struct soft_entry *entry = &soft_entries[i];
-        if (soft_fault_matches(pattern, entry->name) || soft_fault_matches(pattern, entry->base)) {
+        const struct soft_call_name *call = &soft_call_names[i];
+        if (soft_fault_matches(pattern, call->name) || soft_fault_matches(pattern, call->base)) {
             return true;
         }
-        if (entry->own == NULL) continue;
-        snprintf(name, sizeof name, "%s%s", entry->name, entry->suffix);
+        if (call->suffix[0] == '\0') continue;
+        snprintf(name, sizeof name, "%s%s", call->name, call->suffix);
         if (soft_fault_matches(pattern, name)) return true;
     }
     return false;
 }
 
-static bool read_function(struct state *state, const struct key *key,
+static bool read_function(struct rule_text *state, const struct key *key,
                           const struct soft_json *value) {
     if (value->kind != SOFT_JSON_STRING) {
         return refuse(state->error, value->place,
@@ -138,19 +141,15 @@ static bool read_function(struct state *state, const struct key *key,
     return true;
 }
 
-const char *soft_fault_code_name(int code) {
-    const char *name = NULL;
-    return soft_cuGetErrorName((CUresult)code, &name) == CUDA_SUCCESS ? name : NULL;
-}
-
-static bool read_code(struct state *state, const struct key *key, const struct soft_json *value) {
+static bool read_code(struct rule_text *state, const struct key *key,
+                      const struct soft_json *value) {
     struct soft_fault_rule *rule = state->rule;
     int code = CODES;
     if (value->kind == SOFT_JSON_NUMBER && value->whole && value->count < CODES) {
         code = (int)value->count;
     } else if (value->kind == SOFT_JSON_STRING) {
         for (code = 0; code < CODES; code++) {
-            const char *name = soft_fault_code_name(code);
+            const char *name = soft_result_name(code);
             if (name != NULL && strcmp(name, value->text) == 0) break;
         }
     }
@@ -167,7 +166,8 @@ static bool read_code(struct state *state, const struct key *key, const struct s
 }
 
 /* A number, or "each". */
-static bool read_scope(struct state *state, const struct key *key, const struct soft_json *value) {
+static bool read_scope(struct rule_text *state, const struct key *key,
+                       const struct soft_json *value) {
     struct soft_fault_rule *rule = state->rule;
     bool each = value->kind == SOFT_JSON_STRING && strcmp(value->text, "each") == 0;
     bool one = value->kind == SOFT_JSON_NUMBER && value->whole && value->count > 0;
@@ -181,7 +181,7 @@ static bool read_scope(struct state *state, const struct key *key, const struct 
 }
 
 /* The action has been read before the other keys, whose meaning depends on it. */
-static bool read_nothing(struct state *state, const struct key *key,
+static bool read_nothing(struct rule_text *state, const struct key *key,
                          const struct soft_json *value) {
     (void)state;
     (void)key;
@@ -214,7 +214,7 @@ static const struct key keys[] = {
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 
-static bool read_action(const struct soft_json *object, struct state *state) {
+static bool read_action(const struct soft_json *object, struct rule_text *state) {
     const struct soft_json *value = soft_json_member(object, "action");
     if (value == NULL) return refuse(state->error, object->place, "a rule needs an \"action\"");
     int i = 0;
@@ -231,7 +231,7 @@ static bool read_action(const struct soft_json *object, struct state *state) {
     return true;
 }
 
-static bool read_member(struct state *state, const struct soft_json *value) {
+static bool read_member(struct rule_text *state, const struct soft_json *value) {
     const char *action = actions[state->rule->action];
     for (int i = 0; i < KEYS; i++) {
         if (strcmp(value->name, keys[i].name) != 0) continue;
@@ -264,7 +264,7 @@ static bool read_rule(const struct soft_json *object, struct soft_fault_rule *ru
                       struct soft_json_error *error) {
     static const char *const when[] = {"nth", "every", "percent"}, *const whose[] = {"thread",
                                                                                      "stream"};
-    struct state state = {rule, error};
+    struct rule_text state = {rule, error};
     if (object->kind != SOFT_JSON_OBJECT) {
         return refuse(error, object->place, "a rule must be an object");
     }

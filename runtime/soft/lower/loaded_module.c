@@ -2,7 +2,7 @@
  * Loading a module: read, unite what was linked, place functions and variables, fix addresses,
  * lower every function.
  */
-#include "image.h"
+#include "loaded_module.h"
 
 #include "tollens/cuda_abi.h"
 #include "lower.h"

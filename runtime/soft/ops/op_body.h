@@ -6,10 +6,10 @@
  * of its lanes, as loops that a compiler vectorizes. Type words: u16 s16 u32 s32 u64 s64 f32 f64. A
  * 16-bit value is in the low half of a 32-bit lane; the rest of the lane is zero.
  */
-#ifndef SOFT_OPS_H
-#define SOFT_OPS_H
+#ifndef SOFT_OP_BODY_H
+#define SOFT_OP_BODY_H
 
-#include "machine/grid.h"
+#include "machine/machine_state.h"
 
 #include <string.h>
 

@@ -3,13 +3,17 @@
  */
 #include "fault.h"
 
+#include "base/calls.h"
+#include "contexts.h"
 #include "base/dice.h"
+#include "driver_state.h"
 #include "fault_rule.h"
 #include "base/file_text.h"
 #include "base/options.h"
-#include "queue/queue.h"
 #include "base/report.h"
-#include "state/thread_state.h"
+#include "base/result_name.h"
+#include "memory/space.h"
+#include "thread_state.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,7 +57,7 @@ static void tell(const struct soft_fault_rule *rule, const char *format, ...) {
 }
 
 static const char *code_text(CUresult code, char room[24]) {
-    const char *name = soft_fault_code_name((int)code);
+    const char *name = soft_result_name((int)code);
     if (name != NULL) return name;
     snprintf(room, 24, "code %d", (int)code);
     return room;
@@ -105,34 +109,34 @@ static uint64_t count_call(enum soft_call call, enum soft_fault_scope scope, uin
 
 /* A number that depends on the rule's seed, the function's name and the count, and on nothing
  * else. */
-static uint64_t draw(const struct soft_fault_rule *rule, const struct soft_harm *harm, uint64_t of,
-                     uint64_t count) {
+static uint64_t draw(const struct soft_fault_rule *rule, const struct soft_call_fault *fault,
+                     uint64_t of, uint64_t count) {
     uint64_t hash = soft_dice_mix(rule->seed);
-    for (const char *c = soft_entries[harm->call].name; *c != '\0'; c++) {
+    for (const char *c = soft_call_names[fault->call].name; *c != '\0'; c++) {
         hash = soft_dice_mix(hash ^ (unsigned char)*c);
     }
     return soft_dice_mix(soft_dice_mix(hash ^ of) ^ count);
 }
 
-static bool means(const struct soft_fault_rule *rule, const struct soft_harm *harm) {
-    const struct soft_entry *entry = &soft_entries[harm->call];
+static bool means(const struct soft_fault_rule *rule, const struct soft_call_fault *fault) {
+    const struct soft_call_name *call = &soft_call_names[fault->call];
     char name[128];
-    if (soft_fault_matches(rule->function, entry->name)) return true;
-    if (soft_fault_matches(rule->function, entry->base)) return true;
-    if (!harm->own_default) return false;
-    snprintf(name, sizeof name, "%s%s", entry->name, entry->suffix);
+    if (soft_fault_matches(rule->function, call->name)) return true;
+    if (soft_fault_matches(rule->function, call->base)) return true;
+    if (!fault->own_default) return false;
+    snprintf(name, sizeof name, "%s%s", call->name, call->suffix);
     return soft_fault_matches(rule->function, name);
 }
 
 /* Whether a rule strikes at a call. The caller holds the lock. */
-static bool strikes(struct soft_fault_rule *rule, const struct soft_harm *harm, uint64_t of,
+static bool strikes(struct soft_fault_rule *rule, const struct soft_call_fault *fault, uint64_t of,
                     uint64_t count) {
-    if (count == 0 || !means(rule, harm) || (rule->only != 0 && rule->only != of)) return false;
+    if (count == 0 || !means(rule, fault) || (rule->only != 0 && rule->only != of)) return false;
     if (rule->nth != 0 && count != rule->nth) return false;
     if (rule->every != 0 && count % rule->every != 0) return false;
     if (rule->by_chance) {
         /* 53 bits are as many as a double holds. */
-        double share = (double)(draw(rule, harm, of, count) >> 11) / (double)(1ull << 53);
+        double share = (double)(draw(rule, fault, of, count) >> 11) / (double)(1ull << 53);
         if (!(share * 100 < rule->percent)) return false;
     }
     if (rule->times != 0 && rule->struck >= rule->times) return false;
@@ -142,9 +146,8 @@ static bool strikes(struct soft_fault_rule *rule, const struct soft_harm *harm, 
 
 /* ---- what happens to them ---- */
 
-/* The context that a call is about: its stream's, or the thread's current one. */
-static struct soft_context *context_of(const struct soft_harm *harm) {
-    return harm->context != NULL ? harm->context : soft_context_top();
+struct soft_context *soft_fault_context(const struct soft_call_fault *fault) {
+    return fault->context != NULL ? fault->context : soft_context_top();
 }
 
 static void lose(struct soft_context *context, const struct soft_fault_rule *rule) {
@@ -163,11 +166,11 @@ static void lose(struct soft_context *context, const struct soft_fault_rule *rul
 }
 
 /* What one rule does; us sums up delays. */
-static void apply(const struct soft_fault_rule *rule, struct soft_harm *harm, CUresult *result,
-                  uint64_t *us) {
-    struct soft_context *context = context_of(harm);
-    const char *name = soft_entries[harm->call].name;
-    unsigned long long count = harm->count;
+static void apply(const struct soft_fault_rule *rule, struct soft_call_fault *fault,
+                  CUresult *result, uint64_t *us) {
+    struct soft_context *context = soft_fault_context(fault);
+    const char *name = soft_call_names[fault->call].name;
+    unsigned long long count = fault->count;
     char room[24];
     const char *code = code_text((CUresult)rule->code, room);
     switch (rule->action) {
@@ -189,17 +192,17 @@ static void apply(const struct soft_fault_rule *rule, struct soft_harm *harm, CU
         lose(context, rule);
         break;
     case SOFT_FAULT_LATER:
-        harm->later = (CUresult)rule->code;
-        harm->later_rule = rule;
+        fault->later = (CUresult)rule->code;
+        fault->later_rule = rule;
         break;
     case SOFT_FAULT_FLIP:
-        harm->flip = rule;
+        fault->flip = rule;
         break;
     case SOFT_FAULT_TRUNCATE:
-        harm->truncate = rule;
+        fault->truncate = rule;
         break;
     case SOFT_FAULT_TIMEOUT:
-        harm->timeout = rule;
+        fault->timeout = rule;
         break;
     default:
         break;
@@ -213,15 +216,15 @@ static void wait_us(uint64_t us) {
 }
 
 /* Asks the rules of one scope what is to happen to the call under way. */
-static CUresult ask(struct soft_harm *harm, enum soft_fault_scope scope, uint64_t of,
+static CUresult ask(struct soft_call_fault *fault, enum soft_fault_scope scope, uint64_t of,
                     uint64_t *us) {
     CUresult result = CUDA_SUCCESS;
     pthread_mutex_lock(&faults.lock);
-    harm->count = count_call(harm->call, scope, of);
+    fault->count = count_call(fault->call, scope, of);
     for (unsigned i = 0; i < faults.rules.count; i++) {
         struct soft_fault_rule *rule = &faults.rules.items[i];
         bool asked = rule->action != SOFT_FAULT_BUDGET && rule->scope == scope;
-        if (asked && strikes(rule, harm, of, harm->count)) apply(rule, harm, &result, us);
+        if (asked && strikes(rule, fault, of, fault->count)) apply(rule, fault, &result, us);
     }
     pthread_mutex_unlock(&faults.lock);
     return result;
@@ -230,93 +233,55 @@ static CUresult ask(struct soft_harm *harm, enum soft_fault_scope scope, uint64_
 CUresult soft_fault_begin(enum soft_call call, bool own_default) {
     (void)soft_fault_state();
     if (!faults.on) return CUDA_SUCCESS;
-    struct soft_harm *harm = &soft_thread()->harm;
+    struct soft_call_fault *fault = &soft_thread()->fault;
     uint64_t us = 0;
-    if (harm->thread == 0) {
+    if (fault->thread == 0) {
         pthread_mutex_lock(&faults.lock);
-        harm->thread = ++faults.threads;
+        fault->thread = ++faults.threads;
         pthread_mutex_unlock(&faults.lock);
     }
-    *harm = (struct soft_harm){
-        .thread = harm->thread, .active = true, .call = call, .own_default = own_default};
-    CUresult result = ask(harm, SOFT_FAULT_OF_THREAD, harm->thread, &us);
-    CUresult other = ask(harm, SOFT_FAULT_OF_ALL, 0, &us);
+    *fault = (struct soft_call_fault){
+        .thread = fault->thread, .active = true, .call = call, .own_default = own_default};
+    CUresult result = ask(fault, SOFT_FAULT_OF_THREAD, fault->thread, &us);
+    CUresult other = ask(fault, SOFT_FAULT_OF_ALL, 0, &us);
     wait_us(us);
     return result != CUDA_SUCCESS ? result : other;
 }
 
 /* ---- what happens in streams ---- */
 
-/* A blow that belongs behind what a stream has queued. */
-static struct soft_operation *new_blow(const struct soft_fault_rule *rule, CUresult code,
-                                       uint64_t chance) {
-    struct soft_operation *operation = calloc(1, sizeof *operation);
-    if (operation == NULL) return NULL;
-    operation->kind = SOFT_OPERATION_BLOW;
-    operation->blow = (struct soft_blow){.rule = rule, .code = code, .chance = chance};
-    return operation;
+struct soft_call_fault *soft_fault_now(void) {
+    struct soft_call_fault *fault = faults.on ? &soft_thread()->fault : NULL;
+    return fault != NULL && fault->active ? fault : NULL;
 }
 
-CUresult soft_fault_stream(struct soft_stream *stream) {
-    struct soft_harm *harm = faults.on ? &soft_thread()->harm : NULL;
+CUresult soft_fault_ask_stream(struct soft_call_fault *fault) {
     uint64_t us = 0;
-    if (harm == NULL || !harm->active || harm->stream != 0) return CUDA_SUCCESS;
-    pthread_mutex_lock(&soft_lock);
-    harm->context = stream->context;
-    harm->stream = stream->id;
-    bool captures = stream->capture != NULL;
-    pthread_mutex_unlock(&soft_lock);
-    CUresult result = ask(harm, SOFT_FAULT_OF_STREAM, harm->stream, &us);
+    CUresult result = ask(fault, SOFT_FAULT_OF_STREAM, fault->stream, &us);
     wait_us(us);
-    if (result != CUDA_SUCCESS || harm->flip == NULL || captures) return result;
-    struct soft_operation *blow =
-        new_blow(harm->flip, CUDA_SUCCESS, soft_dice_mix(draw(harm->flip, harm, 0, harm->count)));
-    return blow != NULL ? soft_queue_add(stream, blow) : CUDA_ERROR_OUT_OF_MEMORY;
+    return result;
 }
 
-/* The stream that an error comes to: the call's own while it lives, else the default one; none if
- * that is being captured. The caller holds soft_lock. */
-static struct soft_stream *stream_of(const struct soft_harm *harm) {
-    struct soft_context *context = context_of(harm);
-    if (context == NULL || !soft_context_is(context)) return NULL;
-    struct soft_stream *stream = context->streams;
-    while (stream != NULL && (stream->id != harm->stream || stream->destroyed)) {
-        stream = stream->next;
-    }
-    if (stream == NULL) stream = context->legacy;
-    return stream->capture == NULL ? stream : NULL;
+uint64_t soft_fault_chance(const struct soft_call_fault *fault) {
+    return soft_dice_mix(draw(fault->flip, fault, 0, fault->count));
 }
 
-void soft_fault_end(CUresult result) {
-    struct soft_harm *harm = faults.on ? &soft_thread()->harm : NULL;
-    if (harm == NULL || !harm->active) return;
-    harm->active = false;
-    if (result != CUDA_SUCCESS || harm->later == CUDA_SUCCESS) return;
-    struct soft_operation *blow = new_blow(harm->later_rule, harm->later, 0);
-    if (blow == NULL) return;
-    pthread_mutex_lock(&soft_lock);
-    struct soft_stream *stream = stream_of(harm);
-    if (stream == NULL || soft_queue_add_all(stream, blow) != CUDA_SUCCESS) {
-        soft_operation_free(blow);
-    }
-    pthread_mutex_unlock(&soft_lock);
-}
-
-void soft_fault_strike(struct soft_context *context, const struct soft_blow *blow) {
-    const struct soft_fault_rule *rule = blow->rule;
+void soft_fault_strike(struct soft_context *context, const struct soft_stream_fault *fault) {
+    const struct soft_fault_rule *rule = fault->rule;
     char room[24];
-    if (blow->code != CUDA_SUCCESS) {
-        if (context->error == CUDA_SUCCESS) context->error = blow->code;
-        tell(rule, "queued work fails with %s", code_text(blow->code, room));
+    if (fault->code != CUDA_SUCCESS) {
+        if (context->error == CUDA_SUCCESS) context->error = fault->code;
+        tell(rule, "queued work fails with %s", code_text(fault->code, room));
         return;
     }
     struct soft_flip flip = {.device = context->device->ordinal,
                              .allocation = rule->allocation,
                              .draws = rule->allocation == 0,
-                             .byte = rule->says_byte ? rule->byte : soft_dice_mix(blow->chance ^ 1),
+                             .byte =
+                                 rule->says_byte ? rule->byte : soft_dice_mix(fault->chance ^ 1),
                              .draws_byte = !rule->says_byte,
-                             .bit = (unsigned)(rule->says_bit ? rule->bit : blow->chance >> 61)};
-    if (flip.draws) flip.allocation = soft_dice_mix(blow->chance ^ 2);
+                             .bit = (unsigned)(rule->says_bit ? rule->bit : fault->chance >> 61)};
+    if (flip.draws) flip.allocation = soft_dice_mix(fault->chance ^ 2);
     if (soft_space_flip(&flip)) {
         tell(rule, "flips bit %u of byte %llu of an allocation of %llu bytes", flip.bit,
              (unsigned long long)flip.byte, (unsigned long long)flip.bytes);
@@ -327,27 +292,21 @@ void soft_fault_strike(struct soft_context *context, const struct soft_blow *blo
 
 /* ---- what happens to the call's own work ---- */
 
-static struct soft_harm *harm_now(void) {
-    struct soft_harm *harm = faults.on ? &soft_thread()->harm : NULL;
-    return harm != NULL && harm->active ? harm : NULL;
-}
-
-void soft_fault_cut(struct soft_copy *copy) {
-    const struct soft_harm *harm = harm_now();
-    uint64_t bytes = copy->width * copy->height * copy->depth;
-    if (harm == NULL || harm->truncate == NULL || harm->truncate->bytes >= bytes) return;
-    copy->lost = bytes - harm->truncate->bytes;
-    tell(harm->truncate, "a copy of %llu bytes is truncated to %llu", (unsigned long long)bytes,
-         (unsigned long long)harm->truncate->bytes);
+uint64_t soft_fault_lost(uint64_t bytes) {
+    const struct soft_call_fault *fault = soft_fault_now();
+    if (fault == NULL || fault->truncate == NULL || fault->truncate->bytes >= bytes) return 0;
+    tell(fault->truncate, "a copy of %llu bytes is truncated to %llu", (unsigned long long)bytes,
+         (unsigned long long)fault->truncate->bytes);
+    return bytes - fault->truncate->bytes;
 }
 
 uint64_t soft_fault_instructions(uint64_t otherwise) {
-    struct soft_harm *harm = harm_now();
-    if (harm == NULL || harm->timeout == NULL) return otherwise;
+    struct soft_call_fault *fault = soft_fault_now();
+    if (fault == NULL || fault->timeout == NULL) return otherwise;
     /* It ends so even if it is over before. */
-    harm->later = CUDA_ERROR_LAUNCH_TIMEOUT;
-    harm->later_rule = harm->timeout;
-    return harm->timeout->instructions;
+    fault->later = CUDA_ERROR_LAUNCH_TIMEOUT;
+    fault->later_rule = fault->timeout;
+    return fault->timeout->instructions;
 }
 
 uint64_t soft_fault_budget(int device, uint64_t bytes) {

@@ -1,8 +1,8 @@
 /*
  * Shared by floating-point bodies: the device's NaN, flushing of subnormals, saturation.
  */
-#ifndef SOFT_OPS_FLOAT_H
-#define SOFT_OPS_FLOAT_H
+#ifndef SOFT_FLOAT_BITS_H
+#define SOFT_FLOAT_BITS_H
 
 #include "lower/code.h"
 

@@ -57,7 +57,4 @@ bool soft_fault_rules_read(struct soft_arena *arena, const char *text, size_t by
 /* Whether a name is one that a pattern means: * stands for any characters, ? for one. */
 bool soft_fault_matches(const char *pattern, const char *name);
 
-/* "CUDA_ERROR_LAUNCH_FAILED"; NULL for a number that is none of CUDA's. */
-const char *soft_fault_code_name(int code);
-
 #endif

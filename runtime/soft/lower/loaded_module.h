@@ -3,8 +3,8 @@
  *
  * A module has one input, or several that were linked; each input is a unit.
  */
-#ifndef SOFT_IMAGE_H
-#define SOFT_IMAGE_H
+#ifndef SOFT_LOADED_MODULE_H
+#define SOFT_LOADED_MODULE_H
 
 #include "base/arena.h"
 #include "code.h"

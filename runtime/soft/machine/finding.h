@@ -1,0 +1,41 @@
+/*
+ * Findings: what is wrong with a launch. A failure ends it; what a check has found does not, unless
+ * findings are fatal.
+ */
+#ifndef SOFT_FINDING_H
+#define SOFT_FINDING_H
+
+#include "machine_state.h"
+
+/* Ends the launch with a failure; the first one counts. Always returns NULL, for handlers. */
+const struct soft_instruction *
+soft_launch_fail(struct soft_warp *warp, const struct soft_instruction *instruction, int result,
+                 uint32_t lanes, uint64_t address, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+
+/* Fills in who a report is about, and where. */
+void soft_launch_describe(struct soft_warp *warp, const struct soft_instruction *instruction,
+                          uint32_t lanes, struct soft_report *report);
+
+/* What a check has found. */
+struct soft_finding {
+    const char *kind; /* "data race"; of static life: it is compared by address */
+    uint32_t lanes;
+    uint64_t address;
+    bool minor;                            /* it never ends the launch */
+    const struct soft_report_place *other; /* the other access of two, or NULL */
+    const struct soft_instruction *beside; /* its instruction */
+};
+
+/* Tells of a finding, once for each kind and instruction of a launch, or pair of instructions; or,
+ * where findings are fatal, ends the launch with it. */
+void soft_launch_find(struct soft_warp *warp, const struct soft_instruction *instruction,
+                      const struct soft_finding *finding, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The same for a finding that is about one place. */
+void soft_launch_note(struct soft_warp *warp, const struct soft_instruction *instruction,
+                      const char *kind, uint32_t lanes, uint64_t address, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+
+#endif

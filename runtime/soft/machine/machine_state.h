@@ -1,0 +1,204 @@
+/*
+ * Machine: a launch, its CTAs, their warps, and the splits and frames of a warp, while they run.
+ *
+ * These are the types alone, for the files that work on them. All of a CTA's state is here, not on
+ * a host stack, so a CTA that spins or has used up its turn can be put aside and another one run in
+ * its place. One host thread runs a CTA at a time.
+ */
+#ifndef SOFT_MACHINE_STATE_H
+#define SOFT_MACHINE_STATE_H
+
+#include "lower/code.h"
+#include "base/report.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct soft_module;
+struct soft_race;
+struct soft_race_cta;
+struct soft_reach;
+struct soft_touched;
+struct soft_alloca;
+struct soft_async;
+struct soft_cta;
+struct soft_view;
+
+/* Why a split does not run. */
+enum soft_split_state {
+    SOFT_SPLIT_FREE,
+    SOFT_SPLIT_READY,
+    SOFT_SPLIT_BARRIER, /* it waits at a CTA barrier */
+    SOFT_SPLIT_SYNC,    /* it waits for the other lanes of a .sync operation */
+    SOFT_SPLIT_POLL,    /* it has tested an mbarrier, and is set aside for a while */
+    SOFT_SPLIT_CLUSTER  /* it waits at the barrier of its cluster */
+};
+
+struct soft_join {
+    const struct soft_instruction *at;
+    uint32_t expected; /* the lanes still to meet here */
+    uint32_t arrived;  /* those that wait */
+    struct soft_frame *frame;
+    struct soft_join *outer;
+};
+
+/* The registers and the local memory of one call of a function, by the lanes that made it together.
+ * Lanes that call at different times, or other functions, have frames of their own. */
+struct soft_frame {
+    uint8_t *slots;
+    const struct soft_code *code;
+    struct soft_frame *caller;             /* NULL: the kernel's own */
+    const struct soft_instruction *resume; /* in the caller */
+    uint32_t users;      /* the splits and joins in this call, and the calls made from it */
+    uint32_t depth;      /* calls below this one */
+    uint64_t local_base; /* the local address of its first variable; the same in all lanes */
+    uint8_t *local;      /* a thread's local_bytes, one behind the other */
+    uint8_t *local_shadow;
+    struct soft_alloca *allocas; /* NULL: it has made none */
+    uint64_t cta;                /* the number of the CTA its slots are filled for */
+    struct soft_frame *next;     /* in the list of those that are free, or of all */
+    struct soft_frame *older;
+};
+
+struct soft_split {
+    enum soft_split_state state;
+    uint32_t mask;
+    const struct soft_instruction *pc;
+    struct soft_join *join;
+    struct soft_frame *frame;
+    uint32_t sync_members; /* SYNC: the member mask it waits with */
+    uint32_t barrier;      /* BARRIER: which one; POLL: where in shared memory */
+    bool arrives_only;     /* BARRIER: it goes on when the rest of its warp is there */
+    bool timed_out;        /* it was in POLL, and is to go on whatever the test says */
+};
+
+enum { SOFT_SPLITS_MAX = 32, SOFT_JOINS_AT_ONCE = 64 };
+
+struct soft_joins {
+    struct soft_joins *next;
+    struct soft_join items[SOFT_JOINS_AT_ONCE];
+};
+
+/* A backward branch of a loop that may be waiting for other threads uses up so much of a turn. */
+enum { SOFT_POLL_COST = 32 };
+
+/* Why a warp stopped running. */
+enum soft_stop {
+    SOFT_STOP_NONE,
+    SOFT_STOP_SWITCH,  /* the current split cannot go on; another one may */
+    SOFT_STOP_YIELD,   /* its quantum is used up */
+    SOFT_STOP_BLOCKED, /* no split can go on until a barrier opens */
+    SOFT_STOP_DONE,    /* all threads have exited */
+    SOFT_STOP_FAULT    /* the launch has failed; the grid has the report */
+};
+
+struct soft_warp {
+    uint8_t *slots;   /* the current frame's: every operand is an offset from here */
+    uint32_t mask;    /* the lanes that run now: a guard narrows it for one instruction */
+    uint32_t partial; /* 0 when mask is all lanes: which handler of an instruction to run */
+    struct soft_view *views;
+    struct soft_cta *cta;
+    struct soft_split *split;
+    int64_t executed; /* PTX instructions since it was last asked; see soft_code_number */
+    int32_t quantum;  /* backward branches left in this turn */
+    int32_t turn;     /* backward branches in a turn */
+    uint32_t alive;   /* the lanes that have not exited */
+    enum soft_stop stop;
+    uint64_t dice;            /* 0: splits take turns in the usual order */
+    uint32_t index;           /* in the CTA */
+    uint32_t threads;         /* the lanes that exist: fewer than 32 in a last warp */
+    uint32_t rounds;          /* quanta used up without any lane leaving a join */
+    uint32_t syncing;         /* splits in the state SYNC */
+    int split_end;            /* splits from here on are free */
+    bool parted;              /* joins have been taken since the warp began */
+    uint32_t polling;         /* in the state POLL */
+    uint32_t cluster_arrived; /* the lanes that have come to the cluster's barrier, this time */
+    uint32_t cluster_owed;    /* those that have and have not waited since */
+    struct soft_frame bottom;
+    struct soft_frame *frames; /* all others, used and free */
+    struct soft_frame *free_frames;
+    size_t frame_bytes;                     /* of all those */
+    _Alignas(64) uint32_t lane[SOFT_LANES]; /* all ones where mask has the lane */
+    struct soft_split splits[SOFT_SPLITS_MAX];
+    struct soft_joins joins;
+    struct soft_joins *more_joins; /* for recursion that parts its lanes at every depth */
+    struct soft_join *free_join;   /* linked through outer */
+    struct soft_async *async;      /* NULL: it has begun no copies */
+};
+
+/* ---- CTAs ---- */
+
+enum { SOFT_WARPS_MAX = 32, SOFT_BARRIERS = 16 };
+
+struct soft_barrier {
+    uint32_t arrived;                /* threads, in whole warps */
+    uint32_t expected;               /* threads; 0: all of the CTA that have not exited */
+    uint32_t waiting;                /* warps that wait, a bit each */
+    uint32_t red_threads, red_count; /* of barrier.red: threads so far, and those that say yes */
+};
+
+struct soft_cta {
+    struct soft_launch *launch; /* the one its frames are filled for */
+    struct soft_cta *next;      /* in a list of idle or parked ones */
+    uint32_t index[3];          /* %ctaid */
+    uint64_t number;            /* the same as one number */
+    uint64_t dice;              /* 0: warps take turns in the usual order */
+    uint32_t warp_count;
+    uint32_t warp_room; /* how many its memory has room for */
+    uint32_t warps_alive;
+    struct soft_warp *warps;
+    uint8_t *slots; /* the first frames of all warps, one behind the other */
+    uint8_t *shared;
+    uint8_t *shared_shadow; /* a byte for each four; NULL where writes are not tracked */
+    uint32_t shared_bytes;
+    struct soft_barrier barriers[SOFT_BARRIERS];
+    uint32_t blocked;   /* warps that wait for a barrier, a bit each */
+    bool cluster_begun; /* some threads have come to the barrier of the cluster */
+    uint32_t idle;      /* how often nothing but tests of mbarriers could go on */
+    size_t memory_bytes;
+    struct soft_race_cta *race; /* NULL where races are not looked for */
+};
+
+/* ---- launches ---- */
+
+enum { SOFT_NOTES_MAX = 32 };
+
+struct soft_launch {
+    const struct soft_code *code;
+    struct soft_module *module; /* held until the launch is over */
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes;   /* static and dynamic */
+    uint32_t dynamic_shared; /* dynamic alone */
+    uint64_t id;
+    const struct soft_reach *reach; /* of the context it runs in */
+    uint64_t dice;                  /* of the order that its CTAs run in; 0: one by one */
+    uint64_t workspace; /* of a cooperative launch: what its blocks count each other with; or 0 */
+    uint64_t budget;    /* warp instructions; 0 is no end */
+    _Atomic int64_t executed; /* so far; of CTAs that jumped ahead it may be less than none */
+    uint64_t ctas;
+    _Atomic uint64_t next;  /* the next CTA nobody has begun */
+    _Atomic uint64_t ended; /* CTAs that are done */
+    atomic_bool failed;     /* all others stop where they are */
+    pthread_mutex_t lock;   /* guards all below */
+    struct soft_cta *parked;
+    struct soft_noted {
+        const struct soft_instruction *instruction, *beside;
+        const char *kind;
+    } noted[SOFT_NOTES_MAX]; /* what was told of */
+    unsigned noted_count;
+    struct soft_race *race;       /* NULL where races are not looked for */
+    struct soft_report report;    /* of the first failure */
+    struct soft_touched *touched; /* where the order of streams is checked; else NULL */
+    struct soft_launch *older;    /* in a list of free ones */
+    uint8_t *parameters;
+};
+
+/* Stops running the current split, which is to go on at pc. */
+static inline const struct soft_instruction *
+soft_warp_stop(struct soft_warp *warp, enum soft_stop why, const struct soft_instruction *pc) {
+    warp->stop = why;
+    warp->split->pc = pc;
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * Waiting at mbarriers: a test of a phase that is not over sets its split aside for a while.
+ */
+#ifndef SOFT_MBARRIER_WAIT_H
+#define SOFT_MBARRIER_WAIT_H
+
+#include "machine_state.h"
+
+/* mbarrier.test_wait, .try_wait: NULL while the current split is set aside. */
+const struct soft_instruction *soft_mbarrier_test(struct soft_warp *warp,
+                                                  const struct soft_instruction *in);
+
+/* Lets those that are set aside go on: of all objects. false: there are none. */
+bool soft_mbarrier_time_out(struct soft_cta *cta);
+
+#endif

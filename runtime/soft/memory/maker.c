@@ -1,0 +1,6 @@
+/*
+ * The call that the thread is in.
+ */
+#include "maker.h"
+
+_Thread_local struct soft_maker soft_maker;

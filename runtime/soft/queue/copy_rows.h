@@ -1,0 +1,21 @@
+/*
+ * Copies of rows and layers, as CUDA_MEMCPY2D and CUDA_MEMCPY3D describe them.
+ */
+#ifndef SOFT_COPY_ROWS_H
+#define SOFT_COPY_ROWS_H
+
+#include "task.h"
+
+/* Where one end of a copy is said to be. */
+enum soft_place_kind { SOFT_PLACE_HOST, SOFT_PLACE_DEVICE, SOFT_PLACE_UNIFIED };
+
+/* One end: the address of its first byte. A host address that can only be a device's is taken for
+ * what it is, as under unified addressing. */
+struct soft_copy_end soft_copy_end(enum soft_place_kind kind, uint64_t address);
+
+/* false: the pitches, heights or kinds of memory make no sense. Whether the memory is live is not
+ * looked at. */
+bool soft_copy_of_3d(const CUDA_MEMCPY3D *call, struct soft_copy *copy);
+bool soft_copy_of_2d(const CUDA_MEMCPY2D *call, struct soft_copy *copy);
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * What queues hold: streams, their operations, and events.
+ *
+ * An event holds an event point, a place in a stream that is reached once. Recording an event
+ * again makes a new one; whoever waits for the old one still does. The legacy stream's implicit
+ * order is made of event points too.
+ */
+#ifndef SOFT_STREAM_STATE_H
+#define SOFT_STREAM_STATE_H
+
+#include "state/driver_state.h"
+#include "state/fault.h"
+#include "task.h"
+
+struct soft_capture;
+struct soft_stream_clock;
+struct soft_exec;
+struct soft_thread;
+
+/* A set of nodes that something in a capture depends on. */
+struct soft_front {
+    struct soft_edge *edges;
+    unsigned count;
+};
+
+struct soft_event_point {
+    int references;
+    bool reached;
+    uint64_t time_ns;
+    struct soft_stream_clock
+        *clock; /* where the order of streams is checked; so in streams and operations */
+};
+
+struct soft_event {
+    struct soft_context *context;
+    unsigned flags;
+    struct soft_event_point *point; /* of the latest recording; NULL before the first */
+    struct soft_capture *capture;   /* that it was recorded in, if the latest time was in one */
+    struct soft_front front;        /* the nodes that it stands for there */
+    struct soft_event *next;        /* in the context's list */
+};
+
+enum soft_operation_kind {
+    SOFT_OPERATION_TASK,
+    SOFT_OPERATION_RECORD,
+    SOFT_OPERATION_WAIT,
+    SOFT_OPERATION_FAULT
+};
+
+struct soft_operation {
+    enum soft_operation_kind kind;
+    struct soft_task task;
+    struct soft_operation *next;
+    int workers; /* threads at work on it */
+    bool begun;
+    unsigned done;                  /* values that are dealt with */
+    struct soft_launch *launch;     /* of a kernel */
+    struct soft_event_point *point; /* to record or to wait for */
+    struct soft_exec *exec;         /* whose launch this ends; release takes back its reference */
+    void (*release)(struct soft_exec *exec);
+    uint8_t *staged; /* a copy of a pageable source */
+    struct soft_stream_fault fault;
+    struct soft_stream_clock *clock;
+    uint64_t queued; /* its number in the order of queueing, where that is checked */
+};
+
+/* Attributes of a stream that change nothing here. */
+struct soft_stream_hints {
+    CUaccessPolicyWindow window;
+    int synchronization, domain;
+};
+
+struct soft_stream {
+    struct soft_context *context;
+    uint64_t id;
+    unsigned flags;
+    int priority;
+    const struct soft_thread *thread; /* whose own default stream it is, or NULL */
+    bool destroyed;                   /* freed when it has drained */
+    unsigned waiting;                 /* threads that wait for it to drain */
+    struct soft_stream_hints hints;
+    struct soft_capture *capture; /* that it is in; leave_capture takes it out */
+    void (*leave_capture)(struct soft_stream *stream);
+    struct soft_front front; /* the nodes that its next one will depend on */
+    CUgraphNode *told_nodes; /* what cuStreamGetCaptureInfo has last said of them */
+    CUgraphEdgeData *told_data;
+    struct soft_operation *first, *last;
+    struct soft_stream_clock *clock;
+    struct soft_stream *next; /* in the context's list */
+};
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * Fault: injected failures, in driver calls and in the work that they queue.
+ *
+ * Calls of each function are counted, and the rules in the file of TOLLENS_SOFT_FAULTS select which
+ * of them fail, and how. Only the counts decide, so the same calls give the same faults; percent
+ * draws a number from the seed and the count. If several threads call one function, it is open
+ * which thread gets a count, but not which counts fail.
+ *
+ * Without a file the cost of a call is the test of one flag.
+ */
+#ifndef SOFT_FAULT_H
+#define SOFT_FAULT_H
+
+#include "call_fault.h"
+
+/* What happens in a stream, when it comes to its place among the stream's work. */
+struct soft_stream_fault {
+    const struct soft_fault_rule *rule;
+    CUresult code;   /* of an error; CUDA_SUCCESS: a bit flips */
+    uint64_t chance; /* what is not said of the bit is drawn from this */
+};
+
+/* CUDA_SUCCESS, or what cuInit fails with because the file cannot be read or understood: it has
+ * been told of on stderr. */
+CUresult soft_fault_state(void);
+
+/* Around every call: what it returns instead of doing its work. */
+CUresult soft_fault_begin(enum soft_call call, bool own_default);
+
+/* What the rules do to the call under way; NULL: there is none, or there are no rules. */
+struct soft_call_fault *soft_fault_now(void);
+
+/* The call has looked up a stream, which the fault has the number of: asks the rules about streams,
+ * and waits where they want a delay. */
+CUresult soft_fault_ask_stream(struct soft_call_fault *fault);
+
+/* What is drawn for the bit that the call flips. */
+uint64_t soft_fault_chance(const struct soft_call_fault *fault);
+
+/* The context that the call is about: its stream's, or the thread's current one; or NULL. */
+struct soft_context *soft_fault_context(const struct soft_call_fault *fault);
+
+/* How many bytes at the end of a copy of so many are not copied. */
+uint64_t soft_fault_lost(uint64_t bytes);
+
+/* How many instructions a kernel that the call launches may execute, where others may so many. */
+uint64_t soft_fault_instructions(uint64_t otherwise);
+
+/* How much a device gives out of so much memory. */
+uint64_t soft_fault_budget(int device, uint64_t bytes);
+
+/* A stream has come to a fault. The caller holds soft_lock. */
+void soft_fault_strike(struct soft_context *context, const struct soft_stream_fault *fault);
+
+#endif
