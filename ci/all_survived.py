@@ -35,31 +35,31 @@ def check(folder: pathlib.Path) -> str:
     assert len(suites) == len(names), f"junit.xml has {len(suites)} suites"
     survived = [claim for claim in claims if claim["verdict"] == "survived"]
     idle = [claim for claim in claims if claim["verdict"] == "not_tested"]
-    untold = [claim for claim in claims if claim["code"] in COULD_NOT_TELL]
-    for claim in untold:
+    undecided = [claim for claim in claims if claim["code"] in COULD_NOT_TELL]
+    for claim in undecided:
         assert claim["verdict"] == "inconclusive" and claim["processes"] >= 1, claim["id"]
         assert claim["id"] in TIMED, f"{claim['id']} is not timed: {claim['reason']}"
-    assert len(survived) + len(idle) + len(untold) == len(names), (
+    assert len(survived) + len(idle) + len(undecided) == len(names), (
         "a claim was falsified, or is inconclusive without an excuse: "
         f"{[(c['id'], c['verdict'], c['reason']) for c in claims]}")
-    doubts = untold or [c for c in survived if (c["severity"] or {}).get("untold", 0) > 0]
+    doubts = undecided or [c for c in survived if (c["severity"] or {}).get("undecided", 0) > 0]
     allowed = (0, 3) if doubts else (0,)
     assert run["exit_code"] in allowed, f"the run ended with exit code {run['exit_code']}"
     expected = set(names) - set(TIMED)
     missing = expected - {claim["id"] for claim in survived}
     assert not missing, f"{', '.join(sorted(missing))} must survive"
-    for claim in survived + untold:
+    for claim in survived + undecided:
         severity, pair = claim["severity"], claim["borderline"]
-        assert severity and severity["caught"] + severity["untold"] == severity["of"] >= 2, (
+        assert severity and severity["caught"] + severity["undecided"] == severity["of"] >= 2, (
             f"{claim['id']}: saboteurs noticed: {severity}")
-        assert claim["id"] in TIMED or severity["untold"] == 0, f"{claim['id']}: {severity}"
+        assert claim["id"] in TIMED or severity["undecided"] == 0, f"{claim['id']}: {severity}"
         assert pair is None or pair["right"] == pair["of"], f"{claim['id']}: borderline {pair}"
         assert claim["samples"] > 0, f"{claim['id']} survived and tested nothing"
     for claim in idle:
         assert claim["code"] in ("not_implemented", "needs_gpu"), (
             f"{claim['id']}: {claim['reason']}")
-    told = ", ".join(claim["id"] for claim in survived) + " survived"
-    return told + "".join(f", {claim['id']} {claim['code']}" for claim in untold)
+    summary = ", ".join(claim["id"] for claim in survived) + " survived"
+    return summary + "".join(f", {claim['id']} {claim['code']}" for claim in undecided)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ parent.postMessage(JSON.stringify({inner: inner, out: out.slice(0, 8),
 </script>"""
 # A window is at least 500 px wide, a frame in it as narrow as one likes.
 FRAME = """<!doctype html><html><body style="margin: 0"><script>
-addEventListener("message", told => document.documentElement.dataset.found = told.data);
+addEventListener("message", reply => document.documentElement.dataset.found = reply.data);
 </script><iframe src="page.html" width="%d" height="%d" style="border: 0; display: block"></iframe>
 </body></html>"""
 BROKEN = """<!doctype html><html><body><div style="width: 3000px">wide</div>
@@ -82,14 +82,14 @@ def faults(program: str, page: pathlib.Path, width: int,
     found = re.search(r'data-found="([^"]*)"', out)
     if found is None:
         return ["it was not shown"]
-    told = json.loads(html.unescape(found.group(1)))
+    reply = json.loads(html.unescape(found.group(1)))
     wrong = [line.split("CONSOLE", 1)[1].split("] ", 1)[-1].strip()
              for line in log.splitlines() if ":CONSOLE" in line]
-    if told["inner"] != width:
-        wrong.append(f"the window is {told['inner']} px wide, and not {width}")
-    if told["wide"] > told["inner"]:
-        wrong.append(f"it is {told['wide']} px wide")
-    return wrong + [f"{name} lies outside" for name in told["out"]]
+    if reply["inner"] != width:
+        wrong.append(f"the window is {reply['inner']} px wide, and not {width}")
+    if reply["wide"] > reply["inner"]:
+        wrong.append(f"it is {reply['wide']} px wide")
+    return wrong + [f"{name} lies outside" for name in reply["out"]]
 
 
 def main() -> int:

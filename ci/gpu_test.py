@@ -63,8 +63,8 @@ class Gpu(unittest.TestCase):
         code, text = self.run_it()
         self.assertEqual(code, 0, text)
         self.assertIn("of all its tests 69 s: Tested: 11", text)
-        told = [line.split()[2] for line in text.splitlines() if "numbers::" in line]
-        self.assertEqual(told, 2 * [f"numbers::number_{i:02}" for i in range(11, 1, -1)])
+        numbers = [line.split()[2] for line in text.splitlines() if "numbers::" in line]
+        self.assertEqual(numbers, 2 * [f"numbers::number_{i:02}" for i in range(11, 1, -1)])
 
     def test_what_ran_when_a_suite_was_ended_is_named(self) -> None:
         self.write("test-runtime", HANGING)

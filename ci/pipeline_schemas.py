@@ -40,11 +40,11 @@ def check(service: str, path: pathlib.Path, program: pathlib.Path = PROGRAM) -> 
             [program, "--output-format", "json", "--builtin-schema", SCHEMAS[service], read],
             capture_output=True, text=True, check=False)
     try:
-        told = json.loads(said.stdout)
+        answer = json.loads(said.stdout)
     except json.JSONDecodeError:
         raise OSError(f"{program} ended with {said.returncode}: {said.stderr.strip()}") from None
-    found = [f"{path.name}: {error['message']}" for error in told.get("parse_errors", [])]
-    for error in told["errors"]:
+    found = [f"{path.name}: {error['message']}" for error in answer.get("parse_errors", [])]
+    for error in answer["errors"]:
         # Where none of several forms fits, those that it fits best.
         forms = [error] if not error["has_sub_errors"] else [
             error[key] for key in ("best_match", "best_deep_match")]

@@ -67,7 +67,7 @@ class Sanitize(unittest.TestCase):
         self.assertIn(words, got[1])
 
     def test_nothing_found_is_clean(self) -> None:
-        code, text = self.run_it("clean", "--groups", "decoder crowd")
+        code, text = self.run_it("clean", "--groups", "decoder threads")
         self.assertEqual(code, 0, text)
         self.assertIn("all clean: 5 of 5", text)
         self.assertRegex(text, r"ok  initcheck +decoder +31 launches of 16 kernels +errors: none")
@@ -98,7 +98,7 @@ class Sanitize(unittest.TestCase):
 
     def test_what_cannot_be_run_is_refused(self) -> None:
         for options in (("--tools", "leakcheck"), ("--groups", "everything"), ("--seconds", "x"),
-                        ("--fast",), ("--groups", "crowd", "--tools", "memcheck")):
+                        ("--fast",), ("--groups", "threads", "--tools", "memcheck")):
             self.assertEqual(self.run_it("clean", *options)[0], 2, options)
         (self.folder / "compute-sanitizer").unlink()
         self.expect(2, "no compute-sanitizer", self.run_it("clean", CUDA_HOME="/nowhere"))

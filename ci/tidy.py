@@ -5,7 +5,8 @@
 
 Includes go down the floors only (floors.py); files stay small, their names unique, their lines
 short; what is written by a program is what that program would write; the runtime does not ask which
-driver it has; nothing only seems to be there (stubs.py).
+driver it has; nothing only seems to be there (stubs.py); a name that is gone stays gone
+(gone_names.py).
 Prints one line a finding, and exits 1 if there is any.
 """
 
@@ -14,6 +15,7 @@ import re
 import subprocess
 import sys
 
+import gone_names
 import stubs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -71,6 +73,8 @@ def check_text(path: pathlib.Path) -> None:
         if is_runtime(path) and path.suffix == ".c" and re.search(
                 r'\bif\b.*("soft|is_soft|soft_device)', text):
             find(path, number, "the runtime asks which driver it has")
+        for name, now in gone_names.in_line(text) if gone_names.is_checked(path) else []:
+            find(path, number, f"{name} is gone: it is called {now} now")
     if lines[-1] != "":
         find(path, len(lines), "no end of line")
     look = {".c": stubs.in_c, ".py": stubs.in_python}.get(path.suffix)

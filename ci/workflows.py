@@ -218,7 +218,7 @@ def rehearse(kind: str, flow: Any) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--rehearse", action="store_true", help="run each job's shell steps, too")
-    wishes = parser.parse_args()
+    options = parser.parse_args()
     try:
         github, gitlab = load(GITHUB), load(GITLAB)
         schemas = check_schemas()
@@ -227,7 +227,7 @@ def main() -> int:
         return 2
     check_github(github)
     check_gitlab(gitlab)
-    if wishes.rehearse and not findings:
+    if options.rehearse and not findings:
         rehearse("GitHub", github)
         rehearse("GitLab", gitlab)
     print("\n".join(findings) if findings else f"summary: 2 pipelines, {schemas}")

@@ -162,7 +162,7 @@ static struct errors compare(const struct run *run, const void *made, const floa
     return errors;
 }
 
-static void tell(struct bench *bench, const struct run *run, const struct errors *errors) {
+static void report(struct bench *bench, const struct run *run, const struct errors *errors) {
     if (bench->attack->session.out == NULL) return;
     if (!bench->has_csv) begin_csv(bench);
     fprintf(bench->csv.stream, "%s,%s,%s,%s,%llu,%zu,%zu", kn_quant_name(run->quant),
@@ -189,7 +189,7 @@ static double judge(struct bench *bench, const struct run *run, const void *bloc
                   "%s to %s by %s, %s blocks, seed %llu: %zu of %zu elements are not bit-identical",
                   kn_quant_name(run->quant), kn_type_name(run->type), run->variant, run->kind,
                   (unsigned long long)run->seed, errors.count - errors.same_bits, errors.count);
-        tell(bench, run, &errors);
+        report(bench, run, &errors);
     }
     free(made);
     return worst;

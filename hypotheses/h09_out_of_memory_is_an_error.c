@@ -121,13 +121,13 @@ HYP_ATTACK_WITH(h09, more_than_there_is_is_refused_with_numbers, IN_256_MIB) {
         return;
     }
     const size_t requests[] = {stage.total_bytes + 1, SIZE_MAX / 2, SIZE_MAX - 1, SIZE_MAX};
-    for (enum hyp_hoard_way way = 0; way < HYP_HOARD_WAYS; way++) {
-        struct tol_pool *pool = hyp_hoard_pool(attack, way);
-        if (way != HYP_HOARD_BUFFERS && pool == NULL) continue;
+    for (enum hyp_memory_exhaustion_way way = 0; way < HYP_MEMORY_EXHAUSTION_WAYS; way++) {
+        struct tol_pool *pool = hyp_memory_exhaustion_pool(attack, way);
+        if (way != HYP_MEMORY_EXHAUSTION_BUFFERS && pool == NULL) continue;
         for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
             struct tol_buffer *buffer = NULL;
             struct tol_block block;
-            if (way == HYP_HOARD_BUFFERS) {
+            if (way == HYP_MEMORY_EXHAUSTION_BUFFERS) {
                 REFUSED(attack, tol_buffer_create(attack->context, requests[i], 1, &buffer),
                         requests[i]);
             } else {
@@ -135,35 +135,35 @@ HYP_ATTACK_WITH(h09, more_than_there_is_is_refused_with_numbers, IN_256_MIB) {
             }
             check_alive(attack, &stage, "after a refusal");
         }
-        hyp_hoard_end(attack, pool);
-        check_returned(attack, &stage, hyp_hoard_name(way));
+        hyp_memory_exhaustion_end(attack, pool);
+        check_returned(attack, &stage, hyp_memory_exhaustion_name(way));
     }
     end(&stage);
 }
 
 HYP_ATTACK_WITH(h09, allocating_until_refused_ends_in_an_error, IN_256_MIB) {
-    static struct hyp_hoard hoard;
+    static struct hyp_memory_exhaustion exhaustion;
     struct memory_stage stage;
     bool ok = begin(attack, &stage);
-    for (enum hyp_hoard_way way = 0; ok && way < HYP_HOARD_WAYS; way++) {
-        if (!hyp_hoard_open(attack, way, stage.stream, &hoard)) continue;
+    for (enum hyp_memory_exhaustion_way way = 0; ok && way < HYP_MEMORY_EXHAUSTION_WAYS; way++) {
+        if (!hyp_memory_exhaustion_open(attack, way, stage.stream, &exhaustion)) continue;
         /* In the second turn, the freed memory must be available again. */
         for (int turn = 0; turn < 2; turn++) {
-            size_t first_count = hoard.count;
-            hyp_hoard_take(&hoard);
-            hyp_hoard_check(attack, &hoard);
+            size_t first_count = exhaustion.count;
+            hyp_memory_exhaustion_take(&exhaustion);
+            hyp_memory_exhaustion_check(attack, &exhaustion);
             check_alive(attack, &stage, "with all memory allocated");
             if (turn == 1) {
-                HYP_CHECK(attack, hoard.count > first_count,
+                HYP_CHECK(attack, exhaustion.count > first_count,
                           "%s: nothing can be allocated after everything was freed",
-                          hyp_hoard_name(way));
+                          hyp_memory_exhaustion_name(way));
             }
-            hyp_hoard_give(attack, &hoard);
+            hyp_memory_exhaustion_free(attack, &exhaustion);
         }
-        hyp_hoard_end(attack, hoard.pool);
-        check_returned(attack, &stage, hyp_hoard_name(way));
+        hyp_memory_exhaustion_end(attack, exhaustion.pool);
+        check_returned(attack, &stage, hyp_memory_exhaustion_name(way));
         check_alive(attack, &stage, "with all memory freed");
-        hyp_attack_progress(attack, (double)(way + 1) / HYP_HOARD_WAYS);
+        hyp_attack_progress(attack, (double)(way + 1) / HYP_MEMORY_EXHAUSTION_WAYS);
     }
     end(&stage);
 }
@@ -189,7 +189,7 @@ HYP_ATTACK_WITH(h09, limits_refuse_in_the_same_words, IN_256_MIB) {
             HYP_OK(attack, tol_pool_free(pool, other, NULL));
             HYP_OK(attack, tol_pool_free(pool, block, NULL));
         }
-        hyp_hoard_end(attack, pool);
+        hyp_memory_exhaustion_end(attack, pool);
         check_returned(attack, &stage, "a pool with a limit");
         check_alive(attack, &stage, "after a limit");
     }
@@ -236,12 +236,13 @@ static void check_deep(struct hyp_attack *attack, struct memory_stage *stage, co
  * fail with one of these errors and affect nothing else. */
 static void launch_with_nothing_left(struct hyp_attack *attack, struct memory_stage *stage,
                                      struct tol_module *module) {
-    static struct hyp_hoard hoard;
+    static struct hyp_memory_exhaustion exhaustion;
     struct tol_kernel *kernel = NULL;
     HYP_NEED(attack, tol_module_kernel(module, "deep", &kernel));
-    if (!hyp_hoard_open(attack, HYP_HOARD_BUFFERS, NULL, &hoard)) return;
-    hyp_hoard_take(&hoard);
-    hyp_hoard_check(attack, &hoard);
+    if (!hyp_memory_exhaustion_open(attack, HYP_MEMORY_EXHAUSTION_BUFFERS, NULL, &exhaustion))
+        return;
+    hyp_memory_exhaustion_take(&exhaustion);
+    hyp_memory_exhaustion_check(attack, &exhaustion);
     tol_status status = launch_deep(stage, kernel);
     if (status == TOL_OK) {
         check_deep(attack, stage, "with all memory allocated");
@@ -254,14 +255,14 @@ static void launch_with_nothing_left(struct hyp_attack *attack, struct memory_st
                   "%s: %.400s", tol_status_name(status), tol_message());
     }
     check_alive(attack, stage, "after a kernel without memory");
-    hyp_hoard_give(attack, &hoard);
+    hyp_memory_exhaustion_free(attack, &exhaustion);
     HYP_NEED(attack, launch_deep(stage, kernel));
     check_deep(attack, stage, "with all memory freed");
 }
 
 /* Allocates two vectors; the third, for their sum, does not fit. */
 static void add_too_much(struct hyp_attack *attack, struct memory_stage *stage) {
-    struct tol_pool *pool = hyp_hoard_pool(attack, HYP_HOARD_POOL);
+    struct tol_pool *pool = hyp_memory_exhaustion_pool(attack, HYP_MEMORY_EXHAUSTION_POOL);
     const size_t bytes = stage->free_bytes / 5 * 2;
     struct tol_block a = {0}, b = {0}, sum = {0};
     if (pool != NULL && HYP_OK(attack, tol_pool_allocate(pool, bytes, stage->stream, &a)) &&
@@ -306,8 +307,9 @@ HYP_ATTACK_WITH(h09, a_batch_is_made_whole_or_not_at_all, IN_256_MIB) {
     struct tol_pool_stats before, after;
     if (begin(attack, &stage)) {
         const size_t good[] = {100, 3 * MIB, 20 * MIB, 4096};
-        for (enum hyp_hoard_way way = HYP_HOARD_POOL; way < HYP_HOARD_WAYS; way++) {
-            struct tol_pool *pool = hyp_hoard_pool(attack, way);
+        for (enum hyp_memory_exhaustion_way way = HYP_MEMORY_EXHAUSTION_POOL;
+             way < HYP_MEMORY_EXHAUSTION_WAYS; way++) {
+            struct tol_pool *pool = hyp_memory_exhaustion_pool(attack, way);
             if (pool == NULL) continue;
             for (int at = 0; at < 4; at++) {
                 size_t bad[4];
@@ -323,8 +325,8 @@ HYP_ATTACK_WITH(h09, a_batch_is_made_whole_or_not_at_all, IN_256_MIB) {
                     HYP_OK(attack, tol_pool_free_batch(pool, 4, blocks, stage.stream));
                 }
             }
-            hyp_hoard_end(attack, pool);
-            check_returned(attack, &stage, hyp_hoard_name(way));
+            hyp_memory_exhaustion_end(attack, pool);
+            check_returned(attack, &stage, hyp_memory_exhaustion_name(way));
         }
         check_alive(attack, &stage, "after batches");
     }
@@ -332,45 +334,45 @@ HYP_ATTACK_WITH(h09, a_batch_is_made_whole_or_not_at_all, IN_256_MIB) {
 }
 
 static void *take_all_there(void *user) {
-    struct hyp_hoard *hoard = user;
-    hyp_hoard_take(hoard);
+    struct hyp_memory_exhaustion *exhaustion = user;
+    hyp_memory_exhaustion_take(exhaustion);
     return NULL;
 }
 
 HYP_ATTACK_WITH(h09, in_a_second_thread_it_is_that_threads_error, IN_256_MIB) {
-    static struct hyp_hoard hoard;
+    static struct hyp_memory_exhaustion exhaustion;
     struct memory_stage stage;
     bool ok = begin(attack, &stage);
-    for (enum hyp_hoard_way way = 0; ok && way < HYP_HOARD_WAYS; way++) {
+    for (enum hyp_memory_exhaustion_way way = 0; ok && way < HYP_MEMORY_EXHAUSTION_WAYS; way++) {
         pthread_t thread;
         char message[200];
-        if (!hyp_hoard_open(attack, way, stage.stream, &hoard)) continue;
+        if (!hyp_memory_exhaustion_open(attack, way, stage.stream, &exhaustion)) continue;
         snprintf(message, sizeof message, "%.199s", tol_message());
-        int error = pthread_create(&thread, NULL, take_all_there, &hoard);
+        int error = pthread_create(&thread, NULL, take_all_there, &exhaustion);
         cr_assert(error == 0, "a thread could not be created: %s", strerror(error));
         for (int i = 0; i < 10; i++)
             check_alive(attack, &stage, "while another thread runs out of memory");
         pthread_join(thread, NULL);
         HYP_CHECK(attack, strncmp(message, tol_message(), strlen(message)) == 0,
                   "another thread's failure changed this thread's message: %.300s", tol_message());
-        hyp_hoard_check(attack, &hoard);
+        hyp_memory_exhaustion_check(attack, &exhaustion);
         check_alive(attack, &stage, "after another thread ran out of memory");
-        hyp_hoard_give(attack, &hoard);
-        hyp_hoard_end(attack, hoard.pool);
-        check_returned(attack, &stage, hyp_hoard_name(way));
+        hyp_memory_exhaustion_free(attack, &exhaustion);
+        hyp_memory_exhaustion_end(attack, exhaustion.pool);
+        check_returned(attack, &stage, hyp_memory_exhaustion_name(way));
     }
     end(&stage);
 }
 
 /* Runs out of memory while copies are in flight; they must return what was sent. */
 static void run_out_while_copying(struct hyp_attack *attack, struct memory_stage *stage,
-                                  enum hyp_hoard_way way) {
-    static struct hyp_hoard hoard;
+                                  enum hyp_memory_exhaustion_way way) {
+    static struct hyp_memory_exhaustion exhaustion;
     struct tol_buffer *buffers[COPIES] = {NULL};
     struct tol_pinned *there[COPIES] = {NULL}, *back[COPIES] = {NULL};
     void *sent = NULL, *got = NULL;
     bool ok = true;
-    if (!hyp_hoard_open(attack, way, stage->stream, &hoard)) return;
+    if (!hyp_memory_exhaustion_open(attack, way, stage->stream, &exhaustion)) return;
     for (int i = 0; ok && i < COPIES; i++) {
         ok = HYP_OK(attack, tol_buffer_create(attack->context, COPY_BYTES, 1, &buffers[i])) &&
              HYP_OK(attack, tol_pinned_create(attack->context, COPY_BYTES, &there[i])) &&
@@ -387,30 +389,30 @@ static void run_out_while_copying(struct hyp_attack *attack, struct memory_stage
                     tol_copy_to_device(stage->stream, buffers[i], 0, there[i], 0, COPY_BYTES)) &&
              HYP_OK(attack, tol_copy_to_host(stage->stream, back[i], 0, buffers[i], 0, COPY_BYTES));
     }
-    hyp_hoard_take(&hoard);
-    hyp_hoard_check(attack, &hoard);
+    hyp_memory_exhaustion_take(&exhaustion);
+    hyp_memory_exhaustion_check(attack, &exhaustion);
     for (int i = 0; ok && i < COPIES; i++) {
         ok = HYP_OK(attack, tol_pinned_access(there[i], &sent)) &&
              HYP_OK(attack, tol_pinned_access(back[i], &got)) &&
              HYP_CHECK(attack, memcmp(sent, got, COPY_BYTES) == 0,
                        "copy %d returned other bytes while memory ran out", i);
     }
-    hyp_hoard_give(attack, &hoard);
+    hyp_memory_exhaustion_free(attack, &exhaustion);
     for (int i = 0; i < COPIES; i++) {
         tol_buffer_destroy(buffers[i]);
         tol_pinned_destroy(there[i]);
         tol_pinned_destroy(back[i]);
     }
-    hyp_hoard_end(attack, hoard.pool);
+    hyp_memory_exhaustion_end(attack, exhaustion.pool);
 }
 
 HYP_ATTACK_WITH(h09, during_copies_the_copies_arrive, IN_256_MIB) {
     struct memory_stage stage;
     bool ok = begin(attack, &stage);
-    for (enum hyp_hoard_way way = 0; ok && way < HYP_HOARD_WAYS; way++) {
+    for (enum hyp_memory_exhaustion_way way = 0; ok && way < HYP_MEMORY_EXHAUSTION_WAYS; way++) {
         run_out_while_copying(attack, &stage, way);
         check_alive(attack, &stage, "after copies");
-        check_returned(attack, &stage, hyp_hoard_name(way));
+        check_returned(attack, &stage, hyp_memory_exhaustion_name(way));
     }
     end(&stage);
 }

@@ -33,12 +33,12 @@ enum { FAMILY = 2, SOFT_CHUNK_BYTES = 1 << 16, GPU_CHUNK_BYTES = 16 << 20 };
 
 static void compare(struct hyp_attack *attack, unsigned kernels, double kernel_us,
                     size_t chunk_bytes) {
-    struct hyp_grinder grinder;
+    struct hyp_concurrent_kernels concurrent;
     char name[64];
     const bool is_gpu = attack->kind == HYP_DEVICE_CUDA, has_copies = chunk_bytes > 0;
     snprintf(name, sizeof name, "%s_on_%u_streams", has_copies ? "copies_and_kernels" : "kernels",
              kernels);
-    if (hyp_grinder_begin(attack, kernels, kernel_us, chunk_bytes, &grinder)) {
+    if (hyp_concurrent_kernels_begin(attack, kernels, kernel_us, chunk_bytes, &concurrent)) {
         const struct hyp_pair pair = {.name = name,
                                       .is_ratio = true,
                                       .rule = hyp_attack_rule(attack, FAMILY),
@@ -46,10 +46,10 @@ static void compare(struct hyp_attack *attack, unsigned kernels, double kernel_u
                                       .is_device_work = is_gpu,
                                       .calls = 1,
                                       .warm_calls = 3,
-                                      .batch = hyp_grinder_batch,
-                                      .user = &grinder};
-        unsigned serial = hyp_grinder_at_once(&grinder, HYP_SUBJECT);
-        unsigned at_once = hyp_grinder_at_once(&grinder, HYP_BASELINE);
+                                      .batch = hyp_concurrent_kernels_batch,
+                                      .user = &concurrent};
+        unsigned serial = hyp_concurrent_kernels_at_once(&concurrent, HYP_SUBJECT);
+        unsigned at_once = hyp_concurrent_kernels_at_once(&concurrent, HYP_BASELINE);
         HYP_CHECK(attack, serial == 1, "%u kernels ran concurrently on one stream", serial);
         hyp_attack_record(attack, at_once, "%s_at_once", name);
         const struct hyp_effect *effect = hyp_attack_compare(attack, &pair);
@@ -61,7 +61,7 @@ static void compare(struct hyp_attack *attack, unsigned kernels, double kernel_u
                             effect->subject_ns * 1e-3, kernels, effect->baseline_ns * 1e-3);
         }
     }
-    hyp_grinder_end(&grinder);
+    hyp_concurrent_kernels_end(&concurrent);
 }
 
 static void say_not_tested(struct hyp_attack *attack) {

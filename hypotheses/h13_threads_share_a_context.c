@@ -41,10 +41,11 @@ HYP_WORDS(
                    "function can hold up other streams, even with direct driver calls, so nothing "
                    "is queued behind it while the others proceed.")
 
-static void report(struct hyp_attack *attack, const struct hyp_crowd *crowd, unsigned threads) {
-    attack->record->samples += crowd->checks - crowd->violations;
-    for (uint64_t i = 0; i < crowd->violations; i++) {
-        const char *text = i < HYP_CROWD_TROUBLES_MAX ? crowd->troubles[i] : "";
+static void report(struct hyp_attack *attack, const struct hyp_thread_stress *stress,
+                   unsigned threads) {
+    attack->record->samples += stress->checks - stress->violations;
+    for (uint64_t i = 0; i < stress->violations; i++) {
+        const char *text = i < HYP_THREAD_STRESS_TROUBLES_MAX ? stress->troubles[i] : "";
         if (text[0] == '\0') text = "another violation, whose message was not kept";
         HYP_CHECK(attack, false, "%u threads: %s", threads, text);
     }
@@ -53,37 +54,37 @@ static void report(struct hyp_attack *attack, const struct hyp_crowd *crowd, uns
 /* false: a thread hangs and still uses the context, so the attack cannot continue. */
 static bool attack_with(struct hyp_attack *attack, unsigned threads, unsigned launches,
                         bool (*run)(struct tol_context *context,
-                                    const struct hyp_crowd_options *options,
-                                    struct hyp_crowd *crowd)) {
-    struct hyp_crowd crowd = {0};
-    const struct hyp_crowd_options options = {
+                                    const struct hyp_thread_stress_options *options,
+                                    struct hyp_thread_stress *stress)) {
+    struct hyp_thread_stress stress = {0};
+    const struct hyp_thread_stress_options options = {
         .threads = threads, .launches = launches, .seed = hyp_random(attack)};
-    bool ended = run(attack->context, &options, &crowd);
-    report(attack, &crowd, threads);
+    bool ended = run(attack->context, &options, &stress);
+    report(attack, &stress, threads);
     return ended;
 }
 
-static const unsigned crowds[] = {2, 4, 8, 16};
-enum { CROWDS = sizeof crowds / sizeof crowds[0] };
+static const unsigned thread_counts[] = {2, 4, 8, 16};
+enum { THREAD_COUNTS = sizeof thread_counts / sizeof thread_counts[0] };
 
 HYP_ATTACK(h13, threads_lose_nothing) {
     bool is_quick = !attack->session.full && attack->kind == HYP_DEVICE_SOFT;
-    for (unsigned i = 0; i < CROWDS; i++) {
-        unsigned launches = !is_quick ? 1000 : 400 / crowds[i];
-        if (!attack_with(attack, crowds[i], launches, hyp_crowd_run)) return;
-        hyp_attack_progress(attack, (i + 1) / (double)CROWDS);
+    for (unsigned i = 0; i < THREAD_COUNTS; i++) {
+        unsigned launches = !is_quick ? 1000 : 400 / thread_counts[i];
+        if (!attack_with(attack, thread_counts[i], launches, hyp_thread_stress_run)) return;
+        hyp_attack_progress(attack, (i + 1) / (double)THREAD_COUNTS);
     }
 }
 
 HYP_ATTACK(h13, a_kernel_has_one_handle) {
-    for (unsigned i = 0; i < CROWDS; i++) {
-        if (!attack_with(attack, crowds[i], 1, hyp_crowd_look_up)) return;
+    for (unsigned i = 0; i < THREAD_COUNTS; i++) {
+        if (!attack_with(attack, thread_counts[i], 1, hyp_thread_stress_look_up)) return;
     }
 }
 
 HYP_ATTACK_WITH(h13, no_thread_waits_for_anothers_work, .many_queues = true) {
-    for (unsigned i = 0; i < CROWDS; i++) {
-        if (!attack_with(attack, crowds[i], 4, hyp_crowd_pass_by)) return;
+    for (unsigned i = 0; i < THREAD_COUNTS; i++) {
+        if (!attack_with(attack, thread_counts[i], 4, hyp_thread_stress_pass_by)) return;
         if (attack->record->violations > 0) return; /* each further run would wait as long */
     }
 }
@@ -107,9 +108,9 @@ static void first_finding(const char *path, char *finding, size_t bytes) {
     free(text);
 }
 
-/* Runs the program again as `tollens crowd` and keeps its output. Returns its wait status, or
+/* Runs the program again as `tollens threads` and keeps its output. Returns its wait status, or
  * -1. */
-static int run_crowd(unsigned threads, unsigned launches, char *said, size_t bytes) {
+static int run_threads(unsigned threads, unsigned launches, char *said, size_t bytes) {
     extern char **environ;
     char number[2][16];
     int ends[2], status = -1;
@@ -117,7 +118,7 @@ static int run_crowd(unsigned threads, unsigned launches, char *said, size_t byt
     posix_spawn_file_actions_t actions;
     snprintf(number[0], sizeof number[0], "%u", threads);
     snprintf(number[1], sizeof number[1], "%u", launches);
-    char program[] = "tollens", command[] = "crowd";
+    char program[] = "tollens", command[] = "threads";
     char *const words[] = {program, command, number[0], number[1], NULL};
     said[0] = '\0';
     if (pipe(ends) != 0) return -1;
@@ -159,7 +160,7 @@ HYP_ATTACK(h13, no_order_of_blocks_and_warps_races) {
         setenv("TOLLENS_SOFT_SEED", seed, 1);
         setenv("TOLLENS_SEED", seed, 1);
         unlink(report_path);
-        int status = run_crowd(4, is_soft ? 24 : 1000, said, sizeof said);
+        int status = run_threads(4, is_soft ? 24 : 1000, said, sizeof said);
         first_finding(report_path, finding, sizeof finding);
         HYP_CHECK(attack, status == 0 && finding[0] == '\0', "seed %s: %s%d: %.300s %.500s", seed,
                   status >= 0 && WIFSIGNALED(status) ? "ended by signal " : "exit code ",

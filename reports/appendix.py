@@ -22,17 +22,17 @@ def verdicts(runs: Sequence[Evidence]) -> dict[str, str]:
 
 
 def html(runs: Sequence[Evidence]) -> str:
-    told = verdicts(runs)
-    rows = [[escape(cell) for cell in row] for row in requirements.rows(told)]
+    by_claim = verdicts(runs)
+    rows = [[escape(cell) for cell in row] for row in requirements.rows(by_claim)]
     for row in rows:
         row[4] = row[4].replace("/", "/<wbr>").replace("_", "_<wbr>")
-    summary = f"{len(rows)} requirements of the specification: {requirements.summary(told)}"
+    summary = f"{len(rows)} requirements of the specification: {requirements.summary(by_claim)}"
     return ('<h2 id="requirements">Requirements</h2>' + f'<p class="note">{escape(NOTE)}</p>' +
             page.folded(escape(summary), page.table(requirements.HEADINGS, rows)))
 
 
 def text(runs: Sequence[Evidence]) -> str:
-    told = verdicts(runs)
+    by_claim = verdicts(runs)
     return "\n".join(["", "## Requirements", "", markdown.escape(NOTE), "",
-                      f"{requirements.summary(told)}.", "",
-                      markdown.table(requirements.HEADINGS, requirements.rows(told)), ""])
+                      f"{requirements.summary(by_claim)}.", "",
+                      markdown.table(requirements.HEADINGS, requirements.rows(by_claim)), ""])

@@ -104,7 +104,7 @@ def figures(runs: list[Evidence], across: bool) -> list[Figure]:
 def render(runs: list[Evidence], drawn: list[Figure], note: str) -> tuple[str, str]:
     """The page and the Markdown."""
     title = f"Tollens: {len(runs)} runs compared"
-    told = [(str(number), words.where(run), words.headline(run), str(run.folder))
+    listed = [(str(number), words.where(run), words.headline(run), str(run.folder))
             for number, run in enumerate(runs, 1)]
     html = [f"<h1>{title}</h1>"]
     text = [f"# {title}", ""]
@@ -115,13 +115,13 @@ def render(runs: list[Evidence], drawn: list[Figure], note: str) -> tuple[str, s
     head = ("run", "", "verdicts", "folder")
     cells = [tuple(map(escape, row)) for row in rows(runs)]
     html += [page.stacked("runs", head, (page.row(("", "", *head[2:]), map(escape, row))
-                                         for row in told)),
+                                         for row in listed)),
              page.stacked("changes", HEADINGS, (page.row(("", "", *HEADINGS[2:]), row)
                                                 for row in cells)),
              page.figures([one for one in drawn if one.name.startswith("trend")]),
              page.folded("Call latency", page.figures(
                  [one for one in drawn if not one.name.startswith("trend")]))]
-    text += [markdown.table(head, told), "", markdown.table(HEADINGS, rows(runs)), "",
+    text += [markdown.table(head, listed), "", markdown.table(HEADINGS, rows(runs)), "",
              *markdown.pictures(drawn, "")]
     return page.whole(title, "\n".join(html)), "\n".join(text) + "\n"
 
@@ -135,27 +135,27 @@ def main(arguments: list[str]) -> int:
                         help="compare runs of different devices, modes or thresholds too")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("comparison"))
     parser.add_argument("--no-png", action="store_true")
-    told = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        if len(told.evidence) < 2:
+        if len(options.evidence) < 2:
             raise ValueError("a comparison needs two runs or more")
-        runs = [evidence.read(folder) for folder in told.evidence]
+        runs = [evidence.read(folder) for folder in options.evidence]
         note = next((why for run in runs[1:] if (why := difference(runs[0], run))), "")
-        if note and not told.across:
+        if note and not options.across:
             raise ValueError(f"{note}: not compared; --across compares them anyway")
-        drawn = figures(runs, told.across)
+        drawn = figures(runs, options.across)
         html, text = render(runs, drawn, note)
-        told.out.mkdir(parents=True, exist_ok=True)
-        (told.out / "compare.html").write_text(html, encoding="utf-8")
-        (told.out / "compare.md").write_text(text, encoding="utf-8")
-        if not told.no_png:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / "compare.html").write_text(html, encoding="utf-8")
+        (options.out / "compare.md").write_text(text, encoding="utf-8")
+        if not options.no_png:
             from reports import plots
-            plots.draw_all(drawn, told.out / "plots")
+            plots.draw_all(drawn, options.out / "plots")
     except (ValueError, OSError) as error:
         print(f"reports: {error}", file=sys.stderr)
         return 2
     for row in rows(runs):
         if row[5]:
             print(f"{row[0]:<4}{row[5]:<13}{row[3]} | {row[4]}  {row[6]}".rstrip())
-    print(f"comparison: {told.out / 'compare.html'}")
+    print(f"comparison: {options.out / 'compare.html'}")
     return 0

@@ -98,9 +98,9 @@ def read_attack(claim: Claim, attack: dict[str, Any], own: Folder) -> None:
     claim.notes += found.get("notes", [])
     if "conditions" in found:
         claim.conditions.append({**found["conditions"], "attack": shown})
-    told = tables.read(claim.id, name, process, where)
-    claim.tables.add(told)
-    kept = {blocks.name: len(blocks.effects) for blocks in told.blocks}
+    read_tables = tables.read(claim.id, name, process, where)
+    claim.tables.add(read_tables)
+    kept = {blocks.name: len(blocks.effects) for blocks in read_tables.blocks}
     for effect in found.get("effects", []):
         if effect["blocks"] > 0 and kept.get(effect["name"]) != effect["blocks"]:
             raise ValueError(f"{where / name}.{effect['name']}.csv is missing or cut off: its "

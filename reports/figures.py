@@ -134,13 +134,13 @@ def blocks_figure(claim: Claim, parts: list[Blocks], threshold: float, judged: b
 
 def of_blocks(claim: Claim) -> list[tuple[bool, Figure]]:
     """Each figure, and whether the verdict depends on it."""
-    told = {(e["attack"], e["name"]): e for e in claim.effects}
+    by_name = {(e["attack"], e["name"]): e for e in claim.effects}
     found: dict[tuple[str, str], list[Blocks]] = {}
     for blocks in claim.tables.blocks:
         found.setdefault((blocks.attack, blocks.name), []).append(blocks)
     figures = []
     for key, parts in found.items():
-        effect = told.get(key, {})
+        effect = by_name.get(key, {})
         judged = not effect.get("recorded_only", True)
         threshold = effect.get("threshold", claim.result["threshold"])
         figures.append((judged, blocks_figure(claim, parts, threshold, judged)))

@@ -44,16 +44,16 @@ def check_manifest(folder: Folder, run: dict[str, Any]) -> bool:
     files = read_json(path).get("files")
     if not isinstance(files, dict):
         raise ValueError(f"{path} lists no files")
-    for name, told in files.items():
+    for name, recorded in files.items():
         try:
             data = (folder / name).read_bytes()
         except OSError as error:
             raise ValueError(f"{folder / name} is missing or cannot be read "
                              f"({error.strerror}), though the run wrote it") from error
-        if len(data) != told.get("bytes") or f"{zlib.crc32(data):08x}" != told.get("crc32"):
+        if len(data) != recorded.get("bytes") or f"{zlib.crc32(data):08x}" != recorded.get("crc32"):
             raise ValueError(f"{folder / name} has changed since the run: it has {len(data)} bytes "
-                             f"with CRC {zlib.crc32(data):08x}, not {told.get('bytes')} with "
-                             f"{told.get('crc32')}")
+                             f"with CRC {zlib.crc32(data):08x}, not {recorded.get('bytes')} with "
+                             f"{recorded.get('crc32')}")
     return True
 
 
@@ -65,10 +65,10 @@ def check_verdict(path: Folder, verdict: dict[str, Any], result: dict[str, Any])
                              f"{value!r}: they are from two runs")
 
 
-def check_series(path: Folder, told: list[dict[str, Any]],
+def check_series(path: Folder, recorded: list[dict[str, Any]],
                  found: "dict[str, tuple[int, int]]") -> None:
     """The log of an attack must have each series in its record. found: (count, maximum) by name."""
-    for series in told:
+    for series in recorded:
         name = str(series["name"])[:60]
         if name not in found:
             raise ValueError(f"{path} has no series {name}, which the attack's record lists")

@@ -137,14 +137,14 @@ def error_figures(claim: Claim, table: Errors) -> list[Figure]:
     title = f"{claim.id} {table.attack.replace('_', ' ')}: errors"
     for at in range(0, len(groups), 6):
         part = groups[at:at + 6]
-        told = "; ".join(
+        described = "; ".join(
             f"{label + ': ' if label else ''}{counted(sum(sizes.values()), 'results')}, "
             f"{sizes.get(0.0, 0) / (sum(sizes.values()) or 1):.2%} exact, the largest error "
             f"at most {max((s for s, n in sizes.items() if n > 0), default=0.0):.3g}"
             for label, sizes in part)
         figures.append(Figure(
             file_name(claim.id, "errors", table.attack, table.name, str(at)), title,
-            f"Distribution of errors. {title}. {told}. Threshold {threshold:g}.",
+            f"Distribution of errors. {title}. {described}. Threshold {threshold:g}.",
             Axis(unit, log=True), Axis("% of results with at most this error", low=0.0, high=102.0),
             [curve(label, sizes, index) for index, (label, sizes) in enumerate(part)],
             [Rule(threshold, f"threshold {threshold:g}", upright=True, strong=True)]))

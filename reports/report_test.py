@@ -77,10 +77,10 @@ class Reports(unittest.TestCase):
             self.assertEqual(self.run_program(self.folder, "--no-png").returncode, 0)
             html = (self.folder / "report/report.html").read_text()
             # The table of verdicts has it, and the counterexamples or a paragraph of its own.
-            told = "every_size: byte 7 is &lt;wrong&gt;"
-            self.assertEqual(html.count(f"<p>{told}</p>"), 0)
+            warning = "every_size: byte 7 is &lt;wrong&gt;"
+            self.assertEqual(html.count(f"<p>{warning}</p>"), 0)
             self.assertEqual(html.count("<p>another</p>"), times % 2)
-            self.assertIn(f"<li>{told}</li>", html)
+            self.assertIn(f"<li>{warning}</li>", html)
             self.assertIn("1 violation<", html)
 
     def test_several_runs_share_a_page(self) -> None:

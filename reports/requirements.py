@@ -106,8 +106,8 @@ def state(demand: dict[str, Any], verdicts: dict[str, str]) -> str:
               if re.fullmatch(r"H\d+|h\d\d/.*", check)]
     if not claims:
         return "tested"
-    told = [verdicts.get(claim, "not_tested") for claim in claims]
-    return min(told, key=WORST.index).replace("_", " ")
+    words = [verdicts.get(claim, "not_tested") for claim in claims]
+    return min(words, key=WORST.index).replace("_", " ")
 
 
 def verdicts_of(claims: Iterable[Claim]) -> dict[str, str]:

@@ -128,9 +128,9 @@ class Requirements(unittest.TestCase):
         demand = {"id": "X", "checks": ["H3", "a/b"], "open": "half of it"}
         self.assertEqual(requirements.state(demand, {"H3": "survived"}), "open: half of it")
         del demand["open"]
-        for told, word in (({"H3": "survived"}, "survived"), ({}, "not tested"),
+        for verdicts, word in (({"H3": "survived"}, "survived"), ({}, "not tested"),
                            ({"H3": "falsified"}, "falsified")):
-            self.assertEqual(requirements.state(demand, told), word)
+            self.assertEqual(requirements.state(demand, verdicts), word)
         self.assertEqual(requirements.state({"checks": ["h10/copies"]}, {"H10": "inconclusive"}),
                          "inconclusive")
         self.assertEqual(requirements.state({"checks": ["a/b", "step asan"]}, {}), "tested")

@@ -59,14 +59,14 @@ def effect_figure(runs: list[Evidence], name: str, tolerance: float) -> Figure |
     rules = [Rule(x[cut] - 0.5, "changed", upright=True) for cut in cuts]
     if abs(last["threshold"] - middle(y)) <= 3 * (high - low or abs(high) or 1.0):
         rules.append(Rule(last["threshold"], f"threshold {last['threshold']:g}", strong=True))
-    told = "; ".join(f"changed before run {x[cut]:g}" for cut in cuts) or "no change"
+    changes = "; ".join(f"changed before run {x[cut]:g}" for cut in cuts) or "no change"
     marks = [(at, f"{at:g}") for at in x]
     title = last["title"] if len(last["title"]) <= 60 else last["title"][:59].rstrip() + "…"
     # An axis of counts begins at zero.
     floor = 0.0 if min(y) == 0 else None
     return Figure(file_name("trend", name), f"{name}: {title}",
                   f"Trend. {name} over {len(x)} runs, first {y[0]:.4g}, last {y[-1]:.4g} "
-                  f"{last['unit']}; {told}; threshold {last['threshold']:g}.",
+                  f"{last['unit']}; {changes}; threshold {last['threshold']:g}.",
                   Axis("run", ticks=marks), Axis(last["unit"], low=floor), lines, rules)
 
 

@@ -42,10 +42,10 @@ def verdicts(runs: list[Evidence]) -> dict[str, str]:
 
 def pick(runs: list[Evidence]) -> list[Figure]:
     """The README's figures."""
-    told, found = newest(runs), []
+    latest, found = newest(runs), []
     for name, kind in README_FIGURES:
-        if name in told:
-            figures = [figure for figure in drawn.of_claim(told[name][1]).all()
+        if name in latest:
+            figures = [figure for figure in drawn.of_claim(latest[name][1]).all()
                        if figure.name.startswith(f"{name}_{kind}")]
             found += figures[:1]
     return found[:2]
@@ -53,19 +53,19 @@ def pick(runs: list[Evidence]) -> list[Figure]:
 
 def verdict_block(runs: list[Evidence]) -> str:
     """The table of all claims, each with the verdict of the newest run that tested it."""
-    told, rows, counts = newest(runs), [], dict.fromkeys(words.SIGNS, 0)
+    latest, rows, counts = newest(runs), [], dict.fromkeys(words.SIGNS, 0)
     for name, claim in thresholds.load()[0].items():
-        if name not in told:
+        if name not in latest:
             counts["not_tested"] += 1
             rows.append((name, claim["title"], "not tested", "", "", ""))
             continue
-        run, found = told[name]
+        run, found = latest[name]
         counts[found.result["verdict"]] += 1
         severity = found.result["severity"]
         caught = f"{severity['caught']} of {severity['of']}" if severity else ""
         rows.append((name, claim["title"], words.verdict(found), words.effect(found),
                      words.survives(found), caught))
-    used = {id(run): run for run, _ in told.values()}
+    used = {id(run): run for run, _ in latest.values()}
     lines = [", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts.items()) +
              ", from the newest published run of each claim:", ""]
     for run in used.values():

@@ -47,10 +47,10 @@ struct tol_context {
     char poison_message[TOL_MESSAGE_BYTES];
 };
 
-/* What has memory of a context and tells of it: a buffer, a pool. */
+/* An object that holds memory of a context and reports it: a buffer, a pool. */
 struct tol_holder {
-    struct tol_holder *next, **link; /* in context->holders; no link: not told of */
-    void (*tell)(struct tol_holder *holder, tol_held_visit *visit, void *user);
+    struct tol_holder *next, **link; /* in context->holders; no link: not reported */
+    void (*report)(struct tol_holder *holder, tol_held_visit *visit, void *user);
 };
 
 /* Memory that is freed when the context's work is done, or with the context. */
@@ -89,7 +89,7 @@ tol_status tol_context_ask_streams(struct tol_context *context, unsigned *stream
 /* Adds what has memory to the context's list, and takes it out again. The caller holds no lock; a
  * holder is out before its memory goes. */
 void tol_context_add_holder(struct tol_context *context, struct tol_holder *holder,
-                            void (*tell)(struct tol_holder *, tol_held_visit *, void *));
+                            void (*report)(struct tol_holder *, tol_held_visit *, void *));
 void tol_context_drop_holder(struct tol_context *context, struct tol_holder *holder);
 
 /* Whether an address is the device's own memory: not the host's and not managed. false for one that

@@ -1,5 +1,5 @@
 /*
- * What has memory tells of it, one allocation at a time, and the sums are made here.
+ * Each holder of memory reports it, one allocation at a time; the sums are made here.
  */
 #include "tollens/health.h"
 
@@ -21,8 +21,8 @@ const char *tol_held_name(unsigned kind) {
 /* ---- who has memory ---- */
 
 void tol_context_add_holder(struct tol_context *context, struct tol_holder *holder,
-                            void (*tell)(struct tol_holder *, tol_held_visit *, void *)) {
-    holder->tell = tell;
+                            void (*report)(struct tol_holder *, tol_held_visit *, void *)) {
+    holder->report = report;
     pthread_mutex_lock(&context->holders_lock);
     holder->next = context->holders;
     holder->link = &context->holders;
@@ -44,7 +44,7 @@ void tol_health_each(struct tol_context *context, tol_held_visit *visit, void *u
     if (context == NULL || visit == NULL) return;
     pthread_mutex_lock(&context->holders_lock);
     for (struct tol_holder *holder = context->holders; holder != NULL; holder = holder->next) {
-        holder->tell(holder, visit, user);
+        holder->report(holder, visit, user);
     }
     pthread_mutex_unlock(&context->holders_lock);
 }
@@ -201,15 +201,15 @@ static void compare(struct tol_health *health, const struct tol_health_mark *bef
     }
 }
 
-static void ask_device(struct tol_context *context, struct tol_health_device *told) {
+static void ask_device(struct tol_context *context, struct tol_health_device *report) {
     struct tol_nvml nvml = {-1, -1, -1, -1, -1};
-    told->is_told = tol_nvml_ask(context->device.pci_bus_id, context->device.name, &nvml,
-                                 told->reason, sizeof told->reason);
-    told->free_bytes = nvml.free_bytes;
-    told->used_bytes = nvml.used_bytes;
-    told->process_bytes = nvml.process_bytes;
-    told->ecc_uncorrected = nvml.ecc_uncorrected;
-    told->temperature_celsius = nvml.temperature_celsius;
+    report->is_told = tol_nvml_ask(context->device.pci_bus_id, context->device.name, &nvml,
+                                   report->reason, sizeof report->reason);
+    report->free_bytes = nvml.free_bytes;
+    report->used_bytes = nvml.used_bytes;
+    report->process_bytes = nvml.process_bytes;
+    report->ecc_uncorrected = nvml.ecc_uncorrected;
+    report->temperature_celsius = nvml.temperature_celsius;
 }
 
 static void complain(struct tol_health *health, const char *format, ...) TOL_PRINTF(2, 3);

@@ -87,15 +87,15 @@ static int64_t count_of(unsigned long long value) {
     return value <= INT64_MAX ? (int64_t)value : -1;
 }
 
-static void ask_memory(device_handle device, struct tol_nvml *told) {
+static void ask_memory(device_handle device, struct tol_nvml *answer) {
     struct memory_2 second = {.version = (unsigned)sizeof second | 2u << 24};
     struct memory first;
     if (nvml.memory_2 != NULL && nvml.memory_2(device, &second) == SUCCESS) {
-        told->free_bytes = count_of(second.free);
-        told->used_bytes = count_of(second.used);
+        answer->free_bytes = count_of(second.free);
+        answer->used_bytes = count_of(second.used);
     } else if (nvml.memory != NULL && nvml.memory(device, &first) == SUCCESS) {
-        told->free_bytes = count_of(first.free);
-        told->used_bytes = count_of(first.used);
+        answer->free_bytes = count_of(first.free);
+        answer->used_bytes = count_of(first.used);
     }
 }
 
@@ -126,7 +126,7 @@ static int64_t ask_process(device_handle device) {
 int tol_nvml_ask(const char *pci_bus_id, const char *name, struct tol_nvml *result, char *reason,
                  size_t reason_bytes) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct tol_nvml told = {-1, -1, -1, -1, -1};
+    struct tol_nvml answer = {-1, -1, -1, -1, -1};
     device_handle device = NULL;
     char known[128] = "";
     unsigned celsius = 0;
@@ -141,16 +141,16 @@ int tol_nvml_ask(const char *pci_bus_id, const char *name, struct tol_nvml *resu
         snprintf(reason, reason_bytes, "NVML knows no %.60s at %.40s", name, pci_bus_id);
         return 0;
     }
-    ask_memory(device, &told);
-    told.process_bytes = ask_process(device);
+    ask_memory(device, &answer);
+    answer.process_bytes = ask_process(device);
     if (nvml.ecc_errors != NULL &&
         nvml.ecc_errors(device, ERROR_UNCORRECTED, COUNTER_VOLATILE, &errors) == SUCCESS) {
-        told.ecc_uncorrected = count_of(errors);
+        answer.ecc_uncorrected = count_of(errors);
     }
     if (nvml.temperature != NULL &&
         nvml.temperature(device, TEMPERATURE_GPU, &celsius) == SUCCESS && celsius < 1000) {
-        told.temperature_celsius = (int)celsius;
+        answer.temperature_celsius = (int)celsius;
     }
-    *result = told;
+    *result = answer;
     return 1;
 }

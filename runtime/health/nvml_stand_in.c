@@ -1,8 +1,8 @@
 /*
  * A stand-in for libnvidia-ml.so.1, for the tests: a library that answers what TOLLENS_TEST_NVML
  * says, in words such as "free=1024 used=2048 process=512 ecc=0 celsius=40". What is not in it is
- * not supported. "name=..." is last and goes to the end; "init=999" and "crowd=100" are how opening
- * ends and how many other processes there are.
+ * not supported. "name=..." is last and goes to the end; "init=999" is the status of opening, and
+ * "others=100" the number of other processes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count
     const unsigned room = *count;
     const int is_listed = number("process=", &bytes) == SUCCESS;
     (void)device;
-    number("crowd=", &others);
+    number("others=", &others);
     *count = (unsigned)others + (is_listed ? 1 : 0);
     if (*count > room) return TOO_SMALL;
     for (unsigned i = 0; i < *count; i++) {

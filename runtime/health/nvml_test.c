@@ -31,20 +31,20 @@ static struct tol_health_device stand_in(const char *words) {
 }
 
 Test(nvml, numbers_are_told_as_they_are) {
-    const struct tol_health_device told =
+    const struct tol_health_device device =
         stand_in("free=5000000000 used=7000000000 process=6000000000 ecc=0 celsius=41");
-    cr_assert(told.is_told && told.reason[0] == '\0', "%s", told.reason);
-    cr_assert(told.free_bytes == 5000000000 && told.used_bytes == 7000000000);
-    cr_assert(told.process_bytes == 6000000000);
-    cr_assert(told.ecc_uncorrected == 0 && told.temperature_celsius == 41);
+    cr_assert(device.is_told && device.reason[0] == '\0', "%s", device.reason);
+    cr_assert(device.free_bytes == 5000000000 && device.used_bytes == 7000000000);
+    cr_assert(device.process_bytes == 6000000000);
+    cr_assert(device.ecc_uncorrected == 0 && device.temperature_celsius == 41);
 }
 
 /* A container hides processes, ECC may be off, and a value may be there that is "not available". */
 Test(nvml, numbers_that_are_not_told_are_minus_one) {
-    const struct tol_health_device told = stand_in("crowd=3");
-    cr_assert(told.is_told);
-    cr_assert(told.free_bytes == -1 && told.used_bytes == -1 && told.process_bytes == -1);
-    cr_assert(told.ecc_uncorrected == -1 && told.temperature_celsius == -1);
+    const struct tol_health_device device = stand_in("others=3");
+    cr_assert(device.is_told);
+    cr_assert(device.free_bytes == -1 && device.used_bytes == -1 && device.process_bytes == -1);
+    cr_assert(device.ecc_uncorrected == -1 && device.temperature_celsius == -1);
 }
 
 Test(nvml, a_process_without_a_number_has_none) {
@@ -52,8 +52,8 @@ Test(nvml, a_process_without_a_number_has_none) {
 }
 
 /* The list is longer than what was made for it at first. */
-Test(nvml, this_process_is_found_in_a_crowd) {
-    cr_assert(stand_in("crowd=1000 process=12345678").process_bytes == 12345678);
+Test(nvml, this_process_is_found_among_others) {
+    cr_assert(stand_in("others=1000 process=12345678").process_bytes == 12345678);
 }
 
 Test(nvml, an_uncorrected_error_is_no_health) {
@@ -62,15 +62,15 @@ Test(nvml, an_uncorrected_error_is_no_health) {
 
 /* A soft device beside a real GPU: the same place on the bus need not be the same device. */
 Test(nvml, a_device_of_another_name_is_not_asked) {
-    const struct tol_health_device told = stand_in("celsius=99 name=NVIDIA Something Else");
-    cr_assert(!told.is_told && told.temperature_celsius == -1);
-    cr_assert(strstr(told.reason, "NVML knows no") != NULL, "%s", told.reason);
+    const struct tol_health_device device = stand_in("celsius=99 name=NVIDIA Something Else");
+    cr_assert(!device.is_told && device.temperature_celsius == -1);
+    cr_assert(strstr(device.reason, "NVML knows no") != NULL, "%s", device.reason);
 }
 
 Test(nvml, one_that_does_not_begin_says_why) {
-    const struct tol_health_device told = stand_in("init=999");
-    cr_assert(!told.is_told && strstr(told.reason, "999, Unknown Error") != NULL, "%s",
-              told.reason);
+    const struct tol_health_device device = stand_in("init=999");
+    cr_assert(!device.is_told && strstr(device.reason, "999, Unknown Error") != NULL, "%s",
+              device.reason);
 }
 
 Test(nvml, a_library_that_is_none_says_why) {
@@ -123,7 +123,7 @@ static void agree(const char *what, int64_t ours, int64_t theirs) {
 
 /* FW-20. nvidia-smi prints NVML's numbers. Both say what is free on the device, and what is taken
  * of it when a pool takes much; and where NVML lists this process, it has that much more. A pool
- * holds what it asked the driver for, in whole pages. By raw calls an H100 of driver 580 told the
+ * holds what it asked the driver for, in whole pages. By raw calls an H100 of driver 580 device the
  * same to the byte; the tolerance is for drivers that take some for their tables meanwhile. */
 Test(nvml, agrees_with_the_driver_and_the_pool, .timeout = 120) {
     enum { MUCH = 1 << 30 };

@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-static void tell(struct tol_holder *holder, tol_held_visit *visit, void *user) {
+static void report(struct tol_holder *holder, tol_held_visit *visit, void *user) {
     const struct tol_buffer *buffer =
         (void *)((char *)holder - offsetof(struct tol_buffer, holder));
     visit(user, &(struct tol_held){.kind = TOL_HELD_BUFFER,
@@ -55,7 +55,7 @@ tol_status tol_buffer_create(struct tol_context *context, size_t count, size_t e
     }
     tol_context_retain(context);
     buffer->site = __builtin_return_address(0);
-    tol_context_add_holder(context, &buffer->holder, tell);
+    tol_context_add_holder(context, &buffer->holder, report);
     *result = buffer;
     buffer = NULL;
 out:

@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-static void tell(struct tol_holder *holder, tol_held_visit *visit, void *user) {
+static void report(struct tol_holder *holder, tol_held_visit *visit, void *user) {
     const struct tol_pinned *pinned =
         (void *)((char *)holder - offsetof(struct tol_pinned, holder));
     visit(user, &(struct tol_held){.kind = TOL_HELD_PINNED,
@@ -48,7 +48,7 @@ tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
     pthread_mutex_init(&pinned->lock, NULL);
     tol_context_retain(context);
     pinned->site = __builtin_return_address(0);
-    tol_context_add_holder(context, &pinned->holder, tell);
+    tol_context_add_holder(context, &pinned->holder, report);
     *result = pinned;
     pinned = NULL;
 out:

@@ -15,13 +15,13 @@
 
 enum { SLOTS = 4, SLOTS_MAX = 64 };
 
-/* The moments of a block: three beginnings and three ends. */
-enum moment { IN_BEGIN, IN_END, WORK_BEGIN, WORK_END, OUT_BEGIN, OUT_END, MOMENTS };
+/* The events of a block: the beginning and the end of the copy in, the work and the copy out. */
+enum block_event { IN_BEGIN, IN_END, WORK_BEGIN, WORK_END, OUT_BEGIN, OUT_END, BLOCK_EVENTS };
 
 struct slot {
     struct tol_pinned *there, *back;
     struct tol_buffer *input, *output; /* the same where the input comes back */
-    struct tol_event *moments[MOMENTS];
+    struct tol_event *events[BLOCK_EVENTS];
     unsigned long long index;
     bool is_used, is_timed; /* a block is on its way; one was */
 };
@@ -47,8 +47,8 @@ static tol_status make_slot(struct tol_pipeline *pipeline, struct slot *slot) {
         TOL_TRY(tol_buffer_create(pipeline->context, output_bytes, 1, &slot->output));
     }
     TOL_TRY(tol_pinned_create(pipeline->context, output_bytes, &slot->back));
-    for (int i = 0; i < MOMENTS; i++) {
-        TOL_TRY(tol_event_create(pipeline->context, true, &slot->moments[i]));
+    for (int i = 0; i < BLOCK_EVENTS; i++) {
+        TOL_TRY(tol_event_create(pipeline->context, true, &slot->events[i]));
     }
 out:
     return status;
@@ -101,7 +101,7 @@ void tol_pipeline_destroy(struct tol_pipeline *pipeline) {
         tol_pinned_destroy(slot->back);
         if (slot->output != slot->input) tol_buffer_destroy(slot->output);
         tol_buffer_destroy(slot->input);
-        for (int k = 0; k < MOMENTS; k++) tol_event_destroy(slot->moments[k]);
+        for (int k = 0; k < BLOCK_EVENTS; k++) tol_event_destroy(slot->events[k]);
     }
     tol_event_destroy(pipeline->origin);
     if (!pipeline->options.serial) {
@@ -118,7 +118,7 @@ void tol_pipeline_destroy(struct tol_pipeline *pipeline) {
 static tol_status queue(struct tol_pipeline *pipeline, struct slot *slot) {
     tol_status status = TOL_OK;
     const struct tol_pipeline_options *options = &pipeline->options;
-    struct tol_event **moments = slot->moments;
+    struct tol_event **events = slot->events;
     const struct tol_pipeline_block block = {
         .index = slot->index,
         .slot = (unsigned)(slot - pipeline->slots),
@@ -127,17 +127,17 @@ static tol_status queue(struct tol_pipeline *pipeline, struct slot *slot) {
         .input_bytes = options->input_bytes,
         .output_bytes = tol_buffer_bytes(slot->output),
     };
-    TOL_TRY(tol_event_record(moments[IN_BEGIN], pipeline->in));
+    TOL_TRY(tol_event_record(events[IN_BEGIN], pipeline->in));
     TOL_TRY(tol_copy_to_device(pipeline->in, slot->input, 0, slot->there, 0, options->input_bytes));
-    TOL_TRY(tol_event_record(moments[IN_END], pipeline->in));
-    if (!options->serial) TOL_TRY(tol_stream_wait_event(pipeline->work, moments[IN_END]));
-    TOL_TRY(tol_event_record(moments[WORK_BEGIN], pipeline->work));
+    TOL_TRY(tol_event_record(events[IN_END], pipeline->in));
+    if (!options->serial) TOL_TRY(tol_stream_wait_event(pipeline->work, events[IN_END]));
+    TOL_TRY(tol_event_record(events[WORK_BEGIN], pipeline->work));
     TOL_TRY(options->work(options->user, pipeline->work, &block));
-    TOL_TRY(tol_event_record(moments[WORK_END], pipeline->work));
-    if (!options->serial) TOL_TRY(tol_stream_wait_event(pipeline->out, moments[WORK_END]));
-    TOL_TRY(tol_event_record(moments[OUT_BEGIN], pipeline->out));
+    TOL_TRY(tol_event_record(events[WORK_END], pipeline->work));
+    if (!options->serial) TOL_TRY(tol_stream_wait_event(pipeline->out, events[WORK_END]));
+    TOL_TRY(tol_event_record(events[OUT_BEGIN], pipeline->out));
     TOL_TRY(tol_copy_to_host(pipeline->out, slot->back, 0, slot->output, 0, block.output_bytes));
-    TOL_TRY(tol_event_record(moments[OUT_END], pipeline->out));
+    TOL_TRY(tol_event_record(events[OUT_END], pipeline->out));
     slot->is_used = slot->is_timed = true;
 out:
     return status;
@@ -204,12 +204,13 @@ tol_status tol_pipeline_times(struct tol_pipeline *pipeline, unsigned long long 
               "the times of block %llu are not kept: a later block has used its slot, or it was "
               "not in the last run",
               index);
-    double *const where[MOMENTS] = {&times->to_device[0], &times->to_device[1], &times->work[0],
-                                    &times->work[1],      &times->to_host[0],   &times->to_host[1]};
+    double *const where[BLOCK_EVENTS] = {&times->to_device[0], &times->to_device[1],
+                                         &times->work[0],      &times->work[1],
+                                         &times->to_host[0],   &times->to_host[1]};
     /* Recorded behind what says that the block has come out. */
-    TOL_TRY(tol_event_synchronize(slot->moments[OUT_END]));
-    for (int i = 0; i < MOMENTS; i++) {
-        TOL_TRY(tol_event_elapsed_ns(pipeline->origin, slot->moments[i], where[i]));
+    TOL_TRY(tol_event_synchronize(slot->events[OUT_END]));
+    for (int i = 0; i < BLOCK_EVENTS; i++) {
+        TOL_TRY(tol_event_elapsed_ns(pipeline->origin, slot->events[i], where[i]));
     }
 out:
     return status;

@@ -179,7 +179,7 @@ static bool is_over(const struct run *run) {
     return run->stopped || run->gained >= run->want || run->plan->out_of_memory;
 }
 
-static enum tol_mesh_result tell(struct run *run, struct tol_mesh_move *move) {
+static enum tol_mesh_result offer_move(struct run *run, struct tol_mesh_move *move) {
     enum tol_mesh_result result = run->mover != NULL ? run->mover(run->user, move) : TOL_MESH_DONE;
     if (result == TOL_MESH_STOP) run->stopped = true;
     return result;
@@ -196,7 +196,7 @@ static struct tol_mesh_frame *mesh_single(struct run *run, struct tol_mesh_frame
                                  .to = &to,
                                  .bits = &bits,
                                  .blocks = &frame->slots->blocks};
-    if (tell(run, &move) != TOL_MESH_DONE) return NULL;
+    if (offer_move(run, &move) != TOL_MESH_DONE) return NULL;
     unlist(run->plan, frame);
     frame->gone = true;
     join(run->plan, partner, frame->slots);
@@ -290,7 +290,7 @@ static bool cut(struct run *run, struct tol_mesh_frame *frame) {
         goto out;
     }
     uint64_t fresh = choose(run, frame, &move, partners);
-    done = fresh <= run->room && tell(run, &move) == TOL_MESH_DONE;
+    done = fresh <= run->room && offer_move(run, &move) == TOL_MESH_DONE;
     if (done) {
         frame->gone = true;
         run->gained += pages - fresh;

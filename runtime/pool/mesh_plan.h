@@ -81,7 +81,7 @@ struct tol_mesh_frame *tol_mesh_frame(struct tol_mesh_plan *plan, uint32_t handl
 bool tol_mesh_use(struct tol_mesh_plan *plan, struct tol_mesh_frame *frame, uint32_t page,
                   uint32_t begin, uint32_t granules);
 
-/* Plans moves until want pages would be free or there are no more, and tells each to mover, which
+/* Plans moves until want pages would be free or there are no more, and calls mover for each, which
  * may be NULL. room is how many pages may be taken beyond those that are held. How many pages came
  * free. */
 uint64_t tol_mesh_run(struct tol_mesh_plan *plan, uint64_t want, uint64_t room,

@@ -193,23 +193,23 @@ out:
     return status;
 }
 
-struct telling {
+struct reporting {
     tol_held_visit *visit;
     void *user;
 };
 
-static void tell_block(void *user, const struct tol_pool_live *live) {
-    const struct telling *telling = user;
-    telling->visit(telling->user, &(struct tol_held){.kind = TOL_HELD_BLOCK,
-                                                     .address = live->address,
-                                                     .bytes = live->bytes,
-                                                     .tag = live->tag,
-                                                     .site = live->site});
+static void report_block(void *user, const struct tol_pool_live *live) {
+    const struct reporting *reporting = user;
+    reporting->visit(reporting->user, &(struct tol_held){.kind = TOL_HELD_BLOCK,
+                                                         .address = live->address,
+                                                         .bytes = live->bytes,
+                                                         .tag = live->tag,
+                                                         .site = live->site});
 }
 
-static void tell(struct tol_holder *holder, tol_held_visit *visit, void *user) {
+static void report(struct tol_holder *holder, tol_held_visit *visit, void *user) {
     struct tol_pool *pool = (void *)((char *)holder - offsetof(struct tol_pool, holder));
-    tol_pool_each(pool, tell_block, &(struct telling){visit, user});
+    tol_pool_each(pool, report_block, &(struct reporting){visit, user});
 }
 
 tol_status tol_pool_create(struct tol_context *context, const struct tol_pool_options *options,
@@ -238,7 +238,7 @@ tol_status tol_pool_create(struct tol_context *context, const struct tol_pool_op
     TOL_CHECK(tol_ring_open(&pool->ring, pool->options.trace_events), TOL_OUT_OF_HOST_MEMORY,
               "no host memory for %zu events", pool->options.trace_events);
     TOL_TRY(pool->options.source == TOL_POOL_DRIVER ? open_driver(pool) : open_mapped(pool));
-    tol_context_add_holder(context, &pool->holder, tell);
+    tol_context_add_holder(context, &pool->holder, report);
     *result = pool;
     pool = NULL;
 out:

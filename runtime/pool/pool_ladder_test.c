@@ -32,7 +32,7 @@ static struct tol_pool_stats stats_of(struct tol_pool *pool) {
 
 /* ---- the program's own say ------------------------------------------------------------------- */
 
-struct hoard {
+struct reserve {
     struct tol_block blocks[8];
     int count;
     unsigned asked, attempts;
@@ -40,31 +40,31 @@ struct hoard {
 };
 
 static bool give_one(void *user, struct tol_pool *pool, size_t bytes, unsigned attempt) {
-    struct hoard *hoard = user;
-    hoard->asked++;
-    hoard->attempts = attempt;
-    hoard->bytes = bytes;
-    if (hoard->count == 0) return true; /* in vain: the pool must not ask for ever */
-    MUST(tol_pool_free(pool, hoard->blocks[--hoard->count], NULL));
+    struct reserve *reserve = user;
+    reserve->asked++;
+    reserve->attempts = attempt;
+    reserve->bytes = bytes;
+    if (reserve->count == 0) return true; /* in vain: the pool must not ask for ever */
+    MUST(tol_pool_free(pool, reserve->blocks[--reserve->count], NULL));
     return true;
 }
 
 Test(pool_ladder, the_program_may_free_something_and_is_not_asked_for_ever) {
-    struct hoard hoard = {.count = 0};
+    struct reserve reserve = {.count = 0};
     struct tol_pool_options options = options_with(TOL_POOL_MAPPED, 32 * MIB);
     options.on_out_of_memory = give_one;
-    options.user = &hoard;
+    options.user = &reserve;
     struct tol_pool *pool = pool_of(&options);
     struct tol_block block = {0};
-    for (; hoard.count < 8; hoard.count++) {
-        MUST(tol_pool_allocate(pool, 4 * MIB, NULL, &hoard.blocks[hoard.count]));
+    for (; reserve.count < 8; reserve.count++) {
+        MUST(tol_pool_allocate(pool, 4 * MIB, NULL, &reserve.blocks[reserve.count]));
     }
     MUST(tol_pool_allocate(pool, 12 * MIB, NULL, &block));
-    cr_assert(hoard.count == 5 && hoard.asked == 3 && hoard.attempts == 2, "asked %u times",
-              hoard.asked);
-    cr_assert_eq(hoard.bytes, 12 * MIB);
+    cr_assert(reserve.count == 5 && reserve.asked == 3 && reserve.attempts == 2, "asked %u times",
+              reserve.asked);
+    cr_assert_eq(reserve.bytes, 12 * MIB);
     MUST_FAIL(tol_pool_allocate(pool, 64 * MIB, NULL, &block), TOL_OUT_OF_DEVICE_MEMORY, "limit");
-    cr_assert_eq(hoard.asked, 3 + 8);
+    cr_assert_eq(reserve.asked, 3 + 8);
     tol_pool_destroy(pool);
     test_end();
 }

@@ -1,8 +1,8 @@
 /*
- * Every driver call is made to fail once: the tour below uses all of the runtime, and for each n
- * the nth driver call of the tour fails. Whatever it was, the tour must end with a status and a
- * message that names the call, and must have given back all that it took, by the interposer's count
- * of what was made and unmade. (The method is libuv's test of its loop, and Lua's of its memory.)
+ * Every driver call is made to fail once: the workload below uses all of the runtime, and for each
+ * n the workload's nth driver call fails. Whatever it was, the workload must end with a status and
+ * a message that names the call, and must have freed all that it created, by the interposer's
+ * counts. (The method is libuv's test of its loop, and Lua's of its memory.)
  */
 #include "core/check.h"
 #include "test_lives.h"
@@ -17,7 +17,7 @@ static char *ptx;
 static bool peers_are_apart;
 
 /* Two devices, where that is to be had. */
-static struct tol_driver *driver_of_tours(void) {
+static struct tol_driver *driver_of_workloads(void) {
     if (!test_on_gpu()) setenv("TOLLENS_SOFT_DEVICES", "2", 1);
     /* Addresses whose freeing fails are lost, and a process has not always many: a small device
      * makes for small reservations. */
@@ -25,8 +25,8 @@ static struct tol_driver *driver_of_tours(void) {
     return test_driver();
 }
 
-static tol_status tour_of_copies(struct tol_context *context, struct tol_stream *stream,
-                                 struct tol_buffer *buffer) {
+static tol_status copies_workload(struct tol_context *context, struct tol_stream *stream,
+                                  struct tol_buffer *buffer) {
     tol_auto_pinned struct tol_pinned *pinned = NULL;
     tol_auto_buffer struct tol_buffer *other = NULL;
     char bytes[64] = {0};
@@ -50,7 +50,7 @@ static tol_status tour_of_copies(struct tol_context *context, struct tol_stream 
     return status;
 }
 
-static tol_status tour_of_events(struct tol_context *context, struct tol_stream *stream) {
+static tol_status events_workload(struct tol_context *context, struct tol_stream *stream) {
     tol_auto_event struct tol_event *begin = NULL;
     tol_auto_event struct tol_event *end = NULL;
     double ns = 0;
@@ -65,8 +65,8 @@ static tol_status tour_of_events(struct tol_context *context, struct tol_stream 
     return status;
 }
 
-static tol_status tour_of_kernels(struct tol_context *context, struct tol_stream *stream,
-                                  struct tol_buffer *buffer) {
+static tol_status kernels_workload(struct tol_context *context, struct tol_stream *stream,
+                                   struct tol_buffer *buffer) {
     tol_auto_module struct tol_module *module = NULL;
     tol_auto_buffer struct tol_buffer *variable = NULL;
     struct tol_kernel *kernel = NULL;
@@ -84,7 +84,7 @@ static tol_status tour_of_kernels(struct tol_context *context, struct tol_stream
 }
 
 /* Small and large blocks that pass from one stream to another and back to the driver. */
-static tol_status tour_of_mapped_pools(struct tol_context *context, struct tol_stream *stream) {
+static tol_status mapped_pools_workload(struct tol_context *context, struct tol_stream *stream) {
     tol_auto_pool struct tol_pool *pool = NULL;
     tol_auto_stream struct tol_stream *other = NULL;
     struct tol_pool_options options;
@@ -109,7 +109,7 @@ static tol_status tour_of_mapped_pools(struct tol_context *context, struct tol_s
     return status;
 }
 
-static tol_status tour_of_driver_pools(struct tol_context *context, struct tol_stream *stream) {
+static tol_status driver_pools_workload(struct tol_context *context, struct tol_stream *stream) {
     tol_auto_pool struct tol_pool *pool = NULL;
     struct tol_pool_options options = {.source = TOL_POOL_DRIVER};
     struct tol_pool_stats stats;
@@ -124,8 +124,8 @@ static tol_status tour_of_driver_pools(struct tol_context *context, struct tol_s
 }
 
 /* Through staging blocks, on the device, in rows and to another device, directly and not. */
-static tol_status tour_of_transfers(struct tol_driver *driver, struct tol_context *context,
-                                    struct tol_buffer *buffer) {
+static tol_status transfers_workload(struct tol_driver *driver, struct tol_context *context,
+                                     struct tol_buffer *buffer) {
     tol_auto_context struct tol_context *second = NULL;
     tol_auto_buffer struct tol_buffer *there = NULL;
     tol_auto_transfer struct tol_transfer *transfer = NULL, *other = NULL;
@@ -160,7 +160,7 @@ static tol_status tour_of_transfers(struct tol_driver *driver, struct tol_contex
 }
 
 /* Blocks of all kinds, sweeps of a page, and stale handles. */
-static tol_status tour_of_vram(struct tol_context *context) {
+static tol_status vram_workload(struct tol_context *context) {
     tol_auto_vram_context struct tol_vram_context *vram = NULL;
     struct tol_vram memory = {0}, kept = {0};
     struct tol_vram_info info;
@@ -188,8 +188,8 @@ static tol_status do_nothing(void *user, char *reason, size_t bytes) {
 
 /* A graph by hand with its clone and instance, and one that is captured, with all that it may
  * have. */
-static tol_status tour_of_graphs(struct tol_context *context, struct tol_stream *stream,
-                                 struct tol_buffer *buffer) {
+static tol_status graphs_workload(struct tol_context *context, struct tol_stream *stream,
+                                  struct tol_buffer *buffer) {
     tol_auto_module struct tol_module *module = NULL;
     tol_auto_pinned struct tol_pinned *pinned = NULL;
     tol_auto_graph struct tol_graph *graph = NULL, *clone = NULL, *captured = NULL;
@@ -238,7 +238,7 @@ static tol_status tour_of_graphs(struct tol_context *context, struct tol_stream 
     return status;
 }
 
-static tol_status tour(struct tol_driver *driver) {
+static tol_status workload(struct tol_driver *driver) {
     tol_auto_context struct tol_context *context = NULL;
     tol_auto_stream struct tol_stream *stream = NULL;
     tol_auto_buffer struct tol_buffer *buffer = NULL;
@@ -252,19 +252,19 @@ static tol_status tour(struct tol_driver *driver) {
     if (status == TOL_OK) status = tol_stream_properties(stream, &lowest, NULL);
     if (status == TOL_OK) status = tol_buffer_create(context, 64, 1, &buffer);
     if (status == TOL_OK) status = tol_health_check(context, NULL, &health);
-    if (status == TOL_OK) status = tour_of_copies(context, stream, buffer);
-    if (status == TOL_OK) status = tour_of_events(context, stream);
-    if (status == TOL_OK) status = tour_of_transfers(driver, context, buffer);
-    if (status == TOL_OK) status = tour_of_kernels(context, stream, buffer);
+    if (status == TOL_OK) status = copies_workload(context, stream, buffer);
+    if (status == TOL_OK) status = events_workload(context, stream);
+    if (status == TOL_OK) status = transfers_workload(driver, context, buffer);
+    if (status == TOL_OK) status = kernels_workload(context, stream, buffer);
     if (status == TOL_OK && tol_driver_has(driver, TOL_FEATURE_VMM)) {
-        status = tour_of_mapped_pools(context, stream);
-        if (status == TOL_OK) status = tour_of_vram(context);
+        status = mapped_pools_workload(context, stream);
+        if (status == TOL_OK) status = vram_workload(context);
     }
     if (status == TOL_OK && tol_driver_has(driver, TOL_FEATURE_GRAPH)) {
-        status = tour_of_graphs(context, stream, buffer);
+        status = graphs_workload(context, stream, buffer);
     }
     if (status == TOL_OK && tol_driver_has(driver, TOL_FEATURE_MEMORY_POOL)) {
-        status = tour_of_driver_pools(context, stream);
+        status = driver_pools_workload(context, stream);
     }
     if (status == TOL_OK) status = tol_stream_synchronize(stream);
     if (status == TOL_OK) status = tol_stream_query(stream);
@@ -316,8 +316,8 @@ static void count_success(struct tol_interpose_call *call, void *user) {
     }
 }
 
-/* The tour with its nth call refused. What was refused, if it came so far, is in refusal. */
-static tol_status tour_without(struct tol_driver *driver, uint64_t n) {
+/* The workload with its nth call refused. What was refused, if it came so far, is in refusal. */
+static tol_status workload_without(struct tol_driver *driver, uint64_t n) {
     test_life_begin(driver, n, 2);
     memset(made, 0, sizeof made);
     peers_are_apart = false;
@@ -326,17 +326,17 @@ static tol_status tour_without(struct tol_driver *driver, uint64_t n) {
     MUST(tol_interpose_install(driver, &(struct tol_interpose_options){.before = refuse,
                                                                        .after = count_success,
                                                                        .user = &refusal}));
-    tol_status status = tour(driver);
+    tol_status status = workload(driver);
     tol_interpose_remove(driver);
     return status;
 }
 
 Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .timeout = 300) {
-    struct tol_driver *driver = driver_of_tours();
+    struct tol_driver *driver = driver_of_workloads();
     ptx = test_ptx("handwritten/put.ptx");
     uint64_t n = 1;
     for (;; n++) {
-        tol_status status = tour_without(driver, n);
+        tol_status status = workload_without(driver, n);
         const enum tol_driver_index failed = refusal.refused;
         const char *name = tol_driver_function_name(failed);
         for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
@@ -354,7 +354,7 @@ Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .time
                       (unsigned long long)made[pairs[i].unmake]);
         }
         if (failed == TOL_DRIVER_FUNCTIONS) {
-            MUST(status); /* n is past the last call: the tour came through */
+            MUST(status); /* n is past the last call: the workload came through */
             break;
         }
         if (status == TOL_OK)
@@ -365,7 +365,7 @@ Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .time
     }
     test_lives_end();
     free(ptx);
-    cr_assert(n > 60 && n > refusal.calls, "tour %llu made %llu calls", (unsigned long long)n,
+    cr_assert(n > 60 && n > refusal.calls, "workload %llu made %llu calls", (unsigned long long)n,
               (unsigned long long)refusal.calls);
 }
 
@@ -390,10 +390,10 @@ static bool may_be_silent(enum tol_driver_index index) {
 }
 
 Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 300) {
-    struct tol_driver *driver = driver_of_tours();
+    struct tol_driver *driver = driver_of_workloads();
     ptx = test_ptx("handwritten/put.ptx");
     for (uint64_t n = 1;; n++) {
-        tol_status status = tour_without(driver, n);
+        tol_status status = workload_without(driver, n);
         if (refusal.refused == TOL_DRIVER_FUNCTIONS) break;
         cr_assert(status != TOL_OK || may_be_silent(refusal.refused),
                   "call %llu, %s, failed unheard", (unsigned long long)n,
@@ -411,7 +411,7 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
         TOL_DRIVER_INDEX_cuMemcpyDtoDAsync_v2, TOL_DRIVER_INDEX_cuMemcpy2DAsync_v2,
         TOL_DRIVER_INDEX_cuMemcpyPeerAsync,    TOL_DRIVER_INDEX_cuEventRecord,
         TOL_DRIVER_INDEX_cuMemHostAlloc};
-    struct tol_driver *driver = driver_of_tours();
+    struct tol_driver *driver = driver_of_workloads();
     tol_auto_context struct tol_context *context = NULL;
     tol_auto_buffer struct tol_buffer *buffer = NULL;
     uint64_t life = 1;
@@ -430,7 +430,7 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
             MUST(tol_interpose_install(driver, &options));
             MUST(tol_context_create(driver, 0, &context));
             MUST(tol_buffer_create(context, 64, 1, &buffer));
-            tol_status status = tour_of_transfers(driver, context, buffer);
+            tol_status status = transfers_workload(driver, context, buffer);
             tol_buffer_destroy(buffer);
             buffer = NULL;
             tol_context_destroy(context);
@@ -449,9 +449,9 @@ Test(failure, transfers_get_over_what_passes, .fini = test_end, .timeout = 300) 
     test_lives_end();
 }
 
-/* The tour must use what the runtime uses: each function the runtime calls is called in it. These
- * are in the list for raw use only. */
-Test(failure, the_tour_calls_every_function_that_the_runtime_calls, .fini = test_end) {
+/* The workload must call each driver function that the runtime calls. These are in the list for raw
+ * use only. */
+Test(failure, the_workload_calls_every_function_that_the_runtime_calls, .fini = test_end) {
     static const enum tol_driver_index raw_only[] = {
         TOL_DRIVER_INDEX_cuInit, TOL_DRIVER_INDEX_cuDriverGetVersion,
         TOL_DRIVER_INDEX_cuCtxGetCurrent, TOL_DRIVER_INDEX_cuCtxSynchronize,
@@ -460,10 +460,10 @@ Test(failure, the_tour_calls_every_function_that_the_runtime_calls, .fini = test
         TOL_DRIVER_INDEX_cuLogsCurrent,
         /* called by the runtime, but only after something failed */
         TOL_DRIVER_INDEX_cuLogsDumpToMemory};
-    struct tol_driver *driver = driver_of_tours();
+    struct tol_driver *driver = driver_of_workloads();
     ptx = test_ptx("handwritten/put.ptx");
     MUST(tol_interpose_install(driver, &(struct tol_interpose_options){.after = count_success}));
-    MUST(tour(driver));
+    MUST(workload(driver));
     for (int i = 0; i < TOL_DRIVER_FUNCTIONS; i++) {
         bool expected = true;
         for (size_t k = 0; k < sizeof raw_only / sizeof raw_only[0]; k++) {

@@ -1,9 +1,10 @@
 /*
- * A device's clock and the host's: where one stands when the other does, at two moments.
+ * Maps a device's clock to the host's by two clock points.
  *
- * A moment is an event on a stream that has nothing else to do, with the host's clock read before
- * it is recorded and after it was seen done. What was between is the error, so the best of some
- * turns counts, and its middle. Nothing waits longer than a deadline: the device may hang.
+ * A clock point is an event on an otherwise idle stream. The host's clock is read before the event
+ * is recorded and after it is seen complete; the event is taken to lie in the middle, and half the
+ * distance is the error. Of several tries the one with the smallest distance counts. No wait is
+ * longer than a deadline: the device may hang.
  */
 #include "trace_state.h"
 
@@ -21,9 +22,10 @@ uint64_t tol_trace_now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The host's clock when spare is reached, which is recorded now, and how wide a moment that was. */
-static bool find_moment(const struct tol_trace_context *context, uint64_t deadline_ns, double *ns,
-                        uint64_t *width_ns) {
+/* Records spare. ns: the host's clock when the device reached it; width_ns: the distance of the two
+ * readings around it. */
+static bool find_clock_point(const struct tol_trace_context *context, uint64_t deadline_ns,
+                             double *ns, uint64_t *width_ns) {
     const struct tol_driver_table *cu = tol_trace.driver;
     CUresult result = CUDA_ERROR_NOT_READY;
     uint64_t begin_ns = tol_trace_now_ns(), end_ns = begin_ns;
@@ -49,7 +51,7 @@ bool tol_trace_set_origin(struct tol_trace_context *context) {
     }
     context->per_ms_ns = 1e6;
     for (int turn = 0; turn < TURNS; turn++) {
-        if (!find_moment(context, origin_deadline_ns, &ns, &width_ns)) break;
+        if (!find_clock_point(context, origin_deadline_ns, &ns, &width_ns)) break;
         if (width_ns >= best_ns) continue;
         CUevent worse = context->origin;
         context->origin = context->spare;
@@ -65,12 +67,12 @@ void tol_trace_set_rate(struct tol_trace_context *context) {
     double ns = 0;
     float ms = 0;
     for (int turn = 0; turn < TURNS; turn++) {
-        if (!find_moment(context, rate_deadline_ns, &ns, &width_ns)) return;
+        if (!find_clock_point(context, rate_deadline_ns, &ns, &width_ns)) return;
         if (tol_trace.driver->cuEventElapsedTime(&ms, context->origin, context->spare) !=
             CUDA_SUCCESS) {
             return;
         }
-        /* So soon, the moments' width would be taken for a difference of the clocks. */
+        /* So soon, the clock points' width would be taken for a difference of the clocks. */
         if (!(ms >= RATE_MIN_MS)) return;
         if (width_ns >= best_ns) continue;
         double rate = (ns - context->origin_ns) / (double)ms;

@@ -65,7 +65,7 @@ struct tol_trace_operation {
 struct tol_trace_context {
     CUcontext handle;
     CUstream stream;             /* for the clock: nothing else is on it */
-    CUevent origin, spare;       /* the zero of the device's times; another moment */
+    CUevent origin, spare;       /* the zero of the device's times; the second clock point */
     double origin_ns, per_ms_ns; /* the host's clock at origin; what it goes in a device's ms */
     struct tol_trace_operation *operations;
     CUevent *ends, *begins; /* of the operation at the same place */
@@ -140,10 +140,10 @@ void tol_trace_read_context(struct tol_trace_context *context);
 /* Lets the trace's hooks take the place of those that are there. */
 void tol_trace_hook(struct tol_interpose_options *hooks);
 
-/* Finds a context's moment zero on both clocks. false: it has none. */
+/* Finds a context's origin on both clocks. false: it has none. */
 bool tol_trace_set_origin(struct tol_trace_context *context);
 
-/* Finds another moment on both clocks, and how fast they run to each other. */
+/* Finds a second clock point and the ratio of the two clocks' rates. */
 void tol_trace_set_rate(struct tol_trace_context *context);
 
 /* Takes the thread's run, if it is open. false: another has ended it. */

@@ -33,7 +33,7 @@ struct tol_vram_context {
 };
 
 /* What is being freed may have no memory any more. */
-static void tell(struct tol_holder *holder, tol_held_visit *visit, void *user) {
+static void report(struct tol_holder *holder, tol_held_visit *visit, void *user) {
     struct tol_vram_context *vram =
         (void *)((char *)holder - offsetof(struct tol_vram_context, holder));
     pthread_mutex_lock(&vram->lock);
@@ -62,7 +62,7 @@ tol_status tol_vram_context_create(struct tol_context *context, size_t limit_byt
     vram->limit = limit_bytes;
     TOL_TRY(tol_once_create(context, 0, &vram->once));
     TOL_TRY(tol_transfer_create(context, NULL, &vram->transfer));
-    tol_context_add_holder(context, &vram->holder, tell);
+    tol_context_add_holder(context, &vram->holder, report);
     *result = vram;
     vram = NULL;
 out:

@@ -28,7 +28,7 @@ static uint64_t draw(void *user) {
 /* What is compared now; its interval is that of the last look. */
 static struct hyp_sample sample;
 
-static void tell(void *user, double share) {
+static void report_progress(void *user, double share) {
     char finding[96] = "";
     const struct hyp_interval *effect = &sample.effect;
     if (effect->low < effect->high) {
@@ -50,7 +50,7 @@ const struct hyp_effect *hyp_attack_compare(struct hyp_attack *attack,
         (void)hyp_gpu_clock_mhz(attack, WAKE_NS);
         before.sm_mhz = hyp_gpu_clock_mhz(attack, CLOCK_NS);
     }
-    bool ok = hyp_sampler_run(pair, draw, tell, attack, &sample);
+    bool ok = hyp_sampler_run(pair, draw, report_progress, attack, &sample);
     /* The GPU first: it slows down as soon as it has nothing to do. */
     double sm_mhz = gpu != NULL ? hyp_gpu_clock_mhz(attack, CLOCK_NS) : 0;
     hyp_conditions_read(gpu, &after);

@@ -30,17 +30,17 @@ static void jump(unsigned steps, unsigned *a, unsigned *c) {
     }
 }
 
-static unsigned count_of(const struct hyp_grinder *g) {
+static unsigned count_of(const struct hyp_concurrent_kernels *g) {
     return g->blocks * THREADS;
 }
 
-static size_t bytes_of(const struct hyp_grinder *g) {
+static size_t bytes_of(const struct hyp_concurrent_kernels *g) {
     size_t sums = 4 * (size_t)count_of(g);
     return g->chunk_bytes > sums ? g->chunk_bytes : sums;
 }
 
 /* One kernel with its copies. */
-static bool queue(struct hyp_grinder *g, unsigned kernel, struct tol_stream *stream) {
+static bool queue(struct hyp_concurrent_kernels *g, unsigned kernel, struct tol_stream *stream) {
     CUdeviceptr times = tol_buffer_address(g->times) + 16 * (CUdeviceptr)kernel;
     const size_t bytes = g->chunk_bytes;
     if (bytes > 0 &&
@@ -55,8 +55,8 @@ static bool queue(struct hyp_grinder *g, unsigned kernel, struct tol_stream *str
            tol_copy_to_host(stream, g->back[kernel], 0, g->sums[kernel], 0, bytes) == TOL_OK;
 }
 
-double hyp_grinder_batch(void *user, enum hyp_side side, unsigned calls) {
-    struct hyp_grinder *g = user;
+double hyp_concurrent_kernels_batch(void *user, enum hyp_side side, unsigned calls) {
+    struct hyp_concurrent_kernels *g = user;
     bool ok = true;
     uint64_t begin = hyp_clock_ns();
     for (unsigned call = 0; ok && call < calls; call++) {
@@ -72,7 +72,7 @@ double hyp_grinder_batch(void *user, enum hyp_side side, unsigned calls) {
 }
 
 /* Finds how many steps take about so long, by kernels on one stream. */
-static bool find_steps(struct hyp_grinder *g, double kernel_us) {
+static bool find_steps(struct hyp_concurrent_kernels *g, double kernel_us) {
     g->steps = FIRST_STEPS;
     size_t chunk_bytes = g->chunk_bytes;
     g->chunk_bytes = 0; /* the kernel alone */
@@ -80,7 +80,7 @@ static bool find_steps(struct hyp_grinder *g, double kernel_us) {
     for (int turn = 0; turn < 4; turn++) {
         double steps = 0;
         for (int again = 0; again < 2; again++) { /* the first may load the kernel */
-            double ns = hyp_grinder_batch(g, HYP_SUBJECT, 1);
+            double ns = hyp_concurrent_kernels_batch(g, HYP_SUBJECT, 1);
             if (ns <= 0) return false;
             us = ns * 1e-3 / g->kernels;
         }
@@ -94,7 +94,7 @@ static bool find_steps(struct hyp_grinder *g, double kernel_us) {
     return true;
 }
 
-static bool clear(struct hyp_grinder *g) {
+static bool clear(struct hyp_concurrent_kernels *g) {
     for (unsigned i = 0; i < g->kernels; i++) {
         if (!HYP_OK(g->attack, tol_buffer_fill_at(g->sums[i], 0, 0, 4, bytes_of(g) / 4))) {
             return false;
@@ -109,7 +109,7 @@ static unsigned word_of(unsigned kernel, size_t index) {
     return ((unsigned)index ^ kernel << 28) * 2654435761u;
 }
 
-static bool make_chunks(struct hyp_grinder *g, unsigned kernel) {
+static bool make_chunks(struct hyp_concurrent_kernels *g, unsigned kernel) {
     struct hyp_attack *attack = g->attack;
     void *data = NULL;
     if (!HYP_OK(attack, tol_pinned_create(attack->context, g->chunk_bytes, &g->there[kernel])) ||
@@ -121,8 +121,8 @@ static bool make_chunks(struct hyp_grinder *g, unsigned kernel) {
     return true;
 }
 
-bool hyp_grinder_begin(struct hyp_attack *attack, unsigned kernels, double kernel_us,
-                       size_t chunk_bytes, struct hyp_grinder *g) {
+bool hyp_concurrent_kernels_begin(struct hyp_attack *attack, unsigned kernels, double kernel_us,
+                                  size_t chunk_bytes, struct hyp_concurrent_kernels *g) {
     const struct tol_device *device = tol_context_device(attack->context);
     memset(g, 0, sizeof *g);
     g->attack = attack;
@@ -165,7 +165,8 @@ static unsigned most_at_once(const uint64_t *spans, unsigned count) {
 }
 
 /* A line a kernel, for the reports to draw: its stream, and when it ran by the device's timer. */
-static void write_spans(const struct hyp_grinder *g, enum hyp_side side, const uint64_t *spans) {
+static void write_spans(const struct hyp_concurrent_kernels *g, enum hyp_side side,
+                        const uint64_t *spans) {
     char path[1024];
     struct hyp_file file;
     if (g->attack->session.out == NULL) return;
@@ -185,14 +186,14 @@ static void write_spans(const struct hyp_grinder *g, enum hyp_side side, const u
     cr_assert(ok, "the evidence could not be written: %s", hyp_error());
 }
 
-unsigned hyp_grinder_at_once(struct hyp_grinder *g, enum hyp_side side) {
-    uint64_t spans[2 * HYP_GRINDERS_MAX];
+unsigned hyp_concurrent_kernels_at_once(struct hyp_concurrent_kernels *g, enum hyp_side side) {
+    uint64_t spans[2 * HYP_CONCURRENT_KERNELS_MAX];
     for (unsigned i = 0; i < g->kernels; i++) {
         spans[2 * i] = UINT64_MAX;
         spans[2 * i + 1] = 0;
     }
     if (!HYP_OK(g->attack, tol_buffer_write(g->times, spans, 16 * (size_t)g->kernels))) return 0;
-    double ns = hyp_grinder_batch(g, side, 1);
+    double ns = hyp_concurrent_kernels_batch(g, side, 1);
     if (!HYP_CHECK(g->attack, ns > 0, "a run failed: %.600s", tol_message()) ||
         !HYP_OK(g->attack, tol_buffer_read(g->times, spans, 16 * (size_t)g->kernels))) {
         return 0;
@@ -208,7 +209,7 @@ unsigned hyp_grinder_at_once(struct hyp_grinder *g, enum hyp_side side) {
     return most_at_once(spans, g->kernels);
 }
 
-static void check_sums(struct hyp_grinder *g, unsigned kernel, unsigned *words) {
+static void check_sums(struct hyp_concurrent_kernels *g, unsigned kernel, unsigned *words) {
     unsigned a = 0, c = 0, wrong = 0, example = 0;
     if (!HYP_OK(g->attack,
                 tol_buffer_read_at(g->sums[kernel], 0, words, 4 * (size_t)count_of(g)))) {
@@ -228,7 +229,7 @@ static void check_sums(struct hyp_grinder *g, unsigned kernel, unsigned *words) 
               kernel, g->made, wrong, count_of(g), example);
 }
 
-static void check_chunk(struct hyp_grinder *g, unsigned kernel, const unsigned *sums) {
+static void check_chunk(struct hyp_concurrent_kernels *g, unsigned kernel, const unsigned *sums) {
     void *data = NULL;
     size_t wrong = 0;
     if (!HYP_OK(g->attack, tol_pinned_access(g->back[kernel], &data))) return;
@@ -240,7 +241,7 @@ static void check_chunk(struct hyp_grinder *g, unsigned kernel, const unsigned *
               wrong, g->chunk_bytes / 4, kernel);
 }
 
-void hyp_grinder_end(struct hyp_grinder *g) {
+void hyp_concurrent_kernels_end(struct hyp_concurrent_kernels *g) {
     unsigned *words = malloc(4 * (size_t)count_of(g) + 1);
     for (unsigned i = 0; i < g->kernels; i++) {
         bool is_whole = words != NULL && g->sums[i] != NULL && g->streams[i] != NULL;

@@ -44,5 +44,5 @@ Test(error_table, trials_and_octaves_are_written) {
     expect_line(folder, "made_up.errors.csv", "\nother way,1,18,1,1,0,0,0,2,");
     expect_line(folder, "made_up.octaves.csv", "\none way,0.5,1,2\none way,0.25,0.5,1\n");
     expect_line(folder, "made_up.octaves.csv", "\nother way,1,inf,1\n");
-    hyp_folder_remove(folder);
+    hyp_directory_remove(folder);
 }

@@ -1,51 +1,60 @@
 /*
- * Hoard: all the device memory that can be had, in one of three ways, until a request is refused.
+ * Memory exhaustion: allocates device memory in one of three ways until a request is refused.
  *
- * What a refusal must say is looked at there and then, in whichever thread it comes; what was found
- * is checked by the attack's own.
+ * The thread that gets a refusal checks its message at once and records what is wrong with it. The
+ * attack's thread reports that later.
  */
-#ifndef HYP_HOARD_H
-#define HYP_HOARD_H
+#ifndef HYP_MEMORY_EXHAUSTION_H
+#define HYP_MEMORY_EXHAUSTION_H
 
 #include "harness/attack.h"
 
-enum hyp_hoard_way { HYP_HOARD_BUFFERS, HYP_HOARD_POOL, HYP_HOARD_DRIVERS_POOL, HYP_HOARD_WAYS };
-
-/* "the pool" */
-const char *hyp_hoard_name(enum hyp_hoard_way way);
-
-enum { HYP_HOARD_MAX = 4096 };
-
-struct hyp_hoard {
-    enum hyp_hoard_way way;
-    struct tol_context *context;
-    struct tol_pool *pool;     /* NULL: buffers */
-    struct tol_stream *stream; /* of the driver's pool, whose order is a stream's; else NULL */
-    struct tol_buffer *buffers[HYP_HOARD_MAX];
-    struct tol_block blocks[HYP_HOARD_MAX];
-    size_t count, refusals;
-    size_t first_bytes; /* a 64th of the device, so that some hundred blocks take it all */
-    char trouble[600];  /* the first refusal that is none, or lacks its numbers */
+enum hyp_memory_exhaustion_way {
+    HYP_MEMORY_EXHAUSTION_BUFFERS,
+    HYP_MEMORY_EXHAUSTION_POOL,
+    HYP_MEMORY_EXHAUSTION_DRIVERS_POOL,
+    HYP_MEMORY_EXHAUSTION_WAYS
 };
 
-/* A pool of that way. NULL: buffers, or the driver lacks what it takes, or a violation. */
-struct tol_pool *hyp_hoard_pool(struct hyp_attack *attack, enum hyp_hoard_way way);
+/* "the pool" */
+const char *hyp_memory_exhaustion_name(enum hyp_memory_exhaustion_way way);
 
-/* Begins an empty one. false: there is no such pool. */
-bool hyp_hoard_open(struct hyp_attack *attack, enum hyp_hoard_way way, struct tol_stream *stream,
-                    struct hyp_hoard *hoard);
+enum { HYP_MEMORY_EXHAUSTION_MAX = 4096 };
 
-/* Takes all there is: blocks of the first size, and where one is refused, of half of that, until
- * even one of a MiB is. May run in any thread. */
-void hyp_hoard_take(struct hyp_hoard *hoard);
+struct hyp_memory_exhaustion {
+    enum hyp_memory_exhaustion_way way;
+    struct tol_context *context;
+    struct tol_pool *pool;     /* NULL: buffers */
+    struct tol_stream *stream; /* the driver's pool orders by it; else NULL */
+    struct tol_buffer *buffers[HYP_MEMORY_EXHAUSTION_MAX];
+    struct tol_block blocks[HYP_MEMORY_EXHAUSTION_MAX];
+    size_t count, refusals;
+    size_t first_bytes; /* a 64th of the device: some hundred blocks fill it */
+    char trouble[600];  /* the first refusal with a wrong status or without its numbers */
+};
 
-/* That something was taken, something refused, and each refusal an error with its numbers. */
-void hyp_hoard_check(struct hyp_attack *attack, const struct hyp_hoard *hoard);
+/* Creates the pool of a way. NULL: buffers, the driver does not support it, or a violation. */
+struct tol_pool *hyp_memory_exhaustion_pool(struct hyp_attack *attack,
+                                            enum hyp_memory_exhaustion_way way);
+
+/* Begins with nothing allocated. false: there is no such pool. */
+bool hyp_memory_exhaustion_open(struct hyp_attack *attack, enum hyp_memory_exhaustion_way way,
+                                struct tol_stream *stream,
+                                struct hyp_memory_exhaustion *exhaustion);
+
+/* Allocates blocks of the first size. After a refusal the size is halved, until a request of 1 MiB
+ * is refused. May run in any thread. */
+void hyp_memory_exhaustion_take(struct hyp_memory_exhaustion *exhaustion);
+
+/* Checks that a block was allocated, a request was refused, and each refusal has its numbers. */
+void hyp_memory_exhaustion_check(struct hyp_attack *attack,
+                                 const struct hyp_memory_exhaustion *exhaustion);
 
 /* Frees all blocks and waits for the streams. */
-void hyp_hoard_give(struct hyp_attack *attack, struct hyp_hoard *hoard);
+void hyp_memory_exhaustion_free(struct hyp_attack *attack,
+                                struct hyp_memory_exhaustion *exhaustion);
 
-/* Ends a pool, which must hold nothing when all is given back. NULL is a no-op. */
-void hyp_hoard_end(struct hyp_attack *attack, struct tol_pool *pool);
+/* Destroys a pool. It must hold no memory after all blocks are freed. NULL is a no-op. */
+void hyp_memory_exhaustion_end(struct hyp_attack *attack, struct tol_pool *pool);
 
 #endif

@@ -214,7 +214,7 @@ static void begin(struct hyp_walk *walk) {
 }
 
 /* What went wrong in any thread is a violation, noted here since only this one may. */
-static void tell_troubles(struct hyp_walk *walk) {
+static void report_troubles(struct hyp_walk *walk) {
     for (unsigned i = 0; i < walk->threads; i++) {
         char *trouble = walk->state->walkers[i].trouble;
         if (trouble[0] == '\0') continue;
@@ -243,7 +243,7 @@ void hyp_walk_steps(struct hyp_walk *walk, uint64_t steps, unsigned allocate_per
     }
     take_steps(&state->walkers[0]);
     for (unsigned i = 1; i < threads; i++) pthread_join(state->walkers[i].thread, NULL);
-    tell_troubles(walk);
+    report_troubles(walk);
 }
 
 /* Events that were recorded a moment ago may not be done: it is tried again after a wait. */
@@ -273,7 +273,7 @@ void hyp_walk_end(struct hyp_walk *walk) {
             struct walker *w = &state->walkers[i];
             while (w->count > 0 && w->trouble[0] == '\0') drop(w, w->count - 1);
         }
-        tell_troubles(walk);
+        report_troubles(walk);
         give_all_back(walk);
         for (unsigned i = 0; i < walk->threads; i++) {
             tol_stream_destroy(state->walkers[i].stream);

@@ -248,7 +248,7 @@ static void share_stream(struct tol_interpose_call *call, void *user) {
 }
 
 /* Kernels whose name begins with "mark" are given out as those that begin with "plain", whose sum
- * is not atomic (crowd.c). */
+ * is not atomic (thread_stress.c). */
 static void unatomic_total(struct tol_interpose_call *call, void *user) {
     static _Thread_local char other[64];
     (void)user;
@@ -383,14 +383,14 @@ static const struct hyp_fault faults[] = {
     {"worker_stop", "the worker is stopped during an attack", stop_worker, NULL, false, NULL},
 };
 
-enum { FAULTS = sizeof faults / sizeof faults[0], GUESTS_MAX = 64 };
+enum { FAULTS = sizeof faults / sizeof faults[0], PLUGIN_FAULTS_MAX = 64 };
 
-static const struct hyp_fault *guests[GUESTS_MAX]; /* of plugins */
-static size_t guest_count;
+static const struct hyp_fault *plugin_faults[PLUGIN_FAULTS_MAX]; /* of plugins */
+static size_t plugin_fault_count;
 
 static const struct hyp_fault *fault_at(size_t index) {
     if (index < FAULTS) return &faults[index];
-    return index - FAULTS < guest_count ? guests[index - FAULTS] : NULL;
+    return index - FAULTS < plugin_fault_count ? plugin_faults[index - FAULTS] : NULL;
 }
 
 bool hyp_sabotage_add(const struct hyp_fault *fault) {
@@ -399,10 +399,10 @@ bool hyp_sabotage_add(const struct hyp_fault *fault) {
             return hyp_fail("a saboteur named '%s' exists already", fault->name);
         }
     }
-    if (guest_count == GUESTS_MAX) {
-        return hyp_fail("plugins can add at most %d saboteurs", GUESTS_MAX);
+    if (plugin_fault_count == PLUGIN_FAULTS_MAX) {
+        return hyp_fail("plugins can add at most %d saboteurs", PLUGIN_FAULTS_MAX);
     }
-    guests[guest_count++] = fault;
+    plugin_faults[plugin_fault_count++] = fault;
     return true;
 }
 

@@ -1,5 +1,5 @@
 /*
- * The threads of a crowd. Each keeps its own account, so that a lock of ours orders nothing.
+ * The threads of the stress test. Each counts its own checks, so that no lock here orders them.
  */
 #include "thread_stress.h"
 
@@ -54,28 +54,28 @@ struct member {
     struct tol_stream *stream;
     struct tol_batch *batch;
     struct stress_piece pieces[LIVE];
-    struct hyp_crowd account;
+    struct hyp_thread_stress account;
     struct tol_kernel *found[NAMES];
 };
 
 struct scene {
     struct tol_context *context;
-    struct hyp_crowd_options options;
+    struct hyp_thread_stress_options options;
     struct tol_pool *pool;
     struct tol_buffer *slots; /* of thread 0, a guard, of thread 1, a guard, ..., the total */
     struct tol_module *module;
     pthread_barrier_t meeting;
     sem_t held_up, go_on;
-    struct member members[HYP_CROWD_THREADS_MAX];
+    struct member members[HYP_THREAD_STRESS_THREADS_MAX];
 };
 
 static bool check(struct member *m, bool holds, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static bool check(struct member *m, bool holds, const char *format, ...) {
-    struct hyp_crowd *account = &m->account;
+    struct hyp_thread_stress *account = &m->account;
     account->checks++;
     if (holds) return true;
-    if (account->violations++ < HYP_CROWD_TROUBLES_MAX) {
+    if (account->violations++ < HYP_THREAD_STRESS_TROUBLES_MAX) {
         char *text = account->troubles[account->violations - 1];
         int used = snprintf(text, sizeof account->troubles[0], "thread %u of %u: ", m->number + 1,
                             m->scene->options.threads);
@@ -193,7 +193,7 @@ static void check_slots(struct member *m) {
 static void *work(void *user) {
     struct member *m = user;
     struct tol_kernel *kernel = NULL;
-    const struct hyp_crowd_options *options = &m->scene->options;
+    const struct hyp_thread_stress_options *options = &m->scene->options;
     bool ok = OK(m, tol_stream_create(m->scene->context, NULL, &m->stream)) &&
               OK(m, tol_module_kernel(m->scene->module, "mark_0", &kernel)) &&
               OK(m, tol_batch_create(m->scene->context, NULL, &m->batch));
@@ -286,18 +286,19 @@ static void *pass_by(void *user) {
 }
 
 /* The accounts of all members, and what is nobody's. */
-static void add_up(struct scene *scene, struct hyp_crowd *crowd, unsigned members) {
+static void add_up(struct scene *scene, struct hyp_thread_stress *stress, unsigned members) {
     for (unsigned i = 0; i < members; i++) {
-        const struct hyp_crowd *account = &scene->members[i].account;
-        for (unsigned k = 0; k < HYP_CROWD_TROUBLES_MAX && account->troubles[k][0] != '\0'; k++) {
-            for (unsigned at = 0; at < HYP_CROWD_TROUBLES_MAX; at++) {
-                if (crowd->troubles[at][0] != '\0') continue;
-                memcpy(crowd->troubles[at], account->troubles[k], sizeof crowd->troubles[at]);
+        const struct hyp_thread_stress *account = &scene->members[i].account;
+        for (unsigned k = 0; k < HYP_THREAD_STRESS_TROUBLES_MAX && account->troubles[k][0] != '\0';
+             k++) {
+            for (unsigned at = 0; at < HYP_THREAD_STRESS_TROUBLES_MAX; at++) {
+                if (stress->troubles[at][0] != '\0') continue;
+                memcpy(stress->troubles[at], account->troubles[k], sizeof stress->troubles[at]);
                 break;
             }
         }
-        crowd->checks += account->checks;
-        crowd->violations += account->violations;
+        stress->checks += account->checks;
+        stress->violations += account->violations;
     }
 }
 
@@ -343,9 +344,9 @@ static bool join(pthread_t *threads, unsigned count, unsigned patience_s) {
     return true;
 }
 
-static bool run(struct tol_context *context, const struct hyp_crowd_options *options,
-                struct hyp_crowd *crowd, void *(*body)(void *), bool counts) {
-    pthread_t threads[HYP_CROWD_THREADS_MAX];
+static bool run(struct tol_context *context, const struct hyp_thread_stress_options *options,
+                struct hyp_thread_stress *stress, void *(*body)(void *), bool counts) {
+    pthread_t threads[HYP_THREAD_STRESS_THREADS_MAX];
     struct scene *scene = calloc(1, sizeof *scene);
     unsigned started = 0;
     if (scene == NULL) abort();
@@ -370,30 +371,33 @@ static bool run(struct tol_context *context, const struct hyp_crowd_options *opt
     }
     if (!ended) {
         /* Whoever hangs may still use all of it, and its account as well: nothing is freed. */
-        crowd->checks++;
-        crowd->violations++;
-        snprintf(crowd->troubles[0], sizeof crowd->troubles[0],
+        stress->checks++;
+        stress->violations++;
+        snprintf(stress->troubles[0], sizeof stress->troubles[0],
                  "not all of %u threads ended within %u s", options->threads,
                  scene->options.patience_s);
         return false;
     }
     if (counts && started > 0) check_total(scene);
-    add_up(scene, crowd, options->threads);
+    add_up(scene, stress, options->threads);
     close_scene(scene);
     return true;
 }
 
-bool hyp_crowd_run(struct tol_context *context, const struct hyp_crowd_options *options,
-                   struct hyp_crowd *crowd) {
-    return run(context, options, crowd, work, true);
+bool hyp_thread_stress_run(struct tol_context *context,
+                           const struct hyp_thread_stress_options *options,
+                           struct hyp_thread_stress *stress) {
+    return run(context, options, stress, work, true);
 }
 
-bool hyp_crowd_look_up(struct tol_context *context, const struct hyp_crowd_options *options,
-                       struct hyp_crowd *crowd) {
-    return run(context, options, crowd, look_up, false);
+bool hyp_thread_stress_look_up(struct tol_context *context,
+                               const struct hyp_thread_stress_options *options,
+                               struct hyp_thread_stress *stress) {
+    return run(context, options, stress, look_up, false);
 }
 
-bool hyp_crowd_pass_by(struct tol_context *context, const struct hyp_crowd_options *options,
-                       struct hyp_crowd *crowd) {
-    return run(context, options, crowd, pass_by, true);
+bool hyp_thread_stress_pass_by(struct tol_context *context,
+                               const struct hyp_thread_stress_options *options,
+                               struct hyp_thread_stress *stress) {
+    return run(context, options, stress, pass_by, true);
 }

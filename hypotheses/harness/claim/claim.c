@@ -37,7 +37,7 @@ enum {
 };
 _Static_assert((int)OWN <= (int)HYP_OWN_CLAIMS_MAX, "more claims than HYP_OWN_CLAIMS_MAX");
 
-static size_t guests; /* after the project's own */
+static size_t plugin_claims; /* after the project's own */
 
 struct hyp_claim *hyp_claims(void) {
     for (int i = 0; i < OWN; i++) {
@@ -60,13 +60,13 @@ size_t hyp_claim_own_count(void) {
 }
 
 size_t hyp_claim_count(void) {
-    return OWN + guests;
+    return OWN + plugin_claims;
 }
 
-struct hyp_claim *hyp_claim_add(const struct hyp_claim *guest) {
-    if (guests == HYP_GUESTS_MAX) return NULL;
-    struct hyp_claim *claim = &claims[OWN + guests++];
-    *claim = *guest;
+struct hyp_claim *hyp_claim_add(const struct hyp_claim *added) {
+    if (plugin_claims == HYP_GUESTS_MAX) return NULL;
+    struct hyp_claim *claim = &claims[OWN + plugin_claims++];
+    *claim = *added;
     claim->number = (int)hyp_claim_count();
     for (size_t i = 0; i < sizeof claim->suite; i++) {
         claim->suite[i] = (char)tolower((unsigned char)claim->id[i]);

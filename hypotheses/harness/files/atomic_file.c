@@ -25,7 +25,7 @@ bool hyp_fail(const char *format, ...) {
     return false;
 }
 
-bool hyp_folder_make(const char *path) {
+bool hyp_directory_make(const char *path) {
     char part[1024];
     size_t length = strlen(path);
     if (length == 0 || length >= sizeof part) return hyp_fail("'%s' is not a valid folder", path);
@@ -46,7 +46,7 @@ bool hyp_folder_make(const char *path) {
     return true;
 }
 
-bool hyp_folder_remove(const char *path) {
+bool hyp_directory_remove(const char *path) {
     DIR *folder = opendir(path);
     if (folder == NULL) return errno == ENOENT || hyp_fail("%s: %s", path, strerror(errno));
     bool ok = true;
@@ -56,7 +56,7 @@ bool hyp_folder_remove(const char *path) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
         if (lstat(inner, &info) == 0 && S_ISDIR(info.st_mode)) {
-            ok = hyp_folder_remove(inner);
+            ok = hyp_directory_remove(inner);
         } else if (unlink(inner) != 0) {
             ok = hyp_fail("%s cannot be removed: %s", inner, strerror(errno));
         }
@@ -66,7 +66,7 @@ bool hyp_folder_remove(const char *path) {
     return ok;
 }
 
-void hyp_folder_sweep(const char *path) {
+void hyp_directory_sweep(const char *path) {
     DIR *folder = opendir(path);
     if (folder == NULL) return;
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {

@@ -1,30 +1,30 @@
 /*
- * Folder: files that are there whole or not at all.
+ * Atomic files: a file is written completely or not at all.
  *
- * A file is written under another name, flushed to the disk, and renamed; a full disk, a read-only
- * one, or a process killed in the middle leaves the old file or none, never half of a new one.
- * All functions return false with a sentence in hyp_error() that names the path.
+ * A file is written under a temporary name, flushed to the disk and renamed. If the disk is full or
+ * read-only, or the process is killed during the write, the old file stays, or no file; a partial
+ * file never does. On failure a function returns false, and hyp_error() names the path.
  */
-#ifndef HYP_FOLDER_H
-#define HYP_FOLDER_H
+#ifndef HYP_ATOMIC_FILE_H
+#define HYP_ATOMIC_FILE_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What went wrong last on this thread; "" before. */
+/* The last error of this thread; "" if there was none. */
 const char *hyp_error(void);
 
-/* Notes an error; always false. */
+/* Records an error; always returns false. */
 bool hyp_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Makes a folder and those above it; one that is there is fine. */
-bool hyp_folder_make(const char *path);
+/* Makes a directory and its parents. A directory that exists is no error. */
+bool hyp_directory_make(const char *path);
 
-/* Removes a folder and all in it; one that is not there is fine. */
-bool hyp_folder_remove(const char *path);
+/* Removes a directory and its contents. A directory that does not exist is no error. */
+bool hyp_directory_remove(const char *path);
 
-/* Removes what a process that was killed in the middle of a write left in a folder. */
-void hyp_folder_sweep(const char *path);
+/* Removes the temporary files that a process left in a directory when it was killed. */
+void hyp_directory_sweep(const char *path);
 
 /* A file being written. */
 struct hyp_file {
@@ -33,7 +33,7 @@ struct hyp_file {
     char temporary[1040];
 };
 
-/* Begins a file; end either keeps or drops it. After begin failed, end must not be called. */
+/* Begins a file. Then call keep or drop once, but neither if begin failed. */
 bool hyp_file_begin(struct hyp_file *file, const char *path);
 bool hyp_file_keep(struct hyp_file *file);
 void hyp_file_drop(struct hyp_file *file);

@@ -22,13 +22,13 @@ static void begin(void) {
     snprintf(folder, sizeof folder, "/tmp/tollens_manifest_XXXXXX");
     cr_assert(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/H1/attacks", folder);
-    cr_assert(hyp_folder_make(path), "%s", hyp_error());
+    cr_assert(hyp_directory_make(path), "%s", hyp_error());
     put("results.json", "123456789");
     put("H1/attacks/one.json", "");
     put("report.html", "not of the run");
 }
 static void end(void) {
-    cr_assert(hyp_folder_remove(folder), "%s", hyp_error());
+    cr_assert(hyp_directory_remove(folder), "%s", hyp_error());
 }
 TestSuite(manifest, .init = begin, .fini = end);
 

@@ -31,7 +31,7 @@ static void end(void) {
     tol_pool_destroy(pool);
     tol_context_destroy(context);
     tol_driver_close(driver);
-    cr_assert(hyp_folder_remove(folder), "%s", hyp_error());
+    cr_assert(hyp_directory_remove(folder), "%s", hyp_error());
 }
 TestSuite(walk_map, .init = begin, .fini = end);
 

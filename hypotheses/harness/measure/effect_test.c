@@ -101,7 +101,7 @@ Test(effect, blocks_are_written_a_line_each) {
     cr_assert(strstr(text, "\n2,SBBS,10,1000,2000,3000,4000,500,500,500,500,0,0,0,0,0,7\n") != NULL,
               "%s", text);
     free(text);
-    cr_assert(hyp_folder_remove(folder));
+    cr_assert(hyp_directory_remove(folder));
 }
 
 static const struct hyp_conditions fine = {

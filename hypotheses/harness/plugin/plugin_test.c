@@ -160,12 +160,12 @@ Test(plugin, a_fault_that_was_added_is_found) {
     cr_assert(hyp_sabotage_hooks("ring_slips=2", &options) && hyp_sabotage_given() == 2);
 }
 
-Test(plugin, a_guest_is_found_by_its_id_and_its_suite) {
-    const struct hyp_claim guest = {
+Test(plugin, a_plugins_claim_is_found_by_its_id_and_its_suite) {
+    const struct hyp_claim added = {
         .id = "RING", .plugin = "rings 2.1", .saboteurs = saboteurs, .saboteur_count = 1};
     size_t count = 0;
     cr_assert(hyp_claim_find("RING") == NULL && hyp_claim_width() == 4);
-    struct hyp_claim *claim = hyp_claim_add(&guest);
+    struct hyp_claim *claim = hyp_claim_add(&added);
     cr_assert(claim != NULL && hyp_claim_count() == hyp_claim_own_count() + 1 &&
               claim->number == (int)hyp_claim_count());
     cr_assert_str_eq(claim->suite, "ring");
@@ -174,9 +174,9 @@ Test(plugin, a_guest_is_found_by_its_id_and_its_suite) {
     cr_assert(hyp_claim_saboteurs(claim, &count) == saboteurs && count == 1);
     cr_assert(hyp_claim_width() == 5);
     while (hyp_claim_count() < hyp_claim_own_count() + HYP_GUESTS_MAX) {
-        cr_assert(hyp_claim_add(&guest) != NULL);
+        cr_assert(hyp_claim_add(&added) != NULL);
     }
-    cr_assert(hyp_claim_add(&guest) == NULL);
+    cr_assert(hyp_claim_add(&added) == NULL);
 }
 
 TestSuite(plugin_program, .init = program_begin, .fini = program_end);
@@ -205,7 +205,7 @@ Test(plugin_program, what_is_no_plugin_is_refused_by_every_command) {
                  "is truncated");
 }
 
-Test(plugin_program, evidence_with_a_guest_needs_its_plugin) {
+Test(plugin_program, evidence_with_a_plugin_needs_its_plugin) {
     program_write(
         "run/results.json",
         "{\"schema\": 1, \"device\": {\"kind\": \"soft\", \"name\": \"s\"}, \"mode\": "

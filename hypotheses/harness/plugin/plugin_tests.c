@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void run_guest(void) {
+static void run_plugin_attack(void) {
     const char *suite = criterion_current_test->category, *name = criterion_current_test->name;
     cr_assert(hyp_plugins_load(), "%s", hyp_error());
     for (size_t i = 0; hyp_plugin_attack_at(i) != NULL; i++) {
@@ -30,9 +30,9 @@ static void run_guest(void) {
 }
 
 /* As Criterion's own macro Test has it. */
-static void guest(void) {
+static void plugin_test(void) {
     criterion_internal_test_setup();
-    criterion_internal_test_main(run_guest);
+    criterion_internal_test_main(run_plugin_attack);
     criterion_internal_test_teardown();
 }
 
@@ -40,9 +40,9 @@ static int compare_tests(void *a, void *b) {
     return strcmp(((struct criterion_test *)a)->name, ((struct criterion_test *)b)->name);
 }
 
-void hyp_guests_enter(struct criterion_test_set *tests) {
-    static struct criterion_test_extra_data extras[HYP_GUEST_ATTACKS_MAX];
-    static char identifiers[HYP_GUEST_ATTACKS_MAX][128]; /* Criterion chooses by them */
+void hyp_plugin_tests_enter(struct criterion_test_set *tests) {
+    static struct criterion_test_extra_data extras[HYP_PLUGIN_ATTACKS_MAX];
+    static char identifiers[HYP_PLUGIN_ATTACKS_MAX][128]; /* Criterion chooses by them */
     for (size_t i = 0; hyp_plugin_attack_at(i) != NULL; i++) {
         const struct hyp_plugin_attack *attack = hyp_plugin_attack_at(i);
         const struct hyp_claim *claim = hyp_claim_of_suite(attack->suite);
@@ -51,8 +51,10 @@ void hyp_guests_enter(struct criterion_test_set *tests) {
                                                        .kind_ = CR_TEST_NORMAL,
                                                        .identifier_ = identifiers[i],
                                                        .file_ = "plugin"};
-        struct criterion_test test = {
-            .name = attack->name, .category = claim->suite, .test = guest, .data = &extras[i]};
+        struct criterion_test test = {.name = attack->name,
+                                      .category = claim->suite,
+                                      .test = plugin_test,
+                                      .data = &extras[i]};
         struct criterion_suite_set suite = {.suite = {.name = claim->suite}};
         struct criterion_suite_set *entered =
             insert_ordered_set(tests->suites, &suite, sizeof suite);

@@ -1,12 +1,13 @@
 /*
- * Guests: the attacks of plugins as tests of Criterion, which knows those of this program alone.
+ * Plugin tests: adds the attacks of plugins to Criterion's tests. Criterion itself finds only the
+ * attacks of this program.
  */
-#ifndef HYP_GUESTS_H
-#define HYP_GUESTS_H
+#ifndef HYP_PLUGIN_TESTS_H
+#define HYP_PLUGIN_TESTS_H
 
 struct criterion_test_set;
 
-/* Puts the attacks of all plugins into a set of tests. */
-void hyp_guests_enter(struct criterion_test_set *tests);
+/* Adds the attacks of all plugins to a set of tests. */
+void hyp_plugin_tests_enter(struct criterion_test_set *tests);
 
 #endif

@@ -14,7 +14,7 @@
 
 static struct hyp_plugin_info infos[HYP_PLUGINS_MAX];
 static size_t info_count;
-static const struct hyp_plugin_attack *attacks[HYP_GUEST_ATTACKS_MAX];
+static const struct hyp_plugin_attack *attacks[HYP_PLUGIN_ATTACKS_MAX];
 static size_t attack_count;
 
 /* ---- the paths ------------------------------------------------------------------------------- */
@@ -114,8 +114,8 @@ static bool add_claim(const struct hyp_plugin_claim *declared, const char *words
 static bool add_attacks(const struct hyp_plugin *plugin) {
     for (const struct hyp_plugin_attack *const *at = plugin->attacks; at != plugin->attacks_end;
          at++) {
-        if (attack_count == HYP_GUEST_ATTACKS_MAX) {
-            return hyp_fail("plugins can add at most %d attacks", HYP_GUEST_ATTACKS_MAX);
+        if (attack_count == HYP_PLUGIN_ATTACKS_MAX) {
+            return hyp_fail("plugins can add at most %d attacks", HYP_PLUGIN_ATTACKS_MAX);
         }
         attacks[attack_count++] = *at;
     }

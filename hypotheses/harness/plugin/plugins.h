@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { HYP_PLUGINS_MAX = 8, HYP_GUEST_ATTACKS_MAX = 256 };
+enum { HYP_PLUGINS_MAX = 8, HYP_PLUGIN_ATTACKS_MAX = 256 };
 
 struct hyp_plugin_info {
     char file[256];  /* its name without folders, which belong to one machine */

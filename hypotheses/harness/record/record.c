@@ -101,7 +101,7 @@ bool hyp_record_write(const struct hyp_record *record, const char *folder) {
     char path[1024], attacks[1024];
     snprintf(attacks, sizeof attacks, "%s/attacks", folder);
     snprintf(path, sizeof path, "%.800s/%s.json", attacks, record->name);
-    if (!hyp_folder_make(attacks) || !write_series(record, folder)) return false;
+    if (!hyp_directory_make(attacks) || !write_series(record, folder)) return false;
     json_t *examples = json_array(), *series = json_array();
     for (size_t i = 0; i < record->example_count; i++) {
         json_array_append_new(examples, hyp_record_text(record->examples[i]));

@@ -20,7 +20,7 @@ static void begin(void) {
     cr_assert(mkdtemp(folder) != NULL);
 }
 static void end(void) {
-    cr_assert(hyp_folder_remove(folder), "%s", hyp_error());
+    cr_assert(hyp_directory_remove(folder), "%s", hyp_error());
 }
 TestSuite(record, .init = begin, .fini = end);
 
@@ -71,7 +71,7 @@ Test(record, what_is_no_record_is_named) {
     cr_assert(!hyp_record_read(folder, "none", &back));
     cr_assert(strstr(hyp_error(), "none.json") != NULL, "%s", hyp_error());
     snprintf(path, sizeof path, "%s/attacks", folder);
-    cr_assert(hyp_folder_make(path));
+    cr_assert(hyp_directory_make(path));
     static const char *const texts[] = {"", "{", "[]", "{\"samples\": \"many\"}", "null"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         snprintf(path, sizeof path, "%s/attacks/bad.json", folder);
@@ -108,9 +108,9 @@ Test(record, a_folder_that_cannot_be_is_named) {
     snprintf(path, sizeof path, "%s/file", folder);
     cr_assert(hyp_file_write(path, "text"));
     snprintf(path, sizeof path, "%s/file/inner", folder);
-    cr_assert(!hyp_folder_make(path));
+    cr_assert(!hyp_directory_make(path));
     cr_assert(strstr(hyp_error(), "file") != NULL, "%s", hyp_error());
-    cr_assert(!hyp_folder_make(""));
+    cr_assert(!hyp_directory_make(""));
     snprintf(path, sizeof path, "%s/absent/file", folder);
     cr_assert(!hyp_file_write(path, "text"));
 }

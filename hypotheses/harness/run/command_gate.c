@@ -8,34 +8,34 @@
 #include <stdio.h>
 #include <string.h>
 
-struct gate_wishes {
+struct gate_options {
     const char *evidence, *baseline;
     bool across, inconclusive_warns;
 };
 
-static bool read_words(int count, char **words, struct gate_wishes *wishes) {
+static bool read_words(int count, char **words, struct gate_options *options) {
     static const char baseline[] = "--baseline=";
     for (int i = 0; i < count; i++) {
         const char *word = words[i];
         if (strcmp(word, "--baseline") == 0) {
-            wishes->baseline = i + 1 < count ? words[++i] : "";
+            options->baseline = i + 1 < count ? words[++i] : "";
         } else if (strncmp(word, baseline, strlen(baseline)) == 0) {
-            wishes->baseline = word + strlen(baseline);
+            options->baseline = word + strlen(baseline);
         } else if (strcmp(word, "--across") == 0) {
-            wishes->across = true;
+            options->across = true;
         } else if (strcmp(word, "--inconclusive=warn") == 0) {
-            wishes->inconclusive_warns = true;
+            options->inconclusive_warns = true;
         } else if (strcmp(word, "--inconclusive=fail") == 0) {
-            wishes->inconclusive_warns = false;
+            options->inconclusive_warns = false;
         } else if (word[0] == '-') {
             return hyp_fail("gate has no option %s; see tollens help", word);
-        } else if (wishes->evidence != NULL) {
+        } else if (options->evidence != NULL) {
             return hyp_fail("gate takes one folder of evidence; %s is a second one", word);
         } else {
-            wishes->evidence = word;
+            options->evidence = word;
         }
     }
-    if (wishes->evidence == NULL || wishes->baseline == NULL || wishes->baseline[0] == '\0') {
+    if (options->evidence == NULL || options->baseline == NULL || options->baseline[0] == '\0') {
         return hyp_fail(
             "gate requires two folders written by tollens run: EVIDENCE --baseline EVIDENCE");
     }
@@ -44,13 +44,13 @@ static bool read_words(int count, char **words, struct gate_wishes *wishes) {
 
 int hyp_command_gate(int count, char **words) {
     static struct hyp_results now, before;
-    struct gate_wishes wishes = {0};
+    struct gate_options options = {0};
     size_t counts[HYP_WORSE + 1] = {0};
-    if (!read_words(count, words, &wishes) || !hyp_results_read(wishes.evidence, &now) ||
-        !hyp_results_read(wishes.baseline, &before)) {
+    if (!read_words(count, words, &options) || !hyp_results_read(options.evidence, &now) ||
+        !hyp_results_read(options.baseline, &before)) {
         return hyp_command_complain("%s", hyp_error());
     }
-    if (!wishes.across && !hyp_gate_comparable(&now, &before)) {
+    if (!options.across && !hyp_gate_comparable(&now, &before)) {
         return hyp_command_complain("%s; use --across to compare anyway", hyp_error());
     }
     printf("%s, %s run: commit %.12s against %.12s\n", now.device_name, now.mode,
@@ -74,5 +74,5 @@ int hyp_command_gate(int count, char **words) {
     printf("\n%zu same, %zu better, %zu new, %zu worse, %zu cannot tell\n", counts[HYP_SAME],
            counts[HYP_BETTER], counts[HYP_NEW], worse, untold);
     if (worse > 0) return HYP_EXIT_FALSIFIED;
-    return untold > 0 && !wishes.inconclusive_warns ? HYP_EXIT_INCONCLUSIVE : HYP_EXIT_OK;
+    return untold > 0 && !options.inconclusive_warns ? HYP_EXIT_INCONCLUSIVE : HYP_EXIT_OK;
 }

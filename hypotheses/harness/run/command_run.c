@@ -41,19 +41,19 @@ static bool make_folder(const char *out, char *folder, size_t bytes) {
     time_t now = time(NULL);
     if (out != NULL) {
         snprintf(folder, bytes, "%s", out);
-        return check_empty(folder) && hyp_folder_make(folder);
+        return check_empty(folder) && hyp_directory_make(folder);
     }
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &day));
     snprintf(folder, bytes, "evidence/%s", stamp);
     for (int i = 2; !check_empty(folder) && i < 100; i++) {
         snprintf(folder, bytes, "evidence/%s-%d", stamp, i);
     }
-    return hyp_folder_make(folder);
+    return hyp_directory_make(folder);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static int exit_code(const struct hyp_run *run, const struct hyp_wishes *wishes) {
+static int exit_code(const struct hyp_run *run, const struct hyp_run_options *options) {
     bool broken = false, blind = false, untold = false;
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_verdict *verdict = &run->verdicts[i];
@@ -65,8 +65,8 @@ static int exit_code(const struct hyp_run *run, const struct hyp_wishes *wishes)
     }
     if (hyp_run_count(run, HYP_FALSIFIED) > 0) return HYP_EXIT_FALSIFIED;
     if (broken || blind || hyp_runner_interrupted()) return HYP_EXIT_ERROR;
-    if (wishes->require_gpu && hyp_run_count(run, HYP_NOT_TESTED) > 0) return HYP_EXIT_FALSIFIED;
-    if ((untold || hyp_run_count(run, HYP_INCONCLUSIVE) > 0) && !wishes->inconclusive_warns) {
+    if (options->require_gpu && hyp_run_count(run, HYP_NOT_TESTED) > 0) return HYP_EXIT_FALSIFIED;
+    if ((untold || hyp_run_count(run, HYP_INCONCLUSIVE) > 0) && !options->inconclusive_warns) {
         return HYP_EXIT_INCONCLUSIVE;
     }
     return HYP_EXIT_OK;
@@ -96,7 +96,7 @@ static int list_chosen(const struct hyp_run *run) {
 
 /* Tries every chosen claim and writes all of it into run->folder, which is there. false:
  * hyp_error(). */
-static bool run_once(struct hyp_run *run, const struct hyp_wishes *wishes) {
+static bool run_once(struct hyp_run *run, const struct hyp_run_options *options) {
     struct hyp_watch watch;
     uint64_t begin_ns = hyp_clock_ns();
     hyp_watch_begin(&watch, stderr);
@@ -105,12 +105,12 @@ static bool run_once(struct hyp_run *run, const struct hyp_wishes *wishes) {
         if (!run->chosen[i]) continue;
         ok = hyp_trial_run(run, &hyp_claims()[i], &watch);
         hyp_watch_clear(&watch);
-        if (ok) hyp_tell_verdict(&hyp_claims()[i], &run->verdicts[i]);
+        if (ok) hyp_console_verdict(&hyp_claims()[i], &run->verdicts[i]);
     }
     run->duration_s = (double)(hyp_clock_ns() - begin_ns) * 1e-9;
-    run->exit_code = exit_code(run, wishes);
+    run->exit_code = exit_code(run, options);
     ok = ok && write_all(run);
-    if (ok) hyp_tell_end(run, wishes);
+    if (ok) hyp_console_end(run, options);
     return ok;
 }
 
@@ -119,18 +119,18 @@ static void end_verdicts(struct hyp_run *run) {
 }
 
 /* Runs all of it again and again, each time in a folder of its own. */
-static bool run_repeatedly(struct hyp_run *run, const struct hyp_wishes *wishes, int *code) {
+static bool run_repeatedly(struct hyp_run *run, const struct hyp_run_options *options, int *code) {
     static struct hyp_repeats repeats;
     char folder[1000];
     const char *top = run->folder;
-    repeats.wanted = (unsigned)wishes->repeats;
+    repeats.wanted = (unsigned)options->repeats;
     bool ok = true;
     while (ok && repeats.done < repeats.wanted && !hyp_runner_interrupted()) {
         snprintf(folder, sizeof folder, "%s/repeat%u", top, repeats.done + 1);
         printf("%sRun %u of %u\n", repeats.done > 0 ? "\n" : "", repeats.done + 1, repeats.wanted);
         run->folder = folder;
         run->machine.begin_s = hyp_clock_day_s();
-        ok = hyp_folder_make(folder) && run_once(run, wishes);
+        ok = hyp_directory_make(folder) && run_once(run, options);
         if (ok) {
             hyp_repeats_count(&repeats, run);
             ok = hyp_repeats_write(&repeats, run, top);
@@ -138,12 +138,12 @@ static bool run_repeatedly(struct hyp_run *run, const struct hyp_wishes *wishes,
         end_verdicts(run);
     }
     run->folder = top;
-    if (ok) hyp_repeats_tell(&repeats, run);
+    if (ok) hyp_repeats_print(&repeats, run);
     *code = repeats.worst;
     return ok;
 }
 
-/* A guest brings what it needs. */
+/* A plugin's claim brings what it needs. */
 static bool needs_fixtures(const struct hyp_run *run) {
     bool any = false;
     for (size_t i = 0; i < hyp_claim_own_count(); i++) any |= run->chosen[i];
@@ -152,20 +152,20 @@ static bool needs_fixtures(const struct hyp_run *run) {
 
 int hyp_command_run(int count, char **words) {
     static struct hyp_run run;
-    struct hyp_wishes wishes = {0};
+    struct hyp_run_options options = {0};
     char folder[900];
-    if (!hyp_wishes_read(count, words, &run, &wishes)) {
+    if (!hyp_run_options_read(count, words, &run, &options)) {
         return hyp_command_complain("%s", hyp_error());
     }
-    if (wishes.list) return list_chosen(&run);
-    if (wishes.require_gpu && run.session.kind == HYP_DEVICE_SOFT) {
+    if (options.list) return list_chosen(&run);
+    if (options.require_gpu && run.session.kind == HYP_DEVICE_SOFT) {
         return hyp_command_complain("--require-gpu and --device soft cannot be combined");
     }
     if (run.under != NULL && run.sabotage) {
         return hyp_command_complain("--under and --sabotage cannot be combined: one applies one "
                                     "saboteur, the other all of them");
     }
-    if (wishes.require_gpu) run.session.kind = HYP_DEVICE_CUDA;
+    if (options.require_gpu) run.session.kind = HYP_DEVICE_CUDA;
     if (needs_fixtures(&run) && hyp_session_root() == NULL) {
         return hyp_command_complain("%s", hyp_error());
     }
@@ -174,20 +174,20 @@ int hyp_command_run(int count, char **words) {
                                     hyp_session_message());
     }
     run.session.kind = run.machine.kind;
-    char *command = hyp_wishes_command(count, words);
+    char *command = hyp_run_options_command(count, words);
     if (command == NULL) return hyp_command_complain("out of memory");
     run.command = command;
     run.folder = folder;
     (void)hyp_runner_interrupted();
 
     bool ok =
-        make_folder(wishes.out, folder, sizeof folder) &&
-        (wishes.trace == NULL || hyp_timeline_begin(wishes.trace, (unsigned)wishes.trace_every,
-                                                    (unsigned)wishes.trace_share));
+        make_folder(options.out, folder, sizeof folder) &&
+        (options.trace == NULL || hyp_timeline_begin(options.trace, (unsigned)options.trace_every,
+                                                     (unsigned)options.trace_share));
     if (ok) {
-        hyp_tell_begin(&run);
-        ok = wishes.repeats > 0 ? run_repeatedly(&run, &wishes, &run.exit_code)
-                                : run_once(&run, &wishes);
+        hyp_console_begin(&run);
+        ok = options.repeats > 0 ? run_repeatedly(&run, &options, &run.exit_code)
+                                 : run_once(&run, &options);
     }
     end_verdicts(&run);
     free(command);

@@ -28,23 +28,24 @@ static void show_device(const struct tol_device *device) {
 }
 
 /* What NVML tells of a device, as far as it does. */
-static void show_nvml(const struct tol_health_device *told) {
-    if (!told->is_told) {
-        printf("    NVML is not available: %s\n", told->reason);
+static void show_nvml(const struct tol_health_device *device) {
+    if (!device->is_told) {
+        printf("    NVML is not available: %s\n", device->reason);
         return;
     }
     printf("    NVML is available");
-    if (told->free_bytes >= 0) {
-        printf("; %.1f GiB free", (double)told->free_bytes / (1u << 30));
+    if (device->free_bytes >= 0) {
+        printf("; %.1f GiB free", (double)device->free_bytes / (1u << 30));
     }
-    if (told->process_bytes >= 0) {
-        printf("; %.1f MiB used by this process", (double)told->process_bytes / (1u << 20));
+    if (device->process_bytes >= 0) {
+        printf("; %.1f MiB used by this process", (double)device->process_bytes / (1u << 20));
     }
-    if (told->ecc_uncorrected >= 0) {
-        printf("; %" PRId64 " uncorrected ECC error%s", told->ecc_uncorrected,
-               told->ecc_uncorrected == 1 ? "" : "s");
+    if (device->ecc_uncorrected >= 0) {
+        printf("; %" PRId64 " uncorrected ECC error%s", device->ecc_uncorrected,
+               device->ecc_uncorrected == 1 ? "" : "s");
     }
-    if (told->temperature_celsius >= 0) printf("; %d degrees Celsius", told->temperature_celsius);
+    if (device->temperature_celsius >= 0)
+        printf("; %d degrees Celsius", device->temperature_celsius);
     putchar('\n');
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void hyp_tell_begin(const struct hyp_run *run) {
+void hyp_console_begin(const struct hyp_run *run) {
     const char *filter = run->session.filter;
     printf("%s run on %s (%s), seed %llu%s%s%s%s\n", run->session.full ? "Full" : "Quick",
            run->machine.device.name, hyp_device_kind_name(run->machine.kind),
@@ -17,7 +17,7 @@ void hyp_tell_begin(const struct hyp_run *run) {
     fflush(stdout);
 }
 
-void hyp_tell_verdict(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
+void hyp_console_verdict(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
     static const char *const colours[] = {"\033[32m", "\033[1;31m", "\033[33m", "\033[2m"};
     char effect[96] = "", severity[48] = "", text[HYP_UNIT_BYTES];
     const char *unit = hyp_unit_of(verdict->effect, claim->unit, text);
@@ -57,13 +57,13 @@ static void put_reasons(const struct hyp_run *run) {
     }
 }
 
-void hyp_tell_end(const struct hyp_run *run, const struct hyp_wishes *wishes) {
+void hyp_console_end(const struct hyp_run *run, const struct hyp_run_options *options) {
     put_reasons(run);
     size_t idle = hyp_run_count(run, HYP_NOT_TESTED);
     printf("\n%zu survived, %zu falsified, %zu inconclusive, %zu not tested%s",
            hyp_run_count(run, HYP_SURVIVED), hyp_run_count(run, HYP_FALSIFIED),
            hyp_run_count(run, HYP_INCONCLUSIVE), idle,
-           wishes->require_gpu && idle > 0 ? " (not allowed by --require-gpu)" : "");
+           options->require_gpu && idle > 0 ? " (not allowed by --require-gpu)" : "");
     if (hyp_run_left_out(run) > 0) printf(", %zu not chosen", hyp_run_left_out(run));
     printf(". Evidence: %s\n", run->folder);
     fflush(stdout);

@@ -1,18 +1,18 @@
 /*
- * Tell: what `tollens run` says on stdout, for people.
+ * Console: what `tollens run` prints on stdout for people.
  */
-#ifndef HYP_TELL_H
-#define HYP_TELL_H
+#ifndef HYP_CONSOLE_H
+#define HYP_CONSOLE_H
 
 #include "run_options.h"
 
-/* What is about to run. */
-void hyp_tell_begin(const struct hyp_run *run);
+/* Prints what will run. */
+void hyp_console_begin(const struct hyp_run *run);
 
-/* One claim, when it has its verdict. */
-void hyp_tell_verdict(const struct hyp_claim *claim, const struct hyp_verdict *verdict);
+/* Prints one claim's verdict. */
+void hyp_console_verdict(const struct hyp_claim *claim, const struct hyp_verdict *verdict);
 
-/* The reasons, the counts, and where the evidence lies. */
-void hyp_tell_end(const struct hyp_run *run, const struct hyp_wishes *wishes);
+/* Prints the reasons, the counts and the path of the evidence. */
+void hyp_console_end(const struct hyp_run *run, const struct hyp_run_options *options);
 
 #endif

@@ -99,7 +99,7 @@ bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim
     const struct hyp_words *words = claim->words;
     const struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
     snprintf(folder, sizeof folder, "%s/%s", run->folder, claim->id);
-    if (!hyp_folder_make(folder)) return false;
+    if (!hyp_directory_make(folder)) return false;
     json_t *object =
         json_pack("{s:i, s:s, s:s, s:f, s:s, s:s, s:s}", "schema", 1, "id", claim->id, "title",
                   claim->title, "threshold", claim->threshold, "unit", claim->unit, "direction",
@@ -139,7 +139,7 @@ bool hyp_evidence_saboteur(const struct hyp_run *run, const struct hyp_claim *cl
     char folder[1100];
     snprintf(folder, sizeof folder, "%.900s/%s/sabotage/%.100s", run->folder, claim->id,
              saboteur->name);
-    return hyp_folder_make(folder) &&
+    return hyp_directory_make(folder) &&
            write_object(json_pack("{s:i, s:s, s:s, s:s, s:b, s:o, s:o}", "schema", 1, "saboteur",
                                   saboteur->name, "must", hyp_forced_words(saboteur->forced),
                                   "verdict", hyp_verdict_name(verdict->kind), "right", (int)right,

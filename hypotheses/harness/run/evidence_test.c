@@ -41,7 +41,7 @@ static void begin(void) {
 }
 static void end(void) {
     hyp_verdict_end(&run.verdicts[2]);
-    cr_assert(hyp_folder_remove(folder), "%s", hyp_error());
+    cr_assert(hyp_directory_remove(folder), "%s", hyp_error());
 }
 TestSuite(evidence, .init = begin, .fini = end);
 

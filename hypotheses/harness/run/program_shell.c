@@ -24,7 +24,7 @@ void program_begin(void) {
 }
 
 void program_end(void) {
-    cr_assert(hyp_folder_remove(folder), "%s", hyp_error());
+    cr_assert(hyp_directory_remove(folder), "%s", hyp_error());
 }
 
 bool program_says(const char *text) {
@@ -49,7 +49,7 @@ void program_write(const char *name, const char *text) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     *strrchr(path, '/') = '\0';
-    cr_assert(hyp_folder_make(path), "%s", hyp_error());
+    cr_assert(hyp_directory_make(path), "%s", hyp_error());
     snprintf(path, sizeof path, "%s/%s", folder, name);
     cr_assert(hyp_file_write(path, text), "%s", hyp_error());
 }

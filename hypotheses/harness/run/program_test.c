@@ -52,7 +52,7 @@ Test(program, wrong_words_are_usage_errors) {
     }
     cr_assert(program_shell("\"$T\" --help") == 0 && program_says("exit codes"));
     cr_assert(program_shell("\"$T\" list --help") == 0 && program_says("exit codes"));
-    /* Of one command it tells what is that command's, and what is every one's. */
+    /* The help of one command has that command's options and those of every command. */
     cr_assert(!program_says("--baseline") && program_says("usage: tollens\n  list "));
     for (int i = 0; i < 2; i++) {
         cr_assert(program_shell(i == 0 ? "\"$T\" gate --help" : "\"$T\" help gate") == 0);
@@ -60,7 +60,19 @@ Test(program, wrong_words_are_usage_errors) {
                       !program_says("--sabotage") && !program_says("--format"),
                   "%s", program_output);
     }
-    cr_assert(program_shell("\"$T\" crowd --help") == 0 && program_says("crowd THREADS"));
+    const char *const names[] = {"threads", "crowd"}; /* the second is its old name */
+    for (size_t i = 0; i < 2; i++) {
+        char line[100];
+        snprintf(line, sizeof line, "\"$T\" %s --help", names[i]);
+        cr_assert(program_shell(line) == 0 && program_says("threads THREADS") &&
+                      !program_says("crowd") && !program_says("--baseline"),
+                  "%s", program_output);
+        snprintf(line, sizeof line, "TOLLENS_DEVICE=soft \"$T\" %s 2 8", names[i]);
+        cr_assert(program_shell(line) == 0, "%s: %s", line, program_output);
+        snprintf(line, sizeof line, "\"$T\" %s 0 8", names[i]);
+        cr_assert(program_shell(line) == 2 && program_says("threads requires a number"), "%s",
+                  program_output);
+    }
     cr_assert(program_shell("\"$T\" nonsense --help") == 0 && program_says("--sabotage"));
     cr_assert(program_shell("\"$T\" '' --help") == 0 && program_says("--sabotage"));
 }

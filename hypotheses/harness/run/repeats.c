@@ -55,7 +55,7 @@ bool hyp_repeats_write(const struct hyp_repeats *repeats, const struct hyp_run *
     return ok;
 }
 
-void hyp_repeats_tell(const struct hyp_repeats *repeats, const struct hyp_run *run) {
+void hyp_repeats_print(const struct hyp_repeats *repeats, const struct hyp_run *run) {
     size_t differing = 0;
     printf("\n%u of %u runs  survived  falsified  inconclusive  not tested\n", repeats->done,
            repeats->wanted);

@@ -27,6 +27,6 @@ bool hyp_repeats_write(const struct hyp_repeats *repeats, const struct hyp_run *
                        const char *folder);
 
 /* Prints the counts as a table. */
-void hyp_repeats_tell(const struct hyp_repeats *repeats, const struct hyp_run *run);
+void hyp_repeats_print(const struct hyp_repeats *repeats, const struct hyp_run *run);
 
 #endif

@@ -24,7 +24,7 @@ static const char *option(const char *name, int count, char **words, int *i) {
 }
 
 /* "H4", or several, with commas between them. */
-static bool choose(const char *names, struct hyp_run *run, struct hyp_wishes *wishes) {
+static bool choose(const char *names, struct hyp_run *run, struct hyp_run_options *options) {
     while (true) {
         char name[16];
         size_t length = strcspn(names, ",");
@@ -32,7 +32,7 @@ static bool choose(const char *names, struct hyp_run *run, struct hyp_wishes *wi
         const struct hyp_claim *claim = length < sizeof name ? hyp_claim_find(name) : NULL;
         if (claim == NULL) return hyp_fail("%s", hyp_plugin_no_claim(name));
         run->chosen[claim->number - 1] = true;
-        wishes->any_claim = true;
+        options->any_claim = true;
         if (names[length] == '\0') return true;
         names += length + 1;
     }
@@ -44,19 +44,19 @@ static bool read_number(const char *name, const char *value, int most, uint64_t 
 }
 
 /* What is said of a trace must be about one, and go together. */
-static bool trace_is_sound(const struct hyp_wishes *wishes) {
-    bool is_said = wishes->trace_every > 0 || wishes->trace_share > 0;
-    if (is_said && wishes->trace == NULL) {
+static bool trace_is_sound(const struct hyp_run_options *options) {
+    bool is_said = options->trace_every > 0 || options->trace_share > 0;
+    if (is_said && options->trace == NULL) {
         return hyp_fail("--trace-every and --trace-share require --trace FILE");
     }
-    return wishes->trace_every <= 1 || wishes->trace_share <= 1 ||
+    return options->trace_every <= 1 || options->trace_share <= 1 ||
            hyp_fail("--trace-every %d cannot be combined with --trace-share %d: it leaves no "
                     "adjacent operations that could share an event",
-                    (int)wishes->trace_every, (int)wishes->trace_share);
+                    (int)options->trace_every, (int)options->trace_share);
 }
 
 static bool read_word(int count, char **words, int *i, struct hyp_run *run,
-                      struct hyp_wishes *wishes) {
+                      struct hyp_run_options *options) {
     const char *word = words[*i], *value = NULL;
     if (strcmp(word, "--quick") == 0) {
         run->session.full = false;
@@ -65,22 +65,22 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
     } else if (strcmp(word, "--sabotage") == 0) {
         run->sabotage = true;
     } else if (strcmp(word, "--require-gpu") == 0) {
-        wishes->require_gpu = true;
+        options->require_gpu = true;
     } else if ((value = option("--device", count, words, i)) != NULL) {
         if (value[0] == '\0') return hyp_fail("--device must be auto, cuda, cuda:N or soft");
         return hyp_session_device(value, &run->session.kind, &run->session.ordinal);
     } else if ((value = option("--out", count, words, i)) != NULL) {
         if (value[0] == '\0') return hyp_fail("--out requires a folder");
-        wishes->out = value;
+        options->out = value;
     } else if ((value = option("--trace", count, words, i)) != NULL) {
         if (value[0] == '\0') return hyp_fail("--trace requires a file");
-        wishes->trace = value;
+        options->trace = value;
     } else if ((value = option("--trace-every", count, words, i)) != NULL) {
-        return read_number("--trace-every", value, HYP_TRACE_EVERY_MAX, &wishes->trace_every);
+        return read_number("--trace-every", value, HYP_TRACE_EVERY_MAX, &options->trace_every);
     } else if ((value = option("--trace-share", count, words, i)) != NULL) {
-        return read_number("--trace-share", value, TOL_TRACE_SHARE_MAX, &wishes->trace_share);
+        return read_number("--trace-share", value, TOL_TRACE_SHARE_MAX, &options->trace_share);
     } else if ((value = option("--only", count, words, i)) != NULL) {
-        return choose(value, run, wishes);
+        return choose(value, run, options);
     } else if ((value = option("--filter", count, words, i)) != NULL) {
         if (value[0] == '\0' || strlen(value) > HYP_FILTER_BYTES_MAX) {
             return hyp_fail(
@@ -88,7 +88,7 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
         }
         run->session.filter = value;
     } else if (strcmp(word, "--list") == 0) {
-        wishes->list = true;
+        options->list = true;
     } else if ((value = option("--seed", count, words, i)) != NULL) {
         if (!hyp_session_number(value, HYP_SEED_MAX, &run->session.seed)) {
             return hyp_fail("--seed must be a number below 2^63, not '%s'", value);
@@ -99,19 +99,19 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
             return hyp_fail("--deadline must be a number of seconds, not '%s'", value);
         }
     } else if ((value = option("--repeat", count, words, i)) != NULL) {
-        return read_number("--repeat", value, HYP_REPEATS_MAX, &wishes->repeats);
+        return read_number("--repeat", value, HYP_REPEATS_MAX, &options->repeats);
     } else if ((value = option("--under", count, words, i)) != NULL) {
         run->under = value;
         return hyp_sabotage_find(value, NULL);
     } else if ((value = option("--inconclusive", count, words, i)) != NULL) {
-        wishes->inconclusive_warns = strcmp(value, "warn") == 0;
-        if (!wishes->inconclusive_warns && strcmp(value, "fail") != 0) {
+        options->inconclusive_warns = strcmp(value, "warn") == 0;
+        if (!options->inconclusive_warns && strcmp(value, "fail") != 0) {
             return hyp_fail("--inconclusive must be fail or warn, not '%s'", value);
         }
     } else if (word[0] == '-') {
         return hyp_fail("unknown option %s; see tollens help", word);
     } else {
-        return choose(word, run, wishes);
+        return choose(word, run, options);
     }
     return true;
 }
@@ -129,15 +129,16 @@ static bool drop_others(struct hyp_run *run) {
            hyp_fail("no attack of the chosen claims matches '%s'; see tollens run --list", filter);
 }
 
-bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wishes *wishes) {
+bool hyp_run_options_read(int count, char **words, struct hyp_run *run,
+                          struct hyp_run_options *options) {
     if (!hyp_session_read(&run->session)) return false;
     for (int i = 0; i < count; i++) {
-        if (!read_word(count, words, &i, run, wishes)) return false;
+        if (!read_word(count, words, &i, run, options)) return false;
     }
-    if (!trace_is_sound(wishes)) return false;
+    if (!trace_is_sound(options)) return false;
     /* Who brings claims of their own asks about those. */
     for (size_t i = hyp_plugin_count() > 0 ? hyp_claim_own_count() : 0;
-         i < hyp_claim_count() && !wishes->any_claim; i++) {
+         i < hyp_claim_count() && !options->any_claim; i++) {
         run->chosen[i] = true;
     }
     if (run->session.filter == NULL) return true;
@@ -149,7 +150,7 @@ bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wi
     return drop_others(run);
 }
 
-char *hyp_wishes_command(int count, char **words) {
+char *hyp_run_options_command(int count, char **words) {
     size_t bytes = sizeof "tollens run";
     for (int i = 0; i < count; i++) bytes += strlen(words[i]) + 1;
     for (size_t i = 0; i < hyp_plugin_count(); i++) {

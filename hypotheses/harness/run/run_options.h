@@ -1,17 +1,17 @@
 /*
- * Wishes: what a person asked `tollens run` for.
+ * Run options: the options of `tollens run`.
  */
-#ifndef HYP_WISHES_H
-#define HYP_WISHES_H
+#ifndef HYP_RUN_OPTIONS_H
+#define HYP_RUN_OPTIONS_H
 
 #include "run.h"
 
 enum { HYP_REPEATS_MAX = 1000 };
 
-struct hyp_wishes {
+struct hyp_run_options {
     bool require_gpu;
     bool inconclusive_warns;
-    const char *out; /* NULL: a folder of the program's choice */
+    const char *out; /* NULL: the program chooses the folder */
     uint64_t
         repeats; /* how often all of it runs; 0: once, with the evidence in the folder itself */
     const char *trace;                 /* where the timeline goes; NULL: there is none */
@@ -20,12 +20,13 @@ struct hyp_wishes {
 };
 
 /* Reads the environment and the words. What they choose goes into the run, the rest into the
- * wishes. false: hyp_error() says which word makes no sense. */
-bool hyp_wishes_read(int count, char **words, struct hyp_run *run, struct hyp_wishes *wishes);
+ * options. false: hyp_error() says which word makes no sense. */
+bool hyp_run_options_read(int count, char **words, struct hyp_run *run,
+                          struct hyp_run_options *options);
 
 /* "tollens run H1 --full", for the evidence; free it. NULL: no memory. Where the evidence and
  * the trace went is left out: these are paths of this machine, evidence is published, and another
  * run's will differ. */
-char *hyp_wishes_command(int count, char **words);
+char *hyp_run_options_command(int count, char **words);
 
 #endif

@@ -322,15 +322,15 @@ static unsigned processes_for(const struct hyp_task *task) {
 /* Runs all attacks in one process. false: it could not be started. */
 static bool run_process(const struct hyp_task *task, struct worker *worker) {
     char path[1100];
-    if (!hyp_folder_make(worker->folder) || !start(task, worker)) return false;
+    if (!hyp_directory_make(worker->folder) || !start(task, worker)) return false;
     int status = follow(task, worker, hyp_session_deadline_s(task->session));
     explain_missing(status, worker);
     hyp_watch_clear(task->watch);
     snprintf(path, sizeof path, "%s/progress", worker->folder);
     unlink(path);
     snprintf(path, sizeof path, "%s/attacks", worker->folder);
-    hyp_folder_sweep(path);
-    hyp_folder_sweep(worker->folder);
+    hyp_directory_sweep(path);
+    hyp_directory_sweep(worker->folder);
     for (size_t i = 0; i < worker->count; i++) {
         struct hyp_outcome *outcome = &worker->outcomes[i];
         outcome->has_record = hyp_record_read(worker->folder, outcome->name, &outcome->record);
@@ -347,7 +347,7 @@ bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict) {
     if (count > ATTACKS_MAX)
         return hyp_fail("%s has %zu attacks; at most %d are supported", task->claim->id, count,
                         ATTACKS_MAX);
-    if (!hyp_folder_make(task->folder)) return false;
+    if (!hyp_directory_make(task->folder)) return false;
     verdict->left_out = hyp_worker_list(task->claim->suite, NULL, NULL, 0) - count;
     verdict->processes = processes_for(task);
     verdict->outcome_count = count * verdict->processes;

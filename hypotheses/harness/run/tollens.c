@@ -60,9 +60,9 @@ static const char usage[] =
     "                      quarter of the peak\n"
     "      --out DIR       write replay.json, fragmentation.csv, snapshot.json, timeline.json\n"
     "                      (for Perfetto) and times.hlog\n"
-    "  crowd THREADS LAUNCHES\n"
+    "  threads THREADS LAUNCHES\n"
     "                      run the threads of H13 that share a context in one process, for tools\n"
-    "                      that watch a process: compute-sanitizer tollens crowd 4 1000\n"
+    "                      that watch a process: compute-sanitizer tollens threads 4 1000\n"
     "  every command       --plugin PATH.so adds the claims of your own library (ci/GATE.md); run\n"
     "                      without names then tries only those\n"
     "\n"
@@ -77,8 +77,9 @@ static const char usage[] =
 
 /* Prints the usage of one command and what holds for every command, or all of it if the command is
  * unknown. */
-static void tell_usage(const char *command) {
+static void print_usage(const char *command) {
     char begin[40];
+    if (strcmp(command, "crowd") == 0) command = "threads"; /* its old name */
     snprintf(begin, sizeof begin, "\n  %.30s ", command);
     const char *every = strstr(usage, "\n  every command");
     const char *own = strstr(usage, begin);
@@ -116,19 +117,15 @@ static int attack(int count, char **words) {
 static const struct {
     const char *name;
     int (*run)(int count, char **words);
-} commands[] = {{"doctor", hyp_command_doctor},
-                {"list", hyp_command_list},
-                {"explain", hyp_command_explain},
-                {"run", hyp_command_run},
-                {"gate", hyp_command_gate},
-                {"export", hyp_command_export},
-                {"crowd", hyp_command_crowd},
-                {"replay", hyp_command_replay},
-                {"attack", attack}};
+} commands[] = {{"doctor", hyp_command_doctor},   {"list", hyp_command_list},
+                {"explain", hyp_command_explain}, {"run", hyp_command_run},
+                {"gate", hyp_command_gate},       {"export", hyp_command_export},
+                {"threads", hyp_command_threads}, {"crowd", hyp_command_threads}, /* its old name */
+                {"replay", hyp_command_replay},   {"attack", attack}};
 
 /* Returns the exit code, or an error if the output could not be written: a success that nobody can
  * read does not count. */
-static int tell_all(int code) {
+static int flush_output(int code) {
     if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
     hyp_command_complain("stdout cannot be written: %s", strerror(errno));
     return code == HYP_EXIT_OK ? HYP_EXIT_ERROR : code;
@@ -146,8 +143,8 @@ int main(int argc, char **argv) {
         wants_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
     }
     if (wants_help) {
-        tell_usage(strcmp(argv[1], "help") == 0 && argc > 2 ? argv[2] : argv[1]);
-        return tell_all(HYP_EXIT_OK);
+        print_usage(strcmp(argv[1], "help") == 0 && argc > 2 ? argv[2] : argv[1]);
+        return flush_output(HYP_EXIT_OK);
     }
     int count = argc - 1;
     char **words = argv + 1;
@@ -156,7 +153,7 @@ int main(int argc, char **argv) {
     }
     for (size_t i = 0; count > 0 && i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(words[0], commands[i].name) == 0) {
-            return tell_all(commands[i].run(count - 1, words + 1));
+            return flush_output(commands[i].run(count - 1, words + 1));
         }
     }
     if (count == 0) return hyp_command_complain("--plugin requires a command");

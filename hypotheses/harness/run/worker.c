@@ -22,7 +22,8 @@ static int events = -1;
 static char assertion[400]; /* the first that failed in the test now running */
 
 /* One line in one write, so that it arrives whole. */
-static void tell(const char *event, const char *name, const char *ending, const char *detail) {
+static void send_event(const char *event, const char *name, const char *ending,
+                       const char *detail) {
     char line[1024];
     if (events < 0) return;
     int length = snprintf(line, sizeof line - 1, "%s %s%s%s %s", event, name,
@@ -39,7 +40,7 @@ static void tell(const char *event, const char *name, const char *ending, const 
 
 ReportHook(PRE_TEST)(struct criterion_test *test) {
     assertion[0] = '\0';
-    tell("begin", test->name, "", "");
+    send_event("begin", test->name, "", "");
 }
 
 ReportHook(ASSERT)(struct criterion_assert_stats *stats) {
@@ -47,31 +48,31 @@ ReportHook(ASSERT)(struct criterion_assert_stats *stats) {
     snprintf(assertion, sizeof assertion, "%s", stats->message != NULL ? stats->message : "");
 }
 
-static void tell_end(const struct criterion_test_stats *stats) {
+static void send_end(const struct criterion_test_stats *stats) {
     char detail[256] = "its process ended early";
     const char *name = stats->test->name;
     if (stats->timed_out) {
-        tell("end", name, "overdue", "it did not end before its deadline");
+        send_event("end", name, "overdue", "it did not end before its deadline");
     } else if (stats->crashed) {
         if (stats->signal != 0) {
             snprintf(detail, sizeof detail, "its process was killed by signal %d (%s)",
                      stats->signal, strsignal(stats->signal));
         }
-        tell("end", name, "crashed", detail);
+        send_event("end", name, "crashed", detail);
     } else if (stats->test_status == CR_STATUS_SKIPPED) {
-        tell("end", name, "skipped", "");
+        send_event("end", name, "skipped", "");
     } else {
         bool failed = stats->test_status == CR_STATUS_FAILED;
-        tell("end", name, failed ? "failed" : "passed", failed ? assertion : "");
+        send_event("end", name, failed ? "failed" : "passed", failed ? assertion : "");
     }
 }
 
 /* A test that crashes has no POST_FINI; one that ends has no TEST_CRASH. */
 ReportHook(POST_FINI)(struct criterion_test_stats *stats) {
-    tell_end(stats);
+    send_end(stats);
 }
 ReportHook(TEST_CRASH)(struct criterion_test_stats *stats) {
-    tell_end(stats);
+    send_end(stats);
 }
 
 static struct criterion_test_set *test_set(void) {
@@ -82,7 +83,7 @@ static struct criterion_test_set *test_set(void) {
         set = criterion_initialize();
         /* Criterion's answer to SIGTERM is to exit; a run that is stopped writes what it has. */
         sigaction(SIGTERM, &own, NULL);
-        hyp_guests_enter(set);
+        hyp_plugin_tests_enter(set);
     }
     return set;
 }

@@ -4,8 +4,7 @@
  * The project's own claims are those of thresholds.toml: the specification's thirteen, and any
  * added after them. The text of a claim comes from HYP_WORDS at the top of the file that attacks
  * it, hypotheses/hNN_*.c. A claim without text is listed as not implemented. After the project's
- * own claims come the guests: the claims of plugins (plugin.h), which bring their own numbers and
- * text.
+ * own claims come the claims of plugins (plugin.h), which bring their own numbers and text.
  */
 #ifndef HYP_CLAIM_H
 #define HYP_CLAIM_H
@@ -48,8 +47,8 @@ struct hyp_claim {
     enum hyp_direction direction;
     const char *title, *unit, *source;
     const struct hyp_words *words; /* NULL: not implemented yet */
-    const char *plugin;            /* the plugin of a guest, "sums 1.0"; NULL: the project's own */
-    const struct hyp_saboteur *saboteurs; /* of a guest; see hyp_claim_saboteurs */
+    const char *plugin;            /* the claim's plugin, "sums 1.0"; NULL: the project's own */
+    const struct hyp_saboteur *saboteurs; /* of a plugin's claim; see hyp_claim_saboteurs */
     size_t saboteur_count;
 };
 
@@ -59,14 +58,14 @@ struct hyp_claim *hyp_claims(void);
 size_t hyp_claim_own_count(void);
 size_t hyp_claim_count(void);
 
-/* Adds a guest with its id, numbers and words, which must remain valid; sets its number and suite.
- * NULL: there are HYP_GUESTS_MAX already. */
-struct hyp_claim *hyp_claim_add(const struct hyp_claim *guest);
+/* Adds a plugin's claim with its id, numbers and words, which must remain valid; sets its number
+ * and suite. NULL: there are HYP_GUESTS_MAX already. */
+struct hyp_claim *hyp_claim_add(const struct hyp_claim *added);
 
 /* The width of an id column in a table, including the blank after it. */
 int hyp_claim_width(void);
 
-/* The claim with an id such as "H3" or "h3", or a guest's; NULL if there is none. */
+/* The claim with an id such as "H3" or "h3", or a plugin's; NULL if there is none. */
 struct hyp_claim *hyp_claim_find(const char *id);
 struct hyp_claim *hyp_claim_of_suite(const char *suite);
 
