@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 
+import floors
 import stubs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -111,6 +112,7 @@ def main() -> int:
         names[path.name] = path
         check_text(path)
     check_programs()
+    findings.extend(floors.check(floors.read_tree(), floors.read_readmes()))
     print("\n".join(findings) if findings else "tidy: nothing found")
     return 1 if findings else 0
 
