@@ -159,7 +159,4 @@ void tol_trace_run_end(struct tol_trace_run *run);
 /* Ends all threads' runs on a stream, or in a context: the other is NULL. */
 void tol_trace_runs_end(CUstream stream, const struct tol_trace_context *context);
 
-/* The interposer's clock. */
-uint64_t tol_trace_now_ns(void);
-
 #endif
