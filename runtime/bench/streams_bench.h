@@ -1,5 +1,5 @@
 /*
- * What the parts of bench-streams share. Internal: not installed.
+ * What the parts of bench-streams share.
  */
 #ifndef TOLLENS_STREAMS_BENCH_H
 #define TOLLENS_STREAMS_BENCH_H

@@ -3,8 +3,8 @@
  *
  * An allocation from a magazine takes less time than reading the clock. So only one call in a
  * random gap is timed, and counts for all calls of the gap. Calls that reach the driver are all
- * counted, from their first driver call on. Internal: not installed. The caller holds the
- * magazine's lock, except for tol_times_begin, which changes only data of its own thread.
+ * counted, from their first driver call on. The caller holds the magazine's lock, except for
+ * tol_times_begin, which changes only data of its own thread.
  */
 #ifndef TOLLENS_TIMES_H
 #define TOLLENS_TIMES_H

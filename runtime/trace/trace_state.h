@@ -1,5 +1,5 @@
 /*
- * What a trace keeps. Internal: not installed.
+ * What a trace keeps.
  */
 #ifndef TOLLENS_TRACE_STATE_H
 #define TOLLENS_TRACE_STATE_H
