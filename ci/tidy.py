@@ -6,7 +6,7 @@
 Includes go down the floors only (floors.py); files stay small, their names unique, their lines
 short; what is written by a program is what that program would write; the runtime does not ask which
 driver it has; nothing only seems to be there (stubs.py); a name that is gone stays gone
-(gone_names.py).
+(gone_names.py); links lead somewhere (links.py).
 Prints one line a finding, and exits 1 if there is any.
 """
 
@@ -15,7 +15,9 @@ import re
 import subprocess
 import sys
 
+import floors
 import gone_names
+import links
 import stubs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -115,6 +117,8 @@ def main() -> int:
         names[path.name] = path
         check_text(path)
     check_programs()
+    findings.extend(floors.check(floors.read_tree(), floors.read_readmes()))
+    findings.extend(links.findings())
     print("\n".join(findings) if findings else "tidy: nothing found")
     return 1 if findings else 0
 

@@ -9,6 +9,7 @@
 #include "core/any_driver.h"
 #include "core/libcuda_state.h"
 #include "core/module_state.h"
+#include "core/monotonic.h"
 #include "tollens/launch.h"
 #include "tollens/memory.h"
 #include "tollens/stream.h"
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { BATCHES = 301 };
 
@@ -41,12 +41,6 @@ struct bench {
     bool waits; /* for the stream after each batch */
     unsigned failures;
 };
-
-static double now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 static inline void launch_raw(struct bench *b, void **values) {
     CUresult result =
@@ -91,9 +85,9 @@ static void run_ours(struct bench *b) {
 }
 
 static double time_one(struct bench *b, void (*run)(struct bench *)) {
-    double begin = now_ns();
+    double begin = (double)tol_now_ns();
     run(b);
-    double ns = (now_ns() - begin) / b->calls;
+    double ns = ((double)tol_now_ns() - begin) / b->calls;
     if (b->waits) b->failures += b->raw->cuStreamSynchronize(b->handle) != CUDA_SUCCESS;
     return ns;
 }

@@ -11,6 +11,7 @@
  * host's, an allocation or a free each.
  */
 #include "core/any_driver.h"
+#include "core/monotonic.h"
 #include "tollens/pool.h"
 #include "tollens/stream.h"
 
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MIB ((size_t)1 << 20)
 enum { HOT_PAIRS = 20000, LIVE_MAX = 60000, THREADS_MAX = 4, WALK_STEPS = 10000 };
@@ -32,12 +32,6 @@ static void must(tol_status status, const char *what) {
     if (status == TOL_OK) return;
     fprintf(stderr, "bench-pool: %s: %s\n", what, tol_message());
     exit(2);
-}
-
-static double now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
 /* ---- the allocators ---- */
@@ -147,12 +141,12 @@ static void *run_hot(void *user) {
         if (take(hot->allocator, hot->bytes, stream, &memory)) give(hot->allocator, memory, stream);
     }
     pthread_barrier_wait(hot->start);
-    double begin = now_ns();
+    double begin = (double)tol_now_ns();
     for (int i = 0; i < hot->pairs; i++) {
         if (!take(hot->allocator, hot->bytes, stream, &memory)) exit(2);
         give(hot->allocator, memory, stream);
     }
-    hot->ns = (now_ns() - begin) / hot->pairs;
+    hot->ns = ((double)tol_now_ns() - begin) / hot->pairs;
     must(tol_stream_synchronize(stream), "a wait");
     tol_stream_destroy(stream);
     return NULL;
@@ -222,9 +216,9 @@ static struct walk walk(struct allocator *a, struct tol_stream *stream, int step
         if (live_count == 0 || (draw(100) < allocate_of_100 && live_count < LIVE_MAX)) {
             size_t bytes = 1024 + draw(10 * MIB - 1024);
             uint64_t calls = driver_calls(a);
-            double begin = now_ns();
+            double begin = (double)tol_now_ns();
             result.ran_out = !take(a, bytes, stream, &live[live_count].memory);
-            allocs[alloc_count++] = now_ns() - begin;
+            allocs[alloc_count++] = (double)tol_now_ns() - begin;
             if (result.ran_out) break;
             with_driver += driver_calls(a) != calls;
             live[live_count++].bytes = bytes;
@@ -234,9 +228,9 @@ static struct walk walk(struct allocator *a, struct tol_stream *stream, int step
             struct live one = live[i];
             live[i] = live[--live_count];
             live_bytes -= (double)one.bytes;
-            double begin = now_ns();
+            double begin = (double)tol_now_ns();
             give(a, one.memory, stream);
-            frees[free_count++] = now_ns() - begin;
+            frees[free_count++] = (double)tol_now_ns() - begin;
         }
         if (live_bytes >= floor_bytes && (step % 8 == 0 || step == steps - 1)) {
             double ratio = held(a) / live_bytes;

@@ -28,7 +28,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { THREADS_MAX = 16, KERNELS = 100, BLOCKS = 32 };
 
@@ -90,12 +89,12 @@ static double launch_with(struct bench *b, struct thread *threads, unsigned coun
         if (pthread_create(&ids[i], NULL, launch_all, &threads[i]) != 0) abort();
     }
     pthread_barrier_wait(&start);
-    double begin = now_ns();
+    double begin = (double)tol_now_ns();
     for (unsigned i = 0; i < count; i++) {
         pthread_join(ids[i], NULL);
         failed = failed || threads[i].failed;
     }
-    double ns = now_ns() - begin;
+    double ns = (double)tol_now_ns() - begin;
     for (unsigned i = 0; i < count; i++) {
         failed = tol_stream_synchronize(threads[i].stream) != TOL_OK || failed;
     }
@@ -159,22 +158,22 @@ static tol_status measure_batches(struct bench *b) {
     TOL_TRY(tol_batch_launch(batch, stream));
     for (unsigned turn = 0; turn < TURNS; turn++) {
         TOL_TRY(tol_stream_synchronize(stream));
-        double begin = now_ns();
+        double begin = (double)tol_now_ns();
         for (unsigned i = 0; i < KERNELS; i++) {
             TOL_TRY(tol_launch(stream, b->none, tol_launch_linear(32, 32),
                                TOL_ARGUMENTS(tol_buffer_address(b->buffer), i)));
         }
         TOL_TRY(tol_stream_synchronize(stream));
-        ns[0][turn] = (now_ns() - begin) / KERNELS;
-        begin = now_ns();
+        ns[0][turn] = ((double)tol_now_ns() - begin) / KERNELS;
+        begin = (double)tol_now_ns();
         TOL_TRY(tol_batch_launch(batch, stream));
         TOL_TRY(tol_stream_synchronize(stream));
-        ns[1][turn] = (now_ns() - begin) / KERNELS;
-        begin = now_ns();
+        ns[1][turn] = ((double)tol_now_ns() - begin) / KERNELS;
+        begin = (double)tol_now_ns();
         TOL_TRY(fill_batch(b, batch, 1000 * (turn + 1)));
         TOL_TRY(tol_batch_launch(batch, stream));
         TOL_TRY(tol_stream_synchronize(stream));
-        ns[2][turn] = (now_ns() - begin) / KERNELS;
+        ns[2][turn] = ((double)tol_now_ns() - begin) / KERNELS;
     }
     for (int way = 0; way < 3; way++) b->kernel_ns[way] = median(ns[way], TURNS);
     printf("\n%-34s %12.0f ns\n", "a kernel launched by itself", b->kernel_ns[0]);
@@ -261,9 +260,9 @@ static tol_status measure_pipeline(struct bench *b) {
     b->steps = f.steps;
     for (int turn = 0; turn < TURNS; turn++) {
         for (int way = 0; way < 2; way++) {
-            double begin = now_ns();
+            double begin = (double)tol_now_ns();
             TOL_TRY(tol_pipeline_run(pipelines[way], NULL));
-            ms[way][turn] = (now_ns() - begin) * 1e-6;
+            ms[way][turn] = ((double)tol_now_ns() - begin) * 1e-6;
         }
         gains[turn] = ms[0][turn] / ms[1][turn];
     }

@@ -1,15 +1,15 @@
 /*
- * What the parts of bench-streams share. Internal: not installed.
+ * What the parts of bench-streams share.
  */
 #ifndef TOLLENS_STREAMS_BENCH_H
 #define TOLLENS_STREAMS_BENCH_H
 
+#include "core/monotonic.h"
 #include "tollens/event.h"
 #include "tollens/launch.h"
 #include "tollens/memory.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum { TURNS = 21, COUNTS = 5 };
 
@@ -53,12 +53,6 @@ tol_status measure_queues(struct bench *b);
 
 /* What the driver's own events behind launches cost the host. */
 tol_status measure_events(struct bench *b);
-
-static inline double now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 static inline int compare(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;

@@ -43,7 +43,7 @@ static tol_status record_behind(struct bench *b, struct tol_stream *stream, cons
     CUresult result = CUDA_SUCCESS;
     TOL_TRY(tol_launch(stream, b->grind, tol_launch_linear(1, 1),
                        TOL_ARGUMENTS(address, (unsigned)STEPS)));
-    double begin = now_ns();
+    double begin = (double)tol_now_ns();
     for (unsigned i = 0; i < PER_TURN && result == CUDA_SUCCESS; i++) {
         if (way->launches > 0) {
             result = b->raw->cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, handle, values, NULL);
@@ -54,7 +54,7 @@ static tol_status record_behind(struct bench *b, struct tol_stream *stream, cons
                 way->untimed ? events->untimed[events->at] : events->timed[events->at], handle);
         }
     }
-    *ns = (now_ns() - begin) / PER_TURN;
+    *ns = ((double)tol_now_ns() - begin) / PER_TURN;
     TOL_CHECK(result == CUDA_SUCCESS, TOL_DRIVER_ERROR, "a launch or an event failed: %d",
               (int)result);
     TOL_TRY(tol_stream_synchronize(stream));

@@ -125,12 +125,12 @@ static tol_status launch_all(struct queues *q) {
 /* How many of the other streams have not ended after a while. */
 static unsigned count_waiting(const struct queues *q) {
     unsigned waiting = 0;
-    double until = now_ns() + PATIENCE_NS;
+    double until = (double)tol_now_ns() + PATIENCE_NS;
     for (unsigned i = 1; i < STREAMS; i++) {
         CUresult result = CUDA_ERROR_NOT_READY;
         do {
             result = q->bench->raw->cuStreamQuery(q->handles[i]);
-        } while (result == CUDA_ERROR_NOT_READY && now_ns() < until);
+        } while (result == CUDA_ERROR_NOT_READY && (double)tol_now_ns() < until);
         waiting += result == CUDA_ERROR_NOT_READY;
     }
     return waiting;

@@ -45,12 +45,12 @@ static tol_status launch_behind(struct bench *b, const struct side *side, double
     TOL_TRY(tol_launch(side->stream, side->grind, tol_launch_linear(1, 1),
                        TOL_ARGUMENTS(tol_buffer_address(b->buffer), (unsigned)STEPS)));
     TOL_TRY(tol_event_record(side->events[0], side->stream));
-    double begin = now_ns(), span_ns = 0;
+    double begin = (double)tol_now_ns(), span_ns = 0;
     for (unsigned i = 0; i < PER_TURN; i++) {
         TOL_TRY(tol_launch(side->stream, side->none, tol_launch_linear(32, 32),
                            TOL_ARGUMENTS(tol_buffer_address(b->buffer), i)));
     }
-    ns[0] = (now_ns() - begin) / PER_TURN;
+    ns[0] = ((double)tol_now_ns() - begin) / PER_TURN;
     TOL_TRY(tol_event_record(side->events[1], side->stream));
     TOL_TRY(tol_stream_synchronize(side->stream));
     TOL_TRY(tol_event_elapsed_ns(side->events[0], side->events[1], &span_ns));
@@ -65,10 +65,10 @@ static tol_status launch_after_waits(struct bench *b, const struct side *side, d
     tol_status status = TOL_OK;
     *ns = 0;
     for (unsigned i = 0; i < PER_TURN; i++) {
-        double begin = now_ns();
+        double begin = (double)tol_now_ns();
         TOL_TRY(tol_launch(side->stream, side->none, tol_launch_linear(32, 32),
                            TOL_ARGUMENTS(tol_buffer_address(b->buffer), i)));
-        *ns += (now_ns() - begin) / PER_TURN;
+        *ns += ((double)tol_now_ns() - begin) / PER_TURN;
         TOL_TRY(tol_stream_synchronize(side->stream));
     }
 out:

@@ -9,6 +9,7 @@
  * runs it. Nothing is asserted; the goal is 0.9 of pinned from some MiB on.
  */
 #include "core/any_driver.h"
+#include "core/monotonic.h"
 #include "core/check.h"
 #include "tollens/context.h"
 #include "tollens/transfer.h"
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { TURNS_MAX = 41, SIZES_MAX = 16 };
 
@@ -41,9 +41,7 @@ struct row {
 };
 
 static double now_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    return (double)tol_now_ns() * 1e-9;
 }
 
 static tol_status copy_once(struct bench *b, enum way way, bool is_write, size_t bytes) {

@@ -1,5 +1,5 @@
 /*
- * Any driver: what the benchmarks and checks run on. Internal: not installed.
+ * Any driver: what the benchmarks and checks run on.
  */
 #ifndef TOLLENS_ANY_DRIVER_H
 #define TOLLENS_ANY_DRIVER_H

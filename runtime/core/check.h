@@ -3,7 +3,7 @@
  *
  * A function that can fail declares `tol_status status = TOL_OK;`, releases what it holds under
  * `out:`, and returns status. TOL_TRY passes a failure on, TOL_CHECK makes one from a condition,
- * and TOL_CU makes one from a driver call. Internal: not installed.
+ * and TOL_CU makes one from a driver call.
  */
 #ifndef TOLLENS_CHECK_H
 #define TOLLENS_CHECK_H

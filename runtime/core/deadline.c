@@ -10,6 +10,7 @@
 #include "check.h"
 #include "tollens/context.h"
 #include "event_state.h"
+#include "monotonic.h"
 #include "outcome.h"
 #include "stream_state.h"
 
@@ -18,19 +19,13 @@
 /* Queries between two looks at the clock, which would take a tenth of the time otherwise. */
 enum { SPIN_NS = 200 * 1000, SLEEP_NS = 50 * 1000, QUERIES = 4 };
 
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 struct tol_deadline tol_deadline_after(unsigned milliseconds) {
     return (struct tol_deadline){.deadline_ms = milliseconds};
 }
 
 /* Whether to ask again; sleeps first where the wait has become a long one. */
 static bool go_on(uint64_t begin_ns, const struct tol_deadline *deadline) {
-    uint64_t now = now_ns();
+    uint64_t now = tol_now_ns();
     if (now >= deadline->end_ns) return false;
     if (now - begin_ns > SPIN_NS) {
         struct timespec pause = {.tv_nsec = SLEEP_NS};
@@ -53,7 +48,7 @@ static CUresult poll(const struct tol_driver_table *cu,
                      void *handle, struct tol_deadline *deadline) {
     CUresult result = query(cu, handle);
     if (result != CUDA_ERROR_NOT_READY) return result;
-    uint64_t begin_ns = now_ns();
+    uint64_t begin_ns = tol_now_ns();
     if (deadline->end_ns == 0) {
         deadline->end_ns = begin_ns + (uint64_t)deadline->deadline_ms * 1000000u;
     }

@@ -1,6 +1,6 @@
 /*
  * Deadline: waits that always end. The driver's synchronizing calls have no timeout, so the runtime
- * polls the driver's queries until a deadline instead (D-18). Internal: not installed.
+ * polls the driver's queries until a deadline instead (D-18).
  */
 #ifndef TOLLENS_DEADLINE_H
 #define TOLLENS_DEADLINE_H

@@ -7,7 +7,7 @@
  * where TOL_DEEP_CHECKS is defined (the asan build), and there once in TOL_DEEP_ONE_IN operations
  * of a thread and a file. On the pool's quickest ways even a few loads can be measured: there
  * TOL_QUICK_ASSERT looks at an element each time, where TOL_DEEP_CHECKS is defined alone. With
- * NDEBUG there is none. Internal: not installed. Any thread.
+ * NDEBUG there is none. Any thread.
  */
 #ifndef TOLLENS_DEEP_H
 #define TOLLENS_DEEP_H

@@ -10,10 +10,10 @@
 #include "check.h"
 #include "tollens/each.h"
 #include "libcuda_state.h"
+#include "monotonic.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static struct {
     struct tol_interpose_options options;
@@ -29,12 +29,6 @@ static struct {
 } state;
 
 static _Thread_local uint64_t thread_number;
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static bool matches(const char *pattern, const char *name) {
     size_t length = strlen(pattern);
@@ -53,7 +47,7 @@ static void apply(const struct tol_interpose_rule *rule, struct tol_interpose_ca
         call->result = CUDA_SUCCESS;
         break;
     case TOL_INTERPOSE_DELAY:
-        for (uint64_t end = now_ns() + rule->delay_ns; now_ns() < end;) {
+        for (uint64_t end = tol_now_ns() + rule->delay_ns; tol_now_ns() < end;) {
         }
         break;
     }
@@ -72,7 +66,7 @@ static void enter(struct tol_interpose_call *call) {
         break;
     }
     if (state.options.before != NULL) state.options.before(call, state.options.user);
-    if (state.options.time) call->begin_ns = now_ns();
+    if (state.options.time) call->begin_ns = tol_now_ns();
 }
 
 static void keep(const struct tol_interpose_call *call) {
@@ -91,7 +85,7 @@ static void keep(const struct tol_interpose_call *call) {
 
 static CUresult leave(struct tol_interpose_call *call) {
     if (state.options.time) {
-        call->end_ns = now_ns();
+        call->end_ns = tol_now_ns();
         atomic_fetch_add_explicit(&state.ns[call->index], call->end_ns - call->begin_ns,
                                   memory_order_relaxed);
     }

@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_driver. Internal: not installed.
+ * The fields behind struct tol_driver.
  */
 #ifndef TOLLENS_LIBCUDA_STATE_H
 #define TOLLENS_LIBCUDA_STATE_H

@@ -4,7 +4,6 @@
  * This is the only part of the runtime that uses an operating system's loader; another platform is
  * another row in library.c. An opened library stays open until the process ends: a driver starts
  * threads and registers exit handlers, and unloading it would crash them (D-25).
- * Internal: not installed.
  */
 #ifndef TOLLENS_LIBRARY_H
 #define TOLLENS_LIBRARY_H

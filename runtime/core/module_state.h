@@ -1,5 +1,5 @@
 /*
- * The fields behind struct tol_module and struct tol_kernel. Internal: not installed.
+ * The fields behind struct tol_module and struct tol_kernel.
  */
 #ifndef TOLLENS_MODULE_STATE_H
 #define TOLLENS_MODULE_STATE_H

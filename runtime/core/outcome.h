@@ -2,7 +2,7 @@
  * Outcome: what became of the host functions of a stream or of a captured graph.
  *
  * Its calls are listed, so that those that never run, because the context is lost, are freed with
- * it. host_function.c makes the calls. Internal: not installed. Thread-safe.
+ * it. host_function.c makes the calls. Thread-safe.
  */
 #ifndef TOLLENS_OUTCOME_H
 #define TOLLENS_OUTCOME_H

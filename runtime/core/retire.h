@@ -3,7 +3,7 @@
  * with a message instead of being undefined behaviour.
  *
  * The last TOL_RETIRED_MAX handles are kept, without their device memory; older ones are freed. A
- * handle ends once, which is asserted. Internal: not installed. Thread-safe.
+ * handle ends once, which is asserted. Thread-safe.
  */
 #ifndef TOLLENS_RETIRE_H
 #define TOLLENS_RETIRE_H

@@ -1,5 +1,5 @@
 /*
- * Site: a code address as text. Internal: not installed. Any thread.
+ * Site: a code address as text. Any thread.
  */
 #ifndef TOLLENS_SITE_H
 #define TOLLENS_SITE_H

@@ -1,5 +1,5 @@
 /*
- * The insides of graphs. Internal: not installed.
+ * The insides of graphs.
  */
 #ifndef TOLLENS_GRAPH_STATE_H
 #define TOLLENS_GRAPH_STATE_H

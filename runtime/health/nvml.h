@@ -3,7 +3,7 @@
  *
  * The library is opened by name on first use, declared by hand, never linked and never closed. The
  * device is found by its PCI address and must have the name that the driver reports, so that a soft
- * device is not mistaken for a GPU in the same machine. Internal: not installed. Thread-safe.
+ * device is not mistaken for a GPU in the same machine. Thread-safe.
  *
  * Source: NVML API Reference; D-38.
  */

@@ -1,5 +1,5 @@
 /*
- * The checks of a launch, for graphs. Internal: not installed.
+ * The checks of a launch, for graphs.
  */
 #ifndef TOLLENS_LAUNCH_CHECK_H
 #define TOLLENS_LAUNCH_CHECK_H

@@ -1,5 +1,5 @@
 /*
- * Handing an outcome on: a graph's to the stream that it was launched on. Internal: not installed.
+ * Handing an outcome on: a graph's to the stream that it was launched on.
  */
 #ifndef TOLLENS_OUTCOME_RELAY_H
 #define TOLLENS_OUTCOME_RELAY_H

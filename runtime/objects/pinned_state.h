@@ -1,6 +1,5 @@
 /*
  * The fields behind struct tol_pinned, and the copies that use a pinned block.
- * Internal: not installed.
  */
 #ifndef TOLLENS_PINNED_STATE_H
 #define TOLLENS_PINNED_STATE_H

@@ -1,5 +1,5 @@
 /*
- * Range: checks of ranges inside buffers, without overflow. Internal: not installed.
+ * Range: checks of ranges inside buffers, without overflow.
  */
 #ifndef TOLLENS_RANGE_H
 #define TOLLENS_RANGE_H

@@ -3,7 +3,7 @@
  *
  * Memory passes from one thread to another only under the pool's lock, where an epoch is counted.
  * Of two records for one address, the one with the later epoch is the later; within a thread their
- * order decides. Internal: not installed. The caller holds the magazine's lock.
+ * order decides. The caller holds the magazine's lock.
  */
 #ifndef TOLLENS_FREED_H
 #define TOLLENS_FREED_H

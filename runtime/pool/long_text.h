@@ -1,5 +1,5 @@
 /*
- * Long text: grows as it is written. Internal: not installed.
+ * Long text: grows as it is written.
  */
 #ifndef TOLLENS_LONG_TEXT_H
 #define TOLLENS_LONG_TEXT_H

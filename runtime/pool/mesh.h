@@ -4,7 +4,7 @@
  * A pass first waits for all work of the context. Work that other threads queue during a pass would
  * be lost, so a program must promise to queue none (tol_pool_options.compact). Free ranges of pages
  * that share a handle are blocked, because another page's bytes may be there, until the memory has
- * no live block; then it is released. Internal: not installed. The caller holds the pool's lock.
+ * no live block; then it is released. The caller holds the pool's lock.
  */
 #ifndef TOLLENS_MESH_H
 #define TOLLENS_MESH_H

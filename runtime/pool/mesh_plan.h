@@ -6,7 +6,7 @@
  * pages is cut: each of its pages is meshed with an existing one, or gets a new handle of one page,
  * if there is room for that while the old handle is still held. This file does not call the driver:
  * it passes each move to a function. Without a function it only counts, which is how the diagnosis
- * knows what compaction would free. Internal: not installed.
+ * knows what compaction would free.
  *
  * Source: Powers, Tench, Berger and McGregor, "Mesh: Compacting Memory Management for C/C++
  * Applications", PLDI 2019, for pages of equal objects, found by random placement; here for any

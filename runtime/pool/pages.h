@@ -6,8 +6,8 @@
  * part of a handle. A handle that no block uses may be unmapped and released. The driver's cost is
  * per handle, not per byte, so memory is taken in steps of several pages if there is room. A handle
  * of one page may be mapped at several pages whose live bytes do not overlap (mesh.h).
- * Internal: not installed. The caller locks.
- * Asserted by the operations: tol_page_is_valid, tol_pages_is_valid (core/deep.h).
+ * The caller locks. Asserted by the operations: tol_page_is_valid, tol_pages_is_valid
+ * (core/deep.h).
  *
  * Source: CUDA Driver API, "Virtual Memory Management": cuMemMap's offset must be 0, cuMemUnmap
  * unmaps whole mappings, and each new mapping needs cuMemSetAccess.

@@ -1,6 +1,6 @@
 /*
- * Names: the names of blocks, their records, and the fields of a record. Internal: not installed.
- * May run at the same time as anything.
+ * Names: the names of blocks, their records, and the fields of a record. May run at the same time
+ * as anything.
  */
 #ifndef TOLLENS_POOL_NAME_H
 #define TOLLENS_POOL_NAME_H

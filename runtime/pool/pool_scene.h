@@ -1,6 +1,6 @@
 /*
  * A pool whose pages are single, some of them idle, and what the driver was called for. For the
- * tests of stitching. Internal: not installed.
+ * tests of stitching.
  */
 #ifndef TOLLENS_POOL_SCENE_H
 #define TOLLENS_POOL_SCENE_H

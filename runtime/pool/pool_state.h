@@ -1,6 +1,5 @@
 /*
  * Pool state: the structures of a pool, and the functions that its files share.
- * Internal: not installed.
  *
  * Locks: a pool's lock guards all of it except the magazines and the atomic fields. A magazine has
  * a lock of its own, taken before the pool's.

@@ -3,7 +3,7 @@
  *
  * An event gets its number when it takes effect: a free before the block can be reused, an
  * allocation after it has its block. So the numbers give an order in which the calls could have
- * happened one after the other. Internal: not installed. Any thread.
+ * happened one after the other. Any thread.
  */
 #ifndef TOLLENS_RING_H
 #define TOLLENS_RING_H

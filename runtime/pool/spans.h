@@ -6,9 +6,9 @@
  * recognised. Adjacent free runs are always merged into one span.
  *
  * Free spans are kept in bins, 32 per power of two (TLSF; Masmano et al., ECRTS 2004), so finding
- * one that fits takes the same time with a million as with ten. Internal: not installed.
- * Not thread-safe, except tol_spans_at, which may run at the same time as anything.
- * Asserted by the operations: tol_span_is_valid, tol_spans_is_valid (core/deep.h).
+ * one that fits takes the same time with a million as with ten. Not thread-safe, except
+ * tol_spans_at, which may run at the same time as anything. Asserted by the operations:
+ * tol_span_is_valid, tol_spans_is_valid (core/deep.h).
  */
 #ifndef TOLLENS_SPANS_H
 #define TOLLENS_SPANS_H

@@ -5,7 +5,7 @@
  * other where a block needs memory. In between, nothing is returned to the driver, so no other
  * process can take it, and nothing new is requested. A handle that was unmapped and then found no
  * place is a spare, which the next request for memory uses.
- * Internal: not installed. The caller holds the pool's lock.
+ * The caller holds the pool's lock.
  */
 #ifndef TOLLENS_STITCH_H
 #define TOLLENS_STITCH_H

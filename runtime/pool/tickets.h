@@ -4,7 +4,7 @@
  * A free takes the next number and calls no driver function. When another stream needs the memory,
  * an event is recorded on the stream that freed it, behind all work queued there so far; one event
  * covers every earlier free. At most TOL_TICKET_STREAMS streams have a place, so a set of them fits
- * one word. Internal: not installed. The caller locks.
+ * one word. The caller locks.
  */
 #ifndef TOLLENS_TICKETS_H
 #define TOLLENS_TICKETS_H

@@ -3,16 +3,15 @@
  *
  * An allocation from a magazine takes less time than reading the clock. So only one call in a
  * random gap is timed, and counts for all calls of the gap. Calls that reach the driver are all
- * counted, from their first driver call on. Internal: not installed. The caller holds the
- * magazine's lock, except for tol_times_begin, which changes only data of its own thread.
+ * counted, from their first driver call on. The caller holds the magazine's lock, except for
+ * tol_times_begin, which changes only data of its own thread.
  */
 #ifndef TOLLENS_TIMES_H
 #define TOLLENS_TIMES_H
 
+#include "core/monotonic.h"
 #include "tollens/hdr.h"
 #include "tollens/pool_watch.h"
-
-#include <time.h>
 
 /* The timing of one kind of call. */
 struct tol_times_call {
@@ -27,12 +26,6 @@ struct tol_times {
     uint64_t random;
     struct tol_times_call calls[TOL_POOL_CALLS];
 };
-
-static inline uint64_t tol_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* Creates an empty histogram with the shape that all use. */
 tol_status tol_times_new(struct tol_hdr **times);

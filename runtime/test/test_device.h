@@ -4,7 +4,6 @@
  *
  * The same tests run on both drivers: TOLLENS_DEVICE=cuda takes the platform's libcuda, anything
  * else the soft device beside the test program. Without a GPU the former skips, with the reason.
- * Internal: not installed.
  */
 #ifndef TOLLENS_TEST_DEVICE_H
 #define TOLLENS_TEST_DEVICE_H

@@ -1,6 +1,5 @@
 /*
  * Tests that live the same life again and again, each time with another driver call refused.
- * Internal: not installed.
  */
 #ifndef TOLLENS_TEST_LIVES_H
 #define TOLLENS_TEST_LIVES_H

@@ -8,19 +8,14 @@
  */
 #include "trace_state.h"
 
+#include "core/monotonic.h"
+
 #include <sched.h>
-#include <time.h>
 
 enum { TURNS = 8, RATE_MIN_MS = 50 };
 
 /* The first event may take a driver a while, and without an origin there are no times at all. */
 static const uint64_t origin_deadline_ns = 5000000000, rate_deadline_ns = 20000000;
-
-uint64_t tol_trace_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Records spare. ns: the host's clock when the device reached it; width_ns: the distance of the two
  * readings around it. */
@@ -28,12 +23,12 @@ static bool find_clock_point(const struct tol_trace_context *context, uint64_t d
                              double *ns, uint64_t *width_ns) {
     const struct tol_driver_table *cu = tol_trace.driver;
     CUresult result = CUDA_ERROR_NOT_READY;
-    uint64_t begin_ns = tol_trace_now_ns(), end_ns = begin_ns;
+    uint64_t begin_ns = tol_now_ns(), end_ns = begin_ns;
     if (cu->cuEventRecord(context->spare, context->stream) != CUDA_SUCCESS) return false;
     while (result == CUDA_ERROR_NOT_READY && end_ns - begin_ns < deadline_ns) {
         sched_yield();
         result = cu->cuEventQuery(context->spare);
-        end_ns = tol_trace_now_ns();
+        end_ns = tol_now_ns();
     }
     *width_ns = end_ns - begin_ns;
     *ns = (double)begin_ns + (double)*width_ns / 2;

@@ -2,6 +2,7 @@
  * Beginning and ending a trace.
  */
 #include "core/check.h"
+#include "core/monotonic.h"
 #include "trace_state.h"
 
 #include <stdlib.h>
@@ -50,7 +51,7 @@ tol_status tol_trace_install(struct tol_driver *driver, const struct tol_trace_o
     tol_trace.calls = calls;
     tol_trace_hook(&hooks);
     TOL_TRY(tol_interpose_install(driver, &hooks));
-    tol_trace.begin_ns = tol_trace_now_ns();
+    tol_trace.begin_ns = tol_now_ns();
     tol_trace.is_on = true;
     atomic_fetch_add(&tol_trace.generation, 1);
     calls = NULL;

@@ -3,6 +3,8 @@
  */
 #include "trace_state.h"
 
+#include "core/monotonic.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -177,7 +179,7 @@ static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
     struct note_place *place = own.place = place_of(stream);
     struct tol_trace_operation *operation = take_record(stream);
     bool is_known = operation != NULL && goes_on(place, stream);
-    call->begin_ns = tol_trace_now_ns();
+    call->begin_ns = tol_now_ns();
     own.bursts = is_known && call->begin_ns - place->ended_ns < tol_trace.options.gap_ns &&
                  tol_trace.options.share > 1 && own.run != NULL;
     own.joins = own.bursts && own.has_run && atomic_load(&own.run->stream) == stream &&
@@ -196,7 +198,7 @@ static struct tol_trace_operation *begin(struct tol_interpose_call *call) {
         return operation;
     }
     bool ok = put_begin(operation);
-    call->begin_ns = tol_trace_now_ns();
+    call->begin_ns = tol_now_ns();
     return ok ? operation : NULL;
 }
 
@@ -253,7 +255,7 @@ static void before(struct tol_interpose_call *call, void *user) {
         own.current = begin(call);
     } else {
         if (call->forward) look_out(call);
-        call->begin_ns = tol_trace_now_ns();
+        call->begin_ns = tol_now_ns();
     }
 }
 
@@ -333,7 +335,7 @@ static void note_call(const struct tol_interpose_call *call) {
 
 static void after(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if (call->end_ns == 0) call->end_ns = tol_trace_now_ns();
+    if (call->end_ns == 0) call->end_ns = tol_now_ns();
     if (own.place != NULL) {
         end(call);
     } else {

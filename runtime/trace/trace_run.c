@@ -6,6 +6,8 @@
  */
 #include "trace_state.h"
 
+#include "core/monotonic.h"
+
 #include <sched.h>
 
 static bool change(struct tol_trace_run *run, int to) {
@@ -30,7 +32,7 @@ void tol_trace_run_end(struct tol_trace_run *run) {
         while (atomic_load(&run->state) == TOL_TRACE_RUN_ENDING) sched_yield();
         return;
     }
-    run->head->is_late = tol_trace_now_ns() - run->ended_ns > tol_trace.options.gap_ns;
+    run->head->is_late = tol_now_ns() - run->ended_ns > tol_trace.options.gap_ns;
     (void)tol_trace_end_head(atomic_load(&run->context), run->head);
     atomic_store_explicit(&run->state, TOL_TRACE_RUN_NONE, memory_order_release);
 }

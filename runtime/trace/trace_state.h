@@ -1,5 +1,5 @@
 /*
- * What a trace keeps. Internal: not installed.
+ * What a trace keeps.
  */
 #ifndef TOLLENS_TRACE_STATE_H
 #define TOLLENS_TRACE_STATE_H
@@ -158,8 +158,5 @@ void tol_trace_run_end(struct tol_trace_run *run);
 
 /* Ends all threads' runs on a stream, or in a context: the other is NULL. */
 void tol_trace_runs_end(CUstream stream, const struct tol_trace_context *context);
-
-/* The interposer's clock. */
-uint64_t tol_trace_now_ns(void);
 
 #endif

@@ -3,13 +3,9 @@
  */
 #include "retry.h"
 
-#include <time.h>
+#include "core/monotonic.h"
 
-static uint64_t real_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+#include <time.h>
 
 static void real_pause_ns(uint64_t ns) {
     struct timespec pause = {.tv_sec = (time_t)(ns / 1000000000u),
@@ -17,7 +13,7 @@ static void real_pause_ns(uint64_t ns) {
     nanosleep(&pause, NULL);
 }
 
-const struct tol_retry_clock tol_retry_real_clock = {real_now_ns, real_pause_ns};
+const struct tol_retry_clock tol_retry_real_clock = {tol_now_ns, real_pause_ns};
 
 bool tol_retry_is_transient(CUresult result) {
     switch ((int)result) {

@@ -7,7 +7,7 @@
  * with its maximum of clients. Every other failure is returned at once, above all one that destroys
  * the context. Only calls that may be made twice are retried; queueing a copy is one.
  *
- * Internal: not installed. Source: spec 002 "Error Recovery" 1.
+ * Source: spec 002 "Error Recovery" 1.
  */
 #ifndef TOLLENS_RETRY_H
 #define TOLLENS_RETRY_H

@@ -3,7 +3,7 @@
  *
  * They are on the NUMA node nearest to the device. A block whose copy did not complete in time is
  * lost until it does: its memory must not be written while a copy may read it.
- * Internal: not installed. Thread-safe.
+ * Thread-safe.
  */
 #ifndef TOLLENS_STAGING_H
 #define TOLLENS_STAGING_H

@@ -1,7 +1,6 @@
 /*
  * Team: threads that help the calling one, because one host thread copies a fifth of what PCI
  * Express carries. They are started when first needed and sleep in between.
- * Internal: not installed.
  */
 #ifndef TOLLENS_TEAM_H
 #define TOLLENS_TEAM_H

@@ -1,5 +1,5 @@
 /*
- * The inside of a transfer, and how copies in pieces are carried out. Internal: not installed.
+ * The inside of a transfer, and how copies in pieces are carried out.
  */
 #ifndef TOLLENS_TRANSFER_STATE_H
 #define TOLLENS_TRANSFER_STATE_H

@@ -10,7 +10,7 @@
  *
  * The addresses are one reservation, many times the size of the device's memory. At its end, the
  * addresses that were freed longest ago are reused. Until then copies to a freed address are
- * refused and freeing it is recognised. Internal: not installed. Thread-safe.
+ * refused and freeing it is recognised. Thread-safe.
  *
  * Source: D-19; CUDA Driver API, "Virtual Memory Management": a handle may be mapped repeatedly.
  */

@@ -1,6 +1,5 @@
 /*
  * The fields behind struct tol_once: windows of addresses over frames of memory. See once.h.
- * Internal: not installed.
  */
 #ifndef TOLLENS_ONCE_STATE_H
 #define TOLLENS_ONCE_STATE_H

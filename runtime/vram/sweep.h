@@ -1,6 +1,6 @@
 /*
  * Sweeps over frames: see once.h. The part that places small blocks.
- * Internal: not installed. The caller locks.
+ * The caller locks.
  */
 #ifndef TOLLENS_SWEEP_H
 #define TOLLENS_SWEEP_H

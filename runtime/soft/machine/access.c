@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SLOT(type, offset) ((type *)(void *)(warp->slots + (offset)))
-
 uint64_t soft_access_address(const struct soft_warp *warp, const struct soft_instruction *in,
                              uint32_t lane) {
     uint64_t base = in->mode & SOFT_ACCESS_WIDE_ADDRESS ? SLOT(uint64_t, in->a)[lane]

@@ -15,7 +15,6 @@
 /* A thread that never waits has its oldest copies carried out when there are so many. */
 enum { COPIES_MAX = 4096 };
 
-#define SLOT(type, offset) ((type *)(void *)(warp->slots + (offset)))
 #define EACH_LANE(lane, mask)                                                                      \
     for (uint32_t lane##_left = (mask), lane = 0;                                                  \
          lane##_left != 0 && (lane = (uint32_t)__builtin_ctz(lane##_left), true);                  \

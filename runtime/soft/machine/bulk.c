@@ -17,8 +17,6 @@
 
 enum { ALIGNMENT = 16 };
 
-#define SLOT(type, offset) ((type *)(void *)(warp->slots + (offset)))
-
 /* more: the source's offset; then, where there is one, the mbarrier's address and its offset, and
  * the mask of the blocks that the copy is for. */
 enum { MORE_OFFSET, MORE_MBARRIER, MORE_MBARRIER_OFFSET, MORE_BLOCKS };

@@ -3,6 +3,7 @@
  */
 #include "frame.h"
 
+#include "base/round_up.h"
 #include "memory/space.h"
 
 #include <stdlib.h>
@@ -135,15 +136,15 @@ static void fill_local(struct soft_frame *frame) {
     }
 }
 
-static size_t round_up(size_t bytes) {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+static size_t aligned(size_t bytes) {
+    return soft_round_up(bytes, ALIGNMENT);
 }
 
 /* One block of memory: the frame, its slots, its local memory, that one's shadow. */
 static struct soft_frame *new_frame(struct soft_warp *warp, const struct soft_code *code) {
-    size_t header = round_up(sizeof(struct soft_frame)), slots = round_up(code->frame_bytes);
-    size_t local = round_up((size_t)code->local_bytes * SOFT_LANES);
-    size_t shadow = soft_space_tracks() ? round_up(local / 4) : 0;
+    size_t header = aligned(sizeof(struct soft_frame)), slots = aligned(code->frame_bytes);
+    size_t local = aligned((size_t)code->local_bytes * SOFT_LANES);
+    size_t shadow = soft_space_tracks() ? aligned(local / 4) : 0;
     size_t whole = header + slots + local + shadow + ALIGNMENT;
     if (whole > STACK_BYTES_MAX - warp->frame_bytes) return NULL;
     uint8_t *block = aligned_alloc(ALIGNMENT, whole);

@@ -10,6 +10,8 @@
 #include "async.h"
 #include "cta.h"
 #include "base/dice.h"
+#include "base/round_up.h"
+#include "base/soft_clock.h"
 #include "finding.h"
 #include "frame.h"
 #include "race_events.h"
@@ -20,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* CTAs kept for later launches, and how many a thread takes at once: as many as execute BATCH
  * instructions, some ten microseconds' worth, where a CTA counts for as many as it takes to set it
@@ -34,12 +35,6 @@ static struct {
 } spare = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Atomic int64_t executed_ever;
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Frees what a warp has made since it was laid out. */
 static void drop_warp(struct soft_warp *warp) {
@@ -57,8 +52,8 @@ static void free_cta(struct soft_cta *cta) {
     free(cta);
 }
 
-static size_t round_up(size_t bytes) {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+static size_t aligned(size_t bytes) {
+    return soft_round_up(bytes, ALIGNMENT);
 }
 
 /* Where the parts of a CTA's one block of memory lie. */
@@ -72,14 +67,14 @@ static struct layout layout_of(const struct soft_launch *launch) {
     bool tracks = soft_space_tracks();
     uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
     layout.warps = (threads + SOFT_LANES - 1) / SOFT_LANES;
-    layout.frame = round_up(launch->code->frame_bytes);
+    layout.frame = aligned(launch->code->frame_bytes);
     size_t local = (size_t)launch->code->local_bytes * layout.warps * SOFT_LANES;
     layout.shared = layout.slots + layout.frame * layout.warps;
-    layout.shared_shadow = layout.shared + round_up((size_t)launch->shared_bytes + ALIGNMENT);
+    layout.shared_shadow = layout.shared + aligned((size_t)launch->shared_bytes + ALIGNMENT);
     layout.local =
-        layout.shared_shadow + (tracks ? round_up(launch->shared_bytes / 4 + ALIGNMENT) : 0);
-    layout.local_shadow = layout.local + round_up(local);
-    layout.whole = layout.local_shadow + (tracks ? round_up(local / 4) : 0) + ALIGNMENT;
+        layout.shared_shadow + (tracks ? aligned(launch->shared_bytes / 4 + ALIGNMENT) : 0);
+    layout.local_shadow = layout.local + aligned(local);
+    layout.whole = layout.local_shadow + (tracks ? aligned(local / 4) : 0) + ALIGNMENT;
     return layout;
 }
 
@@ -132,7 +127,7 @@ static struct soft_cta *new_cta(const struct layout *layout) {
     cta->memory_bytes = layout->whole;
     cta->warp_room = layout->warps;
     cta->slots = aligned_alloc(ALIGNMENT, layout->whole);
-    cta->warps = aligned_alloc(ALIGNMENT, round_up(layout->warps * sizeof *cta->warps));
+    cta->warps = aligned_alloc(ALIGNMENT, aligned(layout->warps * sizeof *cta->warps));
     if (cta->slots == NULL || cta->warps == NULL) {
         free_cta(cta);
         return NULL;
@@ -338,7 +333,7 @@ static struct soft_cta *next_cta(struct soft_launch *launch, struct soft_cta *id
 
 static bool work(struct soft_launch *launch, struct soft_worker *worker, uint64_t slice_ns) {
     struct layout layout = layout_of(launch);
-    uint64_t end_ns = slice_ns > 0 ? now_ns() + slice_ns : UINT64_MAX;
+    uint64_t end_ns = slice_ns > 0 ? soft_now_ns() + slice_ns : UINT64_MAX;
     struct soft_cta *idle = NULL;
     struct batch batch = {.size = 1};
     if (!prepare_worker(launch, worker)) {
@@ -365,7 +360,7 @@ static bool work(struct soft_launch *launch, struct soft_worker *worker, uint64_
         atomic_fetch_add(&launch->ended, batch.ended);
         batch.ended = 0;
         batch.size = batch_size(launch, executed);
-        if (slice_ns > 0 && now_ns() >= end_ns) break;
+        if (slice_ns > 0 && soft_now_ns() >= end_ns) break;
     }
     atomic_fetch_add(&launch->ended, batch.ended);
     atomic_fetch_add(&launch->executed, batch.executed);

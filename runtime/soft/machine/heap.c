@@ -5,6 +5,7 @@
 #include "heap.h"
 
 #include "tollens/cuda_abi.h"
+#include "base/round_up.h"
 #include "finding.h"
 #include "memory/maker.h"
 #include "race_events.h"
@@ -17,12 +18,8 @@ enum { ALIGNMENT = 16 };
 
 static _Atomic uint64_t used[SOFT_REACH_SLOTS];
 
-static uint64_t rounded(uint64_t bytes) {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 static uint64_t take(const struct soft_reach *reach, uint64_t bytes) {
-    uint64_t limit = atomic_load(&reach->heap_bytes), cost = rounded(bytes);
+    uint64_t limit = atomic_load(&reach->heap_bytes), cost = soft_round_up(bytes, ALIGNMENT);
     if (bytes == 0 || bytes > limit) return 0;
     if (atomic_fetch_add(&used[reach->slot], cost) + cost <= limit) {
         const struct soft_allocation wanted = {
@@ -78,7 +75,7 @@ const struct soft_instruction *soft_heap_free(struct soft_warp *warp,
                                     "free of 0x%llx, which is not a block of the heap: %s",
                                     (unsigned long long)address, nearest);
         }
-        atomic_fetch_sub(&used[was.slot], rounded(was.bytes));
+        atomic_fetch_sub(&used[was.slot], soft_round_up(was.bytes, ALIGNMENT));
         forget_views(warp);
         soft_race_freed(warp, was.address, was.bytes);
     }

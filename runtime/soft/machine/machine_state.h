@@ -126,6 +126,9 @@ struct soft_warp {
     struct soft_async *async;      /* NULL: it has begun no copies */
 };
 
+/* The slot of warp at an offset, as an array of 32 lanes. */
+#define SLOT(type, offset) ((type *)(void *)(warp->slots + (offset)))
+
 /* ---- CTAs ---- */
 
 enum { SOFT_WARPS_MAX = 32, SOFT_BARRIERS = 16 };

@@ -48,7 +48,6 @@ static void store(struct soft_cta *cta, uint32_t offset, uint64_t word) {
     soft_shadow_mark(cta->shared_shadow, offset, sizeof word);
 }
 
-#define SLOT(type, offset) ((type *)(void *)(warp->slots + (offset)))
 #define EACH_LANE(lane, mask)                                                                      \
     for (uint32_t lane##_left = (mask), lane = 0;                                                  \
          lane##_left != 0 && (lane = (uint32_t)__builtin_ctz(lane##_left), true);                  \

@@ -9,7 +9,6 @@
 #include "race_events.h"
 #include "warp.h"
 
-#define SLOT(type, offset) ((type *)(void *)(warp->slots + (offset)))
 #define EACH_LANE(lane, mask)                                                                      \
     for (uint32_t lane##_left = (mask), lane = 0;                                                  \
          lane##_left != 0 && (lane = (uint32_t)__builtin_ctz(lane##_left), true);                  \

@@ -57,8 +57,7 @@ typedef double value_f64;
 #define RESULT_f32(x) ((float)(x))
 #define RESULT_f64(x) ((double)(x))
 
-/* The slot at an offset, as an array of 32 lanes; the word of a predicate. */
-#define SLOT(type, offset) ((type *)(void *)(warp->slots + (offset)))
+/* The word of a predicate. */
 #define PREDICATE(offset) (*SLOT(uint32_t, offset))
 
 #define HANDLER(name)                                                                              \

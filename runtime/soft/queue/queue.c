@@ -9,6 +9,7 @@
 #include "machine/grid.h"
 #include "state/handle_set.h"
 #include "base/options.h"
+#include "base/soft_clock.h"
 #include "perform.h"
 #include "machine/print.h"
 #include "stream_order.h"
@@ -45,12 +46,6 @@ static struct {
 } queue = {.done = PTHREAD_COND_INITIALIZER,
            .work = PTHREAD_COND_INITIALIZER,
            .calls = PTHREAD_COND_INITIALIZER};
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void wait_a_little(pthread_cond_t *condition, uint64_t ns) {
     struct timespec until;
@@ -113,7 +108,7 @@ void soft_queue_pop(struct soft_stream *stream) {
     queue.functions -= soft_operation_calls(operation);
     if (operation->kind == SOFT_OPERATION_RECORD) {
         operation->point->reached = true;
-        operation->point->time_ns = now_ns();
+        operation->point->time_ns = soft_now_ns();
     }
     soft_operation_free(operation);
     if (queue.waiting > 0) pthread_cond_broadcast(&queue.done);
@@ -372,10 +367,10 @@ static CUresult query(const struct goal *goal) {
     begin_waiting(goal);
     uint64_t end = 0;
     while (!reached(goal)) {
-        if (end == 0) end = now_ns() + QUERY_NS;
+        if (end == 0) end = soft_now_ns() + QUERY_NS;
         bool stepped = goal->stream != NULL && soft_perform(goal->stream, QUERY_NS);
         if (!stepped) stepped = step(QUERY_NS);
-        if (!stepped || now_ns() >= end) break;
+        if (!stepped || soft_now_ns() >= end) break;
     }
     CUresult result = goal->context->error;
     if (result == CUDA_SUCCESS && !reached(goal)) result = CUDA_ERROR_NOT_READY;

@@ -5,17 +5,11 @@
 
 #include "check/checks.h"
 #include "base/options.h"
+#include "base/soft_clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* A value that must lie in a range to be taken; most are then not looked at any more: a program
  * that is interpreted has no registers to save and nothing to optimise. */
@@ -102,7 +96,7 @@ static bool read_option(int option, void **value, struct soft_jit *jit) {
 
 CUresult soft_jit_read(unsigned count, const CUjit_option *options, void **values,
                        struct soft_jit *jit) {
-    *jit = (struct soft_jit){.begin_ns = now_ns()};
+    *jit = (struct soft_jit){.begin_ns = soft_now_ns()};
     if (count > 0 && (options == NULL || values == NULL)) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++) {
         if (!read_option((int)options[i], &values[i], jit)) return CUDA_ERROR_INVALID_VALUE;
@@ -121,7 +115,7 @@ static void answer(const struct soft_jit_log *log, const char *text) {
 
 static void tell_time(const struct soft_jit *jit) {
     if (jit->wall_time == NULL) return;
-    float ms = (float)((double)(now_ns() - jit->begin_ns) * 1e-6);
+    float ms = (float)((double)(soft_now_ns() - jit->begin_ns) * 1e-6);
     memcpy((void *)jit->wall_time, &ms, sizeof ms);
 }
 

@@ -2,6 +2,8 @@
  * Reserves, allocates and frees.
  */
 #include "memory_pool.h"
+
+#include "base/round_up.h"
 #include "handle_set.h"
 
 #include <stdlib.h>
@@ -10,8 +12,8 @@ enum { CHUNK_BYTES = 2 << 20 };
 
 static struct soft_pool *all;
 
-static uint64_t round_up(uint64_t bytes) {
-    return (bytes + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES;
+static uint64_t in_chunks(uint64_t bytes) {
+    return soft_round_up(bytes, CHUNK_BYTES);
 }
 
 struct soft_pool *soft_pool_new(struct soft_device *device, const CUmemPoolProps *properties) {
@@ -22,7 +24,7 @@ struct soft_pool *soft_pool_new(struct soft_device *device, const CUmemPoolProps
     }
     pool->device = device;
     pool->properties = *properties;
-    pool->bytes_max = properties->maxSize != 0 ? round_up(properties->maxSize) : UINT64_MAX;
+    pool->bytes_max = properties->maxSize != 0 ? in_chunks(properties->maxSize) : UINT64_MAX;
     for (int i = 0; i < 3; i++) pool->reuse[i] = 1;
     pool->readers = pool->writers = 1u << device->ordinal;
     pool->next = all;
@@ -37,9 +39,9 @@ bool soft_pool_is(const void *handle) {
 }
 
 void soft_pool_trim(struct soft_pool *pool, uint64_t bytes) {
-    uint64_t kept = round_up(pool->used + pool->unseen);
+    uint64_t kept = in_chunks(pool->used + pool->unseen);
     if (pool->reserved <= bytes) return;
-    if (kept < bytes) kept = round_up(bytes);
+    if (kept < bytes) kept = in_chunks(bytes);
     if (pool->reserved <= kept) return;
     pool->device->memory_used -= pool->reserved - kept;
     pool->reserved = kept;
@@ -96,7 +98,7 @@ static bool reserve(struct soft_pool *pool, uint64_t bytes) {
 static bool take(struct soft_pool *pool, uint64_t bytes) {
     uint64_t used = pool->used + bytes;
     if (used < bytes || used > UINT64_MAX / 2) return false;
-    if (used > pool->reserved && !reserve(pool, round_up(used))) return false;
+    if (used > pool->reserved && !reserve(pool, in_chunks(used))) return false;
     pool->used = used;
     if (used > pool->used_high) pool->used_high = used;
     if (pool->unseen > pool->reserved - used) pool->unseen = pool->reserved - used;

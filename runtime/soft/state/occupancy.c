@@ -7,6 +7,7 @@
 
 #include "function_attribute.h"
 #include "base/options.h"
+#include "base/round_up.h"
 
 enum {
     THREADS_MAX = 2048,
@@ -18,10 +19,6 @@ enum {
     SHARED_GRANULE = 128
 };
 
-static uint64_t round_up(uint64_t value, uint64_t granule) {
-    return (value + granule - 1) / granule * granule;
-}
-
 unsigned soft_occupancy_processors(void) {
     return (unsigned)soft_options()->workers;
 }
@@ -30,7 +27,8 @@ unsigned soft_occupancy_processors(void) {
 static unsigned blocks_without_shared(const struct soft_code *code, unsigned threads) {
     if (threads == 0 || threads > code->block_threads_max) return 0;
     unsigned warps = (threads + SOFT_LANES - 1) / SOFT_LANES;
-    uint64_t registers = round_up((uint64_t)code->registers * SOFT_LANES, WARP_REGISTERS_GRANULE);
+    uint64_t registers =
+        soft_round_up((uint64_t)code->registers * SOFT_LANES, WARP_REGISTERS_GRANULE);
     unsigned blocks = THREADS_MAX / (warps * SOFT_LANES);
     if (blocks > BLOCKS_MAX) blocks = BLOCKS_MAX;
     if (registers > 0) {
@@ -46,7 +44,7 @@ unsigned soft_occupancy_blocks(const struct soft_function *function, unsigned th
     unsigned blocks = blocks_without_shared(code, threads);
     if (dynamic_shared > function->dynamic_shared_max) return 0;
     uint64_t shared =
-        round_up(code->shared_bytes + dynamic_shared + SHARED_RESERVED, SHARED_GRANULE);
+        soft_round_up(code->shared_bytes + dynamic_shared + SHARED_RESERVED, SHARED_GRANULE);
     uint64_t by_shared = SHARED_MAX / shared;
     return by_shared < blocks ? (unsigned)by_shared : blocks;
 }

@@ -1,6 +1,6 @@
 /*
  * Tests of asserts: a structure is broken on purpose in a child process, which must be aborted by
- * the assert that is expected. Internal: not installed.
+ * the assert that is expected.
  */
 #ifndef SOFT_TEST_ABORT_H
 #define SOFT_TEST_ABORT_H

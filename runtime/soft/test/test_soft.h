@@ -2,7 +2,6 @@
  * What the soft device's tests share: PTX texts to run, and the soft device itself, linked in.
  *
  * Each test is a process of its own, so it may set TOLLENS_SOFT_ variables before its first call.
- * Internal: not installed.
  */
 #ifndef SOFT_TEST_SOFT_H
 #define SOFT_TEST_SOFT_H

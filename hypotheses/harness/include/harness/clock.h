@@ -4,8 +4,17 @@
 #ifndef HYP_CLOCK_H
 #define HYP_CLOCK_H
 
+/* With -std=c11, time.h declares clock_gettime only if asked to. */
+#if !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE)
+#define _DEFAULT_SOURCE
+#endif
+
 #include <stdint.h>
 #include <time.h>
+
+#ifndef CLOCK_MONOTONIC_RAW
+#error "time.h hides clock_gettime: compile with -D_DEFAULT_SOURCE, or include harness/clock.h first"
+#endif
 
 /* The raw monotonic clock, which is not slewed, so that short intervals are exact. */
 static inline uint64_t hyp_clock_ns(void) {

@@ -4,6 +4,7 @@
  */
 #include "graph/capture.h"
 #include "api/export.h"
+#include "base/soft_clock.h"
 #include "state/graph_memory.h"
 #include "state/handle_set.h"
 #include "state/memory_pool.h"
@@ -11,7 +12,6 @@
 #include "graph/submit.h"
 
 #include <string.h>
-#include <time.h>
 
 static CUresult find(CUmemoryPool handle, struct soft_pool **pool) {
     CUresult result = soft_state_check();
@@ -323,22 +323,17 @@ static CUresult capture_alloc(struct soft_stream *stream, const struct soft_pool
     return result;
 }
 
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* What the streams have been told to free may be had again, so where memory is short their work is
  * done up to there. A kernel that does not end is left after a second. */
 static CUresult alloc_in_order(struct soft_stream *stream, struct soft_pool *pool, size_t bytesize,
                                CUdeviceptr *dptr) {
     CUresult result = soft_pool_alloc(pool, bytesize, dptr);
     if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
-    const double end = seconds() + 1;
+    const uint64_t end_ns = soft_now_ns() + 1000000000u;
     bool more = true;
     while (result == CUDA_ERROR_OUT_OF_MEMORY && more) {
-        more = soft_queue_query_context(stream->context) == CUDA_ERROR_NOT_READY && seconds() < end;
+        more = soft_queue_query_context(stream->context) == CUDA_ERROR_NOT_READY &&
+               soft_now_ns() < end_ns;
         result = soft_pool_alloc(pool, bytesize, dptr);
     }
     return result;

@@ -1,8 +1,6 @@
 /*
  * Fuzz: what a fuzz target is. fuzz_ptx.c and fuzz_run.c are one each; libFuzzer, AFL++ and
  * replay.c drive either.
- *
- * Internal: not installed.
  */
 #ifndef SOFT_FUZZ_H
 #define SOFT_FUZZ_H
