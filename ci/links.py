@@ -3,7 +3,7 @@
 
     ci/links.py         prints a line for each link that is broken; exit code 1 if there is any
 
-A relative link names a file or folder that exists. A link such as [`soft_lower`](soft/lower/lower.c)
+A relative link names a file or folder that exists. A link such as [`soft_lower`](lower/lower.c)
 names a function besides, and the file must contain that name.
 """
 

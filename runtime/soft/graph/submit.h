@@ -4,7 +4,7 @@
 #ifndef SOFT_SUBMIT_H
 #define SOFT_SUBMIT_H
 
-#include "queue/stream_state.h"
+#include "queue/queue_state.h"
 
 /* Submits a task to a stream and takes over what it owns, whatever happens. stages: the source of a
  * copy may change as soon as the call returns. */

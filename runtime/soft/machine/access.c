@@ -143,8 +143,8 @@ bool soft_access_range(struct soft_warp *warp, const struct soft_instruction *in
     *place = (struct soft_place){0};
     if ((address & (alignment - 1)) != 0) {
         soft_launch_fail(warp, in, CUDA_ERROR_MISALIGNED_ADDRESS, 1u << lane, address,
-                         "%s of %u bytes at 0x%llx, which is not a multiple of %u", what(kind), bytes,
-                         (unsigned long long)address, alignment);
+                         "%s of %u bytes at 0x%llx, which is not a multiple of %u", what(kind),
+                         bytes, (unsigned long long)address, alignment);
         return false;
     }
     if (space == SOFT_SPACE_GENERIC) space = soft_access_resolve(&address);

@@ -6,7 +6,7 @@
 #ifndef SOFT_PERFORM_H
 #define SOFT_PERFORM_H
 
-#include "stream_state.h"
+#include "queue_state.h"
 
 /* Does something for a stream, if its head can go on; lets go of soft_lock meanwhile. A grid runs
  * for about slice_ns. false: nothing could be done. */

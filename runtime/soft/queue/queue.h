@@ -12,7 +12,7 @@
 #ifndef SOFT_QUEUE_H
 #define SOFT_QUEUE_H
 
-#include "stream_state.h"
+#include "queue_state.h"
 
 /* ---- streams; see streams.c ---- */
 
@@ -91,9 +91,9 @@ bool soft_operation_is_valid(const struct soft_operation *operation);
 /* Whether both ends of a stream's list agree, and its next operation is valid. */
 bool soft_stream_is_valid(const struct soft_stream *stream);
 
-/* Whether all streams and operations are valid, the counters agree with them, and each event point that
- * is next in a stream has as many references as it is found in queues and events, or more. Walks
- * all queues. */
+/* Whether all streams and operations are valid, the counters agree with them, and each event point
+ * that is next in a stream has at least as many references as queues and events hold. Walks all
+ * queues. */
 bool soft_queue_is_valid(void);
 
 #endif

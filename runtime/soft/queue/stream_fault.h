@@ -4,7 +4,7 @@
 #ifndef SOFT_STREAM_FAULT_H
 #define SOFT_STREAM_FAULT_H
 
-#include "stream_state.h"
+#include "queue_state.h"
 
 /* The call under way has looked a stream up, the first of its streams. Gives what rules about
  * streams make it return; a bit that is to flip does so behind what the stream has queued. */

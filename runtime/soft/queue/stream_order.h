@@ -15,7 +15,7 @@
 #ifndef SOFT_STREAM_ORDER_H
 #define SOFT_STREAM_ORDER_H
 
-#include "stream_state.h"
+#include "queue_state.h"
 
 bool soft_order_on(void);
 

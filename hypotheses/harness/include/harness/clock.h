@@ -13,7 +13,7 @@
 #include <time.h>
 
 #ifndef CLOCK_MONOTONIC_RAW
-#error "time.h hides clock_gettime: compile with -D_DEFAULT_SOURCE, or include harness/clock.h first"
+#error "time.h hides clock_gettime: compile with -D_DEFAULT_SOURCE, or include this first"
 #endif
 
 /* The raw monotonic clock, which is not slewed, so that short intervals are exact. */
