@@ -159,6 +159,8 @@ def write_ninja() -> str:
     n.lines.append("default dev")
     write_tsan(n)
     write_fuzz(n)
+    # Rules see the last value: edges of this file that set none are linked without more.
+    n.variable("ldflags", "")
     return n.text()
 
 

@@ -42,7 +42,7 @@ def check(folder: pathlib.Path) -> str:
     assert len(survived) + len(idle) + len(undecided) == len(names), (
         "a claim was falsified, or is inconclusive without an excuse: "
         f"{[(c['id'], c['verdict'], c['reason']) for c in claims]}")
-    doubts = undecided or [c for c in survived if (c["severity"] or {}).get("undecided", 0) > 0]
+    doubts = undecided or [c for c in survived if (c["severity"] or {}).get("untold", 0) > 0]
     allowed = (0, 3) if doubts else (0,)
     assert run["exit_code"] in allowed, f"the run ended with exit code {run['exit_code']}"
     expected = set(names) - set(TIMED)
@@ -50,9 +50,9 @@ def check(folder: pathlib.Path) -> str:
     assert not missing, f"{', '.join(sorted(missing))} must survive"
     for claim in survived + undecided:
         severity, pair = claim["severity"], claim["borderline"]
-        assert severity and severity["caught"] + severity["undecided"] == severity["of"] >= 2, (
+        assert severity and severity["caught"] + severity["untold"] == severity["of"] >= 2, (
             f"{claim['id']}: saboteurs noticed: {severity}")
-        assert claim["id"] in TIMED or severity["undecided"] == 0, f"{claim['id']}: {severity}"
+        assert claim["id"] in TIMED or severity["untold"] == 0, f"{claim['id']}: {severity}"
         assert pair is None or pair["right"] == pair["of"], f"{claim['id']}: borderline {pair}"
         assert claim["samples"] > 0, f"{claim['id']} survived and tested nothing"
     for claim in idle:

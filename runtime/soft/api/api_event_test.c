@@ -1,5 +1,5 @@
 /*
- * Events: moments in streams, and the time between them.
+ * Events: points in streams, and the time between them.
  */
 #include "test/test_api.h"
 

@@ -2,8 +2,8 @@
  * What can be set for a context: flags, limits, preferences. As in "Context Management" and
  * "Profiler Control" of the CUDA Driver API 13.0.
  *
- * Most of it is a wish that a driver may ignore, and this one does; but what was set can be asked
- * for again, and what a driver refuses is refused.
+ * Most settings are hints that a driver may ignore, and this one does. Values can be read back, and
+ * what a driver rejects is rejected.
  */
 #include "base/context_flags.h"
 #include "state/contexts.h"

@@ -1,7 +1,7 @@
 /*
  * Attributes of streams. As in "Stream Management" of the CUDA Driver API 13.0.
  *
- * Where they are wishes of how caches or memory domains be used, they are kept and change nothing.
+ * Hints about caches and memory domains are stored and change nothing.
  */
 #include "export.h"
 #include "queue/queue.h"

@@ -139,7 +139,7 @@ static void write_line(const struct soft_report *report, struct line *line) {
 }
 
 /* The line is added by one write, so that the lines of processes that share a file stay whole. */
-static void tell_file(const struct soft_report *report) {
+static void write_to_file(const struct soft_report *report) {
     static bool complained;
     static struct line line;
     const char *path = soft_options()->report;
@@ -155,13 +155,13 @@ static void tell_file(const struct soft_report *report) {
     fprintf(stderr, "tollens-soft: cannot write to the report file %s: %s\n", path, strerror(why));
 }
 
-void soft_report_tell(const struct soft_report *report) {
+void soft_report_print(const struct soft_report *report) {
     char text[LINE_BYTES];
     soft_report_text(report, text, sizeof text);
     soft_log_add(text);
     pthread_mutex_lock(&notes.lock);
     fprintf(stderr, "tollens-soft: %s\n", text);
-    tell_file(report);
+    write_to_file(report);
     pthread_mutex_unlock(&notes.lock);
 }
 
@@ -179,7 +179,7 @@ void soft_log_add(const char *text) {
     pthread_mutex_unlock(&notes.lock);
 }
 
-void soft_log_tell(const char *text) {
+void soft_log_print(const char *text) {
     soft_log_add(text);
     pthread_mutex_lock(&notes.lock);
     fprintf(stderr, "tollens-soft: %s", text);

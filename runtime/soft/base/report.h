@@ -41,7 +41,7 @@ struct soft_report {
 const char *soft_report_kind(int result);
 
 /* Tells of a report in all three places. Thread-safe. */
-void soft_report_tell(const struct soft_report *report);
+void soft_report_print(const struct soft_report *report);
 
 /* Writes the report as one line of text; always terminated. */
 void soft_report_text(const struct soft_report *report, char *text, size_t bytes);
@@ -52,7 +52,7 @@ uint32_t soft_log_end(void);
 void soft_log_add(const char *text);
 
 /* The same for lines that end with \n, and on stderr as well. */
-void soft_log_tell(const char *text);
+void soft_log_print(const char *text);
 
 /* Copies the lines from *position on, newline behind each, NUL at the end; older ones that do not
  * fit are left out, with a note at the head. Returns the bytes written, NUL not counted. *position

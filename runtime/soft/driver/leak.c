@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Each kind of thing is told of so often; then how many more there are. */
-enum { TOLD_MAX = 20 };
+/* Each kind of thing is reported so often; then how many more there are. */
+enum { REPORTED_MAX = 20 };
 
 void soft_leak_call(enum soft_call call) {
     static _Atomic uint64_t calls;
@@ -27,10 +27,10 @@ void soft_leak_call(enum soft_call call) {
     soft_maker = (struct soft_maker){soft_call_names[call].name, atomic_fetch_add(&calls, 1) + 1};
 }
 
-static void tell(const struct soft_maker *maker, uint64_t address, const char *format, ...)
+static void report_leak(const struct soft_maker *maker, uint64_t address, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void tell(const struct soft_maker *maker, uint64_t address, const char *format, ...) {
+static void report_leak(const struct soft_maker *maker, uint64_t address, const char *format, ...) {
     struct soft_report report = {.kind = "leak", .address = address};
     char what[160];
     va_list arguments;
@@ -43,7 +43,7 @@ static void tell(const struct soft_maker *maker, uint64_t address, const char *f
     } else {
         snprintf(report.detail, sizeof report.detail, "%s", what);
     }
-    soft_report_tell(&report);
+    soft_report_print(&report);
 }
 
 /* ---- memory ---- */
@@ -57,32 +57,32 @@ static const char *const kinds[] = {[SOFT_KIND_DEVICE] = "device memory",
                                     [SOFT_KIND_MAPPED] = "a mapping"};
 
 /* Memory of some kinds that was made in a context, or in none. */
-static void tell_memory(unsigned slot, unsigned wanted) {
+static void report_memory(unsigned slot, unsigned wanted) {
     struct soft_allocation found = {.serial = 0};
     uint64_t more = 0, bytes = 0;
-    unsigned told = 0;
+    unsigned reported = 0;
     while (soft_space_next(found.serial, &found)) {
         if (found.slot != slot || (wanted >> found.kind & 1) == 0) continue;
-        if (told++ < TOLD_MAX) {
-            tell(&found.maker, found.address, "%llu bytes of %s at 0x%llx, allocation %llu",
-                 (unsigned long long)found.bytes, kinds[found.kind],
-                 (unsigned long long)found.address, (unsigned long long)found.serial);
+        if (reported++ < REPORTED_MAX) {
+            report_leak(&found.maker, found.address, "%llu bytes of %s at 0x%llx, allocation %llu",
+                        (unsigned long long)found.bytes, kinds[found.kind],
+                        (unsigned long long)found.address, (unsigned long long)found.serial);
         } else {
             more++;
             bytes += found.bytes;
         }
     }
     if (more > 0) {
-        tell(NULL, 0, "%llu more bytes in %llu allocations", (unsigned long long)bytes,
-             (unsigned long long)more);
+        report_leak(NULL, 0, "%llu more bytes in %llu allocations", (unsigned long long)bytes,
+                    (unsigned long long)more);
     }
 }
 
-static void tell_reservations(void) {
+static void report_reservations(void) {
     uint64_t begin = 0, bytes = 0, address = 0;
     while (soft_space_reservation_behind(address, &begin, &bytes)) {
-        tell(NULL, begin, "%llu bytes of reserved addresses at 0x%llx", (unsigned long long)bytes,
-             (unsigned long long)begin);
+        report_leak(NULL, begin, "%llu bytes of reserved addresses at 0x%llx",
+                    (unsigned long long)bytes, (unsigned long long)begin);
         address = begin + bytes;
     }
 }
@@ -91,7 +91,7 @@ static void tell_reservations(void) {
 
 struct search {
     const struct soft_context *context; /* NULL: what belongs to none */
-    unsigned told[SOFT_HANDLE_OBJECT + 1];
+    unsigned reported[SOFT_HANDLE_OBJECT + 1];
 };
 
 static bool belongs(const struct search *search, enum soft_handle_kind kind, const void *handle) {
@@ -139,56 +139,57 @@ static void look_at(enum soft_handle_kind kind, const void *handle, const struct
                                         [SOFT_HANDLE_EXEC] = "an executable graph",
                                         [SOFT_HANDLE_OBJECT] = "a user object"};
     struct search *search = data;
-    if (!belongs(search, kind, handle) || search->told[kind]++ >= TOLD_MAX) return;
+    if (!belongs(search, kind, handle) || search->reported[kind]++ >= REPORTED_MAX) return;
     unsigned long long address = (uintptr_t)handle;
     if (kind == SOFT_HANDLE_STREAM) {
-        tell(maker, address, "%s, number %llu, at 0x%llx", names[kind],
-             (unsigned long long)((const struct soft_stream *)handle)->id, address);
+        report_leak(maker, address, "%s, number %llu, at 0x%llx", names[kind],
+                    (unsigned long long)((const struct soft_stream *)handle)->id, address);
     } else if (kind == SOFT_HANDLE_PHYSICAL) {
-        tell(maker, address, "%llu bytes of %s at 0x%llx",
-             (unsigned long long)((const struct soft_physical *)handle)->bytes, names[kind],
-             address);
+        report_leak(maker, address, "%llu bytes of %s at 0x%llx",
+                    (unsigned long long)((const struct soft_physical *)handle)->bytes, names[kind],
+                    address);
     } else {
-        tell(maker, address, "%s at 0x%llx", names[kind], address);
+        report_leak(maker, address, "%s at 0x%llx", names[kind], address);
     }
 }
 
-static void tell_handles(const struct soft_context *context) {
+static void report_handles(const struct soft_context *context) {
     struct search search = {.context = context};
     soft_handle_each(look_at, &search);
     for (unsigned kind = 0; kind <= SOFT_HANDLE_OBJECT; kind++) {
-        if (search.told[kind] > TOLD_MAX) {
-            tell(NULL, 0, "%u more handles of the same kind", search.told[kind] - TOLD_MAX);
+        if (search.reported[kind] > REPORTED_MAX) {
+            report_leak(NULL, 0, "%u more handles of the same kind",
+                        search.reported[kind] - REPORTED_MAX);
         }
     }
 }
 
 /* ---- when ---- */
 
-static void tell_context(const struct soft_context *context) {
-    tell_memory(context->reach.slot, 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_PINNED |
-                                         1u << SOFT_KIND_REGISTERED | 1u << SOFT_KIND_HEAP);
-    tell_handles(context);
+static void report_context(const struct soft_context *context) {
+    report_memory(context->reach.slot, 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_PINNED |
+                                           1u << SOFT_KIND_REGISTERED | 1u << SOFT_KIND_HEAP);
+    report_handles(context);
 }
 
-static void tell_rest(void) {
-    tell_memory(SOFT_SLOT_NONE, 1u << SOFT_KIND_POOL | 1u << SOFT_KIND_MAPPED);
-    tell_reservations();
-    tell_handles(NULL);
+static void report_rest(void) {
+    report_memory(SOFT_SLOT_NONE, 1u << SOFT_KIND_POOL | 1u << SOFT_KIND_MAPPED);
+    report_reservations();
+    report_handles(NULL);
 }
 
-static bool rest_is_told; /* and no context has lived since */
+static bool rest_is_reported; /* and no context has lived since */
 
 void soft_leak_context(const struct soft_context *context) {
     if (!soft_options()->check_leak) return;
     pthread_mutex_lock(&soft_lock);
-    tell_context(context);
+    report_context(context);
     bool last = true;
     for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
         last = last && (c == context || !c->alive);
     }
-    if (last) tell_rest();
-    rest_is_told = last;
+    if (last) report_rest();
+    rest_is_reported = last;
     pthread_mutex_unlock(&soft_lock);
 }
 
@@ -198,9 +199,9 @@ static void at_exit(void) {
     for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {
         if (!c->alive) continue;
         alive = true;
-        tell_context(c);
+        report_context(c);
     }
-    if (alive || !rest_is_told) tell_rest();
+    if (alive || !rest_is_reported) report_rest();
     pthread_mutex_unlock(&soft_lock);
 }
 

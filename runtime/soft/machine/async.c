@@ -178,7 +178,8 @@ static bool finish_older(struct soft_warp *warp, struct soft_async_op *arrival, 
 }
 
 /* Tells an mbarrier what some lanes have done. */
-static bool tell(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lanes) {
+static bool signal_arrival(struct soft_warp *warp, const struct soft_async_op *copy,
+                           uint32_t lanes) {
     bool arrives = copy->in->op == SOFT_OP_cp_async_arrive, ok = true;
     struct pretence pretence;
     uint64_t before;
@@ -200,7 +201,7 @@ static bool perform(struct soft_warp *warp, struct soft_async_op *copy, uint32_t
                     unsigned which) {
     bool arrives = copy->in->op == SOFT_OP_cp_async_arrive;
     bool ok = arrives ? finish_older(warp, copy, lanes) : carry_out(warp, copy, lanes);
-    return ok && (which != SOFT_COPIES_MBARRIER || tell(warp, copy, lanes));
+    return ok && (which != SOFT_COPIES_MBARRIER || signal_arrival(warp, copy, lanes));
 }
 
 bool soft_async_op_begin(struct soft_warp *warp, struct soft_async_op *copy, unsigned which) {

@@ -96,7 +96,7 @@ static void find(struct soft_warp *warp, const struct soft_instruction *instruct
     if (soft_options()->check_fatal && !finding->minor) {
         end_launch(launch, &report);
     } else {
-        soft_report_tell(&report);
+        soft_report_print(&report);
     }
 }
 

@@ -43,7 +43,7 @@ static void work_on_launch(struct soft_stream *stream, struct soft_operation *op
         /* Told before the error can be seen: who is given the code finds the report there. */
         operation->workers++;
         pthread_mutex_unlock(&soft_lock);
-        soft_report_tell(&launch->report);
+        soft_report_print(&launch->report);
         pthread_mutex_lock(&soft_lock);
         operation->workers--;
         fail_context(context, (CUresult)launch->report.result);
@@ -59,7 +59,7 @@ static void do_alone(struct soft_stream *stream, struct soft_operation *operatio
     bool ok = task->kind == SOFT_TASK_COPY ? soft_copy_do(&task->is.copy, operation->staged)
                                            : soft_fill_do(&task->is.fill);
     /* The range was live when the operation was queued; it has been freed since. */
-    if (!ok) soft_task_fault_tell(task, 0, &stream->context->reach);
+    if (!ok) soft_task_fault_report(task, 0, &stream->context->reach);
     pthread_mutex_lock(&soft_lock);
     if (!ok) fail_context(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
     soft_queue_pop(stream);
@@ -74,7 +74,7 @@ static bool do_values(struct soft_stream *stream, struct soft_operation *operati
         moved = true;
     }
     if (!ok) {
-        soft_task_fault_tell(task, operation->done - 1, &stream->context->reach);
+        soft_task_fault_report(task, operation->done - 1, &stream->context->reach);
         fail_context(stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
     }
     bool over = !ok || operation->done == task->is.values.count;

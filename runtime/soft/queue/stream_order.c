@@ -132,7 +132,7 @@ static struct soft_deed *hold(void *self) {
     return deed;
 }
 
-/* Pairs that were told of: loops would tell of each again and again. */
+/* Pairs that were reported: a loop would report each again and again. */
 static bool is_first(uint64_t serial, const struct soft_deed *earlier,
                      const struct soft_deed *deed) {
     enum { TOLD = 64 };
@@ -156,7 +156,7 @@ static bool is_first(uint64_t serial, const struct soft_deed *earlier,
 }
 
 /* Tells of the operation first that was queued first, whichever has run first. */
-static void tell(const struct soft_conflict *conflict, void *self) {
+static void report_conflict(const struct soft_conflict *conflict, void *self) {
     const struct soft_deed *deed = self, *earlier = conflict->earlier;
     struct soft_report report = {.kind = "missing order of streams", .address = conflict->low};
     bool wrote = conflict->wrote, writes = conflict->writes;
@@ -176,10 +176,10 @@ static void tell(const struct soft_conflict *conflict, void *self) {
              (unsigned long long)(conflict->high - conflict->base),
              (unsigned long long)conflict->serial, (unsigned long long)conflict->bytes,
              (unsigned long long)conflict->base);
-    soft_report_tell(&report);
+    soft_report_print(&report);
 }
 
-static const struct soft_touch_order order = {comes_before, tell, hold, release};
+static const struct soft_touch_order order = {comes_before, report_conflict, hold, release};
 
 /* ---- what operations touch ---- */
 

@@ -66,7 +66,7 @@ static bool find_loss(const struct soft_task *task, unsigned at, struct loss *lo
     return false;
 }
 
-void soft_task_fault_tell(const struct soft_task *task, unsigned at,
+void soft_task_fault_report(const struct soft_task *task, unsigned at,
                           const struct soft_reach *reach) {
     struct soft_report report = {.result = CUDA_ERROR_ILLEGAL_ADDRESS,
                                  .kind = soft_report_kind(CUDA_ERROR_ILLEGAL_ADDRESS)};
@@ -78,5 +78,5 @@ void soft_task_fault_tell(const struct soft_task *task, unsigned at,
     snprintf(report.detail, sizeof report.detail,
              "%s %s 0x%" PRIx64 ", which was allocated when the operation was queued: %s", name,
              loss.kind == SOFT_ACCESS_WRITE ? "writes at" : "reads at", report.address, where);
-    soft_report_tell(&report);
+    soft_report_print(&report);
 }

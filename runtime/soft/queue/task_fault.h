@@ -9,7 +9,7 @@
 
 /* Tells of the first byte that such a task may not use, on stderr, in the log and in the report
  * file. at: which of a batch's operations it was. Takes no lock of the driver's. */
-void soft_task_fault_tell(const struct soft_task *task, unsigned at,
+void soft_task_fault_report(const struct soft_task *task, unsigned at,
                           const struct soft_reach *reach);
 
 #endif

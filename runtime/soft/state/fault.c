@@ -42,10 +42,10 @@ static struct {
     uint64_t threads;
 } faults = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void tell(const struct soft_fault_rule *rule, const char *format, ...)
+static void log_fault(const struct soft_fault_rule *rule, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void tell(const struct soft_fault_rule *rule, const char *format, ...) {
+static void log_fault(const struct soft_fault_rule *rule, const char *format, ...) {
     char text[256], line[400];
     va_list arguments;
     va_start(arguments, format);
@@ -176,19 +176,19 @@ static void apply(const struct soft_fault_rule *rule, struct soft_call_fault *fa
     switch (rule->action) {
     case SOFT_FAULT_RETURN:
         if (*result == CUDA_SUCCESS) *result = (CUresult)rule->code;
-        tell(rule, "call %llu of %s returns %s", count, name, code);
+        log_fault(rule, "call %llu of %s returns %s", count, name, code);
         break;
     case SOFT_FAULT_DELAY:
         *us += rule->us;
-        tell(rule, "call %llu of %s is delayed by %llu us", count, name,
-             (unsigned long long)rule->us);
+        log_fault(rule, "call %llu of %s is delayed by %llu us", count, name,
+                  (unsigned long long)rule->us);
         break;
     case SOFT_FAULT_LOSE_CONTEXT:
     case SOFT_FAULT_LOSE_DEVICE:
         if (context == NULL) break; /* there is nothing to lose */
         if (*result == CUDA_SUCCESS) *result = (CUresult)rule->code;
-        tell(rule, "call %llu of %s loses the %s with %s", count, name,
-             rule->action == SOFT_FAULT_LOSE_DEVICE ? "device" : "context", code);
+        log_fault(rule, "call %llu of %s loses the %s with %s", count, name,
+                  rule->action == SOFT_FAULT_LOSE_DEVICE ? "device" : "context", code);
         lose(context, rule);
         break;
     case SOFT_FAULT_LATER:
@@ -271,7 +271,7 @@ void soft_fault_strike(struct soft_context *context, const struct soft_stream_fa
     char room[24];
     if (fault->code != CUDA_SUCCESS) {
         if (context->error == CUDA_SUCCESS) context->error = fault->code;
-        tell(rule, "queued work fails with %s", code_text(fault->code, room));
+        log_fault(rule, "queued work fails with %s", code_text(fault->code, room));
         return;
     }
     struct soft_flip flip = {.device = context->device->ordinal,
@@ -283,10 +283,10 @@ void soft_fault_strike(struct soft_context *context, const struct soft_stream_fa
                              .bit = (unsigned)(rule->says_bit ? rule->bit : fault->chance >> 61)};
     if (flip.draws) flip.allocation = soft_dice_mix(fault->chance ^ 2);
     if (soft_space_flip(&flip)) {
-        tell(rule, "flips bit %u of byte %llu of an allocation of %llu bytes", flip.bit,
-             (unsigned long long)flip.byte, (unsigned long long)flip.bytes);
+        log_fault(rule, "flips bit %u of byte %llu of an allocation of %llu bytes", flip.bit,
+                  (unsigned long long)flip.byte, (unsigned long long)flip.bytes);
     } else {
-        tell(rule, "flips no bit: there is no such byte");
+        log_fault(rule, "flips no bit: there is no such byte");
     }
 }
 
@@ -295,8 +295,8 @@ void soft_fault_strike(struct soft_context *context, const struct soft_stream_fa
 uint64_t soft_fault_lost(uint64_t bytes) {
     const struct soft_call_fault *fault = soft_fault_now();
     if (fault == NULL || fault->truncate == NULL || fault->truncate->bytes >= bytes) return 0;
-    tell(fault->truncate, "a copy of %llu bytes is truncated to %llu", (unsigned long long)bytes,
-         (unsigned long long)fault->truncate->bytes);
+    log_fault(fault->truncate, "a copy of %llu bytes is truncated to %llu",
+              (unsigned long long)bytes, (unsigned long long)fault->truncate->bytes);
     return bytes - fault->truncate->bytes;
 }
 
@@ -315,7 +315,8 @@ uint64_t soft_fault_budget(int device, uint64_t bytes) {
         bool meant = rule->action == SOFT_FAULT_BUDGET &&
                      (!rule->says_device || rule->device == (uint64_t)device);
         if (!meant || rule->bytes >= bytes) continue;
-        tell(rule, "device %d is limited to %llu bytes", device, (unsigned long long)rule->bytes);
+        log_fault(rule, "device %d is limited to %llu bytes", device,
+                  (unsigned long long)rule->bytes);
         bytes = rule->bytes;
     }
     return bytes;

@@ -113,7 +113,7 @@ static void answer(const struct soft_jit_log *log, const char *text) {
     if (log->size != NULL) *log->size = (void *)(uintptr_t)length;
 }
 
-static void tell_time(const struct soft_jit *jit) {
+static void log_time(const struct soft_jit *jit) {
     if (jit->wall_time == NULL) return;
     float ms = (float)((double)(soft_now_ns() - jit->begin_ns) * 1e-6);
     memcpy((void *)jit->wall_time, &ms, sizeof ms);
@@ -122,17 +122,17 @@ static void tell_time(const struct soft_jit *jit) {
 void soft_jit_fail(const struct soft_jit *jit, const char *text) {
     answer(&jit->info, "");
     answer(&jit->errors, text);
-    tell_time(jit);
+    log_time(jit);
     /* Who gave no place for the log would learn of a code and nothing more. */
     if (jit->errors.buffer != NULL && jit->errors.bytes > 0) {
         soft_log_add(text);
     } else {
-        soft_log_tell(text);
+        soft_log_print(text);
     }
 }
 
 /* What a verbose loading says of each kernel. */
-static void tell_kernels(const struct soft_jit *jit, const struct soft_module *module) {
+static void log_kernels(const struct soft_jit *jit, const struct soft_module *module) {
     char text[4096] = "";
     size_t used = 0;
     for (const struct soft_function *f = module->functions; f != NULL && jit->verbose;
@@ -182,7 +182,7 @@ CUresult soft_jit_load(const struct soft_source *sources, unsigned count,
         return result;
     }
     soft_checks_hook(*module);
-    tell_kernels(jit, *module);
-    tell_time(jit);
+    log_kernels(jit, *module);
+    log_time(jit);
     return CUDA_SUCCESS;
 }
