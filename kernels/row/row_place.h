@@ -1,6 +1,6 @@
 /*
- * Row place: where a matrix of rows lies in memory, the checks that every operation on rows makes
- * before it queues anything, and its launch.
+ * Row place: the address range of a matrix of rows, the checks that every operation on rows makes
+ * before it queues work, and its launch.
  * Internal to the operations: not installed. Thread-safe.
  */
 #ifndef KN_ROW_PLACE_H
@@ -18,9 +18,9 @@ struct kn_rows_place {
 };
 
 /*
- * Finds where a matrix lies. TOL_INVALID_ARGUMENT: no buffer, rows that overlap, an address that is
- * not aligned to an element. TOL_OUT_OF_RANGE: the matrix does not fit its buffer, or its size
- * overflows. TOL_OVER_LIMIT: 2^31 rows or columns, or more.
+ * Computes the address range of a matrix. TOL_INVALID_ARGUMENT: no buffer, rows that overlap, an
+ * address that is not aligned to an element. TOL_OUT_OF_RANGE: the matrix does not fit its buffer,
+ * or its size overflows. TOL_OVER_LIMIT: 2^31 rows or columns, or more.
  */
 tol_status kn_rows_locate(const struct kn_rows *rows, struct kn_rows_place *place);
 

@@ -7,7 +7,7 @@
  * second would be given the first, which has its name. It is meant to compile with older
  * revisions' headers, so it uses few functions of the runtime.
  */
-#include "tollens/tollens.h"
+#include "tollens.h" /* as users do, and older trees too */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,8 +103,8 @@ static double thread_ns(void) {
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* Makes calls of a series and gives their nanoseconds, or a negative number where one failed. The
- * queue is empty again when it returns. */
+/* Makes calls of a series and gives their nanoseconds, or -1 where one failed. The queue is
+ * empty again when it returns. */
 EXPORT double side_batch(void *side, unsigned series, unsigned calls) {
     struct side *s = side;
     tol_status status = TOL_OK;
@@ -117,4 +117,9 @@ EXPORT double side_batch(void *side, unsigned series, unsigned calls) {
     double ns = (thread_ns() - begin) / each;
     if (status == TOL_OK) status = tol_stream_synchronize(s->stream);
     return status == TOL_OK ? ns : -1;
+}
+
+/* Why the last side_batch of this thread failed. */
+EXPORT const char *side_message(void) {
+    return tol_message();
 }

@@ -20,13 +20,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCKS = 60, CALLS = 100, WARM_CALLS = 500 };
+enum { BLOCKS = 60, CALLS = 100, WARM_CALLS = 500, CLOCK_TRIES = 10 };
+
+#define CALL_FAILED (-1.0) /* what side_batch returns then */
 
 struct side {
     void *(*open)(const char *library, const char **why);
     void (*close)(void *side);
     const char *(*series)(unsigned series);
     double (*batch)(void *side, unsigned series, unsigned calls);
+    const char *(*message)(void); /* NULL: a side of an older tree, which does not say */
     void *state;
 };
 
@@ -52,8 +55,25 @@ static int load(const char *path, const char *driver, struct side *side) {
         !find(library, "side_batch", &side->batch)) {
         return complain(path, "it is no side of a comparison");
     }
+    if (!find(library, "side_message", &side->message)) side->message = NULL;
     side->state = side->open(strcmp(driver, "platform") == 0 ? NULL : driver, &why);
     return side->state != NULL ? 0 : complain(path, why);
+}
+
+/* The nanoseconds of a batch, or a negative number where no time can be given; stderr says why.
+ * On a virtual machine whose host takes the processor away, a thread's clock was seen to go
+ * backwards: such a batch is made again. */
+static double time_batch(const struct side *side, unsigned series, unsigned calls) {
+    double ns = 0;
+    for (int i = 0; i < CLOCK_TRIES; i++) {
+        ns = side->batch(side->state, series, calls);
+        if (ns > 0) return ns;
+        if (ns == CALL_FAILED) break;
+    }
+    const char *why = side->message != NULL ? side->message() : "a call failed";
+    complain(side->series(series),
+             ns == CALL_FAILED ? why : "the clock of the thread did not advance in ten batches");
+    return CALL_FAILED;
 }
 
 static int compare(const void *left, const void *right) {
@@ -67,15 +87,15 @@ static double median(double *values, size_t count) {
 }
 
 /* One side of a block, in turns with the baseline: gives how many times as long it took, and adds
- * what both took. Negative: a call failed. */
+ * what both took. Negative: there is no time, and stderr says why. */
 static double turn(struct side *baseline, struct side *other, unsigned series, unsigned calls,
                    int swapped, double *sums) {
     double sides[2] = {0, 0};
     for (int i = 0; i < 4; i++) {
         int outer = i == 0 || i == 3, is_other = outer == swapped;
         struct side *side = is_other ? other : baseline;
-        double ns = side->batch(side->state, series, is_other ? calls : CALLS);
-        if (!(ns > 0)) return -1;
+        double ns = time_batch(side, series, is_other ? calls : CALLS);
+        if (ns < 0) return -1;
         sides[is_other] += ns;
     }
     sums[0] = sides[0] / (2.0 * CALLS);
@@ -87,7 +107,7 @@ static int compare_series(struct side *sides, unsigned series, unsigned calls) {
     static double ratios[BLOCKS], controls[BLOCKS], baseline[BLOCKS], subject[BLOCKS];
     static unsigned lot = 12345;
     for (int side = 0; side < 3; side++) {
-        if (sides[side].batch(sides[side].state, series, WARM_CALLS) < 0) return 0;
+        if (time_batch(&sides[side], series, WARM_CALLS) < 0) return 0;
     }
     for (size_t i = 0; i < BLOCKS; i++) {
         double sums[2];
@@ -105,10 +125,11 @@ static int compare_series(struct side *sides, unsigned series, unsigned calls) {
 
 static int time_series(struct side *side, unsigned series, unsigned calls) {
     static double values[4 * BLOCKS];
-    if (side->batch(side->state, series, WARM_CALLS) < 0) return 0;
+    if (time_batch(side, series, WARM_CALLS) < 0) return 0;
     for (size_t i = 0; i < 4 * BLOCKS; i++) {
-        values[i] = side->batch(side->state, series, calls) / CALLS;
-        if (!(values[i] > 0)) return 0;
+        double ns = time_batch(side, series, calls);
+        if (ns < 0) return 0;
+        values[i] = ns / CALLS;
     }
     printf("%s %.3f\n", side->series(series), median(values, 4 * BLOCKS));
     return 1;
@@ -137,7 +158,7 @@ int main(int argc, char **argv) {
     for (unsigned series = 0; sides[0].series(series) != NULL; series++) {
         int ok = count == 3 ? compare_series(sides, series, calls)
                             : time_series(&sides[0], series, calls);
-        if (!ok) return complain(sides[0].series(series), "a call failed");
+        if (!ok) return 2;
     }
     for (int i = 0; i < count; i++) sides[i].close(sides[i].state);
     return 0;

@@ -175,7 +175,7 @@ static tol_status launch(struct tol_graph_exec *exec, struct tol_stream *stream,
         status = tol_event_record(exec->done, stream);
     }
 out:
-    /* As for a copy: what could not be marked is waited for here. The first failure is told. */
+    /* As for a copy: waits for blocks that could not be marked. The first failure is returned. */
     if (queued && status != TOL_OK) {
         struct tol_deadline deadline = tol_deadline_after(TOL_DEADLINE_MS);
         (void)tol_deadline_settle(stream, &deadline);

@@ -312,7 +312,7 @@ Test(health, is_checked_beside_threads_that_allocate, .timeout = 120) {
     tol_pool_destroy(pool);
 }
 
-/* A driver call that fails for a reason that is not fatal is told, and nothing is written. */
+/* A driver call that fails for a reason that is not fatal is returned, and nothing is written. */
 Test(health, what_the_driver_does_not_tell_is_an_error) {
     static const char *const functions[] = {"cuPointerGetAttribute", "cuMemGetInfo_v2",
                                             "cuStreamQuery"};

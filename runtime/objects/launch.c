@@ -1,7 +1,7 @@
 /*
  * Launching: four comparisons of handles, nine of sizes, one for each argument, one driver call.
  *
- * This is the path that H4 and H11 measure, and launch_bench.c shows. What goes wrong is told by
+ * This is the path that H4 and H11 measure, and launch_bench.c shows. Failures are reported by
  * functions of their own, which take addresses: so nothing has to be kept in registers across the
  * driver's call, and the straight way through stays short.
  */

@@ -63,8 +63,8 @@ Test(stream_pool, refuses_what_is_not_lent) {
     tol_stream_destroy(foreign);
 }
 
-/* The branches wait for what is in front of the fork, which does not end until it is told to, and
- * what is behind the join waits for the branches. */
+/* The branches wait for the kernel before the fork, which ends when the test lets it, and the work
+ * after the join waits for the branches. */
 Test(stream_pool, forks_behind_and_joins_in_front, .timeout = 60) {
     enum { BRANCHES = 3 };
     struct tol_kernel *spin = test_kernel("spin");

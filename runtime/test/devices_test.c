@@ -175,9 +175,9 @@ Test(devices, the_nth_driver_call_failing_loses_no_block, .timeout = 120) {
     free(bytes);
 }
 
-/* A kernel's fault takes its device's context along. What lies on the lost device is lost, and the
- * program is told. Of the soft device the other goes on; NVIDIA's driver ends all contexts of the
- * process (580.159 on two H200s), and then each of them must say so. */
+/* A kernel's fault takes its device's context along. Memory on the lost device is lost, and every
+ * call reports it. On the soft device the other context works on; NVIDIA's driver ends all contexts
+ * of the process (580.159 on two H200s), and then each of them must say so. */
 Test(devices, one_that_is_lost_leaves_the_others, .timeout = 60) {
     struct pair pair = two_devices(0, NULL);
     struct tol_stream *streams[2];

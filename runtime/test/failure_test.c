@@ -369,8 +369,8 @@ Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .time
               (unsigned long long)refusal.calls);
 }
 
-/* Which failures the user need not be told of: asking for parameters and logs, which are extras,
- * the unmaking calls, whose failure nobody can act on, and what only improves a message. */
+/* Calls whose failure the user need not see: those that ask for parameters and logs, which are
+ * extras, those that destroy, after which nobody can act, and those that only improve a message. */
 static bool may_be_silent(enum tol_driver_index index) {
     switch (index) {
     case TOL_DRIVER_INDEX_cuFuncGetParamInfo:

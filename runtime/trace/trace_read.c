@@ -105,7 +105,7 @@ void tol_trace_read_context(struct tol_trace_context *context) {
     if (atomic_load(&tol_trace.captures) == 0) tol_trace_set_rate(context);
     if (noted > context->usable) noted = context->usable;
     struct tol_trace_operation **done = malloc((noted + 1) * sizeof *done);
-    if (done == NULL) return; /* they are not told of */
+    if (done == NULL) return; /* their times are not reported */
     for (size_t i = 0; i < noted; i++) {
         read_operation(context, i);
         if (context->operations[i].is_collected) done[count++] = &context->operations[i];

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* The block stays where it was: what was made there goes, and the reason is told as it was. */
+/* The block stays where it was: the new one is freed, and the first failure is returned. */
 static void undo(struct tol_pool *there, struct tol_block made, tol_status status) {
     char message[TOL_MESSAGE_BYTES];
     const int result = tol_message_cuda();

@@ -18,7 +18,7 @@ static char *at(void *pointer, size_t offset) {
     return (char *)((uintptr_t)pointer + offset);
 }
 
-/* The calls open the driver themselves: it is told them as users tell it. */
+/* The calls open the driver themselves; the environment names it, as for users. */
 static void use_driver(void) {
     (void)test_driver(); /* skips where there is none */
     test_end();

@@ -235,7 +235,7 @@ static void *look_up(void *user) {
     return NULL;
 }
 
-/* Long before an attack's own deadline, so that what waits is told. */
+/* Long before an attack's own deadline, so that the message can name the wait. */
 enum { HELD_MS = 2000 };
 
 static tol_status hold_up(void *user, char *reason, size_t bytes) {

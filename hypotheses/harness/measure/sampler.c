@@ -99,7 +99,7 @@ static void explain(struct hyp_sample *sample, const char *code, const char *for
     va_end(arguments);
 }
 
-/* Takes the intervals of what there is. false: no memory, or a value that is none. */
+/* Computes the intervals of the blocks so far. false: no memory, or a value that is not finite. */
 static bool look(const struct hyp_pair *pair, struct hyp_sample *sample) {
     double values[HYP_BLOCKS_MAX] = {0};
     struct hyp_interval side = {0};

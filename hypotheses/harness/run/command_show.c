@@ -27,7 +27,7 @@ static void show_device(const struct tol_device *device) {
     }
 }
 
-/* What NVML tells of a device, as far as it does. */
+/* What NVML reports of a device, where it does. */
 static void show_nvml(const struct tol_health_device *device) {
     if (!device->is_told) {
         printf("    NVML is not available: %s\n", device->reason);

@@ -147,18 +147,18 @@ static void describe_shared(const struct soft_checked_access *touch, char *text,
     }
 }
 
-/* Whether a pair was told of before. A race is found again in each of its threads, and looking up
+/* Whether a pair was reported before. A race is found again in each of its threads, and looking up
  * what there is to say takes a while. */
 static bool was_told(struct soft_race *race, uint32_t site, uint32_t beside, bool equal) {
-    for (uint32_t i = 0; i < race->told_count; i++) {
-        bool same = (race->told[i].site == site && race->told[i].beside == beside) ||
-                    (race->told[i].site == beside && race->told[i].beside == site);
-        if (same && race->told[i].equal == equal) return true;
+    for (uint32_t i = 0; i < race->reported_count; i++) {
+        bool same = (race->reported[i].site == site && race->reported[i].beside == beside) ||
+                    (race->reported[i].site == beside && race->reported[i].beside == site);
+        if (same && race->reported[i].equal == equal) return true;
     }
-    if (race->told_count == SOFT_NOTES_MAX) return true;
-    race->told[race->told_count].site = site;
-    race->told[race->told_count].beside = beside;
-    race->told[race->told_count++].equal = equal;
+    if (race->reported_count == SOFT_NOTES_MAX) return true;
+    race->reported[race->reported_count].site = site;
+    race->reported[race->reported_count].beside = beside;
+    race->reported[race->reported_count++].equal = equal;
     return false;
 }
 

@@ -112,8 +112,8 @@ struct soft_race {
     struct {
         uint32_t site, beside;
         bool equal;
-    } told[SOFT_NOTES_MAX]; /* pairs of accesses that were told of */
-    uint32_t told_count;
+    } reported[SOFT_NOTES_MAX]; /* pairs of accesses */
+    uint32_t reported_count;
     atomic_bool given_up; /* there was no memory: nothing is checked any more */
 };
 

@@ -1,5 +1,5 @@
 /*
- * How findings are told of: where to, how bad, and what becomes of the launch.
+ * How findings are reported: where, how severe, and whether the launch continues.
  */
 #include "test/test_soft.h"
 

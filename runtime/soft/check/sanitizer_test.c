@@ -3,7 +3,7 @@
  * nothing to find. What must be said of it stands at the head of each, and the line it is said of
  * is marked HERE: see the README there. All checks are on, with one worker and with several.
  */
-/* Our own fixtures are read: a number that is none fails the test all the same. */
+/* Our own fixtures are read: a malformed number fails the test as well. */
 /* NOLINTBEGIN(cert-err34-c) */
 #include "test/test_soft.h"
 

@@ -26,8 +26,8 @@ static const bool is_unsafe[SOFT_CALLS] = {
     [SOFT_CALL_cuEventQuery] = true,
 };
 
-/* What concerns no device: it may be called at any time. A host function that is told of an error
- * asks for its name. */
+/* Functions that involve no device and may be called at any time: a host function that receives an
+ * error code may look up its name. */
 static const bool is_general[SOFT_CALLS] = {
     [SOFT_CALL_cuDriverGetVersion] = true,  [SOFT_CALL_cuGetErrorName] = true,
     [SOFT_CALL_cuGetErrorString] = true,    [SOFT_CALL_cuGetProcAddress] = true,

@@ -1,5 +1,5 @@
 /*
- * What is not given back is told of, and what is given back is not.
+ * What a program has not freed is reported; what it has freed is not.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"

@@ -119,7 +119,7 @@ Test(fuse, what_is_read_again) {
     }
 }
 
-/* The second load's mistake is told of at the second load. */
+/* A fault of the second load is reported at the second load. */
 Test(fuse, a_wrong_load) {
     uint32_t out[LANES] = {0};
     test_capture(stderr);

@@ -177,7 +177,7 @@ Test(lines, generic_addresses) {
     check_all("");
 }
 
-/* One lane of a line is wrong: it is told of, and no other. */
+/* One lane of a line is wrong: that lane is reported, and no other. */
 static void must_blame(const char *access, const char *lane_address, const char *expected) {
     char body[500];
     uint32_t out[64] = {0};

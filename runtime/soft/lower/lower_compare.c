@@ -210,7 +210,7 @@ static bool choose(struct soft_lowering *lowering, uint32_t d, uint32_t yes, uin
     return true;
 }
 
-/* set on two halves: each half of the result tells of its own. */
+/* set on two halves: each half of the result is for its own pair. */
 bool soft_lower_set_pair(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum soft_op boolean = boolean_of(in->opcode);
     if (in->operand_count != (boolean == SOFT_OPS ? 3 : 4)) {

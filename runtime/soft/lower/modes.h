@@ -80,7 +80,7 @@ enum { SOFT_ASYNC_NOINC = 1 << 18 };
 /* What cp.async.bulk and its kin do. */
 enum {
     SOFT_BULK_FROM_GLOBAL = 1,
-    SOFT_BULK_GROUP = 2, /* into global memory; if not, an mbarrier is told */
+    SOFT_BULK_GROUP = 2, /* into global memory; else the copy completes on an mbarrier */
     SOFT_BULK_MULTICAST = 4,
     SOFT_BULK_REDUCE = 8,      /* an atomic operation on a type, which follow */
     SOFT_BULK_COUNT_SHIFT = 4, /* st.async, red.async: components */

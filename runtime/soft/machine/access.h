@@ -19,7 +19,7 @@ struct soft_place {
     struct soft_view view; /* of a global access: the range around it; high 0 otherwise */
 };
 
-/* The space that a generic address lies in; the address becomes one of that space. */
+/* Returns the space that contains a generic address, and converts the address to that space. */
 enum soft_access_space soft_access_resolve(uint64_t *address);
 
 /* Finds the place of bytes bytes at a thread's address. false: there is none; the launch has failed

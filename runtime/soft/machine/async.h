@@ -72,8 +72,7 @@ bool soft_async_arrive(struct soft_warp *warp, uint32_t offset);
 /* The test was in vain. */
 void soft_async_look_for(struct soft_cta *cta, uint32_t offset);
 
-/* A warp's last thread has exited: a copy out of shared memory that nobody has waited for is told
- * of. */
+/* A warp's last thread has exited: reports copies out of shared memory that were not waited for. */
 void soft_async_end(struct soft_warp *warp);
 
 /* A warp begins or is gone: what was not waited for is never done. */

@@ -68,7 +68,7 @@ Test(async, what_was_not_waited_for_is_not_there) {
     for (uint32_t i = 0; i < 256; i++) cr_assert_eq(out[i], 8, "word %u: %u", i, out[i]);
     cr_assert_str_eq(test_captured(stderr), "");
 
-    /* And where nothing was there, that is told of. */
+    /* An address without memory is reported. */
     TEST_RUN(COPIES("cp.async.cg.shared.global [%r10], [%rd3], 16; cp.async.commit_group;\n" BACK),
              1, 64, out);
     cr_assert(strstr(test_captured(stderr), "uninitialised read in kernel k") != NULL);

@@ -2,9 +2,9 @@
  * The sixteen barriers of a CTA. Source: PTX ISA 9.0, section 9.7.13.1 (bar, barrier).
  *
  * Threads are counted in whole warps: a warp arrives once, when the last of its threads that have
- * not exited is there, and a full count opens the barrier for all who wait at it. That the threads
- * of a warp come by different instructions is what .aligned forbids; it works here all the same,
- * and is told of.
+ * not exited is there, and a full count opens the barrier for all who wait at it. With .aligned the
+ * threads of a warp must execute the same instruction; if they do not, the barrier works all the
+ * same, and the mistake is reported.
  */
 #include "barrier.h"
 

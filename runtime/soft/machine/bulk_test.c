@@ -1,5 +1,5 @@
 /*
- * Bulk copies: into shared memory, of which an mbarrier is told, and out of it, in groups.
+ * Bulk copies: into shared memory, which an mbarrier counts, and out of it, in groups.
  */
 #include "test/test_soft.h"
 
@@ -124,7 +124,7 @@ Test(bulk, groups_are_waited_for) {
 #undef GROUPS
 }
 
-/* Shared memory is gone when its block is: a copy that is not waited for is lost, and told of. */
+/* Shared memory is gone when its block is: a copy that is not waited for is lost, and reported. */
 Test(bulk, who_exits_without_waiting_loses_the_copy) {
     uint32_t out[64];
     fill(out, 64);

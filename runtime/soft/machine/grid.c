@@ -284,7 +284,7 @@ static int64_t executed_by(struct soft_cta *cta) {
     return sum;
 }
 
-/* Some lanes that were to run next are told of: most likely they are those that do not end. */
+/* Reports lanes that were to run next: most likely they are the ones that never end. */
 static void check_budget(struct soft_launch *launch, struct soft_cta *cta, struct batch *batch) {
     int64_t executed = atomic_fetch_add(&launch->executed, batch->executed);
     batch->executed = 0;

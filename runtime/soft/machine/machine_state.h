@@ -187,7 +187,7 @@ struct soft_launch {
     struct soft_noted {
         const struct soft_instruction *instruction, *beside;
         const char *kind;
-    } noted[SOFT_NOTES_MAX]; /* what was told of */
+    } noted[SOFT_NOTES_MAX]; /* findings already reported */
     unsigned noted_count;
     struct soft_race *race;       /* NULL where races are not looked for */
     struct soft_report report;    /* of the first failure */

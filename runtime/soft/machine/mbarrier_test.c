@@ -247,7 +247,7 @@ Test(mbarrier, counts_that_cannot_be_are_told_of) {
           CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "at most 1048575 bytes");
     fails(OBJECT("1048575", "cp.async.mbarrier.arrive.shared.b64 [m];\n"),
           CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "maximum number of pending arrivals");
-    /* What copies bring is told of where they were begun. */
+    /* A copy is reported at the instruction that began it. */
     fails(OBJECT("1", "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [m], 16;\n"
                       "@%p1 cp.async.mbarrier.arrive.noinc.shared.b64 [m];\n"
                       "LOOP: mbarrier.try_wait.parity.shared.b64 %p3, [m], 0; @!%p3 bra LOOP;\n"),

@@ -1,5 +1,5 @@
 /*
- * Asynchronous stores and sums: into shared memory, of which an mbarrier is told, and out of it.
+ * Asynchronous stores and sums: into shared memory, which an mbarrier counts, and out of it.
  */
 #include "test/test_soft.h"
 

@@ -1,5 +1,5 @@
 /*
- * Faults: each gives the right code, stays with the context, and is told of exactly: the kernel,
+ * Faults: each gives the right code, stays with the context, and is reported exactly: the kernel,
  * the instruction, its line, the block and thread, the address and what is allocated nearest to it.
  */
 #include "test/test_soft.h"
@@ -108,7 +108,7 @@ Test(trap, global_memory_out_of_bounds) {
           "red.global.add.u64 [%rd1+256], 1", "0", "8 bytes");
 }
 
-/* What was freed is told of as such, and by its size. */
+/* Freed memory is reported as freed, with its size. */
 Test(trap, global_memory_after_its_end) {
     CUdeviceptr freed = 0;
     char ptx[2000];
@@ -235,7 +235,7 @@ Test(trap, deadlocks) {
           "deadlock");
 }
 
-/* The budget ends what does not end by itself. Which thread it is told of is as good as any. */
+/* The budget ends a kernel that never ends. Any of its threads may be reported. */
 Test(trap, endless_loops) {
     static const char *const texts[] = {
         TEST_KERNEL("LOOP: add.u32 %r5, %r5, 1; bra LOOP;\n"),
@@ -282,7 +282,7 @@ Test(trap, a_read_of_some_written_bytes_is_none) {
     cr_assert_str_eq(reported(), "");
 }
 
-/* Reading what was never written is told of once for an instruction, and ends nothing. */
+/* An uninitialised read is reported once an instruction, and the launch continues. */
 Test(trap, uninitialised_reads_are_findings) {
     uint32_t out[3 * 64] = {0};
     TEST_RUN(TEST_KERNEL_WITH(".shared .u32 s[64];",

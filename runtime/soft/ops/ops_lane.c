@@ -151,7 +151,7 @@ OP_SYNC(warp_sync) {
     (void)warp, (void)in; /* to have come together is all */
 }
 
-/* One member, the lowest, is told that it is the one; all get its number. */
+/* The lowest member gets true; all members get its number. */
 OP_SYNC(elect) {
     uint32_t there = warp->mask;
     uint32_t chosen = there != 0 ? (uint32_t)__builtin_ctz(there) : 0;

@@ -128,7 +128,7 @@ static struct soft_place whole_place(const struct soft_warp *warp,
     return place;
 }
 
-/* Every piece by itself, so that what is wrong is told of the lane it is wrong for. */
+/* Every piece by itself, so that a fault is reported for its own lane. */
 static bool find_pieces(struct soft_warp *warp, const struct soft_instruction *in,
                         const struct soft_pieces *p, struct soft_place (*places)[SOFT_LANES]) {
     for (unsigned i = 0; i < p->needed * p->of_register; i++) {

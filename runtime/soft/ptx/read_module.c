@@ -135,7 +135,7 @@ static bool read_file(struct ptx_reader *reader) {
     return true;
 }
 
-/* loc = ".loc" file line column ("," ...)*: what follows a comma tells of inlining */
+/* loc = ".loc" file line column ("," ...)*: a comma is followed by inlining information */
 static bool read_loc(struct ptx_reader *reader) {
     int64_t file = 0, line = 0, column = 0;
     if (!ptx_read_unary(reader, &file) || !ptx_read_unary(reader, &line)) return false;

@@ -30,7 +30,7 @@ static char peek(const struct lexer *lexer, size_t ahead) {
     return lexer->at + ahead < lexer->length ? lexer->text[lexer->at + ahead] : '\0';
 }
 
-/* Whether a line of the C preprocessor begins here: it tells of files, and is no PTX. */
+/* Whether a line of the C preprocessor begins here: it names a file, and is not PTX. */
 static bool at_line_marker(const struct lexer *lexer) {
     size_t at = lexer->at;
     if (peek(lexer, 0) != '#') return false;

@@ -1,5 +1,5 @@
 /*
- * The order of streams: what is missing is told of, and what is there is not.
+ * The order of streams: a missing dependency is reported, and an existing one is not.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"

@@ -17,11 +17,11 @@
 struct soft_stream_fault {
     const struct soft_fault_rule *rule;
     CUresult code;   /* of an error; CUDA_SUCCESS: a bit flips */
-    uint64_t chance; /* what is not said of the bit is drawn from this */
+    uint64_t chance; /* chooses the bit, where the rule does not name it */
 };
 
-/* CUDA_SUCCESS, or what cuInit fails with because the file cannot be read or understood: it has
- * been told of on stderr. */
+/* CUDA_SUCCESS, or the code that cuInit returns because the file of rules cannot be read or parsed.
+ * The reason was printed on stderr. */
 CUresult soft_fault_state(void);
 
 /* Around every call: what it returns instead of doing its work. */

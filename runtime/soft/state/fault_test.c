@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rules whose strikes are told of on stderr, and others. */
+/* Rules that report each fault on stderr, and others. */
 #define TOLD(text) "{\"rules\": [" text "]}"
 #define RULES(text) "{\"quiet\": true, \"rules\": [" text "]}"
 
@@ -196,7 +196,7 @@ Test(fault, variants_of_a_function_have_names_of_their_own) {
 }
 
 Test(fault, a_call_can_be_late) {
-    /* The delay is not measured: only what is told of it. */
+    /* The delay is not measured; only its message is checked. */
     api_faults(TOLD("{\"function\": \"cuCtxSynchronize\", \"nth\": 1, \"action\": \"delay\", "
                     "\"us\": 1000}"));
     test_capture(stderr);

@@ -72,7 +72,7 @@ EXPORT(cuStreamEndCapture, (CUstream handle, CUgraph *result_graph)) {
     CUresult result = soft_stream_find(handle, &context, &stream);
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);
-    /* That there is nothing to end is told before where its graph cannot go. */
+    /* A stream without a capture is reported before a NULL graph pointer. */
     bool lost = result_graph == NULL && stream->capture != NULL;
     result = lost ? CUDA_ERROR_INVALID_VALUE : soft_capture_end(stream, &graph);
     pthread_mutex_unlock(&soft_lock);

@@ -211,7 +211,7 @@ Test(api_capture, nothing_captured_can_be_waited_for) {
                           : way == 1 ? cuStreamQuery(stream)
                                      : cuCtxSynchronize();
         cr_assert_eq(result, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "way %d", way);
-        /* Asking again changes nothing; only work is told that the capture is spoilt. */
+        /* Asking again changes nothing; only work fails because the capture is invalidated. */
         REFUSED(cuStreamQuery(stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         REFUSED(cuMemsetD8Async(memory, 1, 64, stream), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
         fails(stream, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);

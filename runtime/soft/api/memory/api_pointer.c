@@ -178,7 +178,7 @@ static size_t answer_bytes(CUpointer_attribute attribute) {
     return result == CUDA_SUCCESS ? bytes : 0;
 }
 
-/* For a pointer that is none of CUDA's, or has no such attribute, the answers are zero. */
+/* For a pointer unknown to CUDA, or without that attribute, the results are zero. */
 EXPORT(cuPointerGetAttributes,
        (unsigned int count, CUpointer_attribute *attributes, void **data, CUdeviceptr pointer)) {
     struct question question = {0};

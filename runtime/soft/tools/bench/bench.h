@@ -36,8 +36,8 @@ struct bench_figures {
 unsigned bench_kernel_count(void);
 const char *bench_kernel_name(unsigned kernel);
 
-/* Measures the kernels of a name, or all (NULL). false: a call has failed or a result is wrong,
- * which is told of on stderr. */
+/* Measures the kernel of that name, or all (NULL). false: a call failed or a result is wrong; the
+ * reason was printed on stderr. */
 bool bench_kernels(const char *only, struct bench_figures *figures);
 
 /* ---- bench_calls.c ---- */

@@ -4,7 +4,7 @@
  *     build/bench-soft [--json] [--rounds N] [--kernel NAME] [--core LEVEL]
  *
  * Run it where the repository begins, on a machine that has nothing else to do. Exit code 1 only
- * if something fails; what is slow is told, and no failure.
+ * if something fails; a slow result is printed and is not a failure.
  */
 #include "bench.h"
 
