@@ -57,10 +57,10 @@ static void leave(struct soft_stream *stream) {
     struct soft_capture *capture = stream->capture;
     stream->capture = NULL;
     soft_front_clear(&stream->front);
-    free((void *)stream->told_nodes);
-    free(stream->told_data);
-    stream->told_nodes = NULL;
-    stream->told_data = NULL;
+    free((void *)stream->info_nodes);
+    free(stream->info_data);
+    stream->info_nodes = NULL;
+    stream->info_data = NULL;
     if (capture != NULL) release(capture);
 }
 

@@ -19,8 +19,8 @@
 #include <time.h>
 
 /* A grid runs for SLICE_NS before other streams are looked at. A query works for QUERY_NS. Work
- * that nobody waits for is begun after about LAZY_NS, and the helper that does it goes back to
- * sleep after IDLE_ROUNDS of that without work. */
+ * that nobody waits for is begun once it is between LAZY_NS and twice that old, and the helper that
+ * does it goes back to sleep after IDLE_ROUNDS of LAZY_NS without work. */
 enum {
     SLICE_NS = 2000 * 1000,
     QUERY_NS = 100 * 1000,
@@ -43,6 +43,7 @@ static struct {
     bool wanted; /* a grid wants helpers */
     unsigned turn;
     uint64_t next_launch_id;
+    uint64_t last_serial; /* of the operation that was submitted last */
 } queue = {.done = PTHREAD_COND_INITIALIZER,
            .work = PTHREAD_COND_INITIALIZER,
            .calls = PTHREAD_COND_INITIALIZER};
@@ -126,20 +127,26 @@ void soft_queue_want_caller(void) {
     pthread_cond_signal(&queue.calls);
 }
 
+/* What a step may do: for how long, and with operations up to which serial number. */
+struct step_limit {
+    uint64_t slice_ns, serial;
+};
+
 /* The streams of a context between two positions of its list. */
 static bool step_some(struct soft_context *context, int priority, unsigned from, unsigned to,
-                      uint64_t slice_ns) {
+                      struct step_limit limit) {
     unsigned position = 0;
     struct soft_stream *stream = context->streams;
     for (; stream != NULL && position < to; stream = stream->next, position++) {
         if (position < from || stream->priority != priority) continue;
-        if (soft_perform(stream, slice_ns)) return true;
+        if (stream->first != NULL && stream->first->serial > limit.serial) continue;
+        if (soft_perform(stream, limit.slice_ns)) return true;
     }
     return false;
 }
 
 /* Does something for one of the streams of all contexts, urgent ones first, each in its turn. */
-static bool step(uint64_t slice_ns) {
+static bool step_within(struct step_limit limit) {
     if (queue.pending == 0) return false;
     unsigned turn = queue.turn++;
     for (int priority = SOFT_PRIORITY_GREATEST; priority <= 0; priority++) {
@@ -147,47 +154,75 @@ static bool step(uint64_t slice_ns) {
              context = context->next) {
             if (context->stream_count == 0) continue;
             unsigned begin = turn % context->stream_count;
-            if (step_some(context, priority, begin, UINT32_MAX, slice_ns)) return true;
-            if (step_some(context, priority, 0, begin, slice_ns)) return true;
+            if (step_some(context, priority, begin, UINT32_MAX, limit)) return true;
+            if (step_some(context, priority, 0, begin, limit)) return true;
         }
     }
     return false;
 }
 
-/* A helper joins grids that want help; the first one also begins what nobody waits for. */
+static bool step(uint64_t slice_ns) {
+    return step_within((struct step_limit){slice_ns, UINT64_MAX});
+}
+
+/* A helper joins grids that want help. */
 static void *help(void *argument) {
-    bool lazy = argument != NULL;
+    pthread_mutex_lock(&soft_lock);
+    for (;;) {
+        if (queue.wanted && step(SLICE_NS)) continue;
+        queue.wanted = false;
+        pthread_cond_wait(&queue.work, &soft_lock);
+    }
+    return argument;
+}
+
+/* The serial number up to which nobody has waited for work: all up to there is LAZY_NS old. */
+static uint64_t last_neglected(void) {
+    static uint64_t seen, seen_ns, neglected; /* the lock protects them */
+    uint64_t now_ns = soft_now_ns();
+    if (now_ns - seen_ns >= LAZY_NS) {
+        neglected = seen;
+        seen = queue.last_serial;
+        seen_ns = now_ns;
+    }
+    return neglected;
+}
+
+/* The first helper also begins what nobody waits for. Younger work it leaves alone: a thread that
+ * submits some operations and waits for them does them itself, and is not held up by a helper that
+ * takes the lock meanwhile. */
+static void *help_lazily(void *argument) {
     unsigned idle = 0;
     pthread_mutex_lock(&soft_lock);
     for (;;) {
-        bool may = lazy ? queue.pending > 0 : queue.wanted;
-        if (may && step(SLICE_NS)) {
+        uint64_t serial = last_neglected();
+        struct step_limit limit = {SLICE_NS, queue.wanted ? UINT64_MAX : serial};
+        if (step_within(limit)) {
             idle = 0;
             continue;
         }
         queue.wanted = false;
-        if (lazy && (idle++ < IDLE_ROUNDS || queue.polled > 0)) {
+        if (idle++ < IDLE_ROUNDS || queue.polled > 0 || serial < queue.last_serial) {
             wait_a_little(&queue.work, LAZY_NS);
         } else {
-            if (lazy) queue.lazy_asleep = true;
+            queue.lazy_asleep = true;
             pthread_cond_wait(&queue.work, &soft_lock);
-            if (lazy) queue.lazy_asleep = false;
+            queue.lazy_asleep = false;
             idle = 0;
         }
     }
-    return NULL;
+    return argument;
 }
 
 /* Starts the helpers with the first operation. The caller holds the lock. */
 static void start_helpers(void) {
-    static int lazy;
     pthread_attr_t attributes;
     unsigned wanted = (unsigned)soft_options()->workers;
     if (queue.helpers > 0 || pthread_attr_init(&attributes) != 0) return;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     for (unsigned i = 0; i < wanted && i < HELPERS_MAX; i++) {
         pthread_t thread;
-        if (pthread_create(&thread, &attributes, help, i == 0 ? &lazy : NULL) != 0) break;
+        if (pthread_create(&thread, &attributes, i == 0 ? help_lazily : help, NULL) != 0) break;
         queue.helpers++;
     }
     pthread_attr_destroy(&attributes);
@@ -237,6 +272,7 @@ void soft_queue_append(struct soft_stream *stream, struct soft_operation *operat
         stream->first = operation;
     }
     stream->last = operation;
+    operation->serial = ++queue.last_serial;
     queue.pending++;
     queue.polled += soft_operation_is_polled(operation);
     queue.functions += soft_operation_calls(operation);

@@ -61,6 +61,7 @@ struct soft_operation {
     uint8_t *staged; /* a copy of a pageable source */
     struct soft_stream_fault fault;
     struct soft_stream_clock *clock;
+    uint64_t serial; /* its number in the order of submission to any stream */
     uint64_t queued; /* its number in the order of queueing, where that is checked */
 };
 
@@ -82,8 +83,8 @@ struct soft_stream {
     struct soft_capture *capture; /* that it is in; leave_capture takes it out */
     void (*leave_capture)(struct soft_stream *stream);
     struct soft_front front; /* the nodes that its next one will depend on */
-    CUgraphNode *told_nodes; /* what cuStreamGetCaptureInfo has last said of them */
-    CUgraphEdgeData *told_data;
+    CUgraphNode *info_nodes; /* what cuStreamGetCaptureInfo returned last */
+    CUgraphEdgeData *info_data;
     struct soft_operation *first, *last;
     struct soft_stream_clock *clock;
     struct soft_stream *next; /* in the context's list */

@@ -126,14 +126,14 @@ EXPORT(cuStreamIsCapturing, (CUstream handle, CUstreamCaptureStatus *status)) {
 /* The answer's dependencies, which live in the stream until it is asked again. */
 static bool list_front(struct soft_stream *stream) {
     size_t count = stream->front.count;
-    free((void *)stream->told_nodes);
-    free(stream->told_data);
-    stream->told_nodes = calloc(count + 1, sizeof *stream->told_nodes);
-    stream->told_data = calloc(count + 1, sizeof *stream->told_data);
-    if (stream->told_nodes == NULL || stream->told_data == NULL) return false;
+    free((void *)stream->info_nodes);
+    free(stream->info_data);
+    stream->info_nodes = calloc(count + 1, sizeof *stream->info_nodes);
+    stream->info_data = calloc(count + 1, sizeof *stream->info_data);
+    if (stream->info_nodes == NULL || stream->info_data == NULL) return false;
     for (size_t i = 0; i < count; i++) {
-        stream->told_nodes[i] = (CUgraphNode)stream->front.edges[i].from;
-        stream->told_data[i] = stream->front.edges[i].data;
+        stream->info_nodes[i] = (CUgraphNode)stream->front.edges[i].from;
+        stream->info_data[i] = stream->front.edges[i].data;
     }
     return true;
 }
@@ -166,8 +166,8 @@ EXPORT(cuStreamGetCaptureInfo_v3,
     if (result == CUDA_SUCCESS && stream->capture != NULL) {
         if (id != NULL) *id = stream->capture->id;
         if (graph != NULL) *graph = (CUgraph)stream->capture->graph;
-        if (nodes != NULL) *nodes = stream->told_nodes;
-        if (data != NULL) *data = stream->told_data;
+        if (nodes != NULL) *nodes = stream->info_nodes;
+        if (data != NULL) *data = stream->info_data;
         if (count != NULL) *count = stream->front.count;
     }
     pthread_mutex_unlock(&soft_lock);
