@@ -18,6 +18,7 @@ import sys
 import floors
 import gone_names
 import links
+import ptx_sources
 import stubs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -95,11 +96,11 @@ def is_ours(path: pathlib.Path) -> bool:
 
 
 def check_programs() -> None:
-    for command in (["configure.py", "--check"], ["ci/ptx"]):
-        run = subprocess.run([sys.executable if command[0].endswith(".py") else "sh", *command],
-                             cwd=ROOT, capture_output=True, text=True, check=False)
-        if run.returncode != 0:
-            find(command[0], 0, (run.stdout + run.stderr).strip().split("\n")[-1])
+    run = subprocess.run([sys.executable, "configure.py", "--check"], cwd=ROOT,
+                         capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        find("configure.py", 0, (run.stdout + run.stderr).strip().split("\n")[-1])
+    findings.extend(ptx_sources.findings())
 
 
 def main() -> int:

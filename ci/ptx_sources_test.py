@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Tests of ptx_sources.py: each way in which PTX can be stale is found."""
+
+import pathlib
+import tempfile
+import unittest
+
+import ptx_sources
+
+
+class PtxSources(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve()
+        self.put("kernels/basics/fill.cu", '// Fills.\n#include "../tile.cuh"\nint a = 1;\n')
+        self.put("kernels/tile.cuh", "int tile = 2;\n")
+        self.put("fixtures/ptx/kernels/fill.ptx", ".version 6.4\n")
+        self.put("runtime/soft/corpus/sorting.cu", "int b;\n")
+        for name in ("75", "80", "90", "90_lines"):
+            self.put(f"fixtures/ptx/corpus/sorting_{name}.ptx", ".version 9.0\n")
+        self.assertIn("fixtures/ptx/kernels/fill.ptx: is not recorded: ci/ptx --write",
+                      self.findings())
+        ptx_sources.write(self.root, [])
+        self.assertEqual(self.findings(), [])
+
+    def put(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text, encoding="utf-8")
+
+    def findings(self) -> list[str]:
+        return ptx_sources.findings(self.root)
+
+    def test_a_comment_and_white_space_change_nothing(self) -> None:
+        self.put("kernels/basics/fill.cu",
+                 '/* Fills\n memory. */\n#include "../tile.cuh"\nint a  = 1; // one\n')
+        self.assertEqual(self.findings(), [])
+
+    def test_text_in_quotes_is_no_comment(self) -> None:
+        self.assertEqual(ptx_sources.words('a("http://b");  // c'), 'a("http://b");')
+
+    def test_a_changed_source_is_stale(self) -> None:
+        self.put("kernels/basics/fill.cu", '#include "../tile.cuh"\nint a = 2;\n')
+        self.assertEqual(self.findings(), ["fixtures/ptx/kernels/fill.ptx: is stale, its source "
+                                           "changed: ci/ptx --write"])
+
+    def test_another_target_is_stale(self) -> None:
+        self.put("kernels/basics/fill.cu",
+                 '// Target: compute_80\n#include "../tile.cuh"\nint a = 1;\n')
+        self.assertEqual(len(self.findings()), 1)
+
+    def test_writing_one_leaves_the_others_stale(self) -> None:
+        self.put("kernels/basics/fill.cu", "int a = 2;\n")
+        self.put("runtime/soft/corpus/sorting.cu", "int c;\n")
+        ptx_sources.write(self.root, ["fill"])
+        self.assertEqual(len(self.findings()), 3)
+        ptx_sources.write(self.root, [])
+        self.assertEqual(self.findings(), [])
+
+    def test_a_changed_header_is_stale(self) -> None:
+        self.put("kernels/tile.cuh", "int tile = 3;\n")
+        self.assertEqual(len(self.findings()), 1)
+
+    def test_changed_ptx_is_found(self) -> None:
+        self.put("fixtures/ptx/kernels/fill.ptx", ".version 6.5\n")
+        self.assertEqual(self.findings(), ["fixtures/ptx/kernels/fill.ptx: was changed by "
+                                           "something other than ci/ptx --write"])
+
+    def test_missing_and_left_over_files_are_found(self) -> None:
+        (self.root / "fixtures/ptx/corpus/sorting_80.ptx").unlink()
+        (self.root / "kernels/basics/fill.cu").unlink()
+        self.assertEqual(self.findings(), [
+            "fixtures/ptx/corpus/sorting_80.ptx: is missing: ci/ptx --write",
+            "fixtures/ptx/kernels/fill.ptx: is recorded in fixtures/ptx/sources.sha256 and has no "
+            "source"])
+
+    def test_debugging_information_is_not_compared_with_its_source(self) -> None:
+        self.put("runtime/soft/corpus/sorting.cu", "int c;\n")
+        self.assertNotIn("fixtures/ptx/corpus/sorting_90_lines.ptx", " ".join(self.findings()))
+        self.assertEqual(len(self.findings()), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
