@@ -3,13 +3,30 @@
  */
 #include "trace_state.h"
 
+#include "core/monotonic.h"
+
+#include <sched.h>
 #include <stdlib.h>
 
-static bool read_ms(const struct tol_trace_context *context, CUevent event, float *ms) {
-    return tol_trace.driver->cuEventElapsedTime(ms, context->origin, event) == CUDA_SUCCESS;
+/* An event that was recorded a moment ago, to end a run, may not be reached yet, though the program
+ * has waited for the work itself. One reading waits for so long in all. */
+enum { PATIENCE_NS = 20 * 1000 * 1000 };
+
+static bool read_ms(const struct tol_trace_context *context, CUevent event, uint64_t until_ns,
+                    float *ms) {
+    const struct tol_driver_table *cu = tol_trace.driver;
+    CUresult result = cu->cuEventElapsedTime(ms, context->origin, event);
+    /* Under a capture, asking for an event might spoil it. */
+    while (result == CUDA_ERROR_NOT_READY && atomic_load(&tol_trace.captures) == 0 &&
+           tol_now_ns() < until_ns) {
+        sched_yield();
+        result = cu->cuEventQuery(event);
+        if (result == CUDA_SUCCESS) result = cu->cuEventElapsedTime(ms, context->origin, event);
+    }
+    return result == CUDA_SUCCESS;
 }
 
-static void read_operation(const struct tol_trace_context *context, size_t at) {
+static void read_operation(const struct tol_trace_context *context, uint64_t until_ns, size_t at) {
     struct tol_trace_operation *operation = &context->operations[at];
     if (operation->is_collected || !atomic_load(&operation->is_queued)) return;
     const struct tol_trace_operation *head = operation->head;
@@ -21,8 +38,9 @@ static void read_operation(const struct tol_trace_context *context, size_t at) {
         return;
     }
     operation->is_collected =
-        read_ms(context, context->ends[at], &operation->end_ms) &&
-        (!operation->has_begin || read_ms(context, context->begins[at], &operation->begin_ms));
+        read_ms(context, context->ends[at], until_ns, &operation->end_ms) &&
+        (!operation->has_begin ||
+         read_ms(context, context->begins[at], until_ns, &operation->begin_ms));
 }
 
 /* Streams apart, and each stream's operations as they ended; those that share, as they came. */
@@ -106,8 +124,9 @@ void tol_trace_read_context(struct tol_trace_context *context) {
     if (noted > context->usable) noted = context->usable;
     struct tol_trace_operation **done = malloc((noted + 1) * sizeof *done);
     if (done == NULL) return; /* their times are not reported */
+    uint64_t until_ns = tol_now_ns() + PATIENCE_NS;
     for (size_t i = 0; i < noted; i++) {
-        read_operation(context, i);
+        read_operation(context, until_ns, i);
         if (context->operations[i].is_collected) done[count++] = &context->operations[i];
     }
     qsort(done, count, sizeof *done, compare);
