@@ -138,9 +138,9 @@ Test(fault_rule, patterns_widen_names) {
     }
 }
 
-Test(fault_rule, the_example_of_the_readme_is_one) {
+Test(fault_rule, the_example_of_its_page_is_valid) {
     /* Between the line that has the fence and the next one. */
-    char *text = test_fixture("../../runtime/soft/driver", "README.md");
+    char *text = test_fixture("../../runtime/soft/driver", "FAULTS.md");
     char *begin = strstr(text, "```json\n");
     cr_assert(begin != NULL);
     begin += strlen("```json\n");
