@@ -22,14 +22,14 @@ HYP_WORDS(
     .falsified_if = "the ratio exceeds 1.1 at the end of a walk, or at any step with 1 GiB or "
                     "more live, for any seed; the pool, the program and the driver disagree about "
                     "the bytes; memory is missing when everything is freed; or, after the comb, "
-                    "less than 0.95 of a limit of 4 GiB or more is usable or a block has lost its "
-                    "bytes.",
+                    "less than 0.95 of a limit of 2048 pages or more is usable or a block has lost "
+                    "its bytes.",
     .method = "A walk takes 10,000 steps: seven in ten allocate 1 KiB to 10 MiB, the others free "
               "a random block. The ratio is measured after each step, from what the driver gave "
               "and got back. The profiles tight and latency, 100,000 steps of a steady state and "
-              "blocks of 256 B to 512 MiB are recorded as well. The comb fills a hard limit with "
-              "blocks, frees every second one and allocates large blocks, for which the pool must "
-              "compact pages.",
+              "blocks of 256 B to 512 MiB are recorded as well. The comb fills a hard limit of "
+              "10,240 pages with blocks, frees every second one and allocates large blocks, for "
+              "which the pool must compact pages.",
     .control = "Held bytes are counted between the pool and the driver, not asked of the pool. "
                "They must be zero when everything is freed.",
     .confounders = "A walk ends with some 20 GiB live. On a device with less than 24 GiB free all "
@@ -80,22 +80,23 @@ static struct hyp_walk begin(struct hyp_attack *attack, profile *options, uint64
 }
 
 /* The walk of the claim. */
-static void walk_once(struct hyp_attack *attack, unsigned seed, unsigned threads, uint64_t scale) {
+static void walk_once(struct hyp_attack *attack, unsigned number, unsigned threads,
+                      uint64_t scale) {
     char name[32];
-    snprintf(name, sizeof name, "seed%u", seed);
+    snprintf(name, sizeof name, "seed%u", number);
     struct hyp_walk walk = begin(attack, tol_pool_default, scale, name);
     walk.threads = threads;
     if (walk.pool == NULL) return;
     hyp_walk_steps(&walk, STEPS, GROW, 0);
     if (!walk.broken) {
-        hyp_attack_measure(attack, walk.final, "final, %u thread%s, seed %u", threads,
-                           threads == 1 ? "" : "s", seed);
-        hyp_attack_measure(attack, walk.worst, "worst, %u thread%s, seed %u", threads,
-                           threads == 1 ? "" : "s", seed);
+        hyp_attack_measure(attack, walk.final, "final, %u thread%s, walk %u", threads,
+                           threads == 1 ? "" : "s", number);
+        hyp_attack_measure(attack, walk.worst, "worst, %u thread%s, walk %u", threads,
+                           threads == 1 ? "" : "s", number);
         HYP_CHECK(attack, walk.worst > 0,
                   "the worst moment was not measured: at most %llu bytes were live",
                   (unsigned long long)walk.requested_peak);
-        if (seed == 0 && attack->session.out != NULL) {
+        if (number == 0 && attack->session.out != NULL) {
             cr_assert(hyp_walk_map_write(walk.pool, attack->session.out, attack->record->name,
                                          "map_of_seed0"),
                       "the evidence could not be written: %s", hyp_error());
@@ -104,11 +105,11 @@ static void walk_once(struct hyp_attack *attack, unsigned seed, unsigned threads
     hyp_walk_end(&walk);
 }
 
-static void walk_often(struct hyp_attack *attack, unsigned threads, unsigned seeds) {
+static void walk_often(struct hyp_attack *attack, unsigned threads, unsigned walks) {
     uint64_t scale = scale_for(attack);
-    for (unsigned seed = 0; scale > 0 && seed < seeds; seed++) {
-        walk_once(attack, seed, threads, scale);
-        hyp_attack_progress(attack, (double)(seed + 1) / seeds);
+    for (unsigned i = 0; scale > 0 && i < walks; i++) {
+        walk_once(attack, i, threads, scale);
+        hyp_attack_progress(attack, (double)(i + 1) / walks);
     }
 }
 
@@ -172,12 +173,16 @@ HYP_ATTACK_WITH(h12, mixed_sizes_are_recorded, .ledger = true, .soft_memory = "4
 
 enum { COMB_MAX = 32768, MARK_WORDS = 1024 };
 
-/* The share of a limit that must be usable after a comb. With many pages nearly all of them find a
- * partner to be compacted with. With a smaller limit the share is only recorded. */
+/* The share of a limit that must be usable after a comb, by the pages of the limit. With many pages
+ * nearly all of them find a partner to be compacted with. With fewer pages the share is only
+ * recorded. */
 static const struct {
-    uint64_t limit;
+    uint64_t pages;
     double share;
-} comb_goals[] = {{4 * GIB, 0.95}, {GIB, 0.9}};
+} comb_goals[] = {{2048, 0.95}, {512, 0.9}};
+
+/* The pages of a comb, and their size where nothing scales it. */
+enum { COMB_PAGES = 10240, COMB_PAGE_BYTES = 2 << 20 };
 
 struct comb {
     struct tol_pool *pool;
@@ -262,11 +267,11 @@ static size_t lost_marks(const struct hyp_attack *attack, const struct comb *com
 }
 
 /* Measures how much of a hard limit can be live after every second small block was freed. */
-static void comb_once(struct hyp_attack *attack, size_t which, uint64_t limit) {
+static void comb_once(struct hyp_attack *attack, size_t which, uint64_t pages, uint64_t scale) {
     static struct comb comb;
     struct tol_pool_stats stats = {.held = 0};
-    const uint64_t mib = 1 << 20;
-    comb = (struct comb){.pool = hyp_walk_pool(attack, profiles[which].options, 1, limit)};
+    const uint64_t mib = (1 << 20) / scale, limit = pages * (COMB_PAGE_BYTES / scale);
+    comb = (struct comb){.pool = hyp_walk_pool(attack, profiles[which].options, scale, limit)};
     bool ok = comb.pool != NULL && fill(attack, &comb, mib, 3 * mib);
     hyp_attack_record(attack, (double)comb.live / (double)limit, "comb, %s: share filled",
                       profiles[which].name);
@@ -276,7 +281,7 @@ static void comb_once(struct hyp_attack *attack, size_t which, uint64_t limit) {
     const double share = (double)comb.live / (double)limit;
     hyp_attack_record(attack, share, "comb, %s: share usable", profiles[which].name);
     for (size_t i = 0; ok && i < sizeof comb_goals / sizeof comb_goals[0]; i++) {
-        if (limit < comb_goals[i].limit) continue;
+        if (pages < comb_goals[i].pages) continue;
         HYP_CHECK(
             attack, share >= comb_goals[i].share,
             "%s: %.4f of a limit of %llu bytes is usable after the comb, expected at least %.2f",
@@ -302,18 +307,27 @@ static void comb_once(struct hyp_attack *attack, size_t which, uint64_t limit) {
               (unsigned long long)ledger.bytes);
 }
 
-HYP_ATTACK_WITH(h12, a_comb_under_a_limit, .ledger = true, .soft_memory = "40G") {
-    uint64_t limit = attack->session.full ? steady_bytes : 4 * GIB;
-    size_t free_bytes = 0;
+/* What a comb shows depends on the number of pages and not on their size, so on the soft device
+ * there are as many, and each is 64 KiB: all sizes are divided by 32. */
+HYP_ATTACK_WITH(h12, a_comb_under_a_limit, .ledger = true, .soft_memory = "40G",
+                .soft_granularity = "64K") {
+    const CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                          .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    uint64_t pages = COMB_PAGES, scale = 1;
+    size_t free_bytes = 0, unit = 0;
     if (!HYP_OK(attack, tol_context_memory(attack->context, &free_bytes, NULL))) return;
-    while (limit > free_bytes / 5 * 4) limit /= 2;
-    if (limit < GIB / 4) {
+    if (attack->raw->cuMemGetAllocationGranularity(
+            &unit, &property, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == CUDA_SUCCESS) {
+        while (unit > 0 && unit * scale < COMB_PAGE_BYTES) scale *= 2;
+    }
+    while (pages * (COMB_PAGE_BYTES / scale) > free_bytes / 5 * 4) pages /= 2;
+    if (pages < COMB_PAGES / 80) {
         hyp_attack_not_tested(attack, "no_memory",
                               "%zu bytes are free, which is too few for a comb", free_bytes);
         return;
     }
     for (size_t i = 0; i < PROFILES; i++) {
-        comb_once(attack, i, limit);
+        comb_once(attack, i, pages, scale);
         hyp_attack_progress(attack, (double)(i + 1) / PROFILES);
     }
 }

@@ -309,3 +309,34 @@ Test(pool_mesh, what_was_copied_from_is_wiped) {
     tol_interpose_remove(test_driver());
     test_end();
 }
+
+/* The largest handle of a pool of the latency profile that is filled to a quarter of its limit. */
+static uint64_t largest_handle(bool compact) {
+    enum { BLOCKS = 512 };
+    struct tol_pool_options options;
+    struct tol_pool *pool = NULL;
+    uint64_t largest = 0;
+    tol_pool_latency(tol_context_device(test_context()), &options);
+    options.limit_bytes = 2048 * MIB;
+    options.first_count = 0; /* the handles that begin a pool have their own size */
+    options.compact = compact;
+    MUST(tol_pool_create(test_context(), &options, &pool));
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        struct tol_block block;
+        struct tol_pool_stats before = stats_of(pool);
+        MUST(tol_pool_allocate(pool, MIB, NULL, &block));
+        struct tol_pool_stats after = stats_of(pool);
+        if (after.driver_allocations != before.driver_allocations + 1) continue;
+        if (after.held - before.held > largest) largest = after.held - before.held;
+    }
+    tol_pool_destroy(pool);
+    return largest;
+}
+
+/* A handle is compacted as a whole, so a pool that may be compacted takes no large ones. */
+Test(pool_mesh, a_pool_to_compact_takes_small_handles) {
+    uint64_t small = largest_handle(true), large = largest_handle(false);
+    cr_assert(small > 0 && small <= 2048 * MIB / 256, "%llu", (unsigned long long)small);
+    cr_assert(large > 2048 * MIB / 256, "%llu: there is nothing to limit",
+              (unsigned long long)large);
+}

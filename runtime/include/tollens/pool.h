@@ -97,7 +97,11 @@ struct tol_pool_options {
      * or direct driver calls, queue on blocks of this pool during a pass may be lost or fault. Set
      * compact only if no thread queues work while another one allocates, or if hold ensures it: the
      * pool calls hold with begin = true before a pass, and with begin = false after the pass if the
-     * first call returned true. hold must not call the pool. */
+     * first call returned true. hold must not call the pool.
+     * With compact no handle is larger than 1/256 of limit_bytes (of the device's memory without a
+     * limit), because a handle is compacted as a whole. Of the profiles only latency takes larger
+     * ones: with compact and a limit of 26 GiB, 3 of 100 allocations of the walk below call the
+     * driver instead of 0.95, and 1.09 is held at the worst moment instead of 1.10. */
     bool compact;
     bool (*hold)(void *user, bool begin);
 

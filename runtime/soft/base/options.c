@@ -77,6 +77,13 @@ static void read_all(void) {
     options.devices = (int)read_number("TOLLENS_SOFT_DEVICES", 1, 8, 1, "a number from 1 to 8");
     options.memory_bytes = read_number("TOLLENS_SOFT_MEMORY", 1 << 20, 1ull << 42, 8ull << 30,
                                        "a size from 1M to 4096G");
+    options.granularity = read_number("TOLLENS_SOFT_GRANULARITY", 4 << 10, 2 << 20, 2 << 20,
+                                      "a power of two from 4K to 2M");
+    if ((options.granularity & (options.granularity - 1)) != 0) {
+        complain("TOLLENS_SOFT_GRANULARITY", getenv("TOLLENS_SOFT_GRANULARITY"),
+                 "a power of two from 4K to 2M");
+        options.granularity = 2 << 20;
+    }
     options.workers =
         (int)read_number("TOLLENS_SOFT_WORKERS", 1, 256, (uint64_t)cores, "a number from 1 to 256");
     options.compute_capability =

@@ -10,6 +10,7 @@
 struct soft_options {
     int devices;            /* TOLLENS_SOFT_DEVICES: 1 to 8 */
     uint64_t memory_bytes;  /* TOLLENS_SOFT_MEMORY: of each device; 512M, 8G */
+    uint64_t granularity;   /* TOLLENS_SOFT_GRANULARITY: of cuMemCreate's memory; 4K to 2M */
     int workers;            /* TOLLENS_SOFT_WORKERS: host threads that run blocks, 1 to 256 */
     int compute_capability; /* TOLLENS_SOFT_COMPUTE: 70 to 90 */
     bool check_init;        /* TOLLENS_SOFT_CHECK has init: reads of what was never written */

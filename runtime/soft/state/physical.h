@@ -8,9 +8,6 @@
 
 #include "driver_state.h"
 
-/* What sizes, offsets and addresses are multiples of. */
-enum { SOFT_PHYSICAL_GRANULE = 2 << 20 };
-
 struct soft_physical {
     CUmemAllocationProp properties;
     struct soft_device *device;

@@ -2,13 +2,14 @@
  * Memory and addresses apart. As in "Virtual Memory Management" of the CUDA Driver API 13.0.
  */
 #include "api/export.h"
+#include "base/options.h"
 #include "state/handle_set.h"
 #include "state/physical.h"
 
 enum { PAGE_BYTES = 4096 };
 
 static bool is_multiple(uint64_t value) {
-    return value % SOFT_PHYSICAL_GRANULE == 0;
+    return value % soft_options()->granularity == 0;
 }
 
 /* ---- physical memory ---- */
@@ -41,7 +42,7 @@ EXPORT(cuMemGetAllocationGranularity, (size_t * granularity, const CUmemAllocati
         return CUDA_ERROR_INVALID_VALUE;
     }
     result = check_properties(properties, &device);
-    if (result == CUDA_SUCCESS) *granularity = SOFT_PHYSICAL_GRANULE;
+    if (result == CUDA_SUCCESS) *granularity = soft_options()->granularity;
     return result;
 }
 
@@ -137,7 +138,7 @@ EXPORT(cuMemAddressReserve, (CUdeviceptr * address, size_t size, size_t alignmen
         !aligned || flags != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (alignment < SOFT_PHYSICAL_GRANULE) alignment = SOFT_PHYSICAL_GRANULE;
+    if (alignment < soft_options()->granularity) alignment = soft_options()->granularity;
     uint64_t reserved = soft_space_reserve(wanted, size, alignment);
     if (reserved == 0) return CUDA_ERROR_OUT_OF_MEMORY;
     *address = reserved;
@@ -189,10 +190,10 @@ static bool is_mapped_whole(CUdeviceptr address, size_t size) {
 /* Whether every mapping that touches a range lies in it. They are made of granules. */
 static bool has_no_parts(CUdeviceptr address, size_t size) {
     struct soft_allocation found;
-    for (uint64_t at = address; at - address < size; at += SOFT_PHYSICAL_GRANULE) {
+    for (uint64_t at = address; at - address < size; at += soft_options()->granularity) {
         if (!soft_space_find(at, &found)) continue;
         if (found.address < address || found.bytes > size - (found.address - address)) return false;
-        at = found.address + found.bytes - SOFT_PHYSICAL_GRANULE;
+        at = found.address + found.bytes - soft_options()->granularity;
     }
     return true;
 }
@@ -207,7 +208,7 @@ EXPORT(cuMemUnmap, (CUdeviceptr address, size_t size)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     /* As on a device, nothing is waited for. */
-    for (uint64_t at = address; at - address < size; at += SOFT_PHYSICAL_GRANULE) {
+    for (uint64_t at = address; at - address < size; at += soft_options()->granularity) {
         if (soft_space_find(at, &found)) soft_physical_unmap(found.address);
     }
     return CUDA_SUCCESS;
