@@ -20,7 +20,7 @@ HYP_WORDS(
                     "reports another number.",
     .method = "The interposer counts calls of cuMemAlloc, cuMemAllocFromPoolAsync and "
               "cuMemCreate, including failed ones, from before the pool is created until after "
-              "its last block is freed, over 8 seeds (30 with --full) and in both orders.",
+              "its last block is freed, over 8 walks (30 with --full) and in both orders.",
     .control = "The same sizes in the same order through tol_buffer_create, which must call the "
                "driver every time. A counter that misses calls would show here.",
     .confounders = "A pool that allocated everything in advance would also need few calls. The "
@@ -36,7 +36,7 @@ static uint64_t draw_bytes(struct hyp_attack *attack) {
 
 /* Counts the driver's allocations for PAIRS blocks with at most live_max of them live. With 1, each
  * block is freed before the next is allocated. */
-static void count_pool(struct hyp_attack *attack, unsigned live_max, unsigned seed) {
+static void count_pool(struct hyp_attack *attack, unsigned live_max, unsigned number) {
     struct tol_pool_stats stats;
     struct tol_block live[LIVE_MAX];
     unsigned count = 0;
@@ -59,11 +59,11 @@ static void count_pool(struct hyp_attack *attack, unsigned live_max, unsigned se
     }
     const uint64_t calls = hyp_ledger_calls() - before;
     if (ok && HYP_OK(attack, tol_pool_stats(pool, &stats))) {
-        hyp_attack_measure(attack, (double)calls, "pool, %u live, seed %u", live_max, seed);
+        hyp_attack_measure(attack, (double)calls, "pool, %u live, walk %u", live_max, number);
         HYP_CHECK(attack, calls == stats.driver_allocations,
                   "%llu driver allocations were counted, and the pool reports %llu",
                   (unsigned long long)calls, (unsigned long long)stats.driver_allocations);
-        if (seed == 0) {
+        if (number == 0) {
             hyp_attack_note(attack, "up to %u live blocks: peak of %llu bytes live and %llu held",
                             live_max, (unsigned long long)stats.requested_peak,
                             (unsigned long long)stats.held_peak);
@@ -76,10 +76,10 @@ static void count_pool(struct hyp_attack *attack, unsigned live_max, unsigned se
 }
 
 static void count_pools(struct hyp_attack *attack, unsigned live_max) {
-    const unsigned seeds = attack->session.full ? 30 : 8;
-    for (unsigned seed = 0; seed < seeds; seed++) {
-        count_pool(attack, live_max, seed);
-        hyp_attack_progress(attack, (double)(seed + 1) / seeds);
+    const unsigned walks = attack->session.full ? 30 : 8;
+    for (unsigned i = 0; i < walks; i++) {
+        count_pool(attack, live_max, i);
+        hyp_attack_progress(attack, (double)(i + 1) / walks);
     }
 }
 

@@ -1,6 +1,7 @@
 """Reads and checks one evidence folder, or an archive of one."""
 
 import pathlib
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,10 +84,18 @@ def add_series(claim: Claim, attack: str, log: list[tuple[str, Histogram]]) -> N
             claim.series.append(Series(claim.id, attack, tag, histogram))
 
 
+def shown_name(attack: dict[str, Any]) -> str:
+    """The attack, and which process or seed it was where there are several."""
+    process = attack.get("process", 1)
+    below = attack.get("folder", f"process{process}" if process > 1 else "")
+    return str(attack["name"]) + (" " + re.sub(r"(\d+)", r" \1", below) if below else "")
+
+
 def read_attack(claim: Claim, attack: dict[str, Any], own: Folder) -> None:
     name, process = attack["name"], attack.get("process", 1)
-    where = own if process == 1 else own / f"process{process}"
-    shown = name if process == 1 else f"{name} process {process}"
+    below = attack.get("folder", f"process{process}" if process > 1 else "")
+    where = own / below if below else own
+    shown = shown_name(attack)
     record = where / "attacks" / f"{name}.json"
     if not record.exists() and attack["ending"] not in RAN:
         return
@@ -99,7 +108,8 @@ def read_attack(claim: Claim, attack: dict[str, Any], own: Folder) -> None:
     if "conditions" in found:
         claim.conditions.append({**found["conditions"], "attack": shown})
     read_tables = tables.read(claim.id, name, process, where)
-    claim.tables.add(read_tables)
+    if not below.startswith("seed"):  # the figures show the first seed's tables
+        claim.tables.add(read_tables)
     kept = {blocks.name: len(blocks.effects) for blocks in read_tables.blocks}
     for effect in found.get("effects", []):
         if effect["blocks"] > 0 and kept.get(effect["name"]) != effect["blocks"]:

@@ -155,7 +155,7 @@ def of_measures(claim: Claim) -> list[Figure]:
     lanes: dict[str, list[float]] = {}
     for measure in shown:
         if measure["value"] is not None:
-            lane = re.sub(r",? seed \d+", "", measure["name"])
+            lane = re.sub(r",? (seed|walk) \d+", "", measure["name"])
             lanes.setdefault(lane, []).append(float(measure["value"]))
     if not lanes:
         return []

@@ -1,5 +1,6 @@
 """Tests of the reports: python3 -m unittest reports.report_test, from the top folder."""
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -70,6 +71,27 @@ class Reports(unittest.TestCase):
         self.assertEqual(len(pictures), html.count('<svg viewBox="0 0 460'))
         for picture in pictures:
             self.assertTrue((self.folder / "report" / picture).exists(), picture)
+
+    def test_each_seed_of_a_claim_is_reported(self) -> None:
+        made_evidence.make(self.folder)
+        own = self.folder / "H3"
+        path, other = own / "verdict.json", own / "seed8"
+        (other / "attacks").mkdir(parents=True)
+        for file in [*own.glob("every_size.*"), own / "attacks/every_size.json"]:
+            (other / file.relative_to(own)).write_bytes(file.read_bytes())
+        verdict = json.loads(path.read_text())
+        verdict["attacks"] = [{**verdict["attacks"][0], "seed": 7, "folder": ""},
+                              {**verdict["attacks"][0], "seed": 8, "folder": "seed8"}]
+        path.write_text(json.dumps(verdict))
+        run = json.loads((self.folder / "run.json").read_text())
+        (self.folder / "run.json").write_text(json.dumps({**run, "seed": 7, "seeds": 2}))
+        done = self.run_program(self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = (self.folder / "report/report.md").read_text()
+        self.assertIn("seeds 7 to 8", text)
+        self.assertIn("| worst, seed 3 | every\\_size | verdict | 1.062 |", text)
+        self.assertIn("| worst, seed 3 | every\\_size seed 8 | verdict | 1.062 |", text)
+        self.assertIn("every_size seed 8: byte 7", (self.folder / "report/report.html").read_text())
 
     def test_a_claim_that_fell_says_why_once_in_its_section(self) -> None:
         for reason, times in (("every_size: byte 7 is <wrong>", 2), ("another", 1)):

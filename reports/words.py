@@ -4,7 +4,7 @@ import datetime
 import re
 from typing import Any
 
-from reports.evidence import Claim, Evidence, Saboteur, Series
+from reports.evidence import Claim, Evidence, Saboteur, Series, shown_name
 from reports.figure import with_unit
 
 DIRECTIONS = {"at_most": "at most", "below": "below", "above": "above"}
@@ -73,6 +73,8 @@ def samples(claim: Claim) -> str:
         return ""
     processes = result.get("processes") or 1
     more = f" in {processes} processes" if processes > 1 else ""
+    if result.get("seeds", 1) > 1:
+        more = f", {result['seeds']} seeds"
     return f"{result['samples']}{more}"
 
 
@@ -101,10 +103,15 @@ def when(evidence: Evidence) -> str:
     return time.strftime("%Y-%m-%d %H:%M UTC")
 
 
+def seeds(evidence: Evidence) -> str:
+    first, count = evidence.run["seed"], evidence.run.get("seeds", 1)
+    return f"seeds {first} to {first + count - 1}" if count > 1 else f"seed {first}"
+
+
 def where(evidence: Evidence) -> str:
     """The run in a line."""
     parts = [f"{evidence.results['mode'].capitalize()} run on {evidence.results['device']['name']}",
-             commit(evidence), when(evidence), f"seed {evidence.run['seed']}"]
+             commit(evidence), when(evidence), seeds(evidence)]
     return ", ".join(part for part in parts if part)
 
 
@@ -159,8 +166,8 @@ def machine_rows(evidence: Evidence) -> list[tuple[str, str]]:
         ("source", commit(evidence)),
         ("compiler", machine["compiler"]),
         ("command", run["command"]),
-        ("run", f"{when(evidence) or 'unknown time'}, {evidence.results['mode']}, seed "
-                f"{run['seed']}, {run['duration_s']:.1f} s, exit code {run['exit_code']}"),
+        ("run", f"{when(evidence) or 'unknown time'}, {evidence.results['mode']}, "
+                f"{seeds(evidence)}, {run['duration_s']:.1f} s, exit code {run['exit_code']}"),
         ("files", listed),
     ]
 
@@ -217,11 +224,8 @@ CLAIM_HEADINGS = ("", "claim", "verdict", "effect", "survives if", "severity", "
 
 
 def attack_row(attack: dict[str, Any]) -> tuple[str, ...]:
-    name = attack["name"]
-    if attack.get("process", 1) > 1:
-        name += f" process {attack['process']}"
-    return (name, OUTCOMES.get(attack["ending"], attack["ending"]), str(attack["samples"]),
-            str(attack["violations"]), f"{attack['duration_s']:.2f}")
+    return (shown_name(attack), OUTCOMES.get(attack["ending"], attack["ending"]),
+            str(attack["samples"]), str(attack["violations"]), f"{attack['duration_s']:.2f}")
 
 
 def claim_row(claim: Claim) -> tuple[str, ...]:

@@ -74,15 +74,17 @@ static const char *broken_code(const struct hyp_outcome *outcome) {
 
 /* The attacks that ran found nothing, but some were left out: inconclusive. */
 static void set_partial(struct hyp_verdict *verdict) {
-    size_t ran = verdict->outcome_count / (verdict->processes > 1 ? verdict->processes : 1);
+    size_t passes = (verdict->processes > 1 ? verdict->processes : 1) *
+                    (verdict->seeds > 1 ? verdict->seeds : 1);
+    size_t ran = verdict->outcome_count / passes;
     hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "part_not_tested",
                     "the filter selected %zu of %zu attacks, and they found nothing", ran,
                     ran + verdict->left_out);
 }
 
-/* Finds the worst measured number. Returns how many there are. */
+/* Finds the worst measured number and its seed. Returns how many numbers there are. */
 static size_t find_worst(const struct hyp_claim *claim, const struct hyp_verdict *verdict,
-                         double *worst) {
+                         double *worst, uint64_t *seed) {
     size_t count = 0;
     for (size_t i = 0; i < verdict->outcome_count; i++) {
         const struct hyp_outcome *outcome = &verdict->outcomes[i];
@@ -91,7 +93,9 @@ static size_t find_worst(const struct hyp_claim *claim, const struct hyp_verdict
             if (measure->recorded_only) continue;
             bool is_worse = claim->direction == HYP_ABOVE ? !(measure->value >= *worst)
                                                           : !(measure->value <= *worst);
-            if (count++ == 0 || is_worse) *worst = measure->value;
+            if (count++ > 0 && !is_worse) continue;
+            *worst = measure->value;
+            *seed = outcome->seed;
         }
     }
     return count;
@@ -129,13 +133,22 @@ void hyp_verdict_judge(const struct hyp_claim *claim, size_t findings,
     verdict->has_effect = verdict->samples > 0 && !is_timed;
     verdict->effect = (double)violations;
     if (is_measured) {
-        size_t measures = find_worst(claim, verdict, &verdict->effect);
+        size_t measures = find_worst(claim, verdict, &verdict->effect, &verdict->worst_seed);
         verdict->has_effect = measures > 0 && isfinite(verdict->effect);
+        verdict->has_worst_seed = verdict->has_effect;
+    }
+    if (violated != NULL) {
+        verdict->has_worst_seed = true;
+        verdict->worst_seed = violated->seed;
     }
 
     if (violated != NULL &&
         (is_timed || is_measured || !hyp_claim_holds(claim, (double)violations))) {
-        hyp_verdict_set(verdict, HYP_FALSIFIED, "", "%s: %s", violated->name,
+        char seed[40] = "";
+        if (verdict->seeds > 1) {
+            snprintf(seed, sizeof seed, "seed %llu: ", (unsigned long long)violated->seed);
+        }
+        hyp_verdict_set(verdict, HYP_FALSIFIED, "", "%s%s: %s", seed, violated->name,
                         violated->record.example_count > 0 ? violated->record.examples[0] : "");
     } else if (verdict->outcome_count == 0) {
         hyp_verdict_set(verdict, HYP_INCONCLUSIVE, "no_attack", "the claim has no attack");

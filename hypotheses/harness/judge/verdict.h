@@ -25,6 +25,8 @@ enum hyp_ending {
 struct hyp_outcome {
     char name[96];
     unsigned process; /* which of the claim's fresh processes, from 1 */
+    uint64_t seed;    /* of its random choices */
+    char folder[32];  /* below the claim's: "", "process2", "seed7" */
     enum hyp_ending ending;
     char detail[512]; /* of a crash: the signal; of a failure without a record: the assertion */
     bool has_record;
@@ -42,6 +44,9 @@ struct hyp_verdict {
     bool has_interval; /* of a timed claim */
     double low, high;
     unsigned processes; /* the number of fresh processes; fewer than 6 is labelled */
+    unsigned seeds;     /* the number of seeds that a claim without times was attacked with */
+    bool has_worst_seed;
+    uint64_t worst_seed; /* of the first violation, or of the worst number */
     uint64_t samples;
     double duration_s;
     bool has_severity;

@@ -87,6 +87,26 @@ Test(verdict, one_violation_outweighs_everything) {
     hyp_verdict_end(&verdict);
 }
 
+Test(verdict, the_seed_of_the_first_violation_is_named) {
+    struct hyp_verdict verdict = {.outcome_count = 3, .seeds = 3};
+    verdict.outcomes = calloc(4, sizeof *verdict.outcomes);
+    for (size_t i = 0; i < 3; i++) {
+        struct hyp_outcome *outcome = &verdict.outcomes[i];
+        *outcome = (struct hyp_outcome){.name = "attack", .seed = 7 + i, .has_record = true};
+        outcome->ending = i > 0 ? HYP_FAILED : HYP_PASSED;
+        outcome->record.samples = 10;
+        outcome->record.violations = i > 0;
+        outcome->record.example_count = i > 0;
+        snprintf(outcome->record.examples[0], HYP_EXAMPLE_BYTES, "byte 7 differs");
+    }
+    hyp_verdict_judge(hyp_claim_find("H3"), 0, &verdict);
+    cr_assert(verdict.kind == HYP_FALSIFIED && verdict.effect == 2);
+    cr_assert(verdict.has_worst_seed && verdict.worst_seed == 8, "%llu",
+              (unsigned long long)verdict.worst_seed);
+    cr_assert_str_eq(verdict.reason, "seed 8: attack: byte 7 differs");
+    hyp_verdict_end(&verdict);
+}
+
 Test(verdict, a_crash_is_no_pass) {
     struct attack attacks[] = {good, crashed};
     expect(attacks, 2, 0, HYP_INCONCLUSIVE, "worker_crashed", true);
@@ -165,6 +185,24 @@ Test(verdict, a_measured_claim_has_the_worst_of_its_numbers) {
 }
 
 /* One violation is below a threshold of 1.1, which is no number of violations. */
+Test(verdict, the_seed_of_the_worst_number_is_named) {
+    static const double values[] = {1.02, 1.07, 1.03};
+    struct hyp_verdict verdict = {.outcome_count = 3, .seeds = 3};
+    hyp_claim_register(&measured);
+    verdict.outcomes = calloc(4, sizeof *verdict.outcomes);
+    for (size_t i = 0; i < 3; i++) {
+        struct hyp_outcome *outcome = &verdict.outcomes[i];
+        *outcome = (struct hyp_outcome){
+            .name = "walk", .seed = 1 + i, .has_record = true, .ending = HYP_PASSED};
+        outcome->record.samples = outcome->record.measure_count = 1;
+        outcome->record.measures[0].value = values[i];
+    }
+    hyp_verdict_judge(hyp_claim_find("H12"), 0, &verdict);
+    cr_assert(verdict.kind == HYP_SURVIVED && verdict.effect == 1.07, "%g", verdict.effect);
+    cr_assert(verdict.has_worst_seed && verdict.worst_seed == 2);
+    hyp_verdict_end(&verdict);
+}
+
 Test(verdict, one_violation_falsifies_a_measured_claim) {
     struct hyp_verdict verdict = judge_measure(1.05, 1);
     cr_assert(verdict.kind == HYP_FALSIFIED && verdict.effect == 1.05);

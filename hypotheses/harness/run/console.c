@@ -9,9 +9,10 @@
 
 void hyp_console_begin(const struct hyp_run *run) {
     const char *filter = run->session.filter;
-    printf("%s run on %s (%s), seed %llu%s%s%s%s\n", run->session.full ? "Full" : "Quick",
+    char seeds[64];
+    printf("%s run on %s (%s), %s%s%s%s%s\n", run->session.full ? "Full" : "Quick",
            run->machine.device.name, hyp_device_kind_name(run->machine.kind),
-           (unsigned long long)run->session.seed, filter != NULL ? ", attacks matching " : "",
+           hyp_run_seeds(run, seeds, sizeof seeds), filter != NULL ? ", attacks matching " : "",
            filter != NULL ? filter : "", run->under != NULL ? ", under the saboteur " : "",
            run->under != NULL ? run->under : "");
     fflush(stdout);
@@ -26,9 +27,14 @@ void hyp_console_verdict(const struct hyp_claim *claim, const struct hyp_verdict
         snprintf(effect, sizeof effect, "%.4g %s (%.4g to %.4g)%s", verdict->effect, unit,
                  verdict->low, verdict->high, verdict->processes == 1 ? ", one process" : "");
     } else if (verdict->has_effect) {
-        snprintf(effect, sizeof effect, "%.4g %s in %llu%s%s", verdict->effect, unit,
+        char seed[40] = "";
+        if (verdict->seeds > 1 && verdict->has_worst_seed) {
+            snprintf(seed, sizeof seed, ", worst seed %llu",
+                     (unsigned long long)verdict->worst_seed);
+        }
+        snprintf(effect, sizeof effect, "%.4g %s in %llu%s%s%s", verdict->effect, unit,
                  (unsigned long long)verdict->samples, verdict->label[0] != '\0' ? ", " : "",
-                 verdict->label);
+                 verdict->label, seed);
     }
     if (verdict->has_severity) {
         snprintf(severity, sizeof severity, "severity %.0f %% (%u of %u)",

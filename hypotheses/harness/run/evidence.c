@@ -27,6 +27,16 @@ size_t hyp_run_left_out(const struct hyp_run *run) {
     return count;
 }
 
+const char *hyp_run_seeds(const struct hyp_run *run, char *text, size_t bytes) {
+    const unsigned long long first = run->session.seed;
+    if (run->seeds > 1) {
+        snprintf(text, bytes, "seeds %llu to %llu", first, first + run->seeds - 1);
+    } else {
+        snprintf(text, bytes, "seed %llu", first);
+    }
+    return text;
+}
+
 /* The loaded plugins, for results.json. */
 static json_t *plugins(void) {
     json_t *all = json_array();
@@ -71,6 +81,10 @@ static json_t *borderline(const struct hyp_verdict *verdict) {
                      (int)verdict->borderline);
 }
 
+static json_t *worst_seed(const struct hyp_verdict *verdict) {
+    return verdict->has_worst_seed ? json_integer((json_int_t)verdict->worst_seed) : json_null();
+}
+
 /* JSON has no infinity: an unknown end is null. */
 static json_t *end_of_interval(const struct hyp_verdict *verdict, double end) {
     return verdict->has_interval && isfinite(end) ? json_real(end) : json_null();
@@ -80,14 +94,16 @@ static json_t *end_of_interval(const struct hyp_verdict *verdict, double end) {
 static json_t *result(const struct hyp_claim *claim, const struct hyp_verdict *verdict) {
     json_t *effect = verdict->has_effect ? json_real(verdict->effect) : json_null();
     return json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:f, s:s, s:I, s:i, s:I, s:o, s:o, "
-        "s:f}",
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:f, s:s, s:I, s:i, s:i, s:o, s:I, "
+        "s:o, "
+        "s:o, s:f}",
         "id", claim->id, "title", claim->title, "verdict", hyp_verdict_name(verdict->kind),
         "reason", text_or_null(verdict->reason), "code", text_or_null(verdict->code), "effect",
         effect, "unit", claim->unit, "label", text_or_null(verdict->label), "low",
         end_of_interval(verdict, verdict->low), "high", end_of_interval(verdict, verdict->high),
         "threshold", claim->threshold, "direction", hyp_direction_name(claim->direction), "samples",
-        (json_int_t)verdict->samples, "processes", (int)verdict->processes, "left_out",
+        (json_int_t)verdict->samples, "processes", (int)verdict->processes, "seeds",
+        (int)verdict->seeds, "worst_seed", worst_seed(verdict), "left_out",
         (json_int_t)verdict->left_out, "severity", severity(verdict), "borderline",
         borderline(verdict), "duration_s", verdict->duration_s);
 }
@@ -120,13 +136,14 @@ bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim
     json_t *attacks = json_array();
     for (size_t i = 0; i < verdict->outcome_count; i++) {
         const struct hyp_outcome *outcome = &verdict->outcomes[i];
-        json_array_append_new(attacks, json_pack("{s:s, s:i, s:s, s:o, s:I, s:I, s:f}", "name",
-                                                 outcome->name, "process", (int)outcome->process,
-                                                 "ending", endings[outcome->ending], "detail",
-                                                 text_or_null(outcome->detail), "samples",
-                                                 (json_int_t)outcome->record.samples, "violations",
-                                                 (json_int_t)outcome->record.violations,
-                                                 "duration_s", outcome->record.duration_s));
+        json_array_append_new(
+            attacks,
+            json_pack("{s:s, s:i, s:I, s:s, s:s, s:o, s:I, s:I, s:f}", "name", outcome->name,
+                      "process", (int)outcome->process, "seed", (json_int_t)outcome->seed, "folder",
+                      outcome->folder, "ending", endings[outcome->ending], "detail",
+                      text_or_null(outcome->detail), "samples", (json_int_t)outcome->record.samples,
+                      "violations", (json_int_t)outcome->record.violations, "duration_s",
+                      outcome->record.duration_s));
     }
     object = result(claim, verdict);
     if (object != NULL) json_object_set_new(object, "attacks", attacks);
@@ -177,10 +194,10 @@ bool hyp_evidence_end(const struct hyp_run *run) {
     if (!hyp_manifest_write(run->folder, names, count, list_crc)) return false;
     const char *mode = run->session.full ? "full" : "quick";
     json_t *object =
-        json_pack("{s:i, s:s, s:s, s:I, s:b, s:s?, s:s?, s:f, s:f, s:i, s:s}", "schema", 1,
+        json_pack("{s:i, s:s, s:s, s:I, s:i, s:b, s:s?, s:s?, s:f, s:f, s:i, s:s}", "schema", 1,
                   "command", run->command, "mode", mode, "seed", (json_int_t)run->session.seed,
-                  "sabotage", (int)run->sabotage, "under", run->under, "filter",
-                  run->session.filter, "begin_s", machine->begin_s, "duration_s", run->duration_s,
-                  "exit_code", run->exit_code, "list_crc32", list_crc);
+                  "seeds", (int)run->seeds, "sabotage", (int)run->sabotage, "under", run->under,
+                  "filter", run->session.filter, "begin_s", machine->begin_s, "duration_s",
+                  run->duration_s, "exit_code", run->exit_code, "list_crc32", list_crc);
     return write_object(object, run->folder, "run.json");
 }

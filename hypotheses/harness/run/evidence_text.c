@@ -63,7 +63,7 @@ static void put_case(FILE *out, const struct hyp_claim *claim, const struct hyp_
     const struct hyp_record *record = &outcome->record;
     fprintf(out, "    <testcase classname=\"tollens.%s\" name=\"", claim->id);
     put_xml(out, outcome->name);
-    if (outcome->process > 1) fprintf(out, "[process %u]", outcome->process);
+    if (outcome->folder[0] != '\0') fprintf(out, "[%s]", outcome->folder);
     fprintf(out, "\" time=\"%.3f\">\n", record->duration_s);
     if (record->violations > 0) {
         put_child(out, "failure", "falsified", record->examples[0]);
@@ -153,6 +153,8 @@ bool hyp_evidence_junit(const struct hyp_run *run) {
         }
         put_number(out, "samples", (double)verdict->samples);
         put_number(out, "processes", verdict->processes);
+        put_number(out, "seeds", verdict->seeds);
+        if (verdict->has_worst_seed) put_number(out, "worst_seed", (double)verdict->worst_seed);
         if (verdict->left_out > 0) put_number(out, "left_out", (double)verdict->left_out);
         if (verdict->has_severity) {
             snprintf(text, sizeof text, "%u of %u", verdict->caught, verdict->saboteurs);
@@ -199,6 +201,7 @@ static void put_row(FILE *out, const struct hyp_claim *claim, const struct hyp_v
         fprintf(out, "%.6g %s%s%llu sample%s%s%s", verdict->effect, is_measured ? unit : "of",
                 is_measured ? ", " : " ", (unsigned long long)verdict->samples, plural,
                 verdict->label[0] != '\0' ? ", " : "", verdict->label);
+        if (verdict->seeds > 1) fprintf(out, ", %u seeds", verdict->seeds);
     }
     fprintf(out, " | %s %.6g %s | ", hyp_direction_words(claim->direction), claim->threshold,
             hyp_unit_of(claim->threshold, claim->unit, text));
@@ -209,7 +212,7 @@ static void put_row(FILE *out, const struct hyp_claim *claim, const struct hyp_v
 }
 
 bool hyp_evidence_summary(const struct hyp_run *run) {
-    char path[1100];
+    char path[1100], text[64];
     struct hyp_file file;
     const struct hyp_machine *machine = &run->machine;
     snprintf(path, sizeof path, "%s/summary.md", run->folder);
@@ -227,7 +230,7 @@ bool hyp_evidence_summary(const struct hyp_run *run) {
     if (machine->commit[0] != '\0') {
         fprintf(out, ", commit %.12s%s", machine->commit, machine->dirty ? " with changes" : "");
     }
-    fprintf(out, ", seed %llu, %.0f s.\n", (unsigned long long)run->session.seed, run->duration_s);
+    fprintf(out, ", %s, %.0f s.\n", hyp_run_seeds(run, text, sizeof text), run->duration_s);
     if (run->under != NULL) {
         fprintf(out,
                 "**The whole run was made under the saboteur %s: no verdict here is about the "

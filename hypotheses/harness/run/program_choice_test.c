@@ -37,7 +37,7 @@ Test(choice, what_would_run_can_be_listed) {
 }
 
 Test(choice, a_run_can_be_traced) {
-    int code = program_shell("\"$T\" run H4 H13 --filter 'a_[kl]*' "
+    int code = program_shell("\"$T\" run H4 H13 --seeds 1 --filter 'a_[kl]*' "
                              "--trace \"$D/trace.json\" --out \"$D/out\"");
     cr_assert(code == 3 || code == 0, "%d: %s", code, program_output);
     json_t *trace = program_json("trace.json");
@@ -202,6 +202,48 @@ Test(choice, a_timed_claim_without_its_comparison_is_open) {
     json_t *results = program_json("out/results.json");
     expect_text(results, "code", "part_not_tested");
     json_decref(results);
+}
+
+/* The seeds of a run: as many as are said, and each has its evidence. */
+Test(choice, a_claim_is_attacked_with_each_seed) {
+    int code = program_shell("\"$T\" run H2 H4 --seed 5 --seeds 3 --inconclusive=warn "
+                             "--out \"$D/out\"");
+    cr_assert(code == 0 && program_says("seeds 5 to 7"), "%d: %s", code, program_output);
+    for (unsigned seed = 5; seed <= 7; seed++) {
+        char path[100];
+        snprintf(path, sizeof path, "out/H2/%s%sattacks/every_block_size_runs_every_thread.json",
+                 seed == 6   ? "seed6"
+                 : seed == 7 ? "seed7"
+                             : "",
+                 seed > 5 ? "/" : "");
+        json_t *record = program_json(path);
+        cr_assert(json_integer_value(json_object_get(record, "seed")) == seed, "%s", path);
+        json_decref(record);
+    }
+    json_t *verdict = program_json("out/H2/verdict.json"), *run = program_json("out/run.json");
+    cr_assert(json_integer_value(json_object_get(verdict, "seeds")) == 3);
+    cr_assert(json_array_size(json_object_get(verdict, "attacks")) % 3 == 0);
+    cr_assert(json_integer_value(json_object_get(run, "seeds")) == 3);
+    json_decref(verdict);
+    json_decref(run);
+    cr_assert(program_shell("ls -d \"$D\"/out/H4/seed* 2>/dev/null") != 0,
+              "a claim about time has processes, not seeds: %s", program_output);
+    code = program_shell("\"$T\" run H2 --under launch_drop --seed 8 --seeds 2 --out \"$D/fell\"");
+    cr_assert(code == 1 && program_says("worst seed 8") && program_says("seed 8: "), "%d: %s", code,
+              program_output);
+}
+
+Test(choice, a_seed_that_is_named_is_the_only_one) {
+    int code = program_shell("\"$T\" run H2 --seed 5 --out \"$D/out\"");
+    cr_assert(code == 0 && program_says("seed 5\n"), "%d: %s", code, program_output);
+    code = program_shell("unset TOLLENS_SEED; \"$T\" run H2 --out \"$D/two\"");
+    cr_assert(code == 0 && program_says("seeds 1 to 2\n"), "%d: %s", code, program_output);
+    code = program_shell("\"$T\" run H2 --seed 9223372036854775807 --seeds 2");
+    cr_assert(code == 2 && program_says("go beyond the largest seed"), "%d: %s", code,
+              program_output);
+    cr_assert(program_shell("\"$T\" run H2 --seeds 0") == 2 &&
+                  program_says("--seeds must be a number from 1 to 1000"),
+              "%s", program_output);
 }
 
 Test(choice, a_seed_is_kept) {

@@ -13,6 +13,7 @@ struct hyp_run {
     const char *folder;  /* of the evidence */
     const char *command; /* as it was typed */
     bool sabotage;       /* severity was measured */
+    unsigned seeds;      /* that claims without times are attacked with, from session.seed on */
     const char *under;   /* the saboteur of the whole run; NULL: none, and the verdicts count */
     bool chosen[HYP_CLAIMS_MAX];
     struct hyp_verdict verdicts[HYP_CLAIMS_MAX]; /* of those chosen */
@@ -22,6 +23,9 @@ struct hyp_run {
 
 /* How many claims were not chosen: nothing is known of them. */
 size_t hyp_run_left_out(const struct hyp_run *run);
+
+/* "seed 7" or "seeds 1 to 8", written to text. */
+const char *hyp_run_seeds(const struct hyp_run *run, char *text, size_t bytes);
 
 /* How many of the chosen claims got a verdict. */
 size_t hyp_run_count(const struct hyp_run *run, enum hyp_verdict_kind kind);

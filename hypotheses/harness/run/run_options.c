@@ -55,6 +55,18 @@ static bool trace_is_sound(const struct hyp_run_options *options) {
                     (int)options->trace_every, (int)options->trace_share);
 }
 
+/* Who names a seed means that one: it reproduces a run. */
+static bool choose_seeds(struct hyp_run *run, const struct hyp_run_options *options) {
+    const char *variable = getenv("TOLLENS_SEED");
+    bool is_named = options->has_seed || (variable != NULL && variable[0] != '\0');
+    run->seeds = options->seeds > 0  ? (unsigned)options->seeds
+                 : is_named          ? 1
+                 : run->session.full ? HYP_SEEDS_FULL
+                                     : HYP_SEEDS_QUICK;
+    return run->session.seed <= HYP_SEED_MAX - (run->seeds - 1) ||
+           hyp_fail("--seed and --seeds go beyond the largest seed, 2^63 - 1");
+}
+
 static bool read_word(int count, char **words, int *i, struct hyp_run *run,
                       struct hyp_run_options *options) {
     const char *word = words[*i], *value = NULL;
@@ -93,6 +105,9 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
         if (!hyp_session_number(value, HYP_SEED_MAX, &run->session.seed)) {
             return hyp_fail("--seed must be a number below 2^63, not '%s'", value);
         }
+        options->has_seed = true;
+    } else if ((value = option("--seeds", count, words, i)) != NULL) {
+        return read_number("--seeds", value, HYP_SEEDS_MAX, &options->seeds);
     } else if ((value = option("--deadline", count, words, i)) != NULL) {
         uint64_t *deadline_s = &run->session.deadline_s;
         if (!hyp_session_number(value, HYP_DEADLINE_S_MAX, deadline_s) || *deadline_s == 0) {
@@ -136,6 +151,7 @@ bool hyp_run_options_read(int count, char **words, struct hyp_run *run,
         if (!read_word(count, words, &i, run, options)) return false;
     }
     if (!trace_is_sound(options)) return false;
+    if (!choose_seeds(run, options)) return false;
     /* Who brings claims of their own asks about those. */
     for (size_t i = hyp_plugin_count() > 0 ? hyp_claim_own_count() : 0;
          i < hyp_claim_count() && !options->any_claim; i++) {

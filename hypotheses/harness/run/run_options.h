@@ -6,7 +6,10 @@
 
 #include "run.h"
 
-enum { HYP_REPEATS_MAX = 1000 };
+enum { HYP_REPEATS_MAX = 1000, HYP_SEEDS_MAX = 1000 };
+
+/* How many seeds a claim without times is attacked with, where no option says it. */
+enum { HYP_SEEDS_QUICK = 2, HYP_SEEDS_FULL = 8 };
 
 struct hyp_run_options {
     bool require_gpu;
@@ -16,7 +19,8 @@ struct hyp_run_options {
         repeats; /* how often all of it runs; 0: once, with the evidence in the folder itself */
     const char *trace;                 /* where the timeline goes; NULL: there is none */
     uint64_t trace_every, trace_share; /* as in tol_trace_options; 0: not said */
-    bool any_claim, list;
+    bool any_claim, list, has_seed;
+    uint64_t seeds; /* 0: not said */
 };
 
 /* Reads the environment and the words. What they choose goes into the run, the rest into the

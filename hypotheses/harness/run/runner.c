@@ -63,7 +63,7 @@ static bool is_replaced(const struct environment *environment, const char *entry
 }
 
 /* Copies this process's environment and replaces some variables. false: out of memory. */
-static bool make_environment(const struct hyp_task *task, const char *folder,
+static bool make_environment(const struct hyp_task *task, const char *folder, uint64_t seed,
                              struct environment *environment) {
     extern char **environ;
     const struct hyp_session *session = task->session;
@@ -71,7 +71,7 @@ static bool make_environment(const struct hyp_task *task, const char *folder,
     snprintf(environment->own[0], room, "TOLLENS_DEVICE=%s:%d", hyp_device_kind_name(session->kind),
              session->ordinal);
     snprintf(environment->own[1], room, "TOLLENS_MODE=%s", session->full ? "full" : "quick");
-    snprintf(environment->own[2], room, "TOLLENS_SEED=%llu", (unsigned long long)session->seed);
+    snprintf(environment->own[2], room, "TOLLENS_SEED=%llu", (unsigned long long)seed);
     snprintf(environment->own[3], room, "TOLLENS_OUT=%s", folder);
     snprintf(environment->own[4], room, "TOLLENS_SABOTAGE=%s",
              task->saboteur != NULL ? task->saboteur : "");
@@ -95,7 +95,7 @@ static bool make_environment(const struct hyp_task *task, const char *folder,
 struct worker {
     pid_t process;
     int pipe;
-    unsigned number;              /* of the claim's processes, from 1 */
+    uint64_t seed;                /* of the attacks' random choices */
     const char *folder;           /* of its evidence */
     struct hyp_outcome *outcomes; /* its part of the verdict's outcomes */
     size_t count;
@@ -114,7 +114,7 @@ static bool start(const struct hyp_task *task, struct worker *worker) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     snprintf(log, sizeof log, "%s/attacks.log", worker->folder);
-    if (!make_environment(task, worker->folder, &environment)) return false;
+    if (!make_environment(task, worker->folder, worker->seed, &environment)) return false;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         free(environment.entries);
         return hyp_fail("a pipe for a worker could not be created: %s", strerror(errno));
@@ -188,7 +188,11 @@ static void read_line(const struct hyp_task *task, struct worker *worker, char *
         worker->is_enough |= falls_by(task, worker, outcome);
     }
     if (task->saboteur == NULL) {
-        hyp_watch_ended(task->watch, task->claim->id, name, ending, seconds);
+        char text[160];
+        const char *folder = outcome->folder;
+        snprintf(text, sizeof text, "%s%s%s%s", name, folder[0] != '\0' ? " [" : "", folder,
+                 folder[0] != '\0' ? "]" : "");
+        hyp_watch_ended(task->watch, task->claim->id, text, ending, seconds);
     }
 }
 
@@ -310,13 +314,34 @@ static void explain_missing(int status, const struct worker *worker) {
     }
 }
 
-/* The number of fresh processes for a claim's attacks. Differences between processes, such as
- * memory layout, change times by more than the blocks of one process show. For a saboteur one is
- * enough. */
-static unsigned processes_for(const struct hyp_task *task) {
+/* How often a claim's attacks run, each time in a fresh process. Differences between processes,
+ * such as memory layout, change times by more than the blocks of one process show, so in full mode
+ * a claim about time gets several processes. Any other gets a process for each seed. */
+static void choose_passes(const struct hyp_task *task, struct hyp_verdict *verdict) {
     const struct hyp_words *words = task->claim->words;
-    bool many = words != NULL && words->is_timed && task->session->full && task->saboteur == NULL;
-    return many ? HYP_PROCESSES : 1;
+    bool is_timed = words != NULL && words->is_timed;
+    bool many = is_timed && task->session->full && task->saboteur == NULL;
+    verdict->processes = many ? HYP_PROCESSES : 1;
+    verdict->seeds = is_timed || task->seeds == 0 ? 1 : task->seeds;
+}
+
+/* What one pass leaves, and the outcomes that it fills. */
+static void begin_pass(const struct hyp_task *task, const char *const names[], unsigned pass,
+                       const struct hyp_verdict *verdict, struct worker *worker) {
+    worker->seed = task->session->seed + (verdict->seeds > 1 ? pass : 0);
+    worker->outcomes = verdict->outcomes + pass * worker->count;
+    for (size_t i = 0; i < worker->count; i++) {
+        struct hyp_outcome *outcome = &worker->outcomes[i];
+        outcome->process = verdict->seeds > 1 ? 1 : pass + 1;
+        outcome->seed = worker->seed;
+        snprintf(outcome->name, sizeof outcome->name, "%s", names[i]);
+        if (pass > 0 && verdict->seeds > 1) {
+            snprintf(outcome->folder, sizeof outcome->folder, "seed%llu",
+                     (unsigned long long)worker->seed);
+        } else if (pass > 0) {
+            snprintf(outcome->folder, sizeof outcome->folder, "process%u", pass + 1);
+        }
+    }
 }
 
 /* Runs all attacks in one process. false: it could not be started. */
@@ -349,22 +374,17 @@ bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict) {
                         ATTACKS_MAX);
     if (!hyp_directory_make(task->folder)) return false;
     verdict->left_out = hyp_worker_list(task->claim->suite, NULL, NULL, 0) - count;
-    verdict->processes = processes_for(task);
-    verdict->outcome_count = count * verdict->processes;
+    choose_passes(task, verdict);
+    const unsigned passes = verdict->processes * verdict->seeds;
+    verdict->outcome_count = count * passes;
     verdict->outcomes = calloc(verdict->outcome_count + 1, sizeof *verdict->outcomes);
     if (verdict->outcomes == NULL) return hyp_fail("out of memory for %zu outcomes", count);
-    for (unsigned number = 1; count > 0 && number <= verdict->processes; number++) {
-        struct worker worker = {.pipe = -1,
-                                .number = number,
-                                .folder = folder,
-                                .outcomes = verdict->outcomes + (number - 1) * count,
-                                .count = count};
-        snprintf(folder, sizeof folder, "%s", task->folder);
-        if (number > 1) snprintf(folder, sizeof folder, "%.1000s/process%u", task->folder, number);
-        for (size_t i = 0; i < count; i++) {
-            worker.outcomes[i].process = number;
-            snprintf(worker.outcomes[i].name, sizeof worker.outcomes[i].name, "%s", names[i]);
-        }
+    for (unsigned pass = 0; count > 0 && pass < passes; pass++) {
+        struct worker worker = {.pipe = -1, .folder = folder, .count = count};
+        begin_pass(task, names, pass, verdict, &worker);
+        const char *below = worker.outcomes[0].folder;
+        snprintf(folder, sizeof folder, "%.980s%s%s", task->folder, below[0] != '\0' ? "/" : "",
+                 below);
         if (!run_process(task, &worker)) return false;
         findings += count_lines(folder, "faults.jsonl");
     }

@@ -13,6 +13,7 @@ struct hyp_task {
     const struct hyp_session *session; /* its device is cuda or soft, not auto */
     const char *folder;                /* of the evidence; created if it does not exist */
     const char *saboteur;              /* NULL: none */
+    unsigned seeds; /* that a claim without times is attacked with, from the session's on */
     bool first_is_enough;              /* stop once an attack's violations falsify the claim */
     struct hyp_watch *watch;
 };

@@ -25,6 +25,7 @@ static bool attack(struct hyp_run *run, const struct hyp_session *session,
                                   .session = session,
                                   .folder = folder,
                                   .saboteur = saboteur != NULL ? saboteur->name : run->under,
+                                  .seeds = saboteur != NULL ? 1 : run->seeds,
                                   .first_is_enough =
                                       saboteur != NULL && saboteur->forced == HYP_MUST_FALSIFY,
                                   .watch = watch};
