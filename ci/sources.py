@@ -29,8 +29,8 @@ RUNTIME = within({
 RUNTIME_TESTS = within({
     "test": "test_device test_death test_lives deadlock_test devices_test failure_test",
     "core": """
-        status_test driver_test interpose_test device_test context_test cuda_abi_test
-        handles_valid_test
+        status_test driver_test deadline_test interpose_test device_test context_test
+        cuda_abi_test handles_valid_test
     """,
     "objects": """
         module_test stream_test event_test memory_test copy_test launch_test stream_pool_test
