@@ -1,5 +1,5 @@
 /*
- * The default deadline is that of the specification: sync_deadlock_timeout_ms, spec 004 section 7.2.
+ * The default deadline is the specification's: sync_deadlock_timeout_ms, spec 004 section 7.2.
  */
 #include "test/test_device.h"
 
