@@ -56,6 +56,7 @@ EXAMPLES = """
 
 # Programs of the runtime's own mistakes: each must be refused by the compiler.
 REFUSED = """
+    handle_is_not_an_address
     kernel_is_not_a_name
     pinned_is_not_a_buffer
     event_is_not_a_stream
