@@ -51,7 +51,7 @@ RUNTIME_TESTS = within({
 # Small programs to be read in this order.
 EXAMPLES = """
     example_1_devices example_2_vector_add example_3_pool example_4_pipeline example_5_graph
-    example_6_q4_k_product
+    example_6_q4_k_product example_7_attention
 """.split()
 
 # Programs of the runtime's own mistakes: each must be refused by the compiler.
