@@ -1,6 +1,7 @@
 """Tests of the requirements and of what is written of documents."""
 
 import pathlib
+import re
 import tempfile
 import unittest
 import unittest.mock
@@ -27,6 +28,18 @@ class Requirements(unittest.TestCase):
         for begin in (*(f"CRT-00{n}" for n in range(1, 7)), "VO-1.", "VO-2.", "VO-3.", "ACC-"):
             self.assertTrue(any(name.startswith(begin) for name in names), begin)
         self.assertEqual(len([p for p in requirements.load()[1] if p["name"][0].isdigit()]), 14)
+
+    def test_numbers_have_no_gaps(self) -> None:
+        numbers: "dict[str, set[int]]" = {}
+        for demand in requirements.load()[0]:
+            found = re.fullmatch(r"([A-Z]+-?)(\d+)(?:\.(\d+))?", str(demand["id"]))
+            assert found, demand["id"]
+            kind, number, part = found.groups()
+            numbers.setdefault(kind, set()).add(int(number))
+            if part:
+                numbers.setdefault(f"{kind}{number}.", set()).add(int(part))
+        for kind, seen in numbers.items():
+            self.assertEqual(seen, set(range(1, max(seen) + 1)), kind)
 
     def test_nonsense_is_refused(self) -> None:
         self.assertEqual(len(self.load(DEMAND)), 1)

@@ -126,6 +126,21 @@ Test(vram_handle, sp_5_info_says_what_there_is, .fini = test_end) {
     cr_assert_eq(info_of(vram).used_bytes, 0);
 }
 
+Test(vram_handle, sp_5_contexts_report_their_own_use_and_the_devices_free_bytes, .fini = test_end) {
+    tol_auto_vram_context struct tol_vram_context *one = new_context(0), *other = new_context(0);
+    const size_t before = info_of(other).free_bytes;
+    (void)allocate(one, 256 * MIB);
+    (void)allocate(other, 1000);
+    const struct tol_vram_info here = info_of(one), there = info_of(other);
+    cr_assert_eq(here.used_bytes, 256 * MIB);
+    cr_assert_eq(here.allocations, 1);
+    cr_assert_eq(there.used_bytes, 1000);
+    cr_assert_eq(there.used_peak, 1000);
+    cr_assert_eq(here.total_bytes, there.total_bytes);
+    cr_assert(there.free_bytes <= before - 128 * MIB, "one context's memory is free for another");
+    if (!test_on_gpu()) cr_assert_eq(here.free_bytes, there.free_bytes);
+}
+
 Test(vram_handle, d_33_the_limit_is_on_all_allocations_together, .fini = test_end) {
     tol_auto_vram_context struct tol_vram_context *vram = new_context(MIB);
     struct tol_vram memory, none = {0};
