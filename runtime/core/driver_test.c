@@ -42,6 +42,7 @@ Test(driver, the_oldest_that_is_not_is_accepted) {
     struct tol_driver *driver = NULL;
     MUST(open_version("12000", &driver));
     cr_assert_eq(tol_driver_version(driver), 12000);
+    tol_driver_close(driver);
 }
 
 Test(driver, every_core_function_is_in_the_table) {
