@@ -1,26 +1,66 @@
 #!/usr/bin/env python3
-"""Whether an evidence folder of the soft device holds together, and all that was tested survived
-at full severity.
+"""Whether an evidence folder of the soft device holds together, and every claim that the soft
+device can test survived at full severity.
 
     ci/all_survived.py FOLDER
 
 A claim about time may be inconclusive here: the machine that checks is shared, and says so by a
-code. It is never falsified, and no saboteur may come out wrong; one that the machine could not tell
-is allowed where the claim itself was not told either, or was told by a hair.
+code. Its saboteurs may be undecided for the same reason, but at least one must be noticed where the
+claim survived. What needs a GPU must say so, after its mechanics ran. No other claim may be
+inconclusive or not tested, and none may be falsified.
 """
 
 import json
 import pathlib
 import sys
 import xml.etree.ElementTree
+from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from reports import schema, thresholds  # noqa: E402  (the other folder)
 
+TIMED = ("H4",)
+NEEDS_GPU = ("H10", "H11")
 # Why a machine cannot tell a time (hyp_verdict_could_not_tell).
-TIMED = ("H4", "H10", "H11")
 COULD_NOT_TELL = ("unfit_control", "unfit_spread", "unfit_timer", "unfit_clock", "undecided",
                   "unconfirmed")
+
+
+def is_undecided(claim: dict[str, Any]) -> bool:
+    """Whether a claim about time is inconclusive for a reason that the machine may have."""
+    return (claim["id"] in TIMED and claim["verdict"] == "inconclusive"
+            and claim["code"] in COULD_NOT_TELL)
+
+
+def check_claim(claim: dict[str, Any]) -> None:
+    name, found = claim["id"], f"{claim['verdict']}: {claim['code']}: {claim['reason']}"
+    assert claim["samples"] > 0, f"{name} tested nothing: {found}"
+    if name in NEEDS_GPU:
+        assert (claim["verdict"], claim["code"]) == ("not_tested", "needs_gpu"), (
+            f"{name} must say that it needs a GPU: {found}")
+        return
+    assert claim["verdict"] == "survived" or is_undecided(claim), f"{name} must survive: {found}"
+    severity, pair = claim["severity"], claim["borderline"]
+    assert severity, f"{name} has no severity"
+    caught, untold = severity["caught"], severity["untold"]
+    assert caught + untold == severity["of"] >= 2, f"{name}: saboteurs noticed: {severity}"
+    assert name in TIMED or untold == 0, f"{name}: saboteurs undecided: {severity}"
+    assert caught > 0 or is_undecided(claim), f"{name} survived and noticed nothing: {severity}"
+    assert pair is None or pair["right"] == pair["of"], f"{name}: borderline {pair}"
+
+
+def check_claims(claims: list[dict[str, Any]], exit_code: int) -> str:
+    """A summary; AssertionError says what may not be so."""
+    names = [claim["id"] for claim in claims]
+    assert names == list(thresholds.load()[0]), f"the claims are {names}"
+    for claim in claims:
+        check_claim(claim)
+    undecided = [claim for claim in claims if is_undecided(claim)]
+    doubts = undecided or [c for c in claims if (c["severity"] or {}).get("untold", 0) > 0]
+    allowed = (0, 3) if doubts else (0,)
+    assert exit_code in allowed, f"the run ended with exit code {exit_code}"
+    summary = ", ".join(c["id"] for c in claims if c["verdict"] == "survived") + " survived"
+    return summary + "".join(f", {claim['id']} {claim['code']}" for claim in undecided)
 
 
 def check(folder: pathlib.Path) -> str:
@@ -28,38 +68,10 @@ def check(folder: pathlib.Path) -> str:
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     faults = schema.check_results(results)
     assert not faults, f"results.json is not as its schema says: {faults}"
-    claims = results["claims"]
+    assert results["device"]["kind"] == "soft", f"the device is {results['device']}"
     suites = xml.etree.ElementTree.parse(folder / "junit.xml").getroot().findall("testsuite")
-    names = [claim["id"] for claim in claims]
-    assert names == list(thresholds.load()[0]), f"the claims are {names}"
-    assert len(suites) == len(names), f"junit.xml has {len(suites)} suites"
-    survived = [claim for claim in claims if claim["verdict"] == "survived"]
-    idle = [claim for claim in claims if claim["verdict"] == "not_tested"]
-    undecided = [claim for claim in claims if claim["code"] in COULD_NOT_TELL]
-    for claim in undecided:
-        assert claim["verdict"] == "inconclusive" and claim["processes"] >= 1, claim["id"]
-        assert claim["id"] in TIMED, f"{claim['id']} is not timed: {claim['reason']}"
-    assert len(survived) + len(idle) + len(undecided) == len(names), (
-        "a claim was falsified, or is inconclusive without an excuse: "
-        f"{[(c['id'], c['verdict'], c['reason']) for c in claims]}")
-    doubts = undecided or [c for c in survived if (c["severity"] or {}).get("untold", 0) > 0]
-    allowed = (0, 3) if doubts else (0,)
-    assert run["exit_code"] in allowed, f"the run ended with exit code {run['exit_code']}"
-    expected = set(names) - set(TIMED)
-    missing = expected - {claim["id"] for claim in survived}
-    assert not missing, f"{', '.join(sorted(missing))} must survive"
-    for claim in survived + undecided:
-        severity, pair = claim["severity"], claim["borderline"]
-        assert severity and severity["caught"] + severity["untold"] == severity["of"] >= 2, (
-            f"{claim['id']}: saboteurs noticed: {severity}")
-        assert claim["id"] in TIMED or severity["untold"] == 0, f"{claim['id']}: {severity}"
-        assert pair is None or pair["right"] == pair["of"], f"{claim['id']}: borderline {pair}"
-        assert claim["samples"] > 0, f"{claim['id']} survived and tested nothing"
-    for claim in idle:
-        assert claim["code"] in ("not_implemented", "needs_gpu"), (
-            f"{claim['id']}: {claim['reason']}")
-    summary = ", ".join(claim["id"] for claim in survived) + " survived"
-    return summary + "".join(f", {claim['id']} {claim['code']}" for claim in undecided)
+    assert len(suites) == len(results["claims"]), f"junit.xml has {len(suites)} suites"
+    return check_claims(results["claims"], run["exit_code"])
 
 
 if __name__ == "__main__":

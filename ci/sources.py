@@ -27,10 +27,10 @@ RUNTIME = within({
 })
 
 RUNTIME_TESTS = within({
-    "test": "test_device test_death test_lives deadlock_test devices_test failure_test",
+    "test": "test_device test_death test_lives deadlock_test devices_test failure_test killed_test",
     "core": """
-        status_test driver_test interpose_test device_test context_test cuda_abi_test
-        handles_valid_test
+        status_test driver_test deadline_test interpose_test device_test context_test
+        cuda_abi_test handles_valid_test
     """,
     "objects": """
         module_test stream_test event_test memory_test copy_test launch_test stream_pool_test
@@ -51,11 +51,12 @@ RUNTIME_TESTS = within({
 # Small programs to be read in this order.
 EXAMPLES = """
     example_1_devices example_2_vector_add example_3_pool example_4_pipeline example_5_graph
-    example_6_q4_k_product
+    example_6_q4_k_product example_7_attention
 """.split()
 
 # Programs of the runtime's own mistakes: each must be refused by the compiler.
 REFUSED = """
+    handle_is_not_an_address
     kernel_is_not_a_name
     pinned_is_not_a_buffer
     event_is_not_a_stream

@@ -6,7 +6,8 @@
 Includes go down the floors only (floors.py); files stay small, their names unique, their lines
 short; what is written by a program is what that program would write; the runtime does not ask which
 driver it has; nothing only seems to be there (stubs.py); a name that is gone stays gone
-(gone_names.py); links lead somewhere (links.py).
+(gone_names.py); links lead somewhere (links.py); the driver is called where it may be
+(raw_calls.py).
 Prints one line a finding, and exits 1 if there is any.
 """
 
@@ -19,6 +20,7 @@ import floors
 import gone_names
 import links
 import ptx_sources
+import raw_calls
 import stubs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -118,7 +120,9 @@ def main() -> int:
         names[path.name] = path
         check_text(path)
     check_programs()
-    findings.extend(floors.check(floors.read_tree(), floors.read_readmes()))
+    texts = floors.read_tree()
+    findings.extend(floors.check(texts, floors.read_readmes()))
+    findings.extend(raw_calls.check(texts))
     findings.extend(links.findings())
     print("\n".join(findings) if findings else "tidy: nothing found")
     return 1 if findings else 0

@@ -5,7 +5,9 @@
                                                     by what ci/check left in the folder
 
 A test that this machine cannot run is no error: its demand is reported as "not run here" with the
-reason that the test gave, if reports/skips.py has that reason and it is true of this machine.
+reason that the test gave, if reports/skips.py has that reason and it is true of this machine. So is
+one of which ci/check skipped a step or was not asked to run it. A step that failed, or of which
+ci/check says nothing, is an error.
 """
 
 import argparse
@@ -160,17 +162,40 @@ def read_attacks(folder: pathlib.Path) -> dict[str, str]:
     return attacks
 
 
-def missing(demands: list[dict[str, Any]], ran: dict[str, str],
-            steps: set[str]) -> tuple[list[str], list[str]]:
-    """A sentence for each check that is not there or should have run and did not, and one for each
-    demand of which a check cannot run on this machine."""
+def read_steps(folder: pathlib.Path) -> tuple[dict[str, str], set[str]]:
+    """Each step of ci/check, and why it did not run, "" where it did and passed; and those that
+    failed."""
+    def lines(name: str) -> list[str]:
+        path = folder / name
+        return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+
+    idle = [line.partition(" ") for line in (*lines("skipped"), *lines("left-out"))]
+    passed = {name: reason or "skipped without a reason" for name, _, reason in idle}
+    passed.update(dict.fromkeys(lines("ran"), ""))
+    failed = set(lines("failed"))
+    return {name: reason for name, reason in passed.items() if name not in failed}, failed
+
+
+def step_fault(name: str, passed: dict[str, str], failed: set[str]) -> str:
+    """What is wrong with a step; "" where it passed or was left out with a reason."""
+    if name in failed:
+        return f"step {name} failed"
+    return "" if name in passed else f"step {name} did not run"
+
+
+def missing(demands: list[dict[str, Any]], ran: dict[str, str], passed: dict[str, str],
+            failed: set[str]) -> tuple[list[str], list[str]]:
+    """A sentence for each check that is not there, failed, or should have run and did not, and one
+    for each demand of which a check cannot run on this machine or was left out."""
     wrong, not_here = [], []
     for demand in demands:
         reasons = []
         for check in demand["checks"]:
             if check.startswith("step "):
-                if check[5:] not in steps:
-                    wrong.append(f"{demand['id']}: ci/check has no {check}")
+                name = check[5:]
+                fault = step_fault(name, passed, failed)
+                wrong += [f"{demand['id']}: {fault}"] if fault else []
+                reasons += [f"{check}: {passed[name]}"] if passed.get(name) else []
                 continue
             names = fnmatch.filter(ran, check)
             if not names:
@@ -184,10 +209,6 @@ def missing(demands: list[dict[str, Any]], ran: dict[str, str],
     return wrong, not_here
 
 
-def steps_of(text: str) -> set[str]:
-    return set(re.findall(r"\bstep ([a-z-]+) ", text))
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -198,7 +219,7 @@ def main() -> int:
         demands, _ = load()
         if arguments.ran is not None:
             ran = {**read_tap(arguments.ran), **read_attacks(arguments.ran)}
-            wrong, not_here = missing(demands, ran, steps_of((ROOT / "ci/check").read_text()))
+            wrong, not_here = missing(demands, ran, *read_steps(arguments.ran))
             for sentence in (*not_here, *wrong):
                 print(sentence)
             if wrong:

@@ -1,6 +1,7 @@
 """Tests of the requirements and of what is written of documents."""
 
 import pathlib
+import re
 import tempfile
 import unittest
 import unittest.mock
@@ -27,6 +28,18 @@ class Requirements(unittest.TestCase):
         for begin in (*(f"CRT-00{n}" for n in range(1, 7)), "VO-1.", "VO-2.", "VO-3.", "ACC-"):
             self.assertTrue(any(name.startswith(begin) for name in names), begin)
         self.assertEqual(len([p for p in requirements.load()[1] if p["name"][0].isdigit()]), 14)
+
+    def test_numbers_have_no_gaps(self) -> None:
+        numbers: "dict[str, set[int]]" = {}
+        for demand in requirements.load()[0]:
+            found = re.fullmatch(r"([A-Z]+-?)(\d+)(?:\.(\d+))?", str(demand["id"]))
+            assert found, demand["id"]
+            kind, number, part = found.groups()
+            numbers.setdefault(kind, set()).add(int(number))
+            if part:
+                numbers.setdefault(f"{kind}{number}.", set()).add(int(part))
+        for kind, seen in numbers.items():
+            self.assertEqual(seen, set(range(1, max(seen) + 1)), kind)
 
     def test_nonsense_is_refused(self) -> None:
         self.assertEqual(len(self.load(DEMAND)), 1)
@@ -59,11 +72,9 @@ class Requirements(unittest.TestCase):
 
     def test_a_check_that_is_not_there_or_ran_nothing_is_told(self) -> None:
         demands = self.load(DEMAND.replace('"a/b*"', '"a/b*", "H4", "step asan"'))
-        steps = requirements.steps_of('step asan asan\n    step browser pages\n')
-        self.assertEqual(steps, {"asan", "browser"})
 
-        def wrong(ran: "dict[str, str]", steps: "set[str]" = steps) -> "list[str]":
-            found, not_here = requirements.missing(demands, ran, steps)
+        def wrong(ran: "dict[str, str]") -> "list[str]":
+            found, not_here = requirements.missing(demands, ran, {"asan": ""}, set())
             self.assertEqual(not_here, [])
             return found
 
@@ -73,7 +84,27 @@ class Requirements(unittest.TestCase):
                          ["X: H4 should have run: none of its attacks ran"])
         self.assertEqual(wrong({"H4": ""}), ["X: there is no a/b*"])
         self.assertEqual(wrong({"a/bd": ""}), ["X: there is no H4"])
-        self.assertEqual(wrong(ran, set()), ["X: ci/check has no step asan"])
+
+    def test_a_step_counts_where_it_ran_and_passed(self) -> None:
+        demands = self.load(DEMAND.replace('"a/b*"', '"step asan"'))
+
+        def found(**files: str) -> "tuple[list[str], list[str]]":
+            with tempfile.TemporaryDirectory() as folder:
+                for name, text in files.items():
+                    pathlib.Path(folder, name.replace("_", "-")).write_text(text)
+                return requirements.missing(demands, {},
+                                            *requirements.read_steps(pathlib.Path(folder)))
+
+        self.assertEqual(found(ran="build\nasan\n", failed="", skipped=""), ([], []))
+        for files, words in (({"ran": "build\nasan\n", "failed": "asan\n"}, "failed"),
+                             ({"ran": "asan-all\n", "failed": ""}, "did not run"),
+                             ({}, "did not run")):
+            self.assertEqual(found(**files), ([f"X: step asan {words}"], []))
+        for name in ("skipped", "left_out"):
+            self.assertEqual(found(ran="build\n", **{name: "asan no compiler for it\n"}),
+                             ([], ["not run here: X: step asan: no compiler for it"]))
+            self.assertEqual(found(ran="build\n", **{name: "asan\n"})[1],
+                             ["not run here: X: step asan: skipped without a reason"])
 
     def test_a_test_may_skip_for_a_declared_reason_that_is_true_here(self) -> None:
         demands = self.load(DEMAND)
@@ -83,11 +114,11 @@ class Requirements(unittest.TestCase):
                     ("no toolkit of 13.0", ["not run here: X: a/b*: no toolkit of 13.0"], []),
                     ("no disk to mount", [], ["X: a/b should have run: no disk to mount"]),
                     ("test was skipped", [], ["X: a/b should have run: test was skipped"])):
-                self.assertEqual(requirements.missing(demands, {"a/b": skipped}, set()),
+                self.assertEqual(requirements.missing(demands, {"a/b": skipped}, {}, set()),
                                  (wrong, not_here))
                 # Another test of the check ran: the demand was tested.
-                self.assertEqual(requirements.missing(demands, {"a/b": skipped, "a/bc": ""}, set()),
-                                 (wrong, []))
+                self.assertEqual(requirements.missing(demands, {"a/b": skipped, "a/bc": ""}, {},
+                                                      set()), (wrong, []))
 
     def test_each_declared_reason_is_one_that_a_test_gives(self) -> None:
         sources = "".join(path.read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
 /*
  * What a block costs: the pool's profiles beside the driver's own allocators, in one run.
  *
- *     bench-pool [--json] [--steps N] [LIBRARY]    the driver's library; else the platform's or
- *                                                  the soft device's
+ *     bench-pool [--json] [--steps N] [--pairs N] [LIBRARY]    the driver's library; else the
+ *                                                              platform's or the soft device's
  *
  * Hot: the same size freed and allocated again. Walk: the H12 walk, 1 KiB to 10 MiB, 70 of 100
  * steps allocate; then steps at 50 of 100. The ratio is bytes held from the driver to bytes asked
@@ -26,7 +26,7 @@ enum { HOT_PAIRS = 20000, LIVE_MAX = 60000, THREADS_MAX = 4, WALK_STEPS = 10000 
 static struct tol_driver *driver;
 static struct tol_context *context;
 static bool is_json;
-static int walk_steps = WALK_STEPS;
+static int walk_steps = WALK_STEPS, hot_pairs = HOT_PAIRS;
 
 static void must(tol_status status, const char *what) {
     if (status == TOL_OK) return;
@@ -291,19 +291,28 @@ static void print_hot(const char *name, struct allocator *a, int pairs) {
     }
 }
 
+/* A number from 1 to most; most for anything else. */
+static int read_count(const char *text, int most) {
+    long number = strtol(text, NULL, 10);
+    return number > 0 && number < most ? (int)number : most;
+}
+
 int main(int argc, char **argv) {
     const char *library = NULL;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0) {
             is_json = true;
         } else if (strcmp(argv[i], "--steps") == 0 && i + 1 < argc) {
-            long steps = strtol(argv[++i], NULL, 10);
-            walk_steps = steps > 0 && steps < WALK_STEPS ? (int)steps : WALK_STEPS;
+            walk_steps = read_count(argv[++i], WALK_STEPS);
+        } else if (strcmp(argv[i], "--pairs") == 0 && i + 1 < argc) {
+            hot_pairs = read_count(argv[++i], HOT_PAIRS);
         } else if (argv[i][0] != '-' && library == NULL) {
             library = argv[i];
         } else {
-            fprintf(stderr, "usage: bench-pool [--json] [--steps N] [LIBRARY], N at most %d\n",
-                    WALK_STEPS);
+            fprintf(stderr,
+                    "usage: bench-pool [--json] [--steps N] [--pairs N] [LIBRARY], at most %d "
+                    "steps and %d pairs\n",
+                    WALK_STEPS, HOT_PAIRS);
             return 2;
         }
     }
@@ -318,7 +327,7 @@ int main(int argc, char **argv) {
     struct allocator a;
     for (int kind = 0; kind < KINDS; kind++) {
         open_allocator(&a, (enum kind)kind);
-        print_hot(kind_names[kind], &a, kind == DRIVER_SYNC ? 200 : HOT_PAIRS);
+        print_hot(kind_names[kind], &a, kind == DRIVER_SYNC && hot_pairs > 200 ? 200 : hot_pairs);
         close_allocator(&a);
     }
     if (!is_json) {

@@ -10,22 +10,54 @@ TestSuite(driver, .fini = test_end);
 
 Test(driver, opens_and_tells_its_version) {
     struct tol_driver *driver = test_driver();
-    cr_assert(tol_driver_version(driver) >= TOL_DRIVER_VERSION_MIN);
+    const char *path = test_library();
+    int version = 0;
+    if (path == NULL) path = getenv("TOLLENS_LIBCUDA");
+    if (path == NULL || path[0] == '\0') path = "libcuda.so";
+    cr_assert_eq(tol_driver_functions(driver)->cuDriverGetVersion(&version), CUDA_SUCCESS);
+    cr_assert_eq(tol_driver_version(driver), version);
     cr_assert(tol_driver_has(driver, TOL_FEATURE_CORE));
     cr_assert(!tol_driver_has(driver, TOL_FEATURE_COUNT));
-    cr_assert(strlen(tol_driver_path(driver)) > 0);
+    cr_assert_eq(strncmp(tol_driver_path(driver), path, strlen(path)), 0, "%s",
+                 tol_driver_path(driver));
+}
+
+/* The soft device, on a machine with a GPU as well: it can report any version. */
+static tol_status open_version(const char *version, struct tol_driver **driver) {
+    setenv("TOLLENS_DEVICE", "soft", 1);
+    setenv("TOLLENS_SOFT_DRIVER_VERSION", version, 1);
+    return tol_driver_open(test_library(), driver);
+}
+
+Test(driver, one_that_is_too_old_is_refused_with_both_versions) {
+    struct tol_driver *driver = NULL;
+    MUST_FAIL(open_version("11080", &driver), TOL_DRIVER_TOO_OLD, "supports CUDA 11.8;");
+    cr_assert(strstr(tol_message(), "CUDA 12.0 (driver 525.60) or newer is required") != NULL, "%s",
+              tol_message());
+    cr_assert(strstr(tol_message(), test_library()) != NULL, "%s", tol_message());
+    cr_assert(driver == NULL);
+}
+
+Test(driver, the_oldest_that_is_not_is_accepted) {
+    struct tol_driver *driver = NULL;
+    MUST(open_version("12000", &driver));
+    cr_assert_eq(tol_driver_version(driver), 12000);
+    tol_driver_close(driver);
 }
 
 Test(driver, every_core_function_is_in_the_table) {
-    const struct tol_driver_table *table = tol_driver_functions(test_driver());
-    cr_assert(table->cuLaunchKernel != NULL && table->cuMemAlloc_v2 != NULL);
-    int count = 0;
-    for (int i = 0; i < TOL_DRIVER_FUNCTIONS; i++) {
-        count += tol_driver_function_name((enum tol_driver_index)i) != NULL;
+    const struct tol_driver *driver = test_driver();
+    const struct tol_driver_table *table = tol_driver_functions(driver);
+    int missing[TOL_FEATURE_COUNT] = {0};
+#define TOL_DRIVER_FN(feature, name, parameters, names)                                            \
+    missing[TOL_FEATURE_##feature] += table->name == NULL;                                         \
+    cr_assert_str_eq(tol_driver_function_name(TOL_DRIVER_INDEX_##name), #name);
+#include "tollens/driver.def"
+    cr_assert_eq(missing[TOL_FEATURE_CORE], 0);
+    for (int i = 0; i < TOL_FEATURE_COUNT; i++) {
+        cr_assert_eq(tol_driver_has(driver, (tol_feature)i), missing[i] == 0, "feature %d", i);
     }
-    cr_assert(count == TOL_DRIVER_FUNCTIONS);
     cr_assert(tol_driver_function_name(TOL_DRIVER_FUNCTIONS) == NULL);
-    cr_assert_str_eq(tol_driver_function_name(TOL_DRIVER_INDEX_cuMemAlloc_v2), "cuMemAlloc_v2");
 }
 
 Test(driver, a_missing_library_is_a_status) {

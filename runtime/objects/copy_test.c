@@ -159,6 +159,36 @@ Test(copy, access_waits_for_every_stream) {
     end();
 }
 
+/* Milestone M12 of specification 004, without a clock: a kernel runs until the host says stop, and
+ * a copy in either direction is done before that. */
+Test(copy, m12_copies_are_done_while_a_kernel_runs, .timeout = 60) {
+    struct tol_kernel *spin = test_kernel("spin");
+    struct tol_stream *busy = NULL;
+    struct tol_pinned *flag = NULL;
+    void *stop = NULL;
+    begin();
+    MUST(tol_stream_create(test_context(), NULL, &busy));
+    MUST(tol_pinned_create(test_context(), sizeof(unsigned), &flag));
+    MUST(tol_pinned_access(flag, &stop));
+    *(volatile unsigned *)stop = 0;
+    memset(access_pinned(), 7, BYTES);
+    MUST(tol_launch(busy, spin, tol_launch_linear(1, 1),
+                    TOL_ARGUMENTS((CUdeviceptr)(uintptr_t)stop)));
+    MUST(tol_copy_to_device(stream, buffer, 0, pinned, 0, BYTES));
+    MUST(tol_stream_synchronize(stream));
+    memset(access_pinned(), 0, BYTES);
+    MUST(tol_copy_to_host(stream, pinned, 0, buffer, 0, BYTES));
+    MUST(tol_stream_synchronize(stream));
+    cr_assert_eq(tol_stream_query(busy), TOL_NOT_READY, "the kernel ended before the copies");
+    *(volatile unsigned *)stop = 1;
+    MUST(tol_stream_synchronize(busy));
+    const unsigned char *data = access_pinned();
+    for (int i = 0; i < BYTES; i++) cr_assert_eq(data[i], 7, "byte %d", i);
+    tol_pinned_destroy(flag);
+    tol_stream_destroy(busy);
+    end();
+}
+
 /* Destroying a block right after queueing a copy from it: the copy still has its bytes. */
 Test(copy, destroying_a_block_waits_for_its_copies) {
     unsigned char *back = malloc(BYTES);

@@ -25,7 +25,7 @@ struct tol_pool *hyp_memory_exhaustion_pool(struct hyp_attack *attack,
         tol_pool_default(tol_context_device(attack->context), &options);
     tol_status status = tol_pool_create(attack->context, &options, &pool);
     if (status == TOL_UNSUPPORTED) {
-        hyp_attack_note(attack, "%s: %s", names[way], hyp_session_message());
+        hyp_attack_not_tested(attack, "no_pools", "%s: %s", names[way], hyp_session_message());
     } else {
         (void)hyp_attack_ok(attack, status, "tol_pool_create");
     }

@@ -33,7 +33,8 @@ struct hyp_memory_exhaustion {
     char trouble[600];  /* the first refusal with a wrong status or without its numbers */
 };
 
-/* Creates the pool of a way. NULL: buffers, the driver does not support it, or a violation. */
+/* Creates the pool of a way. NULL: buffers, a violation, or the driver does not support it, and the
+ * attack is not tested, whatever else it does. */
 struct tol_pool *hyp_memory_exhaustion_pool(struct hyp_attack *attack,
                                             enum hyp_memory_exhaustion_way way);
 

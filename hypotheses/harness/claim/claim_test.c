@@ -32,10 +32,18 @@ Test(claim, the_thirteen_are_there_and_each_has_its_name) {
 
 /* The thresholds of the specification, section 2.3 and 2.4. */
 Test(claim, thresholds_are_the_specifications) {
-    cr_assert(hyp_claim_find("H4")->threshold == 2.0);
-    cr_assert(hyp_claim_find("H10")->threshold == 1.5);
-    cr_assert(hyp_claim_find("H11")->threshold == 1.05);
-    cr_assert(hyp_claim_find("H12")->threshold == 1.1);
+    static const struct {
+        const char *id;
+        double threshold;
+        enum hyp_direction direction;
+    } rows[] = {{"H4", 2.0, HYP_AT_MOST},   {"H5", 1e-3, HYP_BELOW},   {"H6", 1e-2, HYP_BELOW},
+                {"H7", 1e-4, HYP_BELOW},    {"H8", 10, HYP_BELOW},     {"H10", 1.5, HYP_ABOVE},
+                {"H11", 1.05, HYP_AT_MOST}, {"H12", 1.1, HYP_AT_MOST}, {"H13", 0, HYP_AT_MOST}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct hyp_claim *claim = hyp_claim_find(rows[i].id);
+        cr_assert(claim->threshold == rows[i].threshold, "%s: %g", rows[i].id, claim->threshold);
+        cr_assert_eq(claim->direction, rows[i].direction, "%s", rows[i].id);
+    }
 }
 
 Test(claim, the_edge_belongs_where_the_direction_says) {

@@ -11,12 +11,13 @@
 
 TestSuite(trouble, .init = program_begin, .fini = program_end, .timeout = 300);
 
-/* How many lines of what was printed begin with a text. */
-static unsigned lines_with(const char *begin) {
+/* How many lines of what was printed begin with a text, and have another one. */
+static unsigned lines_with(const char *begin, const char *text) {
     unsigned count = 0;
     for (const char *line = program_output; line != NULL; line = strchr(line, '\n')) {
         line += *line == '\n';
-        count += strncmp(line, begin, strlen(begin)) == 0;
+        const char *at = strncmp(line, begin, strlen(begin)) == 0 ? strstr(line, text) : NULL;
+        count += at != NULL && (size_t)(at - line) <= strcspn(line, "\n");
     }
     return count;
 }
@@ -45,8 +46,8 @@ Test(trouble, a_process_that_dies_is_no_pass) {
                  deaths[i].fault, deaths[i].fault);
         int code = program_shell(command);
         cr_assert(code == 2, "%s: %d: %s", deaths[i].fault, code, program_output);
-        cr_assert(lines_with("H2 inconclusive: ") == 1 && lines_with("H3 inconclusive: ") == 1 &&
-                      program_says(deaths[i].says) &&
+        cr_assert(lines_with("H2 inconclusive: ", "") == 1 &&
+                      lines_with("H3 inconclusive: ", "") == 1 && program_says(deaths[i].says) &&
                       program_says("0 survived, 0 falsified, 2 inc"),
                   "%s: %s", deaths[i].fault, program_output);
         expect_whole_files(deaths[i].fault);
@@ -57,6 +58,30 @@ Test(trouble, a_process_that_dies_is_no_pass) {
     }
 }
 
+/* Goal: where the driver has no pools, attacks that would have used one have not been survived. */
+Test(trouble, without_the_drivers_pools_h9_is_not_all_tested) {
+    int code = program_shell(
+        "echo '{\"quiet\": true, \"rules\": [{\"function\": \"cuMemPoolCreate\", \"action\": "
+        "\"return\", \"code\": \"CUDA_ERROR_NOT_SUPPORTED\"}]}' >\"$D/faults.json\"; "
+        "TOLLENS_SOFT_FAULTS=$D/faults.json \"$T\" run --filter 'H9/*' --out \"$D/h9\"");
+    static const char *const skipped[] = {
+        "H9  a_batch_is_made_whole_or_not_at_all", "H9  allocating_until_refused_ends_in_an_error",
+        "H9  during_copies_the_copies_arrive", "H9  in_a_second_thread_it_is_that_threads_error",
+        "H9  more_than_there_is_is_refused_with_numbers"};
+    cr_assert(code == 3, "%d: %s", code, program_output);
+    for (size_t i = 0; i < sizeof skipped / sizeof skipped[0]; i++) {
+        cr_assert(lines_with(skipped[i], "skipped") == 1, "%s: %s", skipped[i], program_output);
+    }
+    cr_assert(lines_with("H9  limits_refuse_in_the_same_words", "passed") == 1, "%s",
+              program_output);
+    json_t *verdict = program_json("h9/H9/verdict.json");
+    const char *reason = json_string_value(json_object_get(verdict, "reason"));
+    cr_assert_str_eq(json_string_value(json_object_get(verdict, "code")), "part_not_tested");
+    cr_assert(strstr(reason, "the driver's pool: ") != NULL, "%s", reason);
+    cr_assert(strstr(reason, "CUDA_ERROR_NOT_SUPPORTED") != NULL, "%s", reason);
+    json_decref(verdict);
+}
+
 Test(trouble, what_hangs_ends_at_its_deadline) {
     static const char *const faults[] = {"attack_hang", "worker_stop"};
     for (size_t i = 0; i < 2; i++) {
@@ -65,7 +90,7 @@ Test(trouble, what_hangs_ends_at_its_deadline) {
                  "\"$T\" run --filter 'H3/small*' --deadline 1 --under %s --out \"$D/%s\"",
                  faults[i], faults[i]);
         int code = program_shell(command);
-        cr_assert(code == 2 && lines_with("H3 inconclusive: ") == 1 &&
+        cr_assert(code == 2 && lines_with("H3 inconclusive: ", "") == 1 &&
                       program_says("it did not end before its deadline"),
                   "%s: %d: %s", faults[i], code, program_output);
         expect_whole_files(faults[i]);
@@ -100,7 +125,7 @@ Test(trouble, an_interruption_ends_what_hangs) {
                  "kill -%s $p; wait $p",
                  signals[i], signals[i], signals[i]);
         int code = program_shell(command);
-        cr_assert(code == 2 && lines_with("tollens: interrupted; the results so far") == 1 &&
+        cr_assert(code == 2 && lines_with("tollens: interrupted; the results so far", "") == 1 &&
                       program_says("1 of 3 runs"),
                   "%s: %d: %s", signals[i], code, program_output);
         expect_whole_files(signals[i]);
@@ -147,17 +172,19 @@ Test(trouble, a_full_or_read_only_disk_is_an_error) {
     int code = program_shell(command);
     cr_assert(code == 2 && program_says("No space left on device") && !program_says("~\n"),
               "%d: %s", code, program_output);
-    cr_assert(lines_with("tollens: ") + lines_with("H3 inconclusive: ") > 0, "%s", program_output);
+    cr_assert(lines_with("tollens: ", "") + lines_with("H3 inconclusive: ", "") > 0, "%s",
+              program_output);
     snprintf(command, sizeof command, mount, "64k",
              "mount -o remount,ro \"$D/disk\" && \"$T\" run H1 --out \"$D/disk/out\"");
     code = program_shell(command);
-    cr_assert(code == 2 && lines_with("tollens: ") == 1 && program_says("Read-only file system"),
+    cr_assert(code == 2 && lines_with("tollens: ", "") == 1 &&
+                  program_says("Read-only file system"),
               "%d: %s", code, program_output);
 }
 
 Test(trouble, a_folder_that_cannot_be_is_an_error) {
     int code = program_shell("touch \"$D/file\"; \"$T\" run H1 --out \"$D/file/out\"");
-    cr_assert(code == 2 && lines_with("tollens: ") == 1 && program_says("Not a directory"),
+    cr_assert(code == 2 && lines_with("tollens: ", "") == 1 && program_says("Not a directory"),
               "%d: %s", code, program_output);
 }
 

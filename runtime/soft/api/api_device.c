@@ -20,7 +20,7 @@ EXPORT(cuInit, (unsigned int flags)) {
 
 EXPORT(cuDriverGetVersion, (int *version)) {
     if (version == NULL) return CUDA_ERROR_INVALID_VALUE;
-    *version = SOFT_DRIVER_VERSION;
+    *version = soft_options()->driver_version;
     return CUDA_SUCCESS;
 }
 

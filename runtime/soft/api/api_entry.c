@@ -6,6 +6,7 @@
 #include "state/driver_state.h"
 #include "entries.h"
 #include "export.h"
+#include "base/options.h"
 #include "base/result_name.h"
 
 #include <stdio.h>
@@ -31,7 +32,7 @@ EXPORT(cuGetProcAddress_v2, (const char *symbol, void **pfn, int version, cuuint
     if (symbol == NULL || pfn == NULL || (flags & ~both) != 0 || (flags & both) == both) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (version > SOFT_DRIVER_VERSION) return CUDA_ERROR_INVALID_VALUE;
+    if (version > soft_options()->driver_version) return CUDA_ERROR_INVALID_VALUE;
     bool known = false, own = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
     const struct soft_entry *entry = find_entry(symbol, version, &known);
     void (*function)(void) = NULL;

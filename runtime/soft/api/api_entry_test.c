@@ -6,6 +6,7 @@
 #include "test/test_api.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Asks as a program of some CUDA version does. */
@@ -79,6 +80,21 @@ Test(api_entry, versions_choose_between_variants) {
     cr_assert(ask("cuCtxCreate", 13000, 0, &status) == (void *)(uintptr_t)cuCtxCreate_v4);
     /* The 32-bit calls of CUDA 3.1 are not offered. */
     cr_assert(ask("cuMemAlloc", 3010, 0, &status) == NULL);
+    cr_assert_eq(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+}
+
+/* What came with a newer CUDA than the driver's is not found by any version it accepts. */
+Test(api_entry, an_older_driver_offers_older_functions) {
+    CUdriverProcAddressQueryResult status = 0;
+    void *function = NULL;
+    int version = 0;
+    setenv("TOLLENS_SOFT_DRIVER_VERSION", "12000", 1);
+    OK(cuDriverGetVersion(&version));
+    cr_assert_eq(version, 12000);
+    cr_assert(ask("cuCtxCreate", 12000, 0, &status) == (void *)(uintptr_t)cuCtxCreate_v3);
+    REFUSED(cuGetProcAddress_v2("cuCtxCreate", &function, 12050, 0, NULL),
+            CUDA_ERROR_INVALID_VALUE);
+    cr_assert(ask("cuLogsCurrent", 12000, 0, &status) == NULL);
     cr_assert_eq(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 }
 

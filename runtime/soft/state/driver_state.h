@@ -15,7 +15,6 @@
 #include <stdbool.h>
 
 enum {
-    SOFT_DRIVER_VERSION = 13000,
     SOFT_DEVICES_MAX = 8,
     SOFT_CONTEXTS_MAX = 63, /* alive at a time: each has a bit in struct soft_reach */
     SOFT_SLOT_NONE = 63,    /* the bit of what belongs to no context */

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Whether the benchmarks of copies and of allocation run, and what they print makes sense: each row
+by its name, each number finite and positive. Short runs on the soft device; no number is judged.
+
+    ci/benches.py [FOLDER]    the folder of the build; build without one
+"""
+
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+Row = dict[str, Any]
+DIRECTIONS = ("h2d", "d2h")
+SIZES = (4096, 16384, 65536, 262144, 1048576)  # those of --max 1
+WAYS = ("pinned", "driver_pageable", "runtime_pageable")
+POOLS = ("pool, default", "pool, tight", "pool, latency", "cuMemAllocAsync")
+HOT_BYTES = (1024, 5 << 20)
+WALKS = ("growth", "steady")
+SHARES = ("allocate_driver_share",)  # of nothing or of all
+
+
+def check_numbers(row: Row, keys: set[str]) -> None:
+    assert set(row) == keys, f"keys {sorted(row)}, expected {sorted(keys)}: {row}"
+    for key, value in row.items():
+        if isinstance(value, (bool, str)):
+            continue
+        assert isinstance(value, (int, float)) and math.isfinite(value), f"{key} is {value}: {row}"
+        if key in SHARES:
+            assert 0 <= value <= 1, f"{key} is {value}: {row}"
+        else:
+            assert value > 0, f"{key} is {value}: {row}"
+
+
+def check_names(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> None:
+    assert sorted(found) == sorted(expected), f"rows {found}, expected {expected}"
+
+
+def check_copies(data: dict[str, Any]) -> int:
+    """The rows of bench-transfer --json; how many there are."""
+    rows: list[Row] = data["rows"]
+    check_names([(row["direction"], row["bytes"]) for row in rows],
+                [(direction, size) for direction in DIRECTIONS for size in SIZES])
+    rates = [f"{way}_gb_per_s" for way in WAYS]
+    for row in rows:
+        check_numbers(row, {"direction", "bytes", "of_pinned", *rates})
+        share = row["runtime_pageable_gb_per_s"] / row["pinned_gb_per_s"]
+        assert math.isclose(row["of_pinned"], share, rel_tol=0.02), f"not {share} of pinned: {row}"
+    return len(rows)
+
+
+def check_blocks(rows: list[Row]) -> int:
+    """The lines of bench-pool --json; how many there are."""
+    hot = [row for row in rows if "hot_bytes" in row]
+    walks = [row for row in rows if "walk" in row]
+    assert len(hot) + len(walks) == len(rows), "a row is of neither kind"
+    check_names([(row["hot_bytes"], row["allocator"]) for row in hot],
+                [(size, name) for size in HOT_BYTES for name in (*POOLS, "cuMemAlloc")])
+    check_names([(row["walk"], row["allocator"]) for row in walks],
+                [(walk, name) for walk in WALKS for name in POOLS])
+    for row in hot:
+        check_numbers(row, {"hot_bytes", "allocator", "pair_ns_1_thread", "pair_ns_4_threads",
+                            "throughput_4_to_1"})
+        both = 4 * row["pair_ns_1_thread"] / row["pair_ns_4_threads"]
+        assert math.isclose(row["throughput_4_to_1"], both, rel_tol=0.05, abs_tol=0.01), (
+            f"the throughput is not {both}: {row}")
+    for row in walks:
+        check_numbers(row, {"walk", "allocator", "final", "worst", "allocate_p50_ns",
+                            "allocate_p99_ns", "free_p50_ns", *SHARES, "ran_out"})
+        assert not row["ran_out"], f"memory ran out: {row}"
+        assert row["worst"] >= row["final"] >= 1, f"less is held than was asked for: {row}"
+        assert row["allocate_p99_ns"] >= row["allocate_p50_ns"], f"p99 is below p50: {row}"
+    return len(rows)
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          env={**os.environ, "TOLLENS_SOFT_MEMORY": "64G"})
+    assert done.returncode == 0, f"{' '.join(command)}: {done.returncode}: {done.stderr.strip()}"
+    return done.stdout
+
+
+def check(build: pathlib.Path) -> str:
+    library = str(build / "libtollens-soft.so")
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "copies.json")
+        run(str(build / "bench-transfer"), "--library", library, "--max", "1", "--json", str(path))
+        copies = check_copies(json.loads(path.read_text(encoding="utf-8")))
+    # So many steps bring more than a GiB into use, from where on ratios are measured.
+    lines = run(str(build / "bench-pool"), "--json", "--steps", "1000", "--pairs", "100", library)
+    blocks = check_blocks([json.loads(line) for line in lines.splitlines()])
+    return f"{copies} rows of copies, {blocks} of blocks"
+
+
+def main() -> int:
+    if len(sys.argv) > 2 or sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
+    try:
+        print("summary:", check(pathlib.Path(sys.argv[1] if sys.argv[1:] else "build").resolve()))
+    except (AssertionError, OSError, KeyError, ValueError) as error:
+        print(f"benches: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""Where the driver's functions are called directly, past the checks of the runtime's own.
+
+A call through the driver's table can break every promise of the runtime: a freed address, a wrong
+size, a wait without an end. So it stays in the layer that wraps the driver, and in what measures or
+disturbs that layer. ALLOWED says where a call may stand, and why. The soft device, which is the
+driver, is not looked at.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+ALLOWED = {
+    "runtime/core/": "the layer that wraps the driver",
+    "runtime/graph/": "likewise",
+    "runtime/health/": "likewise",
+    "runtime/objects/": "likewise",
+    "runtime/pool/": "likewise",
+    "runtime/trace/": "likewise",
+    "runtime/transfer/": "likewise",
+    "runtime/vram/": "likewise",
+    "runtime/test/": "tests of that layer",
+    "runtime/bench/": "benchmarks that compare the runtime with the driver's own calls",
+    "runtime/include/tollens/driver.h": "declares the table: comparisons need it",
+    "hypotheses/harness/attack/": "controls, and saboteurs of the driver",
+    "hypotheses/h04_launches_cost_little.c": "compares calls of the runtime with the driver's own",
+    "hypotheses/h12_pool_does_not_fragment.c": "writes and reads blocks past the pool it attacks",
+}
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"')
+RAW = re.compile(r"(?:->|\.)\s*cu[A-Z]\w*|->raw\b|\bTOL_CU\s*\(|\btol_driver_functions\s*\("
+                 r"|\bcu(?:Init|Ctx|Device|Event|Func|Graph|Launch|Mem|Module|Stream)\w*\s*\(")
+
+
+def place(path: str) -> str | None:
+    """The entry of ALLOWED that the file stands under."""
+    return next((entry for entry in ALLOWED if path == entry or (
+        entry.endswith("/") and path.startswith(entry))), None)
+
+
+def in_c(text: str) -> list[tuple[int, str]]:
+    """Line and text of each."""
+    for pattern in (COMMENT, TEXT):
+        text = pattern.sub(lambda match: "\n" * match.group().count("\n"), text)
+    return [(text.count("\n", 0, match.start()) + 1, match.group()) for match in RAW.finditer(text)]
+
+
+def check(texts: Mapping[str, str]) -> Iterator[str]:
+    """A line for each call that stands where none may, and for each entry that none needs."""
+    needed = set()
+    for path, text in texts.items():
+        if path.startswith("runtime/soft/") or path.endswith(".def"):
+            continue
+        found, where = in_c(text), place(path)
+        if found and where:
+            needed.add(where)
+        for number, call in [] if where else found:
+            yield (f"{path}:{number}: {call} passes the runtime by: use its functions, or say in "
+                   "ci/raw_calls.py why this is right")
+    for entry in ALLOWED:
+        if entry not in needed:
+            yield f"ci/raw_calls.py: {entry} calls no function of the driver"
