@@ -15,7 +15,11 @@
 
 /* A product of whole numbers in closed form: A[i][l] = x[i] y[l], B[l][j] = z[l] w[j], and so
  * C[i][j] = x[i] w[j] sum y[l] z[l]. The check does not know. */
-enum { SIDE = 4096 };
+
+/* Of tools that are slow, which run fewer trials, a smaller one (test_takes_trial). */
+static size_t side(void) {
+    return getenv("TOLLENS_TEST_ONE_IN") != NULL ? 512 : 4096;
+}
 
 struct product {
     struct kn_gemm gemm;
@@ -93,29 +97,32 @@ static size_t wrong_rows(struct product *p, const void *c, size_t *row) {
 
 /* Goal: one wrong element of 16 million is found, by the lowest bit or by 1, wherever it is. */
 static void find_one_element(struct product *p) {
-    static const size_t places[][2] = {{0, 0}, {1234, 777}, {SIDE - 1, SIDE - 1}};
+    static const size_t places[][2] = {{0, 0}, {234, 377}, {511, 500}};
     float *c = p->c;
-    size_t row = SIDE;
-    for (size_t i = 0; i < 3 && test_takes_trial(); i++) {
-        float *element = &c[places[i][0] * SIDE + places[i][1]];
+    const size_t n = p->gemm.n, most = n - 512;
+    size_t row = n;
+    for (size_t i = 0; i < 3; i++) {
+        const size_t at = places[i][0] + (i == 2 ? most : 0);
+        float *element = &c[at * n + places[i][1] + most];
         const float right = *element;
         *element = i % 2 == 0 ? right + 1 : nextafterf(right, INFINITY);
-        cr_assert(wrong_rows(p, c, &row) == 1 && row == places[i][0], "%zu", i);
+        cr_assert(wrong_rows(p, c, &row) == 1 && row == at, "%zu", i);
         *element = right;
     }
 }
 
 static void find_faults(enum kn_gemm_precision precision) {
-    struct product p = make(precision, SIDE, SIDE, SIDE);
+    const size_t n = side();
+    struct product p = make(precision, n, n, n);
     const char *name = kn_gemm_precision_name(precision);
     size_t row = 0;
     cr_assert(wrong_rows(&p, p.c, &row) == 0, "%s: row %zu of a right product", name, row);
     find_one_element(&p);
     /* Products that lack one step, and nothing but zeros. */
-    const double lost[] = {inner(&p, 0, SIDE) - inner(&p, 2049, 1), 0};
+    const double lost[] = {inner(&p, 0, n) - inner(&p, n / 2 + 1, 1), 0};
     for (int i = 0; i < 2; i++) {
-        void *c = outer(KN_F32, p.x, SIDE, p.w, SIDE, lost[i]);
-        cr_assert(wrong_rows(&p, c, &row) == SIDE, "%s, fault %d", name, i);
+        void *c = outer(KN_F32, p.x, n, p.w, n, lost[i]);
+        cr_assert(wrong_rows(&p, c, &row) == n, "%s, fault %d", name, i);
         free(c);
     }
     destroy(&p);
