@@ -467,7 +467,7 @@ static void try_exact(struct hyp_accuracy *accuracy, struct kn_attention_trial *
     free(values);
 }
 
-/* Even turns: equal scores, of 128 keys every other time. Odd turns: one key above all others, of
+/* Even turns: KN_ATTENTION_EQUAL, of 128 keys every other time. Odd turns: KN_ATTENTION_CHOSEN, of
  * more keys than a tile has, so that the maximum of some rows grows behind the first tile. */
 static struct kn_attention_trial draw_exact(struct hyp_attack *attack, enum kn_type type,
                                             const char *variant, int turn) {
@@ -489,10 +489,8 @@ HYP_ATTACK(h06, results_that_need_no_rounding_are_exact) {
             for (size_t v = 0; v < variants_of[type].count; v++) {
                 const char *variant = variants_of[type].names[v];
                 for (int i = 0; serves(attack, variant, 1, 1) && i < turns; i++) {
-                    const bool is_equal = i % 2 == 0;
                     struct kn_attention_trial trial = draw_exact(attack, type, variant, i);
-                    try_exact(&accuracy, &trial,
-                              is_equal ? KN_ATTENTION_EQUAL : KN_ATTENTION_CHOSEN);
+                    try_exact(&accuracy, &trial, (enum kn_attention_exact)(i % 2));
                 }
             }
             hyp_attack_progress(attack, (type + 1.0) / KN_TYPES);
