@@ -182,8 +182,11 @@ void kn_gemm_oracle(const struct kn_gemm *gemm, enum kn_gemm_data data, size_t i
             add_tile(&tile, left, &all);
         }
         for (size_t j = first; j < first + columns; j++) {
-            const size_t at = index * c->batch_stride + row * c->leading + j;
-            const double old = gemm->beta != 0 ? element(gemm->c_type, c->elements, at) : 0;
+            double old = 0;
+            if (gemm->beta != 0) {
+                old = element(gemm->c_type, c->elements,
+                              index * c->batch_stride + row * c->leading + j);
+            }
             const struct sums sums = {all.sums[j - first], all.sizes[j - first],
                                       all.squares[j - first]};
             result[j] = (double)gemm->alpha * sums.sum + (double)gemm->beta * old;
