@@ -36,8 +36,8 @@ HYP_WORDS(
               "(gemm_exact.h). Of other products of 2^28 steps or more eight rows and the last are "
               "compared. The evidence has all deviations, and how many elements were compared, as "
               "CSV.",
-    .control = "Eleven saboteurs: eight kernels with one defect, and one bit of one element; each "
-               "must be noticed.",
+    .control = "Eleven saboteurs: eight kernels with one defect, one flipped bit of one element, "
+               "and two that lose launches; each must be noticed.",
     .confounders = "An absolute error means nothing without k and the distribution, so both are "
                    "stated, and relative bounds are checked as well. The seed is in the evidence.")
 
