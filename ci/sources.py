@@ -67,12 +67,12 @@ REFUSED = """
 KERNELS = """
     kernel_image variant kernel_set
     operand parallel number inputs deviation guarded
-    gemm/gemm gemm/gemm_split gemm/gemm_variants gemm/gemm_oracle gemm/gemm_trial
+    gemm/gemm gemm/gemm_split gemm/gemm_variants gemm/gemm_oracle gemm/gemm_exact gemm/gemm_trial
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise quant/dequantise_planted
     quant/quant_product quant/quant_product_trial
     attention/attention attention/attention_variants attention/attention_oracle
-    attention/attention_trial
+    attention/attention_exact attention/attention_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
 """.split()
@@ -112,10 +112,11 @@ KERNELS_SWEEP = """
 KERNELS_TESTS = """
     variant_test kernel_set_test measure/read_words_test
     operand_test parallel_test number_test inputs_test deviation_test guarded_test
-    gemm/gemm_oracle_test gemm/gemm_test gemm/gemm_call_test
+    gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
     kernel_image_test quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
-    attention/attention_test attention/attention_call_test
+    attention/attention_test attention/attention_oracle_test attention/attention_exact_test
+    attention/attention_call_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
 """.split()

@@ -15,6 +15,10 @@ const char *kn_distribution_name(enum kn_distribution distribution) {
     return (unsigned)distribution < KN_DISTRIBUTIONS ? names[distribution] : "?";
 }
 
+bool kn_distribution_has_signs(enum kn_distribution distribution) {
+    return (unsigned)distribution < KN_DISTRIBUTIONS && distribution != KN_CANCEL;
+}
+
 uint64_t kn_random(uint64_t *state) {
     uint64_t z = *state += STEP;
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);

@@ -20,6 +20,10 @@ enum kn_distribution {
 
 TOL_API const char *kn_distribution_name(enum kn_distribution distribution); /* "uniform" */
 
+/* Whether the signs of values are independent of each other and of all magnitudes, and each is as
+ * likely as the other: what probabilistic error bounds need (chance.h). KN_CANCEL alone is not. */
+TOL_API bool kn_distribution_has_signs(enum kn_distribution distribution);
+
 /* splitmix64. The state begins as the seed. */
 TOL_API uint64_t kn_random(uint64_t *state);
 /* In [0, 1), with 53 bits. */

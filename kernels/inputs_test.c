@@ -70,6 +70,22 @@ Test(inputs, distributions_are_what_they_are_called) {
     }
 }
 
+/* Goal: what bounds of drawn data rest on: signs of neighbours are independent, but of pairs. */
+Test(inputs, signs_are_independent_where_it_is_said) {
+    for (enum kn_distribution d = 0; d < KN_DISTRIBUTIONS; d++) {
+        int alike = 0, plus = 0;
+        draw(d, 5);
+        for (int i = 1; i < COUNT; i += 2) {
+            alike += signbit(values[i]) == signbit(values[i - 1]);
+            plus += !signbit(values[i]);
+        }
+        const bool is_even =
+            abs(alike - COUNT / 4) < COUNT / 50 && abs(plus - COUNT / 4) < COUNT / 50;
+        cr_assert(is_even == kn_distribution_has_signs(d), "%s: %d alike", kn_distribution_name(d),
+                  alike);
+    }
+}
+
 /* Goal: values depend on the seed and on their place, and not on who draws them beside whom. */
 Test(inputs, any_number_of_threads_and_of_calls_draws_the_same) {
     enum { MANY = 5 << 14, FIRST = 12346 };

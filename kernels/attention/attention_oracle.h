@@ -18,9 +18,17 @@ struct kn_attention_row {
     double lse, lse_allowed;
 };
 
+/* What is known of q, k and v, which decides how errors may add up. */
+enum kn_attention_data {
+    KN_ATTENTION_ANY,  /* nothing: the bound is the worst case */
+    KN_ATTENTION_DRAWN /* elements are independent of each other, and those of v have independent
+                          signs: the bound fails once in 2^28 elements with a probability of less
+                          than 1e-9 (chance.h), and is never above the worst case */
+};
+
 /* One row of one head. Shape, scale and type are those of the problem; its buffers are ignored.
  * false: out of memory. */
-TOL_API bool kn_attention_oracle(const struct kn_attention *attention,
+TOL_API bool kn_attention_oracle(const struct kn_attention *attention, enum kn_attention_data data,
                                  const struct kn_attention_head *head, size_t index,
                                  struct kn_attention_row *row);
 

@@ -104,6 +104,7 @@ static size_t gaps_touched(const struct rows *rows, unsigned char *bytes) {
 struct judging {
     const struct kn_attention *problem;
     const struct stage *stage;
+    enum kn_attention_data data;
     const float *lse;               /* NULL: it was not asked for */
     struct kn_deviation (*rows)[2]; /* of a row of out, and of its logarithm */
     atomic_bool failed;
@@ -122,7 +123,7 @@ static void judge_row(void *user, size_t i) {
     double *expected = malloc(2 * width * sizeof *expected);
     struct kn_attention_row row = {.out = expected};
     if (expected != NULL) row.allowed = expected + width;
-    if (expected == NULL || !kn_attention_oracle(x, &rows, i % x->q_length, &row)) {
+    if (expected == NULL || !kn_attention_oracle(x, j->data, &rows, i % x->q_length, &row)) {
         atomic_store(&j->failed, true);
         free(expected);
         return;
@@ -136,6 +137,15 @@ static void judge_row(void *user, size_t i) {
     free(expected);
 }
 
+static enum kn_attention_data data_of(const struct kn_attention_trial *trial) {
+    const bool is_given =
+        trial->given[Q] != NULL || trial->given[K] != NULL || trial->given[V] != NULL;
+    return !is_given && kn_distribution_has_signs(trial->distribution) &&
+                   kn_distribution_has_signs(trial->values)
+               ? KN_ATTENTION_DRAWN
+               : KN_ATTENTION_ANY;
+}
+
 /* Compares all results with the oracle, head by head and row by row. */
 static tol_status judge(const struct kn_attention_trial *trial, struct stage *stage,
                         const float *lse, struct kn_attention_outcome *outcome) {
@@ -144,7 +154,7 @@ static tol_status judge(const struct kn_attention_trial *trial, struct stage *st
     const struct kn_attention *x = &trial->attention;
     const size_t rows = x->batch * x->heads * x->q_length;
     struct judging judging = {
-        .problem = x, .stage = stage, .lse = trial->lse ? lse : NULL, .rows = NULL};
+        .problem = x, .stage = stage, .data = data_of(trial), .lse = trial->lse ? lse : NULL};
     judging.rows = malloc((rows + 1) * sizeof *judging.rows);
     TOL_CHECK(judging.rows != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rows", rows);
     kn_parallel_for(rows,

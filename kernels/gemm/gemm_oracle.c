@@ -1,22 +1,45 @@
 /*
- * The definition, and the bound.
+ * The definition, and the bounds.
  *
- * With S = sum over l of |a_il| |b_lj|, u = 2^-24 and k products, a result may differ from the
- * exact one by the sum of these:
+ * With S = sum over l of |a_il| |b_lj|, N^2 = sum over l of (a_il b_lj)^2, u = 2^-24 and k
+ * products, a result may differ from the exact one by the sum of these.
  *
+ * The sum of products, for any data:
  *   f32            (k + 2) u |alpha| S: each fma of a chain, or of a few chains that are added,
  *                  rounds a partial sum of at most S (1 + k u). Higham, Accuracy, section 3.1.
  *   tensor cores   (k + 32) 2^-22 |alpha| S: products are exact; a step adds up to 16 of them and
  *                  the sum so far, each cut off at 2^-23 of the largest of them or finer, which is
  *                  at most S. 17 such cuts and one of the result for every 16 products, or 9 and
  *                  one for every 8, are at most 1.25 k 2^-23 S; the rest is for steps half empty.
- *   tf32           and 2^-10 (1 + 2^-12) |alpha| S: both factors were rounded by up to 2^-11.
+ *
+ * The same for drawn data, where that is less. chance.h has L = KN_SIGNS, C = KN_CHAOS and what
+ * they fail with. Partial sums are sums of some products, in whatever order and shares.
+ *   f32            C u sqrt(k + 66) |alpha| N: k roundings to nearest, and one for each of up to 64
+ *                  shares.
+ *   tensor cores   2 C 2u sqrt(k + 82) |alpha| N: what is cut off a product is less than 2u times
+ *                  the largest of its step, which is s, the sum so far, or a product. It has the
+ *                  sign of the product against it, so cuts have mean 0, but are no longer
+ *                  independent of the sums (chance.h, 4). 16 are for the products that are the
+ *                  largest of their steps, 66 as above.
+ *                  2u (L K + sqrt(K)) |alpha| N: the result of a step is cut towards 0, by up to
+ *                  2u |s|, and s changes its sign rarely, so these errors add up. sum |s| over the
+ *                  K steps is at most L K N (chance.h, 2). Where a product is larger than s, s is
+ *                  cut by up to 2u times it, and those add up to sqrt(K) N. A step has eight
+ *                  products, or four in tf32, as an A100 has; Hopper has twice as many. Sources:
+ *                  Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores,
+ *                  PeerJ CS 7:e330, 2021; Blanchard et al., Mixed precision block fused
+ *                  multiply-add, SISC 42(3), 2020. Kernels without tensor cores are below this.
+ *   These, times 1 + u (k + 64 sqrt(k)): partial sums have errors before they are rounded.
+ *
+ * And in both cases:
  *   c's type       its roundoff times |result|, and half of its smallest subnormal.
  *   alpha, beta    3 u (|alpha sum| + |beta c|): two products and a sum, in float.
  *   underflow      (k + 2) 2^-149 (1 + |alpha|): sums below 2^-126 are rounded to multiples of
  *                  that. On tensor cores (k + 2) 2^-126: they need not keep subnormal numbers.
  */
 #include "gemm_oracle.h"
+
+#include "chance.h"
 
 #include <math.h>
 
@@ -33,14 +56,35 @@ static double element(enum kn_type type, const void *elements, size_t at) {
     return (double)((const float *)elements)[at];
 }
 
-static double bound(const struct kn_gemm *gemm, double sum, double sizes, double old,
-                    double result) {
+/* What is summed up of the products of an element. */
+struct sums {
+    double sum, sizes, squares; /* of the products, their magnitudes and their squares */
+};
+
+static double worst_of_sum(const struct kn_gemm *gemm, double sizes) {
+    const double k = (double)gemm->k;
+    return (gemm->precision != KN_GEMM_F32 ? (k + 32) * 0x1p-22 : (k + 2) * 0x1p-24) * sizes;
+}
+
+static double likely_of_sum(const struct kn_gemm *gemm, double norm) {
+    const double u = 0x1p-24, k = (double)gemm->k;
+    const double steps = ceil(k / (gemm->precision == KN_GEMM_TF32 ? 4 : 8));
+    const double allowed =
+        gemm->precision == KN_GEMM_F32
+            ? KN_CHAOS * u * sqrt(k + 66)
+            : 2 * u * (2 * KN_CHAOS * sqrt(k + 82) + KN_SIGNS * steps + sqrt(steps));
+    return allowed * norm * KN_CHANCE_SECOND_ORDER(k);
+}
+
+static double bound(const struct kn_gemm *gemm, enum kn_gemm_data data, const struct sums *sums,
+                    double old, double result) {
     const double u = 0x1p-24, k = (double)gemm->k, alpha = fabs((double)gemm->alpha);
     const bool tensor = gemm->precision != KN_GEMM_F32;
     const double least = gemm->c_type == KN_F16 ? 0x1p-25 : gemm->c_type == KN_BF16 ? 0x1p-134 : 0;
-    double allowed = (tensor ? (k + 32) * 0x1p-22 : (k + 2) * u) * alpha * sizes;
-    if (gemm->precision == KN_GEMM_TF32) allowed += 0x1p-10 * (1 + 0x1p-12) * alpha * sizes;
-    allowed += 3 * u * (alpha * fabs(sum) + fabs((double)gemm->beta * old));
+    double allowed = worst_of_sum(gemm, sums->sizes);
+    if (data == KN_GEMM_DRAWN) allowed = fmin(allowed, likely_of_sum(gemm, sqrt(sums->squares)));
+    allowed *= alpha;
+    allowed += 3 * u * (alpha * fabs(sums->sum) + fabs((double)gemm->beta * old));
     allowed += (k + 2) * (tensor ? 0x1p-126 : 0x1p-149) * (1 + alpha);
     if (gemm->c_type != KN_F32) {
         allowed += kn_type_roundoff(gemm->c_type) * (fabs(result) + allowed) + least;
@@ -76,32 +120,46 @@ static void load_tile(const struct kn_gemm *gemm, size_t index,
             kn_numbers_load(type, from, tile->columns, tile->values[line]);
         }
     }
+    for (size_t l = 0; gemm->precision == KN_GEMM_TF32 && l < tile->depth; l++) {
+        for (size_t j = 0; j < tile->columns; j++) {
+            tile->values[l][j] = kn_tf32_of(tile->values[l][j]);
+        }
+    }
     for (size_t l = 0; l < tile->depth; l++) {
         for (size_t j = tile->columns; j % LANES != 0; j++) tile->values[l][j] = 0;
     }
 }
 
-/* Adds the products with one piece of a row of op(A) to sums and sizes. */
-static void add_tile(const struct tile *tile, const double left[DEPTH], double *sums,
-                     double *sizes) {
+/* The sums of the columns of a tile. */
+struct columns {
+    double sums[COLUMNS], sizes[COLUMNS], squares[COLUMNS];
+};
+
+/* Adds the products with one piece of a row of op(A). */
+static void add_tile(const struct tile *tile, const double left[DEPTH], struct columns *columns) {
     for (size_t j = 0; j < tile->columns; j += LANES) {
-        double sum[LANES], size[LANES];
-        for (int i = 0; i < LANES; i++)
-            sum[i] = sums[j + (size_t)i], size[i] = sizes[j + (size_t)i];
+        double sum[LANES], size[LANES], square[LANES];
+        for (size_t i = 0; i < LANES; i++) {
+            sum[i] = columns->sums[j + i], size[i] = columns->sizes[j + i];
+            square[i] = columns->squares[j + i];
+        }
         for (size_t l = 0; l < tile->depth; l++) {
             const float *right = &tile->values[l][j];
             for (int i = 0; i < LANES; i++) {
                 const double product = left[l] * (double)right[i];
                 sum[i] += product;
                 size[i] += fabs(product);
+                square[i] += product * product;
             }
         }
-        for (int i = 0; i < LANES; i++)
-            sums[j + (size_t)i] = sum[i], sizes[j + (size_t)i] = size[i];
+        for (size_t i = 0; i < LANES; i++) {
+            columns->sums[j + i] = sum[i], columns->sizes[j + i] = size[i];
+            columns->squares[j + i] = square[i];
+        }
     }
 }
 
-void kn_gemm_oracle(const struct kn_gemm *gemm, size_t index, size_t row,
+void kn_gemm_oracle(const struct kn_gemm *gemm, enum kn_gemm_data data, size_t index, size_t row,
                     const struct kn_gemm_oracle_matrix *a, const struct kn_gemm_oracle_matrix *b,
                     const struct kn_gemm_oracle_matrix *c, double *result, double *allowed) {
     const enum kn_type type = kn_gemm_input_type(gemm->precision);
@@ -110,23 +168,29 @@ void kn_gemm_oracle(const struct kn_gemm *gemm, size_t index, size_t row,
     const size_t a_step = gemm->transpose_a ? a->leading : 1;
     for (size_t first = 0; first < gemm->n; first += COLUMNS) {
         const size_t columns = gemm->n - first < COLUMNS ? gemm->n - first : COLUMNS;
-        double sums[COLUMNS] = {0}, sizes[COLUMNS] = {0}, left[DEPTH];
+        struct columns all = {0};
+        double left[DEPTH];
         for (size_t l = 0; l < k; l += DEPTH) {
             struct tile tile; /* its values are not worth clearing each time */
             tile.first_l = l, tile.depth = k - l < DEPTH ? k - l : DEPTH;
             tile.first_j = first, tile.columns = columns;
             for (size_t i = 0; i < tile.depth; i++) {
                 left[i] = element(type, a->elements, a_first + (l + i) * a_step);
+                if (gemm->precision == KN_GEMM_TF32) left[i] = (double)kn_tf32_of((float)left[i]);
             }
             load_tile(gemm, index, b, &tile);
-            add_tile(&tile, left, sums, sizes);
+            add_tile(&tile, left, &all);
         }
         for (size_t j = first; j < first + columns; j++) {
-            const size_t at = index * c->batch_stride + row * c->leading + j;
-            const double old = gemm->beta != 0 ? element(gemm->c_type, c->elements, at) : 0;
-            const double sum = sums[j - first];
-            result[j] = (double)gemm->alpha * sum + (double)gemm->beta * old;
-            allowed[j] = bound(gemm, sum, sizes[j - first], old, result[j]);
+            double old = 0;
+            if (gemm->beta != 0) {
+                old = element(gemm->c_type, c->elements,
+                              index * c->batch_stride + row * c->leading + j);
+            }
+            const struct sums sums = {all.sums[j - first], all.sizes[j - first],
+                                      all.squares[j - first]};
+            result[j] = (double)gemm->alpha * sums.sum + (double)gemm->beta * old;
+            allowed[j] = bound(gemm, data, &sums, old, result[j]);
         }
     }
 }

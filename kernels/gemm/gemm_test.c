@@ -212,6 +212,152 @@ Test(gemm, async_is_right) {
     end();
 }
 
+static const char *const all_variants[] = {"naive",  "shared",   "registers", "vector",
+                                           "tensor", "gathered", "async_128", "async_256"};
+
+/* Whether a kernel of this name multiplies in this precision, on this device. */
+static bool serves(size_t variant, enum kn_gemm_precision precision) {
+    const bool is_tensor = variant >= 4;
+    if (is_tensor && tol_context_device(test_context())->compute_capability < 80) return false;
+    if (variant == 2 || variant == 3) return precision == KN_GEMM_F32;
+    return is_tensor ? precision != KN_GEMM_F32 : precision != KN_GEMM_TF32;
+}
+
+/* Goal: no bit of a product of whole numbers is wrong, in whatever precision and order. */
+Test(gemm, whole_numbers_are_exact) {
+    static const size_t sizes[][3] = {{37, 67, 260}, {130, 17, 33}, {3, 5, 1031}};
+    begin();
+    for (unsigned i = 0; i < 8 * KN_GEMM_PRECISIONS * 3; i++) {
+        const size_t variant = i % 8, *size = sizes[i / 8 / KN_GEMM_PRECISIONS];
+        const enum kn_gemm_precision precision = i / 8 % KN_GEMM_PRECISIONS;
+        if (!serves(variant, precision)) continue;
+        const struct kn_gemm_trial trial = {
+            .gemm = {.precision = precision,
+                     .c_type = i % 3 == 0 ? KN_F32 : kn_gemm_input_type(precision),
+                     .transpose_a = i / 3 % 2 == 1,
+                     .transpose_b = i / 5 % 2 == 1,
+                     .m = size[0],
+                     .n = size[1],
+                     .k = size[2],
+                     .batch = 1 + i % 2,
+                     .alpha = i % 5 == 0 ? -2 : 1,
+                     .beta = i % 7 < 4 ? 0 : -1,
+                     .variant = all_variants[variant]},
+            .align = 8,
+            .workspace = i % 4 != 0,
+            .is_exact = true,
+            .seed = 40 + i};
+        must_be_right(&trial);
+    }
+    end();
+}
+
+/* Goal: the bound of drawn data holds where it is far below the worst case, over seeds. */
+Test(gemm, many_steps_are_within_the_bound_of_drawn_data) {
+    begin();
+    for (unsigned i = 0; i < 8 * KN_GEMM_PRECISIONS * 2; i++) {
+        const size_t variant = i % 8;
+        const enum kn_gemm_precision precision = i / 8 % KN_GEMM_PRECISIONS;
+        if (!serves(variant, precision)) continue;
+        const struct kn_gemm_trial trial = {
+            .gemm = {.precision = precision,
+                     .transpose_b = i % 2 == 1,
+                     .m = 5,
+                     .n = 9,
+                     .k = 2500,
+                     .alpha = 1,
+                     .variant = all_variants[variant]},
+            .distribution = i / 8 / KN_GEMM_PRECISIONS == 0 ? KN_UNIFORM : KN_NORMAL,
+            .align = 8,
+            .workspace = i % 3 == 0,
+            .seed = 900 + i};
+        must_be_right(&trial);
+    }
+    end();
+}
+
+/* A product in which a kernel with this defect goes wrong. */
+static struct kn_gemm_trial trial_for(const char *defect, enum kn_gemm_precision precision,
+                                      bool is_exact) {
+    const bool is_split = strcmp(defect, "lost_share") == 0,
+               has_old = strcmp(defect, "lost_beta") == 0;
+    return (struct kn_gemm_trial){.gemm = {.precision = precision,
+                                           .transpose_a = strcmp(defect, "swapped") == 0,
+                                           .m = is_split ? 3 : 67,
+                                           .n = is_split ? 5 : 67,
+                                           .k = is_split ? 1031 : 67,
+                                           .alpha = 1,
+                                           .beta = has_old ? 1 : 0,
+                                           .variants = &kn_gemm_planted_variants,
+                                           .variant = defect},
+                                  .gap = 3,
+                                  .workspace = is_split,
+                                  .is_exact = is_exact,
+                                  .seed = 77};
+}
+
+/* Goal: no precision is judged so mildly that a defect passes, with drawn data or whole numbers. */
+Test(gemm, each_planted_defect_is_found_in_each_precision) {
+    static const char *const defects[] = {"lost_step", "lost_tail", "lost_beta",  "reads_c",
+                                          "swapped",   "half_sum",  "writes_gap", "lost_share"};
+    begin();
+    for (unsigned i = 0; i < 8 * KN_GEMM_PRECISIONS * 2; i++) {
+        const enum kn_gemm_precision precision = i / 8 % KN_GEMM_PRECISIONS;
+        const struct kn_gemm_trial trial =
+            trial_for(defects[i % 8], precision, i / 8 / KN_GEMM_PRECISIONS == 1);
+        struct kn_gemm_outcome outcome;
+        if (!test_takes_trial()) continue;
+        MUST(kn_gemm_try(kernels, stream, &trial, &outcome));
+        cr_assert(outcome.deviation.failed > 0 || outcome.touched > 0, "%s in %s, %s",
+                  defects[i % 8], kn_gemm_precision_name(precision),
+                  trial.is_exact ? "whole numbers" : "drawn");
+    }
+    end();
+}
+
+/* Goal: one wrong bit of one element of a product of whole numbers is found, and only there. */
+Test(gemm, one_flipped_bit_is_found_in_each_precision) {
+    begin();
+    for (unsigned i = 0; i < KN_GEMM_PRECISIONS * 2 * 2; i++) {
+        const enum kn_gemm_precision precision = i % KN_GEMM_PRECISIONS;
+        const struct kn_gemm_trial trial = {
+            .gemm = {.precision = precision,
+                     .c_type = i / 4 % 2 == 0 ? KN_F32 : kn_gemm_input_type(precision),
+                     .m = 61,
+                     .n = 47,
+                     .k = 35,
+                     .batch = 1 + i / 8,
+                     .alpha = 1},
+            .is_exact = true,
+            .flips_bit = true,
+            .seed = 5 + i};
+        struct kn_gemm_outcome outcome;
+        MUST(kn_gemm_try(kernels, stream, &trial, &outcome));
+        cr_assert(outcome.deviation.failed == 1 && outcome.compared == 61 * 47 * trial.gemm.batch,
+                  "%zu fail of %zu", outcome.deviation.failed, outcome.compared);
+    }
+    end();
+}
+
+/* Goal: of a large product it is said how much of it was compared. */
+Test(gemm, a_large_product_says_how_many_elements_were_compared) {
+    enum { SIDE = 646 }; /* its cube is just above 2^28; with an alpha of 0 no kernel multiplies */
+    begin();
+    for (int exact = 0; exact <= 1; exact++) {
+        const struct kn_gemm_trial trial = {
+            .gemm = {.m = SIDE, .n = SIDE, .k = SIDE, .alpha = 0, .variant = "naive"},
+            .is_exact = exact,
+            .seed = 3};
+        struct kn_gemm_outcome outcome;
+        if (!test_takes_trial()) break;
+        MUST(kn_gemm_try(kernels, stream, &trial, &outcome));
+        const size_t rows = outcome.compared / SIDE;
+        cr_assert(outcome.deviation.count == SIDE * SIDE && outcome.deviation.failed == 0);
+        cr_assert(exact ? rows == SIDE : rows >= 8 && rows <= 10, "%zu rows", rows);
+    }
+    end();
+}
+
 /* Goal: what is said of a product depends on it alone, and not on the machine that judged it. */
 Test(gemm, any_number_of_threads_finds_the_same) {
     begin();

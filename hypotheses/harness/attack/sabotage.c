@@ -360,6 +360,7 @@ static const struct hyp_fault faults[] = {
     {"gemm_swapped", "a product swaps the transpositions of A and B", NULL, NULL, false, NULL},
     {"gemm_half_sum", "a product is accumulated in 16 bits", NULL, NULL, false, NULL},
     {"gemm_writes_gap", "a product writes beyond the ends of C's rows", NULL, NULL, false, NULL},
+    {"gemm_flipped_bit", "one bit of one element of a product is wrong", NULL, NULL, false, NULL},
     {"gemm_lost_share", "a product with split steps omits the last share", NULL, NULL, false, NULL},
     /* The same of dequantising. */
     {"dequantise_nibbles", "neighbouring elements are read from one byte", NULL, NULL, false, NULL},
