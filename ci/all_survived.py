@@ -19,8 +19,8 @@ from reports import schema, thresholds  # noqa: E402  (the other folder)
 
 # Why a machine cannot tell a time (hyp_verdict_could_not_tell).
 TIMED = ("H4", "H10", "H11")
-COULD_NOT_TELL = ("unfit_control", "unfit_spread", "unfit_timer", "unfit_clock", "undecided",
-                  "unconfirmed")
+COULD_NOT_TELL = ("unfit_control", "unfit_spread", "unfit_discarded", "unfit_timer", "unfit_clock",
+                  "undecided", "unconfirmed")
 
 
 def check(folder: pathlib.Path) -> str:
