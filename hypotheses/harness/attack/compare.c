@@ -75,6 +75,9 @@ const struct hyp_effect *hyp_attack_compare(struct hyp_attack *attack,
     const char *gpu =
         attack->kind == HYP_DEVICE_CUDA ? tol_context_device(attack->context)->pci_bus_id : NULL;
     cr_assert(record->effect_count < HYP_EFFECTS_MAX, "%s: too many effects", pair->name);
+    cr_assert(pair->call == NULL || (pair->calls > 0 && pair->calls <= HYP_CALLS_MAX),
+              "%s: %u calls in half a block; 1 to %d are supported", pair->name, pair->calls,
+              HYP_CALLS_MAX);
     struct hyp_effect_timing timing = draw_timing(attack, pair);
     /* Not on the soft device: the threads that execute its kernels need the processors too. */
     struct hyp_pin *pin = timing.by_call && gpu != NULL ? hyp_pin_begin() : NULL;

@@ -158,6 +158,7 @@ static enum hyp_decision run_of_all(double ratio, unsigned series_count, uint64_
 Test(single_calls, a_run_at_no_difference_survives, .timeout = 600) {
     struct tally tally = {0};
     for (uint64_t run = 0; run < RUNS; run++) count(&tally, run_of_all(1.00, SERIES, run));
+    cr_log_info("1.00: %u hold, %u fall, %u open", tally.holds, tally.falls, tally.open);
     cr_assert(tally.falls <= 1 && tally.holds >= 38, "%u hold, %u fall, %u open", tally.holds,
               tally.falls, tally.open);
 }
@@ -166,6 +167,7 @@ Test(single_calls, a_run_at_no_difference_survives, .timeout = 600) {
 Test(single_calls, a_run_beyond_the_threshold_is_falsified, .timeout = 600) {
     struct tally tally = {0};
     for (uint64_t run = 0; run < RUNS; run++) count(&tally, run_of_all(1.08, 1, 1000 + run));
+    cr_log_info("1.08: %u hold, %u fall, %u open", tally.holds, tally.falls, tally.open);
     cr_assert(tally.holds <= 1 && tally.falls >= 38, "%u hold, %u fall, %u open", tally.holds,
               tally.falls, tally.open);
 }
