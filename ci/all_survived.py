@@ -22,8 +22,8 @@ from reports import schema, thresholds  # noqa: E402  (the other folder)
 TIMED = ("H4",)
 NEEDS_GPU = ("H10", "H11")
 # Why a machine cannot tell a time (hyp_verdict_could_not_tell).
-COULD_NOT_TELL = ("unfit_control", "unfit_spread", "unfit_timer", "unfit_clock", "undecided",
-                  "unconfirmed")
+COULD_NOT_TELL = ("unfit_control", "unfit_spread", "unfit_discarded", "unfit_timer", "unfit_clock",
+                  "undecided", "unconfirmed")
 
 
 def is_undecided(claim: dict[str, Any]) -> bool:

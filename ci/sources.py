@@ -124,7 +124,7 @@ KERNELS_TESTS = """
 HARNESS = within({
     "files": "hdr_encode hlog atomic_file manifest walk_csv walk_map",
     "claim": "claim session",
-    "measure": "machine interval decide sampler conditions effect",
+    "measure": "machine interval decide ticks pin single_calls sampler conditions effect",
     "record": "record timeline",
     "attack": """
         sabotage ledger pool_walk memory_exhaustion thread_stress attack compare launcher
@@ -146,7 +146,9 @@ COMMANDS = within({
 HARNESS_TESTS = within({
     "files": "hdr_test hlog_test manifest_test walk_map_test",
     "claim": "claim_test",
-    "measure": "interval_test decide_test sampler_test effect_test",
+    "measure": """
+        interval_test decide_test ticks_test pin_test single_calls_test sampler_test effect_test
+    """,
     "record": "record_test",
     "attack": "attack_test sabotage_test ledger_test error_table_test gpu_timer_test",
     "plugin": "plugin_test",

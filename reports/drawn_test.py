@@ -8,7 +8,7 @@ import unittest
 import xml.etree.ElementTree
 
 from reports import (drawn, effect_axis, errors, evidence, figure, hdr, made_evidence,
-                     memory_figures, svg, words)
+                     memory_figures, svg, tables, words)
 from reports.figure import Axis, Figure, Line
 
 
@@ -30,6 +30,19 @@ class Drawn(unittest.TestCase):
                       kinds["errors"].alt)
         self.assertIn("2 operations on 2 lanes in 115 ns", kinds["timeline"].alt)
         self.assertIn("2 ranges, 94.1% of 1 MiB live", kinds["map"].alt)
+
+    def test_blocks_of_each_version_are_read(self) -> None:
+        calls = ["mixed", "50", "1", "2", "3", "4", "5", "6", "7", "8", "1.5", "0.25"]
+        for columns, more in ((tables.BLOCKS, []), (tables.WAITED, ["0"] * 4),
+                              (tables.DISCARDED, ["0"] * 4 + ["1", "2", "3"])):
+            with tempfile.TemporaryDirectory() as name:
+                path = pathlib.Path(name) / "attack.launch.csv"
+                path.write_text(f"{','.join(columns)}\n{','.join(['1', *calls, *more])}\n")
+                [blocks] = tables.read("H4", "attack", 1, pathlib.Path(name)).blocks
+                self.assertEqual((blocks.effects, blocks.controls), ([1.5], [0.25]))
+                path.write_text(f"{','.join(columns)}\n{','.join(['1', *calls, *more, '4'])}\n")
+                with self.assertRaises(ValueError):
+                    tables.read("H4", "attack", 1, pathlib.Path(name))
 
     def test_one_of_a_thing_is_in_the_singular(self) -> None:
         for value, unit, said in ((1, "violations", "violation"), (0, "violations", "violations"),

@@ -13,6 +13,7 @@ from reports.walks import Walk
 BLOCKS = ["block", "order", "calls", *(f"ns_{i}" for i in range(1, 5)),
           *(f"control_ns_{i}" for i in range(1, 5)), "effect", "control_effect"]
 WAITED = [*BLOCKS, *(f"waited_ns_{i}" for i in range(1, 5))]  # since a later version
+DISCARDED = [*WAITED, "discarded_baseline", "discarded_subject", "discarded_control"]  # and later
 TIMELINE = ["lane", "what", "begin_ns", "end_ns"]  # H10, M12: what ran when, and on which stream
 MAP = ["address", "bytes", "state"]  # H12: live, cached, free (with memory), pending
 
@@ -62,6 +63,7 @@ def finite(text: str) -> float:
 KINDS: dict[tuple[str, ...], tuple[Callable[[str], object], ...]] = {
     tuple(BLOCKS): (int, str, int, *([finite] * 10)),
     tuple(WAITED): (int, str, int, *([finite] * 14)),
+    tuple(DISCARDED): (int, str, int, *([finite] * 14), int, int, int),
     tuple(walks.COLUMNS): (int,) * 5,
     tuple(TIMELINE): (str, str, int, int),
     tuple(MAP): (int, int, str),
@@ -103,7 +105,7 @@ def read(claim: str, attack: str, process: int, folder: Folder) -> Tables:
     for path in sorted(folder.glob(f"{attack}.*.csv")):
         name = path.name.removesuffix(".csv").split(".", 1)[1]
         names, rows = read_rows(path)
-        if names in (tuple(BLOCKS), tuple(WAITED)):
+        if names in (tuple(BLOCKS), tuple(WAITED), tuple(DISCARDED)):
             found.blocks.append(Blocks(attack, name, process, [float(row[11]) for row in rows],
                                        [float(row[12]) for row in rows]))
         elif names == tuple(walks.COLUMNS):

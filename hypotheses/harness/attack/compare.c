@@ -6,9 +6,12 @@
 #include "harness/clock.h"
 #include "files/atomic_file.h"
 #include "gpu_clock.h"
+#include "measure/pin.h"
+#include "measure/ticks.h"
 #include "record/record.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How long the GPU is kept busy before its clock is believed, and to measure it. */
@@ -21,8 +24,12 @@ struct hyp_rule hyp_attack_rule(const struct hyp_attack *attack, unsigned family
         .threshold = claim->threshold, .direction = claim->direction, .family = family};
 }
 
+/* What the order of calls is drawn from: another order in each of a claim's fresh processes. */
+static struct hyp_attack order;
+
 static uint64_t draw(void *user) {
-    return hyp_random(user);
+    (void)user;
+    return hyp_random(&order);
 }
 
 /* What is compared now; its interval is that of the last look. */
@@ -38,6 +45,29 @@ static void report_progress(void *user, double share) {
     hyp_attack_progress_finding(user, share, finding);
 }
 
+/* Runs the sampler with the stack moved by so many bytes; a write keeps the array. */
+static bool run_moved(const struct hyp_pair *pair, struct hyp_attack *attack, size_t bytes) {
+    volatile char moved[bytes + 1];
+    moved[0] = moved[bytes] = 0;
+    return hyp_sampler_run(pair, draw, report_progress, attack, &sample);
+}
+
+/* Draws how a comparison call by call is timed, and for each process anew what moves its memory. */
+static struct hyp_effect_timing draw_timing(struct hyp_attack *attack,
+                                            const struct hyp_pair *pair) {
+    enum { STACK_BYTES_MAX = 4096 };
+    const char *padding = getenv("TOLLENS_PADDING");
+    order.random = hyp_random(attack) + attack->session.process * 0xd1342543de82ef95u;
+    if (pair->call == NULL) return (struct hyp_effect_timing){.by_call = false};
+    const struct hyp_ticks *ticks = hyp_ticks_ready();
+    return (struct hyp_effect_timing){
+        .by_call = true,
+        .by_counter = ticks->is_counter,
+        .reading_ns = ticks->cost_ns,
+        .padding_bytes = padding != NULL ? (unsigned)strlen(padding) : 0,
+        .stack_bytes = (unsigned)hyp_random_below(&order, STACK_BYTES_MAX)};
+}
+
 const struct hyp_effect *hyp_attack_compare(struct hyp_attack *attack,
                                             const struct hyp_pair *pair) {
     struct hyp_record *record = attack->record;
@@ -45,22 +75,32 @@ const struct hyp_effect *hyp_attack_compare(struct hyp_attack *attack,
     const char *gpu =
         attack->kind == HYP_DEVICE_CUDA ? tol_context_device(attack->context)->pci_bus_id : NULL;
     cr_assert(record->effect_count < HYP_EFFECTS_MAX, "%s: too many effects", pair->name);
+    cr_assert(pair->call == NULL || (pair->calls > 0 && pair->calls <= HYP_CALLS_MAX),
+              "%s: %u calls in half a block; 1 to %d are supported", pair->name, pair->calls,
+              HYP_CALLS_MAX);
+    struct hyp_effect_timing timing = draw_timing(attack, pair);
+    /* Not on the soft device: the threads that execute its kernels need the processors too. */
+    struct hyp_pin *pin = timing.by_call && gpu != NULL ? hyp_pin_begin() : NULL;
+    timing.pinned = pin != NULL;
     hyp_conditions_read(gpu, &before);
     if (gpu != NULL) {
         (void)hyp_gpu_clock_mhz(attack, WAKE_NS);
         before.sm_mhz = hyp_gpu_clock_mhz(attack, CLOCK_NS);
     }
-    bool ok = hyp_sampler_run(pair, draw, report_progress, attack, &sample);
+    bool ok = run_moved(pair, attack, timing.stack_bytes);
     /* The GPU first: it slows down as soon as it has nothing to do. */
     double sm_mhz = gpu != NULL ? hyp_gpu_clock_mhz(attack, CLOCK_NS) : 0;
     hyp_conditions_read(gpu, &after);
     after.sm_mhz = sm_mhz;
+    hyp_pin_end(pin);
     if (attack->session.out != NULL) {
         cr_assert(hyp_effect_write_blocks(attack->session.out, record->name, pair, &sample),
                   "the evidence could not be written: %s", hyp_error());
     }
     struct hyp_conditions judged = after;
-    if (pair->is_device_work) judged.pace_ns = before.pace_ns;
+    /* In a comparison call by call another speed of the processor is both sides' alike, in each
+     * block; whether the blocks agree is judged in any case. */
+    if (pair->is_device_work || timing.by_call) judged.pace_ns = before.pace_ns;
     const char *code = ok ? hyp_conditions_judge(&before, &judged, sample.batch_ns_min,
                                                  sample.sentence, sizeof sample.sentence)
                           : NULL;
@@ -68,6 +108,7 @@ const struct hyp_effect *hyp_attack_compare(struct hyp_attack *attack,
 
     struct hyp_effect *effect = &record->effects[record->effect_count];
     hyp_effect_fill(effect, pair, &sample);
+    effect->timing = timing;
     if (record->effect_count++ == 0) record->before = before;
     record->after = after;
     if (!pair->recorded_only) record->samples += sample.count;

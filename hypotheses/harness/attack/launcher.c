@@ -1,10 +1,12 @@
 /*
- * Batches of launches. Each side builds its argument list for every launch, as a program does.
+ * Launches, in batches and one by one. Each side builds its argument list for every launch, as a
+ * program does.
  */
 #include "launcher.h"
 
 #include "harness/clock.h"
 #include "measure/conditions.h"
+#include "measure/ticks.h"
 #include "harness/sabotage.h"
 
 #include <dlfcn.h>
@@ -25,6 +27,7 @@ bool hyp_launcher_begin(struct hyp_attack *attack, unsigned arguments, bool sync
     launcher->attack = attack;
     launcher->arguments = arguments;
     launcher->synchronizes = synchronizes;
+    launcher->ticks = hyp_ticks_ready();
     launcher->extra_share =
         hyp_sabotage_amount(attack->session.sabotage, "launch_extra_percent") / 100;
     snprintf(name, sizeof name, "tick_%u", arguments);
@@ -108,6 +111,34 @@ static unsigned extra(struct hyp_launcher *l, unsigned calls) {
     return now;
 }
 
+static void report_failure(struct hyp_launcher *l, enum hyp_side side) {
+    HYP_CHECK(l->attack, false, "a launch %s failed: %.700s",
+              side == HYP_SUBJECT ? "through the runtime"
+              : l->other != NULL  ? "by kernel<<<...>>>"
+                                  : "by the driver",
+              side == HYP_SUBJECT ? tol_message() : "");
+}
+
+double hyp_launcher_call(void *user, enum hyp_side side) {
+    struct hyp_launcher *l = user;
+    const bool ours = side == HYP_SUBJECT;
+    const unsigned launches = 1 + (ours ? extra(l, 1) : 0);
+    uint64_t begin = hyp_ticks_begin(l->ticks);
+    bool ok = ours ? launch_subject(l, launches) : launch_baseline(l, launches);
+    uint64_t end = hyp_ticks_end(l->ticks);
+    l->made += launches;
+    if (!ok) report_failure(l, side);
+    return ok ? hyp_ticks_ns(l->ticks, begin, end) : -1;
+}
+
+bool hyp_launcher_settle(void *user) {
+    struct hyp_launcher *l = user;
+    bool ok = l->attack->raw->cuStreamSynchronize(l->handle) == CUDA_SUCCESS;
+    if (l->other != NULL) ok = l->cxx_error() == 0 && ok;
+    if (!ok) HYP_CHECK(l->attack, false, "waiting for the launches failed");
+    return ok;
+}
+
 double hyp_launcher_batch(void *user, enum hyp_side side, unsigned calls) {
     struct hyp_launcher *l = user;
     unsigned more = side == HYP_SUBJECT ? extra(l, calls) : 0;
@@ -119,15 +150,11 @@ double hyp_launcher_batch(void *user, enum hyp_side side, unsigned calls) {
     /* The queue is empty before every batch: what is in it is not what is compared. */
     ok = ok && l->attack->raw->cuStreamSynchronize(l->handle) == CUDA_SUCCESS;
     l->made += calls + more;
-    if (!ok) {
-        HYP_CHECK(l->attack, false, "a launch %s failed: %.700s",
-                  side == HYP_SUBJECT ? "through the runtime" : "by the driver",
-                  side == HYP_SUBJECT ? tol_message() : "");
-    }
+    if (!ok) report_failure(l, side);
     return ok ? (double)(end_ns - begin_ns) : -1;
 }
 
-bool hyp_launcher_use_cxx(struct hyp_launcher *l) {
+bool hyp_launcher_find_cxx(struct hyp_launcher *l) {
     static const char name[] = "libtollens-launch-cxx.so";
     static const char *const folders[] = {"lib/", ""};
     char path[4300];
@@ -137,19 +164,28 @@ bool hyp_launcher_use_cxx(struct hyp_launcher *l) {
         library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
     hyp_launch_other launch = NULL;
-    if (library != NULL) *(void **)&launch = dlsym(library, "hyp_launch_cxx");
-    if (launch == NULL) {
-        hyp_attack_note(l->attack, "C++ launches were not compared: %s was not found", name);
+    hyp_launch_other_error last_error = NULL;
+    if (library != NULL) {
+        *(void **)&launch = dlsym(library, "hyp_launch_cxx");
+        *(void **)&last_error = dlsym(library, "hyp_launch_cxx_error");
+    }
+    if (launch == NULL || last_error == NULL) {
+        hyp_attack_note(l->attack,
+                        "only launches in C were judged: for those in C++ %s was not found%s", name,
+                        library != NULL ? " as this program needs it" : "");
         return false;
     }
     int error = launch((int)l->arguments, l->address, l->handle, 1, 1);
+    if (error == 0) error = last_error();
     if (error != 0) {
-        hyp_attack_note(
-            l->attack, "C++ launches were not compared: the CUDA runtime returned error %d", error);
+        hyp_attack_note(l->attack,
+                        "only launches in C were judged: in C++ the CUDA runtime returned error %d",
+                        error);
         return false;
     }
     l->made++;
-    l->other = launch;
+    l->cxx = launch;
+    l->cxx_error = last_error;
     return true;
 }
 

@@ -12,15 +12,22 @@
 #include "harness/attack.h"
 
 /* A third way to launch: launches a kernel that counts at an address, on a CUstream. Returns 0
- * or an error code of its own. */
+ * or an error code of its own; the error of a launch that is not waited for is left for
+ * hyp_launch_other_error, which returns it, or 0. */
 typedef int (*hyp_launch_other)(int arguments, unsigned long long count, void *stream,
                                 unsigned calls, int synchronizes);
+typedef int (*hyp_launch_other_error)(void);
+
+struct hyp_ticks;
 
 struct hyp_launcher {
     struct hyp_attack *attack;
     unsigned arguments;     /* 1, 4 or 16 */
     bool synchronizes;      /* after every launch, instead of once per batch */
     hyp_launch_other other; /* the baseline instead of the driver; NULL: the driver */
+    hyp_launch_other cxx;   /* for other: C++ launches; NULL: not found */
+    hyp_launch_other_error cxx_error;
+    const struct hyp_ticks *ticks;
     struct tol_stream *stream;
     struct tol_kernel *kernel;
     struct tol_buffer *count;
@@ -38,10 +45,15 @@ bool hyp_launcher_begin(struct hyp_attack *attack, unsigned arguments, bool sync
 /* For hyp_pair.batch; user is the launcher. */
 double hyp_launcher_batch(void *user, enum hyp_side side, unsigned calls);
 
-/* Sets launcher->other to launches as C++ programs make them, from the library that ci/launch_cxx
+/* For hyp_pair.call and hyp_pair.settle: one launch, timed on its own, and the wait for the stream,
+ * in which launches of the third way report their errors. */
+double hyp_launcher_call(void *user, enum hyp_side side);
+bool hyp_launcher_settle(void *user);
+
+/* Sets launcher->cxx to launches as C++ programs make them, from the library that ci/launch_cxx
  * builds, beside this program or in its lib/. false: there is none, or it does not work on this
  * device; the attack has a note. */
-bool hyp_launcher_use_cxx(struct hyp_launcher *launcher);
+bool hyp_launcher_find_cxx(struct hyp_launcher *launcher);
 
 /* Times single launches of both sides alternately, into the series "NAME_driver" and
  * "NAME_runtime", which show the distribution that a comparison does not. */

@@ -52,7 +52,8 @@ const char *hyp_device_kind_name(enum hyp_device_kind kind) {
 
 bool hyp_session_read(struct hyp_session *session) {
     const char *mode = getenv("TOLLENS_MODE"), *seed = getenv("TOLLENS_SEED"),
-               *deadline = getenv("TOLLENS_DEADLINE");
+               *deadline = getenv("TOLLENS_DEADLINE"), *process = getenv("TOLLENS_PROCESS");
+    uint64_t number = 0;
     *session = (struct hyp_session){
         .out = getenv("TOLLENS_OUT"), .sabotage = getenv("TOLLENS_SABOTAGE"), .seed = 1};
     if (session->sabotage != NULL && session->sabotage[0] == '\0') session->sabotage = NULL;
@@ -78,6 +79,12 @@ bool hyp_session_read(struct hyp_session *session) {
         (!hyp_session_number(deadline, HYP_DEADLINE_S_MAX, &session->deadline_s) ||
          session->deadline_s == 0)) {
         return hyp_fail("TOLLENS_DEADLINE=%s: it must be a number of seconds", deadline);
+    }
+    if (process != NULL && process[0] != '\0') {
+        if (!hyp_session_number(process, INT32_MAX, &number)) {
+            return hyp_fail("TOLLENS_PROCESS=%s: it must be a number below 2^31", process);
+        }
+        session->process = (unsigned)number;
     }
     return hyp_session_device(getenv("TOLLENS_DEVICE"), &session->kind, &session->ordinal);
 }

@@ -112,8 +112,9 @@ Test(verdict_effects, what_is_only_recorded_fells_nothing) {
 
 /* Unfit is never a pass, and never a fall. */
 Test(verdict_effects, an_unfit_machine_decides_nothing) {
-    static const char *const codes[] = {"unfit_control", "unfit_spread", "unfit_timer",
-                                        "unfit_clock",   "unfit_shared", "unfit_throttle"};
+    static const char *const codes[] = {"unfit_control", "unfit_spread", "unfit_discarded",
+                                        "unfit_timer",   "unfit_clock",  "unfit_shared",
+                                        "unfit_throttle"};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         for (int falls = 0; falls < 2; falls++) {
             begin_verdict(1);

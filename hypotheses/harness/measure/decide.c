@@ -16,6 +16,14 @@ bool hyp_decide_interval(const struct hyp_rule *rule, const double *values, size
     return hyp_interval_of(values, count, above ? holds : falls, above ? falls : holds, interval);
 }
 
+bool hyp_decide_control(const struct hyp_rule *rule, const double *values, size_t count,
+                        struct hyp_interval *interval, struct hyp_interval *surely) {
+    double one = WRONG_MAX / HYP_LOOKS;
+    double any = one / ((rule->family > 0 ? rule->family : 1) * (double)HYP_PROCESSES);
+    return hyp_interval_of(values, count, one, one, interval) &&
+           hyp_interval_of(values, count, any, any, surely);
+}
+
 enum hyp_decision hyp_decide(const struct hyp_rule *rule, const struct hyp_interval *interval) {
     const double threshold = rule->threshold, low = interval->low, high = interval->high;
     switch (rule->direction) {

@@ -19,6 +19,8 @@ void hyp_effect_fill(struct hyp_effect *effect, const struct hyp_pair *pair,
     effect->rule = pair->rule;
     effect->blocks = sample->count;
     effect->calls = pair->calls;
+    for (int s = 0; s < 2; s++) effect->discarded[s] = (unsigned)sample->discarded[s];
+    effect->control_discarded = (unsigned)sample->control_discarded;
     effect->effect = sample->effect;
     effect->control = sample->control;
     effect->baseline_ns = sample->baseline_ns;
@@ -34,19 +36,24 @@ bool hyp_effect_write_blocks(const char *folder, const char *attack, const struc
     struct hyp_file file;
     snprintf(path, sizeof path, "%.800s/%s.%s.csv", folder, attack, pair->name);
     if (!hyp_file_begin(&file, path)) return false;
-    /* One batch a column, in the order they ran; B is the baseline, S the subject. */
+    /* One batch a column, in the order they ran; B is the baseline, S the subject. Where the order
+     * is drawn for each call ("mixed"), the columns are the sums of B and S in the first half of
+     * the block, and of S and B in the second. */
     fprintf(file.stream, "block,order,calls,ns_1,ns_2,ns_3,ns_4,control_ns_1,control_ns_2,"
                          "control_ns_3,control_ns_4,effect,control_effect,"
-                         "waited_ns_1,waited_ns_2,waited_ns_3,waited_ns_4\n");
+                         "waited_ns_1,waited_ns_2,waited_ns_3,waited_ns_4,"
+                         "discarded_baseline,discarded_subject,discarded_control\n");
     for (size_t i = 0; i < sample->count; i++) {
         const struct hyp_block *block = &sample->blocks[i];
-        fprintf(file.stream, "%zu,%s,%u", i + 1, block->swapped ? "SBBS" : "BSSB", pair->calls);
+        const char *order = pair->call != NULL ? "mixed" : block->swapped ? "SBBS" : "BSSB";
+        fprintf(file.stream, "%zu,%s,%u", i + 1, order, pair->calls);
         for (int k = 0; k < 4; k++) fprintf(file.stream, ",%.0f", block->ns[k]);
         for (int k = 0; k < 4; k++) fprintf(file.stream, ",%.0f", block->control_ns[k]);
         fprintf(file.stream, ",%.9g,%.9g", hyp_block_effect(pair, block, false),
                 hyp_block_effect(pair, block, true));
         for (int k = 0; k < 4; k++) fprintf(file.stream, ",%.0f", block->waited_ns[k]);
-        fprintf(file.stream, "\n");
+        fprintf(file.stream, ",%u,%u,%u\n", block->discarded[HYP_BASELINE],
+                block->discarded[HYP_SUBJECT], block->control_discarded);
     }
     return hyp_file_keep(&file);
 }
@@ -63,8 +70,22 @@ static json_t *pack_interval(const struct hyp_interval *interval) {
 
 static const char *const decisions[] = {"undecided", "holds", "falls"};
 
+static json_t *pack_discarded(const struct hyp_effect *effect) {
+    return json_pack("{s:i, s:i, s:i}", "baseline", (int)effect->discarded[HYP_BASELINE], "subject",
+                     (int)effect->discarded[HYP_SUBJECT], "control",
+                     (int)effect->control_discarded);
+}
+
+static json_t *pack_timing(const struct hyp_effect_timing *timing) {
+    return json_pack("{s:s, s:s, s:f, s:b, s:i, s:i}", "unit", timing->by_call ? "call" : "batch",
+                     "timer", timing->by_counter ? "counter" : "clock", "reading_ns",
+                     timing->reading_ns, "pinned", (int)timing->pinned, "padding_bytes",
+                     (int)timing->padding_bytes, "stack_bytes", (int)timing->stack_bytes);
+}
+
 json_t *hyp_effect_pack(const struct hyp_effect *effect) {
-    return json_pack("{s:s, s:b, s:b, s:f, s:s, s:i, s:I, s:i, s:o, s:o, s:o, s:o, s:s, s:s, s:s}",
+    return json_pack("{s:s, s:b, s:b, s:f, s:s, s:i, s:I, s:i, s:o, s:o, s:o, s:o, s:s, s:s, s:s, "
+                     "s:o, s:o}",
                      "name", effect->name, "recorded_only", (int)effect->recorded_only, "ratio",
                      (int)effect->is_ratio, "threshold", effect->rule.threshold, "direction",
                      hyp_direction_name(effect->rule.direction), "family", (int)effect->rule.family,
@@ -72,7 +93,8 @@ json_t *hyp_effect_pack(const struct hyp_effect *effect) {
                      pack_interval(&effect->effect), "control", pack_interval(&effect->control),
                      "baseline_ns", number(effect->baseline_ns), "subject_ns",
                      number(effect->subject_ns), "decision", decisions[effect->decision], "code",
-                     effect->code, "sentence", effect->sentence);
+                     effect->code, "sentence", effect->sentence, "discarded",
+                     pack_discarded(effect), "timing", pack_timing(&effect->timing));
 }
 
 /* A number, or what stands for one that is not known. */
@@ -129,5 +151,9 @@ bool hyp_effect_unpack(const json_t *object, struct hyp_effect *effect) {
     unpack_interval(control, &effect->control);
     effect->baseline_ns = take(object, "baseline_ns", NAN);
     effect->subject_ns = take(object, "subject_ns", NAN);
+    const json_t *discarded = json_object_get(object, "discarded"); /* since a later version */
+    effect->discarded[HYP_BASELINE] = (unsigned)take(discarded, "baseline", 0);
+    effect->discarded[HYP_SUBJECT] = (unsigned)take(discarded, "subject", 0);
+    effect->control_discarded = (unsigned)take(discarded, "control", 0);
     return true;
 }

@@ -23,6 +23,9 @@ static struct hyp_effect example(void) {
         .control = {.median = 1, .low = -INFINITY, .high = INFINITY, .spread = 0.01},
         .baseline_ns = 1800,
         .subject_ns = 1818,
+        .discarded = {3, 4},
+        .control_discarded = 5,
+        .timing = {.by_call = true, .by_counter = true, .reading_ns = 25, .padding_bytes = 77},
         .decision = HYP_HOLDS,
         .code = "unfit_clock",
         .sentence = "the \"clock\" changed"};
@@ -51,6 +54,9 @@ Test(effect, comes_back_as_it_was) {
     cr_assert(back.rule.threshold == 1.05 && back.rule.direction == HYP_AT_MOST &&
               back.rule.family == 6 && back.decision == HYP_HOLDS);
     cr_assert(back.baseline_ns == 1800 && back.subject_ns == 1818);
+    cr_assert(back.discarded[0] == 3 && back.discarded[1] == 4 && back.control_discarded == 5);
+    cr_assert(strstr(text, "\"counter\"") != NULL && strstr(text, "\"padding_bytes\": 77") != NULL,
+              "%s", text);
     json_decref(object);
     free(text);
 }
@@ -91,14 +97,19 @@ Test(effect, blocks_are_written_a_line_each) {
     }
     sample.blocks[0].ns[1] = 22000;
     sample.blocks[1].waited_ns[3] = 7;
+    sample.blocks[1].discarded[HYP_BASELINE] = 2;
+    sample.blocks[1].discarded[HYP_SUBJECT] = 3;
+    sample.blocks[1].control_discarded = 5;
     cr_assert(hyp_effect_write_blocks(folder, "attack", &pair, &sample), "%s", hyp_error());
     snprintf(path, sizeof path, "%s/attack.made_up.csv", folder);
     char *text = hyp_file_read(path, 65536, NULL);
     cr_assert(text != NULL, "%s", hyp_error());
-    cr_assert(strstr(text, "\n1,BSSB,10,1000,22000,3000,4000,500,500,500,500,1,0,0,0,0,0\n") !=
+    cr_assert(
+        strstr(text, "\n1,BSSB,10,1000,22000,3000,4000,500,500,500,500,1,0,0,0,0,0,0,0,0\n") !=
+            NULL,
+        "%s", text);
+    cr_assert(strstr(text, "\n2,SBBS,10,1000,2000,3000,4000,500,500,500,500,0,0,0,0,0,7,2,3,5\n") !=
                   NULL,
-              "%s", text);
-    cr_assert(strstr(text, "\n2,SBBS,10,1000,2000,3000,4000,500,500,500,500,0,0,0,0,0,7\n") != NULL,
               "%s", text);
     free(text);
     cr_assert(hyp_directory_remove(folder));

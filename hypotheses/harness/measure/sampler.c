@@ -3,6 +3,8 @@
  */
 #include "harness/sampler.h"
 
+#include "single_calls.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +19,9 @@ static const double CONTROL_SHARE = 1.0 / 3;
  * a launch are 5 us on a processor that three programs share, in every block alike. There the
  * control stays silent, since no effect stretched is none, but the blocks scatter. */
 static const double RATIO_SPREAD = 4, DIFFERENCE_SPREAD = 1, EFFECT_SPREAD = 0.25;
+
+/* Of all calls of a comparison, or of its control, at most this share may be discarded. */
+static const double DISCARDED_SHARE = 0.02;
 
 /* The effect that there is none. */
 static double none(const struct hyp_pair *pair) {
@@ -70,8 +75,27 @@ static double side_ns(const struct hyp_pair *pair, const struct hyp_block *block
     return (outer ? ns[0] + ns[3] : ns[1] + ns[2]) / (2.0 * pair->calls);
 }
 
-/* Runs one block and its control. false: a call failed. */
-static bool run_block(const struct hyp_pair *pair, bool swapped, struct hyp_block *block) {
+/* One block and its control, call by call. false: a call failed. */
+static bool run_calls(const struct hyp_pair *pair, uint64_t (*random)(void *user), void *user,
+                      struct hyp_block *block) {
+    struct hyp_calls calls, control;
+    if (!hyp_calls_block(pair, false, random, user, &calls) ||
+        !hyp_calls_block(pair, true, random, user, &control)) {
+        return false;
+    }
+    memcpy(block->ns, calls.ns, sizeof block->ns);
+    memcpy(block->all_ns, calls.all_ns, sizeof block->all_ns);
+    memcpy(block->control_ns, control.ns, sizeof block->control_ns);
+    memcpy(block->discarded, calls.discarded, sizeof block->discarded);
+    block->control_discarded = control.discarded[0] + control.discarded[1];
+    return true;
+}
+
+/* One block and its control. false: a call failed. */
+static bool run_block(const struct hyp_pair *pair, uint64_t (*random)(void *user), void *user,
+                      struct hyp_block *block) {
+    if (pair->call != NULL) return run_calls(pair, random, user, block);
+    const bool swapped = random(user) % 2 != 0;
     bool ok = true;
     block->swapped = swapped;
     for (int i = 0; i < 4; i++) {
@@ -100,7 +124,8 @@ static void explain(struct hyp_sample *sample, const char *code, const char *for
 }
 
 /* Computes the intervals of the blocks so far. false: no memory, or a value that is not finite. */
-static bool look(const struct hyp_pair *pair, struct hyp_sample *sample) {
+static bool look(const struct hyp_pair *pair, struct hyp_sample *sample,
+                 struct hyp_interval *control_surely) {
     double values[HYP_BLOCKS_MAX] = {0};
     struct hyp_interval side = {0};
     const size_t count = sample->count;
@@ -108,7 +133,7 @@ static bool look(const struct hyp_pair *pair, struct hyp_sample *sample) {
     for (size_t i = 0; i < count; i++) {
         values[i] = hyp_block_effect(pair, &sample->blocks[i], true);
     }
-    ok = ok && hyp_decide_interval(&pair->rule, values, count, &sample->control);
+    ok = ok && hyp_decide_control(&pair->rule, values, count, &sample->control, control_surely);
     for (size_t i = 0; i < count; i++) {
         values[i] = hyp_block_effect(pair, &sample->blocks[i], false);
     }
@@ -117,6 +142,10 @@ static bool look(const struct hyp_pair *pair, struct hyp_sample *sample) {
         values[i] = hyp_block_own_effect(pair, &sample->blocks[i]);
     }
     ok = ok && hyp_decide_interval(&pair->rule, values, count, &sample->own);
+    for (size_t i = 0; i < count && pair->call != NULL; i++) {
+        values[i] = effect_of(pair, &sample->blocks[i], sample->blocks[i].all_ns);
+    }
+    ok = ok && hyp_decide_interval(&pair->rule, values, count, &sample->whole);
     for (int s = HYP_BASELINE; s <= HYP_SUBJECT; s++) {
         for (size_t i = 0; i < count; i++) {
             values[i] = side_ns(pair, &sample->blocks[i], (enum hyp_side)s);
@@ -127,15 +156,60 @@ static bool look(const struct hyp_pair *pair, struct hyp_sample *sample) {
     return ok;
 }
 
+/*
+ * Whether the control found nothing: its interval lies within the share. After the last block noise
+ * alone may have left the interval too wide for that, most likely in one of all the controls of a
+ * run, so it is then enough that the median lies within the share, and that the interval that is
+ * corrected for all of them (hyp_decide_control) does not exclude that there is no effect.
+ */
+static bool is_control_silent(const struct hyp_pair *pair, const struct hyp_sample *sample,
+                              const struct hyp_interval *surely) {
+    const double off = hyp_pair_margin(pair) * CONTROL_SHARE;
+    const double low = none(pair) - off, high = none(pair) + off;
+    const struct hyp_interval *control = &sample->control;
+    if (control->low >= low && control->high <= high) return true;
+    return sample->count == HYP_BLOCKS_MAX && control->median >= low && control->median <= high &&
+           surely->low <= none(pair) && surely->high >= none(pair);
+}
+
+/*
+ * Whether the discarded calls are few, and without consequence: a subject that itself makes calls
+ * long in most blocks must not survive because they are discarded. What it does in fewer blocks no
+ * median of blocks shows, discarded or not; the evidence has the counts by side.
+ */
+static bool is_discarding_harmless(const struct hyp_pair *pair, struct hyp_sample *sample) {
+    const uint64_t all = sample->discarded[HYP_BASELINE] + sample->discarded[HYP_SUBJECT];
+    const double calls = 4.0 * pair->calls * (double)sample->count;
+    const double most = DISCARDED_SHARE * calls;
+    if (!((double)all <= most && (double)sample->control_discarded <= most)) {
+        explain(sample, "unfit_discarded",
+                "%llu of %.0f calls were disturbed and discarded, and %llu in the control; at most "
+                "%.0f can be",
+                (unsigned long long)all, calls, (unsigned long long)sample->control_discarded,
+                most);
+        return false;
+    }
+    if (sample->decision == HYP_HOLDS && hyp_decide(&pair->rule, &sample->whole) == HYP_FALLS) {
+        explain(sample, "unfit_discarded",
+                "%llu disturbed calls were discarded; with them the effect is %.4g to %.4g, and "
+                "the threshold is %.4g",
+                (unsigned long long)all, sample->whole.low, sample->whole.high,
+                pair->rule.threshold);
+        return false;
+    }
+    return true;
+}
+
 /* Whether the machine can tell, by what was measured alone. */
-static void judge_steadiness(const struct hyp_pair *pair, struct hyp_sample *sample) {
-    const double margin = hyp_pair_margin(pair), off = margin * CONTROL_SHARE;
+static void judge_steadiness(const struct hyp_pair *pair, struct hyp_sample *sample,
+                             const struct hyp_interval *control_surely) {
+    const double off = hyp_pair_margin(pair) * CONTROL_SHARE;
     const double low = none(pair) - off, high = none(pair) + off;
     const double spread = spread_max(pair, sample->effect.median);
     const bool agree = sample->effect.spread <= spread ||
                        sample->own.spread <= spread_max(pair, sample->own.median);
     sample->is_steady = false;
-    if (!(sample->control.low >= low && sample->control.high <= high)) {
+    if (!is_control_silent(pair, sample, control_surely)) {
         explain(sample, "unfit_control",
                 "the control (baseline against baseline) measured %.4g to %.4g, expected within "
                 "%.4g to %.4g",
@@ -144,18 +218,19 @@ static void judge_steadiness(const struct hyp_pair *pair, struct hyp_sample *sam
         explain(sample, "unfit_spread",
                 "the middle half of the blocks spans %.4g, and at most %.4g can be judged",
                 sample->effect.spread, spread);
-    } else {
+    } else if (pair->call == NULL || is_discarding_harmless(pair, sample)) {
         sample->is_steady = true;
     }
 }
 
-static void conclude(const struct hyp_pair *pair, struct hyp_sample *sample) {
+static void conclude(const struct hyp_pair *pair, struct hyp_sample *sample,
+                     const struct hyp_interval *control_surely) {
     const struct hyp_interval *effect = &sample->effect, *own = &sample->own;
     const enum hyp_decision decision = hyp_decide(&pair->rule, effect);
     const bool same = decision == hyp_decide(&pair->rule, own);
     sample->decision = same ? decision : HYP_UNDECIDED;
     sample->code[0] = sample->sentence[0] = '\0';
-    judge_steadiness(pair, sample);
+    judge_steadiness(pair, sample, control_surely);
     if (!sample->is_steady || sample->decision != HYP_UNDECIDED) return;
     if (same) {
         explain(sample, "undecided",
@@ -170,29 +245,40 @@ static void conclude(const struct hyp_pair *pair, struct hyp_sample *sample) {
     }
 }
 
+/* Calls before the first block, for what happens once. false: a call failed. */
+static bool warm(const struct hyp_pair *pair) {
+    if (pair->warm_calls == 0) return true;
+    if (pair->call != NULL) return hyp_calls_warm(pair, pair->warm_calls);
+    return pair->batch(pair->user, HYP_BASELINE, pair->warm_calls) >= 0 &&
+           pair->batch(pair->user, HYP_SUBJECT, pair->warm_calls) >= 0;
+}
+
+static void count_block(const struct hyp_block *block, struct hyp_sample *sample) {
+    sample->count++;
+    for (int i = 0; i < 4; i++) sample->batch_ns_min = fmin(sample->batch_ns_min, block->ns[i]);
+    for (int s = HYP_BASELINE; s <= HYP_SUBJECT; s++) sample->discarded[s] += block->discarded[s];
+    sample->control_discarded += block->control_discarded;
+}
+
 bool hyp_sampler_run(const struct hyp_pair *pair, uint64_t (*random)(void *user),
                      void (*progress)(void *user, double share), void *user,
                      struct hyp_sample *sample) {
+    struct hyp_interval control_surely;
     memset(sample, 0, sizeof *sample);
     sample->batch_ns_min = INFINITY;
-    bool ok =
-        pair->warm_calls == 0 || (pair->batch(pair->user, HYP_BASELINE, pair->warm_calls) >= 0 &&
-                                  pair->batch(pair->user, HYP_SUBJECT, pair->warm_calls) >= 0);
+    bool ok = warm(pair);
     for (size_t next = 0; ok && next < HYP_LOOKS; next++) {
         while (ok && sample->count < hyp_looks[next]) {
             struct hyp_block *block = &sample->blocks[sample->count];
-            ok = run_block(pair, random(user) % 2 != 0, block);
+            ok = run_block(pair, random, user, block);
             if (!ok) break;
-            sample->count++;
-            for (int i = 0; i < 4; i++) {
-                sample->batch_ns_min = fmin(sample->batch_ns_min, block->ns[i]);
-            }
+            count_block(block, sample);
             if (progress != NULL) progress(user, (double)sample->count / HYP_BLOCKS_MAX);
         }
         if (!ok || sample->count < pair->blocks_min) continue;
-        ok = look(pair, sample);
+        ok = look(pair, sample, &control_surely);
         if (!ok) break;
-        conclude(pair, sample);
+        conclude(pair, sample, &control_surely);
         bool is_told = sample->is_steady && sample->decision != HYP_UNDECIDED;
         if (is_told || pair->recorded_only) break;
     }

@@ -223,6 +223,11 @@ Test(program, full_mode_runs_six_fresh_processes, .timeout = 300) {
     json_decref(program_json("out/H4/process6/attacks/"
                              "a_launch_costs_little_more_than_the_drivers.json"));
     cr_assert(!program_says("one process"), "%s", program_output);
+    cr_assert(program_shell("cat \"$D\"/out/H4/attacks/a_launch*.json "
+                            "\"$D\"/out/H4/process*/attacks/a_launch*.json | "
+                            "grep -o '\"padding_bytes\": [0-9]*' | sort -u | wc -l | "
+                            "grep -qx 6") == 0,
+              "each process has an environment of another size: %s", program_output);
 }
 
 /* The soft device's launch says nothing of a GPU's: the mechanics run, and that is said. */

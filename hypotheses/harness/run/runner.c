@@ -47,31 +47,58 @@ bool hyp_runner_interrupted(void) {
 
 /* ---- the environment ------------------------------------------------------------------------- */
 
-enum { VARIABLES = 9 };
+enum { VARIABLES = 10, PADDING_BYTES_MAX = 4096 };
+
+static const char padding_name[] = "TOLLENS_PADDING=";
 
 struct environment {
     char own[VARIABLES][1200]; /* "NAME=value" */
+    char padding[sizeof padding_name + PADDING_BYTES_MAX];
     char **entries;
 };
+
+/* The size of the environment moves the stack, and with it what shares a line of a cache: programs
+ * run some per cent faster or slower by it. So each fresh process has another size, drawn from the
+ * seed; a lone process has none to be compared with.
+ * Source: Mytkowicz, Diwan, Hauswirth and Sweeney, "Producing wrong data without doing anything
+ * obviously wrong", ASPLOS 2009. */
+static void pad(uint64_t seed, unsigned process, unsigned processes, char *padding) {
+    uint64_t z = (seed * HYP_PROCESSES + process) * 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    size_t bytes = processes > 1 ? (size_t)(z >> 33) % PADDING_BYTES_MAX : 0;
+    size_t name = sizeof padding_name - 1;
+    memcpy(padding, padding_name, name);
+    memset(padding + name, 'x', bytes);
+    padding[name + bytes] = '\0';
+}
 
 static bool is_replaced(const struct environment *environment, const char *entry) {
     for (size_t i = 0; i < VARIABLES; i++) {
         size_t name = strcspn(environment->own[i], "=") + 1;
         if (strncmp(environment->own[i], entry, name) == 0) return true;
     }
-    return false;
+    return strncmp(padding_name, entry, sizeof padding_name - 1) == 0;
+}
+
+/* The number of fresh processes for a claim's attacks. Differences between processes, such as
+ * memory layout, change times by more than the blocks of one process show. For a saboteur one is
+ * enough. */
+static unsigned processes_for(const struct hyp_task *task) {
+    const struct hyp_words *words = task->claim->words;
+    bool many = words != NULL && words->is_timed && task->session->full && task->saboteur == NULL;
+    return many ? HYP_PROCESSES : 1;
 }
 
 /* Copies this process's environment and replaces some variables. false: out of memory. */
-static bool make_environment(const struct hyp_task *task, const char *folder, uint64_t seed,
-                             struct environment *environment) {
+static bool make_environment(const struct hyp_task *task, const char *folder,
+                             const struct hyp_outcome *pass, struct environment *environment) {
     extern char **environ;
     const struct hyp_session *session = task->session;
     size_t count = 0, kept = 0, room = sizeof environment->own[0];
     snprintf(environment->own[0], room, "TOLLENS_DEVICE=%s:%d", hyp_device_kind_name(session->kind),
              session->ordinal);
     snprintf(environment->own[1], room, "TOLLENS_MODE=%s", session->full ? "full" : "quick");
-    snprintf(environment->own[2], room, "TOLLENS_SEED=%llu", (unsigned long long)seed);
+    snprintf(environment->own[2], room, "TOLLENS_SEED=%llu", (unsigned long long)pass->seed);
     snprintf(environment->own[3], room, "TOLLENS_OUT=%s", folder);
     snprintf(environment->own[4], room, "TOLLENS_SABOTAGE=%s",
              task->saboteur != NULL ? task->saboteur : "");
@@ -80,13 +107,16 @@ static bool make_environment(const struct hyp_task *task, const char *folder, ui
     snprintf(environment->own[7], room, "TOLLENS_FILTER=%s",
              session->filter != NULL ? session->filter : "");
     snprintf(environment->own[8], room, "TOLLENS_DEADLINE=%.0f", hyp_session_deadline_s(session));
+    snprintf(environment->own[9], room, "TOLLENS_PROCESS=%u", pass->process);
+    pad(session->seed, pass->process, processes_for(task), environment->padding);
     while (environ[count] != NULL) count++;
-    environment->entries = calloc(count + VARIABLES + 1, sizeof *environment->entries);
+    environment->entries = calloc(count + VARIABLES + 2, sizeof *environment->entries);
     if (environment->entries == NULL) return hyp_fail("out of memory for a worker");
     for (size_t i = 0; i < count; i++) {
         if (!is_replaced(environment, environ[i])) environment->entries[kept++] = environ[i];
     }
     for (size_t i = 0; i < VARIABLES; i++) environment->entries[kept++] = environment->own[i];
+    environment->entries[kept++] = environment->padding;
     return true;
 }
 
@@ -95,9 +125,8 @@ static bool make_environment(const struct hyp_task *task, const char *folder, ui
 struct worker {
     pid_t process;
     int pipe;
-    uint64_t seed;                /* of the attacks' random choices */
     const char *folder;           /* of its evidence */
-    struct hyp_outcome *outcomes; /* its part of the verdict's outcomes */
+    struct hyp_outcome *outcomes; /* its part of the verdict's outcomes, one and more */
     size_t count;
     struct hyp_outcome *running;
     bool is_enough;    /* the claim is falsified, and no more attacks are needed */
@@ -114,7 +143,7 @@ static bool start(const struct hyp_task *task, struct worker *worker) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     snprintf(log, sizeof log, "%s/attacks.log", worker->folder);
-    if (!make_environment(task, worker->folder, worker->seed, &environment)) return false;
+    if (!make_environment(task, worker->folder, worker->outcomes, &environment)) return false;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         free(environment.entries);
         return hyp_fail("a pipe for a worker could not be created: %s", strerror(errno));
@@ -314,30 +343,28 @@ static void explain_missing(int status, const struct worker *worker) {
     }
 }
 
-/* How often a claim's attacks run, each time in a fresh process. Differences between processes,
- * such as memory layout, change times by more than the blocks of one process show, so in full mode
- * a claim about time gets several processes. Any other gets a process for each seed. */
+/* How often a claim's attacks run, each time in a fresh process: a claim about time in several
+ * processes, any other once with each seed. */
 static void choose_passes(const struct hyp_task *task, struct hyp_verdict *verdict) {
     const struct hyp_words *words = task->claim->words;
     bool is_timed = words != NULL && words->is_timed;
-    bool many = is_timed && task->session->full && task->saboteur == NULL;
-    verdict->processes = many ? HYP_PROCESSES : 1;
+    verdict->processes = processes_for(task);
     verdict->seeds = is_timed || task->seeds == 0 ? 1 : task->seeds;
 }
 
 /* What one pass leaves, and the outcomes that it fills. */
 static void begin_pass(const struct hyp_task *task, const char *const names[], unsigned pass,
                        const struct hyp_verdict *verdict, struct worker *worker) {
-    worker->seed = task->session->seed + (verdict->seeds > 1 ? pass : 0);
+    const uint64_t seed = task->session->seed + (verdict->seeds > 1 ? pass : 0);
     worker->outcomes = verdict->outcomes + pass * worker->count;
     for (size_t i = 0; i < worker->count; i++) {
         struct hyp_outcome *outcome = &worker->outcomes[i];
         outcome->process = verdict->seeds > 1 ? 1 : pass + 1;
-        outcome->seed = worker->seed;
+        outcome->seed = seed;
         snprintf(outcome->name, sizeof outcome->name, "%s", names[i]);
         if (pass > 0 && verdict->seeds > 1) {
             snprintf(outcome->folder, sizeof outcome->folder, "seed%llu",
-                     (unsigned long long)worker->seed);
+                     (unsigned long long)seed);
         } else if (pass > 0) {
             snprintf(outcome->folder, sizeof outcome->folder, "process%u", pass + 1);
         }

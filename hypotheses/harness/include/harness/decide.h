@@ -30,6 +30,17 @@ struct hyp_rule {
 bool hyp_decide_interval(const struct hyp_rule *rule, const double *values, size_t count,
                          struct hyp_interval *interval);
 
+/*
+ * The intervals of a control, whose true effect is none. The first is judged like an effect's end
+ * that holds: that all controls of a claim are within their bounds needs no division. The second is
+ * for the finding that a control measured something. Any control of a run can do that by chance, so
+ * its share is divided by their number: family effects in HYP_PROCESSES processes. A run whose
+ * controls measure nothing is taken for one that does at most 5 times in a hundred, over all looks.
+ * false as hyp_interval_of.
+ */
+bool hyp_decide_control(const struct hyp_rule *rule, const double *values, size_t count,
+                        struct hyp_interval *interval, struct hyp_interval *surely);
+
 /* The decision of an interval. */
 enum hyp_decision hyp_decide(const struct hyp_rule *rule, const struct hyp_interval *interval);
 

@@ -1,13 +1,18 @@
 /*
  * Sampler: compares two ways of doing the same thing alternately in one process.
  *
- * A block is four batches, baseline-subject-subject-baseline or the reverse, chosen at random, so
- * that slow drift affects both sides alike. The effect of a block is one value: the calls of a
- * batch are not independent of each other, blocks nearly are. After each block comes the A/A
- * control, a block with the baseline on both sides, whose true effect is none. If the control
- * measures an effect, the machine cannot decide, and there is no verdict.
+ * A block is either
+ *   four batches, baseline-subject-subject-baseline or the reverse, chosen at random, so that slow
+ *   drift affects both sides alike; or
+ *   single calls of both sides in an order drawn at random, each timed on its own. What slows the
+ *   machine for some calls then affects both sides alike too, and calls that an interrupt or
+ *   another process disturbed are discarded by one rule for both sides (measure/single_calls.h).
+ * The effect of a block is one value: calls are not independent of each other, blocks nearly are.
+ * After each block comes the A/A control, a block with the baseline on both sides, whose true
+ * effect is none. If the control measures an effect, the machine cannot decide, and there is no
+ * verdict.
  *
- * The sampler reads no clock: each batch returns its own duration.
+ * The sampler reads no clock: each batch, or call, returns its own duration.
  * Source: MEASURING.md section 5; Abedi and Brecht, ICPE 2017 (interleaved trials).
  */
 #ifndef HYP_SAMPLER_H
@@ -19,6 +24,8 @@
 
 enum hyp_side { HYP_BASELINE, HYP_SUBJECT };
 
+enum { HYP_CALLS_MAX = 64 }; /* hyp_pair.calls, where hyp_pair.call is set */
+
 struct hyp_pair {
     const char *name; /* "launch_4_arguments" */
     bool is_ratio;    /* the effect is subject / baseline; otherwise subject - baseline per call */
@@ -26,20 +33,27 @@ struct hyp_pair {
     struct hyp_rule rule;
     bool recorded_only;  /* the claim is not judged by it */
     bool is_device_work; /* the device determines a batch's time, not the processor's speed */
-    unsigned calls;      /* per batch */
+    unsigned calls;      /* per batch; with .call, of each side in half a block */
     size_t blocks_min;   /* not judged before so many blocks; 0: from the first look */
     unsigned warm_calls; /* per side, before the first block */
     /* Makes calls through one side. Returns their duration in nanoseconds, or a negative number
      * if one failed. */
     double (*batch)(void *user, enum hyp_side side, unsigned calls);
     void *user;
+    /* Instead of .batch: makes one call, and returns as .batch. NULL: .batch is used. */
+    double (*call)(void *user, enum hyp_side side);
+    /* With .call: called after each half of a block, to wait until the queue that the calls fill
+     * is empty. false: that failed. NULL: there is nothing to wait for. */
+    bool (*settle)(void *user);
 };
 
 struct hyp_block {
-    bool swapped;         /* subject first */
-    double ns[4];         /* the batches, in the order they ran */
+    bool swapped; /* subject first; with .call always false */
+    double ns[4]; /* the batches, in the order they ran; with .call the sums of hyp_calls_block */
     double control_ns[4]; /* the batches of the control, likewise */
     double waited_ns[4];  /* of the batches, not of the control: see hyp_sampler_waited */
+    double all_ns[4];     /* with .call: the same with the discarded calls */
+    unsigned discarded[2], control_discarded; /* disturbed calls, by side, and of the control */
 };
 
 struct hyp_sample {
@@ -47,10 +61,12 @@ struct hyp_sample {
     struct hyp_block blocks[HYP_BLOCKS_MAX];
     struct hyp_interval effect, control;
     struct hyp_interval own;        /* the effect without the time spent waiting for a processor */
+    struct hyp_interval whole;      /* with .call: the effect with the discarded calls */
     double baseline_ns, subject_ns; /* per call, the median of the blocks */
     double batch_ns_min;            /* the shortest of all batches */
+    uint64_t discarded[2], control_discarded; /* the sums of the blocks */
     enum hyp_decision decision;
-    bool is_steady;     /* the control found nothing, and the blocks agree */
+    bool is_steady;     /* the control found nothing, the blocks agree, few calls were disturbed */
     char code[32];      /* why it is not steady or undecided: "unfit_control"; otherwise "" */
     char sentence[256]; /* the same for people */
 };
@@ -67,7 +83,8 @@ double hyp_block_effect(const struct hyp_pair *pair, const struct hyp_block *blo
 double hyp_block_own_effect(const struct hyp_pair *pair, const struct hyp_block *block);
 
 /* Called by a batch before it returns, to report how long the thread waited for a processor that
- * other processes had. Without the call, the batch did not wait. */
+ * other processes had. Without the call, the batch did not wait. Single calls (.call) do not report
+ * it: a call during which another process had the processor is discarded. */
 void hyp_sampler_waited(double ns);
 
 /*
