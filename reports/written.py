@@ -62,7 +62,7 @@ def verdict_block(runs: list[Evidence]) -> str:
         run, found = latest[name]
         counts[found.result["verdict"]] += 1
         severity = found.result["severity"]
-        caught = f"{severity['caught']} of {severity['of']}" if severity else ""
+        caught = f"{severity['caught']} of {severity['of']}" if severity else "not run"
         rows.append((name, claim["title"], words.verdict(found), words.effect(found),
                      words.survives(found), caught))
     used = {id(run): run for run, _ in latest.values()}
