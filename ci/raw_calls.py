@@ -1,9 +1,9 @@
-"""Where the driver's functions are called directly, past the checks of the runtime's own.
+"""Where the driver's functions are called directly, without the checks of the runtime.
 
 A call through the driver's table can break every promise of the runtime: a freed address, a wrong
 size, a wait without an end. So it stays in the layer that wraps the driver, and in what measures or
-disturbs that layer. ALLOWED says where a call may stand, and why. The soft device, which is the
-driver, is not looked at.
+disturbs that layer. ALLOWED says where a call may stand, and why. The soft device is a
+driver itself and is not checked.
 """
 
 import re
@@ -55,8 +55,8 @@ def check(texts: Mapping[str, str]) -> Iterator[str]:
         if found and where:
             needed.add(where)
         for number, call in [] if where else found:
-            yield (f"{path}:{number}: {call} passes the runtime by: use its functions, or say in "
-                   "ci/raw_calls.py why this is right")
+            yield (f"{path}:{number}: {call} calls the driver directly: use the runtime's "
+                   "functions, or state the reason in ci/raw_calls.py")
     for entry in ALLOWED:
         if entry not in needed:
             yield f"ci/raw_calls.py: {entry} calls no function of the driver"

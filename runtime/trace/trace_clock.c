@@ -1,10 +1,10 @@
 /*
  * Maps a device's clock to the host's by two clock points.
  *
- * A clock point is an event on an otherwise idle stream. The host's clock is read before the event
- * is recorded and after it is seen complete; the event is taken to lie in the middle, and half the
- * distance is the error. Of several tries the one with the smallest distance counts. No wait is
- * longer than a deadline: the device may hang.
+ * A clock point is an event on an otherwise idle stream. The tracer reads the host's clock before
+ * it records the event and after it sees the event complete. It uses the midpoint as the event's
+ * time, and half the distance as the error. Of several tries the one with the smallest distance
+ * counts. No wait is longer than a deadline: the device may hang.
  */
 #include "trace_state.h"
 

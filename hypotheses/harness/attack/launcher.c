@@ -1,11 +1,8 @@
 /*
- * Launches, in batches and one by one. Each side builds its argument list for every launch, as a
- * program does.
+ * Single launches. Each side builds its argument list for every launch, as a program does.
  */
 #include "launcher.h"
 
-#include "harness/clock.h"
-#include "measure/conditions.h"
 #include "measure/ticks.h"
 #include "harness/sabotage.h"
 
@@ -139,21 +136,6 @@ bool hyp_launcher_settle(void *user) {
     return ok;
 }
 
-double hyp_launcher_batch(void *user, enum hyp_side side, unsigned calls) {
-    struct hyp_launcher *l = user;
-    unsigned more = side == HYP_SUBJECT ? extra(l, calls) : 0;
-    double waited_ns = hyp_conditions_waited_ns();
-    uint64_t begin_ns = hyp_clock_ns();
-    bool ok = side == HYP_SUBJECT ? launch_subject(l, calls + more) : launch_baseline(l, calls);
-    uint64_t end_ns = hyp_clock_ns();
-    hyp_sampler_waited(hyp_conditions_waited_ns() - waited_ns);
-    /* The queue is empty before every batch: what is in it is not what is compared. */
-    ok = ok && l->attack->raw->cuStreamSynchronize(l->handle) == CUDA_SUCCESS;
-    l->made += calls + more;
-    if (!ok) report_failure(l, side);
-    return ok ? (double)(end_ns - begin_ns) : -1;
-}
-
 bool hyp_launcher_find_cxx(struct hyp_launcher *l) {
     static const char name[] = "libtollens-launch-cxx.so";
     static const char *const folders[] = {"lib/", ""};
@@ -201,8 +183,8 @@ void hyp_launcher_record(struct hyp_launcher *l, const char *name, unsigned call
     for (unsigned done = 0; done < calls; done += TURN) {
         for (int side = HYP_BASELINE; side <= HYP_SUBJECT; side++) {
             for (unsigned i = 0; i < TURN; i++) {
-                double ns = hyp_launcher_batch(l, (enum hyp_side)side, 1);
-                if (ns < 0) return;
+                double ns = hyp_launcher_call(l, (enum hyp_side)side);
+                if (!hyp_launcher_settle(l) || ns < 0) return;
                 tol_hdr_record(hdr[side], (int64_t)ns);
             }
         }

@@ -23,7 +23,7 @@ struct hyp_ticks;
 struct hyp_launcher {
     struct hyp_attack *attack;
     unsigned arguments;     /* 1, 4 or 16 */
-    bool synchronizes;      /* after every launch, instead of once per batch */
+    bool synchronizes;      /* after every launch */
     hyp_launch_other other; /* the baseline instead of the driver; NULL: the driver */
     hyp_launch_other cxx;   /* for other: C++ launches; NULL: not found */
     hyp_launch_other_error cxx_error;
@@ -42,11 +42,8 @@ struct hyp_launcher {
 bool hyp_launcher_begin(struct hyp_attack *attack, unsigned arguments, bool synchronizes,
                         struct hyp_launcher *launcher);
 
-/* For hyp_pair.batch; user is the launcher. */
-double hyp_launcher_batch(void *user, enum hyp_side side, unsigned calls);
-
-/* For hyp_pair.call and hyp_pair.settle: one launch, timed on its own, and the wait for the stream,
- * in which launches of the third way report their errors. */
+/* For hyp_pair.call and hyp_pair.settle; user is the launcher: one launch, timed on its own, and
+ * the wait for the stream, in which launches of the third way report their errors. */
 double hyp_launcher_call(void *user, enum hyp_side side);
 bool hyp_launcher_settle(void *user);
 

@@ -8,7 +8,6 @@
 #include "harness/clock.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdint.h>
@@ -16,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 /* A batch must be so many steps of the clock long; clocks may change by these shares. */
 static const double TIMER_STEPS_MIN = 100, PACE_SHARE = 0.1, SM_SHARE = 0.1;
@@ -86,17 +84,6 @@ void hyp_conditions_read(const char *pci_bus_id, struct hyp_conditions *conditio
     conditions->pace_ns = pace();
     if (getrusage(RUSAGE_THREAD, &usage) == 0) conditions->switches = usage.ru_nivcsw;
     if (pci_bus_id != NULL && pci_bus_id[0] != '\0') ask_nvml(pci_bus_id, conditions);
-}
-
-/* It is the second number there. A thread keeps the file open for as long as the process lives. */
-double hyp_conditions_waited_ns(void) {
-    static _Thread_local int file = -2;
-    char text[128], *second = text;
-    if (file == -2) file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    ssize_t length = file >= 0 ? pread(file, text, sizeof text - 1, 0) : 0;
-    text[length > 0 ? length : 0] = '\0';
-    (void)strtoull(text, &second, 10);
-    return (double)strtoull(second, NULL, 10);
 }
 
 /* Whether two clocks differ by more than a share of the first. */

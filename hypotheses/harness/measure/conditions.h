@@ -23,10 +23,6 @@ struct hyp_conditions {
  * NULL: there is none. */
 void hyp_conditions_read(const char *pci_bus_id, struct hyp_conditions *conditions);
 
-/* The nanoseconds that the calling thread has waited so far for a processor that other processes
- * had; 0 if the system does not count them. Takes about a microsecond. */
-double hyp_conditions_waited_ns(void);
-
 /* The code of the reason why the machine could not decide, "unfit_clock", with a sentence; NULL
  * if there is none. batch_ns_min is the shortest batch. */
 const char *hyp_conditions_judge(const struct hyp_conditions *before,

@@ -1,5 +1,5 @@
 /*
- * Ticks: what they measure is what the clock measures, and a second is told from nothing.
+ * Ticks: they measure the same time as the clock, and readings that run backwards are discarded.
  */
 #include "ticks.h"
 
