@@ -15,7 +15,7 @@ from sources import (
 KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
 TESTS_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
 HARNESS_ROOM = ("-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/generated -Ikernels "
-                "-Iruntime/include/tollens")
+                "-Iruntime/include/tollens -Iruntime")
 ARCHIVE, KERNELS_ARCHIVE = "$folder/libtollens.a", "$folder/libtollens-kernels.a"
 CUBINS_ARCHIVE = "$folder/cubins/libtollens-kernels.a"
 DRIVER = "$folder/libtollens-soft.so"

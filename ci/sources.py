@@ -8,7 +8,7 @@ def within(folders: dict[str, str]) -> list[str]:
 
 RUNTIME = within({
     "core": """
-        status hdr library driver interpose site device context context_streams deadline
+        status hdr library driver interpose planted site device context context_streams deadline
         retire outcome handles_valid
     """,
     "health": "nvml health",

@@ -207,10 +207,6 @@ uint64_t tol_interpose_ns(enum tol_driver_index index) {
     return atomic_load(&state.ns[index]);
 }
 
-bool tol_interpose_is_lockless(void) {
-    return state.options.lockless;
-}
-
 void tol_interpose_reset(void) {
     atomic_store(&state.calls, 0);
     atomic_store(&state.traced, 0);

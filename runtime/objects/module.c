@@ -11,7 +11,7 @@
 #include "buffer_state.h"
 #include "core/module_state.h"
 #include "core/deep.h"
-#include "tollens/interpose.h"
+#include "core/planted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -325,7 +325,7 @@ tol_status tol_module_kernel(struct tol_module *module, const char *name,
     struct tol_kernel *kernel = find_kernel(bucket, name);
     if (kernel == NULL) {
         TOL_TRY(tol_context_enter(module->context));
-        bool locks = !tol_interpose_is_lockless();
+        const bool locks = !atomic_load_explicit(&tol_planted_no_lock, memory_order_relaxed);
         if (locks) pthread_mutex_lock(&module->lock);
         kernel = find_kernel(bucket, name);
         if (kernel == NULL) {

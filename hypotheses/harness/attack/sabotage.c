@@ -5,6 +5,7 @@
 
 #include "harness/clock.h"
 #include "files/atomic_file.h"
+#include "core/planted.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -463,10 +464,9 @@ bool hyp_sabotage_hooks(const char *name, struct tol_interpose_options *options)
     size_t index = 0;
     if (!hyp_sabotage_find(name, &index)) return false;
     amount = hyp_sabotage_amount(name, fault_at(index)->name);
-    *options = (struct tol_interpose_options){
-        .before = fault_at(index)->before,
-        .after = fault_at(index)->after,
-        .lockless = strcmp(fault_at(index)->name, "lock_missing") == 0};
+    *options = (struct tol_interpose_options){.before = fault_at(index)->before,
+                                              .after = fault_at(index)->after};
+    atomic_store(&tol_planted_no_lock, strcmp(fault_at(index)->name, "lock_missing") == 0);
     return true;
 }
 

@@ -70,8 +70,6 @@ struct tol_interpose_options {
     tol_interpose_hook after;  /* NULL: none */
     void *user;                /* passed to the hooks */
     bool time;                 /* read the clock around each call */
-    bool lockless;             /* the runtime adds kernels to its cache without the lock: a planted
-                                * defect, for tests that must notice it */
     size_t trace_records;      /* number of calls the trace can hold; 0: no trace. Implies time */
 };
 
@@ -93,9 +91,6 @@ TOL_API uint64_t tol_interpose_count(enum tol_driver_index index);
 
 /* The nanoseconds that a function spent in the driver since installing, if options.time is set. */
 TOL_API uint64_t tol_interpose_ns(enum tol_driver_index index);
-
-/* Whether options.lockless is set. For the runtime itself. */
-TOL_API bool tol_interpose_is_lockless(void);
 
 /* Resets all counters and times and clears the trace. */
 TOL_API void tol_interpose_reset(void);

@@ -1,0 +1,3 @@
+#include "core/planted.h"
+
+atomic_bool tol_planted_no_lock;
