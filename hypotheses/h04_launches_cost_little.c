@@ -1,5 +1,5 @@
 /*
- * H4: the runtime adds little to the cost of a launch.
+ * H4: the runtime adds at most 2 us to a launch.
  *
  * `tollens explain H4` prints the text below.
  */

@@ -1,5 +1,5 @@
 /*
- * H5: GEMM results are correct.
+ * H5: GEMM results are within their error bounds.
  *
  * `tollens explain H5` prints the text below.
  */

@@ -1,5 +1,5 @@
 /*
- * H6: attention results are correct.
+ * H6: attention results are within their error bounds.
  *
  * `tollens explain H6` prints the text below.
  */

@@ -1,5 +1,5 @@
 /*
- * H8: the pool avoids driver allocations.
+ * H8: the pool avoids driver allocations, in its default profile.
  *
  * `tollens explain H8` prints the text below.
  */

@@ -1,5 +1,5 @@
 /*
- * H10: independent kernels on several streams run concurrently.
+ * H10: independent kernels of 1 ms on several streams run concurrently.
  *
  * `tollens explain H10` prints the text below.
  */

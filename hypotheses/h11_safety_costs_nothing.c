@@ -1,5 +1,5 @@
 /*
- * H11: safety costs nothing: a launch is as fast as in C.
+ * H11: a launch through the runtime is as fast as in C and C++.
  *
  * `tollens explain H11` prints the text below.
  */

@@ -1,5 +1,5 @@
 /*
- * H12: the pool does not fragment.
+ * H12: the pool does not fragment, in its default profile.
  *
  * `tollens explain H12` prints the text below.
  */

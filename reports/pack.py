@@ -2,20 +2,22 @@
 
     python3 -m reports.pack EVIDENCE reports/published/RUN
 
-writes evidence.tar.xz, results.json and summary.md into the second folder and leaves the first as
-it is. All commands that read an evidence folder read the archive as well. The same files always
-make the same bytes: names are sorted, and times, owners and modes are left out. A report/ in the
-evidence folder is not packed, since it can be made again.
+writes evidence.tar.xz, results.json, summary.md and code.json (reports/code.py: which code the
+verdicts are of) into the second folder and leaves the first as it is. All commands that read an
+evidence folder read the archive as well. The same files always make the same bytes: names are
+sorted, and times, owners and modes are left out. A report/ in the evidence folder is not packed,
+since it can be made again.
 """
 
 import argparse
 import io
+import json
 import lzma
 import pathlib
 import sys
 import tarfile
 
-from reports import archive, evidence
+from reports import archive, code, evidence
 
 BESIDE = ("results.json", "summary.md")  # what a reader on the web opens first
 
@@ -58,7 +60,12 @@ def pack(folder: pathlib.Path, out: pathlib.Path) -> str:
     for name in BESIDE:
         if name in files:
             (out / name).write_bytes(files[name])
-    return f"{path}: {len(files)} files, {sum(map(len, files.values()))} bytes in {len(data)}"
+    said = f"{path}: {len(files)} files, {sum(map(len, files.values()))} bytes in {len(data)}"
+    try:
+        code.write(str(json.loads(files["results.json"]).get("commit")), out)
+    except ValueError as error:
+        said += f"; no {code.NAME}, since {error}"
+    return said
 
 
 def main() -> int:

@@ -103,6 +103,10 @@ def when(evidence: Evidence) -> str:
     return time.strftime("%Y-%m-%d %H:%M UTC")
 
 
+def day(evidence: Evidence) -> str:
+    return when(evidence)[:10]
+
+
 def seeds(evidence: Evidence) -> str:
     first, count = evidence.run["seed"], evidence.run.get("seeds", 1)
     return f"seeds {first} to {first + count - 1}" if count > 1 else f"seed {first}"

@@ -9,7 +9,8 @@ import pathlib
 import re
 import sys
 
-from reports import archive, drawn, evidence, markdown, requirements, svg, thresholds, words
+from reports import (archive, code, drawn, evidence, markdown, requirements, svg, thresholds,
+                     words)
 from reports.evidence import Claim, Evidence
 from reports.figure import Figure
 from reports.requirements import ROOT
@@ -51,28 +52,46 @@ def pick(runs: list[Evidence]) -> list[Figure]:
     return found[:2]
 
 
+def since(run: Evidence, claim: str, now: dict[str, str]) -> str:
+    """What of a claim's code has changed since a run; empty: nothing."""
+    then = code.read(run.folder)
+    if not then:
+        return "not known"
+    return ", ".join(code.changed(claim, then, now))
+
+
 def verdict_block(runs: list[Evidence]) -> str:
-    """The table of all claims, each with the verdict of the newest run that tested it."""
+    """The table of all claims, each with the verdict of the newest run that tested it. That of
+    other code than today's is grey, as far as Markdown can say so: small and in brackets."""
     latest, rows, counts = newest(runs), [], dict.fromkeys(words.SIGNS, 0)
+    now, older = code.digests(code.in_tree()), 0
     for name, claim in thresholds.load()[0].items():
         if name not in latest:
             counts["not_tested"] += 1
-            rows.append((name, claim["title"], "not tested", "", "", ""))
+            rows.append((name, claim["title"], "not tested", *[""] * 5))
             continue
         run, found = latest[name]
         counts[found.result["verdict"]] += 1
         severity = found.result["severity"]
         caught = f"{severity['caught']} of {severity['of']}" if severity else "not run"
-        rows.append((name, claim["title"], words.verdict(found), words.effect(found),
-                     words.survives(found), caught))
+        changes = since(run, name, now)
+        older += changes != ""
+        word = words.verdict(found)
+        rows.append((name, claim["title"], f"({word})" if changes else word, words.effect(found),
+                     words.survives(found), caught, f"{run.results['commit'][:7]}, "
+                     f"{words.day(run)}", changes or "nothing"))
     used = {id(run): run for run, _ in latest.values()}
     lines = [", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts.items()) +
-             ", from the newest published run of each claim:", ""]
+             ", from the newest published run of each claim. " + (
+                 "No claim's code has changed since." if not older else
+                 f"The code under {older} of them has changed since; their verdicts are in "
+                 "brackets."), ""]
     for run in used.values():
         folder = run.folder.relative_to(ROOT).as_posix()
         lines.append(f"* {words.where(run)}: [`{folder}`]({folder})")
     lines += ["", markdown.table(("", "claim", "verdict", "effect", "survives if",
-                                  "saboteurs detected"), rows), ""]
+                                  "saboteurs detected", "commit and day", "changed since"),
+                                 rows), ""]
     lines += [f"![{markdown.escape(figure.alt)}](reports/published/plots/{figure.name}.svg)"
               for figure in pick(runs)]
     return "\n".join(lines)
