@@ -204,6 +204,8 @@ HYP_ATTACK(h02, large_grids_lose_no_block) {
         stamp(attack, &stage, (struct tol_launch_shape){blocks, 1, 1, 64, 1, 1, 0});
         stamp(attack, &stage, (struct tol_launch_shape){blocks / 256, 256, 1, 63, 1, 1, 0});
         stamp(attack, &stage, (struct tol_launch_shape){7, blocks / 77, 11, 1, 61, 1, 0});
+        /* More blocks than 16 bits can count, in quick mode as well. */
+        stamp(attack, &stage, (struct tol_launch_shape){65539, 1, 1, 3, 1, 1, 0});
     }
     end(&stage);
 }
