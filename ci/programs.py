@@ -131,7 +131,8 @@ class Programs:
             self.program("test-runtime", [*runtime, *stub, ARCHIVE], nvml),
             self.program("test-soft", [*soft, *table, *stub], "$folder/probe-driver",
                          needs=SOFT_ARCHIVES, libs=f"{SOFT_WHOLE} {TESTS_LIBS}"),
-            self.program("test-kernels", [*kernels, "$folder/tests/test/test_device.o", *stub,
+            self.program("test-kernels", [*kernels, "$folder/kernels/bench/cublas.o",
+                                          "$folder/tests/test/test_device.o", *stub,
                                           KERNELS_ARCHIVE, ARCHIVE]),
             self.program("test-harness", [*claims, *harness, KERNELS_ARCHIVE, ARCHIVE],
                          f"$folder/tollens {nvml}")]

@@ -119,6 +119,7 @@ KERNELS_TESTS = """
     attention/attention_call_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
+    bench/cublas_test
 """.split()
 
 HARNESS = within({
