@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from reports import drawn, words
+from reports import controls, drawn, words
 from reports.evidence import Claim, Evidence
 from reports.figure import Figure
 
@@ -35,8 +35,8 @@ def claim_section(claim: Claim, prefix: str) -> list[str]:
     shown = drawn.of_claim(claim)
     if claim.examples:
         lines += ["Counterexamples:", "", *(f"* {escape(text)}" for text in claim.examples), ""]
-    if claim.notes:
-        lines += [*(f"* {escape(text)}" for text in claim.notes), ""]
+    if controls.notes(claim):
+        lines += [*(f"* {escape(text)}" for text in controls.notes(claim)), ""]
     kinds: list[tuple[Sequence[str], Callable[..., tuple[str, ...]], list]] = [  # type: ignore
         (words.SABOTEUR_HEADINGS, words.saboteur_row, claim.saboteurs),
         (words.ATTACK_HEADINGS, words.attack_row, claim.attacks),

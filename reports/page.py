@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from reports import drawn, effect_axis, svg, words
+from reports import controls, drawn, effect_axis, svg, words
 from reports.evidence import Claim, Evidence
 from reports.figure import Figure
 from reports.style import STYLE
@@ -97,8 +97,8 @@ def claim_section(claim: Claim, mark: str) -> str:
         parts.append("<h3>Blocks over time, with the control</h3>" + figures(shown.blocks))
     if shown.series:
         parts.append("<h3>Call latency</h3>" + figures(shown.series))
-    if claim.notes:
-        parts.append("<ul>" + "".join(f"<li>{escape(text)}</li>" for text in claim.notes) +
+    if controls.notes(claim):
+        parts.append("<ul>" + "".join(f"<li>{escape(text)}</li>" for text in controls.notes(claim)) +
                      "</ul>")
     parts.append(folded(words.counted(len(claim.attacks), "attacks"), plain_table(
         words.ATTACK_HEADINGS, map(words.attack_row, claim.attacks), 2)))

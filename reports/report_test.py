@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-from reports import archive, evidence, hdr, made_evidence, thresholds
+from reports import archive, controls, evidence, hdr, made_evidence, thresholds
 from reports.made_evidence import ROOT
 
 
@@ -31,6 +31,23 @@ class Histograms(unittest.TestCase):
             path.write_text("#comment\nTag=a,0,1,2,oops\n")
             with self.assertRaisesRegex(ValueError, "line 2"):
                 hdr.read_log(path)
+
+
+class Controls(unittest.TestCase):
+    def test_comparisons_of_the_baseline_with_itself_are_counted(self) -> None:
+        def compared(low: float | None, high: float | None, **more: object) -> dict[str, object]:
+            return {"recorded_only": False, "ratio": True, "threshold": 1.05,
+                    "direction": "at_most", "control": {"low": low, "high": high}, **more}
+
+        claim = evidence.Claim({"unit": "ratio"}, {}, [])
+        self.assertEqual(controls.sentence(claim), "")
+        claim.effects = [compared(0.99, 1.01), compared(1.001, 1.01), compared(1.06, 1.07),
+                         compared(None, None), compared(2, 3, recorded_only=True),
+                         compared(-0.1, 0.2, ratio=False, threshold=2.0)]
+        self.assertIn("in 4 of the comparisons: 2 of the intervals exclude", controls.sentence(claim))
+        self.assertIn("1 lie beyond", controls.sentence(claim))
+        claim.effects = [compared(1.2, 1.4, direction="above", threshold=1.5)]
+        self.assertIn("1 lie beyond", controls.sentence(claim))
 
 
 class Reports(unittest.TestCase):
