@@ -98,8 +98,8 @@ def claim_section(claim: Claim, mark: str) -> str:
     if shown.series:
         parts.append("<h3>Call latency</h3>" + figures(shown.series))
     if controls.notes(claim):
-        parts.append("<ul>" + "".join(f"<li>{escape(text)}</li>" for text in controls.notes(claim)) +
-                     "</ul>")
+        items = "".join(f"<li>{escape(text)}</li>" for text in controls.notes(claim))
+        parts.append(f"<ul>{items}</ul>")
     parts.append(folded(words.counted(len(claim.attacks), "attacks"), plain_table(
         words.ATTACK_HEADINGS, map(words.attack_row, claim.attacks), 2)))
     if claim.effects:

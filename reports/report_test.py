@@ -44,7 +44,8 @@ class Controls(unittest.TestCase):
         claim.effects = [compared(0.99, 1.01), compared(1.001, 1.01), compared(1.06, 1.07),
                          compared(None, None), compared(2, 3, recorded_only=True),
                          compared(-0.1, 0.2, ratio=False, threshold=2.0)]
-        self.assertIn("in 4 of the comparisons: 2 of the intervals exclude", controls.sentence(claim))
+        self.assertIn("in 4 of the comparisons: 2 of the intervals exclude",
+                      controls.sentence(claim))
         self.assertIn("1 lie beyond", controls.sentence(claim))
         claim.effects = [compared(1.2, 1.4, direction="above", threshold=1.5)]
         self.assertIn("1 lie beyond", controls.sentence(claim))
