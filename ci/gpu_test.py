@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 
@@ -81,6 +82,35 @@ class Gpu(unittest.TestCase):
     def test_a_suite_that_tests_nothing_fails(self) -> None:
         self.write("test-kernels", NOTHING)
         self.assertEqual(self.run_it()[0], 1)
+
+    def test_the_evidence_is_packed_in_one_file(self) -> None:
+        code, text = self.run_it()
+        self.assertEqual(code, 0, text)
+        with tarfile.open(self.folder / "out/evidence.tar.xz") as tar:
+            self.assertEqual(sorted(tar.getnames()), [".", "./run.json"])
+        self.assertIn("evidence.tar.xz\n", text)
+
+    def test_a_full_disk_is_told(self) -> None:
+        (self.folder / "tar").write_text("#!/bin/sh\necho tar: no space >&2\nexit 2\n")
+        (self.folder / "tar").chmod(0o755)
+        code, text = self.run_it(PATH=f"{self.folder}:{os.environ['PATH']}")
+        self.assertEqual(code, 2, text)
+        self.assertIn("gpu: the evidence was not packed: tar: no space", text)
+        self.assertFalse((self.folder / "out/evidence.tar.xz").exists())
+
+    def test_parts_can_be_chosen(self) -> None:
+        code, text = self.run_it(TOLLENS_GPU_PARTS="claims")
+        self.assertEqual(code, 0, text)
+        self.assertNotIn("Tested", text)
+        self.assertTrue((self.folder / "out/evidence/run.json").exists())
+        shutil.rmtree(self.folder / "out")
+        code, text = self.run_it(TOLLENS_GPU_PARTS="tests")
+        self.assertEqual(code, 0, text)
+        self.assertIn("Tested: 11", text)
+        self.assertFalse((self.folder / "out/evidence").exists())
+        code, text = self.run_it(TOLLENS_GPU_PARTS="tests,all")
+        self.assertEqual(code, 2, text)
+        self.assertIn("gpu: TOLLENS_GPU_PARTS has all;", text)
 
     def test_seconds_that_are_none_are_refused(self) -> None:
         self.assertEqual(self.run_it(TOLLENS_SUITE_SECONDS="1 minute")[0], 2)
