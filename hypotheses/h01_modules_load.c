@@ -22,7 +22,8 @@ HYP_WORDS(
                     "invalid text loads, or the message of a rejection lacks the JIT's log.",
     .method = "Load each file of fixtures/ptx, and expect a rejection if its target is above the "
               "device's. Load a kernel for each of ten targets, sm_70 to sm_120. Cut each text "
-              "inside its bodies. Insert a NUL. Look up names that do not exist.",
+              "inside its bodies. Compare the message of a rejection with the log of the driver. "
+              "Insert a NUL. Look up names that do not exist.",
     .control = "After the broken and the truncated texts, a valid module must load in the same "
                "context and its kernel must compute. A driver that rejects everything fails here.",
     .confounders = "The driver's JIT cache can answer without compiling. Each valid text "
@@ -222,6 +223,30 @@ static void still_works(struct hyp_attack *attack, const char *after) {
     free(text);
 }
 
+/* Loads a text by the driver itself, and checks that the runtime's message, which is that of the
+ * same text, has each line of the driver's log. */
+static void check_log(struct hyp_attack *attack, const char *path, const char *text) {
+    enum { LOG_BYTES = 4096 };
+    char log[LOG_BYTES] = "", *rest = log;
+    CUmodule module = NULL;
+    CUjit_option names[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)LOG_BYTES};
+    if (attack->raw->cuModuleLoadDataEx(&module, text, 2, names, values) == CUDA_SUCCESS) {
+        attack->raw->cuModuleUnload(module);
+        return;
+    }
+    log[LOG_BYTES - 1] = '\0';
+    /* The driver may log the same elsewhere (cuLogsCurrent), and the message then has both. */
+    const char *own = strstr(tol_message(), "the JIT's log:");
+    if (!HYP_CHECK(attack, own != NULL, "%s: the message lacks the JIT's log", path)) return;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        if (!HYP_CHECK(attack, strstr(own, line) != NULL,
+                       "%s: the message lacks a line of the JIT's log, \"%.200s\"", path, line)) {
+            return;
+        }
+    }
+}
+
 HYP_ATTACK(h01, broken_ptx_is_refused_with_the_jits_words) {
     struct files *files = list_files(attack, "fixtures/ptx/bad");
     for (size_t i = 0; i < files->count; i++) {
@@ -234,6 +259,7 @@ HYP_ATTACK(h01, broken_ptx_is_refused_with_the_jits_words) {
         HYP_CHECK(attack, module == NULL, "%s: rejected, but a module was returned",
                   files->paths[i]);
         if (status == TOL_OK) tol_module_destroy(module);
+        if (status == TOL_INVALID_MODULE) check_log(attack, files->paths[i], text);
         free(text);
         hyp_attack_progress(attack, (double)i / (double)files->count);
     }

@@ -144,10 +144,10 @@ static tol_status compile(struct tol_module *module) {
     if (result != CUDA_SUCCESS) {
         status = tol_context_fail(
             context, __FILE__, __LINE__, "cuModuleLoadDataEx", (int)result,
-            "loading a module image of %zu bytes for compute capability %d.%d%s",
-            module->image_bytes, context->device.compute_capability / 10,
-            context->device.compute_capability % 10, errors[0] != '\0' ? "; the JIT's log:\n" : "");
-        tol_message_add("%s", errors);
+            "loading a module image of %zu bytes for compute capability %d.%d", module->image_bytes,
+            context->device.compute_capability / 10, context->device.compute_capability % 10);
+        /* Behind the driver's own log, which the message may have by now. */
+        if (errors[0] != '\0') tol_message_add("; the JIT's log:\n%s", errors);
     }
     return status;
 }
