@@ -66,7 +66,7 @@ REFUSED = """
 # What operations share; then each operation.
 KERNELS = """
     kernel_image variant kernel_set
-    operand parallel number inputs deviation guarded
+    operand parallel number inputs deviation guarded swapped
     gemm/gemm gemm/gemm_split gemm/gemm_variants gemm/gemm_oracle gemm/gemm_exact gemm/gemm_trial
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise quant/dequantise_planted
@@ -112,6 +112,7 @@ KERNELS_SWEEP = """
 KERNELS_TESTS = """
     variant_test kernel_set_test measure/read_words_test
     operand_test parallel_test number_test inputs_test deviation_test guarded_test
+    swapped_test
     gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
     kernel_image_test quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test

@@ -240,6 +240,30 @@ Test(attention, many_keys_are_within_the_bound_of_drawn_data) {
     end(&stage);
 }
 
+/* Goal: an index that is wrong once, in the last row, is found. */
+Test(attention, two_swapped_elements_are_found) {
+    struct stage stage = begin();
+    for (enum kn_type type = 0; type < KN_TYPES; type++) {
+        const struct kn_attention_trial trial = {.attention = {.type = type,
+                                                               .batch = 2,
+                                                               .heads = 2,
+                                                               .kv_heads = 1,
+                                                               .q_length = 5,
+                                                               .kv_length = 9,
+                                                               .head_size = 64},
+                                                 .distribution = KN_NORMAL,
+                                                 .values = KN_NORMAL,
+                                                 .gap = 8,
+                                                 .swaps_last = true,
+                                                 .seed = 3 + type};
+        struct kn_attention_outcome outcome;
+        MUST(kn_attention_try(stage.kernels, stage.stream, &trial, &outcome));
+        cr_assert(outcome.deviation.failed == 2 && outcome.touched == 0, "%s: %zu fail",
+                  kn_type_name(type), outcome.deviation.failed);
+    }
+    end(&stage);
+}
+
 /* Milestone M9: what a program calls, at a size at which tiles, masks and heads all matter. */
 Test(attention, agrees_with_the_cpu) {
     struct stage stage = begin();

@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "guarded.h"
 #include "parallel.h"
+#include "swapped.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -232,6 +233,12 @@ tol_status kn_attention_try(struct kn_kernels *kernels, struct tol_stream *strea
     size_t around = 0;
     TOL_TRY(kn_guarded_read(&out_rows->guarded, stage.bytes));
     TOL_TRY(kn_guarded_check(&out_rows->guarded, &around));
+    for (size_t row = trial->swaps_last ? rows : 0; row-- > 0;) {
+        if (kn_swap_last(stage.bytes + place_of(out_rows, row), out_rows->element,
+                         out_rows->width)) {
+            break;
+        }
+    }
     TOL_TRY(judge(trial, &stage, lse, outcome));
     if (trial->result != NULL) {
         memcpy(trial->result, out_rows->values, value_count(out_rows) * sizeof *trial->result);

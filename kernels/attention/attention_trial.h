@@ -21,6 +21,7 @@ struct kn_attention_trial {
     size_t skew;                /* elements by which each begins past a multiple of 256 bytes */
     bool lse, workspace;        /* whether to request one, and to give one */
     uint64_t seed;              /* of the elements */
+    bool swaps_last; /* a planted fault: the last two different elements of a row are exchanged */
     float *result;              /* receives out without gaps; may be NULL */
 };
 

@@ -339,6 +339,25 @@ Test(gemm, one_flipped_bit_is_found_in_each_precision) {
     end();
 }
 
+/* Goal: an index that is wrong once, in the last row, is found in drawn data and whole numbers. */
+Test(gemm, two_swapped_elements_are_found_in_each_precision) {
+    begin();
+    for (unsigned i = 0; i < KN_GEMM_PRECISIONS * 2; i++) {
+        const struct kn_gemm_trial trial = {
+            .gemm = {.precision = i % KN_GEMM_PRECISIONS, .m = 61, .n = 47, .k = 35, .alpha = 1},
+            .is_exact = i >= KN_GEMM_PRECISIONS,
+            .gap = 3,
+            .swaps_last = true,
+            .seed = 5 + i};
+        struct kn_gemm_outcome outcome;
+        if (!test_takes_trial()) continue;
+        MUST(kn_gemm_try(kernels, stream, &trial, &outcome));
+        cr_assert(outcome.deviation.failed == 2 && outcome.touched == 0, "%u: %zu fail", i,
+                  outcome.deviation.failed);
+    }
+    end();
+}
+
 /* Goal: of a large product it is said how much of it was compared. */
 Test(gemm, a_large_product_says_how_many_elements_were_compared) {
     enum { SIDE = 646 }; /* its cube is just above 2^28; with an alpha of 0 no kernel multiplies */

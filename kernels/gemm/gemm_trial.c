@@ -7,6 +7,7 @@
 #include "gemm_exact.h"
 #include "guarded.h"
 #include "parallel.h"
+#include "swapped.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -272,6 +273,14 @@ static void flip_bit(const struct side *c, uint64_t *state, unsigned char *now) 
     now[at * kn_type_bytes(c->type)] ^= 1;
 }
 
+/* The planted fault: two elements of the last row that has two different ones. */
+static void swap_last(const struct side *c, unsigned char *now) {
+    const size_t element = kn_type_bytes(c->type);
+    for (size_t row = c->batch * c->rows; row-- > 0;) {
+        if (kn_swap_last(now + row_begin(c, row) * element, element, c->columns)) return;
+    }
+}
+
 tol_status kn_gemm_try(struct kn_kernels *kernels, struct tol_stream *stream,
                        const struct kn_gemm_trial *trial, struct kn_gemm_outcome *outcome) {
     tol_status status = TOL_OK;
@@ -307,6 +316,7 @@ tol_status kn_gemm_try(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(kn_guarded_check(&c->device, &found.touched));
     found.touched += count_touched(c, now);
     if (trial->flips_bit) flip_bit(c, &state, now);
+    if (trial->swaps_last) swap_last(c, now);
     TOL_TRY(judge(trial, sides, now, &state, &found));
     *outcome = found;
 out:

@@ -20,6 +20,7 @@ struct kn_gemm_trial {
     bool is_exact;  /* small whole numbers (gemm_exact.h); distribution and scale are ignored, and
                        alpha and beta must be whole numbers up to 2 in magnitude */
     bool flips_bit; /* a planted fault: one bit of one element of C is flipped after the product */
+    bool swaps_last; /* a planted fault: the last two different elements of a row are exchanged */
     uint64_t seed;  /* of the elements */
 };
 
