@@ -129,8 +129,9 @@ HARNESS = within({
     "measure": "machine interval decide ticks pin single_calls sampler conditions effect",
     "record": "record timeline",
     "attack": """
-        sabotage ledger pool_walk memory_exhaustion thread_stress attack compare launcher
-        concurrent_kernels error_table accuracy gpu_clock gpu_timer
+        sabotage sabotage_rare sabotage_find ledger pool_walk memory_exhaustion
+        thread_stress attack compare launcher concurrent_kernels error_table accuracy
+        gpu_clock gpu_timer
     """,
     "plugin": "plugin_file plugin_rules plugins plugin_tests",
     "judge": "verdict verdict_effects results gate",
@@ -152,7 +153,9 @@ HARNESS_TESTS = within({
         interval_test decide_test ticks_test pin_test single_calls_test sampler_test effect_test
     """,
     "record": "record_test",
-    "attack": "attack_test sabotage_test ledger_test error_table_test gpu_timer_test",
+    "attack": """
+        attack_test sabotage_test sabotage_rare_test ledger_test error_table_test gpu_timer_test
+    """,
     "plugin": "plugin_test",
     "judge": "verdict_test verdict_effects_test gate_test",
     "trace": "replay_test",

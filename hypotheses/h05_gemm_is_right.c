@@ -48,7 +48,10 @@ static const char columns[] =
 
 /* Under a saboteur called gemm_DEFECT all products are made by the kernel of that defect. */
 static void plant(const struct hyp_attack *attack, struct kn_gemm_trial *trial) {
-    const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "gemm");
+    const char *sabotage = attack->session.sabotage;
+    const char *mistake = hyp_sabotage_mistake(sabotage, "gemm");
+    trial->swaps_last = hyp_sabotage_turn(sabotage, "gemm_swap_one_in");
+    trial->flips_bit = hyp_sabotage_turn(sabotage, "gemm_flip_one_in");
     if (mistake == NULL) return;
     if (strcmp(mistake, "flipped_bit") == 0) {
         trial->flips_bit = true; /* of the result: no kernel needs to have this defect */

@@ -55,11 +55,11 @@ static const char columns[] = "distribution,scale,causal,batch,heads,kv_heads,ro
 static void plant(const struct hyp_attack *attack, struct kn_attention_trial *trial) {
     const char *mistake = hyp_sabotage_mistake(attack->session.sabotage, "attention");
     struct kn_attention *x = &trial->attention;
+    trial->swaps_last = hyp_sabotage_turn(attack->session.sabotage, "attention_swap_one_in");
     const bool is_kind =
         x->type == KN_F16 && x->head_size == 64 && trial->skew % 8 == 0 && trial->gap % 8 == 0;
     if (mistake == NULL || !is_kind) return;
-    x->variants = &kn_attention_defects;
-    x->variant = mistake;
+    x->variants = &kn_attention_defects, x->variant = mistake;
 }
 
 /* Whether the claim's number is claimed of a problem. */

@@ -7,6 +7,7 @@
 #include "harness/claim.h"
 #include "files/atomic_file.h"
 #include "guarded.h"
+#include "swapped.h"
 #include "quant/dequantise_planted.h"
 #include "quant/quant_draw.h"
 #include "record/record.h"
@@ -128,6 +129,9 @@ static tol_status dequantise(struct bench *bench, const struct run *run, const v
     }
     if (status == TOL_OK) status = tol_stream_synchronize(bench->stream);
     if (status == TOL_OK) status = kn_guarded_read(&out, made);
+    if (hyp_sabotage_turn(bench->attack->session.sabotage, "dequantise_swap_one_in")) {
+        (void)kn_swap_last(made, kn_type_bytes(run->type), count);
+    }
     if (status == TOL_OK) status = kn_guarded_check(&out, changed);
     kn_guarded_destroy(&in);
     kn_guarded_destroy(&out);

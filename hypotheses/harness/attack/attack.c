@@ -202,6 +202,7 @@ struct tol_kernel *hyp_attack_kernel(struct hyp_attack *attack, const char *name
 static void interpose(struct hyp_attack *attack, const struct hyp_attack_wants *wants) {
     struct tol_interpose_options options = {.before = NULL};
     const char *sabotage = attack->session.sabotage;
+    hyp_sabotage_place(attack->session.seed, record.name);
     cr_assert(sabotage == NULL || hyp_sabotage_hooks(sabotage, &options), "%s", hyp_error());
     is_traced = hyp_timeline_wants(&attack->session, record.suite);
     bool is_needed = wants->counted || options.before != NULL || options.after != NULL;

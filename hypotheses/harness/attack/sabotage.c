@@ -1,13 +1,10 @@
 /*
  * The faults. A hook finds a call's arguments by position, as driver.def lists them.
  */
-#include "harness/sabotage.h"
+#include "faults.h"
 
 #include "harness/clock.h"
-#include "files/atomic_file.h"
-#include "core/planted.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -15,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static double amount; /* of the fault that is installed */
 
 /* The argument at a position, as a type. */
 #define ARGUMENT(call, position, type) (*(type *)(call)->arguments[position])
@@ -126,7 +121,9 @@ static void stale_copy(struct tol_interpose_call *call, void *user) {
 static void delay_launch(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (call->index != TOL_DRIVER_INDEX_cuLaunchKernel) return;
-    for (uint64_t end = hyp_clock_ns() + (uint64_t)(amount * 1e3); hyp_clock_ns() < end;) continue;
+    for (uint64_t end = hyp_clock_ns() + (uint64_t)(hyp_sabotage_given() * 1e3);
+         hyp_clock_ns() < end;)
+        continue;
 }
 
 /* Launches take up to so many microseconds longer, and for a while equally so: a subject that is
@@ -138,7 +135,7 @@ static void jitter_launch(struct tol_interpose_call *call, void *user) {
     if (call->index != TOL_DRIVER_INDEX_cuLaunchKernel) return;
     if (launches++ % EQUAL_LAUNCHES == 0) {
         draw = draw * 6364136223846793005u + 1442695040888963407u;
-        delay_ns = (uint64_t)(amount * 1e3 * (double)(draw >> 11) * 0x1p-53);
+        delay_ns = (uint64_t)(hyp_sabotage_given() * 1e3 * (double)(draw >> 11) * 0x1p-53);
     }
     for (uint64_t end = hyp_clock_ns() + delay_ns; hyp_clock_ns() < end;) continue;
 }
@@ -385,95 +382,6 @@ static const struct hyp_fault faults[] = {
     {"worker_stop", "the worker is stopped during an attack", stop_worker, NULL, false, NULL},
 };
 
-enum { FAULTS = sizeof faults / sizeof faults[0], PLUGIN_FAULTS_MAX = 64 };
-
-static const struct hyp_fault *plugin_faults[PLUGIN_FAULTS_MAX]; /* of plugins */
-static size_t plugin_fault_count;
-
-static const struct hyp_fault *fault_at(size_t index) {
-    if (index < FAULTS) return &faults[index];
-    return index - FAULTS < plugin_fault_count ? plugin_faults[index - FAULTS] : NULL;
-}
-
-bool hyp_sabotage_add(const struct hyp_fault *fault) {
-    for (size_t i = 0; fault_at(i) != NULL; i++) {
-        if (strcmp(fault_at(i)->name, fault->name) == 0) {
-            return hyp_fail("a saboteur named '%s' exists already", fault->name);
-        }
-    }
-    if (plugin_fault_count == PLUGIN_FAULTS_MAX) {
-        return hyp_fail("plugins can add at most %d saboteurs", PLUGIN_FAULTS_MAX);
-    }
-    plugin_faults[plugin_fault_count++] = fault;
-    return true;
-}
-
-const char *hyp_sabotage_name(size_t index) {
-    return fault_at(index) != NULL ? fault_at(index)->name : NULL;
-}
-
-const char *hyp_sabotage_sentence(size_t index) {
-    return fault_at(index) != NULL ? fault_at(index)->sentence : NULL;
-}
-
-double hyp_sabotage_given(void) {
-    return amount;
-}
-
-double hyp_sabotage_amount(const char *name, const char *base) {
-    size_t length = strlen(base);
-    bool is_it = name != NULL && strncmp(name, base, length) == 0 && name[length] == '=';
-    return is_it ? strtod(name + length + 1, NULL) : 0;
-}
-
-bool hyp_sabotage_find(const char *name, size_t *index) {
-    size_t length = strcspn(name, "=");
-    for (size_t i = 0; fault_at(i) != NULL; i++) {
-        const struct hyp_fault *fault = fault_at(i);
-        if (strlen(fault->name) != length || strncmp(fault->name, name, length) != 0) continue;
-        char *end = NULL;
-        double given = name[length] == '=' ? strtod(name + length + 1, &end) : 0;
-        if (fault->has_amount && !(isfinite(given) && given > 0 && *end == '\0')) {
-            return hyp_fail("the saboteur %s requires an amount, such as %s=3", name, fault->name);
-        }
-        if (!fault->has_amount && end != NULL) {
-            return hyp_fail("the saboteur %s takes no amount", fault->name);
-        }
-        if (index != NULL) *index = i;
-        return true;
-    }
-    return hyp_fail("there is no saboteur named '%s'", name);
-}
-
-bool hyp_sabotage_pool(const char *name, struct tol_pool_options *options) {
-    size_t index = 0;
-    if (name == NULL || !hyp_sabotage_find(name, &index) || fault_at(index)->plant == NULL) {
-        return false;
-    }
-    fault_at(index)->plant(options);
-    return true;
-}
-
-const char *hyp_sabotage_mistake(const char *name, const char *operation) {
-    const size_t length = strlen(operation);
-    if (name == NULL || strncmp(name, operation, length) != 0 || name[length] != '_') return NULL;
-    return name + length + 1;
-}
-
-bool hyp_sabotage_hooks(const char *name, struct tol_interpose_options *options) {
-    size_t index = 0;
-    if (!hyp_sabotage_find(name, &index)) return false;
-    amount = hyp_sabotage_amount(name, fault_at(index)->name);
-    *options = (struct tol_interpose_options){.before = fault_at(index)->before,
-                                              .after = fault_at(index)->after};
-    atomic_store(&tol_planted_no_lock, strcmp(fault_at(index)->name, "lock_missing") == 0);
-    return true;
-}
-
-bool hyp_sabotage_install(const char *name, struct tol_driver *driver) {
-    struct tol_interpose_options options;
-    if (!hyp_sabotage_hooks(name, &options)) return false;
-    if (options.before == NULL && options.after == NULL) return true;
-    if (tol_interpose_install(driver, &options) == TOL_OK) return true;
-    return hyp_fail("the saboteur %s could not be installed: %s", name, tol_message());
+const struct hyp_fault *hyp_gross_fault(size_t index) {
+    return index < sizeof faults / sizeof faults[0] ? &faults[index] : NULL;
 }

@@ -33,6 +33,7 @@ int hyp_command_threads(int count, char **words) {
     if (hyp_session_open(&session.kind, &driver) != TOL_OK) {
         return hyp_command_complain("no device: %s", hyp_session_message());
     }
+    hyp_sabotage_place(session.seed, "threads");
     if (session.sabotage != NULL && !hyp_sabotage_install(session.sabotage, driver)) {
         return hyp_command_complain("%s", hyp_error());
     }

@@ -37,7 +37,7 @@ struct hyp_fault {
 bool hyp_sabotage_add(const struct hyp_fault *fault);
 
 /* The MISTAKE of a saboteur named OPERATION_MISTAKE, which selects a kernel with that defect.
- * NULL if name is NULL or another saboteur. */
+ * NULL if name is NULL or another saboteur, such as one with an amount. */
 const char *hyp_sabotage_mistake(const char *name, const char *operation);
 
 /* The name and the description of a fault; NULL past the last one. */
@@ -47,6 +47,17 @@ const char *hyp_sabotage_sentence(size_t index);
 /* Whether a saboteur has that name, with an amount if it requires one; hyp_error() says what is
  * wrong. *index (if not NULL) is its place in the list. */
 bool hyp_sabotage_find(const char *name, size_t *index);
+
+/* Sets the seed and the attack that choose the calls of rare faults, whose names end in "_one_in"
+ * (or "_one_in_mib"); before hyp_sabotage_hooks. attack must remain valid. */
+void hyp_sabotage_place(uint64_t seed, const char *attack);
+
+/* Counts a call of the kind that the rare fault base occurs in, if name is that fault. Returns
+ * whether the fault occurs in this call. name may be NULL. Any thread. */
+TOL_API bool hyp_sabotage_turn(const char *name, const char *base);
+
+/* What a saboteur does, with its amount: "one launch in 100,000 is skipped". Returns text. */
+const char *hyp_sabotage_words(const char *name, char *text, size_t bytes);
 
 /* The amount of the installed fault, for its hooks. */
 TOL_API double hyp_sabotage_given(void);
