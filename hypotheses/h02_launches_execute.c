@@ -23,7 +23,8 @@ HYP_WORDS(
                     "driver is called with an empty shape or one beyond a limit.",
     .method = "Run the kernel stamp over 1-D, 2-D and 3-D grids, with every block size from 1 to "
               "1024, prime sizes and random shapes, into memory that is poisoned before each "
-              "launch.",
+              "launch; and 200,000 small launches (20,000 in quick mode on the soft device, "
+              "100,000 on a GPU) with hardly a wait, each into words of its own.",
     .control = "The poison is not a value that stamp writes for these seeds, and each launch has "
                "its own seed, so an old result cannot pass for a new one.",
     .confounders = "A wrong formula on the host would blame the device. The hash mixes in one "
@@ -206,6 +207,68 @@ HYP_ATTACK(h02, large_grids_lose_no_block) {
         stamp(attack, &stage, (struct tol_launch_shape){7, blocks / 77, 11, 1, 61, 1, 0});
         /* More blocks than 16 bits can count, in quick mode as well. */
         stamp(attack, &stage, (struct tol_launch_shape){65539, 1, 1, 3, 1, 1, 0});
+    }
+    end(&stage);
+}
+
+/* ---- many launches --------------------------------------------------------------------------- */
+
+enum {
+    WAIT_EVERY = 4096,
+    SMALL_BLOCKS = 3,
+    SMALL_THREADS = 2,
+    SMALL_WORDS = SMALL_BLOCKS * SMALL_THREADS
+};
+
+/* Small launches with hardly a wait between them, each into words of its own: a lost block leaves
+ * poison, and a launch that is made twice makes the total too large. */
+static void launch_many(struct hyp_attack *attack, struct stage *stage, unsigned launches) {
+    const struct tol_launch_shape shape = {SMALL_BLOCKS, 1, 1, SMALL_THREADS, 1, 1, 0};
+    const size_t words = (size_t)launches * SMALL_WORDS;
+    const CUdeviceptr out = tol_buffer_address(stage->out) + GUARD_WORDS * sizeof(unsigned);
+    const CUdeviceptr total = tol_buffer_address(stage->total);
+    const unsigned seed = (unsigned)hyp_random(attack);
+    unsigned ran = 0;
+    HYP_NEED(attack,
+             tol_buffer_fill_at(stage->out, 0, poison_word, 4, words + (size_t)2 * GUARD_WORDS));
+    HYP_NEED(attack, tol_buffer_fill_at(stage->total, 0, 0, 4, 1));
+    for (unsigned i = 0; i < launches; i++) {
+        const CUdeviceptr own = out + (CUdeviceptr)i * SMALL_WORDS * sizeof(unsigned);
+        tol_status status =
+            tol_launch(stage->stream, stage->stamp, shape, TOL_ARGUMENTS(own, total, seed + i));
+        if (status != TOL_OK) HYP_NEED(attack, status);
+        if (i % WAIT_EVERY > 0) continue;
+        /* What is queued must be done within a deadline, on a slow machine as well. */
+        HYP_NEED(attack, tol_stream_synchronize(stage->stream));
+        hyp_attack_progress(attack, 0.9 * i / launches);
+    }
+    HYP_NEED(attack, tol_stream_synchronize(stage->stream));
+    HYP_NEED(attack, tol_buffer_read_at(stage->out, 0, stage->host,
+                                        (words + (size_t)2 * GUARD_WORDS) * sizeof(unsigned)));
+    HYP_NEED(attack, tol_buffer_read_at(stage->total, 0, &ran, sizeof ran));
+    for (unsigned i = 0; i < launches; i++) {
+        if (!check_elements(attack, &shape, seed + i,
+                            stage->host + GUARD_WORDS + (size_t)i * SMALL_WORDS)) {
+            break; /* the others say nothing new */
+        }
+    }
+    check_guard(attack, stage->host, GUARD_WORDS, "before the elements");
+    check_guard(attack, stage->host + GUARD_WORDS + words, GUARD_WORDS, "after the elements");
+    HYP_CHECK(attack, ran == words, "%u launches of %d threads: %u threads ran, expected %zu",
+              launches, SMALL_WORDS, ran, words);
+}
+
+HYP_ATTACK(h02, many_small_launches_are_each_made_once) {
+    struct stage stage;
+    const bool is_soft = attack->kind == HYP_DEVICE_SOFT;
+    /* A trace of so many would show nothing else. */
+    const bool is_traced = attack->session.trace != NULL;
+    const unsigned launches = is_traced              ? 100
+                              : attack->session.full ? 200000
+                              : is_soft              ? 20000
+                                                     : 100000;
+    if (begin(attack, &stage, (size_t)launches * SMALL_WORDS)) {
+        launch_many(attack, &stage, launches);
     }
     end(&stage);
 }

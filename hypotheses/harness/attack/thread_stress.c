@@ -198,7 +198,7 @@ static void *work(void *user) {
               OK(m, tol_module_kernel(m->scene->module, "mark_0", &kernel)) &&
               OK(m, tol_batch_create(m->scene->context, NULL, &m->batch));
     for (unsigned i = 0; ok && i < options->launches;) {
-        bool is_batch = options->launches - i >= BATCH && draw(m, 4) == 0;
+        bool is_batch = !options->singly && options->launches - i >= BATCH && draw(m, 4) == 0;
         if (is_batch) {
             launch_batch(m, kernel, i);
         } else {

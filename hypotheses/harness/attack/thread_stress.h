@@ -21,6 +21,7 @@ struct hyp_thread_stress_options {
     unsigned threads;    /* 1 to HYP_THREAD_STRESS_THREADS_MAX */
     unsigned launches;   /* of each thread */
     unsigned pause;      /* launches between two rounds of everything else; 0: 16 */
+    bool singly;         /* no launches in batches */
     unsigned patience_s; /* how long a thread may take; 0: 60 */
     uint64_t seed;
 };
