@@ -129,20 +129,20 @@ HARNESS = within({
     "measure": "machine interval decide ticks pin single_calls sampler conditions effect",
     "record": "record timeline",
     "attack": """
-        sabotage sabotage_rare sabotage_find ledger pool_walk memory_exhaustion
+        sabotage sabotage_rare sabotage_find ladder ledger pool_walk memory_exhaustion
         thread_stress attack compare launcher concurrent_kernels error_table accuracy
         gpu_clock gpu_timer
     """,
     "plugin": "plugin_file plugin_rules plugins plugin_tests",
-    "judge": "verdict verdict_effects results gate",
+    "judge": "limit verdict verdict_effects results gate",
     "trace": "trace_file trace_replay",
     "run": "worker watch runner evidence evidence_text repeats",
 })
 
 COMMANDS = within({
     "run": """
-        tollens command_run run_options trial console command_show command_gate command_export
-        command_threads command_replay
+        tollens command_run run_options trial limits console command_show command_gate
+        command_export command_threads command_replay
     """,
 })
 
@@ -154,14 +154,15 @@ HARNESS_TESTS = within({
     """,
     "record": "record_test",
     "attack": """
-        attack_test sabotage_test sabotage_rare_test ledger_test error_table_test gpu_timer_test
+        attack_test sabotage_test sabotage_rare_test ladder_test ledger_test error_table_test
+        gpu_timer_test
     """,
     "plugin": "plugin_test",
-    "judge": "verdict_test verdict_effects_test gate_test",
+    "judge": "limit_test verdict_test verdict_effects_test gate_test",
     "trace": "replay_test",
     "run": """
         evidence_test repeats_test export_test program_shell program_test program_choice_test
-        program_trouble_test gate_program_test
+        program_trouble_test gate_program_test limits_program_test
     """,
 })
 

@@ -17,7 +17,10 @@ GOOD: dict[str, Any] = {
     "dirty": True, "claims": [
         {"id": "H4", "verdict": "survived", "reason": None, "effect": 0.04, "unit": "us",
          "low": 0.03, "high": None, "threshold": 2.0, "direction": "at_most", "samples": 50,
-         "severity": {"caught": 1, "of": 2, "untold": 1}, "something new": "may come"}]}
+         "severity": {"caught": 1, "of": 2, "untold": 1}, "something new": "may come",
+         "detection_limits": [
+             {"fault": "drop", "missed": None, "noticed": {"saboteur": "drop", "words": "gone"}},
+             {"fault": "late", "noticed": None, "missed": {"saboteur": "late", "words": "l"}}]}]}
 
 
 def changed(path: list[Any], value: Any) -> dict[str, Any]:
@@ -40,7 +43,11 @@ BAD = [changed(path, value) for path, value in (
     (["claims", 0, "verdict"], "proved"), (["claims", 0, "effect"], "0.04"),
     (["claims", 0, "threshold"], -1), (["claims", 0, "threshold"], None),
     (["claims", 0, "samples"], 0.5), (["claims", 0, "severity", "of"], KeyError),
-    (["claims", 0, "direction"], "down"))]
+    (["claims", 0, "direction"], "down"), (["claims", 0, "detection_limits"], "none"),
+    (["claims", 0, "detection_limits", 0, "fault"], KeyError),
+    (["claims", 0, "detection_limits", 0, "missed"], KeyError),
+    (["claims", 0, "detection_limits", 0, "noticed"], "drop"),
+    (["claims", 0, "detection_limits", 1, "missed", "words"], 7))]
 
 
 class Schema(unittest.TestCase):

@@ -25,7 +25,13 @@ OWN_MIN, OWN_MAX = 13, 48  # the specification's, and HYP_OWN_CLAIMS_MAX of clai
 FORCED = {"falsified": "HYP_MUST_FALSIFY", "not_falsified": "HYP_MUST_NOT_FALSIFY",
           "not_survived": "HYP_MUST_NOT_SURVIVE"}
 DIRECTIONS = {"at_most": "HYP_AT_MOST", "below": "HYP_BELOW", "above": "HYP_ABOVE"}
+STEPS_MAX, LADDERS_MAX = 8, 4  # HYP_LADDER_STEPS_MAX of ladder.h, HYP_CLAIM_LADDERS_MAX of claim.h
 KEYS = ("title", "threshold", "tolerance", "unit", "direction", "source")
+
+
+def forced(entry: dict[str, Any]) -> dict[str, Any]:
+    """A claim's saboteurs by the verdict that each must force."""
+    return {key: names for key, names in entry.items() if key != "limits"}
 
 
 def check_claim(name: str, claim: dict[str, Any]) -> None:
@@ -44,13 +50,39 @@ def check_claim(name: str, claim: dict[str, Any]) -> None:
                          f"{direction!r}")
 
 
+def check_ladder(name: str, ladder: Any) -> None:
+    """A ladder is a fault in several sizes, from gross to fine: "launch_drop_one_in=10,100"."""
+    if not isinstance(ladder, str) or not ladder:
+        raise ValueError(f"[{name}] limits must be a list of faults with amounts, such as "
+                         '"launch_drop_one_in=10,100"')
+    fault, equals, amounts = ladder.partition("=")
+    if not equals:
+        return
+    try:
+        steps = [float(amount) for amount in amounts.split(",")]
+    except ValueError as error:
+        raise ValueError(f"[{name}] the ladder {ladder} has an amount that is no number") from error
+    if not all(math.isfinite(step) and step > 0 for step in steps):
+        raise ValueError(f"[{name}] the ladder {ladder} has an amount that is not above 0")
+    if len(steps) > STEPS_MAX:
+        raise ValueError(f"[{name}] the ladder {ladder} has more than {STEPS_MAX} steps")
+    order = sorted(set(steps), reverse="_one_in" not in fault)
+    if steps != order:
+        raise ValueError(f"[{name}] the ladder {ladder} must go from gross to fine")
+
+
 def check_sabotage(name: str, entry: dict[str, Any]) -> None:
     if not entry.get("falsified"):
         raise ValueError(f"[{name}] needs saboteurs under which it must be falsified")
-    for key, saboteurs in entry.items():
+    ladders = entry.get("limits", [])
+    if not isinstance(ladders, list) or len(ladders) > LADDERS_MAX:
+        raise ValueError(f"[{name}] limits must be a list of at most {LADDERS_MAX} ladders")
+    for ladder in ladders:
+        check_ladder(name, ladder)
+    for key, saboteurs in forced(entry).items():
         if key not in FORCED:
             raise ValueError(f"[{name}] {key} is not a verdict that a saboteur can force; use "
-                             f"{', '.join(FORCED)}")
+                             f"{', '.join(FORCED)}, or limits for faults in several sizes")
         if not isinstance(saboteurs, list) or not all(isinstance(s, str) for s in saboteurs):
             raise ValueError(f"[{name}] {key} must be a list of names")
     if ("not_falsified" in entry) != ("not_survived" in entry):
@@ -94,17 +126,21 @@ def as_c(thresholds: dict[str, Any], sabotage: dict[str, Any]) -> str:
              "#ifndef HYP_CLAIM",
              "#define HYP_CLAIM(number, threshold, tolerance, direction, title, unit, source)",
              "#endif",
-             "#ifndef HYP_SABOTEUR", "#define HYP_SABOTEUR(number, name, forced)", "#endif"]
+             "#ifndef HYP_SABOTEUR", "#define HYP_SABOTEUR(number, name, forced)", "#endif",
+             "#ifndef HYP_LADDER", "#define HYP_LADDER(number, text)", "#endif"]
     for name, claim in thresholds.items():
         texts = ", ".join(json.dumps(str(claim[key])) for key in ("title", "unit", "source"))
         lines.append(f"HYP_CLAIM({name[1:]}, {float(claim['threshold'])!r}, "
                      f"{float(claim['tolerance'])!r}, {DIRECTIONS[claim['direction']]}, {texts})")
     for name in thresholds:
-        for verdict, saboteurs in sabotage.get(name, {}).items():
+        for verdict, saboteurs in forced(sabotage.get(name, {})).items():
             for saboteur in saboteurs:
                 lines.append(f"HYP_SABOTEUR({name[1:]}, {json.dumps(saboteur)}, "
                              f"{FORCED[verdict]})")
-    return "\n".join([*lines, "#undef HYP_CLAIM", "#undef HYP_SABOTEUR"]) + "\n"
+        for ladder in sabotage.get(name, {}).get("limits", []):
+            lines.append(f"HYP_LADDER({name[1:]}, {json.dumps(ladder)})")
+    lines += [f"#undef {name}" for name in ("HYP_CLAIM", "HYP_SABOTEUR", "HYP_LADDER")]
+    return "\n".join(lines) + "\n"
 
 
 def main() -> int:

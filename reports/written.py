@@ -104,7 +104,8 @@ def index_block() -> str:
     for name, claim in claims.items():
         files = sorted((ROOT / "hypotheses").glob(f"h{int(name[1:]):02}_*.c"))
         attack = f"[{files[0].name}]({files[0].name})" if files else "no attack yet"
-        saboteurs = [one for some in sabotage.get(name, {}).values() for one in some]
+        saboteurs = [one for some in thresholds.forced(sabotage.get(name, {})).values()
+                     for one in some]
         limit = f"{words.DIRECTIONS[claim['direction']]} {claim['threshold']:g} {claim['unit']}"
         rows.append(f"| {name} | {markdown.escape(claim['title'])} | {limit} | {attack} | "
                     f"{markdown.escape(', '.join(saboteurs))} |")

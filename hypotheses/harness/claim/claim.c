@@ -27,6 +27,16 @@ static const struct hyp_saboteur saboteurs[] = {
 #include "claims.def"
 };
 
+/* The ladders of all claims, and whose each is; those of one claim are adjacent. */
+static const char *const ladders[] = {
+#define HYP_LADDER(number, text) text,
+#include "claims.def"
+    NULL};
+static const int ladder_numbers[] = {
+#define HYP_LADDER(number, text) number,
+#include "claims.def"
+    0};
+
 enum { SABOTEURS = sizeof saboteurs / sizeof saboteurs[0] };
 
 /* The number of rows in thresholds.toml. */
@@ -155,6 +165,20 @@ const struct hyp_saboteur *hyp_claim_saboteurs(const struct hyp_claim *claim, si
         ++*count;
     }
     return first;
+}
+
+size_t hyp_claim_ladders(const struct hyp_claim *claim, const char *const **first) {
+    size_t begin = 0, count = 0;
+    if (claim->plugin != NULL) {
+        *first = claim->ladders;
+        return claim->ladder_count;
+    }
+    while (ladders[begin] != NULL && ladder_numbers[begin] != claim->number) begin++;
+    while (ladders[begin + count] != NULL && ladder_numbers[begin + count] == claim->number) {
+        count++;
+    }
+    *first = &ladders[begin];
+    return count;
 }
 
 const char *hyp_forced_words(enum hyp_forced forced) {

@@ -8,6 +8,7 @@
 #define HYP_VERDICT_H
 
 #include "harness/claim.h"
+#include "limit.h"
 #include "record/record.h"
 
 enum hyp_verdict_kind { HYP_SURVIVED, HYP_FALSIFIED, HYP_INCONCLUSIVE, HYP_NOT_TESTED };
@@ -53,6 +54,9 @@ struct hyp_verdict {
     unsigned caught, saboteurs; /* of those under which the claim must be falsified */
     unsigned untold;            /* of them, where the machine could not decide: not a miss */
     unsigned borderline, borderline_right; /* of the borderline pair */
+    bool has_limits;
+    struct hyp_limit limits[HYP_CLAIM_LADDERS_MAX]; /* the smallest faults that were noticed */
+    size_t limit_count;
     struct hyp_outcome *outcomes;          /* the attacks, in the order they ran; owned */
     size_t outcome_count;
     size_t left_out; /* attacks left out by --filter; if any, the claim cannot survive */

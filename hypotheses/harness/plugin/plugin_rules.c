@@ -3,6 +3,7 @@
  */
 #include "plugin_rules.h"
 
+#include "attack/ladder.h"
 #include "files/atomic_file.h"
 
 #include <ctype.h>
@@ -111,6 +112,17 @@ static bool saboteurs_are_whole(const struct hyp_plugin_claim *claim) {
     return true;
 }
 
+static bool ladders_are_whole(const struct hyp_plugin_claim *claim) {
+    struct hyp_ladder ladder;
+    size_t count = 0;
+    while (claim->ladders != NULL && claim->ladders[count] != NULL) {
+        if (!hyp_ladder_read(claim->ladders[count++], &ladder)) return false;
+    }
+    return count <= HYP_CLAIM_LADDERS_MAX ||
+           hyp_fail("%s has %zu ladders; at most %d are supported", claim->id, count,
+                    HYP_CLAIM_LADDERS_MAX);
+}
+
 bool hyp_plugin_claim_is_whole(const struct hyp_plugin *plugin,
                                const struct hyp_plugin_claim *claim) {
     if (!is_id(claim->id)) {
@@ -131,5 +143,5 @@ bool hyp_plugin_claim_is_whole(const struct hyp_plugin *plugin,
     if (count_attacks(plugin, claim->id, NULL) == 0) {
         return hyp_fail("%s has no attack", claim->id);
     }
-    return words_are_whole(claim) && saboteurs_are_whole(claim);
+    return words_are_whole(claim) && saboteurs_are_whole(claim) && ladders_are_whole(claim);
 }

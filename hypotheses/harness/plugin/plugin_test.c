@@ -17,6 +17,7 @@ static void attack_body(struct hyp_attack *attack) {
 
 static const struct hyp_saboteur saboteurs[] = {{.name = "launch_drop", .forced = HYP_MUST_FALSIFY},
                                                 {.name = NULL}};
+static const char *const ladders[] = {"launch_drop_one_in=10,100", NULL};
 static const struct hyp_plugin_attack first = {.suite = "ring", .name = "a", .body = attack_body},
                                       second = {.suite = "ring", .name = "b", .body = attack_body},
                                       stray = {.suite = "rong", .name = "c", .body = attack_body};
@@ -149,6 +150,23 @@ Test(plugin, faults_have_names_that_can_be_typed) {
     cr_assert(!hyp_sabotage_add(&taken) && strstr(hyp_error(), "already") != NULL);
 }
 
+Test(plugin, ladders_are_faults_from_gross_to_fine) {
+    static const char *const good[] = {"launch_drop_one_in=10,100", "launch_twice", NULL},
+                             *const wrong[] = {"launch_drop_one_in=10,100",
+                                               "launch_twice_one_in=100,10", NULL},
+                             *const unknown[] = {"ring_stops=1,2", NULL},
+                             *const many[] = {"launch_drop", "launch_drop", "launch_drop",
+                                              "launch_drop", "launch_drop", NULL};
+    claims[0].ladders = good;
+    cr_assert(is_whole(), "%s", hyp_error());
+    claims[0].ladders = wrong;
+    expect_refused("must go from gross to fine");
+    claims[0].ladders = unknown;
+    expect_refused("no saboteur named 'ring_stops=1'");
+    claims[0].ladders = many;
+    expect_refused("RING has 5 ladders; at most 4");
+}
+
 Test(plugin, a_fault_that_was_added_is_found) {
     static const struct hyp_fault fault = {
         .name = "ring_slips", .sentence = "it slips so often", .has_amount = true};
@@ -161,8 +179,12 @@ Test(plugin, a_fault_that_was_added_is_found) {
 }
 
 Test(plugin, a_plugins_claim_is_found_by_its_id_and_its_suite) {
-    const struct hyp_claim added = {
-        .id = "RING", .plugin = "rings 2.1", .saboteurs = saboteurs, .saboteur_count = 1};
+    const struct hyp_claim added = {.id = "RING",
+                                    .plugin = "rings 2.1",
+                                    .saboteurs = saboteurs,
+                                    .saboteur_count = 1,
+                                    .ladders = ladders,
+                                    .ladder_count = 1};
     size_t count = 0;
     cr_assert(hyp_claim_find("RING") == NULL && hyp_claim_width() == 4);
     struct hyp_claim *claim = hyp_claim_add(&added);
@@ -172,6 +194,8 @@ Test(plugin, a_plugins_claim_is_found_by_its_id_and_its_suite) {
     cr_assert(hyp_claim_find("ring") == claim && hyp_claim_of_suite("ring") == claim);
     cr_assert(hyp_claim_find("H99") == NULL && hyp_claim_find("h3") == &hyp_claims()[2]);
     cr_assert(hyp_claim_saboteurs(claim, &count) == saboteurs && count == 1);
+    const char *const *found = NULL;
+    cr_assert(hyp_claim_ladders(claim, &found) == 1 && found == ladders);
     cr_assert(hyp_claim_width() == 5);
     while (hyp_claim_count() < hyp_claim_own_count() + HYP_GUESTS_MAX) {
         cr_assert(hyp_claim_add(&added) != NULL);

@@ -104,9 +104,11 @@ static bool add_claim(const struct hyp_plugin_claim *declared, const char *words
                               .source = declared->source,
                               .words = &declared->words,
                               .plugin = words,
-                              .saboteurs = declared->saboteurs};
+                              .saboteurs = declared->saboteurs,
+                              .ladders = declared->ladders};
     snprintf(claim.id, sizeof claim.id, "%s", declared->id);
     while (declared->saboteurs[claim.saboteur_count].name != NULL) claim.saboteur_count++;
+    while (claim.ladders != NULL && claim.ladders[claim.ladder_count] != NULL) claim.ladder_count++;
     return hyp_claim_add(&claim) != NULL ||
            hyp_fail("plugins can add at most %d claims", HYP_GUESTS_MAX);
 }

@@ -165,6 +165,10 @@ int hyp_command_run(int count, char **words) {
         return hyp_command_complain("--under and --sabotage cannot be combined: one applies one "
                                     "saboteur, the other all of them");
     }
+    if (run.under != NULL && run.limits) {
+        return hyp_command_complain("--under and --limits cannot be combined: one applies one "
+                                    "saboteur, the other many");
+    }
     if (options.require_gpu) run.session.kind = HYP_DEVICE_CUDA;
     if (needs_fixtures(&run) && hyp_session_root() == NULL) {
         return hyp_command_complain("%s", hyp_error());

@@ -2,6 +2,7 @@
  * doctor, list and explain: what there is, before anything is run.
  */
 #include "harness/claim.h"
+#include "attack/ladder.h"
 #include "command.h"
 #include "files/atomic_file.h"
 #include "plugin/plugins.h"
@@ -190,6 +191,14 @@ static void explain(const struct hyp_claim *claim) {
     for (size_t i = 0; i < count; i++) {
         printf("  %-24s %-14s %s\n", saboteurs[i].name, hyp_forced_words(saboteurs[i].forced),
                find_sentence(saboteurs[i].name));
+    }
+    const char *const *ladders = NULL;
+    count = hyp_claim_ladders(claim, &ladders);
+    if (count > 0) printf("\nfaults whose detection limit --limits finds, from gross to fine\n");
+    for (size_t i = 0; i < count; i++) {
+        struct hyp_ladder ladder;
+        if (!hyp_ladder_read(ladders[i], &ladder)) continue;
+        printf("  %s\n%*s%s\n", ladders[i], 6, "", find_sentence(ladder.steps[0]));
     }
 }
 

@@ -3,6 +3,8 @@
  */
 #include "console.h"
 
+#include "harness/sabotage.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -48,6 +50,18 @@ void hyp_console_verdict(const struct hyp_claim *claim, const struct hyp_verdict
         printf("%-72s  %s\n", verdict->reason, claim->title);
     } else {
         printf("%-46s  %-24s  %s\n", effect, severity, claim->title);
+    }
+    for (size_t i = 0; verdict->has_limits && i < verdict->limit_count; i++) {
+        char words[200];
+        const struct hyp_limit *limit = &verdict->limits[i];
+        const bool noticed = limit->noticed[0] != '\0';
+        printf("%-*swould %shave noticed: %s\n", hyp_claim_width(), claim->id,
+               noticed ? "" : "not ",
+               hyp_sabotage_words(noticed ? limit->noticed : limit->missed, words, sizeof words));
+        if (noticed && limit->missed[0] != '\0') {
+            printf("%-*snot noticed: %s\n", hyp_claim_width() + 2, "",
+                   hyp_sabotage_words(limit->missed, words, sizeof words));
+        }
     }
     fflush(stdout);
 }

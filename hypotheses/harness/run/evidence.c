@@ -6,6 +6,7 @@
 #include "files/atomic_file.h"
 #include "files/manifest.h"
 #include "harness/plugin.h"
+#include "harness/sabotage.h"
 #include "plugin/plugins.h"
 
 #include <jansson.h>
@@ -81,6 +82,27 @@ static json_t *borderline(const struct hyp_verdict *verdict) {
                      (int)verdict->borderline);
 }
 
+/* A step of a ladder; null if there is none. */
+static json_t *step_or_null(const char *saboteur) {
+    char words[200];
+    if (saboteur[0] == '\0') return json_null();
+    return json_pack("{s:s, s:s}", "saboteur", saboteur, "words",
+                     hyp_sabotage_words(saboteur, words, sizeof words));
+}
+
+/* The smallest faults that were noticed, and beside each the largest that was not. */
+static json_t *detection_limits(const struct hyp_verdict *verdict) {
+    if (!verdict->has_limits) return json_null();
+    json_t *limits = json_array();
+    for (size_t i = 0; i < verdict->limit_count; i++) {
+        const struct hyp_limit *limit = &verdict->limits[i];
+        json_array_append_new(limits, json_pack("{s:s, s:o, s:o}", "fault", limit->fault, "noticed",
+                                                step_or_null(limit->noticed), "missed",
+                                                step_or_null(limit->missed)));
+    }
+    return limits;
+}
+
 static json_t *worst_seed(const struct hyp_verdict *verdict) {
     return verdict->has_worst_seed ? json_integer((json_int_t)verdict->worst_seed) : json_null();
 }
@@ -95,8 +117,7 @@ static json_t *result(const struct hyp_claim *claim, const struct hyp_verdict *v
     json_t *effect = verdict->has_effect ? json_real(verdict->effect) : json_null();
     return json_pack(
         "{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:f, s:s, s:I, s:i, s:i, s:o, s:I, "
-        "s:o, "
-        "s:o, s:f}",
+        "s:o, s:o, s:o, s:f}",
         "id", claim->id, "title", claim->title, "verdict", hyp_verdict_name(verdict->kind),
         "reason", text_or_null(verdict->reason), "code", text_or_null(verdict->code), "effect",
         effect, "unit", claim->unit, "label", text_or_null(verdict->label), "low",
@@ -105,7 +126,8 @@ static json_t *result(const struct hyp_claim *claim, const struct hyp_verdict *v
         (json_int_t)verdict->samples, "processes", (int)verdict->processes, "seeds",
         (int)verdict->seeds, "worst_seed", worst_seed(verdict), "left_out",
         (json_int_t)verdict->left_out, "severity", severity(verdict), "borderline",
-        borderline(verdict), "duration_s", verdict->duration_s);
+        borderline(verdict), "detection_limits", detection_limits(verdict), "duration_s",
+        verdict->duration_s);
 }
 
 bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim) {
@@ -165,6 +187,20 @@ bool hyp_evidence_saboteur(const struct hyp_run *run, const struct hyp_claim *cl
                         folder, "verdict.json");
 }
 
+bool hyp_evidence_limit(const struct hyp_run *run, const struct hyp_claim *claim,
+                        const char *saboteur, uint64_t seed, const struct hyp_verdict *verdict) {
+    char folder[1100], name[48];
+    snprintf(folder, sizeof folder, "%.900s/%s/limits/%.100s", run->folder, claim->id, saboteur);
+    snprintf(name, sizeof name, "seed%llu.json", (unsigned long long)seed);
+    return hyp_directory_make(folder) &&
+           write_object(
+               json_pack("{s:i, s:s, s:I, s:s, s:b, s:o, s:o}", "schema", 1, "saboteur", saboteur,
+                         "seed", (json_int_t)seed, "verdict", hyp_verdict_name(verdict->kind),
+                         "noticed", (int)(verdict->kind == HYP_FALSIFIED), "reason",
+                         text_or_null(verdict->reason), "code", text_or_null(verdict->code)),
+               folder, name);
+}
+
 bool hyp_evidence_results(const struct hyp_run *run) {
     const struct hyp_machine *machine = &run->machine;
     json_t *claims = json_array();
@@ -193,11 +229,11 @@ bool hyp_evidence_end(const struct hyp_run *run) {
     char list_crc[9];
     if (!hyp_manifest_write(run->folder, names, count, list_crc)) return false;
     const char *mode = run->session.full ? "full" : "quick";
-    json_t *object =
-        json_pack("{s:i, s:s, s:s, s:I, s:i, s:b, s:s?, s:s?, s:f, s:f, s:i, s:s}", "schema", 1,
-                  "command", run->command, "mode", mode, "seed", (json_int_t)run->session.seed,
-                  "seeds", (int)run->seeds, "sabotage", (int)run->sabotage, "under", run->under,
-                  "filter", run->session.filter, "begin_s", machine->begin_s, "duration_s",
-                  run->duration_s, "exit_code", run->exit_code, "list_crc32", list_crc);
+    json_t *object = json_pack(
+        "{s:i, s:s, s:s, s:I, s:i, s:b, s:b, s:s?, s:s?, s:f, s:f, s:i, s:s}", "schema", 1,
+        "command", run->command, "mode", mode, "seed", (json_int_t)run->session.seed, "seeds",
+        (int)run->seeds, "sabotage", (int)run->sabotage, "limits", (int)run->limits, "under",
+        run->under, "filter", run->session.filter, "begin_s", machine->begin_s, "duration_s",
+        run->duration_s, "exit_code", run->exit_code, "list_crc32", list_crc);
     return write_object(object, run->folder, "run.json");
 }

@@ -3,7 +3,7 @@
  *
  *     machine.json  run.json  results.json  junit.xml  summary.md  manifest.json
  *     H3/claim.json  H3/verdict.json  H3/NAME.hlog  H3/attacks/NAME.json  H3/attacks.log
- *     H3/sabotage/NAME/verdict.json
+ *     H3/sabotage/NAME/verdict.json  H3/limits/NAME/seedN.json
  *
  * results.json follows schema 1 of ARCHITECTURE.md. Names in it stay; new ones may be added.
  * All functions return false with hyp_error().
@@ -20,6 +20,10 @@ bool hyp_evidence_claim(const struct hyp_run *run, const struct hyp_claim *claim
 bool hyp_evidence_saboteur(const struct hyp_run *run, const struct hyp_claim *claim,
                            const struct hyp_saboteur *saboteur, const struct hyp_verdict *verdict,
                            bool right);
+
+/* FOLDER/ID/limits/NAME/seedN.json: the verdict under a step of a ladder with one seed. */
+bool hyp_evidence_limit(const struct hyp_run *run, const struct hyp_claim *claim,
+                        const char *saboteur, uint64_t seed, const struct hyp_verdict *verdict);
 
 /* results.json. */
 bool hyp_evidence_results(const struct hyp_run *run);

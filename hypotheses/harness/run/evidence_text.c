@@ -4,6 +4,7 @@
 #include "evidence.h"
 
 #include "files/atomic_file.h"
+#include "harness/sabotage.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -211,6 +212,31 @@ static void put_row(FILE *out, const struct hyp_claim *claim, const struct hyp_v
     fputs(" |\n", out);
 }
 
+/* What the attacks of each claim would have noticed. */
+static void put_limits(FILE *out, const struct hyp_run *run) {
+    char words[200];
+    if (run->limits) fputs("\n## Detection limits\n", out);
+    bool first = true;
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
+        const struct hyp_verdict *verdict = &run->verdicts[i];
+        for (size_t k = 0; run->chosen[i] && verdict->has_limits && k < verdict->limit_count; k++) {
+            const struct hyp_limit *limit = &verdict->limits[k];
+            const bool noticed = limit->noticed[0] != '\0';
+            fprintf(out, "%s* %s would %shave noticed: ", first ? "\n" : "", hyp_claims()[i].id,
+                    noticed ? "" : "not ");
+            first = false;
+            put_markdown(out, hyp_sabotage_words(noticed ? limit->noticed : limit->missed, words,
+                                                 sizeof words));
+            if (noticed && limit->missed[0] != '\0') {
+                fputs("; not noticed: ", out);
+                put_markdown(out, hyp_sabotage_words(limit->missed, words, sizeof words));
+            }
+            fputc('\n', out);
+        }
+    }
+    if (run->limits && first) fputs("\nNo detection limit was measured.\n", out);
+}
+
 bool hyp_evidence_summary(const struct hyp_run *run) {
     char path[1100], text[64];
     struct hyp_file file;
@@ -247,6 +273,7 @@ bool hyp_evidence_summary(const struct hyp_run *run) {
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         if (run->chosen[i]) put_row(out, &hyp_claims()[i], &run->verdicts[i]);
     }
+    put_limits(out, run);
     bool first = true;
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_verdict *verdict = &run->verdicts[i];

@@ -76,6 +76,8 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
         run->session.full = true;
     } else if (strcmp(word, "--sabotage") == 0) {
         run->sabotage = true;
+    } else if (strcmp(word, "--limits") == 0) {
+        run->limits = true;
     } else if (strcmp(word, "--require-gpu") == 0) {
         options->require_gpu = true;
     } else if ((value = option("--device", count, words, i)) != NULL) {

@@ -26,6 +26,7 @@ static const char usage[] =
     "      --quick         small sizes; takes minutes (default)\n"
     "      --full          all sizes; takes longer and needs more memory\n"
     "      --sabotage      then repeat the attacks under each saboteur, which they must notice\n"
+    "      --limits        then find the smallest fault of each kind that the attacks notice\n"
     "      --under NAME    run under one saboteur, to see how a claim is falsified\n"
     "      --only H3,H4    the same as naming the claims\n"
     "      --filter GLOB   run only the attacks of that name: 'copies_*', 'H4/*'; a claim with\n"

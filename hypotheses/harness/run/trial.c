@@ -6,6 +6,7 @@
 #include "harness/clock.h"
 #include "command.h"
 #include "evidence.h"
+#include "limits.h"
 #include "runner.h"
 #include "harness/sabotage.h"
 
@@ -135,6 +136,11 @@ bool hyp_trial_run(struct hyp_run *run, const struct hyp_claim *claim, struct hy
         }
         if (run->sabotage && verdict->kind != HYP_NOT_TESTED &&
             !measure_severity(run, claim, watch, verdict)) {
+            return false;
+        }
+        /* Attacks that falsify the claim without a fault would seem to notice every one. */
+        if (run->limits && verdict->kind != HYP_NOT_TESTED && verdict->kind != HYP_FALSIFIED &&
+            !hyp_limits_measure(run, claim, watch)) {
             return false;
         }
     }

@@ -74,6 +74,16 @@ void hyp_watch_ended(struct hyp_watch *watch, const char *claim, const char *att
     fflush(watch->stream);
 }
 
+void hyp_watch_limit(struct hyp_watch *watch, const char *claim, const char *saboteur, bool noticed,
+                     double seconds) {
+    char text[96];
+    if (watch->terminal) return;
+    snprintf(text, sizeof text, "limit %s", saboteur);
+    fprintf(watch->stream, "%-4s%-54s %-12s %6.1f s\n", claim, text,
+            noticed ? "noticed" : "not noticed", seconds);
+    fflush(watch->stream);
+}
+
 void hyp_watch_sabotaged(struct hyp_watch *watch, const char *claim, const char *saboteur,
                          const char *verdict, bool right, double seconds) {
     char text[96], words[32];

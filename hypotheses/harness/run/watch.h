@@ -28,6 +28,10 @@ void hyp_watch_ended(struct hyp_watch *watch, const char *claim, const char *att
                      const char *ending, double seconds);
 
 /* Shows the verdict under a saboteur, instead of the endings of its attacks. */
+/* A line for a step of a ladder: whether the attacks noticed it. */
+void hyp_watch_limit(struct hyp_watch *watch, const char *claim, const char *saboteur, bool noticed,
+                     double seconds);
+
 void hyp_watch_sabotaged(struct hyp_watch *watch, const char *claim, const char *saboteur,
                          const char *verdict, bool right, double seconds);
 

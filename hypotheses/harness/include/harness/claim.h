@@ -15,7 +15,8 @@
 enum {
     HYP_OWN_CLAIMS_MAX = 48,
     HYP_GUESTS_MAX = 16,
-    HYP_CLAIMS_MAX = HYP_OWN_CLAIMS_MAX + HYP_GUESTS_MAX
+    HYP_CLAIMS_MAX = HYP_OWN_CLAIMS_MAX + HYP_GUESTS_MAX,
+    HYP_CLAIM_LADDERS_MAX = 4
 };
 
 enum hyp_direction {
@@ -50,6 +51,8 @@ struct hyp_claim {
     const char *plugin;            /* the claim's plugin, "sums 1.0"; NULL: the project's own */
     const struct hyp_saboteur *saboteurs; /* of a plugin's claim; see hyp_claim_saboteurs */
     size_t saboteur_count;
+    const char *const *ladders; /* of a plugin's claim; see hyp_claim_ladders */
+    size_t ladder_count;
 };
 
 /* All hyp_claim_count claims in the order of their numbers. The first hyp_claim_own_count are the
@@ -96,6 +99,9 @@ struct hyp_saboteur {
 
 /* The *count saboteurs of a claim, in the order of sabotage.toml or of its plugin. */
 const struct hyp_saboteur *hyp_claim_saboteurs(const struct hyp_claim *claim, size_t *count);
+/* The number of a claim's ladders, in the order of sabotage.toml or of its plugin, and *ladders is
+ * set to their texts (attack/ladder.h). */
+size_t hyp_claim_ladders(const struct hyp_claim *claim, const char *const **ladders);
 const char *hyp_forced_words(enum hyp_forced forced); /* "falsified", "not falsified" */
 
 /* Registers the text of a claim when the program starts: HYP_WORDS(3, .claim = "...", ...). If

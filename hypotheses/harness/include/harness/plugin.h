@@ -44,6 +44,10 @@ struct hyp_plugin_claim {
     enum hyp_direction direction;
     struct hyp_words words;               /* without .number, which the harness sets */
     const struct hyp_saboteur *saboteurs; /* .name and .forced; the list ends with a NULL name */
+    /* Faults in several sizes, "drop_one_in=10,100,1000", for the detection limits that --limits
+     * measures; the list ends with NULL. At most 4; may be NULL. From gross to fine: the amounts of
+     * a fault whose name has "_one_in" rise, others fall. */
+    const char *const *ladders;
 };
 
 struct hyp_plugin_attack {
