@@ -17,7 +17,14 @@ def result(name: str = "H3", **changed: Any) -> dict[str, Any]:
     return {"id": name, "title": "Transfers", "verdict": "falsified",
             "reason": "a | <b>bold</b> reason", "code": None, "effect": 2.0, "unit": "violations",
             "low": None, "high": None, "threshold": 0.0, "direction": "at_most", "samples": 7,
-            "severity": {"caught": 2, "of": 3}, "duration_s": 0.5, **changed}
+            "severity": {"caught": 2, "of": 3},
+            "detection_limits": [
+                {"fault": "drop_one_in",
+                 "noticed": {"saboteur": "drop_one_in=10", "words": "one <copy> in 10 is skipped"},
+                 "missed": {"saboteur": "drop_one_in=99", "words": "one copy in 99 is skipped"}},
+                {"fault": "late", "noticed": None,
+                 "missed": {"saboteur": "late", "words": "copies are late"}}],
+            "duration_s": 0.5, **changed}
 
 
 def effect(name: str, **changed: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from reports import controls, drawn, words
+from reports import controls, drawn, limits, words
 from reports.evidence import Claim, Evidence
 from reports.figure import Figure
 
@@ -37,6 +37,9 @@ def claim_section(claim: Claim, prefix: str) -> list[str]:
         lines += ["Counterexamples:", "", *(f"* {escape(text)}" for text in claim.examples), ""]
     if controls.notes(claim):
         lines += [*(f"* {escape(text)}" for text in controls.notes(claim)), ""]
+    if limits.sentences(claim):
+        lines += ["Detection limits:", "",
+                  *(f"* {claim.id} {escape(text)}" for text in limits.sentences(claim)), ""]
     kinds: list[tuple[Sequence[str], Callable[..., tuple[str, ...]], list]] = [  # type: ignore
         (words.SABOTEUR_HEADINGS, words.saboteur_row, claim.saboteurs),
         (words.ATTACK_HEADINGS, words.attack_row, claim.attacks),

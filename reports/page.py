@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from reports import controls, drawn, effect_axis, svg, words
+from reports import controls, drawn, effect_axis, limits, svg, words
 from reports.evidence import Claim, Evidence
 from reports.figure import Figure
 from reports.style import STYLE
@@ -91,6 +91,9 @@ def claim_section(claim: Claim, mark: str) -> str:
         return "\n".join(parts)
     if claim.saboteurs:
         parts.append("<h3>Saboteurs</h3>" + saboteur_table(claim))
+    if limits.sentences(claim):
+        parts.append("<h3>Detection limits</h3><ul>" + "".join(
+            f"<li>{claim.id} {escape(text)}</li>" for text in limits.sentences(claim)) + "</ul>")
     if shown.measures or shown.tables:
         parts.append("<h3>Measurements</h3>" + figures([*shown.measures, *shown.tables]))
     if shown.blocks:

@@ -178,6 +178,10 @@ class Written(unittest.TestCase):
                 pack.pack(folder / "made", folder / run)
             runs = written.read_published(folder)
             self.assertEqual(written.verdicts(runs), {"H3": "falsified"})
+            self.assertIn("| H3 | one \\<copy\\> in 10 is skipped | one copy in 99 is skipped |",
+                          written.limits_block(runs))
+            self.assertIn("| H3 |  | copies are late |", written.limits_block(runs))
+            self.assertIn("No published run", written.limits_block([]))
 
     def test_a_block_stands_between_its_marks(self) -> None:
         text = ("a\n<!-- x: written by reports/written.py -->\nold\n<!-- end of x -->\nb\n")

@@ -16,7 +16,8 @@ SOFT_NOTE = ("The soft device executes the kernels on the CPU. Its verdicts are 
 READING = ("Survived: the attacks found no violation; this is not a proof. Falsified: an attack "
            "found a counterexample, or the interval of the effect is beyond the threshold. "
            "Inconclusive: the measurement could not decide. Severity: the share of deliberate "
-           "faults (saboteurs) that the attacks detected.")
+           "faults (saboteurs) that the attacks detected. Detection limit: the smallest fault of "
+           "a kind that they detected.")
 # What evidence writes for the outcome of a comparison or an attack, for a reader.
 OUTCOMES = {"holds": "within threshold", "falls": "beyond threshold", "never_ran": "not run"}
 

@@ -9,8 +9,8 @@ import pathlib
 import re
 import sys
 
-from reports import (archive, code, drawn, evidence, markdown, requirements, svg, thresholds,
-                     words)
+from reports import (archive, code, drawn, evidence, limits, markdown, requirements, svg,
+                     thresholds, words)
 from reports.evidence import Claim, Evidence
 from reports.figure import Figure
 from reports.requirements import ROOT
@@ -113,6 +113,21 @@ def index_block() -> str:
                       *rows])
 
 
+def limits_block(runs: list[Evidence]) -> str:
+    """The detection limits of the newest published run that measured those of each claim."""
+    rows, used = [], {}
+    for name in thresholds.load()[0]:
+        found = [(run, claim) for run in runs for claim in run.claims
+                 if claim.id == name and claim.result.get("detection_limits")]
+        for run, claim in found[:1]:
+            used[id(run)] = run
+            rows += limits.rows(claim)
+    if not rows:
+        return "No published run has measured them yet."
+    lines = [f"* {words.where(run)}" for run in used.values()]
+    return "\n".join([*lines, "", markdown.table(limits.HEADINGS, rows)])
+
+
 def requirements_page(runs: list[Evidence]) -> str:
     demands = requirements.rows(verdicts(runs))
     principles = [(p["name"], p["decision"], ", ".join(p["see"]))
@@ -150,7 +165,8 @@ def all_written() -> dict[pathlib.Path, str]:
     files = {
         readme: with_block(readme.read_text(encoding="utf-8"), "verdicts", verdict_block(runs),
                            readme),
-        index: with_block(index.read_text(encoding="utf-8"), "index", index_block(), index),
+        index: with_block(with_block(index.read_text(encoding="utf-8"), "index", index_block(),
+                                     index), "limits", limits_block(runs), index),
         ROOT / "hypotheses/REQUIREMENTS.md": requirements_page(runs),
     }
     for figure in pick(runs):
