@@ -27,7 +27,10 @@ RUNTIME = within({
 })
 
 RUNTIME_TESTS = within({
-    "test": "test_device test_death test_lives deadlock_test devices_test failure_test killed_test",
+    "test": """
+        test_device test_death test_lives deadlock_test devices_test failure_test killed_test
+        versions_test
+    """,
     "core": """
         status_test driver_test deadline_test interpose_test device_test context_test
         cuda_abi_test handles_valid_test
