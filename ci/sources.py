@@ -33,7 +33,7 @@ RUNTIME_TESTS = within({
     """,
     "core": """
         status_test driver_test deadline_test interpose_test device_test context_test
-        cuda_abi_test handles_valid_test
+        cuda_abi_test handles_valid_test fallback_test
     """,
     "objects": """
         module_test stream_test event_test memory_test copy_test launch_test stream_pool_test

@@ -49,6 +49,7 @@ struct tol_device {
     bool virtual_memory_management;
     bool memory_pools;
     bool cluster_launch;
+    bool soft; /* the soft device, which runs kernels on the CPU (tol_driver_is_soft) */
 };
 
 /* Gets the number of devices. TOL_DRIVER_ERROR: the driver does not report it. */

@@ -64,6 +64,10 @@ const struct soft_entry soft_entries[SOFT_CALLS] = {
 #include "base/functions.def"
 };
 
+/* By this name the runtime tells the soft device from a driver (tol_driver_is_soft). */
+extern SOFT_VISIBLE const int tollens_soft_device;
+const int tollens_soft_device = 1;
+
 /* What the runtime calls: a name that is not in functions.def does not compile. */
 #define TOL_DRIVER_FN(feature, name, parameters, names)                                            \
     _Static_assert((int)SOFT_CALL_##name >= 0, #name " is not exported");
