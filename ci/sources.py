@@ -11,7 +11,7 @@ RUNTIME = within({
         status hdr library driver interpose planted site device context context_streams deadline
         retire outcome handles_valid
     """,
-    "health": "nvml health",
+    "health": "nvml residence health",
     "trace": """
         trace_clock trace_context trace_run trace_read trace_note trace_install trace_write
     """,
@@ -48,7 +48,7 @@ RUNTIME_TESTS = within({
     "trace": "trace_test",
     "transfer": "retry_test numa_test transfer_test pieces_test",
     "vram": "vram_test vram_handle_test once_test",
-    "health": "health_test nvml_test",
+    "health": "health_test nvml_test residence_test",
 })
 
 # Small programs to be read in this order.

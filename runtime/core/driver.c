@@ -97,13 +97,13 @@ static tol_status open_soft(const char *path, struct tol_driver **result) {
     if (path == NULL && tol_library_beside(name, beside, sizeof beside)) names[0] = beside;
     names[names[0] != NULL] = path == NULL ? name : NULL;
     snprintf(reason, sizeof reason, "%s", tol_message());
-    tol_status status = open_library(names, result);
-    const bool is_another = status == TOL_OK && !tol_driver_is_soft(*result);
+    struct tol_driver *driver = NULL;
+    tol_status status = open_library(names, &driver);
+    const bool is_another = status == TOL_OK && !tol_driver_is_soft(driver);
     if (is_another) {
-        status = tol_fail(__FILE__, __LINE__, TOL_NO_SYMBOL, "%s is not the soft device",
-                          (*result)->path);
-        tol_driver_close(*result);
-        *result = NULL;
+        status =
+            tol_fail(__FILE__, __LINE__, TOL_NO_SYMBOL, "%s is not the soft device", driver->path);
+        tol_driver_close(driver);
     }
     if (status != TOL_OK) {
         snprintf(soft_reason, sizeof soft_reason, "%s", tol_message());
@@ -114,8 +114,9 @@ static tol_status open_soft(const char *path, struct tol_driver **result) {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&said)) {
         fprintf(stderr, "tollens: using the soft device %s, which runs kernels on the CPU: %s\n",
-                tol_driver_path(*result), reason);
+                driver->path, reason);
     }
+    *result = driver;
     return TOL_OK;
 }
 

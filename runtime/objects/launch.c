@@ -108,11 +108,24 @@ TOL_COLD static tol_status refuse_arguments(const struct tol_kernel *kernel,
                     i, kernel->name, kernel->parameter_bytes[i], arguments->bytes[i]);
 }
 
+/* For a context with device_memory_only. */
+TOL_COLD static tol_status refuse_astray(const struct tol_kernel *kernel,
+                                         const struct tol_arguments *arguments) {
+    tol_status status = TOL_OK;
+    for (unsigned i = 0; i < arguments->count && status == TOL_OK; i++) {
+        CUdeviceptr value = 0;
+        if (arguments->bytes[i] != sizeof value) continue;
+        memcpy(&value, arguments->values[i], sizeof value);
+        status = tol_context_refuse_argument(kernel->context, value, i, kernel->name);
+    }
+    return status;
+}
+
 tol_status tol_launch_check(const struct tol_kernel *kernel, const struct tol_launch_shape *shape,
                             const struct tol_arguments *arguments) {
     if (!shape_fits(kernel, shape)) return refuse_shape(kernel, shape);
     if (!arguments_fit(kernel, arguments)) return refuse_arguments(kernel, arguments);
-    return TOL_OK;
+    return kernel->context->device_memory_only ? refuse_astray(kernel, arguments) : TOL_OK;
 }
 
 TOL_COLD static tol_status refuse_handles(const struct tol_stream *stream,
@@ -146,6 +159,10 @@ tol_status tol_launch(struct tol_stream *stream, const struct tol_kernel *kernel
     if (TOL_UNLIKELY(!shape_fits(kernel, &shape))) return refuse_shape(kernel, &shape);
     if (TOL_UNLIKELY(!arguments_fit(kernel, &arguments))) {
         return refuse_arguments(kernel, &arguments);
+    }
+    if (TOL_UNLIKELY(kernel->context->device_memory_only)) {
+        status = refuse_astray(kernel, &arguments);
+        if (status != TOL_OK) return status;
     }
     atomic_store_explicit(&stream->last_kernel, kernel->name, memory_order_relaxed);
     CUresult result = kernel->functions->cuLaunchKernel(

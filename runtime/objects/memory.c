@@ -53,6 +53,11 @@ tol_status tol_buffer_create(struct tol_context *context, size_t count, size_t e
                                   free_bytes, total_bytes);
         goto out;
     }
+    status = tol_context_refuse_astray(context, buffer->address, "the new buffer");
+    if (status != TOL_OK) {
+        context->functions->cuMemFree_v2(buffer->address);
+        goto out;
+    }
     tol_context_retain(context);
     buffer->site = __builtin_return_address(0);
     tol_context_add_holder(context, &buffer->holder, report);

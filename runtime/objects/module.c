@@ -353,6 +353,7 @@ tol_status tol_module_global(struct tol_module *module, const char *name,
     TOL_CONTEXT_CU(module->context, cuModuleGetGlobal_v2,
                    (&buffer->address, &buffer->bytes, module->handle, name),
                    "finding the variable \"%s\"", name);
+    TOL_TRY(tol_context_refuse_astray(module->context, buffer->address, "the variable"));
     buffer->life.mark = TOL_ALIVE;
     buffer->context = module->context;
     buffer->module = module;

@@ -30,6 +30,10 @@ tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
     TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
               "tol_pinned_create: an argument is NULL");
     TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "the size of a pinned block is 0");
+    TOL_CHECK(!context->device_memory_only, TOL_NOT_RESIDENT,
+              "a pinned block of %zu bytes would be host memory that kernels can use; the context "
+              "of device %d was created with device_memory_only",
+              bytes, context->device.ordinal);
     TOL_TRY(tol_context_enter(context));
     pinned = calloc(1, sizeof *pinned);
     TOL_CHECK(pinned != NULL, TOL_OUT_OF_HOST_MEMORY,

@@ -98,7 +98,7 @@ tol_status tol_transfer_write(struct tol_transfer *transfer, struct tol_place de
                               size_t offset, const void *source, size_t bytes) {
     tol_status status = TOL_OK;
     TOL_TRY(tol_transfer_check(transfer, "tol_transfer_write", source, bytes));
-    TOL_TRY(tol_transfer_check_place(destination, offset, bytes));
+    TOL_TRY(tol_transfer_check_place(transfer, destination, offset, bytes));
     if (bytes == 0) return TOL_OK;
     status = copy_range(transfer, destination, offset, (void *)(uintptr_t)source, bytes, true);
 out:
@@ -109,7 +109,7 @@ tol_status tol_transfer_read(struct tol_transfer *transfer, struct tol_place sou
                              void *destination, size_t bytes) {
     tol_status status = TOL_OK;
     TOL_TRY(tol_transfer_check(transfer, "tol_transfer_read", destination, bytes));
-    TOL_TRY(tol_transfer_check_place(source, offset, bytes));
+    TOL_TRY(tol_transfer_check_place(transfer, source, offset, bytes));
     if (bytes == 0) return TOL_OK;
     status = copy_range(transfer, source, offset, destination, bytes, false);
 out:
@@ -196,7 +196,8 @@ static tol_status copy_batch(struct tol_transfer *transfer, size_t count,
               "a batch of copies: an argument is NULL");
     for (size_t i = 0; i < count; i++) {
         TOL_TRY(tol_transfer_check(transfer, "a batch of copies", items[i].host, items[i].bytes));
-        TOL_TRY(tol_transfer_check_place(items[i].place, items[i].offset, items[i].bytes));
+        TOL_TRY(
+            tol_transfer_check_place(transfer, items[i].place, items[i].offset, items[i].bytes));
     }
     TOL_TRY(tol_context_enter(transfer->context));
     batch.first = calloc(count + 1, sizeof *batch.first);

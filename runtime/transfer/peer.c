@@ -194,8 +194,8 @@ tol_status tol_transfer_peer(struct tol_transfer *to, struct tol_place destinati
     if (to->context == from->context) {
         return tol_transfer_copy(to, destination, destination_offset, source, source_offset, bytes);
     }
-    TOL_TRY(tol_transfer_check_place(destination, destination_offset, bytes));
-    TOL_TRY(tol_transfer_check_place(source, source_offset, bytes));
+    TOL_TRY(tol_transfer_check_place(to, destination, destination_offset, bytes));
+    TOL_TRY(tol_transfer_check_place(from, source, source_offset, bytes));
     if (bytes == 0) return TOL_OK;
     TOL_TRY(tol_context_enter(from->context));
     TOL_TRY(tol_context_enter(to->context));

@@ -108,7 +108,7 @@ static tol_status check_device(const struct tol_transfer *transfer, struct tol_p
               "most %zu",
               rows->width, rows->device_pitch, transfer->pitch_max);
     TOL_TRY(span_of(rows, rows->device_pitch, &span));
-    status = tol_transfer_check_place(place, rows->offset, span);
+    status = tol_transfer_check_place(transfer, place, rows->offset, span);
 out:
     return status;
 }

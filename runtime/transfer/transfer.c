@@ -97,7 +97,8 @@ out:
     return status;
 }
 
-tol_status tol_transfer_check_place(struct tol_place place, size_t offset, size_t bytes) {
+tol_status tol_transfer_check_place(const struct tol_transfer *transfer, struct tol_place place,
+                                    size_t offset, size_t bytes) {
     tol_status status = TOL_OK;
     TOL_CHECK(place.address != 0 || bytes == 0, TOL_INVALID_ARGUMENT,
               "a copy of %zu bytes: the device address is 0", bytes);
@@ -105,6 +106,10 @@ tol_status tol_transfer_check_place(struct tol_place place, size_t offset, size_
                   place.bytes <= UINT64_MAX - place.address,
               TOL_OUT_OF_RANGE, "%zu bytes at offset %zu are not inside a place of %zu bytes",
               bytes, offset, place.bytes);
+    if (bytes == 0 || !transfer->context->device_memory_only) return TOL_OK;
+    TOL_TRY(tol_context_enter(transfer->context));
+    status =
+        tol_context_refuse_astray(transfer->context, place.address + offset, "the place of a copy");
 out:
     return status;
 }
@@ -119,8 +124,8 @@ tol_status tol_transfer_copy(struct tol_transfer *transfer, struct tol_place des
                              size_t source_offset, size_t bytes) {
     tol_status status = TOL_OK;
     TOL_TRY(tol_transfer_check(transfer, "tol_transfer_copy", NULL, 0));
-    TOL_TRY(tol_transfer_check_place(destination, destination_offset, bytes));
-    TOL_TRY(tol_transfer_check_place(source, source_offset, bytes));
+    TOL_TRY(tol_transfer_check_place(transfer, destination, destination_offset, bytes));
+    TOL_TRY(tol_transfer_check_place(transfer, source, source_offset, bytes));
     if (bytes == 0) return TOL_OK;
     CUdeviceptr to = destination.address + destination_offset;
     CUdeviceptr from = source.address + source_offset;
@@ -137,10 +142,12 @@ out:
 tol_status tol_transfer_is_resident(struct tol_transfer *transfer, CUdeviceptr address,
                                     bool *resident) {
     tol_status status = TOL_OK;
+    enum tol_residence residence = TOL_RESIDENCE_UNKNOWN;
     TOL_CHECK(transfer != NULL && resident != NULL, TOL_INVALID_ARGUMENT,
               "tol_transfer_is_resident: an argument is NULL");
     TOL_TRY(tol_context_enter(transfer->context));
-    status = tol_context_is_resident(transfer->context, address, resident);
+    TOL_TRY(tol_context_residence(transfer->context, address, &residence));
+    *resident = residence == TOL_RESIDENCE_DEVICE;
 out:
     return status;
 }

@@ -154,6 +154,11 @@ tol_status tol_vram_allocate(struct tol_vram_context *vram, size_t bytes, struct
     }
     pthread_mutex_unlock(&vram->lock);
     if (status == TOL_OK) status = tol_once_allocate(vram->once, bytes, &address);
+    if (status == TOL_OK) {
+        status = tol_context_refuse_astray(vram->context, address, "the new VRAM block");
+        enum tol_once_kind kind = TOL_ONCE_FOREIGN;
+        if (status != TOL_OK) (void)tol_once_free(vram->once, address, &kind);
+    }
     pthread_mutex_lock(&vram->lock);
     if (status == TOL_OK) {
         struct handle_slot *slot = &vram->slots[index];

@@ -16,8 +16,9 @@
  * Threads: all functions may be called from any thread at the same time; the helper threads serve
  * one large copy at a time. Offsets and sizes are in bytes. Calls on zero bytes succeed.
  * Errors of all functions: TOL_INVALID_ARGUMENT. TOL_OUT_OF_RANGE: nothing is copied. TOL_TIMEOUT:
- * a part of the copy made no progress for deadline_ms. TOL_OUT_OF_HOST_MEMORY, TOL_POISONED,
- * TOL_DRIVER_ERROR.
+ * a part of the copy made no progress for deadline_ms. TOL_NOT_RESIDENT: a place is not the
+ * device's own memory, and the context allows no other (struct tol_context_options).
+ * TOL_OUT_OF_HOST_MEMORY, TOL_POISONED, TOL_DRIVER_ERROR.
  * Source: spec 002 "Refinement" 1.2, 4.1, 4.3 and 5.1; spec 004 section 3.1; D-23.
  */
 #ifndef TOLLENS_TRANSFER_H
