@@ -99,7 +99,7 @@ KERNELS = Room(
     floors=[
         (".", "variants, images, inputs, comparisons"),
         ("row", "rows: where each lies, what softmax, norms and their kin share"),
-        ("attention basics gemm measure norm quant softmax", "an operation each"),
+        ("attention basics checksum gemm measure norm quant softmax", "an operation each"),
     ],
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm"},
     above=("bench", "sweep"))

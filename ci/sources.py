@@ -78,6 +78,7 @@ KERNELS = """
     attention/attention_exact attention/attention_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
+    checksum/crc32c checksum/checksum
 """.split()
 
 # The .cu files that are put into the library, as PTX and cubins.
@@ -95,6 +96,7 @@ KERNEL_IMAGES = """
     softmax/softmax_4_whole softmax/softmax_5_ring
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
+    checksum/checksum_1_chunks
     gemm/gemm_planted
     quant/quant_product_7_bulk
     norm/norm_5_ahead norm/norm_6_early
@@ -103,13 +105,13 @@ KERNEL_IMAGES = """
 
 # The program that shows what they cost; an operation is a file.
 KERNELS_BENCH = """
-    kernel_bench cublas alike gemm_bench quant_bench row_bench attention_bench
+    kernel_bench cublas alike gemm_bench quant_bench row_bench attention_bench checksum_bench
 """.split()
 
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
     kernel_sweep launched sweep_matrix
-    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep
+    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep
 """.split()
 
 KERNELS_TESTS = """
@@ -123,6 +125,7 @@ KERNELS_TESTS = """
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     bench/cublas_test
+    checksum/crc32c_test checksum/checksum_test
 """.split()
 
 HARNESS = within({

@@ -77,6 +77,10 @@ void tol_transfer_destroy(struct tol_transfer *transfer) {
     tol_context_destroy(context);
 }
 
+struct tol_context *tol_transfer_context(const struct tol_transfer *transfer) {
+    return transfer->context;
+}
+
 struct tol_place tol_place_of_buffer(const struct tol_buffer *buffer) {
     if (buffer == NULL) return (struct tol_place){0};
     return (struct tol_place){tol_buffer_address(buffer), tol_buffer_bytes(buffer)};

@@ -53,6 +53,9 @@ TOL_API tol_status tol_transfer_create(struct tol_context *context,
 /* Ends the threads and frees the blocks. No call may be using it. NULL is a no-op. */
 TOL_API void tol_transfer_destroy(struct tol_transfer *transfer);
 
+/* The context that the transfer was created in. Valid while the transfer lives. */
+TOL_API struct tol_context *tol_transfer_context(const struct tol_transfer *transfer);
+
 /* A range of device memory. Copies are checked against it, so it must not exceed the allocation,
  * and the memory must live until the copies are done. */
 struct tol_place {
