@@ -8,8 +8,8 @@ def within(folders: dict[str, str]) -> list[str]:
 
 RUNTIME = within({
     "core": """
-        status hdr library driver interpose planted site device context context_streams deadline
-        retire outcome handles_valid
+        status hdr library nvtx driver interpose planted site device context context_streams
+        deadline retire outcome handles_valid
     """,
     "health": "nvml residence health",
     "trace": """
@@ -33,7 +33,7 @@ RUNTIME_TESTS = within({
     """,
     "core": """
         status_test driver_test deadline_test interpose_test device_test context_test
-        cuda_abi_test handles_valid_test fallback_test
+        cuda_abi_test handles_valid_test fallback_test nvtx_test
     """,
     "objects": """
         module_test stream_test event_test memory_test copy_test launch_test stream_pool_test

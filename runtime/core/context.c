@@ -5,6 +5,7 @@
 #include "tollens/context.h"
 
 #include "check.h"
+#include "nvtx.h"
 #include "deadline.h"
 #include "deep.h"
 #include "libcuda_state.h"
@@ -114,6 +115,7 @@ out:
 tol_status tol_context_create_with(struct tol_driver *driver, int ordinal,
                                    const struct tol_context_options *options,
                                    struct tol_context **result) {
+    TOL_RANGE("tol_context_create", 0);
     tol_status status = TOL_OK;
     struct tol_context *context = NULL;
     const bool device_memory_only = options != NULL && options->device_memory_only;

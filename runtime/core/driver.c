@@ -6,6 +6,7 @@
 #include "check.h"
 #include "libcuda_state.h"
 #include "library.h"
+#include "nvtx.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +132,7 @@ tol_status tol_driver_open_with(const struct tol_driver_options *options,
     const bool named = path != NULL && path[0] != '\0';
     const char *const only[] = {path, NULL};
     TOL_CHECK(result != NULL, TOL_INVALID_ARGUMENT, "tol_driver_open: result is NULL");
+    tol_nvtx_open();
     status = open_library(named ? only : tol_library_names(), result);
     if (named || (status != TOL_NO_LIBRARY && status != TOL_NO_DEVICE)) return status;
     if (allowed) status = open_soft(options->soft_path, result);

@@ -7,6 +7,7 @@
 #include "tollens/pinned.h"
 
 #include "core/check.h"
+#include "core/nvtx.h"
 #include "core/deadline.h"
 #include "pinned_state.h"
 #include "tollens/health.h"
@@ -25,6 +26,7 @@ static void report(struct tol_holder *holder, tol_held_visit *visit, void *user)
 
 tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
                              struct tol_pinned **result) {
+    TOL_RANGE("tol_pinned_create", bytes);
     tol_status status = TOL_OK;
     struct tol_pinned *pinned = NULL;
     TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,

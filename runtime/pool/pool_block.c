@@ -3,6 +3,7 @@
  * pool's lock, and what is tried before memory is said to be out.
  */
 #include "core/deadline.h"
+#include "core/nvtx.h"
 #include "pool_name.h"
 #include "tollens/stream.h"
 
@@ -290,6 +291,7 @@ out:
 }
 
 tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct tol_stream *stream) {
+    TOL_RANGE("tol_pool_free", 0);
     return free_block(pool, block, stream, __builtin_return_address(0), true);
 }
 
@@ -316,11 +318,13 @@ static tol_status allocate_resident(struct tol_pool *pool, size_t bytes, struct 
 
 tol_status tol_pool_allocate(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
                              struct tol_block *block) {
+    TOL_RANGE("tol_pool_allocate", bytes);
     return allocate_resident(pool, bytes, stream, 0, __builtin_return_address(0), block);
 }
 
 tol_status tol_pool_allocate_tagged(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
                                     unsigned tag, struct tol_block *block) {
+    TOL_RANGE("tol_pool_allocate_tagged", bytes);
     return allocate_resident(pool, bytes, stream, tag, __builtin_return_address(0), block);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "transfer_state.h"
 
+#include "core/nvtx.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,7 @@ out:
 
 tol_status tol_transfer_write(struct tol_transfer *transfer, struct tol_place destination,
                               size_t offset, const void *source, size_t bytes) {
+    TOL_RANGE("tol_transfer_write", bytes);
     tol_status status = TOL_OK;
     TOL_TRY(tol_transfer_check(transfer, "tol_transfer_write", source, bytes));
     TOL_TRY(tol_transfer_check_place(transfer, destination, offset, bytes));
@@ -107,6 +109,7 @@ out:
 
 tol_status tol_transfer_read(struct tol_transfer *transfer, struct tol_place source, size_t offset,
                              void *destination, size_t bytes) {
+    TOL_RANGE("tol_transfer_read", bytes);
     tol_status status = TOL_OK;
     TOL_TRY(tol_transfer_check(transfer, "tol_transfer_read", destination, bytes));
     TOL_TRY(tol_transfer_check_place(transfer, source, offset, bytes));
@@ -238,12 +241,14 @@ out:
 
 tol_status tol_transfer_write_batch(struct tol_transfer *transfer, size_t count,
                                     const struct tol_transfer_item *items) {
+    TOL_RANGE("tol_transfer_write_batch", 0);
     tol_status status = tol_transfer_check(transfer, "tol_transfer_write_batch", NULL, 0);
     return status != TOL_OK ? status : copy_batch(transfer, count, items, true);
 }
 
 tol_status tol_transfer_read_batch(struct tol_transfer *transfer, size_t count,
                                    const struct tol_transfer_item *items) {
+    TOL_RANGE("tol_transfer_read_batch", 0);
     tol_status status = tol_transfer_check(transfer, "tol_transfer_read_batch", NULL, 0);
     return status != TOL_OK ? status : copy_batch(transfer, count, items, false);
 }

@@ -2,6 +2,7 @@
  * A transfer's making and ending, copies on the device, and what is known of an address.
  */
 #include "core/deadline.h"
+#include "core/nvtx.h"
 #include "transfer_state.h"
 
 #include <stdlib.h>
@@ -126,6 +127,7 @@ tol_status tol_transfer_wait(struct tol_transfer *transfer) {
 tol_status tol_transfer_copy(struct tol_transfer *transfer, struct tol_place destination,
                              size_t destination_offset, struct tol_place source,
                              size_t source_offset, size_t bytes) {
+    TOL_RANGE("tol_transfer_copy", bytes);
     tol_status status = TOL_OK;
     TOL_TRY(tol_transfer_check(transfer, "tol_transfer_copy", NULL, 0));
     TOL_TRY(tol_transfer_check_place(transfer, destination, destination_offset, bytes));
