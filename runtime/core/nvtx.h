@@ -38,7 +38,7 @@ static inline void tol_range_end(const bool *is_open) {
 /* Makes a range of the rest of the block: TOL_RANGE("tol_buffer_write_at", bytes); */
 #if defined(__GNUC__)
 #define TOL_RANGE(name, bytes)                                                                     \
-    __attribute__((cleanup(tol_range_end))) const bool tol_range_is_open =                         \
+    __attribute__((cleanup(tol_range_end), unused)) const bool tol_range_is_open =                 \
         tol_range_begin(name, bytes)
 #else
 #define TOL_RANGE(name, bytes) ((void)0)
