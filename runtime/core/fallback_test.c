@@ -35,7 +35,7 @@ static void without_a_driver(void) {
     unsetenv("TOLLENS_LIBCUDA");
     unsetenv("TOLLENS_FALLBACK");
     if (dlopen("libcuda.so.1", RTLD_NOW) != NULL || dlopen("libcuda.so", RTLD_NOW) != NULL) {
-        cr_skip_test("there is a driver library");
+        cr_skip_test("this machine has a libcuda");
     }
 }
 
