@@ -104,7 +104,7 @@ class Programs:
         return table
 
     def write_runtime_tools(self) -> str:
-        """Benchmarks and the kernels' programs. Returns NVML's stand-in."""
+        """Benchmarks and the kernels' programs. Returns NVML's stand-in and NVTX's listener."""
         bench = "runtime/bench"
         for what, *more in RUNTIME_BENCHES:
             parts = self.objects("runtime/bench", "tool", bench, [f"{what}_bench", *more])
@@ -117,7 +117,9 @@ class Programs:
                                            libs=KERNELS_LIBS))
         self.tools.append(self.program("compare-sides", self.objects(
             "runtime/bench", "tool", bench, ["compare_sides"]), libs="-ldl"))
-        return self.n.build("$folder/libnvml-stand-in.so", "so", *self.objects(
+        listener = self.n.build("$folder/libnvtx-listener.so", "so", *self.objects(
+            "tests", "tool", "runtime", ["core/nvtx_listener"]), libs="-lpthread")
+        return listener + " " + self.n.build("$folder/libnvml-stand-in.so", "so", *self.objects(
             "tests", "tool", "runtime", ["health/nvml_stand_in"]))
 
     def write_tests(self, harness: list[str], table: list[str], nvml: str) -> None:

@@ -45,7 +45,8 @@ RUNTIME = Room(
     ],
     homes={"each": "core", "cuda_abi": "core", "pool_watch": "pool", "graph": "graph",
            "trace": "trace", "vram": "vram", "cuda_abi_types": "core", "cuda_result": "core"},
-    above=("bench", "test", "examples", "refused"), for_tests=("pool_scene", "nvml_stand_in"))
+    above=("bench", "test", "examples", "refused"),
+    for_tests=("pool_scene", "nvml_stand_in", "nvtx_listener"))
 
 SOFT = Room(
     root="runtime/soft", readme="runtime/soft/README.md",
@@ -99,7 +100,7 @@ KERNELS = Room(
     floors=[
         (".", "variants, images, inputs, comparisons"),
         ("row", "rows: where each lies, what softmax, norms and their kin share"),
-        ("attention basics gemm measure norm quant softmax", "an operation each"),
+        ("attention basics checksum gemm measure norm quant softmax", "an operation each"),
     ],
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm"},
     above=("bench", "sweep"))

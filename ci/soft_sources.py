@@ -45,7 +45,7 @@ SOFT_API = within({
     """,
     "driver": "context_life copy_call leak call",
     "api": """
-        api_entry exports api_device api_primary api_context api_setting api_peer api_stream
+        api_entry since exports api_device api_primary api_context api_setting api_peer api_stream
         api_stream_attribute api_event api_host_function api_value api_module api_link
         api_library api_function api_log api_occupancy api_launch
     """,

@@ -8,10 +8,10 @@ def within(folders: dict[str, str]) -> list[str]:
 
 RUNTIME = within({
     "core": """
-        status hdr library driver interpose planted site device context context_streams deadline
-        retire outcome handles_valid
+        status hdr library nvtx driver interpose planted site device context context_streams
+        deadline retire outcome handles_valid
     """,
-    "health": "nvml health",
+    "health": "nvml residence health",
     "trace": """
         trace_clock trace_context trace_run trace_read trace_note trace_install trace_write
     """,
@@ -27,10 +27,13 @@ RUNTIME = within({
 })
 
 RUNTIME_TESTS = within({
-    "test": "test_device test_death test_lives deadlock_test devices_test failure_test killed_test",
+    "test": """
+        test_device test_death test_lives deadlock_test devices_test failure_test killed_test
+        versions_test
+    """,
     "core": """
         status_test driver_test deadline_test interpose_test device_test context_test
-        cuda_abi_test handles_valid_test
+        cuda_abi_test handles_valid_test fallback_test nvtx_test
     """,
     "objects": """
         module_test stream_test event_test memory_test copy_test launch_test stream_pool_test
@@ -45,7 +48,7 @@ RUNTIME_TESTS = within({
     "trace": "trace_test",
     "transfer": "retry_test numa_test transfer_test pieces_test",
     "vram": "vram_test vram_handle_test once_test",
-    "health": "health_test nvml_test",
+    "health": "health_test nvml_test residence_test",
 })
 
 # Small programs to be read in this order.
@@ -75,6 +78,7 @@ KERNELS = """
     attention/attention_exact attention/attention_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
+    checksum/crc32c checksum/checksum
 """.split()
 
 # The .cu files that are put into the library, as PTX and cubins.
@@ -92,6 +96,7 @@ KERNEL_IMAGES = """
     softmax/softmax_4_whole softmax/softmax_5_ring
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
+    checksum/checksum_1_chunks
     gemm/gemm_planted
     quant/quant_product_7_bulk
     norm/norm_5_ahead norm/norm_6_early
@@ -100,13 +105,13 @@ KERNEL_IMAGES = """
 
 # The program that shows what they cost; an operation is a file.
 KERNELS_BENCH = """
-    kernel_bench cublas alike gemm_bench quant_bench row_bench attention_bench
+    kernel_bench cublas alike gemm_bench quant_bench row_bench attention_bench checksum_bench
 """.split()
 
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
     kernel_sweep launched sweep_matrix
-    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep
+    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep
 """.split()
 
 KERNELS_TESTS = """
@@ -121,6 +126,7 @@ KERNELS_TESTS = """
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     bench/cublas_test
+    checksum/crc32c_test checksum/checksum_test
 """.split()
 
 HARNESS = within({

@@ -12,6 +12,10 @@ TestSuite(kernel_image, .fini = test_end);
 
 KN_IMAGES(vector_add);
 
+#define IMAGE(group, name) KN_IMAGES(name);
+#include "sweep/sweep_images.def"
+#undef IMAGE
+
 Test(kernel_image, each_fits_its_devices) {
     static const struct kn_image images[] = {{"ptx", 3, 3, 80, 0},
                                              {"80", 2, 2, 80, 1},
@@ -25,6 +29,26 @@ Test(kernel_image, each_fits_its_devices) {
     cr_assert(kn_image_pick(images, 90, true) == &images[3]);
     cr_assert(kn_image_pick(images, 90, false) == &images[0]);
     cr_assert(kn_image_pick(images, 120, true) == &images[0], "only PTX runs on the next");
+}
+
+/* nvcc writes its own PTX version, which only drivers of its release load; ci/ptx replaces it. */
+Test(kernel_image, the_oldest_driver_loads_all, .timeout = 300) {
+    static const struct {
+        const char *name;
+        const struct kn_image *images;
+    } all[] = {
+#define IMAGE(group, name) {#name, kn_images_##name},
+#include "sweep/sweep_images.def"
+#undef IMAGE
+    };
+    setenv("TOLLENS_SOFT_DRIVER_VERSION", "12000", 1);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct tol_module *module = NULL;
+        tol_status status = kn_image_load(test_context(), all[i].images, &module);
+        if (status == TOL_UNSUPPORTED) continue; /* for devices newer than this GPU */
+        cr_assert_eq(status, TOL_OK, "%s: %s", all[i].name, tol_message());
+        tol_module_destroy(module);
+    }
 }
 
 Test(kernel_image, those_for_newer_devices_are_not_loaded) {

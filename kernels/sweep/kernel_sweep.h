@@ -41,5 +41,6 @@ void sweep_attention(struct sweep *sweep);
 void sweep_quant(struct sweep *sweep);
 void sweep_rows(struct sweep *sweep);
 void sweep_decoder(struct sweep *sweep);
+void sweep_checksum(struct sweep *sweep);
 
 #endif

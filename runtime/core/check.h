@@ -17,10 +17,14 @@
 #define TOL_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 /* For functions that make a message: keeps them out of the common path. */
 #define TOL_COLD __attribute__((noinline, cold))
+#define TOL_INLINE __attribute__((always_inline)) inline
+#define TOL_HIDDEN __attribute__((visibility("hidden")))
 #else
 #define TOL_PRINTF(text, first)
 #define TOL_UNLIKELY(condition) (condition)
 #define TOL_COLD
+#define TOL_INLINE inline
+#define TOL_HIDDEN
 #endif
 
 /* Room for a message: a JIT log of several kilobytes must fit after the sentence. */

@@ -5,6 +5,7 @@
 #include "tollens/context.h"
 
 #include "check.h"
+#include "nvtx.h"
 #include "deadline.h"
 #include "deep.h"
 #include "libcuda_state.h"
@@ -71,7 +72,8 @@ static bool end_context(struct tol_context *context) {
 }
 
 /* Makes the context of a device. The caller holds the driver's lock. */
-static tol_status new_context(struct tol_driver *driver, int ordinal, struct tol_context **result) {
+static tol_status new_context(struct tol_driver *driver, int ordinal, bool device_memory_only,
+                              struct tol_context **result) {
     tol_status status = TOL_OK;
     bool retained = false;
     struct tol_context *context = calloc(1, sizeof *context);
@@ -81,6 +83,7 @@ static tol_status new_context(struct tol_driver *driver, int ordinal, struct tol
     pthread_mutex_init(&context->holders_lock, NULL);
     context->functions = driver->functions;
     context->driver = driver;
+    context->device_memory_only = device_memory_only;
     context->id = atomic_fetch_add(&next_id, 1);
     context->references = 1;
     context->patience_ms = TOL_DEADLINE_MS;
@@ -109,19 +112,27 @@ out:
     return status;
 }
 
-tol_status tol_context_create(struct tol_driver *driver, int ordinal, struct tol_context **result) {
+tol_status tol_context_create_with(struct tol_driver *driver, int ordinal,
+                                   const struct tol_context_options *options,
+                                   struct tol_context **result) {
+    TOL_RANGE("tol_context_create", 0);
     tol_status status = TOL_OK;
     struct tol_context *context = NULL;
+    const bool device_memory_only = options != NULL && options->device_memory_only;
     TOL_CHECK(driver != NULL && result != NULL, TOL_INVALID_ARGUMENT,
               "tol_context_create: an argument is NULL");
     pthread_mutex_lock(&driver->lock);
     for (context = driver->contexts; context != NULL; context = context->next) {
         if (context->device.ordinal == ordinal) break;
     }
-    if (context != NULL) {
+    if (context != NULL && device_memory_only && !context->device_memory_only) {
+        status =
+            tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
+                     "the context of device %d exists already without device_memory_only", ordinal);
+    } else if (context != NULL) {
         context->references++;
     } else {
-        status = new_context(driver, ordinal, &context);
+        status = new_context(driver, ordinal, device_memory_only, &context);
         if (status == TOL_OK) {
             context->next = driver->contexts;
             driver->contexts = context;
@@ -133,6 +144,14 @@ tol_status tol_context_create(struct tol_driver *driver, int ordinal, struct tol
     if (status == TOL_OK) *result = context;
 out:
     return status;
+}
+
+tol_status tol_context_create(struct tol_driver *driver, int ordinal, struct tol_context **result) {
+    return tol_context_create_with(driver, ordinal, NULL, result);
+}
+
+bool tol_context_is_device_memory_only(const struct tol_context *context) {
+    return context->device_memory_only;
 }
 
 void tol_context_retain(struct tol_context *context) {

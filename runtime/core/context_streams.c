@@ -2,6 +2,7 @@
  * The streams of a context: the list of those alive and of the orphans, and waits for all of them.
  */
 #include "check.h"
+#include "nvtx.h"
 #include "tollens/context.h"
 #include "deadline.h"
 #include "deep.h"
@@ -102,6 +103,7 @@ static struct tol_stream **hold_streams(struct tol_context *context, size_t *cou
 }
 
 tol_status tol_context_synchronize(struct tol_context *context, unsigned deadline_ms) {
+    TOL_RANGE("tol_context_synchronize", 0);
     tol_status status = TOL_OK;
     struct tol_stream **held = NULL;
     size_t count = 0;

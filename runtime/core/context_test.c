@@ -38,6 +38,31 @@ Test(context, a_device_that_is_none_is_refused) {
     MUST_FAIL(tol_context_create(NULL, 0, &context), TOL_INVALID_ARGUMENT, "NULL");
 }
 
+/* The soft device, on a machine with a GPU as well: it can be older than the kernels' targets. */
+static tol_status create_on(const char *capability, struct tol_context **context) {
+    struct tol_driver *driver = NULL;
+    setenv("TOLLENS_DEVICE", "soft", 1);
+    setenv("TOLLENS_SOFT_COMPUTE", capability, 1);
+    MUST(tol_driver_open(test_library(), &driver));
+    const tol_status status = tol_context_create(driver, 0, context);
+    tol_driver_close(driver);
+    return status;
+}
+
+Test(context, a_device_that_is_too_old_is_refused_with_both_capabilities) {
+    struct tol_context *context = NULL;
+    MUST_FAIL(create_on("72", &context), TOL_DEVICE_UNSUPPORTED, "has compute capability 7.2;");
+    cr_assert(strstr(tol_message(), "7.5 or newer is required") != NULL, "%s", tol_message());
+    cr_assert(context == NULL);
+}
+
+Test(context, the_oldest_device_that_is_not_is_accepted) {
+    struct tol_context *context = NULL;
+    MUST(create_on("75", &context));
+    cr_assert_eq(tol_context_device(context)->compute_capability, 75);
+    tol_context_destroy(context);
+}
+
 static void *use_on_thread(void *context) {
     struct tol_buffer *buffer = NULL;
     unsigned value = 7, back = 0;

@@ -112,6 +112,7 @@ tol_status tol_device_read(const struct tol_driver *driver, int ordinal,
            (device.pci_bus_id, (int)sizeof device.pci_bus_id, handle),
            "reading the PCI address of device %d", ordinal);
     TOL_TRY(read_fields(driver->functions, handle, &device));
+    device.soft = driver->is_soft;
     *result = device;
 out:
     return status;

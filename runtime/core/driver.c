@@ -6,6 +6,7 @@
 #include "check.h"
 #include "libcuda_state.h"
 #include "library.h"
+#include "nvtx.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,16 +69,10 @@ out:
     return status;
 }
 
-tol_status tol_driver_open(const char *path, struct tol_driver **result) {
+static tol_status open_library(const char *const *names, struct tol_driver **result) {
     tol_status status = TOL_OK;
-    struct tol_driver *driver = NULL;
+    struct tol_driver *driver = calloc(1, sizeof *driver);
     void *library = NULL;
-    if (path == NULL) path = getenv("TOLLENS_LIBCUDA");
-    const char *const only[] = {path, NULL};
-    const char *const *names = path != NULL && path[0] != '\0' ? only : tol_library_names();
-
-    TOL_CHECK(result != NULL, TOL_INVALID_ARGUMENT, "tol_driver_open: result is NULL");
-    driver = calloc(1, sizeof *driver);
     TOL_CHECK(driver != NULL, TOL_OUT_OF_HOST_MEMORY,
               "no host memory for a driver table of %zu bytes", sizeof *driver);
     atomic_init(&driver->references, 1);
@@ -86,6 +81,7 @@ tol_status tol_driver_open(const char *path, struct tol_driver **result) {
     TOL_TRY(open_first(names, &library, driver->path, sizeof driver->path));
     TOL_TRY(fill_table(library, driver));
     TOL_TRY(check_and_init(driver));
+    driver->is_soft = tol_library_has(library, "tollens_soft_device");
     driver->functions = &driver->table;
 
     *result = driver;
@@ -93,6 +89,59 @@ tol_status tol_driver_open(const char *path, struct tol_driver **result) {
 out:
     tol_driver_close(driver);
     return status;
+}
+
+static tol_status open_soft(const char *path, struct tol_driver **result) {
+    static const char name[] = "libtollens-soft.so";
+    char beside[4096] = "", reason[600], soft_reason[600];
+    const char *names[] = {path, NULL, NULL};
+    if (path == NULL && tol_library_beside(name, beside, sizeof beside)) names[0] = beside;
+    names[names[0] != NULL] = path == NULL ? name : NULL;
+    snprintf(reason, sizeof reason, "%s", tol_message());
+    struct tol_driver *driver = NULL;
+    tol_status status = open_library(names, &driver);
+    const bool is_another = status == TOL_OK && !tol_driver_is_soft(driver);
+    if (is_another) {
+        status =
+            tol_fail(__FILE__, __LINE__, TOL_NO_SYMBOL, "%s is not the soft device", driver->path);
+        tol_driver_close(driver);
+    }
+    if (status != TOL_OK) {
+        snprintf(soft_reason, sizeof soft_reason, "%s", tol_message());
+        return tol_fail(__FILE__, __LINE__, status,
+                        "no device (%s), and the soft device cannot be opened either: %s", reason,
+                        soft_reason);
+    }
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&said)) {
+        fprintf(stderr, "tollens: using the soft device %s, which runs kernels on the CPU: %s\n",
+                driver->path, reason);
+    }
+    *result = driver;
+    return TOL_OK;
+}
+
+tol_status tol_driver_open_with(const struct tol_driver_options *options,
+                                struct tol_driver **result) {
+    static const struct tol_driver_options none;
+    tol_status status = TOL_OK;
+    if (options == NULL) options = &none;
+    const char *path = options->path != NULL ? options->path : getenv("TOLLENS_LIBCUDA");
+    const char *fallback = getenv("TOLLENS_FALLBACK");
+    const bool allowed = options->allow_soft || (fallback != NULL && strcmp(fallback, "soft") == 0);
+    const bool named = path != NULL && path[0] != '\0';
+    const char *const only[] = {path, NULL};
+    TOL_CHECK(result != NULL, TOL_INVALID_ARGUMENT, "tol_driver_open: result is NULL");
+    tol_nvtx_open();
+    status = open_library(named ? only : tol_library_names(), result);
+    if (named || (status != TOL_NO_LIBRARY && status != TOL_NO_DEVICE)) return status;
+    if (allowed) status = open_soft(options->soft_path, result);
+out:
+    return status;
+}
+
+tol_status tol_driver_open(const char *path, struct tol_driver **driver) {
+    return tol_driver_open_with(&(struct tol_driver_options){.path = path}, driver);
 }
 
 void tol_driver_close(struct tol_driver *driver) {
@@ -112,6 +161,10 @@ bool tol_driver_has(const struct tol_driver *driver, tol_feature feature) {
 
 int tol_driver_version(const struct tol_driver *driver) {
     return driver->version;
+}
+
+bool tol_driver_is_soft(const struct tol_driver *driver) {
+    return driver->is_soft;
 }
 
 const char *tol_driver_path(const struct tol_driver *driver) {

@@ -14,6 +14,7 @@ struct tol_driver {
     struct tol_driver_table table;            /* what the library exports */
     bool has[TOL_FEATURE_COUNT];
     int version;
+    bool is_soft; /* the library says that it is the soft device */
     atomic_int references;
     pthread_mutex_t lock;         /* guards contexts and their references */
     struct tol_context *contexts; /* those alive, at most one a device */

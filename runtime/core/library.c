@@ -28,9 +28,23 @@ int tol_library_find(void *library, const char *name, void *function, size_t fun
     return 1;
 }
 
+int tol_library_has(void *library, const char *name) {
+    return GetProcAddress((HMODULE)library, name) != NULL;
+}
+
+static int own_path(char *path, size_t bytes) {
+    HMODULE own = NULL;
+    const DWORD flags =
+        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+    if (!GetModuleHandleExA(flags, (LPCSTR)(void *)names, &own)) return 0;
+    DWORD length = GetModuleFileNameA(own, path, (DWORD)bytes);
+    return length > 0 && length < bytes;
+}
+
 #else
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 static const char *const names[] = {"libcuda.so.1", "libcuda.so", NULL};
 
@@ -52,7 +66,33 @@ int tol_library_find(void *library, const char *name, void *function, size_t fun
     return 1;
 }
 
+int tol_library_has(void *library, const char *name) {
+    return dlsym(library, name) != NULL;
+}
+
+/* The loader has a library's path; of the program, which is loaded by the kernel, it may have the
+ * name as typed only. */
+static int own_path(char *path, size_t bytes) {
+    Dl_info info;
+    char program[4096];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    if (dladdr((const void *)names, &info) == 0 || info.dli_fname == NULL) return 0;
+    const int is_path = strchr(info.dli_fname, '/') != NULL;
+    int written = snprintf(path, bytes, "%s", is_path ? info.dli_fname : program);
+    return written > 0 && (size_t)written < bytes;
+}
+
 #endif
+
+int tol_library_beside(const char *name, char *path, size_t bytes) {
+    if (!own_path(path, bytes)) return 0;
+    char *slash = strrchr(path, '/'), *backslash = strrchr(path, '\\');
+    if (backslash != NULL && (slash == NULL || backslash > slash)) slash = backslash;
+    if (slash == NULL || (size_t)(slash + 1 - path) + strlen(name) >= bytes) return 0;
+    memcpy(slash + 1, name, strlen(name) + 1);
+    return 1;
+}
 
 const char *const *tol_library_names(void) {
     return names;

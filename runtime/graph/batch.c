@@ -4,6 +4,7 @@
 #include "tollens/batch.h"
 
 #include "core/check.h"
+#include "core/nvtx.h"
 #include "graph_state.h"
 
 #include <stdlib.h>
@@ -210,6 +211,7 @@ out:
 }
 
 tol_status tol_batch_launch(struct tol_batch *batch, struct tol_stream *stream) {
+    TOL_RANGE("tol_batch_launch", 0);
     tol_status status = TOL_OK;
     void *few[64], **values = few;
     unsigned most = 0;

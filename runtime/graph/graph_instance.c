@@ -2,6 +2,7 @@
  * Instances: made of a graph, changed in place, launched.
  */
 #include "core/check.h"
+#include "core/nvtx.h"
 #include "core/deadline.h"
 #include "tollens/event.h"
 #include "graph_state.h"
@@ -27,6 +28,7 @@ out:
 }
 
 tol_status tol_graph_instantiate(struct tol_graph *graph, struct tol_graph_exec **result) {
+    TOL_RANGE("tol_graph_instantiate", 0);
     tol_status status = TOL_OK;
     struct tol_graph_exec *exec = NULL;
     char label[256];
@@ -105,6 +107,7 @@ out:
 }
 
 tol_status tol_graph_exec_update(struct tol_graph_exec *exec, struct tol_graph *graph) {
+    TOL_RANGE("tol_graph_exec_update", 0);
     tol_status status = TOL_OK;
     CUgraphExecUpdateResultInfo info = {.result = CU_GRAPH_EXEC_UPDATE_SUCCESS};
     bool is_locked = false;
@@ -185,6 +188,7 @@ out:
 }
 
 tol_status tol_graph_launch(struct tol_graph_exec *exec, struct tol_stream *stream) {
+    TOL_RANGE("tol_graph_launch", 0);
     tol_status status = TOL_OK;
     TOL_CHECK(exec != NULL && stream != NULL, TOL_INVALID_ARGUMENT,
               "tol_graph_launch: an argument is NULL");

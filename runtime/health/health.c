@@ -49,29 +49,6 @@ void tol_health_each(struct tol_context *context, tol_held_visit *visit, void *u
     pthread_mutex_unlock(&context->holders_lock);
 }
 
-tol_status tol_context_is_resident(struct tol_context *context, CUdeviceptr address,
-                                   bool *resident) {
-    tol_status status = TOL_OK;
-    unsigned type = 0, is_managed = 0; /* the driver writes a byte or a word of the second */
-    CUresult answer =
-        context->functions->cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-    if (answer == CUDA_ERROR_INVALID_VALUE) { /* never heard of it */
-        *resident = false;
-        return TOL_OK;
-    }
-    if (answer != CUDA_SUCCESS) {
-        status = tol_context_fail(context, __FILE__, __LINE__, "cuPointerGetAttribute", (int)answer,
-                                  "getting the memory type of %#llx", address);
-        goto out;
-    }
-    TOL_CONTEXT_CU(context, cuPointerGetAttribute,
-                   (&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address),
-                   "checking whether %#llx is managed memory", address);
-    *resident = type == CU_MEMORYTYPE_DEVICE && is_managed == 0;
-out:
-    return status;
-}
-
 /* ---- places: a table by address and kind, at most half full ---- */
 
 struct place {
@@ -169,14 +146,15 @@ struct checking {
 static void check_one(void *user, const struct tol_held *held) {
     struct checking *checking = user;
     struct tol_health *health = checking->health;
-    bool is_resident = false;
+    enum tol_residence residence = TOL_RESIDENCE_UNKNOWN;
     health->held[held->kind].count++;
     health->held[held->kind].bytes += held->bytes;
     mark_one(&checking->now, held);
     if (checking->is_silent || held->kind == TOL_HELD_PINNED) return;
-    checking->status = tol_context_is_resident(checking->context, held->address, &is_resident);
+    checking->status = tol_context_residence(checking->context, held->address, &residence);
     checking->is_silent = checking->status != TOL_OK;
     if (checking->is_silent) return;
+    const bool is_resident = residence == TOL_RESIDENCE_DEVICE;
     if (!is_resident && health->astray == 0) checking->astray = *held;
     health->resident += is_resident;
     health->astray += !is_resident;

@@ -4,6 +4,7 @@
 #include "tollens/copy.h"
 
 #include "core/check.h"
+#include "core/nvtx.h"
 #include "core/deadline.h"
 #include "buffer_state.h"
 #include "capture_state.h"
@@ -43,6 +44,7 @@ static tol_status prepare(struct tol_pinned *pinned, struct tol_stream *stream,
 tol_status tol_copy_to_device(struct tol_stream *stream, struct tol_buffer *destination,
                               size_t destination_offset, struct tol_pinned *source,
                               size_t source_offset, size_t bytes) {
+    TOL_RANGE("tol_copy_to_device", bytes);
     tol_status status = TOL_OK;
     struct tol_copy_use *use = NULL;
     TOL_CHECK(destination != NULL && source != NULL, TOL_INVALID_ARGUMENT,
@@ -66,6 +68,7 @@ out:
 tol_status tol_copy_to_host(struct tol_stream *stream, struct tol_pinned *destination,
                             size_t destination_offset, const struct tol_buffer *source,
                             size_t source_offset, size_t bytes) {
+    TOL_RANGE("tol_copy_to_host", bytes);
     tol_status status = TOL_OK;
     struct tol_copy_use *use = NULL;
     TOL_CHECK(destination != NULL && source != NULL, TOL_INVALID_ARGUMENT,
@@ -130,6 +133,7 @@ static tol_status take_staging(struct tol_context *context, size_t bytes,
 
 tol_status tol_copy_from_pageable(struct tol_stream *stream, struct tol_buffer *destination,
                                   size_t destination_offset, const void *source, size_t bytes) {
+    TOL_RANGE("tol_copy_from_pageable", bytes);
     tol_status status = TOL_OK;
     struct tol_staging *block = NULL;
     bool queued = false;
@@ -165,6 +169,7 @@ out:
 tol_status tol_copy_on_device(struct tol_stream *stream, struct tol_buffer *destination,
                               size_t destination_offset, const struct tol_buffer *source,
                               size_t source_offset, size_t bytes) {
+    TOL_RANGE("tol_copy_on_device", bytes);
     tol_status status = TOL_OK;
     TOL_TRY(tol_range_check_copy(destination, destination_offset, source, source_offset, bytes));
     TOL_TRY(check_stream(stream, destination->context));
@@ -180,6 +185,7 @@ out:
 
 tol_status tol_copy_fill(struct tol_stream *stream, struct tol_buffer *buffer, size_t offset,
                          unsigned value, size_t element_bytes, size_t count) {
+    TOL_RANGE("tol_copy_fill", 0);
     tol_status status = TOL_OK;
     TOL_TRY(tol_range_check_fill(buffer, offset, element_bytes, count));
     TOL_TRY(check_stream(stream, buffer->context));

@@ -4,6 +4,7 @@
 #include "tollens/event.h"
 
 #include "core/check.h"
+#include "core/nvtx.h"
 #include "core/deadline.h"
 #include "capture_state.h"
 #include "core/event_state.h"
@@ -94,6 +95,7 @@ tol_status tol_event_synchronize(struct tol_event *event) {
 }
 
 tol_status tol_event_synchronize_for(struct tol_event *event, unsigned deadline_ms) {
+    TOL_RANGE("tol_event_synchronize", 0);
     tol_status status = TOL_OK;
     TOL_CHECK(event != NULL, TOL_INVALID_ARGUMENT, "tol_event_synchronize: event is NULL");
     TOL_TRY(tol_context_enter(event->context));

@@ -8,6 +8,7 @@
 #include "tollens/launch.h"
 
 #include "core/check.h"
+#include "core/nvtx.h"
 #include "core/stream_state.h"
 #include "launch_check.h"
 #include "core/module_state.h"
@@ -108,11 +109,24 @@ TOL_COLD static tol_status refuse_arguments(const struct tol_kernel *kernel,
                     i, kernel->name, kernel->parameter_bytes[i], arguments->bytes[i]);
 }
 
+/* For a context with device_memory_only. */
+TOL_COLD static tol_status refuse_astray(const struct tol_kernel *kernel,
+                                         const struct tol_arguments *arguments) {
+    tol_status status = TOL_OK;
+    for (unsigned i = 0; i < arguments->count && status == TOL_OK; i++) {
+        CUdeviceptr value = 0;
+        if (arguments->bytes[i] != sizeof value) continue;
+        memcpy(&value, arguments->values[i], sizeof value);
+        status = tol_context_refuse_argument(kernel->context, value, i, kernel->name);
+    }
+    return status;
+}
+
 tol_status tol_launch_check(const struct tol_kernel *kernel, const struct tol_launch_shape *shape,
                             const struct tol_arguments *arguments) {
     if (!shape_fits(kernel, shape)) return refuse_shape(kernel, shape);
     if (!arguments_fit(kernel, arguments)) return refuse_arguments(kernel, arguments);
-    return TOL_OK;
+    return kernel->context->device_memory_only ? refuse_astray(kernel, arguments) : TOL_OK;
 }
 
 TOL_COLD static tol_status refuse_handles(const struct tol_stream *stream,
@@ -136,24 +150,42 @@ TOL_COLD static tol_status fail(const struct tol_stream *stream, const struct to
         shape->block_y, shape->block_z);
 }
 
-tol_status tol_launch(struct tol_stream *stream, const struct tol_kernel *kernel,
-                      struct tol_launch_shape shape, struct tol_arguments arguments) {
+/* In both of its callers. By address, so that nothing is copied. */
+TOL_INLINE static tol_status launch(struct tol_stream *stream, const struct tol_kernel *kernel,
+                                    const struct tol_launch_shape *shape,
+                                    const struct tol_arguments *arguments) {
     if (TOL_UNLIKELY(stream == NULL || kernel == NULL || stream->context != kernel->context)) {
         return refuse_handles(stream, kernel);
     }
     tol_status status = tol_context_enter(kernel->context);
     if (TOL_UNLIKELY(status != TOL_OK)) return status;
-    if (TOL_UNLIKELY(!shape_fits(kernel, &shape))) return refuse_shape(kernel, &shape);
-    if (TOL_UNLIKELY(!arguments_fit(kernel, &arguments))) {
-        return refuse_arguments(kernel, &arguments);
+    if (TOL_UNLIKELY(!shape_fits(kernel, shape))) return refuse_shape(kernel, shape);
+    if (TOL_UNLIKELY(!arguments_fit(kernel, arguments))) return refuse_arguments(kernel, arguments);
+    if (TOL_UNLIKELY(kernel->context->device_memory_only)) {
+        status = refuse_astray(kernel, arguments);
+        if (status != TOL_OK) return status;
     }
     atomic_store_explicit(&stream->last_kernel, kernel->name, memory_order_relaxed);
     CUresult result = kernel->functions->cuLaunchKernel(
-        kernel->handle, shape.grid_x, shape.grid_y, shape.grid_z, shape.block_x, shape.block_y,
-        shape.block_z, shape.shared_bytes, stream->handle, arguments.values, NULL);
+        kernel->handle, shape->grid_x, shape->grid_y, shape->grid_z, shape->block_x, shape->block_y,
+        shape->block_z, shape->shared_bytes, stream->handle, arguments->values, NULL);
     if (TOL_UNLIKELY(result != CUDA_SUCCESS))
-        return fail(stream, kernel, &shape, "cuLaunchKernel", result);
+        return fail(stream, kernel, shape, "cuLaunchKernel", result);
     return TOL_OK;
+}
+
+TOL_COLD static tol_status launch_in_range(struct tol_stream *stream,
+                                           const struct tol_kernel *kernel,
+                                           const struct tol_launch_shape *shape,
+                                           const struct tol_arguments *arguments) {
+    TOL_RANGE("tol_launch", 0);
+    return launch(stream, kernel, shape, arguments);
+}
+
+tol_status tol_launch(struct tol_stream *stream, const struct tol_kernel *kernel,
+                      struct tol_launch_shape shape, struct tol_arguments arguments) {
+    if (TOL_UNLIKELY(tol_nvtx_listens)) return launch_in_range(stream, kernel, &shape, &arguments);
+    return launch(stream, kernel, &shape, &arguments);
 }
 
 bool tol_launch_has_programmatic(const struct tol_context *context) {
@@ -164,6 +196,7 @@ bool tol_launch_has_programmatic(const struct tol_context *context) {
 
 tol_status tol_launch_programmatic(struct tol_stream *stream, const struct tol_kernel *kernel,
                                    struct tol_launch_shape shape, struct tol_arguments arguments) {
+    TOL_RANGE("tol_launch_programmatic", 0);
     if (stream == NULL || kernel == NULL || stream->context != kernel->context) {
         return refuse_handles(stream, kernel);
     }

@@ -9,6 +9,7 @@
 #include "tollens/memory.h"
 
 #include "core/check.h"
+#include "core/nvtx.h"
 #include "core/deadline.h"
 #include "tollens/module.h"
 #include "buffer_state.h"
@@ -29,6 +30,7 @@ static void report(struct tol_holder *holder, tol_held_visit *visit, void *user)
 
 tol_status tol_buffer_create(struct tol_context *context, size_t count, size_t element_bytes,
                              struct tol_buffer **result) {
+    TOL_RANGE("tol_buffer_create", 0);
     tol_status status = TOL_OK;
     struct tol_buffer *buffer = NULL;
     TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
@@ -51,6 +53,11 @@ tol_status tol_buffer_create(struct tol_context *context, size_t count, size_t e
         status = tol_context_fail(context, __FILE__, __LINE__, "cuMemAlloc_v2", (int)answer,
                                   "allocating %zu bytes; %zu of %zu bytes are free", buffer->bytes,
                                   free_bytes, total_bytes);
+        goto out;
+    }
+    status = tol_context_refuse_astray(context, buffer->address, "the new buffer");
+    if (status != TOL_OK) {
+        context->functions->cuMemFree_v2(buffer->address);
         goto out;
     }
     tol_context_retain(context);
@@ -86,6 +93,7 @@ CUdeviceptr tol_buffer_address(const struct tol_buffer *buffer) {
 
 tol_status tol_buffer_write_at(struct tol_buffer *buffer, size_t offset, const void *source,
                                size_t bytes) {
+    TOL_RANGE("tol_buffer_write_at", bytes);
     tol_status status = TOL_OK;
     TOL_CHECK(buffer != NULL && source != NULL, TOL_INVALID_ARGUMENT,
               "tol_buffer_write_at: an argument is NULL");
@@ -102,6 +110,7 @@ out:
 
 tol_status tol_buffer_read_at(const struct tol_buffer *buffer, size_t offset, void *destination,
                               size_t bytes) {
+    TOL_RANGE("tol_buffer_read_at", bytes);
     tol_status status = TOL_OK;
     TOL_CHECK(buffer != NULL && destination != NULL, TOL_INVALID_ARGUMENT,
               "tol_buffer_read_at: an argument is NULL");
@@ -139,6 +148,7 @@ out:
 
 tol_status tol_buffer_copy(struct tol_buffer *destination, size_t destination_offset,
                            const struct tol_buffer *source, size_t source_offset, size_t bytes) {
+    TOL_RANGE("tol_buffer_copy", bytes);
     tol_status status = TOL_OK;
     TOL_TRY(tol_range_check_copy(destination, destination_offset, source, source_offset, bytes));
     TOL_TRY(tol_context_enter(destination->context));
@@ -155,6 +165,7 @@ out:
 
 tol_status tol_buffer_fill_at(struct tol_buffer *buffer, size_t offset, unsigned value,
                               size_t element_bytes, size_t count) {
+    TOL_RANGE("tol_buffer_fill_at", 0);
     tol_status status = TOL_OK;
     TOL_TRY(tol_range_check_fill(buffer, offset, element_bytes, count));
     TOL_TRY(tol_context_enter(buffer->context));

@@ -8,6 +8,7 @@
 #include "tollens/module.h"
 
 #include "core/check.h"
+#include "core/nvtx.h"
 #include "buffer_state.h"
 #include "core/module_state.h"
 #include "core/deep.h"
@@ -154,6 +155,7 @@ static tol_status compile(struct tol_module *module) {
 
 tol_status tol_module_load(struct tol_context *context, const void *image, size_t bytes,
                            const struct tol_module_options *options, struct tol_module **result) {
+    TOL_RANGE("tol_module_load", bytes);
     tol_status status = TOL_OK;
     struct tol_module *module = NULL, *loaded = NULL;
     static const struct tol_module_options normal = {0};
@@ -353,6 +355,7 @@ tol_status tol_module_global(struct tol_module *module, const char *name,
     TOL_CONTEXT_CU(module->context, cuModuleGetGlobal_v2,
                    (&buffer->address, &buffer->bytes, module->handle, name),
                    "finding the variable \"%s\"", name);
+    TOL_TRY(tol_context_refuse_astray(module->context, buffer->address, "the variable"));
     buffer->life.mark = TOL_ALIVE;
     buffer->context = module->context;
     buffer->module = module;

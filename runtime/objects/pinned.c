@@ -7,6 +7,7 @@
 #include "tollens/pinned.h"
 
 #include "core/check.h"
+#include "core/nvtx.h"
 #include "core/deadline.h"
 #include "pinned_state.h"
 #include "tollens/health.h"
@@ -25,11 +26,16 @@ static void report(struct tol_holder *holder, tol_held_visit *visit, void *user)
 
 tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
                              struct tol_pinned **result) {
+    TOL_RANGE("tol_pinned_create", bytes);
     tol_status status = TOL_OK;
     struct tol_pinned *pinned = NULL;
     TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
               "tol_pinned_create: an argument is NULL");
     TOL_CHECK(bytes > 0, TOL_INVALID_ARGUMENT, "the size of a pinned block is 0");
+    TOL_CHECK(!context->device_memory_only, TOL_NOT_RESIDENT,
+              "a pinned block of %zu bytes would be host memory that kernels can use; the context "
+              "of device %d was created with device_memory_only",
+              bytes, context->device.ordinal);
     TOL_TRY(tol_context_enter(context));
     pinned = calloc(1, sizeof *pinned);
     TOL_CHECK(pinned != NULL, TOL_OUT_OF_HOST_MEMORY,

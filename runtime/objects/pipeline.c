@@ -8,6 +8,7 @@
 #include "tollens/pipeline.h"
 
 #include "core/check.h"
+#include "core/nvtx.h"
 #include "core/deadline.h"
 #include "core/context_state.h"
 
@@ -166,6 +167,7 @@ static void settle(struct tol_pipeline *pipeline) {
 }
 
 tol_status tol_pipeline_run(struct tol_pipeline *pipeline, unsigned long long *blocks) {
+    TOL_RANGE("tol_pipeline_run", 0);
     tol_status status = TOL_OK;
     unsigned long long index = 0, taken = 0;
     unsigned slots = 0;

@@ -4,6 +4,7 @@
 #include "tollens/stream.h"
 
 #include "core/check.h"
+#include "core/nvtx.h"
 #include "core/deadline.h"
 #include "core/stream_state.h"
 
@@ -65,6 +66,7 @@ tol_status tol_stream_synchronize(struct tol_stream *stream) {
 }
 
 tol_status tol_stream_synchronize_for(struct tol_stream *stream, unsigned deadline_ms) {
+    TOL_RANGE("tol_stream_synchronize", 0);
     tol_status status = TOL_OK;
     TOL_CHECK(stream != NULL, TOL_INVALID_ARGUMENT, "tol_stream_synchronize: stream is NULL");
     TOL_TRY(tol_context_enter(stream->context));

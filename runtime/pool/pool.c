@@ -2,6 +2,7 @@
  * Profiles, and making and ending a pool.
  */
 #include "core/deadline.h"
+#include "core/nvtx.h"
 #include "tollens/health.h"
 #include "stitch.h"
 
@@ -214,6 +215,7 @@ static void report(struct tol_holder *holder, tol_held_visit *visit, void *user)
 
 tol_status tol_pool_create(struct tol_context *context, const struct tol_pool_options *options,
                            struct tol_pool **result) {
+    TOL_RANGE("tol_pool_create", 0);
     static _Atomic(uint64_t) ids = 1;
     tol_status status = TOL_OK;
     struct tol_pool *pool = NULL;
@@ -283,6 +285,7 @@ void tol_pool_destroy(struct tol_pool *pool) {
 }
 
 tol_status tol_pool_trim(struct tol_pool *pool, size_t keep_bytes) {
+    TOL_RANGE("tol_pool_trim", 0);
     tol_status status = TOL_OK;
     TOL_CHECK(pool != NULL, TOL_INVALID_ARGUMENT, "tol_pool_trim: pool is NULL");
     TOL_TRY(tol_context_enter(pool->context));

@@ -3,6 +3,7 @@
  * pool's lock, and what is tried before memory is said to be out.
  */
 #include "core/deadline.h"
+#include "core/nvtx.h"
 #include "pool_name.h"
 #include "tollens/stream.h"
 
@@ -186,16 +187,6 @@ out:
     return status;
 }
 
-tol_status tol_pool_allocate(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
-                             struct tol_block *block) {
-    return allocate(pool, bytes, stream, 0, __builtin_return_address(0), block);
-}
-
-tol_status tol_pool_allocate_tagged(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
-                                    unsigned tag, struct tol_block *block) {
-    return allocate(pool, bytes, stream, tag, __builtin_return_address(0), block);
-}
-
 /* ---- freeing ---- */
 
 static tol_status unplace_driver(struct tol_pool *pool, struct tol_span *span,
@@ -300,7 +291,41 @@ out:
 }
 
 tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct tol_stream *stream) {
+    TOL_RANGE("tol_pool_free", 0);
     return free_block(pool, block, stream, __builtin_return_address(0), true);
+}
+
+/* ---- allocating ---- */
+
+/* Allocates, and frees again what is not where the context wants it. */
+static tol_status allocate_resident(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
+                                    unsigned tag, const void *site, struct tol_block *result) {
+    if (pool == NULL || result == NULL || !pool->context->device_memory_only) {
+        return allocate(pool, bytes, stream, tag, site, result);
+    }
+    struct tol_block block = {0};
+    tol_status status = allocate(pool, bytes, stream, tag, site, &block);
+    if (status != TOL_OK) return status;
+    status = tol_context_refuse_astray(pool->context, tol_pool_address(pool, block),
+                                       "the new block of a pool");
+    if (status == TOL_OK) {
+        *result = block;
+    } else {
+        (void)free_block(pool, block, stream, NULL, false);
+    }
+    return status;
+}
+
+tol_status tol_pool_allocate(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
+                             struct tol_block *block) {
+    TOL_RANGE("tol_pool_allocate", bytes);
+    return allocate_resident(pool, bytes, stream, 0, __builtin_return_address(0), block);
+}
+
+tol_status tol_pool_allocate_tagged(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
+                                    unsigned tag, struct tol_block *block) {
+    TOL_RANGE("tol_pool_allocate_tagged", bytes);
+    return allocate_resident(pool, bytes, stream, tag, __builtin_return_address(0), block);
 }
 
 /* ---- batches ---- */
@@ -312,7 +337,8 @@ tol_status tol_pool_allocate_batch(struct tol_pool *pool, size_t count_of, const
     TOL_CHECK(count_of == 0 || (bytes != NULL && blocks != NULL), TOL_INVALID_ARGUMENT,
               "tol_pool_allocate_batch: an argument is NULL");
     for (; made < count_of; made++) {
-        TOL_TRY(allocate(pool, bytes[made], stream, 0, __builtin_return_address(0), &blocks[made]));
+        TOL_TRY(allocate_resident(pool, bytes[made], stream, 0, __builtin_return_address(0),
+                                  &blocks[made]));
     }
 out:
     while (status != TOL_OK && made > 0) {

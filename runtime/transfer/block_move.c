@@ -2,6 +2,7 @@
  * Blocks that move from one pool to another: a place there, a copy, and the place here freed.
  */
 #include "core/check.h"
+#include "core/nvtx.h"
 #include "transfer_state.h"
 
 #include <stdio.h>
@@ -19,6 +20,7 @@ static void undo(struct tol_pool *there, struct tol_block made, tol_status statu
 tol_status tol_transfer_move(struct tol_transfer *to, struct tol_pool *there, unsigned tag,
                              struct tol_transfer *from, struct tol_pool *here,
                              struct tol_block *block) {
+    TOL_RANGE("tol_transfer_move", 0);
     tol_status status = TOL_OK;
     struct tol_block made = {0};
     TOL_CHECK(to != NULL && there != NULL && from != NULL && here != NULL && block != NULL,

@@ -3,6 +3,7 @@
  */
 #include "transfer_state.h"
 
+#include "core/nvtx.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,9 +97,10 @@ out:
 
 tol_status tol_transfer_write(struct tol_transfer *transfer, struct tol_place destination,
                               size_t offset, const void *source, size_t bytes) {
+    TOL_RANGE("tol_transfer_write", bytes);
     tol_status status = TOL_OK;
     TOL_TRY(tol_transfer_check(transfer, "tol_transfer_write", source, bytes));
-    TOL_TRY(tol_transfer_check_place(destination, offset, bytes));
+    TOL_TRY(tol_transfer_check_place(transfer, destination, offset, bytes));
     if (bytes == 0) return TOL_OK;
     status = copy_range(transfer, destination, offset, (void *)(uintptr_t)source, bytes, true);
 out:
@@ -107,9 +109,10 @@ out:
 
 tol_status tol_transfer_read(struct tol_transfer *transfer, struct tol_place source, size_t offset,
                              void *destination, size_t bytes) {
+    TOL_RANGE("tol_transfer_read", bytes);
     tol_status status = TOL_OK;
     TOL_TRY(tol_transfer_check(transfer, "tol_transfer_read", destination, bytes));
-    TOL_TRY(tol_transfer_check_place(source, offset, bytes));
+    TOL_TRY(tol_transfer_check_place(transfer, source, offset, bytes));
     if (bytes == 0) return TOL_OK;
     status = copy_range(transfer, source, offset, destination, bytes, false);
 out:
@@ -196,7 +199,8 @@ static tol_status copy_batch(struct tol_transfer *transfer, size_t count,
               "a batch of copies: an argument is NULL");
     for (size_t i = 0; i < count; i++) {
         TOL_TRY(tol_transfer_check(transfer, "a batch of copies", items[i].host, items[i].bytes));
-        TOL_TRY(tol_transfer_check_place(items[i].place, items[i].offset, items[i].bytes));
+        TOL_TRY(
+            tol_transfer_check_place(transfer, items[i].place, items[i].offset, items[i].bytes));
     }
     TOL_TRY(tol_context_enter(transfer->context));
     batch.first = calloc(count + 1, sizeof *batch.first);
@@ -237,12 +241,14 @@ out:
 
 tol_status tol_transfer_write_batch(struct tol_transfer *transfer, size_t count,
                                     const struct tol_transfer_item *items) {
+    TOL_RANGE("tol_transfer_write_batch", 0);
     tol_status status = tol_transfer_check(transfer, "tol_transfer_write_batch", NULL, 0);
     return status != TOL_OK ? status : copy_batch(transfer, count, items, true);
 }
 
 tol_status tol_transfer_read_batch(struct tol_transfer *transfer, size_t count,
                                    const struct tol_transfer_item *items) {
+    TOL_RANGE("tol_transfer_read_batch", 0);
     tol_status status = tol_transfer_check(transfer, "tol_transfer_read_batch", NULL, 0);
     return status != TOL_OK ? status : copy_batch(transfer, count, items, false);
 }

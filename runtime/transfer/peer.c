@@ -6,6 +6,7 @@
  * filled by the one device while the other device empties the other.
  */
 #include "core/deadline.h"
+#include "core/nvtx.h"
 #include "transfer_state.h"
 
 #include <stdio.h>
@@ -187,6 +188,7 @@ out:
 tol_status tol_transfer_peer(struct tol_transfer *to, struct tol_place destination,
                              size_t destination_offset, struct tol_transfer *from,
                              struct tol_place source, size_t source_offset, size_t bytes) {
+    TOL_RANGE("tol_transfer_peer", bytes);
     tol_status status = TOL_OK;
     bool can_reach = false;
     TOL_TRY(tol_transfer_check(to, "tol_transfer_peer", NULL, 0));
@@ -194,8 +196,8 @@ tol_status tol_transfer_peer(struct tol_transfer *to, struct tol_place destinati
     if (to->context == from->context) {
         return tol_transfer_copy(to, destination, destination_offset, source, source_offset, bytes);
     }
-    TOL_TRY(tol_transfer_check_place(destination, destination_offset, bytes));
-    TOL_TRY(tol_transfer_check_place(source, source_offset, bytes));
+    TOL_TRY(tol_transfer_check_place(to, destination, destination_offset, bytes));
+    TOL_TRY(tol_transfer_check_place(from, source, source_offset, bytes));
     if (bytes == 0) return TOL_OK;
     TOL_TRY(tol_context_enter(from->context));
     TOL_TRY(tol_context_enter(to->context));

@@ -5,6 +5,7 @@
  */
 #include "transfer_state.h"
 
+#include "core/nvtx.h"
 #include <string.h>
 
 struct rows {
@@ -108,7 +109,7 @@ static tol_status check_device(const struct tol_transfer *transfer, struct tol_p
               "most %zu",
               rows->width, rows->device_pitch, transfer->pitch_max);
     TOL_TRY(span_of(rows, rows->device_pitch, &span));
-    status = tol_transfer_check_place(place, rows->offset, span);
+    status = tol_transfer_check_place(transfer, place, rows->offset, span);
 out:
     return status;
 }
@@ -156,18 +157,21 @@ out:
 
 tol_status tol_transfer_write_rows(struct tol_transfer *transfer, struct tol_place destination,
                                    const void *source, const struct tol_transfer_rows *rows) {
+    TOL_RANGE("tol_transfer_write_rows", 0);
     return copy_rows(transfer, "tol_transfer_write_rows", destination, (void *)(uintptr_t)source,
                      rows, true);
 }
 
 tol_status tol_transfer_read_rows(struct tol_transfer *transfer, struct tol_place source,
                                   void *destination, const struct tol_transfer_rows *rows) {
+    TOL_RANGE("tol_transfer_read_rows", 0);
     return copy_rows(transfer, "tol_transfer_read_rows", source, destination, rows, false);
 }
 
 tol_status tol_transfer_copy_rows(struct tol_transfer *transfer, struct tol_place destination,
                                   const struct tol_transfer_rows *to, struct tol_place source,
                                   const struct tol_transfer_rows *from) {
+    TOL_RANGE("tol_transfer_copy_rows", 0);
     tol_status status = TOL_OK;
     size_t to_span = 0, from_span = 0;
     TOL_CHECK(to != NULL && from != NULL, TOL_INVALID_ARGUMENT,

@@ -2,6 +2,7 @@
  * A transfer's making and ending, copies on the device, and what is known of an address.
  */
 #include "core/deadline.h"
+#include "core/nvtx.h"
 #include "transfer_state.h"
 
 #include <stdlib.h>
@@ -77,6 +78,10 @@ void tol_transfer_destroy(struct tol_transfer *transfer) {
     tol_context_destroy(context);
 }
 
+struct tol_context *tol_transfer_context(const struct tol_transfer *transfer) {
+    return transfer->context;
+}
+
 struct tol_place tol_place_of_buffer(const struct tol_buffer *buffer) {
     if (buffer == NULL) return (struct tol_place){0};
     return (struct tol_place){tol_buffer_address(buffer), tol_buffer_bytes(buffer)};
@@ -97,7 +102,8 @@ out:
     return status;
 }
 
-tol_status tol_transfer_check_place(struct tol_place place, size_t offset, size_t bytes) {
+tol_status tol_transfer_check_place(const struct tol_transfer *transfer, struct tol_place place,
+                                    size_t offset, size_t bytes) {
     tol_status status = TOL_OK;
     TOL_CHECK(place.address != 0 || bytes == 0, TOL_INVALID_ARGUMENT,
               "a copy of %zu bytes: the device address is 0", bytes);
@@ -105,6 +111,10 @@ tol_status tol_transfer_check_place(struct tol_place place, size_t offset, size_
                   place.bytes <= UINT64_MAX - place.address,
               TOL_OUT_OF_RANGE, "%zu bytes at offset %zu are not inside a place of %zu bytes",
               bytes, offset, place.bytes);
+    if (bytes == 0 || !transfer->context->device_memory_only) return TOL_OK;
+    TOL_TRY(tol_context_enter(transfer->context));
+    status =
+        tol_context_refuse_astray(transfer->context, place.address + offset, "the place of a copy");
 out:
     return status;
 }
@@ -117,10 +127,11 @@ tol_status tol_transfer_wait(struct tol_transfer *transfer) {
 tol_status tol_transfer_copy(struct tol_transfer *transfer, struct tol_place destination,
                              size_t destination_offset, struct tol_place source,
                              size_t source_offset, size_t bytes) {
+    TOL_RANGE("tol_transfer_copy", bytes);
     tol_status status = TOL_OK;
     TOL_TRY(tol_transfer_check(transfer, "tol_transfer_copy", NULL, 0));
-    TOL_TRY(tol_transfer_check_place(destination, destination_offset, bytes));
-    TOL_TRY(tol_transfer_check_place(source, source_offset, bytes));
+    TOL_TRY(tol_transfer_check_place(transfer, destination, destination_offset, bytes));
+    TOL_TRY(tol_transfer_check_place(transfer, source, source_offset, bytes));
     if (bytes == 0) return TOL_OK;
     CUdeviceptr to = destination.address + destination_offset;
     CUdeviceptr from = source.address + source_offset;
@@ -137,10 +148,12 @@ out:
 tol_status tol_transfer_is_resident(struct tol_transfer *transfer, CUdeviceptr address,
                                     bool *resident) {
     tol_status status = TOL_OK;
+    enum tol_residence residence = TOL_RESIDENCE_UNKNOWN;
     TOL_CHECK(transfer != NULL && resident != NULL, TOL_INVALID_ARGUMENT,
               "tol_transfer_is_resident: an argument is NULL");
     TOL_TRY(tol_context_enter(transfer->context));
-    status = tol_context_is_resident(transfer->context, address, resident);
+    TOL_TRY(tol_context_residence(transfer->context, address, &residence));
+    *resident = residence == TOL_RESIDENCE_DEVICE;
 out:
     return status;
 }

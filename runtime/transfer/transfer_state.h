@@ -51,7 +51,8 @@ tol_status tol_transfer_check(const struct tol_transfer *transfer, const char *f
                               const void *host, size_t bytes);
 
 /* TOL_OUT_OF_RANGE unless bytes at offset lie inside of place. */
-tol_status tol_transfer_check_place(struct tol_place place, size_t offset, size_t bytes);
+tol_status tol_transfer_check_place(const struct tol_transfer *transfer, struct tol_place place,
+                                    size_t offset, size_t bytes);
 
 /* Makes a call that queues a copy, again where that may help. */
 #define TOL_TRANSFER_CU(transfer, call, arguments, ...)                                            \

@@ -5,6 +5,7 @@
 #include "tollens/vram.h"
 
 #include "core/context_state.h"
+#include "core/nvtx.h"
 #include "tollens/health.h"
 #include "tollens/transfer.h"
 #include "once.h"
@@ -129,6 +130,7 @@ static void give_slot(struct tol_vram_context *vram, uint32_t index) {
 /* ---- the calls ---- */
 
 tol_status tol_vram_allocate(struct tol_vram_context *vram, size_t bytes, struct tol_vram *memory) {
+    TOL_RANGE("tol_vram_allocate", bytes);
     tol_status status = TOL_OK;
     CUdeviceptr address = 0;
     uint32_t index = 0;
@@ -154,6 +156,11 @@ tol_status tol_vram_allocate(struct tol_vram_context *vram, size_t bytes, struct
     }
     pthread_mutex_unlock(&vram->lock);
     if (status == TOL_OK) status = tol_once_allocate(vram->once, bytes, &address);
+    if (status == TOL_OK) {
+        status = tol_context_refuse_astray(vram->context, address, "the new VRAM block");
+        enum tol_once_kind kind = TOL_ONCE_FOREIGN;
+        if (status != TOL_OK) (void)tol_once_free(vram->once, address, &kind);
+    }
     pthread_mutex_lock(&vram->lock);
     if (status == TOL_OK) {
         struct handle_slot *slot = &vram->slots[index];
@@ -179,6 +186,7 @@ static tol_status refuse(struct tol_vram memory) {
 }
 
 tol_status tol_vram_free(struct tol_vram_context *vram, struct tol_vram memory) {
+    TOL_RANGE("tol_vram_free", 0);
     tol_status status = TOL_OK;
     enum tol_once_kind kind = TOL_ONCE_FOREIGN;
     CUdeviceptr address = 0;
@@ -219,6 +227,7 @@ static tol_status hold(struct tol_vram_context *vram, struct tol_vram memory,
 
 tol_status tol_vram_write_at(struct tol_vram_context *vram, struct tol_vram memory, size_t offset,
                              const void *source, size_t bytes) {
+    TOL_RANGE("tol_vram_write_at", bytes);
     tol_status status = TOL_OK;
     struct tol_place place = {0};
     TOL_CHECK(vram != NULL, TOL_INVALID_ARGUMENT, "tol_vram_write_at: an argument is NULL");
@@ -231,6 +240,7 @@ out:
 
 tol_status tol_vram_read_at(struct tol_vram_context *vram, struct tol_vram memory, size_t offset,
                             void *destination, size_t bytes) {
+    TOL_RANGE("tol_vram_read_at", bytes);
     tol_status status = TOL_OK;
     struct tol_place place = {0};
     TOL_CHECK(vram != NULL, TOL_INVALID_ARGUMENT, "tol_vram_read_at: an argument is NULL");

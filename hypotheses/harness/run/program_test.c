@@ -247,10 +247,26 @@ Test(program, a_claim_that_needs_a_gpu_is_not_tested_here) {
 }
 
 Test(program, a_broken_driver_is_falsified) {
-    /* A device that claims to be older refuses what the project's kernels need. */
+    /* It refuses one valid text in twenty. */
+    int code = program_shell(
+        "echo '{\"quiet\": true, \"rules\": [{\"function\": \"cuModuleLoadDataEx\", \"every\": 20, "
+        "\"action\": \"return\", \"code\": \"CUDA_ERROR_INVALID_PTX\"}]}' >\"$D/faults.json\"; "
+        "TOLLENS_SOFT_FAULTS=$D/faults.json \"$T\" run H1 --out \"$D/out\"");
+    cr_assert(code == 1 && program_says("falsified") && program_says("CUDA_ERROR_INVALID_PTX"),
+              "%d: %s", code, program_output);
+}
+
+/* That a device is too old for the runtime falsifies nothing, and nothing is claimed of it. */
+Test(program, a_device_that_is_too_old_is_said) {
     int code = program_shell("TOLLENS_SOFT_COMPUTE=70 \"$T\" run H1 --out \"$D/out\"");
-    cr_assert(code == 1 && program_says("falsified") && program_says("sm_75"), "%d: %s", code,
-              program_output);
+    cr_assert(program_says("7.5 or newer is required") && program_says("1 not tested"), "%d: %s",
+              code, program_output);
+}
+
+/* All of the kernels' PTX is for the oldest driver that the runtime accepts. */
+Test(program, an_older_driver_loads_all) {
+    int code = program_shell("TOLLENS_SOFT_DRIVER_VERSION=12000 \"$T\" run H1 --out \"$D/out\"");
+    cr_assert(code == 0 && program_says("1 survived"), "%d: %s", code, program_output);
 }
 
 /* Some of the project's PTX is for newer devices. That it is refused falsifies nothing. */

@@ -43,6 +43,37 @@ enum { TOL_DEADLINE_MS = 5000 };
 TOL_API tol_status tol_context_create(struct tol_driver *driver, int ordinal,
                                       struct tol_context **context);
 
+/* How to create a context. All zero means what tol_context_create does. */
+struct tol_context_options {
+    /*
+     * Whether kernels may work on the device's own memory only: not on the host's (pinned or
+     * registered, which the driver maps for the device), nor on managed memory. Then, with
+     * TOL_NOT_RESIDENT:
+     *   - pinned blocks are refused. The runtime's own staging blocks for pageable sources and for
+     *     transfers remain; no kernel gets their addresses;
+     *   - a launch and a graph's kernel node are refused if an argument of 8 bytes is the address
+     *     of such memory. Pointers inside structures, and in memory, are not looked at;
+     *   - transfers refuse such a struct tol_place, and one that the driver does not know;
+     *   - each new buffer, block of a pool, VRAM block and variable of a module is asked for, and
+     *     freed again if it is elsewhere.
+     * The driver is asked for each (cuPointerGetAttribute), which costs one or two calls.
+     */
+    bool device_memory_only;
+};
+
+/*
+ * Like tol_context_create, with options. NULL means all zero. All references of a device's context
+ * share its options: creating it again with device_memory_only is refused with TOL_INVALID_ARGUMENT
+ * if it exists without, and creating it again without gets the context as it is.
+ * Source: spec 001, context.
+ */
+TOL_API tol_status tol_context_create_with(struct tol_driver *driver, int ordinal,
+                                           const struct tol_context_options *options,
+                                           struct tol_context **context);
+
+/* Whether the context was created with device_memory_only. */
+TOL_API bool tol_context_is_device_memory_only(const struct tol_context *context);
+
 /* Returns one reference. The last one releases the primary context. The caller synchronizes first
  * if queued work must complete. NULL is a no-op. */
 TOL_API void tol_context_destroy(struct tol_context *context);

@@ -14,9 +14,9 @@
 extern "C" {
 #endif
 
-/* The lowest compute capability that a context accepts: 7.0 (Volta), the first with independent
- * thread scheduling. */
-enum { TOL_COMPUTE_CAPABILITY_MIN = 70 };
+/* The lowest compute capability that a context accepts: 7.5 (Turing), the oldest that the nvcc of
+ * CUDA 13 compiles for, and so the oldest that the library of kernels has code for. */
+enum { TOL_COMPUTE_CAPABILITY_MIN = 75 };
 
 /* The properties of a device. */
 struct tol_device {
@@ -49,6 +49,7 @@ struct tol_device {
     bool virtual_memory_management;
     bool memory_pools;
     bool cluster_launch;
+    bool soft; /* the soft device, which runs kernels on the CPU (tol_driver_is_soft) */
 };
 
 /* Gets the number of devices. TOL_DRIVER_ERROR: the driver does not report it. */

@@ -2,7 +2,8 @@
  * Driver: one libcuda, opened once, as a table of functions.
  *
  * The table is generated from driver.def. Real drivers and the soft device have the same interface;
- * no code of the runtime checks which one it uses. Source: spec 004 CRT-001, D-24, D-25, D-31.
+ * the runtime does the same with both and only reports which one it uses. Source: spec 004 CRT-001,
+ * D-24, D-25, D-31.
  */
 #ifndef TOLLENS_DRIVER_H
 #define TOLLENS_DRIVER_H
@@ -53,6 +54,7 @@ enum { TOL_DRIVER_VERSION_MIN = 12000 };
  * path is the library's file name. NULL means the environment variable TOLLENS_LIBCUDA or, if that
  * is unset or empty, the platform's names in order (libcuda.so.1, then libcuda.so). The library
  * stays loaded until the process ends. Opening a library twice makes two driver objects for it.
+ * With TOLLENS_FALLBACK=soft in the environment it may open the soft device: tol_driver_open_with.
  * The caller closes the driver with tol_driver_close. Thread-safe.
  *
  * TOL_NO_LIBRARY: no library could be loaded; the message has the loader's reasons.
@@ -60,6 +62,35 @@ enum { TOL_DRIVER_VERSION_MIN = 12000 };
  * TOL_DRIVER_TOO_OLD: below TOL_DRIVER_VERSION_MIN. TOL_NO_DEVICE: the driver sees no device.
  */
 TOL_API tol_status tol_driver_open(const char *path, struct tol_driver **driver);
+
+/* How to open a driver. All zero means what tol_driver_open(NULL) does. */
+struct tol_driver_options {
+    const char *path;      /* the library's file name, or NULL, as in tol_driver_open */
+    bool allow_soft;       /* whether to fall back on the soft device; see below */
+    const char *soft_path; /* the soft device's file name. NULL: libtollens-soft.so in the folder of
+                            * this library, or of the program that it is part of, and otherwise
+                            * where the platform's loader finds that name */
+};
+
+/*
+ * Like tol_driver_open, with options. NULL means all zero.
+ *
+ * The soft device, which runs kernels on the CPU, is opened in place of a driver if no driver
+ * library can be loaded (TOL_NO_LIBRARY) or the driver sees no device (TOL_NO_DEVICE), if no path
+ * and no TOLLENS_LIBCUDA names a library, and if that is allowed: by allow_soft or by the
+ * environment variable TOLLENS_FALLBACK=soft, which is for programs that use tol_driver_open. The
+ * first time in a process a line on stderr says so, with the reason. tol_driver_is_soft and the
+ * field soft of struct tol_device tell which one was opened.
+ *
+ * TOL_NO_LIBRARY, TOL_NO_SYMBOL or TOL_DRIVER_TOO_OLD of the soft device: it cannot be opened
+ * either; the message has both reasons. Other errors are those of tol_driver_open. Thread-safe.
+ * Source: spec 004 section 7.1.
+ */
+TOL_API tol_status tol_driver_open_with(const struct tol_driver_options *options,
+                                        struct tol_driver **driver);
+
+/* Whether the library is the soft device, however it was chosen. */
+TOL_API bool tol_driver_is_soft(const struct tol_driver *driver);
 
 /* Closes the driver object. Contexts created from it keep it alive until they are destroyed. NULL
  * is a no-op. Thread-safe. */

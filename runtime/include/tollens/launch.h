@@ -51,7 +51,8 @@ struct tol_arguments {
  * TOL_OVER_LIMIT: the shape is empty, or exceeds a limit of the device or the kernel; the message
  * names the shape and the limits. TOL_WRONG_ARGUMENTS: the number or the size of an argument
  * differs from the kernel's parameters. TOL_WRONG_CONTEXT: stream and kernel belong to different
- * contexts. TOL_INVALID_ARGUMENT: NULL. TOL_POISONED, TOL_DRIVER_ERROR.
+ * contexts. TOL_NOT_RESIDENT: an argument is the address of memory that the context does not allow
+ * (struct tol_context_options). TOL_INVALID_ARGUMENT: NULL. TOL_POISONED, TOL_DRIVER_ERROR.
  * An error inside the kernel is returned by the next call that waits for the stream.
  */
 TOL_API tol_status tol_launch(struct tol_stream *stream, const struct tol_kernel *kernel,

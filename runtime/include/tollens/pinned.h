@@ -20,7 +20,8 @@ extern "C" {
 struct tol_pinned;
 
 /* Allocates bytes of page-locked host memory. The content is undefined. The caller destroys it with
- * tol_pinned_destroy. TOL_INVALID_ARGUMENT: bytes is 0. TOL_OUT_OF_HOST_MEMORY. */
+ * tol_pinned_destroy. TOL_INVALID_ARGUMENT: bytes is 0. TOL_OUT_OF_HOST_MEMORY. TOL_NOT_RESIDENT:
+ * the context has device_memory_only (struct tol_context_options). */
 TOL_API tol_status tol_pinned_create(struct tol_context *context, size_t bytes,
                                      struct tol_pinned **pinned);
 

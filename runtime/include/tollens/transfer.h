@@ -16,8 +16,9 @@
  * Threads: all functions may be called from any thread at the same time; the helper threads serve
  * one large copy at a time. Offsets and sizes are in bytes. Calls on zero bytes succeed.
  * Errors of all functions: TOL_INVALID_ARGUMENT. TOL_OUT_OF_RANGE: nothing is copied. TOL_TIMEOUT:
- * a part of the copy made no progress for deadline_ms. TOL_OUT_OF_HOST_MEMORY, TOL_POISONED,
- * TOL_DRIVER_ERROR.
+ * a part of the copy made no progress for deadline_ms. TOL_NOT_RESIDENT: a place is not the
+ * device's own memory, and the context allows no other (struct tol_context_options).
+ * TOL_OUT_OF_HOST_MEMORY, TOL_POISONED, TOL_DRIVER_ERROR.
  * Source: spec 002 "Refinement" 1.2, 4.1, 4.3 and 5.1; spec 004 section 3.1; D-23.
  */
 #ifndef TOLLENS_TRANSFER_H
@@ -51,6 +52,9 @@ TOL_API tol_status tol_transfer_create(struct tol_context *context,
 
 /* Ends the threads and frees the blocks. No call may be using it. NULL is a no-op. */
 TOL_API void tol_transfer_destroy(struct tol_transfer *transfer);
+
+/* The context that the transfer was created in. Valid while the transfer lives. */
+TOL_API struct tol_context *tol_transfer_context(const struct tol_transfer *transfer);
 
 /* A range of device memory. Copies are checked against it, so it must not exceed the allocation,
  * and the memory must live until the copies are done. */

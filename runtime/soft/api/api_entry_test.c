@@ -3,11 +3,15 @@
  */
 #include "driver/call.h"
 #include "entries.h"
+#include "since.h"
 #include "test/test_api.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Asks as a program of some CUDA version does. */
 static void *ask(const char *symbol, int version, cuuint64_t flags,
@@ -96,6 +100,39 @@ Test(api_entry, an_older_driver_offers_older_functions) {
             CUDA_ERROR_INVALID_VALUE);
     cr_assert(ask("cuLogsCurrent", 12000, 0, &status) == NULL);
     cr_assert_eq(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+}
+
+/* What the runtime, which uses dlsym, finds in a driver of each version. */
+Test(api_entry, an_older_drivers_library_lacks_newer_names) {
+    static const int versions[] = {11000, 11080, 12000, 12010, 12020, 12030, 12040,
+                                   12050, 12060, 12070, 12080, 12090, 13000};
+    char path[4096], version[16], own[128];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 32);
+    cr_assert(length > 0);
+    path[length] = '\0';
+    strcpy(strrchr(path, '/'), "/libtollens-soft.so");
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    cr_assert(library != NULL, "%s", dlerror());
+    if (!SOFT_HIDES_NAMES) cr_skip_test("needs indirect functions");
+    for (size_t v = 0; v < sizeof versions / sizeof versions[0]; v++) {
+        snprintf(version, sizeof version, "%d", versions[v]);
+        setenv("TOLLENS_SOFT_DRIVER_VERSION", version, 1);
+        for (int i = 0; i < SOFT_CALLS; i++) {
+            const struct soft_entry *entry = &soft_entries[i];
+            bool there = entry->version <= versions[v];
+            cr_assert_eq(dlsym(library, entry->name) != NULL, there, "%s of %d in %d", entry->name,
+                         entry->version, versions[v]);
+            snprintf(own, sizeof own, "%s%s", entry->name, entry->suffix);
+            cr_assert_eq(dlsym(library, own) != NULL, there, "%s of %d in %d", own, entry->version,
+                         versions[v]);
+        }
+    }
+    /* Values that options.c rejects: the default applies. */
+    static const char *const wrong[] = {"", "12", "12.0", "14000", "newest", "-12000"};
+    for (size_t w = 0; w < sizeof wrong / sizeof wrong[0]; w++) {
+        setenv("TOLLENS_SOFT_DRIVER_VERSION", wrong[w], 1);
+        cr_assert(dlsym(library, "cuCtxGetDevice_v2") != NULL, "%s", wrong[w]);
+    }
 }
 
 /* A program may look for a name of before CUDA 4 by dlsym: where the arguments are still the same,

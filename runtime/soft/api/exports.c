@@ -8,37 +8,67 @@
 
 #include "driver/call.h"
 #include "entries.h"
+#include "since.h"
 
-#define DEFINE(name, body, parameters, names, own_default)                                         \
-    SOFT_VISIBLE CUresult CUDAAPI name parameters;                                                 \
-    CUresult CUDAAPI name parameters {                                                             \
+#define BODY(body, names, own_default)                                                             \
+    {                                                                                              \
         CUresult result = soft_call_begin(SOFT_CALL_##body, own_default);                          \
         if (result == CUDA_SUCCESS) result = soft_##body names;                                    \
         return soft_call_end(SOFT_CALL_##body, result);                                            \
     }
-#define DEFINE_NONE(name, parameters, names)
-#define DEFINE_PTDS(name, parameters, names) DEFINE(name##_ptds, name, parameters, names, true)
-#define DEFINE_PTSZ(name, parameters, names) DEFINE(name##_ptsz, name, parameters, names, true)
+
+#define DEFINE_ALWAYS(version, name, body, parameters, names, own_default)                         \
+    SOFT_VISIBLE CUresult CUDAAPI name parameters;                                                 \
+    CUresult CUDAAPI name parameters BODY(body, names, own_default)
+
+/* later_NAME is what cuGetProcAddress gives, and dlsym if the device's version has it. The symbol
+ * NAME is not used in this library: the dynamic linker would look it up before this is ready. */
+#define EARLY __attribute__((no_sanitize("address", "thread", "undefined"), used))
+#define DEFINE_LATER(version, name, body, parameters, names, own_default)                          \
+    typedef CUresult CUDAAPI name##_type parameters;                                               \
+    static CUresult CUDAAPI later_##name parameters BODY(body, names, own_default)                 \
+    EARLY static name##_type *find_##name(void) {                                                  \
+        return soft_lacks(version) ? NULL : later_##name;                                          \
+    }                                                                                              \
+    SOFT_VISIBLE CUresult CUDAAPI name parameters __attribute__((ifunc("find_" #name)));
+
+#if SOFT_HIDES_NAMES
+#define IF_LATER(version, always, later) SOFT_SINCE_##version(always, later)
+#else
+#define IF_LATER(version, always, later) always
+#endif
+
+#define DEFINE(version, name, body, parameters, names, own_default)                                \
+    IF_LATER(version, DEFINE_ALWAYS, DEFINE_LATER)                                                 \
+    (version, name, body, parameters, names, own_default)
+#define ENTRY(version, name) (void (*)(void)) IF_LATER(version, name, later_##name)
+
+#define DEFINE_NONE(version, name, parameters, names)
+#define DEFINE_PTDS(version, name, parameters, names)                                              \
+    DEFINE(version, name##_ptds, name, parameters, names, true)
+#define DEFINE_PTSZ(version, name, parameters, names)                                              \
+    DEFINE(version, name##_ptsz, name, parameters, names, true)
 
 #define SOFT_FN(thread, version, base, name, parameters, names)                                    \
-    DEFINE(name, name, parameters, names, false)                                                   \
-    DEFINE_##thread(name, parameters, names)
+    DEFINE(version, name, name, parameters, names, false)                                          \
+    DEFINE_##thread(version, name, parameters, names)
 #include "base/functions.def"
 
-#define OWN_NONE(name) NULL, ""
-#define OWN_PTDS(name) (void (*)(void)) name##_ptds, "_ptds"
-#define OWN_PTSZ(name) (void (*)(void)) name##_ptsz, "_ptsz"
+#define OWN_NONE(version, name) NULL, ""
+#define OWN_PTDS(version, name) ENTRY(version, name##_ptds), "_ptds"
+#define OWN_PTSZ(version, name) ENTRY(version, name##_ptsz), "_ptsz"
 
 const struct soft_entry soft_entries[SOFT_CALLS] = {
 #define SOFT_FN(thread, version, base, name, parameters, names)                                    \
-    {#base, #name, version, (void (*)(void))name, OWN_##thread(name)},
+    {#base, #name, version, ENTRY(version, name), OWN_##thread(version, name)},
 #include "base/functions.def"
 };
 
-/* What the runtime calls: a name that is not exported does not link. */
-typedef void exported(void);
-extern exported *const soft_of_runtime[];
-exported *const soft_of_runtime[] = {
-#define TOL_DRIVER_FN(feature, name, parameters, names) (exported *)name,
+/* By this name the runtime tells the soft device from a driver (tol_driver_is_soft). */
+extern SOFT_VISIBLE const int tollens_soft_device;
+const int tollens_soft_device = 1;
+
+/* What the runtime calls: a name that is not in functions.def does not compile. */
+#define TOL_DRIVER_FN(feature, name, parameters, names)                                            \
+    _Static_assert((int)SOFT_CALL_##name >= 0, #name " is not exported");
 #include "tollens/driver.def"
-};

@@ -13,6 +13,8 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 #include <cudaProfiler.h>
+#include <cudaProfilerTypedefs.h>
+#include <cudaTypedefs.h>
 
 #define SOFT_ABI(name) own_##name
 #include "abi.h"
@@ -26,6 +28,13 @@
     _Static_assert(                                                                                \
         __builtin_types_compatible_p(__typeof__(&name), CUresult(CUDAAPI *) parameters),           \
         #name " has another signature");
+#include "functions.def"
+
+/* A type for each function is named after the version that brought it. */
+#define SOFT_FN(thread, version, base, name, parameters, names)                                    \
+    _Static_assert(                                                                                \
+        __builtin_types_compatible_p(PFN_##base##_v##version, CUresult(CUDAAPI *) parameters),     \
+        #name " came with another version");
 #include "functions.def"
 
 #define SIZE(type) _Static_assert(sizeof(own_##type) == sizeof(type), #type " differs in size");

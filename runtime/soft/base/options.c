@@ -88,8 +88,9 @@ static void read_all(void) {
         (int)read_number("TOLLENS_SOFT_WORKERS", 1, 256, (uint64_t)cores, "a number from 1 to 256");
     options.compute_capability =
         (int)read_number("TOLLENS_SOFT_COMPUTE", 70, 90, 90, "a compute capability from 70 to 90");
-    options.driver_version = (int)read_number("TOLLENS_SOFT_DRIVER_VERSION", 11000, 13000, 13000,
-                                              "a version from 11000 to 13000");
+    options.driver_version = (int)read_number(
+        "TOLLENS_SOFT_DRIVER_VERSION", SOFT_DRIVER_VERSION_MIN, SOFT_DRIVER_VERSION_MAX,
+        SOFT_DRIVER_VERSION_MAX, "a version from 11000 to 13000");
     options.budget = read_number("TOLLENS_SOFT_BUDGET", 0, UINT64_MAX, 0, "a number");
     options.seed = read_number("TOLLENS_SOFT_SEED", 0, UINT64_MAX, 0, "a number");
     options.core = (int)read_number("TOLLENS_SOFT_CORE", 0, 4, 0, "0, 1, 3 or 4");

@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What TOLLENS_SOFT_DRIVER_VERSION may name, as cuDriverGetVersion reports it. */
+enum { SOFT_DRIVER_VERSION_MIN = 11000, SOFT_DRIVER_VERSION_MAX = 13000 };
+
 struct soft_options {
     int devices;            /* TOLLENS_SOFT_DEVICES: 1 to 8 */
     uint64_t memory_bytes;  /* TOLLENS_SOFT_MEMORY: of each device; 512M, 8G */

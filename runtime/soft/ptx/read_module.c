@@ -4,13 +4,26 @@
  */
 #include "reader.h"
 
+#include "base/options.h"
 #include "tollens/cuda_abi.h"
 
 #include <string.h>
 
-/* The newest PTX this reader knows: what a newer one brings would be misread, so it is refused as a
- * driver refuses it. */
-enum { VERSION_MAX = 90 };
+/* The newest PTX that the driver accepts whose version the device reports: what a newer one brings
+ * would be misread. By "Release Notes" of PTX ISA 9.0, its table of CUDA releases. */
+static unsigned newest_version(void) {
+    static const struct {
+        int driver;
+        unsigned version;
+    } known[] = {{13000, 90}, {12090, 88}, {12080, 87}, {12070, 86}, {12050, 85}, {12040, 84},
+                 {12030, 83}, {12020, 82}, {12010, 81}, {12000, 80}, {11080, 78}, {11070, 77},
+                 {11060, 76}, {11050, 75}, {11040, 74}, {11030, 73}, {11020, 72}, {11010, 71}};
+    const int driver = soft_options()->driver_version;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (driver >= known[i].driver) return known[i].version;
+    }
+    return 70;
+}
 
 const char *ptx_text(const struct ptx_reader *reader) {
     return reader->diagnostic->text + reader->token->offset;
@@ -55,11 +68,12 @@ static bool read_version(struct ptx_reader *reader) {
         if (text[i] < '0' || text[i] > '9') return PTX_FAIL(reader, "expected a version");
         version = version * 10 + (unsigned)(text[i] - '0');
     }
-    if (version > VERSION_MAX) {
+    const unsigned newest = newest_version();
+    if (version > newest) {
         return soft_error(reader->diagnostic, reader->token->offset,
                           CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
                           "PTX %u.%u is newer than %u.%u, the newest version this device supports",
-                          version / 10, version % 10, VERSION_MAX / 10u, VERSION_MAX % 10u);
+                          version / 10, version % 10, newest / 10, newest % 10);
     }
     reader->module->version = version;
     reader->token++;

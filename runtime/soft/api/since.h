@@ -1,0 +1,66 @@
+/*
+ * Which functions an older driver lacks: those that came after the oldest version which
+ * TOLLENS_SOFT_DRIVER_VERSION may name, CUDA 11.0.
+ *
+ * SOFT_SINCE_v(always, later) is one of its arguments by the version v of a row of functions.def.
+ * What came later is hidden from dlsym where the device reports an older version: its symbol is an
+ * indirect function, and what the dynamic linker finds behind the name, or that it finds nothing,
+ * is decided when it is looked up. Elsewhere than with glibc and ELF all names remain visible;
+ * cuGetProcAddress hides them everywhere.
+ */
+#ifndef SOFT_SINCE_H
+#define SOFT_SINCE_H
+
+#include <features.h>
+#include <stdbool.h>
+
+#if defined(__GLIBC__) && defined(__ELF__) && defined(__x86_64__)
+#define SOFT_HIDES_NAMES 1
+#else
+#define SOFT_HIDES_NAMES 0
+#endif
+
+/* Whether the device reports a version below since. Reads the environment by itself: the dynamic
+ * linker may ask before the options can be read, and before there is an environment, in a program
+ * that is linked with the device and does not look its functions up; then nothing is hidden. */
+bool soft_lacks(int since);
+
+#define SOFT_SINCE_2000(always, later) always
+#define SOFT_SINCE_2010(always, later) always
+#define SOFT_SINCE_2020(always, later) always
+#define SOFT_SINCE_2030(always, later) always
+#define SOFT_SINCE_3000(always, later) always
+#define SOFT_SINCE_3010(always, later) always
+#define SOFT_SINCE_3020(always, later) always
+#define SOFT_SINCE_4000(always, later) always
+#define SOFT_SINCE_4010(always, later) always
+#define SOFT_SINCE_4020(always, later) always
+#define SOFT_SINCE_5000(always, later) always
+#define SOFT_SINCE_5050(always, later) always
+#define SOFT_SINCE_6000(always, later) always
+#define SOFT_SINCE_6050(always, later) always
+#define SOFT_SINCE_7000(always, later) always
+#define SOFT_SINCE_8000(always, later) always
+#define SOFT_SINCE_9000(always, later) always
+#define SOFT_SINCE_9020(always, later) always
+#define SOFT_SINCE_10000(always, later) always
+#define SOFT_SINCE_10010(always, later) always
+#define SOFT_SINCE_10020(always, later) always
+#define SOFT_SINCE_11000(always, later) always
+#define SOFT_SINCE_11010(always, later) later
+#define SOFT_SINCE_11020(always, later) later
+#define SOFT_SINCE_11030(always, later) later
+#define SOFT_SINCE_11040(always, later) later
+#define SOFT_SINCE_11060(always, later) later
+#define SOFT_SINCE_11070(always, later) later
+#define SOFT_SINCE_12000(always, later) later
+#define SOFT_SINCE_12010(always, later) later
+#define SOFT_SINCE_12020(always, later) later
+#define SOFT_SINCE_12030(always, later) later
+#define SOFT_SINCE_12040(always, later) later
+#define SOFT_SINCE_12050(always, later) later
+#define SOFT_SINCE_12080(always, later) later
+#define SOFT_SINCE_12090(always, later) later
+#define SOFT_SINCE_13000(always, later) later
+
+#endif
