@@ -45,9 +45,9 @@ SOFT_API = within({
     """,
     "driver": "context_life copy_call leak call",
     "api": """
-        api_entry since exports api_device api_primary api_context api_setting api_peer api_stream
-        api_stream_attribute api_event api_host_function api_value api_module api_link
-        api_library api_function api_log api_occupancy api_launch
+        api_entry since not_modelled exports api_device api_primary api_context api_setting
+        api_peer api_stream api_stream_attribute api_event api_host_function api_value
+        api_module api_link api_library api_function api_log api_occupancy api_launch
     """,
     "api/memory": """
         api_memory api_host api_pointer api_ipc api_mapping api_pool api_copy api_copy_rows
@@ -88,7 +88,8 @@ SOFT_API_TESTS = within({
     "test": "test_api test_graph seed_test",
     "base": "abi_test",
     "api": """
-        api_entry_test api_device_test api_context_test api_stream_test api_event_test
+        api_entry_test not_modelled_test api_device_test api_context_test api_stream_test
+        api_event_test
         api_host_function_test api_value_test api_peer_test api_module_test api_link_test
         api_library_test api_launch_test api_threads_test
     """,

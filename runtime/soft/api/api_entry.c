@@ -6,17 +6,19 @@
 #include "state/driver_state.h"
 #include "entries.h"
 #include "export.h"
+#include "not_modelled.h"
 #include "base/options.h"
 #include "base/result_name.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Of the variants of a name the newest that the version knows. */
+/* Of the variants of a name the newest that the version knows, modelled or not. */
 static const struct soft_entry *find_entry(const char *base, int version, bool *known) {
     const struct soft_entry *best = NULL;
-    for (int i = 0; i < SOFT_CALLS; i++) {
-        const struct soft_entry *entry = &soft_entries[i];
+    for (int i = 0; i < SOFT_CALLS + SOFT_OTHERS; i++) {
+        const struct soft_entry *entry =
+            i < SOFT_CALLS ? &soft_entries[i] : &soft_other_entries[i - SOFT_CALLS];
         if (strcmp(entry->base, base) != 0) continue;
         *known = true;
         if (entry->version > version) continue;

@@ -82,8 +82,10 @@ Test(api_entry, versions_choose_between_variants) {
     cr_assert(ask("cuCtxCreate", 11030, 0, &status) == (void *)(uintptr_t)cuCtxCreate_v2);
     cr_assert(ask("cuCtxCreate", 11040, 0, &status) == (void *)(uintptr_t)cuCtxCreate_v3);
     cr_assert(ask("cuCtxCreate", 13000, 0, &status) == (void *)(uintptr_t)cuCtxCreate_v4);
-    /* The 32-bit calls of CUDA 3.1 are not offered. */
-    cr_assert(ask("cuMemAlloc", 3010, 0, &status) == NULL);
+    /* The 32-bit calls of CUDA 3.1 are there, and not modelled. */
+    cr_assert(ask("cuMemAlloc", 3010, 0, &status) != NULL);
+    cr_assert(ask("cuMemAlloc", 3010, 0, &status) != ask("cuMemAlloc", 3020, 0, &status));
+    cr_assert(ask("cuMemAlloc", 1000, 0, &status) == NULL);
     cr_assert_eq(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 }
 

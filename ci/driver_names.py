@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Compares the names that the soft device exports with those that cuda.h declares.
+
+    ci/driver_names.py           with the cuda.h that configure.py found; without one it says so
+    ci/driver_names.py FILE      with this cuda.h
+
+A line for each name that cuda.h has and the soft device does not. Names that cuda.h does not have
+are of the soft device's own versions of CUDA, and are no finding. Exit code: 0 nothing was found, 1
+something was, 2 the file cannot be read.
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LISTS = ROOT / "runtime/soft/base"
+FN = re.compile(r"^SOFT_FN\(\s*(\w+),\s*\d+,\s*\w+,\s*(\w+),", re.MULTILINE)
+NAME = re.compile(r"^SOFT_NAME\((\w+), \d+, (\w+), (\w*)\)", re.MULTILINE)
+DECLARED = re.compile(r"\bCUDAAPI\s+(cu[A-Z]\w*)\s*\(")
+RENAMED = re.compile(r"^\s*#\s*define\s+cu[A-Z]\w*\s+(cu[A-Z]\w*)\s*$", re.MULTILINE)
+PER_THREAD = re.compile(r"__CUDA_API_(PTDS|PTSZ)\((cu\w+)\)")
+SUFFIX = {"NONE": [""], "PTDS": ["", "_ptds"], "PTSZ": ["", "_ptsz"]}
+# Declared for the compiler alone: libcuda's own stub does not export it.
+NOT_EXPORTED = {"cuGetProcAddress_v2_ptsz"}
+
+
+def exported() -> set[str]:
+    rows = []
+    for path in sorted(LISTS.glob("functions*.def")):
+        text = path.read_text(encoding="utf-8")
+        rows += FN.findall(text)
+        rows += [(thread, base + suffix) for thread, base, suffix in NAME.findall(text)]
+    return {name + end for thread, name in rows for end in SUFFIX[thread]}
+
+
+def declared(header: str) -> set[str]:
+    """All names of the driver that a header declares, renames to, or has a per-thread form of."""
+    names = {*DECLARED.findall(header), *RENAMED.findall(header)}
+    for kind, name in PER_THREAD.findall(header):
+        names |= {name, f"{name}_{kind.lower()}"}
+    return names - NOT_EXPORTED
+
+
+def found_header() -> pathlib.Path | None:
+    """The cuda.h that configure.py found."""
+    config = ROOT / "build/config.ninja"
+    if not config.exists():
+        return None
+    folder = re.search(r"-DTOL_HAS_CUDA_H -isystem (\S+)", config.read_text(encoding="utf-8"))
+    return pathlib.Path(folder[1], "cuda.h") if folder else None
+
+
+def main() -> int:
+    if len(sys.argv) > 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    path = pathlib.Path(sys.argv[1]) if len(sys.argv) == 2 else found_header()
+    if path is None:
+        print("summary: no cuda.h here: nothing to compare with")
+        return 0
+    try:
+        names = declared(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        print(f"driver_names: {path}: {error}", file=sys.stderr)
+        return 2
+    if len(names) < 100:
+        print(f"driver_names: {path} declares {len(names)} functions of the driver, so it is not "
+              "cuda.h", file=sys.stderr)
+        return 2
+    missing = sorted(names - exported())
+    for name in missing:
+        print(f"{name} is in cuda.h and not in functions.def or functions_other.def")
+    print(f"summary: {len(names)} names of cuda.h, {len(missing)} missing")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
