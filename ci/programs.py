@@ -129,6 +129,8 @@ class Programs:
                             [*SOFT_TESTS, *SOFT_API_TESTS, *TABLE_TESTS, *CORPUS_TESTS])
         kernels = self.objects("tests", "test_kernels", "kernels", KERNELS_TESTS)
         claims = self.objects("tests", "test_harness", "hypotheses/harness", HARNESS_TESTS, CLAIMS)
+        client = self.objects("tests", "tool", "hypotheses/harness", ["run/soft_client"])
+        self.program("soft-client", client, libs="-ldl")
         self.tests = [
             self.program("test-runtime", [*runtime, *stub, ARCHIVE], nvml),
             self.program("test-soft", [*soft, *table, *stub], "$folder/probe-driver",
@@ -137,7 +139,7 @@ class Programs:
                                           "$folder/tests/test/test_device.o", *stub,
                                           KERNELS_ARCHIVE, ARCHIVE]),
             self.program("test-harness", [*claims, *harness, KERNELS_ARCHIVE, ARCHIVE],
-                         f"$folder/tollens {nvml}")]
+                         f"$folder/tollens $folder/soft-client {nvml}")]
 
     def write_targets(self) -> None:
         libraries = ["libtollens.a", "libtollens.so", "libtollens-kernels.a", "libtollens-soft.so"]

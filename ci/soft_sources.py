@@ -38,7 +38,7 @@ SOFT_API = within({
     """,
     "queue": """
         task stream_value copy_rows kernel_call operation streams stream_fault queue perform
-        stream_order task_fault
+        stream_order task_fault usage
     """,
     "graph": """
         task_graph node_content graph_exec graph_update graph_call capture submit user_object

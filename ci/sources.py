@@ -142,13 +142,13 @@ HARNESS = within({
     "plugin": "plugin_file plugin_rules plugins plugin_tests",
     "judge": "limit verdict verdict_effects results gate",
     "trace": "trace_file trace_replay",
-    "run": "worker watch runner evidence evidence_text repeats",
+    "run": "worker watch runner evidence evidence_text repeats soft_report",
 })
 
 COMMANDS = within({
     "run": """
         tollens command_run run_options trial limits console command_show command_gate
-        command_export command_threads command_replay
+        command_export command_threads command_replay command_soft
     """,
 })
 
@@ -168,7 +168,7 @@ HARNESS_TESTS = within({
     "trace": "replay_test",
     "run": """
         evidence_test repeats_test export_test program_shell program_test program_choice_test
-        program_trouble_test gate_program_test limits_program_test
+        program_trouble_test gate_program_test limits_program_test soft_test
     """,
 })
 

@@ -65,6 +65,8 @@ static const char usage[] =
     "  threads THREADS LAUNCHES\n"
     "                      run the threads of H13 that share a context in one process, for tools\n"
     "                      that watch a process: compute-sanitizer tollens threads 4 1000\n"
+    "  soft [options] -- PROGRAM ARGUMENTS\n"
+    "                      run a CUDA program on the soft device; see tollens soft --help\n"
     "  every command       --plugin PATH.so adds the claims of your own library (ci/GATE.md); run\n"
     "                      without names then tries only those\n"
     "\n"
@@ -140,12 +142,17 @@ int main(int argc, char **argv) {
         fputs(usage, stderr);
         return HYP_EXIT_ERROR;
     }
+    /* Words behind -- are another program's, even --help and --plugin. */
+    if (strcmp(argv[1], "soft") == 0) return flush_output(hyp_command_soft(argc - 2, argv + 2));
     bool wants_help = strcmp(argv[1], "help") == 0;
     for (int i = 1; i < argc; i++) {
         wants_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
     }
     if (wants_help) {
-        print_usage(strcmp(argv[1], "help") == 0 && argc > 2 ? argv[2] : argv[1]);
+        const char *command = strcmp(argv[1], "help") == 0 && argc > 2 ? argv[2] : argv[1];
+        char option[] = "--help", *only[] = {option};
+        if (strcmp(command, "soft") == 0) return flush_output(hyp_command_soft(1, only));
+        print_usage(command);
         return flush_output(HYP_EXIT_OK);
     }
     int count = argc - 1;

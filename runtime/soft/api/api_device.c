@@ -7,6 +7,7 @@
 #include "export.h"
 #include "driver/leak.h"
 #include "base/options.h"
+#include "queue/usage.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,10 @@
 EXPORT(cuInit, (unsigned int flags)) {
     if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = soft_state_init();
-    if (result == CUDA_SUCCESS) soft_leak_watch_exit();
+    if (result == CUDA_SUCCESS) {
+        soft_leak_watch_exit();
+        soft_usage_watch_exit();
+    }
     return result;
 }
 

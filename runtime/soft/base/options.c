@@ -95,6 +95,7 @@ static void read_all(void) {
     options.seed = read_number("TOLLENS_SOFT_SEED", 0, UINT64_MAX, 0, "a number");
     options.core = (int)read_number("TOLLENS_SOFT_CORE", 0, 4, 0, "0, 1, 3 or 4");
     options.report = getenv("TOLLENS_SOFT_REPORT");
+    options.summary = getenv("TOLLENS_SOFT_SUMMARY");
     options.faults = getenv("TOLLENS_SOFT_FAULTS");
     read_checks();
 }

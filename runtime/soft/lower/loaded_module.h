@@ -37,6 +37,7 @@ struct soft_function {
     const struct soft_code *code;
     uint32_t dynamic_shared_max; /* as allowed by cuFuncSetAttribute */
     bool is_set;                 /* by that, so that a library's kernel has no say any more */
+    bool is_launched;            /* at least once; guarded by soft_lock */
     int carveout, cache_config;
     struct soft_function *next;
 };

@@ -11,6 +11,7 @@
 #include "stream_order.h"
 #include "task_fault.h"
 #include "state/thread_state.h"
+#include "usage.h"
 
 /* A grid runs for FIRST_SLICE_NS before helpers are called. */
 enum { FIRST_SLICE_NS = 50 * 1000 };
@@ -27,6 +28,7 @@ static void work_on_launch(struct soft_stream *stream, struct soft_operation *op
     struct soft_launch *launch = operation->launch;
     bool first = !operation->begun;
     operation->begun = true;
+    if (first) soft_usage_launch(operation->task.is.kernel.function);
     operation->workers++;
     pthread_mutex_unlock(&soft_lock);
     bool over = soft_launch_work(launch, &soft_thread()->worker,

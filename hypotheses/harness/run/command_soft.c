@@ -1,0 +1,244 @@
+/*
+ * soft: runs any program on the soft device, as valgrind runs one under its checks.
+ *
+ *     tollens soft [options] -- PROGRAM ARGUMENTS...
+ *
+ * The program and its children find the soft device as libcuda.so.1, by a folder of links in front
+ * of LD_LIBRARY_PATH. Its output and its exit code stay its own; the summary goes to stderr.
+ */
+#include "command.h"
+#include "harness/session.h"
+#include "soft_report.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: tollens soft [options] -- PROGRAM ARGUMENTS\n"
+    "\n"
+    "Runs a CUDA program, and its children, on the soft device: no GPU is needed, and every "
+    "memory\n"
+    "access of a kernel is checked. The three commands that most people need:\n"
+    "\n"
+    "    tollens soft -- python train.py\n"
+    "    tollens soft --check memory,init,sync,race --error-exitcode 1 -- ./my-test\n"
+    "    tollens soft --devices 2 --memory 512M -- pytest\n"
+    "\n"
+    "  --check LIST         memory, init, sync, race, stream, leak, fatal; default:\n"
+    "                       memory,init,sync\n"
+    "  --error-exitcode N   the exit code if anything was found; default: the program's\n"
+    "  --report FILE        add the findings to FILE, a JSON object a line\n"
+    "  --devices N          the number of devices, 1 to 8; default 1\n"
+    "  --memory SIZE        the memory of each device, such as 512M; default 8G\n"
+    "  --compute N          the compute capability, 70 to 90; default 90\n"
+    "  --driver N           the CUDA version of the driver, such as 12040; default 13000\n"
+    "  --faults FILE        make calls fail as FILE says (runtime/soft/driver/FAULTS.md)\n"
+    "  --seed N             another order of blocks and warps\n"
+    "  --workers N          threads that run blocks; with one a run is deterministic\n"
+    "\n"
+    "The program must load the driver as libcuda.so.1, and its kernels must have PTX. A summary "
+    "goes\n"
+    "to stderr at the end. Exit codes: the program's, or 128 and the number of the signal that "
+    "ended\n"
+    "it, or that of --error-exitcode; 2 if the program could not be run.\n";
+
+enum { NAME_BYTES = 32, HELPED = -1 };
+
+struct soft_run {
+    char folder[PATH_MAX]; /* with the links and the files below */
+    char summary[PATH_MAX + NAME_BYTES];
+    char report[PATH_MAX + NAME_BYTES]; /* where findings go */
+    long report_bytes;                  /* what the file had before */
+    bool keeps_report;
+    uint64_t error_code; /* the exit code where something was found; 0: the program's */
+    char **words;        /* the program and its arguments */
+};
+
+/* What is made in the folder. The CUDA runtime of a program opens the first name, and others look
+ * for the second. */
+static const char *const links[] = {"libcuda.so.1", "libcuda.so"};
+enum { LINKS = sizeof links / sizeof links[0] };
+
+/* Options whose value a variable of the soft device takes. */
+static const struct {
+    const char *option, *variable;
+} variables[] = {
+    {"--check", "TOLLENS_SOFT_CHECK"},     {"--devices", "TOLLENS_SOFT_DEVICES"},
+    {"--memory", "TOLLENS_SOFT_MEMORY"},   {"--compute", "TOLLENS_SOFT_COMPUTE"},
+    {"--faults", "TOLLENS_SOFT_FAULTS"},   {"--seed", "TOLLENS_SOFT_SEED"},
+    {"--workers", "TOLLENS_SOFT_WORKERS"}, {"--driver", "TOLLENS_SOFT_DRIVER_VERSION"}};
+enum { VARIABLES = sizeof variables / sizeof variables[0] };
+
+/* The name of the option, and its value, whether they are one word or two. */
+static const char *value_of(const char *option, int *at, int count, char **words) {
+    const size_t length = strlen(option);
+    if (strncmp(words[*at], option, length) != 0) return NULL;
+    if (words[*at][length] == '=') return words[*at] + length + 1;
+    if (words[*at][length] != '\0' || *at + 1 >= count) return NULL;
+    return words[++*at];
+}
+
+static int set_report(struct soft_run *run, const char *path) {
+    FILE *file = fopen(path, "a");
+    if (file == NULL) {
+        return hyp_command_complain("soft: the report %s cannot be written: %s", path,
+                                    strerror(errno));
+    }
+    run->report_bytes = ftell(file);
+    fclose(file);
+    if (realpath(path, run->report) == NULL) { /* the program may change its folder */
+        return hyp_command_complain("soft: %s: %s", path, strerror(errno));
+    }
+    run->keeps_report = true;
+    return HYP_EXIT_OK;
+}
+
+static int read_words(struct soft_run *run, int count, char **words) {
+    int at = 0;
+    if (count > 0 && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)) {
+        fputs(usage, stdout);
+        return HELPED;
+    }
+    for (; at < count && strcmp(words[at], "--") != 0; at++) {
+        const char *value = NULL;
+        int i = 0;
+        while (i < VARIABLES &&
+               (value = value_of(variables[i].option, &at, count, words)) == NULL) {
+            i++;
+        }
+        if (value != NULL) {
+            setenv(variables[i].variable, value, 1);
+        } else if ((value = value_of("--report", &at, count, words)) != NULL) {
+            if (set_report(run, value) != HYP_EXIT_OK) return HYP_EXIT_ERROR;
+        } else if ((value = value_of("--error-exitcode", &at, count, words)) != NULL) {
+            if (!hyp_session_number(value, 255, &run->error_code)) {
+                return hyp_command_complain("soft: --error-exitcode takes a number from 0 to 255, "
+                                            "not %s",
+                                            value);
+            }
+        } else {
+            return hyp_command_complain("soft: %s is not an option with a value; the program "
+                                        "stands behind --, see tollens soft --help",
+                                        words[at]);
+        }
+    }
+    if (at + 1 >= count) {
+        return hyp_command_complain("soft requires a program: tollens soft -- PROGRAM ARGUMENTS");
+    }
+    run->words = words + at + 1;
+    return HYP_EXIT_OK;
+}
+
+static void end_folder(struct soft_run *run) {
+    char path[PATH_MAX + NAME_BYTES];
+    if (run->folder[0] == '\0') return;
+    for (int i = 0; i < LINKS; i++) {
+        snprintf(path, sizeof path, "%s/%s", run->folder, links[i]);
+        unlink(path);
+    }
+    unlink(run->summary);
+    if (!run->keeps_report) unlink(run->report);
+    rmdir(run->folder);
+}
+
+/* The folder that the loader finds the device in, and where the processes write. */
+static int make_folder(struct soft_run *run) {
+    char library[PATH_MAX], path[PATH_MAX + NAME_BYTES];
+    const char *parent = getenv("TMPDIR"), *before = getenv("LD_LIBRARY_PATH");
+    if (realpath(hyp_session_soft_library(), library) == NULL) {
+        return hyp_command_complain("soft: the soft device %s: %s", hyp_session_soft_library(),
+                                    strerror(errno));
+    }
+    if (parent == NULL || parent[0] == '\0') parent = "/tmp";
+    snprintf(run->folder, sizeof run->folder, "%.2000s/tollens-soft-XXXXXX", parent);
+    if (mkdtemp(run->folder) == NULL) {
+        const int error = errno;
+        hyp_command_complain("soft: no folder can be made in %s: %s", parent, strerror(error));
+        run->folder[0] = '\0';
+        return HYP_EXIT_ERROR;
+    }
+    for (int i = 0; i < LINKS; i++) {
+        snprintf(path, sizeof path, "%s/%s", run->folder, links[i]);
+        if (symlink(library, path) != 0) {
+            return hyp_command_complain("soft: %s: %s", path, strerror(errno));
+        }
+    }
+    snprintf(run->summary, sizeof run->summary, "%s/summary", run->folder);
+    if (!run->keeps_report) snprintf(run->report, sizeof run->report, "%s/report", run->folder);
+    const size_t bytes = strlen(run->folder) + (before != NULL ? strlen(before) : 0) + 2;
+    char *list = malloc(bytes);
+    if (list == NULL) return hyp_command_complain("soft: out of memory");
+    snprintf(list, bytes, "%s%s%s", run->folder, before != NULL && before[0] != '\0' ? ":" : "",
+             before != NULL ? before : "");
+    setenv("LD_LIBRARY_PATH", list, 1);
+    free(list);
+    setenv("TOLLENS_SOFT_SUMMARY", run->summary, 1);
+    setenv("TOLLENS_SOFT_REPORT", run->report, 1);
+    return HYP_EXIT_OK;
+}
+
+static volatile sig_atomic_t child;
+
+static void pass_on(int number) {
+    if (child > 0) kill((pid_t)child, number);
+}
+
+/* The exit code of a shell: what the program returned, or 128 and the signal that ended it. */
+static int run_program(const struct soft_run *run) {
+    extern char **environ;
+    struct sigaction action = {.sa_handler = pass_on};
+    pid_t id = 0;
+    int status = 0;
+    /* Ctrl-C reaches the program by itself; this one stays to say what was found. */
+    signal(SIGINT, SIG_IGN);
+    posix_spawnattr_t attributes;
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGINT);
+    sigaddset(&defaults, SIGXFSZ);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    const int error = posix_spawnp(&id, run->words[0], NULL, &attributes, run->words, environ);
+    posix_spawnattr_destroy(&attributes);
+    if (error != 0) {
+        hyp_command_complain("soft: %s cannot be run: %s", run->words[0], strerror(error));
+        return -1;
+    }
+    child = id;
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    while (waitpid(id, &status, 0) < 0 && errno == EINTR) continue;
+    child = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int hyp_command_soft(int count, char **words) {
+    struct soft_run run = {.folder = ""};
+    struct hyp_soft_report report = {.findings = 0};
+    int code = read_words(&run, count, words);
+    if (code == HYP_EXIT_OK) code = make_folder(&run);
+    if (code != HYP_EXIT_OK) {
+        end_folder(&run);
+        return code == HELPED ? HYP_EXIT_OK : code;
+    }
+    code = run_program(&run);
+    if (code >= 0) {
+        const char *checks = getenv("TOLLENS_SOFT_CHECK");
+        hyp_soft_report_findings(&report, run.report, run.report_bytes);
+        hyp_soft_report_summaries(&report, run.summary);
+        hyp_soft_report_print(
+            &report, checks != NULL && checks[0] != '\0' ? checks : "memory,init,sync", stderr);
+    }
+    end_folder(&run);
+    if (code < 0) return HYP_EXIT_ERROR;
+    return report.findings > 0 && run.error_code > 0 ? (int)run.error_code : code;
+}

@@ -1,0 +1,62 @@
+/*
+ * A CUDA program for the tests of `tollens soft`: it opens libcuda.so.1 as any program does.
+ *
+ *     soft-client store INDEX     stores 4 bytes at an index of 16 words: 16 and more are outside
+ *     soft-client leave INDEX     the same, and ends by _exit, without a summary
+ *     soft-client return CODE     makes a context and returns CODE
+ */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char ptx[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
+                          ".visible .entry store(.param .u64 to) {\n"
+                          "  .reg .b64 %rd<2>;\n"
+                          "  ld.param.u64 %rd0, [to];\n"
+                          "  st.global.u32 [%rd0], 7;\n"
+                          "  ret;\n}\n";
+
+static void *library;
+
+static int (*find(const char *name))(void *, ...) {
+    int (*function)(void *, ...) = NULL;
+    void *address = dlsym(library, name);
+    memcpy(&function, &address, sizeof function);
+    if (function == NULL) exit(99);
+    return function;
+}
+
+#define CALL(name, ...)                                                                            \
+    do {                                                                                           \
+        int (*function)(void *, ...) = find(name);                                                 \
+        const int result = function(__VA_ARGS__);                                                  \
+        if (result != 0) fprintf(stderr, "%s: %d\n", name, result);                                \
+    } while (0)
+
+int main(int count, char **words) {
+    void *context = NULL, *module = NULL, *kernel = NULL;
+    uint64_t memory = 0;
+    if (count != 3) return 2;
+    const long number = strtol(words[2], NULL, 10);
+    library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (library == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 98;
+    }
+    CALL("cuInit", (void *)(uintptr_t)0);
+    CALL("cuDevicePrimaryCtxRetain", &context, 0);
+    CALL("cuCtxSetCurrent", context);
+    if (strcmp(words[1], "return") == 0) return (int)number;
+    CALL("cuModuleLoadData", &module, ptx);
+    CALL("cuModuleGetFunction", &kernel, module, "store");
+    CALL("cuMemAlloc_v2", &memory, (size_t)64);
+    uint64_t to = memory + 4 * (uint64_t)number;
+    void *arguments[] = {&to};
+    CALL("cuLaunchKernel", kernel, 1u, 1u, 1u, 1u, 1u, 1u, 0u, NULL, arguments, NULL);
+    CALL("cuCtxSynchronize", NULL);
+    if (strcmp(words[1], "leave") == 0) _exit(0);
+    return 0;
+}

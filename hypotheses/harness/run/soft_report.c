@@ -1,0 +1,126 @@
+/*
+ * Counts findings by kind.
+ */
+#include "soft_report.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_of(const json_t *object, const char *name) {
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "";
+}
+
+static uint64_t number_of(const json_t *object, const char *name) {
+    const json_int_t number = json_integer_value(json_object_get(object, name));
+    return number > 0 ? (uint64_t)number : 0;
+}
+
+static void count_kind(struct hyp_soft_report *report, const char *name) {
+    size_t i = 0;
+    while (i < report->kind_count && strcmp(report->kinds[i].name, name) != 0) i++;
+    if (i == HYP_SOFT_KINDS) i--; /* too many: the last one counts the others */
+    if (i == HYP_SOFT_KINDS - 1) name = "other";
+    if (i >= report->kind_count) report->kind_count = i + 1;
+    snprintf(report->kinds[i].name, sizeof report->kinds[i].name, "%s", name);
+    report->kinds[i].count++;
+}
+
+static void take_finding(struct hyp_soft_report *report, const json_t *line) {
+    const json_t *block = json_object_get(line, "block"), *thread = json_object_get(line, "thread");
+    const char *kernel = text_of(line, "kernel"), *source = text_of(line, "source");
+    char place[400] = "";
+    if (strcmp(text_of(line, "severity"), "note") == 0) {
+        report->notes++;
+        return;
+    }
+    report->findings++;
+    count_kind(report, text_of(line, "kind"));
+    if (report->first[0] != '\0') return;
+    if (kernel[0] != '\0') {
+        snprintf(place, sizeof place,
+                 " in kernel %.100s, block (%lld,%lld,%lld), thread "
+                 "(%lld,%lld,%lld), at %s%.120s",
+                 kernel, json_integer_value(json_array_get(block, 0)),
+                 json_integer_value(json_array_get(block, 1)),
+                 json_integer_value(json_array_get(block, 2)),
+                 json_integer_value(json_array_get(thread, 0)),
+                 json_integer_value(json_array_get(thread, 1)),
+                 json_integer_value(json_array_get(thread, 2)),
+                 source[0] != '\0' ? "" : "PTX line ", source);
+        if (source[0] == '\0') {
+            const size_t used = strlen(place);
+            snprintf(place + used, sizeof place - used, "%llu",
+                     (unsigned long long)number_of(line, "ptx_line"));
+        }
+    }
+    snprintf(report->first, sizeof report->first, "%.60s%s: %.230s", text_of(line, "kind"), place,
+             text_of(line, "detail"));
+}
+
+static void take_summary(struct hyp_soft_report *report, const json_t *line) {
+    report->processes++;
+    report->kernels += number_of(line, "kernels");
+    report->launches += number_of(line, "launches");
+}
+
+static void each_line(struct hyp_soft_report *report, const char *path, long skip,
+                      void (*take)(struct hyp_soft_report *, const json_t *)) {
+    FILE *file = fopen(path, "r");
+    char *text = NULL;
+    size_t room = 0;
+    if (file == NULL) return;
+    if (fseek(file, skip, SEEK_SET) == 0) {
+        while (getline(&text, &room, file) > 0) {
+            json_t *line = json_loads(text, 0, NULL);
+            if (json_is_object(line)) {
+                take(report, line);
+            } else {
+                report->unreadable++;
+            }
+            json_decref(line);
+        }
+    }
+    free(text);
+    fclose(file);
+}
+
+void hyp_soft_report_findings(struct hyp_soft_report *report, const char *path, long skip) {
+    each_line(report, path, skip, take_finding);
+}
+
+void hyp_soft_report_summaries(struct hyp_soft_report *report, const char *path) {
+    each_line(report, path, 0, take_summary);
+}
+
+static const char *plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+void hyp_soft_report_print(const struct hyp_soft_report *report, const char *checks, FILE *out) {
+    fprintf(out, "tollens soft: ");
+    if (report->processes == 0) {
+        fprintf(out, "no process used the device and ended by itself\n");
+    } else {
+        fprintf(out, "%llu process%s, %llu kernel%s, %llu launch%s\n",
+                (unsigned long long)report->processes, report->processes == 1 ? "" : "es",
+                (unsigned long long)report->kernels, plural(report->kernels),
+                (unsigned long long)report->launches, report->launches == 1 ? "" : "es");
+    }
+    fprintf(out, "tollens soft: %llu finding%s", (unsigned long long)report->findings,
+            plural(report->findings));
+    for (size_t i = 0; i < report->kind_count; i++) {
+        fprintf(out, "%s%llu %s", i == 0 ? ": " : ", ", (unsigned long long)report->kinds[i].count,
+                report->kinds[i].name);
+    }
+    if (report->notes > 0) {
+        fprintf(out, "; %llu note%s", (unsigned long long)report->notes, plural(report->notes));
+    }
+    fprintf(out, " (checks: %s)\n", checks);
+    if (report->first[0] != '\0') fprintf(out, "tollens soft: the first: %s\n", report->first);
+    if (report->unreadable > 0) {
+        fprintf(out, "tollens soft: %llu line%s could not be read, so there may be more\n",
+                (unsigned long long)report->unreadable, plural(report->unreadable));
+    }
+}

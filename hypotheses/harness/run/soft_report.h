@@ -1,0 +1,33 @@
+/*
+ * Soft report: what processes on the soft device left behind, read from their two files: the
+ * findings (TOLLENS_SOFT_REPORT) and what they did (TOLLENS_SOFT_SUMMARY), one JSON object a line.
+ */
+#ifndef HYP_SOFT_REPORT_H
+#define HYP_SOFT_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { HYP_SOFT_KINDS = 24 };
+
+struct hyp_soft_report {
+    uint64_t findings, notes; /* errors and warnings; what may be meant so is a note */
+    struct hyp_soft_kind {
+        char name[48]; /* "data race"; the last one is "other" if there are too many */
+        uint64_t count;
+    } kinds[HYP_SOFT_KINDS];
+    size_t kind_count;
+    char first[700]; /* the first finding in a line; "" if there is none */
+    uint64_t processes, kernels, launches;
+    uint64_t unreadable; /* lines that are no JSON object, of either file */
+};
+
+/* Adds the lines of a file behind its first skip bytes. One that does not exist has none. */
+void hyp_soft_report_findings(struct hyp_soft_report *report, const char *path, long skip);
+void hyp_soft_report_summaries(struct hyp_soft_report *report, const char *path);
+
+/* A few lines for people. checks is what was looked for. */
+void hyp_soft_report_print(const struct hyp_soft_report *report, const char *checks, FILE *out);
+
+#endif
