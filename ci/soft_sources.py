@@ -16,7 +16,8 @@ SOFT = within({
     "lower": """
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
         lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
-        link loaded_module linked_image count fuse core lower_async lower_mbarrier lower_cluster
+        link loaded_module linked_image fatbin count fuse core lower_async lower_mbarrier
+        lower_cluster
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
@@ -88,8 +89,8 @@ SOFT_API_TESTS = within({
     "test": "test_api test_graph seed_test",
     "base": "abi_test",
     "api": """
-        api_entry_test not_modelled_test api_device_test api_context_test api_stream_test
-        api_event_test
+        api_entry_test not_modelled_test api_image_test api_device_test api_context_test
+        api_stream_test api_event_test
         api_host_function_test api_value_test api_peer_test api_module_test api_link_test
         api_library_test api_launch_test api_threads_test
     """,

@@ -22,32 +22,41 @@ static CUresult check_options(unsigned count, const CUlibraryOption *options, vo
     return CUDA_SUCCESS;
 }
 
+/* bytes: of a file; SIZE_MAX where the caller does not say. */
+static CUresult load(CUlibrary *handle, const void *code, size_t bytes, unsigned jit_count,
+                     const CUjit_option *jit_options, void **jit_values) {
+    struct soft_library *library = NULL;
+    struct soft_jit jit;
+    CUresult result = soft_jit_read(jit_count, jit_options, jit_values, &jit);
+    jit.image_bytes = bytes;
+    if (result == CUDA_SUCCESS) result = soft_library_load(code, &jit, &library);
+    if (result == CUDA_SUCCESS) *handle = (CUlibrary)library;
+    return result;
+}
+
 EXPORT(cuLibraryLoadData,
        (CUlibrary * handle, const void *code, CUjit_option *jit_options, void **jit_values,
         unsigned int jit_count, CUlibraryOption *options, void **values, unsigned int count)) {
-    struct soft_library *library = NULL;
-    struct soft_jit jit;
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     if (handle == NULL || code == NULL) return CUDA_ERROR_INVALID_VALUE;
     result = check_options(count, options, values);
-    if (result == CUDA_SUCCESS) result = soft_jit_read(jit_count, jit_options, jit_values, &jit);
-    if (result == CUDA_SUCCESS) result = soft_library_load(code, &jit, &library);
-    if (result == CUDA_SUCCESS) *handle = (CUlibrary)library;
-    return result;
+    if (result != CUDA_SUCCESS) return result;
+    return load(handle, code, SIZE_MAX, jit_count, jit_options, jit_values);
 }
 
 EXPORT(cuLibraryLoadFromFile,
        (CUlibrary * handle, const char *name, CUjit_option *jit_options, void **jit_values,
         unsigned int jit_count, CUlibraryOption *options, void **values, unsigned int count)) {
     char *code = NULL;
+    size_t bytes = 0;
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     if (handle == NULL || name == NULL) return CUDA_ERROR_INVALID_VALUE;
-    result = soft_file_text(name, &code);
+    result = soft_file_text(name, &code, &bytes);
+    if (result == CUDA_SUCCESS) result = check_options(count, options, values);
     if (result == CUDA_SUCCESS) {
-        result = soft_cuLibraryLoadData(handle, code, jit_options, jit_values, jit_count, options,
-                                        values, count);
+        result = load(handle, code, bytes, jit_count, jit_options, jit_values);
     }
     free(code);
     return result;

@@ -8,6 +8,7 @@
 #include "export.h"
 #include "base/file_text.h"
 #include "state/handle_set.h"
+#include "state/image.h"
 #include "state/jit.h"
 #include "lower/linked_image.h"
 #include "ptx/reader.h"
@@ -119,22 +120,43 @@ static CUresult add_linked(struct link *link, const void *image) {
     return result;
 }
 
+/* The best PTX of a fat binary; objects and libraries are taken where they are one. */
+static CUresult add_binary(struct link *link, const void *data, size_t bytes, const char *name) {
+    enum { MAGIC_BYTES = 16 };
+    struct soft_jit jit = link->jit;
+    struct soft_source *sources = NULL;
+    unsigned count = 0;
+    if (bytes >= MAGIC_BYTES && soft_linked_image_is(data)) return add_linked(link, data);
+    jit.image_bytes = bytes;
+    const enum soft_image_kind kind =
+        bytes >= MAGIC_BYTES ? soft_image_kind(data) : SOFT_IMAGE_NONE;
+    if (kind != SOFT_IMAGE_FATBIN && kind != SOFT_IMAGE_CUBIN) {
+        soft_jit_fail(&jit,
+                      "the input is neither a fat binary nor a cubin; objects and libraries of "
+                      "a host compiler cannot be linked here\n");
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    CUresult result = soft_image_sources(data, &jit, &sources, &count);
+    if (result == CUDA_SUCCESS) {
+        result = add_text(link, sources->text, sources->length, name);
+    }
+    free(sources);
+    return result;
+}
+
 static CUresult add(struct link *link, CUjitInputType type, const void *data, size_t bytes,
                     const char *name) {
-    enum { MAGIC_BYTES = 16 };
     switch (type) {
     case CU_JIT_INPUT_PTX:
         return add_text(link, data, bytes, name);
     case CU_JIT_INPUT_CUBIN:
-        if (bytes >= MAGIC_BYTES && soft_linked_image_is(data)) return add_linked(link, data);
-        soft_jit_fail(&link->jit, "the input is GPU machine code; this device loads PTX only\n");
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
     case CU_JIT_INPUT_FATBINARY:
     case CU_JIT_INPUT_OBJECT:
     case CU_JIT_INPUT_LIBRARY:
-        soft_jit_fail(&link->jit, "the input is GPU machine code; this device loads PTX only\n");
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+        return add_binary(link, data, bytes, name);
     case CU_JIT_INPUT_NVVM:
+        soft_jit_fail(&link->jit, "the input is LTO-IR (NVVM), which only NVIDIA's compiler reads; "
+                                  "link PTX instead\n");
         return CUDA_ERROR_NOT_SUPPORTED;
     default:
         return CUDA_ERROR_INVALID_VALUE;
@@ -174,12 +196,9 @@ EXPORT(cuLinkAddFile_v2, (CUlinkState state, CUjitInputType type, const char *pa
     CUresult result = check_input(state, count, options, values, &link);
     if (result != CUDA_SUCCESS) return result;
     if (path == NULL) return CUDA_ERROR_INVALID_VALUE;
-    result = soft_file_text(path, &text);
-    if (result == CUDA_SUCCESS) {
-        size_t bytes =
-            soft_linked_image_is(text) ? soft_linked_image_bytes(text) : strlen(text) + 1;
-        result = add(link, type, text, bytes, path);
-    }
+    size_t bytes = 0;
+    result = soft_file_text(path, &text, &bytes);
+    if (result == CUDA_SUCCESS) result = add(link, type, text, bytes, path);
     free(text);
     return result;
 }

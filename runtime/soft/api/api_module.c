@@ -10,8 +10,9 @@
 
 #include <stdlib.h>
 
-static CUresult load(CUmodule *handle, const void *image, const char *name, unsigned count,
-                     const CUjit_option *options, void **values) {
+/* bytes: of a file; SIZE_MAX where the caller does not say. */
+static CUresult load(CUmodule *handle, const void *image, const char *name, size_t bytes,
+                     unsigned count, const CUjit_option *options, void **values) {
     struct soft_context *context = NULL;
     struct soft_module *module = NULL;
     struct soft_jit jit;
@@ -20,40 +21,42 @@ static CUresult load(CUmodule *handle, const void *image, const char *name, unsi
     if (handle == NULL || image == NULL) return CUDA_ERROR_INVALID_VALUE;
     result = soft_jit_read(count, options, values, &jit);
     jit.name = name;
+    jit.image_bytes = bytes;
     if (result == CUDA_SUCCESS) result = soft_image_load(context, image, &jit, &module);
     if (result == CUDA_SUCCESS) *handle = (CUmodule)module;
     return result;
 }
 
 EXPORT(cuModuleLoadData, (CUmodule * module, const void *image)) {
-    return load(module, image, NULL, 0, NULL, NULL);
+    return load(module, image, NULL, SIZE_MAX, 0, NULL, NULL);
 }
 
 EXPORT(cuModuleLoadDataEx, (CUmodule * module, const void *image, unsigned int count,
                             CUjit_option *options, void **values)) {
-    return load(module, image, NULL, count, options, values);
+    return load(module, image, NULL, SIZE_MAX, count, options, values);
 }
 
 EXPORT(cuModuleLoad, (CUmodule * module, const char *name)) {
     struct soft_context *context = NULL;
     char *image = NULL;
+    size_t bytes = 0;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
     if (module == NULL || name == NULL) return CUDA_ERROR_INVALID_VALUE;
-    result = soft_file_text(name, &image);
-    if (result == CUDA_SUCCESS) result = load(module, image, name, 0, NULL, NULL);
+    result = soft_file_text(name, &image, &bytes);
+    if (result == CUDA_SUCCESS) result = load(module, image, name, bytes, 0, NULL, NULL);
     free(image);
     return result;
 }
 
-/* Fat binaries hold machine code, and PTX that is compressed. */
 EXPORT(cuModuleLoadFatBinary, (CUmodule * module, const void *image)) {
     struct soft_context *context = NULL;
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
     if (module == NULL || image == NULL) return CUDA_ERROR_INVALID_VALUE;
-    bool binary = soft_image_kind(image) == SOFT_IMAGE_BINARY;
-    return binary ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE;
+    const enum soft_image_kind kind = soft_image_kind(image);
+    if (kind != SOFT_IMAGE_FATBIN && kind != SOFT_IMAGE_CUBIN) return CUDA_ERROR_INVALID_IMAGE;
+    return load(module, image, NULL, SIZE_MAX, 0, NULL, NULL);
 }
 
 /* The calling thread's context, and a live module. */

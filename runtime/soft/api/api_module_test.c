@@ -124,11 +124,16 @@ Test(api_module, what_is_wrong_with_a_file_is_told_with_its_name) {
 }
 
 Test(api_module, machine_code_is_refused_for_what_it_is) {
-    static const unsigned char binaries[3][8] = {{0x7f, 'E', 'L', 'F', 2, 1, 1, 0},
-                                                 {0x50, 0xed, 0x55, 0xba, 1, 0, 0, 0},
-                                                 {0xb1, 0x43, 0x62, 0x46, 1, 0, 0, 0}};
+    /* A cubin's header, and fat binaries without an entry. */
+    static const unsigned char empty[64] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0};
+    static const struct {
+        int magic, version;
+        const void *data, *other;
+    } wrapper = {0x466243b1, 1, empty, NULL};
+    static const unsigned char cubin[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0};
+    const void *const binaries[3] = {cubin, empty, &wrapper};
     CUmodule module = NULL;
-    char log[256] = "";
+    char log[700] = "";
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)sizeof log};
     api_context(0);
@@ -138,7 +143,7 @@ Test(api_module, machine_code_is_refused_for_what_it_is) {
         values[1] = (void *)sizeof log;
         REFUSED(cuModuleLoadDataEx(&module, binaries[i], 2, options, values),
                 CUDA_ERROR_NO_BINARY_FOR_GPU);
-        cr_assert(strstr(log, "machine code") != NULL, "%s", log);
+        cr_assert(strstr(log, i == 0 ? "machine code" : "no code at all") != NULL, "%s", log);
     }
     REFUSED(cuModuleLoadFatBinary(&module, two), CUDA_ERROR_INVALID_IMAGE);
     REFUSED(cuModuleLoadFatBinary(&module, NULL), CUDA_ERROR_INVALID_VALUE);
@@ -397,7 +402,7 @@ Test(api_module, without_a_log_the_reason_is_on_stderr) {
     const char *told = test_captured(stderr);
     cr_assert(strncmp(told, "tollens-soft: ", 14) == 0 && strcmp(told + 14, log) == 0, "%s", told);
     REFUSED(cuModuleLoadData(&module, binary), CUDA_ERROR_NO_BINARY_FOR_GPU);
-    cr_assert(strstr(test_captured(stderr), "GPU machine code") != NULL);
+    cr_assert(strstr(test_captured(stderr), "a cubin, has machine code") != NULL);
     REFUSED(cuModuleLoadData(&module, "nonsense"), CUDA_ERROR_INVALID_IMAGE);
     cr_assert(strstr(test_captured(stderr), "is not PTX") != NULL);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-CUresult soft_file_text(const char *name, char **result) {
+CUresult soft_file_text(const char *name, char **result, size_t *bytes) {
     enum { STEP = 64 * 1024, NULS = 8 };
     size_t room = STEP, used = 0, got = 0;
     char *text = calloc(1, room + NULS);
@@ -29,5 +29,6 @@ CUresult soft_file_text(const char *name, char **result) {
     }
     for (int i = 0; i < NULS; i++) text[used + (size_t)i] = '\0';
     *result = text;
+    if (bytes != NULL) *bytes = used;
     return CUDA_SUCCESS;
 }

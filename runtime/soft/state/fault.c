@@ -68,7 +68,7 @@ static void read_rules(void) {
     struct soft_json_error error = {.text = ""};
     char *text = NULL;
     if (path == NULL || path[0] == '\0') return;
-    faults.result = soft_file_text(path, &text);
+    faults.result = soft_file_text(path, &text, NULL);
     if (faults.result != CUDA_SUCCESS) {
         fprintf(stderr, "tollens-soft: TOLLENS_SOFT_FAULTS: cannot read the file %s\n", path);
         return;

@@ -4,6 +4,8 @@
 #include "image.h"
 
 #include "handle_set.h"
+#include "base/options.h"
+#include "lower/fatbin.h"
 #include "lower/linked_image.h"
 
 #include <stdlib.h>
@@ -18,23 +20,16 @@ static bool begins_as_ptx(const char *text) {
 }
 
 enum soft_image_kind soft_image_kind(const void *image) {
-    static const unsigned char magics[3][4] = {
-        {0x7f, 'E', 'L', 'F'},    /* a cubin */
-        {0x50, 0xed, 0x55, 0xba}, /* a fatbin */
-        {0xb1, 0x43, 0x62, 0x46}  /* a wrapper around one */
-    };
+    static const unsigned char elf[4] = {0x7f, 'E', 'L', 'F'};
     const unsigned char *bytes = image;
     if (soft_linked_image_is(image)) return SOFT_IMAGE_LINKED;
-    for (int m = 0; m < 3; m++) {
-        /* Text shorter than four bytes ends before the comparison does. */
-        int i = 0;
-        while (i < 4 && bytes[i] == magics[m][i]) i++;
-        if (i < 4) continue;
-        /* An ELF header goes on with its class, 64 bits, and the order of bytes, little-endian. */
-        bool cut = m == 0 && (bytes[4] != 2 || bytes[5] != 1);
-        return cut ? SOFT_IMAGE_NONE : SOFT_IMAGE_BINARY;
-    }
-    return begins_as_ptx(image) ? SOFT_IMAGE_TEXT : SOFT_IMAGE_NONE;
+    if (soft_fatbin_is(image)) return SOFT_IMAGE_FATBIN;
+    /* Text shorter than four bytes ends before the comparison does. */
+    int i = 0;
+    while (i < 4 && bytes[i] == elf[i]) i++;
+    if (i < 4) return begins_as_ptx(image) ? SOFT_IMAGE_TEXT : SOFT_IMAGE_NONE;
+    /* An ELF header goes on with its class, 64 bits, and the order of bytes, little-endian. */
+    return bytes[4] == 2 && bytes[5] == 1 ? SOFT_IMAGE_CUBIN : SOFT_IMAGE_NONE;
 }
 
 /* Puts a module into its context's list and its handles into the register. */
@@ -57,13 +52,49 @@ static void remove_handles(struct soft_module *module) {
     }
 }
 
+/* A cubin is an ELF file, of which a header may be cut off. */
+static CUresult refuse_cubin(const void *image, const struct soft_jit *jit) {
+    char says[SOFT_FATBIN_SAYS];
+    if (jit->image_bytes < SOFT_CUBIN_BYTES) {
+        soft_jit_fail(jit, "the image is a cubin that is cut off\n");
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    soft_fatbin_refuse_cubin(image, says);
+    soft_jit_fail(jit, says);
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+/* The source and its text are one piece of memory, so that one call of free ends both. */
+static CUresult fatbin_source(const void *image, const struct soft_jit *jit,
+                              struct soft_source **sources) {
+    char says[SOFT_FATBIN_SAYS];
+    size_t length = 0;
+    int result = CUDA_SUCCESS;
+    const int capability = soft_options()->compute_capability;
+    char *text = soft_fatbin_ptx(image, jit->image_bytes, capability, &length, &result, says);
+    if (text == NULL) {
+        soft_jit_fail(jit, says);
+        return (CUresult)result;
+    }
+    *sources = malloc(sizeof **sources + length + 1);
+    if (*sources != NULL) {
+        char *copy = (char *)(*sources + 1);
+        memcpy(copy, text, length + 1);
+        **sources = (struct soft_source){.name = jit->name, .text = copy, .length = length};
+    }
+    free(text);
+    return *sources != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult soft_image_sources(const void *image, const struct soft_jit *jit,
                             struct soft_source **sources, unsigned *count) {
     *sources = NULL;
+    *count = 1;
     switch (soft_image_kind(image)) {
-    case SOFT_IMAGE_BINARY:
-        soft_jit_fail(jit, "the image is GPU machine code; this device loads PTX only\n");
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    case SOFT_IMAGE_CUBIN:
+        return refuse_cubin(image, jit);
+    case SOFT_IMAGE_FATBIN:
+        return fatbin_source(image, jit, sources);
     case SOFT_IMAGE_NONE:
         soft_jit_fail(jit, "the image is not PTX, which begins with a directive or a comment\n");
         return CUDA_ERROR_INVALID_IMAGE;
@@ -71,7 +102,6 @@ CUresult soft_image_sources(const void *image, const struct soft_jit *jit,
         *sources = soft_linked_image_sources(image, count);
         return *sources != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
     default:
-        *count = 1;
         *sources = malloc(sizeof **sources);
         if (*sources == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
         **sources = (struct soft_source){.name = jit->name, .text = image, .length = strlen(image)};

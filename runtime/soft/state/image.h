@@ -6,13 +6,20 @@
 
 #include "jit.h"
 
-/* What an image is: machine code, of which this device runs none; texts that were linked; or else a
- * text. */
-enum soft_image_kind { SOFT_IMAGE_TEXT, SOFT_IMAGE_LINKED, SOFT_IMAGE_BINARY, SOFT_IMAGE_NONE };
+/* What an image is: a text; texts that were linked; a fat binary, which may have PTX; a cubin, of
+ * which this device runs none; or none of them. */
+enum soft_image_kind {
+    SOFT_IMAGE_TEXT,
+    SOFT_IMAGE_LINKED,
+    SOFT_IMAGE_FATBIN,
+    SOFT_IMAGE_CUBIN,
+    SOFT_IMAGE_NONE
+};
 enum soft_image_kind soft_image_kind(const void *image);
 
-/* The texts of an image, in an array to be freed. CUDA_ERROR_NO_BINARY_FOR_GPU: it is machine code,
- * which the log says; CUDA_ERROR_INVALID_IMAGE: it is damaged. */
+/* The texts of an image, in an array to be freed; a text from a fat binary ends with the array, the
+ * others are in the image. CUDA_ERROR_NO_BINARY_FOR_GPU: it has no PTX for this device, and the log
+ * says what it has; CUDA_ERROR_INVALID_IMAGE: it is damaged. */
 CUresult soft_image_sources(const void *image, const struct soft_jit *jit,
                             struct soft_source **sources, unsigned *count);
 

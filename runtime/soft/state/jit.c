@@ -96,7 +96,7 @@ static bool read_option(int option, void **value, struct soft_jit *jit) {
 
 CUresult soft_jit_read(unsigned count, const CUjit_option *options, void **values,
                        struct soft_jit *jit) {
-    *jit = (struct soft_jit){.begin_ns = soft_now_ns()};
+    *jit = (struct soft_jit){.begin_ns = soft_now_ns(), .image_bytes = SIZE_MAX};
     if (count > 0 && (options == NULL || values == NULL)) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++) {
         if (!read_option((int)options[i], &values[i], jit)) return CUDA_ERROR_INVALID_VALUE;

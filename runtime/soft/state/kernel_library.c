@@ -21,11 +21,14 @@ struct soft_loaded {
     struct soft_loaded *next;
 };
 
-static void *copy_image(const void *image) {
-    size_t bytes = soft_image_kind(image) == SOFT_IMAGE_LINKED ? soft_linked_image_bytes(image)
-                                                               : strlen(image) + 1;
+/* What the library is loaded from in each context. Of a fat binary the text suffices, which its
+ * source has already. */
+static void *copy_image(const void *image, const struct soft_source *source) {
+    const enum soft_image_kind kind = soft_image_kind(image);
+    const void *from = kind == SOFT_IMAGE_FATBIN ? source->text : image;
+    size_t bytes = kind == SOFT_IMAGE_LINKED ? soft_linked_image_bytes(image) : strlen(from) + 1;
     void *copy = malloc(bytes);
-    if (copy != NULL) memcpy(copy, image, bytes);
+    if (copy != NULL) memcpy(copy, from, bytes);
     return copy;
 }
 
@@ -44,6 +47,10 @@ static CUresult load_prototype(struct soft_library *library, const void *image,
     CUresult result = soft_image_sources(image, jit, &sources, &count);
     if (result == CUDA_SUCCESS) {
         result = soft_jit_load(sources, count, &nowhere, jit, &library->prototype);
+    }
+    if (result == CUDA_SUCCESS) {
+        library->image = copy_image(image, sources);
+        if (library->image == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     free(sources);
     return result;
@@ -90,10 +97,6 @@ CUresult soft_library_load(const void *image, const struct soft_jit *jit,
     struct soft_library *library = calloc(1, sizeof *library);
     if (library == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult loaded = load_prototype(library, image, jit);
-    if (loaded == CUDA_SUCCESS) {
-        library->image = copy_image(image);
-        if (library->image == NULL) loaded = CUDA_ERROR_OUT_OF_MEMORY;
-    }
     if (loaded == CUDA_SUCCESS && (!make_kernels(library) || !add_handles(library))) {
         loaded = CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -1,0 +1,212 @@
+/*
+ * Fat binaries and cubins: the PTX that is taken, and what is said where there is none.
+ */
+#include "base/file_text.h"
+#include "test/test_api.h"
+#include "test/test_soft.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char *image_of(const char *name, size_t *bytes) {
+    char path[200];
+    char *image = NULL;
+    snprintf(path, sizeof path, "fixtures/fatbin/%s", name);
+    OK(soft_file_text(path, &image, bytes));
+    return image;
+}
+
+/* Runs the kernel of a module: 21 must become 42. */
+static void run(CUmodule module) {
+    CUfunction twice = NULL;
+    CUdeviceptr word = 0;
+    int value = 21;
+    OK(cuModuleGetFunction(&twice, module, "twice"));
+    OK(cuMemAlloc_v2(&word, sizeof value));
+    OK(cuMemcpyHtoD_v2(word, &value, sizeof value));
+    void *arguments[] = {&word};
+    OK(cuLaunchKernel(twice, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    OK(cuMemcpyDtoH_v2(&value, word, sizeof value));
+    cr_assert_eq(value, 42);
+    OK(cuMemFree_v2(word));
+}
+
+static const char *const whole[] = {"plain.fatbin", "lz4.fatbin", "zstd.fatbin"};
+enum { WHOLE = sizeof whole / sizeof whole[0] };
+
+Test(api_image, ptx_of_a_fat_binary_is_loaded_however_it_is_packed) {
+    api_context(0);
+    for (int i = 0; i < WHOLE; i++) {
+        char path[200];
+        char *image = image_of(whole[i], NULL);
+        /* As a program that nvcc has compiled has it: a wrapper that points to the container. */
+        const struct {
+            int magic, version;
+            const void *data, *other;
+        } wrapper = {0x466243b1, 1, image, NULL};
+        const void *const images[] = {image, &wrapper};
+        CUmodule module = NULL;
+        for (int w = 0; w < 2; w++) {
+            OK(cuModuleLoadData(&module, images[w]));
+            run(module);
+            OK(cuModuleUnload(module));
+            OK(cuModuleLoadFatBinary(&module, images[w]));
+            run(module);
+            OK(cuModuleUnload(module));
+        }
+        snprintf(path, sizeof path, "fixtures/fatbin/%s", whole[i]);
+        OK(cuModuleLoad(&module, path));
+        run(module);
+        free(image);
+    }
+}
+
+Test(api_image, a_library_of_a_fat_binary_outlives_the_image) {
+    CUlibrary library = NULL;
+    CUmodule module = NULL;
+    api_context(0);
+    char *image = image_of("zstd.fatbin", NULL);
+    OK(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
+    free(image);
+    OK(cuLibraryGetModule(&module, library));
+    run(module);
+    OK(cuLibraryUnload(library));
+    OK(cuLibraryLoadFromFile(&library, "fixtures/fatbin/lz4.fatbin", NULL, NULL, 0, NULL, NULL, 0));
+    OK(cuLibraryGetModule(&module, library));
+    run(module);
+}
+
+Test(api_image, fat_binaries_are_linked) {
+    CUlinkState state = NULL;
+    CUmodule module = NULL;
+    void *linked = NULL;
+    size_t bytes = 0;
+    api_context(0);
+    char *image = image_of("lz4.fatbin", &bytes);
+    OK(cuLinkCreate_v2(0, NULL, NULL, &state));
+    OK(cuLinkAddData_v2(state, CU_JIT_INPUT_FATBINARY, image, bytes, "lz4", 0, NULL, NULL));
+    OK(cuLinkComplete(state, &linked, &bytes));
+    OK(cuModuleLoadData(&module, linked));
+    run(module);
+    OK(cuLinkDestroy(state));
+    free(image);
+}
+
+/* The text with the newest target that the device has; its own is compute_75. */
+Test(api_image, the_best_text_for_the_device_is_taken) {
+    static const struct {
+        const char *compute, *target;
+        CUresult result;
+    } cases[] = {{"90", ".target sm_80", CUDA_SUCCESS},
+                 {"86", ".target sm_80", CUDA_SUCCESS},
+                 {"75", ".target sm_75", CUDA_SUCCESS},
+                 {"70", "compute capability 7.0", CUDA_ERROR_NO_BINARY_FOR_GPU}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        /* The options are read once a process. */
+        fflush(NULL);
+        pid_t child = fork();
+        if (child == 0) {
+            char log[700] = "";
+            CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                                      CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                                      CU_JIT_LOG_VERBOSE};
+            char info[700] = "";
+            void *values[] = {log, (void *)sizeof log, info, (void *)sizeof info, (void *)1};
+            CUmodule module = NULL;
+            CUcontext context = NULL;
+            setenv("TOLLENS_SOFT_COMPUTE", cases[i].compute, 1);
+            if (cuInit(0) != CUDA_SUCCESS) _exit(1);
+            if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) _exit(1);
+            if (cuCtxSetCurrent(context) != CUDA_SUCCESS) _exit(1);
+            const char *name = cases[i].result == CUDA_SUCCESS ? "plain.fatbin" : "newer.fatbin";
+            const CUresult result =
+                cuModuleLoadDataEx(&module, image_of(name, NULL), 5, options, values);
+            const char *expected = cases[i].target + (cases[i].result == CUDA_SUCCESS ? 8 : 0);
+            const char *text = cases[i].result == CUDA_SUCCESS ? info : log;
+            if (result != cases[i].result) _exit(2);
+            if (strstr(text, expected) == NULL) {
+                fprintf(stderr, "%s\n", text);
+                _exit(3);
+            }
+            _exit(0);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        cr_assert(status == 0, "compute capability %s: %x", cases[i].compute, (unsigned)status);
+    }
+}
+
+static const char *refused(const char *name, CUresult expected) {
+    static char log[700];
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)sizeof log};
+    CUmodule module = NULL;
+    char *image = image_of(name, NULL);
+    log[0] = '\0';
+    REFUSED(cuModuleLoadDataEx(&module, image, 2, options, values), expected);
+    free(image);
+    return log;
+}
+
+Test(api_image, machine_code_alone_is_refused_with_what_helps) {
+    api_context(0);
+    const char *said = refused("machine.fatbin", CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert(strstr(said, "the fat binary has machine code for sm_80, sm_90 and no PTX") == said,
+              "%s", said);
+    cr_assert(strstr(said, "-gencode arch=compute_80,code=compute_80") != NULL, "%s", said);
+    said = refused("sm_86.cubin", CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert(strstr(said, "the image, a cubin, has machine code for sm_86 and no PTX") == said,
+              "%s", said);
+    cr_assert(strstr(said, "numba-cuda") != NULL, "%s", said);
+    said = refused("newer.fatbin", CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert_str_eq(said, "the fat binary has PTX for compute_100, and this device is of compute "
+                           "capability 9.0\n");
+}
+
+/* Cut off anywhere, and with each byte of the headers changed: refused, or another text is taken;
+ * nothing behind the file is read, which ASan would see. */
+Test(api_image, damaged_files_are_refused, .timeout = 120) {
+    api_context(0);
+    for (int i = 0; i < WHOLE; i++) {
+        size_t bytes = 0;
+        char path[] = "/tmp/tollens-fatbin-XXXXXX";
+        char *image = image_of(whole[i], &bytes);
+        const int file = mkstemp(path);
+        cr_assert(file >= 0 && freopen("/dev/null", "w", stderr) != NULL);
+        for (size_t cut = 0; cut < bytes; cut += cut < 200 ? 1 : 97) {
+            CUmodule module = NULL;
+            cr_assert(ftruncate(file, 0) == 0 && pwrite(file, image, cut, 0) == (ssize_t)cut);
+            REFUSED(cuModuleLoad(&module, path), CUDA_ERROR_INVALID_IMAGE);
+        }
+        for (size_t at = 0; at < 16 + 64; at++) {
+            CUmodule module = NULL;
+            const char kept = image[at];
+            image[at] = (char)(kept ^ 0x55);
+            cr_assert(pwrite(file, image, bytes, 0) == (ssize_t)bytes);
+            if (cuModuleLoad(&module, path) == CUDA_SUCCESS) run(module);
+            image[at] = kept;
+        }
+        close(file);
+        unlink(path);
+        free(image);
+    }
+}
+
+Test(api_image, what_no_device_can_link_is_named) {
+    CUlinkState state = NULL;
+    static const char text[64] = "!<arch>\n";
+    api_context(0);
+    OK(cuLinkCreate_v2(0, NULL, NULL, &state));
+    test_capture(stderr);
+    REFUSED(
+        cuLinkAddData_v2(state, CU_JIT_INPUT_NVVM, (void *)text, sizeof text, NULL, 0, NULL, NULL),
+        CUDA_ERROR_NOT_SUPPORTED);
+    cr_assert(strstr(test_captured(stderr), "LTO-IR") != NULL);
+    REFUSED(cuLinkAddData_v2(state, CU_JIT_INPUT_LIBRARY, (void *)text, sizeof text, NULL, 0, NULL,
+                             NULL),
+            CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert(strstr(test_captured(stderr), "neither a fat binary nor a cubin") != NULL);
+}

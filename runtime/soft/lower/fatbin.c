@@ -1,0 +1,236 @@
+/*
+ * Reads fat binaries. All sizes are compared with what is left before anything behind them is read.
+ */
+#include "fatbin.h"
+
+#include "tollens/cuda_abi.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WRAPPER = 0x466243b1 };
+static const uint32_t container_magic = 0xba55ed50;
+enum { CONTAINER_BYTES = 16, ENTRY_BYTES = 64, KIND_PTX = 1, KIND_MACHINE = 2 };
+enum { FLAG_LZ4 = 0x2000, FLAG_ZSTD = 0x8000 };
+enum { TEXT_MAX = 1 << 28, ARCHITECTURES = 200 };
+
+#define REMEDY                                                                                     \
+    "this device executes PTX. Add it with nvcc -gencode arch=compute_80,code=compute_80 "         \
+    "(CMake: CUDA_ARCHITECTURES 80-virtual; PyTorch extensions: TORCH_CUDA_ARCH_LIST=8.0+PTX; "    \
+    "NVRTC: --gpu-architecture=compute_80 and nvrtcGetPTX)"
+
+struct wrapper {
+    int32_t magic, version;
+    const void *data, *other;
+};
+
+struct entry {
+    unsigned kind, architecture, flags;
+    const unsigned char *payload;
+    size_t bytes, whole; /* of the payload, and decompressed; 0: it is not compressed */
+};
+
+struct walk {
+    const unsigned char *at;
+    size_t left;
+};
+
+static uint64_t number(const unsigned char *at, unsigned bytes) {
+    uint64_t value = 0;
+    for (unsigned i = bytes; i > 0; i--) value = value << 8 | at[i - 1];
+    return value;
+}
+
+bool soft_fatbin_is(const void *image) {
+    static const unsigned char magics[2][4] = {{0x50, 0xed, 0x55, 0xba}, {0xb1, 0x43, 0x62, 0x46}};
+    const unsigned char *bytes = image;
+    for (int m = 0; m < 2; m++) {
+        int i = 0;
+        while (i < 4 && bytes[i] == magics[m][i]) i++;
+        if (i == 4) return true;
+    }
+    return false;
+}
+
+/* Where the entries are. false: damaged. */
+static bool begin(struct walk *walk, const void *image, size_t most) {
+    const unsigned char *at = image;
+    if (most < CONTAINER_BYTES) return false;
+    if (number(at, 4) == WRAPPER) {
+        struct wrapper wrapper;
+        /* It points to memory of a size that nobody tells. A file has no pointers. */
+        if (most != SIZE_MAX) return false;
+        memcpy(&wrapper, image, sizeof wrapper);
+        if (wrapper.data == NULL) return false;
+        at = wrapper.data;
+    }
+    if (number(at, 4) != container_magic) return false;
+    const uint64_t header = number(at + 6, 2), bytes = number(at + 8, 8);
+    if (header < CONTAINER_BYTES || header > most || bytes > most - header) return false;
+    *walk = (struct walk){at + header, (size_t)bytes};
+    return true;
+}
+
+/* The next entry. false: there is none; *damaged tells whether there should be. */
+static bool next(struct walk *walk, struct entry *entry, bool *damaged) {
+    const unsigned char *at = walk->at;
+    *damaged = walk->left > 0 && walk->left < ENTRY_BYTES;
+    if (walk->left < ENTRY_BYTES) return false;
+    const uint64_t header = number(at + 4, 4), padded = number(at + 8, 4);
+    *entry = (struct entry){.kind = (unsigned)number(at, 2),
+                            .architecture = (unsigned)number(at + 28, 4),
+                            .flags = (unsigned)number(at + 40, 4)};
+    *damaged = header < ENTRY_BYTES || header > walk->left || padded > walk->left - header;
+    if (*damaged) return false;
+    const bool is_packed = (entry->flags & (FLAG_LZ4 | FLAG_ZSTD)) != 0;
+    const uint64_t packed = number(at + 16, 4), whole = number(at + 56, 8);
+    *damaged = is_packed && (packed > padded || whole == 0 || whole > TEXT_MAX);
+    if (*damaged) return false;
+    entry->payload = at + header;
+    entry->bytes = (size_t)(is_packed ? packed : padded);
+    entry->whole = (size_t)(is_packed ? whole : 0);
+    walk->at += header + padded;
+    walk->left -= (size_t)(header + padded);
+    return true;
+}
+
+/* ---- decompression --------------------------------------------------------------------------- */
+
+static void (*find(const char *library, const char *name))(void) {
+    void (*function)(void) = NULL;
+    void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL); /* stays open */
+    void *address = opened != NULL ? dlsym(opened, name) : NULL;
+    memcpy(&function, &address, sizeof function);
+    return function;
+}
+
+/* Unpacks an entry into text. Returns NULL, or what is missing or wrong. */
+static const char *unpack(const struct entry *entry, char *text) {
+    if ((entry->flags & FLAG_ZSTD) != 0) {
+        typedef size_t function(void *to, size_t room, const void *from, size_t bytes);
+        function *decompress = (function *)find("libzstd.so.1", "ZSTD_decompress");
+        if (decompress == NULL) return "libzstd.so.1, which decompresses it, is not installed";
+        const size_t got = decompress(text, entry->whole, entry->payload, entry->bytes);
+        return got == entry->whole ? NULL : "its Zstandard data is damaged";
+    }
+    typedef int function(const char *from, char *to, int bytes, int room);
+    function *decompress = (function *)find("liblz4.so.1", "LZ4_decompress_safe");
+    if (decompress == NULL) return "liblz4.so.1, which decompresses it, is not installed";
+    const int got =
+        decompress((const char *)entry->payload, text, (int)entry->bytes, (int)entry->whole);
+    return got == (int)entry->whole ? NULL : "its LZ4 data is damaged";
+}
+
+static char *text_of(const struct entry *entry, size_t *length, int *result,
+                     char says[SOFT_FATBIN_SAYS]) {
+    const size_t bytes = entry->whole > 0 ? entry->whole : entry->bytes;
+    char *text = malloc(bytes + 1);
+    if (text == NULL) {
+        *result = CUDA_ERROR_OUT_OF_MEMORY;
+        snprintf(says, SOFT_FATBIN_SAYS, "out of memory for %zu bytes of PTX\n", bytes);
+        return NULL;
+    }
+    const char *trouble = NULL;
+    if (entry->whole > 0) {
+        trouble = unpack(entry, text);
+    } else {
+        memcpy(text, entry->payload, bytes);
+    }
+    if (trouble != NULL) {
+        const bool is_absent = strstr(trouble, "installed") != NULL;
+        *result = is_absent ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE;
+        snprintf(says, SOFT_FATBIN_SAYS, "the fat binary's PTX for compute_%u cannot be read: %s\n",
+                 entry->architecture, trouble);
+        free(text);
+        return NULL;
+    }
+    text[bytes] = '\0';
+    *length = strlen(text); /* PTX is padded with NULs */
+    return text;
+}
+
+/* ---- what an image without PTX has ----------------------------------------------------------- */
+
+struct held {
+    bool machine[ARCHITECTURES], ptx[ARCHITECTURES];
+    bool has_machine, has_ptx;
+};
+
+static void put_list(char *says, const char *prefix, const bool *there) {
+    const char *comma = " ";
+    for (unsigned a = 0; a < ARCHITECTURES; a++) {
+        const size_t used = strlen(says);
+        if (!there[a]) continue;
+        snprintf(says + used, SOFT_FATBIN_SAYS - used, "%s%s%u", comma, prefix, a);
+        comma = ", ";
+    }
+}
+
+static void put(char *says, const char *text) {
+    const size_t used = strlen(says);
+    snprintf(says + used, SOFT_FATBIN_SAYS - used, "%s", text);
+}
+
+static void refuse(const struct held *held, const char *what, int capability, char *says) {
+    snprintf(says, SOFT_FATBIN_SAYS, "%s has", what);
+    if (held->has_machine) {
+        put(says, " machine code for");
+        put_list(says, "sm_", held->machine);
+    }
+    if (held->has_ptx) {
+        char limit[80];
+        put(says, held->has_machine ? " and PTX for" : " PTX for");
+        put_list(says, "compute_", held->ptx);
+        snprintf(limit, sizeof limit, ", and this device is of compute capability %d.%d\n",
+                 capability / 10, capability % 10);
+        put(says, limit);
+        return;
+    }
+    put(says, held->has_machine ? " and no PTX, but " REMEDY "\n" : " no code at all\n");
+}
+
+void soft_fatbin_refuse_cubin(const void *image, char says[SOFT_FATBIN_SAYS]) {
+    const unsigned char *bytes = image;
+    struct held held = {.has_machine = true};
+    const uint64_t flags = number(bytes + 48, 4); /* e_flags of a 64-bit ELF header */
+    /* Version 8 of CUDA's ELF ABI moved the architecture by a byte. */
+    const unsigned architecture = bytes[8] >= 8 ? flags >> 8 & 0xff : flags & 0xff;
+    held.machine[architecture < ARCHITECTURES ? architecture : 0] = true;
+    refuse(&held, "the image, a cubin,", 0, says);
+    char *end = strrchr(says, '\n');
+    if (end != NULL) *end = '\0';
+    put(says, "; numba-cuda makes cubins where nvJitLink is installed, and links PTX through the "
+              "driver where it is not\n");
+}
+
+char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *length, int *result,
+                      char says[SOFT_FATBIN_SAYS]) {
+    struct walk walk;
+    struct entry entry, best = {.architecture = 0};
+    struct held held = {.has_ptx = false};
+    bool damaged = false;
+    says[0] = '\0';
+    *result = CUDA_ERROR_INVALID_IMAGE;
+    if (!begin(&walk, image, most)) {
+        snprintf(says, SOFT_FATBIN_SAYS, "the fat binary's header is damaged or cut off\n");
+        return NULL;
+    }
+    while (next(&walk, &entry, &damaged)) {
+        const unsigned a = entry.architecture < ARCHITECTURES ? entry.architecture : 0;
+        if (entry.kind == KIND_MACHINE) held.machine[a] = held.has_machine = true;
+        if (entry.kind != KIND_PTX) continue;
+        held.ptx[a] = held.has_ptx = true;
+        if (a <= (unsigned)capability && a >= best.architecture) best = entry;
+    }
+    if (damaged) {
+        snprintf(says, SOFT_FATBIN_SAYS, "an entry of the fat binary is damaged or cut off\n");
+        return NULL;
+    }
+    if (best.payload != NULL) return text_of(&best, length, result, says);
+    *result = CUDA_ERROR_NO_BINARY_FOR_GPU;
+    refuse(&held, "the fat binary", capability, says);
+    return NULL;
+}

@@ -1,0 +1,36 @@
+/*
+ * Fatbin: a fat binary, of which this device takes the best PTX; and what a program can do about an
+ * image that has none.
+ *
+ * Layout, as seen in what nvcc 11 to 13 write (the wrapper is in CUDA's fatbinary_section.h): a
+ * wrapper points to a container, a header of 16 bytes and entries behind it. An entry has a header
+ * with its kind (1 PTX, 2 machine code), its sizes, the architecture (80 for sm_80) and flags; PTX
+ * may be compressed, by LZ4 (flag 0x2000) or Zstandard (0x8000). Their libraries are opened when a
+ * compressed entry is met first: liblz4.so.1, libzstd.so.1.
+ */
+#ifndef SOFT_FATBIN_H
+#define SOFT_FATBIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SOFT_FATBIN_SAYS = 600, SOFT_CUBIN_BYTES = 52 };
+
+/* Whether an image begins as a container or as a wrapper around one; at least 4 bytes are read if
+ * the first ones agree. */
+bool soft_fatbin_is(const void *image);
+
+/*
+ * The PTX for the highest architecture up to the capability (90 for 9.0), terminated by NUL, to be
+ * freed. most is how many bytes of the image may be read; SIZE_MAX where nobody knows. NULL:
+ * *result is CUDA_ERROR_NO_BINARY_FOR_GPU (no such PTX, or no library to decompress it),
+ * CUDA_ERROR_INVALID_IMAGE (damaged) or CUDA_ERROR_OUT_OF_MEMORY, and says tells why and what
+ * helps, with a newline.
+ */
+char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *length, int *result,
+                      char says[SOFT_FATBIN_SAYS]);
+
+/* The same sentence for a cubin, an ELF file of which at least 52 bytes may be read. */
+void soft_fatbin_refuse_cubin(const void *image, char says[SOFT_FATBIN_SAYS]);
+
+#endif
