@@ -34,7 +34,7 @@ SOFT_API = within({
     "base": "file_text calls result_name",
     "state": """
         driver_state driver_start handle_set thread_state contexts fault fault_rule
-        device_memory memory_pool graph_memory physical jit image kernel_library
+        device_memory managed memory_pool graph_memory physical jit image kernel_library
         function_attribute occupancy
     """,
     "queue": """
@@ -51,7 +51,8 @@ SOFT_API = within({
         api_module api_link api_library api_function api_log api_occupancy api_launch
     """,
     "api/memory": """
-        api_memory api_host api_pointer api_ipc api_mapping api_pool api_copy api_copy_rows
+        api_memory api_host api_managed api_pointer api_ipc api_mapping api_pool api_copy
+        api_copy_rows
         api_fill
     """,
     "api/graph": """
@@ -95,7 +96,8 @@ SOFT_API_TESTS = within({
         api_library_test api_launch_test api_threads_test
     """,
     "api/memory": """
-        api_memory_test api_host_test api_pointer_test api_copy_test api_mapping_test
+        api_memory_test api_host_test api_managed_test api_pointer_test api_copy_test
+        api_mapping_test
         api_pool_test
     """,
     "api/graph": """

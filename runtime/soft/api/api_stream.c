@@ -128,14 +128,19 @@ EXPORT(cuStreamGetDevice, (CUstream handle, CUdevice *device)) {
     return result;
 }
 
-/* There is no managed memory that could be attached. */
+/* What memory is attached to changes nothing here: host and devices may use it at any time, as
+ * CONCURRENT_MANAGED_ACCESS says. A length of 0 is all of it, and a part cannot be attached. */
 EXPORT(cuStreamAttachMemAsync,
        (CUstream handle, CUdeviceptr dptr, size_t length, unsigned int flags)) {
     struct soft_stream *stream = NULL;
-    (void)length;
+    struct soft_allocation found;
     CUresult result = ask(handle, &stream, &stream);
     if (result != CUDA_SUCCESS) return result;
     bool known = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||
                  flags == CU_MEM_ATTACH_SINGLE;
-    return known && dptr != 0 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+    if (!known || !soft_space_find(dptr, &found) || found.kind != SOFT_KIND_MANAGED) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    bool whole = found.address == dptr && (length == 0 || length == found.bytes);
+    return whole ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

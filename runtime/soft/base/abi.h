@@ -27,7 +27,8 @@ typedef int CUdevice_P2PAttribute, CUdriverProcAddressQueryResult, CUexecAffinit
     CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget, CUfunc_cache,
     CUfunctionLoadingState, CUgraphChildGraphNodeOwnership, CUgraphInstantiateResult,
     CUgraphMem_attribute, CUgraphNodeType, CUjitInputType, CUkernelNodeAttrID, CUlibraryOption,
-    CUlimit, CUmoduleLoadingMode, CUsharedconfig, CUstreamAttrID, CUstreamBatchMemOpType;
+    CUlimit, CUmem_advise, CUmem_range_attribute, CUmoduleLoadingMode, CUsharedconfig,
+    CUstreamAttrID, CUstreamBatchMemOpType;
 
 typedef struct CUasyncNotification_st *CUasyncCallbackHandle;
 typedef struct CUextMemory_st *CUexternalMemory;

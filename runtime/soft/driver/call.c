@@ -15,15 +15,15 @@
  * again, and queries, also of streams and events that have no part in a capture; calls that wait
  * look at captures by themselves. */
 static const bool is_unsafe[SOFT_CALLS] = {
-    [SOFT_CALL_cuMemAlloc_v2] = true,        [SOFT_CALL_cuMemAllocPitch_v2] = true,
-    [SOFT_CALL_cuMemAllocHost_v2] = true,    [SOFT_CALL_cuMemHostAlloc] = true,
-    [SOFT_CALL_cuMemHostRegister_v2] = true, [SOFT_CALL_cuMemHostUnregister] = true,
-    [SOFT_CALL_cuMemHostRegister] = true,    [SOFT_CALL_cuMemFree_v2] = true,
-    [SOFT_CALL_cuMemFreeHost] = true,        [SOFT_CALL_cuCtxSynchronize] = true,
-    [SOFT_CALL_cuCtxSynchronize_v2] = true,  [SOFT_CALL_cuModuleLoad] = true,
-    [SOFT_CALL_cuModuleLoadData] = true,     [SOFT_CALL_cuModuleLoadDataEx] = true,
-    [SOFT_CALL_cuModuleUnload] = true,       [SOFT_CALL_cuStreamQuery] = true,
-    [SOFT_CALL_cuEventQuery] = true,
+    [SOFT_CALL_cuMemAlloc_v2] = true,       [SOFT_CALL_cuMemAllocPitch_v2] = true,
+    [SOFT_CALL_cuMemAllocManaged] = true,   [SOFT_CALL_cuMemAllocHost_v2] = true,
+    [SOFT_CALL_cuMemHostAlloc] = true,      [SOFT_CALL_cuMemHostRegister_v2] = true,
+    [SOFT_CALL_cuMemHostUnregister] = true, [SOFT_CALL_cuMemHostRegister] = true,
+    [SOFT_CALL_cuMemFree_v2] = true,        [SOFT_CALL_cuMemFreeHost] = true,
+    [SOFT_CALL_cuCtxSynchronize] = true,    [SOFT_CALL_cuCtxSynchronize_v2] = true,
+    [SOFT_CALL_cuModuleLoad] = true,        [SOFT_CALL_cuModuleLoadData] = true,
+    [SOFT_CALL_cuModuleLoadDataEx] = true,  [SOFT_CALL_cuModuleUnload] = true,
+    [SOFT_CALL_cuStreamQuery] = true,       [SOFT_CALL_cuEventQuery] = true,
 };
 
 /* Functions that involve no device and may be called at any time: a host function that receives an

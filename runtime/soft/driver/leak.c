@@ -48,13 +48,11 @@ static void report_leak(const struct soft_maker *maker, uint64_t address, const 
 
 /* ---- memory ---- */
 
-static const char *const kinds[] = {[SOFT_KIND_DEVICE] = "device memory",
-                                    [SOFT_KIND_PINNED] = "pinned host memory",
-                                    [SOFT_KIND_REGISTERED] = "registered host memory",
-                                    [SOFT_KIND_MODULE] = "a module's variable",
-                                    [SOFT_KIND_HEAP] = "a kernel's malloc",
-                                    [SOFT_KIND_POOL] = "memory of a pool",
-                                    [SOFT_KIND_MAPPED] = "a mapping"};
+static const char *const kinds[] = {
+    [SOFT_KIND_DEVICE] = "device memory",       [SOFT_KIND_PINNED] = "pinned host memory",
+    [SOFT_KIND_MANAGED] = "managed memory",     [SOFT_KIND_REGISTERED] = "registered host memory",
+    [SOFT_KIND_MODULE] = "a module's variable", [SOFT_KIND_HEAP] = "a kernel's malloc",
+    [SOFT_KIND_POOL] = "memory of a pool",      [SOFT_KIND_MAPPED] = "a mapping"};
 
 /* Memory of some kinds that was made in a context, or in none. */
 static void report_memory(unsigned slot, unsigned wanted) {
@@ -168,7 +166,8 @@ static void report_handles(const struct soft_context *context) {
 
 static void report_context(const struct soft_context *context) {
     report_memory(context->reach.slot, 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_PINNED |
-                                           1u << SOFT_KIND_REGISTERED | 1u << SOFT_KIND_HEAP);
+                                           1u << SOFT_KIND_MANAGED | 1u << SOFT_KIND_REGISTERED |
+                                           1u << SOFT_KIND_HEAP);
     report_handles(context);
 }
 

@@ -97,7 +97,8 @@ static bool insert(struct soft_allocation *allocation) {
 }
 
 static bool is_of_host(const struct soft_allocation *allocation) {
-    return allocation->kind == SOFT_KIND_PINNED || allocation->kind == SOFT_KIND_REGISTERED;
+    return allocation->kind == SOFT_KIND_PINNED || allocation->kind == SOFT_KIND_MANAGED ||
+           allocation->kind == SOFT_KIND_REGISTERED;
 }
 
 struct soft_allocation *soft_space_alloc(const struct soft_allocation *wanted, uint64_t alignment) {

@@ -26,6 +26,7 @@
 enum soft_kind {
     SOFT_KIND_DEVICE,     /* cuMemAlloc */
     SOFT_KIND_PINNED,     /* cuMemHostAlloc: the address is the host's */
+    SOFT_KIND_MANAGED,    /* cuMemAllocManaged: likewise, and freed as device memory is */
     SOFT_KIND_REGISTERED, /* cuMemHostRegister: the bytes are the program's own */
     SOFT_KIND_MODULE,     /* a variable of a module */
     SOFT_KIND_HEAP,       /* malloc in a kernel */

@@ -5,6 +5,7 @@
 
 #include "machine/heap.h"
 
+#include "managed.h"
 #include "memory_pool.h"
 
 #include <unistd.h>
@@ -65,8 +66,12 @@ void soft_memory_free(CUdeviceptr address) {
 
 void soft_memory_free_all(unsigned slot) {
     const unsigned kinds = 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_PINNED |
-                           1u << SOFT_KIND_REGISTERED | 1u << SOFT_KIND_HEAP;
+                           1u << SOFT_KIND_MANAGED | 1u << SOFT_KIND_REGISTERED |
+                           1u << SOFT_KIND_HEAP;
     struct soft_allocation was;
-    while (soft_space_free_owned(slot, kinds, &was)) soft_memory_refund(&was);
+    while (soft_space_free_owned(slot, kinds, &was)) {
+        soft_memory_refund(&was);
+        if (was.kind == SOFT_KIND_MANAGED) soft_managed_forget(was.address);
+    }
     soft_heap_forget(slot);
 }

@@ -7,6 +7,7 @@
 #include "state/graph_memory.h"
 #include "state/memory_pool.h"
 #include "queue/queue.h"
+#include "state/managed.h"
 
 /* What pitches are multiples of: rows then begin where the hardware likes them to. */
 enum { PITCH_BYTES = 512 };
@@ -49,7 +50,7 @@ EXPORT(cuMemAllocPitch_v2,
 }
 
 EXPORT(cuMemFree_v2, (CUdeviceptr dptr)) {
-    const unsigned kinds = 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_POOL;
+    const unsigned kinds = 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_POOL | 1u << SOFT_KIND_MANAGED;
     struct soft_context *context = NULL;
     struct soft_allocation was;
     CUresult result = soft_context_current(&context);
@@ -63,8 +64,9 @@ EXPORT(cuMemFree_v2, (CUdeviceptr dptr)) {
         soft_pool_free(dptr);
         return CUDA_SUCCESS;
     }
-    soft_queue_wait_device(was.device);
+    soft_queue_wait_device(was.kind == SOFT_KIND_MANAGED ? -1 : was.device);
     soft_space_free(dptr, kinds, &was);
+    if (was.kind == SOFT_KIND_MANAGED) soft_managed_forget(dptr);
     soft_memory_refund(&was);
     return soft_context_current(&context);
 }
@@ -78,16 +80,4 @@ EXPORT(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t *size, CUdeviceptr d
     if (base != NULL) *base = found.address;
     if (size != NULL) *size = (size_t)found.bytes;
     return CUDA_SUCCESS;
-}
-
-/* The device attribute says that there is none. */
-EXPORT(cuMemAllocManaged, (CUdeviceptr * dptr, size_t bytesize, unsigned int flags)) {
-    struct soft_context *context = NULL;
-    CUresult result = soft_context_current(&context);
-    if (result != CUDA_SUCCESS) return result;
-    if (dptr == NULL || bytesize == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return CUDA_ERROR_NOT_SUPPORTED;
 }

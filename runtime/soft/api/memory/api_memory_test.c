@@ -160,19 +160,6 @@ Test(api_memory, ranges_are_found_by_any_address_in_them) {
     REFUSED(cuMemGetAddressRange_v2(&base, &size, pointer), CUDA_ERROR_NOT_FOUND);
 }
 
-Test(api_memory, managed_memory_is_refused_clearly) {
-    CUdeviceptr pointer = 0;
-    int managed = 9;
-    api_context(0);
-    OK(cuDeviceGetAttribute(&managed, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 0));
-    cr_assert_eq(managed, 0);
-    REFUSED(cuMemAllocManaged(&pointer, 4, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_NOT_SUPPORTED);
-    REFUSED(cuMemAllocManaged(&pointer, 4, 7), CUDA_ERROR_INVALID_VALUE);
-    REFUSED(cuMemAllocManaged(NULL, 4, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_INVALID_VALUE);
-    REFUSED(cuStreamAttachMemAsync(NULL, 4096, 0, CU_MEM_ATTACH_SINGLE), CUDA_ERROR_NOT_SUPPORTED);
-    REFUSED(cuStreamAttachMemAsync(NULL, 4096, 0, 9), CUDA_ERROR_INVALID_VALUE);
-}
-
 Test(api_memory, other_processes_are_refused_clearly) {
     CUipcMemHandle memory;
     CUipcEventHandle handle;

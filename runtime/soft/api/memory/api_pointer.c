@@ -28,6 +28,10 @@ static bool is_of_host(const struct soft_allocation *allocation) {
     return allocation->kind == SOFT_KIND_PINNED || allocation->kind == SOFT_KIND_REGISTERED;
 }
 
+static bool is_reached_by_host(const struct soft_allocation *allocation) {
+    return is_of_host(allocation) || allocation->kind == SOFT_KIND_MANAGED;
+}
+
 static struct soft_context *owner_of(const struct soft_allocation *allocation) {
     struct soft_context *owner = NULL;
     if (allocation->kind == SOFT_KIND_MAPPED || allocation->kind == SOFT_KIND_POOL) return NULL;
@@ -65,8 +69,8 @@ static CUresult answer_known(const struct question *question, CUpointer_attribut
         answer->number = question->pointer;
         return access_of(question) != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        answer->number = is_of_host(found) ? question->pointer : 0;
-        return is_of_host(found) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        answer->number = is_reached_by_host(found) ? question->pointer : 0;
+        return is_reached_by_host(found) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
         answer->number = found->serial;
@@ -87,8 +91,11 @@ static CUresult answer_known(const struct question *question, CUpointer_attribut
         *bytes = sizeof answer->truth;
         answer->truth = true;
         return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        *bytes = sizeof answer->truth;
+        answer->truth = found->kind == SOFT_KIND_MANAGED;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:

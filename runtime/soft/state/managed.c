@@ -1,0 +1,247 @@
+/*
+ * Managed memory: a list of allocations, each with what was advised of its pages.
+ */
+#include "managed.h"
+
+#include "base/options.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_BYTES = 65536, CPU_BIT = SOFT_DEVICES_MAX };
+
+struct managed_page {
+    bool read_mostly;
+    uint16_t accessed_by; /* a bit for each device, and one for the host */
+    CUmemLocation preferred, prefetched;
+};
+
+struct managed {
+    uint64_t address, bytes;
+    struct managed *next;
+    struct managed_page pages[];
+};
+
+static struct managed *all;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const CUmemLocation nowhere = {.type = CU_MEM_LOCATION_TYPE_INVALID,
+                                      .id = CU_DEVICE_INVALID};
+
+CUresult soft_managed_alloc(struct soft_context *context, uint64_t bytes, unsigned flags,
+                            CUdeviceptr *address) {
+    const uint64_t pages = bytes / PAGE_BYTES + 2; /* it may begin and end inside of pages */
+    struct managed *managed = NULL;
+    if (pages > SIZE_MAX / 2 / sizeof(struct managed_page)) return CUDA_ERROR_OUT_OF_MEMORY;
+    managed = calloc(1, sizeof *managed + (size_t)pages * sizeof(struct managed_page));
+    if (managed == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    const struct soft_allocation wanted = {.bytes = bytes,
+                                           .kind = SOFT_KIND_MANAGED,
+                                           .device = context->device->ordinal,
+                                           .slot = context->reach.slot,
+                                           .flags = flags};
+    const struct soft_allocation *allocation = soft_space_alloc(&wanted, SOFT_GRANULE_BYTES);
+    if (allocation == NULL) {
+        free(managed);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *address = allocation->address;
+    for (uint64_t i = 0; i < pages; i++) {
+        managed->pages[i].preferred = managed->pages[i].prefetched = nowhere;
+    }
+    managed->address = *address;
+    managed->bytes = bytes;
+    pthread_mutex_lock(&lock);
+    managed->next = all;
+    all = managed;
+    pthread_mutex_unlock(&lock);
+    return CUDA_SUCCESS;
+}
+
+void soft_managed_forget(CUdeviceptr address) {
+    pthread_mutex_lock(&lock);
+    struct managed **link = &all;
+    while (*link != NULL && (*link)->address != address) link = &(*link)->next;
+    struct managed *gone = *link;
+    if (gone != NULL) *link = gone->next;
+    pthread_mutex_unlock(&lock);
+    free(gone);
+}
+
+/* The allocation that a range lies in; NULL: none. The caller holds the lock. */
+static struct managed *find(CUdeviceptr address, uint64_t bytes) {
+    struct managed *m = all;
+    if (bytes == 0) return NULL;
+    while (m != NULL && (address < m->address || address - m->address >= m->bytes ||
+                         bytes > m->bytes - (address - m->address))) {
+        m = m->next;
+    }
+    return m;
+}
+
+bool soft_managed_holds(CUdeviceptr address, uint64_t bytes) {
+    pthread_mutex_lock(&lock);
+    const bool holds = find(address, bytes) != NULL;
+    pthread_mutex_unlock(&lock);
+    return holds;
+}
+
+bool soft_managed_place(int device, CUmemLocation *location) {
+    const bool is_host = device == CU_DEVICE_CPU;
+    *location = (CUmemLocation){is_host ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+                                is_host ? 0 : device};
+    return soft_managed_is_place(location);
+}
+
+bool soft_managed_is_place(const CUmemLocation *location) {
+    switch (location->type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return location->id >= 0 && location->id < soft_options()->devices;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        return true;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        return location->id == 0; /* the host is one node to this device */
+    default:
+        return false;
+    }
+}
+
+/* The pages of an allocation that a range touches. */
+static struct managed_page *pages_of(struct managed *m, CUdeviceptr address, uint64_t bytes,
+                                     uint64_t *count) {
+    const uint64_t first = address / PAGE_BYTES, last = (address + bytes - 1) / PAGE_BYTES;
+    *count = last - first + 1;
+    return &m->pages[first - m->address / PAGE_BYTES];
+}
+
+static void advise(struct managed_page *page, CUmem_advise advice, const CUmemLocation *location) {
+    const bool is_device = location->type == CU_MEM_LOCATION_TYPE_DEVICE;
+    const uint16_t bit = (uint16_t)(1u << (is_device ? (unsigned)location->id : CPU_BIT));
+    switch (advice) {
+    case CU_MEM_ADVISE_SET_READ_MOSTLY:
+    case CU_MEM_ADVISE_UNSET_READ_MOSTLY:
+        page->read_mostly = advice == CU_MEM_ADVISE_SET_READ_MOSTLY;
+        break;
+    case CU_MEM_ADVISE_SET_PREFERRED_LOCATION:
+        page->preferred = *location;
+        break;
+    case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION:
+        page->preferred = nowhere;
+        break;
+    case CU_MEM_ADVISE_SET_ACCESSED_BY:
+        page->accessed_by |= bit;
+        break;
+    default:
+        page->accessed_by &= (uint16_t)~bit;
+        break;
+    }
+}
+
+CUresult soft_managed_advise(CUdeviceptr address, uint64_t bytes, CUmem_advise advice,
+                             const CUmemLocation *location) {
+    uint64_t count = 0;
+    pthread_mutex_lock(&lock);
+    struct managed *m = find(address, bytes);
+    struct managed_page *pages = m != NULL ? pages_of(m, address, bytes, &count) : NULL;
+    for (uint64_t i = 0; i < count; i++) advise(&pages[i], advice, location);
+    pthread_mutex_unlock(&lock);
+    return m != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult soft_managed_prefetch(CUdeviceptr address, uint64_t bytes, const CUmemLocation *location) {
+    uint64_t count = 0;
+    pthread_mutex_lock(&lock);
+    struct managed *m = find(address, bytes);
+    struct managed_page *pages = m != NULL ? pages_of(m, address, bytes, &count) : NULL;
+    for (uint64_t i = 0; i < count; i++) pages[i].prefetched = *location;
+    pthread_mutex_unlock(&lock);
+    return m != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+/* What all pages have in common: a place that differs is none. */
+static struct managed_page common(const struct managed_page *pages, uint64_t count) {
+    struct managed_page same = pages[0];
+    for (uint64_t i = 1; i < count; i++) {
+        const struct managed_page *page = &pages[i];
+        same.read_mostly = same.read_mostly && page->read_mostly;
+        same.accessed_by &= page->accessed_by;
+        if (memcmp(&same.preferred, &page->preferred, sizeof nowhere) != 0)
+            same.preferred = nowhere;
+        if (memcmp(&same.prefetched, &page->prefetched, sizeof nowhere) != 0) {
+            same.prefetched = nowhere;
+        }
+    }
+    return same;
+}
+
+/* A place as a device's number. */
+static int number_of(const CUmemLocation *location) {
+    switch (location->type) {
+    case CU_MEM_LOCATION_TYPE_INVALID:
+        return CU_DEVICE_INVALID;
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return location->id;
+    default:
+        return CU_DEVICE_CPU;
+    }
+}
+
+static void list_accessors(const struct managed_page *same, int *list, size_t room) {
+    size_t used = 0;
+    for (int i = 0; i <= CPU_BIT && used < room; i++) {
+        if ((same->accessed_by >> i & 1) != 0) list[used++] = i == CPU_BIT ? CU_DEVICE_CPU : i;
+    }
+    while (used < room) list[used++] = CU_DEVICE_INVALID;
+}
+
+CUresult soft_managed_ask(CUdeviceptr address, uint64_t bytes, CUmem_range_attribute attribute,
+                          void *answer, size_t bytes_of) {
+    struct managed_page same = {.read_mostly = false};
+    uint64_t count = 0;
+    int value = 0;
+    pthread_mutex_lock(&lock);
+    struct managed *m = find(address, bytes);
+    if (m != NULL) {
+        const struct managed_page *pages = pages_of(m, address, bytes, &count);
+        same = common(pages, count);
+    }
+    pthread_mutex_unlock(&lock);
+    if (m == NULL) return CUDA_ERROR_INVALID_VALUE;
+    if (attribute == CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY) {
+        if (bytes_of == 0 || bytes_of % sizeof value != 0) return CUDA_ERROR_INVALID_VALUE;
+        list_accessors(&same, answer, bytes_of / sizeof value);
+        return CUDA_SUCCESS;
+    }
+    if (bytes_of != sizeof value) return CUDA_ERROR_INVALID_VALUE;
+    switch (attribute) {
+    case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
+        value = same.read_mostly;
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
+        value = number_of(&same.preferred);
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
+        value = number_of(&same.prefetched);
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
+        value = same.preferred.type;
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID:
+        value = same.preferred.id;
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
+        value = same.prefetched.type;
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID:
+        value = same.prefetched.id;
+        break;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    memcpy(answer, &value, sizeof value);
+    return CUDA_SUCCESS;
+}
