@@ -57,6 +57,8 @@ bool hyp_session_read(struct hyp_session *session) {
     *session = (struct hyp_session){
         .out = getenv("TOLLENS_OUT"), .sabotage = getenv("TOLLENS_SABOTAGE"), .seed = 1};
     if (session->sabotage != NULL && session->sabotage[0] == '\0') session->sabotage = NULL;
+    const char *repeated = getenv("TOLLENS_REPEATED");
+    session->is_repeated = repeated != NULL && strcmp(repeated, "1") == 0;
     session->trace = getenv("TOLLENS_TRACE");
     if (session->trace != NULL && session->trace[0] == '\0') session->trace = NULL;
     session->filter = getenv("TOLLENS_FILTER");

@@ -77,7 +77,11 @@ Test(limits, severity_and_limits_go_together_and_under_does_not, .timeout = 300)
 
 /* What falls without a fault would seem to notice the finest one. */
 Test(limits, a_falsified_claim_has_none, .timeout = 300) {
-    int code = program_shell("TOLLENS_SOFT_COMPUTE=70 \"$T\" run H1 --limits --out \"$D/out\"");
+    program_write("faults.json",
+                  "{\"rules\": [{\"function\": \"cuModuleGetFunction\", \"every\": 5, "
+                  "\"action\": \"return\", \"code\": 500}]}\n");
+    int code = program_shell("TOLLENS_SOFT_FAULTS=\"$D/faults.json\" \"$T\" run H1 --limits "
+                             "--out \"$D/out\"");
     cr_assert(code == 1 && program_says("falsified") && !program_says("noticed"), "%d: %s", code,
               program_output);
     json_t *verdict = program_json("out/H1/verdict.json");

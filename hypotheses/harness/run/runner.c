@@ -47,7 +47,7 @@ bool hyp_runner_interrupted(void) {
 
 /* ---- the environment ------------------------------------------------------------------------- */
 
-enum { VARIABLES = 10, PADDING_BYTES_MAX = 4096 };
+enum { VARIABLES = 11, PADDING_BYTES_MAX = 4096 };
 
 static const char padding_name[] = "TOLLENS_PADDING=";
 
@@ -108,6 +108,7 @@ static bool make_environment(const struct hyp_task *task, const char *folder,
              session->filter != NULL ? session->filter : "");
     snprintf(environment->own[8], room, "TOLLENS_DEADLINE=%.0f", hyp_session_deadline_s(session));
     snprintf(environment->own[9], room, "TOLLENS_PROCESS=%u", pass->process);
+    snprintf(environment->own[10], room, "TOLLENS_REPEATED=%d", pass->seed != session->seed);
     pad(session->seed, pass->process, processes_for(task), environment->padding);
     while (environ[count] != NULL) count++;
     environment->entries = calloc(count + VARIABLES + 2, sizeof *environment->entries);

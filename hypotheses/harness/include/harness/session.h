@@ -22,6 +22,7 @@ struct hyp_session {
     int ordinal;
     bool full;            /* TOLLENS_MODE: quick or full */
     uint64_t seed;        /* TOLLENS_SEED */
+    bool is_repeated;     /* TOLLENS_REPEATED: 1 under the second of several seeds and the others */
     unsigned process;     /* TOLLENS_PROCESS: of a claim's fresh processes, from 1; 0: unknown */
     const char *filter;   /* TOLLENS_FILTER: a glob of the attacks to run; NULL: all */
     uint64_t deadline_s;  /* TOLLENS_DEADLINE: seconds per attack; 0: the default of the mode */
