@@ -215,6 +215,14 @@ Test(replay, a_bad_line_is_refused_by_its_number) {
     }
 }
 
+/* fgets does not say how long a line is, and the text of this one is empty. */
+Test(replay, a_line_that_begins_with_a_byte_0_is_refused) {
+    program_write("in/trace", "");
+    int code = program_shell("printf '#tollens pool trace 1\\n\\000x\\n' >\"$D/in/trace\"; "
+                             "\"$T\" replay \"$D/in/trace\"");
+    cr_assert(code == 2 && program_says("line 2: the line is cut off"), "%s", program_output);
+}
+
 Test(replay, wrong_words_are_usage_errors) {
     static const char *const commands[] = {"replay",
                                            "replay \"$D/none\"",
