@@ -37,7 +37,10 @@ def check_manifest(folder: Folder, run: dict[str, Any]) -> bool:
         if run.get("list_crc32"):
             raise ValueError(f"{path} is missing, though the run wrote it")
         return False
-    crc = f"{zlib.crc32(path.read_bytes()):08x}"
+    try:
+        crc = f"{zlib.crc32(path.read_bytes()):08x}"
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
     if run.get("list_crc32", crc) != crc:
         raise ValueError(f"{path} has changed since the run: its CRC is {crc}, not "
                          f"{run['list_crc32']}")
