@@ -155,7 +155,11 @@ def read_claim(folder: Folder, result: dict[str, Any]) -> Claim:
 def read(path: pathlib.Path) -> Evidence:
     """Reads a folder that `tollens run` wrote, or an archive of one. ValueError says what is wrong,
     and in which file."""
-    folder = archive.open_folder(path)
+    return read_folder(archive.open_folder(path), path)
+
+
+def read_folder(folder: Folder, path: pathlib.Path) -> Evidence:
+    """The same for a folder that is open. path: how it was named."""
     results = read_json(folder / "results.json")
     if "schema" not in results:
         raise ValueError(f"{folder / 'results.json'} has no schema; it must say schema 1")
