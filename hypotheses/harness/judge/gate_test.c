@@ -5,6 +5,7 @@
 #include "gate.h"
 
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <string.h>
 
 static char sentence[512];
@@ -101,6 +102,12 @@ Test(gate, attacks_that_notice_less_are_worse) {
     cr_assert_eq(compare(now, base), HYP_WORSE);
     now.untold = 1;
     cr_assert_eq(compare(now, base), HYP_SAME, "what the machine could not tell is no miss");
+    /* Products of what a file may say do not fit an int. */
+    base.saboteurs = now.saboteurs = base.caught = INT_MAX;
+    now.caught = INT_MAX - 1;
+    now.untold = 0;
+    cr_assert_eq(compare(now, base), HYP_WORSE);
+    cr_assert_eq(compare(base, base), HYP_SAME);
 }
 
 Test(gate, other_devices_modes_and_thresholds_are_refused) {
