@@ -38,6 +38,7 @@ SOURCES = {
     "evidence": (["reports/evidence.py", "reports/tables.py", "reports/integrity.py"],
                  ["==== ", "null", "-1", "[]", "{}"]),
     "report-hlog": (["reports/hdr.py"], ["Tag=", "HISTFAAA"]),
+    "report-hdr": ([], [r"\x1c\x84\x93\x13", r"\xff\xff\xff\xff"]),
     "report-table": (["reports/tables.py", "reports/errors.py", "reports/walks.py"],
                      ["nan", "inf", "1_0"]),
     "tar": (["reports/archive.py"], ["ustar", "GNU.sparse.map", "path=", "size=", "../"]),

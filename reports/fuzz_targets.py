@@ -7,6 +7,7 @@ A target takes any bytes. It returns, or raises an exception that is a finding: 
 accept its input or raise ValueError with a sentence, and what it accepts must make sense.
 """
 
+import base64
 import contextlib
 import faulthandler
 import io
@@ -16,6 +17,7 @@ import struct
 import sys
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable
 
 SECONDS_MAX = 60  # of one input in a replay
@@ -117,6 +119,27 @@ def run(data: bytes) -> None:
     assert sum(found.count(verdict) for verdict in evidence.VERDICTS) == len(found.claims)
 
 
+def check_histogram(histogram: hdr.Histogram) -> None:
+    values = [value for value, _ in histogram.buckets]
+    assert values == sorted(set(values)) and all(count > 0 for _, count in histogram.buckets)
+    assert not values or values[-1] < 1 << 64
+    assert histogram.percentile(50) <= histogram.percentile(100) == histogram.maximum
+    merged = histogram.merged(histogram)
+    assert merged.total == 2 * histogram.total and len(merged.buckets) == len(values)
+
+
+def histogram(data: bytes) -> None:
+    """A histogram before its compression, whose checksum no fuzzer guesses."""
+    packed = zlib.compress(data, 1)
+    text = base64.b64encode(struct.pack(">ii", hdr.COMPRESSED_V2, len(packed)) + packed)
+    try:
+        found = hdr.decode(text.decode())
+    except ValueError as error:
+        assert str(error), "refused without a reason"
+        return
+    check_histogram(found)
+
+
 def hlog(data: bytes) -> None:
     """A log of histograms, as the reports read it."""
     folder = archive.Archived(pathlib.Path("input"), {"a.hlog": data})
@@ -125,10 +148,8 @@ def hlog(data: bytes) -> None:
     except ValueError as error:
         assert str(error), "refused without a reason"
         return
-    for _, histogram in series:
-        values = [value for value, _ in histogram.buckets]
-        assert values == sorted(set(values)) and all(count > 0 for _, count in histogram.buckets)
-        assert histogram.percentile(50) <= histogram.percentile(100) == histogram.maximum
+    for _, found in series:
+        check_histogram(found)
 
 
 def table(data: bytes) -> None:
@@ -148,7 +169,8 @@ def tar(data: bytes) -> None:
 
 
 TARGETS = {"toml": toml, "demands": demands, "manifest": manifest, "evidence": run,
-           "report-hlog": hlog, "report-table": table, "tar": tar}
+           "report-hlog": hlog, "report-hdr": histogram,
+           "report-table": table, "tar": tar}
 FAST = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None
 
 
