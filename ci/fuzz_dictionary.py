@@ -13,7 +13,7 @@ LONGEST = 40  # of a word; longer literals are sentences
 
 # The sources whose string literals are words of the format, and pieces that none of them spells.
 SOURCES = {
-    "ptx": ([], []), "run": ([], []),
+    "ptx": ([], [r"\x0a//====\x0a"]), "run": ([], []),
     "rules": ([f"{SOFT}/state/fault_rule.c", f"{SOFT}/base/functions_memory.def",
                f"{SOFT}/base/functions_stream.def", "runtime/include/tollens/cuda_result.def"],
               ['"rules"', '"quiet"', "true", "each", "cuMem*", "256M"]),

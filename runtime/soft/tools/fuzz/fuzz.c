@@ -27,7 +27,7 @@ void fuzz_open(void) {
     setenv("TOLLENS_SOFT_MEMORY", "16M", 1);
     setenv("TOLLENS_SOFT_WORKERS", "1", 1);
     setenv("TOLLENS_SOFT_BUDGET", "20000", 1);
-    setenv("TOLLENS_SOFT_CHECK", "memory,init", 1);
+    setenv("TOLLENS_SOFT_CHECK", "memory,init,sync,race", 1);
     setenv("TOLLENS_SOFT_REPORT", "/dev/null", 1);
     CUresult result = cuInit(0);
     if (result == CUDA_SUCCESS) result = cuDevicePrimaryCtxRetain(&context, 0);
