@@ -15,7 +15,6 @@ import pathlib
 import re
 import struct
 import sys
-import tarfile
 import tempfile
 import zlib
 from collections.abc import Callable
@@ -29,6 +28,7 @@ with contextlib.ExitStack() as instrumented:
         import atheris
         instrumented.enter_context(atheris.instrument_imports(
             include=["reports", "tomllib", "json", "tarfile", "csv"]))
+    import tarfile
     from reports import archive, evidence, hdr, integrity, requirements, tables, thresholds
 
 
