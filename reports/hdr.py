@@ -134,7 +134,8 @@ def decode(text: str) -> Histogram:
         raise ValueError("a histogram has no header")
     cookie, length, offset, digits, lowest, highest, _ = HEADER.unpack_from(plain)
     if (cookie_base(cookie) != INFLATED_V2 or offset != 0 or not 1 <= digits <= 5 or lowest < 1
-            or highest < 2 * lowest or not 0 <= length <= len(plain) - HEADER.size):
+            or highest < 2 * lowest or lowest.bit_length() + (2 * 10**digits - 1).bit_length() > 63
+            or not 0 <= length <= len(plain) - HEADER.size):
         raise ValueError("this is not a V2 histogram")
     histogram = Histogram(lowest, highest, digits)
     index, end = 0, count_of_counts(lowest, highest, digits)
@@ -144,6 +145,8 @@ def decode(text: str) -> Histogram:
         index += -number if number < 0 else 1
         if index > end:
             raise ValueError("a histogram has more counts than its shape")
+    if histogram.total >= 1 << 63:
+        raise ValueError("a histogram has more values than 63 bits count")
     return histogram
 
 

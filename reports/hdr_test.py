@@ -44,7 +44,7 @@ class Histograms(unittest.TestCase):
         self.assertEqual(hdr.decode(self.encoded([(1 << 60) + 1])).percentile(100), 0)
         for text in (self.encoded([-(1 << 40), 1]), self.encoded([1], highest=1),
                      self.encoded([1], offset=1), self.encoded([5, 300], cut=1),
-                     self.encoded([1] * 100_000)):
+                     self.encoded([1] * 100_000), self.encoded([(1 << 62) - 1] * 3)):
             with self.assertRaises(ValueError):
                 hdr.decode(text)
 
