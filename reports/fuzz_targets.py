@@ -29,7 +29,9 @@ with contextlib.ExitStack() as instrumented:
         instrumented.enter_context(atheris.instrument_imports(
             include=["reports", "tomllib", "json", "tarfile", "csv"]))
     import tarfile
-    from reports import archive, evidence, hdr, integrity, requirements, tables, thresholds
+    from reports import (
+        appendix, archive, evidence, hdr, integrity, markdown, page, requirements, tables,
+        thresholds)
 
 
 def sections(data: bytes) -> dict[str, bytes]:
@@ -108,7 +110,7 @@ def manifest(data: bytes) -> None:
 
 
 def run(data: bytes) -> None:
-    """The files of a whole run."""
+    """The files of a whole run, and the report of it."""
     folder = files(data)
     try:
         found = evidence.read_folder(folder, pathlib.Path("input"))
@@ -116,6 +118,9 @@ def run(data: bytes) -> None:
         assert str(error), "refused without a reason"
         return
     assert len(found.claims) == len(found.results["claims"])
+    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):  # one sentence, too
+        page.render([found], appendix.html([found]))
+        markdown.render([found], appendix.text([found]))
     assert sum(found.count(verdict) for verdict in evidence.VERDICTS) == len(found.claims)
 
 

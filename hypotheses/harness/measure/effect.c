@@ -112,10 +112,10 @@ static void unpack_interval(const json_t *object, struct hyp_interval *interval)
                                       .spread = take(object, "spread", INFINITY)};
 }
 
-/* A count; 0 where there is none, or nothing that can be one. */
+/* A count, as pack_discarded writes it; 0 where there is none, or nothing that can be one. */
 static unsigned take_count(const json_t *object, const char *key) {
     const double value = take(object, key, 0);
-    return value >= 0 && value <= UINT_MAX ? (unsigned)value : 0;
+    return value >= 0 && value <= INT_MAX ? (unsigned)value : 0;
 }
 
 /* The position of a text in a list of so many; the list's length where it is not in it. */
