@@ -48,6 +48,10 @@ def check_manifest(folder: Folder, run: dict[str, Any]) -> bool:
     if not isinstance(files, dict):
         raise ValueError(f"{path} lists no files")
     for name, recorded in files.items():
+        if not isinstance(recorded, dict):
+            raise ValueError(f"{path} says neither size nor CRC of {name!r}")
+        if name.startswith("/") or ".." in name.split("/"):
+            raise ValueError(f"{path} lists {name!r}, which is outside of the folder")
         try:
             data = (folder / name).read_bytes()
         except OSError as error:

@@ -102,6 +102,13 @@ class Damage(unittest.TestCase):
                             ('{"schema": 1, "claims": [3]}', "does not match its schema")):
             self.assertIn(words, self.refused("results.json", text))
 
+    def test_a_list_of_no_files_of_the_run_is_refused(self) -> None:
+        for files, words in (({"a": 7}, "neither size nor CRC"), ([], "lists no files"),
+                             ({"/dev/zero": {}}, "outside of the folder"),
+                             ({"H3/../../x": {}}, "outside of the folder")):
+            said = self.refused("manifest.json", json.dumps({"schema": 1, "files": files}))
+            self.assertIn(words, said)
+
     def test_numbers_of_another_type_are_named(self) -> None:
         made_evidence.make(self.folder)
         data = json.loads((self.folder / "results.json").read_text())
