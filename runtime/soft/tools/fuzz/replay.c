@@ -20,6 +20,12 @@
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
+
+/* Without it UBSan exits, and no input is named. The name is the sanitizer's. */
+const char *__ubsan_default_options(void); /* NOLINT(bugprone-reserved-identifier) */
+__attribute__((visibility("default"))) const char *__ubsan_default_options(void) {
+    return "abort_on_error=1";
+}
 #endif
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
