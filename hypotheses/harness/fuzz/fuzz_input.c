@@ -5,7 +5,6 @@
 
 #include "files/atomic_file.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +12,10 @@
 
 static char folder[64];
 
-_Noreturn void fuzz_fail(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "fuzz: does not hold: ");
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "; the last error was: %s\n", hyp_error());
-    va_end(arguments);
+void fuzz_complain(const char *file, int line, const char *property) {
+    fprintf(stderr, "fuzz: %s:%d: this does not hold: %s; the last error was: %s\n", file, line,
+            property, hyp_error());
     hyp_directory_remove(folder);
-    abort();
 }
 
 static void remove_folder(void) {

@@ -8,16 +8,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* The entry point, as libFuzzer names it. Any bytes may come; always returns 0. A target ends the
  * process if a property does not hold. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the process and says which property does not hold. */
-_Noreturn void fuzz_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Says where which property does not hold, and removes the folder. */
+void fuzz_complain(const char *file, int line, const char *property);
+
+/* Ends the process if a property does not hold. */
 #define FUZZ_HOLDS(property)                                                                       \
     do {                                                                                           \
-        if (!(property)) fuzz_fail("%s:%d: %s", __FILE__, __LINE__, #property);                    \
+        if (!(property)) {                                                                         \
+            fuzz_complain(__FILE__, __LINE__, #property);                                          \
+            abort();                                                                               \
+        }                                                                                          \
     } while (0)
 
 /* An empty folder of this process, in memory where the system has such a place. It is removed when
