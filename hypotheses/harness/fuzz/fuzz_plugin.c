@@ -5,6 +5,7 @@
  */
 #include "fuzz_input.h"
 
+#include "attack/ladder.h"
 #include "files/atomic_file.h"
 #include "plugin/plugin_file.h"
 #include "plugin/plugin_rules.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { CLAIMS_MAX = 3, ATTACKS_MAX = 4, FAULTS_MAX = 3, SABOTEURS_MAX = 3 };
+enum { CLAIMS_MAX = 3, ATTACKS_MAX = 4, FAULTS_MAX = 3, SABOTEURS_MAX = 3, LADDERS_MAX = 6 };
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
@@ -58,13 +59,14 @@ struct declaration {
     struct hyp_plugin plugin;
     struct hyp_plugin_claim claims[CLAIMS_MAX + 1];
     struct hyp_saboteur saboteurs[CLAIMS_MAX][SABOTEURS_MAX + 1];
+    const char *ladders[CLAIMS_MAX][LADDERS_MAX + 1];
     struct hyp_fault faults[FAULTS_MAX + 1];
     struct hyp_plugin_attack attacks[ATTACKS_MAX];
     const struct hyp_plugin_attack *places[ATTACKS_MAX];
 };
 
-static void read_claim(char **rest, struct hyp_plugin_claim *claim,
-                       struct hyp_saboteur *saboteurs) {
+static void read_claim(char **rest, struct hyp_plugin_claim *claim, struct hyp_saboteur *saboteurs,
+                       const char **ladders) {
     claim->id = next_text(rest);
     claim->title = next_text(rest);
     claim->unit = next_text(rest);
@@ -78,7 +80,7 @@ static void read_claim(char **rest, struct hyp_plugin_claim *claim,
                                       .method = next_text(rest),
                                       .control = next_text(rest),
                                       .confounders = next_text(rest)};
-    unsigned flags = next_below(rest, 8), count = next_below(rest, SABOTEURS_MAX + 1);
+    unsigned flags = next_below(rest, 16), count = next_below(rest, SABOTEURS_MAX + 1);
     claim->words.is_timed = (flags & 1) != 0;
     claim->words.is_measured = (flags & 2) != 0;
     for (unsigned i = 0; i < count; i++) {
@@ -86,6 +88,10 @@ static void read_claim(char **rest, struct hyp_plugin_claim *claim,
         saboteurs[i].forced = (enum hyp_forced)next_below(rest, 5);
     }
     claim->saboteurs = (flags & 4) != 0 ? NULL : saboteurs;
+    if ((flags & 8) == 0) return;
+    count = next_below(rest, LADDERS_MAX + 1);
+    for (unsigned i = 0; i < count; i++) ladders[i] = next_text(rest);
+    claim->ladders = ladders;
 }
 
 static void read_declaration(char *text, struct declaration *d) {
@@ -101,7 +107,9 @@ static void read_declaration(char *text, struct declaration *d) {
         d->faults[i].sentence = next_text(rest);
         d->faults[i].has_amount = next_below(rest, 2) != 0;
     }
-    for (unsigned i = 0; i < claims; i++) read_claim(rest, &d->claims[i], d->saboteurs[i]);
+    for (unsigned i = 0; i < claims; i++) {
+        read_claim(rest, &d->claims[i], d->saboteurs[i], d->ladders[i]);
+    }
     for (unsigned i = 0; i < attacks; i++) {
         d->attacks[i].suite = next_text(rest);
         d->attacks[i].name = next_text(rest);
@@ -135,6 +143,13 @@ static void check_claim(const struct declaration *d, const struct hyp_plugin_cla
     for (const struct hyp_saboteur *s = claim->saboteurs; s->name != NULL; s++) {
         FUZZ_HOLDS(hyp_sabotage_find(s->name, NULL));
         FUZZ_HOLDS(hyp_forced_words(s->forced)[0] != '\0');
+    }
+    for (size_t i = 0; claim->ladders != NULL && claim->ladders[i] != NULL; i++) {
+        struct hyp_ladder ladder;
+        FUZZ_HOLDS(hyp_ladder_read(claim->ladders[i], &ladder) && ladder.count > 0);
+        for (size_t k = 0; k < ladder.count; k++) {
+            FUZZ_HOLDS(hyp_sabotage_find(ladder.steps[k], NULL));
+        }
     }
     for (const struct hyp_plugin_attack *const *at = d->plugin.attacks; at != d->plugin.attacks_end;
          at++) {
