@@ -23,17 +23,19 @@ from libraries import (  # noqa: E402  (the runtime, the soft device, the kernel
     COMMON, EXACT, KERNELS_ROOM, RUNTIME_ROOM, SOFT_ROOM, SOFT_WHOLE, write_core, write_images,
     write_libraries)
 from ninja_file import Ninja  # noqa: E402  (how build.ninja is spelled)
-from programs import KERNELS_LIBS, write_programs  # noqa: E402  (tollens, tests, tools)
+from programs import (  # noqa: E402  (tollens, tests, tools)
+    CLAIMS, FUZZ_LIBS, HARNESS_ROOM, KERNELS_LIBS, TESTS_LIBS, fuzz_name, write_programs)
 from rules import write_rules  # noqa: E402  (what each kind of file is made with)
-from soft_sources import BENCH, FUZZ, FUZZ_TARGETS  # noqa: E402
-from sources import EXAMPLES, REFUSED  # noqa: E402
+from soft_sources import BENCH, FUZZ, FUZZ_TARGETS, TABLE  # noqa: E402
+from sources import (  # noqa: E402
+    EXAMPLES, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS, HARNESS_FUZZ_TARGETS, REFUSED)
 
 # ---- the variants ---------------------------------------------------------------------------
 
 SANITIZE = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
 TSAN = "-O1 -g -fsanitize=thread -Wno-unknown-warning-option -Wno-tsan"
-FUZZED = "-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined " \
-         "-fsanitize=fuzzer-no-link,address,undefined -Wno-pass-failed"
+FUZZED = "-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined,float-cast-overflow " \
+         "-fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -Wno-pass-failed"
 
 # Walks over whole structures: see runtime/core/deep.h.
 DEEP = "-DTOL_DEEP_CHECKS"
@@ -113,17 +115,33 @@ def write_tsan(n: Ninja) -> None:
 
 
 def write_fuzz(n: Ninja) -> None:
-    """Each fuzz target with libFuzzer, which clang brings along: ninja fuzz-ptx fuzz-run."""
+    """Each fuzz target with libFuzzer, which clang brings along: ninja fuzz."""
     folder = write_variant(n, "fuzz")
-    parts = {source: n.build(f"{folder}/{source}.o", "cc", f"runtime/soft/{source}.c",
-                             cflags=f"$common $flags {SOFT_ROOM}", cc="$fuzz_cc")
-             for source in [*FUZZ, *FUZZ_TARGETS]}
-    for target in FUZZ_TARGETS:
-        name = pathlib.Path(target).name.replace("_", "-")
-        n.build(f"{folder}/{name}", "exe", " ".join(
-            parts[source] for source in [target, *FUZZ]), libs=f"{SOFT_WHOLE} -lpthread -lm",
-                needs=f"{folder}/soft.a {folder}/soft-levels.a", ldflags="$ldflags", cc="$fuzz_cc")
-        n.build(name, "phony", f"{folder}/{name}")
+
+    def objects(room: str, flags: str, sources: list[str], after: str = "") -> list[str]:
+        return [n.build(f"{folder}/{room}/{source}.o", "cc", f"{room}/{source}.c", after=after,
+                        cflags=f"$common $flags {flags}", cc="$fuzz_cc") for source in sources]
+
+    def programs(targets: list[str], own: list[str], parts: list[str], libs: str,
+                 needs: str = "") -> list[str]:
+        return [n.build(f"{folder}/{fuzz_name(target, 'fuzz')}", "exe",
+                        " ".join([source, *parts]), libs=libs, needs=needs, ldflags="$ldflags",
+                        after=f"{folder}/libtollens-soft.so", cc="$fuzz_cc")
+                for target, source in zip(targets, own)]
+
+    soft = "runtime/soft"
+    all_targets = programs(
+        FUZZ_TARGETS, objects(soft, SOFT_ROOM, FUZZ_TARGETS),
+        [*objects(soft, SOFT_ROOM, FUZZ),
+         *objects(f"{soft}/table", SOFT_ROOM, TABLE)],
+        f"{SOFT_WHOLE} {FUZZ_LIBS}", f"{folder}/soft.a {folder}/soft-levels.a")
+    harness, flags = "hypotheses/harness", f"{HARNESS_ROOM} -Wno-conversion $criterion_cflags"
+    all_targets += programs(
+        HARNESS_FUZZ_TARGETS, objects(harness, flags, HARNESS_FUZZ_TARGETS, CLAIMS),
+        [*objects(harness, flags, [*HARNESS_FUZZ, *HARNESS_FUZZ_COMMANDS, *HARNESS,
+                                   "run/git2_stub"], CLAIMS),
+         f"{folder}/libtollens-kernels.a", f"{folder}/libtollens.a"], TESTS_LIBS)
+    n.build("fuzz", "phony", " ".join(all_targets))
 
 
 def write_ninja() -> str:

@@ -9,8 +9,8 @@ from soft_sources import (
     BENCH, CORPUS_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS, SOFT_TESTS, TABLE,
     TABLE_TESTS)
 from sources import (
-    COMMANDS, HARNESS, HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP,
-    RUNTIME, RUNTIME_TESTS)
+    COMMANDS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS, HARNESS_FUZZ_TARGETS, HARNESS_TESTS,
+    HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP, RUNTIME, RUNTIME_TESTS)
 
 KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
 TESTS_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
@@ -25,6 +25,14 @@ CLAIMS = "build/generated/claims.def"
 RUNTIME_BENCHES = (["launch"], ["pool"], ["transfer"],
                    ["streams", "streams_queues_bench", "streams_traces_bench",
                     "streams_events_bench"])
+
+
+FUZZ_LIBS = "-ljansson -lz -lpthread -ldl -lm"
+
+
+def fuzz_name(target: str, prefix: str) -> str:
+    """ "fuzz/fuzz_hlog" as the program fuzz-hlog or replay-hlog."""
+    return prefix + "-" + target.rsplit("/fuzz_", 1)[-1]
 
 
 class Programs:
@@ -50,6 +58,7 @@ class Programs:
             compile_rule(self.n, name, f"$common $flags {flags}")
         self.tools: list[str] = []
         self.tests: list[str] = []
+        self.replays: list[str] = []
         self.cubins: list[str] = []  # the programs with kernels, linked with cubins as well
 
     def objects(self, where: str, rule: str, room: str, sources: list[str],
@@ -94,14 +103,27 @@ class Programs:
                                            libs="-lz -lpthread -ldl -lm"))
         self.tools.append(self.program("probe-driver", self.objects(
             "soft", "tool_soft", room, ["tools/probe_driver"]), libs="-ldl"))
-        fuzz = self.objects("soft", "tool_soft", room, [*FUZZ, *FUZZ_DRIVER])
+        parts = [*self.objects("soft", "tool_soft", room, [*FUZZ, *FUZZ_DRIVER]), *table]
         for target in FUZZ_TARGETS:
             source = self.objects("soft", "tool_soft", room, [target])
-            self.tools.append(self.program(
-                target.rsplit("/", 1)[-1].replace("_", "-").replace("fuzz", "replay"),
-                [*source, *fuzz], needs=SOFT_ARCHIVES, libs=f"{SOFT_WHOLE} -lpthread -lm"))
+            self.replays.append(self.program(
+                fuzz_name(target, "replay"), [*source, *parts], needs=SOFT_ARCHIVES,
+                libs=f"{SOFT_WHOLE} {FUZZ_LIBS}"))
         self.objects("soft", "tool_soft", room, BENCH)
         return table
+
+    def write_harness_replays(self, harness: list[str]) -> None:
+        """What ci/check runs over the committed inputs of the harness's fuzz targets."""
+        room = "hypotheses/harness"
+        parts = [*self.objects("harness", "harness", room, HARNESS_FUZZ),
+                 *(f"$folder/harness/{source}.o" for source in HARNESS_FUZZ_COMMANDS),
+                 *(f"$folder/soft/{source}.o" for source in FUZZ_DRIVER), *harness]
+        for target in HARNESS_FUZZ_TARGETS:
+            source = self.objects("harness", "harness", room, [target])
+            self.replays.append(self.program(
+                fuzz_name(target, "replay"), [*source, *parts],
+                needs=f"{KERNELS_ARCHIVE} {ARCHIVE}",
+                libs=f"{KERNELS_ARCHIVE} {ARCHIVE} {TESTS_LIBS}"))
 
     def write_runtime_tools(self) -> str:
         """Benchmarks and the kernels' programs. Returns NVML's stand-in and NVTX's listener."""
@@ -145,7 +167,8 @@ class Programs:
         libraries = ["libtollens.a", "libtollens.so", "libtollens-kernels.a", "libtollens-soft.so"]
         self.n.build("$variant", "phony", " ".join(
             [*(f"$folder/{library}" for library in libraries), "$folder/tollens", *self.tools,
-             *self.tests]))
+             *self.replays, *self.tests]))
+        self.n.build("replays$suffix", "phony", " ".join(self.replays))
         self.n.build("cubins$suffix", "phony", " ".join([CUBINS_ARCHIVE, *self.cubins]))
         for test in self.tests:
             self.n.build(test.replace("$folder/", "") + "$suffix", "run", test, after="$variant")
@@ -156,6 +179,7 @@ def write_programs() -> str:
     programs = Programs()
     harness = programs.write_harness()
     table = programs.write_soft_tools()
+    programs.write_harness_replays(harness)
     nvml = programs.write_runtime_tools()
     programs.write_tests(harness, table, nvml)
     programs.write_targets()

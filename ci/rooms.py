@@ -91,7 +91,8 @@ HARNESS = Room(
         ("trace", "traces of a pool, read and replayed"),
         ("run", "the program `tollens`: its commands, its workers, the evidence of a run"),
     ],
-    homes={"clock": "files", "plugin": "plugin"}, for_tests=("program_shell",))
+    homes={"clock": "files", "plugin": "plugin"}, above=("fuzz",),
+    for_tests=("program_shell",))
 
 KERNELS = Room(
     root="kernels", paths=("kernels/", "runtime/", "runtime/include/tollens/"),

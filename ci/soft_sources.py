@@ -75,7 +75,7 @@ SOFT_TESTS = within({
     "test": "test_soft test_abort",
     "ops": "half_test vector_test video_test tensor_test wide_test",
     "check": "thread_clock_test report_test sanitizer_test",
-    "base": "json_test",
+    "base": "json_test options_test",
     "ptx": "token_test read_test forms_test spelling_test mutation_test",
     "machine": """
         diverge_test random_flow_test barrier_test trap_test call_test function_test
@@ -125,9 +125,9 @@ TABLE_TESTS = within({"table": """
     table_test fault_code_test
 """})
 
-# Fuzz targets: what they share, each of them, and what drives them with files.
+# Fuzz targets: what they share, each of them, and what drives those of every room with files.
 FUZZ = within({"tools/fuzz": "fuzz"})
-FUZZ_TARGETS = within({"tools/fuzz": "fuzz_ptx fuzz_run"})
+FUZZ_TARGETS = within({"tools/fuzz": "fuzz_ptx fuzz_run fuzz_rules fuzz_options fuzz_table"})
 FUZZ_DRIVER = within({"tools/fuzz": "replay"})
 
 # The program that measures the soft device's speed.

@@ -130,7 +130,7 @@ KERNELS_TESTS = """
 """.split()
 
 HARNESS = within({
-    "files": "hdr_encode hlog atomic_file manifest walk_csv walk_map",
+    "files": "text_copy hdr_encode hlog atomic_file manifest walk_csv walk_map",
     "claim": "claim session",
     "measure": "machine interval decide ticks pin single_calls sampler conditions effect",
     "record": "record timeline",
@@ -147,10 +147,17 @@ HARNESS = within({
 
 COMMANDS = within({
     "run": """
-        tollens command_run run_options trial limits console command_show command_gate
+        tollens command command_run run_options trial limits console command_show command_gate
         command_export command_threads command_replay command_soft
     """,
 })
+
+# Fuzz targets: what they share, each of them, and the commands that they call.
+HARNESS_FUZZ = within({"fuzz": "fuzz_input"})
+HARNESS_FUZZ_TARGETS = within({"fuzz": """
+    fuzz_hlog fuzz_hdr fuzz_results fuzz_record fuzz_trace fuzz_plugin fuzz_words
+"""})
+HARNESS_FUZZ_COMMANDS = within({"run": "command command_export run_options"})
 
 HARNESS_TESTS = within({
     "files": "hdr_test hlog_test manifest_test walk_map_test",

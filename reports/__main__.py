@@ -46,6 +46,9 @@ def main() -> int:
     except (ValueError, OSError) as error:
         print(f"reports: {error}", file=sys.stderr)
         return 2
+    except (KeyError, TypeError, AttributeError) as error:
+        print(f"reports: the evidence lacks {error}", file=sys.stderr)
+        return 2
     print(f"report: {out / 'report.html'}")
     return 0
 

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from reports import archive, hdr, integrity, tables
+from reports import archive, hdr, integrity, schema, tables
 from reports.archive import Folder
 from reports.hdr import Histogram
 from reports.integrity import read_json
@@ -155,11 +155,18 @@ def read_claim(folder: Folder, result: dict[str, Any]) -> Claim:
 def read(path: pathlib.Path) -> Evidence:
     """Reads a folder that `tollens run` wrote, or an archive of one. ValueError says what is wrong,
     and in which file."""
-    folder = archive.open_folder(path)
+    return read_folder(archive.open_folder(path), path)
+
+
+def read_folder(folder: Folder, path: pathlib.Path) -> Evidence:
+    """The same for a folder that is open. path: how it was named."""
     results = read_json(folder / "results.json")
     if "schema" not in results:
         raise ValueError(f"{folder / 'results.json'} has no schema; it must say schema 1")
     run = read_json(folder / "run.json")
+    faults = schema.check_results(results)
+    if faults:
+        raise ValueError(f"{folder / 'results.json'} does not match its schema: {faults[0]}")
     machine = read_json(folder / "machine.json")
     has_manifest = integrity.check_manifest(folder, run)
     try:

@@ -15,6 +15,7 @@ from reports.archive import Folder
 COMPRESSED_V2 = 0x1C849304
 INFLATED_V2 = 0x1C849303
 HEADER = struct.Struct(">iiiiqqd")
+BYTES_MAX = 16 << 20  # of a histogram's counts, as the harness reads them
 
 
 def cookie_base(cookie: int) -> int:
@@ -40,7 +41,8 @@ class Histogram:
 
     def percentile(self, percent: float) -> int:
         """The upper end of the bucket that this percentage of all values does not exceed."""
-        wanted = max(1, int(percent / 100 * self.total + 0.5))
+        # A float near 2^63 is not the total.
+        wanted = self.total if percent >= 100 else max(1, int(percent / 100 * self.total + 0.5))
         seen = 0
         for value, count in self.buckets:
             seen += count
@@ -101,24 +103,50 @@ def highest_at(index: int, lowest: int, digits: int) -> int:
     return ((sub + 1) << (bucket + unit)) - 1
 
 
-def decode(text: str) -> Histogram:
+def count_of_counts(lowest: int, highest: int, digits: int) -> int:
+    """How many counts a histogram of that shape has: as many as cover its highest value."""
+    magnitude = (2 * 10**digits - 1).bit_length()
+    outside, buckets = 1 << (magnitude + lowest.bit_length() - 1), 1
+    while outside <= highest:
+        outside, buckets = outside << 1, buckets + 1
+    return (buckets + 1) << (magnitude - 1)
+
+
+def inflated(text: str) -> bytes:
+    """The histogram without Base64, outer header and compression."""
     try:
         packed = base64.b64decode(text, validate=True)
         cookie, length = struct.unpack_from(">ii", packed)
-        if cookie_base(cookie) != COMPRESSED_V2 or length > len(packed) - 8:
+        if cookie_base(cookie) != COMPRESSED_V2 or not 0 <= length <= len(packed) - 8:
             raise ValueError("this is not a compressed V2 histogram")
-        plain = zlib.decompress(packed[8:8 + length])
-        cookie, length, _, digits, lowest, highest, _ = HEADER.unpack_from(plain)
+        stream = zlib.decompressobj()
+        plain = stream.decompress(packed[8:8 + length], BYTES_MAX)
     except (binascii.Error, struct.error, zlib.error) as error:
         raise ValueError(f"a histogram cannot be decoded: {error}") from error
-    if cookie_base(cookie) != INFLATED_V2 or not 1 <= digits <= 5 or lowest < 1:
+    if not stream.eof:
+        raise ValueError("a histogram is cut off, or too large")
+    return plain
+
+
+def decode(text: str) -> Histogram:
+    plain = inflated(text)
+    if len(plain) < HEADER.size:
+        raise ValueError("a histogram has no header")
+    cookie, length, offset, digits, lowest, highest, _ = HEADER.unpack_from(plain)
+    if (cookie_base(cookie) != INFLATED_V2 or offset != 0 or not 1 <= digits <= 5 or lowest < 1
+            or highest < 2 * lowest or lowest.bit_length() + (2 * 10**digits - 1).bit_length() > 63
+            or not 0 <= length <= len(plain) - HEADER.size):
         raise ValueError("this is not a V2 histogram")
     histogram = Histogram(lowest, highest, digits)
-    index = 0
+    index, end = 0, count_of_counts(lowest, highest, digits)
     for number in zigzag_numbers(plain[HEADER.size:HEADER.size + length]):
-        if number > 0:
+        if number > 0 and index < end:
             histogram.buckets.append((highest_at(index, lowest, digits), number))
         index += -number if number < 0 else 1
+        if index > end:
+            raise ValueError("a histogram has more counts than its shape")
+    if histogram.total >= 1 << 63:
+        raise ValueError("a histogram has more values than 63 bits count")
     return histogram
 
 

@@ -37,7 +37,10 @@ def check_manifest(folder: Folder, run: dict[str, Any]) -> bool:
         if run.get("list_crc32"):
             raise ValueError(f"{path} is missing, though the run wrote it")
         return False
-    crc = f"{zlib.crc32(path.read_bytes()):08x}"
+    try:
+        crc = f"{zlib.crc32(path.read_bytes()):08x}"
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
     if run.get("list_crc32", crc) != crc:
         raise ValueError(f"{path} has changed since the run: its CRC is {crc}, not "
                          f"{run['list_crc32']}")
@@ -45,6 +48,10 @@ def check_manifest(folder: Folder, run: dict[str, Any]) -> bool:
     if not isinstance(files, dict):
         raise ValueError(f"{path} lists no files")
     for name, recorded in files.items():
+        if not isinstance(recorded, dict):
+            raise ValueError(f"{path} says neither size nor CRC of {name!r}")
+        if name.startswith("/") or ".." in name.split("/"):
+            raise ValueError(f"{path} lists {name!r}, which is outside of the folder")
         try:
             data = (folder / name).read_bytes()
         except OSError as error:

@@ -97,9 +97,33 @@ class Damage(unittest.TestCase):
         self.assertIn("from two runs", self.refused("H3/verdict.json", other))
 
     def test_what_is_no_evidence_is_refused(self) -> None:
-        for text, words in (("{", "not JSON"), ("{}", "schema"), ('{"schema": 1}', "claims"),
-                            ("[]", "not a JSON object"), ('{"schema": 1, "claims": [3]}', "lacks")):
+        for text, words in (("{", "not JSON"), ("{}", "schema"), ('{"schema": 1}', "no device"),
+                            ("[]", "not a JSON object"),
+                            ('{"schema": 1, "claims": [3]}', "does not match its schema")):
             self.assertIn(words, self.refused("results.json", text))
+
+    def test_a_list_of_no_files_of_the_run_is_refused(self) -> None:
+        for files, words in (({"a": 7}, "neither size nor CRC"), ([], "lists no files"),
+                             ({"/dev/zero": {}}, "outside of the folder"),
+                             ({"H3/../../x": {}}, "outside of the folder")):
+            said = self.refused("manifest.json", json.dumps({"schema": 1, "files": files}))
+            self.assertIn(words, said)
+
+    def test_numbers_of_another_type_are_named(self) -> None:
+        made_evidence.make(self.folder)
+        data = json.loads((self.folder / "results.json").read_text())
+        data["claims"][0]["threshold"] = "0"
+        self.assertIn("threshold", self.refused("results.json", json.dumps(data)))
+
+    def test_what_only_the_report_misses_is_one_sentence(self) -> None:
+        made_evidence.make(self.folder)
+        data = json.loads((self.folder / "run.json").read_text())
+        del data["duration_s"]
+        (self.folder / "run.json").write_text(json.dumps(data))
+        run = subprocess.run([sys.executable, "-m", "reports", str(self.folder), "--no-png"],
+                             cwd=made_evidence.ROOT, capture_output=True, text=True, check=False)
+        self.assertEqual((run.returncode, run.stderr),
+                         (2, "reports: the evidence lacks 'duration_s'\n"))
 
 
 if __name__ == "__main__":

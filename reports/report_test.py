@@ -7,30 +7,8 @@ import sys
 import tempfile
 import unittest
 
-from reports import archive, controls, evidence, hdr, made_evidence
+from reports import archive, controls, evidence, made_evidence
 from reports.made_evidence import ROOT
-
-
-class Histograms(unittest.TestCase):
-    def test_another_implementations_log_is_read(self) -> None:
-        series = dict(hdr.read_log(ROOT / "fixtures/hdr/golden.hlog"))
-        self.assertEqual([h.total for h in series.values()], [1, 1000, 40])
-        self.assertEqual(series["one"].percentile(50), 42)
-        self.assertTrue(499000 <= series["ramp"].percentile(50) <= 500000)
-        self.assertGreaterEqual(series["wide"].maximum, 2**39)
-        for histogram in series.values():
-            values = [value for value, _ in histogram.buckets]
-            self.assertEqual(values, sorted(set(values)))
-
-    def test_damage_is_named(self) -> None:
-        for text in ("", "HISTFAAA", "HISTFAAAACN4nJNpmSzM", "not base64!", "AAAA" * 30):
-            with self.assertRaises(ValueError, msg=text):
-                hdr.decode(text)
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder, "bad.hlog")
-            path.write_text("#comment\nTag=a,0,1,2,oops\n")
-            with self.assertRaisesRegex(ValueError, "line 2"):
-                hdr.read_log(path)
 
 
 class Controls(unittest.TestCase):

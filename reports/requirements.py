@@ -26,6 +26,7 @@ except ModuleNotFoundError:  # before Python 3.11
 from reports import evidence
 from reports.evidence import Claim
 from reports.skips import may_skip
+from reports.toml_rows import check_keys, rows_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILE = ROOT / "hypotheses/requirements.toml"
@@ -38,9 +39,7 @@ HEADINGS = ("", "requirement", "source", "state", "checked by")
 
 
 def check_demand(demand: dict[str, Any]) -> None:
-    for key in ("id", "text", "source", "checks"):
-        if key not in demand:
-            raise ValueError(f"a demand has no {key}: {demand}")
+    check_keys("demand", demand, ("id", "text", "source"), ("checks",), ("open",))
     name = demand["id"]
     if set(demand) - {"id", "text", "source", "checks", "open"}:
         raise ValueError(f"{name} has a key that is not known")
@@ -59,8 +58,13 @@ def load(path: pathlib.Path = FILE) -> tuple[list[dict[str, Any]], list[dict[str
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"{path}: {error}") from error
-    demands, principles = found.get("demand", []), found.get("principle", [])
     seen = set()
+    try:
+        demands, principles = rows_of(found, "demand"), rows_of(found, "principle")
+        for principle in principles:
+            check_keys("principle", principle, ("name", "decision"), ("see",))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
     for demand in demands:
         try:
             check_demand(demand)
@@ -79,9 +83,10 @@ def load(path: pathlib.Path = FILE) -> tuple[list[dict[str, Any]], list[dict[str
 
 def citations(path: pathlib.Path = FILE) -> list[dict[str, Any]]:
     """What the specification cites, in its order. ValueError says what is wrong."""
-    text = path.read_text(encoding="utf-8")
-    found: list[dict[str, Any]] = tomllib.loads(text).get("citation", [])
+    found = rows_of(tomllib.loads(path.read_text(encoding="utf-8")), "citation")
     for number, one in enumerate(found, 1):
+        check_keys("citation", one, ("title", "found", "standing", "identifier"),
+                   optional=("instead",))
         if one.get("number") != number or not all(one.get(key) for key in ("title", "found")):
             raise ValueError(f"{path}: citation {number} has no number, no title or nothing found")
         if one.get("standing") not in STANDINGS or not IDENTIFIER.fullmatch(one["identifier"]):

@@ -45,7 +45,13 @@ class Requirements(unittest.TestCase):
         self.assertEqual(len(self.load(DEMAND)), 1)
         for old, new, words in (("004 1", "005", "none of the documents"), ("a/b*", "a b", 'no "s'),
                                 ('["a/b*"]', "[]", "open"), ("text", "texts", "no text"),
-                                ('"X"', '"X"\nmore = 1', "not known"), ("[[", "[", "")):
+                                ('"X"', '"X"\nmore = 1', "not known"), ("[[", "[", ""),
+                                ("[[demand]]", "[demand]", "list of tables"),
+                                ('"004 1"', "4", "a source that is no text"),
+                                ('["a/b*"]', '"a/b"', "checks that is no list of texts"),
+                                ('"a/b*"', "7", "checks that is no list of texts"),
+                                (DEMAND, "demand = 7", "list of tables"),
+                                (DEMAND, "[[principle]]\nname = 'p'\ndecision = 'd'", "no see")):
             with self.assertRaisesRegex(ValueError, words, msg=new):
                 self.load(DEMAND.replace(old, new, 1))
         with self.assertRaisesRegex(ValueError, "twice"):

@@ -26,6 +26,7 @@ FORCED = {"falsified": "HYP_MUST_FALSIFY", "not_falsified": "HYP_MUST_NOT_FALSIF
           "not_survived": "HYP_MUST_NOT_SURVIVE"}
 DIRECTIONS = {"at_most": "HYP_AT_MOST", "below": "HYP_BELOW", "above": "HYP_ABOVE"}
 STEPS_MAX, LADDERS_MAX = 8, 4  # HYP_LADDER_STEPS_MAX of ladder.h, HYP_CLAIM_LADDERS_MAX of claim.h
+TEXTS = ("title", "unit", "source")
 KEYS = ("title", "threshold", "tolerance", "unit", "direction", "source")
 
 
@@ -34,10 +35,24 @@ def forced(entry: dict[str, Any]) -> dict[str, Any]:
     return {key: names for key, names in entry.items() if key != "limits"}
 
 
+def check_table(name: str, table: Any) -> None:
+    if not isinstance(table, dict):
+        raise ValueError(f"{name} is not a table: {table!r}")
+
+
+def check_text(name: str, key: str, text: Any) -> None:
+    """It becomes a C string and a line of a report."""
+    if not isinstance(text, str) or not text.isprintable():
+        raise ValueError(f"[{name}] {key} is not a line of printable text: {text!r}")
+
+
 def check_claim(name: str, claim: dict[str, Any]) -> None:
+    check_table(name, claim)
     for key in KEYS:
         if key not in claim:
             raise ValueError(f"[{name}] has no {key}")
+    for key in TEXTS:
+        check_text(name, key, claim[key])
     for key in ("threshold", "tolerance"):
         number = claim[key]
         if isinstance(number, bool) or not isinstance(number, (int, float)):
@@ -45,7 +60,7 @@ def check_claim(name: str, claim: dict[str, Any]) -> None:
         if not math.isfinite(number) or number < 0:
             raise ValueError(f"[{name}] {key} must be finite and not negative: {number}")
     direction = claim["direction"]
-    if direction not in DIRECTIONS:
+    if direction not in list(DIRECTIONS):
         raise ValueError(f"[{name}] direction must be one of {', '.join(DIRECTIONS)}: "
                          f"{direction!r}")
 
@@ -55,6 +70,7 @@ def check_ladder(name: str, ladder: Any) -> None:
     if not isinstance(ladder, str) or not ladder:
         raise ValueError(f"[{name}] limits must be a list of faults with amounts, such as "
                          '"launch_drop_one_in=10,100"')
+    check_text(name, "limits", ladder)
     fault, equals, amounts = ladder.partition("=")
     if not equals:
         return
@@ -72,6 +88,7 @@ def check_ladder(name: str, ladder: Any) -> None:
 
 
 def check_sabotage(name: str, entry: dict[str, Any]) -> None:
+    check_table(name, entry)
     if not entry.get("falsified"):
         raise ValueError(f"[{name}] needs saboteurs under which it must be falsified")
     ladders = entry.get("limits", [])
@@ -83,8 +100,10 @@ def check_sabotage(name: str, entry: dict[str, Any]) -> None:
         if key not in FORCED:
             raise ValueError(f"[{name}] {key} is not a verdict that a saboteur can force; use "
                              f"{', '.join(FORCED)}, or limits for faults in several sizes")
-        if not isinstance(saboteurs, list) or not all(isinstance(s, str) for s in saboteurs):
+        if not isinstance(saboteurs, list):
             raise ValueError(f"[{name}] {key} must be a list of names")
+        for saboteur in saboteurs:
+            check_text(name, key, saboteur)
     if ("not_falsified" in entry) != ("not_survived" in entry):
         raise ValueError(f"[{name}] needs both ends of a borderline pair")
 
@@ -120,6 +139,11 @@ def load(folder: pathlib.Path = HYPOTHESES) -> tuple[dict[str, Any], dict[str, A
     return {name: thresholds[name] for name in names}, sabotage
 
 
+def c_string(text: str) -> str:
+    """Printable text in C. ISO C reads some characters behind two question marks as others."""
+    return json.dumps(text, ensure_ascii=False).replace("??", "?\\?")
+
+
 def as_c(thresholds: dict[str, Any], sabotage: dict[str, Any]) -> str:
     """Both files as rows for the C preprocessor."""
     lines = ["/* Written by reports/thresholds.py from thresholds.toml and sabotage.toml. */",
@@ -129,16 +153,16 @@ def as_c(thresholds: dict[str, Any], sabotage: dict[str, Any]) -> str:
              "#ifndef HYP_SABOTEUR", "#define HYP_SABOTEUR(number, name, forced)", "#endif",
              "#ifndef HYP_LADDER", "#define HYP_LADDER(number, text)", "#endif"]
     for name, claim in thresholds.items():
-        texts = ", ".join(json.dumps(str(claim[key])) for key in ("title", "unit", "source"))
+        texts = ", ".join(c_string(claim[key]) for key in TEXTS)
         lines.append(f"HYP_CLAIM({name[1:]}, {float(claim['threshold'])!r}, "
                      f"{float(claim['tolerance'])!r}, {DIRECTIONS[claim['direction']]}, {texts})")
     for name in thresholds:
         for verdict, saboteurs in forced(sabotage.get(name, {})).items():
             for saboteur in saboteurs:
-                lines.append(f"HYP_SABOTEUR({name[1:]}, {json.dumps(saboteur)}, "
+                lines.append(f"HYP_SABOTEUR({name[1:]}, {c_string(saboteur)}, "
                              f"{FORCED[verdict]})")
         for ladder in sabotage.get(name, {}).get("limits", []):
-            lines.append(f"HYP_LADDER({name[1:]}, {json.dumps(ladder)})")
+            lines.append(f"HYP_LADDER({name[1:]}, {c_string(ladder)})")
     lines += [f"#undef {name}" for name in ("HYP_CLAIM", "HYP_SABOTEUR", "HYP_LADDER")]
     return "\n".join(lines) + "\n"
 
@@ -158,7 +182,7 @@ def main() -> int:
     if arguments.c is None:
         return 0
     arguments.c.parent.mkdir(parents=True, exist_ok=True)
-    arguments.c.write_text(text)
+    arguments.c.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -1,6 +1,7 @@
 """Tests of thresholds.toml and sabotage.toml: python3 -m unittest reports.thresholds_test."""
 
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -57,7 +58,12 @@ class Thresholds(unittest.TestCase):
                 ("falsified = [", "others = [", "falsified"),
                 ("not_falsified = [", "sometimes = [", "not a verdict"),
                 ("not_survived = [", "# ", "borderline"),
-                ('"launch_drop"', "7", "names"),
+                ('"launch_drop"', "7", "printable"), ('"launch_drop"', '"a\\n"', "printable"),
+                (LADDER, '"launch_drop\\u0007"', "printable"),
+                ('title = "', "title = 7 # ", "title is not a line of printable text"),
+                ('title = "', 'title = "\\u0007', "title is not a line of printable text"),
+                ("falsified = [", "falsified = 7 # [", "a list of names"),
+                ("falsified = [", "falsified = [[], ", "printable"),
                 (LADDER, '"launch_drop_one_in=1000,100"', "from gross to fine"),
                 (LADDER, '"launch_drop_one_in=100,100"', "from gross to fine"),
                 (LADDER, '"launch_delay_us=2,4"', "from gross to fine"),
@@ -73,6 +79,20 @@ class Thresholds(unittest.TestCase):
                 ("limits = [" + LADDER, "limit = [" + LADDER, "not a verdict")):
             with self.assertRaisesRegex(ValueError, message, msg=new):
                 self.load_changed(old, new)
+
+    def test_texts_become_c_strings(self) -> None:
+        self.assertEqual(thresholds.c_string('é \U0001f600 "a\\b" ??/'),
+                         '"é \U0001f600 \\"a\\\\b\\" ?\\?/"')
+
+    def test_a_claim_that_is_no_table_is_refused(self) -> None:
+        for file in ("thresholds.toml", "sabotage.toml"):
+            with tempfile.TemporaryDirectory() as folder:
+                for name in ("thresholds.toml", "sabotage.toml"):
+                    shutil.copy(thresholds.HYPOTHESES / name, folder)
+                text = pathlib.Path(folder, file).read_text().split("[H13]")[0]
+                pathlib.Path(folder, file).write_text("H13 = 7\n" + text)
+                with self.assertRaisesRegex(ValueError, "H13 is not a table"):
+                    thresholds.load(pathlib.Path(folder))
 
     def test_the_build_stops_with_one_sentence(self) -> None:
         program = thresholds.HYPOTHESES.parent / "reports/thresholds.py"

@@ -178,7 +178,10 @@ int64_t tol_hdr_percentile(const struct tol_hdr *hdr, double percent) {
     if (hdr->total == 0) return 0;
     if (!(percent > 0)) percent = 0;
     if (percent > 100) percent = 100;
-    int64_t wanted = (int64_t)(percent / 100 * (double)hdr->total + 0.5), seen = 0;
+    /* Above 2^53 a double is near the total and may be beyond it; all of it is the total itself. */
+    const double share = percent / 100 * (double)hdr->total + 0.5;
+    const bool all = percent >= 100 || share >= (double)hdr->total;
+    int64_t wanted = all ? hdr->total : (int64_t)share, seen = 0;
     if (wanted < 1) wanted = 1;
     for (int32_t i = 0; i < hdr->count_of_counts; i++) {
         seen += hdr->counts[i];

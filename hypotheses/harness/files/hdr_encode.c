@@ -191,6 +191,12 @@ static tol_hdr_error read_plain(const uint8_t *plain, size_t bytes, struct tol_h
     return TOL_HDR_OK;
 }
 
+/* Deflate makes at most 1032 bytes of one. */
+static uLongf plain_bytes_max(uint32_t packed) {
+    const uLongf most = HEADER_BYTES + (uLongf)COUNTS_MAX, makes = 1032 * (uLongf)packed + 1;
+    return makes < most ? makes : most;
+}
+
 tol_hdr_error hyp_hdr_decode(const char *base64, size_t length, struct tol_hdr **result) {
     *result = NULL;
     uint8_t *packed = malloc(length / 4 * 3 + 3);
@@ -199,7 +205,7 @@ tol_hdr_error hyp_hdr_decode(const char *base64, size_t length, struct tol_hdr *
     long bytes = from_base64(base64, length, packed);
     if (bytes >= OUTER_BYTES && (get_32(packed) & ~0xf0u) == COOKIE_COMPRESSED_V2 &&
         get_32(packed + 4) <= (uint32_t)bytes - OUTER_BYTES) {
-        uLongf room = HEADER_BYTES + (uLongf)COUNTS_MAX;
+        uLongf room = plain_bytes_max(get_32(packed + 4));
         uint8_t *plain = malloc(room);
         if (plain == NULL) {
             error = TOL_HDR_NO_MEMORY;

@@ -56,6 +56,20 @@ Test(hdr, percentiles_of_a_ramp) {
     tol_hdr_free(hdr);
 }
 
+/* A double has 53 bits, and a count may have 63. */
+Test(hdr, percentiles_of_counts_that_no_double_holds) {
+    struct tol_hdr *hdr = NULL;
+    cr_assert(tol_hdr_new(1, 1 << 20, 3, &hdr) == TOL_HDR_OK);
+    cr_assert(tol_hdr_record_many(hdr, 10, (int64_t)1 << 54));
+    cr_assert(tol_hdr_record_many(hdr, 1000, 1));
+    cr_assert_eq(tol_hdr_percentile(hdr, 50), 10);
+    cr_assert_eq(tol_hdr_percentile(hdr, 100), 1000);
+    cr_assert(tol_hdr_record_many(hdr, 10, INT64_MAX - hdr->total));
+    cr_assert_eq(tol_hdr_percentile(hdr, 99), 10);
+    cr_assert_eq(tol_hdr_percentile(hdr, 100), 1000);
+    tol_hdr_free(hdr);
+}
+
 Test(hdr, what_is_out_of_range_is_refused_and_not_counted) {
     struct tol_hdr *hdr = new_hdr();
     cr_assert(!tol_hdr_record(hdr, -1));

@@ -109,7 +109,9 @@ bool hyp_hlog_read(const char *path, bool (*visit)(const struct hyp_hlog_entry *
     size_t bytes = 0;
     char *text = hyp_file_read(path, LOG_BYTES_MAX, &bytes);
     if (text == NULL) return false;
-    bool ok = true;
+    /* What follows a byte 0 would not be read, and not be missed. */
+    bool ok = memchr(text, '\0', bytes) == NULL ||
+              hyp_fail("%s contains a byte 0, so it is not a histogram log", path);
     unsigned number = 0;
     struct times times = {-1, -1};
     for (char *line = text; ok && line != NULL && *line != '\0';) {

@@ -131,6 +131,11 @@ Test(hlog, a_damaged_line_is_named) {
     write_text("Tag=a,0.0,1.0,0.5,HISTFAAAbroken\n");
     cr_assert(!hyp_hlog_read(path, see, &seen));
     cr_assert(strstr(hyp_error(), "line 1") != NULL, "%s", hyp_error());
+    FILE *file = fopen(path, "w");
+    fwrite("#[BaseTime: 0]\n\0Tag=a,0.0,1.0,HISTFAAA\n", 1, 39, file);
+    fclose(file);
+    cr_assert(!hyp_hlog_read(path, see, &seen));
+    cr_assert(strstr(hyp_error(), "a byte 0") != NULL, "%s", hyp_error());
     unlink(path);
     cr_assert(!hyp_hlog_read(path, see, &seen));
     cr_assert(strstr(hyp_error(), path) != NULL, "%s", hyp_error());

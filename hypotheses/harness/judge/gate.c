@@ -47,7 +47,8 @@ static enum hyp_change compare_effects(const struct hyp_result *now,
 /* Whether the attacks notice fewer saboteurs; a saboteur that was undecided is not a miss. */
 static bool notices_less(const struct hyp_result *now, const struct hyp_result *before) {
     if (!now->has_severity || !before->has_severity || now->saboteurs == 0) return false;
-    return (now->caught + now->untold) * before->saboteurs < before->caught * now->saboteurs;
+    return (long long)(now->caught + now->untold) * before->saboteurs <
+           (long long)before->caught * now->saboteurs;
 }
 
 enum hyp_change hyp_gate_compare(const struct hyp_result *now, const struct hyp_result *before,

@@ -101,6 +101,12 @@ Test(gate, attacks_that_notice_less_are_worse) {
     cr_assert_eq(compare(now, base), HYP_WORSE);
     now.untold = 1;
     cr_assert_eq(compare(now, base), HYP_SAME, "what the machine could not tell is no miss");
+    /* Products of what a file may say do not fit an int. */
+    base.saboteurs = now.saboteurs = base.caught = 50000;
+    now.caught = 40000;
+    now.untold = 0;
+    cr_assert_eq(compare(now, base), HYP_WORSE);
+    cr_assert_eq(compare(base, base), HYP_SAME);
 }
 
 Test(gate, other_devices_modes_and_thresholds_are_refused) {

@@ -4,6 +4,7 @@
 #include "results.h"
 
 #include "files/atomic_file.h"
+#include "files/text_copy.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -12,10 +13,6 @@
 #include <string.h>
 
 enum { RESULTS_BYTES_MAX = 4 << 20 };
-
-static void copy(char *to, size_t bytes, const char *from) {
-    snprintf(to, bytes, "%s", from != NULL ? from : "");
-}
 
 static bool find_kind(const char *name, enum hyp_verdict_kind *kind) {
     for (int k = HYP_SURVIVED; k <= HYP_NOT_TESTED; k++) {
@@ -35,7 +32,8 @@ static bool read_severity(json_t *object, const char *path, struct hyp_result *r
     row->has_severity = true;
     if (json_unpack(object, "{s:i, s:i, s?:i}", "caught", &row->caught, "of", &row->saboteurs,
                     "untold", &row->untold) != 0 ||
-        row->caught < 0 || row->untold < 0 || row->saboteurs < row->caught + row->untold) {
+        row->caught < 0 || row->untold < 0 || row->saboteurs < row->caught ||
+        row->saboteurs - row->caught < row->untold) {
         return hyp_fail("%s: the severity of %s is invalid", path, row->claim->id);
     }
     return true;
@@ -67,7 +65,7 @@ static bool read_row(json_t *object, const char *path, struct hyp_result *row) {
                         path, id, unit, direction, row->claim->unit,
                         hyp_direction_name(row->claim->direction));
     }
-    copy(row->reason, sizeof row->reason, json_string_value(reason));
+    hyp_text_copy(row->reason, sizeof row->reason, json_string_value(reason));
     row->samples = samples;
     row->effect = number_of(effect);
     row->low = number_of(low);
@@ -92,11 +90,11 @@ static bool read_all(json_t *root, const char *path, struct hyp_results *results
         return hyp_fail("%s does not match schema 1: %s", path, error.text);
     }
     if (schema != 1) return hyp_fail("%s has schema %d, and only 1 is supported", path, schema);
-    copy(results->device_kind, sizeof results->device_kind, kind);
-    copy(results->device_name, sizeof results->device_name, name);
-    copy(results->mode, sizeof results->mode, mode);
-    copy(results->commit, sizeof results->commit, commit);
-    copy(results->under, sizeof results->under, json_string_value(under));
+    hyp_text_copy(results->device_kind, sizeof results->device_kind, kind);
+    hyp_text_copy(results->device_name, sizeof results->device_name, name);
+    hyp_text_copy(results->mode, sizeof results->mode, mode);
+    hyp_text_copy(results->commit, sizeof results->commit, commit);
+    hyp_text_copy(results->under, sizeof results->under, json_string_value(under));
     if (!json_is_array(claims) || json_array_size(claims) > HYP_CLAIMS_MAX) {
         return hyp_fail("%s: its claims are not a list of at most %d", path, HYP_CLAIMS_MAX);
     }
@@ -116,9 +114,10 @@ bool hyp_results_read(const char *folder, struct hyp_results *results) {
     json_error_t error;
     memset(results, 0, sizeof *results);
     snprintf(path, sizeof path, "%s/results.json", folder);
-    char *text = hyp_file_read(path, RESULTS_BYTES_MAX, NULL);
+    size_t bytes = 0;
+    char *text = hyp_file_read(path, RESULTS_BYTES_MAX, &bytes);
     if (text == NULL) return false;
-    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
     free(text);
     if (root == NULL) return hyp_fail("%s is not valid JSON: %s", path, error.text);
     bool ok = read_all(root, path, results);

@@ -4,8 +4,10 @@
 #include "harness/effect.h"
 
 #include "files/atomic_file.h"
+#include "files/text_copy.h"
 
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,6 +112,12 @@ static void unpack_interval(const json_t *object, struct hyp_interval *interval)
                                       .spread = take(object, "spread", INFINITY)};
 }
 
+/* A count, as pack_discarded writes it; 0 where there is none, or nothing that can be one. */
+static unsigned take_count(const json_t *object, const char *key) {
+    const double value = take(object, key, 0);
+    return value >= 0 && value <= INT_MAX ? (unsigned)value : 0;
+}
+
 /* The position of a text in a list of so many; the list's length where it is not in it. */
 static size_t place(const char *text, const char *const *list, size_t length) {
     size_t i = 0;
@@ -137,9 +145,9 @@ bool hyp_effect_unpack(const json_t *object, struct hyp_effect *effect) {
     size_t known_decision = place(decision, decisions, 3);
     if (known_direction == 3 || known_decision == 3 || blocks < 0 || family < 1) return false;
     if (!json_is_object(own) || !json_is_object(control)) return false;
-    snprintf(effect->name, sizeof effect->name, "%s", name);
-    snprintf(effect->code, sizeof effect->code, "%s", code);
-    snprintf(effect->sentence, sizeof effect->sentence, "%s", sentence);
+    hyp_text_copy(effect->name, sizeof effect->name, name);
+    hyp_text_copy(effect->code, sizeof effect->code, code);
+    hyp_text_copy(effect->sentence, sizeof effect->sentence, sentence);
     effect->recorded_only = recorded_only != 0;
     effect->is_ratio = is_ratio != 0;
     effect->rule.direction = (enum hyp_direction)known_direction;
@@ -152,8 +160,8 @@ bool hyp_effect_unpack(const json_t *object, struct hyp_effect *effect) {
     effect->baseline_ns = take(object, "baseline_ns", NAN);
     effect->subject_ns = take(object, "subject_ns", NAN);
     const json_t *discarded = json_object_get(object, "discarded"); /* since a later version */
-    effect->discarded[HYP_BASELINE] = (unsigned)take(discarded, "baseline", 0);
-    effect->discarded[HYP_SUBJECT] = (unsigned)take(discarded, "subject", 0);
-    effect->control_discarded = (unsigned)take(discarded, "control", 0);
+    effect->discarded[HYP_BASELINE] = take_count(discarded, "baseline");
+    effect->discarded[HYP_SUBJECT] = take_count(discarded, "subject");
+    effect->control_discarded = take_count(discarded, "control");
     return true;
 }

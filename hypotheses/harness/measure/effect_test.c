@@ -61,6 +61,17 @@ Test(effect, comes_back_as_it_was) {
     free(text);
 }
 
+Test(effect, a_count_of_discarded_calls_that_is_none_is_zero) {
+    struct hyp_effect effect = example(), back;
+    json_t *object = hyp_effect_pack(&effect);
+    json_object_set_new(
+        object, "discarded",
+        json_pack("{s:f, s:i, s:s}", "baseline", 1e300, "subject", -5, "control", 4e9));
+    cr_assert(hyp_effect_unpack(object, &back));
+    cr_assert(back.discarded[0] == 0 && back.discarded[1] == 0 && back.control_discarded == 0);
+    json_decref(object);
+}
+
 Test(effect, what_is_none_is_refused) {
     static const struct {
         const char *key;

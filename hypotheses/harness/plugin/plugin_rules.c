@@ -54,6 +54,14 @@ bool hyp_plugin_is_whole(const struct hyp_plugin *plugin) {
                 f->name);
         }
     }
+    /* HYP_ATTACK names them; an attack that is written out may not. */
+    for (const struct hyp_plugin_attack *const *at = plugin->attacks; at != plugin->attacks_end;
+         at++) {
+        if (!is_text((*at)->suite) || !is_text((*at)->name)) {
+            return hyp_fail("its attack number %zu has no suite or no name",
+                            (size_t)(at - plugin->attacks) + 1);
+        }
+    }
     for (const struct hyp_plugin_attack *const *at = plugin->attacks; at != plugin->attacks_end;
          at++) {
         const struct hyp_plugin_claim *claim = plugin->claims;

@@ -119,6 +119,12 @@ Test(plugin, attacks_are_upon_its_own_claims_and_have_names_of_their_own) {
     expect_refused("the attack c is on rong");
     attacks[1] = &first;
     expect_refused("two attacks on RING are called a");
+    static const struct hyp_plugin_attack suiteless = {.name = "d", .body = attack_body},
+                                          nameless = {.suite = "ring", .body = attack_body};
+    attacks[1] = &suiteless;
+    expect_refused("its attack number 2 has no suite or no name");
+    attacks[0] = &nameless;
+    expect_refused("its attack number 1 has no suite or no name");
 }
 
 /* A claim that nothing can bring down says nothing. */

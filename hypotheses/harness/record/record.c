@@ -5,6 +5,7 @@
 
 #include "files/atomic_file.h"
 #include "files/hlog.h"
+#include "files/text_copy.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -72,7 +73,7 @@ static bool read_measures(const json_t *measures, struct hyp_record *record) {
                         &value, "recorded_only", &recorded_only) != 0) {
             return false;
         }
-        snprintf(measure->name, sizeof measure->name, "%s", name);
+        hyp_text_copy(measure->name, sizeof measure->name, name);
         measure->value = json_is_number(value) ? json_number_value(value) : NAN;
         measure->recorded_only = recorded_only != 0;
     }
@@ -165,18 +166,18 @@ bool hyp_record_read(const char *folder, const char *name, struct hyp_record *re
         json_decref(object);
         return hyp_fail("%s is not a valid record of an attack: %s", path, error.text);
     }
-    snprintf(record->suite, sizeof record->suite, "%s", suite);
-    snprintf(record->name, sizeof record->name, "%s", own_name);
-    snprintf(record->code, sizeof record->code, "%s", code);
-    snprintf(record->reason, sizeof record->reason, "%s", reason);
-    snprintf(record->label, sizeof record->label, "%s", label);
+    hyp_text_copy(record->suite, sizeof record->suite, suite);
+    hyp_text_copy(record->name, sizeof record->name, own_name);
+    hyp_text_copy(record->code, sizeof record->code, code);
+    hyp_text_copy(record->reason, sizeof record->reason, reason);
+    hyp_text_copy(record->label, sizeof record->label, label);
     record->samples = (uint64_t)samples;
     record->violations = (uint64_t)violations;
     record->seed = (uint64_t)seed;
     record->not_tested = not_tested != 0;
     for (size_t i = 0; i < json_array_size(examples) && i < HYP_EXAMPLES_MAX; i++) {
-        const char *example = json_string_value(json_array_get(examples, i));
-        snprintf(record->examples[i], HYP_EXAMPLE_BYTES, "%s", example != NULL ? example : "");
+        hyp_text_copy(record->examples[i], HYP_EXAMPLE_BYTES,
+                      json_string_value(json_array_get(examples, i)));
         record->example_count = i + 1;
     }
     json_decref(object);

@@ -38,6 +38,28 @@ static struct hyp_record sample(void) {
     return record;
 }
 
+/* Another program may have written what is longer than ours would be. */
+Test(record, a_text_that_is_cut_is_a_text) {
+    char path[128], text[4096], name[1100] = "";
+    static struct hyp_record record, again;
+    for (int i = 0; i < 520; i++) strcat(name, "\u00e9");
+    snprintf(path, sizeof path, "%s/attacks/long.json", folder);
+    snprintf(
+        text, sizeof text,
+        "{\"suite\": \"h03\", \"name\": \"long\", \"samples\": 1, \"violations\": 1, "
+        "\"counterexamples\": [\"%s\", \"x%s\"], \"not_tested\": false, \"code\": \"\", "
+        "\"reason\": \"\", \"begin_s\": 1.0, \"duration_s\": 1.0, \"seed\": 1, \"effects\": [], "
+        "\"measures\": [], \"label\": \"\"}",
+        name, name);
+    cr_assert(hyp_record_write(&(struct hyp_record){.name = "long"}, folder), "%s", hyp_error());
+    cr_assert(hyp_file_write(path, text), "%s", hyp_error());
+    cr_assert(hyp_record_read(folder, "long", &record), "%s", hyp_error());
+    cr_assert(hyp_record_write(&record, folder), "%s", hyp_error());
+    cr_assert(hyp_record_read(folder, "long", &again), "%s", hyp_error());
+    for (int i = 0; i < 2; i++) cr_assert_str_eq(again.examples[i], record.examples[i]);
+    cr_assert(strncmp(record.examples[0], name, HYP_EXAMPLE_BYTES - 2) == 0);
+}
+
 Test(record, comes_back_as_it_was) {
     struct hyp_record record = sample(), back;
     cr_assert(tol_hdr_new_latency(&record.series[0].hdr) == TOL_HDR_OK);

@@ -61,6 +61,41 @@ Test(export, github_action_benchmark_has_its_directions_apart) {
     json_decref(bigger);
 }
 
+/* What is too long is cut, and half a character is no text that JSON may have. */
+Test(export, no_claim_is_lost_to_a_long_name) {
+    char text[4096], name[600] = "";
+    for (int i = 0; i < 150; i++) strcat(name, "é");
+    for (int blank = 0; blank < 2; blank++) {
+        snprintf(text, sizeof text, "%.*s%s%s%s", (int)(strstr(results, "A ") - results), results,
+                 blank ? " " : "", name, strstr(results, "A ") + strlen("A \\\"device\\\""));
+        program_write("out/results.json", text);
+        json_t *smaller = export_json("\"$T\" export --format=gab \"$D/out\"");
+        cr_assert_eq(json_array_size(smaller), 1, "%s", program_output);
+        json_decref(smaller);
+    }
+}
+
+Test(export, what_contradicts_itself_is_refused) {
+    static const char *const severities[] = {
+        "{\"caught\": 1, \"of\": 2, \"untold\": 2}",
+        "{\"caught\": 2147483647, \"of\": 2147483647, \"untold\": 2147483647}",
+        "{\"caught\": -1, \"of\": 2}"};
+    const char *severity = strstr(results, "{\"caught\"");
+    for (size_t i = 0; i < sizeof severities / sizeof severities[0]; i++) {
+        char text[4096];
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(severity - results), results, severities[i],
+                 strchr(severity, '}') + 1);
+        program_write("out/results.json", text);
+        cr_assert_eq(program_shell("\"$T\" export --format=gab \"$D/out\""), 2);
+        cr_assert(program_says("the severity of H4 is invalid"), "%s", program_output);
+    }
+    program_write("out/results.json", results);
+    int code = program_shell("printf '\\000{' >>\"$D/out/results.json\"; "
+                             "\"$T\" export --format=gab \"$D/out\"");
+    cr_assert(code == 2 && program_says("not valid JSON"), "what follows a byte 0 counts: %s",
+              program_output);
+}
+
 Test(export, openmetrics_has_each_verdict_and_ends) {
     cr_assert_eq(program_shell("\"$T\" export \"$D/out\" --format openmetrics"), 0);
     static const char *const lines[] = {

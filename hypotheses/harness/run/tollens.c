@@ -10,7 +10,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,16 +95,6 @@ static void print_usage(const char *command) {
         end = strstr(end + 1, "\n  ");
     } while (end[3] == ' ');
     printf("usage: tollens%.*s\n%s", (int)(end - own), own, every);
-}
-
-int hyp_command_complain(const char *format, ...) {
-    va_list arguments;
-    fputs("tollens: ", stderr);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    return HYP_EXIT_ERROR;
 }
 
 /* A worker process: `tollens run` starts it, not people. */

@@ -215,6 +215,23 @@ Test(replay, a_bad_line_is_refused_by_its_number) {
     }
 }
 
+/* A free of a block that was allocated before the trace is left out, and its thread with it. */
+Test(replay, threads_without_an_event_are_not_counted) {
+    program_write("in/trace", "#tollens pool trace 1\n#lost 1\n"
+                              "event,time_ns,thread,stream,kind,block,bytes,tag,took_ns\n"
+                              "1,10,7,3,free,77,1000,0,5\n2,11,1,0,allocate,78,1000,0,5\n");
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\""), 0, "%s", program_output);
+    cr_assert(program_says("1 event of 1 thread and 0 streams"), "%s", program_output);
+}
+
+/* fgets does not say how long a line is, and the text of this one is empty. */
+Test(replay, a_line_that_begins_with_a_byte_0_is_refused) {
+    program_write("in/trace", "");
+    int code = program_shell("printf '#tollens pool trace 1\\n\\000x\\n' >\"$D/in/trace\"; "
+                             "\"$T\" replay \"$D/in/trace\"");
+    cr_assert(code == 2 && program_says("line 2: the line is cut off"), "%s", program_output);
+}
+
 Test(replay, wrong_words_are_usage_errors) {
     static const char *const commands[] = {"replay",
                                            "replay \"$D/none\"",

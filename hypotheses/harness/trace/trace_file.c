@@ -169,6 +169,10 @@ static bool read_event(struct reader *r, char *line) {
         return refuse(r, "no #tag line defines the tag", fields[TAG]);
     }
     if (values[THREAD] == 0) return refuse(r, "thread numbers begin at 1", NULL);
+    if (event.kind == TOL_POOL_EVENT_FREE && !free_block(r, values[BLOCK], &event, &skip)) {
+        return false;
+    }
+    if (skip) return true; /* its thread and stream may have no event that is replayed */
     if (!narrow(r, &r->threads[values[THREAD]], &r->trace->threads, HYP_TRACE_THREADS_MAX,
                 "threads", &event.thread)) {
         return false;
@@ -182,12 +186,9 @@ static bool read_event(struct reader *r, char *line) {
     if (allocates && event.bytes == 0) return refuse(r, "a block must have at least 1 byte", NULL);
     if (event.kind == TOL_POOL_EVENT_ALLOCATE && !make_block(r, values[BLOCK], &event))
         return false;
-    if (event.kind == TOL_POOL_EVENT_FREE && !free_block(r, values[BLOCK], &event, &skip)) {
-        return false;
-    }
     r->trace->refusals += event.kind == TOL_POOL_EVENT_REFUSE;
     r->trace->trims += event.kind == TOL_POOL_EVENT_TRIM;
-    return skip || add_event(r, &event);
+    return add_event(r, &event);
 }
 
 /* "#tag 3 weights", "#lost 17", or what later versions may say. */
@@ -219,7 +220,10 @@ static bool read_lines(struct reader *r, FILE *file) {
         if (length + 1 == sizeof line && line[length - 1] != '\n') {
             return refuse(r, "the line is too long", NULL);
         }
-        if (line[length - 1] != '\n') return refuse(r, "the line is cut off", NULL);
+        /* A byte 0 ends it too, and may be the first. */
+        if (length == 0 || line[length - 1] != '\n') {
+            return refuse(r, "the line is cut off", NULL);
+        }
         line[--length] = '\0';
         if (length > 0 && line[length - 1] == '\r') line[--length] = '\0';
         if (r->line == 1) {

@@ -10,48 +10,58 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct soft_options options;
+static struct soft_options shared;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void complain(const char *name, const char *value, const char *allowed) {
     fprintf(stderr, "tollens-soft: %s=%s is ignored: it must be %s\n", name, value, allowed);
 }
 
+/* Digits, and K, M or G behind them. strtoull would also take blanks, a sign and what overflows. */
+static bool read_size(const char *text, uint64_t *size) {
+    static const char units[] = "KMG";
+    uint64_t number = 0;
+    bool ok = *text >= '0' && *text <= '9';
+    for (; ok && *text >= '0' && *text <= '9'; text++) {
+        ok = !__builtin_mul_overflow(number, 10u, &number) &&
+             !__builtin_add_overflow(number, (uint64_t)(*text - '0'), &number);
+    }
+    *size = number;
+    if (!ok || *text == '\0') return ok;
+    const char *unit = strchr(units, *text);
+    return unit != NULL && text[1] == '\0' &&
+           !__builtin_mul_overflow(number, 1024ull << (10 * (unit - units)), size);
+}
+
 static uint64_t read_number(const char *name, uint64_t low, uint64_t high, uint64_t otherwise,
                             const char *allowed) {
     const char *value = getenv(name);
+    uint64_t number = 0;
     if (value == NULL || value[0] == '\0') return otherwise;
-    char *end = NULL;
-    unsigned long long number = strtoull(value, &end, 10);
-    unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-    if (shift > 0) end++;
-    if (end == value || *end != '\0' || value[0] == '-' || number > (UINT64_MAX >> shift) ||
-        number << shift < low || number << shift > high) {
-        complain(name, value, allowed);
-        return otherwise;
-    }
-    return (uint64_t)number << shift;
+    if (read_size(value, &number) && number >= low && number <= high) return number;
+    complain(name, value, allowed);
+    return otherwise;
 }
 
-static void read_checks(void) {
-    static const struct {
+static void read_checks(struct soft_options *options) {
+    const struct {
         const char *word;
         bool *option;
     } words[] = {
         {"memory", NULL}, /* always on */
-        {"init", &options.check_init},
-        {"sync", &options.check_sync},
-        {"race", &options.check_race},
-        {"stream", &options.check_stream},
-        {"leak", &options.check_leak},
-        {"fatal", &options.check_fatal},
+        {"init", &options->check_init},
+        {"sync", &options->check_sync},
+        {"race", &options->check_race},
+        {"stream", &options->check_stream},
+        {"leak", &options->check_leak},
+        {"fatal", &options->check_fatal},
     };
     enum { WORDS = sizeof words / sizeof words[0] };
     const char *value = getenv("TOLLENS_SOFT_CHECK");
-    options.check_init = options.check_sync = true;
+    options->check_init = options->check_sync = true;
     if (value == NULL || value[0] == '\0') return;
-    struct soft_options before = options;
-    options.check_init = options.check_sync = false;
+    const struct soft_options before = *options;
+    options->check_init = options->check_sync = false;
     for (const char *word = value; *word != '\0';) {
         size_t length = strcspn(word, ","), i = 0;
         while (i < WORDS &&
@@ -61,7 +71,7 @@ static void read_checks(void) {
         if (i == WORDS) {
             complain("TOLLENS_SOFT_CHECK", value,
                      "a list of: memory, init, sync, race, stream, leak, fatal");
-            options = before;
+            *options = before;
             return;
         }
         if (words[i].option != NULL) *words[i].option = true;
@@ -70,37 +80,46 @@ static void read_checks(void) {
     }
 }
 
-static void read_all(void) {
+void soft_options_read(struct soft_options *options) {
+    *options = (struct soft_options){0};
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (cores < 1) cores = 1;
     if (cores > 256) cores = 256;
-    options.devices = (int)read_number("TOLLENS_SOFT_DEVICES", 1, 8, 1, "a number from 1 to 8");
-    options.memory_bytes = read_number("TOLLENS_SOFT_MEMORY", 1 << 20, 1ull << 42, 8ull << 30,
-                                       "a size from 1M to 4096G");
-    options.granularity = read_number("TOLLENS_SOFT_GRANULARITY", 4 << 10, 2 << 20, 2 << 20,
-                                      "a power of two from 4K to 2M");
-    if ((options.granularity & (options.granularity - 1)) != 0) {
+    options->devices = (int)read_number("TOLLENS_SOFT_DEVICES", 1, 8, 1, "a number from 1 to 8");
+    options->memory_bytes = read_number("TOLLENS_SOFT_MEMORY", 1 << 20, 1ull << 42, 8ull << 30,
+                                        "a size from 1M to 4096G");
+    options->granularity = read_number("TOLLENS_SOFT_GRANULARITY", 4 << 10, 2 << 20, 2 << 20,
+                                       "a power of two from 4K to 2M");
+    if ((options->granularity & (options->granularity - 1)) != 0) {
         complain("TOLLENS_SOFT_GRANULARITY", getenv("TOLLENS_SOFT_GRANULARITY"),
                  "a power of two from 4K to 2M");
-        options.granularity = 2 << 20;
+        options->granularity = 2 << 20;
     }
-    options.workers =
+    options->workers =
         (int)read_number("TOLLENS_SOFT_WORKERS", 1, 256, (uint64_t)cores, "a number from 1 to 256");
-    options.compute_capability =
+    options->compute_capability =
         (int)read_number("TOLLENS_SOFT_COMPUTE", 70, 90, 90, "a compute capability from 70 to 90");
-    options.driver_version = (int)read_number(
+    options->driver_version = (int)read_number(
         "TOLLENS_SOFT_DRIVER_VERSION", SOFT_DRIVER_VERSION_MIN, SOFT_DRIVER_VERSION_MAX,
         SOFT_DRIVER_VERSION_MAX, "a version from 11000 to 13000");
-    options.budget = read_number("TOLLENS_SOFT_BUDGET", 0, UINT64_MAX, 0, "a number");
-    options.seed = read_number("TOLLENS_SOFT_SEED", 0, UINT64_MAX, 0, "a number");
-    options.core = (int)read_number("TOLLENS_SOFT_CORE", 0, 4, 0, "0, 1, 3 or 4");
-    options.report = getenv("TOLLENS_SOFT_REPORT");
-    options.summary = getenv("TOLLENS_SOFT_SUMMARY");
-    options.faults = getenv("TOLLENS_SOFT_FAULTS");
-    read_checks();
+    options->budget = read_number("TOLLENS_SOFT_BUDGET", 0, UINT64_MAX, 0, "a number");
+    options->seed = read_number("TOLLENS_SOFT_SEED", 0, UINT64_MAX, 0, "a number");
+    options->core = (int)read_number("TOLLENS_SOFT_CORE", 0, 4, 0, "0, 1, 3 or 4");
+    if (options->core == 2) {
+        complain("TOLLENS_SOFT_CORE", "2", "0, 1, 3 or 4");
+        options->core = 0;
+    }
+    options->report = getenv("TOLLENS_SOFT_REPORT");
+    options->summary = getenv("TOLLENS_SOFT_SUMMARY");
+    options->faults = getenv("TOLLENS_SOFT_FAULTS");
+    read_checks(options);
+}
+
+static void read_once(void) {
+    soft_options_read(&shared);
 }
 
 const struct soft_options *soft_options(void) {
-    pthread_once(&once, read_all);
-    return &options;
+    pthread_once(&once, read_once);
+    return &shared;
 }

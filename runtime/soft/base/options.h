@@ -33,4 +33,7 @@ struct soft_options {
 
 const struct soft_options *soft_options(void);
 
+/* Reads the environment as it is now. Texts of it are not copied. */
+void soft_options_read(struct soft_options *options);
+
 #endif

@@ -1,6 +1,7 @@
 /*
  * Texts with something wrong at any place: whatever comes, the loader ends with a module, or with a
- * code of its own and a log. A fuzzer tries more of them (fuzz/); these are tried every time.
+ * code of its own and a log. Fuzzers try more of them (tools/fuzz), and ci/check what they found;
+ * here the fixtures are changed as they are now.
  */
 #include "test/test_soft.h"
 

@@ -331,17 +331,24 @@ bool soft_fault_rules_read(struct soft_arena *arena, const char *text, size_t by
     return true;
 }
 
+/* Only the last star is ever tried again, at one more character of the name: what an earlier one
+ * takes makes no difference. So the work grows with the product of the lengths. */
 bool soft_fault_matches(const char *pattern, const char *name) {
-    for (; *pattern != '\0'; pattern++, name++) {
+    const char *star = NULL, *retry = NULL;
+    while (*name != '\0') {
         if (*pattern == '*') {
-            while (*pattern == '*') pattern++;
-            if (*pattern == '\0') return true;
-            for (; *name != '\0'; name++) {
-                if (soft_fault_matches(pattern, name)) return true;
-            }
+            star = pattern++;
+            retry = name;
+        } else if (*pattern == '?' || *pattern == *name) {
+            pattern++;
+            name++;
+        } else if (star != NULL) {
+            pattern = star + 1;
+            name = ++retry;
+        } else {
             return false;
         }
-        if (*name == '\0' || (*pattern != '?' && *pattern != *name)) return false;
     }
-    return *name == '\0';
+    while (*pattern == '*') pattern++;
+    return *pattern == '\0';
 }

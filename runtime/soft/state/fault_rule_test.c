@@ -138,6 +138,19 @@ Test(fault_rule, patterns_widen_names) {
     }
 }
 
+/* Every call asks every rule. Trying each star at each place again would take hours here. */
+Test(fault_rule, many_stars_take_no_longer_than_one) {
+    char pattern[202], name[101];
+    for (size_t i = 0; i < 200; i++) pattern[i] = i % 2 == 0 ? '*' : 'a';
+    strcpy(pattern + 200, "b");
+    memset(name, 'a', 100);
+    name[100] = '\0';
+    cr_assert(!soft_fault_matches(pattern, name));
+    pattern[200] = '\0';
+    cr_assert(soft_fault_matches(pattern, name), "a hundred letters are needed, and are there");
+    cr_assert(!soft_fault_matches(pattern, name + 1));
+}
+
 Test(fault_rule, the_example_of_its_page_is_valid) {
     /* Between the line that has the fence and the next one. */
     char *text = test_fixture("../../runtime/soft/driver", "FAULTS.md");

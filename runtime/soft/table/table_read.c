@@ -87,7 +87,9 @@ static bool read_typed(struct table *table, const struct table_instruction *inst
     size_t set_length = length - (size_t)(colon - text) - 1;
     if (set_length >= sizeof operand->set) return fail(table, "unknown value set '%s'", colon);
     memcpy(operand->set, colon + 1, set_length);
-    return true;
+    bool floats = strncmp(operand->set, "probe_", 6) == 0 || strcmp(operand->set, "finite") == 0;
+    return !floats || (operand->type->exponent_bits > 0 && operand->type->fraction_bits > 0) ||
+           fail(table, "'%s' is a set of floating-point values", operand->set);
 }
 
 /* What stands before the type; its length. */
@@ -138,6 +140,7 @@ static bool read_operand(struct table *table, struct table_row *row,
         return operand->source < row->operand_count || fail(table, "'%s' is not an operand", text);
     }
     size_t skip = read_kind(operand, text);
+    if (skip > length) return fail(table, "'%s' has no type", text);
     if (operand->kind == TABLE_CELL && text[length - 1] == ']') length--;
     if (operand->read || operand->written) operand->kind = TABLE_TILE;
     const char *star = memchr(text, '*', length);
@@ -174,7 +177,8 @@ static bool read_operands(struct table *table, struct table_row *row,
 static bool read_number(struct table *table, const char *text, double *number) {
     char *end = NULL;
     *number = strtod(strncmp(text, "2^-", 3) == 0 ? text + 3 : text, &end);
-    return (end != text && *end == '\0') || fail(table, "'%s' is not a number", text);
+    return (end != text && *end == '\0' && *number >= 0 && *number < 1e6) ||
+           fail(table, "'%s' is not a number from 0 to a million", text);
 }
 
 static bool read_attribute(struct table *table, struct table_row *row, const char *text) {

@@ -14,12 +14,20 @@ _Noreturn void fuzz_fail(const char *what, int result, const char *log) {
     abort();
 }
 
+char *fuzz_text(const uint8_t *data, size_t size) {
+    char *text = malloc(size + 1);
+    if (text == NULL) exit(2);
+    if (size > 0) memcpy(text, data, size);
+    text[size] = '\0';
+    return text;
+}
+
 void fuzz_open(void) {
     if (context != NULL) return;
     setenv("TOLLENS_SOFT_MEMORY", "16M", 1);
     setenv("TOLLENS_SOFT_WORKERS", "1", 1);
-    setenv("TOLLENS_SOFT_BUDGET", "20000", 1);
-    setenv("TOLLENS_SOFT_CHECK", "memory,init", 1);
+    setenv("TOLLENS_SOFT_BUDGET", "4000", 1); /* a race check costs up to a millisecond here */
+    setenv("TOLLENS_SOFT_CHECK", "memory,init,sync,race", 1);
     setenv("TOLLENS_SOFT_REPORT", "/dev/null", 1);
     CUresult result = cuInit(0);
     if (result == CUDA_SUCCESS) result = cuDevicePrimaryCtxRetain(&context, 0);
@@ -41,10 +49,7 @@ CUmodule fuzz_load(const uint8_t *data, size_t size) {
     /* What cuLinkComplete makes says itself how long it is, and is believed. */
     if (size > 0 && data[0] == '\1') return NULL;
     /* The loader reads up to the first zero. */
-    char *text = malloc(size + 1);
-    if (text == NULL) return NULL;
-    if (size > 0) memcpy(text, data, size);
-    text[size] = '\0';
+    char *text = fuzz_text(data, size);
     CUresult result = cuModuleLoadDataEx(&module, text, 2, options, values);
     free(text);
     switch (result) {

@@ -1,6 +1,6 @@
 /*
- * Fuzz: what a fuzz target is. fuzz_ptx.c and fuzz_run.c are one each; libFuzzer, AFL++ and
- * replay.c drive either.
+ * Fuzz: what a fuzz target is. each fuzz_*.c beside it is one; libFuzzer, AFL++ and replay.c
+ * drive them.
  */
 #ifndef SOFT_FUZZ_H
 #define SOFT_FUZZ_H
@@ -27,5 +27,8 @@ _Noreturn void fuzz_fail(const char *what, int result, const char *log);
 
 /* Loads a text. NULL: it was refused, with a code of the loader's and a log that says why. */
 CUmodule fuzz_load(const uint8_t *data, size_t size);
+
+/* The input as one text that ends with a NUL; free it. */
+char *fuzz_text(const uint8_t *data, size_t size);
 
 #endif

@@ -1,14 +1,99 @@
 /*
- * Fuzz target: any bytes are a module, or are refused with a code and a log. Nothing crashes, hangs
- * or leaks.
+ * Fuzz target: any bytes are a module, or are refused with a code and a log. A module's functions
+ * can be asked about and found by their names; linked alone it has the same functions. An input
+ * with a line "//====" is two texts, which are linked with each other. Nothing crashes, hangs or
+ * leaks.
  */
 #include "fuzz.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+enum { FUNCTIONS_MAX = 16 };
+
+static const char divider[] = "\n//====\n";
+
+static void expect(CUresult result, const char *what) {
+    if (result != CUDA_SUCCESS) fuzz_fail(what, (int)result, "");
+}
+
+/* Asks all that can be asked of a function. */
+static void ask(CUmodule module, CUfunction function) {
+    CUfunction again = NULL;
+    const char *name = NULL;
+    int value = 0;
+    size_t offset = 0, bytes = 0;
+    expect(cuFuncGetName(&name, function), "no name");
+    expect(cuModuleGetFunction(&again, module, name), "not found by its name");
+    if (again != function) fuzz_fail("another function has its name", 0, name);
+    for (int i = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK; i <= CU_FUNC_ATTRIBUTE_BINARY_VERSION;
+         i++) {
+        expect(cuFuncGetAttribute(&value, (CUfunction_attribute)i, function), "no attribute");
+    }
+    expect(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, function, 32, 0), "no occupancy");
+    size_t end = 0;
+    for (size_t i = 0; cuFuncGetParamInfo(function, i, &offset, &bytes) == CUDA_SUCCESS; i++) {
+        if (offset < end) fuzz_fail("a parameter overlaps the one before it", (int)i, name);
+        end = offset + bytes;
+    }
+}
+
+/* How many functions the module has, and each of them. */
+static unsigned ask_all(CUmodule module) {
+    CUfunction functions[FUNCTIONS_MAX];
+    unsigned count = 0;
+    expect(cuModuleGetFunctionCount(&count, module), "no count of functions");
+    unsigned some = count < FUNCTIONS_MAX ? count : FUNCTIONS_MAX;
+    if (some > 0) expect(cuModuleEnumerateFunctions(functions, some, module), "no functions");
+    for (unsigned i = 0; i < some; i++) ask(module, functions[i]);
+    return count;
+}
+
+static CUresult add(CUlinkState state, char *text) {
+    return cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, text, strlen(text) + 1, "text", 0, NULL, NULL);
+}
+
+/* Links one or two texts and loads the image. NULL: they do not fit. */
+static CUmodule link_texts(char *text, char *second) {
+    CUlinkState state = NULL;
+    CUmodule module = NULL;
+    void *image = NULL;
+    size_t bytes = 0;
+    expect(cuLinkCreate_v2(0, NULL, NULL, &state), "no linker");
+    if (add(state, text) == CUDA_SUCCESS &&
+        (second == NULL || add(state, second) == CUDA_SUCCESS) &&
+        cuLinkComplete(state, &image, &bytes) == CUDA_SUCCESS) {
+        CUresult result = cuModuleLoadData(&module, image);
+        if (result != CUDA_ERROR_OUT_OF_MEMORY) expect(result, "what was linked is not loaded");
+    }
+    expect(cuLinkDestroy(state), "the linker stays");
+    return module;
+}
+
+/* Its memory may be all there is, so the first copy is gone before the second is made. */
+static void load(const uint8_t *data, size_t size, char *text) {
+    CUmodule module = fuzz_load(data, size);
+    if (module == NULL) return;
+    unsigned count = ask_all(module);
+    expect(cuModuleUnload(module), "no unloading");
+    module = link_texts(text, NULL);
+    if (module == NULL) fuzz_fail("it is loaded, and cannot be linked", 0, "");
+    if (ask_all(module) != count) fuzz_fail("linking changes the number of functions", 0, "");
+    expect(cuModuleUnload(module), "no unloading");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_open();
-    CUmodule module = fuzz_load(data, size);
-    if (module == NULL) return 0;
-    CUresult result = cuModuleUnload(module);
-    if (result != CUDA_SUCCESS) fuzz_fail("no unloading", (int)result, "");
+    char *text = fuzz_text(data, size);
+    char *second = strstr(text, divider);
+    if (second == NULL) {
+        load(data, size, text);
+    } else {
+        second[0] = '\0';
+        CUmodule module = link_texts(text, second + strlen(divider));
+        if (module != NULL) ask_all(module);
+        if (module != NULL) expect(cuModuleUnload(module), "no unloading");
+    }
+    free(text);
     return 0;
 }

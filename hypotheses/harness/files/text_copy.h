@@ -1,0 +1,13 @@
+/*
+ * Text copy: a text from outside in an array of fixed size, cut off where it does not fit.
+ */
+#ifndef HYP_TEXT_COPY_H
+#define HYP_TEXT_COPY_H
+
+#include <stddef.h>
+
+/* Copies as many whole characters of a UTF-8 text as fit in so many bytes, with a NUL behind them.
+ * Half a character would make a text that no writer of JSON accepts. from may be NULL. */
+void hyp_text_copy(char *to, size_t bytes, const char *from);
+
+#endif
