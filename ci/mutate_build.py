@@ -7,6 +7,7 @@ undone by the next.
 """
 
 import dataclasses
+import fcntl
 import hashlib
 import json
 import os
@@ -49,8 +50,7 @@ def digest(data: bytes) -> str:
 
 
 def ninja(tree: Tree, targets: list[str]) -> subprocess.CompletedProcess[str]:
-    jobs = os.environ.get("TOLLENS_JOBS", str(os.cpu_count() or 1))
-    return subprocess.run(["ninja", "--quiet", f"-j{jobs}", *targets], cwd=tree.root, text=True,
+    return subprocess.run(["ninja", "--quiet", *targets], cwd=tree.root, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
 
@@ -79,12 +79,21 @@ class Workshop:
         self.folder = tree.root / tree.folder
         self.work = self.folder / "mutant"
         self.work.mkdir(parents=True, exist_ok=True)
+        self.lock = (self.work / "lock").open("w")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.lock.close()
+            raise MutateError(f"another ci/mutate is at work in {tree.folder}") from error
         self.journal, self.kept = self.work / "installed.json", self.work / "kept.o"
         self.parts: dict[str, list[str]] = {}  # of each object: what it is linked into
         self.output = self.installed = ""  # the object that is a mutant's, and its digest
         self.restore()
         self.commands: dict[str, tuple[str, str]] = {}  # of each source: command and object
         self.originals: dict[str, bytes] = {}
+
+    def close(self) -> None:
+        self.lock.close()
 
     def read_commands(self) -> None:
         listed = subprocess.run(["ninja", "-t", "compdb"], cwd=self.tree.root, text=True,
@@ -168,6 +177,10 @@ class Workshop:
         if digest((self.tree.root / self.output).read_bytes()) != self.installed:
             raise MutateError(f"ninja has made {self.output} again, so that no mutant is in it; "
                               "was a file edited while mutants were tried?")
+        other = re.search(r"^FAILED: (\S+\.o) ", done.stdout, re.M)
+        if other:
+            raise MutateError(f"{other[1]} does not compile any more; was a file edited while "
+                              "mutants were tried?")
         return done.returncode == 0
 
     def stamp(self) -> str:

@@ -90,8 +90,9 @@ class Map:
 
     def _is_fresh(self, name: str) -> bool:
         test = self.tests.get(name)
-        return test is not None and "fails" not in test and (
-            test["stamp"] == self._stamp(list(test["lines"])))
+        if test is None or "fails" not in test:
+            return test is not None and test["stamp"] == self._stamp(list(test["lines"]))
+        return bool(test.get("stamp") == self._stamp([f"{self.tree.coverage}/{test['program']}"]))
 
     def _make_folder(self) -> pathlib.Path:
         """A folder for counts, with the notes beside which gcov looks for them."""
@@ -111,8 +112,9 @@ class Map:
         outcome = run_tests(self.tree, self.tree.coverage, program, [name], LIMIT_S, {
             "GCOV_PREFIX": str(counts), "GCOV_PREFIX_STRIP": str(strip)})
         test: Test = {"program": program, "seconds": round(outcome.seconds, 2), "lines": {}}
-        if outcome.verdict != "passed":  # on a busy machine, say; the next run tries again
-            return {**test, "fails": outcome.verdict}
+        if outcome.verdict != "passed":  # too slow here, say; another program is another chance
+            stamp = self._stamp([f"{self.tree.coverage}/{program}"])
+            return {**test, "fails": outcome.verdict, "stamp": stamp}
         bits: dict[str, int] = {}
         written = [str(path) for path in counts.rglob("*.gcda")]
         if written:
@@ -136,13 +138,19 @@ class Map:
                         bits[part["file"]] = bits.get(part["file"], 0) | 1 << line["line_number"]
 
     def covering(self, file: str, first: int, last: int) -> list[str]:
-        """The tests that execute one of the lines, those first that take little time. What is
-        inside a macro's call counts for gcov as the line where the call begins, so the search goes
-        up to a line that has code."""
+        """The tests that execute one of the lines: those that stand in the file's folder first, and
+        then those that take little time. What is inside a macro's call counts for gcov as the line
+        where the call begins, so the search goes up to a line that has code."""
         code = self.code.get(file, set())
         while first > 1 and first not in code:
             first -= 1
         mask = (1 << last + 1) - (1 << first)
-        found = [(test["seconds"], name) for name, test in self.tests.items()
+        found = [(not self._is_beside(file, test), test["seconds"], name)
+                 for name, test in self.tests.items()
                  if int(test["lines"].get(file, "0"), 16) & mask]
-        return [name for _, name in sorted(found)]
+        return [name for _, _, name in sorted(found)]
+
+    def _is_beside(self, file: str, test: Test) -> bool:
+        folder = file.rpartition("/")[0]
+        return any(name.endswith("_test.c") and name.rpartition("/")[0] == folder
+                   for name in test["lines"])

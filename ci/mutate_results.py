@@ -19,8 +19,8 @@ from mutate_operators import Mutant
 NAME = "survivors.toml"
 HEAD = """\
 # Mutants that no test notices. Written by ci/mutate, except "equivalent": there a person says why
-# no test can notice this one. An entry with a reason is kept, and ci/mutate --check demands that its
-# line is still in the file; one without a reason is a test that somebody owes.
+# no test can notice this one. An entry with a reason is kept, and ci/mutate --check demands that
+# its line is still in the file; one without a reason is a test that somebody owes.
 """
 KEYS = {"file", "line", "operator", "before", "after", "nth", "tests", "equivalent"}
 

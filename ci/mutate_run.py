@@ -1,5 +1,6 @@
 """One run of ci/mutate: draws mutants, tries each, and says what came of it."""
 
+import contextlib
 import dataclasses
 import datetime
 import pathlib
@@ -23,12 +24,14 @@ class Draw:
     sample: int | None  # how many mutants; all, if None
     seed: int
     files: str  # as the user named them
+    limit_s: float  # of tests for one mutant; 0 for all that execute the line
 
 
 class Run:
-    def __init__(self, tree: Tree, out: pathlib.Path) -> None:
+    def __init__(self, tree: Tree, out: pathlib.Path, limit_s: float = 0) -> None:
         self.tree = tree
         self.out = out
+        self.limit_s = limit_s
         status = tree.root / STATUSES
         self.operators = Operators(statuses(status.read_text() if status.exists() else ""))
         self.texts: dict[str, str] = {}
@@ -39,9 +42,9 @@ class Run:
         return [mutant for file in files
                 for mutant in self.operators.mutants(file, self.texts[file])]
 
-    def prepare(self) -> None:
+    def prepare(self, workshop: Workshop) -> None:
         """Builds, and finds out what the tests execute."""
-        self.workshop = Workshop(self.tree)
+        self.workshop = workshop
         mutate_build.build(self.tree, self.tree.folder)
         self.workshop.read_commands()
         self.map = Map(self.tree)
@@ -80,6 +83,7 @@ class Run:
 
     def _run(self, tests: list[str]) -> tuple[str, str, float]:
         seconds = 0.0
+        ran: list[str] = []
         linked: set[str] = set()
         for program, batch, limit_s in self._batches(tests):
             if program not in linked and not self.workshop.link([program]):
@@ -90,6 +94,9 @@ class Run:
             if outcome.verdict != "passed":
                 return ("timeout" if outcome.verdict == "timeout" else "killed",
                         outcome.what, seconds)
+            ran += batch
+            if self.limit_s and seconds > self.limit_s and len(ran) < len(tests):
+                return "survived", f"of {len(tests)} tests {_names(ran)}", seconds
         return "survived", _names(tests), seconds
 
     def _batches(self, tests: list[str]) -> list[tuple[str, list[str], float]]:
@@ -158,8 +165,13 @@ def go(run: Run, files: list[str], draw: Draw) -> int:
     sample = everything
     if draw.sample and draw.sample < len(everything):
         sample = random.Random(draw.seed).sample(everything, draw.sample)
-    run.prepare()
-    say(f"{len(sample)} of {len(everything)} mutants of {len(files)} files")
+    with contextlib.closing(Workshop(run.tree)) as workshop:
+        run.prepare(workshop)
+        return _go(run, everything, sample, draw)
+
+
+def _go(run: Run, everything: list[Mutant], sample: list[Mutant], draw: Draw) -> int:
+    say(f"{len(sample)} of {len(everything)} mutants of {len(run.texts)} files")
     keys: dict[str, set[str]] = {}
     for mutant in everything:
         keys.setdefault(mutant.file, set()).add(mutant.key)
@@ -184,7 +196,7 @@ def go(run: Run, files: list[str], draw: Draw) -> int:
     dead = counts["killed"] + counts["timeout"]
     run.survivors.note_run({
         "sample": len(sample), "seed": draw.seed, "files": draw.files,
-        "of": len(everything), "commit": commit(run.tree),
+        "of": len(everything), "limit_s": draw.limit_s, "commit": commit(run.tree),
         "date": datetime.date.today().isoformat(), "killed": dead,
         "same_code": counts["same code"], "refused": counts["refused"], "argued": argued,
         "survived": left})

@@ -99,7 +99,7 @@ class ASmallTree(unittest.TestCase):
     def run_all(self) -> tuple[int, str]:
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
-            code = go(Run(self.tree, self.out), ["sum.c"], Draw(None, 1, ""))
+            code = go(Run(self.tree, self.out), ["sum.c"], Draw(None, 1, "", 0))
         return code, said.getvalue()
 
     def verdict(self, said: str, line: int, operator: str) -> str:
@@ -153,7 +153,10 @@ class ASmallTree(unittest.TestCase):
         place = self.root / "build/mutate/sum.o"
         before = place.read_bytes()
         workshop.install("sum.c", b"a mutant")
-        Workshop(self.tree)
+        with self.assertRaisesRegex(MutateError, "another ci/mutate is at work"):
+            Workshop(self.tree)
+        workshop.close()
+        Workshop(self.tree).close()
         self.assertEqual(place.read_bytes(), before)
         log = self.root / "build/mutate/mutant/verdicts.jsonl"
         count = log.read_text().count("\n")
