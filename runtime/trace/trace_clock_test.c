@@ -69,6 +69,15 @@ Test(trace_clock, what_cannot_be_read_leaves_the_rate) {
     cr_assert_eq(rate_where(1e-4), usual_ns);
 }
 
+static CUresult CUDAAPI lose(CUevent event) {
+    return event != NULL ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_INVALID_HANDLE;
+}
+
+Test(trace_clock, without_a_second_clock_point_the_rate_stays) {
+    table.cuEventQuery = lose;
+    cr_assert_eq(rate_where(1e-4), usual_ns);
+}
+
 /* 30 ms after the origin the readings' own width would be taken for a difference of the clocks. */
 Test(trace_clock, soon_after_the_origin_the_rate_stays) {
     context.per_ms_ns = usual_ns;
