@@ -50,6 +50,8 @@ VARIANTS = {
     "coverage": ("build/coverage",
                  "-O0 -g --coverage -fprofile-update=atomic -w", "--coverage",
                  ["x1"]),
+    # What ci/mutate changes one line of, and rebuilds: little to compile and to link.
+    "mutate": ("build/mutate", "-O1 -w", "", ["x1"]),
     # Without programs of ours: Criterion cannot run under this sanitizer, and fuzzers have a main.
     "tsan": ("build/tsan", TSAN, "-fsanitize=thread", ["x1"]),
     "fuzz": ("build/fuzz", FUZZED, "-fsanitize=fuzzer,address,undefined", ["x1"]),
@@ -157,7 +159,7 @@ def write_ninja() -> str:
     n.build("build/generated/claims.def", "claims", needs="reports/thresholds.py "
             "hypotheses/thresholds.toml hypotheses/sabotage.toml")
     write_images(n)
-    for name in ("dev", "release", "asan", "coverage"):
+    for name in ("dev", "release", "asan", "coverage", "mutate"):
         write_variant(n, name)
     write_dev_targets(n)
     n.comment("---- the whole ----")

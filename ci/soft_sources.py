@@ -73,16 +73,19 @@ SOFT_CORE = within({
 
 SOFT_TESTS = within({
     "test": "test_soft test_abort",
-    "ops": "half_test vector_test video_test tensor_test wide_test",
+    "ops": "half_test vector_test video_test tensor_test wide_test approx_test",
     "check": "thread_clock_test report_test sanitizer_test",
-    "base": "json_test options_test",
+    "base": "json_test options_test file_text_test",
     "ptx": "token_test read_test forms_test spelling_test mutation_test",
     "machine": """
         diverge_test random_flow_test barrier_test trap_test call_test function_test
         print_test async_test mbarrier_test bulk_test cluster_test heap_test reduce_test
         warp_valid_test
     """,
-    "lower": "core_test link_test count_test lines_test fuse_test",
+    "lower": """
+        core_test link_test count_test lines_test fuse_test numbers_test
+    """,
+    "memory": "shadow_test",
     "queue": "hint_test",
 })
 

@@ -29,7 +29,7 @@ RUNTIME = within({
 RUNTIME_TESTS = within({
     "test": """
         test_device test_death test_lives deadlock_test devices_test failure_test killed_test
-        versions_test
+        versions_test null_test host_memory_test host_memory_out_test
     """,
     "core": """
         status_test driver_test deadline_test interpose_test device_test context_test
@@ -45,7 +45,7 @@ RUNTIME_TESTS = within({
         pool_failure_test mesh_plan_test pool_valid_test
     """,
     "graph": "graph_test batch_test",
-    "trace": "trace_test",
+    "trace": "trace_test trace_clock_test",
     "transfer": "retry_test numa_test transfer_test pieces_test",
     "vram": "vram_test vram_handle_test once_test",
     "health": "health_test nvml_test residence_test",
@@ -163,7 +163,8 @@ HARNESS_TESTS = within({
     "files": "hdr_test hlog_test manifest_test walk_map_test",
     "claim": "claim_test",
     "measure": """
-        interval_test decide_test ticks_test pin_test single_calls_test sampler_test effect_test
+        interval_test decide_test ticks_test pin_test machine_test single_calls_test sampler_test
+        effect_test
     """,
     "record": "record_test",
     "attack": """

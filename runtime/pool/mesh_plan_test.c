@@ -92,3 +92,21 @@ Test(mesh_plan, a_large_handle_is_cut_where_there_is_room) {
     cr_assert_eq(tol_mesh_run(&plan, UINT64_MAX, 0, hear, &heard), 4, "both pages find partners");
     tol_mesh_clear(&plan);
 }
+
+/* Of a handle that is cut, the page that went to a partner is no page to be met again: where one of
+ * the next handle's two pages would meet it, that page needs a handle of its own. */
+Test(mesh_plan, what_has_moved_to_a_partner_is_met_once) {
+    struct tol_mesh_plan plan;
+    struct heard heard = {.next = 10};
+    tol_mesh_begin(&plan, GRANULES);
+    struct tol_mesh_frame *first = tol_mesh_frame(&plan, 0, 5), *next = tol_mesh_frame(&plan, 1, 4),
+                          *single = tol_mesh_frame(&plan, 2, 1);
+    cr_assert(tol_mesh_use(&plan, first, 0, 0, GRANULES / 2));
+    cr_assert(tol_mesh_use(&plan, first, 4, 0, GRANULES / 2));
+    cr_assert(tol_mesh_use(&plan, next, 0, GRANULES / 2, GRANULES / 2));
+    cr_assert(tol_mesh_use(&plan, next, 3, GRANULES / 2, GRANULES / 2));
+    cr_assert(tol_mesh_use(&plan, single, 0, GRANULES / 2, GRANULES / 2));
+    cr_assert_eq(tol_mesh_run(&plan, UINT64_MAX, 1, hear, &heard), 4 + 3);
+    cr_assert_eq(heard.moves, 2);
+    tol_mesh_clear(&plan);
+}

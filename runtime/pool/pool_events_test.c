@@ -126,7 +126,14 @@ Test(pool_events, driver_calls_are_counted_as_the_driver_sees_them) {
             struct tol_stream *stream = streams[(i + round) % 2];
             MUST(tol_pool_allocate(pool, (size_t)(1 + 2 * i) * MIB, stream, &blocks[i]));
         }
-        for (int i = 0; i < 9; i++) MUST(tol_pool_free(pool, blocks[i], streams[i % 2]));
+        for (int i = 0; i < 9; i++) {
+            /* With work on it, so that the other stream must wait for it. */
+            CUdeviceptr at = tol_pool_address(pool, blocks[i]);
+            tol_context_functions(test_context())
+                ->cuMemsetD8Async(at, 1, (size_t)(1 + 2 * i) * MIB,
+                                  tol_stream_handle(streams[i % 2]));
+            MUST(tol_pool_free(pool, blocks[i], streams[i % 2]));
+        }
         if (round == 2) MUST(tol_pool_trim(pool, 0));
     }
     struct tol_pool_stats s = stats_of(pool);
@@ -137,6 +144,7 @@ Test(pool_events, driver_calls_are_counted_as_the_driver_sees_them) {
     cr_assert(s.driver_calls == calls && calls > 20, "%llu of %llu calls",
               (unsigned long long)s.driver_calls, (unsigned long long)calls);
     cr_assert(s.driver_ns > 0);
+    cr_assert(s.stream_waits > 0, "no stream waited for the other");
     for (int i = 0; i < 2; i++) tol_stream_destroy(streams[i]);
     tol_pool_destroy(pool);
     tol_interpose_remove(test_driver());

@@ -108,6 +108,8 @@ Test(pool_ladder, the_diagnosis_knows_whether_compaction_would_help) {
         for (int i = 0; i < 16; i++) MUST(tol_pool_allocate(pool, MIB, NULL, &blocks[i]));
         MUST_FAIL(tol_pool_allocate(pool, 4 * MIB, NULL, &large), TOL_OUT_OF_DEVICE_MEMORY, "{");
         cr_assert(says("\"would_fit_after_defragmentation\": false"), "%s", tol_message());
+        cr_assert(says(compact ? "\"compaction\": true" : "\"compaction\": false"), "%s",
+                  tol_message());
         for (int i = 0; i < 16; i++) {
             uint64_t mib = tol_pool_address(pool, blocks[i]) / MIB;
             if (mib % 2 == mib / 2 % 2) MUST(tol_pool_free(pool, blocks[i], NULL));

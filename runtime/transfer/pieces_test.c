@@ -4,7 +4,10 @@
 #include "test/test_device.h"
 #include "staging.h"
 #include "team.h"
+#include "transfer_state.h"
 
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static void count_up(void *user) {
@@ -119,4 +122,56 @@ Test(pieces, a_lost_block_comes_back_when_its_copy_has_ended, .fini = test_end) 
     tol_stages_give(&stages, two, false);
     tol_stages_give(&stages, three, false);
     tol_stages_close(&stages);
+}
+
+/* ---- progress ---- */
+
+enum { SLOW_PARTS = 4300, SLOW_PART_NS = 250000, SHORT_DEADLINE_MS = 1000 };
+
+/* A part that takes its time. */
+static void pack_slowly(const void *copy, size_t piece, size_t part, char *stage) {
+    nanosleep(&(struct timespec){.tv_nsec = SLOW_PART_NS}, NULL);
+    if (part < 4) memcpy(stage + 4 * part, (const char *)copy + 4 * (piece + part), 4);
+}
+
+static CUdeviceptr slow_target;
+
+static CUresult queue_slow(const void *copy, size_t piece, char *stage,
+                           const struct tol_driver_table *driver, CUstream stream) {
+    if (copy == NULL || piece != 0) return CUDA_ERROR_INVALID_VALUE;
+    return driver->cuMemcpyHtoDAsync_v2(slow_target, stage, 16, stream);
+}
+
+/* The deadline is for a copy that stands still. What the caller itself packs is headway, however
+ * long all of it takes: here more than the deadline, alone and before the device has anything. */
+Test(pieces, the_host_at_work_is_no_copy_that_hangs, .fini = test_end, .timeout = 120) {
+    const unsigned words[4] = {3, 1, 4, 1};
+    unsigned back[4] = {0};
+    struct tol_transfer *transfer = NULL;
+    struct tol_buffer *buffer = NULL;
+    struct tol_transfer_options options;
+    struct timespec begin, end;
+    tol_transfer_default(&options);
+    options.deadline_ms = SHORT_DEADLINE_MS;
+    options.threads = 1;
+    MUST(tol_transfer_create(test_context(), &options, &transfer));
+    MUST(tol_buffer_create(test_context(), 4, 4, &buffer));
+    slow_target = tol_buffer_address(buffer);
+    struct tol_pieces pieces = {.transfer = transfer,
+                                .count = 1,
+                                .parts = SLOW_PARTS,
+                                .copy = words,
+                                .call = "cuMemcpyHtoDAsync_v2",
+                                .pack = pack_slowly,
+                                .queue = queue_slow};
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    MUST(tol_pieces_run(&pieces));
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    cr_assert((end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000 >
+                  SHORT_DEADLINE_MS,
+              "too quick to show anything");
+    MUST(tol_buffer_read(buffer, back, sizeof back));
+    cr_assert(memcmp(words, back, sizeof back) == 0);
+    tol_buffer_destroy(buffer);
+    tol_transfer_destroy(transfer);
 }

@@ -179,7 +179,7 @@ tol_status tol_transfer_copy_rows(struct tol_transfer *transfer, struct tol_plac
     TOL_TRY(tol_transfer_check(transfer, "tol_transfer_copy_rows", NULL, 0));
     TOL_CHECK(to->width == from->width && to->height == from->height, TOL_INVALID_ARGUMENT,
               "the destination has %zu rows of %zu bytes and the source %zu rows of %zu",
-              from->height, from->width, to->height, to->width);
+              to->height, to->width, from->height, from->width);
     if (to->width == 0 || to->height == 0) return TOL_OK;
     TOL_TRY(check_device(transfer, destination, to));
     TOL_TRY(check_device(transfer, source, from));

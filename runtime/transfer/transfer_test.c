@@ -221,7 +221,7 @@ Test(transfer, pitches_are_checked, .fini = test_end) {
               "overlap");
     rows.height = 9;
     MUST_FAIL(tol_transfer_copy_rows(transfer, place, &same, place, &rows), TOL_INVALID_ARGUMENT,
-              "9 rows");
+              "the destination has 10 rows of 10 bytes and the source 9 rows of 10");
     rows = (struct tol_transfer_rows){0, 10, 5000, 0, 0};
     MUST(tol_transfer_write_rows(transfer, place, data, &rows));
 }

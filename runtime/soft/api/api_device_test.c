@@ -166,3 +166,15 @@ Test(api_device, shares_of_a_device_are_not_offered) {
     REFUSED(cuCtxGetExecAffinity(&share, CU_EXEC_AFFINITY_TYPE_SM_COUNT),
             CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
 }
+
+/* Windows alone has them; what is asked into nothing is refused first. */
+Test(api_device, a_luid_is_for_windows) {
+    char luid[8] = {0};
+    unsigned int mask = 7;
+    OK(cuInit(0));
+    REFUSED(cuDeviceGetLuid(luid, &mask, 0), CUDA_ERROR_NOT_SUPPORTED);
+    REFUSED(cuDeviceGetLuid(luid, NULL, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceGetLuid(NULL, &mask, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceGetLuid(luid, &mask, 99), CUDA_ERROR_INVALID_DEVICE);
+    cr_assert(mask == 7 && luid[0] == 0);
+}

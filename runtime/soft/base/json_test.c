@@ -60,6 +60,10 @@ Test(json, strings_are_unescaped) {
     cr_assert_str_eq(read("\"a\\\"\\\\\\/\\b\\f\\n\\r\\tz\"")->text, "a\"\\/\b\f\n\r\tz");
     cr_assert_str_eq(read("\"\\u0041\\u00e9\\u20AC\\ud83d\\ude00\"")->text,
                      "A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+    /* The first and the last pair, and what stands around the halves of pairs. */
+    cr_assert_str_eq(read("\"\\ud800\\udc00\\udbff\\udfff\"")->text,
+                     "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
+    cr_assert_str_eq(read("\"\\ud7ff\\ue000\"")->text, "\xed\x9f\xbf\xee\x80\x80");
     cr_assert_str_eq(read("\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"")->text,
                      "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
 }
@@ -109,6 +113,10 @@ Test(json, what_is_not_json_is_refused_where_it_is) {
         {"\"\\ud83d\"", 1, 8, "a surrogate must be half of a pair"},
         {"\"\\ud83d\\u0041\"", 1, 14, "a surrogate must be half of a pair"},
         {"\"\\ude00\"", 1, 8, "a surrogate must be half of a pair"},
+        {"\"\\ud800\"", 1, 8, "a surrogate must be half of a pair"},
+        {"\"\\udfff\"", 1, 8, "a surrogate must be half of a pair"},
+        {"\"\\ud800\\ud800\"", 1, 14, "a surrogate must be half of a pair"},
+        {"\"\\ud800\\ue000\"", 1, 14, "a surrogate must be half of a pair"},
         {"\"a\nb\"", 1, 3, "a string must not contain control characters"},
         {"\"\x80\"", 1, 2, "the string is not valid UTF-8"},
         {"\"\xc3\"", 1, 2, "the string is not valid UTF-8"},

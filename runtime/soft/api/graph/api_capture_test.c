@@ -191,6 +191,8 @@ Test(api_capture, the_legacy_stream_must_keep_out) {
     CUstream apart = graph_stream();
     OK(cuStreamBeginCapture_v2(apart, relaxed));
     OK(cuMemsetD8Async(memory, 1, 64, NULL));
+    OK(cuStreamIsCapturing(NULL, &status));
+    cr_assert_eq(status, CU_STREAM_CAPTURE_STATUS_NONE);
     cr_assert_eq(graph_node_count(capture_end(apart)), 0);
     OK(cuStreamBeginCapture_v2(CU_STREAM_PER_THREAD, relaxed));
     OK(cuMemsetD8Async(memory, 1, 64, CU_STREAM_PER_THREAD));

@@ -265,6 +265,8 @@ Test(api_copy, peers_may_be_named_in_layers) {
     copy.dstContext = (CUcontext)(uintptr_t)128;
     REFUSED(cuMemcpy3DPeer(&copy), CUDA_ERROR_INVALID_CONTEXT);
     REFUSED(cuMemcpy3DPeer(NULL), CUDA_ERROR_INVALID_VALUE);
+    OK(cuCtxSetCurrent(NULL)); /* that comes first */
+    REFUSED(cuMemcpy3DPeer(NULL), CUDA_ERROR_INVALID_CONTEXT);
 }
 
 /* Each row of the table spoils one field of a good call. */

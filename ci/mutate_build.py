@@ -1,0 +1,231 @@
+"""The build that ci/mutate changes one object of, and how it runs tests.
+
+A mutant is compiled beside the tree, with the command that ninja has for its source, and its object
+replaces the original in the build's folder; ninja links what depends on it. The sources stay as
+they are. A copy of the original object is kept until it is back, so that an interrupted run is
+undone by the next.
+"""
+
+import dataclasses
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import re
+import resource
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+
+FILE_BYTES_MAX = 1 << 30  # what a mutant may write to one file
+
+
+class MutateError(Exception):
+    """What the user is told, in one sentence."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Tree:
+    root: pathlib.Path
+    sources: list[str]  # what may be mutated
+    programs: list[str]  # Criterion's
+    folder: str = "build/mutate"
+    coverage: str = "build/coverage"
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)
+    patience_s: float = 20.0  # until tests that do not end count as failed, and more for slow ones
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    verdict: str  # passed, failed, timeout
+    what: str  # the test that failed
+    seconds: float
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def ninja(tree: Tree, targets: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["ninja", "--quiet", *targets], cwd=tree.root, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+
+
+def build(tree: Tree, folder: str) -> None:
+    """All test programs in a folder, as they are without a mutant."""
+    try:
+        done = ninja(tree, [f"{folder}/{program}" for program in tree.programs])
+    except FileNotFoundError as error:
+        raise MutateError("there is no ninja; ci/setup installs it") from error
+    if done.returncode == 0:
+        return
+    lines = done.stdout.strip().split("\n")
+    missing = re.search(r".*(criterion/.*: No such file|cannot find .*criterion).*", done.stdout)
+    if missing:
+        raise MutateError("Criterion is missing, and without tests no mutant dies; ci/setup check "
+                          f"installs it: {missing[0]}")
+    raise MutateError("\n".join([f"the tree does not build in {folder}, even without a mutant:",
+                                 *lines[-20:]]))
+
+
+class Workshop:
+    """Compiles mutants and puts them into the build's folder, and the originals back."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.folder = tree.root / tree.folder
+        self.work = self.folder / "mutant"
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.lock = (self.work / "lock").open("w")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.lock.close()
+            raise MutateError(f"another ci/mutate is at work in {tree.folder}") from error
+        self.journal, self.kept = self.work / "installed.json", self.work / "kept.o"
+        self.parts: dict[str, list[str]] = {}  # of each object: what it is linked into
+        self.output = self.installed = ""  # the object that is a mutant's, and its digest
+        self.restore()
+        self.commands: dict[str, tuple[str, str]] = {}  # of each source: command and object
+        self.originals: dict[str, bytes] = {}
+
+    def close(self) -> None:
+        self.lock.close()
+
+    def read_commands(self) -> None:
+        listed = subprocess.run(["ninja", "-t", "compdb"], cwd=self.tree.root, text=True,
+                                stdout=subprocess.PIPE, check=True).stdout
+        self.commands = {entry["file"]: (entry["command"], entry["output"])
+                         for entry in json.loads(listed)
+                         if entry["output"].startswith(f"{self.tree.folder}/")
+                         and entry["output"].endswith(".o")}
+
+    def compile(self, file: str, text: str) -> bytes | None:
+        """The object of a file with another text; None where the compiler refuses it. The line
+        directive makes __FILE__ and __LINE__ those of the file."""
+        if file not in self.commands:
+            raise MutateError(f"{file} is in no program of {self.tree.folder}")
+        command, output = self.commands[file]
+        source, made = self.work / pathlib.Path(file).name, self.work / "object.o"
+        source.write_text(f'#line 1 "{file}"\n{text}')
+        words = shlex.split(command)
+        words[words.index(file)] = str(source)
+        for index, word in enumerate(words):
+            words[index] = str(made) if word == output else (
+                f"{made}.d" if word == f"{output}.d" else word)
+        folder = str(pathlib.Path(file).parent)
+        done = subprocess.run([*words, "-w", "-iquote", folder], cwd=self.tree.root, check=False,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return made.read_bytes() if done.returncode == 0 else None
+
+    def original(self, file: str) -> bytes:
+        """The object of a file as it is, compiled in the same way, to be compared with."""
+        if file not in self.originals:
+            data = self.compile(file, (self.tree.root / file).read_text())
+            if data is None:
+                raise MutateError(f"{file} does not compile, even without a mutant")
+            self.originals[file] = data
+        return self.originals[file]
+
+    def install(self, file: str, data: bytes) -> None:
+        output = self.commands[file][1]
+        place = self.tree.root / output
+        self.kept.write_bytes(place.read_bytes())
+        entry = {"object": output, "mtime_ns": place.stat().st_mtime_ns}
+        self.journal.write_text(json.dumps(entry))
+        self._replace(data, output, entry["mtime_ns"])
+        self.output, self.installed = output, digest(data)
+
+    def restore(self) -> None:
+        """Puts the original back, if a mutant is in its place."""
+        if not self.journal.exists():
+            return
+        entry = json.loads(self.journal.read_text())
+        self._replace(self.kept.read_bytes(), entry["object"], entry["mtime_ns"])
+        self.journal.unlink()
+
+    def _replace(self, data: bytes, output: str, mtime_ns: int) -> None:
+        """ninja makes an object again whose time is not the one that it knows, so the time stays,
+        and what was linked with the object is removed instead."""
+        for made in self._made_with(output):
+            (self.tree.root / made).unlink(missing_ok=True)
+        (self.tree.root / output).write_bytes(data)
+        os.utime(self.tree.root / output, ns=(mtime_ns, mtime_ns))
+
+    def _made_with(self, output: str) -> list[str]:
+        """Everything in the folder that an object ends up in."""
+        if output not in self.parts:
+            found: list[str] = []
+            fresh = [output]
+            while fresh:
+                answer = subprocess.run(["ninja", "-t", "query", *fresh], cwd=self.tree.root,
+                                        text=True, stdout=subprocess.PIPE, check=True).stdout
+                after = re.findall(r"^    (\S+)$", re.sub(
+                    r"^  input:.*\n(?:    .*\n)*", "", answer, flags=re.M), re.M)
+                fresh = [name for name in dict.fromkeys(after)
+                         if name.startswith(f"{self.tree.folder}/") and name not in found]
+                found += fresh
+            self.parts[output] = found
+        return self.parts[output]
+
+    def link(self, programs: list[str]) -> bool:
+        """False where the linker refuses the mutant."""
+        done = ninja(self.tree, [f"{self.tree.folder}/{program}" for program in programs])
+        if digest((self.tree.root / self.output).read_bytes()) != self.installed:
+            raise MutateError(f"ninja has made {self.output} again, so that no mutant is in it; "
+                              "was a file edited while mutants were tried?")
+        other = re.search(r"^FAILED: (\S+\.o) ", done.stdout, re.M)
+        if other:
+            raise MutateError(f"{other[1]} does not compile any more; was a file edited while "
+                              "mutants were tried?")
+        return done.returncode == 0
+
+    def stamp(self) -> str:
+        """Of the test programs without a mutant: changes where a test does."""
+        return digest(b"".join((self.folder / program).read_bytes()
+                               for program in self.tree.programs))
+
+
+def _humble() -> None:
+    """For the process that runs tests: a mutant may want all memory, and may write without end."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES_MAX, FILE_BYTES_MAX))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        pathlib.Path("/proc/self/oom_score_adj").write_text("1000")
+    except OSError:
+        pass  # the system chooses itself which process to end
+
+
+def run_tests(tree: Tree, folder: str, program: str, tests: list[str], limit_s: float,
+              more: dict[str, str] | None = None) -> Outcome:
+    """Tests of one program, until the first that fails. More: environment."""
+    begin = time.monotonic()
+    pattern = f"@({'|'.join(tests)})"
+    with tempfile.TemporaryDirectory(
+            prefix="mutate-", ignore_cleanup_errors=True) as temporary, subprocess.Popen(
+            [f"{folder}/{program}", "--fail-fast", "-j1", "--filter", pattern], cwd=tree.root,
+            env={**os.environ, **tree.environment, "TMPDIR": temporary, **(more or {})},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", start_new_session=True, preexec_fn=_humble) as process:
+        try:
+            output, _ = process.communicate(timeout=limit_s)
+            verdict = "passed" if process.returncode == 0 else "failed"
+        except subprocess.TimeoutExpired:
+            output, verdict = "", "timeout"
+        finally:
+            _end(process)
+    found = re.search(r"\[FAIL\] (?:\x1b\[[\d;]*m)*(\w+)::(\w+)", output)
+    what = f"{found[1]}/{found[2]}" if found else (
+        tests[0] if len(tests) == 1 else f"one of {tests[0]} to {tests[-1]}")
+    return Outcome(verdict, what, time.monotonic() - begin)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """The process and what it started, which may have survived it."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass

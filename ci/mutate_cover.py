@@ -1,0 +1,156 @@
+"""Which test executes which line, for ci/mutate: each test runs once in the coverage build, with a
+folder of its own for gcov's counts. A test that was mapped is mapped again when a file that it
+executes has changed, its own among them.
+"""
+
+import gzip
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from typing import Any
+
+from mutate_build import Tree, digest, run_tests
+
+LIMIT_S = 600.0  # of one test, in the coverage build
+WRITE_S = 20.0
+Test = dict[str, Any]  # program, seconds, stamp, lines: {file: one bit a line, in hexadecimal}
+
+
+def list_tests(tree: Tree, program: str) -> list[str]:
+    """As "suite/test", which is also how Criterion selects one."""
+    listed = subprocess.run([f"{tree.folder}/{program}", "--list"], cwd=tree.root, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    found, suite = [], ""
+    for line in listed.stdout.split("\n"):
+        heading = re.match(r"(\w+): \d+ tests?", line)
+        name = re.search(r"── (\w+)", line)
+        if heading:
+            suite = heading[1]
+        elif name:
+            found.append(f"{suite}/{name[1]}")
+    return found
+
+
+class Map:
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.path = tree.root / tree.folder / "mutant" / "coverage.json.gz"
+        self.tests: dict[str, Test] = {}
+        self.code: dict[str, set[int]] = {}  # the lines of each file that have code
+        if self.path.exists():
+            read = json.loads(gzip.decompress(self.path.read_bytes()))
+            self.tests = read["tests"]
+            self.code = {file: set(lines) for file, lines in read["code"].items()}
+        self.digests: dict[str, str] = {}
+
+    def update(self, say: Callable[[str], None], ready: Callable[[], None]) -> None:
+        """Maps what is not mapped as it is now; ready makes the coverage build, where needed."""
+        known = {name: program for program in self.tree.programs
+                 for name in list_tests(self.tree, program)}
+        self.tests = {name: test for name, test in self.tests.items()
+                      if known.get(name) == test["program"]}
+        stale = [name for name in known if not self._is_fresh(name)]
+        if not stale:
+            return
+        say(f"finding out which lines {len(stale)} of {len(known)} tests execute")
+        ready()
+        counts = self._make_folder()
+        written = time.monotonic()
+        try:
+            for number, name in enumerate(stale, 1):
+                test = self.tests[name] = self._map(counts, known[name], name)
+                if "fails" in test:
+                    say(f"  {name} fails without a mutant, and is left out")
+                if time.monotonic() - written > WRITE_S:
+                    written = time.monotonic()
+                    self._write()
+                    say(f"  {number} of {len(stale)} tests")
+        finally:
+            self._write()
+
+    def _write(self) -> None:
+        code = {file: sorted(lines) for file, lines in self.code.items()}
+        data = json.dumps({"tests": self.tests, "code": code}).encode()
+        new = self.path.with_suffix(".new")
+        new.write_bytes(gzip.compress(data, 1))
+        new.rename(self.path)
+
+    def _stamp(self, files: list[str]) -> str:
+        """Changes where one of the files does."""
+        for file in files:
+            if file not in self.digests:
+                path = self.tree.root / file
+                self.digests[file] = digest(path.read_bytes()) if path.exists() else "gone"
+        return digest(" ".join(self.digests[file] for file in sorted(files)).encode())
+
+    def _is_fresh(self, name: str) -> bool:
+        test = self.tests.get(name)
+        if test is None or "fails" not in test:
+            return test is not None and test["stamp"] == self._stamp(list(test["lines"]))
+        return bool(test.get("stamp") == self._stamp([f"{self.tree.coverage}/{test['program']}"]))
+
+    def _make_folder(self) -> pathlib.Path:
+        """A folder for counts, with the notes beside which gcov looks for them."""
+        built = self.tree.root / self.tree.coverage
+        counts = self.tree.root / self.tree.folder / "mutant" / "counts"
+        shutil.rmtree(counts, ignore_errors=True)
+        for notes in built.rglob("*.gcno"):
+            place = counts / notes.relative_to(built)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(notes)
+        return counts
+
+    def _map(self, counts: pathlib.Path, program: str, name: str) -> Test:
+        for old in counts.rglob("*.gcda"):
+            old.unlink()
+        strip = len((self.tree.root / self.tree.coverage).parts) - 1
+        outcome = run_tests(self.tree, self.tree.coverage, program, [name], LIMIT_S, {
+            "GCOV_PREFIX": str(counts), "GCOV_PREFIX_STRIP": str(strip)})
+        test: Test = {"program": program, "seconds": round(outcome.seconds, 2), "lines": {}}
+        if outcome.verdict != "passed":  # too slow here, say; another program is another chance
+            stamp = self._stamp([f"{self.tree.coverage}/{program}"])
+            return {**test, "fails": outcome.verdict, "stamp": stamp}
+        bits: dict[str, int] = {}
+        written = [str(path) for path in counts.rglob("*.gcda")]
+        if written:
+            self._read(written, bits)
+        test["lines"] = {file: f"{lines:x}" for file, lines in bits.items() if lines}
+        return {**test, "stamp": self._stamp(list(test["lines"]))}
+
+    def _read(self, counts: list[str], bits: dict[str, int]) -> None:
+        """What gcov says of some files: the lines executed, and those that have code."""
+        done = subprocess.run([os.environ.get("GCOV", "gcov"), "--json-format", "--stdout",
+                               *counts], cwd=self.tree.root, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, check=True)
+        for document in done.stdout.split(b"\n"):
+            for part in json.loads(document)["files"] if document.strip() else ():
+                if part["file"].startswith("/"):
+                    continue
+                code = self.code.setdefault(part["file"], set())
+                for line in part["lines"]:
+                    code.add(line["line_number"])
+                    if line["count"] != 0:
+                        bits[part["file"]] = bits.get(part["file"], 0) | 1 << line["line_number"]
+
+    def covering(self, file: str, first: int, last: int) -> list[str]:
+        """The tests that execute one of the lines: those that stand in the file's folder first, and
+        then those that take little time. What is inside a macro's call counts for gcov as the line
+        where the call begins, so the search goes up to a line that has code."""
+        code = self.code.get(file, set())
+        while first > 1 and first not in code:
+            first -= 1
+        mask = (1 << last + 1) - (1 << first)
+        found = [(not self._is_beside(file, test), test["seconds"], name)
+                 for name, test in self.tests.items()
+                 if int(test["lines"].get(file, "0"), 16) & mask]
+        return [name for _, _, name in sorted(found)]
+
+    def _is_beside(self, file: str, test: Test) -> bool:
+        folder = file.rpartition("/")[0]
+        return any(name.endswith("_test.c") and name.rpartition("/")[0] == folder
+                   for name in test["lines"])

@@ -1,0 +1,223 @@
+"""What ci/mutate changes: each mutant is one edit of one file.
+
+| operator   | changes                                                                            |
+|------------|------------------------------------------------------------------------------------|
+| relational | < and <=, > and >=, == and !=                                                      |
+| negated    | the condition of if, while, ?: and TOL_CHECK                                       |
+| logical    | && and ||                                                                          |
+| arithmetic | + and -, * and /, % into *, << and >>, & and |, ^ into |, also with =; ++ and --   |
+| constant   | 0 and 1, false and true; any other whole number by one, up and down                |
+| deleted    | a call, an assignment, break, continue, goto, a return on a condition              |
+| status     | TOL_OK into a failure, a failure into the next; likewise CUDA_SUCCESS and the rest |
+
+Left alone: asserts, which only watch; the sizes of arrays where they are declared; {0}; the
+preprocessor's lines.
+"""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+
+from mutate_lexer import KEYWORDS, TYPES, Source
+
+RELATIONAL = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+LOGICAL = {"&&": "||", "||": "&&"}
+ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "%": "*", "<<": ">>", ">>": "<<", "&": "|",
+              "|": "&", "^": "|"}
+ARITHMETIC |= {f"{sign}=": f"{other}=" for sign, other in ARITHMETIC.items()}
+STEPS = {"++": "--", "--": "++"}
+TRUTH = {"false": "true", "true": "false"}
+NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)")
+STATUS = re.compile(r"TOL_[A-Z_]+|CUDA_SUCCESS|CUDA_ERROR_[A-Z_]+")
+WATCHES = {"assert", "static_assert", "_Static_assert"}
+# Where the condition of a ?: begins behind.
+BEFORE_CONDITION = {"=", "(", "[", "{", ",", ";", "}", ":", "?", "return", *(
+    sign for sign in ARITHMETIC if sign.endswith("=")), ""}
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    file: str
+    line: int
+    operator: str
+    begin: int  # what is replaced, as positions in the file's text
+    end: int
+    text: str  # by what
+    before: str  # the lines, blanks squeezed, without the edit and with it
+    after: str
+    nth: int = 0  # of those with the same words in this file
+
+    @property
+    def key(self) -> str:
+        """The same for the same edit where only lines above it changed."""
+        return "\t".join([self.file, self.operator, self.before, self.after, str(self.nth)])
+
+    def apply(self, text: str) -> str:
+        """The file with the edit, and as many lines."""
+        lost = text.count("\n", self.begin, self.end) - self.text.count("\n")
+        return text[:self.begin] + self.text + "\n" * lost + text[self.end:]
+
+
+Edit = tuple[str, int, int, str]  # operator, begin, end, by what
+
+
+def statuses(text: str) -> dict[str, str]:
+    """From the text of status.def: what each status becomes."""
+    names = [f"TOL_{name}" for name in re.findall(r"^TOL_STATUS\((\w+)", text, re.M)]
+    return dict(zip(names, [*names[1:], *names[1:2]])) if len(names) > 1 else {}
+
+
+class Operators:
+    def __init__(self, status: dict[str, str]) -> None:
+        self.status = status
+
+    def mutants(self, file: str, text: str) -> list[Mutant]:
+        """All of a file, in the order of their places."""
+        source = Source(text)
+        found: list[Mutant] = []
+        seen: dict[tuple[str, str, str], int] = {}
+        for operator, begin, end, new in sorted(self.edits(source), key=lambda edit: edit[1:3]):
+            lines = source.starts[source.line(begin) - 1], text.find("\n", end)
+            before = " ".join(text[lines[0]:lines[1]].split())
+            after = " ".join((text[lines[0]:begin] + new + text[end:lines[1]]).split())
+            name = operator, before, after
+            seen[name] = seen.get(name, -1) + 1
+            found.append(Mutant(file, source.line(begin), operator, begin, end, new, before, after,
+                                seen[name]))
+        return found
+
+    def edits(self, source: Source) -> Iterator[Edit]:
+        index = 0
+        while index < len(source.tokens):
+            if not source.is_code[index]:
+                index += 1
+                continue
+            if source.text_at(index) in WATCHES and source.text_at(index + 1) == "(":
+                index = source.partner[index + 1] + 1
+                continue
+            yield from self._at_token(source, index)
+            yield from _conditions(source, index)
+            yield from _statements(source, index)
+            index += 1
+
+    def _at_token(self, source: Source, index: int) -> Iterator[Edit]:
+        token = source.tokens[index]
+        place = token.begin, token.end
+        if token.kind == "number":
+            for text in _numbers(source, index):
+                yield "constant", *place, text
+        elif token.kind == "word":
+            new = TRUTH.get(token.text)
+            if new:
+                yield "constant", *place, new
+            new = self._other_status(token.text)
+            if new:
+                yield "status", *place, new
+        elif token.kind == "sign":
+            for operator, table in (("relational", RELATIONAL), ("logical", LOGICAL),
+                                    ("arithmetic", STEPS)):
+                if token.text in table:
+                    yield operator, *place, table[token.text]
+            if token.text in ARITHMETIC and _is_binary(source, index):
+                yield "arithmetic", *place, ARITHMETIC[token.text]
+
+    def _other_status(self, name: str) -> str | None:
+        if not STATUS.fullmatch(name):
+            return None
+        if name.startswith("TOL_"):
+            return self.status.get(name)
+        unknown = "CUDA_ERROR_UNKNOWN"
+        return unknown if name != unknown else "CUDA_ERROR_INVALID_VALUE"
+
+
+def _numbers(source: Source, index: int) -> list[str]:
+    token = source.tokens[index]
+    match = NUMBER.fullmatch(token.text)
+    around = source.text_at(index - 1), source.text_at(index + 1)
+    if match is None or around == ("{", "}"):
+        return []
+    if around == ("[", "]") and source.text_at(index + 2) in (";", "=", ","):
+        name = source.tokens[index - 3]  # char text[64]; has a type before the name
+        if name.kind == "word" and name.text not in KEYWORDS or name.text == "*":
+            return []
+    digits, suffix = match.groups()
+    value = int(digits, 0 if digits[:2] in ("0x", "0X") else 10)
+    form = "0x{:x}" if digits[:2] in ("0x", "0X") else "{}"
+    others = [1 - value] if value in (0, 1) else [value - 1, value + 1]
+    return [form.format(other) + suffix for other in others]
+
+
+def _is_binary(source: Source, index: int) -> bool:
+    token, before = source.tokens[index], source.tokens[index - 1]
+    if token.text.endswith("="):
+        return True
+    operand = before.kind == "number" or before.text in (")", "]") or (
+        before.kind == "word" and before.text not in KEYWORDS | TYPES)
+    # In a macro's argument clang-format takes x * y for the declaration of a pointer.
+    return operand and (source.is_spaced(index) or (
+        source.is_bare[index] and token.text in "*&" and source.text_at(index + 1) not in ",)"))
+
+
+def _conditions(source: Source, index: int) -> Iterator[Edit]:
+    name = source.text_at(index)
+    if name in ("if", "while", "TOL_CHECK") and source.text_at(index + 1) == "(":
+        first, last = index + 2, source.partner[index + 1] - 1
+        if name == "TOL_CHECK":
+            last = _end_of_argument(source, first)
+    elif name == "?":
+        first, last = _begin_of_condition(source, index), index - 1
+    else:
+        return
+    if last < first or _is_equality(source, first, last):  # that one is a relational mutant
+        return
+    begin, end = source.tokens[first].begin, source.tokens[last].end
+    yield "negated", begin, end, f"!({source.text[begin:end]})"
+
+
+def _end_of_argument(source: Source, index: int) -> int:
+    while source.text_at(index) not in (",", ")"):
+        index = source.partner.get(index, index) + 1
+    return index - 1
+
+
+def _begin_of_condition(source: Source, index: int) -> int:
+    while source.text_at(index - 1) not in BEFORE_CONDITION:
+        index = source.partner.get(index - 1, index - 1)
+    return index
+
+
+def _is_equality(source: Source, first: int, last: int) -> bool:
+    signs = []
+    index = first
+    while index <= last:
+        if source.text_at(index) in ("==", "!=", "&&", "||", "?"):
+            signs.append(source.text_at(index))
+        index = source.partner.get(index, index) + 1
+    return signs in (["=="], ["!="])
+
+
+def _statements(source: Source, index: int) -> Iterator[Edit]:
+    if source.is_bare[index] or not source.begins_statement(index):
+        return
+    end = source.end_of_statement(index)
+    words = [source.text_at(index), source.text_at(index + 1)]
+    if end < 0 or words[0] in TYPES or words[0] in ("{", ";") or words[1] == ":":
+        return
+    if words[0] in KEYWORDS - {"break", "continue", "goto"}:
+        conditional = words[0] == "return" and source.text_at(index - 1) == ")"
+        if not conditional:
+            return
+    elif words == ["(", "void"] and source.tokens[end - 1].kind == "word":
+        return  # (void)name; does nothing
+    elif source.tokens[index].kind == "word" and words[0] not in KEYWORDS and (
+            _is_declaration(source, index)):
+        return
+    yield "deleted", source.tokens[index].begin, source.tokens[end].end, ";"
+
+
+def _is_declaration(source: Source, index: int) -> bool:
+    """size_t count = 0; or CUdevice *device;"""
+    following = source.tokens[index + 1]
+    if following.text == "*":
+        return not source.is_spaced(index + 1)
+    return following.kind == "word"

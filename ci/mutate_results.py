@@ -1,0 +1,125 @@
+"""What ci/mutate knows of mutants: a log in the build's folder, to which each verdict is added as
+it comes, and the file of survivors, which is committed and in which a person argues that a mutant
+is equivalent.
+"""
+
+import dataclasses
+import json
+import pathlib
+from typing import Any
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # before Python 3.11
+    import tomli as tomllib  # type: ignore[no-redef]
+
+from mutate_build import MutateError
+from mutate_operators import Mutant
+
+NAME = "survivors.toml"
+HEAD = """\
+# Mutants that no test notices. Written by ci/mutate, except "equivalent": there a person says why
+# no test can notice this one. An entry with a reason is kept, and ci/mutate --check demands that
+# its line is still in the file; one without a reason is a test that somebody owes.
+"""
+KEYS = {"file", "line", "operator", "before", "after", "nth", "tests", "equivalent"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    kind: str  # killed, timeout, same code, refused, survived
+    by: str  # the test that failed, or what ran
+    seconds: float
+    file_stamp: str  # the file that was mutated
+    tests_stamp: str  # the test programs
+
+    def holds(self, file_stamp: str, tests_stamp: str) -> bool:
+        """A survivor is tried again where a test has changed; the dead stay dead."""
+        return self.file_stamp == file_stamp and (
+            self.kind != "survived" or self.tests_stamp == tests_stamp)
+
+
+class Log:
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
+        self.verdicts: dict[str, Verdict] = {}
+        for line in path.read_text().split("\n") if path.exists() else ():
+            try:
+                entry = json.loads(line)
+                self.verdicts[entry["key"]] = Verdict(**entry["verdict"])
+            except (ValueError, KeyError, TypeError):
+                continue  # a line that was cut off
+
+    def add(self, mutant: Mutant, verdict: Verdict) -> None:
+        self.verdicts[mutant.key] = verdict
+        with self.path.open("a") as out:
+            line = json.dumps({"key": mutant.key, "verdict": dataclasses.asdict(verdict)})
+            out.write(line + "\n")
+
+
+def key_of(entry: dict[str, Any]) -> str:
+    return "\t".join([entry["file"], entry["operator"], entry["before"], entry["after"],
+                      str(entry.get("nth", 0))])
+
+
+class Survivors:
+    """The committed file. runs: one entry for each sample, and what came of it."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.path = folder / NAME
+        self.runs: list[dict[str, Any]] = []
+        self.entries: dict[str, dict[str, Any]] = {}
+        if not self.path.exists():
+            return
+        try:
+            read = tomllib.loads(self.path.read_text(encoding="utf-8"))
+            self.runs = read.get("runs", [])
+            for entry in read.get("survivors", []):
+                if set(entry) - KEYS or not isinstance(entry["equivalent"], str):
+                    raise ValueError(f"the entry of {entry['file']}:{entry['line']} is not one")
+                self.entries[key_of(entry)] = entry
+        except (ValueError, KeyError, OSError) as error:
+            raise MutateError(f"{self.path}: {error!r}") from error
+
+    def argument(self, key: str) -> str:
+        return str(self.entries.get(key, {}).get("equivalent", "")).strip()
+
+    def note(self, mutant: Mutant, verdict: Verdict) -> None:
+        """Takes up a survivor, with the argument that is there; drops one that was killed, unless
+        it is argued: then its argument is wrong, and the run says so."""
+        argument = self.argument(mutant.key)
+        if verdict.kind == "survived":
+            entry = {"file": mutant.file, "line": mutant.line, "operator": mutant.operator,
+                     "before": mutant.before, "after": mutant.after}
+            entry |= {"nth": mutant.nth} if mutant.nth else {}
+            self.entries[mutant.key] = {**entry, "tests": verdict.by, "equivalent": argument}
+        elif not argument:
+            self.entries.pop(mutant.key, None)
+
+    def forget(self, file: str, keys: set[str]) -> None:
+        """Of a file that was read again: what is no mutant of it any more and was not argued."""
+        for key, entry in list(self.entries.items()):
+            if entry["file"] == file and key not in keys and not self.argument(key):
+                del self.entries[key]
+
+    def write(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        entries = sorted(self.entries.values(), key=lambda entry: (
+            entry["file"], entry["line"], entry["operator"], entry["after"]))
+        text = HEAD + _lines("runs", self.runs) + "\n" + _lines("survivors", entries)
+        new = self.path.with_suffix(".new")
+        new.write_text(text, encoding="utf-8")
+        new.rename(self.path)
+
+    def note_run(self, run: dict[str, Any]) -> None:
+        same = ("sample", "seed", "files")
+        self.runs = [old for old in self.runs if any(old.get(key) != run[key] for key in same)]
+        self.runs.append(run)
+
+
+def _lines(name: str, entries: list[dict[str, Any]]) -> str:
+    """One line an entry. A JSON string of these characters is one of TOML."""
+    body = "".join("  { " + ", ".join(
+        f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())
+        + " },\n" for entry in entries)
+    return f"\n{name} = [\n{body}]\n" if body else f"\n{name} = []\n"

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""On a small program with Criterion's tests: the mutants which a test notices are called killed and
+the others survive, arguments are kept, and an interrupted run is undone."""
+
+import contextlib
+import io
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from mutate_build import MutateError, Tree, Workshop
+from mutate_results import Log, Survivors, Verdict
+from mutate_run import Draw, Run, check, go
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+PROGRAM = """\
+#include "sum.h"
+
+/* Of the numbers below n; -1 for a negative one. */
+int sum_below(int n) {
+    int sum = 0;
+    if (n < 0) return -1;
+    for (int i = 0; i < n; i++) {
+        sum += i;
+    }
+    return sum;
+}
+
+int untested(int n) {
+    return n + 2;
+}
+
+int unwatched(int n) {
+    return n + 3;
+}
+"""
+TESTS = """\
+#include "sum.h"
+#include <criterion/criterion.h>
+
+Test(sum, of_numbers_below_five) {
+    cr_assert_eq(sum_below(5), 10);
+    cr_assert_eq(sum_below(-2), -1);
+}
+
+Test(sum, runs) {
+    unwatched(1);
+}
+"""
+HEADER = "int sum_below(int n);\nint untested(int n);\nint unwatched(int n);\n"
+NINJA = """\
+rule cc
+  command = gcc -O1 $flags -MMD -MF $out.d -c $in -o $out
+  depfile = $out.d
+  deps = gcc
+rule exe
+  command = gcc $flags $in -o $out $libs
+"""
+VARIANT = """\
+build {0}/sum.o: cc sum.c
+  flags = {1}
+build {0}/sum_test.o: cc sum_test.c
+  flags = {1} {2}
+build {0}/git2_stub.o: cc {4}
+  flags = {1}
+build {0}/test-sum: exe {0}/sum.o {0}/sum_test.o {0}/git2_stub.o
+  flags = {1}
+  libs = {3}
+"""
+
+
+def criterion() -> tuple[str, str]:
+    """Flags of the compiler and of the linker, as configure.py found them."""
+    config = ROOT / "build/config.ninja"
+    if not config.exists():
+        raise unittest.SkipTest("there is no build; run ./configure.py")
+    lines = dict(line.split(" = ", 1) for line in config.read_text().split("\n") if " = " in line)
+    return lines.get("criterion_cflags", ""), lines.get("criterion_libs", "")
+
+
+class ASmallTree(unittest.TestCase):
+    def setUp(self) -> None:
+        cflags, libs = criterion()
+        stub = ROOT / "hypotheses/harness/run/git2_stub.c"  # Debian's Criterion asks for libgit2
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve()
+        for name, text in (("sum.c", PROGRAM), ("sum.h", HEADER), ("sum_test.c", TESTS)):
+            (self.root / name).write_text(text)
+        (self.root / "build.ninja").write_text(
+            NINJA + VARIANT.format("build/mutate", "", cflags, libs, stub)
+            + VARIANT.format("build/coverage", "-O0 --coverage", cflags, libs, stub))
+        self.tree = Tree(self.root, ["sum.c"], ["test-sum"], patience_s=5.0)
+        self.out = self.root / "out"
+
+    def run_all(self) -> tuple[int, str]:
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            code = go(Run(self.tree, self.out), ["sum.c"], Draw(None, 1, "", 0))
+        return code, said.getvalue()
+
+    def verdict(self, said: str, line: int, operator: str) -> str:
+        found = [text.split()[1] for text in said.split("\n")
+                 if f" sum.c:{line} {operator} " in text]
+        self.assertEqual(len(found), 1, f"{line} {operator}: {said}")
+        return found[0]
+
+    def test_what_a_test_notices_is_killed_and_the_rest_survives(self) -> None:
+        code, said = self.run_all()
+        self.assertEqual(code, 1)
+        for line, operator, verdict in (
+                (5, "constant", "killed"), (6, "negated", "killed"), (8, "arithmetic", "killed"),
+                (6, "deleted", "killed"), (7, "arithmetic", "timeout"),
+                (6, "relational", "survived"),  # of nothing the sum is 0, or -1: nobody asks
+                (14, "arithmetic", "survived"), (18, "arithmetic", "survived")):
+            self.assertEqual(self.verdict(said, line, operator), verdict, f"{line} {operator}")
+        self.assertIn("no test executes the line", said)
+        self.assertEqual((self.root / "sum.c").read_text(), PROGRAM)
+        survivors = Survivors(self.out)
+        self.assertEqual({entry["line"] for entry in survivors.entries.values()}, {6, 7, 14, 18})
+
+        # Argued entries are kept, with their line, and no longer counted against the tests.
+        for entry in survivors.entries.values():
+            entry["equivalent"] = 'said "so"'
+        survivors.write()
+        (self.root / "sum.c").write_text("\n" + PROGRAM)
+        code, said = self.run_all()
+        self.assertEqual(code, 0, said)
+        kept = Survivors(self.out).entries.values()
+        self.assertEqual({entry["line"] for entry in kept}, {7, 8, 15, 19})
+        self.assertEqual({entry["equivalent"] for entry in kept}, {'said "so"'})
+
+        # A test that kills one of them shows that its argument is wrong.
+        (self.root / "sum_test.c").write_text(TESTS.replace("(-2), -1", "(0), 0"))
+        code, said = self.run_all()
+        self.assertEqual(code, 1, said)
+        self.assertIn("argued to be equivalent, and a test noticed it", said)
+
+        # And a line that is gone takes its argument with it.
+        (self.root / "sum.c").write_text(PROGRAM.replace("n + 3", "n * 3"))
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(check(Run(self.tree, self.out)), 1)
+        self.assertIn("sum.c:19: what is argued to be equivalent is not there any more",
+                      out.getvalue())
+
+    def test_an_interrupted_run_is_undone_and_goes_on(self) -> None:
+        self.run_all()
+        workshop = Workshop(self.tree)
+        workshop.read_commands()
+        place = self.root / "build/mutate/sum.o"
+        before = place.read_bytes()
+        workshop.install("sum.c", b"a mutant")
+        with self.assertRaisesRegex(MutateError, "another ci/mutate is at work"):
+            Workshop(self.tree)
+        workshop.close()
+        Workshop(self.tree).close()
+        self.assertEqual(place.read_bytes(), before)
+        log = self.root / "build/mutate/mutant/verdicts.jsonl"
+        count = log.read_text().count("\n")
+        log.write_text(log.read_text()[:-30])  # the last line was cut off
+        self.run_all()
+        self.assertEqual(log.read_text().count("\n"), count)
+
+    def test_a_tree_that_does_not_build_is_said_to_be_one(self) -> None:
+        (self.root / "sum_test.c").write_text("int x = ;\n")
+        with self.assertRaisesRegex(MutateError, "does not build .* even without a mutant"):
+            self.run_all()
+        (self.root / "sum_test.c").write_text("#include <criterion/not_here.h>\n")
+        with self.assertRaisesRegex(MutateError, "Criterion is missing"):
+            self.run_all()
+
+
+class TheCommand(unittest.TestCase):
+    def refuse(self, *words: str) -> str:
+        done = subprocess.run([sys.executable, "ci/mutate", *words], cwd=ROOT, text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        return done.stderr
+
+    def test_wrong_files_are_refused(self) -> None:
+        self.assertIn("there is no file runtime/nothing.c", self.refuse("runtime/nothing.c"))
+        for name in ("runtime/core/status_test.c", "runtime/bench/pool_bench.c", "README.md",
+                     "runtime/examples", "/"):
+            self.assertIn(f"{name} has nothing to mutate", self.refuse(name))
+        self.assertIn("--sample must be 1 or more", self.refuse("--sample", "0"))
+
+    def test_a_broken_file_of_survivors_is_named(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "survivors.toml"
+            for text in ("survivors = [\n", 'survivors = [{ file = "a", line = 1 }]\n'):
+                path.write_text(text)
+                self.assertIn(str(path), self.refuse("--check", "--out", folder))
+
+
+class TheLog(unittest.TestCase):
+    def test_a_survivor_is_tried_again_when_a_test_has_changed(self) -> None:
+        dead, alive = (Verdict(kind, "", 0.0, "file", "tests") for kind in ("killed", "survived"))
+        self.assertTrue(dead.holds("file", "other") and alive.holds("file", "tests"))
+        self.assertFalse(dead.holds("other", "tests") or alive.holds("file", "other"))
+        self.assertEqual(Log(pathlib.Path("/nonexistent")).verdicts, {})
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
