@@ -52,6 +52,9 @@ def found_header() -> pathlib.Path | None:
 
 
 def main() -> int:
+    if sys.argv[1:] in (["--help"], ["-h"]):
+        print(__doc__)
+        return 0
     if len(sys.argv) > 2:
         print(__doc__, file=sys.stderr)
         return 2

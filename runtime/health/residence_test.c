@@ -240,7 +240,8 @@ Test(residence, new_memory_is_asked_for) {
     must_refuse_new_memory(reference, "is host memory");
     claim = AS_IT_IS;
     MUST(tol_context_memory(reference, &after, NULL));
-    cr_assert_eq(before, after, "what was refused was not freed");
+    /* Other processes use a GPU meanwhile. */
+    if (!test_on_gpu()) cr_assert_eq(before, after, "what was refused was not freed");
     tol_interpose_remove(test_driver());
 }
 

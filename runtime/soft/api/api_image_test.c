@@ -209,4 +209,5 @@ Test(api_image, what_no_device_can_link_is_named) {
                              NULL),
             CUDA_ERROR_NO_BINARY_FOR_GPU);
     cr_assert(strstr(test_captured(stderr), "neither a fat binary nor a cubin") != NULL);
+    OK(cuLinkDestroy(state));
 }

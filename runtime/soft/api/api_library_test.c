@@ -162,7 +162,7 @@ Test(api_library, bad_arguments_are_refused) {
     void *function = NULL, *value = NULL;
     unsigned count = 0;
     CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED, unknown = 7;
-    static const unsigned char cubin[] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0};
+    static const unsigned char cubin[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0};
     api_context(0);
     REFUSED(load(NULL, counted), CUDA_ERROR_INVALID_VALUE);
     REFUSED(load(&library, NULL), CUDA_ERROR_INVALID_VALUE);

@@ -47,6 +47,6 @@ Test(file_text, is_read_whole_with_eight_nuls_behind_it) {
 Test(file_text, that_is_not_there_is_not_found) {
     char *text = path;
     cr_assert_eq(soft_file_text("/nonexistent/file", &text, NULL), CUDA_ERROR_FILE_NOT_FOUND);
-    cr_assert_eq(soft_file_text("/tmp", &text, NULL), CUDA_ERROR_FILE_NOT_FOUND, "a folder is no file");
+    cr_assert_eq(soft_file_text("/tmp", &text, NULL), CUDA_ERROR_FILE_NOT_FOUND, "a folder");
     cr_assert_eq(text, path);
 }
