@@ -66,6 +66,12 @@ class Code(unittest.TestCase):
 
 
 class Table(unittest.TestCase):
+    def test_a_run_that_was_interrupted_judges_nothing(self) -> None:
+        runs = [evidence.read(code.ROOT / f"reports/published/2026-11-23-h200-{name}")
+                for name in ("limits", "all-13")]
+        self.assertEqual(runs[0].run["exit_code"], 2)
+        self.assertEqual({id(run) for run, _ in written.newest(runs).values()}, {id(runs[1])})
+
     def test_a_verdict_of_older_code_is_in_brackets(self) -> None:
         with tempfile.TemporaryDirectory(dir=code.ROOT / "reports") as name:
             folder = pathlib.Path(name)

@@ -28,9 +28,10 @@ def read_published(folder: pathlib.Path = PUBLISHED) -> list[Evidence]:
 
 
 def newest(runs: list[Evidence]) -> dict[str, tuple[Evidence, Claim]]:
-    """For each claim, the newest run that tested it."""
+    """For each claim, the newest run that tested it and came to its end: a run that failed or was
+    interrupted has exit code 2, and may have measured, but nothing is judged by it."""
     found: dict[str, tuple[Evidence, Claim]] = {}
-    for run in runs:
+    for run in (run for run in runs if run.run.get("exit_code") != 2):
         for claim in run.claims:
             if claim.result["verdict"] != "not_tested":
                 found.setdefault(claim.id, (run, claim))
