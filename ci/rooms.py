@@ -92,7 +92,7 @@ HARNESS = Room(
         ("run", "the program `tollens`: its commands, its workers, the evidence of a run"),
     ],
     homes={"clock": "files", "plugin": "plugin"}, above=("fuzz",),
-    for_tests=("program_shell",))
+    for_tests=("program_shell", "sabotage_scene"))
 
 KERNELS = Room(
     root="kernels", paths=("kernels/", "runtime/", "runtime/include/tollens/"),

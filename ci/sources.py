@@ -168,8 +168,8 @@ HARNESS_TESTS = within({
     """,
     "record": "record_test",
     "attack": """
-        attack_test sabotage_test sabotage_rare_test ladder_test ledger_test error_table_test
-        gpu_timer_test
+        attack_test sabotage_scene sabotage_test sabotage_rare_test ladder_test ledger_test
+        error_table_test gpu_timer_test
     """,
     "plugin": "plugin_test",
     "judge": "limit_test verdict_test verdict_effects_test gate_test",

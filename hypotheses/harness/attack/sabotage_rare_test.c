@@ -3,6 +3,7 @@
  */
 #include "faults.h"
 #include "files/atomic_file.h"
+#include "sabotage_scene.h"
 #include "harness/session.h"
 
 #include <criterion/criterion.h>
@@ -10,24 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct tol_driver *driver;
-static struct tol_context *context;
-
 /* Opens a context behind a saboteur, with a seed. */
 static void open_under(const char *name, uint64_t seed) {
-    cr_assert(tol_driver_open(hyp_session_soft_library(), &driver) == TOL_OK, "%s", tol_message());
     hyp_sabotage_place(seed, "attack");
-    cr_assert(hyp_sabotage_install(name, driver), "%s", hyp_error());
-    cr_assert(tol_context_create(driver, 0, &context) == TOL_OK, "%s", tol_message());
+    scene_open(name);
 }
-static void close_all(void) {
-    tol_context_destroy(context);
-    tol_interpose_remove(driver);
-    tol_driver_close(driver);
-    context = NULL;
-    driver = NULL;
-}
-TestSuite(rare, .fini = close_all);
+TestSuite(rare, .fini = scene_close);
 
 /* Goal: one in every N, the first among the first N, wherever the seed puts it. */
 Test(rare, a_fault_occurs_once_in_n_calls_and_the_seed_says_where) {
@@ -91,32 +80,6 @@ static const char kernels[] =
     "  .reg .u64 %a; .reg .u32 %v;\n  ld.param.u64 %a, [count];\n  ld.global.u32 %v, [%a];\n"
     "  add.u32 %v, %v, 1;\n  st.global.u32 [%a], %v;\n  ret;\n}\n";
 
-/* Launches so often, and returns how many threads were counted. */
-static unsigned count_threads(unsigned launches, struct tol_launch_shape shape) {
-    struct tol_module *module = NULL;
-    struct tol_kernel *kernel = NULL;
-    struct tol_stream *stream = NULL;
-    struct tol_buffer *count = NULL;
-    unsigned value = 0;
-    cr_assert(tol_module_load(context, kernels, sizeof kernels, NULL, &module) == TOL_OK &&
-                  tol_module_kernel(module, "mark", &kernel) == TOL_OK &&
-                  tol_stream_create(context, NULL, &stream) == TOL_OK &&
-                  tol_buffer_create(context, 1, sizeof value, &count) == TOL_OK &&
-                  tol_buffer_write(count, &value, sizeof value) == TOL_OK,
-              "%s", tol_message());
-    CUdeviceptr address = tol_buffer_address(count);
-    for (unsigned i = 0; i < launches; i++) {
-        cr_assert(tol_launch(stream, kernel, shape, TOL_ARGUMENTS(address)) == TOL_OK, "%s",
-                  tol_message());
-    }
-    cr_assert(tol_stream_synchronize(stream) == TOL_OK, "%s", tol_message());
-    cr_assert(tol_buffer_read(count, &value, sizeof value) == TOL_OK);
-    tol_buffer_destroy(count);
-    tol_stream_destroy(stream);
-    tol_module_destroy(module);
-    return value;
-}
-
 Test(rare, one_launch_in_twenty_is_wrong_as_the_sentence_says) {
     static const struct {
         const char *name;
@@ -129,11 +92,12 @@ Test(rare, one_launch_in_twenty_is_wrong_as_the_sentence_says) {
                 {"launch_drop_one_in=1", 0}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         open_under(rows[i].name, 3);
-        unsigned threads = count_threads(60, (struct tol_launch_shape){2, 1, 1, 8, 1, 1, 0});
+        unsigned threads =
+            scene_count(kernels, "mark", 60, (struct tol_launch_shape){2, 1, 1, 8, 1, 1, 0});
         /* Two blocks that lose their atomics may lose each other's too. */
         bool is_less = i == 3 && threads >= 57 * 16 + 3 && threads < rows[i].threads;
         cr_assert(threads == rows[i].threads || is_less, "%s: %u", rows[i].name, threads);
-        close_all();
+        scene_close();
     }
 }
 
@@ -144,7 +108,7 @@ Test(rare, one_bit_in_a_mebibyte_is_flipped) {
     unsigned bits = 0;
     open_under("copy_flip_one_in_mib=1", 5);
     cr_assert(sent != NULL && back != NULL);
-    cr_assert(tol_buffer_create(context, BYTES, 1, &buffer) == TOL_OK &&
+    cr_assert(tol_buffer_create(scene_context, BYTES, 1, &buffer) == TOL_OK &&
                   tol_buffer_write(buffer, sent, BYTES) == TOL_OK &&
                   tol_buffer_read(buffer, back, BYTES) == TOL_OK,
               "%s", tol_message());
@@ -159,7 +123,7 @@ Test(rare, one_copy_to_the_host_in_five_is_skipped) {
     struct tol_buffer *buffer = NULL;
     unsigned stale = 0, word = 0;
     open_under("copy_stale_one_in=5", 2);
-    cr_assert(tol_buffer_create(context, 1, 4, &buffer) == TOL_OK &&
+    cr_assert(tol_buffer_create(scene_context, 1, 4, &buffer) == TOL_OK &&
               tol_buffer_fill_at(buffer, 0, 7, 4, 1) == TOL_OK);
     for (int i = 0; i < 20; i++) {
         word = 0;
@@ -174,8 +138,8 @@ Test(rare, one_copy_on_the_device_in_four_is_skipped) {
     unsigned skipped = 0, words[2] = {0};
     struct tol_buffer *buffer = NULL;
     open_under("device_copy_drop_one_in=4", 2);
-    const struct tol_driver_table *cu = tol_context_functions(context);
-    cr_assert(tol_buffer_create(context, 2, 4, &buffer) == TOL_OK);
+    const struct tol_driver_table *cu = tol_context_functions(scene_context);
+    cr_assert(tol_buffer_create(scene_context, 2, 4, &buffer) == TOL_OK);
     for (unsigned i = 1; i <= 12; i++) {
         words[0] = i, words[1] = 0;
         cr_assert(tol_buffer_write(buffer, words, sizeof words) == TOL_OK);
@@ -195,7 +159,7 @@ static void load_twelve(unsigned *failed, unsigned *carets) {
     *failed = *carets = 0;
     for (int i = 0; i < 12; i++) {
         struct tol_module *module = NULL;
-        if (tol_module_load(context, bad, sizeof bad, NULL, &module) == TOL_OK) {
+        if (tol_module_load(scene_context, bad, sizeof bad, NULL, &module) == TOL_OK) {
             tol_module_destroy(module);
             continue;
         }
@@ -210,7 +174,7 @@ Test(rare, one_rejection_in_four_is_lost_or_loses_a_line) {
     open_under("module_accept_one_in=4", 1);
     load_twelve(&failed, &carets);
     cr_assert(failed == 9 && carets == 9, "%u, %u", failed, carets);
-    close_all();
+    scene_close();
     open_under("jit_line_lost_one_in=4", 1);
     load_twelve(&failed, &carets);
     cr_assert(failed == 12 && carets == 9, "%u, %u", failed, carets);
@@ -223,7 +187,7 @@ Test(rare, one_kernel_in_four_is_not_found) {
         struct tol_module *module = NULL;
         struct tol_kernel *kernel = NULL;
         const struct tol_module_options own = {.unshared = true};
-        cr_assert(tol_module_load(context, kernels, sizeof kernels, &own, &module) == TOL_OK);
+        cr_assert(tol_module_load(scene_context, kernels, sizeof kernels, &own, &module) == TOL_OK);
         lost += tol_module_kernel(module, "mark", &kernel) == TOL_NOT_FOUND;
         tol_module_destroy(module);
     }
@@ -234,21 +198,21 @@ Test(rare, one_free_in_four_leaks_and_one_shortage_in_four_is_swallowed) {
     size_t before = 0, after = 0, total = 0;
     unsigned swallowed = 0;
     open_under("alloc_leak_one_in=4", 1);
-    cr_assert(tol_context_memory(context, &before, NULL) == TOL_OK);
+    cr_assert(tol_context_memory(scene_context, &before, NULL) == TOL_OK);
     for (int i = 0; i < 8; i++) {
         struct tol_buffer *buffer = NULL;
-        cr_assert(tol_buffer_create(context, 1 << 20, 1, &buffer) == TOL_OK);
+        cr_assert(tol_buffer_create(scene_context, 1 << 20, 1, &buffer) == TOL_OK);
         tol_buffer_destroy(buffer);
     }
-    cr_assert(tol_context_memory(context, &after, NULL) == TOL_OK);
+    cr_assert(tol_context_memory(scene_context, &after, NULL) == TOL_OK);
     cr_assert(before - after >= 2 << 20 && before - after < 4 << 20, "%zu bytes are missing",
               before - after);
-    close_all();
+    scene_close();
     open_under("oom_swallowed_one_in=4", 1);
-    cr_assert(tol_context_memory(context, NULL, &total) == TOL_OK);
+    cr_assert(tol_context_memory(scene_context, NULL, &total) == TOL_OK);
     for (int i = 0; i < 8; i++) {
         struct tol_buffer *buffer = NULL;
-        swallowed += tol_buffer_create(context, total + 1, 1, &buffer) == TOL_OK;
+        swallowed += tol_buffer_create(scene_context, total + 1, 1, &buffer) == TOL_OK;
         tol_buffer_destroy(buffer);
     }
     cr_assert(swallowed == 2, "%u", swallowed);
@@ -262,17 +226,17 @@ static struct tol_pool_stats fill_pool(const char *name) {
     struct tol_pool_stats stats;
     struct tol_block block;
     open_under("launch_drop", 1);
-    tol_pool_default(tol_context_device(context), &options);
+    tol_pool_default(tol_context_device(scene_context), &options);
     options.first_count = 0; /* it grows from the start, as a large pool does */
     options.double_bytes = options.page_bytes;
     cr_assert(hyp_sabotage_pool(name, &options) == (strncmp(name, "pool_", 5) == 0));
-    cr_assert(tol_pool_create(context, &options, &pool) == TOL_OK, "%s", tol_message());
+    cr_assert(tol_pool_create(scene_context, &options, &pool) == TOL_OK, "%s", tol_message());
     for (int i = 0; i < BLOCKS; i++) {
         cr_assert(tol_pool_allocate(pool, 1 << 20, NULL, &block) == TOL_OK, "%s", tol_message());
     }
     cr_assert(tol_pool_stats(pool, &stats) == TOL_OK);
     tol_pool_destroy(pool);
-    close_all();
+    scene_close();
     return stats;
 }
 

@@ -3,6 +3,7 @@
  * names are understood or refused.
  */
 #include "files/atomic_file.h"
+#include "sabotage_scene.h"
 #include "harness/sabotage.h"
 #include "harness/session.h"
 
@@ -11,23 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct tol_driver *driver;
-static struct tol_context *context;
-
-/* Opens a context behind a saboteur. */
-static void open_under(const char *name) {
-    cr_assert(tol_driver_open(hyp_session_soft_library(), &driver) == TOL_OK, "%s", tol_message());
-    cr_assert(hyp_sabotage_install(name, driver), "%s", hyp_error());
-    cr_assert(tol_context_create(driver, 0, &context) == TOL_OK, "%s", tol_message());
-}
-static void close_all(void) {
-    tol_context_destroy(context);
-    tol_interpose_remove(driver);
-    tol_driver_close(driver);
-    context = NULL;
-    driver = NULL;
-}
-TestSuite(sabotage, .fini = close_all);
+TestSuite(sabotage, .fini = scene_close);
 
 static const char tick[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
                            ".visible .entry tick(.param .u64 count)\n{\n"
@@ -35,70 +20,48 @@ static const char tick[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
                            "    ld.param.u64 %a, [count];\n    ld.global.u32 %v, [%a];\n"
                            "    add.u32 %v, %v, 1;\n    st.global.u32 [%a], %v;\n    ret;\n}\n";
 
-/* Launches a kernel that counts, and gives what it counted. */
-static unsigned count_launches(unsigned launches, struct tol_launch_shape shape) {
-    struct tol_module *module = NULL;
-    struct tol_kernel *kernel = NULL;
-    struct tol_stream *stream = NULL;
-    struct tol_buffer *count = NULL;
-    unsigned value = 0;
-    cr_assert(tol_module_load(context, tick, sizeof tick, NULL, &module) == TOL_OK &&
-                  tol_module_kernel(module, "tick", &kernel) == TOL_OK &&
-                  tol_stream_create(context, NULL, &stream) == TOL_OK &&
-                  tol_buffer_create(context, 1, sizeof value, &count) == TOL_OK &&
-                  tol_buffer_write(count, &value, sizeof value) == TOL_OK,
-              "%s", tol_message());
-    CUdeviceptr address = tol_buffer_address(count);
-    for (unsigned i = 0; i < launches; i++) {
-        cr_assert(tol_launch(stream, kernel, shape, TOL_ARGUMENTS(address)) == TOL_OK, "%s",
-                  tol_message());
-    }
-    cr_assert(tol_stream_synchronize(stream) == TOL_OK, "%s", tol_message());
-    cr_assert(tol_buffer_read(count, &value, sizeof value) == TOL_OK);
-    tol_buffer_destroy(count);
-    tol_stream_destroy(stream);
-    tol_module_destroy(module);
-    return value;
-}
-
 static const struct tol_launch_shape one = {1, 1, 1, 1, 1, 1, 0};
 
+static unsigned count_launches(unsigned launches, struct tol_launch_shape shape) {
+    return scene_count(tick, "tick", launches, shape);
+}
+
 Test(sabotage, launches_are_dropped) {
-    open_under("launch_drop");
+    scene_open("launch_drop");
     cr_assert(count_launches(40, one) == 36);
 }
 
 Test(sabotage, launches_are_doubled) {
-    open_under("launch_twice");
+    scene_open("launch_twice");
     cr_assert(count_launches(40, one) == 44);
 }
 
 /* Not that it is slow, which nothing here could tell, but that launches are what they were. */
 Test(sabotage, delayed_launches_are_made) {
-    open_under("launch_delay_us=3");
+    scene_open("launch_delay_us=3");
     cr_assert(count_launches(40, one) == 40);
     cr_assert(tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel) == 40);
 }
 
 /* What is made where launches are timed leaves the driver's path alone. */
 Test(sabotage, extra_launches_are_not_the_interposers) {
-    open_under("launch_extra_percent=8");
+    scene_open("launch_extra_percent=8");
     cr_assert(count_launches(40, one) == 40);
     cr_assert(tol_interpose_count(TOL_DRIVER_INDEX_cuLaunchKernel) == 0);
 }
 
 Test(sabotage, streams_wait_for_each_other) {
-    open_under("streams_serialise");
+    scene_open("streams_serialise");
     cr_assert(count_launches(3, one) == 3);
     /* Work that was just queued is done by the time the call returns. */
     struct tol_module *module = NULL;
     struct tol_kernel *kernel = NULL;
     struct tol_stream *stream = NULL;
     struct tol_buffer *count = NULL;
-    cr_assert(tol_module_load(context, tick, sizeof tick, NULL, &module) == TOL_OK);
+    cr_assert(tol_module_load(scene_context, tick, sizeof tick, NULL, &module) == TOL_OK);
     cr_assert(tol_module_kernel(module, "tick", &kernel) == TOL_OK);
-    cr_assert(tol_stream_create(context, NULL, &stream) == TOL_OK);
-    cr_assert(tol_buffer_create(context, 1, 4, &count) == TOL_OK);
+    cr_assert(tol_stream_create(scene_context, NULL, &stream) == TOL_OK);
+    cr_assert(tol_buffer_create(scene_context, 1, 4, &count) == TOL_OK);
     cr_assert(tol_buffer_fill_at(count, 0, 0, 4, 1) == TOL_OK);
     CUdeviceptr address = tol_buffer_address(count);
     for (int i = 0; i < 100; i++) {
@@ -112,7 +75,7 @@ Test(sabotage, streams_wait_for_each_other) {
 
 static size_t free_bytes(void) {
     size_t bytes = 0;
-    cr_assert(tol_context_memory(context, &bytes, NULL) == TOL_OK);
+    cr_assert(tol_context_memory(scene_context, &bytes, NULL) == TOL_OK);
     return bytes;
 }
 
@@ -137,7 +100,7 @@ static int count_kernels(void) {
     pthread_t threads[THREADS];
     pthread_barrier_t start;
     int different = 0;
-    cr_assert(tol_module_load(context, tick, sizeof tick, NULL, &module) == TOL_OK, "%s",
+    cr_assert(tol_module_load(scene_context, tick, sizeof tick, NULL, &module) == TOL_OK, "%s",
               tol_message());
     pthread_barrier_init(&start, NULL, THREADS);
     for (int i = 0; i < THREADS; i++) {
@@ -158,40 +121,41 @@ static int count_kernels(void) {
 
 Test(sabotage, kernels_are_looked_up_without_a_lock) {
     int most = 0;
-    open_under("lock_missing");
+    scene_open("lock_missing");
     for (int i = 0; i < 50 && most < 2; i++) most = count_kernels();
     cr_assert(most > 1, "four threads always got the same kernel");
-    close_all();
-    open_under("launch_drop");
+    scene_close();
+    scene_open("launch_drop");
     for (int i = 0; i < 20; i++) cr_assert_eq(count_kernels(), 1);
 }
 
 Test(sabotage, memory_is_leaked) {
-    open_under("alloc_leak");
+    scene_open("alloc_leak");
     size_t before = free_bytes();
     for (int i = 0; i < 3; i++) {
         struct tol_buffer *buffer = NULL;
-        cr_assert(tol_buffer_create(context, 1 << 20, 1, &buffer) == TOL_OK);
+        cr_assert(tol_buffer_create(scene_context, 1 << 20, 1, &buffer) == TOL_OK);
         tol_buffer_destroy(buffer);
     }
     cr_assert(before - free_bytes() >= 1 << 20, "%zu bytes are missing", before - free_bytes());
 }
 
 Test(sabotage, running_out_of_memory_is_not_said) {
-    open_under("oom_swallowed");
+    scene_open("oom_swallowed");
     struct tol_buffer *buffer = NULL;
     size_t total = 0;
-    cr_assert(tol_context_memory(context, NULL, &total) == TOL_OK);
-    cr_assert(tol_buffer_create(context, total + 1, 1, &buffer) == TOL_OK, "%s", tol_message());
+    cr_assert(tol_context_memory(scene_context, NULL, &total) == TOL_OK);
+    cr_assert(tol_buffer_create(scene_context, total + 1, 1, &buffer) == TOL_OK, "%s",
+              tol_message());
     tol_buffer_destroy(buffer);
 }
 
 static struct tol_pool *pool_under(const char *name, struct tol_pool_options *options) {
     struct tol_pool *pool = NULL;
-    open_under(name);
-    tol_pool_default(tol_context_device(context), options);
+    scene_open(name);
+    tol_pool_default(tol_context_device(scene_context), options);
     (void)hyp_sabotage_pool(name, options);
-    cr_assert(tol_pool_create(context, options, &pool) == TOL_OK, "%s", tol_message());
+    cr_assert(tol_pool_create(scene_context, options, &pool) == TOL_OK, "%s", tol_message());
     return pool;
 }
 
@@ -206,7 +170,7 @@ Test(sabotage, a_pools_memory_is_leaked_and_its_shortage_is_not_said) {
     }
     cr_assert(before - free_bytes() >= 1 << 20, "%zu bytes are missing", before - free_bytes());
     tol_pool_destroy(pool);
-    close_all();
+    scene_close();
     pool = pool_under("oom_swallowed", &options);
     struct tol_block block;
     cr_assert(tol_pool_allocate(pool, free_bytes() + 1, NULL, &block) != TOL_OUT_OF_DEVICE_MEMORY);
@@ -226,9 +190,7 @@ static uint64_t count_allocations(const char *name) {
     }
     cr_assert(tol_pool_stats(pool, &stats) == TOL_OK);
     tol_pool_destroy(pool);
-    close_all();
-    context = NULL;
-    driver = NULL;
+    scene_close();
     return stats.driver_allocations;
 }
 
@@ -261,15 +223,15 @@ Test(sabotage, pools_of_one_saboteur_differ_as_its_sentence_says) {
         cr_assert(tol_pool_stats(pool, &stats) == TOL_OK && stats.held == cases[i].held, "%llu",
                   (unsigned long long)stats.held);
         tol_pool_destroy(pool);
-        if (i == 0) close_all();
+        if (i == 0) scene_close();
     }
 }
 
 Test(sabotage, copies_lose_their_last_byte) {
-    open_under("copy_truncate");
+    scene_open("copy_truncate");
     struct tol_buffer *buffer = NULL;
     char sent[16] = "fifteen letters", back[16] = "";
-    cr_assert(tol_buffer_create(context, 16, 1, &buffer) == TOL_OK);
+    cr_assert(tol_buffer_create(scene_context, 16, 1, &buffer) == TOL_OK);
     cr_assert(tol_buffer_fill_at(buffer, 0, 'x', 1, 16) == TOL_OK);
     cr_assert(tol_buffer_write(buffer, sent, 16) == TOL_OK);
     cr_assert(tol_buffer_read(buffer, back, 16) == TOL_OK);
@@ -278,11 +240,11 @@ Test(sabotage, copies_lose_their_last_byte) {
 }
 
 Test(sabotage, copies_change_a_bit) {
-    open_under("copy_flip_bit");
+    scene_open("copy_flip_bit");
     struct tol_buffer *buffer = NULL;
     char sent[32] = {0}, back[32];
     unsigned changed = 0;
-    cr_assert(tol_buffer_create(context, sizeof sent, 1, &buffer) == TOL_OK);
+    cr_assert(tol_buffer_create(scene_context, sizeof sent, 1, &buffer) == TOL_OK);
     for (int i = 0; i < 10; i++) {
         cr_assert(tol_buffer_write(buffer, sent, sizeof sent) == TOL_OK);
         cr_assert(tol_buffer_read(buffer, back, sizeof back) == TOL_OK);
@@ -293,9 +255,9 @@ Test(sabotage, copies_change_a_bit) {
 }
 
 Test(sabotage, images_that_are_refused_load) {
-    open_under("module_accept_anything");
+    scene_open("module_accept_anything");
     struct tol_module *module = NULL;
-    cr_assert(tol_module_load(context, "no ptx at all", 14, NULL, &module) == TOL_OK, "%s",
+    cr_assert(tol_module_load(scene_context, "no ptx at all", 14, NULL, &module) == TOL_OK, "%s",
               tol_message());
     tol_module_destroy(module);
 }
