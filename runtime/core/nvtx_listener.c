@@ -1,6 +1,6 @@
 /*
- * libnvtx-listener.so: a tool that the tests load as Nsight loads its own, and that keeps the
- * ranges it is told. It is written against NVTX's protocol and knows nothing of the runtime.
+ * libnvtx-listener.so: a tool that the tests load as Nsight loads its own, and that records the
+ * ranges of the process. It uses NVTX's protocol alone, and nothing of the runtime.
  *
  * NVTX_LISTENER=decline: it wants nothing; incomplete: it offers no function that ends a range.
  */

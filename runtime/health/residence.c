@@ -1,5 +1,5 @@
 /*
- * Whose memory an address is, and refusing what is not the device's.
+ * Asks the driver which kind of memory an address is, and refuses all but device memory.
  */
 #include "core/check.h"
 #include "core/context_state.h"

@@ -297,7 +297,7 @@ tol_status tol_pool_free(struct tol_pool *pool, struct tol_block block, struct t
 
 /* ---- allocating ---- */
 
-/* Allocates, and frees again what is not where the context wants it. */
+/* Allocates a block, and frees it again if it is in memory that the context does not allow. */
 static tol_status allocate_resident(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
                                     unsigned tag, const void *site, struct tol_block *result) {
     if (pool == NULL || result == NULL || !pool->context->device_memory_only) {

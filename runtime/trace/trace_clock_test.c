@@ -1,7 +1,7 @@
 /*
  * The rate of a device's clock: taken where it is one that a clock can have, else left as it was.
  *
- * The driver's cuEventElapsedTime is replaced by one that tells of a clock which goes wrong. The
+ * The driver's cuEventElapsedTime is replaced by one whose clock is wrong. The
  * origin is put far into the past, so that what a busy host adds to the readings does not count.
  */
 #include "test/test_device.h"

@@ -69,7 +69,7 @@ void soft_managed_forget(CUdeviceptr address) {
     free(gone);
 }
 
-/* The allocation that a range lies in; NULL: none. The caller holds the lock. */
+/* Finds the allocation that contains a range; NULL: there is none. The caller holds the lock. */
 static struct managed *find(CUdeviceptr address, uint64_t bytes) {
     struct managed *m = all;
     if (bytes == 0) return NULL;
@@ -78,13 +78,6 @@ static struct managed *find(CUdeviceptr address, uint64_t bytes) {
         m = m->next;
     }
     return m;
-}
-
-bool soft_managed_holds(CUdeviceptr address, uint64_t bytes) {
-    pthread_mutex_lock(&lock);
-    const bool holds = find(address, bytes) != NULL;
-    pthread_mutex_unlock(&lock);
-    return holds;
 }
 
 bool soft_managed_place(int device, CUmemLocation *location) {

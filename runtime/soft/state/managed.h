@@ -25,9 +25,6 @@ CUresult soft_managed_alloc(struct soft_context *context, uint64_t bytes, unsign
 /* Forgets what was advised of memory that has been freed. */
 void soft_managed_forget(CUdeviceptr address);
 
-/* Whether a range lies in one managed allocation. */
-bool soft_managed_holds(CUdeviceptr address, uint64_t bytes);
-
 /* A device by its number, CU_DEVICE_CPU or a NUMA node as a location. false: there is none such. */
 bool soft_managed_place(int device, CUmemLocation *location);
 bool soft_managed_is_place(const CUmemLocation *location);

@@ -13,8 +13,8 @@ try:
 except ModuleNotFoundError:  # before Python 3.11
     import tomli as tomllib  # type: ignore[no-redef]
 
-from mutate_build import MutateError
-from mutate_operators import Mutant
+from mutation.workshop import MutateError
+from mutation.operators import Mutant
 
 NAME = "survivors.toml"
 HEAD = """\

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from mutate_build import Tree, digest, run_tests
+from mutation.workshop import Tree, digest, run_tests
 
 LIMIT_S = 600.0  # of one test, in the coverage build
 WRITE_S = 20.0
@@ -49,7 +49,8 @@ class Map:
         self.digests: dict[str, str] = {}
 
     def update(self, say: Callable[[str], None], ready: Callable[[], None]) -> None:
-        """Maps what is not mapped as it is now; ready makes the coverage build, where needed."""
+        """Maps the test programs that have changed since they were mapped. ready makes the
+        coverage build; it is called only if a program must be mapped."""
         known = {name: program for program in self.tree.programs
                  for name in list_tests(self.tree, program)}
         self.tests = {name: test for name, test in self.tests.items()

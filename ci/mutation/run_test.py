@@ -10,11 +10,11 @@ import sys
 import tempfile
 import unittest
 
-from mutate_build import MutateError, Tree, Workshop
-from mutate_results import Log, Survivors, Verdict
-from mutate_run import Draw, Run, check, go
+from mutation.workshop import MutateError, Tree, Workshop
+from mutation.results import Log, Survivors, Verdict
+from mutation.run import Draw, Run, check, go
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 PROGRAM = """\
 #include "sum.h"

@@ -6,7 +6,7 @@ import ast
 import pathlib
 import re
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOFT = "runtime/soft"
 HARNESS = "hypotheses/harness"
 LONGEST = 40  # of a word; longer literals are sentences

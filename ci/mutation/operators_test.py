@@ -5,11 +5,11 @@ import pathlib
 import sys
 import unittest
 
-from mutate_lexer import Source
-from mutate_operators import Operators, statuses
+from mutation.lexer import Source
+from mutation.operators import Operators, statuses
 
 STATUS = statuses("TOL_STATUS(OK, \"\")\nTOL_STATUS(BAD, \"\")\nTOL_STATUS(WORSE, \"\")\n")
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def edits(text: str, operator: str = "") -> list[str]:

@@ -18,7 +18,7 @@ import dataclasses
 import re
 from collections.abc import Iterator
 
-from mutate_lexer import KEYWORDS, TYPES, Source
+from mutation.lexer import KEYWORDS, TYPES, Source
 
 RELATIONAL = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 LOGICAL = {"&&": "||", "||": "&&"}

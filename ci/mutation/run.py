@@ -7,11 +7,10 @@ import pathlib
 import random
 import subprocess
 
-import mutate_build
-from mutate_build import MutateError, Tree, Workshop, digest
-from mutate_cover import Map
-from mutate_operators import Mutant, Operators, statuses
-from mutate_results import Log, Survivors, Verdict
+from mutation.workshop import MutateError, Tree, Workshop, build, digest, run_tests
+from mutation.cover import Map
+from mutation.operators import Mutant, Operators, statuses
+from mutation.results import Log, Survivors, Verdict
 
 STATUSES = "runtime/include/tollens/status.def"
 BATCH_S = 2.0  # how much of the tests' time is started at once
@@ -45,10 +44,10 @@ class Run:
     def prepare(self, workshop: Workshop) -> None:
         """Builds, and finds out what the tests execute."""
         self.workshop = workshop
-        mutate_build.build(self.tree, self.tree.folder)
+        build(self.tree, self.tree.folder)
         self.workshop.read_commands()
         self.map = Map(self.tree)
-        self.map.update(say, lambda: mutate_build.build(self.tree, self.tree.coverage))
+        self.map.update(say, lambda: build(self.tree, self.tree.coverage))
         self.log = Log(self.workshop.work / "verdicts.jsonl")
         self.stamp = self.workshop.stamp()
         self.survivors = Survivors(self.out)
@@ -89,7 +88,7 @@ class Run:
             if program not in linked and not self.workshop.link([program]):
                 return "refused", "the linker", seconds
             linked.add(program)
-            outcome = mutate_build.run_tests(self.tree, self.tree.folder, program, batch, limit_s)
+            outcome = run_tests(self.tree, self.tree.folder, program, batch, limit_s)
             seconds += outcome.seconds
             if outcome.verdict != "passed":
                 return ("timeout" if outcome.verdict == "timeout" else "killed",

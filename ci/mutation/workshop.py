@@ -24,7 +24,7 @@ FILE_BYTES_MAX = 1 << 30  # what a mutant may write to one file
 
 
 class MutateError(Exception):
-    """What the user is told, in one sentence."""
+    """An error, as the sentence that the user sees."""
 
 
 @dataclasses.dataclass(frozen=True)

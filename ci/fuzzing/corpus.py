@@ -10,7 +10,7 @@ import lzma
 import pathlib
 import tarfile
 
-CORPUS = pathlib.Path(__file__).resolve().parent.parent / "fixtures/corpus"
+CORPUS = pathlib.Path(__file__).resolve().parents[2] / "fixtures/corpus"
 INPUTS_MAX, BYTES_MAX = 1000, 1 << 20  # xz makes about a tenth of it
 
 
