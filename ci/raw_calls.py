@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 ALLOWED = {
     "runtime/core/": "the layer that wraps the driver",
     "runtime/graph/": "likewise",
-    "runtime/health/": "likewise",
     "runtime/objects/": "likewise",
     "runtime/pool/": "likewise",
     "runtime/trace/": "likewise",

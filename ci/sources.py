@@ -9,9 +9,9 @@ def within(folders: dict[str, str]) -> list[str]:
 RUNTIME = within({
     "core": """
         status hdr library nvtx driver interpose planted site device context context_streams
-        deadline retire outcome handles_valid
+        deadline retire outcome residence handles_valid
     """,
-    "health": "nvml residence health",
+    "health": "nvml health",
     "trace": """
         trace_clock trace_context trace_run trace_read trace_note trace_install trace_write
     """,
@@ -33,7 +33,7 @@ RUNTIME_TESTS = within({
     """,
     "core": """
         status_test driver_test deadline_test interpose_test device_test context_test
-        cuda_abi_test handles_valid_test fallback_test nvtx_test
+        cuda_abi_test residence_test handles_valid_test fallback_test nvtx_test
     """,
     "objects": """
         module_test stream_test event_test memory_test copy_test launch_test stream_pool_test
@@ -48,7 +48,7 @@ RUNTIME_TESTS = within({
     "trace": "trace_test trace_clock_test",
     "transfer": "retry_test numa_test transfer_test pieces_test",
     "vram": "vram_test vram_handle_test once_test",
-    "health": "health_test nvml_test residence_test",
+    "health": "health_test nvml_test",
 })
 
 # Small programs to be read in this order.

@@ -4,7 +4,7 @@
 #include "tollens/health.h"
 
 #include "core/check.h"
-#include "core/context_state.h"
+#include "core/residence.h"
 #include "nvml.h"
 #include "core/site.h"
 

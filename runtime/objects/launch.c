@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "core/nvtx.h"
+#include "core/residence.h"
 #include "core/stream_state.h"
 #include "launch_check.h"
 #include "core/module_state.h"

@@ -11,6 +11,7 @@
 #include "core/check.h"
 #include "core/nvtx.h"
 #include "core/deadline.h"
+#include "core/residence.h"
 #include "tollens/module.h"
 #include "buffer_state.h"
 #include "tollens/health.h"

@@ -13,6 +13,7 @@
 #include "core/module_state.h"
 #include "core/deep.h"
 #include "core/planted.h"
+#include "core/residence.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
  */
 #include "core/deadline.h"
 #include "core/nvtx.h"
+#include "core/residence.h"
 #include "pool_name.h"
 #include "tollens/stream.h"
 

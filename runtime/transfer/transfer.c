@@ -3,6 +3,7 @@
  */
 #include "core/deadline.h"
 #include "core/nvtx.h"
+#include "core/residence.h"
 #include "transfer_state.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  */
 #include "tollens/vram.h"
 
-#include "core/context_state.h"
 #include "core/nvtx.h"
+#include "core/residence.h"
 #include "tollens/health.h"
 #include "tollens/transfer.h"
 #include "once.h"

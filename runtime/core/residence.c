@@ -1,8 +1,9 @@
 /*
  * Asks the driver which kind of memory an address is, and refuses all but device memory.
  */
-#include "core/check.h"
-#include "core/context_state.h"
+#include "residence.h"
+
+#include "check.h"
 
 #include <stdio.h>
 
