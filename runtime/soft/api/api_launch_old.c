@@ -1,6 +1,6 @@
 /*
  * Launches as before CUDA 4: the shape of a block and the parameters are kept with the function,
- * and a launch takes them from there. As in "Execution Control (deprecated)" of the CUDA Driver API.
+ * and a launch takes them from there, as in "Execution Control (deprecated)" of the driver API.
  */
 #include "export.h"
 #include "lower/loaded_module.h"
