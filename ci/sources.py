@@ -163,7 +163,7 @@ COMMANDS = within({
 # Fuzz targets: what they share, each of them, and the commands that they call.
 HARNESS_FUZZ = within({"fuzz": "fuzz_input"})
 HARNESS_FUZZ_TARGETS = within({"fuzz": """
-    fuzz_hlog fuzz_hdr fuzz_results fuzz_record fuzz_trace fuzz_plugin fuzz_words
+    fuzz_hlog fuzz_hdr fuzz_results fuzz_record fuzz_trace fuzz_plugin fuzz_words fuzz_gguf
 """})
 HARNESS_FUZZ_COMMANDS = within({"run": "command command_export run_options"})
 
