@@ -55,7 +55,7 @@ RUNTIME_TESTS = within({
     "health": "health_test nvml_test",
     "worker": """
         gguf_maker gguf_test gguf_package_test gguf_hostile_test tokenizer_oracle_test
-        tokenizer_test
+        tokenizer_test text_map_test
     """,
 })
 
