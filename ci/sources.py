@@ -24,6 +24,10 @@ RUNTIME = within({
     """,
     "transfer": "retry numa team staging pieces host_copy rows peer block_move transfer",
     "vram": "sweep once vram_calls vram_handle",
+    "worker": """
+        positioned_file gguf_kinds gguf_cursor gguf_read gguf_check gguf
+        utf8 unicode_class text_map merger pre_tokenize tokenizer_load tokenizer_encode tokenizer
+    """,
 })
 
 RUNTIME_TESTS = within({
@@ -49,6 +53,10 @@ RUNTIME_TESTS = within({
     "transfer": "retry_test numa_test transfer_test pieces_test",
     "vram": "vram_test vram_handle_test once_test",
     "health": "health_test nvml_test",
+    "worker": """
+        gguf_maker gguf_test gguf_package_test gguf_hostile_test tokenizer_oracle_test
+        tokenizer_test text_map_test
+    """,
 })
 
 # Small programs to be read in this order.
@@ -148,14 +156,14 @@ HARNESS = within({
 COMMANDS = within({
     "run": """
         tollens command command_run run_options trial limits console command_show command_gate
-        command_export command_threads command_replay command_soft
+        command_export command_threads command_replay command_model command_soft
     """,
 })
 
 # Fuzz targets: what they share, each of them, and the commands that they call.
 HARNESS_FUZZ = within({"fuzz": "fuzz_input"})
 HARNESS_FUZZ_TARGETS = within({"fuzz": """
-    fuzz_hlog fuzz_hdr fuzz_results fuzz_record fuzz_trace fuzz_plugin fuzz_words
+    fuzz_hlog fuzz_hdr fuzz_results fuzz_record fuzz_trace fuzz_plugin fuzz_words fuzz_gguf
 """})
 HARNESS_FUZZ_COMMANDS = within({"run": "command command_export run_options"})
 
@@ -176,7 +184,8 @@ HARNESS_TESTS = within({
     "trace": "replay_test",
     "run": """
         evidence_test repeats_test export_test program_shell program_test program_choice_test
-        program_trouble_test gate_program_test limits_program_test soft_test
+        program_trouble_test gate_program_test limits_program_test model_program_test
+        soft_test
     """,
 })
 

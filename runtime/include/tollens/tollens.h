@@ -8,6 +8,9 @@
 
 #include "launch.h"
 
+#include "tokenizer.h"
+#include "gguf.h"
+
 #include "vram.h"
 #include "batch.h"
 #include "transfer.h"
