@@ -102,6 +102,8 @@ KERNELS = Room(
         (".", "variants, images, inputs, comparisons"),
         ("row", "rows: where each lies, what softmax, norms and their kin share"),
         ("attention basics checksum gemm measure norm quant softmax", "an operation each"),
+        ("decoder", "what a decoder of language models adds: products of weights in any format of "
+                    "its files, attention over pages"),
     ],
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm"},
     above=("bench", "sweep"))

@@ -79,6 +79,7 @@ KERNELS = """
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
     checksum/crc32c checksum/checksum
+    decoder/weight_format decoder/decoder_check decoder/linear decoder/paged
 """.split()
 
 # The .cu files that are put into the library, as PTX and cubins.
@@ -101,6 +102,8 @@ KERNEL_IMAGES = """
     quant/quant_product_7_bulk
     norm/norm_5_ahead norm/norm_6_early
     measure/read_words
+    decoder/linear_1_warp decoder/linear_2_tile decoder/embed_1_element
+    decoder/heads_1_warp decoder/paged_1_span decoder/paged_2_merge
 """.split()
 
 # The program that shows what they cost; an operation is a file.
@@ -111,7 +114,7 @@ KERNELS_BENCH = """
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
     kernel_sweep launched sweep_matrix
-    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep
+    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep model_sweep
 """.split()
 
 KERNELS_TESTS = """
@@ -127,6 +130,7 @@ KERNELS_TESTS = """
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     bench/cublas_test
     checksum/crc32c_test checksum/checksum_test
+    decoder/linear_test decoder/paged_test
 """.split()
 
 HARNESS = within({
