@@ -41,12 +41,14 @@ RUNTIME = Room(
         ("pool graph", "the memory pool; graphs and batches"),
         ("transfer", "pageable copies, batches, rows, copies between devices"),
         ("vram", "`vram_malloc` and its kin: plain calls and codes"),
+        ("worker", "language models: files, tokenizers"),
         ("include", "`auto.h` and `tollens.h`, the header that users include"),
     ],
     homes={"each": "core", "cuda_abi": "core", "pool_watch": "pool", "graph": "graph",
-           "trace": "trace", "vram": "vram", "cuda_abi_types": "core", "cuda_result": "core"},
+           "trace": "trace", "vram": "vram", "cuda_abi_types": "core", "cuda_result": "core",
+           "gguf_types": "worker"},
     above=("bench", "test", "examples", "refused"),
-    for_tests=("pool_scene", "nvml_stand_in", "nvtx_listener"))
+    for_tests=("pool_scene", "nvml_stand_in", "nvtx_listener", "gguf_maker"))
 
 SOFT = Room(
     root="runtime/soft", readme="runtime/soft/README.md",

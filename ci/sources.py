@@ -24,6 +24,7 @@ RUNTIME = within({
     """,
     "transfer": "retry numa team staging pieces host_copy rows peer block_move transfer",
     "vram": "sweep once vram_calls vram_handle",
+    "worker": "positioned_file gguf_kinds gguf_cursor gguf_read gguf_check gguf",
 })
 
 RUNTIME_TESTS = within({
@@ -49,6 +50,7 @@ RUNTIME_TESTS = within({
     "transfer": "retry_test numa_test transfer_test pieces_test",
     "vram": "vram_test vram_handle_test once_test",
     "health": "health_test nvml_test",
+    "worker": "gguf_maker gguf_test",
 })
 
 # Small programs to be read in this order.

@@ -8,6 +8,8 @@
 
 #include "launch.h"
 
+#include "gguf.h"
+
 #include "vram.h"
 #include "batch.h"
 #include "transfer.h"
