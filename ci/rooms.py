@@ -30,7 +30,8 @@ PUBLIC = "runtime/include/tollens/"
 
 RUNTIME = Room(
     root="runtime", readme="runtime/README.md", public="include/tollens",
-    paths=("runtime/", "runtime/include/"), outside=("kernels/*",), without=("runtime/soft/",),
+    paths=("runtime/", "runtime/include/"), outside=("kernels/*",),
+    without=("runtime/soft/", "runtime/worker/engine/"),
     floors=[
         ("core", "statuses and messages, the table of driver functions, the interposer, devices, "
                  "contexts, deadlines, histograms"),
@@ -110,10 +111,17 @@ KERNELS = Room(
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm"},
     above=("bench", "sweep"))
 
+ENGINE = Room(
+    root="runtime/worker/engine",
+    paths=("runtime/worker/engine/", "kernels/", "runtime/", "runtime/include/tollens/"),
+    outside=("kernels/*", PUBLIC + "*", "runtime/core/check.h", "runtime/worker/gguf_maker.h",
+             "runtime/test/test_device.h"),
+    floors=[(".", "models on a device")], for_tests=("tiny_model", "host_model"))
+
 CLAIMS = Room(
     root="hypotheses", without=("hypotheses/harness/",),
     paths=("hypotheses/harness/", "hypotheses/harness/include/", "kernels/"),
     outside=("hypotheses/harness/*", "kernels/*"),
     floors=[(".", "one claim a file")], above=("example_plugin",))
 
-ROOMS = (RUNTIME, SOFT, HARNESS, KERNELS, CLAIMS)
+ROOMS = (RUNTIME, SOFT, HARNESS, KERNELS, ENGINE, CLAIMS)

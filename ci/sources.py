@@ -84,6 +84,19 @@ KERNELS = """
     decoder/weight_format decoder/decoder_check decoder/linear decoder/paged
 """.split()
 
+# Models on a device: above the kernels.
+ENGINE = within({
+    "engine": """
+        rotation model token_sampler load_plan load_upload load pass session_pages session_steps
+    """,
+})
+
+ENGINE_TESTS = within({
+    "engine": """
+        token_sampler_test rotation_test model_test decode_session_test tiny_model host_model
+    """,
+})
+
 # The .cu files that are put into the library, as PTX and cubins.
 KERNEL_IMAGES = """
     basics/vector_add
