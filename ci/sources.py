@@ -50,7 +50,7 @@ RUNTIME_TESTS = within({
     "transfer": "retry_test numa_test transfer_test pieces_test",
     "vram": "vram_test vram_handle_test once_test",
     "health": "health_test nvml_test",
-    "worker": "gguf_maker gguf_test",
+    "worker": "gguf_maker gguf_test gguf_package_test",
 })
 
 # Small programs to be read in this order.
