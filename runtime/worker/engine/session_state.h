@@ -6,8 +6,6 @@
 
 #include "decode_session.h"
 
-#include <stdatomic.h>
-
 struct tol_session {
     struct tol_loaded *loaded;
     size_t slot;
@@ -21,6 +19,7 @@ struct tol_session {
     int best;      /* its largest logit's token */
     float *logits; /* of the latest position; NULL if greedy and nobody wants them */
     atomic_bool is_cancelled;
+    const atomic_bool *cancels;
 };
 
 /* Gets pages until there is room for `length` positions. The caller holds the lock.

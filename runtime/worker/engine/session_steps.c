@@ -28,6 +28,7 @@ tol_status tol_session_create(struct tol_loaded *l, const struct tol_session_opt
     s->drawn = NONE;
     s->is_greedy = tol_sampling_is_greedy(&wanted->sampling);
     s->keeps_logits = wanted->keeps_logits;
+    s->cancels = wanted->cancels;
     TOL_TRY(tol_sampler_create(&wanted->sampling, l->shape.vocabulary, &s->sampler));
     s->blocks = calloc(l->pages_max, sizeof *s->blocks);
     s->logits = calloc(l->shape.vocabulary, sizeof *s->logits);
@@ -78,7 +79,8 @@ static void take_outcome(struct tol_session *s, const struct loaded_outcome *out
 
 static tol_status check_cancelled(struct tol_session *s) {
     tol_status status = TOL_OK;
-    TOL_CHECK(!atomic_load(&s->is_cancelled), TOL_CANCELLED,
+    TOL_CHECK(!atomic_load(&s->is_cancelled) && !(s->cancels != NULL && atomic_load(s->cancels)),
+              TOL_CANCELLED,
               "the session was cancelled after %zu positions", s->length);
 out:
     return status;
