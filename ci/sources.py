@@ -24,7 +24,10 @@ RUNTIME = within({
     """,
     "transfer": "retry numa team staging pieces host_copy rows peer block_move transfer",
     "vram": "sweep once vram_calls vram_handle",
-    "worker": "positioned_file gguf_kinds gguf_cursor gguf_read gguf_check gguf",
+    "worker": """
+        positioned_file gguf_kinds gguf_cursor gguf_read gguf_check gguf
+        utf8 unicode_class text_map merger pre_tokenize tokenizer_load tokenizer_encode tokenizer
+    """,
 })
 
 RUNTIME_TESTS = within({
@@ -50,7 +53,10 @@ RUNTIME_TESTS = within({
     "transfer": "retry_test numa_test transfer_test pieces_test",
     "vram": "vram_test vram_handle_test once_test",
     "health": "health_test nvml_test",
-    "worker": "gguf_maker gguf_test gguf_package_test",
+    "worker": """
+        gguf_maker gguf_test gguf_package_test gguf_hostile_test tokenizer_oracle_test
+        tokenizer_test
+    """,
 })
 
 # Small programs to be read in this order.
@@ -169,7 +175,7 @@ HARNESS = within({
 COMMANDS = within({
     "run": """
         tollens command command_run run_options trial limits console command_show command_gate
-        command_export command_threads command_replay command_soft
+        command_export command_threads command_replay command_model command_soft
     """,
 })
 
@@ -197,7 +203,8 @@ HARNESS_TESTS = within({
     "trace": "replay_test",
     "run": """
         evidence_test repeats_test export_test program_shell program_test program_choice_test
-        program_trouble_test gate_program_test limits_program_test soft_test
+        program_trouble_test gate_program_test limits_program_test model_program_test
+        soft_test
     """,
 })
 

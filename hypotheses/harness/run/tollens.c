@@ -64,10 +64,16 @@ static const char usage[] =
     "  threads THREADS LAUNCHES\n"
     "                      run the threads of H13 that share a context in one process, for tools\n"
     "                      that watch a process: compute-sanitizer tollens threads 4 1000\n"
+    "  model info FILE     show what a language model's file (GGUF) holds: keys, tensors, "
+    "tokenizer\n"
+    "      --json          print all of it as JSON\n"
     "  soft [options] -- PROGRAM ARGUMENTS\n"
     "                      run a CUDA program on the soft device; see tollens soft --help\n"
     "  every command       --plugin PATH.so adds the claims of your own library (ci/GATE.md); run\n"
-    "                      without names then tries only those\n"
+    "                      without names then tries only those\n";
+
+/* A second string: C promises no more than 4095 characters of one. */
+static const char usage_end[] =
     "\n"
     "exit codes: 0 nothing was falsified or got worse, 1 something was, 2 usage or harness error, "
     "or\n"
@@ -87,14 +93,14 @@ static void print_usage(const char *command) {
     const char *every = strstr(usage, "\n  every command");
     const char *own = strstr(usage, begin);
     if (!isalpha((unsigned char)command[0]) || own == NULL || every == NULL || own >= every) {
-        fputs(usage, stdout);
+        printf("%s%s", usage, usage_end);
         return;
     }
     const char *end = own + 1;
     do {
         end = strstr(end + 1, "\n  ");
     } while (end[3] == ' ');
-    printf("usage: tollens%.*s\n%s", (int)(end - own), own, every);
+    printf("usage: tollens%.*s\n%s%s", (int)(end - own), own, every, usage_end);
 }
 
 /* A worker process: `tollens run` starts it, not people. */
@@ -110,11 +116,17 @@ static int attack(int count, char **words) {
 static const struct {
     const char *name;
     int (*run)(int count, char **words);
-} commands[] = {{"doctor", hyp_command_doctor},   {"list", hyp_command_list},
-                {"explain", hyp_command_explain}, {"run", hyp_command_run},
-                {"gate", hyp_command_gate},       {"export", hyp_command_export},
-                {"threads", hyp_command_threads}, {"crowd", hyp_command_threads}, /* its old name */
-                {"replay", hyp_command_replay},   {"attack", attack}};
+} commands[] = {{"doctor", hyp_command_doctor},
+                {"list", hyp_command_list},
+                {"explain", hyp_command_explain},
+                {"run", hyp_command_run},
+                {"gate", hyp_command_gate},
+                {"export", hyp_command_export},
+                {"threads", hyp_command_threads},
+                {"crowd", hyp_command_threads}, /* its old name */
+                {"replay", hyp_command_replay},
+                {"model", hyp_command_model},
+                {"attack", attack}};
 
 /* Returns the exit code, or an error if the output could not be written: a success that nobody can
  * read does not count. */
@@ -128,7 +140,7 @@ int main(int argc, char **argv) {
     /* Exceeding a file size limit must be a reported write error, not a silent death. */
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
-        fputs(usage, stderr);
+        fprintf(stderr, "%s%s", usage, usage_end);
         return HYP_EXIT_ERROR;
     }
     /* Words behind -- are another program's, even --help and --plugin. */

@@ -8,6 +8,7 @@
 
 #include "launch.h"
 
+#include "tokenizer.h"
 #include "gguf.h"
 
 #include "vram.h"
