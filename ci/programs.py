@@ -17,7 +17,7 @@ from sources import (
 KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
 TESTS_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
 HARNESS_ROOM = ("-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/generated -Ikernels "
-                "-Iruntime/include/tollens -Iruntime")
+                "-Iruntime/worker/engine -Iruntime/include/tollens -Iruntime")
 ARCHIVE, KERNELS_ARCHIVE = "$folder/libtollens.a", "$folder/libtollens-kernels.a"
 WORKER_ARCHIVE = "$folder/libtollens-worker.a"
 CUBINS_ARCHIVE = "$folder/cubins/libtollens-kernels.a"
@@ -86,7 +86,8 @@ class Programs:
         attacks = self.objects("hypotheses", "harness", "hypotheses", HYPOTHESES, CLAIMS)
         # Plugins call the harness and the runtime, all of it, in the program that loads them.
         runtime = [f"$folder/runtime/{source}.o" for source in RUNTIME]
-        self.program("tollens", [*attacks, *commands, *harness, KERNELS_ARCHIVE, *runtime],
+        self.program("tollens", [*attacks, *commands, *harness, WORKER_ARCHIVE, KERNELS_ARCHIVE,
+                                 *runtime],
                      libs=f"{TESTS_LIBS} '-Wl,--export-dynamic-symbol=tol_*' "
                           "'-Wl,--export-dynamic-symbol=hyp_*'")
         log = [f"$folder/harness/files/{part}.o" for part in ("hdr_encode", "hlog", "atomic_file")]

@@ -81,8 +81,10 @@ SOFT = Room(
 
 HARNESS = Room(
     root="hypotheses/harness", readme="hypotheses/README.md", public="include/harness",
-    paths=("hypotheses/harness/", "hypotheses/harness/include/", "runtime/"),
-    outside=(PUBLIC + "tollens.h", "kernels/*", "runtime/core/planted.h"),
+    paths=("hypotheses/harness/", "hypotheses/harness/include/", "runtime/",
+           "runtime/worker/engine/"),
+    outside=(PUBLIC + "tollens.h", PUBLIC + "tokenizer.h", "kernels/*",
+             "runtime/core/planted.h", "runtime/worker/engine/*"),
     floors=[
         ("files", "the clock, atomic files, HDR histograms and logs, the manifest, CSV"),
         ("claim", "what a claim is; the session: which device, how hard, where the evidence goes"),

@@ -175,7 +175,8 @@ HARNESS = within({
 COMMANDS = within({
     "run": """
         tollens command command_run run_options trial limits console command_show command_gate
-        command_export command_threads command_replay command_model command_soft
+        command_export command_threads command_replay command_model
+        command_model_run command_soft
     """,
 })
 
@@ -203,7 +204,7 @@ HARNESS_TESTS = within({
     "trace": "replay_test",
     "run": """
         evidence_test repeats_test export_test program_shell program_test program_choice_test
-        program_trouble_test gate_program_test limits_program_test model_program_test
+        program_trouble_test gate_program_test limits_program_test model_program_test model_run_test
         soft_test
     """,
 })

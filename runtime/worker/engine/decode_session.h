@@ -27,8 +27,8 @@ struct tol_session;
 struct tol_session_options {
     struct tol_sampling sampling;
     bool keeps_logits; /* tol_session_logits has them after each pass */
-    /* May be NULL. While it is true the session is cancelled, as by tol_session_cancel: one flag for
-     * several sessions, which a handler of signals may set. */
+    /* May be NULL. While it is true the session is cancelled, as by tol_session_cancel: one flag
+     * for several sessions, which a handler of signals may set. */
     const atomic_bool *cancels;
 };
 
@@ -80,7 +80,8 @@ TOL_API size_t tol_session_room(const struct tol_session *session);
 TOL_API const float *tol_session_logits(const struct tol_session *session);
 
 /* Forgets the positions from length on, and gives their pages back. The text ends with the token at
- * length - 1; the next call must be a prompt. The sampler's history stays as it is. TOL_OUT_OF_RANGE: there are not so many. */
+ * length - 1; the next call must be a prompt. The sampler's history stays as it is.
+ * TOL_OUT_OF_RANGE: there are not so many. */
 TOL_API tol_status tol_session_rewind(struct tol_session *session, size_t length);
 
 #endif
