@@ -94,13 +94,14 @@ KERNELS = """
 ENGINE = within({
     "engine": """
         rotation model token_sampler load_plan load_upload load pass session_pages session_steps
-        decode_text
+        decode_text worker_cuda
     """,
 })
 
 ENGINE_TESTS = within({
     "engine": """
-        token_sampler_test rotation_test model_test decode_session_test llama_oracle_test tiny_model
+        token_sampler_test rotation_test model_test decode_session_test llama_oracle_test worker_cuda_test
+        tiny_model
         host_model
     """,
 })
