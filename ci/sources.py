@@ -100,9 +100,8 @@ ENGINE = within({
 
 ENGINE_TESTS = within({
     "engine": """
-        token_sampler_test rotation_test model_test decode_session_test llama_oracle_test worker_cuda_test
-        tiny_model
-        host_model
+        token_sampler_test rotation_test model_test decode_session_test llama_oracle_test
+        worker_cuda_test tiny_model host_model
     """,
 })
 
