@@ -130,7 +130,9 @@ TABLE_TESTS = within({"table": """
 
 # Fuzz targets: what they share, each of them, and what drives those of every room with files.
 FUZZ = within({"tools/fuzz": "fuzz"})
-FUZZ_TARGETS = within({"tools/fuzz": "fuzz_ptx fuzz_run fuzz_rules fuzz_options fuzz_table"})
+FUZZ_TARGETS = within({"tools/fuzz": """
+    fuzz_ptx fuzz_run fuzz_rules fuzz_options fuzz_table fuzz_fatbin
+"""})
 FUZZ_DRIVER = within({"tools/fuzz": "replay"})
 
 # The program that measures the soft device's speed.

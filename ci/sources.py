@@ -55,7 +55,7 @@ RUNTIME_TESTS = within({
     "health": "health_test nvml_test",
     "worker": """
         gguf_maker gguf_test gguf_package_test gguf_hostile_test tokenizer_oracle_test
-        tokenizer_test
+        tokenizer_test text_map_test
     """,
 })
 
@@ -183,7 +183,7 @@ COMMANDS = within({
 # Fuzz targets: what they share, each of them, and the commands that they call.
 HARNESS_FUZZ = within({"fuzz": "fuzz_input"})
 HARNESS_FUZZ_TARGETS = within({"fuzz": """
-    fuzz_hlog fuzz_hdr fuzz_results fuzz_record fuzz_trace fuzz_plugin fuzz_words
+    fuzz_hlog fuzz_hdr fuzz_results fuzz_record fuzz_trace fuzz_plugin fuzz_words fuzz_gguf
 """})
 HARNESS_FUZZ_COMMANDS = within({"run": "command command_export run_options"})
 

@@ -72,6 +72,13 @@ class Table(unittest.TestCase):
         self.assertEqual(runs[0].run["exit_code"], 2)
         self.assertEqual({id(run) for run, _ in written.newest(runs).values()}, {id(runs[1])})
 
+    def test_a_run_of_limits_alone_judges_nothing(self) -> None:
+        runs = [evidence.read(code.ROOT / f"reports/published/2026-11-23-h200-{name}")
+                for name in ("limits-h4", "all-13")]
+        self.assertEqual(runs[0].run["exit_code"], 0)
+        self.assertGreater(runs[0].run["begin_s"], runs[1].run["begin_s"])
+        self.assertEqual({id(run) for run, _ in written.newest(runs).values()}, {id(runs[1])})
+
     def test_a_verdict_of_older_code_is_in_brackets(self) -> None:
         with tempfile.TemporaryDirectory(dir=code.ROOT / "reports") as name:
             folder = pathlib.Path(name)

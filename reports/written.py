@@ -29,11 +29,13 @@ def read_published(folder: pathlib.Path = PUBLISHED) -> list[Evidence]:
 
 def newest(runs: list[Evidence]) -> dict[str, tuple[Evidence, Claim]]:
     """For each claim, the newest run that tested it and came to its end: a run that failed or was
-    interrupted has exit code 2, and may have measured, but nothing is judged by it."""
+    interrupted has exit code 2, and may have measured, but nothing is judged by it. Nor is a
+    verdict taken from a run that measured detection limits and no severity: it has one seed."""
     found: dict[str, tuple[Evidence, Claim]] = {}
     for run in (run for run in runs if run.run.get("exit_code") != 2):
         for claim in run.claims:
-            if claim.result["verdict"] != "not_tested":
+            for_limits = claim.result.get("detection_limits") and not claim.result.get("severity")
+            if claim.result["verdict"] != "not_tested" and not for_limits:
                 found.setdefault(claim.id, (run, claim))
     return found
 

@@ -55,21 +55,22 @@ void test_end(void) {
     driver = NULL;
 }
 
-static FILE *open_fixture(const char *name) {
+const char *test_fixture_path(const char *name) {
     static const char *const roots[] = {"", "../", "../../"};
-    char folder[4096] = "", path[8300];
+    static char path[8300];
+    char folder[4096] = "";
     own_folder(folder, sizeof folder);
     for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
         snprintf(path, sizeof path, "%s%sfixtures/%s", folder, roots[i], name);
-        FILE *file = fopen(path, "rb");
-        if (file != NULL) return file;
+        if (access(path, R_OK) == 0) return path;
     }
+    cr_assert_fail("the fixture %s is missing", name);
     return NULL;
 }
 
 char *test_fixture(const char *name, size_t *bytes) {
-    FILE *file = open_fixture(name);
-    cr_assert(file != NULL, "the fixture %s is missing", name);
+    FILE *file = fopen(test_fixture_path(name), "rb");
+    cr_assert(file != NULL, "the fixture %s cannot be opened", name);
     fseek(file, 0, SEEK_END);
     *bytes = (size_t)ftell(file);
     rewind(file);

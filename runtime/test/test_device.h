@@ -23,6 +23,9 @@ struct tol_driver *test_driver(void);
 struct tol_context *test_context(void);
 void test_end(void);
 
+/* The path of a file under fixtures, in a static buffer; the test fails without it. */
+const char *test_fixture_path(const char *name);
+
 /* A file under fixtures, with a NUL behind its bytes; the test fails without it. Free it. */
 char *test_fixture(const char *name, size_t *bytes);
 

@@ -86,8 +86,8 @@ static void check_file(const char *name, json_t *expected) {
     const char *key;
     json_t *keys = json_object_get(expected, "keys"), *each;
     json_t *tensors = json_object_get(expected, "tensors");
-    snprintf(path, sizeof path, "fixtures/models/%s", name);
-    MUST(tol_gguf_open(path, &gguf));
+    snprintf(path, sizeof path, "models/%s", name);
+    MUST(tol_gguf_open(test_fixture_path(path), &gguf));
     tol_gguf_describe(gguf, &about);
     cr_assert(about.version == json_integer_value(json_object_get(expected, "version")));
     cr_assert(about.alignment == json_integer_value(json_object_get(expected, "alignment")));

@@ -1,5 +1,8 @@
 /*
- * Open addressing, half full at most; FNV-1a, with the place of the cut in it.
+ * Open addressing, half full at most. The hash is SipHash-1-3 with a key that a file's author does
+ * not know, the address of the slots: with texts that are chosen to collide, loading would take
+ * time quadratic in their number.
+ * Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012.
  */
 #include "text_map.h"
 
@@ -31,10 +34,44 @@ void tol_text_map_destroy(struct tol_text_map *map) {
     map->slots = NULL;
 }
 
-static uint32_t hash_on(uint32_t hash, struct tol_gguf_text text) {
-    for (size_t i = 0; i < text.count; i++)
-        hash = (hash ^ (unsigned char)text.bytes[i]) * 16777619u;
-    return hash;
+static uint64_t turned(uint64_t word, unsigned bits) {
+    return word << bits | word >> (64 - bits);
+}
+
+static void mix(uint64_t v[4]) {
+    v[0] += v[1];
+    v[2] += v[3];
+    v[1] = turned(v[1], 13) ^ v[0];
+    v[3] = turned(v[3], 16) ^ v[2];
+    v[0] = turned(v[0], 32);
+    v[2] += v[1];
+    v[0] += v[3];
+    v[1] = turned(v[1], 17) ^ v[2];
+    v[3] = turned(v[3], 21) ^ v[0];
+    v[2] = turned(v[2], 32);
+}
+
+static void take(uint64_t v[4], uint64_t word) {
+    v[3] ^= word;
+    mix(v);
+    v[0] ^= word;
+}
+
+static uint64_t hash_of(struct tol_gguf_text text, uint64_t key, uint64_t other_key) {
+    uint64_t v[4] = {key ^ 0x736f6d6570736575u, other_key ^ 0x646f72616e646f6du,
+                     key ^ 0x6c7967656e657261u, other_key ^ 0x7465646279746573u};
+    uint64_t word = 0;
+    size_t at = 0;
+    for (; text.count - at >= sizeof word; at += sizeof word) {
+        memcpy(&word, text.bytes + at, sizeof word);
+        take(v, word);
+    }
+    word = 0;
+    if (at < text.count) memcpy(&word, text.bytes + at, text.count - at);
+    take(v, word | (uint64_t)text.count << 56);
+    v[2] ^= 0xff;
+    for (int i = 0; i < 3; i++) mix(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
 static bool same(struct tol_gguf_text a, struct tol_gguf_text b) {
@@ -44,8 +81,10 @@ static bool same(struct tol_gguf_text a, struct tol_gguf_text b) {
 /* The slot of a pair, or the free one where it belongs. */
 static struct tol_text_slot *slot_of(const struct tol_text_map *map, struct tol_gguf_text first,
                                      struct tol_gguf_text second, uint32_t *hash) {
-    *hash = hash_on((hash_on(2166136261u, first) ^ (uint32_t)first.count) * 16777619u, second);
-    size_t at = (*hash ^ *hash >> 15) & map->mask;
+    uint64_t found = hash_of(first, (uint64_t)(uintptr_t)map->slots, 0);
+    if (second.count > 0) found = hash_of(second, found, first.count);
+    *hash = (uint32_t)(found >> 32);
+    size_t at = (size_t)found & map->mask;
     for (;; at = (at + 1) & map->mask) {
         struct tol_text_slot *slot = &map->slots[at];
         if (!slot->is_used) return slot;

@@ -93,8 +93,8 @@ static size_t check_vocabulary(const struct text *texts, size_t count, struct re
     struct tol_gguf *gguf = NULL;
     struct tol_tokenizer *tokenizer = NULL;
     struct text name = text(reader, 1);
-    snprintf(path, sizeof path, "fixtures/models/%.*s.gguf", (int)name.count, name.bytes);
-    MUST(tol_gguf_open(path, &gguf));
+    snprintf(path, sizeof path, "models/%.*s.gguf", (int)name.count, name.bytes);
+    MUST(tol_gguf_open(test_fixture_path(path), &gguf));
     MUST(tol_tokenizer_create(gguf, &tokenizer));
     tol_gguf_close(gguf);
     check_pieces(tokenizer, reader);

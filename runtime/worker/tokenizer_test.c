@@ -193,7 +193,7 @@ Test(tokenizer, spm_texts_come_back) {
     struct tol_gguf *gguf = NULL;
     struct tol_tokenizer *tokenizer = NULL;
     struct tol_encode_options options = {true, false};
-    MUST(tol_gguf_open("fixtures/models/vocabulary-spm.gguf", &gguf));
+    MUST(tol_gguf_open(test_fixture_path("models/vocabulary-spm.gguf"), &gguf));
     MUST(tol_tokenizer_create(gguf, &tokenizer));
     tol_gguf_close(gguf);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

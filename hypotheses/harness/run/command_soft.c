@@ -42,6 +42,8 @@ static const char usage[] =
     "  --driver N           the CUDA version of the driver, such as 12040; default 13000\n"
     "  --faults FILE        make calls fail as FILE says (runtime/soft/driver/FAULTS.md)\n"
     "  --seed N             another order of blocks and warps\n"
+    "  --no-nvjitlink       hide nvJitLink, so that numba-cuda and others link PTX through the\n"
+    "                       driver instead of making machine code\n"
     "  --workers N          threads that run blocks; with one a run is deterministic\n"
     "\n"
     "The program must load the driver as libcuda.so.1, and its kernels must have PTX. A summary "
@@ -58,14 +60,17 @@ struct soft_run {
     char report[PATH_MAX + NAME_BYTES]; /* where findings go */
     long report_bytes;                  /* what the file had before */
     bool keeps_report;
+    bool hides_nvjitlink;
     uint64_t error_code; /* the exit code where something was found; 0: the program's */
     char **words;        /* the program and its arguments */
 };
 
 /* What is made in the folder. The CUDA runtime of a program opens the first name, and others look
- * for the second. */
-static const char *const links[] = {"libcuda.so.1", "libcuda.so"};
-enum { LINKS = sizeof links / sizeof links[0] };
+ * for the second. The names of nvJitLink are made to hide it: who finds a library under them that
+ * has none of its functions links through the driver. */
+static const char *const links[] = {"libcuda.so.1", "libcuda.so", "libnvJitLink.so.12",
+                                    "libnvJitLink.so.13"};
+enum { LINKS = sizeof links / sizeof links[0], DRIVER_LINKS = 2 };
 
 /* Options whose value a variable of the soft device takes. */
 static const struct {
@@ -114,7 +119,9 @@ static int read_words(struct soft_run *run, int count, char **words) {
                (value = value_of(variables[i].option, &at, count, words)) == NULL) {
             i++;
         }
-        if (value != NULL) {
+        if (strcmp(words[at], "--no-nvjitlink") == 0) {
+            run->hides_nvjitlink = true;
+        } else if (value != NULL) {
             setenv(variables[i].variable, value, 1);
         } else if ((value = value_of("--report", &at, count, words)) != NULL) {
             if (set_report(run, value) != HYP_EXIT_OK) return HYP_EXIT_ERROR;
@@ -165,7 +172,7 @@ static int make_folder(struct soft_run *run) {
         run->folder[0] = '\0';
         return HYP_EXIT_ERROR;
     }
-    for (int i = 0; i < LINKS; i++) {
+    for (int i = 0; i < (run->hides_nvjitlink ? LINKS : DRIVER_LINKS); i++) {
         snprintf(path, sizeof path, "%s/%s", run->folder, links[i]);
         if (symlink(library, path) != 0) {
             return hyp_command_complain("soft: %s: %s", path, strerror(errno));

@@ -8,7 +8,7 @@
 
 TestSuite(model, .init = program_begin, .fini = program_end);
 
-#define MODELS "fixtures/models/"
+#define MODELS "\"$R\"/fixtures/models/"
 
 Test(model, a_file_is_shown) {
     cr_assert(program_shell("\"$T\" model info " MODELS "llama-q4_k_m.gguf") == 0, "%s",

@@ -37,6 +37,8 @@ int program_shell(const char *command) {
     snprintf(line, sizeof line, "%s/tollens", hyp_session_program_folder());
     setenv("T", line, 1);
     setenv("D", folder, 1);
+    cr_assert(hyp_session_root() != NULL, "the fixtures are missing");
+    setenv("R", hyp_session_root(), 1);
     snprintf(text, sizeof text, "{ %s; } 2>&1", command);
     FILE *pipe = popen(text, "r");
     cr_assert(pipe != NULL);

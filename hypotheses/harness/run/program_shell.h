@@ -25,7 +25,8 @@ void program_end(void);
 extern char program_output[65536];
 bool program_says(const char *text);
 
-/* Runs a shell command in which $T is the program and $D the folder; returns its exit code. */
+/* Runs a shell command in which $T is the program, $D the folder, and $R the folder that contains
+ * fixtures/; returns its exit code. */
 int program_shell(const char *command);
 
 /* Writes a text as a file of the folder, "now/results.json". */

@@ -77,6 +77,17 @@ Test(soft_command, options_reach_the_device) {
               program_output);
 }
 
+Test(soft_command, nvjitlink_can_be_hidden) {
+    const char *const list = "sh -c 'cd ${LD_LIBRARY_PATH%%:*} && ls -L'";
+    char command[128];
+    snprintf(command, sizeof command, "\"$T\" soft -- %s", list);
+    cr_assert(program_shell(command) == 0 && program_says("libcuda.so.1\n"), "%s", program_output);
+    cr_assert(!program_says("nvJitLink"), "%s", program_output);
+    snprintf(command, sizeof command, "\"$T\" soft --no-nvjitlink -- %s", list);
+    cr_assert(program_shell(command) == 0, "%s", program_output);
+    cr_assert(program_says("libnvJitLink.so.12\nlibnvJitLink.so.13\n"), "%s", program_output);
+}
+
 Test(soft_command, nothing_is_left_behind) {
     cr_assert(program_shell("mkdir \"$D/tmp\" && TMPDIR=$D/tmp \"$T\" soft -- " CLIENT
                             " store 16; ls \"$D/tmp\" | wc -l") == 0 &&

@@ -70,6 +70,36 @@ EXPORT(cuCtxDestroy, (CUcontext ctx)) {
     return soft_cuCtxDestroy_v2(ctx);
 }
 
+/* The usage count of CUDA 2 and 3: a context ends when it was detached once more than attached. */
+EXPORT(cuCtxAttach, (CUcontext * pctx, unsigned flags)) {
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    if (pctx == NULL || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    struct soft_context *context = soft_context_top();
+    if (context == NULL) return CUDA_ERROR_INVALID_CONTEXT;
+    pthread_mutex_lock(&soft_lock);
+    context->attached++;
+    pthread_mutex_unlock(&soft_lock);
+    *pctx = (CUcontext)context;
+    return CUDA_SUCCESS;
+}
+
+/* Of the current context alone, as the manual says; never of a primary one. */
+EXPORT(cuCtxDetach, (CUcontext ctx)) {
+    CUresult result = soft_state_check();
+    if (result != CUDA_SUCCESS) return result;
+    if (ctx == NULL) return CUDA_ERROR_INVALID_VALUE;
+    struct soft_context *context = (struct soft_context *)ctx;
+    pthread_mutex_lock(&soft_lock);
+    const bool fits = soft_context_is(context) && context == soft_context_top() &&
+                      context != context->device->primary;
+    const bool is_last = fits && context->attached == 0;
+    if (fits && !is_last) context->attached--;
+    pthread_mutex_unlock(&soft_lock);
+    if (!fits) return CUDA_ERROR_INVALID_CONTEXT;
+    return is_last ? soft_cuCtxDestroy_v2(ctx) : CUDA_SUCCESS;
+}
+
 /* Whether a handle may be made current. */
 static CUresult check_handle(CUcontext ctx) {
     CUresult result = soft_state_check();

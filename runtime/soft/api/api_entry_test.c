@@ -185,6 +185,31 @@ Test(api_entry, old_names_do_what_the_new_ones_do) {
     REFUSED(cuCtxDestroy(context), CUDA_ERROR_INVALID_CONTEXT);
 }
 
+Test(api_entry, old_names_count_the_uses_of_a_context) {
+    CUcontext context = NULL, attached = NULL, other = NULL, primary = NULL;
+    OK(cuInit(0));
+    REFUSED(cuCtxAttach(&attached, 0), CUDA_ERROR_INVALID_CONTEXT);
+    OK(cuCtxCreate_v2(&context, 0, 0));
+    REFUSED(cuCtxAttach(&attached, 1), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuCtxAttach(NULL, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(cuCtxAttach(&attached, 0));
+    cr_assert(attached == context);
+    OK(cuCtxDetach(context));
+    OK(cuCtxCreate_v2(&other, 0, 0));
+    REFUSED(cuCtxDetach(context), CUDA_ERROR_INVALID_CONTEXT); /* another is current */
+    OK(cuCtxDetach(other));
+    OK(cuCtxGetCurrent(&attached));
+    cr_assert(attached == context);
+    OK(cuCtxDetach(context)); /* the last use */
+    OK(cuCtxGetCurrent(&attached));
+    cr_assert(attached == NULL);
+    REFUSED(cuCtxSetCurrent(context), CUDA_ERROR_INVALID_CONTEXT);
+    OK(cuDevicePrimaryCtxRetain(&primary, 0));
+    OK(cuCtxSetCurrent(primary));
+    REFUSED(cuCtxDetach(primary), CUDA_ERROR_INVALID_CONTEXT);
+    REFUSED(cuCtxDetach(NULL), CUDA_ERROR_INVALID_VALUE);
+}
+
 Test(api_entry, old_names_link_texts) {
     static char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                         ".visible .entry k() { ret; }\n";

@@ -203,7 +203,7 @@ void soft_fatbin_refuse_cubin(const void *image, char says[SOFT_FATBIN_SAYS]) {
     char *end = strrchr(says, '\n');
     if (end != NULL) *end = '\0';
     put(says, "; numba-cuda makes cubins where nvJitLink is installed, and links PTX through the "
-              "driver where it is not\n");
+              "driver where it is not: tollens soft --no-nvjitlink hides it\n");
 }
 
 char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *length, int *result,

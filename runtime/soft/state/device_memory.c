@@ -10,6 +10,13 @@
 
 #include <unistd.h>
 
+/* A driver maps what is larger than a page of 2 MiB by such pages, so that it begins at one; some
+ * programs rely on more than the 256 bytes that the manual promises (Taichi on 4096). */
+static uint64_t alignment_of(uint64_t bytes) {
+    const uint64_t page = UINT64_C(2) << 20;
+    return bytes >= page ? page : SOFT_GRANULE_BYTES;
+}
+
 CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdeviceptr *address) {
     struct soft_device *device = context->device;
     if (bytes > device->memory_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -24,7 +31,7 @@ CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdevic
                                            .device = device->ordinal,
                                            .slot = context->reach.slot,
                                            .charged = charged};
-    const struct soft_allocation *allocation = soft_space_alloc(&wanted, SOFT_GRANULE_BYTES);
+    const struct soft_allocation *allocation = soft_space_alloc(&wanted, alignment_of(bytes));
     if (allocation == NULL) {
         soft_device_refund(device, charged);
         return CUDA_ERROR_OUT_OF_MEMORY;

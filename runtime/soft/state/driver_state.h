@@ -39,6 +39,7 @@ struct soft_context {
     uint64_t id; /* never given out again; 0 before the first use */
     bool alive;
     int retained;   /* how often, of a primary context */
+    int attached;   /* how often beyond its creation, by cuCtxAttach */
     CUresult error; /* that every call returns once a kernel has failed */
     unsigned flags, api_version;
     struct soft_reach reach; /* its device, and the contexts whose memory its kernels may use */

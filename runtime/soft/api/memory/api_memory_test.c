@@ -134,6 +134,16 @@ Test(api_memory, addresses_are_aligned_and_apart) {
     }
 }
 
+Test(api_memory, large_ones_begin_at_a_large_page) {
+    CUdeviceptr small = 0, large = 0;
+    api_context(0);
+    for (uint64_t bytes = 2 << 20; bytes < 16 << 20; bytes += (3 << 20) + 1000) {
+        OK(cuMemAlloc_v2(&small, 8));
+        OK(cuMemAlloc_v2(&large, bytes));
+        cr_assert_eq(large % (2 << 20), 0, "%llu bytes at %#llx", (unsigned long long)bytes, large);
+    }
+}
+
 Test(api_memory, pitched_rows_begin_at_even_distances) {
     CUdeviceptr pointer = 0;
     size_t pitch = 0, size = 0;

@@ -1,0 +1,55 @@
+/*
+ * Fuzz target: any bytes are a fat binary or a cubin in a file. The reader returns text that ends
+ * where it says, or one of three results and a sentence; it reads nothing behind the file.
+ */
+#include "fuzz.h"
+
+#include "lower/fatbin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void check(bool holds, const char *what, int result, const char *log) {
+    if (!holds) fuzz_fail(what, result, log);
+}
+
+static void check_sentence(const char *says) {
+    const size_t length = strnlen(says, SOFT_FATBIN_SAYS);
+    check(length > 10 && length < SOFT_FATBIN_SAYS, "refused without a sentence", 0, "");
+    for (size_t i = 0; i + 1 < length; i++) {
+        check(says[i] >= ' ' && says[i] <= '~', "a sentence with another byte", says[i], says);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const int capabilities[] = {70, 90};
+    char says[SOFT_FATBIN_SAYS];
+    char *image = malloc(size + 1); /* ends where the file does, for the sanitizer */
+    if (size < 4 || image == NULL) goto out;
+    image = realloc(image, size);
+    if (image == NULL) fuzz_fail("out of memory", 0, "");
+    memcpy(image, data, size);
+    if (size >= SOFT_CUBIN_BYTES) {
+        memset(says, 0, sizeof says);
+        soft_fatbin_refuse_cubin(image, says);
+        check_sentence(says);
+    }
+    for (int i = 0; i < 2 && soft_fatbin_is(image); i++) {
+        size_t length = 0;
+        int result = CUDA_SUCCESS;
+        memset(says, 0, sizeof says);
+        char *text = soft_fatbin_ptx(image, size, capabilities[i], &length, &result, says);
+        if (text == NULL) {
+            check(result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_INVALID_IMAGE ||
+                      result == CUDA_ERROR_OUT_OF_MEMORY,
+                  "another result", result, says);
+            check_sentence(says);
+            continue;
+        }
+        check(strlen(text) == length, "text of another length", (int)length, "");
+        free(text);
+    }
+out:
+    free(image);
+    return 0;
+}
