@@ -34,7 +34,7 @@ SOFT_API = within({
     "base": "file_text calls result_name",
     "state": """
         driver_state driver_start handle_set thread_state contexts fault fault_rule
-        device_memory managed memory_pool graph_memory physical jit image kernel_library
+        device_memory managed array memory_pool graph_memory physical jit image kernel_library
         function_attribute occupancy
     """,
     "queue": """
@@ -52,7 +52,7 @@ SOFT_API = within({
     """,
     "api/memory": """
         api_memory api_host api_managed api_pointer api_ipc api_mapping api_pool api_copy
-        api_copy_rows
+        api_copy_rows api_copy_array api_array
         api_fill
     """,
     "api/graph": """
@@ -100,7 +100,7 @@ SOFT_API_TESTS = within({
     """,
     "api/memory": """
         api_memory_test api_host_test api_managed_test api_pointer_test api_copy_test
-        api_mapping_test
+        api_mapping_test api_array_test
         api_pool_test
     """,
     "api/graph": """

@@ -8,6 +8,7 @@
 #include "context_life.h"
 
 #include "graph/capture.h"
+#include "state/array.h"
 #include "state/contexts.h"
 #include "state/device_memory.h"
 #include "state/handle_set.h"
@@ -115,6 +116,7 @@ void soft_context_end(struct soft_context *context) {
         modules = module->next;
         soft_module_release(module);
     }
+    soft_array_free_all(context);
     soft_memory_free_all(slot);
     pthread_mutex_lock(&soft_lock);
     context->alive = false;

@@ -31,7 +31,8 @@ enum soft_kind {
     SOFT_KIND_MODULE,     /* a variable of a module */
     SOFT_KIND_HEAP,       /* malloc in a kernel */
     SOFT_KIND_POOL,       /* of a memory pool; readers and writers say which devices may use it */
-    SOFT_KIND_MAPPED      /* cuMemMap: the bytes are a backing's; readers and writers as well */
+    SOFT_KIND_MAPPED,     /* cuMemMap: the bytes are a backing's; readers and writers as well */
+    SOFT_KIND_ARRAY       /* a CUDA array: of textures and surfaces, not of loads and stores */
 };
 
 /* Bytes that several mappings share. */
@@ -122,6 +123,10 @@ void soft_space_allow_pool(const void *pool, uint32_t readers, uint32_t writers)
  * false: part of it is not live, or not within reach. */
 bool soft_space_view(uint64_t address, uint64_t bytes, const struct soft_reach *reach,
                      enum soft_access_kind kind, struct soft_view *view);
+
+/* The same for a texel of a texture or a surface, which may be in an array too. */
+bool soft_space_view_texel(uint64_t address, uint64_t bytes, const struct soft_reach *reach,
+                           enum soft_access_kind kind, struct soft_view *view);
 
 /* Finds the live allocation around an address and copies what is known of it. */
 bool soft_space_find(uint64_t address, struct soft_allocation *allocation);
