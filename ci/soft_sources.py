@@ -17,12 +17,13 @@ SOFT = within({
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
         lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
         link loaded_module linked_image fatbin count fuse core lower_async lower_mbarrier
-        lower_cluster
+        lower_cluster lower_texture
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
         reduce mbarrier mbarrier_wait cluster heap
     """,
+    "texture": "texture texel reach sample fetch surface",
     "check": """
         chunks thread_clock race race_order race_cell race_access race_matrix race_copy
         race_object race_report checks
@@ -34,8 +35,8 @@ SOFT_API = within({
     "base": "file_text calls result_name",
     "state": """
         driver_state driver_start handle_set thread_state contexts fault fault_rule
-        device_memory managed array memory_pool graph_memory physical jit image kernel_library
-        function_attribute occupancy
+        device_memory managed array texture_object memory_pool graph_memory physical
+        jit image kernel_library function_attribute occupancy
     """,
     "queue": """
         task stream_value copy_rows kernel_call operation streams stream_fault queue perform
@@ -48,7 +49,7 @@ SOFT_API = within({
     "api": """
         api_entry since not_modelled exports api_device api_primary api_context api_setting
         api_peer api_stream api_stream_attribute api_event api_host_function api_value
-        api_module api_link api_library api_function api_log api_occupancy api_launch
+        api_module api_link api_library api_function api_log api_occupancy api_launch api_texture
     """,
     "api/memory": """
         api_memory api_host api_managed api_pointer api_ipc api_mapping api_pool api_copy
@@ -66,7 +67,7 @@ SOFT_CORE = within({
     "ops": """
         ops_integer ops_carry ops_bits ops_video ops_compare ops_move ops_float ops_round
         ops_half ops_approx ops_convert ops_global ops_shared ops_local ops_atomic ops_async
-        ops_lane ops_control ops_call ops_tensor ops_tensor_float ops_tensor_f64
+        ops_texture ops_lane ops_control ops_call ops_tensor ops_tensor_float ops_tensor_f64
         ops_tensor_quads ops_matrix core_table
     """,
 })
@@ -96,7 +97,7 @@ SOFT_API_TESTS = within({
         api_entry_test not_modelled_test api_image_test api_device_test api_context_test
         api_stream_test api_event_test
         api_host_function_test api_value_test api_peer_test api_module_test api_link_test
-        api_library_test api_launch_test api_threads_test
+        api_library_test api_launch_test api_threads_test api_texture_test
     """,
     "api/memory": """
         api_memory_test api_host_test api_managed_test api_pointer_test api_copy_test
@@ -144,5 +145,5 @@ BENCH = within({"tools/bench": """
 CORPUS_TESTS = within({"corpus": """
     corpus_run
     corpus_calls_test corpus_data_test corpus_numbers_test corpus_speed_test corpus_waits_test
-    corpus_tensors_test
+    corpus_tensors_test images_run corpus_images_test corpus_surfaces_test
 """})

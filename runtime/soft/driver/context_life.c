@@ -16,6 +16,7 @@
 #include "leak.h"
 #include "queue/queue.h"
 #include "state/thread_state.h"
+#include "texture/texture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +117,7 @@ void soft_context_end(struct soft_context *context) {
         modules = module->next;
         soft_module_release(module);
     }
+    soft_texture_remove_all(slot);
     soft_array_free_all(context);
     soft_memory_free_all(slot);
     pthread_mutex_lock(&soft_lock);

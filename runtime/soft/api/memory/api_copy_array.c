@@ -12,7 +12,7 @@
 #include "state/contexts.h"
 
 /* One end: an array and an offset, or memory. */
-struct place {
+struct array_end {
     bool is_array;
     CUarray array;
     size_t offset;
@@ -20,16 +20,16 @@ struct place {
     uint64_t address;
 };
 
-static struct place in_array(CUarray array, size_t offset) {
-    return (struct place){.is_array = true, .array = array, .offset = offset};
+static struct array_end in_array(CUarray array, size_t offset) {
+    return (struct array_end){.is_array = true, .array = array, .offset = offset};
 }
 
-static struct place in_memory(enum soft_place_kind kind, uint64_t address) {
-    return (struct place){.kind = kind, .address = address};
+static struct array_end in_memory(enum soft_place_kind kind, uint64_t address) {
+    return (struct array_end){.kind = kind, .address = address};
 }
 
 /* The size of an array's elements; of memory, 1. */
-static CUresult resolve(const struct place *place, size_t bytes, struct soft_copy_end *end,
+static CUresult resolve(const struct array_end *place, size_t bytes, struct soft_copy_end *end,
                         unsigned *element_bytes) {
     struct soft_array array;
     *element_bytes = 1;
@@ -48,7 +48,7 @@ static CUresult resolve(const struct place *place, size_t bytes, struct soft_cop
     return CUDA_SUCCESS;
 }
 
-static CUresult copy(CUstream stream, const struct place *to, const struct place *from,
+static CUresult copy(CUstream stream, const struct array_end *to, const struct array_end *from,
                      size_t bytes, bool wait) {
     struct soft_context *context = NULL;
     struct soft_copy copy = {.width = bytes, .height = 1, .depth = 1};
@@ -63,32 +63,32 @@ static CUresult copy(CUstream stream, const struct place *to, const struct place
 }
 
 EXPORT(cuMemcpyDtoA_v2, (CUarray dst, size_t offset, CUdeviceptr src, size_t bytes)) {
-    const struct place to = in_array(dst, offset), from = in_memory(SOFT_PLACE_DEVICE, src);
+    const struct array_end to = in_array(dst, offset), from = in_memory(SOFT_PLACE_DEVICE, src);
     return copy(NULL, &to, &from, bytes, false);
 }
 
 EXPORT(cuMemcpyAtoD_v2, (CUdeviceptr dst, CUarray src, size_t offset, size_t bytes)) {
-    const struct place to = in_memory(SOFT_PLACE_DEVICE, dst), from = in_array(src, offset);
+    const struct array_end to = in_memory(SOFT_PLACE_DEVICE, dst), from = in_array(src, offset);
     return copy(NULL, &to, &from, bytes, false);
 }
 
 EXPORT(cuMemcpyAtoA_v2,
        (CUarray dst, size_t dst_offset, CUarray src, size_t src_offset, size_t bytes)) {
-    const struct place to = in_array(dst, dst_offset), from = in_array(src, src_offset);
+    const struct array_end to = in_array(dst, dst_offset), from = in_array(src, src_offset);
     return copy(NULL, &to, &from, bytes, false);
 }
 
 static CUresult from_host(CUstream stream, CUarray dst, size_t offset, const void *src,
                           size_t bytes, bool wait) {
-    const struct place to = in_array(dst, offset);
-    const struct place from = in_memory(SOFT_PLACE_HOST, (uint64_t)(uintptr_t)src);
+    const struct array_end to = in_array(dst, offset);
+    const struct array_end from = in_memory(SOFT_PLACE_HOST, (uint64_t)(uintptr_t)src);
     return copy(stream, &to, &from, bytes, wait);
 }
 
 static CUresult to_host(CUstream stream, void *dst, CUarray src, size_t offset, size_t bytes,
                         bool wait) {
-    const struct place to = in_memory(SOFT_PLACE_HOST, (uint64_t)(uintptr_t)dst);
-    const struct place from = in_array(src, offset);
+    const struct array_end to = in_memory(SOFT_PLACE_HOST, (uint64_t)(uintptr_t)dst);
+    const struct array_end from = in_array(src, offset);
     return copy(stream, &to, &from, bytes, wait);
 }
 
