@@ -63,6 +63,7 @@ static void report_memory(unsigned slot, unsigned wanted) {
     unsigned reported = 0;
     while (soft_space_next(found.serial, &found)) {
         if (found.slot != slot || (wanted >> found.kind & 1) == 0) continue;
+        if (found.name[0] != '\0') continue; /* a managed variable: its module is reported */
         if (reported++ < REPORTED_MAX) {
             report_leak(&found.maker, found.address, "%llu bytes of %s at 0x%llx, allocation %llu",
                         (unsigned long long)found.bytes, kinds[found.kind],

@@ -161,6 +161,7 @@ struct ptx_variable {
     enum ptx_linkage linkage;
     bool elsewhere; /* another of the texts that were linked defines it, or must */
     bool is_array, is_unsized;
+    bool is_managed;     /* .attribute(.managed): the host uses it under the same address */
     bool is_opaque;      /* a .texref or .surfref: the handle of what is bound to it */
     bool is_surface;     /* a .surfref */
     bool is_pointer;     /* a parameter marked .ptr */

@@ -281,7 +281,13 @@ static bool read_qualifiers(struct ptx_reader *reader, struct ptx_variable *like
             *vector = 4;
         } else if (ptx_take(reader, ".attribute")) {
             if (!ptx_expect(reader, "(")) return false;
-            while (!ptx_is(reader, ")") && reader->token->kind != SOFT_TOKEN_END) reader->token++;
+            while (!ptx_is(reader, ")") && reader->token->kind != SOFT_TOKEN_END) {
+                like->is_managed |= ptx_is(reader, ".managed");
+                reader->token++;
+            }
+            if (like->is_managed && like->space != PTX_global) {
+                return PTX_FAIL(reader, "only a .global variable can be managed");
+            }
             if (!ptx_expect(reader, ")")) return false;
         } else if (like->space == PTX_constant && ptx_is(reader, "[")) {
             return PTX_FAIL(reader, "constant banks are not supported: no PTX after 2.1 has them");
