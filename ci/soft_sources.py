@@ -35,8 +35,8 @@ SOFT_API = within({
     "base": "file_text calls result_name",
     "state": """
         driver_state driver_start handle_set thread_state contexts fault fault_rule
-        device_memory managed array texture_object memory_pool graph_memory physical
-        jit image kernel_library function_attribute occupancy
+        device_memory managed array texture_object texture_reference memory_pool
+        graph_memory physical jit image kernel_library function_attribute occupancy
     """,
     "queue": """
         task stream_value copy_rows kernel_call operation streams stream_fault queue perform
@@ -50,6 +50,7 @@ SOFT_API = within({
         api_entry since not_modelled exports api_device api_primary api_context api_setting
         api_peer api_stream api_stream_attribute api_event api_host_function api_value
         api_module api_link api_library api_function api_log api_occupancy api_launch api_texture
+        api_texture_reference
     """,
     "api/memory": """
         api_memory api_host api_managed api_pointer api_ipc api_mapping api_pool api_copy
@@ -98,6 +99,7 @@ SOFT_API_TESTS = within({
         api_stream_test api_event_test
         api_host_function_test api_value_test api_peer_test api_module_test api_link_test
         api_library_test api_launch_test api_threads_test api_texture_test
+        api_texture_reference_test
     """,
     "api/memory": """
         api_memory_test api_host_test api_managed_test api_pointer_test api_copy_test

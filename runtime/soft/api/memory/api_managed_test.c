@@ -240,3 +240,18 @@ Test(api_managed, a_managed_variable_has_one_address_for_host_and_device) {
                               CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, table_address, 40));
     cr_assert_eq(preferred, -2); /* CU_DEVICE_INVALID */
 }
+
+Test(api_managed, a_library_tells_of_its_managed_variables) {
+    CUdeviceptr address = 0;
+    CUlibrary library = NULL;
+    size_t bytes = 0;
+    api_context(0);
+    OK(cuLibraryLoadData(&library, managed_variables, NULL, NULL, 0, NULL, NULL, 0));
+    OK(cuLibraryGetManaged(&address, &bytes, library, "counter"));
+    cr_assert_eq(bytes, 4);
+    cr_assert_eq(*(const int *)(uintptr_t)address, 5);
+    REFUSED(cuLibraryGetManaged(&address, &bytes, library, "none"), CUDA_ERROR_NOT_FOUND);
+    REFUSED(cuLibraryGetManaged(NULL, NULL, library, "counter"), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuLibraryGetGlobal(&address, &bytes, library, "counter"), CUDA_ERROR_NOT_FOUND);
+    OK(cuLibraryUnload(library));
+}
