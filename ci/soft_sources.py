@@ -11,7 +11,8 @@ SOFT = within({
         read_variable read_function read_module unite
     """,
     "memory": """
-        space space_addresses space_bytes space_copy space_describe space_flip touch maker
+        space space_addresses space_bytes shared_bytes space_copy space_describe space_flip touch
+        maker
     """,
     "lower": """
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
@@ -36,10 +37,11 @@ SOFT_API = within({
     "state": """
         driver_state driver_start handle_set thread_state contexts fault fault_rule
         device_memory managed array texture_object texture_reference memory_pool
-        graph_memory physical jit image kernel_library function_attribute occupancy
+        graph_memory physical jit imported shared_event image kernel_library
+        function_attribute occupancy
     """,
     "queue": """
-        task stream_value copy_rows kernel_call operation streams stream_fault queue perform
+        task event_life stream_value copy_rows kernel_call operation streams stream_fault queue perform
         stream_order task_fault usage
     """,
     "graph": """
@@ -103,7 +105,7 @@ SOFT_API_TESTS = within({
     """,
     "api/memory": """
         api_memory_test api_host_test api_managed_test api_pointer_test api_copy_test
-        api_mapping_test api_array_test
+        api_mapping_test api_array_test api_ipc_test
         api_pool_test
     """,
     "api/graph": """

@@ -14,6 +14,7 @@
 #include "state/handle_set.h"
 #include "state/kernel_library.h"
 #include "leak.h"
+#include "queue/event_life.h"
 #include "queue/queue.h"
 #include "state/thread_state.h"
 #include "texture/texture.h"
@@ -91,8 +92,7 @@ static struct soft_module *take_handles(struct soft_context *context) {
         context->events = event->next;
         soft_handle_remove(SOFT_HANDLE_EVENT, event);
         soft_capture_forget_event(event);
-        soft_event_point_release(event->point);
-        free(event);
+        soft_event_free(event);
     }
     for (struct soft_module *m = modules; m != NULL; m = m->next) {
         if (m->library != NULL) soft_library_forget(m->library, m);

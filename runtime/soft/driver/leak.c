@@ -54,7 +54,7 @@ static const char *const kinds[] = {
     [SOFT_KIND_MANAGED] = "managed memory",     [SOFT_KIND_REGISTERED] = "registered host memory",
     [SOFT_KIND_MODULE] = "a module's variable", [SOFT_KIND_HEAP] = "a kernel's malloc",
     [SOFT_KIND_POOL] = "memory of a pool",      [SOFT_KIND_MAPPED] = "a mapping",
-    [SOFT_KIND_ARRAY] = "a CUDA array"};
+    [SOFT_KIND_ARRAY] = "a CUDA array",         [SOFT_KIND_IMPORTED] = "another process's memory"};
 
 /* Memory of some kinds that was made in a context, or in none. */
 static void report_memory(unsigned slot, unsigned wanted) {
@@ -173,7 +173,7 @@ static void report_handles(const struct soft_context *context) {
 static void report_context(const struct soft_context *context) {
     report_memory(context->reach.slot, 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_PINNED |
                                            1u << SOFT_KIND_MANAGED | 1u << SOFT_KIND_REGISTERED |
-                                           1u << SOFT_KIND_HEAP);
+                                           1u << SOFT_KIND_HEAP | 1u << SOFT_KIND_IMPORTED);
     report_handles(context);
 }
 

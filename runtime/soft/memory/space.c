@@ -106,7 +106,7 @@ struct soft_allocation *soft_space_alloc(const struct soft_allocation *wanted, u
     if (allocation == NULL) return NULL;
     *allocation = *wanted;
     bool ok = true, of_host = is_of_host(allocation);
-    if (allocation->kind != SOFT_KIND_MAPPED) {
+    if (allocation->backing == NULL) {
         /* The host may write its memory at any time, unseen: none of that is tracked. */
         bool tracks = soft_space_tracks() && !of_host;
         if (allocation->host == NULL) allocation->host = soft_bytes_take(allocation->bytes);

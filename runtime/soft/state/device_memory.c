@@ -86,7 +86,7 @@ void soft_memory_free(CUdeviceptr address) {
 void soft_memory_free_all(unsigned slot) {
     const unsigned kinds = 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_PINNED |
                            1u << SOFT_KIND_MANAGED | 1u << SOFT_KIND_REGISTERED |
-                           1u << SOFT_KIND_HEAP;
+                           1u << SOFT_KIND_HEAP | 1u << SOFT_KIND_IMPORTED;
     struct soft_allocation was;
     while (soft_space_free_owned(slot, kinds, &was)) {
         soft_memory_refund(&was);
