@@ -41,8 +41,8 @@ SOFT_API = within({
         function_attribute occupancy
     """,
     "queue": """
-        task event_life stream_value copy_rows kernel_call operation streams stream_fault queue perform
-        stream_order task_fault usage
+        task event_life stream_value copy_rows kernel_call operation streams stream_fault queue
+        perform stream_order task_fault usage
     """,
     "graph": """
         task_graph node_content graph_exec graph_update graph_call capture submit user_object

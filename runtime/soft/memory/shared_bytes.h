@@ -1,10 +1,10 @@
 /*
  * Shared bytes: backings that other processes can map, and how they name them.
  *
- * The bytes are an unnamed file in memory, which lives as long as anybody has it open. A page behind
- * them says what they are. A process reaches another's file through /proc, by the number of the
- * process and of the file there; the file's inode tells whether that is still the same. So both must
- * see the same processes, and the one that shares must be alive when the other opens.
+ * The bytes are an unnamed file in memory, which lives as long as anybody has it open. A page
+ * behind them says what they are. A process reaches another's file through /proc, by the number of
+ * the process and of the file there; the file's inode tells whether that is still the same. So both
+ * must see the same processes, and the one that shares must live when the other opens.
  *
  * What another process may write is not tracked: it has no shadow.
  */

@@ -11,7 +11,7 @@
 struct soft_physical {
     CUmemAllocationProp properties;
     struct soft_device *device;
-    uint64_t bytes;
+    uint64_t bytes, charged;    /* to the device: not what was imported */
     unsigned handles, mappings; /* how often it is held */
     struct soft_backing *backing;
     struct soft_physical *next, **link; /* in the list of all */
@@ -20,6 +20,10 @@ struct soft_physical {
 /* Makes it, with one handle. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult soft_physical_new(struct soft_device *device, uint64_t bytes,
                            const CUmemAllocationProp *properties, struct soft_physical **physical);
+
+/* The same for what another process, or this one, has exported as a file, which stays the caller's.
+ * CUDA_ERROR_INVALID_VALUE: it is no such file. */
+CUresult soft_physical_import(int file, struct soft_physical **physical);
 
 /* Whether a handle is one. The caller holds soft_lock. */
 bool soft_physical_is(CUmemGenericAllocationHandle handle);

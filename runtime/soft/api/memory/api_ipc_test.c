@@ -203,3 +203,81 @@ Test(api_ipc_other, event) {
     OK(cuEventDestroy_v2(event));
     OK(cuIpcCloseMemHandle(memory));
 }
+
+/* ---- shareable handles ---- */
+
+enum { GRANULE = 2 << 20 };
+
+static const CUmemAllocationProp exported = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                             .requestedHandleTypes =
+                                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                             .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+
+static CUdeviceptr map(CUmemGenericAllocationHandle handle) {
+    const CUmemAccessDesc access = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUdeviceptr address = 0;
+    OK(cuMemAddressReserve(&address, GRANULE, 0, 0, 0));
+    OK(cuMemMap(address, GRANULE, 0, handle, 0));
+    OK(cuMemSetAccess(address, GRANULE, &access, 1));
+    return address;
+}
+
+Test(api_ipc, physical_memory_goes_to_another_process_as_a_file) {
+    const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    CUmemGenericAllocationHandle handle = 0, again = 0;
+    CUmemAllocationProp told;
+    char text[64];
+    int file = -1;
+    size_t before = 0, after = 0;
+    api_context(0);
+    OK(cuMemCreate(&handle, GRANULE, &exported, 0));
+    CUdeviceptr address = map(handle);
+    OK(cuMemsetD32_v2(address, 17, GRANULE / 4));
+    OK(cuStreamSynchronize(NULL));
+    OK(cuMemExportToShareableHandle(&file, handle, type, 0));
+    cr_assert(file >= 0);
+    REFUSED(cuMemExportToShareableHandle(&file, handle, type, 1), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemExportToShareableHandle(NULL, handle, type, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemExportToShareableHandle(&file, handle, CU_MEM_HANDLE_TYPE_FABRIC, 0),
+            CUDA_ERROR_NOT_SUPPORTED);
+    /* The same process may import it too, and has the same bytes twice. */
+    OK(cuMemGetInfo_v2(&before, NULL));
+    OK(cuMemImportFromShareableHandle(&again, (void *)(intptr_t)file, type));
+    OK(cuMemGetInfo_v2(&after, NULL));
+    cr_assert_eq(before, after);
+    OK(cuMemGetAllocationPropertiesFromHandle(&told, again));
+    cr_assert_eq(told.requestedHandleTypes, type);
+    CUdeviceptr other = map(again);
+    api_put(other, 18, NULL);
+    OK(cuCtxSynchronize());
+    cr_assert_eq(api_read(address), 18);
+    /* A worker of Criterion inherits no files; programs send theirs over a socket. */
+    snprintf(text, sizeof text, "/proc/%d/fd/%d", (int)getpid(), file);
+    setenv("TOLLENS_TEST_IPC_FILE", text, 1);
+    finish(start("physical"));
+    cr_assert_eq(api_read(address), 1234);
+    close(file);
+    REFUSED(cuMemImportFromShareableHandle(&again, (void *)(intptr_t)file, type),
+            CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemImportFromShareableHandle(&again, (void *)(intptr_t)STDIN_FILENO, type),
+            CUDA_ERROR_INVALID_VALUE);
+}
+
+Test(api_ipc_other, physical) {
+    CUmemGenericAllocationHandle handle = 0;
+    if (getenv("TOLLENS_TEST_IPC_FILE") == NULL) return;
+    int file = open(getenv("TOLLENS_TEST_IPC_FILE"), O_RDWR);
+    cr_assert(file >= 0);
+    api_context(0);
+    OK(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)file,
+                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    CUdeviceptr address = map(handle);
+    cr_assert_eq(api_read(address), 18);
+    cr_assert_eq(api_read(address + GRANULE - 4), 17);
+    api_put(address, 1234, NULL);
+    OK(cuCtxSynchronize());
+    OK(cuMemUnmap(address, GRANULE));
+    OK(cuMemRelease(handle));
+    OK(cuMemAddressFree(address, GRANULE));
+}

@@ -6,6 +6,9 @@
 #include "state/handle_set.h"
 #include "state/physical.h"
 
+#include <string.h>
+#include <unistd.h>
+
 enum { PAGE_BYTES = 4096 };
 
 static bool is_multiple(uint64_t value) {
@@ -28,8 +31,9 @@ static CUresult check_properties(const CUmemAllocationProp *properties,
     if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
     *device = soft_device_of(location->id);
     if (*device == NULL) return CUDA_ERROR_INVALID_DEVICE;
-    return properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE ? CUDA_SUCCESS
-                                                                       : CUDA_ERROR_NOT_SUPPORTED;
+    bool shareable = properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE ||
+                     properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    return shareable ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 EXPORT(cuMemGetAllocationGranularity, (size_t * granularity, const CUmemAllocationProp *properties,
@@ -114,17 +118,28 @@ EXPORT(cuMemExportToShareableHandle, (void *shareable, CUmemGenericAllocationHan
     struct soft_physical *physical = NULL;
     CUresult result = find(handle, &physical);
     if (result != CUDA_SUCCESS) return result;
-    bool sound = shareable != NULL && flags == 0 && type != CU_MEM_HANDLE_TYPE_NONE;
-    return sound ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+    if (shareable == NULL || flags != 0 || type == CU_MEM_HANDLE_TYPE_NONE) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+    if (!physical->backing->is_shared) return CUDA_ERROR_INVALID_VALUE;
+    int file = dup(physical->backing->file);
+    if (file < 0) return CUDA_ERROR_OPERATING_SYSTEM;
+    memcpy(shareable, &file, sizeof file);
+    return CUDA_SUCCESS;
 }
 
 EXPORT(cuMemImportFromShareableHandle,
        (CUmemGenericAllocationHandle * handle, void *shareable, CUmemAllocationHandleType type)) {
-    (void)shareable;
+    struct soft_physical *physical = NULL;
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
-    bool sound = handle != NULL && type != CU_MEM_HANDLE_TYPE_NONE;
-    return sound ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+    if (handle == NULL || type == CU_MEM_HANDLE_TYPE_NONE) return CUDA_ERROR_INVALID_VALUE;
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+    /* The file is given as a pointer, and stays the program's. */
+    result = soft_physical_import((int)(intptr_t)shareable, &physical);
+    if (result == CUDA_SUCCESS) *handle = (CUmemGenericAllocationHandle)(uintptr_t)physical;
+    return result;
 }
 
 /* ---- addresses ---- */

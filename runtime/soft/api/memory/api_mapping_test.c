@@ -124,10 +124,7 @@ Test(api_mapping, a_handle_says_what_it_was_made_with) {
     int shareable = 0;
     REFUSED(cuMemExportToShareableHandle(&shareable, handle,
                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-            CUDA_ERROR_NOT_SUPPORTED);
-    REFUSED(cuMemImportFromShareableHandle(&handle, &shareable,
-                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
-            CUDA_ERROR_NOT_SUPPORTED);
+            CUDA_ERROR_INVALID_VALUE);
     OK(cuMemRelease(handle));
 }
 
@@ -307,7 +304,7 @@ Test(api_mapping, bad_arguments_are_refused) {
     bad.location.type = CU_MEM_LOCATION_TYPE_INVALID;
     REFUSED(cuMemCreate(&handle, GRANULE, &bad, 0), CUDA_ERROR_INVALID_VALUE);
     bad = on_device;
-    bad.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    bad.requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
     REFUSED(cuMemCreate(&handle, GRANULE, &bad, 0), CUDA_ERROR_NOT_SUPPORTED);
 
     REFUSED(cuMemAddressReserve(NULL, GRANULE, 0, 0, 0), CUDA_ERROR_INVALID_VALUE);
