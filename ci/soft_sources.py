@@ -55,9 +55,8 @@ SOFT_API = within({
         api_texture_reference
     """,
     "api/memory": """
-        api_memory api_host api_managed api_pointer api_ipc api_mapping api_pool api_copy
-        api_copy_rows api_copy_array api_array
-        api_fill
+        api_memory api_host api_managed api_pointer api_ipc api_mapping api_pool api_pool_share
+        api_copy api_copy_rows api_copy_array api_array api_fill
     """,
     "api/graph": """
         api_capture api_graph api_graph_node api_graph_exec api_graph_hint api_graph_dot

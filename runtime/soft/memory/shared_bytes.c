@@ -81,6 +81,18 @@ struct soft_backing *soft_shared_map(int file, enum soft_shared_kind kind,
     return own >= 0 ? map_file(own, note->bytes) : NULL;
 }
 
+bool soft_shared_show(const struct soft_backing *backing, uint64_t address, uint64_t bytes,
+                      bool reads, bool writes) {
+    void *at = (void *)(uintptr_t)address;
+    int protection = writes ? PROT_READ | PROT_WRITE : PROT_READ;
+    void *shown =
+        reads || writes
+            ? mmap(at, (size_t)bytes, protection, MAP_SHARED | MAP_FIXED, backing->file, 0)
+            : mmap(at, (size_t)bytes, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return shown == at;
+}
+
 static uint64_t inode_of(int file) {
     struct stat status;
     return fstat(file, &status) == 0 ? (uint64_t)status.st_ino : 0;

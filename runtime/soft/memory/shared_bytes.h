@@ -58,6 +58,11 @@ struct soft_shared_name soft_shared_name(const struct soft_backing *backing,
 /* Opens what a name means: a file of the caller's, or -1. is_own tells that it is its own. */
 int soft_shared_open(const struct soft_shared_name *name, enum soft_shared_kind kind, bool *is_own);
 
+/* Lets the host use a range of reserved addresses that a mapping of shared bytes has: reads them,
+ * reads and writes them, or (neither) faults there again. false: the host has no memory. */
+bool soft_shared_show(const struct soft_backing *backing, uint64_t address, uint64_t bytes,
+                      bool reads, bool writes);
+
 /* Makes the bytes of the live allocation around an address shared, if they are not; the caller sees
  * to it that nothing uses them meanwhile. Takes a reference to the backing. NULL: there is none of
  * these kinds (bits of 1 << kind), or the host has no memory. */

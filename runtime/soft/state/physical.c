@@ -17,7 +17,11 @@ static struct soft_physical *all;
 static struct soft_backing *new_backing(const struct soft_device *device, uint64_t bytes,
                                         const CUmemAllocationProp *properties) {
     struct soft_shared_note note = {.kind = SOFT_SHARED_PHYSICAL, .device = device->ordinal};
-    if (properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE) return soft_backing_new(bytes);
+    /* The host's is a file as well: so it can be mapped where the device has it. */
+    if (properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE &&
+        properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+        return soft_backing_new(bytes);
+    }
     _Static_assert(sizeof *properties <= sizeof note.more, "the note has room for the properties");
     memcpy(note.more, properties, sizeof *properties);
     return soft_shared_new(bytes, &note);
@@ -51,13 +55,14 @@ CUresult soft_physical_new(struct soft_device *device, uint64_t bytes,
     physical->properties = *properties;
     physical->device = device;
     physical->bytes = bytes;
-    bool charged = soft_device_charge(device, bytes);
+    bool on_host = soft_physical_on_host(physical);
+    bool charged = on_host || soft_device_charge(device, bytes);
     if (!charged) {
         soft_pools_release(device, true);
         charged = soft_device_charge(device, bytes);
     }
     if (charged) {
-        physical->charged = bytes;
+        physical->charged = on_host ? 0 : bytes;
         physical->backing = new_backing(device, bytes, properties);
     }
     if (physical->backing == NULL || enlist(physical) != CUDA_SUCCESS) {
@@ -141,6 +146,9 @@ void soft_physical_unmap(uint64_t address) {
     struct soft_allocation was;
     if (!soft_space_free(address, 1u << SOFT_KIND_MAPPED, &was)) return;
     struct soft_physical *physical = was.source;
+    if (soft_physical_on_host(physical)) {
+        (void)soft_shared_show(physical->backing, was.address, was.bytes, false, false);
+    }
     pthread_mutex_lock(&soft_lock);
     physical->mappings--;
     end_if_unheld(physical);

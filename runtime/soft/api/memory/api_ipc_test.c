@@ -281,3 +281,53 @@ Test(api_ipc_other, physical) {
     OK(cuMemRelease(handle));
     OK(cuMemAddressFree(address, GRANULE));
 }
+
+/* ---- pools ---- */
+
+Test(api_ipc, memory_of_a_pool_goes_to_another_process_by_name) {
+    const CUmemPoolProps shape = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                  .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemPoolPtrExportData data;
+    CUmemoryPool pool = NULL;
+    CUdeviceptr pointer = 0;
+    char text[64];
+    int file = -1;
+    api_context(0);
+    OK(cuMemPoolCreate(&pool, &shape));
+    OK(cuMemPoolExportToShareableHandle(&file, pool, shape.handleTypes, 0));
+    OK(cuMemAllocFromPoolAsync(&pointer, 4 * WORDS, pool, NULL));
+    OK(cuMemsetD32_v2(pointer, 31, WORDS));
+    OK(cuStreamSynchronize(NULL));
+    OK(cuMemPoolExportPointer(&data, pointer));
+    REFUSED(cuMemPoolExportPointer(&data, pointer + 4), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemPoolImportPointer(&pointer, pool, &data), CUDA_ERROR_INVALID_VALUE);
+    hand_over("TOLLENS_TEST_IPC_POINTER", &data);
+    snprintf(text, sizeof text, "/proc/%d/fd/%d", (int)getpid(), file);
+    setenv("TOLLENS_TEST_IPC_POOL", text, 1);
+    finish(start("pool"));
+    cr_assert_eq(api_read(pointer), 32);
+    OK(cuMemFreeAsync(pointer, NULL));
+    OK(cuMemPoolDestroy(pool));
+    close(file);
+}
+
+Test(api_ipc_other, pool) {
+    CUmemPoolPtrExportData data;
+    CUmemoryPool pool = NULL;
+    CUdeviceptr pointer = 0, none = 0;
+    if (!take_over("TOLLENS_TEST_IPC_POINTER", &data)) return;
+    int file = open(getenv("TOLLENS_TEST_IPC_POOL"), O_RDWR);
+    api_context(0);
+    OK(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)file,
+                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    OK(cuMemPoolImportPointer(&pointer, pool, &data));
+    cr_assert_eq(api_read(pointer + 4 * (WORDS - 1)), 31);
+    api_put(pointer, 32, NULL);
+    OK(cuCtxSynchronize());
+    REFUSED(cuMemAllocFromPoolAsync(&none, 4, pool, NULL), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuDeviceSetMemPool(0, pool), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemFreeAsync(pointer, NULL));
+    OK(cuCtxSynchronize());
+    OK(cuMemPoolDestroy(pool));
+}
