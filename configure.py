@@ -167,7 +167,7 @@ def write_ninja() -> str:
                        needs="ci/must_fail", cflags="$common -O2 -Iruntime/include/tollens")
                for name in REFUSED]
     n.build("refused", "phony", " ".join(refused))
-    n.build("test", "phony", "test-runtime test-soft test-kernels test-harness refused")
+    n.build("test", "phony", "test-runtime test-soft test-kernels test-worker test-harness refused")
     n.build("seeds", "script", after="build/test-soft",
             arguments="env TOLLENS_TEST_SEEDS=20 build/test-soft --filter='seed/*'")
     n.build("pool-million", "script", after="build/test-runtime build/libtollens-soft.so",

@@ -8,7 +8,7 @@ import pathlib
 
 from ninja_file import Ninja
 from soft_sources import SOFT, SOFT_API, SOFT_CORE
-from sources import KERNEL_IMAGES, KERNELS, RUNTIME
+from sources import ENGINE, KERNEL_IMAGES, KERNELS, RUNTIME
 
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 COMMON = f"-std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden {WARNINGS}"
@@ -19,6 +19,7 @@ EXACT = "-fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-ma
 RUNTIME_ROOM = "-Iruntime -Iruntime/include"
 SOFT_ROOM = "-Iruntime/soft -Iruntime/include"
 KERNELS_ROOM = f"-Ikernels -Iruntime/include/tollens {RUNTIME_ROOM}"
+ENGINE_ROOM = f"-Iruntime/worker/engine {KERNELS_ROOM}"
 # Sources of kernels/ whose loops are to become vectors: the oracles take their time.
 VECTORS = ("number", "gemm/gemm_oracle", "attention/attention_oracle")
 # Sources that compute with rounding modes other than the nearest.
@@ -79,6 +80,7 @@ def write_libraries() -> str:
     compile_rule(n, "runtime", f"$common $flags {RUNTIME_ROOM}")
     compile_rule(n, "soft", f"$common $flags $has_levels {SOFT_ROOM}")
     compile_rule(n, "kernels", f"$common $flags {KERNELS_ROOM}")
+    compile_rule(n, "engine", f"$common $flags {ENGINE_ROOM}")
     compile_rule(n, "vectors", f"$common $fast {KERNELS_ROOM}")
     objects = " ".join(n.build(f"$folder/runtime/{source}.o", "runtime", f"runtime/{source}.c")
                        for source in RUNTIME)
@@ -95,4 +97,7 @@ def write_libraries() -> str:
                      f"kernels/{source}.c") for source in KERNELS]
     for archive, images in zip(("$folder", "$folder/cubins"), IMAGES):
         n.build(f"{archive}/libtollens-kernels.a", "ar", " ".join([*parts, *images_in(images)]))
+    n.build("$folder/libtollens-worker.a", "ar", " ".join(
+        n.build(f"$folder/worker/{source}.o", "engine", f"runtime/worker/{source}.c")
+        for source in ENGINE))
     return n.text()

@@ -3,20 +3,23 @@
 Like the libraries they are described once, in ci/programs.ninja, with $folder for the variant's.
 """
 
-from libraries import KERNELS_ROOM, RUNTIME_ROOM, SOFT_ROOM, SOFT_WHOLE, compile_rule, hold
+from libraries import (
+    ENGINE_ROOM, KERNELS_ROOM, RUNTIME_ROOM, SOFT_ROOM, SOFT_WHOLE, compile_rule, hold)
 from ninja_file import Ninja
 from soft_sources import (
     BENCH, CORPUS_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS, SOFT_TESTS, TABLE,
     TABLE_TESTS)
 from sources import (
-    COMMANDS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS, HARNESS_FUZZ_TARGETS, HARNESS_TESTS,
-    HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP, RUNTIME, RUNTIME_TESTS)
+    COMMANDS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS, HARNESS_FUZZ_TARGETS,
+    HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP, RUNTIME,
+    RUNTIME_TESTS)
 
 KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
 TESTS_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
 HARNESS_ROOM = ("-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/generated -Ikernels "
-                "-Iruntime/include/tollens -Iruntime")
+                "-Iruntime/worker/engine -Iruntime/include/tollens -Iruntime")
 ARCHIVE, KERNELS_ARCHIVE = "$folder/libtollens.a", "$folder/libtollens-kernels.a"
+WORKER_ARCHIVE = "$folder/libtollens-worker.a"
 CUBINS_ARCHIVE = "$folder/cubins/libtollens-kernels.a"
 DRIVER = "$folder/libtollens-soft.so"
 SOFT_ARCHIVES = "$folder/soft.a $folder/soft-levels.a"
@@ -54,6 +57,7 @@ class Programs:
                 "test_runtime": f"{RUNTIME_ROOM} {tests} $cuda_cflags",
                 "test_soft": f"{SOFT_ROOM} {tests} $cuda_cflags",
                 "test_kernels": f"{KERNELS_ROOM} {tests}",
+                "test_worker": f"{ENGINE_ROOM} {tests}",
                 "test_harness": f"{HARNESS_ROOM} {tests}"}.items():
             compile_rule(self.n, name, f"$common $flags {flags}")
         self.tools: list[str] = []
@@ -82,7 +86,8 @@ class Programs:
         attacks = self.objects("hypotheses", "harness", "hypotheses", HYPOTHESES, CLAIMS)
         # Plugins call the harness and the runtime, all of it, in the program that loads them.
         runtime = [f"$folder/runtime/{source}.o" for source in RUNTIME]
-        self.program("tollens", [*attacks, *commands, *harness, KERNELS_ARCHIVE, *runtime],
+        self.program("tollens", [*attacks, *commands, *harness, WORKER_ARCHIVE, KERNELS_ARCHIVE,
+                                 *runtime],
                      libs=f"{TESTS_LIBS} '-Wl,--export-dynamic-symbol=tol_*' "
                           "'-Wl,--export-dynamic-symbol=hyp_*'")
         log = [f"$folder/harness/files/{part}.o" for part in ("hdr_encode", "hlog", "atomic_file")]
@@ -150,6 +155,7 @@ class Programs:
         soft = self.objects("tests/soft", "test_soft", "runtime/soft",
                             [*SOFT_TESTS, *SOFT_API_TESTS, *TABLE_TESTS, *CORPUS_TESTS])
         kernels = self.objects("tests", "test_kernels", "kernels", KERNELS_TESTS)
+        engine = self.objects("tests/worker", "test_worker", "runtime/worker", ENGINE_TESTS)
         claims = self.objects("tests", "test_harness", "hypotheses/harness", HARNESS_TESTS, CLAIMS)
         client = self.objects("tests", "tool", "hypotheses/harness", ["run/soft_client"])
         self.program("soft-client", client, libs="-ldl")
@@ -160,11 +166,15 @@ class Programs:
             self.program("test-kernels", [*kernels, "$folder/kernels/bench/cublas.o",
                                           "$folder/tests/test/test_device.o", *stub,
                                           KERNELS_ARCHIVE, ARCHIVE]),
+            self.program("test-worker", [*engine, "$folder/tests/worker/gguf_maker.o",
+                                         "$folder/tests/test/test_device.o", *stub, WORKER_ARCHIVE,
+                                         KERNELS_ARCHIVE, ARCHIVE]),
             self.program("test-harness", [*claims, *harness, KERNELS_ARCHIVE, ARCHIVE],
                          f"$folder/tollens $folder/soft-client {nvml}")]
 
     def write_targets(self) -> None:
-        libraries = ["libtollens.a", "libtollens.so", "libtollens-kernels.a", "libtollens-soft.so"]
+        libraries = ["libtollens.a", "libtollens.so", "libtollens-kernels.a",
+                     "libtollens-worker.a", "libtollens-soft.so"]
         self.n.build("$variant", "phony", " ".join(
             [*(f"$folder/{library}" for library in libraries), "$folder/tollens", *self.tools,
              *self.replays, *self.tests]))

@@ -30,7 +30,8 @@ PUBLIC = "runtime/include/tollens/"
 
 RUNTIME = Room(
     root="runtime", readme="runtime/README.md", public="include/tollens",
-    paths=("runtime/", "runtime/include/"), outside=("kernels/*",), without=("runtime/soft/",),
+    paths=("runtime/", "runtime/include/"), outside=("kernels/*",),
+    without=("runtime/soft/", "runtime/worker/engine/"),
     floors=[
         ("core", "statuses and messages, the table of driver functions, the interposer, devices, "
                  "contexts, deadlines, histograms"),
@@ -80,8 +81,10 @@ SOFT = Room(
 
 HARNESS = Room(
     root="hypotheses/harness", readme="hypotheses/README.md", public="include/harness",
-    paths=("hypotheses/harness/", "hypotheses/harness/include/", "runtime/"),
-    outside=(PUBLIC + "tollens.h", "kernels/*", "runtime/core/planted.h"),
+    paths=("hypotheses/harness/", "hypotheses/harness/include/", "runtime/",
+           "runtime/worker/engine/"),
+    outside=(PUBLIC + "tollens.h", PUBLIC + "tokenizer.h", "kernels/*",
+             "runtime/core/planted.h", "runtime/worker/engine/*"),
     floors=[
         ("files", "the clock, atomic files, HDR histograms and logs, the manifest, CSV"),
         ("claim", "what a claim is; the session: which device, how hard, where the evidence goes"),
@@ -104,9 +107,18 @@ KERNELS = Room(
         (".", "variants, images, inputs, comparisons"),
         ("row", "rows: where each lies, what softmax, norms and their kin share"),
         ("attention basics checksum gemm measure norm quant softmax", "an operation each"),
+        ("decoder", "what a decoder of language models adds: products of weights in any format of "
+                    "its files, attention over pages"),
     ],
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm"},
     above=("bench", "sweep"))
+
+ENGINE = Room(
+    root="runtime/worker/engine",
+    paths=("runtime/worker/engine/", "kernels/", "runtime/", "runtime/include/tollens/"),
+    outside=("kernels/*", PUBLIC + "*", "runtime/core/check.h", "runtime/worker/gguf_maker.h",
+             "runtime/test/test_device.h"),
+    floors=[(".", "models on a device")], for_tests=("tiny_model", "host_model"))
 
 CLAIMS = Room(
     root="hypotheses", without=("hypotheses/harness/",),
@@ -114,4 +126,4 @@ CLAIMS = Room(
     outside=("hypotheses/harness/*", "kernels/*"),
     floors=[(".", "one claim a file")], above=("example_plugin",))
 
-ROOMS = (RUNTIME, SOFT, HARNESS, KERNELS, CLAIMS)
+ROOMS = (RUNTIME, SOFT, HARNESS, KERNELS, ENGINE, CLAIMS)

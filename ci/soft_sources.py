@@ -49,6 +49,7 @@ SOFT_API = within({
         api_entry since not_modelled exports api_device api_primary api_context api_setting
         api_peer api_stream api_stream_attribute api_event api_host_function api_value
         api_module api_link api_library api_function api_log api_occupancy api_launch
+        api_launch_old
     """,
     "api/memory": """
         api_memory api_host api_managed api_pointer api_ipc api_mapping api_pool api_copy
@@ -96,7 +97,7 @@ SOFT_API_TESTS = within({
         api_entry_test not_modelled_test api_image_test api_device_test api_context_test
         api_stream_test api_event_test
         api_host_function_test api_value_test api_peer_test api_module_test api_link_test
-        api_library_test api_launch_test api_threads_test
+        api_library_test api_launch_test api_launch_old_test api_threads_test
     """,
     "api/memory": """
         api_memory_test api_host_test api_managed_test api_pointer_test api_copy_test

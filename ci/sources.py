@@ -87,7 +87,23 @@ KERNELS = """
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
     checksum/crc32c checksum/checksum
+    decoder/weight_format decoder/decoder_check decoder/linear decoder/paged
 """.split()
+
+# Models on a device: above the kernels.
+ENGINE = within({
+    "engine": """
+        rotation model token_sampler load_plan load_upload load pass session_pages session_steps
+        decode_text worker_cuda
+    """,
+})
+
+ENGINE_TESTS = within({
+    "engine": """
+        token_sampler_test rotation_test model_test decode_session_test llama_oracle_test
+        worker_cuda_test tiny_model host_model
+    """,
+})
 
 # The .cu files that are put into the library, as PTX and cubins.
 KERNEL_IMAGES = """
@@ -109,6 +125,8 @@ KERNEL_IMAGES = """
     quant/quant_product_7_bulk
     norm/norm_5_ahead norm/norm_6_early
     measure/read_words
+    decoder/linear_1_warp decoder/linear_2_tile decoder/embed_1_element
+    decoder/heads_1_warp decoder/paged_1_span decoder/paged_2_merge
 """.split()
 
 # The program that shows what they cost; an operation is a file.
@@ -119,7 +137,7 @@ KERNELS_BENCH = """
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
     kernel_sweep launched sweep_matrix
-    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep
+    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep model_sweep
 """.split()
 
 KERNELS_TESTS = """
@@ -135,6 +153,7 @@ KERNELS_TESTS = """
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     bench/cublas_test
     checksum/crc32c_test checksum/checksum_test
+    decoder/linear_test decoder/paged_test
 """.split()
 
 HARNESS = within({
@@ -156,7 +175,8 @@ HARNESS = within({
 COMMANDS = within({
     "run": """
         tollens command command_run run_options trial limits console command_show command_gate
-        command_export command_threads command_replay command_model command_soft
+        command_export command_threads command_replay command_model
+        command_model_run command_soft
     """,
 })
 
@@ -184,7 +204,7 @@ HARNESS_TESTS = within({
     "trace": "replay_test",
     "run": """
         evidence_test repeats_test export_test program_shell program_test program_choice_test
-        program_trouble_test gate_program_test limits_program_test model_program_test
+        program_trouble_test gate_program_test limits_program_test model_program_test model_run_test
         soft_test
     """,
 })

@@ -42,5 +42,6 @@ void sweep_quant(struct sweep *sweep);
 void sweep_rows(struct sweep *sweep);
 void sweep_decoder(struct sweep *sweep);
 void sweep_checksum(struct sweep *sweep);
+void sweep_model(struct sweep *sweep);
 
 #endif

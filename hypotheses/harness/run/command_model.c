@@ -22,7 +22,8 @@ struct model_options {
 
 static bool read_words(int count, char **words, struct model_options *options) {
     *options = (struct model_options){.path = NULL};
-    if (count == 0 || strcmp(words[0], "info") != 0) return hyp_fail("model requires: info FILE");
+    if (count == 0 || strcmp(words[0], "info") != 0)
+        return hyp_fail("model requires: info FILE, or run FILE");
     for (int i = 1; i < count; i++) {
         if (strcmp(words[i], "--json") == 0) {
             options->as_json = true;
@@ -264,6 +265,9 @@ static bool print_json(const struct tol_gguf *gguf, const char *path) {
 }
 
 int hyp_command_model(int count, char **words) {
+    if (count > 0 && strcmp(words[0], "run") == 0) {
+        return hyp_command_model_run(count - 1, words + 1);
+    }
     struct model_options options;
     struct tol_gguf *gguf = NULL;
     bool ok = read_words(count, words, &options);

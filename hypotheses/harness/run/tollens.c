@@ -67,6 +67,8 @@ static const char usage[] =
     "  model info FILE     show what a language model's file (GGUF) holds: keys, tensors, "
     "tokenizer\n"
     "      --json          print all of it as JSON\n"
+    "  model run FILE -p TEXT [options]\n"
+    "                      let a language model go on with a text; see tollens model run --help\n"
     "  soft [options] -- PROGRAM ARGUMENTS\n"
     "                      run a CUDA program on the soft device; see tollens soft --help\n"
     "  every command       --plugin PATH.so adds the claims of your own library (ci/GATE.md); run\n"
@@ -145,6 +147,10 @@ int main(int argc, char **argv) {
     }
     /* Words behind -- are another program's, even --help and --plugin. */
     if (strcmp(argv[1], "soft") == 0) return flush_output(hyp_command_soft(argc - 2, argv + 2));
+    /* A prompt may be any words, even --help. */
+    if (argc > 2 && strcmp(argv[1], "model") == 0 && strcmp(argv[2], "run") == 0) {
+        return flush_output(hyp_command_model_run(argc - 3, argv + 3));
+    }
     bool wants_help = strcmp(argv[1], "help") == 0;
     for (int i = 1; i < argc; i++) {
         wants_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;

@@ -1,0 +1,342 @@
+/*
+ * model run: loads a language model and goes on with a text, token by token.
+ *
+ * The text goes to stdout as it comes; everything else goes to stderr. Ctrl-C is seen between two
+ * tokens, between two parts of a prompt and while the file is read; the end is the usual one then.
+ */
+#include "command.h"
+#include "decode_text.h"
+#include "files/atomic_file.h"
+#include "harness/session.h"
+
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <tokenizer.h>
+#include <unistd.h>
+
+enum { SESSIONS_MAX = 256, STOPS_MAX = 16, EXIT_INTERRUPTED = 130, BAR = 40 };
+
+static const char usage[] =
+    "usage: tollens model run FILE -p TEXT [options]\n"
+    "\n"
+    "Lets a language model go on with a text, and prints what it writes.\n"
+    "\n"
+    "  -n N            at most N tokens; default 128\n"
+    "  --temp T        temperature, 0 to 2; default 0, the likeliest token each time\n"
+    "  --top-k K --top-p P --min-p P --repeat-penalty R --seed S   how tokens are drawn\n"
+    "  --ctx N         positions for prompt and text; default 4096, or the model's if fewer\n"
+    "  --sessions N    N texts at once, with the seeds S, S + 1, ...; default 1\n"
+    "  --stop TEXT     end before this text; may be given several times\n"
+    "  --special       <|...|> in the prompt are the model's special tokens\n"
+    "  --ignore-end    go on where the model ends its text\n"
+    "  --json          print an object a text, with times; exit code 130: interrupted\n"
+    "  --device D      auto (default), cuda, cuda:N or soft\n"
+    "\n"
+    "exit codes: 0 the text has ended, 2 it could not be written, 130 interrupted\n";
+
+struct run_wish {
+    const char *path, *prompt;
+    struct tol_text_options text;
+    const char *stops[STOPS_MAX];
+    uint64_t context, sessions;
+    bool as_json;
+    enum hyp_device_kind kind;
+    int ordinal;
+};
+
+static atomic_bool is_interrupted;
+
+static void interrupt(int number) {
+    (void)number;
+    atomic_store(&is_interrupted, true);
+}
+
+/* ---- words ---- */
+
+/* The value of an option, as "--name VALUE" or "--name=VALUE". NULL: it is another word. */
+static const char *value_of(const char *name, int count, char **words, int *at) {
+    const size_t length = strlen(name);
+    if (strcmp(words[*at], name) == 0) return *at + 1 < count ? words[++*at] : "";
+    const bool fits = strncmp(words[*at], name, length) == 0 && words[*at][length] == '=';
+    return fits ? words[*at] + length + 1 : NULL;
+}
+
+static bool read_number(const char *option, const char *text, uint64_t most, uint64_t *number) {
+    return hyp_session_number(text, most, number) ||
+           hyp_fail("%s must be a number from 0 to %llu, not '%s'", option,
+                    (unsigned long long)most, text);
+}
+
+static bool read_real(const char *option, const char *text, double *number) {
+    char *end = NULL;
+    *number = strtod(text, &end);
+    return (end != text && *end == '\0') || hyp_fail("%s must be a number, not '%s'", option, text);
+}
+
+/* An option with a number. *found: it was one. */
+static bool read_numbers(struct run_wish *wish, int count, char **words, int *at, bool *found) {
+    struct tol_sampling *sampling = &wish->text.sampling;
+    uint64_t top_k = 0, most = 0;
+    const struct {
+        const char *name;
+        uint64_t most, *number;
+        double *real;
+    } options[] = {{"-n", INT32_MAX, &most, NULL},
+                   {"--seed", HYP_SEED_MAX, &sampling->seed, NULL},
+                   {"--ctx", INT32_MAX, &wish->context, NULL},
+                   {"--sessions", SESSIONS_MAX, &wish->sessions, NULL},
+                   {"--top-k", INT32_MAX, &top_k, NULL},
+                   {"--temp", 0, NULL, &sampling->temperature},
+                   {"--top-p", 0, NULL, &sampling->top_p},
+                   {"--min-p", 0, NULL, &sampling->min_p},
+                   {"--repeat-penalty", 0, NULL, &sampling->repetition_penalty}};
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        const char *value = value_of(options[i].name, count, words, at);
+        if (value == NULL) continue;
+        *found = true;
+        if (options[i].real != NULL) return read_real(options[i].name, value, options[i].real);
+        if (!read_number(options[i].name, value, options[i].most, options[i].number)) return false;
+        if (options[i].number == &top_k) sampling->top_k = (size_t)top_k;
+        if (options[i].number == &most) wish->text.tokens_max = (size_t)most;
+        return true;
+    }
+    return true;
+}
+
+static bool read_word(struct run_wish *wish, int count, char **words, int *at) {
+    const char *value = NULL;
+    bool found = false;
+    if (!read_numbers(wish, count, words, at, &found)) return false;
+    if (found) return true;
+    if ((value = value_of("-p", count, words, at)) != NULL) {
+        wish->prompt = value;
+    } else if ((value = value_of("--stop", count, words, at)) != NULL) {
+        if (wish->text.stop_count == STOPS_MAX) return hyp_fail("at most %d --stop", STOPS_MAX);
+        wish->stops[wish->text.stop_count++] = value;
+    } else if ((value = value_of("--device", count, words, at)) != NULL) {
+        return hyp_session_device(value, &wish->kind, &wish->ordinal);
+    } else if (strcmp(words[*at], "--json") == 0) {
+        wish->as_json = true;
+    } else if (strcmp(words[*at], "--special") == 0) {
+        wish->text.parses_special = true;
+    } else if (strcmp(words[*at], "--ignore-end") == 0) {
+        wish->text.ignores_end = true;
+    } else if (words[*at][0] == '-' && words[*at][1] != '\0') {
+        return hyp_fail("model run has no option %s; see tollens help model", words[*at]);
+    } else if (wish->path != NULL) {
+        return hyp_fail("model run takes one file; %s is a second one", words[*at]);
+    } else {
+        wish->path = words[*at];
+    }
+    return true;
+}
+
+static bool read_words(int count, char **words, struct run_wish *wish) {
+    *wish =
+        (struct run_wish){.text = {.tokens_max = 128, .cancels = &is_interrupted}, .sessions = 1};
+    if (!hyp_session_device(getenv("TOLLENS_DEVICE"), &wish->kind, &wish->ordinal)) return false;
+    for (int i = 0; i < count; i++) {
+        if (!read_word(wish, count, words, &i)) return false;
+    }
+    wish->text.stops = wish->stops;
+    if (wish->path == NULL) return hyp_fail("model run requires a file");
+    if (wish->prompt == NULL) return hyp_fail("model run requires a prompt: -p \"text\"");
+    if (wish->text.tokens_max == 0) return hyp_fail("-n must be at least 1");
+    return wish->sessions > 0 || hyp_fail("--sessions must be at least 1");
+}
+
+/* ---- running ---- */
+
+struct model_run {
+    struct run_wish wish;
+    struct tol_driver *driver;
+    struct tol_context *context;
+    struct tol_model *model;
+    struct tol_tokenizer *tokenizer;
+    struct tol_loaded *loaded;
+    struct tol_text *texts[SESSIONS_MAX];
+    char *written[SESSIONS_MAX]; /* the text of each, if there are several or it is for a program */
+    size_t written_bytes[SESSIONS_MAX];
+    double load_s, prompt_s, step_s;
+};
+
+static double now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static bool show_progress(void *user, uint64_t done, uint64_t total) {
+    const int bar = total > 0 ? (int)(done * BAR / total) : BAR;
+    (void)user;
+    if (isatty(STDERR_FILENO)) {
+        fprintf(stderr, "\rloading [%-*.*s] %llu of %llu MB%s", BAR, bar,
+                "########################################", (unsigned long long)(done >> 20),
+                (unsigned long long)(total >> 20), done == total ? "\r\033[K" : "");
+    }
+    return !atomic_load(&is_interrupted);
+}
+
+static tol_status open_all(struct model_run *run) {
+    const struct run_wish *wish = &run->wish;
+    enum hyp_device_kind kind = wish->kind;
+    const double begin = now_s();
+    tol_status status = tol_model_open(wish->path, &run->model);
+    if (status == TOL_OK) {
+        status = tol_tokenizer_create(tol_model_file(run->model), &run->tokenizer);
+    }
+    if (status == TOL_OK) status = hyp_session_open(&kind, &run->driver);
+    if (status == TOL_OK) status = tol_context_create(run->driver, wish->ordinal, &run->context);
+    if (status == TOL_OK) {
+        status = tol_model_load(run->model, run->context,
+                                &(struct tol_load_options){.context = (size_t)wish->context,
+                                                           .sessions = (size_t)wish->sessions,
+                                                           .progress = show_progress},
+                                &run->loaded);
+    }
+    run->load_s = now_s() - begin;
+    return status;
+}
+
+static void close_all(struct model_run *run) {
+    for (size_t i = 0; i < run->wish.sessions; i++) {
+        tol_text_destroy(run->texts[i]);
+        free(run->written[i]);
+    }
+    tol_model_unload(run->loaded);
+    tol_context_destroy(run->context);
+    tol_driver_close(run->driver);
+    tol_tokenizer_destroy(run->tokenizer);
+    tol_model_close(run->model);
+}
+
+static tol_status run_prompts(struct model_run *run) {
+    tol_status status = TOL_OK;
+    const double begin = now_s();
+    struct tol_text_options options = run->wish.text;
+    for (size_t i = 0; i < run->wish.sessions && status == TOL_OK; i++) {
+        status = tol_text_create(run->loaded, run->tokenizer, &options, run->wish.prompt,
+                                 strlen(run->wish.prompt), &run->texts[i]);
+        options.sampling.seed++;
+    }
+    run->prompt_s = now_s() - begin;
+    return status;
+}
+
+static bool keep(struct model_run *run, size_t i, struct tol_gguf_text fresh) {
+    char *grown = realloc(run->written[i], run->written_bytes[i] + fresh.count + 1);
+    if (grown == NULL) return false;
+    if (fresh.count > 0) memcpy(grown + run->written_bytes[i], fresh.bytes, fresh.count);
+    run->written_bytes[i] += fresh.count;
+    grown[run->written_bytes[i]] = '\0';
+    run->written[i] = grown;
+    return true;
+}
+
+/* Steps until all have ended. */
+static tol_status run_steps(struct model_run *run) {
+    const size_t count = (size_t)run->wish.sessions;
+    const bool streams = count == 1 && !run->wish.as_json;
+    const double begin = now_s();
+    for (bool go_on = true; go_on;) {
+        const tol_status status = tol_texts_step(run->texts, count);
+        if (status != TOL_OK) return status;
+        go_on = false;
+        for (size_t i = 0; i < count; i++) {
+            const struct tol_gguf_text fresh = tol_text_fresh(run->texts[i]);
+            go_on |= tol_text_about(run->texts[i]).end == TOL_TEXT_GOES_ON;
+            if (streams) {
+                fwrite(fresh.bytes, 1, fresh.count, stdout);
+                fflush(stdout);
+            } else if (!keep(run, i, fresh)) {
+                return TOL_OUT_OF_HOST_MEMORY;
+            }
+        }
+    }
+    run->step_s = now_s() - begin;
+    return TOL_OK;
+}
+
+/* ---- what came of it ---- */
+
+static const char *end_name(const struct tol_text_about *about) {
+    return about->status == TOL_CANCELLED ? "interrupted" : tol_text_end_name(about->end);
+}
+
+static void print_json(const struct model_run *run) {
+    const char *device = tol_context_device(run->context)->name;
+    for (size_t i = 0; i < run->wish.sessions; i++) {
+        const struct tol_text_about about = tol_text_about(run->texts[i]);
+        json_t *line = json_pack(
+            "{s:i, s:I, s:s, s:s%, s:I, s:I, s:s, s:s, s:f, s:f, s:f}", "schema", 1, "session",
+            (json_int_t)i, "device", device, "text", run->written[i] != NULL ? run->written[i] : "",
+            run->written_bytes[i], "prompt_tokens", (json_int_t)about.prompt_tokens, "tokens",
+            (json_int_t)about.tokens, "end", end_name(&about), "status",
+            tol_status_name(about.status), "load_s", run->load_s, "prompt_s", run->prompt_s,
+            "step_s", run->step_s);
+        char *text = line != NULL ? json_dumps(line, JSON_REAL_PRECISION(9)) : NULL;
+        if (text != NULL) puts(text);
+        free(text);
+        json_decref(line);
+    }
+}
+
+static void print_text(const struct model_run *run) {
+    size_t tokens = 0, prompts = 0;
+    for (size_t i = 0; i < run->wish.sessions; i++) {
+        const struct tol_text_about about = tol_text_about(run->texts[i]);
+        tokens += about.tokens;
+        prompts += about.prompt_tokens;
+        if (run->wish.sessions > 1) printf("---- session %zu ----\n%s", i, run->written[i]);
+        printf("\n");
+    }
+    if (!isatty(STDERR_FILENO)) return;
+    fprintf(stderr, "%zu tokens of prompt in %.2f s, %zu tokens in %.2f s: %.1f a second, on %s\n",
+            prompts, run->prompt_s, tokens, run->step_s, (double)tokens / run->step_s,
+            tol_context_device(run->context)->name);
+}
+
+/* The exit code of a run that went through, whose texts may have failed. */
+static int judge(const struct model_run *run) {
+    for (size_t i = 0; i < run->wish.sessions; i++) {
+        const struct tol_text_about about = tol_text_about(run->texts[i]);
+        if (about.end != TOL_TEXT_FAILED) continue;
+        if (about.status == TOL_CANCELLED) return EXIT_INTERRUPTED;
+        return hyp_command_complain("session %zu ended after %zu tokens: %s", i, about.tokens,
+                                    tol_status_sentence(about.status));
+    }
+    return HYP_EXIT_OK;
+}
+
+int hyp_command_model_run(int count, char **words) {
+    static struct model_run run;
+    int code = HYP_EXIT_OK;
+    if (count > 0 && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)) {
+        fputs(usage, stdout);
+        return HYP_EXIT_OK;
+    }
+    if (!read_words(count, words, &run.wish)) return hyp_command_complain("%s", hyp_error());
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = interrupt, .sa_flags = SA_RESTART}, NULL);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = interrupt, .sa_flags = SA_RESTART}, NULL);
+    tol_status status = open_all(&run);
+    if (status == TOL_OK) status = run_prompts(&run);
+    if (status == TOL_OK) status = run_steps(&run);
+    if (status == TOL_OK) {
+        if (run.wish.as_json) {
+            print_json(&run);
+        } else {
+            print_text(&run);
+        }
+        code = judge(&run);
+    } else if (status == TOL_CANCELLED) {
+        code = EXIT_INTERRUPTED;
+    } else {
+        code = hyp_command_complain("%s", hyp_session_message());
+    }
+    close_all(&run);
+    return code;
+}

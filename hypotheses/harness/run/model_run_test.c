@@ -1,0 +1,102 @@
+/*
+ * tollens model run: the text of a tiny model, several sessions, and what is said if it cannot run.
+ */
+#include "program_shell.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+TestSuite(model_run, .init = program_begin, .fini = program_end);
+
+#define RUN "TOLLENS_DEVICE=soft \"$T\" model run "
+#define MODEL "fixtures/models/llama-f32.gguf "
+#define WORDS "fixtures/models/llama-q4_k_m.gguf " /* writes letters */
+
+static json_t *run_json(const char *command, const char *name) {
+    cr_assert(program_shell(command) == 0, "%s", program_output);
+    json_t *found = program_json(name);
+    cr_assert(found != NULL);
+    return found;
+}
+
+static const char *text_of(const json_t *line) {
+    return json_string_value(json_object_get(line, "text"));
+}
+
+Test(model_run, text_is_streamed_and_the_same_as_in_json) {
+    cr_assert(program_shell(RUN MODEL "-p 'The driver' -n 12 --temp 0 > \"$D/text\"") == 0, "%s",
+              program_output);
+    json_t *line =
+        run_json(RUN MODEL "-p 'The driver' -n 12 --temp 0 --json > \"$D/a.json\"", "a.json");
+    cr_assert(json_integer_value(json_object_get(line, "tokens")) == 12);
+    cr_assert_str_eq(json_string_value(json_object_get(line, "end")), "length");
+    cr_assert(strlen(text_of(line)) > 10);
+    program_write("want", text_of(line));
+    cr_assert(program_shell("printf '\\n' >> \"$D/want\"; cmp \"$D/want\" \"$D/text\"") == 0, "%s",
+              program_output);
+    json_decref(line);
+}
+
+Test(model_run, a_session_writes_what_it_writes_alone) {
+    static const char both[] =
+        RUN MODEL "-p Hello -n 10 --temp 0.9 --top-k 50 --top-p 0.95 --min-p 0.01 "
+                  "--repeat-penalty 1.1 --seed 7 --sessions 2 --ctx 64 --json | tail -n 1 > "
+                  "\"$D/both.json\"";
+    static const char alone[] =
+        RUN MODEL "-p Hello -n 10 --temp 0.9 --top-k 50 --top-p 0.95 --min-p 0.01 "
+                  "--repeat-penalty 1.1 --seed 8 --ctx 64 --json > \"$D/alone.json\"";
+    json_t *second = run_json(both, "both.json"), *single = run_json(alone, "alone.json");
+    cr_assert(json_integer_value(json_object_get(second, "session")) == 1);
+    cr_assert_str_eq(text_of(second), text_of(single));
+    json_decref(second);
+    json_decref(single);
+}
+
+Test(model_run, a_stop_string_and_a_full_context_end_a_text) {
+    json_t *line = run_json(RUN WORDS "-p 'The driver' -n 20 --json > \"$D/a.json\"", "a.json");
+    json_t *stopped = run_json(
+        RUN WORDS "-p 'The driver' -n 20 --stop nothing --stop ntot --json > \"$D/b.json\"",
+        "b.json");
+    const char *stop = strstr(text_of(line), "ntot");
+    cr_assert(stop != NULL, "%s", text_of(line));
+    cr_assert_str_eq(json_string_value(json_object_get(stopped, "end")), "stop");
+    cr_assert(strlen(text_of(stopped)) == (size_t)(stop - text_of(line)));
+    cr_assert(strncmp(text_of(stopped), text_of(line), strlen(text_of(stopped))) == 0);
+    json_t *full = run_json(RUN MODEL "-p Hello -n 50 --ctx 16 --json > \"$D/c.json\"", "c.json");
+    cr_assert_str_eq(json_string_value(json_object_get(full, "end")), "context");
+    cr_assert(json_integer_value(json_object_get(full, "tokens")) +
+                  json_integer_value(json_object_get(full, "prompt_tokens")) ==
+              17);
+    json_decref(line);
+    json_decref(stopped);
+    json_decref(full);
+}
+
+#define REFUSED(words, text)                                                                       \
+    cr_assert(program_shell(RUN words) == 2 && program_says(text), "%s", program_output)
+
+Test(model_run, what_is_wrong_is_said) {
+    REFUSED("", "model run requires a file");
+    REFUSED(MODEL, "requires a prompt: -p");
+    REFUSED(MODEL "-p a --temp hot", "--temp must be a number, not 'hot'");
+    REFUSED(MODEL "-p a --temp 3", "temperature is 3; it must be from 0 to 2");
+    REFUSED(MODEL "-p a -n 0", "-n must be at least 1");
+    REFUSED(MODEL "-p a --tmp 1", "no option --tmp");
+    REFUSED(MODEL "b -p a", "b is a second one");
+    REFUSED("\"$D/none\" -p a", "none");
+    REFUSED("fixtures/models/vocabulary-spm.gguf -p a", "tollens: ");
+    REFUSED(MODEL "-p a --ctx 1000000", "1000000 positions is wanted");
+    REFUSED(MODEL "-p 'a b c d e f g h i j k l m n o p q r s t' --ctx 8",
+            "the context 8 positions");
+    REFUSED(MODEL "-p a --device soft:9", "tollens: ");
+    cr_assert(program_shell("TOLLENS_LIBCUDA=/none \"$T\" model run " MODEL "-p a --device cuda") ==
+                  2,
+              "%s", program_output);
+}
+
+Test(model_run, ctrl_c_ends_it_cleanly) {
+    cr_assert(program_shell(RUN MODEL "-p a -n 1000000 --ctx 2000 > \"$D/out\" & "
+                                      "while ! [ -s \"$D/out\" ]; do sleep 0.05; done; "
+                                      "kill -TERM $!; wait $!") == 130,
+              "%s", program_output);
+}

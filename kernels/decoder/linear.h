@@ -1,0 +1,56 @@
+/*
+ * linear: a product of a decoder, y = W x (+ bias) (+ y), or y = silu(G x) * (W x), for columns x.
+ *
+ * W and G have rows of k elements in one format; x and y are floats, column after column: y[c *
+ * y_stride + r] is the sum over i of W[r][i] x[c * x_stride + i]. Each product is added by a fused
+ * multiply-add in fp32: with u = 2^-24 and P the sum of |W| |x|, the error of an element is at most
+ * (k / 32 + 16) u P, plus one rounding for the bias and one for the sum with y. An element is the
+ * same bits whatever the number of columns and whatever is in the others, so what is computed for
+ * one session does not depend on those beside it. A NaN stays in its column.
+ *
+ * embed: row r of out is row tokens[r] of a table, as floats, bit for bit as kn_weight_values says;
+ * NaN if the table has no such row.
+ *
+ * Both queue one kernel and wait for nothing. Thread-safe, as tol_launch is.
+ */
+#ifndef KN_LINEAR_H
+#define KN_LINEAR_H
+
+#include "decoder/weight_format.h"
+#include "kernel_set.h"
+#include "place.h"
+
+struct kn_linear {
+    enum kn_weight_format format;
+    size_t rows, columns, k;   /* k in whole grains, at least one */
+    struct kn_place weights;   /* W */
+    struct kn_place gate;      /* G, of the same shape and format; address 0: none */
+    struct kn_place bias;      /* rows floats; address 0: none. Not with a gate */
+    struct kn_place x, y;      /* floats; x at a multiple of 16 bytes */
+    size_t x_stride, y_stride; /* from column to column, in elements; x_stride in fours */
+    bool adds;                 /* adds to y, and does not replace it. Not with a gate */
+};
+
+/*
+ * Without rows or columns it does nothing. TOL_INVALID_ARGUMENT: an argument is NULL or misaligned,
+ * the format is unknown, k is not whole grains, a stride is below the length of a column, a gate
+ * with a bias or a sum, or y overlaps an input. TOL_OUT_OF_RANGE: a place is too small.
+ * TOL_OVER_LIMIT: 2^31 rows or k, or 2^18 columns, or more. A refused call queues nothing.
+ */
+TOL_API tol_status kn_linear(struct kn_kernels *kernels, struct tol_stream *stream,
+                             const struct kn_linear *linear);
+
+struct kn_embed {
+    enum kn_weight_format format;
+    size_t rows, columns, table_rows;
+    struct kn_place table;  /* table_rows rows of columns elements, in whole grains */
+    struct kn_place tokens; /* rows int32 */
+    struct kn_place out;    /* floats */
+    size_t out_stride;      /* in elements; at least columns */
+};
+
+/* Fails as kn_linear does. */
+TOL_API tol_status kn_embed(struct kn_kernels *kernels, struct tol_stream *stream,
+                            const struct kn_embed *embed);
+
+#endif

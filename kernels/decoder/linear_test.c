@@ -1,0 +1,316 @@
+/*
+ * linear and embed: every format against the definition in double, columns alone and together, and
+ * what is refused.
+ */
+#include "decoder/linear.h"
+#include "guarded.h"
+#include "inputs.h"
+#include "quant/quant_draw.h"
+
+#include "test/test_device.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct kn_kernels *kernels;
+static struct tol_stream *stream;
+
+static void begin(void) {
+    MUST(kn_kernels_create(test_context(), &kernels));
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+}
+
+static void end(void) {
+    tol_stream_destroy(stream);
+    kn_kernels_destroy(kernels);
+    stream = NULL, kernels = NULL;
+    test_end();
+}
+TestSuite(linear, .fini = end);
+
+/* Weights of a format, of some 0.01 to 1. */
+static uint8_t *draw(enum kn_weight_format format, size_t rows, size_t k, uint64_t *state) {
+    const size_t count = rows * k, bytes = rows * kn_weight_row_bytes(format, k);
+    uint8_t *weights = malloc(bytes);
+    float *values = malloc(count * sizeof *values);
+    cr_assert(weights != NULL && values != NULL);
+    kn_inputs_draw(KN_UNIFORM, state, 1, values, count);
+    switch (format) {
+    case KN_WEIGHT_F32:
+        memcpy(weights, values, bytes);
+        break;
+    case KN_WEIGHT_F16:
+        kn_numbers_store(KN_F16, values, count, weights);
+        break;
+    case KN_WEIGHT_BF16:
+        kn_numbers_store(KN_BF16, values, count, weights);
+        break;
+    case KN_WEIGHT_Q8_0:
+        kn_quant_draw(KN_Q8_0, KN_BLOCKS_USUAL, state, count / 32, weights);
+        break;
+    case KN_WEIGHT_Q4_K:
+        kn_quant_draw(KN_Q4_K, KN_BLOCKS_USUAL, state, count / 256, weights);
+        break;
+    case KN_WEIGHT_Q6_K:
+        kn_quant_draw(KN_Q6_K, KN_BLOCKS_USUAL, state, count / 256, weights);
+        break;
+    default:
+        for (size_t i = 0; i < bytes; i++) weights[i] = (uint8_t)kn_random(state);
+        for (size_t i = 0; i < bytes; i += 176) { /* finite d and dmin */
+            const uint16_t d[2] = {kn_f16_of(0.001f + (float)i * 1e-6f), kn_f16_of(0.002f)};
+            memcpy(weights + i, d, sizeof d);
+        }
+    }
+    free(values);
+    return weights;
+}
+
+struct stage {
+    enum kn_weight_format format;
+    size_t rows, columns, k;
+    uint8_t *weights, *gates;
+    float *x, *y, *bias;
+    double *w, *g; /* the values of both matrices */
+};
+
+static double *values_of(const struct stage *s, const uint8_t *weights) {
+    float *values = malloc(s->rows * s->k * sizeof *values);
+    double *wide = malloc(s->rows * s->k * sizeof *wide);
+    cr_assert(values != NULL && wide != NULL);
+    kn_weight_values(s->format, weights, s->rows * s->k, values);
+    for (size_t i = 0; i < s->rows * s->k; i++) wide[i] = (double)values[i];
+    free(values);
+    return wide;
+}
+
+static struct stage stage_make(enum kn_weight_format format, size_t rows, size_t columns,
+                               size_t k) {
+    uint64_t state = 7 + (uint64_t)format;
+    struct stage s = {.format = format, .rows = rows, .columns = columns, .k = k};
+    s.weights = draw(format, rows, k, &state);
+    s.gates = draw(format, rows, k, &state);
+    s.x = malloc(columns * k * sizeof(float));
+    s.y = malloc(columns * rows * sizeof(float));
+    s.bias = malloc(rows * sizeof(float));
+    cr_assert(s.x != NULL && s.y != NULL && s.bias != NULL);
+    kn_inputs_draw(KN_NORMAL, &state, 0.1, s.x, columns * k);
+    kn_inputs_draw(KN_NORMAL, &state, 1, s.y, columns * rows);
+    kn_inputs_draw(KN_NORMAL, &state, 1, s.bias, rows);
+    s.w = values_of(&s, s.weights);
+    s.g = values_of(&s, s.gates);
+    return s;
+}
+
+static void stage_end(struct stage *s) {
+    free(s->weights), free(s->gates), free(s->x), free(s->y), free(s->bias), free(s->w), free(s->g);
+}
+
+static double dot(const double *w, const float *x, size_t k, double *magnitude) {
+    double sum = 0;
+    *magnitude = 0;
+    for (size_t i = 0; i < k; i++) {
+        sum += w[i] * (double)x[i];
+        *magnitude += fabs(w[i] * (double)x[i]);
+    }
+    return sum;
+}
+
+enum form { PLAIN, BIASED, ADDED, GATED, FORMS };
+
+/* Computes `columns` columns from the first of the stage's on, into `got`. */
+static void run(const struct stage *s, enum form form, size_t first, size_t columns, float *got) {
+    const size_t matrix = s->rows * kn_weight_row_bytes(s->format, s->k);
+    struct kn_guarded y = {0};
+    tol_auto_buffer struct tol_buffer *weights = NULL, *gates = NULL, *x = NULL, *bias = NULL;
+    size_t changed = 1;
+    MUST(tol_buffer_create(test_context(), matrix, 1, &weights));
+    MUST(tol_buffer_create(test_context(), matrix, 1, &gates));
+    MUST(tol_buffer_create(test_context(), columns * s->k, sizeof(float), &x));
+    MUST(tol_buffer_create(test_context(), s->rows, sizeof(float), &bias));
+    MUST(kn_guarded_create(test_context(), columns * s->rows * sizeof(float), 4, &y));
+    MUST(tol_buffer_write(weights, s->weights, matrix));
+    MUST(tol_buffer_write(gates, s->gates, matrix));
+    MUST(tol_buffer_write(x, s->x + first * s->k, columns * s->k * sizeof(float)));
+    MUST(tol_buffer_write(bias, s->bias, s->rows * sizeof(float)));
+    if (form == ADDED) MUST(kn_guarded_write(&y, s->y + first * s->rows));
+    MUST(kn_linear(
+        kernels, stream,
+        &(struct kn_linear){.format = s->format,
+                            .rows = s->rows,
+                            .columns = columns,
+                            .k = s->k,
+                            .weights = kn_place_of(weights, 0),
+                            .gate = form == GATED ? kn_place_of(gates, 0) : (struct kn_place){0, 0},
+                            .bias = form == BIASED ? kn_place_of(bias, 0) : (struct kn_place){0, 0},
+                            .x = kn_place_of(x, 0),
+                            .y = {tol_buffer_address(y.buffer) + y.offset, y.bytes},
+                            .x_stride = s->k,
+                            .y_stride = s->rows,
+                            .adds = form == ADDED}));
+    MUST(tol_stream_synchronize(stream));
+    MUST(kn_guarded_read(&y, got));
+    MUST(kn_guarded_check(&y, &changed));
+    cr_assert(changed == 0);
+    kn_guarded_destroy(&y);
+}
+
+static double silu(double x) {
+    return x / (1 + exp(-x));
+}
+
+static void check(const struct stage *s, enum form form, const float *got) {
+    const double each = ((double)s->k / 32 + 16) * 0x1p-24;
+    for (size_t i = 0; i < s->columns * s->rows; i++) {
+        const size_t c = i / s->rows, r = i % s->rows;
+        double magnitude, other = 0;
+        double sum = dot(s->w + r * s->k, s->x + c * s->k, s->k, &magnitude);
+        double bound = each * magnitude;
+        if (form == GATED) {
+            const double gate = dot(s->g + r * s->k, s->x + c * s->k, s->k, &other);
+            /* |silu'| is at most 1.1 */
+            bound = bound * fabs(silu(gate)) + 1.1 * each * other * fabs(sum) * 1.01;
+            sum *= silu(gate);
+        }
+        if (form == BIASED) sum += (double)s->bias[r];
+        if (form == ADDED) sum += (double)s->y[i];
+        bound += fabs(sum) * 0x1p-20 + 1e-30;
+        cr_assert(!(fabs((double)got[i] - sum) > bound),
+                  "%s, form %d, row %zu of column %zu: %g is "
+                  "not %g within %g",
+                  kn_weight_name(s->format), (int)form, r, c, (double)got[i], sum, bound);
+    }
+}
+
+static void try(enum kn_weight_format format, size_t rows, size_t columns, size_t k) {
+    struct stage s = stage_make(format, rows, columns, k);
+    float *all = malloc(columns * rows * sizeof *all), *one = malloc(rows * sizeof *one);
+    cr_assert(all != NULL && one != NULL);
+    for (enum form form = PLAIN; form < FORMS; form++) {
+        run(&s, form, 0, columns, all);
+        check(&s, form, all);
+        for (size_t c = 0; c < columns; c++) { /* alone, and beside others: the same bits */
+            run(&s, form, c, 1, one);
+            cr_assert(memcmp(one, all + c * rows, rows * sizeof *one) == 0,
+                      "%s, form %d, column %zu", kn_weight_name(format), (int)form, c);
+        }
+    }
+    stage_end(&s);
+    free(all), free(one);
+}
+
+Test(linear, products_are_the_definition_and_the_same_beside_others) {
+    begin();
+    for (enum kn_weight_format format = 0; format < KN_WEIGHT_FORMATS; format++) {
+        if (test_takes_trial()) try(format, 9, 5, kn_weight_grain(format) > 32 ? 512 : 352);
+        if (test_takes_trial()) try(format, 1, 2, kn_weight_grain(format));
+    }
+}
+
+Test(linear, embedded_rows_are_the_tables_bit_for_bit) {
+    enum { ROWS = 5, TABLE = 6 };
+    static const int tokens[ROWS] = {5, 0, -1, 6, 3};
+    begin();
+    for (enum kn_weight_format format = 0; format < KN_WEIGHT_FORMATS; format++) {
+        const size_t k = kn_weight_grain(format) > 32 ? 512 : 96;
+        const size_t bytes = TABLE * kn_weight_row_bytes(format, k);
+        uint64_t state = 3;
+        uint8_t *weights = draw(format, TABLE, k, &state);
+        float *values = malloc(TABLE * k * sizeof *values), *got = malloc(ROWS * k * sizeof *got);
+        struct kn_guarded out = {0};
+        tol_auto_buffer struct tol_buffer *table = NULL, *indices = NULL;
+        size_t changed = 1;
+        cr_assert(values != NULL && got != NULL);
+        MUST(tol_buffer_create(test_context(), bytes, 1, &table));
+        MUST(tol_buffer_create(test_context(), ROWS, sizeof(int), &indices));
+        MUST(tol_buffer_write(table, weights, bytes));
+        MUST(tol_buffer_write(indices, tokens, sizeof tokens));
+        MUST(kn_guarded_create(test_context(), ROWS * k * sizeof(float), 4, &out));
+        MUST(kn_embed(
+            kernels, stream,
+            &(struct kn_embed){.format = format,
+                               .rows = ROWS,
+                               .columns = k,
+                               .table_rows = TABLE,
+                               .table = kn_place_of(table, 0),
+                               .tokens = kn_place_of(indices, 0),
+                               .out = {tol_buffer_address(out.buffer) + out.offset, out.bytes},
+                               .out_stride = k}));
+        MUST(tol_stream_synchronize(stream));
+        MUST(kn_guarded_read(&out, got));
+        MUST(kn_guarded_check(&out, &changed));
+        cr_assert(changed == 0);
+        kn_weight_values(format, weights, TABLE * k, values);
+        for (size_t i = 0; i < ROWS * k; i++) {
+            const int token = tokens[i / k];
+            if (token < 0 || token >= TABLE) {
+                cr_assert(isnan(got[i]));
+            } else {
+                cr_assert(got[i] == values[(size_t)token * k + i % k], "%s, element %zu: %g",
+                          kn_weight_name(format), i, (double)got[i]);
+            }
+        }
+        kn_guarded_destroy(&out);
+        free(weights), free(values), free(got);
+    }
+}
+
+/* d = 2, scale 3, minimum 0: element 33 has nibble 5 and its fifth bit, so 2 * 3 * 21. */
+Test(linear, a_q5_k_block_has_the_values_of_its_definition) {
+    uint8_t block[176] = {0};
+    float values[256];
+    const uint16_t d[2] = {kn_f16_of(2), kn_f16_of(0.5f)};
+    memcpy(block, d, sizeof d);
+    kn_q4_k_set_scale(block + 4, 1, 3, 4);
+    kn_q4_k_set_scale(block + 4, 7, 1, 0);
+    block[48 + 1] = 5 << 4;
+    block[16 + 1] = 1 << 1;
+    block[48 + 96 + 31] = 15 << 4;
+    kn_weight_values(KN_WEIGHT_Q5_K, block, 256, values);
+    cr_assert(values[33] == 2 * 3 * 21 - 0.5f * 4);
+    cr_assert(values[34] == -2);
+    cr_assert(values[255] == 30);
+    cr_assert(values[0] == 0);
+}
+
+#define REFUSED(change, status, text)                                                              \
+    do {                                                                                           \
+        struct kn_linear p = good;                                                                 \
+        change;                                                                                    \
+        MUST_FAIL(kn_linear(kernels, stream, &p), status, text);                                   \
+    } while (0)
+
+Test(linear, what_makes_no_sense_is_refused) {
+    const struct kn_linear good = {.format = KN_WEIGHT_Q4_K,
+                                   .rows = 5,
+                                   .columns = 3,
+                                   .k = 512,
+                                   .weights = {0x10000, 5 * 288},
+                                   .x = {0x20000, 3 * 2048},
+                                   .y = {0x30000, 60},
+                                   .x_stride = 512,
+                                   .y_stride = 5};
+    begin();
+    REFUSED(p.format = KN_WEIGHT_FORMATS, TOL_INVALID_ARGUMENT, "no format 7");
+    REFUSED(p.k = 500, TOL_INVALID_ARGUMENT, "500 elements, no multiple of 256");
+    REFUSED(p.k = 0, TOL_INVALID_ARGUMENT, "0 elements");
+    REFUSED(p.weights.address++, TOL_INVALID_ARGUMENT, "not aligned to 16");
+    REFUSED(p.weights.bytes--, TOL_OUT_OF_RANGE, "1440 bytes, and there are 1439");
+    REFUSED(p.x_stride = 510, TOL_INVALID_ARGUMENT, "are 510 apart");
+    REFUSED(p.x_stride = 513, TOL_INVALID_ARGUMENT, "are 513 apart");
+    REFUSED(p.x.bytes--, TOL_OUT_OF_RANGE, "3 rows of x");
+    REFUSED(p.y.bytes--, TOL_OUT_OF_RANGE, "3 rows of y");
+    REFUSED(p.y_stride = 4, TOL_INVALID_ARGUMENT, "are 4 apart");
+    REFUSED(p.y.address = 0x20000, TOL_INVALID_ARGUMENT, "overlaps");
+    REFUSED(p.bias = ((struct kn_place){0x40000, 19}), TOL_OUT_OF_RANGE, "bias needs 20");
+    REFUSED((p.gate = p.weights, p.adds = true), TOL_INVALID_ARGUMENT, "a gate with");
+    REFUSED(p.rows = (size_t)1 << 31, TOL_OVER_LIMIT, "2147483648 rows");
+    REFUSED(p.columns = 1 << 18, TOL_OVER_LIMIT, "262144 columns");
+    MUST_FAIL(kn_linear(NULL, stream, &good), TOL_INVALID_ARGUMENT, "needs kernels");
+    MUST_FAIL(kn_embed(kernels, stream,
+                       &(struct kn_embed){.format = KN_WEIGHT_F32, .rows = 1, .columns = 8}),
+              TOL_INVALID_ARGUMENT, "no rows");
+    struct kn_linear nothing = good;
+    nothing.columns = 0;
+    MUST(kn_linear(kernels, stream, &nothing));
+}

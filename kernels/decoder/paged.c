@@ -1,0 +1,186 @@
+/*
+ * The host's side of heads and of paged attention.
+ */
+#include "decoder/paged.h"
+
+#include "core/check.h"
+#include "decoder/decoder_arguments.h"
+#include "decoder/decoder_check.h"
+
+#include <math.h>
+
+KN_IMAGES(heads_1_warp);
+KN_IMAGES(paged_1_span);
+KN_IMAGES(paged_2_merge);
+
+enum { HEADS = 4, GRID_MAX = 65535, LOG2_GROUPS = 4, MERGE_THREADS = 64 };
+
+static const struct kn_variant heads_row = {.name = "warp",
+                                            .entry = "heads_warp",
+                                            .images = kn_images_heads_1_warp,
+                                            .compute_capability_min = 75,
+                                            .threads = 32 * HEADS};
+
+/* tile: the heads of q of a block. */
+#define SPAN(group)                                                                                \
+    {                                                                                              \
+        .name = "span", .entry = "paged_span_" #group, .images = kn_images_paged_1_span,           \
+        .compute_capability_min = 75, .threads = PAGED_SPAN, .tile = {                             \
+            group                                                                                  \
+        }                                                                                          \
+    }
+static const struct kn_variant span_rows[LOG2_GROUPS] = {SPAN(1), SPAN(2), SPAN(4), SPAN(8)};
+static const struct kn_variant merge_row = {.name = "merge",
+                                            .entry = "paged_merge",
+                                            .images = kn_images_paged_2_merge,
+                                            .compute_capability_min = 75,
+                                            .threads = MERGE_THREADS};
+
+size_t kn_paged_layer_bytes(const struct kn_paged_heads *heads) {
+    return 2 * heads->kv_heads * KN_PAGE_POSITIONS * heads->head_size * sizeof(uint16_t);
+}
+
+size_t kn_paged_workspace(const struct kn_paged_heads *shape, size_t rows, size_t splits) {
+    return rows * shape->heads * splits * (shape->head_size + 2) * sizeof(float);
+}
+
+static tol_status check_batch(const struct kn_paged_rows *batch,
+                              const struct kn_paged_heads *shape) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(shape->kv_heads > 0 && shape->heads > 0 && shape->heads % shape->kv_heads == 0,
+              TOL_INVALID_ARGUMENT, "%zu heads of q cannot share %zu heads of k and v",
+              shape->heads, shape->kv_heads);
+    TOL_CHECK(shape->head_size > 0 && shape->head_size % 8 == 0 &&
+                  shape->head_size <= KN_PAGED_HEAD_MAX,
+              TOL_INVALID_ARGUMENT, "heads have %zu elements, no multiple of 8 up to %d",
+              shape->head_size, KN_PAGED_HEAD_MAX);
+    TOL_CHECK(batch->rows <= GRID_MAX && shape->heads <= GRID_MAX, TOL_OVER_LIMIT,
+              "%zu rows and %zu heads; each must be below 65536", batch->rows, shape->heads);
+    TOL_CHECK(batch->pages_max > 0 && batch->pages_max <= UINT32_MAX, TOL_INVALID_ARGUMENT,
+              "%zu pages a session", batch->pages_max);
+    TOL_CHECK(batch->layer_at % 16 == 0, TOL_INVALID_ARGUMENT,
+              "a layer at byte %zu of a page, no multiple of 16", batch->layer_at);
+    TOL_TRY(kn_decoder_bytes("positions", batch->positions, batch->rows * sizeof(int32_t), 4));
+    TOL_TRY(kn_decoder_bytes("slots", batch->slots, batch->rows * sizeof(int32_t), 4));
+    TOL_TRY(kn_decoder_bytes("tables", batch->tables, batch->pages_max * sizeof(uint64_t), 8));
+out:
+    return status;
+}
+
+static struct paged_cache cache_of(const struct kn_paged_rows *batch,
+                                   const struct kn_paged_heads *shape) {
+    return (struct paged_cache){.tables = batch->tables.address,
+                                .positions = batch->positions.address,
+                                .slots = batch->slots.address,
+                                .keys_at = batch->layer_at,
+                                .values_at = batch->layer_at + kn_paged_layer_bytes(shape) / 2,
+                                .pages_max = (uint32_t)batch->pages_max};
+}
+
+static tol_status check_heads(const struct kn_heads_ready *x, size_t all) {
+    tol_status status = TOL_OK;
+    const size_t head_bytes = x->shape.head_size * sizeof(float);
+    TOL_TRY(check_batch(&x->batch, &x->shape));
+    TOL_TRY(kn_decoder_rows("qkv", x->qkv, x->batch.rows, x->qkv_stride, all * x->shape.head_size,
+                            sizeof(float), 4));
+    TOL_CHECK(x->rotated % 2 == 0 && x->rotated <= x->shape.head_size, TOL_INVALID_ARGUMENT,
+              "%zu elements of a head of %zu cannot be rotated in pairs", x->rotated,
+              x->shape.head_size);
+    if (x->rotated > 0) {
+        TOL_TRY(kn_decoder_bytes("frequencies", x->frequencies, x->rotated / 2 * sizeof(float), 4));
+    }
+    if (x->q_norm.address != 0) TOL_TRY(kn_decoder_bytes("q_norm", x->q_norm, head_bytes, 4));
+    if (x->k_norm.address != 0) TOL_TRY(kn_decoder_bytes("k_norm", x->k_norm, head_bytes, 4));
+out:
+    return status;
+}
+
+tol_status kn_heads(struct kn_kernels *kernels, struct tol_stream *stream,
+                    const struct kn_heads_ready *x) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,
+              "heads needs kernels, a stream and a problem");
+    if (x->batch.rows == 0) return TOL_OK;
+    const size_t all = x->shape.heads + 2 * x->shape.kv_heads;
+    TOL_TRY(check_heads(x, all));
+    const struct heads_arguments arguments = {.cache = cache_of(&x->batch, &x->shape),
+                                              .rows_at = x->qkv.address,
+                                              .row_stride = x->qkv_stride,
+                                              .q_norm = x->q_norm.address,
+                                              .k_norm = x->k_norm.address,
+                                              .frequencies = x->frequencies.address,
+                                              .epsilon = x->epsilon,
+                                              .magnitude = x->magnitude,
+                                              .heads = (int32_t)x->shape.heads,
+                                              .kv_heads = (int32_t)x->shape.kv_heads,
+                                              .head_size = (int32_t)x->shape.head_size,
+                                              .rotated = (int32_t)x->rotated,
+                                              .halves = x->halves};
+    status = kn_decoder_launch(kernels, stream, &heads_row,
+                               (struct tol_launch_shape){(unsigned)((all + HEADS - 1) / HEADS),
+                                                         (unsigned)x->batch.rows, 1,
+                                                         heads_row.threads, 1, 1, 0},
+                               &arguments, sizeof arguments);
+out:
+    return status;
+}
+
+static tol_status check_paged(const struct kn_paged *x) {
+    tol_status status = TOL_OK;
+    const size_t width = x->shape.heads * x->shape.head_size;
+    TOL_TRY(check_batch(&x->batch, &x->shape));
+    TOL_CHECK(x->splits > 0 && x->splits <= INT32_MAX / KN_PAGED_SPAN && x->window <= INT32_MAX,
+              TOL_INVALID_ARGUMENT, "%zu spans and a window of %zu", x->splits, x->window);
+    TOL_CHECK(!(x->scale < 0) && isfinite(x->scale), TOL_INVALID_ARGUMENT, "a scale of %g",
+              (double)x->scale);
+    TOL_TRY(kn_decoder_rows("q", x->q, x->batch.rows, x->q_stride, width, sizeof(float), 4));
+    TOL_TRY(kn_decoder_rows("out", x->out, x->batch.rows, x->out_stride, width, sizeof(float), 4));
+    TOL_TRY(kn_decoder_bytes("workspace", x->workspace,
+                             kn_paged_workspace(&x->shape, x->batch.rows, x->splits), 4));
+out:
+    return status;
+}
+
+/* The smallest kernel whose blocks take all heads that share a key, or the largest. */
+static const struct kn_variant *span_for(const struct kn_paged_heads *shape) {
+    int at = 0;
+    while (at < LOG2_GROUPS - 1 && span_rows[at].tile[0] < shape->heads / shape->kv_heads) at++;
+    return &span_rows[at];
+}
+
+tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *stream,
+                              const struct kn_paged *x) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,
+              "paged attention needs kernels, a stream and a problem");
+    if (x->batch.rows == 0) return TOL_OK;
+    TOL_TRY(check_paged(x));
+    const struct kn_variant *span = span_for(&x->shape);
+    const size_t group = x->shape.heads / x->shape.kv_heads;
+    const size_t times = (group + span->tile[0] - 1) / span->tile[0];
+    const float scale = x->scale > 0 ? x->scale : 1 / sqrtf((float)x->shape.head_size);
+    const struct paged_arguments arguments = {.cache = cache_of(&x->batch, &x->shape),
+                                              .q = x->q.address,
+                                              .out = x->out.address,
+                                              .q_stride = x->q_stride,
+                                              .out_stride = x->out_stride,
+                                              .parts = x->workspace.address,
+                                              .scale_log2 = scale * 1.44269504089f,
+                                              .heads = (int32_t)x->shape.heads,
+                                              .kv_heads = (int32_t)x->shape.kv_heads,
+                                              .head_size = (int32_t)x->shape.head_size,
+                                              .window = (int32_t)x->window,
+                                              .splits = (int32_t)x->splits};
+    const unsigned rows = (unsigned)x->batch.rows;
+    TOL_TRY(kn_decoder_launch(kernels, stream, span,
+                              (struct tol_launch_shape){(unsigned)x->splits,
+                                                        (unsigned)(x->shape.kv_heads * times), rows,
+                                                        span->threads, 1, 1, 0},
+                              &arguments, sizeof arguments));
+    status = kn_decoder_launch(
+        kernels, stream, &merge_row,
+        (struct tol_launch_shape){(unsigned)x->shape.heads, rows, 1, MERGE_THREADS, 1, 1, 0},
+        &arguments, sizeof arguments);
+out:
+    return status;
+}

@@ -1,0 +1,135 @@
+// paged attention, step 1: the part of each span of 128 positions in the attention of a row.
+//
+// The idea: a row of q sees the keys of its session, up to its own position, in pages. A block
+// takes a span of positions and all heads of q that share its keys. First a thread owns a key:
+// pieces of eight elements of 16 keys are stored together, so a warp's loads are of whole lines,
+// and no sum crosses threads. Then the weights of the span are in shared memory, and a thread owns
+// two elements of the values. Spans begin at multiples of 128, so the parts of a row, and their
+// bits, depend neither on other rows nor on how many spans the grid has.
+// Owner: block (s, g, r) owns span s of row r, for heads GROUP g on. It ends at once if the row
+// sees nothing of its span.
+// Bound by: reads of keys and values.
+// Requires: blockDim = (128, 1, 1), gridDim = (splits, kv_heads * ceil(heads of a key / GROUP),
+// rows); head_size up to 256 and a multiple of 8.
+#include "paged.cuh"
+
+enum { THREADS = PAGED_SPAN, HEAD_MAX = 256 };
+
+template <int GROUP> struct span_shared {
+    float q[GROUP][HEAD_MAX];
+    float weights[GROUP][PAGED_SPAN];
+    float sums[THREADS][2 * GROUP];
+    float largest[GROUP], total[GROUP];
+};
+
+// The scores of a thread's own key.
+template <int GROUP>
+__device__ inline void score(span_shared<GROUP> &s, const paged_arguments &x, uint64_t page,
+                             int head, int position, bool seen) {
+    float scores[GROUP] = {};
+    for (int piece = 0; seen && piece < x.head_size / KEY_PIECE; piece++) {
+        const uint4 bits =
+            *(const uint4 *)key_at(x.cache, page, head, x.head_size, position, piece);
+        const uint32_t words[4] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const float2 key = __half22float2(*(const __half2 *)&words[i]);
+#pragma unroll
+            for (int g = 0; g < GROUP; g++) {
+                const float2 q = *(const float2 *)&s.q[g][piece * KEY_PIECE + 2 * i];
+                scores[g] = fmaf(q.y, key.y, fmaf(q.x, key.x, scores[g]));
+            }
+        }
+    }
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) s.weights[g][threadIdx.x] = seen ? scores[g] : -INFINITY;
+}
+
+// Scores become weights relative to the largest: a warp owns a head. At least one key is seen.
+template <int GROUP> __device__ inline void weigh(span_shared<GROUP> &s) {
+    const int lane = threadIdx.x % WARP;
+    for (int g = threadIdx.x / WARP; g < GROUP; g += THREADS / WARP) {
+        float largest = -INFINITY, total = 0;
+        for (int i = lane; i < PAGED_SPAN; i += WARP) largest = fmaxf(largest, s.weights[g][i]);
+        largest = warp_max(largest);
+        for (int i = lane; i < PAGED_SPAN; i += WARP) {
+            const float weight = exp2f(s.weights[g][i] - largest);
+            s.weights[g][i] = weight;
+            total += weight;
+        }
+        total = warp_sum(total);
+        if (lane == 0) s.largest[g] = largest, s.total[g] = total;
+    }
+}
+
+// A thread adds two elements of the values of every `teams`-th position; then the teams are added.
+template <int GROUP>
+__device__ inline void add_values(span_shared<GROUP> &s, const paged_arguments &x,
+                                  const uint64_t *pages, int head, int begin, int end, int base) {
+    const int pairs = x.head_size / 2, teams = THREADS / pairs, team = threadIdx.x / pairs;
+    const int pair = threadIdx.x % pairs;
+    float sums[2 * GROUP] = {};
+    for (int position = begin + team; team < teams && position < end; position += teams) {
+        const __half *row =
+            value_at(x.cache, pages[position / PAGE], head, x.head_size, position);
+        const float2 value = __half22float2(((const __half2 *)row)[pair]);
+#pragma unroll
+        for (int g = 0; g < GROUP; g++) {
+            const float weight = s.weights[g][position - base];
+            sums[2 * g] = fmaf(weight, value.x, sums[2 * g]);
+            sums[2 * g + 1] = fmaf(weight, value.y, sums[2 * g + 1]);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 2 * GROUP; i++) s.sums[threadIdx.x][i] = sums[i];
+}
+
+template <int GROUP> __device__ inline void span(const paged_arguments &x) {
+    __shared__ span_shared<GROUP> s;
+    const int row = blockIdx.z, shared_by = x.heads / x.kv_heads;
+    const int times = ceil_div(shared_by, GROUP), head = blockIdx.y / times;
+    const int first = head * shared_by + blockIdx.y % times * GROUP;
+    const int count = min(GROUP, (head + 1) * shared_by - first);
+    const int own = ((const int *)x.cache.positions)[row], base = blockIdx.x * PAGED_SPAN;
+    const int begin = max(base, x.window > 0 ? own - x.window + 1 : 0);
+    const int end = min(base + PAGED_SPAN, own + 1);
+    if (begin >= end) return; // all threads: the merge leaves this span out
+    const uint64_t *pages = pages_of(x.cache, row);
+    for (int i = threadIdx.x; i < GROUP * x.head_size; i += THREADS) {
+        const int g = i / x.head_size, at = i % x.head_size;
+        const float *q = (const float *)x.q + row * x.q_stride;
+        s.q[g][at] = g < count ? q[(uint64_t)(first + g) * x.head_size + at] * x.scale_log2 : 0;
+    }
+    __syncthreads(); // q is there
+    const int position = base + threadIdx.x;
+    const bool seen = position >= begin && position < end;
+    score<GROUP>(s, x, seen ? pages[position / PAGE] : 0, head, position, seen);
+    __syncthreads(); // all scores are there
+    weigh<GROUP>(s);
+    __syncthreads(); // all weights are there
+    add_values<GROUP>(s, x, pages, head, begin, end, base);
+    __syncthreads(); // the sums of all teams are there
+    const int pairs = x.head_size / 2, teams = THREADS / pairs;
+    const uint64_t part_size = x.head_size + 2;
+    for (int i = threadIdx.x; i < count * x.head_size; i += THREADS) {
+        const int g = i / x.head_size, at = i % x.head_size;
+        float *part =
+            (float *)x.parts +
+            (((uint64_t)row * x.heads + first + g) * x.splits + blockIdx.x) * part_size;
+        float sum = 0;
+        for (int team = 0; team < teams; team++) {
+            sum += s.sums[team * pairs + at / 2][2 * g + at % 2];
+        }
+        part[at] = sum;
+        if (at == 0) part[x.head_size] = s.largest[g], part[x.head_size + 1] = s.total[g];
+    }
+}
+
+#define SPAN(group)                                                                                \
+    extern "C" __global__ void __launch_bounds__(THREADS) paged_span_##group(paged_arguments x) {  \
+        span<group>(x);                                                                            \
+    }
+SPAN(1)
+SPAN(2)
+SPAN(4)
+SPAN(8)

@@ -1,0 +1,196 @@
+/*
+ * Cases of linear, embed, heads and paged attention: every format with one column and several,
+ * and as many heads that share a key as each kernel takes.
+ */
+#include "core/check.h"
+#include "decoder/linear.h"
+#include "decoder/paged.h"
+#include "inputs.h"
+#include "sweep_matrix.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 3, COLUMNS = 5, K = 512, HEAD = 40, POSITIONS = 2 };
+
+static struct kn_place place_of(const struct sweep_matrix *matrix) {
+    const struct kn_guarded *guarded = &matrix->guarded;
+    return (struct kn_place){tol_buffer_address(guarded->buffer) + guarded->offset, guarded->bytes};
+}
+
+/* Bytes that are weights of every format: as fp16, bf16 and fp32 they are from 0.5 to 2. */
+static void draw(struct sweep *sweep, enum kn_weight_format format, uint8_t *weights,
+                 size_t bytes) {
+    for (size_t i = 0; i < bytes; i += 2) {
+        const uint16_t bits = (uint16_t)(kn_random(&sweep->random) & 0x3ff);
+        const uint16_t half = format == KN_WEIGHT_BF16 || format == KN_WEIGHT_F32
+                                  ? (uint16_t)(0x3f80 | (bits & 0x7f))
+                                  : (uint16_t)(0x3c00 | bits);
+        memcpy(weights + i, &half, 2);
+    }
+}
+
+struct product {
+    struct sweep_matrix x, y;
+    struct tol_buffer *weights, *tokens;
+    uint8_t *bytes;
+    float *values;
+    double *oracle;
+};
+
+static tol_status begin(struct sweep *sweep, enum kn_weight_format format, size_t columns,
+                        struct product *p) {
+    tol_status status = TOL_OK;
+    const size_t bytes = ROWS * kn_weight_row_bytes(format, K);
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, columns, K, 4, 0, 1, &p->x));
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, columns, ROWS, 2, 1, 0, &p->y));
+    TOL_TRY(tol_buffer_create(kn_kernels_context(sweep->kernels), bytes, 1, &p->weights));
+    p->bytes = malloc(bytes);
+    p->values = malloc(ROWS * K * sizeof *p->values);
+    p->oracle = calloc(columns * K, sizeof *p->oracle);
+    TOL_CHECK(p->bytes != NULL && p->values != NULL && p->oracle != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "%zu bytes", bytes);
+    draw(sweep, format, p->bytes, bytes);
+    kn_weight_values(format, p->bytes, ROWS * K, p->values);
+    status = tol_buffer_write(p->weights, p->bytes, bytes);
+out:
+    return status;
+}
+
+static void finish(struct sweep *sweep, tol_status status, const struct sweep_matrix *out,
+                   struct product *p) {
+    struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
+    size_t touched = 0;
+    if (status == TOL_OK) {
+        status = sweep_matrix_judge(sweep, out, p->oracle, (struct kn_tolerance){1e-2, 1e-4},
+                                    &deviation, &touched);
+    }
+    sweep_judge(sweep, status, &deviation, touched);
+    sweep_matrix_end(&p->x);
+    sweep_matrix_end(&p->y);
+    tol_buffer_destroy(p->weights);
+    tol_buffer_destroy(p->tokens);
+    free(p->bytes), free(p->values), free(p->oracle);
+}
+
+static void run_linear(struct sweep *sweep, enum kn_weight_format format, size_t columns,
+                       bool gated) {
+    tol_status status = TOL_OK;
+    struct product p = {0};
+    if (!sweep_begin(sweep, "linear %s %d x %zu%s", kn_weight_name(format), ROWS, columns,
+                     gated ? " gated" : "")) {
+        return;
+    }
+    TOL_TRY(begin(sweep, format, columns, &p));
+    for (size_t i = 0; i < columns * ROWS; i++) {
+        const float *row = p.values + i % ROWS * K, *x = p.x.values + i / ROWS * K;
+        double sum = 0;
+        for (size_t k = 0; k < K; k++) sum += (double)row[k] * (double)x[k];
+        p.oracle[i] = gated ? sum / (1 + exp(-sum)) * sum : sum;
+    }
+    status = kn_linear(
+        sweep->kernels, sweep->stream,
+        &(struct kn_linear){.format = format,
+                            .rows = ROWS,
+                            .columns = columns,
+                            .k = K,
+                            .weights = kn_place_of(p.weights, 0),
+                            .gate = gated ? kn_place_of(p.weights, 0) : (struct kn_place){0, 0},
+                            .x = place_of(&p.x),
+                            .y = place_of(&p.y),
+                            .x_stride = p.x.stride,
+                            .y_stride = p.y.stride});
+out:
+    finish(sweep, status, &p.y, &p);
+}
+
+static void run_embed(struct sweep *sweep, enum kn_weight_format format) {
+    static const int tokens[ROWS] = {2, 0, 1};
+    tol_status status = TOL_OK;
+    struct product p = {0};
+    if (!sweep_begin(sweep, "embed %s", kn_weight_name(format))) return;
+    TOL_TRY(begin(sweep, format, ROWS, &p));
+    TOL_TRY(sweep_ints(sweep, tokens, ROWS, &p.tokens));
+    for (size_t i = 0; i < ROWS * K; i++) {
+        p.oracle[i] = (double)p.values[(size_t)tokens[i / K] * K + i % K];
+    }
+    status = kn_embed(sweep->kernels, sweep->stream,
+                      &(struct kn_embed){.format = format,
+                                         .rows = ROWS,
+                                         .columns = K,
+                                         .table_rows = ROWS,
+                                         .table = kn_place_of(p.weights, 0),
+                                         .tokens = kn_place_of(p.tokens, 0),
+                                         .out = place_of(&p.x),
+                                         .out_stride = p.x.stride});
+out:
+    finish(sweep, status, &p.x, &p);
+}
+
+/* Two positions of one session. q is 0, so a row is the mean of the values that it sees. */
+static void run_paged(struct sweep *sweep, size_t group) {
+    static const int numbers[2 * POSITIONS] = {0, 1, 0, 0}; /* positions, slots */
+    tol_status status = TOL_OK;
+    struct product p = {0};
+    struct tol_buffer *page = NULL, *table = NULL, *workspace = NULL;
+    const struct kn_paged_heads shape = {group, 1, HEAD};
+    const size_t width = (group + 2) * HEAD;
+    if (!sweep_begin(sweep, "paged attention of %zu heads", group)) return;
+    struct tol_context *context = kn_kernels_context(sweep->kernels);
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, POSITIONS, width, 0, 0, 1, &p.x));
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, POSITIONS, group * HEAD, 3, 1, 0, &p.y));
+    TOL_TRY(sweep_ints(sweep, numbers, 2 * POSITIONS, &p.tokens));
+    TOL_TRY(tol_buffer_create(context, kn_paged_layer_bytes(&shape), 1, &page));
+    TOL_TRY(tol_buffer_create(context, 1, sizeof(uint64_t), &table));
+    TOL_TRY(tol_buffer_create(context, kn_paged_workspace(&shape, POSITIONS, 1), 1, &workspace));
+    const uint64_t address = tol_buffer_address(page);
+    TOL_TRY(tol_buffer_write(table, &address, sizeof address));
+    p.oracle = calloc(POSITIONS * group * HEAD, sizeof *p.oracle);
+    TOL_CHECK(p.oracle != NULL, TOL_OUT_OF_HOST_MEMORY, "an oracle");
+    for (size_t i = 0; i < POSITIONS * group * HEAD; i++) {
+        const float *value = p.x.values + (group + 1) * HEAD + i % HEAD;
+        p.oracle[i] = (double)value[0];
+        if (i >= group * HEAD) p.oracle[i] = ((double)value[0] + (double)value[width]) / 2;
+    }
+    for (size_t row = 0; row < POSITIONS; row++) {
+        TOL_TRY(tol_buffer_fill_at(p.x.guarded.buffer, p.x.guarded.offset + row * width * 4, 0, 4,
+                                   group * HEAD));
+    }
+    const struct kn_paged_rows batch = {.rows = POSITIONS,
+                                        .positions = kn_place_of(p.tokens, 0),
+                                        .slots = kn_place_of(p.tokens, POSITIONS * sizeof(int)),
+                                        .tables = kn_place_of(table, 0),
+                                        .pages_max = 1};
+    TOL_TRY(kn_heads(sweep->kernels, sweep->stream,
+                     &(struct kn_heads_ready){.batch = batch,
+                                              .shape = shape,
+                                              .qkv = place_of(&p.x),
+                                              .qkv_stride = width,
+                                              .magnitude = 1}));
+    status = kn_paged_attention(sweep->kernels, sweep->stream,
+                                &(struct kn_paged){.batch = batch,
+                                                   .shape = shape,
+                                                   .q = place_of(&p.x),
+                                                   .out = place_of(&p.y),
+                                                   .q_stride = width,
+                                                   .out_stride = p.y.stride,
+                                                   .splits = 1,
+                                                   .workspace = kn_place_of(workspace, 0)});
+out:
+    finish(sweep, status, &p.y, &p);
+    tol_buffer_destroy(page);
+    tol_buffer_destroy(table);
+    tol_buffer_destroy(workspace);
+}
+
+void sweep_model(struct sweep *sweep) {
+    for (enum kn_weight_format format = 0; format < KN_WEIGHT_FORMATS; format++) {
+        for (int gated = 0; gated <= 1; gated++) {
+            run_linear(sweep, format, 1, gated == 1);
+            run_linear(sweep, format, COLUMNS, gated == 1);
+        }
+        run_embed(sweep, format);
+    }
+    for (size_t group = 1; group <= 8; group *= 2) run_paged(sweep, group);
+}

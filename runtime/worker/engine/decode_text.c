@@ -1,0 +1,229 @@
+/*
+ * Text from tokens, stop strings, and the ends of a text.
+ */
+#include "decode_text.h"
+
+#include "core/check.h"
+
+#include <tokenizer.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct tol_text {
+    struct tol_session *session;
+    const struct tol_tokenizer *tokenizer;
+    struct tol_decoder decoder;
+    struct tol_text_about about;
+    size_t tokens_max;
+    bool ignores_end;
+    char **stops;
+    size_t stop_count;
+    char *pending; /* text that was decoded and not given away: fresh, then held back */
+    size_t pending_bytes, pending_room, fresh_bytes;
+};
+
+/* ---- stop strings ---- */
+
+/* The first byte of the first stop string in the text; pending_bytes if there is none. */
+static size_t find_stop(const struct tol_text *t) {
+    size_t first = t->pending_bytes;
+    for (size_t i = 0; i < t->stop_count; i++) {
+        const size_t length = strlen(t->stops[i]);
+        for (size_t at = 0; at + length <= t->pending_bytes && at < first; at++) {
+            if (memcmp(t->pending + at, t->stops[i], length) == 0) first = at;
+        }
+    }
+    return first;
+}
+
+/* How many bytes at the end may be the beginning of a stop string. */
+static size_t held_back(const struct tol_text *t) {
+    size_t most = 0;
+    for (size_t i = 0; i < t->stop_count; i++) {
+        const size_t length = strlen(t->stops[i]);
+        size_t part = length - 1 < t->pending_bytes ? length - 1 : t->pending_bytes;
+        while (part > most &&
+               memcmp(t->pending + t->pending_bytes - part, t->stops[i], part) != 0) {
+            part--;
+        }
+        if (part > most) most = part;
+    }
+    return most;
+}
+
+static tol_status make_room(struct tol_text *t, size_t more) {
+    tol_status status = TOL_OK;
+    if (t->pending_room - t->pending_bytes >= more) return TOL_OK;
+    char *grown = realloc(t->pending, 2 * (t->pending_bytes + more));
+    TOL_CHECK(grown != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes of text", t->pending_bytes + more);
+    t->pending = grown;
+    t->pending_room = 2 * (t->pending_bytes + more);
+out:
+    return status;
+}
+
+/* Drops what was given away by the step before. */
+static void drop_fresh(struct tol_text *t) {
+    memmove(t->pending, t->pending + t->fresh_bytes, t->pending_bytes - t->fresh_bytes);
+    t->pending_bytes -= t->fresh_bytes;
+    t->fresh_bytes = 0;
+}
+
+/* The text is over: all of it is fresh, with a character that was begun. */
+static tol_status finish(struct tol_text *t, enum tol_text_end end) {
+    tol_status status = TOL_OK;
+    size_t bytes = 0;
+    TOL_TRY(make_room(t, tol_decoder_room(t->tokenizer)));
+    TOL_TRY(tol_decoder_end(&t->decoder, t->pending + t->pending_bytes,
+                            t->pending_room - t->pending_bytes, &bytes));
+    t->pending_bytes += bytes;
+    t->fresh_bytes = t->pending_bytes;
+    t->about.end = end;
+out:
+    return status;
+}
+
+static tol_status take_token(struct tol_text *t, int token) {
+    tol_status status = TOL_OK;
+    size_t bytes = 0;
+    t->about.token = token;
+    if (tol_tokenizer_is_end(t->tokenizer, token) && !t->ignores_end) {
+        return finish(t, TOL_TEXT_END_TOKEN);
+    }
+    t->about.tokens++;
+    TOL_TRY(make_room(t, tol_decoder_room(t->tokenizer)));
+    TOL_TRY(tol_decoder_push(&t->decoder, token, t->pending + t->pending_bytes,
+                             t->pending_room - t->pending_bytes, &bytes));
+    t->pending_bytes += bytes;
+    const size_t stop = find_stop(t);
+    if (stop < t->pending_bytes) {
+        t->fresh_bytes = t->pending_bytes = stop;
+        t->about.end = TOL_TEXT_STOP_STRING;
+        return TOL_OK;
+    }
+    if (t->about.tokens == t->tokens_max) return finish(t, TOL_TEXT_LENGTH);
+    t->fresh_bytes = t->pending_bytes - held_back(t);
+    /* The token has a position to be computed at, or nothing can follow it. */
+    if (tol_session_length(t->session) == tol_session_room(t->session)) {
+        return finish(t, TOL_TEXT_CONTEXT);
+    }
+out:
+    return status;
+}
+
+/* ---- the text ---- */
+
+static tol_status copy_stops(struct tol_text *t, const struct tol_text_options *options) {
+    tol_status status = TOL_OK;
+    t->stops = calloc(options->stop_count + 1, sizeof *t->stops);
+    TOL_CHECK(t->stops != NULL, TOL_OUT_OF_HOST_MEMORY, "stop strings");
+    for (size_t i = 0; i < options->stop_count; i++) {
+        TOL_CHECK(options->stops[i] != NULL && options->stops[i][0] != '\0', TOL_INVALID_ARGUMENT,
+                  "stop string %zu is empty", i);
+        t->stops[i] = strdup(options->stops[i]);
+        TOL_CHECK(t->stops[i] != NULL, TOL_OUT_OF_HOST_MEMORY, "stop strings");
+        t->stop_count++;
+    }
+out:
+    return status;
+}
+
+static tol_status run_prompt(struct tol_text *t, const struct tol_text_options *options,
+                             const char *prompt, size_t bytes) {
+    tol_status status = TOL_OK;
+    const struct tol_encode_options encode = {true, options->parses_special};
+    int32_t *tokens = NULL;
+    size_t count = 0;
+    status = tol_tokenizer_encode(t->tokenizer, prompt, bytes, &encode, NULL, 0, &count);
+    if (status != TOL_OUT_OF_RANGE) TOL_TRY(status);
+    status = TOL_OK;
+    TOL_CHECK(count > 0, TOL_INVALID_ARGUMENT, "the prompt has no tokens");
+    tokens = malloc(count * sizeof *tokens);
+    TOL_CHECK(tokens != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu tokens", count);
+    TOL_TRY(tol_tokenizer_encode(t->tokenizer, prompt, bytes, &encode, tokens, count, &count));
+    TOL_CHECK(count <= tol_session_room(t->session), TOL_OVER_LIMIT,
+              "the prompt has %zu tokens, and the context %zu positions", count,
+              tol_session_room(t->session));
+    t->about.prompt_tokens = count;
+    status = tol_session_prompt(t->session, tokens, count);
+out:
+    free(tokens);
+    return status;
+}
+
+tol_status tol_text_create(struct tol_loaded *loaded, const struct tol_tokenizer *tokenizer,
+                           const struct tol_text_options *options, const char *prompt, size_t bytes,
+                           struct tol_text **text) {
+    tol_status status = TOL_OK;
+    const struct tol_text_options none = {.tokens_max = 0};
+    const struct tol_text_options *wanted = options != NULL ? options : &none;
+    struct tol_text *t = NULL;
+    TOL_CHECK(loaded != NULL && tokenizer != NULL && prompt != NULL && text != NULL,
+              TOL_INVALID_ARGUMENT, "a text needs a loaded model, a tokenizer and a prompt");
+    t = calloc(1, sizeof *t);
+    TOL_CHECK(t != NULL, TOL_OUT_OF_HOST_MEMORY, "a text");
+    t->tokenizer = tokenizer;
+    t->tokens_max = wanted->tokens_max;
+    t->ignores_end = wanted->ignores_end;
+    t->about.token = TOL_TOKEN_NONE;
+    TOL_TRY(make_room(t, tol_decoder_room(tokenizer)));
+    TOL_TRY(copy_stops(t, wanted));
+    tol_decoder_begin(&t->decoder, tokenizer, false, false);
+    TOL_TRY(tol_session_create(loaded,
+                               &(struct tol_session_options){.sampling = wanted->sampling,
+                                                             .cancels = wanted->cancels},
+                               &t->session));
+    TOL_TRY(run_prompt(t, wanted, prompt, bytes));
+    *text = t;
+    t = NULL;
+out:
+    tol_text_destroy(t);
+    return status;
+}
+
+void tol_text_destroy(struct tol_text *t) {
+    if (t == NULL) return;
+    tol_session_destroy(t->session);
+    for (size_t i = 0; i < t->stop_count; i++) free(t->stops[i]);
+    free(t->stops);
+    free(t->pending);
+    free(t);
+}
+
+tol_status tol_texts_step(struct tol_text *const *texts, size_t count) {
+    tol_status status = TOL_OK;
+    struct tol_step *steps = calloc(count + 1, sizeof *steps);
+    size_t live = 0;
+    TOL_CHECK(texts != NULL && steps != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu steps", count);
+    for (size_t i = 0; i < count; i++) {
+        drop_fresh(texts[i]);
+        if (texts[i]->about.end == TOL_TEXT_GOES_ON) steps[live++].session = texts[i]->session;
+    }
+    if (live == 0) goto out;
+    TOL_TRY(tol_sessions_step(steps, live));
+    for (size_t i = 0, at = 0; i < count; i++) {
+        struct tol_text *t = texts[i];
+        if (t->about.end != TOL_TEXT_GOES_ON) continue;
+        t->about.status = steps[at].status;
+        if (t->about.status == TOL_OK) t->about.status = take_token(t, steps[at].token);
+        if (t->about.status != TOL_OK) t->about.end = TOL_TEXT_FAILED;
+        at++;
+    }
+out:
+    free(steps);
+    return status;
+}
+
+struct tol_gguf_text tol_text_fresh(const struct tol_text *t) {
+    return (struct tol_gguf_text){t->pending, t->fresh_bytes};
+}
+
+struct tol_text_about tol_text_about(const struct tol_text *t) {
+    return t->about;
+}
+
+const char *tol_text_end_name(enum tol_text_end end) {
+    static const char *const names[] = {"", "end", "stop", "length", "context", "failed"};
+    return (unsigned)end < sizeof names / sizeof names[0] ? names[end] : "?";
+}

@@ -1,0 +1,19 @@
+/*
+ * Host model: the whole model in double on the host, straight from its file: the oracle of the
+ * device. It shares no code with what it judges but the reader of files and the formats' values.
+ *
+ * Keys and values are rounded to fp16, as the cache has them. Everything else is exact to double.
+ */
+#ifndef TOLLENS_HOST_MODEL_H
+#define TOLLENS_HOST_MODEL_H
+
+#include <gguf.h>
+
+/* Writes the logits of every position: count rows of the vocabulary. The test fails if the file is
+ * not what it needs. */
+void host_model_run(const char *path, const int *tokens, size_t count, double *logits);
+
+/* The number of tokens of the vocabulary. */
+size_t host_model_vocabulary(const char *path);
+
+#endif

@@ -1,0 +1,177 @@
+/*
+ * Loading: everything that a model needs on a device, or nothing.
+ */
+#include "loaded_state.h"
+
+#include "core/check.h"
+#include "pass.h"
+
+#include <stdlib.h>
+
+enum {
+    CONTEXT = 4096,
+    SESSIONS = 32,
+    SESSIONS_MAX = 4096,
+    ROWS = 256,
+    ROWS_MAX = 4096,
+    CHUNK = 16 << 20,
+    PARTS = 32 << 20, /* for the parts of attention of a prompt's rows, in bytes */
+    ALIGNMENT = 256
+};
+
+static tol_status read_options(struct tol_loaded *l, const struct tol_load_options *options,
+                               size_t *chunk) {
+    tol_status status = TOL_OK;
+    const size_t made_for = l->shape.context_max;
+    l->positions = options->context;
+    if (l->positions == 0) l->positions = made_for < CONTEXT ? made_for : CONTEXT;
+    l->sessions = options->sessions > 0 ? options->sessions : SESSIONS;
+    l->rows = options->rows > 0 ? options->rows : ROWS;
+    if (l->rows < l->sessions) l->rows = l->sessions;
+    *chunk = options->chunk_bytes > 0 ? options->chunk_bytes : CHUNK;
+    TOL_CHECK(l->positions <= made_for, TOL_INVALID_ARGUMENT,
+              "a context of %zu positions is wanted, and the model was made for %zu", l->positions,
+              made_for);
+    TOL_CHECK(l->sessions <= SESSIONS_MAX && l->rows <= ROWS_MAX, TOL_INVALID_ARGUMENT,
+              "%zu sessions and %zu rows of a pass; at most %d and %d", l->sessions, l->rows,
+              SESSIONS_MAX, ROWS_MAX);
+    TOL_CHECK(*chunk >= ALIGNMENT, TOL_INVALID_ARGUMENT, "chunks of %zu bytes; at least %d", *chunk,
+              ALIGNMENT);
+    *chunk = *chunk / ALIGNMENT * ALIGNMENT;
+out:
+    return status;
+}
+
+/* The next array of the scratch buffer. */
+static size_t take(size_t *at, size_t count) {
+    const size_t offset = *at;
+    *at = (offset + count * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return offset;
+}
+
+static tol_status make_scratch(struct tol_loaded *l) {
+    tol_status status = TOL_OK;
+    const struct tol_model_shape *s = &l->shape;
+    struct loaded_scratch *scratch = &l->scratch;
+    const struct kn_paged_heads heads = {s->heads, s->kv_heads, s->head_size};
+    const size_t spans = (l->positions + KN_PAGED_SPAN - 1) / KN_PAGED_SPAN;
+    size_t at = 0;
+    scratch->x = take(&at, l->rows * s->width);
+    scratch->normed = take(&at, l->rows * s->width);
+    scratch->qkv = take(&at, l->rows * (s->heads + 2 * s->kv_heads) * s->head_size);
+    scratch->attended = take(&at, l->rows * s->heads * s->head_size);
+    scratch->activated = take(&at, l->rows * s->feed_forward);
+    scratch->logits = take(&at, l->sessions * s->vocabulary);
+    scratch->best = take(&at, l->sessions);
+    /* All sessions at their ends must fit; prompts are cut to what does. */
+    scratch->parts_bytes = kn_paged_workspace(&heads, l->sessions, spans);
+    const size_t useful = kn_paged_workspace(&heads, l->rows, spans);
+    if (scratch->parts_bytes < PARTS) scratch->parts_bytes = useful < PARTS ? useful : PARTS;
+    scratch->parts = take(&at, scratch->parts_bytes / sizeof(float));
+    TOL_TRY(tol_buffer_create(l->context, at, 1, &scratch->buffer));
+    TOL_TRY(tol_buffer_create(l->context, 3 * l->rows, sizeof(int), &l->input));
+    TOL_TRY(
+        tol_buffer_create(l->context, l->sessions * l->pages_max, sizeof(uint64_t), &l->tables));
+    TOL_TRY(tol_pinned_create(l->context, 3 * l->rows * sizeof(int), &l->sent));
+    TOL_TRY(tol_pinned_create(l->context, l->sessions * (s->vocabulary + 1) * sizeof(float),
+                              &l->received));
+out:
+    return status;
+}
+
+static tol_status load_weights(struct tol_loaded *l, const struct tol_model *model,
+                               const struct tol_load_options *options, size_t chunk) {
+    tol_status status = TOL_OK;
+    struct loaded_pieces pieces = {0};
+    size_t bytes = 0;
+    bool resident = false;
+    TOL_TRY(loaded_plan(l, model, chunk, &pieces, &bytes));
+    TOL_TRY(tol_buffer_create(l->context, bytes, 1, &l->weights));
+    loaded_place(l);
+    TOL_TRY(loaded_upload(l, model, &pieces, options));
+    TOL_TRY(tol_buffer_write_at(l->weights, l->frequencies.address - tol_buffer_address(l->weights),
+                                tol_model_parts(model)->frequencies, l->frequencies.bytes));
+    if (options->verify) TOL_TRY(loaded_verify(l, &pieces));
+    TOL_TRY(tol_loaded_is_resident(l, &resident));
+    TOL_CHECK(resident, TOL_NOT_RESIDENT, "the weights are not in the device's own memory");
+out:
+    free(pieces.list);
+    return status;
+}
+
+tol_status tol_model_load(const struct tol_model *model, struct tol_context *context,
+                          const struct tol_load_options *options, struct tol_loaded **loaded) {
+    tol_status status = TOL_OK;
+    const struct tol_load_options none = {0};
+    const struct tol_load_options *wanted = options != NULL ? options : &none;
+    struct tol_loaded *l = NULL;
+    size_t chunk = 0;
+    TOL_CHECK(model != NULL && context != NULL && loaded != NULL, TOL_INVALID_ARGUMENT,
+              "loading needs a model and a context");
+    l = calloc(1, sizeof *l);
+    TOL_CHECK(l != NULL, TOL_OUT_OF_HOST_MEMORY, "a loaded model");
+    pthread_mutex_init(&l->lock, NULL);
+    l->context = context;
+    l->shape = *tol_model_shape(model);
+    TOL_TRY(read_options(l, wanted, &chunk));
+    const struct kn_paged_heads heads = {l->shape.heads, l->shape.kv_heads, l->shape.head_size};
+    l->pages_max = (l->positions + KN_PAGE_POSITIONS - 1) / KN_PAGE_POSITIONS;
+    l->page_bytes = l->shape.layers * kn_paged_layer_bytes(&heads);
+    l->layers = calloc(l->shape.layers, sizeof *l->layers);
+    l->slots = calloc(l->sessions, sizeof *l->slots);
+    TOL_CHECK(l->layers != NULL && l->slots != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu layers",
+              l->shape.layers);
+    TOL_TRY(kn_kernels_create(context, &l->kernels));
+    TOL_TRY(tol_stream_create(context, NULL, &l->stream));
+    TOL_TRY(load_weights(l, model, wanted, chunk));
+    TOL_TRY(make_scratch(l));
+    struct tol_pool_options pages;
+    tol_pool_default(tol_context_device(context), &pages);
+    pages.limit_bytes = wanted->cache_bytes;
+    TOL_TRY(tol_pool_create(context, &pages, &l->pool));
+    *loaded = l;
+    l = NULL;
+out:
+    tol_model_unload(l);
+    return status;
+}
+
+void tol_model_unload(struct tol_loaded *l) {
+    if (l == NULL) return;
+    loaded_pass_end(l);
+    tol_pool_destroy(l->pool);
+    tol_buffer_destroy(l->scratch.buffer);
+    tol_buffer_destroy(l->input);
+    tol_buffer_destroy(l->tables);
+    tol_pinned_destroy(l->sent);
+    tol_pinned_destroy(l->received);
+    tol_buffer_destroy(l->weights);
+    tol_stream_destroy(l->stream);
+    kn_kernels_destroy(l->kernels);
+    pthread_mutex_destroy(&l->lock);
+    free(l->layers);
+    free(l->slots);
+    free(l);
+}
+
+const struct tol_model_shape *tol_loaded_shape(const struct tol_loaded *loaded) {
+    return &loaded->shape;
+}
+
+struct tol_context *tol_loaded_context(const struct tol_loaded *loaded) {
+    return loaded->context;
+}
+
+void tol_loaded_stats(struct tol_loaded *l, struct tol_loaded_stats *stats) {
+    pthread_mutex_lock(&l->lock);
+    *stats = (struct tol_loaded_stats){.context = l->positions,
+                                       .weight_bytes = tol_buffer_bytes(l->weights),
+                                       .scratch_bytes = tol_buffer_bytes(l->scratch.buffer) +
+                                                        tol_buffer_bytes(l->input) +
+                                                        tol_buffer_bytes(l->tables),
+                                       .page_bytes = l->page_bytes,
+                                       .pages = l->pages,
+                                       .passes = l->passes,
+                                       .launched_graphs = l->launched_graphs};
+    pthread_mutex_unlock(&l->lock);
+}

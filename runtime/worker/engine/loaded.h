@@ -1,0 +1,66 @@
+/*
+ * Loaded: a model on a device, with what its sessions share: kernels, a stream, a pool for keys and
+ * values, memory for one pass.
+ *
+ * All weights are one allocation of device memory. Threads read the file into pinned blocks while
+ * the device copies other blocks; nothing else is pinned but the few bytes that go in and out with
+ * each pass. If loading fails, for any reason, nothing stays behind. After loading, the driver is
+ * asked for each tensor whether it lies in device memory.
+ *
+ * Threads: calls on one loaded model and its sessions may come from any threads; passes run one
+ * after the other. The context must outlive the loaded model; the model need not.
+ */
+#ifndef TOLLENS_LOADED_H
+#define TOLLENS_LOADED_H
+
+#include "model.h"
+
+struct tol_loaded;
+
+/* All zero are the defaults. */
+struct tol_load_options {
+    size_t context;  /* positions of a session; 0: 4096, or what the model was made for if less */
+    size_t sessions; /* how many there may be at once; 0: 32 */
+    size_t rows;     /* positions of a prompt that are computed at once; 0: 256 */
+    size_t chunk_bytes; /* of a pinned block; 0: 16 MiB */
+    unsigned threads;   /* that read the file; 0: as many as processors, 8 at most */
+    size_t cache_bytes; /* most device memory for keys and values; 0: what the device has */
+    bool verify;        /* compare checksums of what was read with those of what is on the device */
+    /* Called by the thread that loads, after parts of the copies and at their end; false cancels.
+     * NULL: none. */
+    bool (*progress)(void *user, uint64_t done_bytes, uint64_t total_bytes);
+    void *user;
+};
+
+/*
+ * Loads a model onto the context's device. options may be NULL. The caller unloads *loaded.
+ * TOL_OUT_OF_DEVICE_MEMORY, TOL_OUT_OF_HOST_MEMORY. TOL_CANCELLED: by progress. TOL_UNREADABLE,
+ * TOL_INVALID_FILE: the file changed. TOL_NOT_RESIDENT: a tensor is not in device memory.
+ * TOL_MISMATCH: verify found different bytes. TOL_INVALID_ARGUMENT, TOL_POISONED, TOL_DRIVER_ERROR.
+ */
+TOL_API tol_status tol_model_load(const struct tol_model *model, struct tol_context *context,
+                                  const struct tol_load_options *options,
+                                  struct tol_loaded **loaded);
+
+/* Its sessions must have been destroyed. NULL is a no-op. */
+TOL_API void tol_model_unload(struct tol_loaded *loaded);
+
+/* The shape of its model. Valid until it is unloaded. */
+TOL_API const struct tol_model_shape *tol_loaded_shape(const struct tol_loaded *loaded);
+TOL_API struct tol_context *tol_loaded_context(const struct tol_loaded *loaded);
+
+struct tol_loaded_stats {
+    size_t context;                   /* positions of a session */
+    uint64_t weight_bytes;            /* on the device */
+    uint64_t scratch_bytes;           /* of a pass, its input and the tables of pages */
+    uint64_t page_bytes;              /* of a page: the keys and values of 16 positions */
+    uint64_t pages;                   /* that sessions hold now */
+    uint64_t passes, launched_graphs; /* so far; passes that were launches of a graph */
+};
+TOL_API void tol_loaded_stats(struct tol_loaded *loaded, struct tol_loaded_stats *stats);
+
+/* Asks the driver, for each tensor's first and last byte and for each page of a session, whether it
+ * is device memory, neither the host's nor managed. *resident: whether all are. */
+TOL_API tol_status tol_loaded_is_resident(struct tol_loaded *loaded, bool *resident);
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * Loaded state: what a loaded model consists of, for the files that load it, compute passes and
+ * keep sessions.
+ */
+#ifndef TOLLENS_LOADED_STATE_H
+#define TOLLENS_LOADED_STATE_H
+
+#include "loaded.h"
+
+#include "decoder/linear.h"
+#include "decoder/paged.h"
+#include "kernel_set.h"
+
+#include <pthread.h>
+
+/* A matrix on the device, and the biases of its rows. */
+struct loaded_matrix {
+    enum kn_weight_format format;
+    size_t rows, k;
+    struct kn_place weights, bias; /* bias: address 0 if there is none */
+};
+
+enum { QKV = 3 };
+
+struct loaded_layer {
+    size_t attention_norm, feed_norm; /* in the weights' buffer, in floats */
+    struct kn_place q_norm, k_norm;   /* address 0: none */
+    /* q, k and v: neighbours of one format are one matrix. */
+    struct loaded_matrix qkv[QKV];
+    size_t qkv_count;
+    struct loaded_matrix output, gate, up, down;
+};
+
+/* A part of a file that goes to the device at once. */
+struct loaded_piece {
+    const struct tol_gguf_tensor *tensor;
+    uint64_t from;
+    size_t bytes, to; /* in the weights' buffer */
+    uint32_t sum;     /* CRC-32C of what was read, if it is to be verified */
+};
+
+struct loaded_pieces {
+    struct loaded_piece *list;
+    size_t count, room;
+    uint64_t bytes;
+};
+
+/* Where each array of a pass begins in the scratch buffer, in bytes. */
+struct loaded_scratch {
+    struct tol_buffer *buffer;
+    size_t x, normed, qkv, attended, activated, logits, best, parts;
+    size_t parts_bytes;
+};
+
+struct loaded_graph; /* pass.c */
+
+struct tol_loaded {
+    struct tol_context *context;
+    struct tol_model_shape shape;
+    struct kn_kernels *kernels;
+    struct tol_stream *stream;
+    struct tol_pool *pool;
+
+    struct tol_buffer *weights;
+    struct loaded_layer *layers;
+    struct loaded_matrix embedding, output;
+    size_t output_norm; /* in the weights' buffer, in floats */
+    struct kn_place frequencies;
+
+    size_t positions, sessions, rows; /* the limits: of a session, at once, of a pass */
+    size_t pages_max, page_bytes;     /* of a session; of a page */
+    struct loaded_scratch scratch;
+    struct tol_buffer *input;  /* of a pass: tokens, positions, slots */
+    struct tol_buffer *tables; /* addresses of pages: sessions x pages_max */
+    struct tol_pinned *sent, *received;
+
+    pthread_mutex_t lock; /* passes, and all below */
+    struct tol_session **slots;
+    size_t pages;
+    struct loaded_graph *graphs;
+    size_t graph_count, graph_room;
+    uint64_t passes, launched_graphs;
+};
+
+/* Decides where each tensor goes: fills the matrices with offsets for addresses, and lists the
+ * pieces. *bytes: of the buffer. */
+tol_status loaded_plan(struct tol_loaded *loaded, const struct tol_model *model, size_t chunk_bytes,
+                       struct loaded_pieces *pieces, size_t *bytes);
+
+/* Adds the buffer's address to every place. */
+void loaded_place(struct tol_loaded *loaded);
+
+/* Reads all pieces and copies them. */
+tol_status loaded_upload(struct tol_loaded *loaded, const struct tol_model *model,
+                         struct loaded_pieces *pieces, const struct tol_load_options *options);
+
+/* Compares the checksums of the pieces with those of the device's bytes. */
+tol_status loaded_verify(struct tol_loaded *loaded, const struct loaded_pieces *pieces);
+
+#endif

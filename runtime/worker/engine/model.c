@@ -1,0 +1,395 @@
+/*
+ * Opening a model: keys to a shape, names to tensors, and the check that nothing is missing, wrong
+ * or left over.
+ */
+#include "model.h"
+
+#include "core/check.h"
+#include "rotation.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_BYTES = 80, LAYERS_MAX = 1024, SIZE_MAX_ELEMENTS = 1 << 24 };
+
+struct tol_model {
+    struct tol_gguf *file;
+    struct tol_model_shape shape;
+    struct tol_model_parts parts;
+    struct tol_model_layer *layers;
+    float *frequencies;
+    bool *used; /* a tensor each: it has a place in the model */
+};
+
+/* What an architecture has that others lack. */
+static const struct architecture {
+    const char *name;
+    bool halves;     /* rotates pairs of two halves */
+    bool has_biases; /* of q, k and v: needed */
+    bool has_norms;  /* of q and k: needed */
+} architectures[] = {{"llama", false, false, false},
+                     {"mistral", false, false, false},
+                     {"qwen2", true, true, false},
+                     {"qwen3", true, false, true}};
+
+bool tol_model_format(enum tol_tensor_type type, enum kn_weight_format *format) {
+    switch ((int)type) {
+    case TOL_TENSOR_F32:
+        *format = KN_WEIGHT_F32;
+        return true;
+    case TOL_TENSOR_F16:
+        *format = KN_WEIGHT_F16;
+        return true;
+    case TOL_TENSOR_BF16:
+        *format = KN_WEIGHT_BF16;
+        return true;
+    case TOL_TENSOR_Q8_0:
+        *format = KN_WEIGHT_Q8_0;
+        return true;
+    case TOL_TENSOR_Q4_K:
+        *format = KN_WEIGHT_Q4_K;
+        return true;
+    case TOL_TENSOR_Q5_K:
+        *format = KN_WEIGHT_Q5_K;
+        return true;
+    case TOL_TENSOR_Q6_K:
+        *format = KN_WEIGHT_Q6_K;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- keys ---- */
+
+static const char *key_of(const struct tol_model *m, const char *end, char key[NAME_BYTES]) {
+    snprintf(key, NAME_BYTES, "%s.%s", m->shape.architecture, end);
+    return key;
+}
+
+/* A size under architecture.end, from 1 to 2^24; 0 in *value is a default if it may be missing. */
+static tol_status get_size(const struct tol_model *m, const char *end, bool may_miss,
+                           size_t *value) {
+    tol_status status = TOL_OK;
+    char key[NAME_BYTES];
+    uint64_t number = *value;
+    if (may_miss && tol_gguf_find(m->file, key_of(m, end, key)) == NULL) return TOL_OK;
+    TOL_TRY(tol_gguf_get_unsigned(m->file, key_of(m, end, key), &number));
+    TOL_CHECK(number >= 1 && number <= SIZE_MAX_ELEMENTS, TOL_INVALID_FILE,
+              "the key %s is %llu; it must be from 1 to %d", key, (unsigned long long)number,
+              SIZE_MAX_ELEMENTS);
+    *value = (size_t)number;
+out:
+    return status;
+}
+
+static tol_status get_real(const struct tol_model *m, const char *end, double least,
+                           double *value) {
+    tol_status status = TOL_OK;
+    char key[NAME_BYTES];
+    if (tol_gguf_find(m->file, key_of(m, end, key)) == NULL) return TOL_OK;
+    TOL_TRY(tol_gguf_get_real(m->file, key, value));
+    TOL_CHECK(*value >= least && *value <= 1e15, TOL_INVALID_FILE,
+              "the key %s is %g; it must be at least %g", key, *value, least);
+out:
+    return status;
+}
+
+static bool is_text(struct tol_gguf_text text, const char *word) {
+    return text.count == strlen(word) && memcmp(text.bytes, word, text.count) == 0;
+}
+
+static tol_status get_architecture(struct tol_model *m, const struct architecture **found) {
+    tol_status status = TOL_OK;
+    struct tol_gguf_text name = {"", 0};
+    TOL_TRY(tol_gguf_get_text(m->file, "general.architecture", &name));
+    *found = NULL;
+    for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++) {
+        if (is_text(name, architectures[i].name)) *found = &architectures[i];
+    }
+    TOL_CHECK(
+        *found != NULL, TOL_UNSUPPORTED,
+        "the model's architecture is \"%.*s\"; this worker computes llama, mistral, qwen2 and "
+        "qwen3",
+        (int)(name.count < 60 ? name.count : 60), name.bytes);
+    snprintf(m->shape.architecture, sizeof m->shape.architecture, "%s", (*found)->name);
+out:
+    return status;
+}
+
+static tol_status get_shape(struct tol_model *m) {
+    tol_status status = TOL_OK;
+    struct tol_model_shape *s = &m->shape;
+    char key[NAME_BYTES];
+    uint64_t experts = 0, window = 0;
+    double epsilon = 0;
+    TOL_TRY(get_size(m, "block_count", false, &s->layers));
+    TOL_CHECK(s->layers <= LAYERS_MAX, TOL_UNSUPPORTED, "the model has %zu layers; at most %d",
+              s->layers, LAYERS_MAX);
+    TOL_TRY(get_size(m, "embedding_length", false, &s->width));
+    TOL_TRY(get_size(m, "feed_forward_length", false, &s->feed_forward));
+    TOL_TRY(get_size(m, "context_length", false, &s->context_max));
+    TOL_TRY(get_size(m, "attention.head_count", false, &s->heads));
+    s->kv_heads = s->heads;
+    TOL_TRY(get_size(m, "attention.head_count_kv", true, &s->kv_heads));
+    TOL_CHECK(s->heads % s->kv_heads == 0, TOL_INVALID_FILE,
+              "%zu heads of q cannot share %zu heads of k and v", s->heads, s->kv_heads);
+    s->head_size = s->width / s->heads;
+    TOL_TRY(get_size(m, "attention.key_length", true, &s->head_size));
+    size_t value_size = s->head_size;
+    TOL_TRY(get_size(m, "attention.value_length", true, &value_size));
+    TOL_CHECK(
+        value_size == s->head_size && s->head_size > 0 && s->head_size % 8 == 0 &&
+            s->head_size <= 256,
+        TOL_UNSUPPORTED,
+        "heads have %zu elements of keys and %zu of values; this worker computes those of one "
+        "size, a multiple of 8 up to 256",
+        s->head_size, value_size);
+    s->rotated = s->head_size;
+    TOL_TRY(get_size(m, "rope.dimension_count", true, &s->rotated));
+    TOL_CHECK(s->rotated % 2 == 0 && s->rotated <= s->head_size, TOL_INVALID_FILE,
+              "%zu elements of a head of %zu are to be rotated", s->rotated, s->head_size);
+    TOL_TRY(
+        tol_gguf_get_real(m->file, key_of(m, "attention.layer_norm_rms_epsilon", key), &epsilon));
+    TOL_CHECK(epsilon >= 0 && epsilon < 1, TOL_INVALID_FILE, "the key %s is %g", key, epsilon);
+    s->epsilon = (float)epsilon;
+    if (tol_gguf_find(m->file, key_of(m, "expert_count", key)) != NULL) {
+        TOL_TRY(tol_gguf_get_unsigned(m->file, key, &experts));
+        TOL_CHECK(experts == 0, TOL_UNSUPPORTED,
+                  "the model is a mixture of %llu experts, which this worker does not compute",
+                  (unsigned long long)experts);
+    }
+    if (tol_gguf_find(m->file, key_of(m, "attention.sliding_window", key)) != NULL) {
+        TOL_TRY(tol_gguf_get_unsigned(m->file, key, &window));
+        TOL_CHECK(window <= INT32_MAX, TOL_INVALID_FILE, "the key %s is %llu", key,
+                  (unsigned long long)window);
+        s->window = (size_t)window;
+    }
+out:
+    return status;
+}
+
+/* ---- tensors ---- */
+
+/* Finds a tensor of this shape (rows 0: one dimension, of floats); marks it as used. */
+static tol_status find(struct tol_model *m, bool may_miss, size_t columns, size_t rows,
+                       const struct tol_gguf_tensor **tensor, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+static tol_status find(struct tol_model *m, bool may_miss, size_t columns, size_t rows,
+                       const struct tol_gguf_tensor **tensor, const char *format, ...) {
+    tol_status status = TOL_OK;
+    char name[NAME_BYTES];
+    enum kn_weight_format weights;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(name, sizeof name, format, list);
+    va_end(list);
+    *tensor = tol_gguf_find_tensor(m->file, name);
+    if (*tensor == NULL && may_miss) return TOL_OK;
+    const struct tol_gguf_tensor *t = *tensor;
+    TOL_CHECK(t != NULL, TOL_INVALID_FILE, "the tensor %s is missing", name);
+    TOL_CHECK(t->extent[0] == columns && t->extent[1] == (rows > 0 ? rows : 1) &&
+                  t->extent[2] == 1 && t->extent[3] == 1,
+              TOL_INVALID_FILE,
+              "the tensor %s is %llu x %llu x %llu x %llu; the keys imply %zu x %zu", name,
+              (unsigned long long)t->extent[0], (unsigned long long)t->extent[1],
+              (unsigned long long)t->extent[2], (unsigned long long)t->extent[3], columns,
+              rows > 0 ? rows : 1);
+    const bool is_known = tol_model_format(t->type, &weights);
+    TOL_CHECK(is_known && (rows > 0 || weights == KN_WEIGHT_F32), TOL_UNSUPPORTED,
+              "the tensor %s is of %s, which this worker does not compute%s", name,
+              tol_tensor_type_name(t->type), rows > 0 ? "" : " in tensors of one dimension");
+    TOL_CHECK(rows == 0 || columns % kn_weight_grain(weights) == 0, TOL_UNSUPPORTED,
+              "rows of the tensor %s have %zu elements, no multiple of %zu", name, columns,
+              kn_weight_grain(weights));
+    for (size_t i = 0;; i++) {
+        if (tol_gguf_tensor_at(m->file, i) != t) continue;
+        m->used[i] = true;
+        break;
+    }
+    m->shape.weight_bytes += t->bytes;
+out:
+    return status;
+}
+
+static tol_status find_layer(struct tol_model *m, const struct architecture *a, size_t i,
+                             struct tol_model_layer *layer) {
+    tol_status status = TOL_OK;
+    const struct tol_model_shape *s = &m->shape;
+    const size_t q = s->heads * s->head_size, kv = s->kv_heads * s->head_size;
+    const bool no_bias = !a->has_biases, no_norm = !a->has_norms;
+    TOL_TRY(find(m, false, s->width, 0, &layer->attention_norm, "blk.%zu.attn_norm.weight", i));
+    TOL_TRY(find(m, false, s->width, q, &layer->q, "blk.%zu.attn_q.weight", i));
+    TOL_TRY(find(m, false, s->width, kv, &layer->k, "blk.%zu.attn_k.weight", i));
+    TOL_TRY(find(m, false, s->width, kv, &layer->v, "blk.%zu.attn_v.weight", i));
+    TOL_TRY(find(m, no_bias, q, 0, &layer->q_bias, "blk.%zu.attn_q.bias", i));
+    TOL_TRY(find(m, no_bias, kv, 0, &layer->k_bias, "blk.%zu.attn_k.bias", i));
+    TOL_TRY(find(m, no_bias, kv, 0, &layer->v_bias, "blk.%zu.attn_v.bias", i));
+    if (a->has_norms) {
+        TOL_TRY(find(m, no_norm, s->head_size, 0, &layer->q_norm, "blk.%zu.attn_q_norm.weight", i));
+        TOL_TRY(find(m, no_norm, s->head_size, 0, &layer->k_norm, "blk.%zu.attn_k_norm.weight", i));
+    }
+    TOL_TRY(find(m, false, q, s->width, &layer->output, "blk.%zu.attn_output.weight", i));
+    TOL_TRY(find(m, true, s->width, 0, &layer->output_bias, "blk.%zu.attn_output.bias", i));
+    TOL_TRY(find(m, false, s->width, 0, &layer->feed_norm, "blk.%zu.ffn_norm.weight", i));
+    TOL_TRY(find(m, false, s->width, s->feed_forward, &layer->gate, "blk.%zu.ffn_gate.weight", i));
+    TOL_TRY(find(m, false, s->width, s->feed_forward, &layer->up, "blk.%zu.ffn_up.weight", i));
+    TOL_TRY(find(m, false, s->feed_forward, s->width, &layer->down, "blk.%zu.ffn_down.weight", i));
+    TOL_CHECK(layer->gate->type == layer->up->type, TOL_UNSUPPORTED,
+              "the tensors blk.%zu.ffn_gate.weight and ffn_up.weight are of %s and %s; this worker "
+              "computes those of one type",
+              i, tol_tensor_type_name(layer->gate->type), tol_tensor_type_name(layer->up->type));
+out:
+    return status;
+}
+
+static tol_status find_tensors(struct tol_model *m, const struct architecture *a) {
+    tol_status status = TOL_OK;
+    struct tol_gguf_description file;
+    const struct tol_gguf_tensor *embedding = tol_gguf_find_tensor(m->file, "token_embd.weight");
+    tol_gguf_describe(m->file, &file);
+    m->used = calloc(file.tensors + 1, sizeof *m->used);
+    m->layers = calloc(m->shape.layers, sizeof *m->layers);
+    TOL_CHECK(m->used != NULL && m->layers != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu layers",
+              m->shape.layers);
+    m->parts.layers = m->layers;
+    TOL_CHECK(embedding != NULL, TOL_INVALID_FILE, "the tensor token_embd.weight is missing");
+    m->shape.vocabulary = (size_t)embedding->extent[1];
+    TOL_CHECK(m->shape.vocabulary <= SIZE_MAX_ELEMENTS, TOL_UNSUPPORTED,
+              "a vocabulary of %zu tokens; at most %d", m->shape.vocabulary, SIZE_MAX_ELEMENTS);
+    TOL_TRY(find(m, false, m->shape.width, m->shape.vocabulary, &m->parts.embedding,
+                 "token_embd.weight"));
+    TOL_TRY(find(m, false, m->shape.width, 0, &m->parts.output_norm, "output_norm.weight"));
+    TOL_TRY(find(m, true, m->shape.width, m->shape.vocabulary, &m->parts.output, "output.weight"));
+    m->shape.tied = m->parts.output == NULL;
+    for (size_t i = 0; i < m->shape.layers; i++) TOL_TRY(find_layer(m, a, i, &m->layers[i]));
+out:
+    return status;
+}
+
+/* A tensor that has no place would be left out of the computation: better no model. */
+static tol_status check_unused(const struct tol_model *m) {
+    tol_status status = TOL_OK;
+    const struct tol_gguf_tensor *tensor = NULL;
+    for (size_t i = 0; (tensor = tol_gguf_tensor_at(m->file, i)) != NULL; i++) {
+        TOL_CHECK(m->used[i], TOL_UNSUPPORTED,
+                  "the tensor %.*s has no place in a model of architecture %s",
+                  (int)tensor->name.count, tensor->name.bytes, m->shape.architecture);
+    }
+out:
+    return status;
+}
+
+/* ---- rotation ---- */
+
+static tol_status get_scaling(const struct tol_model *m, struct tol_rotation *r) {
+    tol_status status = TOL_OK;
+    char key[NAME_BYTES];
+    struct tol_gguf_text type = {"none", 4};
+    double old = 0;
+    /* Files from before the keys of scaling have this one. */
+    TOL_TRY(get_real(m, "rope.scale_linear", 0, &old));
+    if (old > 1) r->scaling = TOL_ROTATION_LINEAR, r->factor = old;
+    if (tol_gguf_find(m->file, key_of(m, "rope.scaling.type", key)) != NULL) {
+        TOL_TRY(tol_gguf_get_text(m->file, key, &type));
+    }
+    TOL_TRY(get_real(m, "rope.scaling.factor", 0, &r->factor));
+    if (r->factor < 1) r->factor = 1;
+    if (is_text(type, "linear")) {
+        r->scaling = TOL_ROTATION_LINEAR;
+    } else if (is_text(type, "yarn")) {
+        r->scaling = TOL_ROTATION_YARN;
+        r->original_context = (double)m->shape.context_max;
+        TOL_TRY(get_real(m, "rope.scaling.original_context_length", 1, &r->original_context));
+        TOL_TRY(get_real(m, "rope.scaling.attn_factor", 0, &r->attention_factor));
+        TOL_TRY(get_real(m, "rope.scaling.yarn_beta_fast", 0, &r->fast));
+        TOL_TRY(get_real(m, "rope.scaling.yarn_beta_slow", 0, &r->slow));
+    } else {
+        TOL_CHECK(is_text(type, "none"), TOL_UNSUPPORTED,
+                  "the rotation is scaled by \"%.*s\"; this worker computes linear, yarn, and "
+                  "factors in a tensor",
+                  (int)(type.count < 60 ? type.count : 60), type.bytes);
+    }
+out:
+    return status;
+}
+
+static tol_status get_rotation(struct tol_model *m) {
+    tol_status status = TOL_OK;
+    const size_t pairs = m->shape.rotated / 2;
+    const struct tol_gguf_tensor *factors = NULL;
+    float *divisors = NULL;
+    struct tol_rotation r = {.rotated = m->shape.rotated,
+                             .base = 10000,
+                             .factor = 1,
+                             .fast = 32,
+                             .slow = 1,
+                             .attention_factor = 1};
+    TOL_TRY(get_real(m, "rope.freq_base", 1, &r.base));
+    TOL_TRY(get_scaling(m, &r));
+    m->frequencies = malloc((pairs + 1) * sizeof *m->frequencies);
+    TOL_CHECK(m->frequencies != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu frequencies", pairs);
+    TOL_TRY(find(m, true, pairs, 0, &factors, "rope_freqs.weight"));
+    if (factors != NULL) {
+        m->shape.weight_bytes -= factors->bytes; /* it stays on the host */
+        divisors = malloc(factors->bytes);
+        TOL_CHECK(divisors != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu factors", pairs);
+        TOL_TRY(tol_gguf_read(m->file, factors, 0, divisors, factors->bytes));
+        for (size_t i = 0; i < pairs; i++) {
+            TOL_CHECK(divisors[i] >= 1e-6f && divisors[i] <= 1e6f, TOL_INVALID_FILE,
+                      "factor %zu of rope_freqs.weight is %g", i, (double)divisors[i]);
+        }
+        r.divisors = divisors;
+    }
+    m->shape.magnitude = tol_rotation_frequencies(&r, m->frequencies);
+    m->parts.frequencies = m->frequencies;
+out:
+    free(divisors);
+    return status;
+}
+
+/* ---- the model ---- */
+
+tol_status tol_model_open(const char *path, struct tol_model **model) {
+    tol_status status = TOL_OK;
+    struct tol_model *m = NULL;
+    const struct architecture *architecture = NULL;
+    TOL_CHECK(path != NULL && model != NULL, TOL_INVALID_ARGUMENT, "a model needs a path");
+    m = calloc(1, sizeof *m);
+    TOL_CHECK(m != NULL, TOL_OUT_OF_HOST_MEMORY, "a model");
+    TOL_TRY(tol_gguf_open(path, &m->file));
+    TOL_TRY(get_architecture(m, &architecture));
+    m->shape.halves = architecture->halves;
+    TOL_TRY(get_shape(m));
+    TOL_TRY(find_tensors(m, architecture));
+    TOL_TRY(get_rotation(m));
+    TOL_TRY(check_unused(m));
+    *model = m;
+    m = NULL;
+out:
+    tol_model_close(m);
+    return status;
+}
+
+void tol_model_close(struct tol_model *model) {
+    if (model == NULL) return;
+    tol_gguf_close(model->file);
+    free(model->layers);
+    free(model->frequencies);
+    free(model->used);
+    free(model);
+}
+
+const struct tol_model_shape *tol_model_shape(const struct tol_model *model) {
+    return &model->shape;
+}
+
+const struct tol_model_parts *tol_model_parts(const struct tol_model *model) {
+    return &model->parts;
+}
+
+const struct tol_gguf *tol_model_file(const struct tol_model *model) {
+    return model->file;
+}

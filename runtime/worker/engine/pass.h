@@ -1,0 +1,40 @@
+/*
+ * Pass: computes a batch of rows, each one position of one session, from tokens to logits.
+ *
+ * A pass that was computed before in the same form (as many rows, as many spans of keys, the same
+ * wishes) is one launch of a graph: tokens, positions, slots and pages are data on the device, so
+ * the graph is never changed. The caller holds the loaded model's lock.
+ */
+#ifndef TOLLENS_PASS_H
+#define TOLLENS_PASS_H
+
+#include "loaded_state.h"
+
+struct loaded_row {
+    int token, position, slot;
+};
+
+struct loaded_pass {
+    const struct loaded_row *rows;
+    size_t count;      /* from 1 to loaded_pass_room */
+    size_t wanted;     /* the last so many rows' largest logits are wanted; up to `sessions` */
+    bool wants_logits; /* and all logits of these rows */
+};
+
+/* What a pass leaves on the host, valid until the next one: for each wanted row. */
+struct loaded_outcome {
+    const int *best;     /* the token of the largest logit, the first of equal ones */
+    const float *logits; /* vocabulary a row; NULL if they are not wanted */
+};
+
+/* How many rows a pass can have if the largest position is this. */
+size_t loaded_pass_room(const struct tol_loaded *loaded, size_t position);
+
+/* Computes it and waits. TOL_TIMEOUT, TOL_POISONED, TOL_DRIVER_ERROR. */
+tol_status loaded_pass_run(struct tol_loaded *loaded, const struct loaded_pass *pass,
+                           struct loaded_outcome *outcome);
+
+/* Frees the graphs. */
+void loaded_pass_end(struct tol_loaded *loaded);
+
+#endif

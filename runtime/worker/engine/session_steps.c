@@ -1,0 +1,308 @@
+/*
+ * Sessions: prompts in pieces, and steps of several sessions in one pass.
+ */
+#include "decode_session.h"
+
+#include "core/check.h"
+#include "loaded_state.h"
+#include "pass.h"
+#include "session_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NONE = -1 };
+
+tol_status tol_session_create(struct tol_loaded *l, const struct tol_session_options *options,
+                              struct tol_session **session) {
+    tol_status status = TOL_OK;
+    const struct tol_session_options none = {0};
+    const struct tol_session_options *wanted = options != NULL ? options : &none;
+    struct tol_session *s = NULL;
+    size_t slot = 0;
+    TOL_CHECK(l != NULL && session != NULL, TOL_INVALID_ARGUMENT, "a session needs a loaded model");
+    s = calloc(1, sizeof *s);
+    TOL_CHECK(s != NULL, TOL_OUT_OF_HOST_MEMORY, "a session");
+    s->slot = SIZE_MAX;
+    s->loaded = l;
+    s->drawn = NONE;
+    s->is_greedy = tol_sampling_is_greedy(&wanted->sampling);
+    s->keeps_logits = wanted->keeps_logits;
+    s->cancels = wanted->cancels;
+    TOL_TRY(tol_sampler_create(&wanted->sampling, l->shape.vocabulary, &s->sampler));
+    s->blocks = calloc(l->pages_max, sizeof *s->blocks);
+    s->logits = calloc(l->shape.vocabulary, sizeof *s->logits);
+    TOL_CHECK(s->blocks != NULL && s->logits != NULL, TOL_OUT_OF_HOST_MEMORY, "a session");
+    pthread_mutex_lock(&l->lock);
+    while (slot < l->sessions && l->slots[slot] != NULL) slot++;
+    if (slot < l->sessions) {
+        l->slots[slot] = s;
+        s->slot = slot;
+    }
+    pthread_mutex_unlock(&l->lock);
+    TOL_CHECK(slot < l->sessions, TOL_OVER_LIMIT, "all %zu sessions of the model are in use",
+              l->sessions);
+    *session = s;
+    s = NULL;
+out:
+    tol_session_destroy(s);
+    return status;
+}
+
+void tol_session_destroy(struct tol_session *s) {
+    if (s == NULL) return;
+    if (s->slot != SIZE_MAX) {
+        pthread_mutex_lock(&s->loaded->lock);
+        session_shrink(s, 0);
+        s->loaded->slots[s->slot] = NULL;
+        pthread_mutex_unlock(&s->loaded->lock);
+    }
+    tol_sampler_destroy(s->sampler);
+    free(s->blocks);
+    free(s->logits);
+    free(s);
+}
+
+static bool wants_logits(const struct tol_session *s) {
+    return s->keeps_logits || !s->is_greedy;
+}
+
+/* What a pass left for a session, in row `row` of what was wanted. */
+static void take_outcome(struct tol_session *s, const struct loaded_outcome *outcome, size_t row) {
+    const size_t vocabulary = s->loaded->shape.vocabulary;
+    s->best = outcome->best[row];
+    if (wants_logits(s) && outcome->logits != NULL) {
+        memcpy(s->logits, outcome->logits + row * vocabulary, vocabulary * sizeof *s->logits);
+    }
+    s->is_ready = true;
+}
+
+static tol_status check_cancelled(struct tol_session *s) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(!atomic_load(&s->is_cancelled) && !(s->cancels != NULL && atomic_load(s->cancels)),
+              TOL_CANCELLED,
+              "the session was cancelled after %zu positions", s->length);
+out:
+    return status;
+}
+
+/* ---- prompts ---- */
+
+static tol_status check_prompt(const struct tol_session *s, const int *tokens, size_t count) {
+    tol_status status = TOL_OK;
+    const size_t pending = s->drawn != NONE;
+    TOL_CHECK(count > 0, TOL_INVALID_ARGUMENT, "a prompt of no tokens");
+    for (size_t i = 0; i < count; i++) {
+        TOL_CHECK(tokens[i] >= 0 && (size_t)tokens[i] < s->loaded->shape.vocabulary,
+                  TOL_INVALID_ARGUMENT, "token %zu of the prompt is %d; the vocabulary has %zu", i,
+                  tokens[i], s->loaded->shape.vocabulary);
+    }
+    TOL_CHECK(count <= s->loaded->positions && s->length + pending <= s->loaded->positions - count,
+              TOL_OVER_LIMIT,
+              "a prompt of %zu tokens after %zu positions does not fit a context of %zu", count,
+              s->length + pending, s->loaded->positions);
+out:
+    return status;
+}
+
+/* Computes the next of the tokens, as many as a pass takes. */
+static tol_status run_piece(struct tol_session *s, const int *tokens, size_t count, bool is_last,
+                            struct loaded_row *rows) {
+    tol_status status = TOL_OK;
+    struct loaded_outcome outcome;
+    for (size_t i = 0; i < count; i++) {
+        rows[i] = (struct loaded_row){tokens[i], (int)(s->length + i), (int)s->slot};
+    }
+    TOL_TRY(loaded_pass_run(s->loaded, &(struct loaded_pass){rows, count, is_last, wants_logits(s)},
+                            &outcome));
+    s->length += count;
+    for (size_t i = 0; i < count; i++) tol_sampler_accept(s->sampler, tokens[i]);
+    if (is_last) take_outcome(s, &outcome, 0);
+out:
+    return status;
+}
+
+static tol_status run_prompt(struct tol_session *s, const int *tokens, size_t count) {
+    tol_status status = TOL_OK;
+    struct tol_loaded *l = s->loaded;
+    struct loaded_row *rows = malloc(l->rows * sizeof *rows);
+    TOL_CHECK(rows != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rows", l->rows);
+    for (size_t done = 0, now; done < count; done += now) {
+        const size_t left = count - done;
+        now = left < l->rows ? left : l->rows;
+        const size_t room = loaded_pass_room(l, s->length + now - 1);
+        if (now > room) now = room;
+        TOL_TRY(check_cancelled(s));
+        pthread_mutex_lock(&l->lock);
+        status = run_piece(s, tokens + done, now, now == left, rows);
+        pthread_mutex_unlock(&l->lock);
+        TOL_TRY(status);
+    }
+out:
+    free(rows);
+    return status;
+}
+
+tol_status tol_session_prompt(struct tol_session *s, const int *tokens, size_t count) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(s != NULL && tokens != NULL, TOL_INVALID_ARGUMENT, "a prompt needs tokens");
+    TOL_TRY(check_prompt(s, tokens, count));
+    TOL_TRY(check_cancelled(s));
+    pthread_mutex_lock(&s->loaded->lock);
+    status = session_grow(s, s->length + (s->drawn != NONE) + count);
+    pthread_mutex_unlock(&s->loaded->lock);
+    TOL_TRY(status);
+    s->is_ready = false;
+    if (s->drawn != NONE) {
+        const int drawn = s->drawn;
+        s->drawn = NONE;
+        TOL_TRY(run_prompt(s, &drawn, 1));
+    }
+    status = run_prompt(s, tokens, count);
+out:
+    return status;
+}
+
+/* ---- steps ---- */
+
+static tol_status check_step(struct tol_session *s) {
+    tol_status status = TOL_OK;
+    TOL_TRY(check_cancelled(s));
+    TOL_CHECK(s->drawn != NONE || s->is_ready, TOL_INVALID_ARGUMENT,
+              "a session steps after a prompt");
+    TOL_CHECK(s->drawn == NONE || s->length < s->loaded->positions, TOL_OVER_LIMIT,
+              "the context of %zu positions is full", s->loaded->positions);
+out:
+    return status;
+}
+
+/* Computes the drawn tokens of those that have one. Steps with another status take no part. */
+static tol_status run_steps(struct tol_loaded *l, struct tol_step *steps, size_t count) {
+    tol_status status = TOL_OK;
+    struct loaded_row *rows = malloc(count * sizeof *rows);
+    struct loaded_outcome outcome;
+    size_t live = 0;
+    bool wants = false;
+    TOL_CHECK(rows != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rows", count);
+    for (size_t i = 0; i < count; i++) {
+        struct tol_session *s = steps[i].session;
+        if (steps[i].status != TOL_OK || s->drawn == NONE) continue;
+        steps[i].status = session_grow(s, s->length + 1);
+        if (steps[i].status != TOL_OK) continue;
+        rows[live++] = (struct loaded_row){s->drawn, (int)s->length, (int)s->slot};
+        wants |= wants_logits(s);
+    }
+    if (live == 0) goto out;
+    TOL_TRY(loaded_pass_run(l, &(struct loaded_pass){rows, live, live, wants}, &outcome));
+    for (size_t i = 0, row = 0; i < count; i++) {
+        struct tol_session *s = steps[i].session;
+        if (steps[i].status != TOL_OK || s->drawn == NONE) continue;
+        s->drawn = NONE;
+        s->length++;
+        take_outcome(s, &outcome, row++);
+    }
+out:
+    free(rows);
+    return status;
+}
+
+static tol_status draw(struct tol_session *s, int *token) {
+    tol_status status = TOL_OK;
+    *token = s->best;
+    if (!s->is_greedy) TOL_TRY(tol_sampler_draw(s->sampler, s->logits, token));
+    TOL_CHECK(*token >= 0 && (size_t)*token < s->loaded->shape.vocabulary, TOL_MISMATCH,
+              "the device drew token %d of a vocabulary of %zu", *token,
+              s->loaded->shape.vocabulary);
+    tol_sampler_accept(s->sampler, *token);
+    s->drawn = *token;
+    s->is_ready = false;
+out:
+    return status;
+}
+
+static tol_status check_steps(const struct tol_step *steps, size_t count) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(steps != NULL && count > 0 && steps[0].session != NULL, TOL_INVALID_ARGUMENT,
+              "a step needs sessions");
+    const struct tol_loaded *l = steps[0].session->loaded;
+    TOL_CHECK(count <= l->sessions, TOL_INVALID_ARGUMENT, "%zu sessions; the model has %zu", count,
+              l->sessions);
+    for (size_t i = 0; i < count; i++) {
+        TOL_CHECK(steps[i].session != NULL && steps[i].session->loaded == l, TOL_INVALID_ARGUMENT,
+                  "session %zu is NULL or of another model", i);
+        for (size_t j = 0; j < i; j++) {
+            TOL_CHECK(steps[i].session != steps[j].session, TOL_INVALID_ARGUMENT,
+                      "sessions %zu and %zu are one", j, i);
+        }
+    }
+out:
+    return status;
+}
+
+tol_status tol_sessions_step(struct tol_step *steps, size_t count) {
+    tol_status status = TOL_OK;
+    TOL_TRY(check_steps(steps, count));
+    struct tol_loaded *l = steps[0].session->loaded;
+    for (size_t i = 0; i < count; i++) {
+        steps[i].token = NONE;
+        steps[i].status = check_step(steps[i].session);
+    }
+    pthread_mutex_lock(&l->lock);
+    status = run_steps(l, steps, count);
+    pthread_mutex_unlock(&l->lock);
+    for (size_t i = 0; i < count; i++) {
+        if (status != TOL_OK) steps[i].status = status;
+        if (steps[i].status != TOL_OK) continue;
+        steps[i].status = draw(steps[i].session, &steps[i].token);
+        if (steps[i].status != TOL_OK) steps[i].token = NONE;
+    }
+out:
+    return status;
+}
+
+tol_status tol_session_step(struct tol_session *s, int *token) {
+    tol_status status = TOL_OK;
+    struct tol_step step = {s, NONE, TOL_OK};
+    TOL_CHECK(s != NULL && token != NULL, TOL_INVALID_ARGUMENT, "a step needs a session");
+    TOL_TRY(tol_sessions_step(&step, 1));
+    TOL_TRY(step.status);
+    *token = step.token;
+out:
+    return status;
+}
+
+/* ---- the rest ---- */
+
+void tol_session_cancel(struct tol_session *s) {
+    atomic_store(&s->is_cancelled, true);
+}
+
+void tol_session_resume(struct tol_session *s) {
+    atomic_store(&s->is_cancelled, false);
+}
+
+size_t tol_session_length(const struct tol_session *s) {
+    return s->length;
+}
+
+size_t tol_session_room(const struct tol_session *s) {
+    return s->loaded->positions;
+}
+
+const float *tol_session_logits(const struct tol_session *s) {
+    return wants_logits(s) && s->length > 0 ? s->logits : NULL;
+}
+
+tol_status tol_session_rewind(struct tol_session *s, size_t length) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(length <= s->length, TOL_OUT_OF_RANGE, "the session has %zu positions, not %zu",
+              s->length, length);
+    pthread_mutex_lock(&s->loaded->lock);
+    session_shrink(s, length);
+    pthread_mutex_unlock(&s->loaded->lock);
+    s->length = length;
+    s->drawn = NONE;
+    s->is_ready = false;
+out:
+    return status;
+}

@@ -1,0 +1,51 @@
+/*
+ * Sampler: draws a token from the logits of a position.
+ *
+ * In this order: tokens among the latest are made less likely (a positive logit is divided by the
+ * penalty, another one multiplied); logits are divided by the temperature, 0 meaning the largest,
+ * the first of equal ones; the top_k largest stay; of these the fewest whose probabilities reach
+ * top_p; of these the ones of at least min_p times the largest probability; then a number from the
+ * generator picks one. Ties are ordered by token.
+ *
+ * Deterministic: the same logits, history and seed give the same tokens. The generator is
+ * PCG-XSH-RR with 64 bits of state and 32 of output (O'Neill, 2014), stream 54, one of its own for
+ * each sampler; a draw takes two outputs as 53 bits. Probabilities are summed in double. A sampler
+ * is for one thread at a time.
+ */
+#ifndef TOLLENS_TOKEN_SAMPLER_H
+#define TOLLENS_TOKEN_SAMPLER_H
+
+#include <tollens.h>
+
+struct tol_sampler;
+
+/* All zero: greedy. */
+struct tol_sampling {
+    double temperature;        /* 0 to 2 */
+    double repetition_penalty; /* 0 or 1: none; up to 10 */
+    size_t repetition_window;  /* how many of the latest tokens count; 0: 64 */
+    size_t top_k;              /* 0: all */
+    double top_p;              /* 0 or 1: all */
+    double min_p;              /* 0 to 1 */
+    uint64_t seed;
+};
+
+/* Whether a draw is the largest logit, whatever the history. */
+TOL_API bool tol_sampling_is_greedy(const struct tol_sampling *sampling);
+
+/* TOL_INVALID_ARGUMENT: a parameter is outside its range, or no number; the message names it.
+ * TOL_OUT_OF_HOST_MEMORY. The caller destroys *sampler. */
+TOL_API tol_status tol_sampler_create(const struct tol_sampling *sampling, size_t vocabulary,
+                                      struct tol_sampler **sampler);
+
+/* NULL is a no-op. */
+TOL_API void tol_sampler_destroy(struct tol_sampler *sampler);
+
+/* Tells the sampler of a token of the text, from the prompt or drawn: repetition counts it. */
+TOL_API void tol_sampler_accept(struct tol_sampler *sampler, int token);
+
+/* Draws a token from `vocabulary` logits. TOL_MISMATCH: a logit is NaN or +infinity, or all are
+ * -infinity. */
+TOL_API tol_status tol_sampler_draw(struct tol_sampler *sampler, const float *logits, int *token);
+
+#endif
