@@ -65,6 +65,7 @@ SOFT = Room(
         ("lower", "tree to micro-operations: control flow, slots, fusion, linking, images"),
         ("machine", "warps, barriers, CTAs, clusters, grids, frames, asynchronous copies, the "
                     "device heap, printf"),
+        ("texture", "textures and surfaces: objects, texels, addressing and filtering"),
         ("ops", "the micro-operations over 32 lanes, compiled once for each processor level"),
         ("check", "races, and the handlers that check an instruction before it is executed"),
         ("state", "devices, handles, threads, contexts, faults on request, allocations, memory "

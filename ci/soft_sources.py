@@ -11,18 +11,20 @@ SOFT = within({
         read_variable read_function read_module unite
     """,
     "memory": """
-        space space_addresses space_bytes space_copy space_describe space_flip touch maker
+        space space_addresses space_bytes shared_bytes space_copy space_describe space_flip touch
+        maker
     """,
     "lower": """
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
         lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
         link loaded_module linked_image fatbin count fuse core lower_async lower_mbarrier
-        lower_cluster
+        lower_cluster lower_texture
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
         reduce mbarrier mbarrier_wait cluster heap
     """,
+    "texture": "texture texel reach sample fetch surface",
     "check": """
         chunks thread_clock race race_order race_cell race_access race_matrix race_copy
         race_object race_report checks
@@ -34,12 +36,13 @@ SOFT_API = within({
     "base": "file_text calls result_name",
     "state": """
         driver_state driver_start handle_set thread_state contexts fault fault_rule
-        device_memory managed memory_pool graph_memory physical jit image kernel_library
+        device_memory managed array texture_object texture_reference memory_pool
+        graph_memory physical jit imported shared_event image kernel_library
         function_attribute occupancy
     """,
     "queue": """
-        task stream_value copy_rows kernel_call operation streams stream_fault queue perform
-        stream_order task_fault usage
+        task event_life stream_value copy_rows kernel_call operation streams stream_fault queue
+        perform stream_order task_fault usage
     """,
     "graph": """
         task_graph node_content graph_exec graph_update graph_call capture submit user_object
@@ -49,11 +52,11 @@ SOFT_API = within({
         api_entry since not_modelled exports api_device api_primary api_context api_setting
         api_peer api_stream api_stream_attribute api_event api_host_function api_value
         api_module api_link api_library api_function api_log api_occupancy api_launch
+        api_launch_old api_texture api_texture_reference
     """,
     "api/memory": """
-        api_memory api_host api_managed api_pointer api_ipc api_mapping api_pool api_copy
-        api_copy_rows
-        api_fill
+        api_memory api_host api_managed api_pointer api_ipc api_mapping api_pool api_pool_share
+        api_copy api_copy_rows api_copy_array api_array api_fill
     """,
     "api/graph": """
         api_capture api_graph api_graph_node api_graph_exec api_graph_hint api_graph_dot
@@ -66,7 +69,7 @@ SOFT_CORE = within({
     "ops": """
         ops_integer ops_carry ops_bits ops_video ops_compare ops_move ops_float ops_round
         ops_half ops_approx ops_convert ops_global ops_shared ops_local ops_atomic ops_async
-        ops_lane ops_control ops_call ops_tensor ops_tensor_float ops_tensor_f64
+        ops_texture ops_lane ops_control ops_call ops_tensor ops_tensor_float ops_tensor_f64
         ops_tensor_quads ops_matrix core_table
     """,
 })
@@ -96,11 +99,12 @@ SOFT_API_TESTS = within({
         api_entry_test not_modelled_test api_image_test api_device_test api_context_test
         api_stream_test api_event_test
         api_host_function_test api_value_test api_peer_test api_module_test api_link_test
-        api_library_test api_launch_test api_threads_test
+        api_library_test api_launch_test api_launch_old_test api_threads_test api_texture_test
+        api_texture_reference_test
     """,
     "api/memory": """
         api_memory_test api_host_test api_managed_test api_pointer_test api_copy_test
-        api_mapping_test
+        api_mapping_test api_array_test api_ipc_test
         api_pool_test
     """,
     "api/graph": """
@@ -144,5 +148,5 @@ BENCH = within({"tools/bench": """
 CORPUS_TESTS = within({"corpus": """
     corpus_run
     corpus_calls_test corpus_data_test corpus_numbers_test corpus_speed_test corpus_waits_test
-    corpus_tensors_test
+    corpus_tensors_test images_run corpus_images_test corpus_surfaces_test
 """})

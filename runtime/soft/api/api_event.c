@@ -6,7 +6,8 @@
 #include "export.h"
 #include "state/handle_set.h"
 #include "state/memory_pool.h"
-#include "queue/queue.h"
+#include "state/shared_event.h"
+#include "queue/event_life.h"
 
 #include <stdlib.h>
 
@@ -30,6 +31,19 @@ static CUresult latest_point(CUevent handle, struct soft_context **context,
     }
     pthread_mutex_unlock(&soft_lock);
     return result;
+}
+
+/* What a live event shares with other processes, and its context; NULL: nothing. */
+static const struct soft_shared_event *shared_of(CUevent handle, struct soft_context **context) {
+    const struct soft_shared_event *shared = NULL;
+    pthread_mutex_lock(&soft_lock);
+    const struct soft_event *event = (const struct soft_event *)handle;
+    if (soft_handle_is(SOFT_HANDLE_EVENT, handle) && event->capture == NULL) {
+        shared = event->shared;
+        *context = event->context;
+    }
+    pthread_mutex_unlock(&soft_lock);
+    return shared;
 }
 
 static void release(struct soft_event_point *point) {
@@ -67,6 +81,8 @@ EXPORT(cuStreamWaitEvent, (CUstream handle, CUevent event, unsigned int flags)) 
     pthread_mutex_unlock(&soft_lock);
     if (result != CUDA_SUCCESS || capturing) return result;
     if (external) return CUDA_ERROR_INVALID_VALUE; /* it is for streams that are captured */
+    const struct soft_shared_event *shared = shared_of(event, &recorded);
+    if (shared != NULL) return soft_event_wait(stream, shared, soft_shared_event_latest(shared));
     result = latest_point(event, &recorded, &point);
     if (result != CUDA_SUCCESS || point == NULL) return result;
     struct soft_operation *operation = soft_operation_point(SOFT_OPERATION_WAIT, point);
@@ -83,27 +99,13 @@ EXPORT(cuEventCreate, (CUevent * handle, unsigned int flags)) {
     if (result != CUDA_SUCCESS) return result;
     const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
     if (handle == NULL || (flags & ~known) != 0) return CUDA_ERROR_INVALID_VALUE;
+    struct soft_shared_event *shared = NULL;
     if ((flags & CU_EVENT_INTERPROCESS) != 0) {
-        bool timed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
-        return timed ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+        if ((flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
+        result = soft_shared_event_new(NULL, &shared);
+        if (result != CUDA_SUCCESS) return result;
     }
-    struct soft_event *event = calloc(1, sizeof *event);
-    if (event == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    event->context = context;
-    event->flags = flags;
-    pthread_mutex_lock(&soft_lock);
-    bool added = soft_handle_add(SOFT_HANDLE_EVENT, event);
-    if (added) {
-        event->next = context->events;
-        context->events = event;
-    }
-    pthread_mutex_unlock(&soft_lock);
-    if (!added) {
-        free(event);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    *handle = (CUevent)event;
-    return CUDA_SUCCESS;
+    return soft_event_new(context, flags, shared, handle);
 }
 
 EXPORT(cuEventDestroy_v2, (CUevent handle)) {
@@ -112,13 +114,8 @@ EXPORT(cuEventDestroy_v2, (CUevent handle)) {
     pthread_mutex_lock(&soft_lock);
     if (soft_handle_is(SOFT_HANDLE_EVENT, handle)) {
         struct soft_event *event = (struct soft_event *)handle;
-        struct soft_event **link = &event->context->events;
-        while (*link != event) link = &(*link)->next;
-        *link = event->next;
-        soft_handle_remove(SOFT_HANDLE_EVENT, event);
         soft_capture_forget_event(event);
-        soft_event_point_release(event->point);
-        free(event);
+        soft_event_drop(event);
     } else {
         result = CUDA_ERROR_INVALID_HANDLE;
     }
@@ -150,6 +147,8 @@ EXPORT(cuEventRecordWithFlags, (CUevent handle, CUstream stream_handle, unsigned
     struct soft_context *context = NULL;
     struct soft_stream *stream = NULL;
     bool capturing = false, external = flags == CU_EVENT_RECORD_EXTERNAL;
+    const struct soft_shared_event *shared = NULL;
+    uint64_t recording = 0;
     CUresult result = soft_stream_find(stream_handle, &context, &stream);
     if (result != CUDA_SUCCESS) return result;
     if (flags > CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
@@ -168,6 +167,8 @@ EXPORT(cuEventRecordWithFlags, (CUevent handle, CUstream stream_handle, unsigned
         result = CUDA_ERROR_INVALID_VALUE; /* it is for streams that are captured */
     } else if (result == CUDA_SUCCESS) {
         set_moment(event, point);
+        shared = event->shared;
+        if (shared != NULL) recording = soft_shared_event_ask(event->shared);
     }
     pthread_mutex_unlock(&soft_lock);
     if (result != CUDA_SUCCESS || capturing) {
@@ -175,7 +176,9 @@ EXPORT(cuEventRecordWithFlags, (CUevent handle, CUstream stream_handle, unsigned
         free(operation);
         return result;
     }
-    return soft_queue_add(stream, operation);
+    result = soft_queue_add(stream, operation);
+    if (result != CUDA_SUCCESS || shared == NULL) return result;
+    return soft_event_write(stream, shared, recording);
 }
 
 EXPORT(cuEventRecord, (CUevent handle, CUstream stream)) {
@@ -187,6 +190,11 @@ EXPORT(cuEventQuery, (CUevent handle)) {
     struct soft_event_point *point = NULL;
     CUresult result = latest_point(handle, &context, &point);
     if (result == CUDA_SUCCESS) result = soft_capture_allows();
+    const struct soft_shared_event *shared = shared_of(handle, &context);
+    if (result == CUDA_SUCCESS && shared != NULL) {
+        if (point != NULL) release(point);
+        return soft_event_query_shared(context, shared);
+    }
     if (result != CUDA_SUCCESS && point != NULL) release(point);
     if (result != CUDA_SUCCESS || point == NULL) return result;
     result = soft_queue_query_point(context, point);
@@ -198,6 +206,11 @@ EXPORT(cuEventSynchronize, (CUevent handle)) {
     struct soft_context *context = NULL;
     struct soft_event_point *point = NULL;
     CUresult result = latest_point(handle, &context, &point);
+    const struct soft_shared_event *shared = shared_of(handle, &context);
+    if (result == CUDA_SUCCESS && shared != NULL) {
+        if (point != NULL) release(point);
+        return soft_event_wait_shared(context, shared);
+    }
     if (result != CUDA_SUCCESS || point == NULL) return result;
     result = soft_queue_wait_point(context, point);
     release(point);

@@ -135,8 +135,8 @@ EXPORT(cuLibraryGetModule, (CUmodule * handle, CUlibrary from)) {
     return result;
 }
 
-EXPORT(cuLibraryGetGlobal,
-       (CUdeviceptr * address, size_t *bytes, CUlibrary from, const char *name)) {
+static CUresult find_variable(CUlibrary from, const char *name, bool is_managed,
+                              CUdeviceptr *address, size_t *bytes) {
     struct soft_library *library = NULL;
     struct soft_context *context = NULL;
     struct soft_module *module = NULL;
@@ -147,22 +147,26 @@ EXPORT(cuLibraryGetGlobal,
     result = soft_library_module(library, context, &module);
     if (result != CUDA_SUCCESS) return result;
     const struct ptx_variable *variable = soft_module_variable(module, name);
-    if (variable == NULL) return CUDA_ERROR_NOT_FOUND;
+    if (variable == NULL || variable->is_opaque || variable->is_managed != is_managed) {
+        return CUDA_ERROR_NOT_FOUND;
+    }
     if (address != NULL) *address = variable->address;
     if (bytes != NULL) *bytes = (size_t)variable->bytes;
     return CUDA_SUCCESS;
 }
 
-/* There are no managed variables, and no functions that host and device share. */
-EXPORT(cuLibraryGetManaged,
+EXPORT(cuLibraryGetGlobal,
        (CUdeviceptr * address, size_t *bytes, CUlibrary from, const char *name)) {
-    struct soft_library *library = NULL;
-    CUresult result = find_library(from, &library);
-    if (result != CUDA_SUCCESS) return result;
-    if (name == NULL || (address == NULL && bytes == NULL)) return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_ERROR_NOT_FOUND;
+    return find_variable(from, name, false, address, bytes);
 }
 
+/* Each context that a library is loaded into has variables of its own. */
+EXPORT(cuLibraryGetManaged,
+       (CUdeviceptr * address, size_t *bytes, CUlibrary from, const char *name)) {
+    return find_variable(from, name, true, address, bytes);
+}
+
+/* There are no functions that host and device share. */
 EXPORT(cuLibraryGetUnifiedFunction, (void **function, CUlibrary from, const char *name)) {
     struct soft_library *library = NULL;
     CUresult result = find_library(from, &library);

@@ -139,7 +139,7 @@ EXPORT(cuModuleGetGlobal_v2,
         return CUDA_ERROR_INVALID_VALUE;
     }
     const struct ptx_variable *variable = soft_module_variable(module, name);
-    if (variable == NULL) return CUDA_ERROR_NOT_FOUND;
+    if (variable == NULL || variable->is_opaque) return CUDA_ERROR_NOT_FOUND;
     if (address != NULL) *address = variable->address;
     if (bytes != NULL) *bytes = (size_t)variable->bytes;
     return CUDA_SUCCESS;

@@ -23,6 +23,8 @@ enum {
 #include "abi.def"
 };
 
+typedef int CUaddress_mode, CUarray_format, CUfilter_mode, CUresourcetype, CUresourceViewFormat;
+
 typedef int CUdevice_P2PAttribute, CUdriverProcAddressQueryResult, CUexecAffinityType,
     CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget, CUfunc_cache,
     CUfunctionLoadingState, CUgraphChildGraphNodeOwnership, CUgraphInstantiateResult,
@@ -35,7 +37,12 @@ typedef struct CUextMemory_st *CUexternalMemory;
 typedef struct CUgreenCtx_st *CUgreenCtx;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUlinkState_st *CUlinkState;
+typedef struct CUmipmappedArray_st *CUmipmappedArray;
+typedef struct CUsurfref_st *CUsurfref;
+typedef struct CUtexref_st *CUtexref;
 typedef struct CUuserObject_st *CUuserObject;
+
+typedef unsigned long long CUsurfObject, CUtexObject;
 
 typedef void(CUDAAPI *CUstreamCallback)(CUstream hStream, CUresult status, void *userData);
 typedef size_t(CUDAAPI *CUoccupancyB2DSize)(int blockSize);
@@ -86,6 +93,10 @@ typedef struct {
     int numExecAffinityParams;
     void *cigParams;
 } SOFT_ABI(CUctxCreateParams);
+
+/* ---- arrays, textures, surfaces ---- */
+
+#include "abi_array.h"
 
 /* ---- copies ---- */
 

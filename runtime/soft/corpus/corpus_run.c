@@ -45,6 +45,10 @@ size_t corpus_each(const char *program, void (*check)(CUmodule module)) {
     return run.runs;
 }
 
+void corpus_forget(size_t count) {
+    for (; count > 0 && run.count > 0; count--) cuMemFree_v2(run.memory[--run.count]);
+}
+
 CUdeviceptr corpus_put(const void *data, size_t bytes) {
     CUdeviceptr address = 0;
     cr_assert(run.count < sizeof run.memory / sizeof run.memory[0]);

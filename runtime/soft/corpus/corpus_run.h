@@ -33,6 +33,9 @@ size_t corpus_each(const char *program, void (*check)(CUmodule module));
 CUdeviceptr corpus_put(const void *data, size_t bytes);
 void corpus_get(CUdeviceptr from, void *to, size_t bytes);
 
+/* Frees the latest of that memory, so many. */
+void corpus_forget(size_t count);
+
 /* Launches a kernel with the addresses of its arguments, and waits for it. */
 #define CORPUS_LAUNCH(module, kernel, blocks, threads, shared, ...)                                \
     CORPUS_LAUNCH_2D(module, kernel, blocks, 1, threads, 1, shared, __VA_ARGS__)

@@ -8,13 +8,16 @@
 #include "context_life.h"
 
 #include "graph/capture.h"
+#include "state/array.h"
 #include "state/contexts.h"
 #include "state/device_memory.h"
 #include "state/handle_set.h"
 #include "state/kernel_library.h"
 #include "leak.h"
+#include "queue/event_life.h"
 #include "queue/queue.h"
 #include "state/thread_state.h"
+#include "texture/texture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,8 +92,7 @@ static struct soft_module *take_handles(struct soft_context *context) {
         context->events = event->next;
         soft_handle_remove(SOFT_HANDLE_EVENT, event);
         soft_capture_forget_event(event);
-        soft_event_point_release(event->point);
-        free(event);
+        soft_event_free(event);
     }
     for (struct soft_module *m = modules; m != NULL; m = m->next) {
         if (m->library != NULL) soft_library_forget(m->library, m);
@@ -115,6 +117,8 @@ void soft_context_end(struct soft_context *context) {
         modules = module->next;
         soft_module_release(module);
     }
+    soft_texture_remove_all(slot);
+    soft_array_free_all(context);
     soft_memory_free_all(slot);
     pthread_mutex_lock(&soft_lock);
     context->alive = false;

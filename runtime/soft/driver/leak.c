@@ -4,6 +4,7 @@
 #include "leak.h"
 
 #include "base/calls.h"
+#include "state/array.h"
 #include "state/contexts.h"
 #include "state/handle_set.h"
 #include "memory/maker.h"
@@ -52,7 +53,8 @@ static const char *const kinds[] = {
     [SOFT_KIND_DEVICE] = "device memory",       [SOFT_KIND_PINNED] = "pinned host memory",
     [SOFT_KIND_MANAGED] = "managed memory",     [SOFT_KIND_REGISTERED] = "registered host memory",
     [SOFT_KIND_MODULE] = "a module's variable", [SOFT_KIND_HEAP] = "a kernel's malloc",
-    [SOFT_KIND_POOL] = "memory of a pool",      [SOFT_KIND_MAPPED] = "a mapping"};
+    [SOFT_KIND_POOL] = "memory of a pool",      [SOFT_KIND_MAPPED] = "a mapping",
+    [SOFT_KIND_ARRAY] = "a CUDA array",         [SOFT_KIND_IMPORTED] = "another process's memory"};
 
 /* Memory of some kinds that was made in a context, or in none. */
 static void report_memory(unsigned slot, unsigned wanted) {
@@ -61,6 +63,7 @@ static void report_memory(unsigned slot, unsigned wanted) {
     unsigned reported = 0;
     while (soft_space_next(found.serial, &found)) {
         if (found.slot != slot || (wanted >> found.kind & 1) == 0) continue;
+        if (found.name[0] != '\0') continue; /* a managed variable: its module is reported */
         if (reported++ < REPORTED_MAX) {
             report_leak(&found.maker, found.address, "%llu bytes of %s at 0x%llx, allocation %llu",
                         (unsigned long long)found.bytes, kinds[found.kind],
@@ -102,6 +105,8 @@ static bool belongs(const struct search *search, enum soft_handle_kind kind, con
         return context != NULL && ((const struct soft_stream *)handle)->context == context;
     case SOFT_HANDLE_EVENT:
         return context != NULL && ((const struct soft_event *)handle)->context == context;
+    case SOFT_HANDLE_ARRAY:
+        return context != NULL && ((const struct soft_array *)handle)->context == context;
     case SOFT_HANDLE_MODULE:
         return context != NULL && module->slot == context->reach.slot && module->library == NULL;
     case SOFT_HANDLE_GRAPH:
@@ -129,6 +134,7 @@ static void look_at(enum soft_handle_kind kind, const void *handle, const struct
     static const char *const names[] = {[SOFT_HANDLE_STREAM] = "a stream",
                                         [SOFT_HANDLE_EVENT] = "an event",
                                         [SOFT_HANDLE_MODULE] = "a module",
+                                        [SOFT_HANDLE_ARRAY] = "a CUDA array",
                                         [SOFT_HANDLE_LIBRARY] = "a library",
                                         [SOFT_HANDLE_LINK] = "a linker",
                                         [SOFT_HANDLE_PHYSICAL] = "physical memory",
@@ -167,7 +173,7 @@ static void report_handles(const struct soft_context *context) {
 static void report_context(const struct soft_context *context) {
     report_memory(context->reach.slot, 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_PINNED |
                                            1u << SOFT_KIND_MANAGED | 1u << SOFT_KIND_REGISTERED |
-                                           1u << SOFT_KIND_HEAP);
+                                           1u << SOFT_KIND_HEAP | 1u << SOFT_KIND_IMPORTED);
     report_handles(context);
 }
 

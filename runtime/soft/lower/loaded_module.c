@@ -14,6 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A managed variable is memory of the host that devices use, as that of cuMemAllocManaged is. */
+static enum soft_kind kind_of(const struct ptx_variable *variable) {
+    return variable->is_managed ? SOFT_KIND_MANAGED : SOFT_KIND_MODULE;
+}
+
 /* Gives a .global or .const variable its address and its bytes; unwritten ones are zero, and count
  * as written (PTX ISA 9.0, section 5.4.4). */
 static bool place_variable(struct soft_diagnostic *diagnostic, struct soft_module *module,
@@ -23,7 +28,7 @@ static bool place_variable(struct soft_diagnostic *diagnostic, struct soft_modul
     uint64_t alignment = variable->alignment > 256 ? variable->alignment : 256;
     snprintf(name, sizeof name, "%.*s", (int)variable->symbol->length, variable->symbol->name);
     struct soft_allocation wanted = {
-        .bytes = bytes, .kind = SOFT_KIND_MODULE, .device = module->device, .slot = module->slot};
+        .bytes = bytes, .kind = kind_of(variable), .device = module->device, .slot = module->slot};
     memcpy(wanted.name, name, sizeof name);
     struct soft_allocation *allocation = soft_space_alloc(&wanted, alignment);
     if (allocation == NULL) {
@@ -122,7 +127,7 @@ static void free_module(struct soft_module *module) {
     for (unsigned u = 0; u < module->unit_count; u++) {
         for (struct ptx_variable *v = module->units[u].ptx.variables; v != NULL; v = v->next) {
             if (is_placed_here(v) && v->placed) {
-                soft_space_free(v->address, 1u << SOFT_KIND_MODULE, NULL);
+                soft_space_free(v->address, 1u << kind_of(v), NULL);
             }
         }
     }

@@ -39,7 +39,16 @@ struct soft_function {
     bool is_set;                 /* by that, so that a library's kernel has no say any more */
     bool is_launched;            /* at least once; guarded by soft_lock */
     int carveout, cache_config;
+    struct soft_old_launch *old; /* of the module's arena; NULL until it is set */
     struct soft_function *next;
+};
+
+/* What launches before CUDA 4 take from the function: cuFuncSetBlockShape and cuParamSet*. */
+enum { SOFT_OLD_PARAMETER_BYTES = 4096 };
+struct soft_old_launch {
+    unsigned block[3], shared;
+    size_t bytes; /* of the parameters */
+    unsigned char parameters[SOFT_OLD_PARAMETER_BYTES];
 };
 
 /* Where a loading says what went wrong. */

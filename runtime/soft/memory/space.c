@@ -106,7 +106,7 @@ struct soft_allocation *soft_space_alloc(const struct soft_allocation *wanted, u
     if (allocation == NULL) return NULL;
     *allocation = *wanted;
     bool ok = true, of_host = is_of_host(allocation);
-    if (allocation->kind != SOFT_KIND_MAPPED) {
+    if (allocation->backing == NULL) {
         /* The host may write its memory at any time, unseen: none of that is tracked. */
         bool tracks = soft_space_tracks() && !of_host;
         if (allocation->host == NULL) allocation->host = soft_bytes_take(allocation->bytes);
@@ -229,8 +229,9 @@ bool soft_space_allows(const struct soft_allocation *allocation, enum soft_acces
     return (kind == SOFT_ACCESS_WRITE ? allocation->writers : allocation->readers) != 0;
 }
 
-bool soft_space_may(const struct soft_allocation *allocation, const struct soft_reach *reach,
-                    enum soft_access_kind kind) {
+/* Whether the context and the device may use it, by whatever instruction. */
+static bool is_within(const struct soft_allocation *allocation, const struct soft_reach *reach,
+                      enum soft_access_kind kind) {
     if (is_shared_by_mask(allocation)) {
         uint32_t devices = kind == SOFT_ACCESS_WRITE ? allocation->writers : allocation->readers;
         return (devices >> reach->device & 1) != 0;
@@ -239,11 +240,17 @@ bool soft_space_may(const struct soft_allocation *allocation, const struct soft_
     return is_of_host(allocation) || (atomic_load(&reach->contexts) >> allocation->slot & 1) != 0;
 }
 
-bool soft_space_view(uint64_t address, uint64_t bytes, const struct soft_reach *reach,
-                     enum soft_access_kind kind, struct soft_view *view) {
+bool soft_space_may(const struct soft_allocation *allocation, const struct soft_reach *reach,
+                    enum soft_access_kind kind) {
+    return allocation->kind != SOFT_KIND_ARRAY && is_within(allocation, reach, kind);
+}
+
+static bool find_view(uint64_t address, uint64_t bytes, const struct soft_reach *reach,
+                      enum soft_access_kind kind, bool is_texel, struct soft_view *view) {
     pthread_rwlock_rdlock(&soft_space.lock);
     const struct soft_allocation *found = soft_space_around(address, bytes);
-    bool ok = found != NULL && soft_space_may(found, reach, kind);
+    bool ok = found != NULL &&
+              (is_texel ? is_within(found, reach, kind) : soft_space_may(found, reach, kind));
     if (ok) {
         *view = (struct soft_view){.low = found->address,
                                    .high = found->address + found->bytes,
@@ -252,6 +259,16 @@ bool soft_space_view(uint64_t address, uint64_t bytes, const struct soft_reach *
     }
     pthread_rwlock_unlock(&soft_space.lock);
     return ok;
+}
+
+bool soft_space_view(uint64_t address, uint64_t bytes, const struct soft_reach *reach,
+                     enum soft_access_kind kind, struct soft_view *view) {
+    return find_view(address, bytes, reach, kind, false, view);
+}
+
+bool soft_space_view_texel(uint64_t address, uint64_t bytes, const struct soft_reach *reach,
+                           enum soft_access_kind kind, struct soft_view *view) {
+    return find_view(address, bytes, reach, kind, true, view);
 }
 
 bool soft_space_find(uint64_t address, struct soft_allocation *allocation) {

@@ -31,14 +31,18 @@ enum soft_kind {
     SOFT_KIND_MODULE,     /* a variable of a module */
     SOFT_KIND_HEAP,       /* malloc in a kernel */
     SOFT_KIND_POOL,       /* of a memory pool; readers and writers say which devices may use it */
-    SOFT_KIND_MAPPED      /* cuMemMap: the bytes are a backing's; readers and writers as well */
+    SOFT_KIND_MAPPED,     /* cuMemMap: the bytes are a backing's; readers and writers as well */
+    SOFT_KIND_IMPORTED,   /* the memory of another process; the bytes are a backing's */
+    SOFT_KIND_ARRAY       /* a CUDA array: of textures and surfaces, not of loads and stores */
 };
 
-/* Bytes that several mappings share. */
+/* Bytes that several mappings share, or several processes. */
 struct soft_backing {
     atomic_int references;
     uint64_t bytes;
     uint8_t *host, *shadow;
+    bool is_shared; /* with other processes, by a file: see shared_bytes.h */
+    int file;
 };
 
 struct soft_allocation {
@@ -53,7 +57,7 @@ struct soft_allocation {
     uint32_t readers, writers; /* a bit for each device; for the kinds that say so */
     uint64_t charged;          /* bytes of the device's memory */
     void *source;              /* the pool it came from, or the physical memory that is mapped */
-    struct soft_backing *backing;
+    struct soft_backing *backing; /* that the bytes are of; NULL: its own */
     bool claimed;    /* it is to be freed, in the order of a stream */
     uint64_t serial; /* counts allocations, for reports */
     bool freed;      /* in the graveyard: address and bytes are kept for reports */
@@ -95,7 +99,7 @@ const struct soft_windows *soft_space_windows(void);
 
 /* Puts an allocation into the space, at a multiple of alignment (a power of two). What is wanted
  * says its bytes, kind, device, slot and so on; its address, bytes and shadow are found, save those
- * of registered memory (host is given) and of a mapping (address, host, shadow and backing are); an
+ * of registered memory (host is given) and of a backing (host, shadow and backing are); an
  * address that is given is kept.
  * NULL: the host has no memory or no addresses left, or the addresses are taken. A device's own
  * limit is the caller's business. */
@@ -122,6 +126,10 @@ void soft_space_allow_pool(const void *pool, uint32_t readers, uint32_t writers)
  * false: part of it is not live, or not within reach. */
 bool soft_space_view(uint64_t address, uint64_t bytes, const struct soft_reach *reach,
                      enum soft_access_kind kind, struct soft_view *view);
+
+/* The same for a texel of a texture or a surface, which may be in an array too. */
+bool soft_space_view_texel(uint64_t address, uint64_t bytes, const struct soft_reach *reach,
+                           enum soft_access_kind kind, struct soft_view *view);
 
 /* Finds the live allocation around an address and copies what is known of it. */
 bool soft_space_find(uint64_t address, struct soft_allocation *allocation);

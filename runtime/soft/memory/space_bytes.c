@@ -12,8 +12,7 @@
 #include <sys/mman.h>
 
 enum {
-    MAPPED_BYTES_MIN = 64 * 1024, /* from here on bytes are mapped, below allocated */
-    SLACK_BYTES = 64              /* what vector code may read behind the end of host bytes */
+    MAPPED_BYTES_MIN = 64 * 1024 /* from here on bytes are mapped, below allocated */
 };
 
 static struct {
@@ -28,7 +27,7 @@ static struct {
 
 void *soft_bytes_take(uint64_t bytes) {
     if (bytes > SIZE_MAX / 2) return NULL;
-    size_t size = (size_t)bytes + SLACK_BYTES;
+    size_t size = (size_t)bytes + SOFT_BYTES_SLACK;
     if (size < MAPPED_BYTES_MIN) {
         void *small = aligned_alloc(256, (size + 255) / 256 * 256);
         if (small != NULL) memset(small, 0, size);
@@ -40,7 +39,7 @@ void *soft_bytes_take(uint64_t bytes) {
 }
 
 void soft_bytes_give(void *bytes, uint64_t count) {
-    size_t size = (size_t)count + SLACK_BYTES;
+    size_t size = (size_t)count + SOFT_BYTES_SLACK;
     if (bytes == NULL) return;
     if (size < MAPPED_BYTES_MIN) {
         free(bytes);
@@ -65,13 +64,17 @@ struct soft_backing *soft_backing_new(uint64_t bytes) {
 
 void soft_backing_release(struct soft_backing *backing) {
     if (backing == NULL || atomic_fetch_sub(&backing->references, 1) != 1) return;
-    soft_bytes_give(backing->host, backing->bytes);
+    if (backing->is_shared) {
+        soft_shared_release(backing);
+    } else {
+        soft_bytes_give(backing->host, backing->bytes);
+    }
     soft_bytes_give(backing->shadow, backing->bytes / 4 + 1);
     free(backing);
 }
 
 void soft_space_discard(struct soft_allocation *allocation) {
-    if (allocation->kind == SOFT_KIND_MAPPED) {
+    if (allocation->backing != NULL) {
         soft_backing_release(allocation->backing);
     } else {
         bool own = allocation->kind != SOFT_KIND_REGISTERED;

@@ -39,6 +39,9 @@ static const char *why_not(const struct soft_allocation *allocation, const struc
                    ? ", which is mapped read-only"
                    : ", which this device cannot access";
     }
+    if (allocation->kind == SOFT_KIND_ARRAY) {
+        return ", a CUDA array, which only textures and surfaces use";
+    }
     return ", which belongs to a device that this context has no peer access to";
 }
 

@@ -5,7 +5,7 @@
 
 static bool may_flip(const struct soft_allocation *allocation, int device) {
     bool of_device = allocation->kind == SOFT_KIND_DEVICE || allocation->kind == SOFT_KIND_POOL ||
-                     allocation->kind == SOFT_KIND_MAPPED;
+                     allocation->kind == SOFT_KIND_MAPPED || allocation->kind == SOFT_KIND_ARRAY;
     return of_device && allocation->device == device;
 }
 

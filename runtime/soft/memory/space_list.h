@@ -39,6 +39,12 @@ bool soft_space_next_reservation(uint64_t address, uint64_t *begin, uint64_t *en
 /* Finds free addresses; 0: there are none. The caller holds the lock. */
 uint64_t soft_space_addresses(uint64_t bytes, uint64_t alignment);
 
+/* What vector code may read behind the end of host bytes. */
+enum { SOFT_BYTES_SLACK = 64 };
+
+/* shared_bytes.c: unmaps a backing's file and closes it. */
+void soft_shared_release(struct soft_backing *backing);
+
 /* Zeroed bytes and their return. */
 void *soft_bytes_take(uint64_t bytes);
 void soft_bytes_give(void *bytes, uint64_t count);

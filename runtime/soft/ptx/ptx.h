@@ -33,7 +33,7 @@ enum ptx_special {
 /* An instruction's spelling, resolved: its row of ptx.def and the modifiers it was written with. */
 struct ptx_opcode {
     const struct ptx_row *row;
-    uint64_t has[4];           /* a bit for each modifier written */
+    uint64_t has[6];           /* a bit for each modifier written */
     enum ptx_modifier type[4]; /* the types in the order written; PTX_TYPES where there is none */
     unsigned types;
 };
@@ -161,6 +161,9 @@ struct ptx_variable {
     enum ptx_linkage linkage;
     bool elsewhere; /* another of the texts that were linked defines it, or must */
     bool is_array, is_unsized;
+    bool is_managed;     /* .attribute(.managed): the host uses it under the same address */
+    bool is_opaque;      /* a .texref or .surfref: the handle of what is bound to it */
+    bool is_surface;     /* a .surfref */
     bool is_pointer;     /* a parameter marked .ptr */
     unsigned char *data; /* NULL where nothing is initialised */
     struct ptx_relocation *relocations;

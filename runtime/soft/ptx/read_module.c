@@ -291,9 +291,7 @@ static bool read_item(struct ptx_reader *reader) {
     if (ptx_take(reader, ".local")) {
         return PTX_FAIL(reader, "a .local variable must be declared inside a function");
     }
-    if (ptx_is(reader, ".tex")) {
-        return PTX_FAIL(reader, "textures and surfaces are not supported by this device");
-    }
+    if (ptx_take(reader, ".tex")) return ptx_read_texture(reader, &reader->variables_end);
     return PTX_FAIL(reader, "'%.*s' is not allowed here", (int)reader->token->length,
                     ptx_text(reader));
 }

@@ -215,6 +215,10 @@ static bool read_declarator(struct ptx_reader *reader, const struct ptx_variable
     uint64_t row_bytes[DIMENSIONS_MAX + 1] = {0};
     unsigned rows = 0;
     if (!read_dimensions(reader, variable, element_bytes, row_bytes, &rows)) return false;
+    if (variable->is_opaque && (rows > 0 || ptx_is(reader, "="))) {
+        return PTX_FAIL(reader, "an array of references, and initial values of one, are not "
+                                "supported by this device");
+    }
     if (ptx_take(reader, "=")) {
         if (variable->bytes > DATA_BYTES_MAX)
             return PTX_FAIL(reader, "the initial data is too large");
@@ -277,7 +281,13 @@ static bool read_qualifiers(struct ptx_reader *reader, struct ptx_variable *like
             *vector = 4;
         } else if (ptx_take(reader, ".attribute")) {
             if (!ptx_expect(reader, "(")) return false;
-            while (!ptx_is(reader, ")") && reader->token->kind != SOFT_TOKEN_END) reader->token++;
+            while (!ptx_is(reader, ")") && reader->token->kind != SOFT_TOKEN_END) {
+                like->is_managed |= ptx_is(reader, ".managed");
+                reader->token++;
+            }
+            if (like->is_managed && like->space != PTX_global) {
+                return PTX_FAIL(reader, "only a .global variable can be managed");
+            }
             if (!ptx_expect(reader, ")")) return false;
         } else if (like->space == PTX_constant && ptx_is(reader, "[")) {
             return PTX_FAIL(reader, "constant banks are not supported: no PTX after 2.1 has them");
@@ -287,16 +297,44 @@ static bool read_qualifiers(struct ptx_reader *reader, struct ptx_variable *like
     }
 }
 
+/* ".texref" or ".surfref" in the place of a type: eight bytes, which the driver fills. */
+static bool read_opaque(struct ptx_reader *reader, struct ptx_variable *like) {
+    if (ptx_is(reader, ".samplerref")) {
+        return PTX_FAIL(reader, "separate samplers are not supported by this device");
+    }
+    like->is_surface = ptx_is(reader, ".surfref");
+    like->is_opaque = like->is_surface || ptx_is(reader, ".texref");
+    if (!like->is_opaque) return true;
+    if (like->space != PTX_global) {
+        return PTX_FAIL(reader, "a texture or surface reference must be in .global");
+    }
+    reader->token++;
+    like->type = PTX_b64;
+    return true;
+}
+
+bool ptx_read_texture(struct ptx_reader *reader, struct ptx_variable ***end) {
+    struct ptx_variable like = {.space = PTX_global,
+                                .linkage = reader->linkage,
+                                .type = PTX_b64,
+                                .alignment = 8,
+                                .is_opaque = true};
+    enum ptx_modifier type;
+    if (!ptx_read_type(reader, &type)) return false;
+    do {
+        if (!read_declarator(reader, &like, 8, end)) return false;
+    } while (ptx_take(reader, ","));
+    return ptx_expect(reader, ";");
+}
+
 bool ptx_read_variables(struct ptx_reader *reader, enum ptx_modifier space, bool external,
                         struct ptx_variable ***end) {
     struct ptx_variable like = {.space = space, .external = external, .linkage = reader->linkage};
     unsigned vector = 1;
     uint32_t alignment = 0;
     if (!read_qualifiers(reader, &like, &vector, &alignment)) return false;
-    if (ptx_is(reader, ".texref") || ptx_is(reader, ".samplerref") || ptx_is(reader, ".surfref")) {
-        return PTX_FAIL(reader, "textures and surfaces are not supported by this device");
-    }
-    if (!ptx_read_type(reader, &like.type)) return false;
+    if (!read_opaque(reader, &like)) return false;
+    if (!like.is_opaque && !ptx_read_type(reader, &like.type)) return false;
     unsigned bytes = ptx_types[like.type].bits / 8;
     if (bytes == 0) return PTX_FAIL(reader, "a variable cannot have this type");
     if (!read_qualifiers(reader, &like, &vector, &alignment)) return false;
@@ -317,7 +355,7 @@ bool ptx_read_parameter(struct ptx_reader *reader, struct ptx_variable **result)
     }
     if (!read_qualifiers(reader, &like, &vector, &alignment)) return false;
     if (ptx_is(reader, ".texref") || ptx_is(reader, ".samplerref") || ptx_is(reader, ".surfref")) {
-        return PTX_FAIL(reader, "textures and surfaces are not supported by this device");
+        return PTX_FAIL(reader, "a reference as a parameter is not supported by this device");
     }
     if (!ptx_read_type(reader, &like.type)) return false;
     unsigned bytes = ptx_types[like.type].bits / 8;

@@ -99,6 +99,9 @@ bool ptx_read_pragmas(struct ptx_reader *reader);
 bool ptx_read_variables(struct ptx_reader *reader, enum ptx_modifier space, bool external,
                         struct ptx_variable ***end);
 
+/* The texture references of PTX before 1.5, ".tex .u32 name;": behind ".tex". */
+bool ptx_read_texture(struct ptx_reader *reader, struct ptx_variable ***end);
+
 /* One parameter of a function, as a variable; its space word is read here. */
 bool ptx_read_parameter(struct ptx_reader *reader, struct ptx_variable **parameter);
 

@@ -13,6 +13,11 @@ enum soft_place_kind { SOFT_PLACE_HOST, SOFT_PLACE_DEVICE, SOFT_PLACE_UNIFIED };
  * what it is, as under unified addressing. */
 struct soft_copy_end soft_copy_end(enum soft_place_kind kind, uint64_t address);
 
+/* The same for a place in a CUDA array: byte, row and layer, and how many of each. false: the
+ * handle is none, the place is outside, or the bytes are no whole elements. */
+bool soft_copy_end_of_array(CUarray handle, const uint64_t at[3], const uint64_t sizes[3],
+                            struct soft_copy_end *end);
+
 /* false: the pitches, heights or kinds of memory make no sense. Whether the memory is live is not
  * looked at. */
 bool soft_copy_of_3d(const CUDA_MEMCPY3D *call, struct soft_copy *copy);

@@ -15,6 +15,7 @@
 struct soft_capture;
 struct soft_stream_clock;
 struct soft_exec;
+struct soft_shared_event;
 struct soft_thread;
 
 /* A set of nodes that something in a capture depends on. */
@@ -37,6 +38,7 @@ struct soft_event {
     struct soft_event_point *point; /* of the latest recording; NULL before the first */
     struct soft_capture *capture;   /* that it was recorded in, if the latest time was in one */
     struct soft_front front;        /* the nodes that it stands for there */
+    struct soft_shared_event *shared; /* with other processes; NULL: with none */
     struct soft_event *next;        /* in the context's list */
 };
 

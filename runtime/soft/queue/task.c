@@ -181,6 +181,8 @@ bool soft_stream_value_do(const struct soft_stream_value *value, bool *ok) {
     uint64_t bytes = value->wide ? 8 : 4, now = 0;
     if (value->nothing) return true;
     if (value->write) {
+        *ok = !value->raises || soft_space_read(value->address, &now, bytes);
+        if (!*ok || (value->raises && now >= value->value)) return true;
         *ok = soft_space_write(value->address, &value->value, bytes);
         return true;
     }

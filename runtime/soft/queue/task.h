@@ -53,6 +53,7 @@ struct soft_fill_rows {
 /* Waiting for a value in memory, and writing one. */
 struct soft_stream_value {
     bool write, wide, nothing; /* nothing: a barrier, which the order of a stream already is */
+    bool raises;               /* a write that only ever makes the value larger */
     unsigned flags;
     uint64_t address, value;
 };

@@ -17,7 +17,8 @@ static uint64_t alignment_of(uint64_t bytes) {
     return bytes >= page ? page : SOFT_GRANULE_BYTES;
 }
 
-CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdeviceptr *address) {
+static CUresult alloc(struct soft_context *context, enum soft_kind kind, uint64_t bytes,
+                      CUdeviceptr *address) {
     struct soft_device *device = context->device;
     if (bytes > device->memory_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t charged = soft_memory_rounded(bytes);
@@ -27,7 +28,7 @@ CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdevic
         if (!soft_device_charge(device, charged)) return CUDA_ERROR_OUT_OF_MEMORY;
     }
     const struct soft_allocation wanted = {.bytes = bytes,
-                                           .kind = SOFT_KIND_DEVICE,
+                                           .kind = kind,
                                            .device = device->ordinal,
                                            .slot = context->reach.slot,
                                            .charged = charged};
@@ -38,6 +39,17 @@ CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdevic
     }
     *address = allocation->address;
     return CUDA_SUCCESS;
+}
+
+CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdeviceptr *address) {
+    return alloc(context, SOFT_KIND_DEVICE, bytes, address);
+}
+
+CUresult soft_memory_alloc_array(struct soft_context *context, uint64_t bytes, uint64_t *address) {
+    CUdeviceptr found = 0;
+    CUresult result = alloc(context, SOFT_KIND_ARRAY, bytes, &found);
+    if (result == CUDA_SUCCESS) *address = found;
+    return result;
 }
 
 CUresult soft_memory_alloc_host(struct soft_context *context, uint64_t bytes, unsigned flags,
@@ -64,7 +76,7 @@ void soft_memory_refund(const struct soft_allocation *was) {
 
 void soft_memory_free(CUdeviceptr address) {
     struct soft_allocation was;
-    if (soft_space_free(address, 1u << SOFT_KIND_DEVICE, &was)) {
+    if (soft_space_free(address, 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_ARRAY, &was)) {
         soft_memory_refund(&was);
     } else {
         soft_pool_free(address);
@@ -74,7 +86,7 @@ void soft_memory_free(CUdeviceptr address) {
 void soft_memory_free_all(unsigned slot) {
     const unsigned kinds = 1u << SOFT_KIND_DEVICE | 1u << SOFT_KIND_PINNED |
                            1u << SOFT_KIND_MANAGED | 1u << SOFT_KIND_REGISTERED |
-                           1u << SOFT_KIND_HEAP;
+                           1u << SOFT_KIND_HEAP | 1u << SOFT_KIND_IMPORTED;
     struct soft_allocation was;
     while (soft_space_free_owned(slot, kinds, &was)) {
         soft_memory_refund(&was);

@@ -12,6 +12,9 @@
 /* Allocates in a context. CUDA_ERROR_OUT_OF_MEMORY: the device, or the host, has no more. */
 CUresult soft_memory_alloc(struct soft_context *context, uint64_t bytes, CUdeviceptr *address);
 
+/* The same for a CUDA array's elements. */
+CUresult soft_memory_alloc_array(struct soft_context *context, uint64_t bytes, uint64_t *address);
+
 /* Host memory that devices may use: new, or the program's own if host is given. */
 CUresult soft_memory_alloc_host(struct soft_context *context, uint64_t bytes, unsigned flags,
                                 void **host);

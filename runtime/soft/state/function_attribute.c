@@ -5,6 +5,15 @@
 
 #include "base/options.h"
 
+/* Of the text that has the kernel, whether it uses them or not. */
+static int constant_bytes(const struct ptx_module *text) {
+    uint64_t bytes = 0;
+    for (const struct ptx_variable *v = text->variables; v != NULL; v = v->next) {
+        if (v->space == PTX_constant) bytes += v->bytes;
+    }
+    return (int)bytes; /* at most 64 KiB, as the loader makes sure */
+}
+
 CUresult soft_function_attribute(const struct soft_function *function, int attribute, int *value) {
     const struct soft_code *code = function->code;
     switch (attribute) {
@@ -13,6 +22,9 @@ CUresult soft_function_attribute(const struct soft_function *function, int attri
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
         *value = (int)code->shared_bytes;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+        *value = constant_bytes(&function->unit->ptx);
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
         *value = (int)code->local_bytes;

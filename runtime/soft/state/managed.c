@@ -29,12 +29,42 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const CUmemLocation nowhere = {.type = CU_MEM_LOCATION_TYPE_INVALID,
                                       .id = CU_DEVICE_INVALID};
 
+/* Pages of which nothing is advised; NULL without memory. */
+static struct managed *new_pages(uint64_t bytes) {
+    const uint64_t pages = bytes / PAGE_BYTES + 2; /* it may begin and end inside of pages */
+    if (pages > SIZE_MAX / 2 / sizeof(struct managed_page)) return NULL;
+    struct managed *managed =
+        calloc(1, sizeof *managed + (size_t)pages * sizeof(struct managed_page));
+    for (uint64_t i = 0; managed != NULL && i < pages; i++) {
+        managed->pages[i].preferred = managed->pages[i].prefetched = nowhere;
+    }
+    return managed;
+}
+
+/* Takes out of the list what a freed range has left there. The caller holds the lock. */
+static void forget(CUdeviceptr address, uint64_t bytes) {
+    for (struct managed **link = &all; *link != NULL;) {
+        struct managed *m = *link;
+        if (m->address < address + bytes && address < m->address + m->bytes) {
+            *link = m->next;
+            free(m);
+        } else {
+            link = &m->next;
+        }
+    }
+}
+
+static void enlist(struct managed *managed, CUdeviceptr address, uint64_t bytes) {
+    forget(address, bytes);
+    managed->address = address;
+    managed->bytes = bytes;
+    managed->next = all;
+    all = managed;
+}
+
 CUresult soft_managed_alloc(struct soft_context *context, uint64_t bytes, unsigned flags,
                             CUdeviceptr *address) {
-    const uint64_t pages = bytes / PAGE_BYTES + 2; /* it may begin and end inside of pages */
-    struct managed *managed = NULL;
-    if (pages > SIZE_MAX / 2 / sizeof(struct managed_page)) return CUDA_ERROR_OUT_OF_MEMORY;
-    managed = calloc(1, sizeof *managed + (size_t)pages * sizeof(struct managed_page));
+    struct managed *managed = new_pages(bytes);
     if (managed == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     const struct soft_allocation wanted = {.bytes = bytes,
                                            .kind = SOFT_KIND_MANAGED,
@@ -47,36 +77,37 @@ CUresult soft_managed_alloc(struct soft_context *context, uint64_t bytes, unsign
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *address = allocation->address;
-    for (uint64_t i = 0; i < pages; i++) {
-        managed->pages[i].preferred = managed->pages[i].prefetched = nowhere;
-    }
-    managed->address = *address;
-    managed->bytes = bytes;
     pthread_mutex_lock(&lock);
-    managed->next = all;
-    all = managed;
+    enlist(managed, *address, bytes);
     pthread_mutex_unlock(&lock);
     return CUDA_SUCCESS;
 }
 
 void soft_managed_forget(CUdeviceptr address) {
     pthread_mutex_lock(&lock);
-    struct managed **link = &all;
-    while (*link != NULL && (*link)->address != address) link = &(*link)->next;
-    struct managed *gone = *link;
-    if (gone != NULL) *link = gone->next;
+    forget(address, 1);
     pthread_mutex_unlock(&lock);
-    free(gone);
 }
 
-/* Finds the allocation that contains a range; NULL: there is none. The caller holds the lock. */
+static bool contains(uint64_t begin, uint64_t all_bytes, CUdeviceptr address, uint64_t bytes) {
+    return address >= begin && address - begin < all_bytes &&
+           bytes <= all_bytes - (address - begin);
+}
+
+/* Finds the allocation that contains a range; NULL: there is none. A module's variables come and go
+ * with it, unseen from here, and have their pages from the first question on. The caller holds the
+ * lock. */
 static struct managed *find(CUdeviceptr address, uint64_t bytes) {
+    struct soft_allocation live;
     struct managed *m = all;
-    if (bytes == 0) return NULL;
-    while (m != NULL && (address < m->address || address - m->address >= m->bytes ||
-                         bytes > m->bytes - (address - m->address))) {
-        m = m->next;
+    if (bytes == 0 || !soft_space_find(address, &live) || live.kind != SOFT_KIND_MANAGED ||
+        !contains(live.address, live.bytes, address, bytes)) {
+        return NULL;
     }
+    while (m != NULL && (m->address != live.address || m->bytes != live.bytes)) m = m->next;
+    if (m != NULL) return m;
+    m = new_pages(live.bytes);
+    if (m != NULL) enlist(m, live.address, live.bytes);
     return m;
 }
 

@@ -5,12 +5,18 @@
 
 #include "base/round_up.h"
 #include "handle_set.h"
+#include "memory/shared_bytes.h"
 
 #include <stdlib.h>
 
 enum { CHUNK_BYTES = 2 << 20 };
 
 static struct soft_pool *all;
+
+/* Whether the pool's memory is of its device. */
+static bool is_charged(const struct soft_pool *pool) {
+    return !pool->on_host && !pool->imported;
+}
 
 static uint64_t in_chunks(uint64_t bytes) {
     return soft_round_up(bytes, CHUNK_BYTES);
@@ -26,7 +32,9 @@ struct soft_pool *soft_pool_new(struct soft_device *device, const CUmemPoolProps
     pool->properties = *properties;
     pool->bytes_max = properties->maxSize != 0 ? in_chunks(properties->maxSize) : UINT64_MAX;
     for (int i = 0; i < 3; i++) pool->reuse[i] = 1;
-    pool->readers = pool->writers = 1u << device->ordinal;
+    pool->on_host = properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+    /* Memory of the host is the host's alone until the program says more. */
+    pool->readers = pool->writers = pool->on_host ? 0 : 1u << device->ordinal;
     pool->next = all;
     pool->link = &all;
     if (all != NULL) all->link = &pool->next;
@@ -43,7 +51,7 @@ void soft_pool_trim(struct soft_pool *pool, uint64_t bytes) {
     if (pool->reserved <= bytes) return;
     if (kept < bytes) kept = in_chunks(bytes);
     if (pool->reserved <= kept) return;
-    pool->device->memory_used -= pool->reserved - kept;
+    if (is_charged(pool)) pool->device->memory_used -= pool->reserved - kept;
     pool->reserved = kept;
 }
 
@@ -54,6 +62,7 @@ static void end_if_unused(struct soft_pool *pool) {
     soft_pool_trim(pool, 0);
     *pool->link = pool->next;
     if (pool->next != NULL) pool->next->link = pool->link;
+    soft_backing_release(pool->shared);
     free(pool);
 }
 
@@ -79,6 +88,7 @@ static bool reserve(struct soft_pool *pool, uint64_t bytes) {
     struct soft_device *device = pool->device;
     uint64_t more = bytes - pool->reserved;
     if (bytes > pool->bytes_max) return false;
+    if (!is_charged(pool)) more = 0;
     if (more > device->memory_given - device->memory_used) {
         /* What other pools hold without need is worth less than this. */
         for (struct soft_pool *other = all; other != NULL; other = other->next) {
@@ -111,16 +121,34 @@ static void put_back(struct soft_pool *pool, uint64_t bytes) {
     end_if_unused(pool);
 }
 
+/* Bytes of their own for what the host or another process is to use; elsewhere the space finds
+ * them. */
+static bool take_bytes(const struct soft_pool *pool, struct soft_allocation *wanted) {
+    bool shares = pool->properties.handleTypes != CU_MEM_HANDLE_TYPE_NONE;
+    struct soft_shared_note note = {.kind = SOFT_SHARED_MEMORY, .device = wanted->device};
+    if (wanted->backing == NULL) {
+        if (!shares && !pool->on_host) return true;
+        wanted->backing =
+            shares ? soft_shared_new(wanted->bytes, &note) : soft_backing_new(wanted->bytes);
+        if (wanted->backing == NULL) return false;
+    }
+    wanted->host = wanted->backing->host;
+    if (pool->on_host) wanted->address = (uint64_t)(uintptr_t)wanted->host;
+    return true;
+}
+
 /* Allocates; the space finds the address unless one is wanted. */
-static CUresult alloc(struct soft_pool *pool, const struct soft_allocation *wanted,
+static CUresult alloc(struct soft_pool *pool, const struct soft_allocation *like,
                       CUdeviceptr *address) {
+    struct soft_allocation own = *like, *wanted = &own;
     if (wanted->bytes > UINT64_MAX / 2) return CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t rounded = soft_memory_rounded(wanted->bytes);
     pthread_mutex_lock(&soft_lock);
     bool taken = take(pool, rounded);
     pthread_mutex_unlock(&soft_lock);
     if (!taken) return CUDA_ERROR_OUT_OF_MEMORY;
-    const struct soft_allocation *allocation = soft_space_alloc(wanted, SOFT_GRANULE_BYTES);
+    const struct soft_allocation *allocation =
+        take_bytes(pool, wanted) ? soft_space_alloc(wanted, SOFT_GRANULE_BYTES) : NULL;
     if (allocation == NULL) {
         pthread_mutex_lock(&soft_lock);
         put_back(pool, rounded);
@@ -136,15 +164,26 @@ CUresult soft_pool_alloc_at(struct soft_pool *pool, const struct soft_allocation
     return alloc(pool, wanted, &address);
 }
 
-CUresult soft_pool_alloc(struct soft_pool *pool, uint64_t bytes, CUdeviceptr *address) {
+static CUresult alloc_of(struct soft_pool *pool, uint64_t bytes, struct soft_backing *backing,
+                         CUdeviceptr *address) {
     const struct soft_allocation wanted = {.bytes = bytes,
                                            .kind = SOFT_KIND_POOL,
                                            .device = pool->device->ordinal,
                                            .slot = SOFT_SLOT_NONE,
                                            .readers = pool->readers,
                                            .writers = pool->writers,
-                                           .source = pool};
+                                           .source = pool,
+                                           .backing = backing};
     return alloc(pool, &wanted, address);
+}
+
+CUresult soft_pool_alloc(struct soft_pool *pool, uint64_t bytes, CUdeviceptr *address) {
+    return alloc_of(pool, bytes, NULL, address);
+}
+
+CUresult soft_pool_import(struct soft_pool *pool, struct soft_backing *backing,
+                          CUdeviceptr *address) {
+    return alloc_of(pool, backing->bytes, backing, address);
 }
 
 void soft_pool_free(CUdeviceptr address) {

@@ -15,6 +15,9 @@ struct soft_pool {
     struct soft_device *device;
     CUmemPoolProps properties;
     bool destroyed; /* freed when nothing is left of it */
+    bool on_host;   /* the host uses its memory too, under the same address */
+    bool imported;  /* another process's: it gives out what that has allocated */
+    struct soft_backing *shared; /* what says so to other processes, if it is exported; or NULL */
     uint64_t used, used_high, reserved, reserved_high, threshold, bytes_max;
     uint64_t unseen; /* freed in a stream's order, and no host has waited since: a GPU's driver does
                       * not give such memory back, not even where a query said that all is done */
@@ -37,6 +40,11 @@ CUresult soft_pool_alloc(struct soft_pool *pool, uint64_t bytes, CUdeviceptr *ad
 
 /* The same for an allocation that says all of itself, its address as well. */
 CUresult soft_pool_alloc_at(struct soft_pool *pool, const struct soft_allocation *wanted);
+
+/* Puts what another process has allocated from such a pool into an imported one; takes over the
+ * bytes. */
+CUresult soft_pool_import(struct soft_pool *pool, struct soft_backing *backing,
+                          CUdeviceptr *address);
 
 /* Frees what begins at an address. */
 void soft_pool_free(CUdeviceptr address);

@@ -6,43 +6,95 @@
 #include "handle_set.h"
 #include "memory_pool.h"
 
+#include "memory/shared_bytes.h"
+
 #include <stdlib.h>
+#include <string.h>
 
 static struct soft_physical *all;
+
+/* The bytes: such as can be exported, if that is asked for. */
+static struct soft_backing *new_backing(const struct soft_device *device, uint64_t bytes,
+                                        const CUmemAllocationProp *properties) {
+    struct soft_shared_note note = {.kind = SOFT_SHARED_PHYSICAL, .device = device->ordinal};
+    /* The host's is a file as well: so it can be mapped where the device has it. */
+    if (properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE &&
+        properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+        return soft_backing_new(bytes);
+    }
+    _Static_assert(sizeof *properties <= sizeof note.more, "the note has room for the properties");
+    memcpy(note.more, properties, sizeof *properties);
+    return soft_shared_new(bytes, &note);
+}
+
+/* Makes what has bytes a handle, and takes over the bytes and what was charged for them. */
+static CUresult enlist(struct soft_physical *physical) {
+    physical->handles = 1;
+    pthread_mutex_lock(&soft_lock);
+    bool added = soft_handle_add(SOFT_HANDLE_PHYSICAL, physical);
+    if (added) {
+        physical->next = all;
+        physical->link = &all;
+        if (all != NULL) all->link = &physical->next;
+        all = physical;
+    }
+    pthread_mutex_unlock(&soft_lock);
+    return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void discard(struct soft_physical *physical) {
+    if (physical->charged > 0) soft_device_refund(physical->device, physical->charged);
+    soft_backing_release(physical->backing);
+    free(physical);
+}
 
 CUresult soft_physical_new(struct soft_device *device, uint64_t bytes,
                            const CUmemAllocationProp *properties, struct soft_physical **result) {
     struct soft_physical *physical = calloc(1, sizeof *physical);
     if (physical == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    bool charged = soft_device_charge(device, bytes);
+    physical->properties = *properties;
+    physical->device = device;
+    physical->bytes = bytes;
+    bool on_host = soft_physical_on_host(physical);
+    bool charged = on_host || soft_device_charge(device, bytes);
     if (!charged) {
         soft_pools_release(device, true);
         charged = soft_device_charge(device, bytes);
     }
-    if (charged) physical->backing = soft_backing_new(bytes);
-    if (physical->backing != NULL) {
-        physical->properties = *properties;
-        physical->device = device;
-        physical->bytes = bytes;
-        physical->handles = 1;
-        pthread_mutex_lock(&soft_lock);
-        bool added = soft_handle_add(SOFT_HANDLE_PHYSICAL, physical);
-        if (added) {
-            physical->next = all;
-            physical->link = &all;
-            if (all != NULL) all->link = &physical->next;
-            all = physical;
-        }
-        pthread_mutex_unlock(&soft_lock);
-        if (added) {
-            *result = physical;
-            return CUDA_SUCCESS;
-        }
+    if (charged) {
+        physical->charged = on_host ? 0 : bytes;
+        physical->backing = new_backing(device, bytes, properties);
     }
-    soft_backing_release(physical->backing);
-    if (charged) soft_device_refund(device, bytes);
-    free(physical);
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    if (physical->backing == NULL || enlist(physical) != CUDA_SUCCESS) {
+        discard(physical);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *result = physical;
+    return CUDA_SUCCESS;
+}
+
+CUresult soft_physical_import(int file, struct soft_physical **result) {
+    struct soft_shared_note note;
+    struct soft_backing *backing = soft_shared_map(file, SOFT_SHARED_PHYSICAL, &note);
+    if (backing == NULL) return CUDA_ERROR_INVALID_VALUE;
+    struct soft_physical *physical = calloc(1, sizeof *physical);
+    struct soft_device *device = soft_device_of(note.device);
+    if (physical == NULL || device == NULL) {
+        free(physical);
+        soft_backing_release(backing);
+        return device == NULL ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    /* The memory is charged to the device of the process that has made it. */
+    memcpy(&physical->properties, note.more, sizeof physical->properties);
+    physical->device = device;
+    physical->bytes = backing->bytes;
+    physical->backing = backing;
+    if (enlist(physical) != CUDA_SUCCESS) {
+        discard(physical);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *result = physical;
+    return CUDA_SUCCESS;
 }
 
 bool soft_physical_is(CUmemGenericAllocationHandle handle) {
@@ -58,9 +110,7 @@ static void end_if_unheld(struct soft_physical *physical) {
     }
     pthread_mutex_unlock(&soft_lock);
     if (held) return;
-    soft_device_refund(physical->device, physical->bytes);
-    soft_backing_release(physical->backing);
-    free(physical);
+    discard(physical);
 }
 
 void soft_physical_release(struct soft_physical *physical) {
@@ -96,6 +146,9 @@ void soft_physical_unmap(uint64_t address) {
     struct soft_allocation was;
     if (!soft_space_free(address, 1u << SOFT_KIND_MAPPED, &was)) return;
     struct soft_physical *physical = was.source;
+    if (soft_physical_on_host(physical)) {
+        (void)soft_shared_show(physical->backing, was.address, was.bytes, false, false);
+    }
     pthread_mutex_lock(&soft_lock);
     physical->mappings--;
     end_if_unheld(physical);

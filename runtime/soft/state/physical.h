@@ -11,15 +11,27 @@
 struct soft_physical {
     CUmemAllocationProp properties;
     struct soft_device *device;
-    uint64_t bytes;
+    uint64_t bytes, charged;    /* to the device: not what was imported */
     unsigned handles, mappings; /* how often it is held */
     struct soft_backing *backing;
     struct soft_physical *next, **link; /* in the list of all */
 };
 
-/* Makes it, with one handle. CUDA_ERROR_OUT_OF_MEMORY. */
+/* The bit of the host among those of devices, in the readers and writers of a mapping. */
+#define SOFT_HOST_BIT (1u << 31)
+
+/* Whether the memory is the host's, by what it was made with. */
+static inline bool soft_physical_on_host(const struct soft_physical *physical) {
+    return physical->properties.location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+}
+
+/* Makes it, with one handle; that of the host is charged to no device. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult soft_physical_new(struct soft_device *device, uint64_t bytes,
                            const CUmemAllocationProp *properties, struct soft_physical **physical);
+
+/* The same for what another process, or this one, has exported as a file, which stays the caller's.
+ * CUDA_ERROR_INVALID_VALUE: it is no such file. */
+CUresult soft_physical_import(int file, struct soft_physical **physical);
 
 /* Whether a handle is one. The caller holds soft_lock. */
 bool soft_physical_is(CUmemGenericAllocationHandle handle);

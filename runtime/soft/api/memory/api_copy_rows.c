@@ -1,7 +1,5 @@
 /*
  * Copies of rows and of layers of rows. As in "Memory Management" of the CUDA Driver API 13.0.
- *
- * CUDA arrays do not exist here, so neither end can be one.
  */
 #include "state/contexts.h"
 #include "driver/copy_call.h"

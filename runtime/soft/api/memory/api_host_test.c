@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 Test(api_host, bad_arguments_are_refused) {
@@ -40,6 +41,32 @@ Test(api_host, pinned_memory_is_the_same_for_both_sides) {
     api_put(pointer, 77, NULL);
     OK(cuCtxSynchronize());
     cr_assert_eq(host[3], 77);
+}
+
+static void wait_a_little(void *user) {
+    (void)user;
+    const struct timespec time = {.tv_nsec = 50 * 1000 * 1000};
+    nanosleep(&time, NULL);
+}
+
+Test(api_host, a_fill_of_memory_that_the_host_can_read_is_done_on_return) {
+    enum { BYTES = 4096 };
+    void *host = NULL;
+    CUdeviceptr managed = 0, address = 0;
+    api_context(0);
+    OK(cuMemHostAlloc(&host, BYTES, CU_MEMHOSTALLOC_DEVICEMAP));
+    OK(cuMemAllocManaged(&managed, BYTES, CU_MEM_ATTACH_GLOBAL));
+    OK(cuMemHostGetDevicePointer_v2(&address, host, 0));
+    const CUdeviceptr places[] = {address, managed};
+    for (unsigned i = 0; i < 2; i++) {
+        const unsigned char *bytes = (const unsigned char *)(uintptr_t)places[i];
+        OK(cuLaunchHostFunc(NULL, wait_a_little, NULL));
+        OK(cuMemsetD8_v2(places[i], 7, BYTES));
+        cr_assert(bytes[0] == 7 && bytes[BYTES - 1] == 7, "place %u", i);
+        OK(cuLaunchHostFunc(NULL, wait_a_little, NULL));
+        OK(cuMemsetD2D32_v2(places[i], 64, 0x01020304, 4, 4));
+        cr_assert(bytes[0] == 4 && bytes[3 * 64] == 4 && bytes[16] == 7, "place %u", i);
+    }
 }
 
 Test(api_host, a_kernel_may_not_run_over_pinned_memory) {

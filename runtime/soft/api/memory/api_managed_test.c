@@ -188,3 +188,70 @@ Test(api_managed, it_is_not_charged_and_ends_with_its_context) {
     api_context(0);
     REFUSED(cuMemAdvise(pointer, 4, CU_MEM_ADVISE_SET_READ_MOSTLY, 0), CUDA_ERROR_INVALID_VALUE);
 }
+
+/* What nvcc makes of "__managed__ int counter = 5; __managed__ float table[10];". */
+static const char managed_variables[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".global .attribute(.managed) .align 4 .u32 counter = 5;\n"
+    ".global .attribute(.managed) .align 4 .b8 table[40];\n"
+    ".visible .entry bump()\n{\n"
+    ".reg .b32 %r<4>;\n"
+    "ld.global.u32 %r1, [counter];\nadd.s32 %r2, %r1, 1;\nst.global.u32 [counter], %r2;\n"
+    "mov.u32 %r3, 1073741824;\nst.global.u32 [table+12], %r3;\nret;\n}\n";
+
+Test(api_managed, a_managed_variable_has_one_address_for_host_and_device) {
+    CUdeviceptr counter_address = 0, table_address = 0, host_address = 0;
+    size_t bytes = 0;
+    unsigned is_managed = 0;
+    int preferred = 0;
+    CUmodule module = NULL;
+    CUfunction bump = NULL;
+    api_context(0);
+    OK(cuModuleLoadData(&module, managed_variables));
+    OK(cuModuleGetFunction(&bump, module, "bump"));
+    OK(cuModuleGetGlobal_v2(&counter_address, &bytes, module, "counter"));
+    cr_assert_eq(bytes, 4);
+    OK(cuModuleGetGlobal_v2(&table_address, &bytes, module, "table"));
+    cr_assert_eq(bytes, 40);
+    volatile int *counter = (volatile int *)(uintptr_t)counter_address;
+    volatile float *table = (volatile float *)(uintptr_t)table_address;
+    cr_assert(*counter == 5 && table[3] == 0);
+    *counter = 41;
+    OK(cuLaunchKernel(bump, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    OK(cuCtxSynchronize());
+    cr_assert(*counter == 42 && table[3] == 2.0f && table[4] == 0);
+    OK(cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, counter_address));
+    cr_assert(is_managed != 0);
+    OK(cuPointerGetAttribute(&host_address, CU_POINTER_ATTRIBUTE_HOST_POINTER, counter_address));
+    cr_assert_eq(host_address, counter_address);
+    OK(cuMemAdvise(table_address, 40, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 0));
+    OK(cuMemRangeGetAttribute(&preferred, sizeof preferred,
+                              CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, table_address, 40));
+    cr_assert_eq(preferred, 0);
+    REFUSED(cuMemAdvise(table_address, 41, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 0),
+            CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemFree_v2(counter_address), CUDA_ERROR_INVALID_VALUE);
+    OK(cuModuleUnload(module));
+    REFUSED(cuMemAdvise(table_address, 40, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 0),
+            CUDA_ERROR_INVALID_VALUE);
+    OK(cuModuleLoadData(&module, managed_variables));
+    OK(cuModuleGetGlobal_v2(&table_address, NULL, module, "table"));
+    OK(cuMemRangeGetAttribute(&preferred, sizeof preferred,
+                              CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, table_address, 40));
+    cr_assert_eq(preferred, -2); /* CU_DEVICE_INVALID */
+}
+
+Test(api_managed, a_library_tells_of_its_managed_variables) {
+    CUdeviceptr address = 0;
+    CUlibrary library = NULL;
+    size_t bytes = 0;
+    api_context(0);
+    OK(cuLibraryLoadData(&library, managed_variables, NULL, NULL, 0, NULL, NULL, 0));
+    OK(cuLibraryGetManaged(&address, &bytes, library, "counter"));
+    cr_assert_eq(bytes, 4);
+    cr_assert_eq(*(const int *)(uintptr_t)address, 5);
+    REFUSED(cuLibraryGetManaged(&address, &bytes, library, "none"), CUDA_ERROR_NOT_FOUND);
+    REFUSED(cuLibraryGetManaged(NULL, NULL, library, "counter"), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuLibraryGetGlobal(&address, &bytes, library, "counter"), CUDA_ERROR_NOT_FOUND);
+    OK(cuLibraryUnload(library));
+}

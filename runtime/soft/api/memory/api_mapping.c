@@ -4,7 +4,12 @@
 #include "api/export.h"
 #include "base/options.h"
 #include "state/handle_set.h"
+#include "state/managed.h"
 #include "state/physical.h"
+#include "memory/shared_bytes.h"
+
+#include <string.h>
+#include <unistd.h>
 
 enum { PAGE_BYTES = 4096 };
 
@@ -21,15 +26,13 @@ static CUresult check_properties(const CUmemAllocationProp *properties,
     const CUmemLocation *location = &properties->location;
     if (properties->type == CU_MEM_ALLOCATION_TYPE_MANAGED) return CUDA_ERROR_NOT_SUPPORTED;
     if (properties->type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
-    if (location->type == CU_MEM_LOCATION_TYPE_HOST ||
-        location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA) {
-        return CUDA_ERROR_NOT_SUPPORTED; /* as the device's attributes say */
-    }
-    if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
-    *device = soft_device_of(location->id);
+    bool on_host = soft_managed_is_place(location) && location->type != CU_MEM_LOCATION_TYPE_DEVICE;
+    if (!on_host && location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+    *device = soft_device_of(on_host ? 0 : location->id);
     if (*device == NULL) return CUDA_ERROR_INVALID_DEVICE;
-    return properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE ? CUDA_SUCCESS
-                                                                       : CUDA_ERROR_NOT_SUPPORTED;
+    bool shareable = properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE ||
+                     properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    return shareable ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 EXPORT(cuMemGetAllocationGranularity, (size_t * granularity, const CUmemAllocationProp *properties,
@@ -114,17 +117,28 @@ EXPORT(cuMemExportToShareableHandle, (void *shareable, CUmemGenericAllocationHan
     struct soft_physical *physical = NULL;
     CUresult result = find(handle, &physical);
     if (result != CUDA_SUCCESS) return result;
-    bool sound = shareable != NULL && flags == 0 && type != CU_MEM_HANDLE_TYPE_NONE;
-    return sound ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+    if (shareable == NULL || flags != 0 || type == CU_MEM_HANDLE_TYPE_NONE) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+    if (!physical->backing->is_shared) return CUDA_ERROR_INVALID_VALUE;
+    int file = dup(physical->backing->file);
+    if (file < 0) return CUDA_ERROR_OPERATING_SYSTEM;
+    memcpy(shareable, &file, sizeof file);
+    return CUDA_SUCCESS;
 }
 
 EXPORT(cuMemImportFromShareableHandle,
        (CUmemGenericAllocationHandle * handle, void *shareable, CUmemAllocationHandleType type)) {
-    (void)shareable;
+    struct soft_physical *physical = NULL;
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
-    bool sound = handle != NULL && type != CU_MEM_HANDLE_TYPE_NONE;
-    return sound ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+    if (handle == NULL || type == CU_MEM_HANDLE_TYPE_NONE) return CUDA_ERROR_INVALID_VALUE;
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+    /* The file is given as a pointer, and stays the program's. */
+    result = soft_physical_import((int)(intptr_t)shareable, &physical);
+    if (result == CUDA_SUCCESS) *handle = (CUmemGenericAllocationHandle)(uintptr_t)physical;
+    return result;
 }
 
 /* ---- addresses ---- */
@@ -214,18 +228,32 @@ EXPORT(cuMemUnmap, (CUdeviceptr address, size_t size)) {
     return CUDA_SUCCESS;
 }
 
+/* The bit of a device or of the host; 0: it is neither. */
+static uint32_t bit_of(const CUmemLocation *location) {
+    if (!soft_managed_is_place(location)) return 0;
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? 1u << location->id : SOFT_HOST_BIT;
+}
+
 /* One description of who may do what. */
 static CUresult check_access(const CUmemAccessDesc *access) {
-    if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
-    if (soft_device_of(access->location.id) == NULL) return CUDA_ERROR_INVALID_DEVICE;
+    if (bit_of(&access->location) == 0) {
+        bool device = access->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+        return device ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
+    }
     bool known = access->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
                  access->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
                  access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Whether the host may be given the memory of a mapping: its own alone. */
+static bool suits(const CUmemAccessDesc *access, const struct soft_allocation *mapping) {
+    const struct soft_physical *physical = mapping->source;
+    return bit_of(&access->location) != SOFT_HOST_BIT || soft_physical_on_host(physical);
+}
+
 static void apply_access(const CUmemAccessDesc *access, uint32_t *readers, uint32_t *writers) {
-    uint32_t bit = 1u << access->location.id;
+    uint32_t bit = bit_of(&access->location);
     *readers &= ~bit;
     *writers &= ~bit;
     if ((access->flags & CU_MEM_ACCESS_FLAGS_PROT_READ) != 0) *readers |= bit;
@@ -245,9 +273,20 @@ EXPORT(cuMemSetAccess,
     if (result != CUDA_SUCCESS) return result;
     for (uint64_t at = address; at < address + size; at += found.bytes) {
         if (!soft_space_find(at, &found)) return CUDA_ERROR_INVALID_VALUE;
+        for (size_t i = 0; i < count; i++) {
+            if (!suits(&accesses[i], &found)) return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    for (uint64_t at = address; at < address + size; at += found.bytes) {
+        if (!soft_space_find(at, &found)) return CUDA_ERROR_INVALID_VALUE;
         uint32_t readers = found.readers, writers = found.writers;
         for (size_t i = 0; i < count; i++) apply_access(&accesses[i], &readers, &writers);
         soft_space_allow(at, readers, writers);
+        bool reads = (readers & SOFT_HOST_BIT) != 0, writes = (writers & SOFT_HOST_BIT) != 0;
+        if (((readers ^ found.readers) | (writers ^ found.writers)) < SOFT_HOST_BIT) continue;
+        if (!soft_shared_show(found.backing, found.address, found.bytes, reads, writes)) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
     }
     return CUDA_SUCCESS;
 }
@@ -257,14 +296,15 @@ EXPORT(cuMemGetAccess,
     struct soft_allocation found;
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
-    if (flags == NULL || location == NULL || location->type != CU_MEM_LOCATION_TYPE_DEVICE) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (soft_device_of(location->id) == NULL) return CUDA_ERROR_INVALID_DEVICE;
+    if (flags == NULL || location == NULL) return CUDA_ERROR_INVALID_VALUE;
+    const CUmemAccessDesc who = {.location = *location};
+    result = check_access(&who);
+    if (result != CUDA_SUCCESS) return result;
+    uint32_t bit = bit_of(location);
     if (!soft_space_find(address, &found) || found.kind != SOFT_KIND_MAPPED) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    bool reads = found.readers >> location->id & 1, writes = found.writers >> location->id & 1;
+    bool reads = (found.readers & bit) != 0, writes = (found.writers & bit) != 0;
     *flags = writes  ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
              : reads ? CU_MEM_ACCESS_FLAGS_PROT_READ
                      : CU_MEM_ACCESS_FLAGS_PROT_NONE;

@@ -4,6 +4,7 @@
 #include "test/test_api.h"
 
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
 
 enum { GRANULE = 2 << 20 };
@@ -124,10 +125,7 @@ Test(api_mapping, a_handle_says_what_it_was_made_with) {
     int shareable = 0;
     REFUSED(cuMemExportToShareableHandle(&shareable, handle,
                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-            CUDA_ERROR_NOT_SUPPORTED);
-    REFUSED(cuMemImportFromShareableHandle(&handle, &shareable,
-                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
-            CUDA_ERROR_NOT_SUPPORTED);
+            CUDA_ERROR_INVALID_VALUE);
     OK(cuMemRelease(handle));
 }
 
@@ -302,12 +300,12 @@ Test(api_mapping, bad_arguments_are_refused) {
     bad = on_device;
     bad.location.id = 5;
     REFUSED(cuMemCreate(&handle, GRANULE, &bad, 0), CUDA_ERROR_INVALID_DEVICE);
-    bad.location.type = CU_MEM_LOCATION_TYPE_HOST;
-    REFUSED(cuMemCreate(&handle, GRANULE, &bad, 0), CUDA_ERROR_NOT_SUPPORTED);
+    bad.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA; /* and there is one node */
+    REFUSED(cuMemCreate(&handle, GRANULE, &bad, 0), CUDA_ERROR_INVALID_VALUE);
     bad.location.type = CU_MEM_LOCATION_TYPE_INVALID;
     REFUSED(cuMemCreate(&handle, GRANULE, &bad, 0), CUDA_ERROR_INVALID_VALUE);
     bad = on_device;
-    bad.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    bad.requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
     REFUSED(cuMemCreate(&handle, GRANULE, &bad, 0), CUDA_ERROR_NOT_SUPPORTED);
 
     REFUSED(cuMemAddressReserve(NULL, GRANULE, 0, 0, 0), CUDA_ERROR_INVALID_VALUE);
@@ -425,4 +423,78 @@ Test(api_mapping, pointers_into_mappings_are_described) {
             CUDA_ERROR_INVALID_VALUE);
     OK(cuMemGetAddressRange_v2(&start, &size, address + GRANULE + 9));
     cr_assert(start == address + GRANULE && size == GRANULE);
+}
+
+/* The host reads and writes under the address that kernels use, as far as it was allowed to. */
+Test(api_mapping, memory_of_the_host_is_at_one_address) {
+    static const CUmemLocationType types[] = {CU_MEM_LOCATION_TYPE_HOST,
+                                              CU_MEM_LOCATION_TYPE_HOST_NUMA,
+                                              CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT};
+    size_t before = 0, after = 0;
+    api_context(0);
+    for (int i = 0; i < 3; i++) {
+        const CUmemAllocationProp on_host = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                             .location = {types[i], 0}};
+        const CUmemAccessDesc all[] = {
+            {{types[i], 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
+            {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
+        const CUmemAccessDesc none = {{types[i], 0}, CU_MEM_ACCESS_FLAGS_PROT_NONE};
+        CUmemGenericAllocationHandle handle = 0;
+        CUdeviceptr address = 0;
+        unsigned long long flags = 0;
+        unsigned copied = 0;
+        OK(cuMemGetInfo_v2(&before, NULL));
+        OK(cuMemCreate(&handle, GRANULE, &on_host, 0));
+        OK(cuMemGetInfo_v2(&after, NULL));
+        cr_assert_eq(before, after, "the device is charged");
+        OK(cuMemAddressReserve(&address, GRANULE, 0, 0, 0));
+        OK(cuMemMap(address, GRANULE, 0, handle, 0));
+        OK(cuMemGetAccess(&flags, &all[0].location, address));
+        cr_assert_eq(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        OK(cuMemSetAccess(address, GRANULE, all, 2));
+        OK(cuMemGetAccess(&flags, &all[0].location, address));
+        cr_assert_eq(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+        volatile unsigned *words = (volatile unsigned *)(uintptr_t)address;
+        words[1] = 41;
+        api_put(address, 7, NULL);
+        OK(cuCtxSynchronize());
+        cr_assert(words[0] == 7 && words[1] == 41);
+        OK(cuMemcpyDtoH_v2(&copied, address + 4, 4));
+        cr_assert_eq(copied, 41);
+        OK(cuMemSetAccess(address, GRANULE, &none, 1));
+        OK(cuMemGetAccess(&flags, &all[0].location, address));
+        cr_assert_eq(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        cr_assert_eq(api_read(address), 7);
+        OK(cuMemUnmap(address, GRANULE));
+        OK(cuMemRelease(handle));
+        OK(cuMemAddressFree(address, GRANULE));
+    }
+}
+
+Test(api_mapping, the_host_faults_where_it_may_not, .signal = SIGSEGV) {
+    const CUmemAllocationProp on_host = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                         .location = {CU_MEM_LOCATION_TYPE_HOST, 0}};
+    const CUmemAccessDesc all = {{CU_MEM_LOCATION_TYPE_HOST, 0},
+                                 CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle handle = 0;
+    CUdeviceptr address = 0;
+    api_context(0);
+    OK(cuMemCreate(&handle, GRANULE, &on_host, 0));
+    OK(cuMemAddressReserve(&address, GRANULE, 0, 0, 0));
+    OK(cuMemMap(address, GRANULE, 0, handle, 0));
+    OK(cuMemSetAccess(address, GRANULE, &all, 1));
+    *(volatile unsigned *)(uintptr_t)address = 1;
+    OK(cuMemUnmap(address, GRANULE));
+    *(volatile unsigned *)(uintptr_t)address = 2;
+}
+
+Test(api_mapping, the_host_gets_no_memory_of_a_device) {
+    const CUmemAccessDesc host = {{CU_MEM_LOCATION_TYPE_HOST, 0},
+                                  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUdeviceptr address = 0;
+    api_context(0);
+    CUmemGenericAllocationHandle handle = create(1);
+    OK(cuMemAddressReserve(&address, GRANULE, 0, 0, 0));
+    OK(cuMemMap(address, GRANULE, 0, handle, 0));
+    REFUSED(cuMemSetAccess(address, GRANULE, &host, 1), CUDA_ERROR_INVALID_VALUE);
 }

@@ -56,6 +56,7 @@ EXPORT(cuMemFree_v2, (CUdeviceptr dptr)) {
     CUresult result = soft_context_current(&context);
     if (result != CUDA_SUCCESS) return result;
     if (dptr == 0) return CUDA_SUCCESS; /* as an H200's driver does */
+    if (soft_space_find(dptr, &was) && was.name[0] != '\0') return CUDA_ERROR_INVALID_VALUE;
     if (!soft_space_claim(dptr, kinds, &was)) return CUDA_ERROR_INVALID_VALUE;
     /* As on a device, freeing waits for everything that may use the memory; but of a pool's the
      * program says that nothing does. */

@@ -170,22 +170,6 @@ Test(api_memory, ranges_are_found_by_any_address_in_them) {
     REFUSED(cuMemGetAddressRange_v2(&base, &size, pointer), CUDA_ERROR_NOT_FOUND);
 }
 
-Test(api_memory, other_processes_are_refused_clearly) {
-    CUipcMemHandle memory;
-    CUipcEventHandle handle;
-    CUdeviceptr pointer = 0;
-    CUevent event = NULL;
-    api_context(0);
-    OK(cuMemAlloc_v2(&pointer, 4));
-    OK(cuEventCreate(&event, 0));
-    REFUSED(cuIpcGetMemHandle(&memory, pointer), CUDA_ERROR_NOT_SUPPORTED);
-    REFUSED(cuIpcGetMemHandle(NULL, pointer), CUDA_ERROR_INVALID_VALUE);
-    REFUSED(cuIpcGetEventHandle(&handle, event), CUDA_ERROR_NOT_SUPPORTED);
-    REFUSED(cuEventCreate(&event, CU_EVENT_INTERPROCESS), CUDA_ERROR_INVALID_VALUE);
-    REFUSED(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING),
-            CUDA_ERROR_NOT_SUPPORTED);
-}
-
 /* A kernel that uses what was freed is caught, and told apart from one that never was. */
 Test(api_memory, a_kernel_that_uses_freed_memory_fails) {
     CUdeviceptr pointer = 0;

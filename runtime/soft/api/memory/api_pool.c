@@ -7,6 +7,7 @@
 #include "base/soft_clock.h"
 #include "state/graph_memory.h"
 #include "state/handle_set.h"
+#include "state/managed.h"
 #include "state/memory_pool.h"
 #include "queue/stream_fault.h"
 #include "graph/submit.h"
@@ -53,7 +54,7 @@ EXPORT(cuDeviceSetMemPool, (CUdevice dev, CUmemoryPool handle)) {
     CUresult result = find_device(dev, &device, &device);
     if (result == CUDA_SUCCESS) result = find(handle, &pool);
     if (result != CUDA_SUCCESS) return result;
-    if (pool->device != device) return CUDA_ERROR_INVALID_VALUE;
+    if (pool->device != device || pool->on_host || pool->imported) return CUDA_ERROR_INVALID_VALUE;
     device->pool = pool;
     return CUDA_SUCCESS;
 }
@@ -93,11 +94,18 @@ EXPORT(cuMemPoolCreate, (CUmemoryPool * handle, const CUmemPoolProps *properties
     CUresult result = soft_state_check();
     if (result != CUDA_SUCCESS) return result;
     if (handle == NULL || properties == NULL) return CUDA_ERROR_INVALID_VALUE;
-    result = check_location(&properties->location, properties->allocType);
+    const CUmemLocation *location = &properties->location;
+    bool on_host = location->type != CU_MEM_LOCATION_TYPE_DEVICE && soft_managed_is_place(location);
+    result = on_host && properties->allocType == CU_MEM_ALLOCATION_TYPE_PINNED
+                 ? CUDA_SUCCESS
+                 : check_location(location, properties->allocType);
     if (result != CUDA_SUCCESS) return result;
-    device = soft_device_of(properties->location.id);
+    device = soft_device_of(on_host ? 0 : location->id);
     if (device == NULL) return CUDA_ERROR_INVALID_DEVICE;
-    if (properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE) return CUDA_ERROR_NOT_SUPPORTED;
+    if (properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE &&
+        properties->handleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
     pthread_mutex_lock(&soft_lock);
     struct soft_pool *pool = soft_pool_new(device, properties);
     pthread_mutex_unlock(&soft_lock);
@@ -205,7 +213,7 @@ EXPORT(cuMemPoolTrimTo, (CUmemoryPool handle, size_t bytes)) {
 static CUresult check_access(const struct soft_pool *pool, const CUmemAccessDesc *access) {
     if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
     if (soft_device_of(access->location.id) == NULL) return CUDA_ERROR_INVALID_DEVICE;
-    bool own = access->location.id == pool->device->ordinal;
+    bool own = !pool->on_host && access->location.id == pool->device->ordinal;
     bool known = access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ||
                  (!own && (access->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
                            access->flags == CU_MEM_ACCESS_FLAGS_PROT_READ));
@@ -239,50 +247,19 @@ EXPORT(cuMemPoolGetAccess,
     struct soft_pool *pool = NULL;
     CUresult result = find(handle, &pool);
     if (result != CUDA_SUCCESS) return result;
-    if (flags == NULL || location == NULL || location->type != CU_MEM_LOCATION_TYPE_DEVICE) {
-        return CUDA_ERROR_INVALID_VALUE;
+    if (flags == NULL || location == NULL) return CUDA_ERROR_INVALID_VALUE;
+    if (pool->on_host && location->type != CU_MEM_LOCATION_TYPE_DEVICE &&
+        soft_managed_is_place(location)) {
+        *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        return CUDA_SUCCESS;
     }
+    if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
     if (soft_device_of(location->id) == NULL) return CUDA_ERROR_INVALID_DEVICE;
     bool reads = pool->readers >> location->id & 1, writes = pool->writers >> location->id & 1;
     *flags = writes  ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
              : reads ? CU_MEM_ACCESS_FLAGS_PROT_READ
                      : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return CUDA_SUCCESS;
-}
-
-/* Nothing is shared with other processes. */
-static CUresult refuse(CUmemoryPool handle, bool sound) {
-    struct soft_pool *pool = NULL;
-    CUresult result = find(handle, &pool);
-    if (result != CUDA_SUCCESS) return result;
-    return sound ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-}
-
-EXPORT(cuMemPoolExportToShareableHandle,
-       (void *shareable, CUmemoryPool pool, CUmemAllocationHandleType type,
-        unsigned long long flags)) {
-    return refuse(pool, shareable != NULL && type != CU_MEM_HANDLE_TYPE_NONE && flags == 0);
-}
-
-EXPORT(cuMemPoolImportFromShareableHandle,
-       (CUmemoryPool * pool, void *shareable, CUmemAllocationHandleType type,
-        unsigned long long flags)) {
-    (void)shareable;
-    CUresult result = soft_state_check();
-    if (result != CUDA_SUCCESS) return result;
-    bool sound = pool != NULL && type != CU_MEM_HANDLE_TYPE_NONE && flags == 0;
-    return sound ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-}
-
-EXPORT(cuMemPoolExportPointer, (CUmemPoolPtrExportData * data, CUdeviceptr pointer)) {
-    CUresult result = soft_state_check();
-    if (result != CUDA_SUCCESS) return result;
-    return data != NULL && pointer != 0 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-}
-
-EXPORT(cuMemPoolImportPointer,
-       (CUdeviceptr * pointer, CUmemoryPool pool, CUmemPoolPtrExportData *data)) {
-    return refuse(pool, pointer != NULL && data != NULL);
 }
 
 /* ---- allocations ---- */
@@ -361,7 +338,8 @@ EXPORT(cuMemAllocFromPoolAsync,
     struct soft_pool *pool = NULL;
     CUresult result = find_stream(stream_handle, &stream);
     if (result == CUDA_SUCCESS) result = find(handle, &pool);
-    return result != CUDA_SUCCESS ? result : alloc(stream, pool, bytesize, dptr);
+    if (result != CUDA_SUCCESS) return result;
+    return pool->imported ? CUDA_ERROR_INVALID_VALUE : alloc(stream, pool, bytesize, dptr);
 }
 
 EXPORT(cuMemAllocAsync, (CUdeviceptr * dptr, size_t bytesize, CUstream stream_handle)) {

@@ -268,10 +268,10 @@ Test(api_pool, bad_arguments_are_refused) {
     bad = good;
     bad.location.id = 9;
     REFUSED(cuMemPoolCreate(&pool, &bad), CUDA_ERROR_INVALID_DEVICE);
-    bad.location.type = CU_MEM_LOCATION_TYPE_HOST;
+    bad.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA; /* and there is one node */
     REFUSED(cuMemPoolCreate(&pool, &bad), CUDA_ERROR_NOT_SUPPORTED);
     bad = good;
-    bad.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    bad.handleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
     REFUSED(cuMemPoolCreate(&pool, &bad), CUDA_ERROR_NOT_SUPPORTED);
     REFUSED(cuMemPoolGetAttribute(usual(), 0, &value), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuMemPoolGetAttribute(usual(), 9, &value), CUDA_ERROR_INVALID_VALUE);
@@ -423,19 +423,50 @@ Test(api_pool, other_devices_need_access) {
     REFUSED(cuMemPoolGetAccess(&flags, pool, NULL), CUDA_ERROR_INVALID_VALUE);
 }
 
-Test(api_pool, nothing_is_shared_with_other_processes) {
-    CUmemPoolPtrExportData data;
+Test(api_pool, what_was_not_made_for_it_is_not_shared) {
+    const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    CUmemPoolPtrExportData data = {.reserved = {0}};
     CUdeviceptr pointer = 0;
     int file = 0;
     CUmemoryPool pool = NULL;
     api_context(0);
-    REFUSED(cuMemPoolExportToShareableHandle(&file, usual(),
-                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-            CUDA_ERROR_NOT_SUPPORTED);
-    REFUSED(cuMemPoolImportFromShareableHandle(&pool, &file,
-                                               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-            CUDA_ERROR_NOT_SUPPORTED);
+    REFUSED(cuMemPoolExportToShareableHandle(&file, usual(), type, 0), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)-1, type, 0),
+            CUDA_ERROR_INVALID_VALUE);
     OK(cuMemAllocAsync(&pointer, 4, NULL));
-    REFUSED(cuMemPoolExportPointer(&data, pointer), CUDA_ERROR_NOT_SUPPORTED);
-    REFUSED(cuMemPoolImportPointer(&pointer, usual(), &data), CUDA_ERROR_NOT_SUPPORTED);
+    REFUSED(cuMemPoolExportPointer(&data, pointer), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuMemPoolImportPointer(&pointer, usual(), &data), CUDA_ERROR_INVALID_VALUE);
+}
+
+Test(api_pool, memory_of_the_host_is_at_one_address) {
+    const CUmemPoolProps on_host = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                    .location = {CU_MEM_LOCATION_TYPE_HOST, 0}};
+    const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                    CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemLocation device = {CU_MEM_LOCATION_TYPE_DEVICE, 0}, host = on_host.location;
+    CUmemAccess_flags flags = 0;
+    CUmemoryPool pool = NULL;
+    CUdeviceptr pointer = 0;
+    size_t before = 0, after = 0;
+    api_context(0);
+    OK(cuMemGetInfo_v2(&before, NULL));
+    OK(cuMemPoolCreate(&pool, &on_host));
+    OK(cuMemPoolGetAccess(&flags, pool, &device));
+    cr_assert_eq(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    OK(cuMemPoolGetAccess(&flags, pool, &host));
+    cr_assert_eq(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    OK(cuMemPoolSetAccess(pool, &access, 1));
+    OK(cuMemAllocFromPoolAsync(&pointer, 8, pool, NULL));
+    OK(cuMemGetInfo_v2(&after, NULL));
+    cr_assert_eq(before, after, "the device is charged");
+    volatile unsigned *words = (volatile unsigned *)(uintptr_t)pointer;
+    words[1] = 5;
+    api_put(pointer, 6, NULL);
+    OK(cuCtxSynchronize());
+    cr_assert(words[0] == 6 && words[1] == 5);
+    cr_assert_eq(api_read(pointer + 4), 5);
+    OK(cuMemFreeAsync(pointer, NULL));
+    OK(cuCtxSynchronize());
+    REFUSED(cuDeviceSetMemPool(0, pool), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemPoolDestroy(pool));
 }

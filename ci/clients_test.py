@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""How ci/clients reads what pytest prints, and what it holds against what is expected."""
+import importlib.machinery
+import importlib.util
+import pathlib
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+loader = importlib.machinery.SourceFileLoader("clients", str(HERE / "clients"))
+spec = importlib.util.spec_from_loader("clients", loader)
+assert spec is not None
+clients = importlib.util.module_from_spec(spec)
+loader.exec_module(clients)
+
+PRINTED = """..F.s
+PASSED ../site-packages/numba_cuda/numba/cuda/tests/cudapy/test_a.py::TestA::test_one
+FAILED ../numba/cuda/tests/cudapy/test_a.py::TestA::test_two - AssertionError
+ERROR ../site-packages/numba_cuda/numba/cuda/tests/cudapy/test_a.py::TestA::test_two - teardown
+SKIPPED [1] test_a.py:5: needs cupy
+PASSED ../site-packages/numba_cuda/numba/cuda/tests/cudapy/test_a.py::test_plain
+"""
+
+
+class Judging(unittest.TestCase):
+    def test_outcomes_are_of_tests_by_name(self) -> None:
+        found = clients.outcomes(PRINTED)
+        self.assertEqual(found["cudapy/test_a.py::test_one"], "PASSED")
+        self.assertEqual(found["cudapy/test_a.py::test_two"], "FAILED")
+        self.assertEqual(found["cudapy/test_a.py::test_plain"], "PASSED")
+
+    def test_only_what_is_unexpected_is_wrong(self) -> None:
+        found = {"a.py::test_one": "PASSED", "a.py::test_two": "FAILED", "a.py::test_3": "SKIPPED"}
+        self.assertEqual(clients.judge(found, {"a.py::test_two": "why"}), [])
+        self.assertEqual(clients.judge(found, {}), ["a.py::test_two: failed"])
+        self.assertEqual(len(clients.judge(found, {"a.py::test_one": "", "a.py::test_two": ""})), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,72 @@
+/*
+ * Shared bytes: backings that other processes can map, and how they name them.
+ *
+ * The bytes are an unnamed file in memory, which lives as long as anybody has it open. A page
+ * behind them says what they are. A process reaches another's file through /proc, by the number of
+ * the process and of the file there; the file's inode tells whether that is still the same. So both
+ * must see the same processes, and the one that shares must live when the other opens.
+ *
+ * What another process may write is not tracked: it has no shadow.
+ */
+#ifndef SOFT_SHARED_BYTES_H
+#define SOFT_SHARED_BYTES_H
+
+#include "space.h"
+
+/* What shared bytes are. */
+enum soft_shared_kind {
+    SOFT_SHARED_MEMORY = 1, /* of cuMemAlloc or of a pool */
+    SOFT_SHARED_PHYSICAL,   /* of cuMemCreate */
+    SOFT_SHARED_EVENT,
+    SOFT_SHARED_POOL /* a pool itself, which has no bytes of its own */
+};
+
+enum { SOFT_SHARED_NOTE_BYTES = 256 };
+
+/* The page behind the bytes. */
+struct soft_shared_note {
+    char magic[8];
+    uint32_t kind; /* enum soft_shared_kind */
+    int32_t device;
+    uint64_t bytes;
+    unsigned char more[SOFT_SHARED_NOTE_BYTES]; /* what the kind says of itself */
+};
+
+/* A file of another process: fits the handles of CUDA, which have 64 bytes. */
+struct soft_shared_name {
+    char magic[8];
+    int32_t process, file;
+    uint64_t inode, bytes;
+    uint32_t kind;
+    int32_t device;
+    unsigned char rest[24];
+};
+
+/* Bytes that can be shared, all zero, with one reference; the note's magic and bytes are filled in.
+ * NULL: the host has no memory. */
+struct soft_backing *soft_shared_new(uint64_t bytes, struct soft_shared_note *note);
+
+/* Maps the bytes of a file, which stays the caller's; tells its note. NULL: it is no such file of
+ * this kind, or the host has no memory. */
+struct soft_backing *soft_shared_map(int file, enum soft_shared_kind kind,
+                                     struct soft_shared_note *note);
+
+/* The name of shared bytes. */
+struct soft_shared_name soft_shared_name(const struct soft_backing *backing,
+                                         enum soft_shared_kind kind, int device);
+
+/* Opens what a name means: a file of the caller's, or -1. is_own tells that it is its own. */
+int soft_shared_open(const struct soft_shared_name *name, enum soft_shared_kind kind, bool *is_own);
+
+/* Lets the host use a range of reserved addresses that a mapping of shared bytes has: reads them,
+ * reads and writes them, or (neither) faults there again. false: the host has no memory. */
+bool soft_shared_show(const struct soft_backing *backing, uint64_t address, uint64_t bytes,
+                      bool reads, bool writes);
+
+/* Makes the bytes of the live allocation around an address shared, if they are not; the caller sees
+ * to it that nothing uses them meanwhile. Takes a reference to the backing. NULL: there is none of
+ * these kinds (bits of 1 << kind), or the host has no memory. */
+struct soft_backing *soft_space_share(uint64_t address, unsigned kinds,
+                                      struct soft_allocation *allocation);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * Textures and surfaces: what they do is in texture/, which is the same at every level.
+ */
+#include "op_body.h"
+#include "texture/fetch.h"
+#include "texture/surface.h"
+
+OP_ANY(tex) {
+    return soft_texture_fetch(warp, in);
+}
+
+OP_ANY(tld4) {
+    return soft_texture_gather(warp, in);
+}
+
+OP_ANY(txq) {
+    return soft_texture_ask(warp, in);
+}
+
+OP_ANY(suld) {
+    return soft_surface_load(warp, in);
+}
+
+OP_ANY(sust) {
+    return soft_surface_store(warp, in);
+}
+
+OP_ANY(sured) {
+    return soft_surface_reduce(warp, in);
+}

@@ -1,0 +1,133 @@
+/*
+ * Finds objects and their bytes.
+ */
+#include "reach.h"
+
+#include "machine/finding.h"
+#include "memory/touch.h"
+#include "tollens/cuda_abi.h"
+
+static const char *what(const struct soft_texture *texture) {
+    return texture->is_surface ? "surface" : "texture";
+}
+
+static bool fail(struct soft_lookup *lookup, uint64_t handle, const char *text) {
+    soft_launch_fail(lookup->warp, lookup->in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lookup->lane,
+                     handle, "0x%llx %s", (unsigned long long)handle, text);
+    return false;
+}
+
+/* The address of a reference stands for what is bound to it. */
+static bool follow(struct soft_lookup *lookup, uint64_t *handle) {
+    struct soft_allocation variable;
+    uint64_t address = *handle;
+    if (soft_texture_find(address) != NULL || !soft_space_find(address, &variable) ||
+        variable.kind != SOFT_KIND_MODULE || variable.address != address || variable.bytes != 8) {
+        return true;
+    }
+    if (!soft_space_read(address, handle, sizeof *handle) || *handle == 0) {
+        soft_launch_fail(lookup->warp, lookup->in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lookup->lane,
+                         address, "nothing is bound to the reference %s", variable.name);
+        return false;
+    }
+    return true;
+}
+
+static const char *const geometries[] = {"1d", "2d", "3d", "a1d", "a2d", "cube", "acube"};
+
+/* Whether an instruction of a geometry can be used with an object. To a surface the faces of a
+ * cubemap are layers. */
+static bool has_geometry(const struct soft_texture *texture, enum soft_geometry geometry) {
+    const struct soft_texels *texels = &texture->texels;
+    bool cube = texels->cube && !texture->is_surface;
+    bool layered = texels->layered || (texels->cube && texture->is_surface);
+    switch (geometry) {
+    case SOFT_GEOMETRY_CUBE:
+    case SOFT_GEOMETRY_ACUBE:
+        return cube && layered == (geometry == SOFT_GEOMETRY_ACUBE);
+    default:
+        return !cube && layered == (soft_geometry_is_layered(geometry) != 0) &&
+               texels->dimensions == soft_geometry_dimensions(geometry);
+    }
+}
+
+bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot) {
+    struct soft_warp *warp = lookup->warp;
+    uint64_t handle = SLOT(uint64_t, slot)[lookup->lane];
+    if (lookup->texture != NULL && lookup->handle == handle) return true;
+    lookup->handle = handle;
+    if (!follow(lookup, &handle)) return false;
+    const struct soft_texture *texture = soft_texture_find(handle);
+    uint32_t mode = lookup->in->mode;
+    bool surface = (mode & SOFT_TEXTURE_SURFACE) != 0;
+    if (texture == NULL) {
+        return fail(lookup, handle,
+                    soft_texture_was(handle) ? "is a texture or surface that was destroyed"
+                                             : "is not a texture or surface");
+    }
+    const struct soft_reach *reach = warp->cta->launch->reach;
+    if ((atomic_load(&reach->contexts) >> texture->slot & 1) == 0) {
+        return fail(lookup, handle, "is a texture or surface of another context");
+    }
+    if (texture->is_surface != surface) {
+        return fail(lookup, handle,
+                    surface ? "is a texture, and this instruction is for surfaces"
+                            : "is a surface, and this instruction is for textures");
+    }
+    enum soft_geometry geometry = soft_texture_geometry(mode);
+    if (lookup->in->op != SOFT_OP_txq && !has_geometry(texture, geometry)) {
+        const struct soft_texels *texels = &texture->texels;
+        soft_launch_fail(warp, lookup->in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lookup->lane, handle,
+                         "a .%s access to %s 0x%llx, %s%s of %u dimension%s", geometries[geometry],
+                         what(texture), (unsigned long long)handle,
+                         texels->layered ? "a layered " : "a ",
+                         texels->cube ? "cubemap" : what(texture), texels->dimensions,
+                         texels->dimensions == 1 ? "" : "s");
+        return false;
+    }
+    lookup->texture = texture;
+    return true;
+}
+
+/* Notes what is touched, where the order of streams is checked. */
+static void note_touch(const struct soft_launch *launch, uint64_t address, unsigned bytes,
+                       enum soft_access_kind kind, struct soft_place *place) {
+    if (launch->touched == NULL) return;
+    soft_touched_add(launch->touched,
+                     kind == SOFT_ACCESS_WRITE ? SOFT_TOUCH_WRITE : SOFT_TOUCH_READ,
+                     place->view.low, address, bytes);
+    place->view.low = place->view.high;
+}
+
+bool soft_lookup_place(struct soft_lookup *lookup, uint64_t layer, uint64_t row, uint64_t byte,
+                       unsigned bytes, enum soft_access_kind kind, struct soft_place *place) {
+    const struct soft_texture *texture = lookup->texture;
+    struct soft_warp *warp = lookup->warp;
+    const struct soft_launch *launch = warp->cta->launch;
+    const struct soft_view *last = &warp->views[lookup->in->site];
+    uint64_t address = texture->texels.address + layer * texture->texels.slice +
+                       row * texture->texels.pitch + byte;
+    uint64_t span = last->high - last->low;
+    lookup->address = address;
+    *place = (struct soft_place){0};
+    if (bytes <= span && address - last->low <= span - bytes) {
+        place->view = *last;
+    } else if (!soft_space_view_texel(address, bytes, launch->reach, kind, &place->view)) {
+        char nearest[240];
+        soft_space_describe(address, launch->reach, kind, nearest, sizeof nearest);
+        soft_launch_fail(warp, lookup->in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lookup->lane, address,
+                         "%s 0x%llx at layer %llu, row %llu, byte %llu: %s", what(texture),
+                         (unsigned long long)lookup->handle, (unsigned long long)layer,
+                         (unsigned long long)row, (unsigned long long)byte, nearest);
+        return false;
+    }
+    place->offset = address - place->view.low;
+    place->host = place->view.host + place->offset;
+    place->shadow = place->view.shadow;
+    note_touch(launch, address, bytes, kind, place);
+    warp->views[lookup->in->site] = place->view;
+    if (kind == SOFT_ACCESS_READ) {
+        soft_access_check_read(warp, lookup->in, lookup->lane, address, bytes, place);
+    }
+    return true;
+}

@@ -1,0 +1,209 @@
+/*
+ * Addressing and filtering.
+ */
+#include "sample.h"
+
+#include "texel.h"
+
+#include <math.h>
+
+enum { STEPS = 256 }; /* of a weight: 9 bits, 8 of them behind the point, so that it can be 1 */
+
+/* Where a sample lies in a texture: within a face, if that has several. */
+struct spot {
+    double at[3]; /* in texels */
+    unsigned dimensions;
+    uint32_t size[3];
+    uint64_t face;
+};
+
+/* The largest integer not above, held within what texels could be numbered by. */
+static int64_t floor_of(double x) {
+    const double most = 0x1p40;
+    if (x != x) return 0;
+    return (int64_t)floor(x < -most ? -most : x > most ? most : x);
+}
+
+static int64_t modulo(int64_t x, int64_t n) {
+    int64_t rest = x % n;
+    return rest < 0 ? rest + n : rest;
+}
+
+/* The texel of a number in one dimension; -1: the border. */
+static int64_t address_of(int64_t index, uint32_t size, unsigned mode) {
+    int64_t n = size;
+    switch (mode) {
+    case CU_TR_ADDRESS_MODE_WRAP:
+        return modulo(index, n);
+    case CU_TR_ADDRESS_MODE_MIRROR:
+        index = modulo(index, 2 * n);
+        return index < n ? index : 2 * n - 1 - index;
+    case CU_TR_ADDRESS_MODE_BORDER:
+        return index >= 0 && index < n ? index : -1;
+    default:
+        return index < 0 ? 0 : index < n ? index : n - 1;
+    }
+}
+
+static bool read_texel(struct soft_lookup *lookup, const struct spot *spot, const int64_t index[3],
+                       uint32_t texel[4]) {
+    const struct soft_texture *texture = lookup->texture;
+    unsigned bytes = soft_texel_bytes(&texture->texels);
+    uint64_t at[3] = {0, 0, 0};
+    struct soft_place place;
+    for (unsigned i = 0; i < spot->dimensions; i++) {
+        /* Texels without a scale have only these two modes. */
+        unsigned mode = texture->modes[i];
+        if (!texture->is_normalised && mode != CU_TR_ADDRESS_MODE_BORDER) {
+            mode = CU_TR_ADDRESS_MODE_CLAMP;
+        }
+        if (texture->texels.cube) mode = CU_TR_ADDRESS_MODE_CLAMP;
+        int64_t found = address_of(index[i], spot->size[i], mode);
+        if (found < 0) {
+            soft_texel_border(texture, texel);
+            return true;
+        }
+        at[i] = (uint64_t)found;
+    }
+    if (!soft_lookup_place(lookup, spot->face + at[2], at[1], at[0] * bytes, bytes,
+                           SOFT_ACCESS_READ, &place)) {
+        return false;
+    }
+    soft_texel_read(texture, place.host, texel);
+    return true;
+}
+
+/* Texels by number: outside there are zeros. */
+static bool fetch(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
+                  const struct spot *spot, uint32_t texel[4]) {
+    const struct soft_texture *texture = lookup->texture;
+    unsigned bytes = soft_texel_bytes(&texture->texels);
+    uint64_t at[3] = {0, 0, 0};
+    struct soft_place place;
+    for (unsigned i = 0; i < spot->dimensions; i++) {
+        int64_t index = floor_of(coordinates->at[i]) + coordinates->offset[i];
+        if (index < 0 || index >= (int64_t)spot->size[i]) {
+            soft_texel_zero(texture, texel);
+            return true;
+        }
+        at[i] = (uint64_t)index;
+    }
+    if (!soft_lookup_place(lookup, spot->face + at[2], at[1], at[0] * bytes, bytes,
+                           SOFT_ACCESS_READ, &place)) {
+        return false;
+    }
+    soft_texel_read(texture, place.host, texel);
+    return true;
+}
+
+/* Which face of a cube a direction meets, and where: from 0 to 1 in both dimensions. */
+static uint64_t face_of(const double direction[3], double at[2]) {
+    double x = direction[0], y = direction[1], z = direction[2];
+    double m = 0, s = 0, t = 0;
+    uint64_t face = 0;
+    if (fabs(x) >= fabs(y) && fabs(x) >= fabs(z)) {
+        face = x >= 0 ? 0 : 1;
+        m = fabs(x), s = x >= 0 ? -z : z, t = -y;
+    } else if (fabs(y) >= fabs(z)) {
+        face = y >= 0 ? 2 : 3;
+        m = fabs(y), s = x, t = y >= 0 ? z : -z;
+    } else {
+        face = z >= 0 ? 4 : 5;
+        m = fabs(z), s = z >= 0 ? x : -x, t = -y;
+    }
+    at[0] = (s / m + 1) / 2;
+    at[1] = (t / m + 1) / 2;
+    return face;
+}
+
+static struct spot spot_of(const struct soft_texture *texture,
+                           const struct soft_coordinates *coordinates) {
+    const struct soft_texels *texels = &texture->texels;
+    struct spot spot = {.dimensions = texels->dimensions,
+                        .size = {texels->width, texels->height, texels->layers}};
+    bool scales = texture->is_normalised && !coordinates->is_integer;
+    const double *at = coordinates->at;
+    double on_face[2];
+    uint64_t layers = texels->cube ? texels->layers / 6 : texels->layers;
+    int64_t layer = coordinates->layer;
+    if (texels->layered) {
+        layer = layer < 0 ? 0 : layer;
+        spot.face = (uint64_t)layer < layers ? (uint64_t)layer : layers - 1;
+    }
+    if (texels->cube) {
+        spot.face = spot.face * 6 + face_of(at, on_face);
+        at = on_face;
+        scales = true;
+    }
+    for (unsigned i = 0; i < spot.dimensions; i++) {
+        spot.at[i] = scales ? at[i] * spot.size[i] : at[i];
+    }
+    return spot;
+}
+
+/* The texel on the low side of a sample, and the weight of the one on the high side. */
+static int64_t low_side(double at, double *weight) {
+    double moved = at - 0.5;
+    int64_t index = floor_of(moved);
+    double part = moved - floor(moved); /* NaN where there is none */
+    *weight = part == part ? floor(part * STEPS + 0.5) / STEPS : 0;
+    return index;
+}
+
+static bool mix(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
+                const struct spot *spot, uint32_t texel[4]) {
+    double sum[4] = {0, 0, 0, 0}, weights[3] = {0, 0, 0};
+    int64_t low[3] = {0, 0, 0};
+    for (unsigned i = 0; i < spot->dimensions; i++) {
+        low[i] = low_side(spot->at[i], &weights[i]) + coordinates->offset[i];
+    }
+    for (unsigned corner = 0; corner < 1u << spot->dimensions; corner++) {
+        int64_t index[3] = {0, 0, 0};
+        uint32_t found[4];
+        double weight = 1;
+        for (unsigned i = 0; i < spot->dimensions; i++) {
+            unsigned high = corner >> i & 1;
+            index[i] = low[i] + high;
+            weight *= high != 0 ? weights[i] : 1 - weights[i];
+        }
+        /* A texel without weight is not read: it may be what a neighbour is about to write. */
+        if (weight == 0) continue;
+        if (!read_texel(lookup, spot, index, found)) return false;
+        for (unsigned i = 0; i < 4; i++) sum[i] += weight * (double)soft_texel_float(found[i]);
+    }
+    for (unsigned i = 0; i < 4; i++) texel[i] = soft_texel_bits((float)sum[i]);
+    return true;
+}
+
+bool soft_sample(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
+                 uint32_t texel[4]) {
+    const struct soft_texture *texture = lookup->texture;
+    struct spot spot = spot_of(texture, coordinates);
+    if (coordinates->is_integer || texture->texels.in_memory) {
+        return fetch(lookup, coordinates, &spot, texel);
+    }
+    if (texture->filters && soft_texture_gives_floats(texture)) {
+        return mix(lookup, coordinates, &spot, texel);
+    }
+    int64_t index[3] = {0, 0, 0};
+    for (unsigned i = 0; i < spot.dimensions; i++) {
+        index[i] = floor_of(spot.at[i]) + coordinates->offset[i];
+    }
+    return read_texel(lookup, &spot, index, texel);
+}
+
+bool soft_gather(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
+                 unsigned channel, uint32_t texel[4]) {
+    static const int order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
+    struct spot spot = spot_of(lookup->texture, coordinates);
+    for (unsigned i = 0; i < 4; i++) {
+        int64_t index[3] = {0, 0, 0};
+        uint32_t found[4];
+        for (unsigned k = 0; k < 2; k++) {
+            index[k] = floor_of(spot.at[k] - 0.5) + coordinates->offset[k] + order[i][k];
+        }
+        if (!read_texel(lookup, &spot, index, found)) return false;
+        texel[i] = found[channel];
+    }
+    return true;
+}

@@ -1,0 +1,31 @@
+/*
+ * Sample: what a texture gives at a coordinate: addressing and filtering.
+ *
+ * The formulae are those of the programming guide. What it leaves open: a weight is rounded to the
+ * nearest of its 256 steps, a sum of weighted texels is exact and rounded once, and a coordinate
+ * that is not a number counts as 0.
+ *
+ * Source: CUDA Programming Guide, "Texture Fetching" and "Cubemap Textures".
+ */
+#ifndef SOFT_SAMPLE_H
+#define SOFT_SAMPLE_H
+
+#include "reach.h"
+
+struct soft_coordinates {
+    double at[3];      /* as the instruction has them */
+    int32_t offset[3]; /* in texels */
+    int64_t layer;     /* of layered ones; clamped to those there are */
+    bool is_integer;   /* texels by number: neither filtered nor scaled */
+};
+
+/* One texel, or the mixture of several. false: it cannot be read; the launch has failed. */
+bool soft_sample(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
+                 uint32_t texel[4]);
+
+/* The four texels that a mixture would be made of, of each the same channel, as tld4 orders them:
+ * counter-clockwise from the lower left. */
+bool soft_gather(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
+                 unsigned channel, uint32_t texel[4]);
+
+#endif

@@ -1,0 +1,172 @@
+/*
+ * Loads, stores and reductions of surfaces: bytes, as they are. The first coordinate counts bytes.
+ *
+ * Source: PTX ISA 9.0, section 9.7.11.
+ */
+#include "surface.h"
+
+#include "machine/finding.h"
+#include "reach.h"
+#include "tollens/cuda_abi.h"
+
+#include <string.h>
+
+static const uint32_t *operands_of(const struct soft_warp *warp,
+                                   const struct soft_instruction *in) {
+    return warp->split->frame->code->operands + in->more;
+}
+
+static bool trap(struct soft_lookup *lookup, const char *name, int64_t at, uint64_t size) {
+    soft_launch_fail(lookup->warp, lookup->in, CUDA_ERROR_LAUNCH_FAILED, 1u << lookup->lane,
+                     lookup->handle, "%s %lld is outside surface 0x%llx, which has %llu", name,
+                     (long long)at, (unsigned long long)lookup->handle, (unsigned long long)size);
+    return false;
+}
+
+/* Brings a coordinate inside. false: it is outside; *fails tells whether that ends the launch. */
+static bool place_in(struct soft_lookup *lookup, const char *name, int64_t *at, uint64_t size,
+                     uint64_t bytes, bool *fails) {
+    uint32_t mode = lookup->in->mode;
+    if (*at >= 0 && (uint64_t)*at < size && bytes <= size - (uint64_t)*at) return true;
+    if (mode & SOFT_TEXTURE_CLAMP) {
+        *at = *at < 0 || bytes > size ? 0 : (int64_t)(size - bytes);
+        return bytes <= size;
+    }
+    if ((mode & SOFT_TEXTURE_ZERO) == 0) *fails = !trap(lookup, name, *at, size);
+    return false;
+}
+
+/* Finds the bytes of a lane's access. false: there are none, because they are outside, or because
+ * the launch has failed, as *fails tells. */
+static bool find(struct soft_lookup *lookup, unsigned bytes, enum soft_access_kind kind,
+                 struct soft_place *place, bool *fails) {
+    struct soft_warp *warp = lookup->warp;
+    const struct soft_instruction *in = lookup->in;
+    enum soft_geometry geometry = soft_texture_geometry(in->mode);
+    const uint32_t *next = operands_of(warp, in) + 1 + soft_texture_data(in->mode);
+    unsigned dimensions = soft_geometry_dimensions(geometry);
+    int64_t layer = 0, at[3] = {0, 0, 0};
+    *fails = true;
+    if (!soft_lookup_object(lookup, operands_of(warp, in)[0])) return false;
+    const struct soft_texels *texels = &lookup->texture->texels;
+    if (soft_geometry_is_layered(geometry)) layer = SLOT(int32_t, *next++)[lookup->lane];
+    for (unsigned i = 0; i < dimensions; i++) at[i] = SLOT(int32_t, *next++)[lookup->lane];
+    if (((uint64_t)at[0] & (bytes - 1)) != 0) {
+        soft_launch_fail(warp, in, CUDA_ERROR_MISALIGNED_ADDRESS, 1u << lookup->lane,
+                         lookup->handle,
+                         "byte %lld of a row of surface 0x%llx, for an access of %u bytes, which "
+                         "is not a multiple of them",
+                         (long long)at[0], (unsigned long long)lookup->handle, bytes);
+        return false;
+    }
+    *fails = false;
+    uint64_t row_bytes = (uint64_t)texels->width * soft_texel_bytes(texels);
+    if (geometry == SOFT_GEOMETRY_3D) layer = at[2];
+    return place_in(lookup, "byte", &at[0], row_bytes, bytes, fails) &&
+           place_in(lookup, "row", &at[1], texels->height, 1, fails) &&
+           place_in(lookup, "layer", &layer, texels->layers, 1, fails) &&
+           !(*fails = !soft_lookup_place(lookup, (uint64_t)layer, (uint64_t)at[1], (uint64_t)at[0],
+                                         bytes, kind, place));
+}
+
+const struct soft_instruction *soft_surface_load(struct soft_warp *warp,
+                                                 const struct soft_instruction *in) {
+    unsigned bytes = soft_texture_bytes(in->mode), count = soft_texture_data(in->mode);
+    const uint32_t *results = operands_of(warp, in) + 1;
+    struct soft_lookup lookup = {.warp = warp, .in = in};
+    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+        struct soft_place place;
+        bool fails = false;
+        lookup.lane = (uint32_t)__builtin_ctz(left);
+        bool inside = find(&lookup, bytes * count, SOFT_ACCESS_READ, &place, &fails);
+        if (fails) return NULL;
+        for (unsigned i = 0; i < count; i++) {
+            uint64_t value = 0;
+            if (inside) memcpy(&value, place.host + i * bytes, bytes);
+            if (bytes == 8) {
+                SLOT(uint64_t, results[i])[lookup.lane] = value;
+            } else {
+                SLOT(uint32_t, results[i])[lookup.lane] = (uint32_t)value;
+            }
+        }
+    }
+    return in + 1;
+}
+
+const struct soft_instruction *soft_surface_store(struct soft_warp *warp,
+                                                  const struct soft_instruction *in) {
+    unsigned bytes = soft_texture_bytes(in->mode), count = soft_texture_data(in->mode);
+    const uint32_t *data = operands_of(warp, in) + 1;
+    struct soft_lookup lookup = {.warp = warp, .in = in};
+    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+        struct soft_place place;
+        bool fails = false;
+        lookup.lane = (uint32_t)__builtin_ctz(left);
+        bool inside = find(&lookup, bytes * count, SOFT_ACCESS_WRITE, &place, &fails);
+        if (fails) return NULL;
+        if (!inside) continue;
+        if (place.shadow != NULL) soft_shadow_mark(place.shadow, place.offset, bytes * count);
+        for (unsigned i = 0; i < count; i++) {
+            uint64_t value = bytes == 8 ? SLOT(uint64_t, data[i])[lookup.lane]
+                                        : SLOT(uint32_t, data[i])[lookup.lane];
+            memcpy(place.host + i * bytes, &value, bytes);
+        }
+    }
+    return in + 1;
+}
+
+/* What a cell holds after an operation. */
+static uint64_t reduced(uint32_t mode, uint64_t old, uint64_t value) {
+    bool wide = soft_texture_bytes(mode) == 8, is_signed = (mode & SOFT_TEXTURE_SIGNED) != 0;
+    int64_t a = wide ? (int64_t)old : (int32_t)(uint32_t)old;
+    int64_t b = wide ? (int64_t)value : (int32_t)(uint32_t)value;
+    bool less = is_signed ? b < a : value < old;
+    switch ((mode & SOFT_TEXTURE_OPERATION) >> SOFT_TEXTURE_OPERATION_SHIFT) {
+    case SOFT_ATOMIC_ADD:
+        return old + value;
+    case SOFT_ATOMIC_MIN:
+        return less ? value : old;
+    case SOFT_ATOMIC_MAX:
+        return less ? old : value;
+    case SOFT_ATOMIC_AND:
+        return old & value;
+    default:
+        return old | value;
+    }
+}
+
+/* Blocks run at once, so what is in the cell is exchanged if nobody was faster. */
+static void reduce(uint8_t *host, uint32_t mode, uint64_t value) {
+    if (soft_texture_bytes(mode) == 8) {
+        uint64_t *cell = (uint64_t *)(void *)host, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
+        while (!__atomic_compare_exchange_n(cell, &old, reduced(mode, old, value), true,
+                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        }
+        return;
+    }
+    uint32_t *cell = (uint32_t *)(void *)host, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(cell, &old, (uint32_t)reduced(mode, old, value), true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+const struct soft_instruction *soft_surface_reduce(struct soft_warp *warp,
+                                                   const struct soft_instruction *in) {
+    unsigned bytes = soft_texture_bytes(in->mode);
+    const uint32_t *data = operands_of(warp, in) + 1;
+    struct soft_lookup lookup = {.warp = warp, .in = in};
+    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
+        struct soft_place place;
+        bool fails = false;
+        lookup.lane = (uint32_t)__builtin_ctz(left);
+        bool inside = find(&lookup, bytes, SOFT_ACCESS_WRITE, &place, &fails);
+        if (fails) return NULL;
+        if (!inside) continue;
+        soft_access_check_read(warp, in, lookup.lane, lookup.address, bytes, &place);
+        if (place.shadow != NULL) soft_shadow_mark(place.shadow, place.offset, bytes);
+        reduce(place.host, in->mode,
+               bytes == 8 ? SLOT(uint64_t, data[0])[lookup.lane]
+                          : SLOT(uint32_t, data[0])[lookup.lane]);
+    }
+    return in + 1;
+}

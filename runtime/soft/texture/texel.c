@@ -1,0 +1,100 @@
+/*
+ * Formats of texels.
+ */
+#include "texel.h"
+
+#include <math.h>
+#include <string.h>
+
+bool soft_texture_gives_floats(const struct soft_texture *texture) {
+    return texture->promotes || texture->texels.channel == SOFT_CHANNEL_FLOAT;
+}
+
+static float from_half(uint32_t half) {
+    uint32_t exponent = half >> 10 & 31, fraction = half & 0x3ff;
+    float size = exponent == 31  ? (fraction != 0 ? NAN : INFINITY)
+                 : exponent == 0 ? (float)fraction * 0x1p-24f
+                                 : ldexpf((float)(fraction | 0x400), (int)exponent - 25);
+    return (half & 0x8000) != 0 ? -size : size;
+}
+
+uint16_t soft_texel_half(float number) {
+    uint16_t sign = signbit(number) ? 0x8000 : 0;
+    double size = fabs((double)number);
+    if (number != number) return 0x7fff;
+    if (size >= 65520.0) return (uint16_t)(sign | 0x7c00);
+    int exponent = 0;
+    (void)frexp(size, &exponent);
+    if (exponent < -13) exponent = -13; /* from here on numbers are 2^-24 apart */
+    /* rint rounds ties to even; a carry into the exponent is what it ought to be. */
+    uint32_t units = (uint32_t)rint(ldexp(size, 11 - exponent));
+    return (uint16_t)(sign | (units + ((uint32_t)(exponent + 13) << 10)));
+}
+
+/* IEC 61966-2-1. */
+static float from_srgb(float coded) {
+    return coded <= 0.04045f ? coded / 12.92f : (float)pow(((double)coded + 0.055) / 1.055, 2.4);
+}
+
+/* A channel of 8 or 16 bits as a number from 0 or -1 to 1. */
+static float promote(const struct soft_texels *texels, uint32_t bits) {
+    unsigned width = 8u * texels->channel_bytes;
+    if (texels->channel == SOFT_CHANNEL_UNSIGNED) {
+        return (float)((double)bits / (double)((1u << width) - 1));
+    }
+    int32_t number = (int32_t)(bits << (32 - width)) >> (32 - width);
+    double part = (double)number / (double)((1 << (width - 1)) - 1);
+    return part < -1 ? -1.0f : (float)part;
+}
+
+static uint32_t read_channel(const struct soft_texture *texture, const uint8_t *bytes,
+                             unsigned channel) {
+    const struct soft_texels *texels = &texture->texels;
+    unsigned width = 8u * texels->channel_bytes;
+    uint32_t bits = 0;
+    memcpy(&bits, bytes, texels->channel_bytes);
+    if (texels->channel == SOFT_CHANNEL_FLOAT) {
+        return width == 16 ? soft_texel_bits(from_half(bits)) : bits;
+    }
+    if (texture->promotes) {
+        float number = promote(texels, bits);
+        if (texture->is_srgb && channel < 3) number = from_srgb(number);
+        return soft_texel_bits(number);
+    }
+    if (texels->channel == SOFT_CHANNEL_SIGNED && width < 32) {
+        return (uint32_t)((int32_t)(bits << (32 - width)) >> (32 - width));
+    }
+    return bits;
+}
+
+static void fill_absent(const struct soft_texture *texture, uint32_t texel[4]) {
+    for (unsigned i = texture->texels.channels; i < 4; i++) {
+        uint32_t one = soft_texture_gives_floats(texture) ? soft_texel_bits(1.0f) : 1;
+        texel[i] = i == 3 ? one : 0;
+    }
+}
+
+void soft_texel_read(const struct soft_texture *texture, const uint8_t *bytes, uint32_t texel[4]) {
+    for (unsigned i = 0; i < texture->texels.channels; i++) {
+        texel[i] = read_channel(texture, bytes + i * texture->texels.channel_bytes, i);
+    }
+    fill_absent(texture, texel);
+}
+
+void soft_texel_border(const struct soft_texture *texture, uint32_t texel[4]) {
+    bool floats = soft_texture_gives_floats(texture);
+    for (unsigned i = 0; i < texture->texels.channels; i++) {
+        float number = texture->border[i];
+        /* Of integers the color is taken for a number, as far as it is one. */
+        double whole = number == number ? trunc((double)number) : 0;
+        if (whole < INT32_MIN) whole = INT32_MIN;
+        if (whole > UINT32_MAX) whole = UINT32_MAX;
+        texel[i] = floats ? soft_texel_bits(number) : (uint32_t)(int64_t)whole;
+    }
+    fill_absent(texture, texel);
+}
+
+void soft_texel_zero(const struct soft_texture *texture, uint32_t texel[4]) {
+    (void)texture;
+    for (unsigned i = 0; i < 4; i++) texel[i] = 0;
+}

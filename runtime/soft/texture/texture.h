@@ -1,0 +1,82 @@
+/*
+ * Texture: what a texture or surface object stands for, and the table of all.
+ *
+ * A handle is a number, as on a GPU: kernels pass it on as data. Its low bits are a place in the
+ * table, the rest counts how often that place was used, so that the handle of a destroyed object is
+ * recognised for as long as possible.
+ *
+ * Lookups take no lock and need none: places are never given back to the host. Whoever changes an
+ * object while a kernel uses it has a race, as on a GPU, and no more than that.
+ */
+#ifndef SOFT_TEXTURE_H
+#define SOFT_TEXTURE_H
+
+#include "base/abi.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct soft_reach;
+
+/* What a channel holds. */
+enum soft_channel { SOFT_CHANNEL_UNSIGNED, SOFT_CHANNEL_SIGNED, SOFT_CHANNEL_FLOAT };
+
+/* Where texels are, and what they look like. */
+struct soft_texels {
+    uint64_t address, pitch, slice; /* bytes from one row to the next, and from layer to layer */
+    uint32_t width, height, layers; /* at least 1 each; layers or slices */
+    uint8_t dimensions;             /* 1 to 3, layers and faces not counted */
+    bool layered, cube;
+    bool in_memory; /* a row of memory, not an array */
+    uint8_t channels, channel_bytes;
+    enum soft_channel channel;
+};
+
+struct soft_texture {
+    _Atomic uint64_t handle; /* 0: the place is free */
+    bool is_surface;
+    unsigned slot; /* of its context */
+    struct soft_texels texels;
+    /* of textures alone */
+    bool promotes; /* integers become numbers from 0 or -1 to 1 */
+    bool is_srgb, is_normalised, filters;
+    uint8_t modes[3]; /* CU_TR_ADDRESS_MODE_ */
+    float border[4];
+    /* what the program said, to be told again */
+    CUDA_RESOURCE_DESC resource;
+    CUDA_TEXTURE_DESC description;
+    CUDA_RESOURCE_VIEW_DESC view;
+    bool has_view;
+};
+
+/* The bytes of a texel. */
+static inline unsigned soft_texel_bytes(const struct soft_texels *texels) {
+    return (unsigned)texels->channels * texels->channel_bytes;
+}
+
+/* Adds an object; its handle, or 0: the table, or the host's memory, is full. */
+uint64_t soft_texture_add(const struct soft_texture *texture);
+
+/* Replaces what a handle stands for. false: nothing. */
+bool soft_texture_change(uint64_t handle, const struct soft_texture *texture);
+
+/* Copies an object. false: the handle is none of a live one. */
+bool soft_texture_copy(uint64_t handle, struct soft_texture *texture);
+
+/* Takes an object out. false: it is none. */
+bool soft_texture_remove(uint64_t handle);
+
+/* Takes out all of a context. */
+void soft_texture_remove_all(unsigned slot);
+
+/* The live object of a handle, or NULL. */
+const struct soft_texture *soft_texture_find(uint64_t handle);
+
+/* Whether a handle was one of an object that has been destroyed since. */
+bool soft_texture_was(uint64_t handle);
+
+/* Calls visit for each live object. The table is locked meanwhile. */
+void soft_texture_each(void (*visit)(const struct soft_texture *texture, void *data), void *data);
+
+#endif
