@@ -23,6 +23,7 @@ int hyp_command_threads(int count, char **words);
 int hyp_command_replay(int count, char **words);
 int hyp_command_model(int count, char **words);
 int hyp_command_model_run(int count, char **words); /* model run */
+int hyp_command_model_bench(int count, char **words);
 int hyp_command_soft(int count, char **words);
 
 /* A sentence on stderr, "tollens: ..."; returns HYP_EXIT_ERROR. */

@@ -23,7 +23,7 @@ struct model_options {
 static bool read_words(int count, char **words, struct model_options *options) {
     *options = (struct model_options){.path = NULL};
     if (count == 0 || strcmp(words[0], "info") != 0)
-        return hyp_fail("model requires: info FILE, or run FILE");
+        return hyp_fail("model requires: info FILE, run FILE or bench FILE");
     for (int i = 1; i < count; i++) {
         if (strcmp(words[i], "--json") == 0) {
             options->as_json = true;
@@ -267,6 +267,9 @@ static bool print_json(const struct tol_gguf *gguf, const char *path) {
 int hyp_command_model(int count, char **words) {
     if (count > 0 && strcmp(words[0], "run") == 0) {
         return hyp_command_model_run(count - 1, words + 1);
+    }
+    if (count > 0 && strcmp(words[0], "bench") == 0) {
+        return hyp_command_model_bench(count - 1, words + 1);
     }
     struct model_options options;
     struct tol_gguf *gguf = NULL;

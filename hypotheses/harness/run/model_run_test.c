@@ -94,6 +94,16 @@ Test(model_run, what_is_wrong_is_said) {
               "%s", program_output);
 }
 
+Test(model_run, a_bench_has_a_row_for_the_prompt_and_for_each_batch) {
+    cr_assert(program_shell("TOLLENS_DEVICE=soft \"$T\" model bench " MODEL
+                            "-p 8 -n 2 -r 1 --json > \"$D/rows\"; "
+                            "[ $(wc -l < \"$D/rows\") = 4 ] && grep -q '\"test\": \"pp8\"' "
+                            "\"$D/rows\" && grep -q '\"test\": \"tg2 @ 32\"' \"$D/rows\"") == 0,
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" model bench") == 2 && program_says("bench requires a file"));
+    cr_assert(program_shell("\"$T\" model bench a -n 0") == 2 && program_says("from 1 to 100000"));
+}
+
 Test(model_run, ctrl_c_ends_it_cleanly) {
     cr_assert(program_shell(RUN MODEL "-p a -n 1000000 --ctx 2000 > \"$D/out\" & "
                                       "while ! [ -s \"$D/out\" ]; do sleep 0.05; done; "

@@ -69,6 +69,7 @@ static const char usage[] =
     "      --json          print all of it as JSON\n"
     "  model run FILE -p TEXT [options]\n"
     "                      let a language model go on with a text; see tollens model run --help\n"
+    "  model bench FILE    time prompts and tokens; see tollens model bench --help\n"
     "  soft [options] -- PROGRAM ARGUMENTS\n"
     "                      run a CUDA program on the soft device; see tollens soft --help\n"
     "  every command       --plugin PATH.so adds the claims of your own library (ci/GATE.md); run\n"
@@ -150,6 +151,9 @@ int main(int argc, char **argv) {
     /* A prompt may be any words, even --help. */
     if (argc > 2 && strcmp(argv[1], "model") == 0 && strcmp(argv[2], "run") == 0) {
         return flush_output(hyp_command_model_run(argc - 3, argv + 3));
+    }
+    if (argc > 2 && strcmp(argv[1], "model") == 0 && strcmp(argv[2], "bench") == 0) {
+        return flush_output(hyp_command_model_bench(argc - 3, argv + 3));
     }
     bool wants_help = strcmp(argv[1], "help") == 0;
     for (int i = 1; i < argc; i++) {

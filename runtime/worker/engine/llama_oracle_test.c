@@ -161,8 +161,8 @@ static void check_model(const char *name, double exact_bound, size_t exact_token
     struct judge judges[RECORDS] = {{.bound = exact_bound}, {.bound = llama_bound}};
     char *contents[RECORDS] = {open_record(&judges[EXACT], name, "exact"),
                                open_record(&judges[LLAMA], name, "logits")};
-    snprintf(path, sizeof path, "fixtures/models/%s.gguf", name);
-    MUST(tol_model_open(path, &model));
+    snprintf(path, sizeof path, "models/%s.gguf", name);
+    MUST(tol_model_open(test_fixture_path(path), &model));
     MUST(tol_model_load(model, test_context(), &(struct tol_load_options){.context = 1600},
                         &loaded));
     const size_t vocabulary = take_u32(&judges[EXACT].record);

@@ -5,13 +5,15 @@
 
 #include "test/test_device.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-static const char model_path[] = "fixtures/models/llama-f32.gguf";
+static char model_path[4096];
 
 /* These functions open the driver that the environment names. */
 static void begin(void) {
     if (test_library() != NULL) setenv("TOLLENS_LIBCUDA", test_library(), 1);
+    snprintf(model_path, sizeof model_path, "%s", test_fixture_path("models/llama-f32.gguf"));
 }
 TestSuite(worker_cuda, .init = begin, .fini = test_end);
 
@@ -131,7 +133,7 @@ Test(worker_cuda, what_makes_no_sense_has_its_code) {
     CODE(cuda_load_model(NULL, model_path, NULL, &code), WORKER_E_INVALID_PARAMETER);
     CODE(cuda_load_model(ctx, NULL, NULL, &code), WORKER_E_INVALID_PARAMETER);
     CODE(cuda_load_model(ctx, "/no/such", NULL, &code), WORKER_E_MODEL_LOAD_FAILED);
-    CODE(cuda_load_model(ctx, "fixtures/models/README.md", NULL, &code),
+    CODE(cuda_load_model(ctx, test_fixture_path("models/README.md"), NULL, &code),
          WORKER_E_MODEL_LOAD_FAILED);
     CODE(cuda_inference_start(NULL, "a", 1, 0, 0, &code), WORKER_E_INVALID_PARAMETER);
     CODE(cuda_inference_start(model, NULL, 1, 0, 0, &code), WORKER_E_INVALID_PARAMETER);
