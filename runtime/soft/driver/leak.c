@@ -14,6 +14,7 @@
 #include "queue/queue.h"
 #include "base/report.h"
 #include "graph/task_graph.h"
+#include "texture/texture.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -168,6 +169,29 @@ static void report_handles(const struct soft_context *context) {
     }
 }
 
+/* ---- textures and surfaces, whose handles are numbers ---- */
+
+struct texture_search {
+    unsigned slot, reported;
+};
+
+static void look_at_texture(const struct soft_texture *texture, void *data) {
+    struct texture_search *search = data;
+    if (texture->slot != search->slot || texture->of_reference) return;
+    if (search->reported++ >= REPORTED_MAX) return;
+    uint64_t handle = atomic_load(&texture->handle);
+    report_leak(NULL, handle, "a %s object, 0x%llx", texture->is_surface ? "surface" : "texture",
+                (unsigned long long)handle);
+}
+
+static void report_textures(unsigned slot) {
+    struct texture_search search = {.slot = slot};
+    soft_texture_each(look_at_texture, &search);
+    if (search.reported > REPORTED_MAX) {
+        report_leak(NULL, 0, "%u more texture and surface objects", search.reported - REPORTED_MAX);
+    }
+}
+
 /* ---- when ---- */
 
 static void report_context(const struct soft_context *context) {
@@ -175,6 +199,7 @@ static void report_context(const struct soft_context *context) {
                                            1u << SOFT_KIND_MANAGED | 1u << SOFT_KIND_REGISTERED |
                                            1u << SOFT_KIND_HEAP | 1u << SOFT_KIND_IMPORTED);
     report_handles(context);
+    report_textures(context->reach.slot);
 }
 
 static void report_rest(void) {

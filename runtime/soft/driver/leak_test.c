@@ -214,3 +214,31 @@ Test(leak_off, nothing_is_told_unless_it_is_asked_for) {
     in_child(leave_nothing_new);
     TOLD(0, "leak: "); /* a sanitizer has its own say at the end of a process */
 }
+
+Test(leak, arrays_and_objects_of_them_are_told_of) {
+    const CUDA_ARRAY3D_DESCRIPTOR shape = {
+        8, 8, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SURFACE_LDST};
+    const CUDA_TEXTURE_DESC description = {.filterMode = CU_TR_FILTER_MODE_POINT};
+    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+    CUcontext context = NULL;
+    for (int clean = 1; clean >= 0; clean--) {
+        CUarray array = NULL;
+        CUtexObject texture = 0;
+        CUsurfObject surface = 0;
+        OK(cuInit(0));
+        OK(cuCtxCreate_v2(&context, 0, 0));
+        OK(cuArray3DCreate_v2(&array, &shape));
+        resource.res.array.hArray = array;
+        OK(cuTexObjectCreate(&texture, &resource, &description, NULL));
+        OK(cuSurfObjectCreate(&surface, &resource));
+        if (clean) {
+            OK(cuTexObjectDestroy(texture));
+            OK(cuSurfObjectDestroy(surface));
+            OK(cuArrayDestroy(array));
+        }
+        OK(cuCtxDestroy_v2(context));
+        TOLD(clean ? 0 : 1, "a CUDA array at");
+        TOLD(clean ? 0 : 1, "a texture object, 0x");
+        TOLD(clean ? 0 : 1, "a surface object, 0x");
+    }
+}

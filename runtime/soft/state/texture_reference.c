@@ -105,6 +105,7 @@ CUresult soft_texture_reference_apply(const struct soft_context *context,
                                        : soft_texture_of(context, &reference->resource,
                                                          &reference->description, NULL, &texture);
         if (result == CUDA_SUCCESS) {
+            texture.of_reference = true;
             if (reference->handle == 0 || !soft_texture_change(reference->handle, &texture)) {
                 reference->handle = soft_texture_add(&texture);
             }

@@ -37,6 +37,7 @@ struct soft_texture {
     _Atomic uint64_t handle; /* 0: the place is free */
     bool is_surface;
     unsigned slot; /* of its context */
+    bool of_reference; /* it is bound to one, and ends with it */
     struct soft_texels texels;
     /* of textures alone */
     bool promotes; /* integers become numbers from 0 or -1 to 1 */
