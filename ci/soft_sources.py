@@ -64,6 +64,22 @@ SOFT_API = within({
     """,
 })
 
+# The CUDA runtime above any driver, and what of it differs between its two libraries.
+CUDART = within({
+    "cudart": """
+        cudart_driver cudart_thread cudart_registry cudart_link cudart_register cudart_launch
+        cudart_function cudart_error cudart_stream cudart_capture cudart_device cudart_memory
+        cudart_managed cudart_pool cudart_fill cudart_copy cudart_copy_rows cudart_batch
+        cudart_node cudart_graph cudart_graph_node cudart_graph_copy cudart_graph_exec
+        cudart_channel cudart_not_modelled
+    """,
+})
+CUDART_EDITIONS = within({"cudart": "cudart_exports cudart_properties"})
+CUDART_TESTS = within({
+    "cudart/test": "test_cudart",
+    "cudart": "cudart_error_test cudart_launch_test cudart_memory_test cudart_types_test",
+})
+
 # Compiled once for each processor level.
 SOFT_CORE = within({
     "ops": """
