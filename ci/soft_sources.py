@@ -33,7 +33,7 @@ SOFT = within({
 
 # The driver API in front of it.
 SOFT_API = within({
-    "base": "file_text calls result_name",
+    "base": "file_text calls result_name line_table call_site",
     "state": """
         driver_state driver_start handle_set thread_state contexts fault fault_rule
         device_memory managed array texture_object texture_reference memory_pool
@@ -110,7 +110,7 @@ SOFT_TESTS = within({
 
 SOFT_API_TESTS = within({
     "test": "test_api test_graph seed_test",
-    "base": "abi_test",
+    "base": "abi_test call_site_test",
     "api": """
         api_entry_test not_modelled_test api_image_test api_device_test api_context_test
         api_stream_test api_event_test

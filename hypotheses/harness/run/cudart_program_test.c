@@ -1,5 +1,5 @@
 /*
- * A program that nvcc built for the CUDA runtime, under `tollens soft`: it is unchanged, prints what
+ * A program that nvcc built for the CUDA runtime, unchanged, under `tollens soft`: it prints what
  * it must, and each of its planted mistakes is found where it was made.
  *
  * The program is a fixture; TOLLENS_CUDART_PROGRAM names another build of the same sources.
@@ -61,13 +61,15 @@ Test(cudart_program, a_race_is_found) {
 Test(cudart_program, a_missing_wait_is_found) {
     cr_assert(program_shell(CHECKED "missing_wait") == 9, "%s", program_output);
     cr_assert(program_says("missing order of streams: a memset of 256 bytes") &&
-                  program_says("kernel _Z10double_allPi"),
+                  program_says("kernel _Z10double_allPi") && program_says("planted.cu:49 and ") &&
+                  program_says("planted.cu:50\n"),
               "%s", program_output);
 }
 
 Test(cudart_program, a_leak_is_found) {
     cr_assert(program_shell(CHECKED "leak") == 9, "%s", program_output);
     cr_assert(program_says("1 finding: 1 leak") &&
-                  program_says("leak: 256 bytes of device memory") && program_says("cuMemAlloc_v2"),
+                  program_says("leak: 256 bytes of device memory") &&
+                  program_says("cuMemAlloc_v2, at ") && program_says("planted.cu:60\n"),
               "%s", program_output);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 struct cudart_driver cudart_driver;
+void (*cudart_driver_site)(const void *site);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static cudaError_t outcome;
@@ -62,6 +63,8 @@ static cudaError_t open_driver(void) {
     void *library = dlopen(named != NULL && named[0] != '\0' ? named : "libcuda.so.1", RTLD_NOW);
     if (library == NULL || find(library, "cuInit") == NULL) return cudaErrorInsufficientDriver;
     fill(library);
+    const any_function site = find(library, "tollens_soft_call_site");
+    memcpy(&cudart_driver_site, &site, sizeof site);
     CUresult result = cudart_driver.cuInit.plain(0);
     if (result != CUDA_SUCCESS) return (cudaError_t)result;
     result = cudart_driver.cuDriverGetVersion.plain(&version);

@@ -20,6 +20,10 @@ struct cudart_driver {
 
 extern struct cudart_driver cudart_driver;
 
+/* What only the soft device has: it is told where the program called the runtime, before the first
+ * call of the driver, and NULL after the last. NULL: this driver does not ask. */
+extern void (*cudart_driver_site)(const void *site);
+
 /* Opens the driver and initialises it, once; any thread. cudaErrorInsufficientDriver: there is
  * none, or it is older than this library's major version of CUDA. */
 cudaError_t cudart_driver_ready(void);

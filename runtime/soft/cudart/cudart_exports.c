@@ -9,7 +9,7 @@
 
 #define CALL(body, names, own_default)                                                             \
     {                                                                                              \
-        cudart_begin(own_default);                                                                 \
+        cudart_begin(own_default, __builtin_return_address(0));                                    \
         return cudart_end(cudart_##body names);                                                    \
     }
 #define DEFINE(name, body, parameters, names, own_default)                                         \

@@ -8,6 +8,8 @@
 
 #include <limits.h>
 
+_Thread_local const void *cudart_launch_site;
+
 static bool is_within(int device, CUdevice_attribute attribute, unsigned value) {
     int limit = 0;
     if (value == 0) return false;
@@ -49,6 +51,10 @@ static cudaError_t prepare(const void *host, size_t shared, CUfunction *function
 cudaError_t cudart_launch(const void *kernel, dim3 grid, dim3 block, void **arguments,
                           size_t shared, cudaStream_t stream) {
     CUfunction function = NULL;
+    if (cudart_launch_site != NULL && cudart_driver_site != NULL) {
+        cudart_driver_site(cudart_launch_site);
+    }
+    cudart_launch_site = NULL;
     cudaError_t error = prepare(kernel, shared, &function);
     if (error != cudaSuccess) return error;
     CUresult result = CU(cuLaunchKernel)(function, grid.x, grid.y, grid.z, block.x, block.y,

@@ -38,7 +38,7 @@ static cudaError_t read_properties(struct cudart_properties *to, int device) {
 }
 
 cudaError_t CUDART_GET_PROPERTIES(struct cudart_properties *properties, int device) {
-    cudart_begin(false);
+    cudart_begin(false, __builtin_return_address(0));
     return cudart_end(properties == NULL ? cudaErrorInvalidValue
                                          : read_properties(properties, device));
 }
@@ -69,7 +69,7 @@ static cudaError_t choose(int *device, const struct cudart_properties *wished) {
 }
 
 cudaError_t cudaChooseDevice(int *device, const struct cudart_properties *wished) {
-    cudart_begin(false);
+    cudart_begin(false, __builtin_return_address(0));
     return cudart_end(device == NULL || wished == NULL ? cudaErrorInvalidValue
                                                        : choose(device, wished));
 }

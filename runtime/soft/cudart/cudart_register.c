@@ -69,7 +69,7 @@ void __cudaRegisterManagedVar(void **image, void **pointer, char *device, const 
 
 /* Before the program's first access to a managed variable. The value says that it is done. */
 char __cudaInitModule(void **image) {
-    cudart_begin(false);
+    cudart_begin(false, __builtin_return_address(0));
     (void)cudart_end(cudart_image_begin((struct cudart_image *)image));
     return 1;
 }
@@ -83,6 +83,7 @@ static _Thread_local struct configuration {
     dim3 grid, block;
     size_t shared;
     cudaStream_t stream;
+    const void *site; /* of the launch in the program */
 } configurations[CONFIGURATIONS];
 static _Thread_local int pushed;
 
@@ -91,7 +92,8 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaS
     if (pushed == CONFIGURATIONS) {
         return (unsigned)cudart_end(cudaErrorMemoryAllocation);
     }
-    configurations[pushed++] = (struct configuration){grid, block, shared, stream};
+    configurations[pushed++] =
+        (struct configuration){grid, block, shared, stream, __builtin_return_address(0)};
     return 0;
 }
 
@@ -102,6 +104,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
     *block = last->block;
     *shared = last->shared;
     *(cudaStream_t *)stream = last->stream;
+    cudart_launch_site = last->site;
     return cudaSuccess;
 }
 
@@ -115,12 +118,12 @@ cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host) {
 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
                                size_t shared, cudaStream_t stream) {
-    cudart_begin(false);
+    cudart_begin(false, __builtin_return_address(0));
     return cudart_end(cudart_launch(kernel, grid, block, arguments, shared, stream));
 }
 
 cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
                                     size_t shared, cudaStream_t stream) {
-    cudart_begin(true);
+    cudart_begin(true, __builtin_return_address(0));
     return cudart_end(cudart_launch(kernel, grid, block, arguments, shared, stream));
 }

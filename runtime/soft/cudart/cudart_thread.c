@@ -34,12 +34,17 @@ static bool is_sticky(cudaError_t error) {
     }
 }
 
-void cudart_begin(bool own_default) {
+void cudart_begin(bool own_default, const void *site) {
     cudart_thread.own_default = own_default;
+    /* What cannot be opened is the call's own affair. */
+    if (cudart_driver_ready() == cudaSuccess && cudart_driver_site != NULL) {
+        cudart_driver_site(site);
+    }
 }
 
 cudaError_t cudart_end(cudaError_t error) {
     cudart_thread.own_default = false;
+    if (cudart_driver_site != NULL) cudart_driver_site(NULL);
     if (error != cudaSuccess && !is_sticky(cudart_thread.last)) cudart_thread.last = error;
     return error;
 }

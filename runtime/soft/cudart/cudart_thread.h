@@ -26,8 +26,8 @@ struct cudart_thread {
 
 extern _Thread_local struct cudart_thread cudart_thread;
 
-/* Around every exported call. */
-void cudart_begin(bool own_default);
+/* Around every exported call. site: where the program called. */
+void cudart_begin(bool own_default, const void *site);
 cudaError_t cudart_end(cudaError_t error);
 
 /* The last error, cleared unless the context is lost. */
