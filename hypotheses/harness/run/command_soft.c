@@ -66,8 +66,8 @@ struct soft_run {
 };
 
 /* What is made in the folder: names for the soft device, of which CUDA's runtime opens the first
- * and others the second; names of nvJitLink, to hide it, because who finds a library under them that
- * has none of its functions links through the driver; and the runtime libraries beside the device. */
+ * and others the second; names of nvJitLink, to hide it, because who finds a library under them
+ * that has none of its functions links through the driver; the runtime libraries that are there. */
 static const char *const links[] = {"libcuda.so.1",       "libcuda.so",      "libnvJitLink.so.12",
                                     "libnvJitLink.so.13", "libcudart.so.12", "libcudart.so.13"};
 enum { LINKS = sizeof links / sizeof links[0], DRIVER_LINKS = 2, HIDING_LINKS = 4 };

@@ -18,7 +18,9 @@ static void begin(void) {
     char path[4300];
     const char *other = getenv("TOLLENS_CUDART_PROGRAM");
     program_begin();
-#if !defined(__linux__) || !defined(__x86_64__)
+#if defined(PROGRAM_IS_SANITIZED)
+    cr_skip_test("the fixture cannot load libraries that the sanitizers are in");
+#elif !defined(__linux__) || !defined(__x86_64__)
     if (other == NULL) cr_skip_test("the fixture is a program for Linux on x86-64");
 #endif
     cr_assert(hyp_session_root() != NULL);

@@ -4,6 +4,8 @@
 #include "test/test_cudart.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 TestSuite(cudart_launch, .init = test_cudart_begin);
 
@@ -90,6 +92,52 @@ Test(cudart_launch, kernels_of_libraries_are_launched_by_their_handles) {
     OK(rt.cudaDeviceSynchronize());
     OK(rt.cudaLibraryUnload(library));
     IS(rt.cudaLaunchKernel(kernel, one, one, NULL, 0, NULL), cudaErrorInvalidDeviceFunction);
+}
+
+static void *read_fatbin(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) cr_skip_test("fixtures/fatbin is not here");
+    char *bytes = calloc(1, 1 << 16);
+    cr_assert(bytes != NULL && fread(bytes, 1, 1 << 16, file) > 0);
+    fclose(file);
+    return bytes;
+}
+
+/* Registers what nvcc -rdc=true makes, for the host address of test_kernel: parts to be linked. */
+static void register_parts(void **parts) {
+    static struct {
+        int magic, version;
+        const void *data;
+        void *parts;
+    } wrapper = {0x466243b1, 2, NULL, NULL};
+    static char name[] = "twice";
+    wrapper.parts = parts;
+    void **image = rt.__cudaRegisterFatBinary(&wrapper);
+    rt.__cudaRegisterFunction(image, &test_kernel, name, name, -1, NULL, NULL, NULL, NULL, NULL);
+    rt.__cudaRegisterFatBinaryEnd(image);
+}
+
+Test(cudart_launch, parts_are_linked_and_those_of_other_devices_left_out) {
+    int values[2] = {3, 4};
+    void *address = NULL, *arguments[] = {&address};
+    void *parts[] = {read_fatbin("fixtures/fatbin/machine.fatbin"),
+                     read_fatbin("fixtures/fatbin/plain.fatbin"), NULL};
+    register_parts(parts);
+    OK(rt.cudaMalloc(&address, sizeof values));
+    OK(rt.cudaMemcpy(address, values, sizeof values, cudaMemcpyHostToDevice));
+    OK(rt.cudaLaunchKernel(&test_kernel, one, (dim3){2, 1, 1}, arguments, 0, NULL));
+    OK(rt.cudaMemcpy(values, address, sizeof values, cudaMemcpyDeviceToHost));
+    cr_assert(values[0] == 6 && values[1] == 8, "%d %d", values[0], values[1]);
+    OK(rt.cudaFree(address));
+    free(parts[0]);
+    free(parts[1]);
+}
+
+Test(cudart_launch, parts_without_code_for_this_device_are_refused) {
+    void *parts[] = {read_fatbin("fixtures/fatbin/machine.fatbin"), NULL};
+    register_parts(parts);
+    cr_assert(rt.cudaLaunchKernel(&test_kernel, one, one, NULL, 0, NULL) != cudaSuccess);
+    free(parts[0]);
 }
 
 Test(cudart_launch, the_drivers_functions_are_found_by_name) {

@@ -117,6 +117,33 @@ Test(cudart_memory, devices_copy_to_each_other) {
     OK(rt.cudaFree(address[1]));
 }
 
+/* CUDA 12's names without a suffix have the signatures of CUDA 11: a device, no location. */
+Test(cudart_memory, the_older_signatures_are_kept) {
+    void *library = test_cudart_open("libcudart.so.12"), *address = NULL, *function = NULL;
+    cudaError_t (*malloc_managed)(void **, size_t, unsigned) = NULL;
+    cudaError_t (*prefetch)(const void *, size_t, int, cudaStream_t) = NULL;
+    cudaError_t (*advise)(const void *, size_t, int, int) = NULL;
+    cudaError_t (*capture_info)(cudaStream_t, int *, unsigned long long *) = NULL;
+    int status = -1;
+    unsigned long long id = 0;
+    function = test_cudart_find(library, "cudaMallocManaged");
+    memcpy(&malloc_managed, &function, sizeof function);
+    function = test_cudart_find(library, "cudaMemPrefetchAsync");
+    memcpy(&prefetch, &function, sizeof function);
+    function = test_cudart_find(library, "cudaMemAdvise");
+    memcpy(&advise, &function, sizeof function);
+    function = test_cudart_find(library, "cudaStreamGetCaptureInfo");
+    memcpy(&capture_info, &function, sizeof function);
+    OK(malloc_managed(&address, 4096, CU_MEM_ATTACH_GLOBAL));
+    OK(prefetch(address, 4096, 0, NULL));
+    OK(prefetch(address, 4096, cudaCpuDeviceId, NULL));
+    IS(prefetch(address, 4096, 5, NULL), cudaErrorInvalidDevice);
+    OK(advise(address, 4096, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, cudaCpuDeviceId));
+    IS(advise(address, 4096, CU_MEM_ADVISE_SET_ACCESSED_BY, 5), cudaErrorInvalidDevice);
+    OK(capture_info(NULL, &status, &id));
+    cr_assert(status == 0, "%d", status);
+}
+
 /* The members of both editions are at other places: sharedMemPerBlock comes before any difference,
  * clockRate is CUDA 12's alone. */
 Test(cudart_memory, both_editions_have_their_own_properties) {
