@@ -7,7 +7,7 @@ the variables that hold() names, and reads that file (see configure.py).
 import pathlib
 
 from ninja_file import Ninja
-from soft_sources import SOFT, SOFT_API, SOFT_CORE
+from soft_sources import CUDART, CUDART_EDITIONS, SOFT, SOFT_API, SOFT_CORE
 from sources import ENGINE, KERNEL_IMAGES, KERNELS, RUNTIME
 
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
@@ -24,6 +24,8 @@ ENGINE_ROOM = f"-Iruntime/worker/engine {KERNELS_ROOM}"
 VECTORS = ("number", "gemm/gemm_oracle", "attention/attention_oracle")
 # Sources that compute with rounding modes other than the nearest.
 ROUNDING = ("ops/ops_round", "ops/ops_tensor_f64")
+# The versions of CUDA whose runtime library is made.
+CUDARTS = (12, 13)
 LEVELS = {"x1": "", "x3": "$march_x3", "x4": "$march_x4"}
 # Both archives of the soft device, whole: the exported functions are named by nobody in them.
 SOFT_WHOLE = "-Wl,--whole-archive $folder/soft.a $folder/soft-levels.a -Wl,--no-whole-archive"
@@ -72,6 +74,21 @@ def compile_rule(n: Ninja, name: str, flags: str) -> None:
            description="CC $out")
 
 
+def write_cudart(n: Ninja) -> None:
+    """libcudart.so.12 and libcudart.so.13. They call the driver by dlopen alone."""
+    common = " ".join(n.build(f"$folder/soft/{name}.o", "soft", f"runtime/soft/{name}.c")
+                      for name in CUDART)
+    n.build("$folder/cudart.a", "ar", common)
+    for major in CUDARTS:
+        compile_rule(n, f"cudart{major}", f"$common $flags {SOFT_ROOM} -DCUDART_MAJOR={major}")
+        own = " ".join(n.build(f"$folder/soft/{name}_{major}.o", f"cudart{major}",
+                               f"runtime/soft/{name}.c") for name in CUDART_EDITIONS)
+        library, names = f"libcudart.so.{major}", f"runtime/soft/cudart/libcudart.so.{major}.map"
+        n.build(f"$folder/{library}", "so", own, needs=f"$folder/cudart.a {names}",
+                libs="-Wl,--whole-archive $folder/cudart.a -Wl,--no-whole-archive -lpthread -ldl",
+                ldflags=f"$ldflags -Wl,-soname,{library} -Wl,--version-script={names} $complete")
+
+
 def write_libraries() -> str:
     """The text of ci/libraries.ninja."""
     n = Ninja()
@@ -93,6 +110,7 @@ def write_libraries() -> str:
     n.build("$folder/libtollens-soft.so", "so", needs="$folder/soft.a $folder/soft-levels.a",
             libs=f"{SOFT_WHOLE} -lpthread -lm",
             ldflags="$ldflags -Wl,-z,nodelete -Wl,-soname,libtollens-soft.so $complete")
+    write_cudart(n)
     parts = [n.build(f"$folder/kernels/{source}.o", "vectors" if source in VECTORS else "kernels",
                      f"kernels/{source}.c") for source in KERNELS]
     for archive, images in zip(("$folder", "$folder/cubins"), IMAGES):

@@ -4,11 +4,11 @@ Like the libraries they are described once, in ci/programs.ninja, with $folder f
 """
 
 from libraries import (
-    ENGINE_ROOM, KERNELS_ROOM, RUNTIME_ROOM, SOFT_ROOM, SOFT_WHOLE, compile_rule, hold)
+    CUDARTS, ENGINE_ROOM, KERNELS_ROOM, RUNTIME_ROOM, SOFT_ROOM, SOFT_WHOLE, compile_rule, hold)
 from ninja_file import Ninja
 from soft_sources import (
-    BENCH, CORPUS_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS, SOFT_TESTS, TABLE,
-    TABLE_TESTS)
+    BENCH, CORPUS_TESTS, CUDART_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS,
+    SOFT_TESTS, TABLE, TABLE_TESTS)
 from sources import (
     COMMANDS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS, HARNESS_FUZZ_TARGETS,
     HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP, RUNTIME,
@@ -153,15 +153,17 @@ class Programs:
         stub = ["$folder/harness/run/git2_stub.o"]
         runtime = self.objects("tests", "test_runtime", "runtime", RUNTIME_TESTS)
         soft = self.objects("tests/soft", "test_soft", "runtime/soft",
-                            [*SOFT_TESTS, *SOFT_API_TESTS, *TABLE_TESTS, *CORPUS_TESTS])
+                            [*SOFT_TESTS, *SOFT_API_TESTS, *TABLE_TESTS, *CORPUS_TESTS,
+                             *CUDART_TESTS])
         kernels = self.objects("tests", "test_kernels", "kernels", KERNELS_TESTS)
         engine = self.objects("tests/worker", "test_worker", "runtime/worker", ENGINE_TESTS)
         claims = self.objects("tests", "test_harness", "hypotheses/harness", HARNESS_TESTS, CLAIMS)
         client = self.objects("tests", "tool", "hypotheses/harness", ["run/soft_client"])
         self.program("soft-client", client, libs="-ldl")
+        cudart = " ".join(f"$folder/libcudart.so.{major}" for major in CUDARTS)
         self.tests = [
             self.program("test-runtime", [*runtime, *stub, ARCHIVE], nvml),
-            self.program("test-soft", [*soft, *table, *stub], "$folder/probe-driver",
+            self.program("test-soft", [*soft, *table, *stub], f"$folder/probe-driver {cudart}",
                          needs=SOFT_ARCHIVES, libs=f"{SOFT_WHOLE} {TESTS_LIBS}"),
             self.program("test-kernels", [*kernels, "$folder/kernels/bench/cublas.o",
                                           "$folder/tests/test/test_device.o", *stub,
@@ -174,7 +176,8 @@ class Programs:
 
     def write_targets(self) -> None:
         libraries = ["libtollens.a", "libtollens.so", "libtollens-kernels.a",
-                     "libtollens-worker.a", "libtollens-soft.so"]
+                     "libtollens-worker.a", "libtollens-soft.so",
+                     *(f"libcudart.so.{major}" for major in CUDARTS)]
         self.n.build("$variant", "phony", " ".join(
             [*(f"$folder/{library}" for library in libraries), "$folder/tollens", *self.tools,
              *self.replays, *self.tests]))

@@ -52,7 +52,7 @@ RUNTIME = Room(
     for_tests=("pool_scene", "nvml_stand_in", "nvtx_listener", "gguf_maker"))
 
 SOFT = Room(
-    root="runtime/soft", readme="runtime/soft/README.md",
+    root="runtime/soft", readme="runtime/soft/README.md", without=("runtime/soft/cudart/",),
     paths=("runtime/soft/", "runtime/include/"),
     outside=tuple(PUBLIC + name for name in ("cuda_abi.h", "cuda_abi_types.def", "driver.def",
                                              "cuda_result.def")),
@@ -79,6 +79,14 @@ SOFT = Room(
     ],
     parts={"space_list": "space"},
     above=("tools", "tools/bench", "tools/fuzz", "table", "corpus", "test"))
+
+# The CUDA runtime stands on any driver, and takes the driver's ABI alone from the soft device.
+CUDART = Room(
+    root="runtime/soft/cudart", paths=("runtime/soft/cudart/", "runtime/soft/", "runtime/include/"),
+    outside=("runtime/soft/base/abi.h", "runtime/soft/base/functions*.def",
+             PUBLIC + "cuda_abi.h"),
+    floors=[(".", "the CUDA runtime API: what is registered, launches, memory, streams, graphs")],
+    above=("test",))
 
 HARNESS = Room(
     root="hypotheses/harness", readme="hypotheses/README.md", public="include/harness",
@@ -127,4 +135,4 @@ CLAIMS = Room(
     outside=("hypotheses/harness/*", "kernels/*"),
     floors=[(".", "one claim a file")], above=("example_plugin",))
 
-ROOMS = (RUNTIME, SOFT, HARNESS, KERNELS, ENGINE, CLAIMS)
+ROOMS = (RUNTIME, SOFT, CUDART, HARNESS, KERNELS, ENGINE, CLAIMS)

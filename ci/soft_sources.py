@@ -33,7 +33,7 @@ SOFT = within({
 
 # The driver API in front of it.
 SOFT_API = within({
-    "base": "file_text calls result_name",
+    "base": "file_text calls result_name line_table call_site",
     "state": """
         driver_state driver_start handle_set thread_state contexts fault fault_rule
         device_memory managed array texture_object texture_reference memory_pool
@@ -62,6 +62,22 @@ SOFT_API = within({
         api_capture api_graph api_graph_node api_graph_exec api_graph_hint api_graph_dot
         api_user_object
     """,
+})
+
+# The CUDA runtime above any driver, and what of it differs between its two libraries.
+CUDART = within({
+    "cudart": """
+        cudart_driver cudart_thread cudart_registry cudart_link cudart_register cudart_launch
+        cudart_function cudart_error cudart_stream cudart_capture cudart_device cudart_memory
+        cudart_managed cudart_pool cudart_fill cudart_copy cudart_copy_rows cudart_batch
+        cudart_node cudart_graph cudart_graph_node cudart_graph_copy cudart_graph_exec
+        cudart_channel cudart_not_modelled
+    """,
+})
+CUDART_EDITIONS = within({"cudart": "cudart_exports cudart_properties"})
+CUDART_TESTS = within({
+    "cudart/test": "test_cudart",
+    "cudart": "cudart_error_test cudart_launch_test cudart_memory_test cudart_types_test",
 })
 
 # Compiled once for each processor level.
@@ -94,7 +110,7 @@ SOFT_TESTS = within({
 
 SOFT_API_TESTS = within({
     "test": "test_api test_graph seed_test",
-    "base": "abi_test",
+    "base": "abi_test call_site_test",
     "api": """
         api_entry_test not_modelled_test api_image_test api_device_test api_context_test
         api_stream_test api_event_test

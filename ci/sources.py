@@ -206,6 +206,7 @@ HARNESS_TESTS = within({
         evidence_test repeats_test export_test program_shell program_test program_choice_test
         program_trouble_test gate_program_test limits_program_test model_program_test model_run_test
         soft_test
+        cudart_program_test
     """,
 })
 

@@ -46,11 +46,11 @@ static const char usage[] =
     "                       driver instead of making machine code\n"
     "  --workers N          threads that run blocks; with one a run is deterministic\n"
     "\n"
-    "The program must load the driver as libcuda.so.1, and its kernels must have PTX. A summary "
-    "goes\n"
-    "to stderr at the end. Exit codes: the program's, or 128 and the number of the signal that "
-    "ended\n"
-    "it, or that of --error-exitcode; 2 if the program could not be run.\n";
+    "The program must load the driver as libcuda.so.1, and its kernels must have PTX. What nvcc\n"
+    "makes uses the CUDA runtime: link it with -cudart shared, and add PTX, such as\n"
+    "    nvcc -cudart shared -gencode arch=compute_80,code=compute_80 -lineinfo\n"
+    "A summary goes to stderr at the end. Exit codes: the program's, or 128 and the number of the\n"
+    "signal that ended it, or that of --error-exitcode; 2 if the program could not be run.\n";
 
 enum { NAME_BYTES = 32, HELPED = -1 };
 
@@ -65,12 +65,12 @@ struct soft_run {
     char **words;        /* the program and its arguments */
 };
 
-/* What is made in the folder. The CUDA runtime of a program opens the first name, and others look
- * for the second. The names of nvJitLink are made to hide it: who finds a library under them that
- * has none of its functions links through the driver. */
-static const char *const links[] = {"libcuda.so.1", "libcuda.so", "libnvJitLink.so.12",
-                                    "libnvJitLink.so.13"};
-enum { LINKS = sizeof links / sizeof links[0], DRIVER_LINKS = 2 };
+/* What is made in the folder: names for the soft device, of which CUDA's runtime opens the first
+ * and others the second; names of nvJitLink, to hide it, because who finds a library under them
+ * that has none of its functions links through the driver; the runtime libraries that are there. */
+static const char *const links[] = {"libcuda.so.1",       "libcuda.so",      "libnvJitLink.so.12",
+                                    "libnvJitLink.so.13", "libcudart.so.12", "libcudart.so.13"};
+enum { LINKS = sizeof links / sizeof links[0], DRIVER_LINKS = 2, HIDING_LINKS = 4 };
 
 /* Options whose value a variable of the soft device takes. */
 static const struct {
@@ -156,9 +156,26 @@ static void end_folder(struct soft_run *run) {
     rmdir(run->folder);
 }
 
+/* The file that a link of the folder names. A runtime library is in the soft device's folder, or
+ * below it where that is one of the system's, which other programs use. false: it is not there. */
+static bool find_target(const struct soft_run *run, int link, const char *soft, char *path,
+                        size_t bytes) {
+    static const char *const ways[] = {"", "tollens-soft/"};
+    const int folder = (int)(strrchr(soft, '/') - soft) + 1;
+    if (link < HIDING_LINKS) {
+        snprintf(path, bytes, "%s", soft);
+        return link < DRIVER_LINKS || run->hides_nvjitlink;
+    }
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        snprintf(path, bytes, "%.*s%s%s", folder, soft, ways[i], links[link]);
+        if (access(path, R_OK) == 0) return true;
+    }
+    return false;
+}
+
 /* The folder that the loader finds the device in, and where the processes write. */
 static int make_folder(struct soft_run *run) {
-    char library[PATH_MAX], path[PATH_MAX + NAME_BYTES];
+    char library[PATH_MAX], path[PATH_MAX + NAME_BYTES], target[PATH_MAX + NAME_BYTES];
     const char *parent = getenv("TMPDIR"), *before = getenv("LD_LIBRARY_PATH");
     if (realpath(hyp_session_soft_library(), library) == NULL) {
         return hyp_command_complain("soft: the soft device %s: %s", hyp_session_soft_library(),
@@ -172,9 +189,10 @@ static int make_folder(struct soft_run *run) {
         run->folder[0] = '\0';
         return HYP_EXIT_ERROR;
     }
-    for (int i = 0; i < (run->hides_nvjitlink ? LINKS : DRIVER_LINKS); i++) {
+    for (int i = 0; i < LINKS; i++) {
+        if (!find_target(run, i, library, target, sizeof target)) continue;
         snprintf(path, sizeof path, "%s/%s", run->folder, links[i]);
-        if (symlink(library, path) != 0) {
+        if (symlink(target, path) != 0) {
             return hyp_command_complain("soft: %s: %s", path, strerror(errno));
         }
     }

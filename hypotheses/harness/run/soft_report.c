@@ -55,7 +55,7 @@ static void take_finding(struct hyp_soft_report *report, const json_t *line) {
                      (unsigned long long)number_of(line, "ptx_line"));
         }
     }
-    snprintf(report->first, sizeof report->first, "%.60s%s: %.230s", text_of(line, "kind"), place,
+    snprintf(report->first, sizeof report->first, "%.60s%s: %.700s", text_of(line, "kind"), place,
              text_of(line, "detail"));
 }
 

@@ -18,7 +18,7 @@ struct hyp_soft_report {
         uint64_t count;
     } kinds[HYP_SOFT_KINDS];
     size_t kind_count;
-    char first[700]; /* the first finding in a line; "" if there is none */
+    char first[1200]; /* the first finding in a line; "" if there is none */
     uint64_t processes, kernels, launches;
     uint64_t unreadable; /* lines that are no JSON object, of either file */
 };

@@ -45,7 +45,7 @@ Test(api_device, only_what_concerns_no_device_works_before_cuInit) {
         for (size_t i = 0; i < sizeof general / sizeof general[0]; i++) {
             works |= strcmp(soft_entries[call].name, general[i]) == 0;
         }
-        CUresult result = soft_call_begin((enum soft_call)call, false);
+        CUresult result = soft_call_begin((enum soft_call)call, false, NULL);
         cr_assert_eq(soft_call_end((enum soft_call)call, result), result);
         cr_assert_eq(result, works ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED, "%s: %s",
                      soft_entries[call].name, api_code(result));

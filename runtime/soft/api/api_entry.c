@@ -8,8 +8,10 @@
 #include "export.h"
 #include "not_modelled.h"
 #include "base/options.h"
+#include "base/report.h"
 #include "base/result_name.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,9 +56,17 @@ EXPORT(cuGetProcAddress, (const char *symbol, void **pfn, int version, cuuint64_
     return soft_cuGetProcAddress_v2(symbol, pfn, version, flags, NULL);
 }
 
-/* Tables of NVIDIA's own libraries, which are not documented and not here. */
+/* Tables of NVIDIA's own libraries, which are not documented and not here. A program with CUDA's
+ * runtime inside asks for them before anything else, and ends with an error that says nothing. */
 EXPORT(cuGetExportTable, (const void **table, const CUuuid *id)) {
+    static atomic_bool told;
     if (table == NULL || id == NULL) return CUDA_ERROR_INVALID_VALUE;
+    if (!atomic_exchange(&told, true)) {
+        soft_log_print(
+            "cuGetExportTable is asked for a table that is not documented, and has none. "
+            "A program that is linked with NVIDIA's CUDA runtime needs it; one that nvcc "
+            "links with -cudart shared runs under tollens soft\n");
+    }
     *table = NULL;
     return CUDA_ERROR_NOT_FOUND;
 }

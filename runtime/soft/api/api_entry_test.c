@@ -258,6 +258,18 @@ Test(api_entry, undocumented_tables_are_not_found) {
     REFUSED(cuGetExportTable(NULL, &id), CUDA_ERROR_INVALID_VALUE);
 }
 
+Test(api_entry, the_first_question_for_a_table_names_the_flag_to_use) {
+    const void *table = NULL;
+    CUuuid id = {{0}};
+    char text[4096] = "";
+    size_t bytes = sizeof text;
+    REFUSED(cuGetExportTable(&table, &id), CUDA_ERROR_NOT_FOUND);
+    REFUSED(cuGetExportTable(&table, &id), CUDA_ERROR_NOT_FOUND);
+    OK(cuLogsDumpToMemory(NULL, text, &bytes, 0));
+    const char *first = strstr(text, "-cudart shared");
+    cr_assert(first != NULL && strstr(first + 1, "-cudart shared") == NULL, "%s", text);
+}
+
 Test(api_entry, every_error_has_a_name_and_a_text) {
     static const struct {
         CUresult code;

@@ -6,13 +6,15 @@
  */
 #include "export.h"
 
+#include "base/call_site.h"
 #include "driver/call.h"
 #include "entries.h"
 #include "since.h"
 
 #define BODY(body, names, own_default)                                                             \
     {                                                                                              \
-        CUresult result = soft_call_begin(SOFT_CALL_##body, own_default);                          \
+        CUresult result =                                                                          \
+            soft_call_begin(SOFT_CALL_##body, own_default, __builtin_return_address(0));           \
         if (result == CUDA_SUCCESS) result = soft_##body names;                                    \
         return soft_call_end(SOFT_CALL_##body, result);                                            \
     }
@@ -67,6 +69,13 @@ const struct soft_entry soft_entries[SOFT_CALLS] = {
 /* By this name the runtime tells the soft device from a driver (tol_driver_is_soft). */
 extern SOFT_VISIBLE const int tollens_soft_device;
 const int tollens_soft_device = 1;
+
+/* A CUDA runtime above this device says where the program called it, before its first call of the
+ * driver, and NULL after the last. */
+SOFT_VISIBLE void tollens_soft_call_site(const void *site);
+void tollens_soft_call_site(const void *site) {
+    soft_call_site = site;
+}
 
 /* What the runtime calls: a name that is not in functions.def does not compile. */
 #define TOL_DRIVER_FN(feature, name, parameters, names)                                            \

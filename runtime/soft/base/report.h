@@ -32,7 +32,7 @@ struct soft_report {
     uint32_t block[3], thread[3];
     uint32_t lanes; /* how many lanes of the warp it concerns */
     uint64_t address;
-    char detail[480];
+    char detail[768];
     bool has_other;
     struct soft_report_place other; /* the other access of a data race */
 };

@@ -36,7 +36,7 @@ static const bool is_general[SOFT_CALLS] = {
     [SOFT_CALL_cuLogsDumpToMemory] = true,
 };
 
-CUresult soft_call_begin(enum soft_call call, bool own_default) {
+CUresult soft_call_begin(enum soft_call call, bool own_default, const void *site) {
     struct soft_thread *thread = soft_thread();
     if (thread->in_host_function) {
         return is_general[call] ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
@@ -47,7 +47,7 @@ CUresult soft_call_begin(enum soft_call call, bool own_default) {
         if (ready != CUDA_SUCCESS) return ready;
     }
     thread->own_default = own_default;
-    soft_leak_call(call);
+    soft_leak_call(call, site);
     CUresult result = soft_fault_begin(call, own_default);
     if (result != CUDA_SUCCESS) return result;
     return is_unsafe[call] ? soft_capture_allows() : CUDA_SUCCESS;

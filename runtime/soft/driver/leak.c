@@ -3,6 +3,7 @@
  */
 #include "leak.h"
 
+#include "base/call_site.h"
 #include "base/calls.h"
 #include "state/array.h"
 #include "state/contexts.h"
@@ -23,10 +24,13 @@
 /* Each kind of thing is reported so often; then how many more there are. */
 enum { REPORTED_MAX = 20 };
 
-void soft_leak_call(enum soft_call call) {
+void soft_leak_call(enum soft_call call, const void *site) {
     static _Atomic uint64_t calls;
-    if (!soft_options()->check_leak) return;
-    soft_maker = (struct soft_maker){soft_call_names[call].name, atomic_fetch_add(&calls, 1) + 1};
+    if (!soft_options()->check_leak && !soft_options()->check_stream) return;
+    soft_maker = (struct soft_maker){
+        .function = soft_call_names[call].name,
+        .call = atomic_fetch_add(&calls, 1) + 1,
+        .site = soft_call_site_of(soft_call_site != NULL ? soft_call_site : site)};
 }
 
 static void report_leak(const struct soft_maker *maker, uint64_t address, const char *format, ...)
@@ -40,8 +44,10 @@ static void report_leak(const struct soft_maker *maker, uint64_t address, const 
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     if (maker != NULL && maker->function != NULL) {
-        snprintf(report.detail, sizeof report.detail, "%s, created by call %llu, %s", what,
-                 (unsigned long long)maker->call, maker->function);
+        soft_call_site_text(maker->site, report.source, sizeof report.source);
+        snprintf(report.detail, sizeof report.detail, "%s, created by call %llu, %s%s%s", what,
+                 (unsigned long long)maker->call, maker->function,
+                 report.source[0] != '\0' ? ", at " : "", report.source);
     } else {
         snprintf(report.detail, sizeof report.detail, "%s", what);
     }

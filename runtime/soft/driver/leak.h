@@ -13,8 +13,8 @@
 #include "base/calls.h"
 #include "state/driver_state.h"
 
-/* A call begins. */
-void soft_leak_call(enum soft_call call);
+/* A call begins, which returns to site. */
+void soft_leak_call(enum soft_call call, const void *site);
 
 /* cuInit has succeeded: the end of the process is to be looked at. The caller does not hold
  * soft_lock. */

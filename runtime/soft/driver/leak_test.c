@@ -86,8 +86,8 @@ static void expect_all(void) {
     TOLD(1, "leak: 2097152 bytes of a mapping at 0x");
     TOLD(1, "leak: 4194304 bytes of reserved addresses at 0x");
     TOLD(13, "leak: ");
-    TOLD(1, ", allocation 1, created by call 3, cuMemAlloc_v2\n");
-    TOLD(1, ", created by call 7, cuEventCreate\n");
+    TOLD(1, ", allocation 1, created by call 3, cuMemAlloc_v2, at ");
+    TOLD(1, ", created by call 7, cuEventCreate, at ");
 }
 
 Test(leak, what_a_context_leaves_is_told_of_when_it_ends) {
@@ -95,7 +95,7 @@ Test(leak, what_a_context_leaves_is_told_of_when_it_ends) {
     OK(cuInit(0));
     OK(cuCtxCreate_v2(&context, 0, 0));
     make_all(false);
-    TOLD(0, "leak");
+    TOLD(0, "leak: ");
     OK(cuCtxDestroy_v2(context));
     expect_all();
 }
@@ -115,15 +115,15 @@ Test(leak, primary_contexts_leave_things_too) {
     OK(cuDevicePrimaryCtxRetain(&context, 0));
     OK(cuMemAlloc_v2(&address, 100));
     OK(cuDevicePrimaryCtxRelease_v2(0));
-    TOLD(0, "leak");
+    TOLD(0, "leak: ");
     OK(cuDevicePrimaryCtxRelease_v2(0));
     TOLD(1, "leak: 100 bytes of device memory");
-    TOLD(1, "leak");
+    TOLD(1, "leak: ");
     api_context(0);
     OK(cuMemAlloc_v2(&address, 200));
     OK(cuDevicePrimaryCtxReset_v2(0));
     TOLD(1, "leak: 200 bytes of device memory");
-    TOLD(2, "leak");
+    TOLD(2, "leak: ");
 }
 
 Test(leak, each_context_answers_for_itself) {
@@ -136,11 +136,11 @@ Test(leak, each_context_answers_for_itself) {
     OK(cuCtxCreate_v2(&other, 0, 0));
     OK(cuGraphCreate(&graph, 0));
     OK(cuCtxDestroy_v2(other));
-    TOLD(0, "leak");
+    TOLD(0, "leak: ");
     OK(cuCtxDestroy_v2(one));
     TOLD(1, "leak: 100 bytes of device memory");
     TOLD(1, "leak: a graph");
-    TOLD(2, "leak");
+    TOLD(2, "leak: ");
 }
 
 Test(leak, a_loop_that_leaks_is_cut_short) {

@@ -9,9 +9,10 @@
 struct soft_maker {
     const char *function; /* NULL: it is not known */
     uint64_t call;        /* the number of the call among all calls, from 1 */
+    const void *site;     /* where the program called: base/call_site.h */
 };
 
-/* The call that the thread is in. Only kept where TOLLENS_SOFT_CHECK has leak. */
+/* The call that the thread is in. Only kept where TOLLENS_SOFT_CHECK has leak or stream. */
 extern _Thread_local struct soft_maker soft_maker;
 
 #endif

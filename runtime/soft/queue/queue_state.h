@@ -65,6 +65,7 @@ struct soft_operation {
     struct soft_stream_clock *clock;
     uint64_t serial; /* its number in the order of submission to any stream */
     uint64_t queued; /* its number in the order of queueing, where that is checked */
+    const void *site; /* likewise, of the call that queued it: base/call_site.h */
 };
 
 /* Attributes of a stream that change nothing here. */

@@ -3,6 +3,7 @@
  */
 #include "stream_order.h"
 
+#include "base/call_site.h"
 #include "state/contexts.h"
 #include "machine/machine_state.h"
 #include "base/options.h"
@@ -23,6 +24,7 @@ struct soft_deed {
     unsigned references;
     uint64_t stream, time;
     uint64_t queued;
+    const void *site; /* of the call that queued it */
     struct soft_stream_clock *clock;
     char name[128];
 };
@@ -115,6 +117,7 @@ static struct soft_deed *new_deed(const struct soft_stream *stream,
     deed->references = 1;
     deed->stream = stream->id;
     deed->queued = operation->queued;
+    deed->site = operation->site;
     deed->clock = copy_of(stream->clock);
     deed->time = time_of(stream->clock, stream->id);
     name_deed(deed, operation);
@@ -167,15 +170,20 @@ static void report_conflict(const struct soft_conflict *conflict, void *self) {
         writes = conflict->wrote;
     }
     if (!is_first(conflict->serial, earlier, deed)) return;
+    char first[sizeof report.source];
+    soft_call_site_text(earlier->site, first, sizeof first);
+    soft_call_site_text(deed->site, report.source, sizeof report.source);
+    const bool known = first[0] != '\0' && report.source[0] != '\0';
     snprintf(report.detail, sizeof report.detail,
              "%.80s in stream %llu %s and %.80s in stream %llu %s bytes %llu to %llu of allocation "
-             "%llu of %llu bytes at 0x%llx, and neither waits for the other",
+             "%llu of %llu bytes at 0x%llx, and neither waits for the other%s%s%s%s",
              earlier->name, (unsigned long long)earlier->stream, wrote ? "writes" : "reads",
              deed->name, (unsigned long long)deed->stream, writes ? "writes" : "reads",
              (unsigned long long)(conflict->low - conflict->base),
              (unsigned long long)(conflict->high - conflict->base),
              (unsigned long long)conflict->serial, (unsigned long long)conflict->bytes,
-             (unsigned long long)conflict->base);
+             (unsigned long long)conflict->base, known ? "; they were queued at " : "",
+             known ? first : "", known ? " and " : "", known ? report.source : "");
     soft_report_print(&report);
 }
 
@@ -278,6 +286,7 @@ void soft_order_queue(struct soft_operation *operation) {
     if (!soft_order_on()) return;
     static uint64_t queued;
     operation->queued = ++queued;
+    operation->site = soft_maker.site;
     ask_kernels();
     operation->clock = copy_of(&program);
     if (operation->launch != NULL) operation->launch->touched = soft_touched_new();

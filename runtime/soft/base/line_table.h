@@ -1,0 +1,27 @@
+/*
+ * Line table: from an address of a program's code to its source line, by the debugging information
+ * that a compiler leaves in the file (-g1 suffices).
+ *
+ * Source: DWARF Debugging Information Format, versions 2 to 5, "Line Number Information"; System V
+ * ABI, "Sections". Compressed sections are not read.
+ */
+#ifndef SOFT_LINE_TABLE_H
+#define SOFT_LINE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct soft_line {
+    char file[256]; /* with its folder, if the table has it */
+    unsigned line;
+    bool is_wrapper; /* it is of a function of CUDA's own headers, which calls the runtime */
+};
+
+/* Finds the line of an address, which is as the file at path has it; lowest is where its function
+ * begins. For a line of CUDA's own headers, whose wrappers are inlined, it is the first line behind
+ * it, where the caller uses the result, which is the call's own line as a rule. false: the file has
+ * no line for the address. Reads the file each time. */
+bool soft_line_find(const char *path, uint64_t lowest, uint64_t address, struct soft_line *line);
+
+#endif

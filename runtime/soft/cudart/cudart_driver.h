@@ -1,0 +1,31 @@
+/*
+ * The driver's functions, found by name in the library that is opened: libcuda.so.1, or the file
+ * that TOLLENS_LIBCUDA names. A function that this driver lacks answers
+ * CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER.
+ */
+#ifndef CUDART_DRIVER_H
+#define CUDART_DRIVER_H
+
+#include "cudart_types.h"
+
+/* own is the variant for which the null stream is the calling thread's. */
+struct cudart_driver {
+#define SOFT_FN(thread, version, base, name, parameters, names)                                    \
+    struct {                                                                                       \
+        CUresult(CUDAAPI *plain) parameters;                                                       \
+        CUresult(CUDAAPI *own) parameters;                                                         \
+    } name;
+#include "base/functions.def"
+};
+
+extern struct cudart_driver cudart_driver;
+
+/* What only the soft device has: it is told where the program called the runtime, before the first
+ * call of the driver, and NULL after the last. NULL: this driver does not ask. */
+extern void (*cudart_driver_site)(const void *site);
+
+/* Opens the driver and initialises it, once; any thread. cudaErrorInsufficientDriver: there is
+ * none, or it is older than this library's major version of CUDA. */
+cudaError_t cudart_driver_ready(void);
+
+#endif

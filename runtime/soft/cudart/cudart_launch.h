@@ -1,0 +1,18 @@
+/*
+ * Launches.
+ */
+#ifndef CUDART_LAUNCH_H
+#define CUDART_LAUNCH_H
+
+#include "cudart_types.h"
+
+/* Where the program wrote the launch whose configuration the thread took last; NULL: it has been
+ * made. nvcc's code calls from a function of its own. */
+extern _Thread_local const void *cudart_launch_site;
+
+/* Launches the kernel that a host address stands for. cudaErrorInvalidConfiguration: the grid, the
+ * block or the dynamic shared memory is beyond the device's limits. */
+cudaError_t cudart_launch(const void *kernel, dim3 grid, dim3 block, void **arguments,
+                          size_t shared, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * The parameters of graph nodes as the driver has them.
+ */
+#ifndef CUDART_NODE_H
+#define CUDART_NODE_H
+
+#include "cudart_types.h"
+
+/* Each needs a context, and takes the current one for the node. cudaErrorInvalidDeviceFunction: the
+ * kernel is not registered. */
+cudaError_t cudart_node_kernel(const cudaKernelNodeParams *from, CUDA_KERNEL_NODE_PARAMS *to);
+cudaError_t cudart_node_any(const cudaGraphNodeParams *from, CUgraphNodeParams *to);
+
+/* And back: the kernel by its host address. */
+void cudart_node_kernel_runtime(const CUDA_KERNEL_NODE_PARAMS *from, cudaKernelNodeParams *to);
+
+#endif
