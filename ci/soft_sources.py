@@ -17,11 +17,11 @@ SOFT = within({
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
         lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
         link loaded_module linked_image fatbin count fuse core lower_async lower_mbarrier
-        lower_cluster
+        lower_cluster lower_wgmma
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
-        reduce mbarrier mbarrier_wait cluster heap
+        reduce mbarrier mbarrier_wait cluster heap wgmma
     """,
     "check": """
         chunks thread_clock race race_order race_cell race_access race_matrix race_copy
@@ -67,13 +67,13 @@ SOFT_CORE = within({
         ops_integer ops_carry ops_bits ops_video ops_compare ops_move ops_float ops_round
         ops_half ops_approx ops_convert ops_global ops_shared ops_local ops_atomic ops_async
         ops_lane ops_control ops_call ops_tensor ops_tensor_float ops_tensor_f64
-        ops_tensor_quads ops_matrix core_table
+        ops_tensor_quads ops_matrix ops_wgmma core_table
     """,
 })
 
 SOFT_TESTS = within({
     "test": "test_soft test_abort",
-    "ops": "half_test vector_test video_test tensor_test wide_test approx_test",
+    "ops": "half_test vector_test video_test tensor_test wgmma_test wide_test approx_test",
     "check": "thread_clock_test report_test sanitizer_test",
     "base": "json_test options_test file_text_test",
     "ptx": "token_test read_test forms_test spelling_test mutation_test",
@@ -83,7 +83,7 @@ SOFT_TESTS = within({
         warp_valid_test
     """,
     "lower": """
-        core_test link_test count_test lines_test fuse_test numbers_test
+        core_test wgmma_form_test link_test count_test lines_test fuse_test numbers_test
     """,
     "memory": "shadow_test",
     "queue": "hint_test",
