@@ -17,11 +17,12 @@ SOFT = within({
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
         lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
         link loaded_module linked_image fatbin count fuse core lower_async lower_mbarrier
-        lower_cluster lower_wgmma
+        lower_cluster lower_wgmma lower_box
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
         reduce mbarrier mbarrier_wait cluster heap wgmma
+        tensor_copy
     """,
     "check": """
         chunks thread_clock race race_order race_cell race_access race_matrix race_copy
@@ -52,8 +53,7 @@ SOFT_API = within({
     """,
     "api/memory": """
         api_memory api_host api_managed api_pointer api_ipc api_mapping api_pool api_copy
-        api_copy_rows
-        api_fill
+        api_copy_rows api_fill api_tensor_map
     """,
     "api/graph": """
         api_capture api_graph api_graph_node api_graph_exec api_graph_hint api_graph_dot
@@ -80,6 +80,7 @@ SOFT_TESTS = within({
     "machine": """
         diverge_test random_flow_test barrier_test trap_test call_test function_test
         print_test async_test mbarrier_test bulk_test cluster_test heap_test reduce_test
+        tensor_copy_test
         warp_valid_test
     """,
     "lower": """
