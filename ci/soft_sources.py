@@ -18,11 +18,12 @@ SOFT = within({
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
         lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
         link loaded_module linked_image fatbin count fuse core lower_async lower_mbarrier
-        lower_cluster lower_texture
+        lower_cluster lower_texture lower_wgmma lower_box
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
-        reduce mbarrier mbarrier_wait cluster heap
+        reduce mbarrier mbarrier_wait cluster heap wgmma
+        tensor_copy
     """,
     "texture": "texture texel reach sample fetch surface",
     "check": """
@@ -56,7 +57,7 @@ SOFT_API = within({
     """,
     "api/memory": """
         api_memory api_host api_managed api_pointer api_ipc api_mapping api_pool api_pool_share
-        api_copy api_copy_rows api_copy_array api_array api_fill
+        api_copy api_copy_rows api_copy_array api_array api_fill api_tensor_map
     """,
     "api/graph": """
         api_capture api_graph api_graph_node api_graph_exec api_graph_hint api_graph_dot
@@ -86,23 +87,24 @@ SOFT_CORE = within({
         ops_integer ops_carry ops_bits ops_video ops_compare ops_move ops_float ops_round
         ops_half ops_approx ops_convert ops_global ops_shared ops_local ops_atomic ops_async
         ops_texture ops_lane ops_control ops_call ops_tensor ops_tensor_float ops_tensor_f64
-        ops_tensor_quads ops_matrix core_table
+        ops_tensor_quads ops_matrix ops_wgmma core_table
     """,
 })
 
 SOFT_TESTS = within({
     "test": "test_soft test_abort",
-    "ops": "half_test vector_test video_test tensor_test wide_test approx_test",
+    "ops": "half_test vector_test video_test tensor_test wgmma_test wide_test approx_test",
     "check": "thread_clock_test report_test sanitizer_test",
     "base": "json_test options_test file_text_test",
     "ptx": "token_test read_test forms_test spelling_test mutation_test",
     "machine": """
         diverge_test random_flow_test barrier_test trap_test call_test function_test
         print_test async_test mbarrier_test bulk_test cluster_test heap_test reduce_test
+        tensor_copy_test
         warp_valid_test
     """,
     "lower": """
-        core_test link_test count_test lines_test fuse_test numbers_test
+        core_test wgmma_form_test link_test count_test lines_test fuse_test numbers_test
     """,
     "memory": "shadow_test",
     "queue": "hint_test",

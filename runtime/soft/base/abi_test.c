@@ -43,6 +43,8 @@
                        sizeof(((own_##type *)0)->field) == sizeof(((type *)0)->field),             \
                    #type "." #field " differs");
 
+SIZE(CUtensorMap)
+FIELD(CUtensorMap, opaque)
 SIZE(CUuuid)
 FIELD(CUuuid, bytes)
 SIZE(CUipcEventHandle)

@@ -23,7 +23,7 @@ enum soft_op {
 
 /* Operations that all 32 lanes of a warp execute together: ".sync.aligned", without a mask. */
 static inline bool soft_is_whole(enum soft_op op) {
-    return op >= SOFT_OP_mma_float && op <= SOFT_OP_wmma_store;
+    return op >= SOFT_OP_mma_float && op <= SOFT_OP_wgmma_wait;
 }
 
 struct soft_warp;

@@ -237,6 +237,7 @@ static bool stands_alone(enum soft_op op) {
 
 static bool lower_instruction(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum soft_op op = (enum soft_op)soft_first_op(in);
+    if (lowering->has_wgmma && !soft_wgmma_check_use(lowering, in)) return false;
     uint32_t begin = lowering->draft_count;
     bool guarded = in->guard >= 0 && !handles_guard(op);
     if (guarded && stands_alone(op)) {
@@ -263,6 +264,7 @@ static bool draft_all(struct soft_lowering *lowering) {
     lowering->begins = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, function->instruction_count + 1);
     if (lowering->begins == NULL) return LOWER_NO_MEMORY(lowering);
     if (!soft_begin_function(lowering)) return false;
+    soft_wgmma_pin(lowering);
     for (uint32_t i = 0; i < function->instruction_count; i++) {
         lowering->current = i;
         lowering->begins[i] = lowering->draft_count;

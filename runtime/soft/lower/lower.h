@@ -41,6 +41,7 @@ struct soft_value {
     uint32_t slot;        /* its place in the frame; 0 until it has one */
     uint32_t first, last; /* where it is live, as positions of drafts */
     bool used;
+    bool pinned; /* a wgmma uses it until somebody waits: its slot is its own */
 };
 
 #define SOFT_NO_VALUE UINT32_MAX
@@ -90,11 +91,17 @@ struct soft_lowering {
     uint32_t frame_bytes;
     bool has_carry;
     uint32_t carry; /* the value that is the carry flag, where something needs it */
+    bool has_wgmma; /* some of the registers are pinned */
     struct soft_code *code;
 };
 
 /* Lowers a function with a body: fills function->code. */
 bool soft_lower(struct soft_lowering *lowering);
+
+/* lower_wgmma.c: finds the registers that wgmma uses, before anything is drafted; and puts a check
+ * in front of an instruction that uses one of them. */
+void soft_wgmma_pin(struct soft_lowering *lowering);
+bool soft_wgmma_check_use(struct soft_lowering *lowering, const struct ptx_instruction *in);
 
 /* control_flow.c: whether control may go elsewhere than to the next draft. */
 bool soft_ends_block(const struct soft_draft *draft);

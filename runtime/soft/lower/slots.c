@@ -284,7 +284,7 @@ bool soft_slots_assign(struct soft_lowering *lowering) {
     for (uint32_t i = 0; i < values; i++) {
         struct soft_value *value = &lowering->values[i];
         if (!value->used) continue;
-        if (value->kind != SOFT_VALUE_REGISTER) {
+        if (value->kind != SOFT_VALUE_REGISTER || value->pinned) {
             /* What is filled in before the function begins must stay to the end. */
             value->first = 0;
             value->last = UINT32_MAX;

@@ -96,6 +96,7 @@ bool soft_async_op_check(struct soft_warp *warp, struct soft_async_op *copy, uin
 
 static bool carry_out_lane(struct soft_warp *warp, const struct soft_async_op *copy,
                            uint32_t lane) {
+    if (copy->in->op == SOFT_OP_cp_tensor) return soft_tensor_carry_out(warp, copy, lane);
     struct soft_place from = {0}, to = {0};
     unsigned bytes = copy->bytes[lane], whole = written(copy, lane);
     uint64_t held[2] = {copy->source[lane], copy->high[lane]};

@@ -12,6 +12,7 @@
 #define SOFT_ASYNC_H
 
 #include "access.h"
+#include "base/tensor_map.h"
 #include "lower/modes.h"
 
 /* The copies that one instruction has begun and that are not carried out, or the arrivals that wait
@@ -31,6 +32,10 @@ struct soft_async_op {
     uint64_t source[SOFT_LANES], destination[SOFT_LANES], high[SOFT_LANES];
     uint32_t bytes[SOFT_LANES];    /* that are read */
     uint32_t mbarrier[SOFT_LANES]; /* of an arrival: where in shared memory */
+    /* cp_tensor: where the box begins, of its one lane; the address in shared memory is the
+     * destination, or the source of what goes to global memory. */
+    struct soft_tensor_map map;
+    int32_t begin[SOFT_TENSOR_RANK_MAX];
 };
 
 /* Oldest first. */
@@ -91,6 +96,11 @@ const struct soft_instruction *soft_bulk_store(struct soft_warp *warp,
 /* Applies values to what is at an address that has been found, as the copy's instruction says. */
 void soft_reduce(struct soft_warp *warp, const struct soft_async_op *copy, uint64_t address,
                  const uint8_t *values, unsigned bytes);
+
+/* cp.async.bulk.tensor: a is the address in shared memory, b the map's. And: carries one out. */
+const struct soft_instruction *soft_tensor_copy(struct soft_warp *warp,
+                                                const struct soft_instruction *in);
+bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane);
 
 /* ---- for other instructions that copy ---- */
 

@@ -205,15 +205,12 @@ Test(bulk, what_makes_no_sense_is_refused) {
         {BULK("cp.async.bulk.wait_all;\n"), "'.wait_all'"},
         {BULK("fence.proxy.async.local;\n"), "'.local'"},
         {BULK("fence.proxy;\n"), "missing"},
-        /* By tensor maps, which say what they are. */
+        {BULK("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+              "[s], [%rd1, {%r1, %r2, %r3}], [m], {%h1};\n"),
+         "'.im2col' is unknown or not supported by this device"},
         {BULK("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-              "[s], [%rd1, {%r1, %r2}], [m];\n"),
-         "'cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes': "
-         "'.tensor' is unknown or not supported by this device"},
-        {BULK("cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%rd1, {%r1}];\n"), "'.tensor'"},
-        {BULK("cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group "
-              "[%rd1, {%r1}], [s];\n"),
-         "'.tensor'"},
+              "[s], [%rd1, {%r1}], [m];\n"),
+         "a tensor map and 2 coordinates"},
         {BULK("tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 1;\n"),
          "'tensormap.replace.tile.rank.global.b1024.b32': this instruction is unknown or not "
          "supported"},

@@ -11,6 +11,7 @@
 #include "mbarrier.h"
 #include "mbarrier_wait.h"
 #include "warp.h"
+#include "wgmma.h"
 
 #include <stdio.h>
 
@@ -73,6 +74,7 @@ enum soft_stop soft_cta_run(struct soft_cta *cta, struct soft_view *views) {
             switch (soft_warp_run(warp)) {
             case SOFT_STOP_DONE:
                 soft_async_end(warp);
+                soft_wgmma_end(warp);
                 soft_cta_warp_ended(cta);
                 break;
             case SOFT_STOP_YIELD:

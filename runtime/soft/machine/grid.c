@@ -8,6 +8,7 @@
 
 #include "tollens/cuda_abi.h"
 #include "async.h"
+#include "wgmma.h"
 #include "cta.h"
 #include "base/dice.h"
 #include "base/round_up.h"
@@ -40,6 +41,7 @@ static _Atomic int64_t executed_ever;
 static void drop_warp(struct soft_warp *warp) {
     soft_warp_drop(warp);
     soft_async_drop(warp);
+    soft_wgmma_drop(warp);
 }
 
 static void free_cta(struct soft_cta *cta) {
@@ -189,6 +191,7 @@ static void begin_cta(struct soft_cta *cta, uint64_t number) {
         }
         warp->dice = cta->dice != 0 ? soft_dice(cta->dice, w + 1) : 0;
         soft_async_begin(warp);
+        soft_wgmma_begin(warp);
         soft_warp_begin(warp, launch->code->instructions);
     }
 }

@@ -21,6 +21,7 @@ struct soft_reach;
 struct soft_touched;
 struct soft_alloca;
 struct soft_async;
+struct soft_wgmma;
 struct soft_cta;
 struct soft_view;
 
@@ -124,6 +125,7 @@ struct soft_warp {
     struct soft_joins *more_joins; /* for recursion that parts its lanes at every depth */
     struct soft_join *free_join;   /* linked through outer */
     struct soft_async *async;      /* NULL: it has begun no copies */
+    struct soft_wgmma *wgmma;      /* NULL: it has begun no products */
 };
 
 /* The slot of warp at an offset, as an array of 32 lanes. */

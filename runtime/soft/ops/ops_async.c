@@ -42,6 +42,10 @@ OP_ANY(st_async) {
     return soft_bulk_store(warp, in);
 }
 
+OP_ANY(cp_tensor) {
+    return soft_tensor_copy(warp, in);
+}
+
 OP_ANY(mbarrier) {
     return soft_mbarrier_run(warp, in);
 }

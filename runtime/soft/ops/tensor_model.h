@@ -31,6 +31,9 @@ enum {
     /* Digits kept behind the point of the largest: 23 of a single, and two more. V100: 23, A100:
      * 24. */
     SOFT_TENSOR_FRACTION_BITS = 25,
+    /* The same of eight-bit floating point in wgmma, and of the sums that come of it: Hopper's core
+     * keeps 13, as users of its sums have found too (Xie et al., MMA-Sim; DeepSeek-V3's report). */
+    SOFT_TENSOR_BYTE_FRACTION_BITS = 13,
     /* Products that are added at once. V100: 4, A100: 8 and 4. */
     SOFT_TENSOR_BLOCK_HALF = 16,
     SOFT_TENSOR_BLOCK_TF32 = 8,
@@ -53,8 +56,8 @@ enum {
     SOFT_TENSOR_SINGLE_TO_NEAREST = 0
 };
 
-/* Of eight-bit floating point there is no number here: for sm_90 ptxas makes two products of halves
- * of it, the first of each register's lower two elements, the second of its upper two with the
- * first's result as the accumulator, and adds C at last, to nearest (ptxas 13.0). */
+/* Of eight-bit floating point in mma there is no number here: for sm_90 ptxas makes two products of
+ * halves of it, the first of each register's lower two elements, the second of its upper two with
+ * the first's result as the accumulator, and adds C at last, to nearest (ptxas 13.0). */
 
 #endif

@@ -138,7 +138,7 @@ Test(tensor, what_is_not_modelled_is_refused) {
     static const struct {
         const char *text, *words;
     } cases[] = {
-        {"wgmma.fence.sync.aligned;", "ptx:9:1: error|'wgmma.fence.sync.aligned'"},
+        {"tcgen05.wait::ld.sync.aligned;", "ptx:9:1: error|'tcgen05.wait::ld.sync.aligned'"},
         {"tcgen05.wait::ld.sync.aligned;", "ptx:9:1: error|'tcgen05.wait::ld.sync.aligned'"},
         {"mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r1, %r2}, {%r1, %r2}, {%r1, %r2}, "
          "{%r1, %r2}, %r1, 0;",

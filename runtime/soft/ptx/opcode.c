@@ -12,7 +12,7 @@ static const struct ptx_row rows[] = {
 #include "ptx.def"
 };
 
-_Static_assert(PTX_MODIFIERS <= 6 * 64, "struct ptx_opcode has a bit for each");
+_Static_assert(PTX_MODIFIERS <= 512, "struct ptx_opcode has a bit for each");
 
 enum { ROWS = sizeof rows / sizeof rows[0], WORDS_MAX = 16 };
 

@@ -33,7 +33,7 @@ enum ptx_special {
 /* An instruction's spelling, resolved: its row of ptx.def and the modifiers it was written with. */
 struct ptx_opcode {
     const struct ptx_row *row;
-    uint64_t has[6];           /* a bit for each modifier written */
+    uint64_t has[8];           /* a bit for each modifier written */
     enum ptx_modifier type[4]; /* the types in the order written; PTX_TYPES where there is none */
     unsigned types;
 };

@@ -1,0 +1,151 @@
+/*
+ * Tensor maps: their arguments are checked as the manual says, each refusal with its reason in the
+ * driver's log. As in "Tensor Map Object Management" of the CUDA Driver API 13.0. Interleaved
+ * tensors and the formats of newer architectures are not modelled.
+ */
+#include "api/export.h"
+#include "base/report.h"
+#include "base/tensor_map.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAP_ALIGNMENT = 64, ALIGNMENT = 16, BOX_MAX = 256, STEP_MAX = 8, SWIZZLES = 4 };
+enum { TYPES = 13, TYPE_PACKED_LAST = 15, PROMOTION_LAST = 3, INTERLEAVE_LAST = 2 };
+
+/* By CUtensorMapDataType. */
+static const uint8_t element_bytes[TYPES] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+
+static bool is_floating(int type) {
+    return type >= 6 && type < TYPES;
+}
+
+/* Writes the reason to the driver's log. */
+static CUresult refuse(CUresult result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static CUresult refuse(CUresult result, const char *format, ...) {
+    char reason[160], line[200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    snprintf(line, sizeof line, "tensor map: %s", reason);
+    soft_log_add(line);
+    return result;
+}
+#define REFUSE(...) return refuse(CUDA_ERROR_INVALID_VALUE, __VA_ARGS__)
+
+static CUresult check_address(const void *map, const void *address) {
+    if (map == NULL) REFUSE("the map is NULL");
+    if ((uintptr_t)map % MAP_ALIGNMENT != 0) {
+        REFUSE("the map at %p is not a multiple of %d", map, MAP_ALIGNMENT);
+    }
+    if (address == NULL) REFUSE("the global address is NULL");
+    if ((uintptr_t)address % ALIGNMENT != 0) {
+        REFUSE("the global address %p is not a multiple of %d", address, ALIGNMENT);
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_kinds(int type, cuuint32_t rank, int interleave, int swizzle, int promotion,
+                            int fill) {
+    if (type < 0 || type > TYPE_PACKED_LAST) REFUSE("%d is no data type", type);
+    if (rank < 1 || rank > SOFT_TENSOR_RANK_MAX) REFUSE("a rank of %u, not 1 to 5", rank);
+    if (interleave < 0 || interleave > INTERLEAVE_LAST) REFUSE("%d is no interleave", interleave);
+    if (interleave != 0 && rank < 3) REFUSE("an interleaved tensor of rank %u, not 3 to 5", rank);
+    if (promotion < 0 || promotion > PROMOTION_LAST) REFUSE("%d is no L2 promotion", promotion);
+    if (fill != 0 && fill != 1) REFUSE("%d is no out-of-bounds fill", fill);
+    if (fill == 1 && !is_floating(type)) {
+        REFUSE("NaN for elements out of bounds needs a floating point type, and %d is none", type);
+    }
+    if (type >= TYPES || swizzle >= SWIZZLES || swizzle < 0) {
+        REFUSE("data type %d and swizzle %d are not those of compute capability 9.0", type,
+               swizzle);
+    }
+    if (interleave != 0) {
+        return refuse(CUDA_ERROR_NOT_SUPPORTED, "interleaved tensors are not modelled");
+    }
+    return CUDA_SUCCESS;
+}
+
+struct sizes {
+    const cuuint64_t *dimensions, *strides;
+    const cuuint32_t *box, *steps;
+};
+
+static CUresult check_dimension(struct soft_tensor_map *map, const struct sizes *sizes,
+                                unsigned i) {
+    uint64_t size = sizes->dimensions[i];
+    if (size == 0 || size > 1ull << 32) {
+        REFUSE("dimension %u has %llu elements, not 1 to 2^32", i, (unsigned long long)size);
+    }
+    if (sizes->box[i] == 0 || sizes->box[i] > BOX_MAX) {
+        REFUSE("the box has %u elements along dimension %u, not 1 to 256", sizes->box[i], i);
+    }
+    if (sizes->steps[i] == 0 || sizes->steps[i] > STEP_MAX) {
+        REFUSE("a step of %u elements along dimension %u, not 1 to 8", sizes->steps[i], i);
+    }
+    map->last[i] = (uint32_t)(size - 1);
+    map->box[i] = (uint16_t)sizes->box[i];
+    /* The manual: the first step is ignored where nothing is interleaved. */
+    map->steps[i] = i == 0 ? 1 : (uint8_t)sizes->steps[i];
+    map->strides[i] = map->element_bytes;
+    if (i == 0) return CUDA_SUCCESS;
+    uint64_t stride = sizes->strides[i - 1];
+    if (stride % ALIGNMENT != 0 || stride >= 1ull << 40) {
+        REFUSE("the stride of dimension %u is %llu bytes: not a multiple of 16 below 2^40", i,
+               (unsigned long long)stride);
+    }
+    map->strides[i] = stride;
+    return CUDA_SUCCESS;
+}
+
+EXPORT(cuTensorMapEncodeTiled,
+       (CUtensorMap * tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
+        void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides,
+        const cuuint32_t *boxDim, const cuuint32_t *elementStrides,
+        CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+        CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)) {
+    struct soft_tensor_map map = {.mark = SOFT_TENSOR_MAP_MARK};
+    struct sizes sizes = {globalDim, globalStrides, boxDim, elementStrides};
+    CUresult result = check_address(tensorMap, globalAddress);
+    if (result == CUDA_SUCCESS) {
+        result = check_kinds(tensorDataType, tensorRank, interleave, swizzle, l2Promotion, oobFill);
+    }
+    if (result != CUDA_SUCCESS) return result;
+    if (globalDim == NULL || boxDim == NULL || elementStrides == NULL ||
+        (globalStrides == NULL && tensorRank > 1)) {
+        REFUSE("an array is NULL");
+    }
+    map.address = (uintptr_t)globalAddress;
+    map.type = (uint8_t)tensorDataType;
+    map.rank = (uint8_t)tensorRank;
+    map.element_bytes = element_bytes[tensorDataType];
+    map.swizzle = (uint8_t)(1 << swizzle);
+    map.fills_nan = (uint8_t)oobFill;
+    for (unsigned i = 0; i < tensorRank; i++) {
+        result = check_dimension(&map, &sizes, i);
+        if (result != CUDA_SUCCESS) return result;
+    }
+    unsigned inner = boxDim[0] * map.element_bytes, span = map.swizzle * 16u;
+    if (inner % ALIGNMENT != 0) {
+        REFUSE("the box is %u bytes wide, which is not a multiple of 16", inner);
+    }
+    if (swizzle != 0 && inner > span) {
+        REFUSE("the box is %u bytes wide, more than the %u of its swizzle", inner, span);
+    }
+    memcpy(tensorMap, &map, sizeof map);
+    return CUDA_SUCCESS;
+}
+
+EXPORT(cuTensorMapReplaceAddress, (CUtensorMap * tensorMap, void *globalAddress)) {
+    CUresult result = check_address(tensorMap, globalAddress);
+    if (result != CUDA_SUCCESS) return result;
+    struct soft_tensor_map map;
+    memcpy(&map, tensorMap, sizeof map);
+    if (map.mark != SOFT_TENSOR_MAP_MARK) REFUSE("the map was not made by this driver");
+    map.address = (uintptr_t)globalAddress;
+    memcpy(tensorMap, &map, sizeof map);
+    return CUDA_SUCCESS;
+}
