@@ -21,7 +21,8 @@ SOFT = within({
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
-        reduce mbarrier mbarrier_wait cluster heap
+        reduce mbarrier mbarrier_wait cluster cluster_barrier
+        cluster_map heap
     """,
     "check": """
         chunks thread_clock race race_order race_cell race_access race_matrix race_copy
@@ -79,8 +80,8 @@ SOFT_TESTS = within({
     "ptx": "token_test read_test forms_test spelling_test mutation_test",
     "machine": """
         diverge_test random_flow_test barrier_test trap_test call_test function_test
-        print_test async_test mbarrier_test bulk_test cluster_test heap_test reduce_test
-        warp_valid_test
+        print_test async_test mbarrier_test bulk_test cluster_test cluster_memory_test
+        heap_test reduce_test warp_valid_test
     """,
     "lower": """
         core_test link_test count_test lines_test fuse_test numbers_test

@@ -105,7 +105,7 @@ static bool writes_the_same(const struct soft_checked_access *touch, const struc
     if (at_once) {
         there = stored(touch, (uint32_t)__builtin_ctz(mark->lanes), offset, bytes);
     } else if (touch->shared) {
-        memcpy(&there, touch->warp->cta->shared + at, bytes);
+        memcpy(&there, touch->home->shared + at, bytes);
     } else if (!soft_space_read(at, &there, bytes)) {
         return false;
     }
@@ -135,6 +135,12 @@ static bool lies_around(const struct ptx_variable *variable, const struct soft_c
 static void describe_shared(const struct soft_checked_access *touch, char *text, size_t bytes) {
     const struct soft_launch *launch = touch->warp->cta->launch;
     const struct soft_module *module = launch->module;
+    if (touch->home != touch->warp->cta) {
+        const uint32_t *block = touch->home->index;
+        snprintf(text, bytes, "at offset 0x%llx of the shared memory of block (%u,%u,%u)",
+                 (unsigned long long)touch->begin, block[0], block[1], block[2]);
+        return;
+    }
     snprintf(text, bytes, "at offset 0x%llx of shared memory", (unsigned long long)touch->begin);
     for (unsigned u = 0; u < module->unit_count; u++) {
         const struct ptx_variable *v = module->units[u].ptx.variables;

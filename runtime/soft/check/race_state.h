@@ -133,6 +133,8 @@ struct soft_checked_access {
     struct soft_cells *page; /* the last one that was looked up, of page_shared */
     uint64_t page_number;
     bool page_shared;
+    struct soft_cta
+        *home; /* of shared memory: the block that it is of, most often the lane's own */
     uint64_t address, begin; /* as the program sees it; in its space */
 };
 

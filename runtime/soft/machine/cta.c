@@ -14,10 +14,6 @@
 
 #include <stdio.h>
 
-/* Tests of mbarriers that all fail, with nothing else going on between them, before that is taken
- * for a deadlock. A kernel may count its tests and give up; hardly so early. */
-enum { IDLE_MAX = 1 << 12 };
-
 static bool waits(const struct soft_split *split) {
     return split->state == SOFT_SPLIT_BARRIER || split->state == SOFT_SPLIT_SYNC ||
            split->state == SOFT_SPLIT_POLL || split->state == SOFT_SPLIT_CLUSTER;
@@ -34,8 +30,7 @@ static const char *where_of(const struct soft_split *split) {
     }
 }
 
-/* No warp can go on and none will: says who waits where. */
-static enum soft_stop report_deadlock(struct soft_cta *cta) {
+enum soft_stop soft_cta_deadlock(struct soft_cta *cta) {
     char where[120];
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         struct soft_warp *warp = &cta->warps[w];
@@ -90,8 +85,9 @@ enum soft_stop soft_cta_run(struct soft_cta *cta, struct soft_view *views) {
             soft_mbarrier_time_out(cta);
             return SOFT_STOP_YIELD;
         }
-        if (!ran && (++cta->idle > IDLE_MAX || !soft_mbarrier_time_out(cta))) {
-            return report_deadlock(cta);
+        if (!ran && cta->cluster != NULL) return SOFT_STOP_BLOCKED;
+        if (!ran && (++cta->idle > SOFT_IDLE_MAX || !soft_mbarrier_time_out(cta))) {
+            return soft_cta_deadlock(cta);
         }
     }
 }
