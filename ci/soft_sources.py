@@ -22,11 +22,11 @@ SOFT = within({
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
         reduce mbarrier mbarrier_wait cluster cluster_barrier
-        cluster_map heap
+        cluster_map registers heap
     """,
     "check": """
         chunks thread_clock race race_order race_cell race_access race_matrix race_copy
-        race_object race_report checks
+        race_object race_proxy race_exit race_report checks
     """,
 })
 

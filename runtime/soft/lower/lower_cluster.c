@@ -61,6 +61,26 @@ bool soft_lower_cluster_arrive(struct soft_lowering *lowering, const struct ptx_
     return true;
 }
 
+/* setmaxnreg.inc n; mode is the number, and SOFT_REGISTERS_MORE. */
+bool soft_lower_setmaxnreg(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    const struct ptx_operand *count = &in->operands[0];
+    if (in->operand_count != 1 || count->kind != PTX_OPERAND_INTEGER) {
+        return LOWER_FAIL(lowering, in, "setmaxnreg needs a number of registers");
+    }
+    if (count->integer < 24 || count->integer > 256 || count->integer % 8 != 0) {
+        return LOWER_FAIL(lowering, count, "%lld registers, not a multiple of 8 from 24 to 256",
+                          (long long)count->integer);
+    }
+    if (lowering->module->target_suffix == 0) {
+        return LOWER_FAIL(lowering, in, "setmaxnreg needs a target such as sm_90a");
+    }
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_setmaxnreg);
+    if (draft == NULL) return false;
+    draft->mode = (uint32_t)count->integer;
+    if (ptx_has(in->opcode, PTX_inc)) draft->mode |= SOFT_REGISTERS_MORE;
+    return true;
+}
+
 /* createpolicy d, ...: what a policy asks of a cache changes nothing here; it is 0. */
 bool soft_lower_createpolicy(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     uint32_t d = 0, a = 0;

@@ -29,6 +29,12 @@ enum {
  * from .gpu for. */
 enum soft_scope { SOFT_SCOPE_WEAK, SOFT_SCOPE_CTA, SOFT_SCOPE_CLUSTER, SOFT_SCOPE_GPU };
 
+/* The memory that a fence.proxy.async is about. */
+enum { SOFT_PROXY_SHARED = 1, SOFT_PROXY_GLOBAL = 2 };
+
+/* setmaxnreg: a number of registers, and whether it is .inc. */
+enum { SOFT_REGISTERS = 0x1ff, SOFT_REGISTERS_MORE = 0x200 };
+
 /* What an atomic does; its operand list says which, and on what type. */
 enum soft_atomic {
     SOFT_ATOMIC_ADD,

@@ -4,6 +4,7 @@
 #include "access.h"
 
 #include "tollens/cuda_abi.h"
+#include "base/options.h"
 #include "cluster_member.h"
 #include "finding.h"
 #include "frame.h"
@@ -118,6 +119,13 @@ static bool find_shared(struct soft_warp *warp, const struct soft_instruction *i
                          what(kind), bytes, offset, other->index[0], other->index[1],
                          other->index[2], other->rank);
         return false;
+    }
+    if (!cta->cluster_met && other != cta && soft_options()->check_sync) {
+        soft_launch_note(
+            warp, in, "block may not have begun", 1u << lane, address,
+            "%s of %u bytes at offset 0x%x of the shared memory of block %u of the "
+            "cluster, before any thread of this block has passed the cluster's barrier",
+            what(kind), bytes, offset, other->rank);
     }
     place->offset = offset;
     place->host = other->shared + offset;

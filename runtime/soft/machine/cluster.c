@@ -10,6 +10,7 @@
 #include "base/dice.h"
 #include "cta.h"
 #include "mbarrier_wait.h"
+#include "race_events.h"
 
 static bool can_run(const struct soft_cta *cta) {
     for (uint32_t w = 0; w < cta->warp_count; w++) {
@@ -51,6 +52,7 @@ enum soft_stop soft_cluster_run(struct soft_cluster *cluster, struct soft_view *
             switch (soft_cta_run(cta, views)) {
             case SOFT_STOP_DONE:
                 soft_async_lost(cta);
+                soft_race_exit(cta);
                 break;
             case SOFT_STOP_YIELD:
                 yielded = true;

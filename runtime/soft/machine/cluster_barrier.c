@@ -34,6 +34,7 @@ static void let_go(struct soft_cta *cta) {
         for (int s = 0; s < SOFT_SPLITS_MAX; s++) {
             if (warp->splits[s].state != SOFT_SPLIT_CLUSTER) continue;
             warp->splits[s].state = SOFT_SPLIT_READY;
+            cta->cluster_met = true;
             cta->blocked &= ~(1u << w);
         }
     }
@@ -74,6 +75,7 @@ const struct soft_instruction *soft_cluster_wait(struct soft_warp *warp,
     if (absent != 0) return fail(warp, in, absent, "wait without having arrived");
     warp->cluster_owed &= ~warp->mask;
     if ((warp->cluster_arrived & warp->mask) == 0) {
+        warp->cta->cluster_met = true;
         soft_race_acquire(warp, warp->mask, SOFT_RACE_CLUSTER);
         return in + 1;
     }

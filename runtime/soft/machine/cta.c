@@ -10,6 +10,7 @@
 #include "finding.h"
 #include "mbarrier.h"
 #include "mbarrier_wait.h"
+#include "registers.h"
 #include "warp.h"
 
 #include <stdio.h>
@@ -80,7 +81,10 @@ enum soft_stop soft_cta_run(struct soft_cta *cta, struct soft_view *views) {
                 break;
             }
         }
-        if (cta->warps_alive == 0) return SOFT_STOP_DONE;
+        if (cta->warps_alive == 0) {
+            soft_registers_end(cta);
+            return SOFT_STOP_DONE;
+        }
         if (yielded) {
             soft_mbarrier_time_out(cta);
             return SOFT_STOP_YIELD;

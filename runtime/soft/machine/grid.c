@@ -17,6 +17,7 @@
 #include "finding.h"
 #include "frame.h"
 #include "race_events.h"
+#include "registers.h"
 #include "memory/space.h"
 #include "warp.h"
 
@@ -195,8 +196,9 @@ static void begin_cta(struct soft_cta *cta, uint64_t number) {
     cta->dice = launch->dice != 0 ? soft_dice(launch->dice, number) : 0;
     cta->warps_alive = cta->warp_count;
     cta->blocked = cta->idle = 0;
-    cta->cluster_begun = false;
+    cta->cluster_begun = cta->cluster_met = false;
     memset(cta->barriers, 0, sizeof cta->barriers);
+    soft_registers_begin(cta);
     soft_race_begin(cta);
     if (cta->shared_shadow != NULL) memset(cta->shared_shadow, 0, cta->shared_bytes / 4 + 1);
     for (uint32_t w = 0; w < cta->warp_count; w++) {

@@ -151,6 +151,14 @@ struct soft_barrier {
     uint32_t red_threads, red_count; /* of barrier.red: threads so far, and those that say yes */
 };
 
+/* The registers of a warpgroup, four warps. */
+enum { SOFT_WARPGROUP = 4, SOFT_WARPGROUPS_MAX = SOFT_WARPS_MAX / SOFT_WARPGROUP };
+struct soft_warpgroup {
+    const struct soft_instruction *in; /* the setmaxnreg that some of its warps have executed */
+    uint32_t warps;                    /* those, a bit each; 0: none, or all of them */
+    uint32_t registers;                /* of a thread, by the last one that all have; 0: none */
+};
+
 struct soft_cta {
     struct soft_launch *launch; /* the one its frames are filled for */
     struct soft_cta *next;      /* in a list of idle or parked ones */
@@ -170,6 +178,8 @@ struct soft_cta {
     struct soft_barrier barriers[SOFT_BARRIERS];
     uint32_t blocked;   /* warps that wait for a barrier, a bit each */
     bool cluster_begun; /* some threads have come to the barrier of the cluster */
+    bool cluster_met;   /* and some have passed it: the other CTAs have begun */
+    struct soft_warpgroup warpgroups[SOFT_WARPGROUPS_MAX];
     uint32_t idle;      /* how often nothing but tests of mbarriers could go on */
     size_t memory_bytes;
     struct soft_race_cta *race; /* NULL where races are not looked for */

@@ -47,4 +47,8 @@ void soft_race_forget(struct soft_cta *cta, uint32_t offset);
 #define SOFT_RACE_CLUSTER UINT32_MAX
 void soft_race_cluster(struct soft_cta *cta);
 
+/* The last thread of a CTA of a cluster has exited: accesses of others to its shared memory must be
+ * ordered before that. Nothing without race state. */
+void soft_race_exit(struct soft_cta *cta);
+
 #endif
