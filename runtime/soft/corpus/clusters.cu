@@ -52,7 +52,9 @@ extern "C" __global__ void sum_clusters(const int32_t *in, int32_t *sums, int32_
     cluster.sync();
     if (cluster.block_rank() == 0 && threadIdx.x == 0) {
         int32_t all = 0;
-        for (uint32_t r = 0; r < cluster.num_blocks(); r++) all += *cluster.map_shared_rank(&sum, r);
+        for (uint32_t r = 0; r < cluster.num_blocks(); r++) {
+            all += *cluster.map_shared_rank(&sum, r);
+        }
         sums[blockIdx.x / cluster.num_blocks()] = all;
     }
     auto token = cluster.barrier_arrive();
