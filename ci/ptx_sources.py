@@ -57,7 +57,9 @@ def pairs(root: pathlib.Path) -> dict[str, pathlib.Path]:
     for source in (root / "runtime/soft/corpus").glob("*.cu"):
         names = {path.name for path in (root / "fixtures/ptx/corpus").glob(f"{source.stem}_*.ptx")
                  if re.fullmatch(r"\d+(_debug|_lines)?", path.stem[len(source.stem) + 1:])}
-        names |= {f"{source.stem}_{target}.ptx" for target in (75, 80, 90)}
+        only = TARGET.findall(source.read_text(encoding="utf-8"))
+        targets = [word.strip("compute_a") for word in only] or ["75", "80", "90"]
+        names |= {f"{source.stem}_{target}.ptx" for target in targets}
         made |= {f"fixtures/ptx/corpus/{name}": source for name in names}
     return made
 

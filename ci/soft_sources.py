@@ -22,13 +22,13 @@ SOFT = within({
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
-        reduce mbarrier mbarrier_wait cluster heap wgmma
+        reduce mbarrier mbarrier_wait cluster cluster_barrier cluster_map registers heap wgmma
         tensor_copy
     """,
     "texture": "texture texel reach sample fetch surface",
     "check": """
         chunks thread_clock race race_order race_cell race_access race_matrix race_copy
-        race_object race_report checks
+        race_object race_proxy race_exit race_report checks
     """,
 })
 
@@ -99,9 +99,8 @@ SOFT_TESTS = within({
     "ptx": "token_test read_test forms_test spelling_test mutation_test",
     "machine": """
         diverge_test random_flow_test barrier_test trap_test call_test function_test
-        print_test async_test mbarrier_test bulk_test cluster_test heap_test reduce_test
-        tensor_copy_test
-        warp_valid_test
+        print_test async_test mbarrier_test bulk_test cluster_test cluster_memory_test
+        heap_test reduce_test tensor_copy_test warp_valid_test
     """,
     "lower": """
         core_test wgmma_form_test link_test count_test lines_test fuse_test numbers_test
@@ -166,5 +165,5 @@ BENCH = within({"tools/bench": """
 CORPUS_TESTS = within({"corpus": """
     corpus_run
     corpus_calls_test corpus_data_test corpus_numbers_test corpus_speed_test corpus_waits_test
-    corpus_tensors_test images_run corpus_images_test corpus_surfaces_test
+    corpus_clusters_test corpus_tensors_test images_run corpus_images_test corpus_surfaces_test
 """})

@@ -142,6 +142,9 @@ EXPORT(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
         *value = capability() % 10;
         return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
+        *value = capability() >= 90;
+        return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         *value = soft_options()->workers;
         return CUDA_SUCCESS;

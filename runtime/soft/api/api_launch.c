@@ -48,10 +48,6 @@ struct launch_extras {
     CUevent after; /* an event to record when all blocks have begun, or ended */
 };
 
-static bool is_one(unsigned x, unsigned y, unsigned z) {
-    return x <= 1 && y <= 1 && z <= 1;
-}
-
 /* Of what an attribute asks for, some is done, some is a hint, and the rest is refused. */
 static CUresult take_attribute(const CUlaunchAttribute *attribute, struct soft_kernel_call *call,
                                struct launch_extras *extras) {
@@ -62,10 +58,12 @@ static CUresult take_attribute(const CUlaunchAttribute *attribute, struct soft_k
         call->cooperative = value->cooperative != 0;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-        return is_one(value->clusterDim.x, value->clusterDim.y, value->clusterDim.z)
+        call->cluster[0] = value->clusterDim.x;
+        call->cluster[1] = value->clusterDim.y;
+        call->cluster[2] = value->clusterDim.z;
+        return value->clusterDim.x > 0 && value->clusterDim.y > 0 && value->clusterDim.z > 0
                    ? CUDA_SUCCESS
-                   : CUDA_ERROR_NOT_SUPPORTED;
+                   : CUDA_ERROR_INVALID_VALUE;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
         if (value->programmaticEvent.flags != 0) return CUDA_ERROR_INVALID_VALUE;
         extras->after = value->programmaticEvent.event;
@@ -83,6 +81,7 @@ static CUresult take_attribute(const CUlaunchAttribute *attribute, struct soft_k
                    : CUDA_ERROR_INVALID_VALUE;
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:

@@ -153,7 +153,9 @@ Test(api_launch, attributes_are_done_ignored_or_refused) {
     a.value.clusterDim.x = a.value.clusterDim.y = a.value.clusterDim.z = 1;
     OK(launch_with(k, &a, 1));
     a.value.clusterDim.x = 2;
-    REFUSED(launch_with(k, &a, 1), CUDA_ERROR_NOT_SUPPORTED);
+    OK(launch_with(k, &a, 1));
+    a.value.clusterDim.x = 0;
+    REFUSED(launch_with(k, &a, 1), CUDA_ERROR_INVALID_VALUE);
     a.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
     memset(&a.value, 0, sizeof a.value);
     a.value.programmaticEvent.event = event;
@@ -306,14 +308,29 @@ Test(api_launch, shared_memory_left_for_blocks_lets_them_fit) {
     REFUSED(cuOccupancyAvailableDynamicSMemPerBlock(NULL, k, 1, 64), CUDA_ERROR_INVALID_VALUE);
 }
 
-Test(api_launch, clusters_are_refused_clearly) {
-    int number = 0;
-    CUlaunchConfig config = {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0};
+Test(api_launch, clusters_have_an_occupancy) {
+    int number = 0, processors = 0;
+    CUlaunchAttribute a = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                           .value.clusterDim = {4, 1, 1}};
+    CUlaunchConfig config = {4, 1, 1, 1024, 1, 1, 0, NULL, &a, 1};
     api_context(0);
     CUfunction k = api_function(HEAD ".visible .entry k() { ret; }\n", "k");
     OK(cuDeviceGetAttribute(&number, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0));
+    cr_assert_eq(number, 1);
+    OK(cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+    OK(cuOccupancyMaxPotentialClusterSize(&number, k, &config));
+    cr_assert_eq(number, 8);
+    OK(cuOccupancyMaxActiveClusters(&number, k, &config));
+    cr_assert_eq(number, processors > 2 ? processors * 2 / 4 : 1, "%d", number);
+    a.value.clusterDim.x = 16;
+    REFUSED(cuOccupancyMaxActiveClusters(&number, k, &config), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    OK(cuFuncSetAttribute(
+        k, (CUfunction_attribute)CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+    OK(cuOccupancyMaxPotentialClusterSize(&number, k, &config));
+    cr_assert_eq(number, 16);
+    config.blockDimX = 1025;
+    OK(cuOccupancyMaxPotentialClusterSize(&number, k, &config));
     cr_assert_eq(number, 0);
-    REFUSED(cuOccupancyMaxPotentialClusterSize(&number, k, &config), CUDA_ERROR_NOT_SUPPORTED);
-    REFUSED(cuOccupancyMaxActiveClusters(&number, k, &config), CUDA_ERROR_NOT_SUPPORTED);
     REFUSED(cuOccupancyMaxActiveClusters(&number, k, NULL), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuOccupancyMaxPotentialClusterSize(NULL, k, &config), CUDA_ERROR_INVALID_VALUE);
 }

@@ -223,6 +223,7 @@ EXPORT(cuKernelGetAttribute,
     struct soft_function as_on_device = *kernel->prototype;
     as_on_device.dynamic_shared_max = kernel->dynamic_shared_max[device];
     as_on_device.carveout = kernel->carveout[device];
+    as_on_device.clusters = kernel->clusters[device];
     return soft_function_attribute(&as_on_device, (int)attribute, value);
 }
 
@@ -235,10 +236,12 @@ EXPORT(cuKernelSetAttribute,
     struct soft_function changed = *kernel->prototype;
     changed.dynamic_shared_max = kernel->dynamic_shared_max[device];
     changed.carveout = kernel->carveout[device];
+    changed.clusters = kernel->clusters[device];
     result = soft_function_set_attribute(&changed, (int)attribute, value);
     if (result != CUDA_SUCCESS) return result;
     kernel->carveout[device] = changed.carveout;
     soft_library_allow_shared(kernel, device, changed.dynamic_shared_max);
+    soft_library_set_clusters(kernel, device, &changed.clusters);
     return CUDA_SUCCESS;
 }
 

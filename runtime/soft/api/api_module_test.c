@@ -359,7 +359,11 @@ Test(api_module, what_can_be_set_for_a_function_is_checked) {
     REFUSED(cuFuncSetAttribute(function, carveout, 101), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NUM_REGS, 8), CUDA_ERROR_INVALID_VALUE);
     OK(cuFuncSetAttribute(function, cluster, 0));
-    REFUSED(cuFuncSetAttribute(function, cluster, 2), CUDA_ERROR_NOT_SUPPORTED);
+    OK(cuFuncSetAttribute(function, cluster, 2));
+    OK(cuFuncGetAttribute(&value, cluster, function));
+    cr_assert_eq(value, 2);
+    REFUSED(cuFuncSetAttribute(function, cluster, 17), CUDA_ERROR_INVALID_VALUE);
+    REFUSED(cuFuncSetAttribute(function, cluster, -1), CUDA_ERROR_INVALID_VALUE);
     OK(cuFuncSetCacheConfig(function, CU_FUNC_CACHE_PREFER_SHARED));
     REFUSED(cuFuncSetCacheConfig(function, 9), CUDA_ERROR_INVALID_VALUE);
     OK(cuFuncSetSharedMemConfig(function, CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE));

@@ -75,19 +75,50 @@ EXPORT(cuOccupancyAvailableDynamicSMemPerBlock,
     return CUDA_SUCCESS;
 }
 
-/* Clusters are not offered, which CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH says. */
+/* The blocks of a cluster of a launch, as far as the kernel or the launch says. */
+static CUresult find_cluster(CUfunction handle, const int *answer, const CUlaunchConfig *config,
+                             struct soft_function **function, uint32_t extent[3]) {
+    CUresult result = find(handle, answer, function);
+    if (result != CUDA_SUCCESS) return result;
+    if (config == NULL || (config->numAttrs > 0 && config->attrs == NULL)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *attribute = &config->attrs[i];
+        if ((int)attribute->id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
+        extent[0] = attribute->value.clusterDim.x;
+        extent[1] = attribute->value.clusterDim.y;
+        extent[2] = attribute->value.clusterDim.z;
+        if (extent[0] == 0 || extent[1] == 0 || extent[2] == 0) return CUDA_ERROR_INVALID_VALUE;
+    }
+    return soft_occupancy_cluster(*function, extent);
+}
+
+static unsigned blocks_of(const struct soft_function *function, const CUlaunchConfig *config) {
+    uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
+    if (threads > UINT32_MAX) return 0;
+    return soft_occupancy_blocks(function, (unsigned)threads, config->sharedMemBytes);
+}
+
 EXPORT(cuOccupancyMaxPotentialClusterSize,
        (int *size, CUfunction handle, const CUlaunchConfig *config)) {
     struct soft_function *function = NULL;
-    CUresult result = find(handle, size, &function);
+    uint32_t extent[3] = {0};
+    CUresult result = find_cluster(handle, size, config, &function, extent);
     if (result != CUDA_SUCCESS) return result;
-    return config == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+    *size = blocks_of(function, config) > 0 ? (int)soft_occupancy_cluster_max(function) : 0;
+    return CUDA_SUCCESS;
 }
 
+/* Wherever one block fits a cluster does, as one worker runs all of its blocks. */
 EXPORT(cuOccupancyMaxActiveClusters,
        (int *count, CUfunction handle, const CUlaunchConfig *config)) {
     struct soft_function *function = NULL;
-    CUresult result = find(handle, count, &function);
+    uint32_t extent[3] = {0};
+    CUresult result = find_cluster(handle, count, config, &function, extent);
     if (result != CUDA_SUCCESS) return result;
-    return config == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+    unsigned blocks = blocks_of(function, config) * soft_occupancy_processors();
+    unsigned each = extent[0] * extent[1] * extent[2];
+    *count = blocks == 0 ? 0 : blocks < each ? 1 : (int)(blocks / each);
+    return CUDA_SUCCESS;
 }

@@ -51,6 +51,12 @@ static const struct soft_instruction *checked_fence(struct soft_warp *warp,
     return unchecked(in)(warp, in);
 }
 
+static const struct soft_instruction *checked_proxy_fence(struct soft_warp *warp,
+                                                          const struct soft_instruction *in) {
+    soft_race_proxy_fence(warp, in->mode);
+    return unchecked(in)(warp, in);
+}
+
 /* Whether all members of the lanes' mask that are left run now: if not, the operation waits, and
  * comes here again when they have gathered. */
 static bool is_gathered(const struct soft_warp *warp, const struct soft_instruction *in) {
@@ -119,6 +125,9 @@ static void hook(struct soft_instruction *in) {
         break;
     case SOFT_OP_fence:
         if (race) handler = checked_fence;
+        break;
+    case SOFT_OP_proxy_fence:
+        if (race) handler = checked_proxy_fence;
         break;
     case SOFT_OP_shfl:
         if (race) handler = checked_warp_sync;

@@ -77,6 +77,7 @@ void soft_race_begin(struct soft_cta *cta) {
         }
     }
     soft_race_objects_begin(own);
+    soft_race_proxies_begin(own);
     own->fenced[0] = own->fenced[1] = own->acquired = false;
     pthread_mutex_unlock(&own->race->lock);
 }

@@ -1,6 +1,7 @@
 /*
  * Splits the accesses of an instruction into lanes and words.
  */
+#include "machine/cluster_member.h"
 #include "machine/finding.h"
 #include "race.h"
 #include "machine/race_events.h"
@@ -33,10 +34,19 @@ static void forget(struct soft_clocks *clocks, struct soft_chunks *chunks, struc
     *cell = (struct soft_cell){0};
 }
 
+/* Whether a mark is of the block's cluster; of the block itself it mostly is. */
+static bool is_near(const struct soft_checked_access *touch, const struct soft_mark *mark) {
+    const struct soft_cluster *cluster = touch->warp->cta->cluster;
+    if (mark->time == 0 || mark->cta == touch->mark.cta) return true;
+    for (uint32_t r = 0; cluster != NULL && r < cluster->count; r++) {
+        if (cluster->members[r]->number == mark->cta) return true;
+    }
+    return false;
+}
+
 /* Shared memory is a new one in each block, and its cells are not. */
 static void renew(struct soft_checked_access *touch, struct soft_cell *cell) {
-    bool old = (cell->write.time != 0 && cell->write.cta != touch->mark.cta) ||
-               (cell->read.time != 0 && cell->read.cta != touch->mark.cta);
+    bool old = !is_near(touch, &cell->write) || !is_near(touch, &cell->read);
     if (old) forget(&touch->race->clocks, touch->chunks, cell);
 }
 
@@ -74,8 +84,8 @@ static struct soft_cells *page_at(struct soft_checked_access *touch, uint64_t at
     uint64_t number = at / PAGE_BYTES;
     if (touch->page == NULL || touch->page_number != number ||
         touch->page_shared != touch->shared) {
-        touch->page =
-            soft_pages_at(touch->shared ? &touch->cta->shared : &touch->race->global, number);
+        touch->page = soft_pages_at(
+            touch->shared ? &touch->home->race->shared : &touch->race->global, number);
         touch->page_number = number;
         touch->page_shared = touch->shared;
     }
@@ -107,11 +117,19 @@ static bool check_range(struct soft_checked_access *touch) {
 static bool locate(struct soft_checked_access *touch, enum soft_access_space space) {
     touch->begin = touch->address;
     if (space == SOFT_SPACE_GENERIC) space = soft_access_resolve(&touch->begin);
-    touch->shared = space == SOFT_SPACE_SHARED;
-    touch->chunks = touch->shared ? &touch->cta->chunks : &touch->race->chunks;
-    if (space == SOFT_SPACE_GLOBAL) return true;
-    uint32_t room = touch->warp->cta->shared_bytes;
-    return touch->shared && touch->bytes <= room && touch->begin <= room - touch->bytes;
+    touch->shared = space == SOFT_SPACE_SHARED || space == SOFT_SPACE_CLUSTER;
+    touch->chunks = &touch->race->chunks;
+    if (!touch->shared) return space == SOFT_SPACE_GLOBAL;
+    uint32_t room = touch->warp->cta->shared_bytes, offset = 0;
+    struct soft_cta *home = soft_cluster_find(touch->warp->cta, (uint32_t)touch->begin, &offset);
+    if (home == NULL || home->race == NULL || touch->bytes > room || offset > room - touch->bytes) {
+        return false;
+    }
+    if (touch->home != home) touch->page = NULL;
+    touch->home = home;
+    touch->begin = offset;
+    touch->chunks = &home->race->chunks;
+    return true;
 }
 
 void soft_race_touch(struct soft_checked_access *touch, enum soft_access_space space) {

@@ -103,7 +103,8 @@ static void put_clock(struct soft_checked_access *touch, struct soft_clock **pla
 /* A write hands on what its lane has fenced; an atomic, what the one it saw did as well. */
 static void hand_on(struct soft_checked_access *touch, struct soft_cell *cell) {
     bool strong = touch->mark.scope != SOFT_SCOPE_WEAK, joins = touch->mark.atomic;
-    bool far = touch->mark.scope > SOFT_SCOPE_CTA && !touch->shared;
+    bool near_only = touch->shared && touch->warp->cta->cluster == NULL;
+    bool far = touch->mark.scope > SOFT_SCOPE_CTA && !near_only;
     struct soft_clock *released = far ? soft_race_released(touch, false) : NULL;
     struct soft_clock *near = strong ? soft_race_released(touch, true) : NULL;
     if (cell->flag == NULL && released == NULL && near == NULL) return;
@@ -154,7 +155,8 @@ static void settle_all(const struct soft_checked_access *touch, struct soft_cell
 void soft_race_check(struct soft_checked_access *touch, struct soft_cell *cell, uint64_t at,
                      unsigned bytes) {
     if (touch->settles) settle_all(touch, cell);
-    if (races_with_write(touch, cell)) {
+    bool behind = !races_with_write(touch, cell);
+    if (!behind) {
         soft_race_tell(touch, &cell->write, true, at, bytes);
     } else if (touch->writes) {
         const struct soft_mark *read = races_with_read(touch, &cell->read) ? &cell->read : NULL;
@@ -162,6 +164,10 @@ void soft_race_check(struct soft_checked_access *touch, struct soft_cell *cell, 
             if (races_with_read(touch, &cell->more->marks[i])) read = &cell->more->marks[i];
         }
         if (read != NULL) soft_race_tell(touch, read, false, at, bytes);
+    }
+    if (behind && touch->mark.proxied && touch->mark.pending && cell->write.time != 0 &&
+        !cell->write.proxied && !soft_race_is_proxied(touch, &cell->write)) {
+        soft_race_tell_proxy(touch, &cell->write);
     }
     bool strong = touch->mark.scope != SOFT_SCOPE_WEAK;
     if (touch->reads && strong) take(touch, cell);

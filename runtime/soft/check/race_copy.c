@@ -47,7 +47,8 @@ void soft_race_copy(struct soft_warp *warp, const struct soft_async_op *copy, ui
                  .site = copy->in->site,
                  .warp = (uint8_t)warp->index,
                  .copies = true,
-                 .pending = pending},
+                 .pending = pending,
+                 .proxied = copy->in->op == SOFT_OP_cp_bulk},
         .settles = !pending,
     };
     bool gone = atomic_load(&race->given_up);

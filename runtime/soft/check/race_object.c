@@ -6,6 +6,7 @@
  * takes what has been handed on in that phase and those before. What is handed on in the phase
  * that goes on is kept apart, as who has seen the last one be over does not know it.
  */
+#include "machine/cluster_member.h"
 #include "machine/race_events.h"
 #include "race_state.h"
 
@@ -64,25 +65,61 @@ static void join(struct soft_clocks *clocks, struct soft_clock **place, struct s
     *place = both;
 }
 
-void soft_race_release(struct soft_warp *warp, uint32_t lane, uint32_t offset, bool alone) {
+/* What a lane knows of another of its CTA. */
+static uint32_t known_of(const struct soft_warp_order *order, uint32_t lane, uint32_t other) {
+    return order->parted ? most(order->synced, order->lanes[lane][other]) : order->synced;
+}
+
+/* To the object of another CTA of the cluster a lane hands on a clock of what it knows. */
+static void release_far(struct soft_warp *warp, uint32_t lane, struct soft_object_order *object,
+                        bool alone) {
+    struct soft_race_cta *own = warp->cta->race;
+    const struct soft_warp_order *order = &own->warps[warp->index];
+    struct soft_clocks *clocks = &own->race->clocks;
+    uint32_t times[SOFT_WARPS_MAX][SOFT_LANES];
+    for (uint32_t w = 0; w < own->warp_count; w++) {
+        for (uint32_t i = 0; i < SOFT_LANES; i++) {
+            bool exists = (warp->cta->warps[w].threads >> i & 1) != 0;
+            bool same = w == warp->index;
+            uint32_t like = exists ? i : 0;
+            times[w][i] = same && like == lane ? own->time
+                          : alone              ? 0
+                          : same               ? known_of(order, lane, like)
+                                               : order->warps[w];
+        }
+    }
+    struct soft_clock *clock = soft_clock_of(clocks, own->number, own->warp_count, times);
+    join(clocks, &object->known, clock);
+    if (!alone) join(clocks, &object->known, order->known[lane]);
+    soft_clock_drop(clocks, clock);
+}
+
+static void release_near(struct soft_warp *warp, uint32_t lane, struct soft_object_order *object,
+                         bool alone) {
+    struct soft_race_cta *own = warp->cta->race;
+    const struct soft_warp_order *order = &own->warps[warp->index];
+    uint32_t *lanes = object->lanes[warp->index];
+    for (uint32_t w = 0; w < own->warp_count && !alone; w++) {
+        object->warps[w] = most(object->warps[w], order->warps[w]);
+    }
+    for (uint32_t i = 0; i < SOFT_LANES && !alone; i++) {
+        lanes[i] = most(lanes[i], known_of(order, lane, i));
+    }
+    lanes[lane] = own->time;
+    if (!alone) join(&own->race->clocks, &object->known, order->known[lane]);
+}
+
+void soft_race_release(struct soft_warp *warp, uint32_t lane, uint32_t name, bool alone) {
     struct soft_race_cta *own = warp->cta->race;
     if (own == NULL) return;
-    const struct soft_warp_order *order = &own->warps[warp->index];
+    uint32_t offset = name;
+    struct soft_cta *home =
+        name == SOFT_RACE_CLUSTER ? warp->cta : soft_cluster_find(warp->cta, name, &offset);
+    if (home->race == NULL) return;
     pthread_mutex_lock(&own->race->lock);
-    struct soft_object_order *object = find_or_make(own, offset);
-    if (object != NULL) {
-        uint32_t *lanes = object->lanes[warp->index];
-        for (uint32_t w = 0; w < own->warp_count && !alone; w++) {
-            object->warps[w] = most(object->warps[w], order->warps[w]);
-        }
-        for (uint32_t i = 0; i < SOFT_LANES && !alone; i++) {
-            uint32_t knows = order->synced;
-            if (order->parted) knows = most(knows, order->lanes[lane][i]);
-            lanes[i] = most(lanes[i], knows);
-        }
-        lanes[lane] = own->time;
-        if (!alone) join(&own->race->clocks, &object->known, order->known[lane]);
-    }
+    struct soft_object_order *object = find_or_make(home->race, offset);
+    if (object != NULL && home != warp->cta) release_far(warp, lane, object, alone);
+    if (object != NULL && home == warp->cta) release_near(warp, lane, object, alone);
     pthread_mutex_unlock(&own->race->lock);
 }
 
@@ -145,8 +182,8 @@ void soft_race_acquire(struct soft_warp *warp, uint32_t lanes, uint32_t offset) 
     pthread_mutex_unlock(&own->race->lock);
 }
 
-void soft_race_cluster(struct soft_cta *cta) {
-    if (cta->race == NULL) return;
+/* What the threads of one CTA hand on at the barrier of the cluster is what they have. */
+static void end_phase(struct soft_cta *cta) {
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         /* Threads that have exited count as there. */
         uint32_t gone = cta->warps[w].threads & ~cta->warps[w].alive;
@@ -157,7 +194,40 @@ void soft_race_cluster(struct soft_cta *cta) {
     }
     soft_race_go_on(cta);
     soft_race_phase(cta, SOFT_RACE_CLUSTER);
-    for (uint32_t w = 0; w < cta->warp_count; w++) {
-        soft_race_acquire(&cta->warps[w], cta->warps[w].alive, SOFT_RACE_CLUSTER);
+}
+
+/* What has been handed on at the barriers of all CTAs becomes known at each. */
+static void share(struct soft_cta *first) {
+    struct soft_race *race = first->race->race;
+    struct soft_clock *all = NULL;
+    pthread_mutex_lock(&race->lock);
+    for (uint32_t r = 0; r < soft_cluster_count(first); r++) {
+        struct soft_race_cta *own = soft_cluster_member(first, r)->race;
+        const struct soft_object_order *object = own != NULL ? find(own, SOFT_RACE_CLUSTER) : NULL;
+        if (object != NULL) join(&race->clocks, &all, object->done);
+    }
+    for (uint32_t r = 0; r < soft_cluster_count(first); r++) {
+        struct soft_race_cta *own = soft_cluster_member(first, r)->race;
+        struct soft_object_order *object =
+            own != NULL ? find_or_make(own, SOFT_RACE_CLUSTER) : NULL;
+        if (object != NULL) join(&race->clocks, &object->done, all);
+    }
+    soft_clock_drop(&race->clocks, all);
+    pthread_mutex_unlock(&race->lock);
+}
+
+void soft_race_cluster(struct soft_cta *first) {
+    if (first->race == NULL) return;
+    uint32_t count = soft_cluster_count(first);
+    for (uint32_t r = 0; r < count; r++) end_phase(soft_cluster_member(first, r));
+    if (count > 1) share(first);
+    for (uint32_t r = 0; r < count; r++) {
+        struct soft_cta *cta = soft_cluster_member(first, r);
+        for (uint32_t w = 0; w < cta->warp_count; w++) {
+            struct soft_warp *warp = &cta->warps[w];
+            /* Those that wait; the others take it when they do. */
+            uint32_t lanes = warp->alive & ~warp->cluster_owed;
+            soft_race_acquire(warp, lanes, SOFT_RACE_CLUSTER);
+        }
     }
 }

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char race_kind[] = "data race", equal_kind[] = "data race of equal values";
+static const char race_kind[] = "data race", equal_kind[] = "data race of equal values",
+                  proxy_kind[] = "missing proxy fence";
 
 /* Whether an instruction is one that we look at: others may have its number. */
 static bool is_access(const struct soft_instruction *in) {
@@ -50,6 +51,23 @@ static const struct soft_instruction *access_of(const struct soft_module *module
         }
     }
     return NULL;
+}
+
+void soft_race_tell_exit(const struct soft_cta *gone, struct soft_cta *other,
+                         const struct soft_mark *mark, uint64_t at) {
+    const struct soft_code *code = NULL;
+    const struct soft_instruction *in = access_of(other->launch->module, mark->site, &code);
+    if (in == NULL) return;
+    struct soft_warp *warp = &other->warps[mark->warp];
+    struct soft_frame frame = {.code = code};
+    struct soft_split split = {.mask = mark->lanes, .frame = &frame}, *current = warp->split;
+    warp->split = &split;
+    soft_launch_note(warp, in, "block may have exited", mark->lanes, at,
+                     "nothing keeps block (%u,%u,%u), block %u of the cluster, from exiting before "
+                     "this access at offset 0x%llx of its shared memory",
+                     gone->index[0], gone->index[1], gone->index[2], gone->rank,
+                     (unsigned long long)at);
+    warp->split = current;
 }
 
 static const struct soft_instruction *describe_other(const struct soft_checked_access *touch,
@@ -105,7 +123,7 @@ static bool writes_the_same(const struct soft_checked_access *touch, const struc
     if (at_once) {
         there = stored(touch, (uint32_t)__builtin_ctz(mark->lanes), offset, bytes);
     } else if (touch->shared) {
-        memcpy(&there, touch->warp->cta->shared + at, bytes);
+        memcpy(&there, touch->home->shared + at, bytes);
     } else if (!soft_space_read(at, &there, bytes)) {
         return false;
     }
@@ -135,6 +153,12 @@ static bool lies_around(const struct ptx_variable *variable, const struct soft_c
 static void describe_shared(const struct soft_checked_access *touch, char *text, size_t bytes) {
     const struct soft_launch *launch = touch->warp->cta->launch;
     const struct soft_module *module = launch->module;
+    if (touch->home != touch->warp->cta) {
+        const uint32_t *block = touch->home->index;
+        snprintf(text, bytes, "at offset 0x%llx of the shared memory of block (%u,%u,%u)",
+                 (unsigned long long)touch->begin, block[0], block[1], block[2]);
+        return;
+    }
     snprintf(text, bytes, "at offset 0x%llx of shared memory", (unsigned long long)touch->begin);
     for (unsigned u = 0; u < module->unit_count; u++) {
         const struct ptx_variable *v = module->units[u].ptx.variables;
@@ -162,9 +186,22 @@ static bool was_told(struct soft_race *race, uint32_t site, uint32_t beside, boo
     return false;
 }
 
+static void describe_memory(const struct soft_checked_access *touch, char *text, size_t bytes) {
+    if (touch->shared) {
+        describe_shared(touch, text, bytes);
+    } else {
+        const struct soft_reach *reach = touch->warp->cta->launch->reach;
+        soft_space_describe(touch->address, reach, SOFT_ACCESS_READ, text, bytes);
+    }
+}
+
+static void name_line(const struct soft_report_place *place, char *text, size_t bytes) {
+    snprintf(text, bytes, "%s%sPTX line %u", place->source, place->source[0] != '\0' ? ", " : "",
+             place->ptx_line);
+}
+
 void soft_race_tell(const struct soft_checked_access *touch, const struct soft_mark *mark,
                     bool wrote, uint64_t at, unsigned bytes) {
-    const struct soft_launch *launch = touch->warp->cta->launch;
     struct soft_mark first = *mark;
     struct soft_report_place other;
     /* What is not there is reported for itself. */
@@ -178,13 +215,8 @@ void soft_race_tell(const struct soft_checked_access *touch, const struct soft_m
     bool equal = wrote && touch->writes && writes_the_same(touch, &first, at, bytes);
     if (was_told(touch->race, touch->mark.site, mark->site, equal)) return;
     const struct soft_instruction *beside = describe_other(touch, &first, &other);
-    if (touch->shared) {
-        describe_shared(touch, where, sizeof where);
-    } else {
-        soft_space_describe(touch->address, launch->reach, SOFT_ACCESS_READ, where, sizeof where);
-    }
-    snprintf(other_line, sizeof other_line, "%s%sPTX line %u", other.source,
-             other.source[0] != '\0' ? ", " : "", other.ptx_line);
+    describe_memory(touch, where, sizeof where);
+    name_line(&other, other_line, sizeof other_line);
     bool near = touch->mark.scope != SOFT_SCOPE_WEAK && mark->scope != SOFT_SCOPE_WEAK;
     struct soft_finding finding = {.kind = equal ? equal_kind : race_kind,
                                    .lanes = touch->mark.lanes,
@@ -201,4 +233,27 @@ void soft_race_tell(const struct soft_checked_access *touch, const struct soft_m
                      other.thread[2], other_line,
                      near ? ": a scope of .cta does not reach another block" : "",
                      equal ? ": both write the same value" : "");
+}
+
+void soft_race_tell_proxy(const struct soft_checked_access *touch, const struct soft_mark *mark) {
+    struct soft_mark first = *mark;
+    struct soft_report_place other;
+    char where[200], other_line[200];
+    first.lanes = mark->lanes & -mark->lanes;
+    if (was_told(touch->race, touch->mark.site, mark->site, true)) return;
+    const struct soft_instruction *beside = describe_other(touch, &first, &other);
+    describe_memory(touch, where, sizeof where);
+    name_line(&other, other_line, sizeof other_line);
+    struct soft_finding finding = {.kind = proxy_kind,
+                                   .lanes = touch->mark.lanes,
+                                   .address = touch->address,
+                                   .other = &other,
+                                   .beside = beside};
+    soft_launch_find(touch->warp, touch->in, &finding,
+                     "%s of %u bytes at 0x%llx, %s; no fence.proxy.async lies between it and %s by "
+                     "block (%u,%u,%u), thread (%u,%u,%u), at %s",
+                     what(&touch->mark, touch->writes), touch->bytes,
+                     (unsigned long long)touch->address, where, what(mark, true), other.block[0],
+                     other.block[1], other.block[2], other.thread[0], other.thread[1],
+                     other.thread[2], other_line);
 }

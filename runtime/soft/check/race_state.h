@@ -21,6 +21,7 @@ struct soft_mark {
     bool atomic;
     bool copies;  /* asynchronously */
     bool pending; /* and has not been waited for: nothing comes behind it */
+    bool proxied; /* through the async proxy */
 };
 
 struct soft_readers {
@@ -55,6 +56,14 @@ struct soft_fenced {
     uint32_t lanes[SOFT_LANES], warps[SOFT_WARPS_MAX];
 };
 
+/* The proxy fences of a lane: when the last ones were, and what it knew at the last. */
+enum { SOFT_PROXY_FENCES = 8, SOFT_PROXY_SPACES = 2 };
+struct soft_proxy_fences {
+    uint32_t count, times[SOFT_PROXY_FENCES]; /* of fence i at i % SOFT_PROXY_FENCES */
+    struct soft_fenced last;
+    struct soft_clock *known;
+};
+
 struct soft_released {
     uint32_t time; /* of the CTA, when it was made */
     struct soft_clock *clock;
@@ -70,6 +79,7 @@ struct soft_warp_order {
     struct soft_clock *known[SOFT_LANES];
     struct soft_fenced fenced[2][SOFT_LANES]; /* by a scope of .cta or more, of .gpu or more */
     struct soft_released released[2][SOFT_LANES];
+    struct soft_proxy_fences *proxies[SOFT_PROXY_SPACES]; /* a lane each; NULL: no fences */
 };
 
 struct soft_barrier_order {
@@ -133,11 +143,20 @@ struct soft_checked_access {
     struct soft_cells *page; /* the last one that was looked up, of page_shared */
     uint64_t page_number;
     bool page_shared;
+    struct soft_cta
+        *home; /* of shared memory: the block that it is of, most often the lane's own */
     uint64_t address, begin; /* as the program sees it; in its space */
 };
 
 /* race_order.c: whether a mark's access comes before a lane's next one. */
 bool soft_race_ordered(const struct soft_checked_access *touch, const struct soft_mark *mark);
+
+/* race_proxy.c: whether a proxy fence lies between a generic access and one of the async proxy that
+ * comes behind it. */
+bool soft_race_is_proxied(const struct soft_checked_access *touch, const struct soft_mark *mark);
+
+/* race_proxy.c: a new block has executed no proxy fences. */
+void soft_race_proxies_begin(struct soft_race_cta *own);
 
 /* race_order.c: what a strong write of the lane gives to whoever reads it, near: within the CTA;
  * the flag keeps a reference. */
@@ -159,8 +178,16 @@ void soft_race_objects_begin(struct soft_race_cta *own);
 void soft_race_check(struct soft_checked_access *touch, struct soft_cell *cell, uint64_t at,
                      unsigned bytes);
 
+/* race_report.c: tells that an access of another block to shared memory at an offset may come
+ * behind the exit of the block that it is of. */
+void soft_race_tell_exit(const struct soft_cta *gone, struct soft_cta *other,
+                         const struct soft_mark *mark, uint64_t at);
+
 /* race_report.c: tells that an access races with that of a mark, at a cell. */
 void soft_race_tell(const struct soft_checked_access *touch, const struct soft_mark *mark,
                     bool wrote, uint64_t at, unsigned bytes);
+
+/* race_report.c: tells that no proxy fence lies between them. */
+void soft_race_tell_proxy(const struct soft_checked_access *touch, const struct soft_mark *mark);
 
 #endif

@@ -3,6 +3,8 @@
  */
 #include "graph_exec.h"
 
+#include <string.h>
+
 static int device_of(uint64_t address) {
     struct soft_allocation found;
     return soft_space_find(address, &found) ? found.device : -1;
@@ -34,7 +36,9 @@ CUgraphExecUpdateResult soft_content_may_become(const struct soft_node_content *
         if (content->context != other->context) {
             return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
         }
-        return one->is.kernel.cooperative == two->is.kernel.cooperative
+        return one->is.kernel.cooperative == two->is.kernel.cooperative &&
+                       memcmp(one->is.kernel.cluster, two->is.kernel.cluster,
+                              sizeof one->is.kernel.cluster) == 0
                    ? CU_GRAPH_EXEC_UPDATE_SUCCESS
                    : CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
     case SOFT_TASK_COPY:

@@ -136,12 +136,21 @@ struct soft_origin {
     uint32_t number;     /* among the function's PTX instructions */
 };
 
+/* What is the same for all threads of a CTA, and another in each. */
+enum soft_cta_value {
+    SOFT_CTA_CTAID = 0,         /* three, and so of the next two */
+    SOFT_CTA_CLUSTERID = 3,     /* in the grid of clusters */
+    SOFT_CTA_CLUSTER_CTAID = 6, /* in the cluster */
+    SOFT_CTA_CLUSTER_CTARANK = 9,
+    SOFT_CTA_VALUES = 10
+};
+
 /* What a slot holds before a warp begins. */
 enum soft_fill_kind {
     SOFT_FILL_CONSTANT,  /* value, in every lane */
     SOFT_FILL_PARAMETER, /* value is the offset in the parameter buffer */
     SOFT_FILL_SPECIAL,   /* value is an enum ptx_special that is the same in all CTAs of a launch */
-    SOFT_FILL_CTA,       /* value is the component of %ctaid, 0 to 2 */
+    SOFT_FILL_CTA,       /* value is an enum soft_cta_value */
     SOFT_FILL_DYNAMIC_SHARED, /* value is added to where dynamic shared memory begins */
     SOFT_FILL_LOCAL           /* value is added to where the call's local memory begins */
 };
@@ -182,6 +191,10 @@ struct soft_code {
     uint32_t registers; /* what would be reported as registers a thread */
     uint32_t block_threads_max;
     uint32_t block_required[3]; /* .reqntid; 0 for none */
+    uint32_t cluster_required[3]; /* .reqnctapercluster; 0 for none */
+    uint32_t cluster_max;         /* .maxclusterrank; 0 for none */
+    bool cluster_needed;          /* .explicitcluster */
+    bool blocks_are_clusters;     /* a launch counts clusters */
     bool is_function;           /* not a kernel */
     bool has_alloca;
     uint32_t shared_end; /* of the module's shared variables it reads or writes itself */

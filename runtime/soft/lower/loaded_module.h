@@ -30,6 +30,13 @@ struct soft_module {
 };
 
 /* What a CUfunction points to. */
+/* What cuFuncSetAttribute has said of a kernel's clusters. */
+struct soft_cluster_settings {
+    bool large;           /* they may have more blocks than every device can run */
+    int policy;           /* a hint */
+    uint32_t required[3]; /* blocks; 0: the launch says */
+};
+
 struct soft_function {
     struct soft_module *module;
     const struct soft_unit *unit;
@@ -40,6 +47,7 @@ struct soft_function {
     bool is_launched;            /* at least once; guarded by soft_lock */
     int carveout, cache_config;
     struct soft_old_launch *old; /* of the module's arena; NULL until it is set */
+    struct soft_cluster_settings clusters;
     struct soft_function *next;
 };
 

@@ -99,42 +99,34 @@ uint32_t soft_value_constant(struct soft_lowering *lowering, unsigned bits, uint
     return soft_value_find(lowering, SOFT_VALUE_CONSTANT, bits, constant, 0, false);
 }
 
+/* A value that is the same in all threads of a block: what[component]. */
+static uint32_t of_cta(struct soft_lowering *lowering, uint64_t what, uint64_t component) {
+    return soft_value_find(lowering, SOFT_VALUE_CTA, 32, what + component, 0, false);
+}
+
 uint32_t soft_value_special(struct soft_lowering *lowering, enum ptx_special special) {
     switch (special) {
     case PTX_SPECIAL_ctaid_x:
     case PTX_SPECIAL_ctaid_y:
     case PTX_SPECIAL_ctaid_z:
-        return soft_value_find(lowering, SOFT_VALUE_CTA, 32,
-                               (uint64_t)special - PTX_SPECIAL_ctaid_x, 0, false);
-    case PTX_SPECIAL_smid:
+        return of_cta(lowering, SOFT_CTA_CTAID, special - PTX_SPECIAL_ctaid_x);
     case PTX_SPECIAL_clusterid_x:
-        /* A block has no multiprocessor of its own here; the manual allows any number. */
-        return special == PTX_SPECIAL_smid
-                   ? soft_value_constant(lowering, 32, 0)
-                   : soft_value_find(lowering, SOFT_VALUE_CTA, 32, 0, 0, false);
     case PTX_SPECIAL_clusterid_y:
-        return soft_value_find(lowering, SOFT_VALUE_CTA, 32, 1, 0, false);
     case PTX_SPECIAL_clusterid_z:
-        return soft_value_find(lowering, SOFT_VALUE_CTA, 32, 2, 0, false);
-    case PTX_SPECIAL_nclusterid_x:
-    case PTX_SPECIAL_nclusterid_y:
-    case PTX_SPECIAL_nclusterid_z:
-        return soft_value_find(lowering, SOFT_VALUE_SPECIAL, 32,
-                               (uint64_t)special - PTX_SPECIAL_nclusterid_x + PTX_SPECIAL_nctaid_x,
-                               0, false);
+        return of_cta(lowering, SOFT_CTA_CLUSTERID, special - PTX_SPECIAL_clusterid_x);
     case PTX_SPECIAL_cluster_ctaid_x:
     case PTX_SPECIAL_cluster_ctaid_y:
     case PTX_SPECIAL_cluster_ctaid_z:
+        return of_cta(lowering, SOFT_CTA_CLUSTER_CTAID, special - PTX_SPECIAL_cluster_ctaid_x);
     case PTX_SPECIAL_cluster_ctarank:
+        return of_cta(lowering, SOFT_CTA_CLUSTER_CTARANK, 0);
+    case PTX_SPECIAL_smid:
+        /* A block has no multiprocessor of its own here; the manual allows any number. */
         return soft_value_constant(lowering, 32, 0);
-    case PTX_SPECIAL_cluster_nctaid_x:
-    case PTX_SPECIAL_cluster_nctaid_y:
-    case PTX_SPECIAL_cluster_nctaid_z:
-    case PTX_SPECIAL_cluster_nctarank:
     case PTX_SPECIAL_nsmid:
         return soft_value_constant(lowering, 32, 1);
     case PTX_SPECIAL_is_explicit_cluster:
-        return soft_value_constant(lowering, 1, 0);
+        return soft_value_find(lowering, SOFT_VALUE_SPECIAL, 1, special, 0, false);
     default:
         return soft_value_find(lowering, SOFT_VALUE_SPECIAL, 32, special, 0, false);
     }
@@ -450,6 +442,10 @@ static void write_limits(struct soft_lowering *lowering) {
     for (int i = 0; i < 3 && function->block_threads_required; i++) {
         code->block_required[i] = function->block_threads[i];
     }
+    memcpy(code->cluster_required, function->cluster, sizeof code->cluster_required);
+    code->cluster_max = function->cluster_max;
+    code->cluster_needed = function->cluster_needed;
+    code->blocks_are_clusters = function->blocks_are_clusters;
     uint32_t slots = lowering->frame_bytes / SOFT_SLOT_BYTES;
     code->registers = slots < REGISTERS_MAX ? slots : REGISTERS_MAX;
     code->local_bytes = align_up(lowering->local_bytes, 16);

@@ -102,6 +102,7 @@ bool soft_lower_cp_bulk(struct soft_lowering *lowering, const struct ptx_instruc
     if (grouped) mode |= SOFT_BULK_GROUP;
     if (ptx_has(in->opcode, PTX_reduce)) mode |= reduction_of(in->opcode);
     if (multicast) mode |= SOFT_BULK_MULTICAST;
+    if (ptx_has(in->opcode, PTX_shared_cluster)) mode |= SOFT_BULK_CLUSTER;
     if (!grouped && ptx_has(in->opcode, PTX_global)) mode |= SOFT_BULK_FROM_GLOBAL;
     if (!soft_read_address(lowering, &in->operands[0],
                            grouped ? SOFT_SPACE_GLOBAL : SOFT_SPACE_SHARED, &to) ||

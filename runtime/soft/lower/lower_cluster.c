@@ -1,10 +1,17 @@
 /*
- * What names the blocks of a cluster, where each cluster is one block.
- * Source: PTX ISA 9.0, sections 9.7.9.23 (mapa), 9.7.9.24 (getctarank).
+ * What names the blocks of a cluster, and their barrier.
+ * Source: PTX ISA 9.0, sections 9.7.9.23 (mapa), 9.7.9.24 (getctarank), 9.7.13.4 (barrier.cluster).
  */
 #include "lower_memory.h"
 
-/* mapa d, a, rank: the address in the block of that rank, of which there is only the own. */
+/* An address is generic, or one in .shared::cluster. */
+static uint32_t address_mode(const struct ptx_opcode *opcode, unsigned bits) {
+    bool shared = ptx_has(opcode, PTX_shared_cluster);
+    uint32_t space = shared ? SOFT_SPACE_CLUSTER : SOFT_SPACE_GENERIC;
+    return space << SOFT_ACCESS_SPACE_SHIFT | (bits == 64 ? SOFT_ACCESS_WIDE_ADDRESS : 0);
+}
+
+/* mapa d, a, rank: the same place in the block of that rank. */
 bool soft_lower_mapa(struct soft_lowering *lowering, const struct ptx_instruction *in) {
     enum ptx_modifier type = in->opcode->type[0];
     unsigned bits = soft_bits(type);
@@ -24,7 +31,7 @@ bool soft_lower_mapa(struct soft_lowering *lowering, const struct ptx_instructio
     draft->d = d;
     draft->a = a;
     draft->b = b;
-    draft->mode = bits == 64;
+    draft->mode = address_mode(in->opcode, bits);
     return true;
 }
 
@@ -37,11 +44,41 @@ bool soft_lower_getctarank(struct soft_lowering *lowering, const struct ptx_inst
         !soft_destination(lowering, &in->operands[0], 32, PTX_u32, &d)) {
         return false;
     }
-    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_mov_32);
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_getctarank);
     if (draft == NULL) return false;
     draft->d = d;
-    draft->a = soft_value_constant(lowering, 32, 0);
-    return draft->a != SOFT_NO_VALUE;
+    draft->a = a;
+    draft->mode = address_mode(in->opcode, soft_bits(type));
+    return true;
+}
+
+/* barrier.cluster.arrive: mode is whether it hands nothing on. */
+bool soft_lower_cluster_arrive(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this instruction has no operands");
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_cluster_arrive);
+    if (draft == NULL) return false;
+    draft->mode = ptx_has(in->opcode, PTX_relaxed);
+    return true;
+}
+
+/* setmaxnreg.inc n; mode is the number, and SOFT_REGISTERS_MORE. */
+bool soft_lower_setmaxnreg(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    const struct ptx_operand *count = &in->operands[0];
+    if (in->operand_count != 1 || count->kind != PTX_OPERAND_INTEGER) {
+        return LOWER_FAIL(lowering, in, "setmaxnreg needs a number of registers");
+    }
+    if (count->integer < 24 || count->integer > 256 || count->integer % 8 != 0) {
+        return LOWER_FAIL(lowering, count, "%lld registers, not a multiple of 8 from 24 to 256",
+                          (long long)count->integer);
+    }
+    if (lowering->module->target_suffix == 0) {
+        return LOWER_FAIL(lowering, in, "setmaxnreg needs a target such as sm_90a");
+    }
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_setmaxnreg);
+    if (draft == NULL) return false;
+    draft->mode = (uint32_t)count->integer;
+    if (ptx_has(in->opcode, PTX_inc)) draft->mode |= SOFT_REGISTERS_MORE;
+    return true;
 }
 
 /* createpolicy d, ...: what a policy asks of a cache changes nothing here; it is 0. */

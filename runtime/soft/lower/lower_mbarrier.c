@@ -11,6 +11,7 @@ static bool read_object(struct soft_lowering *lowering, const struct ptx_instruc
                         uint32_t *mode) {
     enum soft_access_space space = soft_space_at(in->opcode, operand);
     if (!soft_read_address(lowering, operand, space, address)) return false;
+    space = soft_space_meant(in->opcode, space);
     *mode = 8 | 1 << SOFT_ACCESS_COUNT_SHIFT | (uint32_t)space << SOFT_ACCESS_SPACE_SHIFT;
     if (address->wide) *mode |= SOFT_ACCESS_WIDE_ADDRESS;
     return true;

@@ -20,6 +20,12 @@ enum soft_access_space soft_space_of(const struct ptx_opcode *opcode) {
     return SOFT_SPACE_GENERIC;
 }
 
+enum soft_access_space soft_space_meant(const struct ptx_opcode *opcode,
+                                        enum soft_access_space space) {
+    bool cluster = space == SOFT_SPACE_SHARED && ptx_has(opcode, PTX_shared_cluster);
+    return cluster ? SOFT_SPACE_CLUSTER : space;
+}
+
 /* What an address begins with: [base + 4], or x[1]; NULL where it is no address. */
 static const struct ptx_operand *base_of(const struct ptx_operand *operand) {
     if (operand->kind == PTX_OPERAND_ADDRESS && operand->count == 1) return &operand->items[0];
@@ -174,7 +180,7 @@ static uint32_t access_mode(const struct ptx_instruction *in, const struct data 
     enum ptx_modifier type = in->opcode->type[0];
     uint32_t mode = ptx_types[type].bits / 8u;
     mode |= data->count << SOFT_ACCESS_COUNT_SHIFT;
-    mode |= (uint32_t)space << SOFT_ACCESS_SPACE_SHIFT;
+    mode |= (uint32_t)soft_space_meant(in->opcode, space) << SOFT_ACCESS_SPACE_SHIFT;
     if (ptx_types[type].kind[0] == 'S') mode |= SOFT_ACCESS_SIGNED;
     if (wide_address) mode |= SOFT_ACCESS_WIDE_ADDRESS;
     if (data->bits == 64) mode |= SOFT_ACCESS_WIDE_DATA;
@@ -435,6 +441,6 @@ bool soft_lower_isspacep(struct soft_lowering *lowering, const struct ptx_instru
     if (draft == NULL) return false;
     draft->d = d;
     draft->a = a;
-    draft->mode = soft_space_of(in->opcode);
+    draft->mode = soft_space_meant(in->opcode, soft_space_of(in->opcode));
     return true;
 }

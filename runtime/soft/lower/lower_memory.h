@@ -15,6 +15,11 @@ enum soft_access_space soft_space_of(const struct ptx_opcode *opcode);
 enum soft_access_space soft_space_at(const struct ptx_opcode *opcode,
                                      const struct ptx_operand *address);
 
+/* The space that a mode names for one of those: .shared::cluster is not .shared, though
+ * its addresses are alike. */
+enum soft_access_space soft_space_meant(const struct ptx_opcode *opcode,
+                                        enum soft_access_space space);
+
 /* An address: the value of the base, and the number added to it. */
 struct soft_address {
     uint32_t base;

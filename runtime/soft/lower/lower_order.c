@@ -32,3 +32,15 @@ bool soft_lower_fence(struct soft_lowering *lowering, const struct ptx_instructi
     draft->mode = soft_scope_of(in->opcode, SOFT_SCOPE_GPU);
     return true;
 }
+
+/* fence.proxy.async: of all memory, or of one state space; the one-sided ones are for shared. */
+bool soft_lower_proxy_fence(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this instruction has no operands");
+    struct soft_draft *draft = soft_draft(lowering, SOFT_OP_proxy_fence);
+    if (draft == NULL) return false;
+    bool global = ptx_has(in->opcode, PTX_global);
+    bool shared = ptx_has(in->opcode, PTX_shared_cta) || ptx_has(in->opcode, PTX_shared_cluster) ||
+                  ptx_has(in->opcode, PTX_acquire) || ptx_has(in->opcode, PTX_release);
+    draft->mode = (shared ? 0 : SOFT_PROXY_GLOBAL) | (global ? 0 : SOFT_PROXY_SHARED);
+    return true;
+}

@@ -29,6 +29,12 @@ enum {
  * from .gpu for. */
 enum soft_scope { SOFT_SCOPE_WEAK, SOFT_SCOPE_CTA, SOFT_SCOPE_CLUSTER, SOFT_SCOPE_GPU };
 
+/* The memory that a fence.proxy.async is about. */
+enum { SOFT_PROXY_SHARED = 1, SOFT_PROXY_GLOBAL = 2 };
+
+/* setmaxnreg: a number of registers, and whether it is .inc. */
+enum { SOFT_REGISTERS = 0x1ff, SOFT_REGISTERS_MORE = 0x200 };
+
 /* What an atomic does; its operand list says which, and on what type. */
 enum soft_atomic {
     SOFT_ATOMIC_ADD,
@@ -49,8 +55,16 @@ enum soft_access_space {
     SOFT_SPACE_GLOBAL,
     SOFT_SPACE_SHARED,
     SOFT_SPACE_LOCAL,
-    SOFT_SPACE_PARAM
+    SOFT_SPACE_PARAM,
+    SOFT_SPACE_CLUSTER /* the shared memory of all blocks of a cluster */
 };
+
+/* An address in the shared memory of a cluster. Below 2^SOFT_RANK_SHIFT it is an offset in that of
+ * the block itself; what mapa gives for another block has that one's rank, and 1, above that. */
+enum { SOFT_RANK_SHIFT = 24 };
+static inline uint32_t soft_cluster_address(uint32_t rank, uint32_t offset) {
+    return (rank + 1) << SOFT_RANK_SHIFT | offset;
+}
 
 static inline unsigned soft_access_bytes(uint32_t mode) {
     return mode & SOFT_ACCESS_BYTES;
@@ -84,6 +98,7 @@ enum {
     SOFT_BULK_MULTICAST = 4,
     SOFT_BULK_REDUCE = 8,      /* an atomic operation on a type, which follow */
     SOFT_BULK_COUNT_SHIFT = 4, /* st.async, red.async: components */
+    SOFT_BULK_CLUSTER = 128,   /* the destination may be in another block's shared memory */
     SOFT_BULK_OPERATION_SHIFT = 8,
     SOFT_BULK_TYPE_SHIFT = 16
 };

@@ -4,6 +4,8 @@
 #include "access.h"
 
 #include "tollens/cuda_abi.h"
+#include "base/options.h"
+#include "cluster_member.h"
 #include "finding.h"
 #include "frame.h"
 #include "memory/touch.h"
@@ -85,6 +87,52 @@ static void note_touch(const struct soft_launch *launch, const struct soft_instr
     place->view.low = place->view.high;
 }
 
+/* Shared memory: the block's own, or that of another block of its cluster. */
+static bool find_shared(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                        uint64_t address, unsigned bytes, enum soft_access_space space,
+                        enum soft_access_kind kind, struct soft_place *place) {
+    struct soft_cta *cta = warp->cta;
+    uint32_t offset = (uint32_t)address, size = cta->shared_bytes;
+    const struct soft_cta *other = soft_cluster_find(cta, offset, &offset);
+    if (other != NULL && other != cta && (bytes > size || offset > size - bytes)) {
+        soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
+                         "%s of %u bytes at offset 0x%x is outside the %u bytes of shared memory "
+                         "of block %u of the cluster",
+                         what(kind), bytes, offset, size, other->rank);
+        return false;
+    }
+    if (other == NULL || bytes > size || offset > size - bytes) {
+        return outside(warp, in, lane, offset, bytes, kind, "shared", size);
+    }
+    if (other != cta && space == SOFT_SPACE_SHARED) {
+        soft_launch_fail(
+            warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
+            "%s with .shared::cta at 0x%llx, which is offset 0x%x of the shared memory "
+            "of block %u of the cluster; .shared::cluster is for that",
+            what(kind), (unsigned long long)address, offset, other->rank);
+        return false;
+    }
+    if (other->warps_alive == 0) {
+        soft_launch_fail(warp, in, CUDA_ERROR_LAUNCH_FAILED, 1u << lane, address,
+                         "%s of %u bytes at offset 0x%x of the shared memory of block (%u,%u,%u), "
+                         "block %u of the cluster, which has exited",
+                         what(kind), bytes, offset, other->index[0], other->index[1],
+                         other->index[2], other->rank);
+        return false;
+    }
+    if (!cta->cluster_met && other != cta && soft_options()->check_sync) {
+        soft_launch_note(
+            warp, in, "block may not have begun", 1u << lane, address,
+            "%s of %u bytes at offset 0x%x of the shared memory of block %u of the "
+            "cluster, before any thread of this block has passed the cluster's barrier",
+            what(kind), bytes, offset, other->rank);
+    }
+    place->offset = offset;
+    place->host = other->shared + offset;
+    place->shadow = other->shared_shadow;
+    return true;
+}
+
 static bool find_global(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                         uint64_t address, unsigned bytes, enum soft_access_kind kind,
                         struct soft_place *place) {
@@ -147,13 +195,17 @@ bool soft_access_range(struct soft_warp *warp, const struct soft_instruction *in
                          bytes, (unsigned long long)address, alignment);
         return false;
     }
-    if (space == SOFT_SPACE_GENERIC) space = soft_access_resolve(&address);
+    if (space == SOFT_SPACE_GENERIC) {
+        space = soft_access_resolve(&address);
+        if (space == SOFT_SPACE_SHARED) space = SOFT_SPACE_CLUSTER;
+    }
     uint64_t size = 0;
     switch (space) {
     case SOFT_SPACE_SHARED:
+    case SOFT_SPACE_CLUSTER:
         size = cta->shared_bytes;
-        if (bytes > size || address > size - bytes) {
-            return outside(warp, in, lane, address, bytes, kind, "shared", size);
+        if (bytes > size || address > size - bytes || cta->warps_alive == 0) {
+            return find_shared(warp, in, lane, address, bytes, space, kind, place);
         }
         place->offset = address;
         place->host = cta->shared + address;

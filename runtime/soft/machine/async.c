@@ -5,6 +5,7 @@
 #include "async.h"
 
 #include "tollens/cuda_abi.h"
+#include "cluster_member.h"
 #include "finding.h"
 #include "mbarrier.h"
 #include "race_events.h"
@@ -319,8 +320,8 @@ static uint32_t lanes_at(const struct soft_async_op *copy, uint32_t offset) {
     return lanes;
 }
 
-bool soft_async_arrive(struct soft_warp *tester, uint32_t offset) {
-    struct soft_cta *cta = tester->cta;
+/* Carries out what one CTA's threads have begun and has been looked for. */
+static bool arrive_from(struct soft_warp *tester, struct soft_cta *cta, uint32_t offset) {
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         struct soft_warp *warp = &cta->warps[w];
         if (warp->async == NULL) continue;
@@ -343,12 +344,64 @@ bool soft_async_arrive(struct soft_warp *tester, uint32_t offset) {
     return true;
 }
 
-void soft_async_look_for(struct soft_cta *cta, uint32_t offset) {
+bool soft_async_arrive(struct soft_warp *tester, uint32_t offset) {
+    for (uint32_t r = 0; r < soft_cluster_count(tester->cta); r++) {
+        struct soft_cta *cta = soft_cluster_member(tester->cta, r);
+        if (!arrive_from(tester, cta, soft_cluster_name(cta, tester->cta, offset))) return false;
+    }
+    return true;
+}
+
+static void look_in(struct soft_cta *cta, uint32_t offset) {
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         const struct soft_async *async = cta->warps[w].async;
         if (async == NULL) continue;
         struct soft_async_op *copy = async->lists[SOFT_COPIES_MBARRIER].first;
         for (; copy != NULL; copy = copy->next) copy->looked_for |= lanes_at(copy, offset) != 0;
+    }
+}
+
+void soft_async_look_for(struct soft_cta *home, uint32_t offset) {
+    for (uint32_t r = 0; r < soft_cluster_count(home); r++) {
+        struct soft_cta *cta = soft_cluster_member(home, r);
+        look_in(cta, soft_cluster_name(cta, home, offset));
+    }
+}
+
+/* The lanes of a copy whose bytes are to come into the shared memory of a CTA. */
+static uint32_t lanes_into(struct soft_cta *from, const struct soft_async_op *copy,
+                           const struct soft_cta *into) {
+    uint32_t lanes = 0, offset = 0;
+    if (copy->in->op == SOFT_OP_cp_async_arrive || copy->to != SOFT_SPACE_CLUSTER) return 0;
+    EACH_LANE(lane, copy->mask) {
+        bool meant = soft_cluster_find(from, (uint32_t)copy->destination[lane], &offset) == into;
+        lanes |= (uint32_t)meant << lane;
+    }
+    return lanes;
+}
+
+static void tell_lost(struct soft_warp *warp, struct soft_cta *into) {
+    const struct soft_copies *list = &warp->async->lists[SOFT_COPIES_MBARRIER];
+    for (const struct soft_async_op *copy = list->first; copy != NULL; copy = copy->next) {
+        uint32_t lanes = lanes_into(warp->cta, copy, into);
+        if (lanes == 0) continue;
+        struct pretence pretence;
+        pretend(warp, copy, &pretence);
+        soft_launch_note(
+            warp, copy->in, "copy not waited for", lanes, 0,
+            "block (%u,%u,%u), block %u of the cluster, exits before the copy into its "
+            "shared memory is complete",
+            into->index[0], into->index[1], into->index[2], into->rank);
+        warp->split = pretence.current;
+    }
+}
+
+void soft_async_lost(struct soft_cta *into) {
+    for (uint32_t r = 0; r < soft_cluster_count(into); r++) {
+        struct soft_cta *from = soft_cluster_member(into, r);
+        for (uint32_t w = 0; w < from->warp_count && from != into; w++) {
+            if (from->warps[w].async != NULL) tell_lost(&from->warps[w], into);
+        }
     }
 }
 

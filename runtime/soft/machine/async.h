@@ -31,7 +31,7 @@ struct soft_async_op {
     bool holds; /* the sources are the bytes themselves, the first eight; high has the others */
     uint64_t source[SOFT_LANES], destination[SOFT_LANES], high[SOFT_LANES];
     uint32_t bytes[SOFT_LANES];    /* that are read */
-    uint32_t mbarrier[SOFT_LANES]; /* of an arrival: where in shared memory */
+    uint32_t mbarrier[SOFT_LANES]; /* of an arrival: the object's name, as soft_mbarrier_find's */
     /* cp_tensor: where the box begins, of its one lane; the address in shared memory is the
      * destination, or the source of what goes to global memory. */
     struct soft_tensor_map map;
@@ -79,6 +79,9 @@ void soft_async_look_for(struct soft_cta *cta, uint32_t offset);
 
 /* A warp's last thread has exited: reports copies out of shared memory that were not waited for. */
 void soft_async_end(struct soft_warp *warp);
+
+/* A CTA of a cluster has ended: reports copies that were to come into its memory. */
+void soft_async_lost(struct soft_cta *cta);
 
 /* A warp begins or is gone: what was not waited for is never done. */
 void soft_async_begin(struct soft_warp *warp);

@@ -8,6 +8,7 @@
 #include "async.h"
 
 #include "tollens/cuda_abi.h"
+#include "cluster_member.h"
 #include "finding.h"
 #include "mbarrier.h"
 #include "ptx/ptx.h"
@@ -26,19 +27,33 @@ enum { STORE_MBARRIER, STORE_MBARRIER_OFFSET, STORE_VALUES };
 
 static uint64_t address_at(const struct soft_warp *warp, uint32_t slot, uint32_t lane,
                            int64_t offset, enum soft_access_space space) {
-    if (space == SOFT_SPACE_SHARED)
+    if (space == SOFT_SPACE_SHARED || space == SOFT_SPACE_CLUSTER)
         return (uint32_t)(SLOT(uint32_t, slot)[lane] + (uint64_t)offset);
     return SLOT(uint64_t, slot)[lane] + (uint64_t)offset;
 }
 
 static bool fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                 const char *what, uint32_t value) {
-    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0, what, value);
+                 const char *what) {
+    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0, "%s", what);
     return false;
 }
 
+/* The same place in the block of a rank. */
+static uint32_t in_block(struct soft_cta *cta, uint32_t rank, uint64_t address) {
+    uint32_t offset = 0;
+    (void)soft_cluster_find(cta, (uint32_t)address, &offset);
+    return soft_cluster_name(cta, soft_cluster_member(cta, rank), offset);
+}
+
+/* Whether a copy's destination and its mbarrier are in the same block, as they must be. */
+static bool is_of_one_block(struct soft_cta *cta, const struct soft_async_op *copy, uint32_t lane) {
+    uint32_t offset = 0;
+    return soft_cluster_find(cta, (uint32_t)copy->destination[lane], &offset) ==
+           soft_cluster_find(cta, copy->mbarrier[lane], &offset);
+}
+
 static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in,
-                     struct soft_async_op *copy, uint32_t lane) {
+                     struct soft_async_op *copy, uint32_t lane, uint32_t rank) {
     const uint32_t *more = warp->split->frame->code->operands + in->more;
     uint32_t bytes = SLOT(uint32_t, in->c)[lane];
     copy->destination[lane] = address_at(warp, in->a, lane, in->u.immediate, copy->to);
@@ -46,38 +61,63 @@ static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in,
     copy->bytes[lane] = bytes;
     copy->mask |= 1u << lane;
     if (bytes % ALIGNMENT != 0) {
-        return fail(warp, in, lane, "a bulk copy of %u bytes, which is not a multiple of 16",
-                    bytes);
+        soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
+                         "a bulk copy of %u bytes, which is not a multiple of 16", bytes);
+        return false;
     }
     if ((in->mode & SOFT_BULK_GROUP) != 0) return true;
-    if ((in->mode & SOFT_BULK_MULTICAST) != 0 && SLOT(uint32_t, more[MORE_BLOCKS])[lane] != 1) {
-        return fail(warp, in, lane, "a multicast copy to the blocks 0x%x of a cluster of one block",
-                    SLOT(uint32_t, more[MORE_BLOCKS])[lane]);
+    enum soft_access_space space = copy->to;
+    uint64_t object =
+        address_at(warp, more[MORE_MBARRIER], lane, (int32_t)more[MORE_MBARRIER_OFFSET], space);
+    if ((in->mode & SOFT_BULK_MULTICAST) != 0) {
+        copy->destination[lane] = in_block(warp->cta, rank, copy->destination[lane]);
+        object = in_block(warp->cta, rank, object);
     }
-    uint64_t object = address_at(warp, more[MORE_MBARRIER], lane,
-                                 (int32_t)more[MORE_MBARRIER_OFFSET], SOFT_SPACE_SHARED);
-    return soft_mbarrier_find(warp, in, lane, object, SOFT_SPACE_SHARED, &copy->mbarrier[lane]);
+    return soft_mbarrier_find(warp, in, lane, object, space, &copy->mbarrier[lane]) &&
+           (is_of_one_block(warp->cta, copy, lane) ||
+            fail(warp, in, lane,
+                 "a copy into one block's shared memory and an mbarrier of another"));
+}
+
+/* The copy of a lane, into one block. */
+static bool begin_copy(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                       uint32_t rank) {
+    bool grouped = (in->mode & SOFT_BULK_GROUP) != 0;
+    unsigned list = grouped ? SOFT_COPIES_BULK : SOFT_COPIES_MBARRIER;
+    struct soft_async_op *copy = soft_async_op_new(warp, in);
+    if (copy == NULL) return false;
+    copy->group = warp->async->lists[list].committed[lane];
+    copy->to = grouped                               ? SOFT_SPACE_GLOBAL
+               : (in->mode & SOFT_BULK_CLUSTER) != 0 ? SOFT_SPACE_CLUSTER
+                                                     : SOFT_SPACE_SHARED;
+    copy->from = in->mode & SOFT_BULK_FROM_GLOBAL ? SOFT_SPACE_GLOBAL : SOFT_SPACE_SHARED;
+    copy->alignment = ALIGNMENT;
+    copy->width = 0;
+    if (!add_lane(warp, in, copy, lane, rank)) {
+        free(copy);
+        return false;
+    }
+    return soft_async_op_check(warp, copy, lane) && soft_async_op_begin(warp, copy, list);
 }
 
 const struct soft_instruction *soft_bulk_copy(struct soft_warp *warp,
                                               const struct soft_instruction *in) {
-    bool grouped = (in->mode & SOFT_BULK_GROUP) != 0;
-    unsigned list = grouped ? SOFT_COPIES_BULK : SOFT_COPIES_MBARRIER;
+    const uint32_t *more = warp->split->frame->code->operands + in->more;
+    uint32_t count = soft_cluster_count(warp->cta);
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
-        uint32_t lane = (uint32_t)__builtin_ctz(left);
-        struct soft_async_op *copy = soft_async_op_new(warp, in);
-        if (copy == NULL) return NULL;
-        copy->group = warp->async->lists[list].committed[lane];
-        copy->to = grouped ? SOFT_SPACE_GLOBAL : SOFT_SPACE_SHARED;
-        copy->from = in->mode & SOFT_BULK_FROM_GLOBAL ? SOFT_SPACE_GLOBAL : SOFT_SPACE_SHARED;
-        copy->alignment = ALIGNMENT;
-        copy->width = 0;
-        if (!add_lane(warp, in, copy, lane)) {
-            free(copy);
-            return NULL;
+        uint32_t lane = (uint32_t)__builtin_ctz(left), blocks = 1;
+        if ((in->mode & SOFT_BULK_MULTICAST) != 0) {
+            blocks = SLOT(uint32_t, more[MORE_BLOCKS])[lane] & UINT16_MAX;
+            if (blocks == 0 || blocks >> count != 0) {
+                soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
+                                 "a multicast copy to the blocks 0x%x of a cluster of %u", blocks,
+                                 count);
+                return NULL;
+            }
         }
-        if (!soft_async_op_check(warp, copy, lane) || !soft_async_op_begin(warp, copy, list))
-            return NULL;
+        for (uint32_t rest = blocks; rest != 0; rest &= rest - 1) {
+            if (!begin_copy(warp, in, lane, (uint32_t)__builtin_ctz(rest))) return NULL;
+        }
     }
     return in + 1;
 }
@@ -103,18 +143,25 @@ const struct soft_instruction *soft_bulk_store(struct soft_warp *warp,
     const uint32_t *more = warp->split->frame->code->operands + in->more;
     struct soft_async_op *copy = soft_async_op_new(warp, in);
     if (copy == NULL) return NULL;
-    copy->to = SOFT_SPACE_SHARED;
+    copy->to = SOFT_SPACE_CLUSTER;
     copy->holds = true;
     copy->width = 0;
     copy->mask = warp->mask;
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         uint64_t object = address_at(warp, more[STORE_MBARRIER], lane,
-                                     (int32_t)more[STORE_MBARRIER_OFFSET], SOFT_SPACE_SHARED);
+                                     (int32_t)more[STORE_MBARRIER_OFFSET], SOFT_SPACE_CLUSTER);
         hold(warp, in, copy, lane);
         copy->alignment = copy->bytes[lane];
         copy->destination[lane] = address_at(warp, in->a, lane, in->u.immediate, SOFT_SPACE_SHARED);
-        if (!soft_mbarrier_find(warp, in, lane, object, SOFT_SPACE_SHARED, &copy->mbarrier[lane])) {
+        if (!soft_mbarrier_find(warp, in, lane, object, SOFT_SPACE_CLUSTER,
+                                &copy->mbarrier[lane])) {
+            free(copy);
+            return NULL;
+        }
+        if (!is_of_one_block(warp->cta, copy, lane)) {
+            (void)fail(warp, in, lane,
+                       "a store to one block's shared memory and an mbarrier of another");
             free(copy);
             return NULL;
         }

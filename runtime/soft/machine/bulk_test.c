@@ -173,7 +173,7 @@ Test(bulk, what_cannot_be_copied_is_told_of) {
           "never initialised");
     fails(BULK("mov.u16 %h1, 3; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx"
                "::bytes.multicast::cluster [s], [%rd1], 256, [m], %h1;\n"),
-          CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "to the blocks 0x3 of a cluster of one block");
+          CUDA_ERROR_ILLEGAL_INSTRUCTION, 0, "to the blocks 0x3 of a cluster of 1");
     fails(BULK(STORE "[%rd1], [s+4], 128;\n"), CUDA_ERROR_MISALIGNED_ADDRESS, 0, "a load of 128");
     fails(BULK(STORE "[%rd1+128], [s], 256;\n"), CUDA_ERROR_ILLEGAL_ADDRESS, 0,
           "a store of 256 bytes at 0x");

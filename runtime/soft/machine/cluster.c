@@ -1,61 +1,75 @@
 /*
- * The barrier of a cluster. Source: PTX ISA 9.0, section 9.7.13.4 (barrier.cluster).
+ * How the CTAs of a cluster take turns.
  *
- * A cluster is one CTA here. The barrier is for all threads that have not exited; each arrives, and
- * waits later. Unlike the barriers of a CTA it counts threads, not warps.
+ * One host thread runs a cluster, a CTA at a time, so what its CTAs do to each other's memory needs
+ * no lock. A CTA runs until it can go on no more without another one.
  */
 #include "cluster.h"
 
-#include "tollens/cuda_abi.h"
-#include "finding.h"
+#include "async.h"
+#include "base/dice.h"
+#include "cta.h"
+#include "mbarrier_wait.h"
 #include "race_events.h"
 
-static const struct soft_instruction *
-fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lanes, const char *what) {
-    return soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, lanes, 0, "lanes 0x%08x %s",
-                            lanes, what);
+static bool can_run(const struct soft_cta *cta) {
+    for (uint32_t w = 0; w < cta->warp_count; w++) {
+        if (cta->warps[w].alive != 0 && (cta->blocked >> w & 1) == 0) return true;
+    }
+    return false;
 }
 
-void soft_cluster_check(struct soft_cta *cta) {
-    for (uint32_t w = 0; w < cta->warp_count; w++) {
-        const struct soft_warp *warp = &cta->warps[w];
-        if ((warp->alive & ~warp->cluster_arrived) != 0) return;
+/* Lets those that have tested mbarriers go on. false: there are none, or they do nothing else. */
+static bool time_out(struct soft_cluster *cluster) {
+    bool any = false, hopeful = false;
+    for (uint32_t r = 0; r < cluster->count; r++) {
+        struct soft_cta *cta = cluster->members[r];
+        if (cta->warps_alive == 0) continue;
+        hopeful |= ++cta->idle <= SOFT_IDLE_MAX;
+        any |= soft_mbarrier_time_out(cta);
     }
-    cta->cluster_begun = false;
-    soft_race_cluster(cta);
-    cta->idle = 0;
-    for (uint32_t w = 0; w < cta->warp_count; w++) {
-        struct soft_warp *warp = &cta->warps[w];
-        warp->cluster_arrived = 0;
-        for (int s = 0; s < SOFT_SPLITS_MAX; s++) {
-            if (warp->splits[s].state != SOFT_SPLIT_CLUSTER) continue;
-            warp->splits[s].state = SOFT_SPLIT_READY;
-            cta->blocked &= ~(1u << w);
+    return any && hopeful;
+}
+
+static enum soft_stop deadlock(struct soft_cluster *cluster) {
+    uint32_t r = 0;
+    while (r + 1 < cluster->count && cluster->members[r]->warps_alive == 0) r++;
+    return soft_cta_deadlock(cluster->members[r]);
+}
+
+enum soft_stop soft_cluster_run(struct soft_cluster *cluster, struct soft_view *views) {
+    struct soft_cta *first = cluster->members[0];
+    for (;;) {
+        bool ran = false, yielded = false;
+        uint32_t alive = 0;
+        for (uint32_t i = 0; i < cluster->count; i++) {
+            uint32_t r = i;
+            if (first->dice != 0) r = (uint32_t)soft_dice_place(first->dice, i, cluster->count);
+            struct soft_cta *cta = cluster->members[r];
+            alive += cta->warps_alive > 0;
+            if (cta->warps_alive == 0 || !can_run(cta)) continue;
+            ran = true;
+            switch (soft_cta_run(cta, views)) {
+            case SOFT_STOP_DONE:
+                soft_async_lost(cta);
+                soft_race_exit(cta);
+                break;
+            case SOFT_STOP_YIELD:
+                yielded = true;
+                break;
+            case SOFT_STOP_FAULT:
+                return SOFT_STOP_FAULT;
+            default:
+                break;
+            }
         }
+        if (alive == 0) return SOFT_STOP_DONE;
+        if (yielded) {
+            for (uint32_t r = 0; r < cluster->count; r++) {
+                (void)soft_mbarrier_time_out(cluster->members[r]);
+            }
+            return SOFT_STOP_YIELD;
+        }
+        if (!ran && !time_out(cluster)) return deadlock(cluster);
     }
-}
-
-const struct soft_instruction *soft_cluster_arrive(struct soft_warp *warp,
-                                                   const struct soft_instruction *in) {
-    uint32_t twice = warp->cluster_owed & warp->mask;
-    if (twice != 0) return fail(warp, in, twice, "arrive a second time without a wait in between");
-    warp->cluster_arrived |= warp->mask;
-    warp->cluster_owed |= warp->mask;
-    warp->cta->cluster_begun = true;
-    for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
-        soft_race_release(warp, (uint32_t)__builtin_ctz(left), SOFT_RACE_CLUSTER, false);
-    }
-    soft_race_go_on(warp->cta);
-    soft_cluster_check(warp->cta);
-    return in + 1;
-}
-
-const struct soft_instruction *soft_cluster_wait(struct soft_warp *warp,
-                                                 const struct soft_instruction *in) {
-    uint32_t absent = warp->mask & ~warp->cluster_owed;
-    if (absent != 0) return fail(warp, in, absent, "wait without having arrived");
-    warp->cluster_owed &= ~warp->mask;
-    if ((warp->cluster_arrived & warp->mask) == 0) return in + 1;
-    warp->split->state = SOFT_SPLIT_CLUSTER;
-    return soft_warp_stop(warp, SOFT_STOP_SWITCH, in + 1);
 }

@@ -1,18 +1,13 @@
 /*
- * Cluster: the barrier of a cluster, which is one CTA here.
+ * Cluster: CTAs that run together.
  */
 #ifndef SOFT_CLUSTER_H
 #define SOFT_CLUSTER_H
 
 #include "machine_state.h"
 
-/* The lanes that run arrive at the barrier of the cluster; or wait there, and NULL is returned. */
-const struct soft_instruction *soft_cluster_arrive(struct soft_warp *warp,
-                                                   const struct soft_instruction *in);
-const struct soft_instruction *soft_cluster_wait(struct soft_warp *warp,
-                                                 const struct soft_instruction *in);
-
-/* Opens that barrier if all threads that have not exited are there. */
-void soft_cluster_check(struct soft_cta *cta);
+/* Runs the CTAs of a cluster in turn until all have ended (DONE), a turn is over (YIELD), or the
+ * launch failed (FAULT). */
+enum soft_stop soft_cluster_run(struct soft_cluster *cluster, struct soft_view *views);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Clusters of one block: code that mentions them runs, and larger ones are refused.
+ * Clusters: their barrier, what a block knows of its own, and how large they may be.
  */
 #include "test/test_soft.h"
 
@@ -119,39 +119,78 @@ Test(cluster, a_wrong_use_of_its_barrier_is_told_of) {
           "at PTX line 11: barrier.cluster.wait: deadlock: lanes 0xffffffff of warp 0 wait at the "
           "barrier of the cluster");
     fails(TEST_KERNEL("mov.u32 %r5, 1; mapa.shared::cluster.u32 %r6, %r5, %r5;\n"),
-          CUDA_ERROR_ILLEGAL_INSTRUCTION, "block 1 of a cluster of one block");
+          CUDA_ERROR_ILLEGAL_INSTRUCTION, "block 1 of a cluster of 1");
 }
 
 #define ENTRY(attributes)                                                                          \
-    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out)\n"          \
-    ".explicitcluster " attributes "\n{\nret;\n}\n"
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 "                \
+    "out)\n" attributes "\n{\nret;\n}\n"
 
-Test(cluster, larger_ones_are_refused) {
-    char log[2048];
-    uint32_t out[1] = {0};
-    TEST_RUN(ENTRY(".reqnctapercluster 1, 1, 1"), 1, 1, out);
-    TEST_RUN(ENTRY(".maxclusterrank 8"), 1, 1, out);
-    cr_assert_eq(test_refused(ENTRY(".reqnctapercluster 2, 1, 1"), log, sizeof log),
-                 CUDA_ERROR_INVALID_PTX);
-    cr_assert(strstr(log, "ptx:6:1: error: a cluster of 2x1x1 blocks") == log, "%s", log);
-    cr_assert_eq(test_refused(ENTRY(".reqnctapercluster 4"), log, sizeof log),
-                 CUDA_ERROR_INVALID_PTX);
-    cr_assert(strstr(log, "a cluster of 4x1x1 blocks") != NULL, "%s", log);
+static CUresult launch(CUfunction function, unsigned grid, unsigned cluster) {
     CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                   .value.clusterDim = {2, 1, 1}};
-    CUlaunchConfig config = {.gridDimX = 2,
+                                   .value.clusterDim = {cluster, 1, 1}};
+    CUlaunchConfig config = {.gridDimX = grid,
                              .gridDimY = 1,
                              .gridDimZ = 1,
-                             .blockDimX = 1,
+                             .blockDimX = 32,
                              .blockDimY = 1,
                              .blockDimZ = 1,
                              .attrs = &attribute,
-                             .numAttrs = 1};
-    CUfunction function = test_function(test_load(ENTRY("")), "k");
+                             .numAttrs = cluster > 0};
     CUdeviceptr none = 0;
     void *arguments[] = {&none};
-    cr_assert_eq(cuLaunchKernelEx(&config, function, arguments, NULL), CUDA_ERROR_NOT_SUPPORTED);
-    attribute.value.clusterDim.x = 1;
-    cr_assert_eq(cuLaunchKernelEx(&config, function, arguments, NULL), CUDA_SUCCESS);
-    cr_assert_eq(cuCtxSynchronize(), CUDA_SUCCESS);
+    CUresult result = cuLaunchKernelEx(&config, function, arguments, NULL);
+    return result != CUDA_SUCCESS ? result : cuCtxSynchronize();
+}
+
+Test(cluster, a_launch_says_how_large_it_is) {
+    CUfunction any = test_function(test_load(ENTRY("")), "k");
+    static const struct {
+        unsigned grid, cluster;
+        CUresult result;
+    } rows[] = {
+        {2, 1, CUDA_SUCCESS},
+        {2, 2, CUDA_SUCCESS},
+        {24, 8, CUDA_SUCCESS},
+        {3, 2, CUDA_ERROR_INVALID_VALUE},
+        {16, 16, CUDA_ERROR_INVALID_CLUSTER_SIZE},
+        {9, 9, CUDA_ERROR_INVALID_CLUSTER_SIZE},
+        {17, 17, CUDA_ERROR_INVALID_CLUSTER_SIZE},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CUresult result = launch(any, rows[i].grid, rows[i].cluster);
+        cr_assert_eq(result, rows[i].result, "%zu: %d", i, (int)result);
+    }
+    cr_assert_eq(
+        cuFuncSetAttribute(
+            any, (CUfunction_attribute)CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+        CUDA_SUCCESS);
+    cr_assert_eq(launch(any, 16, 16), CUDA_SUCCESS);
+    cr_assert_eq(launch(any, 17, 17), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+}
+
+Test(cluster, a_kernel_says_how_large_it_is) {
+    char log[2048];
+    uint32_t out[1] = {0};
+    CUfunction pairs = test_function(test_load(ENTRY(".reqnctapercluster 2, 1, 1")), "k");
+    cr_assert_eq(launch(pairs, 4, 0), CUDA_SUCCESS);
+    cr_assert_eq(launch(pairs, 4, 2), CUDA_SUCCESS);
+    cr_assert_eq(launch(pairs, 4, 4), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    cr_assert_eq(launch(pairs, 3, 0), CUDA_ERROR_INVALID_VALUE);
+    int value = 0;
+    cr_assert_eq(cuFuncGetAttribute(
+                     &value, (CUfunction_attribute)CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, pairs),
+                 CUDA_SUCCESS);
+    cr_assert_eq(value, 2);
+    CUfunction explicit =
+        test_function(test_load(ENTRY(".explicitcluster .maxclusterrank 4")), "k");
+    cr_assert_eq(launch(explicit, 4, 0), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    cr_assert_eq(launch(explicit, 4, 1), CUDA_SUCCESS);
+    cr_assert_eq(launch(explicit, 4, 4), CUDA_SUCCESS);
+    cr_assert_eq(launch(explicit, 8, 8), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    TEST_RUN(ENTRY(".explicitcluster .reqnctapercluster 1, 1, 1"), 1, 1, out);
+    cr_assert_eq(test_refused(ENTRY(".reqnctapercluster 4, 4, 2"), log, sizeof log),
+                 CUDA_ERROR_INVALID_PTX);
+    cr_assert(strstr(log, "a cluster of 4x4x2 blocks: a cluster has at most 16") != NULL, "%s",
+              log);
 }

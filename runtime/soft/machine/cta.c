@@ -10,14 +10,11 @@
 #include "finding.h"
 #include "mbarrier.h"
 #include "mbarrier_wait.h"
+#include "registers.h"
 #include "warp.h"
 #include "wgmma.h"
 
 #include <stdio.h>
-
-/* Tests of mbarriers that all fail, with nothing else going on between them, before that is taken
- * for a deadlock. A kernel may count its tests and give up; hardly so early. */
-enum { IDLE_MAX = 1 << 12 };
 
 static bool waits(const struct soft_split *split) {
     return split->state == SOFT_SPLIT_BARRIER || split->state == SOFT_SPLIT_SYNC ||
@@ -35,8 +32,7 @@ static const char *where_of(const struct soft_split *split) {
     }
 }
 
-/* No warp can go on and none will: says who waits where. */
-static enum soft_stop report_deadlock(struct soft_cta *cta) {
+enum soft_stop soft_cta_deadlock(struct soft_cta *cta) {
     char where[120];
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         struct soft_warp *warp = &cta->warps[w];
@@ -87,13 +83,17 @@ enum soft_stop soft_cta_run(struct soft_cta *cta, struct soft_view *views) {
                 break;
             }
         }
-        if (cta->warps_alive == 0) return SOFT_STOP_DONE;
+        if (cta->warps_alive == 0) {
+            soft_registers_end(cta);
+            return SOFT_STOP_DONE;
+        }
         if (yielded) {
             soft_mbarrier_time_out(cta);
             return SOFT_STOP_YIELD;
         }
-        if (!ran && (++cta->idle > IDLE_MAX || !soft_mbarrier_time_out(cta))) {
-            return report_deadlock(cta);
+        if (!ran && cta->cluster != NULL) return SOFT_STOP_BLOCKED;
+        if (!ran && (++cta->idle > SOFT_IDLE_MAX || !soft_mbarrier_time_out(cta))) {
+            return soft_cta_deadlock(cta);
         }
     }
 }

@@ -36,6 +36,22 @@ uint32_t soft_special_at(const struct soft_warp *warp, enum ptx_special special,
         return launch->grid[1];
     case PTX_SPECIAL_nctaid_z:
         return launch->grid[2];
+    case PTX_SPECIAL_nclusterid_x:
+        return launch->grid[0] / launch->cluster[0];
+    case PTX_SPECIAL_nclusterid_y:
+        return launch->grid[1] / launch->cluster[1];
+    case PTX_SPECIAL_nclusterid_z:
+        return launch->grid[2] / launch->cluster[2];
+    case PTX_SPECIAL_cluster_nctaid_x:
+        return launch->cluster[0];
+    case PTX_SPECIAL_cluster_nctaid_y:
+        return launch->cluster[1];
+    case PTX_SPECIAL_cluster_nctaid_z:
+        return launch->cluster[2];
+    case PTX_SPECIAL_cluster_nctarank:
+        return launch->cluster_ctas;
+    case PTX_SPECIAL_is_explicit_cluster:
+        return launch->explicit_clusters;
     case PTX_SPECIAL_laneid:
         return lane;
     case PTX_SPECIAL_warpid:
@@ -107,6 +123,10 @@ void soft_frame_fill(struct soft_warp *warp, struct soft_frame *frame) {
             fill_slot(slot, fill, dynamic_shared_at(launch) + fill->value);
             break;
         case SOFT_FILL_SPECIAL:
+            if (fill->predicate) {
+                fill_slot(slot, fill, soft_special_at(warp, (enum ptx_special)fill->value, 0));
+                break;
+            }
             for (uint32_t lane = 0; lane < SOFT_LANES; lane++) {
                 uint32_t value = soft_special_at(warp, (enum ptx_special)fill->value, lane);
                 memcpy(slot + 4 * lane, &value, 4);

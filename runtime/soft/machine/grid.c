@@ -1,5 +1,6 @@
 /*
  * Handing out CTAs: a counter says which is next, and a thread that has finished one takes another.
+ * Those of a cluster are handed out together, and what is said here of a CTA holds for a cluster.
  *
  * A CTA is set up once a launch and thread, and then used for one block after the other: constants,
  * parameters and thread indices stay in its frames, only %ctaid changes.
@@ -9,6 +10,7 @@
 #include "tollens/cuda_abi.h"
 #include "async.h"
 #include "wgmma.h"
+#include "cluster.h"
 #include "cta.h"
 #include "base/dice.h"
 #include "base/round_up.h"
@@ -16,6 +18,7 @@
 #include "finding.h"
 #include "frame.h"
 #include "race_events.h"
+#include "registers.h"
 #include "memory/space.h"
 #include "warp.h"
 
@@ -95,7 +98,7 @@ static struct soft_cta *take_spare(const struct layout *layout) {
     return found;
 }
 
-static void give_spare(struct soft_cta *cta) {
+static void give_one(struct soft_cta *cta) {
     /* What its calls have made is of use to no other launch, and so with its race state. */
     soft_race_give_back(cta);
     for (uint32_t w = 0; w < cta->warp_count; w++) drop_warp(&cta->warps[w]);
@@ -108,6 +111,17 @@ static void give_spare(struct soft_cta *cta) {
     }
     pthread_mutex_unlock(&spare.lock);
     if (!keep) free_cta(cta);
+}
+
+/* With the others of its cluster. */
+static void give_spare(struct soft_cta *cta) {
+    struct soft_cluster *cluster = cta->cluster;
+    for (uint32_t r = 0; cluster != NULL && r < cluster->count; r++) {
+        if (cluster->members[r] != cta) give_one(cluster->members[r]);
+    }
+    cta->cluster = NULL;
+    free(cluster);
+    give_one(cta);
 }
 
 void soft_launch_trim(void) {
@@ -145,6 +159,8 @@ static void prepare_cta(struct soft_launch *launch, struct soft_cta *cta,
     bool tracks = soft_space_tracks();
     uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
     cta->launch = launch;
+    cta->cluster = NULL;
+    cta->rank = 0;
     cta->warp_count = layout->warps;
     cta->shared = cta->slots + layout->shared;
     cta->shared_bytes = launch->shared_bytes;
@@ -175,11 +191,16 @@ static void begin_cta(struct soft_cta *cta, uint64_t number) {
     cta->index[0] = (uint32_t)(number % launch->grid[0]);
     cta->index[1] = (uint32_t)(number / launch->grid[0] % launch->grid[1]);
     cta->index[2] = (uint32_t)(number / launch->grid[0] / launch->grid[1]);
+    if (cta->cluster == NULL) {
+        memcpy(cta->index + SOFT_CTA_CLUSTERID, cta->index, 3 * sizeof cta->index[0]);
+        memset(cta->index + SOFT_CTA_CLUSTER_CTAID, 0, 4 * sizeof cta->index[0]);
+    }
     cta->dice = launch->dice != 0 ? soft_dice(launch->dice, number) : 0;
     cta->warps_alive = cta->warp_count;
     cta->blocked = cta->idle = 0;
-    cta->cluster_begun = false;
+    cta->cluster_begun = cta->cluster_met = false;
     memset(cta->barriers, 0, sizeof cta->barriers);
+    soft_registers_begin(cta);
     soft_race_begin(cta);
     if (cta->shared_shadow != NULL) memset(cta->shared_shadow, 0, cta->shared_bytes / 4 + 1);
     for (uint32_t w = 0; w < cta->warp_count; w++) {
@@ -193,6 +214,31 @@ static void begin_cta(struct soft_cta *cta, uint64_t number) {
         soft_async_begin(warp);
         soft_wgmma_begin(warp);
         soft_warp_begin(warp, launch->code->instructions);
+    }
+}
+
+/* Begins the CTAs of a cluster, or the CTA that is one. */
+static void begin_cluster(struct soft_cta *first, uint64_t number) {
+    const struct soft_launch *launch = first->launch;
+    const struct soft_cluster *cluster = first->cluster;
+    if (cluster == NULL) {
+        begin_cta(first, number);
+        return;
+    }
+    const uint32_t *extent = launch->cluster;
+    uint32_t along[2] = {launch->grid[0] / extent[0], launch->grid[1] / extent[1]};
+    uint32_t at[3] = {(uint32_t)(number % along[0]), (uint32_t)(number / along[0] % along[1]),
+                      (uint32_t)(number / along[0] / along[1])};
+    for (uint32_t r = 0; r < cluster->count; r++) {
+        struct soft_cta *cta = cluster->members[r];
+        uint32_t inside[3] = {r % extent[0], r / extent[0] % extent[1], r / extent[0] / extent[1]};
+        uint64_t x = (uint64_t)at[0] * extent[0] + inside[0];
+        uint64_t y = (uint64_t)at[1] * extent[1] + inside[1];
+        uint64_t z = (uint64_t)at[2] * extent[2] + inside[2];
+        memcpy(cta->index + SOFT_CTA_CLUSTERID, at, sizeof at);
+        memcpy(cta->index + SOFT_CTA_CLUSTER_CTAID, inside, sizeof inside);
+        cta->index[SOFT_CTA_CLUSTER_CTARANK] = r;
+        begin_cta(cta, (z * launch->grid[1] + y) * launch->grid[0] + x);
     }
 }
 
@@ -250,21 +296,21 @@ struct batch {
 };
 
 static bool has_next(struct soft_launch *launch, const struct batch *batch) {
-    return batch->next < batch->end || atomic_load(&launch->next) < launch->ctas;
+    return batch->next < batch->end || atomic_load(&launch->next) < launch->clusters;
 }
 
 /* Begins the next CTA in a CTA's place; false when all have been begun. */
 static bool begin_next(struct soft_launch *launch, struct soft_cta *cta, struct batch *batch) {
     if (batch->next == batch->end) {
         uint64_t number = atomic_fetch_add(&launch->next, batch->size);
-        uint64_t left = number < launch->ctas ? launch->ctas - number : 0;
+        uint64_t left = number < launch->clusters ? launch->clusters - number : 0;
         batch->next = number;
         batch->end = number + (left < batch->size ? left : batch->size);
     }
     if (batch->next == batch->end || atomic_load(&launch->failed)) return false;
     uint64_t number = batch->next++;
-    if (launch->dice != 0) number = soft_dice_place(launch->dice, number, launch->ctas);
-    begin_cta(cta, number);
+    if (launch->dice != 0) number = soft_dice_place(launch->dice, number, launch->clusters);
+    begin_cluster(cta, number);
     return true;
 }
 
@@ -272,18 +318,26 @@ static bool begin_next(struct soft_launch *launch, struct soft_cta *cta, struct 
  * want. */
 static uint64_t batch_size(struct soft_launch *launch, int64_t executed) {
     uint64_t begun = atomic_load(&launch->next);
-    uint64_t share = begun < launch->ctas ? (launch->ctas - begun) / BATCH_CTAS : 0;
+    uint64_t share = begun < launch->clusters ? (launch->clusters - begun) / BATCH_CTAS : 0;
     uint64_t size = executed < 0 ? 1 : BATCH / (SET_UP + (uint64_t)executed);
     if (size > share) size = share;
     return size > BATCH_CTAS ? BATCH_CTAS : size > 0 ? size : 1;
 }
 
-static int64_t executed_by(struct soft_cta *cta) {
+static int64_t executed_in(struct soft_cta *cta) {
     int64_t sum = 0;
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         sum += cta->warps[w].executed;
         cta->warps[w].executed = 0;
     }
+    return sum;
+}
+
+static int64_t executed_by(struct soft_cta *cta) {
+    const struct soft_cluster *cluster = cta->cluster;
+    if (cluster == NULL) return executed_in(cta);
+    int64_t sum = 0;
+    for (uint32_t r = 0; r < cluster->count; r++) sum += executed_in(cluster->members[r]);
     return sum;
 }
 
@@ -310,20 +364,38 @@ static void check_budget(struct soft_launch *launch, struct soft_cta *cta, struc
                        "the launch has used up its budget of instructions");
 }
 
+static struct soft_cta *set_up_one(struct soft_launch *launch, const struct layout *layout) {
+    struct soft_cta *cta = take_spare(layout);
+    if (cta == NULL) cta = new_cta(layout);
+    if (cta != NULL) prepare_cta(launch, cta, layout);
+    return cta;
+}
+
+/* A CTA with the others of its cluster, whose first it is; NULL: there is no memory. */
+static struct soft_cta *set_up(struct soft_launch *launch, const struct layout *layout) {
+    struct soft_cta *first = set_up_one(launch, layout);
+    if (first == NULL || launch->cluster_ctas == 1) return first;
+    struct soft_cluster *cluster = calloc(1, sizeof *cluster);
+    for (uint32_t r = 0; cluster != NULL && r < launch->cluster_ctas; r++) {
+        struct soft_cta *cta = r == 0 ? first : set_up_one(launch, layout);
+        if (cta == NULL) break;
+        cta->cluster = cluster;
+        cta->rank = r;
+        cluster->members[cluster->count++] = cta;
+    }
+    if (cluster != NULL && cluster->count == launch->cluster_ctas) return first;
+    give_spare(first);
+    return NULL;
+}
+
 /* The CTA to run now: a new one where there is one to begin, else one that was parked. */
 static struct soft_cta *next_cta(struct soft_launch *launch, struct soft_cta *idle,
                                  const struct layout *layout, struct batch *batch, bool *prepared) {
     if (has_next(launch, batch)) {
-        struct soft_cta *cta = idle;
+        struct soft_cta *cta = idle != NULL ? idle : set_up(launch, layout);
         if (cta == NULL) {
-            cta = take_spare(layout);
-            if (cta == NULL) cta = new_cta(layout);
-            if (cta == NULL) {
-                fail_without_place(launch, CUDA_ERROR_OUT_OF_MEMORY,
-                                   "out of host memory for a block");
-                return NULL;
-            }
-            prepare_cta(launch, cta, layout);
+            fail_without_place(launch, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory for a block");
+            return NULL;
         }
         if (begin_next(launch, cta, batch)) {
             *prepared = true;
@@ -347,7 +419,8 @@ static bool work(struct soft_launch *launch, struct soft_worker *worker, uint64_
         struct soft_cta *cta = next_cta(launch, idle, &layout, &batch, &used_idle);
         if (cta == NULL) break;
         if (used_idle) idle = NULL;
-        enum soft_stop stop = soft_cta_run(cta, worker->views);
+        enum soft_stop stop = cta->cluster == NULL ? soft_cta_run(cta, worker->views)
+                                                   : soft_cluster_run(cta->cluster, worker->views);
         int64_t executed = executed_by(cta);
         batch.executed += executed;
         bool batch_is_over = batch.next == batch.end;
@@ -368,7 +441,7 @@ static bool work(struct soft_launch *launch, struct soft_worker *worker, uint64_
     atomic_fetch_add(&launch->ended, batch.ended);
     atomic_fetch_add(&launch->executed, batch.executed);
     if (idle != NULL) give_spare(idle);
-    return atomic_load(&launch->failed) || atomic_load(&launch->ended) == launch->ctas;
+    return atomic_load(&launch->failed) || atomic_load(&launch->ended) == launch->clusters;
 }
 
 bool soft_launch_work(struct soft_launch *launch, struct soft_worker *worker, uint64_t slice_ns) {

@@ -88,7 +88,7 @@ enum soft_stop {
     SOFT_STOP_NONE,
     SOFT_STOP_SWITCH,  /* the current split cannot go on; another one may */
     SOFT_STOP_YIELD,   /* its quantum is used up */
-    SOFT_STOP_BLOCKED, /* no split can go on until a barrier opens */
+    SOFT_STOP_BLOCKED, /* no split can go on until a barrier opens; of a CTA: another must come */
     SOFT_STOP_DONE,    /* all threads have exited */
     SOFT_STOP_FAULT    /* the launch has failed; the grid has the report */
 };
@@ -135,6 +135,17 @@ struct soft_warp {
 
 enum { SOFT_WARPS_MAX = 32, SOFT_BARRIERS = 16 };
 
+/* Clusters of up to so many CTAs; on request of up to twice as many. */
+enum { SOFT_CLUSTER_PORTABLE = 8, SOFT_CLUSTER_MAX = 16 };
+
+/* The CTAs of a cluster, in the order of their ranks. They begin together, one host thread runs
+ * them all, and they are given back together: the shared memory of one that has ended stays, though
+ * nobody may use it. */
+struct soft_cluster {
+    uint32_t count;
+    struct soft_cta *members[SOFT_CLUSTER_MAX];
+};
+
 struct soft_barrier {
     uint32_t arrived;                /* threads, in whole warps */
     uint32_t expected;               /* threads; 0: all of the CTA that have not exited */
@@ -142,12 +153,22 @@ struct soft_barrier {
     uint32_t red_threads, red_count; /* of barrier.red: threads so far, and those that say yes */
 };
 
+/* The registers of a warpgroup, four warps. */
+enum { SOFT_WARPGROUP = 4, SOFT_WARPGROUPS_MAX = SOFT_WARPS_MAX / SOFT_WARPGROUP };
+struct soft_warpgroup {
+    const struct soft_instruction *in; /* the setmaxnreg that some of its warps have executed */
+    uint32_t warps;                    /* those, a bit each; 0: none, or all of them */
+    uint32_t registers;                /* of a thread, by the last one that all have; 0: none */
+};
+
 struct soft_cta {
     struct soft_launch *launch; /* the one its frames are filled for */
     struct soft_cta *next;      /* in a list of idle or parked ones */
-    uint32_t index[3];          /* %ctaid */
+    uint32_t index[SOFT_CTA_VALUES]; /* %ctaid and so on */
     uint64_t number;            /* the same as one number */
     uint64_t dice;              /* 0: warps take turns in the usual order */
+    struct soft_cluster *cluster; /* NULL: it has one CTA */
+    uint32_t rank;                /* in that */
     uint32_t warp_count;
     uint32_t warp_room; /* how many its memory has room for */
     uint32_t warps_alive;
@@ -159,6 +180,8 @@ struct soft_cta {
     struct soft_barrier barriers[SOFT_BARRIERS];
     uint32_t blocked;   /* warps that wait for a barrier, a bit each */
     bool cluster_begun; /* some threads have come to the barrier of the cluster */
+    bool cluster_met;   /* and some have passed it: the other CTAs have begun */
+    struct soft_warpgroup warpgroups[SOFT_WARPGROUPS_MAX];
     uint32_t idle;      /* how often nothing but tests of mbarriers could go on */
     size_t memory_bytes;
     struct soft_race_cta *race; /* NULL where races are not looked for */
@@ -172,6 +195,9 @@ struct soft_launch {
     const struct soft_code *code;
     struct soft_module *module; /* held until the launch is over */
     uint32_t grid[3], block[3];
+    uint32_t cluster[3];     /* CTAs; one each where there are none */
+    uint32_t cluster_ctas;   /* in one cluster */
+    bool explicit_clusters;  /* the program has asked for them */
     uint32_t shared_bytes;   /* static and dynamic */
     uint32_t dynamic_shared; /* dynamic alone */
     uint64_t id;
@@ -181,8 +207,9 @@ struct soft_launch {
     uint64_t budget;    /* warp instructions; 0 is no end */
     _Atomic int64_t executed; /* so far; of CTAs that jumped ahead it may be less than none */
     uint64_t ctas;
-    _Atomic uint64_t next;  /* the next CTA nobody has begun */
-    _Atomic uint64_t ended; /* CTAs that are done */
+    uint64_t clusters;      /* what follows counts these; of one CTA each where there are none */
+    _Atomic uint64_t next;  /* the next one nobody has begun */
+    _Atomic uint64_t ended; /* those that are done */
     atomic_bool failed;     /* all others stop where they are */
     pthread_mutex_t lock;   /* guards all below */
     struct soft_cta *parked;

@@ -6,6 +6,7 @@
 
 #include "tollens/cuda_abi.h"
 #include "access.h"
+#include "cluster_member.h"
 #include "finding.h"
 #include "race_events.h"
 
@@ -53,24 +54,48 @@ static void store(struct soft_cta *cta, uint32_t offset, uint64_t word) {
          lane##_left != 0 && (lane = (uint32_t)__builtin_ctz(lane##_left), true);                  \
          lane##_left &= lane##_left - 1)
 
+/* Says which object a name means: one of another block's has its block. */
+static void describe(struct soft_cta *cta, uint32_t name, char *text, size_t bytes) {
+    uint32_t offset = 0;
+    const struct soft_cta *home = soft_cluster_find(cta, name, &offset);
+    int end = snprintf(text, bytes, "the mbarrier at offset 0x%x", offset);
+    if (home == cta) return;
+    snprintf(text + end, bytes - (size_t)end, " of block %u of the cluster", home->rank);
+}
+
 static bool fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                 uint32_t offset, const char *why) {
-    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, offset,
-                     "the mbarrier at offset 0x%x %s", offset, why);
+                 uint32_t name, const char *why) {
+    char what[96];
+    describe(warp->cta, name, what, sizeof what);
+    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, name, "%s %s", what,
+                     why);
     return false;
 }
 
-/* The place of an object that there may be. */
+/* The CTA whose shared memory a place is in; NULL: it is elsewhere. */
+static struct soft_cta *home_of(struct soft_cta *cta, const struct soft_place *place,
+                                uint64_t *offset) {
+    for (uint32_t r = 0; r < soft_cluster_count(cta); r++) {
+        struct soft_cta *home = soft_cluster_member(cta, r);
+        *offset = (uint64_t)((uintptr_t)place->host - (uintptr_t)home->shared);
+        if (*offset < home->shared_bytes) return home;
+    }
+    return NULL;
+}
+
+/* The name of an object that there may be. */
 static bool find_place(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                       uint64_t address, enum soft_access_space space, uint32_t *offset) {
-    const struct soft_cta *cta = warp->cta;
+                       uint64_t address, enum soft_access_space space, uint32_t *name) {
     struct soft_place place;
+    uint64_t offset = 0;
     if (!soft_access_range(warp, in, lane, address, 8, 8, space, SOFT_ACCESS_WRITE, &place)) {
         return false;
     }
-    uint64_t at = (uint64_t)((uintptr_t)place.host - (uintptr_t)cta->shared);
-    *offset = (uint32_t)at;
-    if (at < cta->shared_bytes) return true;
+    const struct soft_cta *home = home_of(warp->cta, &place, &offset);
+    if (home != NULL) {
+        *name = soft_cluster_name(warp->cta, home, (uint32_t)offset);
+        return true;
+    }
     soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
                      "an mbarrier must be in shared memory, and 0x%llx is not",
                      (unsigned long long)address);
@@ -84,10 +109,12 @@ static bool is_valid(const struct soft_cta *cta, uint32_t offset) {
 }
 
 bool soft_mbarrier_find(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                        uint64_t address, enum soft_access_space space, uint32_t *offset) {
-    if (!find_place(warp, in, lane, address, space, offset)) return false;
-    return is_valid(warp->cta, *offset) ||
-           fail(warp, in, lane, *offset, "was never initialised or is no longer valid");
+                        uint64_t address, enum soft_access_space space, uint32_t *name) {
+    uint32_t offset = 0;
+    if (!find_place(warp, in, lane, address, space, name)) return false;
+    const struct soft_cta *home = soft_cluster_find(warp->cta, *name, &offset);
+    return is_valid(home, offset) ||
+           fail(warp, in, lane, *name, "was never initialised or is no longer valid");
 }
 
 /* The phase of an object is over: who waits for that is ready. */
@@ -107,31 +134,35 @@ static void wake(struct soft_cta *cta, uint32_t offset) {
 }
 
 bool soft_mbarrier_apply(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                         uint32_t offset, const struct soft_mbarrier_change *change,
+                         uint32_t name, const struct soft_mbarrier_change *change,
                          uint64_t *before) {
-    struct soft_cta *cta = warp->cta;
+    uint32_t offset = 0;
+    struct soft_cta *cta = soft_cluster_find(warp->cta, name, &offset);
+    if (cta->warps_alive == 0) {
+        return fail(warp, in, lane, name, "is gone: its block has exited");
+    }
     *before = load(cta, offset);
-    if (!is_valid(cta, offset)) return fail(warp, in, lane, offset, "is no longer valid");
+    if (!is_valid(cta, offset)) return fail(warp, in, lane, name, "is no longer valid");
     struct mbarrier_state state = unpack(*before);
     state.pending += change->more;
     state.bytes += change->bytes;
     if (state.pending > COUNT_MAX) {
-        return fail(warp, in, lane, offset, "has the maximum number of pending arrivals");
+        return fail(warp, in, lane, name, "has the maximum number of pending arrivals");
     }
     if (state.bytes > COUNT_MAX || state.bytes < -COUNT_MAX) {
-        return fail(warp, in, lane, offset, "can expect at most 1048575 bytes");
+        return fail(warp, in, lane, name, "can expect at most 1048575 bytes");
     }
     if (change->arrivals > state.pending || change->dropped > state.expected) {
         char why[80];
         snprintf(why, sizeof why, "has %u pending arrivals, and %u arrive", state.pending,
                  change->arrivals);
-        return fail(warp, in, lane, offset, why);
+        return fail(warp, in, lane, name, why);
     }
     state.pending -= change->arrivals;
     state.expected -= change->dropped;
     bool over = state.pending == 0 && state.bytes == 0;
     if (over && change->must_not_complete) {
-        return fail(warp, in, lane, offset,
+        return fail(warp, in, lane, name,
                     "would complete its phase by this arrival, which .noComplete forbids");
     }
     if (over) {
@@ -145,15 +176,17 @@ bool soft_mbarrier_apply(struct soft_warp *warp, const struct soft_instruction *
 }
 
 static bool initialise(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                       uint32_t offset, uint32_t count) {
+                       uint32_t name, uint32_t count) {
     struct mbarrier_state state = {.pending = count, .expected = count};
+    uint32_t offset = 0;
+    struct soft_cta *cta = soft_cluster_find(warp->cta, name, &offset);
     if (count == 0 || count > COUNT_MAX) {
         char why[80];
         snprintf(why, sizeof why, "cannot expect %u arrivals, only 1 to %d", count, COUNT_MAX);
-        return fail(warp, in, lane, offset, why);
+        return fail(warp, in, lane, name, why);
     }
-    store(warp->cta, offset, pack(&state));
-    soft_race_forget(warp->cta, offset);
+    store(cta, offset, pack(&state));
+    soft_race_forget(cta, offset);
     return true;
 }
 
@@ -177,27 +210,28 @@ static struct soft_mbarrier_change change_of(const struct soft_instruction *in, 
 }
 
 static bool run_lane(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane) {
-    uint32_t act = in->mode >> SOFT_MBARRIER_SHIFT & SOFT_MBARRIER_ACT, offset = 0;
+    uint32_t act = in->mode >> SOFT_MBARRIER_SHIFT & SOFT_MBARRIER_ACT, name = 0, offset = 0;
     uint32_t b = SLOT(uint32_t, in->b)[lane];
     uint64_t address = soft_access_address(warp, in, lane), before = 0;
     enum soft_access_space space = soft_access_space(in->mode);
     if (act == SOFT_MBARRIER_INIT) {
-        return find_place(warp, in, lane, address, space, &offset) &&
-               initialise(warp, in, lane, offset, b);
+        return find_place(warp, in, lane, address, space, &name) &&
+               initialise(warp, in, lane, name, b);
     }
-    if (!soft_mbarrier_find(warp, in, lane, address, space, &offset)) return false;
+    if (!soft_mbarrier_find(warp, in, lane, address, space, &name)) return false;
     if (act == SOFT_MBARRIER_INVAL) {
-        store(warp->cta, offset, 0);
+        struct soft_cta *cta = soft_cluster_find(warp->cta, name, &offset);
+        store(cta, offset, 0);
         return true;
     }
     if (act == SOFT_MBARRIER_ARRIVE && (in->mode & SOFT_MBARRIER_EXPECTS) == 0 && b == 0) {
-        return fail(warp, in, lane, offset, "cannot receive 0 arrivals");
+        return fail(warp, in, lane, name, "cannot receive 0 arrivals");
     }
     struct soft_mbarrier_change change = change_of(in, b);
     if (act == SOFT_MBARRIER_ARRIVE && (in->mode & SOFT_MBARRIER_RELAXED) == 0) {
-        soft_race_release(warp, lane, offset, false);
+        soft_race_release(warp, lane, name, false);
     }
-    if (!soft_mbarrier_apply(warp, in, lane, offset, &change, &before)) return false;
+    if (!soft_mbarrier_apply(warp, in, lane, name, &change, &before)) return false;
     if ((in->mode & SOFT_MBARRIER_STATE) != 0) SLOT(uint64_t, in->d)[lane] = before;
     return true;
 }

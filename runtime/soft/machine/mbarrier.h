@@ -23,14 +23,15 @@ struct soft_mbarrier_change {
 };
 
 /* Finds the object at an address of a lane of the current split. false: there is none, and the
- * launch has failed. *offset is its place in shared memory. */
+ * launch has failed. *name is its place in shared memory, or, in that of another block of the
+ * cluster, its soft_cluster_address. */
 bool soft_mbarrier_find(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                        uint64_t address, enum soft_access_space space, uint32_t *offset);
+                        uint64_t address, enum soft_access_space space, uint32_t *name);
 
 /* Changes an object; what waits for its phase goes on when that is over. *before is its state
  * before. false: it cannot be changed so, and the launch has failed. */
 bool soft_mbarrier_apply(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                         uint32_t offset, const struct soft_mbarrier_change *change,
+                         uint32_t name, const struct soft_mbarrier_change *change,
                          uint64_t *before);
 
 /* mbarrier.init, .inval, .arrive, .arrive_drop, .expect_tx, .complete_tx */

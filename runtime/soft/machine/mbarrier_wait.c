@@ -4,7 +4,9 @@
  */
 #include "mbarrier_wait.h"
 
+#include "tollens/cuda_abi.h"
 #include "async.h"
+#include "finding.h"
 #include "mbarrier.h"
 #include "race_events.h"
 #include "warp.h"
@@ -45,6 +47,11 @@ const struct soft_instruction *soft_mbarrier_test(struct soft_warp *warp,
                                 &offsets[lane]) ||
             !soft_async_arrive(warp, offsets[lane])) {
             return NULL;
+        }
+        if (offsets[lane] >> SOFT_RANK_SHIFT != 0) {
+            return soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
+                                    "a test of an mbarrier of another block: a thread can wait "
+                                    "only at one of its own block");
         }
         uint32_t parity = in->mode & SOFT_MBARRIER_PARITY
                               ? SLOT(uint32_t, in->b)[lane] & 1

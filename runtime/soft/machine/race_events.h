@@ -29,9 +29,10 @@ void soft_race_open(struct soft_cta *cta, uint32_t barrier);
 void soft_race_copy(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lanes,
                     bool pending);
 
-/* A lane arrives at an mbarrier, and hands on all it knows or (alone) what it did itself. When the
- * lanes of an instruction have, the CTA goes on to its next time. Nothing without race state. */
-void soft_race_release(struct soft_warp *warp, uint32_t lane, uint32_t offset, bool alone);
+/* A lane arrives at an mbarrier, named as by soft_mbarrier_find, and hands on all it knows or
+ * (alone) what it did itself. When the lanes of an instruction have, the CTA goes on to its next
+ * time. Nothing without race state. */
+void soft_race_release(struct soft_warp *warp, uint32_t lane, uint32_t name, bool alone);
 void soft_race_go_on(struct soft_cta *cta);
 
 /* A kernel has freed memory, whose addresses may be others' next. Nothing without race state. */
@@ -42,8 +43,12 @@ void soft_race_phase(struct soft_cta *cta, uint32_t offset);
 void soft_race_acquire(struct soft_warp *warp, uint32_t lanes, uint32_t offset);
 void soft_race_forget(struct soft_cta *cta, uint32_t offset);
 
-/* The barrier of the cluster counts as an mbarrier at this offset; it opens. */
+/* The barrier of the cluster counts as an mbarrier of each of its CTAs at this offset; it opens. */
 #define SOFT_RACE_CLUSTER UINT32_MAX
 void soft_race_cluster(struct soft_cta *cta);
+
+/* The last thread of a CTA of a cluster has exited: accesses of others to its shared memory must be
+ * ordered before that. Nothing without race state. */
+void soft_race_exit(struct soft_cta *cta);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "barrier.h"
 #include "base/deep_assert.h"
-#include "cluster.h"
+#include "cluster_barrier.h"
 #include "base/dice.h"
 #include "frame.h"
 

@@ -2,10 +2,10 @@
  * Asynchronous copies, mbarriers and clusters: what they do is in async.c, bulk.c, mbarrier.c and
  * cluster.c, which are the same at every level.
  */
-#include "tollens/cuda_abi.h"
+#include "lower/modes.h"
 #include "machine/async.h"
-#include "machine/cluster.h"
-#include "machine/finding.h"
+#include "machine/cluster_barrier.h"
+#include "machine/cluster_map.h"
 #include "machine/mbarrier.h"
 #include "machine/mbarrier_wait.h"
 #include "op_body.h"
@@ -62,19 +62,27 @@ OP_ANY(cluster_wait) {
     return soft_cluster_wait(warp, in);
 }
 
-/* mode: whether addresses are of 64 bits. */
+/* The mode of an access: the address's width, and whether it is generic. */
 OP_ANY(mapa) {
     const uint32_t *rank = SLOT(uint32_t, in->b);
+    bool wide = (in->mode & SOFT_ACCESS_WIDE_ADDRESS) != 0;
     EACH_LANE(i, warp->mask) {
-        if (rank[i] != 0) {
-            return soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << i, 0,
-                                    "block %u of a cluster of one block", rank[i]);
-        }
-        if (in->mode != 0) {
-            SLOT(uint64_t, in->d)[i] = SLOT(uint64_t, in->a)[i];
+        uint64_t address = wide ? SLOT(uint64_t, in->a)[i] : SLOT(uint32_t, in->a)[i];
+        if (!soft_cluster_map(warp, in, i, rank[i], &address)) return NULL;
+        if (wide) {
+            SLOT(uint64_t, in->d)[i] = address;
         } else {
-            SLOT(uint32_t, in->d)[i] = SLOT(uint32_t, in->a)[i];
+            SLOT(uint32_t, in->d)[i] = (uint32_t)address;
         }
+    }
+    return in + 1;
+}
+
+OP_ANY(getctarank) {
+    bool wide = (in->mode & SOFT_ACCESS_WIDE_ADDRESS) != 0;
+    EACH_LANE(i, warp->mask) {
+        uint64_t address = wide ? SLOT(uint64_t, in->a)[i] : SLOT(uint32_t, in->a)[i];
+        if (!soft_cluster_rank(warp, in, i, address, &SLOT(uint32_t, in->d)[i])) return NULL;
     }
     return in + 1;
 }

@@ -7,6 +7,7 @@
  * memory belongs to one host thread and needs none.
  */
 #include "machine/access.h"
+#include "machine/cluster_member.h"
 #include "op_body.h"
 #include "ops_half.h"
 #include "ptx/ptx.h"
@@ -175,7 +176,14 @@ OP_ANY(isspacep) {
                                        : window == 1 ? SOFT_SPACE_LOCAL
                                        : window == 2 ? SOFT_SPACE_PARAM
                                                      : SOFT_SPACE_GLOBAL;
-        bits |= (uint32_t)(space == (enum soft_access_space)in->mode) << lane;
+        uint32_t offset, place = (uint32_t)(a[lane] - windows->shared);
+        bool inside = space == (enum soft_access_space)in->mode;
+        if (space == SOFT_SPACE_SHARED && inside && place >> SOFT_RANK_SHIFT != 0) {
+            inside = soft_cluster_find(warp->cta, place, &offset) == warp->cta;
+        } else if (space == SOFT_SPACE_SHARED && in->mode == SOFT_SPACE_CLUSTER) {
+            inside = soft_cluster_find(warp->cta, place, &offset) != NULL;
+        }
+        bits |= (uint32_t)inside << lane;
     }
     uint32_t *d = &PREDICATE(in->d);
     *d = (*d & ~warp->mask) | bits;

@@ -8,6 +8,7 @@
 #include "tollens/cuda_abi.h"
 #include "machine/barrier.h"
 #include "machine/finding.h"
+#include "machine/registers.h"
 #include "machine/warp.h"
 
 #include <stdatomic.h>
@@ -82,6 +83,11 @@ OP_ANY(trap) {
 }
 
 OP_ANY(nothing) {
+    (void)warp;
+    return in + 1;
+}
+
+OP_ANY(proxy_fence) {
     (void)warp;
     return in + 1;
 }
@@ -179,4 +185,9 @@ OP_ANY(special) {
         }
     }
     return in + 1;
+}
+
+OP_ANY(setmaxnreg) {
+    if (warp->mask != warp->threads) return soft_warp_whole(warp, in);
+    return soft_registers_set(warp, in);
 }

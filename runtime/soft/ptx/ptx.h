@@ -190,6 +190,10 @@ struct ptx_function {
     uint32_t block_threads[3];   /* .reqntid or .maxntid; 0 for none */
     bool block_threads_required; /* .reqntid */
     uint32_t registers_max;      /* .maxnreg */
+    uint32_t cluster[3];         /* .reqnctapercluster; 0 for none */
+    uint32_t cluster_max;        /* .maxclusterrank; 0 for none */
+    bool cluster_needed;         /* .explicitcluster */
+    bool blocks_are_clusters;    /* .blocksareclusters: a launch counts clusters */
     struct ptx_scope *scope;
     struct ptx_variable *variables; /* declared in the body: .local, .shared, .param */
     enum ptx_modifier *register_types;

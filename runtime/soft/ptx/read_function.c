@@ -378,6 +378,18 @@ static bool begins_item(const struct ptx_reader *reader) {
     return false;
 }
 
+/* The directive's own place is what an error names. */
+static bool read_cluster(struct ptx_reader *reader, uint32_t extents[3]) {
+    enum { BLOCKS_MAX = 16 };
+    const struct soft_token *directive = reader->token++;
+    if (!read_extents(reader, extents)) return false;
+    uint64_t layer = (uint64_t)extents[0] * extents[1];
+    if (layer <= BLOCKS_MAX && layer * extents[2] <= BLOCKS_MAX) return true;
+    reader->token = directive;
+    return PTX_FAIL(reader, "a cluster of %ux%ux%u blocks: a cluster has at most %d", extents[0],
+                    extents[1], extents[2], BLOCKS_MAX);
+}
+
 static bool read_attributes(struct ptx_reader *reader, struct ptx_function *function) {
     uint32_t extents[3];
     while (reader->token->kind == SOFT_TOKEN_DOTTED && !begins_item(reader)) {
@@ -389,24 +401,21 @@ static bool read_attributes(struct ptx_reader *reader, struct ptx_function *func
             if (!read_extents(reader, extents)) return false;
             function->registers_max = extents[0];
         } else if (ptx_take(reader, ".minnctapersm") || ptx_take(reader, ".maxnctapersm") ||
-                   ptx_take(reader, ".maxclusterrank")) {
+                   ptx_take(reader, ".abi_preserve") || ptx_take(reader, ".abi_preserve_control")) {
             if (!read_extents(reader, extents)) return false;
-        } else if (ptx_take(reader, ".reqnctapercluster")) {
+        } else if (ptx_take(reader, ".maxclusterrank")) {
             if (!read_extents(reader, extents)) return false;
-            if ((uint64_t)extents[0] * extents[1] * extents[2] != 1) {
-                return PTX_FAIL(
-                    reader,
-                    "a cluster of %ux%ux%u blocks: this device supports only clusters of one block",
-                    extents[0], extents[1], extents[2]);
-            }
-        } else if (ptx_take(reader, ".explicitcluster") || ptx_take(reader, ".blocksareclusters")) {
-            continue; /* a launch says how large, or how many, and here a cluster is a block */
+            function->cluster_max = extents[0];
+        } else if (ptx_is(reader, ".reqnctapercluster")) {
+            if (!read_cluster(reader, function->cluster)) return false;
+        } else if (ptx_take(reader, ".explicitcluster")) {
+            function->cluster_needed = true;
+        } else if (ptx_take(reader, ".blocksareclusters")) {
+            function->blocks_are_clusters = true;
         } else if (ptx_take(reader, ".noreturn")) {
             function->no_return = true;
         } else if (ptx_is(reader, ".pragma")) {
             if (!ptx_read_pragmas(reader)) return false;
-        } else if (ptx_take(reader, ".abi_preserve") || ptx_take(reader, ".abi_preserve_control")) {
-            if (!read_extents(reader, extents)) return false;
         } else if (ptx_take(reader, ".attribute")) {
             while (!ptx_is(reader, ")") && reader->token->kind != SOFT_TOKEN_END) reader->token++;
             if (!ptx_expect(reader, ")")) return false;

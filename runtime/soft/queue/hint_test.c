@@ -45,7 +45,6 @@ Test(hint, they_change_nothing) {
         "applypriority.global.L2::evict_normal [%rd1], 128;",
         "discard.global.L2 [%rd1+128], 128;",
         "griddepcontrol.launch_dependents; griddepcontrol.wait;",
-        "setmaxnreg.inc.sync.aligned.u32 232; setmaxnreg.dec.sync.aligned.u32 40;",
         "nanosleep.u32 10; nanosleep.u32 %r1; pmevent 3;",
     };
     for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {

@@ -8,9 +8,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool shape_fits(const struct soft_function *function, const struct soft_kernel_call *call) {
+/* The cluster that a launch has: what the kernel demands, or the launch does; and the grid, counted
+ * in blocks. */
+struct launch_shape {
+    uint32_t grid[3], cluster[3];
+    bool explicit_clusters;
+};
+
+static CUresult find_shape(const struct soft_function *function,
+                           const struct soft_kernel_call *call, struct launch_shape *shape) {
     const struct soft_code *code = function->code;
-    const uint32_t *grid = call->grid, *block = call->block;
+    memcpy(shape->cluster, call->cluster, sizeof shape->cluster);
+    CUresult result = soft_occupancy_cluster(function, shape->cluster);
+    if (result != CUDA_SUCCESS) return result;
+    shape->explicit_clusters =
+        call->cluster[0] > 0 || code->cluster_required[0] > 0 || function->clusters.required[0] > 0;
+    for (int i = 0; i < 3; i++) {
+        uint64_t along = call->grid[i];
+        if (code->blocks_are_clusters) along *= shape->cluster[i];
+        if (along > INT32_MAX || along % shape->cluster[i] != 0) return CUDA_ERROR_INVALID_VALUE;
+        shape->grid[i] = (uint32_t)along;
+    }
+    return CUDA_SUCCESS;
+}
+
+static bool shape_fits(const struct soft_function *function, const struct soft_kernel_call *call,
+                       const uint32_t grid[3]) {
+    const struct soft_code *code = function->code;
+    const uint32_t *block = call->block;
     bool fits = grid[0] > 0 && grid[1] > 0 && grid[2] > 0 && grid[0] <= INT32_MAX &&
                 grid[1] <= UINT16_MAX && grid[2] <= UINT16_MAX && block[0] > 0 &&
                 block[0] <= 1024 && block[1] > 0 && block[1] <= 1024 && block[2] > 0 &&
@@ -73,7 +98,10 @@ CUresult soft_kernel_task(const struct soft_kernel_call *call, struct soft_conte
     if (result != CUDA_SUCCESS) return result;
     /* A function is of one context, and runs in its streams alone. */
     if (function->module->slot != context->reach.slot) return CUDA_ERROR_INVALID_HANDLE;
-    if (!shape_fits(function, call)) return CUDA_ERROR_INVALID_VALUE;
+    struct launch_shape shape;
+    result = find_shape(function, call, &shape);
+    if (result != CUDA_SUCCESS) return result;
+    if (!shape_fits(function, call, shape.grid)) return CUDA_ERROR_INVALID_VALUE;
     if (call->cooperative && !can_cooperate(function, call)) {
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     }
@@ -88,9 +116,11 @@ CUresult soft_kernel_task(const struct soft_kernel_call *call, struct soft_conte
     task->kind = SOFT_TASK_KERNEL;
     task->is.kernel = (struct soft_kernel){.function = function,
                                            .shared = call->shared,
+                                           .explicit_clusters = shape.explicit_clusters,
                                            .cooperative = call->cooperative,
                                            .parameters = parameters};
-    memcpy(task->is.kernel.grid, call->grid, sizeof call->grid);
+    memcpy(task->is.kernel.grid, shape.grid, sizeof shape.grid);
+    memcpy(task->is.kernel.cluster, shape.cluster, sizeof shape.cluster);
     memcpy(task->is.kernel.block, call->block, sizeof call->block);
     return CUDA_SUCCESS;
 }

@@ -11,8 +11,9 @@
 struct soft_kernel_call {
     CUfunction function;
     uint32_t grid[3], block[3];
+    uint32_t cluster[3]; /* 0: the launch does not say */
     uint32_t shared;
-    bool cooperative;
+    bool cooperative, programmatic;
     void **parameters, **extra;
 };
 

@@ -63,7 +63,11 @@ static struct soft_launch *new_launch(struct soft_kernel *kernel) {
     memcpy(launch->block, kernel->block, sizeof launch->block);
     launch->dynamic_shared = dynamic;
     launch->shared_bytes = dynamic > 0 ? (fixed + 15) / 16 * 16 + dynamic : fixed;
+    memcpy(launch->cluster, kernel->cluster, sizeof launch->cluster);
+    launch->cluster_ctas = kernel->cluster[0] * kernel->cluster[1] * kernel->cluster[2];
+    launch->explicit_clusters = kernel->explicit_clusters;
     launch->ctas = (uint64_t)kernel->grid[0] * kernel->grid[1] * kernel->grid[2];
+    launch->clusters = launch->ctas / launch->cluster_ctas;
     launch->budget = soft_fault_instructions(soft_options()->budget);
     launch->parameters = kernel->parameters;
     kernel->parameters = NULL;

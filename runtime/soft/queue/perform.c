@@ -35,10 +35,10 @@ static void work_on_launch(struct soft_stream *stream, struct soft_operation *op
                                  first && slice_ns > FIRST_SLICE_NS ? FIRST_SLICE_NS : slice_ns);
     pthread_mutex_lock(&soft_lock);
     operation->workers--;
-    if (!over && first && atomic_load(&launch->next) < launch->ctas) soft_queue_want_help();
+    if (!over && first && atomic_load(&launch->next) < launch->clusters) soft_queue_want_help();
     /* The last one out ends it. A CTA that was put aside belongs to the launch, not to a thread, so
      * "over" may have been false for the one who ran its last part. */
-    over = atomic_load(&launch->failed) || atomic_load(&launch->ended) == launch->ctas;
+    over = atomic_load(&launch->failed) || atomic_load(&launch->ended) == launch->clusters;
     if (!over || operation->workers > 0) return;
     struct soft_context *context = stream->context;
     if (atomic_load(&launch->failed)) {
@@ -138,7 +138,7 @@ static bool do_launch(struct soft_stream *stream, struct soft_operation *operati
     struct soft_launch *launch = operation->launch;
     bool more = operation->workers == 0 ||
                 (operation->workers < soft_options()->workers &&
-                 atomic_load(&launch->next) < launch->ctas && !atomic_load(&launch->failed));
+                 atomic_load(&launch->next) < launch->clusters && !atomic_load(&launch->failed));
     if (more) work_on_launch(stream, operation, slice_ns);
     return more;
 }

@@ -25,6 +25,8 @@ enum soft_task_kind {
 struct soft_kernel {
     struct soft_function *function;
     uint32_t grid[3], block[3];
+    uint32_t cluster[3]; /* at least one each */
+    bool explicit_clusters;
     uint32_t shared; /* dynamic bytes */
     bool cooperative;
     uint8_t *parameters; /* as the kernel sees them, and eight bytes more; the task's own */

@@ -4,6 +4,24 @@
 #include "function_attribute.h"
 
 #include "base/options.h"
+#include "machine/machine_state.h"
+
+enum { CLUSTER_POLICY_MAX = 2 };
+
+/* What the kernel's text demands comes before what the program has set. */
+static const uint32_t *required(const struct soft_function *function) {
+    const uint32_t *own = function->code->cluster_required;
+    return own[0] > 0 ? own : function->clusters.required;
+}
+
+/* A program may demand what the text leaves open. */
+static CUresult require(struct soft_function *function, int dimension, int value) {
+    const uint32_t *own = function->code->cluster_required;
+    if (value < 0 || value > SOFT_CLUSTER_MAX) return CUDA_ERROR_INVALID_VALUE;
+    if (own[0] > 0 && own[dimension] != (uint32_t)value) return CUDA_ERROR_INVALID_VALUE;
+    function->clusters.required[dimension] = (uint32_t)value;
+    return CUDA_SUCCESS;
+}
 
 /* Of the text that has the kernel, whether it uses them or not. */
 static int constant_bytes(const struct ptx_module *text) {
@@ -44,8 +62,22 @@ CUresult soft_function_attribute(const struct soft_function *function, int attri
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         *value = function->carveout;
         return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+        *value = code->cluster_needed && code->cluster_required[0] == 0;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+        *value = (int)required(function)[attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH];
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+        *value = function->clusters.large;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        *value = function->clusters.policy;
+        return CUDA_SUCCESS;
     default:
-        /* Of the rest, clusters among them, there is none. */
+        /* Of the rest there is none. */
         *value = 0;
         return attribute >= 0 && attribute < CU_FUNC_ATTRIBUTE_MAX ? CUDA_SUCCESS
                                                                    : CUDA_ERROR_INVALID_VALUE;
@@ -67,10 +99,15 @@ CUresult soft_function_set_attribute(struct soft_function *function, int attribu
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+        return require(function, attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, value);
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+        if (value != 0 && value != 1) return CUDA_ERROR_INVALID_VALUE;
+        function->clusters.large = value != 0;
+        return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        if (value < 0) return CUDA_ERROR_INVALID_VALUE;
-        return value == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+        if (value < 0 || value > CLUSTER_POLICY_MAX) return CUDA_ERROR_INVALID_VALUE;
+        function->clusters.policy = value;
+        return CUDA_SUCCESS;
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }

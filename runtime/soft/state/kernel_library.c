@@ -149,7 +149,9 @@ static void take_settings(const struct soft_library *library, struct soft_module
     for (unsigned i = 0; i < library->kernel_count; i++) {
         const struct soft_library_kernel *kernel = &library->kernels[i];
         struct soft_function *f = soft_module_kernel(module, kernel->prototype->code->name);
-        if (f != NULL) f->dynamic_shared_max = kernel->dynamic_shared_max[module->device];
+        if (f == NULL) continue;
+        f->dynamic_shared_max = kernel->dynamic_shared_max[module->device];
+        f->clusters = kernel->clusters[module->device];
     }
 }
 
@@ -200,6 +202,18 @@ void soft_library_allow_shared(struct soft_library_kernel *kernel, int device, u
         if (l->module->device != device) continue;
         struct soft_function *f = soft_module_kernel(l->module, kernel->prototype->code->name);
         if (f != NULL && !f->is_set) f->dynamic_shared_max = bytes;
+    }
+    pthread_mutex_unlock(&soft_lock);
+}
+
+void soft_library_set_clusters(struct soft_library_kernel *kernel, int device,
+                               const struct soft_cluster_settings *clusters) {
+    pthread_mutex_lock(&soft_lock);
+    kernel->clusters[device] = *clusters;
+    for (const struct soft_loaded *l = kernel->library->loaded; l != NULL; l = l->next) {
+        if (l->module->device != device) continue;
+        struct soft_function *f = soft_module_kernel(l->module, kernel->prototype->code->name);
+        if (f != NULL) f->clusters = *clusters;
     }
     pthread_mutex_unlock(&soft_lock);
 }

@@ -14,6 +14,7 @@ struct soft_library_kernel {
     const struct soft_function *prototype;
     uint32_t dynamic_shared_max[SOFT_DEVICES_MAX];
     int carveout[SOFT_DEVICES_MAX];
+    struct soft_cluster_settings clusters[SOFT_DEVICES_MAX];
 };
 
 struct soft_library {
@@ -42,6 +43,10 @@ CUresult soft_library_function(struct soft_library_kernel *kernel, struct soft_c
 
 /* Tells a device's functions of a kernel how much dynamic shared memory they may have now. */
 void soft_library_allow_shared(struct soft_library_kernel *kernel, int device, uint32_t bytes);
+
+/* The same of its clusters. */
+void soft_library_set_clusters(struct soft_library_kernel *kernel, int device,
+                               const struct soft_cluster_settings *clusters);
 
 /* The function that a handle means in a context: a CUfunction, or a CUkernel passed for one.
  * CUDA_ERROR_INVALID_HANDLE: it is neither. */

@@ -7,6 +7,7 @@
 
 #include "function_attribute.h"
 #include "base/options.h"
+#include "machine/machine_state.h"
 #include "base/round_up.h"
 
 enum {
@@ -58,4 +59,28 @@ uint64_t soft_occupancy_shared(const struct soft_function *function, unsigned bl
     uint64_t most = SOFT_SHARED_OPTIN_BYTES - code->shared_bytes;
     if (each <= taken) return 0;
     return each - taken < most ? each - taken : most;
+}
+
+uint32_t soft_occupancy_cluster_max(const struct soft_function *function) {
+    uint32_t most = function->clusters.large ? SOFT_CLUSTER_MAX : SOFT_CLUSTER_PORTABLE;
+    uint32_t own = function->code->cluster_max;
+    return own > 0 && own < most ? own : most;
+}
+
+CUresult soft_occupancy_cluster(const struct soft_function *function, uint32_t extent[3]) {
+    const struct soft_code *code = function->code;
+    const uint32_t *demands =
+        code->cluster_required[0] > 0 ? code->cluster_required : function->clusters.required;
+    bool demanded = demands[0] > 0 || demands[1] > 0 || demands[2] > 0, asked = extent[0] > 0;
+    uint64_t blocks = 1;
+    if (code->cluster_needed && !demanded && !asked) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    for (int i = 0; i < 3; i++) {
+        uint32_t wanted = demanded && demands[i] > 0 ? demands[i] : 1;
+        if (demanded && asked && extent[i] != wanted) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+        if (!asked) extent[i] = wanted;
+        if (extent[i] > SOFT_CLUSTER_MAX) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+        blocks *= extent[i];
+    }
+    return blocks <= soft_occupancy_cluster_max(function) ? CUDA_SUCCESS
+                                                          : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }

@@ -17,6 +17,14 @@ unsigned soft_occupancy_blocks(const struct soft_function *function, unsigned th
 uint64_t soft_occupancy_shared(const struct soft_function *function, unsigned blocks,
                                unsigned threads);
 
+/* The most blocks that a cluster of a kernel can have. */
+uint32_t soft_occupancy_cluster_max(const struct soft_function *function);
+
+/* The cluster that a launch has which asks for so many blocks, or for none (0): what the kernel
+ * demands, what the launch asks for, or one block. CUDA_ERROR_INVALID_CLUSTER_SIZE: they disagree,
+ * the kernel needs one and there is none, or it is too large. */
+CUresult soft_occupancy_cluster(const struct soft_function *function, uint32_t extent[3]);
+
 /* Multiprocessors, as the device reports them. */
 unsigned soft_occupancy_processors(void);
 

@@ -4,6 +4,9 @@
 #include "api/export.h"
 #include "graph/graph_call.h"
 #include "state/handle_set.h"
+#include "state/occupancy.h"
+
+#include <string.h>
 
 EXPORT(cuGraphKernelNodeGetAttribute,
        (CUgraphNode handle, CUkernelNodeAttrID id, CUkernelNodeAttrValue *value)) {
@@ -33,6 +36,11 @@ EXPORT(cuGraphKernelNodeGetAttribute,
         answer.sharedMemCarveout = hints->carveout;
         break;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: /* none: all zero */
+        if (!node->content.task.is.kernel.explicit_clusters) break;
+        answer.clusterDim.x = node->content.task.is.kernel.cluster[0];
+        answer.clusterDim.y = node->content.task.is.kernel.cluster[1];
+        answer.clusterDim.z = node->content.task.is.kernel.cluster[2];
+        break;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
         break;
     default:
@@ -42,6 +50,22 @@ EXPORT(cuGraphKernelNodeGetAttribute,
     soft_graph_leave();
     if (result == CUDA_SUCCESS) *value = answer;
     return result;
+}
+
+static CUresult set_cluster(struct soft_kernel *kernel, const CUkernelNodeAttrValue *value) {
+    uint32_t extent[3] = {value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
+    bool none = extent[0] == 0 && extent[1] == 0 && extent[2] == 0;
+    if (!none && (extent[0] == 0 || extent[1] == 0 || extent[2] == 0)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUresult result = soft_occupancy_cluster(kernel->function, extent);
+    if (result != CUDA_SUCCESS) return result;
+    for (int i = 0; i < 3; i++) {
+        if (kernel->grid[i] % extent[i] != 0) return CUDA_ERROR_INVALID_VALUE;
+    }
+    memcpy(kernel->cluster, extent, sizeof extent);
+    kernel->explicit_clusters = !none || kernel->function->code->cluster_required[0] > 0;
+    return CUDA_SUCCESS;
 }
 
 static CUresult set(struct soft_node *node, CUkernelNodeAttrID id,
@@ -61,9 +85,7 @@ static CUresult set(struct soft_node *node, CUkernelNodeAttrID id,
         hints->window = value->accessPolicyWindow;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        return value->clusterDim.x <= 1 && value->clusterDim.y <= 1 && value->clusterDim.z <= 1
-                   ? CUDA_SUCCESS
-                   : CUDA_ERROR_NOT_SUPPORTED;
+        return set_cluster(&node->content.task.is.kernel, value);
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
         hints->cluster_policy = value->clusterSchedulingPolicyPreference;
         return CUDA_SUCCESS;
@@ -105,7 +127,13 @@ EXPORT(cuGraphKernelNodeCopyAttributes, (CUgraphNode destination, CUgraphNode so
         result = CUDA_ERROR_INVALID_VALUE;
     } else {
         to->content.hints = from->content.hints;
-        to->content.task.is.kernel.cooperative = from->content.task.is.kernel.cooperative;
+        const struct soft_kernel *kernel = &from->content.task.is.kernel;
+        const CUkernelNodeAttrValue cluster = {
+            .clusterDim = {kernel->cluster[0], kernel->cluster[1], kernel->cluster[2]}};
+        to->content.task.is.kernel.cooperative = kernel->cooperative;
+        if (kernel->explicit_clusters) {
+            result = set_cluster(&to->content.task.is.kernel, &cluster);
+        }
     }
     soft_graph_leave();
     return result;

@@ -312,7 +312,14 @@ Test(api_graph, attributes_of_kernel_nodes_are_kept) {
     attribute.clusterDim.x = 2;
     attribute.clusterDim.y = attribute.clusterDim.z = 1;
     REFUSED(cuGraphKernelNodeSetAttribute(one, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &attribute),
-            CUDA_ERROR_NOT_SUPPORTED);
+            CUDA_ERROR_INVALID_VALUE); /* the grid is of one block */
+    attribute.clusterDim.x = 1;
+    OK(cuGraphKernelNodeSetAttribute(one, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &attribute));
+    attribute.clusterDim.x = 0;
+    REFUSED(cuGraphKernelNodeSetAttribute(one, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &attribute),
+            CUDA_ERROR_INVALID_VALUE);
+    OK(cuGraphKernelNodeGetAttribute(one, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &attribute));
+    cr_assert_eq(attribute.clusterDim.x, 1);
     REFUSED(cuGraphKernelNodeSetAttribute(one, 99, &attribute), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuGraphKernelNodeGetAttribute(empty, CU_LAUNCH_ATTRIBUTE_PRIORITY, &attribute),
             CUDA_ERROR_INVALID_VALUE);

@@ -1,0 +1,76 @@
+/*
+ * Whether others are done with the shared memory of a block that exits.
+ *
+ * A block of a cluster must not exit before the others' accesses to its shared memory are
+ * complete: one of its threads must have waited for them, most often at the barrier of the
+ * cluster. So each access of another block that the memory's cells remember is compared with what
+ * the block's threads know in the end, all together.
+ */
+#include "machine/cluster_member.h"
+#include "machine/race_events.h"
+#include "race_state.h"
+
+struct exit {
+    struct soft_cta *cta;
+    struct soft_clock *known; /* of all its threads */
+};
+
+static bool is_known(const struct exit *exit, const struct soft_mark *mark) {
+    const struct soft_race_cta *own = exit->cta->race;
+    if (mark->time == 0 || mark->pending || mark->cta == own->number) return true;
+    for (uint32_t left = mark->lanes; left != 0; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left);
+        if (exit->known == NULL || !soft_clock_covers(&own->race->clocks, exit->known, mark->cta,
+                                                      mark->warp, lane, mark->time)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void check_mark(const struct exit *exit, const struct soft_mark *mark, uint64_t at) {
+    if (is_known(exit, mark)) return;
+    for (uint32_t r = 0; r < soft_cluster_count(exit->cta); r++) {
+        struct soft_cta *other = soft_cluster_member(exit->cta, r);
+        /* What is left of an earlier block is nobody's. */
+        if (other->number == mark->cta) soft_race_tell_exit(exit->cta, other, mark, at);
+    }
+}
+
+static void check_cell(const struct exit *exit, const struct soft_cell *cell, uint64_t at) {
+    check_mark(exit, &cell->write, at);
+    check_mark(exit, &cell->read, at);
+    for (uint32_t i = 0; cell->more != NULL && i < cell->more->count; i++) {
+        check_mark(exit, &cell->more->marks[i], at);
+    }
+}
+
+static void check_page(uint64_t number, void *record, void *data) {
+    const struct soft_cells *cells = record;
+    uint32_t count = cells->bytes != NULL ? SOFT_CELLS * SOFT_CELL_BYTES : SOFT_CELLS;
+    uint32_t step = cells->bytes != NULL ? 1 : SOFT_CELL_BYTES;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct soft_cell *cell = cells->bytes != NULL ? &cells->bytes[i] : &cells->words[i];
+        check_cell(data, cell, number * SOFT_CELLS * SOFT_CELL_BYTES + i * step);
+    }
+}
+
+void soft_race_exit(struct soft_cta *cta) {
+    struct soft_race_cta *own = cta->race;
+    struct exit exit = {.cta = cta};
+    if (own == NULL || atomic_load(&own->race->given_up)) return;
+    struct soft_clocks *clocks = &own->race->clocks;
+    pthread_mutex_lock(&own->race->lock);
+    for (uint32_t w = 0; w < own->warp_count && own->acquired; w++) {
+        for (uint32_t lane = 0; lane < SOFT_LANES; lane++) {
+            struct soft_clock *one = own->warps[w].known[lane];
+            if (one == NULL || one == exit.known) continue;
+            struct soft_clock *both = soft_clock_join(clocks, exit.known, one);
+            soft_clock_drop(clocks, exit.known);
+            exit.known = both;
+        }
+    }
+    soft_pages_each(&own->shared, check_page, &exit);
+    soft_clock_drop(clocks, exit.known);
+    pthread_mutex_unlock(&own->race->lock);
+}

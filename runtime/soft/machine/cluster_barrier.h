@@ -1,0 +1,18 @@
+/*
+ * Cluster barrier: the barrier of all threads of a cluster.
+ */
+#ifndef SOFT_CLUSTER_BARRIER_H
+#define SOFT_CLUSTER_BARRIER_H
+
+#include "machine_state.h"
+
+/* The lanes that run arrive at the barrier of the cluster; or wait there, and NULL is returned. */
+const struct soft_instruction *soft_cluster_arrive(struct soft_warp *warp,
+                                                   const struct soft_instruction *in);
+const struct soft_instruction *soft_cluster_wait(struct soft_warp *warp,
+                                                 const struct soft_instruction *in);
+
+/* Opens that barrier if all threads that have not exited are there. */
+void soft_cluster_check(struct soft_cta *cta);
+
+#endif
