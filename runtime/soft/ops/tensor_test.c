@@ -139,7 +139,6 @@ Test(tensor, what_is_not_modelled_is_refused) {
         const char *text, *words;
     } cases[] = {
         {"tcgen05.wait::ld.sync.aligned;", "ptx:9:1: error|'tcgen05.wait::ld.sync.aligned'"},
-        {"tcgen05.wait::ld.sync.aligned;", "ptx:9:1: error|'tcgen05.wait::ld.sync.aligned'"},
         {"mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r1, %r2}, {%r1, %r2}, {%r1, %r2}, "
          "{%r1, %r2}, %r1, 0;",
          "ptx:9:4: error|mma.sp.sync.aligned.m16n8k16|'.sp'"},
@@ -154,9 +153,10 @@ Test(tensor, what_is_not_modelled_is_refused) {
          "ptx:9:44: error|'.s8' is not valid here"},
         {"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1}, [%r2];", "2 registers in braces"},
         {"ldmatrix.sync.aligned.m8n16.x2.shared.b8 {%r1, %r2}, [%r2];", "'.m8n16'"},
-        {"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], "
-         "[%rd1, {%r1}], [%r2];",
-         "ptx:9:1"},
+        {"tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], %r2;", "ptx:9:1: error"},
+        {"cp.async.bulk.tensor.1d.im2col.shared::cluster.global.mbarrier::complete_tx::bytes "
+         "[%r1], [%rd1, {%r1}], [%r2];",
+         "ptx:9:"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[2000], log[2000], part[200];
