@@ -153,7 +153,7 @@ static bool has_sum(enum soft_atomic operation, enum ptx_modifier type) {
 }
 
 /* The bytes of a row of the box inside the tensor, of the row's bytes. */
-struct row {
+struct box_row {
     uint64_t address;     /* of the first byte inside, in global memory */
     unsigned from, bytes; /* inside, in the row */
     uint32_t shared;      /* where the row begins, before swizzling */
@@ -206,7 +206,7 @@ static bool reduce_row(struct soft_warp *warp, const struct soft_async_op *copy,
 }
 
 static bool move_row(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
-                     const struct row *row) {
+                     const struct box_row *row) {
     uint8_t bytes[ROW_MAX];
     const struct soft_tensor_map *map = &copy->map;
     bool out = copy->to == SOFT_SPACE_GLOBAL;
@@ -240,13 +240,13 @@ static bool move_row(struct soft_warp *warp, const struct soft_async_op *copy, u
 }
 
 /* The row at an index of the upper dimensions. */
-static struct row row_at(const struct soft_async_op *copy, const unsigned index[],
-                         uint32_t shared) {
+static struct box_row row_at(const struct soft_async_op *copy, const unsigned index[],
+                             uint32_t shared) {
     const struct soft_tensor_map *map = &copy->map;
     int64_t size = (int64_t)map->last[0] + 1, first = copy->begin[0];
     int64_t from = first < 0 ? -first : 0,
             end = first + map->box[0] > size ? size - first : map->box[0];
-    struct row row = {.address = map->address, .shared = shared};
+    struct box_row row = {.address = map->address, .shared = shared};
     for (unsigned i = 1; i < map->rank; i++) {
         int64_t at = (int64_t)copy->begin[i] + (int64_t)index[i] * map->steps[i];
         if (at < 0 || at > (int64_t)map->last[i]) return row;
@@ -266,7 +266,7 @@ bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *c
     uint32_t shared = (uint32_t)copy->source[lane];
     uint32_t rows = copy->bytes[lane] / row_bytes;
     for (uint32_t r = 0; r < rows; r++, shared += row_bytes) {
-        struct row row = row_at(copy, index, shared);
+        struct box_row row = row_at(copy, index, shared);
         if (!move_row(warp, copy, lane, &row)) return false;
         for (unsigned i = 1; i < map->rank && ++index[i] == taken(map, i); i++) index[i] = 0;
     }
