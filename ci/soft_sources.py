@@ -105,7 +105,7 @@ SOFT_TESTS = within({
     "lower": """
         core_test wgmma_form_test link_test count_test lines_test fuse_test numbers_test
     """,
-    "memory": "shadow_test",
+    "memory": "shadow_test space_bytes_test",
     "queue": "hint_test",
 })
 

@@ -26,7 +26,7 @@ static bool is_access(const struct soft_instruction *in) {
     case SOFT_OP_st_async:
         return true;
     default:
-        return in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_any;
+        return in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_v4_32;
     }
 }
 
