@@ -5,7 +5,7 @@ together.
 from sources import within
 
 SOFT = within({
-    "base": "arena options json report",
+    "base": "arena options json report tensor_map",
     "ptx": """
         diagnostic token symbol opcode read_constant read_operand read_vector read_old
         read_variable read_function read_module unite

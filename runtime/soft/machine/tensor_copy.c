@@ -18,16 +18,14 @@
 #include <string.h>
 
 enum { MORE_OFFSET, MORE_RANK, MORE_MBARRIER, MORE_MBARRIER_OFFSET, MORE_BLOCKS, MORE_COORDINATES };
-enum { ALIGNMENT = 128, MAP_ALIGNMENT = 64, ROW_MAX = 256 * 8, CHUNK = 16 };
+enum { ALIGNMENT = 128, MAP_ALIGNMENT = 64, CHUNK = SOFT_TENSOR_CHUNK };
+enum { ROW_MAX = SOFT_TENSOR_BOX_MAX * SOFT_TENSOR_ELEMENT_MAX };
 
-static unsigned taken(const struct soft_tensor_map *map, unsigned i) {
-    return ((unsigned)map->box[i] + map->steps[i] - 1) / map->steps[i];
-}
-
-static unsigned box_bytes(const struct soft_tensor_map *map) {
-    unsigned bytes = map->element_bytes;
-    for (unsigned i = 0; i < map->rank; i++) bytes *= taken(map, i);
-    return bytes;
+static bool fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                 uint64_t address, const char *what) {
+    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, address,
+                     "the tensor map at 0x%llx %s", (unsigned long long)address, what);
+    return false;
 }
 
 static bool read_map(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
@@ -40,13 +38,18 @@ static bool read_map(struct soft_warp *warp, const struct soft_instruction *in, 
         return false;
     }
     memcpy(&copy->map, place.host, sizeof copy->map);
-    if (copy->map.mark != SOFT_TENSOR_MAP_MARK || copy->map.rank != more[MORE_RANK]) {
+    char why[160];
+    if (copy->map.mark != SOFT_TENSOR_MAP_MARK) {
+        return fail(warp, in, lane, address, "is none: cuTensorMapEncodeTiled did not make it");
+    }
+    if (!soft_tensor_map_is_valid(&copy->map, why, sizeof why)) {
         soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, address,
-                         copy->map.mark != SOFT_TENSOR_MAP_MARK
-                             ? "no tensor map is at 0x%llx"
-                             : "the tensor map at 0x%llx has another rank than the instruction",
-                         (unsigned long long)address);
+                         "the tensor map at 0x%llx is not valid: %s", (unsigned long long)address,
+                         why);
         return false;
+    }
+    if (copy->map.rank != more[MORE_RANK]) {
+        return fail(warp, in, lane, address, "has another rank than the instruction");
     }
     for (unsigned i = 0; i < copy->map.rank; i++) {
         copy->begin[i] = SLOT(int32_t, more[MORE_COORDINATES + i])[lane];
@@ -84,20 +87,32 @@ static bool read_targets(struct soft_warp *warp, const struct soft_instruction *
     return soft_mbarrier_find(warp, in, lane, object, SOFT_SPACE_SHARED, &copy->mbarrier[lane]);
 }
 
+/* Whether the box fits into shared memory at an address. */
+static bool find_box(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                     struct soft_async_op *copy, uint32_t shared) {
+    struct soft_place place;
+    bool out = (in->mode & SOFT_BULK_GROUP) != 0;
+    uint64_t extent = soft_tensor_box_extent(&copy->map);
+    if (extent > warp->cta->shared_bytes) {
+        soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, shared,
+                         "a box of %llu bytes, and the block has %u bytes of shared memory",
+                         (unsigned long long)extent, warp->cta->shared_bytes);
+        return false;
+    }
+    copy->bytes[lane] = (uint32_t)soft_tensor_box_bytes(&copy->map);
+    return soft_access_range(warp, in, lane, shared, (unsigned)extent, ALIGNMENT, SOFT_SPACE_SHARED,
+                             out ? SOFT_ACCESS_READ : SOFT_ACCESS_WRITE, &place);
+}
+
 static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                      struct soft_async_op *copy) {
-    struct soft_place place;
     bool out = (in->mode & SOFT_BULK_GROUP) != 0;
     uint32_t shared = (uint32_t)(SLOT(uint32_t, in->a)[lane] + (uint64_t)in->u.immediate);
     if (!read_map(warp, in, lane, copy)) return false;
     copy->mask = 1u << lane;
-    copy->bytes[lane] = box_bytes(&copy->map);
     copy->destination[lane] = copy->source[lane] = shared;
     copy->holds = !out; /* for the race check: nothing in shared memory is read */
-    if (!soft_access_range(warp, in, lane, shared, copy->bytes[lane], ALIGNMENT, SOFT_SPACE_SHARED,
-                           out ? SOFT_ACCESS_READ : SOFT_ACCESS_WRITE, &place)) {
-        return false;
-    }
+    if (!find_box(warp, in, lane, copy, shared)) return false;
     note_outside(warp, copy, lane);
     return out || read_targets(warp, in, lane, copy);
 }
@@ -268,7 +283,8 @@ bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *c
     for (uint32_t r = 0; r < rows; r++, shared += row_bytes) {
         struct box_row row = row_at(copy, index, shared);
         if (!move_row(warp, copy, lane, &row)) return false;
-        for (unsigned i = 1; i < map->rank && ++index[i] == taken(map, i); i++) index[i] = 0;
+        for (unsigned i = 1; i < map->rank && ++index[i] == soft_tensor_taken(map, i); i++)
+            index[i] = 0;
     }
     return true;
 }
