@@ -23,6 +23,7 @@ static bool is_access(const struct soft_instruction *in) {
     case SOFT_OP_wmma_store:
     case SOFT_OP_cp_async:
     case SOFT_OP_cp_bulk:
+    case SOFT_OP_cp_tensor:
     case SOFT_OP_st_async:
         return true;
     default:

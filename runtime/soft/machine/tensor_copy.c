@@ -13,6 +13,7 @@
 #include "finding.h"
 #include "mbarrier.h"
 #include "ptx/ptx.h"
+#include "tensor_walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +112,6 @@ static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in, 
     if (!read_map(warp, in, lane, copy)) return false;
     copy->mask = 1u << lane;
     copy->destination[lane] = copy->source[lane] = shared;
-    copy->holds = !out; /* for the race check: nothing in shared memory is read */
     if (!find_box(warp, in, lane, copy, shared)) return false;
     note_outside(warp, copy, lane);
     return out || read_targets(warp, in, lane, copy);
@@ -167,17 +167,6 @@ static bool has_sum(enum soft_atomic operation, enum ptx_modifier type) {
     }
 }
 
-/* The bytes of a row of the box inside the tensor, of the row's bytes. */
-struct box_row {
-    uint64_t address;     /* of the first byte inside, in global memory */
-    unsigned from, bytes; /* inside, in the row */
-    uint32_t shared;      /* where the row begins, before swizzling */
-};
-
-static uint32_t swizzled(const struct soft_tensor_map *map, uint32_t at) {
-    return at ^ (at >> 7 & (map->swizzle - 1u)) << 4;
-}
-
 /* What is out of bounds: zeros, or a NaN of the type. */
 static void fill(const struct soft_tensor_map *map, uint8_t *bytes, unsigned count) {
     static const uint8_t nan64[8] = {255, 255, 255, 255, 255, 255, 255, 127};
@@ -191,7 +180,7 @@ static void fill(const struct soft_tensor_map *map, uint8_t *bytes, unsigned cou
 static void move_shared(struct soft_cta *cta, const struct soft_tensor_map *map, uint32_t at,
                         uint8_t *bytes, unsigned count, bool writes) {
     for (unsigned i = 0; i < count; i += CHUNK) {
-        uint32_t place = swizzled(map, at + i);
+        uint32_t place = soft_tensor_swizzled(map, at + i);
         if (writes) {
             memcpy(cta->shared + place, bytes + i, CHUNK);
             soft_shadow_mark(cta->shared_shadow, place, CHUNK);
@@ -221,11 +210,11 @@ static bool reduce_row(struct soft_warp *warp, const struct soft_async_op *copy,
 }
 
 static bool move_row(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
-                     const struct box_row *row) {
+                     const struct soft_tensor_walk *row) {
     uint8_t bytes[ROW_MAX];
     const struct soft_tensor_map *map = &copy->map;
     bool out = copy->to == SOFT_SPACE_GLOBAL;
-    unsigned whole = (unsigned)map->box[0] * map->element_bytes;
+    uint32_t shared = (uint32_t)copy->source[lane] + row->at;
     struct soft_place place = {0};
     if (row->bytes > 0) {
         if (!soft_access_range(warp, copy->in, lane, row->address, row->bytes, map->element_bytes,
@@ -236,15 +225,15 @@ static bool move_row(struct soft_warp *warp, const struct soft_async_op *copy, u
         warp->views[copy->in->site] = place.view;
     }
     if (!out) {
-        fill(map, bytes, whole);
+        fill(map, bytes, row->row_bytes);
         if (row->bytes > 0) {
             soft_access_check_read(warp, copy->in, lane, row->address, row->bytes, &place);
             memcpy(bytes + row->from, place.host, row->bytes);
         }
-        move_shared(warp->cta, map, row->shared, bytes, whole, true);
+        move_shared(warp->cta, map, shared, bytes, row->row_bytes, true);
         return true;
     }
-    move_shared(warp->cta, map, row->shared, bytes, whole, false);
+    move_shared(warp->cta, map, shared, bytes, row->row_bytes, false);
     if (row->bytes == 0) return true;
     soft_shadow_mark(place.shadow, place.offset, row->bytes);
     if ((copy->in->mode & SOFT_BULK_REDUCE) != 0) {
@@ -254,37 +243,12 @@ static bool move_row(struct soft_warp *warp, const struct soft_async_op *copy, u
     return true;
 }
 
-/* The row at an index of the upper dimensions. */
-static struct box_row row_at(const struct soft_async_op *copy, const unsigned index[],
-                             uint32_t shared) {
-    const struct soft_tensor_map *map = &copy->map;
-    int64_t size = (int64_t)map->last[0] + 1, first = copy->begin[0];
-    int64_t from = first < 0 ? -first : 0,
-            end = first + map->box[0] > size ? size - first : map->box[0];
-    struct box_row row = {.address = map->address, .shared = shared};
-    for (unsigned i = 1; i < map->rank; i++) {
-        int64_t at = (int64_t)copy->begin[i] + (int64_t)index[i] * map->steps[i];
-        if (at < 0 || at > (int64_t)map->last[i]) return row;
-        row.address += (uint64_t)at * map->strides[i];
-    }
-    if (end <= from) return row;
-    row.address += (uint64_t)(first + from) * map->element_bytes;
-    row.from = (unsigned)from * map->element_bytes;
-    row.bytes = (unsigned)(end - from) * map->element_bytes;
-    return row;
-}
-
 bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *copy,
                            uint32_t lane) {
-    const struct soft_tensor_map *map = &copy->map;
-    unsigned index[SOFT_TENSOR_RANK_MAX] = {0}, row_bytes = map->box[0] * map->element_bytes;
-    uint32_t shared = (uint32_t)copy->source[lane];
-    uint32_t rows = copy->bytes[lane] / row_bytes;
-    for (uint32_t r = 0; r < rows; r++, shared += row_bytes) {
-        struct box_row row = row_at(copy, index, shared);
+    struct soft_tensor_walk row;
+    soft_tensor_walk_begin(&row, &copy->map, copy->begin);
+    while (soft_tensor_walk_next(&row)) {
         if (!move_row(warp, copy, lane, &row)) return false;
-        for (unsigned i = 1; i < map->rank && ++index[i] == soft_tensor_taken(map, i); i++)
-            index[i] = 0;
     }
     return true;
 }
