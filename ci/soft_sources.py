@@ -165,5 +165,6 @@ BENCH = within({"tools/bench": """
 CORPUS_TESTS = within({"corpus": """
     corpus_run
     corpus_calls_test corpus_data_test corpus_numbers_test corpus_speed_test corpus_waits_test
-    corpus_clusters_test corpus_tensors_test images_run corpus_images_test corpus_surfaces_test
+    corpus_clusters_test corpus_tensors_test corpus_gemm_test images_run corpus_images_test
+    corpus_surfaces_test
 """})
