@@ -23,11 +23,12 @@ SOFT = within({
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
         reduce mbarrier mbarrier_wait cluster cluster_barrier cluster_map registers heap wgmma
+        wgmma_factor shared_layout
         tensor_copy tensor_walk
     """,
     "texture": "texture texel reach sample fetch surface",
     "check": """
-        chunks thread_clock race race_order race_cell race_access race_matrix race_copy
+        chunks thread_clock race race_order race_cell race_access race_matrix race_copy race_product
         race_object race_proxy race_exit race_report checks
     """,
 })

@@ -12,6 +12,7 @@
 #include "tollens/cuda_abi.h"
 #include "finding.h"
 #include "mbarrier.h"
+#include "shared_layout.h"
 #include "ptx/ptx.h"
 #include "tensor_walk.h"
 
@@ -184,6 +185,7 @@ static void move_shared(struct soft_cta *cta, const struct soft_tensor_map *map,
         if (writes) {
             memcpy(cta->shared + place, bytes + i, CHUNK);
             soft_shadow_mark(cta->shared_shadow, place, CHUNK);
+            soft_layout_note(cta, place, map->swizzle);
         } else {
             memcpy(bytes + i, cta->shared + place, CHUNK);
         }
