@@ -23,8 +23,7 @@ SOFT = within({
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
         reduce mbarrier mbarrier_wait cluster cluster_barrier cluster_map registers heap wgmma
-        wgmma_factor shared_layout
-        tensor_copy tensor_walk
+        wgmma_factor wgmma_product shared_layout tensor_copy tensor_walk
     """,
     "texture": "texture texel reach sample fetch surface",
     "check": """

@@ -138,7 +138,8 @@ static unsigned line_with(const char *text) {
     return number;
 }
 
-/* A kernel with a mistake must be reported: the kind, and a source line that has a text. */
+/* A kernel with a mistake must be reported: the kind, and a source line that has a text, which of
+ * a race may be that of the other access. */
 static void check_mistake(const char *name, unsigned blocks, int swizzle, const char *seed,
                           const char *kind, const char *at) {
     char place[64], report[128];
@@ -152,7 +153,7 @@ static void check_mistake(const char *name, unsigned blocks, int swizzle, const 
     free(text);
     const char *said = test_captured(stderr);
     snprintf(report, sizeof report, "%s in kernel %s,", kind, name);
-    snprintf(place, sizeof place, "tma_gemm.cu:%u ", line_with(at));
+    snprintf(place, sizeof place, "tma_gemm.cu:%u", line_with(at));
     const char *line = strstr(said, report), *found = NULL;
     for (; line != NULL && found == NULL; line = strstr(line + 1, report)) {
         const char *end = strchr(line, '\n');
@@ -171,3 +172,17 @@ static void check_mistake(const char *name, unsigned blocks, int swizzle, const 
     }
 
 MISTAKE(no_wgmma_fence, 1, SWIZZLE_128B, "missing wgmma.fence", "wgmma.mma_async")
+MISTAKE(no_proxy_fence, 1, SWIZZLE_128B, "missing proxy fence", "tensor.2d.global.shared::cta")
+MISTAKE(no_product_wait, 1, SWIZZLE_128B, "product not waited for", "float2 *>(&tile")
+MISTAKE(no_full_wait, 1, SWIZZLE_128B, "data race", "wgmma.mma_async")
+MISTAKE(wrong_phase, 1, SWIZZLE_128B, "data race", "wgmma.mma_async")
+MISTAKE(wrong_swizzle, 1, SWIZZLE_128B, "other swizzle", "wgmma.mma_async")
+MISTAKE(early_release, 1, SWIZZLE_128B, "data race", "bytes\"")
+MISTAKE(box_outside, 1, SWIZZLE_128B, "box outside tensor", "bytes\"")
+MISTAKE(small_count, 1, SWIZZLE_128B, "data race", "wgmma.mma_async")
+MISTAKE(large_count, 1, SWIZZLE_128B, "no end", "mbarrier.try_wait")
+
+/* A map of another swizzle than the kernel's descriptors. */
+Test(corpus_gemm, map_without_swizzle_is_reported) {
+    check_mistake("tma_gemm", 1, SWIZZLE_NONE, "0", "other swizzle", "wgmma.mma_async");
+}

@@ -26,7 +26,7 @@ struct soft_wgmma {
     const struct soft_frame *frame;
     uint32_t *dirty, words;
     /* Of the first warp of a warpgroup: the products that not all its warps have done. */
-    struct soft_wgmma_product *products, **products_end, *free_products;
+    struct soft_wgmma_group group;
 };
 
 static const struct soft_instruction *fail_memory(struct soft_warp *warp,
@@ -40,7 +40,7 @@ static struct soft_wgmma *wgmma_of(struct soft_warp *warp) {
         warp->wgmma = calloc(1, sizeof *warp->wgmma);
         if (warp->wgmma != NULL) {
             warp->wgmma->end = &warp->wgmma->first;
-            warp->wgmma->products_end = &warp->wgmma->products;
+            warp->wgmma->group.end = &warp->wgmma->group.first;
         }
     }
     return warp->wgmma;
@@ -164,45 +164,6 @@ static uint32_t bit_of(const struct soft_warp *warp) {
     return 1u << warp->index % SOFT_WGMMA_WARPS;
 }
 
-static struct soft_wgmma_product *find_product(const struct soft_wgmma *leader, uint64_t number) {
-    struct soft_wgmma_product *product = leader->products;
-    while (product != NULL && product->number != number) product = product->next;
-    return product;
-}
-
-/* The product of a number, which a warp is the first to begin; NULL: there is no memory. */
-static struct soft_wgmma_product *new_product(struct soft_wgmma *leader, uint64_t number,
-                                              const struct soft_wgmma_op *op) {
-    struct soft_wgmma_product *product = leader->free_products;
-    if (product != NULL) {
-        leader->free_products = product->next;
-    } else {
-        product = aligned_alloc(_Alignof(struct soft_wgmma_product), sizeof *product);
-    }
-    if (product == NULL) return NULL;
-    product->next = NULL;
-    product->number = number;
-    product->in = op->in;
-    product->a_descriptor = op->a_descriptor;
-    product->b_descriptor = op->b_descriptor;
-    product->accumulates = op->accumulates;
-    product->settled = false;
-    product->begun = product->done = 0;
-    product->b_kind = SOFT_WGMMA_UNREAD;
-    *leader->products_end = product;
-    leader->products_end = &product->next;
-    return product;
-}
-
-static void free_product(struct soft_wgmma *leader, struct soft_wgmma_product *gone) {
-    struct soft_wgmma_product **link = &leader->products;
-    while (*link != gone) link = &(*link)->next;
-    *link = gone->next;
-    if (leader->products_end == &gone->next) leader->products_end = link;
-    gone->next = leader->free_products;
-    leader->free_products = gone;
-}
-
 /* A warp's part of a product; NULL: it has not begun it, or done it. */
 static struct soft_wgmma_op *part_of(const struct soft_warp *warp,
                                      const struct soft_wgmma_product *product) {
@@ -248,8 +209,9 @@ static bool join_product(struct soft_warp *warp, struct soft_wgmma_op *op) {
         return false;
     }
     struct soft_wgmma *group = wgmma_of(leader);
-    op->product = group != NULL ? find_product(group, own->begun) : NULL;
-    if (group != NULL && op->product == NULL) op->product = new_product(group, own->begun, op);
+    op->product = group != NULL ? soft_wgmma_find(&group->group, own->begun) : NULL;
+    if (group != NULL && op->product == NULL)
+        op->product = soft_wgmma_add(&group->group, own->begun, op);
     if (op->product == NULL) {
         (void)fail_memory(warp, op->in);
         return false;
@@ -326,7 +288,7 @@ static bool finish_first(struct soft_warp *warp, soft_wgmma_multiply *multiply) 
     op->next = own->free;
     own->free = op;
     product->done |= bit_of(warp);
-    if (product->done == ALL) free_product(leader_of(warp)->wgmma, product);
+    if (product->done == ALL) soft_wgmma_remove(&leader_of(warp)->wgmma->group, product);
     return true;
 }
 
@@ -460,7 +422,7 @@ static void report_uneven(struct soft_warp *warp) {
         if (other->alive != 0 || mine == theirs) continue;
         struct soft_warp *more = mine > theirs ? warp : other, *less = mine > theirs ? other : warp;
         uint64_t least = mine > theirs ? theirs : mine;
-        (void)fail_uneven(more, less, find_product(leader->wgmma, least)->in);
+        (void)fail_uneven(more, less, soft_wgmma_find(&leader->wgmma->group, least)->in);
         return;
     }
 }
@@ -488,7 +450,7 @@ void soft_wgmma_begin(struct soft_warp *warp) {
         own->free = op;
     }
     own->end = &own->first;
-    while (own->products != NULL) free_product(own, own->products);
+    soft_wgmma_clear(&own->group);
     own->pending = 0;
     own->begun = own->committed = 0;
     own->fenced = false;
@@ -505,11 +467,7 @@ void soft_wgmma_drop(struct soft_warp *warp) {
         own->free = op->next;
         free(op);
     }
-    while (own->free_products != NULL) {
-        struct soft_wgmma_product *product = own->free_products;
-        own->free_products = product->next;
-        free(product);
-    }
+    soft_wgmma_free(&own->group);
     free(own->dirty);
     free(own);
     warp->wgmma = NULL;

@@ -92,7 +92,8 @@ static void look_at(const struct soft_cta *cta, const struct matrix *m, uint32_t
 }
 
 static const char *name_of(unsigned swizzle) {
-    return swizzle == 8 ? "of 128 bytes" : swizzle == 4 ? "of 64 bytes" : swizzle == 2 ? "of 32 bytes" : "of none";
+    static const char *const names[] = {"0", "0", "32", "", "64", "", "", "", "128"};
+    return names[swizzle];
 }
 
 static void tell(struct soft_warp *warp, const struct soft_wgmma_op *op, const struct matrix *m,
@@ -111,7 +112,7 @@ static void tell(struct soft_warp *warp, const struct soft_wgmma_op *op, const s
                                    .minor = told->swizzle == 1};
     soft_launch_find(warp, op->in, &finding,
                      "the factor at offset 0x%x of shared memory came by a tensor map with a "
-                     "swizzle %s, and its descriptor has one %s",
+                     "swizzle of %s bytes, and its descriptor has one of %s",
                      m->start, name_of(told->swizzle), name_of(m->atom));
 }
 
