@@ -5,7 +5,7 @@ together.
 from sources import within
 
 SOFT = within({
-    "base": "arena options json report",
+    "base": "arena options json report tensor_map",
     "ptx": """
         diagnostic token symbol opcode read_constant read_operand read_vector read_old
         read_variable read_function read_module unite
@@ -23,11 +23,11 @@ SOFT = within({
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
         reduce mbarrier mbarrier_wait cluster cluster_barrier cluster_map registers heap wgmma
-        tensor_copy
+        wgmma_factor wgmma_product shared_layout tensor_copy tensor_walk
     """,
     "texture": "texture texel reach sample fetch surface",
     "check": """
-        chunks thread_clock race race_order race_cell race_access race_matrix race_copy
+        chunks thread_clock race race_order race_cell race_access race_matrix race_copy race_product
         race_object race_proxy race_exit race_report checks
     """,
 })
@@ -165,5 +165,6 @@ BENCH = within({"tools/bench": """
 CORPUS_TESTS = within({"corpus": """
     corpus_run
     corpus_calls_test corpus_data_test corpus_numbers_test corpus_speed_test corpus_waits_test
-    corpus_clusters_test corpus_tensors_test images_run corpus_images_test corpus_surfaces_test
+    corpus_clusters_test corpus_tensors_test corpus_gemm_test images_run corpus_images_test
+    corpus_surfaces_test
 """})

@@ -3,14 +3,18 @@
  *
  * The manual calls the 128 bytes opaque, and those of a driver are not known: this layout is our
  * own. A map that another driver has made is refused by its mark. Programs pass maps to kernels as
- * parameters or in global memory, byte by byte.
+ * parameters or in global memory, byte by byte, so a copy checks again what it reads.
  */
 #ifndef SOFT_TENSOR_MAP_H
 #define SOFT_TENSOR_MAP_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { SOFT_TENSOR_RANK_MAX = 5, SOFT_TENSOR_MAP_MARK = 0x544c4d54 };
+enum { SOFT_TENSOR_ALIGNMENT = 16, SOFT_TENSOR_BOX_MAX = 256, SOFT_TENSOR_STEP_MAX = 8 };
+enum { SOFT_TENSOR_MAP_TYPES = 13, SOFT_TENSOR_ELEMENT_MAX = 8, SOFT_TENSOR_CHUNK = 16 };
 
 struct soft_tensor_map {
     uint64_t address;
@@ -25,5 +29,20 @@ struct soft_tensor_map {
     uint8_t unused[34];
 };
 _Static_assert(sizeof(struct soft_tensor_map) == 128, "the size of CUtensorMap");
+
+/* The bytes of an element of a CUtensorMapDataType below SOFT_TENSOR_MAP_TYPES. */
+unsigned soft_tensor_element_bytes(unsigned type);
+
+/* Whether copies can be made with a map. If not, why says what is wrong; it is always terminated.
+ * Source: "Tensor Map Object Management" of the CUDA Driver API 13.0. */
+bool soft_tensor_map_is_valid(const struct soft_tensor_map *map, char *why, size_t bytes);
+
+/* How many elements of a valid map's box are taken along a dimension. */
+unsigned soft_tensor_taken(const struct soft_tensor_map *map, unsigned dimension);
+
+/* The bytes of a valid map's box in shared memory; and of the memory that they lie in, which is
+ * more where the box ends inside a row that is swizzled. At most 2^43. */
+uint64_t soft_tensor_box_bytes(const struct soft_tensor_map *map);
+uint64_t soft_tensor_box_extent(const struct soft_tensor_map *map);
 
 #endif

@@ -7,28 +7,57 @@
  * from when on they are like accesses that its thread made just then.
  */
 #include "machine/async.h"
+#include "machine/tensor_walk.h"
 #include "ops/op_body.h"
 #include "machine/race_events.h"
 #include "race_state.h"
+
+static void touch_bytes(struct soft_checked_access *touch, uint64_t address, unsigned bytes,
+                        enum soft_access_space space) {
+    touch->address = address;
+    touch->bytes = bytes;
+    if (bytes > 0) soft_race_touch(touch, space);
+}
+
+/* A box in shared memory: whole spans of the swizzle, and what it makes of the last one. */
+static void touch_box(struct soft_checked_access *touch, const struct soft_tensor_map *map,
+                      uint32_t address, unsigned bytes, enum soft_access_space space) {
+    unsigned whole = bytes - bytes % (map->swizzle * (unsigned)SOFT_TENSOR_CHUNK);
+    touch_bytes(touch, address, whole, space);
+    for (unsigned at = whole; at < bytes; at += SOFT_TENSOR_CHUNK) {
+        touch_bytes(touch, soft_tensor_swizzled(map, address + at), SOFT_TENSOR_CHUNK, space);
+    }
+}
+
+static void touch_rows(struct soft_checked_access *touch, const struct soft_async_op *copy) {
+    struct soft_tensor_walk row;
+    soft_tensor_walk_begin(&row, &copy->map, copy->begin);
+    while (soft_tensor_walk_next(&row)) {
+        touch_bytes(touch, row.address, row.bytes, SOFT_SPACE_GLOBAL);
+    }
+}
 
 static void check(struct soft_checked_access *touch, const struct soft_async_op *copy,
                   uint32_t lane, bool writes) {
     unsigned bytes = copy->bytes[lane];
     bool reduces = copy->in->op != SOFT_OP_cp_async && (copy->in->mode & SOFT_BULK_REDUCE) != 0;
     enum soft_access_space space = writes ? copy->to : copy->from;
+    uint64_t address = writes ? copy->destination[lane] : copy->source[lane];
     if (writes && copy->width > 0) bytes = copy->width;
     if (bytes == 0 || (!writes && copy->holds)) return;
-    /* Of a box the rows in global memory are not looked at. */
-    if (copy->in->op == SOFT_OP_cp_tensor && space == SOFT_SPACE_GLOBAL) return;
     touch->lane = lane;
     touch->mark.lanes = 1u << lane;
     touch->mark.atomic = writes && reduces;
     touch->mark.scope = touch->mark.atomic ? SOFT_SCOPE_GPU : SOFT_SCOPE_WEAK;
     touch->writes = writes;
     touch->reads = !writes || reduces;
-    touch->address = writes ? copy->destination[lane] : copy->source[lane];
-    touch->bytes = bytes;
-    soft_race_touch(touch, space);
+    if (copy->in->op != SOFT_OP_cp_tensor) {
+        touch_bytes(touch, address, bytes, space);
+    } else if (space == SOFT_SPACE_GLOBAL) {
+        touch_rows(touch, copy);
+    } else {
+        touch_box(touch, &copy->map, (uint32_t)address, bytes, space);
+    }
 }
 
 void soft_race_copy(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lanes,
@@ -48,7 +77,7 @@ void soft_race_copy(struct soft_warp *warp, const struct soft_async_op *copy, ui
                  .warp = (uint8_t)warp->index,
                  .copies = true,
                  .pending = pending,
-                 .proxied = copy->in->op == SOFT_OP_cp_bulk},
+                 .proxied = copy->in->op == SOFT_OP_cp_bulk || copy->in->op == SOFT_OP_cp_tensor},
         .settles = !pending,
     };
     bool gone = atomic_load(&race->given_up);

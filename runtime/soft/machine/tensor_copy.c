@@ -12,22 +12,22 @@
 #include "tollens/cuda_abi.h"
 #include "finding.h"
 #include "mbarrier.h"
+#include "shared_layout.h"
 #include "ptx/ptx.h"
+#include "tensor_walk.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { MORE_OFFSET, MORE_RANK, MORE_MBARRIER, MORE_MBARRIER_OFFSET, MORE_BLOCKS, MORE_COORDINATES };
-enum { ALIGNMENT = 128, MAP_ALIGNMENT = 64, ROW_MAX = 256 * 8, CHUNK = 16 };
+enum { ALIGNMENT = 128, MAP_ALIGNMENT = 64, CHUNK = SOFT_TENSOR_CHUNK };
+enum { ROW_MAX = SOFT_TENSOR_BOX_MAX * SOFT_TENSOR_ELEMENT_MAX };
 
-static unsigned taken(const struct soft_tensor_map *map, unsigned i) {
-    return ((unsigned)map->box[i] + map->steps[i] - 1) / map->steps[i];
-}
-
-static unsigned box_bytes(const struct soft_tensor_map *map) {
-    unsigned bytes = map->element_bytes;
-    for (unsigned i = 0; i < map->rank; i++) bytes *= taken(map, i);
-    return bytes;
+static bool fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                 uint64_t address, const char *what) {
+    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, address,
+                     "the tensor map at 0x%llx %s", (unsigned long long)address, what);
+    return false;
 }
 
 static bool read_map(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
@@ -40,13 +40,18 @@ static bool read_map(struct soft_warp *warp, const struct soft_instruction *in, 
         return false;
     }
     memcpy(&copy->map, place.host, sizeof copy->map);
-    if (copy->map.mark != SOFT_TENSOR_MAP_MARK || copy->map.rank != more[MORE_RANK]) {
+    char why[160];
+    if (copy->map.mark != SOFT_TENSOR_MAP_MARK) {
+        return fail(warp, in, lane, address, "is none: cuTensorMapEncodeTiled did not make it");
+    }
+    if (!soft_tensor_map_is_valid(&copy->map, why, sizeof why)) {
         soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, address,
-                         copy->map.mark != SOFT_TENSOR_MAP_MARK
-                             ? "no tensor map is at 0x%llx"
-                             : "the tensor map at 0x%llx has another rank than the instruction",
-                         (unsigned long long)address);
+                         "the tensor map at 0x%llx is not valid: %s", (unsigned long long)address,
+                         why);
         return false;
+    }
+    if (copy->map.rank != more[MORE_RANK]) {
+        return fail(warp, in, lane, address, "has another rank than the instruction");
     }
     for (unsigned i = 0; i < copy->map.rank; i++) {
         copy->begin[i] = SLOT(int32_t, more[MORE_COORDINATES + i])[lane];
@@ -84,20 +89,31 @@ static bool read_targets(struct soft_warp *warp, const struct soft_instruction *
     return soft_mbarrier_find(warp, in, lane, object, SOFT_SPACE_SHARED, &copy->mbarrier[lane]);
 }
 
+/* Whether the box fits into shared memory at an address. */
+static bool find_box(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                     struct soft_async_op *copy, uint32_t shared) {
+    struct soft_place place;
+    bool out = (in->mode & SOFT_BULK_GROUP) != 0;
+    uint64_t extent = soft_tensor_box_extent(&copy->map);
+    if (extent > warp->cta->shared_bytes) {
+        soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, shared,
+                         "a box of %llu bytes, and the block has %u bytes of shared memory",
+                         (unsigned long long)extent, warp->cta->shared_bytes);
+        return false;
+    }
+    copy->bytes[lane] = (uint32_t)soft_tensor_box_bytes(&copy->map);
+    return soft_access_range(warp, in, lane, shared, (unsigned)extent, ALIGNMENT, SOFT_SPACE_SHARED,
+                             out ? SOFT_ACCESS_READ : SOFT_ACCESS_WRITE, &place);
+}
+
 static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                      struct soft_async_op *copy) {
-    struct soft_place place;
     bool out = (in->mode & SOFT_BULK_GROUP) != 0;
     uint32_t shared = (uint32_t)(SLOT(uint32_t, in->a)[lane] + (uint64_t)in->u.immediate);
     if (!read_map(warp, in, lane, copy)) return false;
     copy->mask = 1u << lane;
-    copy->bytes[lane] = box_bytes(&copy->map);
     copy->destination[lane] = copy->source[lane] = shared;
-    copy->holds = !out; /* for the race check: nothing in shared memory is read */
-    if (!soft_access_range(warp, in, lane, shared, copy->bytes[lane], ALIGNMENT, SOFT_SPACE_SHARED,
-                           out ? SOFT_ACCESS_READ : SOFT_ACCESS_WRITE, &place)) {
-        return false;
-    }
+    if (!find_box(warp, in, lane, copy, shared)) return false;
     note_outside(warp, copy, lane);
     return out || read_targets(warp, in, lane, copy);
 }
@@ -152,17 +168,6 @@ static bool has_sum(enum soft_atomic operation, enum ptx_modifier type) {
     }
 }
 
-/* The bytes of a row of the box inside the tensor, of the row's bytes. */
-struct box_row {
-    uint64_t address;     /* of the first byte inside, in global memory */
-    unsigned from, bytes; /* inside, in the row */
-    uint32_t shared;      /* where the row begins, before swizzling */
-};
-
-static uint32_t swizzled(const struct soft_tensor_map *map, uint32_t at) {
-    return at ^ (at >> 7 & (map->swizzle - 1u)) << 4;
-}
-
 /* What is out of bounds: zeros, or a NaN of the type. */
 static void fill(const struct soft_tensor_map *map, uint8_t *bytes, unsigned count) {
     static const uint8_t nan64[8] = {255, 255, 255, 255, 255, 255, 255, 127};
@@ -176,10 +181,11 @@ static void fill(const struct soft_tensor_map *map, uint8_t *bytes, unsigned cou
 static void move_shared(struct soft_cta *cta, const struct soft_tensor_map *map, uint32_t at,
                         uint8_t *bytes, unsigned count, bool writes) {
     for (unsigned i = 0; i < count; i += CHUNK) {
-        uint32_t place = swizzled(map, at + i);
+        uint32_t place = soft_tensor_swizzled(map, at + i);
         if (writes) {
             memcpy(cta->shared + place, bytes + i, CHUNK);
             soft_shadow_mark(cta->shared_shadow, place, CHUNK);
+            soft_layout_note(cta, place, map->swizzle);
         } else {
             memcpy(bytes + i, cta->shared + place, CHUNK);
         }
@@ -206,11 +212,11 @@ static bool reduce_row(struct soft_warp *warp, const struct soft_async_op *copy,
 }
 
 static bool move_row(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
-                     const struct box_row *row) {
+                     const struct soft_tensor_walk *row) {
     uint8_t bytes[ROW_MAX];
     const struct soft_tensor_map *map = &copy->map;
     bool out = copy->to == SOFT_SPACE_GLOBAL;
-    unsigned whole = (unsigned)map->box[0] * map->element_bytes;
+    uint32_t shared = (uint32_t)copy->source[lane] + row->at;
     struct soft_place place = {0};
     if (row->bytes > 0) {
         if (!soft_access_range(warp, copy->in, lane, row->address, row->bytes, map->element_bytes,
@@ -221,15 +227,15 @@ static bool move_row(struct soft_warp *warp, const struct soft_async_op *copy, u
         warp->views[copy->in->site] = place.view;
     }
     if (!out) {
-        fill(map, bytes, whole);
+        fill(map, bytes, row->row_bytes);
         if (row->bytes > 0) {
             soft_access_check_read(warp, copy->in, lane, row->address, row->bytes, &place);
             memcpy(bytes + row->from, place.host, row->bytes);
         }
-        move_shared(warp->cta, map, row->shared, bytes, whole, true);
+        move_shared(warp->cta, map, shared, bytes, row->row_bytes, true);
         return true;
     }
-    move_shared(warp->cta, map, row->shared, bytes, whole, false);
+    move_shared(warp->cta, map, shared, bytes, row->row_bytes, false);
     if (row->bytes == 0) return true;
     soft_shadow_mark(place.shadow, place.offset, row->bytes);
     if ((copy->in->mode & SOFT_BULK_REDUCE) != 0) {
@@ -239,36 +245,12 @@ static bool move_row(struct soft_warp *warp, const struct soft_async_op *copy, u
     return true;
 }
 
-/* The row at an index of the upper dimensions. */
-static struct box_row row_at(const struct soft_async_op *copy, const unsigned index[],
-                             uint32_t shared) {
-    const struct soft_tensor_map *map = &copy->map;
-    int64_t size = (int64_t)map->last[0] + 1, first = copy->begin[0];
-    int64_t from = first < 0 ? -first : 0,
-            end = first + map->box[0] > size ? size - first : map->box[0];
-    struct box_row row = {.address = map->address, .shared = shared};
-    for (unsigned i = 1; i < map->rank; i++) {
-        int64_t at = (int64_t)copy->begin[i] + (int64_t)index[i] * map->steps[i];
-        if (at < 0 || at > (int64_t)map->last[i]) return row;
-        row.address += (uint64_t)at * map->strides[i];
-    }
-    if (end <= from) return row;
-    row.address += (uint64_t)(first + from) * map->element_bytes;
-    row.from = (unsigned)from * map->element_bytes;
-    row.bytes = (unsigned)(end - from) * map->element_bytes;
-    return row;
-}
-
 bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *copy,
                            uint32_t lane) {
-    const struct soft_tensor_map *map = &copy->map;
-    unsigned index[SOFT_TENSOR_RANK_MAX] = {0}, row_bytes = map->box[0] * map->element_bytes;
-    uint32_t shared = (uint32_t)copy->source[lane];
-    uint32_t rows = copy->bytes[lane] / row_bytes;
-    for (uint32_t r = 0; r < rows; r++, shared += row_bytes) {
-        struct box_row row = row_at(copy, index, shared);
+    struct soft_tensor_walk row;
+    soft_tensor_walk_begin(&row, &copy->map, copy->begin);
+    while (soft_tensor_walk_next(&row)) {
         if (!move_row(warp, copy, lane, &row)) return false;
-        for (unsigned i = 1; i < map->rank && ++index[i] == taken(map, i); i++) index[i] = 0;
     }
     return true;
 }

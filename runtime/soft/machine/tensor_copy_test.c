@@ -164,6 +164,99 @@ Test(tensor_copy, a_box_is_written_and_added) {
     cr_assert_str_eq(test_captured(stderr), "");
 }
 
+/* A copy of a box of a rank into 144 bytes of shared memory, the last of the block. */
+#define LOAD_SMALL(dimensions, zeros)                                                              \
+    TEST_KERNEL_WITH(".shared .align 128 .b8 m[128]; .extern .shared .align 128 .b8 s[];",         \
+                     "mov.u32 %r10, m; mov.u32 %r5, 0; mbarrier.init.shared.b64 [m], 1;\n"         \
+                     "mbarrier.arrive.expect_tx.shared.b64 _, [m], 144;\n"                         \
+                     "cp.async.bulk.tensor." dimensions                                            \
+                     ".shared::cluster.global.tile.mbarrier::complete_tx::bytes "                  \
+                     "[s], [%rd1, {" zeros "}], [%r10];\n"                                         \
+                     "LOOP: mbarrier.try_wait.parity.shared.b64 %p2, [m], 0; @!%p2 bra LOOP;\n")
+
+static CUresult load_small(struct data *data, unsigned rank) {
+    static const char two[] = LOAD_SMALL("2d", "%r5, %r5");
+    static const char four[] = LOAD_SMALL("4d", "%r5, %r5, %r5, %r5");
+    CUdeviceptr buffer = 0;
+    CUfunction function = test_function(test_load(rank == 2 ? two : four), "k");
+    cr_assert_eq(cuMemAlloc_v2(&buffer, sizeof *data), CUDA_SUCCESS);
+    cr_assert_eq(cuMemcpyHtoD_v2(buffer, data, sizeof *data), CUDA_SUCCESS);
+    void *arguments[] = {&buffer};
+    cr_assert_eq(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 144, NULL, arguments, NULL),
+                 CUDA_SUCCESS);
+    return cuCtxSynchronize();
+}
+
+/* Its bytes are 2^32 and more, which 32 bits do not hold. */
+Test(tensor_copy, a_box_larger_than_shared_memory_is_refused) {
+    static struct data data;
+    CUdeviceptr tensor = 0;
+    cr_assert_eq(cuMemAlloc_v2(&tensor, 4096), CUDA_SUCCESS);
+    cuuint64_t sizes[5] = {256, 256, 256, 256, 256}, strides[4] = {16, 16, 16, 16};
+    cuuint32_t box[5] = {256, 256, 256, 256, 256}, steps[5] = {1, 1, 1, 1, 1};
+    cr_assert_eq(cuTensorMapEncodeTiled(&data.map, 0, 4, (void *)(uintptr_t)tensor, sizes, strides,
+                                        box, steps, 0, 0, 0, 0),
+                 CUDA_SUCCESS);
+    cr_assert_eq(load_small(&data, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
+    cr_assert(strstr(test_log(), "a box of 4294967296 bytes, and the block has 272") != NULL, "%s",
+              test_log());
+}
+
+/* Nine rows of one chunk: the swizzle puts the last one's behind the end of the box. */
+Test(tensor_copy, a_swizzled_row_is_in_range_with_all_its_span) {
+    static struct data data;
+    CUdeviceptr tensor = 0;
+    cr_assert_eq(cuMemAlloc_v2(&tensor, 4096), CUDA_SUCCESS);
+    cuuint64_t sizes[2] = {16, 64}, strides[1] = {16};
+    cuuint32_t box[2] = {16, 9}, steps[2] = {1, 1};
+    void *address = (void *)(uintptr_t)tensor;
+    cr_assert_eq(
+        cuTensorMapEncodeTiled(&data.map, 0, 2, address, sizes, strides, box, steps, 0, 3, 0, 0),
+        CUDA_SUCCESS);
+    cr_assert_eq(load_small(&data, 2), CUDA_ERROR_ILLEGAL_ADDRESS);
+    cr_assert(strstr(test_log(), "a store of 256 bytes at offset 0x80 is outside the 272") != NULL,
+              "%s", test_log());
+}
+
+/* What no call would make: a kernel may have written it. */
+Test(tensor_copy, a_map_that_was_spoiled_is_refused) {
+    static const char *const said[] = {
+        "is not valid: the box is 12 bytes wide",
+        "is not valid: a step of 0 elements along dimension 1",
+        "is not valid: the box has 4000 elements along dimension 0",
+        "is not valid: elements of 0 bytes of data type 7",
+        "is not valid: 77 is no data type",
+        "is not valid: a rank of 9",
+        "is not valid: a swizzle of 5 chunks",
+        "is not valid: the stride of dimension 1 is 8 bytes",
+        "is not valid: the global address 0x1 ",
+        "has another rank than the instruction",
+        "is none: cuTensorMapEncodeTiled did not make it",
+    };
+    static uint32_t host[ROWS * COLUMNS];
+    for (unsigned i = 0; i < sizeof said / sizeof said[0]; i++) {
+        static struct data data;
+        struct soft_tensor_map map;
+        CUdeviceptr tensor = tensor_of(host);
+        cr_assert_eq(encode(&data.map, tensor, 4, 0, 0), CUDA_SUCCESS);
+        memcpy(&map, &data.map, sizeof map);
+        map.box[0] = i == 0 ? 3 : i == 2 ? 4000 : 4;
+        map.steps[1] = i != 1;
+        map.element_bytes = i == 3 ? 0 : 4;
+        map.type = i == 4 ? 77 : 7;
+        map.rank = i == 5 ? 9 : i == 9 ? 1 : 2;
+        map.swizzle = i == 6 ? 5 : 1;
+        if (i == 7) map.strides[1] = 8;
+        if (i == 8) map.address = 1;
+        if (i == 10) map.mark++;
+        memcpy(&data.map, &map, sizeof map);
+        cr_assert_eq(load_small(&data, 2), CUDA_ERROR_ILLEGAL_INSTRUCTION);
+        cr_assert(strstr(test_log(), said[i]) != NULL, "%u: %s", i, test_log());
+        test_soft_close();
+        test_soft_open();
+    }
+}
+
 Test(tensor_copy, arguments_of_a_map_are_checked) {
     CUtensorMap map;
     static uint32_t host[ROWS * COLUMNS];

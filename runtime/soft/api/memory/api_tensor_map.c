@@ -11,14 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAP_ALIGNMENT = 64, ALIGNMENT = 16, BOX_MAX = 256, STEP_MAX = 8, SWIZZLES = 4 };
-enum { TYPES = 13, TYPE_PACKED_LAST = 15, PROMOTION_LAST = 3, INTERLEAVE_LAST = 2 };
-
-/* By CUtensorMapDataType. */
-static const uint8_t element_bytes[TYPES] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+enum { MAP_ALIGNMENT = 64, SWIZZLES = 4 };
+enum { TYPE_PACKED_LAST = 15, PROMOTION_LAST = 3, INTERLEAVE_LAST = 2 };
 
 static bool is_floating(int type) {
-    return type >= 6 && type < TYPES;
+    return type >= 6 && type < SOFT_TENSOR_MAP_TYPES;
 }
 
 /* Writes the reason to the driver's log. */
@@ -42,8 +39,8 @@ static CUresult check_address(const void *map, const void *address) {
         REFUSE("the map at %p is not a multiple of %d", map, MAP_ALIGNMENT);
     }
     if (address == NULL) REFUSE("the global address is NULL");
-    if ((uintptr_t)address % ALIGNMENT != 0) {
-        REFUSE("the global address %p is not a multiple of %d", address, ALIGNMENT);
+    if ((uintptr_t)address % SOFT_TENSOR_ALIGNMENT != 0) {
+        REFUSE("the global address %p is not a multiple of %d", address, SOFT_TENSOR_ALIGNMENT);
     }
     return CUDA_SUCCESS;
 }
@@ -59,7 +56,7 @@ static CUresult check_kinds(int type, cuuint32_t rank, int interleave, int swizz
     if (fill == 1 && !is_floating(type)) {
         REFUSE("NaN for elements out of bounds needs a floating point type, and %d is none", type);
     }
-    if (type >= TYPES || swizzle >= SWIZZLES || swizzle < 0) {
+    if (type >= SOFT_TENSOR_MAP_TYPES || swizzle >= SWIZZLES || swizzle < 0) {
         REFUSE("data type %d and swizzle %d are not those of compute capability 9.0", type,
                swizzle);
     }
@@ -80,24 +77,17 @@ static CUresult check_dimension(struct soft_tensor_map *map, const struct sizes 
     if (size == 0 || size > 1ull << 32) {
         REFUSE("dimension %u has %llu elements, not 1 to 2^32", i, (unsigned long long)size);
     }
-    if (sizes->box[i] == 0 || sizes->box[i] > BOX_MAX) {
+    if (sizes->box[i] == 0 || sizes->box[i] > SOFT_TENSOR_BOX_MAX) {
         REFUSE("the box has %u elements along dimension %u, not 1 to 256", sizes->box[i], i);
     }
-    if (sizes->steps[i] == 0 || sizes->steps[i] > STEP_MAX) {
+    if (sizes->steps[i] == 0 || sizes->steps[i] > SOFT_TENSOR_STEP_MAX) {
         REFUSE("a step of %u elements along dimension %u, not 1 to 8", sizes->steps[i], i);
     }
     map->last[i] = (uint32_t)(size - 1);
     map->box[i] = (uint16_t)sizes->box[i];
     /* The manual: the first step is ignored where nothing is interleaved. */
     map->steps[i] = i == 0 ? 1 : (uint8_t)sizes->steps[i];
-    map->strides[i] = map->element_bytes;
-    if (i == 0) return CUDA_SUCCESS;
-    uint64_t stride = sizes->strides[i - 1];
-    if (stride % ALIGNMENT != 0 || stride >= 1ull << 40) {
-        REFUSE("the stride of dimension %u is %llu bytes: not a multiple of 16 below 2^40", i,
-               (unsigned long long)stride);
-    }
-    map->strides[i] = stride;
+    map->strides[i] = i == 0 ? map->element_bytes : sizes->strides[i - 1];
     return CUDA_SUCCESS;
 }
 
@@ -121,20 +111,15 @@ EXPORT(cuTensorMapEncodeTiled,
     map.address = (uintptr_t)globalAddress;
     map.type = (uint8_t)tensorDataType;
     map.rank = (uint8_t)tensorRank;
-    map.element_bytes = element_bytes[tensorDataType];
+    map.element_bytes = (uint8_t)soft_tensor_element_bytes((unsigned)tensorDataType);
     map.swizzle = (uint8_t)(1 << swizzle);
     map.fills_nan = (uint8_t)oobFill;
     for (unsigned i = 0; i < tensorRank; i++) {
         result = check_dimension(&map, &sizes, i);
         if (result != CUDA_SUCCESS) return result;
     }
-    unsigned inner = boxDim[0] * map.element_bytes, span = map.swizzle * 16u;
-    if (inner % ALIGNMENT != 0) {
-        REFUSE("the box is %u bytes wide, which is not a multiple of 16", inner);
-    }
-    if (swizzle != 0 && inner > span) {
-        REFUSE("the box is %u bytes wide, more than the %u of its swizzle", inner, span);
-    }
+    char why[160];
+    if (!soft_tensor_map_is_valid(&map, why, sizeof why)) REFUSE("%s", why);
     memcpy(tensorMap, &map, sizeof map);
     return CUDA_SUCCESS;
 }
