@@ -72,13 +72,15 @@ CUDART = within({
         cudart_function cudart_error cudart_stream cudart_capture cudart_device cudart_memory
         cudart_managed cudart_pool cudart_fill cudart_copy cudart_copy_rows cudart_batch
         cudart_node cudart_graph cudart_graph_node cudart_graph_copy cudart_graph_exec
-        cudart_channel cudart_not_modelled
+        cudart_channel cudart_array cudart_copy_array cudart_texture cudart_not_modelled
     """,
 })
 CUDART_EDITIONS = within({"cudart": "cudart_exports cudart_properties"})
 CUDART_TESTS = within({
     "cudart/test": "test_cudart",
-    "cudart": "cudart_error_test cudart_launch_test cudart_memory_test cudart_types_test",
+    "cudart": """
+        cudart_array_test cudart_error_test cudart_launch_test cudart_memory_test cudart_types_test
+    """,
 })
 
 # Compiled once for each processor level.
