@@ -34,7 +34,7 @@ SOFT = within({
 
 # The driver API in front of it.
 SOFT_API = within({
-    "base": "file_text calls result_name line_table call_site",
+    "base": "file_text calls result_name line_table call_site trace_line",
     "state": """
         driver_state driver_start handle_set thread_state contexts fault fault_rule
         device_memory managed array texture_object texture_reference memory_pool
@@ -43,12 +43,12 @@ SOFT_API = within({
     """,
     "queue": """
         task event_life stream_value copy_rows kernel_call operation streams stream_fault queue
-        perform stream_order task_fault usage
+        perform stream_order task_fault usage trace_task
     """,
     "graph": """
         task_graph node_content graph_exec graph_update graph_call capture submit user_object
     """,
-    "driver": "context_life copy_call leak call",
+    "driver": "context_life copy_call leak trace_call call",
     "api": """
         api_entry since not_modelled exports api_device api_primary api_context api_setting
         api_peer api_stream api_stream_attribute api_event api_host_function api_value
@@ -130,7 +130,7 @@ SOFT_API_TESTS = within({
         api_capture_test api_capture_node_test api_graph_test api_graph_exec_test
         api_graph_memory_test
     """,
-    "driver": "leak_test",
+    "driver": "leak_test trace_call_test",
     "state": "fault_rule_test fault_test",
     "queue": "task_fault_test stream_order_test queue_valid_test",
     "tools": "probe_driver_test",
