@@ -17,7 +17,8 @@ SOFT = within({
     "lower": """
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
         lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
-        link loaded_module linked_image fatbin count fuse core lower_async lower_mbarrier
+        link loaded_module linked_image fatbin host_object count fuse core lower_async
+        lower_mbarrier
         lower_cluster lower_texture lower_wgmma lower_box
     """,
     "machine": """
@@ -105,7 +106,8 @@ SOFT_TESTS = within({
         heap_test reduce_test tensor_copy_test warp_valid_test
     """,
     "lower": """
-        core_test wgmma_form_test link_test count_test lines_test fuse_test numbers_test
+        core_test wgmma_form_test link_test count_test lines_test fuse_test
+        host_object_test numbers_test
     """,
     "memory": "shadow_test",
     "queue": "hint_test",

@@ -48,6 +48,34 @@ static CUlinkState begin_with_log(void) {
     return state;
 }
 
+#define LIBRARY_USER                                                                               \
+    HEAD ".extern .func (.param .b32 r) doubled(.param .b32 x);\n"                                 \
+         ".extern .func (.param .b32 r) tripled(.param .b32 x);\n"                                 \
+         ".visible .entry k(.param .u64 to) {\n"                                                   \
+         "    .reg .u32 %v;\n    .reg .u64 %a;\n    .param .b32 x;\n    .param .b32 r;\n"          \
+         "    ld.param.u64 %a, [to];\n    st.param.b32 [x], 7;\n"                                  \
+         "    call (r), doubled, (x);\n    ld.param.b32 %v, [r];\n    st.param.b32 [x], %v;\n"     \
+         "    call (r), tripled, (x);\n    ld.param.b32 %v, [r];\n    st.global.u32 [%a], %v;\n"   \
+         "    ret;\n}\n"
+
+/* From members of a library, one of which has machine code alone and is not needed. */
+Test(api_link, functions_of_a_library_are_called) {
+    CUlinkState state = begin();
+    void *image = NULL;
+    CUmodule module = NULL;
+    CUfunction k = NULL;
+    CUdeviceptr word = 0;
+    OK(add(state, LIBRARY_USER));
+    OK(cuLinkAddFile_v2(state, CU_JIT_INPUT_LIBRARY, "fixtures/fatbin/members.a", 0, NULL, NULL));
+    OK(cuLinkComplete(state, &image, NULL));
+    OK(cuModuleLoadData(&module, image));
+    OK(cuModuleGetFunction(&k, module, "k"));
+    OK(cuMemAlloc_v2(&word, 4));
+    void *parameters[] = {&word};
+    OK(cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    cr_assert(api_read(word) == 42);
+}
+
 Test(api_link, what_one_text_declares_another_defines) {
     CUlinkState state = begin();
     void *image = NULL;
@@ -325,4 +353,32 @@ Test(api_link, a_damaged_image_is_refused) {
     }
     free(spoilt);
     OK(cuLinkDestroy(state));
+}
+
+static CUresult add_file(CUlinkState state, CUjitInputType type, const char *path) {
+    errors[0] = '\0';
+    return cuLinkAddFile_v2(state, type, path, 0, NULL, NULL);
+}
+
+Test(api_link, a_library_without_ptx_says_what_it_has) {
+    static const char machine[] = "!<arch>\n";
+    CUlinkState state = begin_with_log();
+    REFUSED(add_file(state, CU_JIT_INPUT_LIBRARY, "fixtures/fatbin/machine.a"),
+            CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert(strstr(errors, "machine.o: the fat binary has machine code for sm_80 and no PTX") !=
+                  NULL,
+              "%s", errors);
+    REFUSED(add_file(state, CU_JIT_INPUT_OBJECT, "fixtures/fatbin/lto.o"),
+            CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert(strncmp(errors, "the fat binary has LTO-IR for lto_80 and no PTX", 47) == 0, "%s",
+              errors);
+    REFUSED(cuLinkAddData_v2(state, CU_JIT_INPUT_LIBRARY, (void *)(uintptr_t)machine, 8, NULL, 0,
+                             NULL, NULL),
+            CUDA_ERROR_NO_BINARY_FOR_GPU);
+    errors[0] = '\0';
+    REFUSED(cuLinkAddData_v2(state, CU_JIT_INPUT_LIBRARY,
+                             (void *)(uintptr_t) "!<arch>\nfirst.o/        0     ", 30, NULL, 0,
+                             NULL, NULL),
+            CUDA_ERROR_INVALID_IMAGE);
+    cr_assert(strstr(errors, "damaged or cut off") != NULL, "%s", errors);
 }
