@@ -76,6 +76,38 @@ Test(api_link, functions_of_a_library_are_called) {
     cr_assert(api_read(word) == 42);
 }
 
+/* Of C, a void function that is declared as one with a result. */
+Test(api_link, a_result_that_is_not_given_is_zero) {
+    CUlinkState state = begin();
+    void *image = NULL;
+    CUmodule module = NULL;
+    CUfunction k = NULL;
+    CUdeviceptr word = 0;
+    OK(add(state, HEAD ".extern .func (.param .b32 r) consume(.param .b32 x);\n"
+                       ".visible .entry k(.param .u64 to) {\n"
+                       "    .reg .u32 %v;\n    .reg .u64 %a;\n"
+                       "    ld.param.u64 %a, [to];\n"
+                       "    { .param .b32 x;\n    .param .b32 r;\n"
+                       "    st.param.b32 [x], 7;\n    call (r), consume, (x);\n"
+                       "    ld.param.b32 %v, [r]; }\n"
+                       "    add.u32 %v, %v, 3;\n    st.global.u32 [%a], %v;\n    ret;\n}\n"));
+    OK(add(state, HEAD ".visible .func consume(.param .b32 x) { ret; }\n"));
+    OK(cuLinkComplete(state, &image, NULL));
+    OK(cuModuleLoadData(&module, image));
+    OK(cuModuleGetFunction(&k, module, "k"));
+    OK(cuMemAlloc_v2(&word, 4));
+    void *parameters[] = {&word};
+    OK(cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    cr_assert(api_read(word) == 3);
+    /* Within one text it is an error. */
+    REFUSED(cuModuleLoadData(&module, HEAD ".visible .func consume(.param .b32 x) { ret; }\n"
+                                           ".visible .entry k() {\n"
+                                           "    .param .b32 x;\n    .param .b32 r;\n"
+                                           "    st.param.b32 [x], 7;\n"
+                                           "    call (r), consume, (x);\n    ret;\n}\n"),
+            CUDA_ERROR_INVALID_PTX);
+}
+
 Test(api_link, what_one_text_declares_another_defines) {
     CUlinkState state = begin();
     void *image = NULL;
