@@ -11,6 +11,7 @@
 #include "state/image.h"
 #include "state/jit.h"
 #include "base/options.h"
+#include "lower/device_runtime.h"
 #include "lower/fatbin.h"
 #include "lower/host_object.h"
 #include "lower/linked_image.h"
@@ -129,6 +130,7 @@ struct objects {
     struct link *link;
     const char *name;
     unsigned found, added;
+    bool is_device_runtime;
     char says[SOFT_FATBIN_SAYS], member[128]; /* of the first that has no PTX for this device */
 };
 
@@ -140,6 +142,7 @@ static int add_object(void *data, const char *member, const void *image, size_t 
     char *text =
         soft_fatbin_ptx(image, bytes, soft_options()->compute_capability, &length, &result, says);
     objects->found++;
+    objects->is_device_runtime |= strcmp(member, SOFT_DEVICE_RUNTIME_MEMBER) == 0;
     if (text != NULL) {
         const char *file = objects->name != NULL ? objects->name : "input";
         snprintf(name, sizeof name, member[0] != '\0' ? "%s(%s)" : "%s", file, member);
@@ -168,6 +171,9 @@ static CUresult add_objects(struct link *link, const void *data, size_t bytes, c
         soft_jit_fail(&link->jit, "the object or library is damaged or cut off\n");
     }
     if (result != CUDA_SUCCESS || objects.added > 0) return result;
+    if (objects.is_device_runtime) {
+        return add_text(link, soft_device_runtime, strlen(soft_device_runtime), name);
+    }
     if (objects.found == 0) {
         snprintf(says, sizeof says, "the object or library has no device code\n");
     } else {
