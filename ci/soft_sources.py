@@ -17,9 +17,8 @@ SOFT = within({
     "lower": """
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
         lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
-        link loaded_module linked_image fatbin host_object device_runtime count fuse core lower_async
-        lower_mbarrier
-        lower_cluster lower_texture lower_wgmma lower_box
+        link loaded_module linked_image fatbin host_object device_runtime count fuse core
+        lower_async lower_mbarrier lower_cluster lower_texture lower_wgmma lower_box
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk

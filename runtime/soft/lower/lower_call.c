@@ -306,9 +306,8 @@ static uint32_t count_of(const struct ptx_operand *list) {
     return list != NULL ? list->count : 0;
 }
 
-/* Whether another input defines without a result what this one has declared with one, as code does
- * that takes a void function of C for one of a pointer. A driver links that, and the result is
- * whatever its place holds; here it is zero. */
+/* Whether another input defines without a result what this one has declared with one, as of C. A
+ * driver links that, and the result is whatever its place holds; here it is zero. */
 static bool lacks_result(const struct call *call) {
     const struct ptx_function *f = call->function;
     return f != NULL && f->has_body && f->return_count == 0 && f->symbol != call->target->symbol &&
@@ -428,10 +427,8 @@ bool soft_lower_call(struct soft_lowering *lowering, const struct ptx_instructio
             return false;
         }
     }
-    if (lacks) {
-        if (!clear_result(lowering, results[0])) return false;
-        result_count = 0;
-    }
+    if (lacks && !clear_result(lowering, results[0])) return false;
+    if (lacks) result_count = 0;
     if (f != NULL && !f->has_body) return lower_builtin(lowering, in, &call, arguments, results);
     if (f == NULL && !soft_source(lowering, call.target, 64, PTX_u64, &address)) return false;
     struct soft_draft *draft =
