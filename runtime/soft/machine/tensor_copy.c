@@ -65,7 +65,7 @@ static bool read_map(struct soft_warp *warp, const struct soft_instruction *in, 
     if (map->rank != more[MORE_RANK]) {
         return fail(warp, in, lane, address, "has another rank than the instruction");
     }
-    if (map->im2col != im2col) {
+    if ((map->im2col != 0) != im2col) {
         return fail(warp, in, lane, address,
                     im2col ? "is for tiles, and the instruction copies by im2col"
                            : "is for im2col, and the instruction copies tiles");
