@@ -23,11 +23,11 @@ SOFT = within({
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
         reduce mbarrier mbarrier_wait cluster cluster_barrier cluster_map registers heap wgmma
-        tensor_copy tensor_walk tensor_replace
+        wgmma_factor wgmma_product shared_layout tensor_copy tensor_walk tensor_replace
     """,
     "texture": "texture texel reach sample fetch surface",
     "check": """
-        chunks thread_clock race race_order race_cell race_access race_matrix race_copy
+        chunks thread_clock race race_order race_cell race_access race_matrix race_copy race_product
         race_object race_proxy race_exit race_report checks
     """,
 })
@@ -106,7 +106,7 @@ SOFT_TESTS = within({
     "lower": """
         core_test wgmma_form_test link_test count_test lines_test fuse_test numbers_test
     """,
-    "memory": "shadow_test",
+    "memory": "shadow_test space_bytes_test",
     "queue": "hint_test",
 })
 
@@ -166,5 +166,6 @@ BENCH = within({"tools/bench": """
 CORPUS_TESTS = within({"corpus": """
     corpus_run
     corpus_calls_test corpus_data_test corpus_numbers_test corpus_speed_test corpus_waits_test
-    corpus_clusters_test corpus_tensors_test images_run corpus_images_test corpus_surfaces_test
+    corpus_clusters_test corpus_tensors_test corpus_gemm_test images_run corpus_images_test
+    corpus_surfaces_test
 """})

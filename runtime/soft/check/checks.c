@@ -150,7 +150,7 @@ static void hook(struct soft_instruction *in) {
         if (race) handler = checked_warp_sync;
         break;
     default:
-        if (race && in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_any) {
+        if (race && in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_v4_32) {
             handler = checked_access;
         }
         break;

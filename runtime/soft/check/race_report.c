@@ -27,9 +27,10 @@ static bool is_access(const struct soft_instruction *in) {
     case SOFT_OP_map_replace:
     case SOFT_OP_map_copy:
     case SOFT_OP_st_async:
+    case SOFT_OP_wgmma:
         return true;
     default:
-        return in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_any;
+        return in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_v4_32;
     }
 }
 
@@ -135,6 +136,7 @@ static bool writes_the_same(const struct soft_checked_access *touch, const struc
 
 static const char *what(const struct soft_mark *mark, bool writes) {
     unsigned scope = mark->scope;
+    if (mark->product) return "a product's load";
     if (mark->copies) {
         return mark->atomic ? "an asynchronous reduction"
                : writes     ? "an asynchronous copy's store"

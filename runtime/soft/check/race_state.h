@@ -22,6 +22,7 @@ struct soft_mark {
     bool copies;  /* asynchronously */
     bool pending; /* and has not been waited for: nothing comes behind it */
     bool proxied; /* through the async proxy */
+    bool product; /* by a wgmma: behind any thread of the warpgroup is behind it */
 };
 
 struct soft_readers {

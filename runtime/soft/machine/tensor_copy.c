@@ -13,6 +13,7 @@
 #include "tollens/cuda_abi.h"
 #include "cluster_member.h"
 #include "finding.h"
+#include "shared_layout.h"
 #include "ptx/ptx.h"
 
 #include <stdlib.h>
@@ -277,15 +278,23 @@ static void convert(const struct soft_tensor_map *map, uint8_t *bytes, unsigned 
     }
 }
 
-/* Reads or writes a row at an offset of the shared memory that place is in, chunk by chunk. */
-static void move_shared(const struct soft_place *place, const struct soft_tensor_map *map,
+/* Where a box is in shared memory, and whose that is. */
+struct shared_box {
+    struct soft_cta *cta;
+    struct soft_place place;
+};
+
+/* Reads or writes a row at an offset of a box, chunk by chunk. */
+static void move_shared(const struct shared_box *box, const struct soft_tensor_map *map,
                         uint32_t at, uint8_t *bytes, unsigned count, bool writes) {
+    const struct soft_place *place = &box->place;
     for (unsigned i = 0; i < count; i += CHUNK) {
         uint32_t to = soft_tensor_swizzled(map, (uint32_t)place->offset + at + i);
         uint8_t *host = place->host - place->offset + to;
         if (writes) {
             memcpy(host, bytes + i, CHUNK);
             soft_shadow_mark(place->shadow, to, CHUNK);
+            soft_layout_note(box->cta, to, map->swizzle);
         } else {
             memcpy(bytes + i, host, CHUNK);
         }
@@ -325,7 +334,7 @@ static bool find_row(struct soft_warp *warp, const struct soft_async_op *copy, u
 }
 
 static bool load_row(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
-                     const struct soft_tensor_walk *row, const struct soft_place *shared) {
+                     const struct soft_tensor_walk *row, const struct shared_box *shared) {
     uint8_t bytes[ROW_MAX];
     struct soft_place place = {0};
     if (!find_row(warp, copy, lane, row, &place)) return false;
@@ -340,7 +349,7 @@ static bool load_row(struct soft_warp *warp, const struct soft_async_op *copy, u
 }
 
 static bool store_row(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
-                      const struct soft_tensor_walk *row, const struct soft_place *shared) {
+                      const struct soft_tensor_walk *row, const struct shared_box *shared) {
     uint8_t bytes[ROW_MAX];
     struct soft_place place = {0};
     if (row->bytes == 0) return true;
@@ -357,9 +366,11 @@ static bool store_row(struct soft_warp *warp, const struct soft_async_op *copy, 
 bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *copy,
                            uint32_t lane) {
     bool out = copy->to == SOFT_SPACE_GLOBAL;
-    struct soft_place shared;
+    struct shared_box shared = {.cta = warp->cta};
     struct soft_tensor_walk row;
-    if (!find_box(warp, copy, lane, &shared)) return false;
+    uint32_t offset;
+    if (!find_box(warp, copy, lane, &shared.place)) return false;
+    if (!out) shared.cta = soft_cluster_find(warp->cta, (uint32_t)copy->destination[lane], &offset);
     soft_tensor_walk_begin(&row, &copy->map, &copy->place);
     while (soft_tensor_walk_next(&row)) {
         if (!(out ? store_row : load_row)(warp, copy, lane, &row, &shared)) return false;
