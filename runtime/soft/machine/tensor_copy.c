@@ -370,7 +370,12 @@ bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *c
     struct soft_tensor_walk row;
     uint32_t offset;
     if (!find_box(warp, copy, lane, &shared.place)) return false;
-    if (!out) shared.cta = soft_cluster_find(warp->cta, (uint32_t)copy->destination[lane], &offset);
+    if (out) {
+        soft_access_check_read(warp, copy->in, lane, copy->source[lane], copy->bytes[lane],
+                               &shared.place);
+    } else {
+        shared.cta = soft_cluster_find(warp->cta, (uint32_t)copy->destination[lane], &offset);
+    }
     soft_tensor_walk_begin(&row, &copy->map, &copy->place);
     while (soft_tensor_walk_next(&row)) {
         if (!(out ? store_row : load_row)(warp, copy, lane, &row, &shared)) return false;
