@@ -17,8 +17,8 @@ SOFT = within({
     "lower": """
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
         lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
-        link loaded_module linked_image fatbin count fuse core lower_async lower_mbarrier
-        lower_cluster lower_texture lower_wgmma lower_box lower_map
+        link loaded_module linked_image fatbin host_object device_runtime count fuse core
+        lower_async lower_mbarrier lower_cluster lower_texture lower_wgmma lower_box lower_map
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
@@ -34,7 +34,7 @@ SOFT = within({
 
 # The driver API in front of it.
 SOFT_API = within({
-    "base": "file_text calls result_name line_table call_site",
+    "base": "file_text calls result_name line_table call_site trace_line",
     "state": """
         driver_state driver_start handle_set thread_state contexts fault fault_rule
         device_memory managed array texture_object texture_reference memory_pool
@@ -43,12 +43,12 @@ SOFT_API = within({
     """,
     "queue": """
         task event_life stream_value copy_rows kernel_call operation streams stream_fault queue
-        perform stream_order task_fault usage
+        perform stream_order task_fault usage trace_task
     """,
     "graph": """
         task_graph node_content graph_exec graph_update graph_call capture submit user_object
     """,
-    "driver": "context_life copy_call leak call",
+    "driver": "context_life copy_call leak trace_call call",
     "api": """
         api_entry since not_modelled exports api_device api_primary api_context api_setting
         api_peer api_stream api_stream_attribute api_event api_host_function api_value
@@ -72,13 +72,15 @@ CUDART = within({
         cudart_function cudart_error cudart_stream cudart_capture cudart_device cudart_memory
         cudart_managed cudart_pool cudart_fill cudart_copy cudart_copy_rows cudart_batch
         cudart_node cudart_graph cudart_graph_node cudart_graph_copy cudart_graph_exec
-        cudart_channel cudart_not_modelled
+        cudart_channel cudart_array cudart_copy_array cudart_texture cudart_not_modelled
     """,
 })
 CUDART_EDITIONS = within({"cudart": "cudart_exports cudart_properties"})
 CUDART_TESTS = within({
     "cudart/test": "test_cudart",
-    "cudart": "cudart_error_test cudart_launch_test cudart_memory_test cudart_types_test",
+    "cudart": """
+        cudart_array_test cudart_error_test cudart_launch_test cudart_memory_test cudart_types_test
+    """,
 })
 
 # Compiled once for each processor level.
@@ -104,7 +106,8 @@ SOFT_TESTS = within({
         tensor_image_test tensor_random_test tensor_replace_test warp_valid_test
     """,
     "lower": """
-        core_test wgmma_form_test link_test count_test lines_test fuse_test numbers_test
+        core_test wgmma_form_test link_test count_test lines_test fuse_test
+        host_object_test numbers_test
     """,
     "memory": "shadow_test space_bytes_test",
     "queue": "hint_test",
@@ -129,7 +132,7 @@ SOFT_API_TESTS = within({
         api_capture_test api_capture_node_test api_graph_test api_graph_exec_test
         api_graph_memory_test
     """,
-    "driver": "leak_test",
+    "driver": "leak_test trace_call_test",
     "state": "fault_rule_test fault_test",
     "queue": "task_fault_test stream_order_test queue_valid_test",
     "tools": "probe_driver_test",
