@@ -154,9 +154,9 @@ TABLE_TESTS = within({"table": """
 """})
 
 # Fuzz targets: what they share, each of them, and what drives those of every room with files.
-FUZZ = within({"tools/fuzz": "fuzz"})
+FUZZ = within({"tools/fuzz": "fuzz", "test": "box_model"})
 FUZZ_TARGETS = within({"tools/fuzz": """
-    fuzz_ptx fuzz_run fuzz_rules fuzz_options fuzz_table fuzz_fatbin
+    fuzz_ptx fuzz_run fuzz_rules fuzz_options fuzz_table fuzz_fatbin fuzz_tensor
 """})
 FUZZ_DRIVER = within({"tools/fuzz": "replay"})
 

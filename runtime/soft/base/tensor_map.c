@@ -92,6 +92,7 @@ bool soft_tensor_map_is_valid(const struct soft_tensor_map *map, char *why, size
         return wrong(&reason, "elements of %u bytes of data type %u", map->element_bytes,
                      map->type);
     }
+    if (map->im2col > 1) return wrong(&reason, "%u is no mode", map->im2col);
     if (map->rank < 1 || map->rank > SOFT_TENSOR_RANK_MAX) {
         return wrong(&reason, "a rank of %u, not 1 to 5", map->rank);
     }

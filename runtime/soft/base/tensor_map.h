@@ -31,7 +31,7 @@ struct soft_tensor_map {
     /* im2col: where filters may begin, from the first and from the last element of the dimensions
      * between the first one (channels) and the last one (images). */
     int16_t lower[SOFT_TENSOR_IMAGE_MAX], upper[SOFT_TENSOR_IMAGE_MAX];
-    bool im2col;
+    uint8_t im2col; /* whether it is for those: 0 or 1 */
     uint8_t unused[21];
 };
 _Static_assert(sizeof(struct soft_tensor_map) == 128, "the size of CUtensorMap");

@@ -45,9 +45,14 @@ static const struct soft_instruction *checked_matrix(struct soft_warp *warp,
     return checked_by(warp, in, soft_race_matrix);
 }
 
+/* A copy of a map is a .sync operation of all lanes besides. */
 static const struct soft_instruction *checked_map(struct soft_warp *warp,
                                                   const struct soft_instruction *in) {
-    return checked_by(warp, in, soft_race_map);
+    bool syncs = in->op == SOFT_OP_map_copy && warp->cta->race != NULL;
+    if (syncs) soft_race_warp_sync(warp);
+    const struct soft_instruction *next = checked_by(warp, in, soft_race_map);
+    if (syncs) soft_race_warp_sync(warp);
+    return next;
 }
 
 static const struct soft_instruction *checked_fence(struct soft_warp *warp,

@@ -66,7 +66,7 @@ static bool read_map(struct soft_warp *warp, const struct soft_instruction *in, 
     if (map->rank != more[MORE_RANK]) {
         return fail(warp, in, lane, address, "has another rank than the instruction");
     }
-    if (map->im2col != im2col) {
+    if ((map->im2col != 0) != im2col) {
         return fail(warp, in, lane, address,
                     im2col ? "is for tiles, and the instruction copies by im2col"
                            : "is for im2col, and the instruction copies tiles");
@@ -370,7 +370,12 @@ bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *c
     struct soft_tensor_walk row;
     uint32_t offset;
     if (!find_box(warp, copy, lane, &shared.place)) return false;
-    if (!out) shared.cta = soft_cluster_find(warp->cta, (uint32_t)copy->destination[lane], &offset);
+    if (out) {
+        soft_access_check_read(warp, copy->in, lane, copy->source[lane], copy->bytes[lane],
+                               &shared.place);
+    } else {
+        shared.cta = soft_cluster_find(warp->cta, (uint32_t)copy->destination[lane], &offset);
+    }
     soft_tensor_walk_begin(&row, &copy->map, &copy->place);
     while (soft_tensor_walk_next(&row)) {
         if (!(out ? store_row : load_row)(warp, copy, lane, &row, &shared)) return false;

@@ -194,6 +194,7 @@ Test(tensor_copy, a_map_that_was_spoiled_is_refused) {
         "is not valid: the global address 0x1 ",
         "has another rank than the instruction",
         "is none: no call of this driver made it",
+        "is not valid: 208 is no mode",
     };
     static uint32_t host[TEST_ROWS * TEST_COLUMNS];
     for (unsigned i = 0; i < sizeof said / sizeof said[0]; i++) {
@@ -211,6 +212,7 @@ Test(tensor_copy, a_map_that_was_spoiled_is_refused) {
         if (i == 7) map.strides[1] = 8;
         if (i == 8) map.address = 1;
         if (i == 10) map.mark++;
+        if (i == 11) map.im2col = 208;
         memcpy(&data.map, &map, sizeof map);
         cr_assert_eq(load_small(&data, 2), CUDA_ERROR_ILLEGAL_INSTRUCTION);
         cr_assert(strstr(test_log(), said[i]) != NULL, "%u: %s", i, test_log());

@@ -171,7 +171,7 @@ EXPORT(cuTensorMapEncodeIm2col,
     if (pixelsPerColumn == 0 || pixelsPerColumn > SOFT_TENSOR_PIXELS_MAX) {
         REFUSE("%u pixels per column, not 1 to 1024", pixelsPerColumn);
     }
-    map.im2col = true;
+    map.im2col = 1;
     map.box[0] = (uint16_t)channelsPerPixel;
     map.box[1] = (uint16_t)pixelsPerColumn;
     for (unsigned i = 0; i + 2 < tensorRank; i++) {
