@@ -18,12 +18,12 @@ SOFT = within({
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
         lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
         link loaded_module linked_image fatbin count fuse core lower_async lower_mbarrier
-        lower_cluster lower_texture lower_wgmma lower_box
+        lower_cluster lower_texture lower_wgmma lower_box lower_map
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
         reduce mbarrier mbarrier_wait cluster cluster_barrier cluster_map registers heap wgmma
-        wgmma_factor wgmma_product shared_layout tensor_copy tensor_walk
+        wgmma_factor wgmma_product shared_layout tensor_copy tensor_walk tensor_replace
     """,
     "texture": "texture texel reach sample fetch surface",
     "check": """
@@ -92,7 +92,7 @@ SOFT_CORE = within({
 })
 
 SOFT_TESTS = within({
-    "test": "test_soft test_abort test_wgmma",
+    "test": "test_soft test_abort test_tensor test_wgmma box_model",
     "ops": """half_test vector_test video_test tensor_test wgmma_test wgmma_round_test
         wide_test approx_test""",
     "check": "thread_clock_test report_test sanitizer_test",
@@ -101,12 +101,13 @@ SOFT_TESTS = within({
     "machine": """
         diverge_test random_flow_test barrier_test trap_test call_test function_test
         print_test async_test mbarrier_test bulk_test cluster_test cluster_memory_test
-        heap_test reduce_test tensor_copy_test warp_valid_test
+        heap_test reduce_test tensor_copy_test tensor_cluster_test
+        tensor_image_test tensor_random_test tensor_replace_test warp_valid_test
     """,
     "lower": """
         core_test wgmma_form_test link_test count_test lines_test fuse_test numbers_test
     """,
-    "memory": "shadow_test",
+    "memory": "shadow_test space_bytes_test",
     "queue": "hint_test",
 })
 
@@ -151,9 +152,9 @@ TABLE_TESTS = within({"table": """
 """})
 
 # Fuzz targets: what they share, each of them, and what drives those of every room with files.
-FUZZ = within({"tools/fuzz": "fuzz"})
+FUZZ = within({"tools/fuzz": "fuzz", "test": "box_model"})
 FUZZ_TARGETS = within({"tools/fuzz": """
-    fuzz_ptx fuzz_run fuzz_rules fuzz_options fuzz_table fuzz_fatbin
+    fuzz_ptx fuzz_run fuzz_rules fuzz_options fuzz_table fuzz_fatbin fuzz_tensor
 """})
 FUZZ_DRIVER = within({"tools/fuzz": "replay"})
 

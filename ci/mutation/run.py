@@ -7,7 +7,8 @@ import pathlib
 import random
 import subprocess
 
-from mutation.workshop import MutateError, Tree, Workshop, build, digest, run_tests
+from mutation.workshop import (
+    MutateError, Outcome, Sanitizer, Tree, Workshop, build, digest, run_tests)
 from mutation.cover import Map
 from mutation.operators import Mutant, Operators, statuses
 from mutation.results import Log, Survivors, Verdict
@@ -49,8 +50,14 @@ class Run:
         self.map = Map(self.tree)
         self.map.update(say, lambda: build(self.tree, self.tree.coverage))
         self.log = Log(self.workshop.work / "verdicts.jsonl")
-        self.stamp = self.workshop.stamp()
+        self.stamp = "+".join([self.workshop.stamp(),
+                               *(each.folder for each in self.tree.sanitizers)])
         self.survivors = Survivors(self.out)
+        self.second: list[Second] = [Second(self.tree, each) for each in self.tree.sanitizers]
+
+    def close(self) -> None:
+        for each in self.second:
+            each.close()
 
     def judge(self, mutant: Mutant) -> Verdict:
         text = self.texts[mutant.file]
@@ -76,9 +83,15 @@ class Run:
         tests = self.map.covering(mutant.file, mutant.line, last)
         self.workshop.install(mutant.file, changed)
         try:
-            return self._run(tests)
+            kind, by, seconds = self._run(tests)
         finally:
             self.workshop.restore()
+        for second in self.second if kind == "survived" and tests else ():
+            found, more_s = second.notices(mutant, text, self._batches(tests), self.limit_s)
+            seconds += more_s
+            if found:
+                return "killed", found, seconds
+        return kind, by, seconds
 
     def _run(self, tests: list[str]) -> tuple[str, str, float]:
         seconds = 0.0
@@ -116,6 +129,67 @@ class Run:
                 finish()
         finish()
         return found
+
+
+class Second:
+    """Asks a sanitizer about what no test noticed."""
+
+    def __init__(self, tree: Tree, sanitizer: Sanitizer) -> None:
+        self.tree, self.sanitizer = tree, sanitizer
+        self.workshop: Workshop | None = None
+        if (tree.root / sanitizer.folder / "mutant/installed.json").exists():
+            self._open()  # a run was ended before the original was back
+
+    def close(self) -> None:
+        if self.workshop is not None:
+            self.workshop.close()
+
+    def _open(self) -> Workshop:
+        if self.workshop is None:
+            say(f"building {self.sanitizer.folder} for {self.sanitizer.name}")
+            self.workshop = Workshop(dataclasses.replace(
+                self.tree, folder=self.sanitizer.folder, programs=self.sanitizer.programs))
+            build(self.tree, self.sanitizer.folder, self.sanitizer.programs)
+            self.workshop.read_commands()
+        return self.workshop
+
+    def notices(self, mutant: Mutant, text: str, batches: list[tuple[str, list[str], float]],
+                limit_s: float) -> tuple[str, float]:
+        """What noticed it, or nothing, and the seconds that its tests took: as long as without the
+        sanitizer and three times that."""
+        seconds = 0.0
+        workshop = self._open()
+        if mutant.file not in workshop.commands:
+            return "", 0.0
+        changed = workshop.compile(mutant.file, mutant.apply(text))
+        if changed is None:
+            return "", 0.0
+        if not self.sanitizer.criterion:
+            batches = [(program, [program], self.tree.patience_s * PATIENCE)
+                       for program in self.sanitizer.programs]
+        for program, tests, patience_s in batches:
+            if limit_s and seconds > 3 * limit_s:
+                break
+            workshop.install(mutant.file, changed)
+            try:
+                linked = workshop.link([program])
+                outcome = self._run(program, tests, patience_s) if linked else None
+            finally:
+                workshop.restore()
+            if outcome is None:
+                continue
+            seconds += outcome.seconds
+            if outcome.verdict == "passed":
+                continue
+            # What the sanitizer reports without the mutant too is no word on it.
+            workshop.link([program], mutated=False)
+            if self._run(program, tests, patience_s).verdict == "passed":
+                return f"{self.sanitizer.name}: {outcome.what}", seconds
+        return "", seconds
+
+    def _run(self, program: str, tests: list[str], limit_s: float) -> Outcome:
+        return run_tests(self.tree, self.sanitizer.folder, program, tests, PATIENCE * limit_s,
+                         sanitizer=self.sanitizer)
 
 
 def _names(tests: list[str]) -> str:
@@ -166,7 +240,8 @@ def go(run: Run, files: list[str], draw: Draw) -> int:
         sample = random.Random(draw.seed).sample(everything, draw.sample)
     with contextlib.closing(Workshop(run.tree)) as workshop:
         run.prepare(workshop)
-        return _go(run, everything, sample, draw)
+        with contextlib.closing(run):
+            return _go(run, everything, sample, draw)
 
 
 def _go(run: Run, everything: list[Mutant], sample: list[Mutant], draw: Draw) -> int:

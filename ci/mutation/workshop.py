@@ -28,6 +28,17 @@ class MutateError(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
+class Sanitizer:
+    """A build of the same tests whose sanitizer may notice what no test asks for."""
+    name: str
+    folder: str
+    programs: list[str]
+    environment: dict[str, str]  # {temporary}: a folder whose files found* are what it reports
+    ignored: str = ""  # a pattern of lines in these that are none
+    criterion: bool = True  # else the programs are run whole
+
+
+@dataclasses.dataclass(frozen=True)
 class Tree:
     root: pathlib.Path
     sources: list[str]  # what may be mutated
@@ -36,6 +47,7 @@ class Tree:
     coverage: str = "build/coverage"
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
     patience_s: float = 20.0  # until tests that do not end count as failed, and more for slow ones
+    sanitizers: tuple[Sanitizer, ...] = ()  # asked about what survives
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,10 +66,10 @@ def ninja(tree: Tree, targets: list[str]) -> subprocess.CompletedProcess[str]:
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
 
-def build(tree: Tree, folder: str) -> None:
-    """All test programs in a folder, as they are without a mutant."""
+def build(tree: Tree, folder: str, programs: list[str] | None = None) -> None:
+    """All test programs in a folder, or these, as they are without a mutant."""
     try:
-        done = ninja(tree, [f"{folder}/{program}" for program in tree.programs])
+        done = ninja(tree, [f"{folder}/{program}" for program in programs or tree.programs])
     except FileNotFoundError as error:
         raise MutateError("there is no ninja; ci/setup installs it") from error
     if done.returncode == 0:
@@ -171,10 +183,10 @@ class Workshop:
             self.parts[output] = found
         return self.parts[output]
 
-    def link(self, programs: list[str]) -> bool:
+    def link(self, programs: list[str], mutated: bool = True) -> bool:
         """False where the linker refuses the mutant."""
         done = ninja(self.tree, [f"{self.tree.folder}/{program}" for program in programs])
-        if digest((self.tree.root / self.output).read_bytes()) != self.installed:
+        if mutated and digest((self.tree.root / self.output).read_bytes()) != self.installed:
             raise MutateError(f"ninja has made {self.output} again, so that no mutant is in it; "
                               "was a file edited while mutants were tried?")
         other = re.search(r"^FAILED: (\S+\.o) ", done.stdout, re.M)
@@ -200,27 +212,41 @@ def _humble() -> None:
 
 
 def run_tests(tree: Tree, folder: str, program: str, tests: list[str], limit_s: float,
-              more: dict[str, str] | None = None) -> Outcome:
+              more: dict[str, str] | None = None, sanitizer: Sanitizer | None = None) -> Outcome:
     """Tests of one program, until the first that fails. More: environment."""
     begin = time.monotonic()
-    pattern = f"@({'|'.join(tests)})"
-    with tempfile.TemporaryDirectory(
-            prefix="mutate-", ignore_cleanup_errors=True) as temporary, subprocess.Popen(
-            [f"{folder}/{program}", "--fail-fast", "-j1", "--filter", pattern], cwd=tree.root,
-            env={**os.environ, **tree.environment, "TMPDIR": temporary, **(more or {})},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", start_new_session=True, preexec_fn=_humble) as process:
-        try:
-            output, _ = process.communicate(timeout=limit_s)
-            verdict = "passed" if process.returncode == 0 else "failed"
-        except subprocess.TimeoutExpired:
-            output, verdict = "", "timeout"
-        finally:
-            _end(process)
+    words = [f"{folder}/{program}"]
+    if sanitizer is None or sanitizer.criterion:
+        words += ["--fail-fast", "-j1", "--filter", f"@({'|'.join(tests)})"]
+    with tempfile.TemporaryDirectory(prefix="mutate-", ignore_cleanup_errors=True) as temporary:
+        reports = sanitizer.environment.items() if sanitizer else ()
+        added = {name: value.replace("{temporary}", temporary) for name, value in reports}
+        with subprocess.Popen(
+                words, cwd=tree.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                env={**os.environ, **tree.environment, "TMPDIR": temporary, **added,
+                     **(more or {})},
+                stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+                preexec_fn=_humble) as process:
+            try:
+                output, _ = process.communicate(timeout=limit_s)
+                verdict = "passed" if process.returncode == 0 else "failed"
+            except subprocess.TimeoutExpired:
+                output, verdict = "", "timeout"
+            finally:
+                _end(process)
+        if sanitizer and verdict == "passed" and _reported(sanitizer, pathlib.Path(temporary)):
+            verdict = "failed"
     found = re.search(r"\[FAIL\] (?:\x1b\[[\d;]*m)*(\w+)::(\w+)", output)
     what = f"{found[1]}/{found[2]}" if found else (
         tests[0] if len(tests) == 1 else f"one of {tests[0]} to {tests[-1]}")
     return Outcome(verdict, what, time.monotonic() - begin)
+
+
+def _reported(sanitizer: Sanitizer, folder: pathlib.Path) -> bool:
+    """Whether it wrote anything: a leak fails no test of Criterion's."""
+    lines = [line for path in folder.glob("found*")
+             for line in path.read_text(errors="replace").split("\n") if line.strip()]
+    return any(not sanitizer.ignored or not re.search(sanitizer.ignored, line) for line in lines)
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -31,10 +31,20 @@ static void touch_box(struct soft_checked_access *touch, const struct soft_tenso
 
 static void touch_rows(struct soft_checked_access *touch, const struct soft_async_op *copy) {
     struct soft_tensor_walk row;
-    soft_tensor_walk_begin(&row, &copy->map, copy->begin);
+    soft_tensor_walk_begin(&row, &copy->map, &copy->place);
     while (soft_tensor_walk_next(&row)) {
         touch_bytes(touch, row.address, row.bytes, SOFT_SPACE_GLOBAL);
     }
+}
+
+/* Maps are read by a proxy of their own, as long as the copy is pending. */
+static void touch_map(struct soft_checked_access *touch, const struct soft_async_op *copy,
+                      uint32_t lane) {
+    struct soft_checked_access map = *touch;
+    map.maps = map.reads = true;
+    map.lane = lane;
+    map.mark.lanes = 1u << lane;
+    touch_bytes(&map, copy->map_address, sizeof copy->map, SOFT_SPACE_GENERIC);
 }
 
 static void check(struct soft_checked_access *touch, const struct soft_async_op *copy,
@@ -82,10 +92,43 @@ void soft_race_copy(struct soft_warp *warp, const struct soft_async_op *copy, ui
     };
     bool gone = atomic_load(&race->given_up);
     for (uint32_t left = lanes; left != 0 && !gone; left &= left - 1) {
+        if (copy->in->op == SOFT_OP_cp_tensor) {
+            touch_map(&touch, copy, (uint32_t)__builtin_ctz(left));
+        }
         check(&touch, copy, (uint32_t)__builtin_ctz(left), false);
         check(&touch, copy, (uint32_t)__builtin_ctz(left), true);
         touch.before |= touch.mark.lanes;
     }
     soft_race_note_end(&touch);
     pthread_mutex_unlock(&race->lock);
+}
+
+void soft_race_map(struct soft_warp *warp, const struct soft_instruction *in) {
+    struct soft_race_cta *own = warp->cta->race;
+    bool copies = in->op == SOFT_OP_map_copy;
+    uint32_t lanes = copies ? warp->mask & -warp->mask : warp->mask;
+    struct soft_checked_access touch = {
+        .warp = warp,
+        .in = in,
+        .race = own->race,
+        .cta = own,
+        .mark = {
+            .cta = own->number, .time = own->time, .site = in->site, .warp = (uint8_t)warp->index}};
+    for (uint32_t left = lanes; left != 0; left &= left - 1) {
+        touch.lane = (uint32_t)__builtin_ctz(left);
+        touch.mark.lanes = 1u << touch.lane;
+        touch.reads = true;
+        touch.writes = false;
+        if (copies) {
+            uint32_t offset = warp->split->frame->code->operands[in->more];
+            touch_bytes(&touch, SLOT(uint32_t, in->b)[touch.lane] + offset,
+                        sizeof(struct soft_tensor_map), SOFT_SPACE_SHARED);
+        }
+        touch.writes = true;
+        touch.reads = !copies;
+        touch_bytes(&touch, soft_access_address(warp, in, touch.lane),
+                    sizeof(struct soft_tensor_map), soft_access_space(in->mode));
+        touch.before |= touch.mark.lanes;
+    }
+    soft_race_note_end(&touch);
 }

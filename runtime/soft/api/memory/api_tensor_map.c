@@ -1,7 +1,8 @@
 /*
  * Tensor maps: their arguments are checked as the manual says, each refusal with its reason in the
  * driver's log. As in "Tensor Map Object Management" of the CUDA Driver API 13.0. Interleaved
- * tensors and the formats of newer architectures are not modelled.
+ * tensors and the formats of newer architectures are not modelled; cuTensorMapEncodeIm2colWide is
+ * for those alone.
  */
 #include "api/export.h"
 #include "base/report.h"
@@ -66,28 +67,63 @@ static CUresult check_kinds(int type, cuuint32_t rank, int interleave, int swizz
     return CUDA_SUCCESS;
 }
 
-struct sizes {
+/* What the calls that make maps have in common. */
+struct arguments {
+    CUtensorMap *to;
+    int type, interleave, swizzle, promotion, fill;
+    cuuint32_t rank;
+    void *address;
     const cuuint64_t *dimensions, *strides;
-    const cuuint32_t *box, *steps;
+    const cuuint32_t *steps;
 };
 
-static CUresult check_dimension(struct soft_tensor_map *map, const struct sizes *sizes,
+static CUresult check_dimension(struct soft_tensor_map *map, const struct arguments *arguments,
                                 unsigned i) {
-    uint64_t size = sizes->dimensions[i];
+    uint64_t size = arguments->dimensions[i];
     if (size == 0 || size > 1ull << 32) {
         REFUSE("dimension %u has %llu elements, not 1 to 2^32", i, (unsigned long long)size);
     }
-    if (sizes->box[i] == 0 || sizes->box[i] > SOFT_TENSOR_BOX_MAX) {
-        REFUSE("the box has %u elements along dimension %u, not 1 to 256", sizes->box[i], i);
-    }
-    if (sizes->steps[i] == 0 || sizes->steps[i] > SOFT_TENSOR_STEP_MAX) {
-        REFUSE("a step of %u elements along dimension %u, not 1 to 8", sizes->steps[i], i);
+    if (arguments->steps[i] == 0 || arguments->steps[i] > SOFT_TENSOR_STEP_MAX) {
+        REFUSE("a step of %u elements along dimension %u, not 1 to 8", arguments->steps[i], i);
     }
     map->last[i] = (uint32_t)(size - 1);
-    map->box[i] = (uint16_t)sizes->box[i];
     /* The manual: the first step is ignored where nothing is interleaved. */
-    map->steps[i] = i == 0 ? 1 : (uint8_t)sizes->steps[i];
-    map->strides[i] = i == 0 ? map->element_bytes : sizes->strides[i - 1];
+    map->steps[i] = i == 0 ? 1 : (uint8_t)arguments->steps[i];
+    map->strides[i] = i == 0 ? map->element_bytes : arguments->strides[i - 1];
+    return CUDA_SUCCESS;
+}
+
+/* All of a map but its box. */
+static CUresult make_map(const struct arguments *arguments, struct soft_tensor_map *map) {
+    CUresult result = check_address(arguments->to, arguments->address);
+    if (result == CUDA_SUCCESS) {
+        result = check_kinds(arguments->type, arguments->rank, arguments->interleave,
+                             arguments->swizzle, arguments->promotion, arguments->fill);
+    }
+    if (result != CUDA_SUCCESS) return result;
+    if (arguments->dimensions == NULL || arguments->steps == NULL ||
+        (arguments->strides == NULL && arguments->rank > 1)) {
+        REFUSE("an array is NULL");
+    }
+    *map = (struct soft_tensor_map){
+        .mark = SOFT_TENSOR_MAP_MARK,
+        .address = (uintptr_t)arguments->address,
+        .type = (uint8_t)arguments->type,
+        .rank = (uint8_t)arguments->rank,
+        .element_bytes = (uint8_t)soft_tensor_element_bytes((unsigned)arguments->type),
+        .swizzle = (uint8_t)(1 << arguments->swizzle),
+        .fills_nan = (uint8_t)arguments->fill,
+    };
+    for (unsigned i = 0; i < arguments->rank && result == CUDA_SUCCESS; i++) {
+        result = check_dimension(map, arguments, i);
+    }
+    return result;
+}
+
+static CUresult hand_out(const struct soft_tensor_map *map, CUtensorMap *to) {
+    char why[160];
+    if (!soft_tensor_map_is_valid(map, why, sizeof why)) REFUSE("%s", why);
+    memcpy(to, map, sizeof *map);
     return CUDA_SUCCESS;
 }
 
@@ -97,31 +133,57 @@ EXPORT(cuTensorMapEncodeTiled,
         const cuuint32_t *boxDim, const cuuint32_t *elementStrides,
         CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
         CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)) {
-    struct soft_tensor_map map = {.mark = SOFT_TENSOR_MAP_MARK};
-    struct sizes sizes = {globalDim, globalStrides, boxDim, elementStrides};
-    CUresult result = check_address(tensorMap, globalAddress);
-    if (result == CUDA_SUCCESS) {
-        result = check_kinds(tensorDataType, tensorRank, interleave, swizzle, l2Promotion, oobFill);
-    }
+    const struct arguments arguments = {tensorMap,   tensorDataType, interleave,    swizzle,
+                                        l2Promotion, oobFill,        tensorRank,    globalAddress,
+                                        globalDim,   globalStrides,  elementStrides};
+    struct soft_tensor_map map;
+    CUresult result = make_map(&arguments, &map);
     if (result != CUDA_SUCCESS) return result;
-    if (globalDim == NULL || boxDim == NULL || elementStrides == NULL ||
-        (globalStrides == NULL && tensorRank > 1)) {
-        REFUSE("an array is NULL");
-    }
-    map.address = (uintptr_t)globalAddress;
-    map.type = (uint8_t)tensorDataType;
-    map.rank = (uint8_t)tensorRank;
-    map.element_bytes = (uint8_t)soft_tensor_element_bytes((unsigned)tensorDataType);
-    map.swizzle = (uint8_t)(1 << swizzle);
-    map.fills_nan = (uint8_t)oobFill;
+    if (boxDim == NULL) REFUSE("an array is NULL");
     for (unsigned i = 0; i < tensorRank; i++) {
-        result = check_dimension(&map, &sizes, i);
-        if (result != CUDA_SUCCESS) return result;
+        if (boxDim[i] == 0 || boxDim[i] > SOFT_TENSOR_BOX_MAX) {
+            REFUSE("the box has %u elements along dimension %u, not 1 to 256", boxDim[i], i);
+        }
+        map.box[i] = (uint16_t)boxDim[i];
     }
-    char why[160];
-    if (!soft_tensor_map_is_valid(&map, why, sizeof why)) REFUSE("%s", why);
-    memcpy(tensorMap, &map, sizeof map);
-    return CUDA_SUCCESS;
+    return hand_out(&map, tensorMap);
+}
+
+/* The corners' places are in the order of the dimensions: width, height, depth. */
+EXPORT(cuTensorMapEncodeIm2col,
+       (CUtensorMap * tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
+        void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides,
+        const int *pixelBoxLowerCorner, const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel,
+        cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides,
+        CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+        CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)) {
+    const struct arguments arguments = {tensorMap,   tensorDataType, interleave,    swizzle,
+                                        l2Promotion, oobFill,        tensorRank,    globalAddress,
+                                        globalDim,   globalStrides,  elementStrides};
+    struct soft_tensor_map map;
+    if (tensorRank < 3) REFUSE("a rank of %u, and im2col has 3 to 5", tensorRank);
+    CUresult result = make_map(&arguments, &map);
+    if (result != CUDA_SUCCESS) return result;
+    if (pixelBoxLowerCorner == NULL || pixelBoxUpperCorner == NULL) REFUSE("a corner is NULL");
+    if (channelsPerPixel == 0 || channelsPerPixel > SOFT_TENSOR_BOX_MAX) {
+        REFUSE("%u channels per pixel, not 1 to 256", channelsPerPixel);
+    }
+    if (pixelsPerColumn == 0 || pixelsPerColumn > SOFT_TENSOR_PIXELS_MAX) {
+        REFUSE("%u pixels per column, not 1 to 1024", pixelsPerColumn);
+    }
+    map.im2col = 1;
+    map.box[0] = (uint16_t)channelsPerPixel;
+    map.box[1] = (uint16_t)pixelsPerColumn;
+    for (unsigned i = 0; i + 2 < tensorRank; i++) {
+        map.lower[i] = (int16_t)pixelBoxLowerCorner[i];
+        map.upper[i] = (int16_t)pixelBoxUpperCorner[i];
+        if (map.lower[i] != pixelBoxLowerCorner[i] || map.upper[i] != pixelBoxUpperCorner[i]) {
+            REFUSE(
+                "the bounding box is from %d to %d along dimension %u, which 16 bits do not hold",
+                pixelBoxLowerCorner[i], pixelBoxUpperCorner[i], i + 1);
+        }
+    }
+    return hand_out(&map, tensorMap);
 }
 
 EXPORT(cuTensorMapReplaceAddress, (CUtensorMap * tensorMap, void *globalAddress)) {
