@@ -94,8 +94,9 @@ SOFT_CORE = within({
 })
 
 SOFT_TESTS = within({
-    "test": "test_soft test_abort test_tensor box_model",
-    "ops": "half_test vector_test video_test tensor_test wgmma_test wide_test approx_test",
+    "test": "test_soft test_abort test_tensor test_wgmma box_model",
+    "ops": """half_test vector_test video_test tensor_test wgmma_test wgmma_round_test
+        wide_test approx_test""",
     "check": "thread_clock_test report_test sanitizer_test",
     "base": "json_test options_test file_text_test",
     "ptx": "token_test read_test forms_test spelling_test mutation_test",
@@ -162,7 +163,7 @@ FUZZ_DRIVER = within({"tools/fuzz": "replay"})
 
 # The program that measures the soft device's speed.
 BENCH = within({"tools/bench": """
-    bench_soft bench_kernels bench_calls
+    bench_soft bench_kernels bench_gemm bench_calls
 """})
 
 # Programs that nvcc compiles, and what they must give.

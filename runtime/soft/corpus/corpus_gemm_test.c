@@ -99,11 +99,19 @@ static void check_alone(CUmodule module) {
 CORPUS_TEST(corpus_gemm, product_is_that_of_the_host,
             { cr_assert_eq(corpus_each("tma_gemm", check_alone), 2); })
 
-/* In an order that a seed decides. */
+static void check_pairs(CUmodule module) {
+    check_right(module, "tma_gemm_pairs", TMA_GEMM_PAIR);
+}
+
+CORPUS_TEST(corpus_gemm, product_in_clusters_is_that_of_the_host,
+            { cr_assert_eq(corpus_each("tma_gemm", check_pairs), 2); })
+
+/* Both, in an order that a seed decides. */
 static void run_seed(const char *seed) {
     corpus_check_all("1");
     setenv("TOLLENS_SOFT_SEED", seed, 1);
     cr_assert_eq(corpus_each("tma_gemm", check_alone), 2);
+    cr_assert_eq(corpus_each("tma_gemm", check_pairs), 2);
 }
 
 #define SEED(seed)                                                                                 \
@@ -178,6 +186,8 @@ MISTAKE(no_full_wait, 1, SWIZZLE_128B, "data race", "wgmma.mma_async")
 MISTAKE(wrong_phase, 1, SWIZZLE_128B, "data race", "wgmma.mma_async")
 MISTAKE(wrong_swizzle, 1, SWIZZLE_128B, "other swizzle", "wgmma.mma_async")
 MISTAKE(early_release, 1, SWIZZLE_128B, "data race", "bytes\"")
+MISTAKE(no_cluster_barrier, TMA_GEMM_PAIR, SWIZZLE_128B, "block may not have begun",
+        ".multicast::cluster")
 MISTAKE(box_outside, 1, SWIZZLE_128B, "box outside tensor", "bytes\"")
 MISTAKE(small_count, 1, SWIZZLE_128B, "data race", "wgmma.mma_async")
 MISTAKE(large_count, 1, SWIZZLE_128B, "no end", "mbarrier.try_wait")

@@ -83,12 +83,14 @@ static unsigned a_count(const struct soft_wgmma_op *op) {
     return op->in->mode & SOFT_WGMMA_A_IN_REGISTERS ? 4 : 0;
 }
 
-/* The product in flight that has a register as its result, or (factors) as its A. */
+/* The product in flight that has a register as its result, or (factors) as its A. likely: which
+ * register of the result it may be. */
 static const struct soft_wgmma_op *user_of(const struct soft_warp *warp, uint32_t slot,
-                                           bool factors) {
+                                           uint32_t likely, bool factors) {
     const struct soft_wgmma_op *op = warp->wgmma != NULL ? warp->wgmma->first : NULL;
     for (; op != NULL; op = op->next) {
         if (op->frame != warp->split->frame) continue;
+        if (likely < op->d_count && op->d_slots[likely] == slot) return op;
         if (is_among(op->d_slots, op->d_count, slot)) return op;
         if (factors && is_among(op->a_slots, a_count(op), slot)) return op;
     }
@@ -104,7 +106,7 @@ const struct soft_instruction *soft_wgmma_use(struct soft_warp *warp,
     for (uint32_t i = 0; i < all; i++) {
         uint32_t slot = more[SOFT_WGMMA_SLOTS + i];
         bool writes = i >= read;
-        const struct soft_wgmma_op *op = user_of(warp, slot, writes);
+        const struct soft_wgmma_op *op = user_of(warp, slot, UINT32_MAX, writes);
         if (op != NULL && soft_options()->check_sync) {
             soft_launch_note(warp, in, "product not waited for", warp->mask, 0,
                              "warp %u %s a register of a wgmma.mma_async that it has not waited "
@@ -135,7 +137,7 @@ static void check_registers(struct soft_warp *warp, const struct soft_wgmma_op *
         bool is_d = i < op->d_count;
         uint32_t slot = is_d ? op->d_slots[i] : op->a_slots[i - op->d_count];
         dirty |= is_dirty(own, op->frame, slot) && (!is_d || op->accumulates);
-        const struct soft_wgmma_op *user = user_of(warp, slot, false);
+        const struct soft_wgmma_op *user = user_of(warp, slot, i, false);
         other_shape |= user != NULL && (!is_d || user->n != op->n || user->d != op->d);
     }
     if (dirty) {

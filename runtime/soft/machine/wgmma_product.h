@@ -11,8 +11,8 @@
 /* 16 bytes of a factor's row or column, the unit of all layouts in shared memory. */
 enum { SOFT_WGMMA_CHUNK = 16, SOFT_WGMMA_A_CHUNKS = 32, SOFT_WGMMA_B_CHUNKS = 512 };
 
-/* A factor of at most so many elements is kept as numbers. */
-enum { SOFT_WGMMA_NUMBERS = 16 * 256 };
+/* Of a factor of at most so many elements all are kept as numbers, twice each. */
+enum { SOFT_WGMMA_NUMBERS = 2 * 16 * 256 };
 
 /* What four warps make together. */
 struct soft_wgmma_product {
@@ -24,11 +24,11 @@ struct soft_wgmma_product {
     bool settled;         /* a warp has waited, and the factors have been read */
     uint32_t begun, done; /* by warps, a bit each */
     uint8_t b_bytes[SOFT_WGMMA_B_CHUNKS * SOFT_WGMMA_CHUNK];
-    /* ops_wgmma.c: B as numbers, row by row of k, and the exponents of those. */
+    /* ops_wgmma.c: B as numbers, in an order of its own, and their exponents. */
     enum { SOFT_WGMMA_UNREAD, SOFT_WGMMA_PLAIN, SOFT_WGMMA_UNUSUAL } b_kind;
     int32_t b_least, b_largest; /* exponents of numbers that are not zero */
     _Alignas(64) float b_value[SOFT_WGMMA_NUMBERS];
-    int32_t b_exponent[SOFT_WGMMA_NUMBERS];
+    _Alignas(64) int32_t b_exponent[SOFT_WGMMA_NUMBERS];
 };
 
 /* One warp's part of a product. */

@@ -10,6 +10,7 @@
 
 enum { FACTORS_MAX = 32 * 256, SUMS_MAX = 16 * 256, E4M3_LEAST = -6 };
 #include "tensor_sum.h"
+#include "wgmma_sum.h"
 
 enum { ROWS = 16, A_MAX = 16 * 32 };
 
@@ -202,9 +203,73 @@ static void multiply_numbers(const struct soft_wgmma_op *op, uint32_t *a, uint32
     write_words(op, c);
 }
 
+/* B as numbers. */
+static void read_plain_b(const struct soft_wgmma_op *op) {
+    struct soft_wgmma_product *product = op->product;
+    _Alignas(64) uint32_t bits[SOFT_WGMMA_NUMBERS], rows[SOFT_WGMMA_NUMBERS / 2];
+    unsigned k = op->k, n = op->n;
+    read_b(op, rows);
+    for (unsigned i = 0; i < k; i++) {
+        for (unsigned column = 0; column < n; column++) {
+            unsigned to = place_of_b(k, i, column);
+            bits[to] = bits[to + 4] = rows[i * n + column];
+        }
+    }
+    struct plain_range range =
+        read_plain(bits, 2 * n * k, op->b, product->b_value, product->b_exponent);
+    product->b_least = range.least;
+    product->b_largest = range.largest;
+    product->b_kind = range.special ? SOFT_WGMMA_UNUSUAL : SOFT_WGMMA_PLAIN;
+}
+
+/* Whether no product's exponent can be too small or too large, and no accumulator's is. */
+static bool is_plain(const struct soft_wgmma_op *op, const struct plain_range *a) {
+    const struct soft_wgmma_product *product = op->product;
+    bool zero = a->least == INT32_MAX || product->b_least == INT32_MAX;
+    bool plain = !a->special && product->b_kind == SOFT_WGMMA_PLAIN &&
+                 (zero || a->least + product->b_least >= PLAIN_LEAST) &&
+                 a->largest + product->b_largest <= PLAIN_LARGEST;
+    for (unsigned r = 0; r < op->d_count && op->accumulates && plain; r++) {
+        plain = are_plain(REGISTER(r));
+    }
+    return plain;
+}
+
+/* Whether the quick way gives the sums. If it does, they have been made. */
+static bool multiply_plain(const struct soft_wgmma_op *op, const uint32_t *bits) {
+    _Alignas(64) float value[PLAIN_ROWS * PLAIN_K];
+    _Alignas(64) int32_t exponent[PLAIN_ROWS * PLAIN_K];
+    struct plain_a a;
+    const struct soft_wgmma_product *product = op->product;
+    bool has_type =
+        op->a == SOFT_TENSOR_F16 || op->a == SOFT_TENSOR_BF16 || op->a == SOFT_TENSOR_TF32;
+    if (op->d != SOFT_TENSOR_F32 || !has_type) return false;
+    if (product->b_kind == SOFT_WGMMA_UNREAD) read_plain_b(op);
+    struct plain_range range = read_plain(bits, ROWS * op->k, op->a, value, exponent);
+    if (!is_plain(op, &range)) return false;
+    bool negates =
+        ((op->in->mode & SOFT_WGMMA_NEGATE_A) != 0) != ((op->in->mode & SOFT_WGMMA_NEGATE_B) != 0);
+    for (unsigned i = 0; i < ROWS * op->k && negates; i++) value[i] = -value[i];
+    spread_a(value, exponent, op->k, &a);
+    /* A register has even or odd columns of eight, and the upper or the lower rows. */
+    for (unsigned r = 0; r < op->d_count; r++) {
+        size_t at = (size_t)(r / 4 * 2 + r % 2) * op->k * 8;
+        const float *b_value = product->b_value + at;
+        const int32_t *b_exponent = product->b_exponent + at;
+        unsigned row = r % 4 / 2 * 8;
+        if (op->k == PLAIN_K) {
+            add_register(&a, row, b_value, b_exponent, PLAIN_K, REGISTER(r), op->accumulates);
+        } else {
+            add_register(&a, row, b_value, b_exponent, 8, REGISTER(r), op->accumulates);
+        }
+    }
+    return true;
+}
+
 static void multiply_all(const struct soft_wgmma_op *op) {
     _Alignas(64) uint32_t a[A_MAX], b[FACTORS_MAX];
     read_a(op, a);
+    if (multiply_plain(op, a)) return;
     read_b(op, b);
     if (op->d == SOFT_TENSOR_S32) {
         multiply_numbers(op, a, b);

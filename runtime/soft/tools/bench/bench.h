@@ -40,6 +40,11 @@ const char *bench_kernel_name(unsigned kernel);
  * reason was printed on stderr. */
 bool bench_kernels(const char *only, struct bench_figures *figures);
 
+/* ---- bench_gemm.c ---- */
+
+/* Measures the product of matrices by tensor maps and wgmma, of 512 rows and columns. The same. */
+bool bench_gemm(struct bench_figure *figure);
+
 /* ---- bench_calls.c ---- */
 
 /* Measures launches of an empty kernel. */

@@ -1,0 +1,158 @@
+/*
+ * The sums of wgmma in single precision, quickly, where the factors are ordinary numbers.
+ *
+ * They are those of tensor_sum.h, to the bit. A product of two factors is exact in a single, and so
+ * is its multiple by a power of two; what becomes of it as a whole number is what is left when it
+ * is aligned to the largest and cut off. So a product costs a sum and a maximum of exponents, two
+ * multiplications, a conversion and an addition, of eight columns at once. Where an exponent is so
+ * small or so large that a single might not hold one of these, the slower way has to be taken.
+ */
+#ifndef SOFT_WGMMA_SUM_H
+#define SOFT_WGMMA_SUM_H
+
+#include "machine/wgmma.h"
+#include "tensor_sum.h"
+
+/* Between these a product's exponent must lie, and the accumulator's must not be below. */
+enum { PLAIN_LEAST = -100, PLAIN_LARGEST = 100, PLAIN_ROWS = 16, PLAIN_K = 16 };
+
+/* Numbers, their exponents, and between what those lie that are not zero. */
+struct plain_range {
+    int32_t least, largest;
+    bool special;
+};
+
+static inline __attribute__((always_inline)) struct plain_range
+read_plain_type(const uint32_t *bits, unsigned count, enum soft_tensor_type type, float *value,
+                int32_t *exponent) {
+    int least = least_of(type);
+    int32_t lowest = INT32_MAX, highest = NO_EXPONENT;
+    uint32_t special = 0;
+    SOFT_LANE_LOOP for (unsigned i = 0; i < count; i++) {
+        float x = factor_of(bits[i], type);
+        int32_t e = exponent_of(x, least);
+        value[i] = x;
+        exponent[i] = e;
+        int32_t low = e == NO_EXPONENT ? INT32_MAX : e;
+        lowest = low < lowest ? low : lowest;
+        highest = e > highest ? e : highest;
+        special |= is_special(x);
+    }
+    return (struct plain_range){lowest, highest, special != 0};
+}
+
+static struct plain_range read_plain(const uint32_t *bits, unsigned count,
+                                     enum soft_tensor_type type, float *value, int32_t *exponent) {
+    if (type == SOFT_TENSOR_F16) {
+        return read_plain_type(bits, count, SOFT_TENSOR_F16, value, exponent);
+    }
+    if (type == SOFT_TENSOR_BF16) {
+        return read_plain_type(bits, count, SOFT_TENSOR_BF16, value, exponent);
+    }
+    return read_plain_type(bits, count, SOFT_TENSOR_TF32, value, exponent);
+}
+
+/* Whether all accumulators of 32 lanes are zero, or ordinary numbers: with an exponent no sum of
+ * products can take to infinity. */
+static bool are_plain(const uint32_t *lanes) {
+    uint32_t other = 0;
+    SOFT_LANE_LOOP for (unsigned i = 0; i < SOFT_LANES; i++) {
+        uint32_t field = lanes[i] >> 23 & 255;
+        other |= (field < PLAIN_LEAST + 127 && (lanes[i] & 0x7fffffff) != 0) |
+                 (field > PLAIN_LARGEST + 127);
+    }
+    return other == 0;
+}
+
+/* Eight at once. A loop over eight would not do: the compiler looks for vectors across the loop
+ * around it. They are passed by address: how they are passed by value depends on the level. */
+typedef int32_t plain_ints __attribute__((vector_size(32)));
+typedef float plain_floats __attribute__((vector_size(32)));
+typedef double plain_doubles __attribute__((vector_size(64)));
+typedef int64_t plain_longs __attribute__((vector_size(64)));
+
+static inline void raise_to(plain_ints *largest, const plain_ints *other) {
+    plain_ints which = *largest > *other;
+    *largest = (*largest & which) | (*other & ~which);
+}
+
+/* k factors of A, and of B, for each of eight sums. */
+struct plain_strip {
+    const plain_floats *a_value, *b_value;
+    const plain_ints *a_exponent, *b_exponent;
+};
+
+/* Adds to the sums' accumulators. */
+static inline __attribute__((always_inline)) void add_plain(const struct plain_strip *s, unsigned k,
+                                                            plain_floats *sums) {
+    enum { BITS = SOFT_TENSOR_FRACTION_BITS };
+    plain_floats c = *sums;
+    /* Of zeros the exponent does not matter. */
+    plain_ints largest = (((plain_ints)c >> 23) & 255) - 127;
+    plain_ints least = (plain_ints){0} + (int32_t)PLAIN_LEAST;
+    raise_to(&largest, &least);
+    for (unsigned i = 0; i < k; i++) {
+        plain_ints both = s->a_exponent[i] + s->b_exponent[i];
+        raise_to(&largest, &both);
+    }
+    plain_floats scale = (plain_floats)((127 + (int32_t)BITS - largest) << 23);
+    plain_ints whole = __builtin_convertvector(c * scale, plain_ints);
+    /* Eight products fit into 32 bits, sixteen do not. */
+    plain_ints first = {0}, second = {0};
+    for (unsigned i = 0; i < 8; i++) {
+        plain_floats product = s->a_value[i] * s->b_value[i];
+        first += __builtin_convertvector(product * scale, plain_ints);
+    }
+    for (unsigned i = 8; i < k; i++) {
+        plain_floats product = s->a_value[i] * s->b_value[i];
+        second += __builtin_convertvector(product * scale, plain_ints);
+    }
+    plain_doubles sum = __builtin_convertvector(first, plain_doubles) +
+                        __builtin_convertvector(second, plain_doubles) +
+                        __builtin_convertvector(whole, plain_doubles);
+    plain_floats back = (plain_floats)((largest - (int32_t)BITS + 127) << 23);
+    sum *= __builtin_convertvector(back, plain_doubles);
+    /* No sum is too small or too large for a single: what it has no room for is cut off. */
+    plain_longs kept = (plain_longs)sum & ~(int64_t)0x1fffffff;
+    *sums = __builtin_convertvector((plain_doubles)kept, plain_floats);
+}
+
+/* A's numbers as add_plain reads them: two rows and k side by side, a row in four places each. */
+struct plain_a {
+    plain_floats value[PLAIN_ROWS / 2][PLAIN_K];
+    plain_ints exponent[PLAIN_ROWS / 2][PLAIN_K];
+};
+
+static void spread_a(const float *value, const int32_t *exponent, unsigned k, struct plain_a *a) {
+    for (unsigned row = 0; row < PLAIN_ROWS; row++) {
+        for (unsigned i = 0; i < k; i++) {
+            for (unsigned j = 0; j < 4; j++) {
+                a->value[row / 2][i][row % 2 * 4 + j] = value[row * k + i];
+                a->exponent[row / 2][i][row % 2 * 4 + j] = exponent[row * k + i];
+            }
+        }
+    }
+}
+
+/* Where a number of B is among those of its eight columns, and again four further: even columns
+ * come first, then odd ones. */
+static unsigned place_of_b(unsigned n_k, unsigned k, unsigned column) {
+    return ((column / 8 * 2 + column % 2) * n_k + k) * 8 + column % 8 / 2;
+}
+
+/* Adds A B to a register of 32 lanes: eight rows from row on, four columns of B. */
+static inline __attribute__((always_inline)) void
+add_register(const struct plain_a *a, unsigned row, const float *b_value, const int32_t *b_exponent,
+             unsigned k, uint32_t *lanes, bool accumulates) {
+    for (unsigned pair = 0; pair < 4; pair++) {
+        struct plain_strip strip = {
+            a->value[row / 2 + pair], (const plain_floats *)(const void *)b_value,
+            a->exponent[row / 2 + pair], (const plain_ints *)(const void *)b_exponent};
+        plain_floats c = {0};
+        if (accumulates) memcpy(&c, lanes + pair * 8, sizeof c);
+        add_plain(&strip, k, &c);
+        memcpy(lanes + pair * 8, &c, sizeof c);
+    }
+}
+
+#endif
