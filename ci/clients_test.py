@@ -34,6 +34,15 @@ class Judging(unittest.TestCase):
         self.assertEqual(clients.judge(found, {}), ["a.py::test_two: failed"])
         self.assertEqual(len(clients.judge(found, {"a.py::test_one": "", "a.py::test_two": ""})), 1)
 
+    def test_what_is_expected_to_fail_runs_alone(self) -> None:
+        expected = {"cudapy/test_a.py::test_two": "why", "cudapy/test_ab.py::test_one": "why",
+                    "cudapy/test_a.py::test_3": "why"}
+        names = clients.alone(expected, "cudapy/test_a.py")
+        self.assertEqual(names, ["test_two", "test_3"])
+        self.assertEqual(clients.chosen(names), [["-k", "not (test_two or test_3)"],
+                                                 ["-k", "test_two"], ["-k", "test_3"]])
+        self.assertEqual(clients.chosen([]), [[]])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -3,6 +3,7 @@
  */
 #include "test/test_api.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,6 +251,31 @@ Test(api_launch, occupancy_is_what_runs_out_first) {
             CUDA_ERROR_INVALID_HANDLE);
     REFUSED(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, k, 64, 0, 2),
             CUDA_ERROR_INVALID_VALUE);
+}
+
+/* 100 registers of 1024 threads are more than there are, and such a block runs all the same. */
+Test(api_launch, a_block_that_runs_has_room_for_itself) {
+    enum { REGISTERS = 100 };
+    static char text[16384];
+    int blocks = 0, registers = 0;
+    size_t at = (size_t)sprintf(text, HEAD ".visible .entry k(.param .u64 p) {\n"
+                                           "    .reg .b32 %%r<101>;\n    .reg .b64 %%a;\n"
+                                           "    ld.param.u64 %%a, [p];\n");
+    for (int i = 0; i < REGISTERS; i++) {
+        at += (size_t)sprintf(text + at, "    ld.volatile.global.u32 %%r%d, [%%a+%d];\n", i, 4 * i);
+    }
+    for (int i = 1; i < REGISTERS; i++) {
+        at += (size_t)sprintf(text + at, "    add.u32 %%r0, %%r0, %%r%d;\n", i);
+    }
+    sprintf(text + at, "    st.global.u32 [%%a], %%r0;\n    ret;\n}\n");
+    api_context(0);
+    CUfunction k = api_function(text, "k");
+    OK(cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, k));
+    cr_assert(registers >= REGISTERS, "%d", registers);
+    OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, k, 1024, 0));
+    cr_assert(blocks == 1, "%d", blocks);
+    OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, k, 64, 0));
+    cr_assert(blocks > 5 && blocks < 11, "%d", blocks);
 }
 
 /* 100 bytes a thread: 32 blocks of 64 threads take 7424 bytes each, which is too much for 32. */
