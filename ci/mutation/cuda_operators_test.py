@@ -13,7 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def edits(text: str, operator: str) -> list[str]:
     """What an operator makes of a kernel with this body."""
     source = f"__global__ void k(int *a, int b) {{\n{text}\n}}\n"
-    return [mutant.after for mutant in cuda_operators.mutants("k.cu", source) if mutant.operator == operator]
+    return [mutant.after for mutant in cuda_operators.mutants("k.cu", source)
+            if mutant.operator == operator]
 
 
 class TheOperators(unittest.TestCase):
@@ -49,7 +50,8 @@ class TheOperators(unittest.TestCase):
 
     def test_an_edit_is_applied_where_it_stands(self) -> None:
         text = "__global__ void k(int *a) {\n    a[0] = threadIdx.x;\n    __syncthreads();\n}\n"
-        made = {mutant.operator: mutant for mutant in cuda_operators.mutants("k.cu", text)}
+        made = {mutant.operator: mutant
+                for mutant in cuda_operators.mutants("k.cu", text)}
         mutant = made["sync_removal"]
         self.assertEqual((mutant.line, mutant.apply(text)),
                          (3, text.replace("__syncthreads();", ";")))
@@ -68,7 +70,8 @@ class TheKernels(unittest.TestCase):
     def test_the_sources_have_something_to_change(self) -> None:
         found = kernel_parts.Kernels(ROOT)
         operators = {mutant.operator for file in found.files
-                     for mutant in cuda_operators.mutants(file, (ROOT / file).read_text(encoding="utf-8"))}
+                     for mutant in cuda_operators.mutants(
+                         file, (ROOT / file).read_text(encoding="utf-8"))}
         self.assertLessEqual({"gpu_index_replacement", "gpu_index_increment",
                               "gpu_index_decrement", "sync_removal", "share_removal"}, operators)
 

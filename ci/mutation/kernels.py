@@ -207,7 +207,8 @@ def main(root: pathlib.Path, environment: dict[str, str], options: argparse.Name
              if not options.files or any(file == name or file.startswith(f"{name.rstrip('/')}/")
                                          for name in options.files)]
     everything = [mutant for file in files
-                  for mutant in cuda_operators.mutants(file, (root / file).read_text(encoding="utf-8"))]
+                  for mutant in cuda_operators.mutants(
+                      file, (root / file).read_text(encoding="utf-8"))]
     if options.list:
         for mutant in everything:
             say(f"{mutant.file}:{mutant.line}: {mutant.operator}: {mutant.before}  ->  "
