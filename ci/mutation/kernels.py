@@ -23,8 +23,9 @@ from mutation import cuda_operators
 from mutation.kernel_parts import Kernels
 from mutation.operators import Mutant
 from mutation.results import Survivors, Verdict
-from mutation.run import commit, say
-from mutation.workshop import MutateError, Tree, run_tests
+from mutation.run import commit
+from mutation.tests import run_tests
+from mutation.workshop import MutateError, Tree, say
 
 TARGET = re.compile(r"^// Target: (compute_\d+a?)$", re.M)
 VERSION = {"compute_75": "6.4", "compute_80": "7.0"}  # of the text, as in ci/ptx; else 8.0
@@ -39,6 +40,7 @@ class Bench:
     kernels: Kernels
     nvcc: str
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)  # of each suite as it is
+    originals: dict[str, str | None] = dataclasses.field(default_factory=dict)  # PTX of kernels
 
     def __post_init__(self) -> None:
         self.folder = self.tree.root / self.tree.folder
@@ -124,8 +126,8 @@ class Bench:
         names = [name for name in names if self.kernels.suites([name])]
         changed = self.copy / mutant.file
         text = (self.tree.root / mutant.file).read_text(encoding="utf-8")
-        before = self.all_ptx(names)
-        if None in before.values():
+        self.originals |= self.all_ptx([name for name in names if name not in self.originals])
+        if any(self.originals[name] is None for name in names):
             raise MutateError(f"a kernel with {mutant.file} does not compile without a mutant")
         changed.write_text(mutant.apply(text), encoding="utf-8")
         try:
@@ -134,7 +136,7 @@ class Bench:
             changed.write_text(text, encoding="utf-8")
         if None in after.values():
             return Verdict("refused", "nvcc", 0, "", "")
-        others = [name for name in names if before[name] != after[name]]
+        others = [name for name in names if self.originals[name] != after[name]]
         if not others:
             return Verdict("same code", "", 0, "", "")
         self.link(others)

@@ -154,6 +154,7 @@ EXPORT(cuEventRecordWithFlags, (CUevent handle, CUstream stream_handle, unsigned
     struct soft_event_point *point = soft_event_point_new(2);
     struct soft_operation *operation = soft_operation_point(SOFT_OPERATION_RECORD, point);
     if (point == NULL || operation == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (point != NULL) point->of_event = true;
     pthread_mutex_lock(&soft_lock);
     struct soft_event *event = (struct soft_event *)handle;
     /* Both must be of one context. */

@@ -45,6 +45,11 @@ static const struct soft_instruction *checked_matrix(struct soft_warp *warp,
     return checked_by(warp, in, soft_race_matrix);
 }
 
+static const struct soft_instruction *checked_map(struct soft_warp *warp,
+                                                  const struct soft_instruction *in) {
+    return checked_by(warp, in, soft_race_map);
+}
+
 static const struct soft_instruction *checked_fence(struct soft_warp *warp,
                                                     const struct soft_instruction *in) {
     soft_race_fence(warp, (enum soft_scope)in->mode);
@@ -122,6 +127,10 @@ static void hook(struct soft_instruction *in) {
     case SOFT_OP_wmma_load:
     case SOFT_OP_wmma_store:
         if (race) handler = checked_matrix;
+        break;
+    case SOFT_OP_map_replace:
+    case SOFT_OP_map_copy:
+        if (race) handler = checked_map;
         break;
     case SOFT_OP_fence:
         if (race) handler = checked_fence;
