@@ -65,8 +65,8 @@ def key_of(entry: dict[str, Any]) -> str:
 class Survivors:
     """The committed file. runs: one entry for each sample, and what came of it."""
 
-    def __init__(self, folder: pathlib.Path) -> None:
-        self.path = folder / NAME
+    def __init__(self, folder: pathlib.Path, name: str = NAME) -> None:
+        self.path = folder / name
         self.runs: list[dict[str, Any]] = []
         self.entries: dict[str, dict[str, Any]] = {}
         if not self.path.exists():

@@ -2,8 +2,8 @@
  * The reader of JSON: what it takes, what it refuses, and where it says so.
  */
 #include "json.h"
+#include "test/test_api.h"
 
-#include <criterion/criterion.h>
 #include <string.h>
 
 static struct soft_arena arena;
@@ -146,4 +146,14 @@ Test(json, nesting_has_an_end) {
     memset(text, '[', 400);
     cr_assert(read_bytes(text, 400) == NULL);
     cr_assert_str_eq(error.text, "too many nested brackets");
+}
+
+Test(json, a_text_needs_memory) {
+    if (api_heap() == 0) cr_skip_test("a sanitizer's allocator ends the process instead");
+    void *all = api_take_memory();
+    const struct soft_json *value = read_bytes("1", 1);
+    api_give_memory(all);
+    cr_assert_null(value);
+    cr_assert_str_eq(error.text, "out of memory");
+    (void)read("1");
 }

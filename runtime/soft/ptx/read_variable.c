@@ -359,9 +359,7 @@ bool ptx_read_parameter(struct ptx_reader *reader, struct ptx_variable **result)
     }
     if (!ptx_read_type(reader, &like.type)) return false;
     unsigned bytes = ptx_types[like.type].bits / 8;
-    if (bytes == 0 && like.type != PTX_pred) {
-        return PTX_FAIL(reader, "a parameter cannot have this type");
-    }
+    if (bytes == 0) return PTX_FAIL(reader, "a parameter cannot have this type");
     if (ptx_take(reader, ".ptr")) {
         uint32_t pointee = 0;
         like.is_pointer = true;
@@ -371,7 +369,7 @@ bool ptx_read_parameter(struct ptx_reader *reader, struct ptx_variable **result)
         if (!read_qualifiers(reader, &like, &vector, &pointee)) return false;
     }
     if (!read_qualifiers(reader, &like, &vector, &alignment)) return false;
-    like.alignment = alignment > 0 ? alignment : bytes > 0 ? bytes * vector : 1;
+    like.alignment = alignment > 0 ? alignment : bytes * vector;
     struct ptx_variable *first = NULL, **end = &first;
     if (!read_declarator(reader, &like, (uint64_t)bytes * vector, &end)) return false;
     *result = first;

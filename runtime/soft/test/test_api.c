@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 const char *const api_kernels = ".version 7.0\n"
                                 ".target sm_70\n"
@@ -107,6 +108,35 @@ unsigned api_read(CUdeviceptr address) {
 size_t api_heap(void) {
     struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
+}
+
+static void limit_memory(bool all_gone) {
+    struct rlimit limit = {0, RLIM_INFINITY};
+    (void)getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = all_gone ? 0 : limit.rlim_max;
+    (void)setrlimit(RLIMIT_AS, &limit);
+}
+
+void *api_take_memory(void) {
+    /* Blocks of all sizes, down to the smallest, in a list that takes none itself. */
+    void *all = NULL;
+    limit_memory(true);
+    for (size_t bytes = (size_t)1 << 20; bytes >= 8; bytes = bytes > 1024 ? bytes / 2 : bytes - 8) {
+        for (void **block = malloc(bytes); block != NULL; block = malloc(bytes)) {
+            *block = all;
+            all = (void *)block;
+        }
+    }
+    return all;
+}
+
+void api_give_memory(void *all) {
+    limit_memory(false);
+    while (all != NULL) {
+        void *next = *(void **)all;
+        free(all);
+        all = next;
+    }
 }
 
 void api_must_keep_nothing(void (*work)(void), int times) {

@@ -60,6 +60,11 @@ unsigned api_read(CUdeviceptr address);
  * count: it finds losses itself. */
 size_t api_heap(void);
 
+/* Takes all memory that the allocator can give, and gives it back. Nothing may fail meanwhile: a
+ * failed test needs memory to say so. */
+void *api_take_memory(void);
+void api_give_memory(void *all);
+
 /* Demands that the work, done many times over, leaves nothing in the heap; rounds may differ by
  * less than a byte for each time, for what threads keep. */
 void api_must_keep_nothing(void (*work)(void), int times);

@@ -321,3 +321,31 @@ Test(api_graph_memory, user_objects_are_counted) {
     await_destroyed(1);
     REFUSED(cuUserObjectRelease(object, 1), CUDA_ERROR_INVALID_VALUE);
 }
+
+/* A graph's memory may be named before a launch, for a copy that comes behind that; one that comes
+ * before it fails, and copies none of its rows. */
+Test(api_graph_memory, a_copy_that_comes_too_early_copies_nothing) {
+    CUdeviceptr there = 0, promised = 0;
+    CUgraphExec exec = NULL;
+    unsigned rows[2] = {7, 7};
+    api_context(0);
+    CUgraph first = graph_new(), second = graph_new();
+    CUgraphNode alloc = add_alloc(first, MEBI, &there);
+    (void)add_fill(first, alloc, there, 8);
+    (void)add_alloc(second, MEBI, &promised);
+    OK(cuGraphInstantiateWithFlags(&exec, first, 0));
+    OK(cuGraphLaunch(exec, NULL));
+    OK(cuCtxSynchronize());
+    cr_assert_eq(api_read(there), 8);
+    cr_assert_lt(there, promised);
+    const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                .srcDevice = there,
+                                .srcPitch = promised - there,
+                                .dstMemoryType = CU_MEMORYTYPE_HOST,
+                                .dstHost = rows,
+                                .dstPitch = sizeof rows[0],
+                                .WidthInBytes = sizeof rows[0],
+                                .Height = 2};
+    REFUSED(cuMemcpy2DUnaligned_v2(&copy), CUDA_ERROR_ILLEGAL_ADDRESS);
+    cr_assert(rows[0] == 7 && rows[1] == 7, "%u %u", rows[0], rows[1]);
+}

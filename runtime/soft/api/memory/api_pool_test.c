@@ -388,6 +388,34 @@ Test(api_pool, pools_give_way_to_each_other) {
     OK(cuMemPoolDestroy(pool));
 }
 
+/* Pools are in a list, which a device without memory left goes through. */
+Test(api_pool, pools_may_go_in_any_order, .timeout = 60) {
+    enum { POOLS = 3, BYTES = 64 * MEBI };
+    static const int orders[][POOLS] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                        {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    setenv("TOLLENS_SOFT_MEMORY", "256M", 1);
+    api_context(0);
+    size_t before = free_now();
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        CUmemoryPool pools[POOLS] = {NULL};
+        CUdeviceptr all = 0;
+        for (int p = 0; p < POOLS; p++) {
+            CUdeviceptr memory = 0;
+            pools[p] = new_pool(0);
+            keep(pools[p], UINT64_MAX);
+            OK(cuMemAllocFromPoolAsync(&memory, BYTES, pools[p], NULL));
+            OK(cuMemFreeAsync(memory, NULL));
+        }
+        OK(cuCtxSynchronize());
+        for (int p = 0; p < POOLS - 1; p++) OK(cuMemPoolDestroy(pools[orders[i][p]]));
+        cr_assert_eq(free_now(), before - BYTES);
+        /* The last one's memory is still found where it is needed. */
+        OK(cuMemAlloc_v2(&all, before - MEBI));
+        OK(cuMemFree_v2(all));
+        OK(cuMemPoolDestroy(pools[orders[i][POOLS - 1]]));
+    }
+}
+
 Test(api_pool, other_devices_need_access) {
     CUdeviceptr pointer = 0, later = 0;
     CUmemAccess_flags flags = 9;
