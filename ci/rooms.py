@@ -130,9 +130,16 @@ ENGINE = Room(
     floors=[(".", "models on a device")], for_tests=("tiny_model", "host_model"))
 
 CLAIMS = Room(
-    root="hypotheses", without=("hypotheses/harness/",),
+    root="hypotheses", without=("hypotheses/harness/", "hypotheses/worker/"),
     paths=("hypotheses/harness/", "hypotheses/harness/include/", "kernels/"),
     outside=("hypotheses/harness/*", "kernels/*"),
     floors=[(".", "one claim a file")], above=("example_plugin",))
 
-ROOMS = (RUNTIME, SOFT, CUDART, HARNESS, KERNELS, ENGINE, CLAIMS)
+WORKER_CLAIMS = Room(
+    root="hypotheses/worker",
+    paths=("hypotheses/worker/", "hypotheses/harness/", "hypotheses/harness/include/", "kernels/",
+           "runtime/worker/engine/", "runtime/include/tollens/"),
+    outside=("hypotheses/harness/*", "kernels/*", "runtime/worker/engine/*", PUBLIC + "*"),
+    floors=[(".", "the claims on the worker, their attacks and faults")])
+
+ROOMS = (RUNTIME, SOFT, CUDART, HARNESS, KERNELS, ENGINE, CLAIMS, WORKER_CLAIMS)
