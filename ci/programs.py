@@ -174,7 +174,8 @@ class Programs:
                                           "$folder/tests/test/test_device.o", *stub,
                                           KERNELS_ARCHIVE, ARCHIVE]),
             self.program("test-worker", [*engine, "$folder/tests/worker/gguf_maker.o",
-                                         "$folder/tests/test/test_device.o", *stub, WORKER_ARCHIVE,
+                                         "$folder/tests/test/test_device.o",
+                                         "$folder/tests/test/test_lives.o", *stub, WORKER_ARCHIVE,
                                          KERNELS_ARCHIVE, ARCHIVE]),
             self.program("test-harness", [*claims, *harness, KERNELS_ARCHIVE, ARCHIVE],
                          f"$folder/tollens {self.plugin} $folder/soft-client {nvml}")]

@@ -113,6 +113,7 @@ tol_status tol_model_load(const struct tol_model *model, struct tol_context *con
     pthread_mutex_init(&l->lock, NULL);
     l->context = context;
     l->shape = *tol_model_shape(model);
+    l->shares = !wanted->alone;
     TOL_TRY(read_options(l, wanted, &chunk));
     const struct kn_paged_heads heads = {l->shape.heads, l->shape.kv_heads, l->shape.head_size};
     l->pages_max = (l->positions + KN_PAGE_POSITIONS - 1) / KN_PAGE_POSITIONS;
@@ -171,6 +172,7 @@ void tol_loaded_stats(struct tol_loaded *l, struct tol_loaded_stats *stats) {
                                                         tol_buffer_bytes(l->tables),
                                        .page_bytes = l->page_bytes,
                                        .pages = l->pages,
+                                       .reused = l->reused,
                                        .passes = l->passes,
                                        .launched_graphs = l->launched_graphs};
     pthread_mutex_unlock(&l->lock);

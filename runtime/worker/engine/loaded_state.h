@@ -76,7 +76,9 @@ struct tol_loaded {
 
     pthread_mutex_t lock; /* passes, and all below */
     struct tol_session **slots;
-    size_t pages;
+    size_t pages;    /* of all sessions, shared ones once */
+    uint64_t reused; /* positions that sessions had from others, so far */
+    bool shares;     /* sessions share pages */
     struct loaded_graph *graphs;
     size_t graph_count, graph_room;
     uint64_t passes, launched_graphs;
