@@ -177,7 +177,7 @@ COMMANDS = within({
     "run": """
         tollens command command_run run_options trial limits console command_show command_gate
         command_export command_threads command_replay command_model
-        command_model_run command_model_bench command_soft
+        command_model_run command_model_bench model_gaps command_soft
     """,
 })
 

@@ -2,6 +2,7 @@
  * The attacks on W2: what a session gets alone, in a batch, in pieces, again and again, and beside
  * other threads. Tokens are compared, and the bits of all logits by their sum.
  */
+#include "harness/clock.h"
 #include "worker_faults.h"
 #include "worker_stage.h"
 
@@ -151,6 +152,8 @@ static bool play_each_alone(struct hyp_attack *attack, const struct worker_stage
 HYP_ATTACK(w2, a_batch_gives_each_session_what_it_gets_alone) {
     static struct player players[SESSIONS];
     struct worker_stage stage;
+    struct tol_hdr *first = hyp_attack_series(attack, "time_to_first_token");
+    struct tol_hdr *between = hyp_attack_series(attack, "between_tokens");
     bool ok = worker_stage_begin(attack, "llama-f32",
                                  &(struct tol_load_options){.context = 128, .sessions = SESSIONS},
                                  &stage) &&
@@ -158,14 +161,22 @@ HYP_ATTACK(w2, a_batch_gives_each_session_what_it_gets_alone) {
     for (size_t round = 0; ok && round < STEPS + SESSIONS / 2; round++) {
         struct player *live[SESSIONS];
         size_t count = 0;
+        uint64_t begins[SESSIONS] = {0};
         for (size_t i = 0; ok && i < SESSIONS; i++) {
             if (i / 2 == round) {
+                begins[i] = hyp_clock_ns();
                 ok =
                     HYP_OK(attack, begin_player(&stage, &trials[i], trials[i].pieces, &players[i]));
             }
             if (i / 2 <= round && players[i].step < STEPS) live[count++] = &players[i];
         }
+        const uint64_t begin = hyp_clock_ns();
         ok = ok && (count == 0 || HYP_OK(attack, step_all(attack, stage.vocabulary, live, count)));
+        const uint64_t end = hyp_clock_ns();
+        tol_hdr_record(between, (int64_t)(end - begin));
+        for (size_t i = 0; i < SESSIONS; i++) {
+            if (begins[i] != 0) tol_hdr_record(first, (int64_t)(end - begins[i]));
+        }
         hyp_attack_progress(attack, (double)round / (STEPS + SESSIONS / 2));
     }
     for (size_t i = 0; i < SESSIONS; i++) {
