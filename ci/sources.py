@@ -101,7 +101,7 @@ ENGINE = within({
 ENGINE_TESTS = within({
     "engine": """
         token_sampler_test rotation_test model_test decode_session_test llama_oracle_test
-        worker_cuda_test session_sharing_test session_loss_test
+        worker_cuda_test session_sharing_test session_loss_test cache_test
         engine_stage tiny_model host_model
     """,
 })
@@ -128,6 +128,7 @@ KERNEL_IMAGES = """
     measure/read_words
     decoder/linear_1_warp decoder/linear_2_tile decoder/embed_1_element
     decoder/heads_1_warp decoder/paged_1_span decoder/paged_2_merge
+    decoder/heads_2_bytes decoder/paged_3_bytes
 """.split()
 
 # The program that shows what they cost; an operation is a file.
@@ -154,7 +155,7 @@ KERNELS_TESTS = """
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     bench/cublas_test
     checksum/crc32c_test checksum/checksum_test
-    decoder/linear_test decoder/paged_test
+    decoder/linear_test decoder/paged_test decoder/paged_bytes_test
 """.split()
 
 HARNESS = within({

@@ -32,6 +32,7 @@ static const char usage[] =
     "  -n N         tokens that each session writes; default 128\n"
     "  -r N         repetitions, after one that is left out; default 5\n"
     "  --device D   auto (default), cuda, cuda:N or soft\n"
+    "  --cache TYPE keys and values as f16 (default) or q8_0\n"
     "  --out DIR    write times.hlog, the histograms of all times, and bench.json\n"
     "  --json       an object a row\n"
     "\n"
@@ -46,6 +47,7 @@ struct bench {
     const char *path;
     uint64_t prompt, tokens, repeats;
     bool as_json;
+    enum kn_cache cache;
     const char *out; /* NULL: no evidence */
     json_t *rows;
     struct hyp_hlog log;
@@ -85,6 +87,8 @@ static bool read_words(int count, char **words, struct bench *b) {
             }
         } else if ((value = value_of("--device", count, words, &i)) != NULL) {
             if (!hyp_session_device(value, &b->kind, &b->ordinal)) return false;
+        } else if ((value = value_of("--cache", count, words, &i)) != NULL) {
+            if (!hyp_model_cache(value, &b->cache)) return false;
         } else if ((value = value_of("--out", count, words, &i)) != NULL) {
             if (value[0] == '\0') return hyp_fail("--out requires a folder");
             b->out = value;
@@ -110,9 +114,10 @@ static tol_status open_all(struct bench *b) {
     if (status == TOL_OK) status = hyp_session_open(&kind, &b->driver);
     if (status == TOL_OK) status = tol_context_create(b->driver, b->ordinal, &b->context);
     if (status == TOL_OK) {
-        status = tol_model_load(
-            b->model, b->context,
-            &(struct tol_load_options){.context = positions, .sessions = SESSIONS}, &b->loaded);
+        status = tol_model_load(b->model, b->context,
+                                &(struct tol_load_options){
+                                    .context = positions, .sessions = SESSIONS, .cache = b->cache},
+                                &b->loaded);
     }
     if (status != TOL_OK) return status;
     b->words = calloc(positions, sizeof *b->words);

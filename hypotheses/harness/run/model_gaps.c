@@ -4,6 +4,7 @@
 #include "model_gaps.h"
 
 #include "decode_session.h"
+#include "files/atomic_file.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -50,33 +51,44 @@ static tol_status trace_passes(const char *path, enum hyp_device_kind kind, int 
     return status;
 }
 
-struct span {
+struct traced_kernel {
     double begin, length;
 };
 
-static int compare_spans(const void *a, const void *b) {
-    const double difference = ((const struct span *)a)->begin - ((const struct span *)b)->begin;
+static int compare_begins(const void *a, const void *b) {
+    const double difference =
+        ((const struct traced_kernel *)a)->begin - ((const struct traced_kernel *)b)->begin;
     return difference > 0 ? 1 : difference < 0 ? -1 : 0;
 }
 
 /* Of the kernels in the order of their beginnings, the second half is the second pass. */
 static bool add_up(const json_t *root, struct hyp_model_kernels *kernels) {
     const json_t *events = json_is_array(root) ? root : json_object_get(root, "traceEvents");
-    struct span *spans = calloc(json_array_size(events) + 1, sizeof *spans);
+    struct traced_kernel *found = calloc(json_array_size(events) + 1, sizeof *found);
     size_t count = 0, i = 0;
     const json_t *event = NULL;
-    if (spans == NULL) return false;
+    if (found == NULL) return false;
     json_array_foreach(events, i, event) {
         const char *what = json_string_value(json_object_get(event, "cat"));
         if (what == NULL || strcmp(what, "kernel") != 0) continue;
-        spans[count++] = (struct span){json_number_value(json_object_get(event, "ts")),
-                                       json_number_value(json_object_get(event, "dur"))};
+        found[count++] = (struct traced_kernel){json_number_value(json_object_get(event, "ts")),
+                                                json_number_value(json_object_get(event, "dur"))};
     }
-    qsort(spans, count, sizeof *spans, compare_spans);
+    qsort(found, count, sizeof *found, compare_begins);
     *kernels = (struct hyp_model_kernels){.count = count / 2};
-    for (i = count / 2; i < count; i++) kernels->ns += spans[i].length * 1e3;
-    free(spans);
+    for (i = count / 2; i < count; i++) kernels->ns += found[i].length * 1e3;
+    free(found);
     return count > 0 && count % 2 == 0;
+}
+
+bool hyp_model_cache(const char *name, enum kn_cache *cache) {
+    static const char *const names[KN_CACHES] = {"f16", "q8_0"};
+    for (int i = 0; i < KN_CACHES; i++) {
+        if (strcmp(name, names[i]) != 0) continue;
+        *cache = (enum kn_cache)i;
+        return true;
+    }
+    return hyp_fail("--cache must be f16 or q8_0, not '%s'", name);
 }
 
 tol_status hyp_model_kernels(const char *path, enum hyp_device_kind kind, int ordinal,

@@ -4,6 +4,7 @@
 #include "program_shell.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 TestSuite(model_run, .init = program_begin, .fini = program_end);
@@ -135,4 +136,21 @@ Test(model_run, a_bench_leaves_its_times_and_counts_kernels) {
     cr_assert(program_shell("\"$T\" model bench " MODEL " --device soft -p 2 -n 1 -r 1 --out "
                             "/dev/null/there") == 2);
     cr_assert(program_says("/dev/null/there"), "%s", program_output);
+}
+
+/* llama-q4_k_m has heads of 64 elements, and llama-f32 of 16, which are no block of Q8_0. */
+Test(model_run, the_cache_may_be_of_bytes) {
+    const char *const model = "\"$R/fixtures/models/llama-q4_k_m.gguf\" ";
+    char command[400];
+    for (int i = 0; i < 2; i++) {
+        snprintf(command, sizeof command,
+                 "TOLLENS_DEVICE=soft \"$T\" model run %s -p abc -n 8 --temp 1 --cache %s > "
+                 "\"$D/%d\" && [ -s \"$D/%d\" ]",
+                 model, i == 0 ? "f16" : "q8_0", i, i);
+        cr_assert(program_shell(command) == 0, "%s", program_output);
+    }
+    REFUSED(MODEL "-p a --cache q8_0", "the model's have 16");
+    REFUSED(MODEL "-p a --cache q4_0", "--cache must be f16 or q8_0, not 'q4_0'");
+    cr_assert(program_shell("\"$T\" model bench " MODEL "--cache bf16") == 2 &&
+              program_says("--cache must be f16 or q8_0"));
 }

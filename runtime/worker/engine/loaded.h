@@ -15,6 +15,8 @@
 
 #include "model.h"
 
+#include "decoder/paged.h"
+
 struct tol_loaded;
 
 /* All zero are the defaults. */
@@ -25,6 +27,7 @@ struct tol_load_options {
     size_t chunk_bytes; /* of a pinned block; 0: 16 MiB */
     unsigned threads;   /* that read the file; 0: as many as processors, 8 at most */
     size_t cache_bytes; /* most device memory for keys and values; 0: what the device has */
+    enum kn_cache cache; /* of keys and values: KN_CACHE_F16, or KN_CACHE_Q8_0, half as large */
     bool alone;         /* sessions whose texts begin alike do not share pages */
     bool verify;        /* compare checksums of what was read with those of what is on the device */
     /* Called by the thread that loads, after parts of the copies and at their end; false cancels.

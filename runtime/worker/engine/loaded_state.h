@@ -57,6 +57,7 @@ struct loaded_graph; /* pass.c */
 struct tol_loaded {
     struct tol_context *context;
     struct tol_model_shape shape;
+    enum kn_cache cache;
     struct kn_kernels *kernels;
     struct tol_stream *stream;
     struct tol_pool *pool;
