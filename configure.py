@@ -92,7 +92,8 @@ def write_variant(n: Ninja, name: str) -> str:
 
 def write_dev_targets(n: Ninja) -> None:
     n.build("libs", "phony", "build/libtollens.a build/libtollens.so build/libtollens-kernels.a "
-            "build/libtollens-soft.so build/libcudart.so.12 build/libcudart.so.13")
+            "build/libtollens-worker.a build/libtollens-soft.so build/libcudart.so.12 "
+            "build/libcudart.so.13")
     examples = []
     for name in EXAMPLES:
         part = n.build(f"build/examples/{name}.o", "cc", f"runtime/examples/{name}.c",

@@ -47,7 +47,8 @@ class Gpu(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         for name in ("gpu", "lane"):
             shutil.copy(ROOT / "ci" / name, self.folder)
-        for name, text in (("tollens", TOLLENS), ("test-runtime", GOOD), ("test-kernels", GOOD)):
+        for name, text in (("tollens", TOLLENS), ("test-runtime", GOOD), ("test-kernels", GOOD),
+                           ("test-worker", GOOD)):
             self.write(name, text)
 
     def write(self, name: str, text: str) -> None:
@@ -65,7 +66,7 @@ class Gpu(unittest.TestCase):
         self.assertEqual(code, 0, text)
         self.assertIn("of all its tests 69 s: Tested: 11", text)
         numbers = [line.split()[2] for line in text.splitlines() if "numbers::" in line]
-        self.assertEqual(numbers, 2 * [f"numbers::number_{i:02}" for i in range(11, 1, -1)])
+        self.assertEqual(numbers, 3 * [f"numbers::number_{i:02}" for i in range(11, 1, -1)])
 
     def test_what_ran_when_a_suite_was_ended_is_named(self) -> None:
         self.write("test-runtime", HANGING)
@@ -89,6 +90,14 @@ class Gpu(unittest.TestCase):
         with tarfile.open(self.folder / "out/evidence.tar.xz") as tar:
             self.assertEqual(sorted(tar.getnames()), [".", "./run.json"])
         self.assertIn("evidence.tar.xz\n", text)
+        self.assertTrue((self.folder / "out/worker.tar.xz").exists())
+
+    def test_a_claim_on_the_worker_that_falls_is_told(self) -> None:
+        self.write("tollens", TOLLENS + "case $* in *W1*) echo '{\"exit_code\": 1}' "
+                   ">\"$4/run.json\" ;; esac\n")
+        self.assertEqual(self.run_it()[0], 1)
+        self.assertEqual(self.run_it(TOLLENS_GPU_PARTS="claims")[0], 0)
+        self.assertEqual(self.run_it(TOLLENS_GPU_PARTS="worker")[0], 1)
 
     def test_a_full_disk_is_told(self) -> None:
         (self.folder / "tar").write_text("#!/bin/sh\necho tar: no space >&2\nexit 2\n")

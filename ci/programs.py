@@ -12,7 +12,7 @@ from soft_sources import (
 from sources import (
     COMMANDS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS, HARNESS_FUZZ_TARGETS,
     HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP, RUNTIME,
-    RUNTIME_TESTS)
+    RUNTIME_TESTS, WORKER_CLAIMS)
 
 KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
 TESTS_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
@@ -60,6 +60,7 @@ class Programs:
                 "test_worker": f"{ENGINE_ROOM} {tests}",
                 "test_harness": f"{HARNESS_ROOM} {tests}"}.items():
             compile_rule(self.n, name, f"$common $flags {flags}")
+        self.plugin = ""  # the claims on the worker
         self.tools: list[str] = []
         self.tests: list[str] = []
         self.replays: list[str] = []
@@ -90,6 +91,10 @@ class Programs:
                                  *runtime],
                      libs=f"{TESTS_LIBS} '-Wl,--export-dynamic-symbol=tol_*' "
                           "'-Wl,--export-dynamic-symbol=hyp_*'")
+        # What it does not have itself, the program that loads it has.
+        claims = self.objects("hypotheses", "tool_harness", "hypotheses", WORKER_CLAIMS)
+        self.plugin = self.n.build("$folder/worker-claims.so", "so", " ".join(claims),
+                                   libs="-llzma -lpthread -lm")
         log = [f"$folder/harness/files/{part}.o" for part in ("hdr_encode", "hlog", "atomic_file")]
         self.tools += [self.program(target, [*self.objects("harness", "tool_harness", room,
                                                            [f"files/{source}"]), *log, ARCHIVE],
@@ -169,17 +174,19 @@ class Programs:
                                           "$folder/tests/test/test_device.o", *stub,
                                           KERNELS_ARCHIVE, ARCHIVE]),
             self.program("test-worker", [*engine, "$folder/tests/worker/gguf_maker.o",
-                                         "$folder/tests/test/test_device.o", *stub, WORKER_ARCHIVE,
+                                         "$folder/tests/test/test_device.o",
+                                         "$folder/tests/test/test_lives.o", *stub, WORKER_ARCHIVE,
                                          KERNELS_ARCHIVE, ARCHIVE]),
             self.program("test-harness", [*claims, *harness, KERNELS_ARCHIVE, ARCHIVE],
-                         f"$folder/tollens $folder/soft-client {nvml}")]
+                         f"$folder/tollens {self.plugin} $folder/soft-client {nvml}")]
 
     def write_targets(self) -> None:
         libraries = ["libtollens.a", "libtollens.so", "libtollens-kernels.a",
                      "libtollens-worker.a", "libtollens-soft.so",
                      *(f"libcudart.so.{major}" for major in CUDARTS)]
         self.n.build("$variant", "phony", " ".join(
-            [*(f"$folder/{library}" for library in libraries), "$folder/tollens", *self.tools,
+            [*(f"$folder/{library}" for library in libraries), "$folder/tollens", self.plugin,
+             *self.tools,
              *self.replays, *self.tests]))
         self.n.build("replays$suffix", "phony", " ".join(self.replays))
         self.n.build("cubins$suffix", "phony", " ".join([CUBINS_ARCHIVE, *self.cubins]))

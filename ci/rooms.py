@@ -125,14 +125,22 @@ KERNELS = Room(
 ENGINE = Room(
     root="runtime/worker/engine",
     paths=("runtime/worker/engine/", "kernels/", "runtime/", "runtime/include/tollens/"),
-    outside=("kernels/*", PUBLIC + "*", "runtime/core/check.h", "runtime/worker/gguf_maker.h",
-             "runtime/test/test_device.h"),
-    floors=[(".", "models on a device")], for_tests=("tiny_model", "host_model"))
+    outside=("kernels/*", PUBLIC + "*", "runtime/core/check.h", "runtime/core/monotonic.h",
+             "runtime/worker/gguf_maker.h", "runtime/test/test_device.h",
+             "runtime/test/test_lives.h"),
+    floors=[(".", "models on a device")], for_tests=("engine_stage", "tiny_model", "host_model"))
 
 CLAIMS = Room(
-    root="hypotheses", without=("hypotheses/harness/",),
+    root="hypotheses", without=("hypotheses/harness/", "hypotheses/worker/"),
     paths=("hypotheses/harness/", "hypotheses/harness/include/", "kernels/"),
     outside=("hypotheses/harness/*", "kernels/*"),
     floors=[(".", "one claim a file")], above=("example_plugin",))
 
-ROOMS = (RUNTIME, SOFT, CUDART, HARNESS, KERNELS, ENGINE, CLAIMS)
+WORKER_CLAIMS = Room(
+    root="hypotheses/worker",
+    paths=("hypotheses/worker/", "hypotheses/harness/", "hypotheses/harness/include/", "kernels/",
+           "runtime/worker/engine/", "runtime/include/tollens/"),
+    outside=("hypotheses/harness/*", "kernels/*", "runtime/worker/engine/*", PUBLIC + "*"),
+    floors=[(".", "the claims on the worker, their attacks and faults")])
+
+ROOMS = (RUNTIME, SOFT, CUDART, HARNESS, KERNELS, ENGINE, CLAIMS, WORKER_CLAIMS)

@@ -103,7 +103,8 @@ ENGINE = within({
 ENGINE_TESTS = within({
     "engine": """
         token_sampler_test rotation_test model_test decode_session_test llama_oracle_test
-        worker_cuda_test tiny_model host_model
+        worker_cuda_test session_sharing_test session_loss_test cache_test
+        engine_stage tiny_model host_model
     """,
 })
 
@@ -129,6 +130,7 @@ KERNEL_IMAGES = """
     measure/read_words
     decoder/linear_1_warp decoder/linear_2_tile decoder/embed_1_element
     decoder/heads_1_warp decoder/paged_1_span decoder/paged_2_merge
+    decoder/heads_2_bytes decoder/paged_3_bytes
 """.split()
 
 # The program that shows what they cost; an operation is a file.
@@ -155,7 +157,7 @@ KERNELS_TESTS = """
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     bench/cublas_test
     checksum/crc32c_test checksum/checksum_test
-    decoder/linear_test decoder/paged_test
+    decoder/linear_test decoder/paged_test decoder/paged_bytes_test
 """.split()
 
 HARNESS = within({
@@ -178,7 +180,7 @@ COMMANDS = within({
     "run": """
         tollens command command_run run_options trial limits console command_show command_gate
         command_export command_threads command_replay command_model
-        command_model_run command_model_bench command_soft
+        command_model_run command_model_bench model_gaps command_soft
     """,
 })
 
@@ -225,3 +227,11 @@ HYPOTHESES = """
     h12_pool_does_not_fragment
     h13_threads_share_a_context
 """.split()
+
+# The claims on the worker: a plugin, since what they need is not in the harness.
+WORKER_CLAIMS = within({
+    "worker": """
+        worker_claims worker_faults worker_stage w1_decode_is_llama_cpps
+        w1_tokenizer_is_llama_cpps w2_same_seed_same_tokens w3_health_tells_the_truth
+    """,
+})

@@ -23,13 +23,15 @@ struct embed_arguments {
 
 /* Where the keys and values of a position are: page tables[slot][position / 16], and in it the
  * layer's keys as [head][element / 8][position % 16][element % 8] and values as
- * [head][position % 16][element], both fp16. */
+ * [head][position % 16][element], both fp16, or bytes whose scales, one for 32 elements, are fp16
+ * in [head][position % 16][element / 32]. */
 struct paged_cache {
     uint64_t tables;    /* addresses of pages, 64 bits each, pages_max a slot */
     uint64_t positions; /* an int32 a row */
     uint64_t slots;     /* an int32 a row */
     uint64_t keys_at;   /* of the layer, in bytes from the page's beginning */
     uint64_t values_at;
+    uint64_t key_scales_at, value_scales_at; /* for bytes */
     uint32_t pages_max;
 };
 

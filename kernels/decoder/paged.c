@@ -12,32 +12,53 @@
 KN_IMAGES(heads_1_warp);
 KN_IMAGES(paged_1_span);
 KN_IMAGES(paged_2_merge);
+KN_IMAGES(heads_2_bytes);
+KN_IMAGES(paged_3_bytes);
 
-enum { HEADS = 4, GRID_MAX = 65535, LOG2_GROUPS = 4, MERGE_THREADS = 64 };
+enum { HEADS = 4, GRID_MAX = 65535, LOG2_GROUPS = 4, MERGE_THREADS = 64, SCALED = 32 };
 
-static const struct kn_variant heads_row = {.name = "warp",
-                                            .entry = "heads_warp",
-                                            .images = kn_images_heads_1_warp,
-                                            .compute_capability_min = 75,
-                                            .threads = 32 * HEADS};
+static const struct kn_variant heads_rows[KN_CACHES] = {{.name = "warp",
+                                                         .entry = "heads_warp",
+                                                         .images = kn_images_heads_1_warp,
+                                                         .compute_capability_min = 75,
+                                                         .threads = 32 * HEADS},
+                                                        {.name = "bytes",
+                                                         .entry = "heads_bytes",
+                                                         .images = kn_images_heads_2_bytes,
+                                                         .compute_capability_min = 75,
+                                                         .threads = 32 * HEADS}};
 
 /* tile: the heads of q of a block. */
-#define SPAN(group)                                                                                \
+#define SPAN(cache, file, group)                                                                   \
     {                                                                                              \
-        .name = "span", .entry = "paged_span_" #group, .images = kn_images_paged_1_span,           \
+        .name = #cache, .entry = "paged_" #cache "_" #group, .images = kn_images_##file,           \
         .compute_capability_min = 75, .threads = PAGED_SPAN, .tile = {                             \
             group                                                                                  \
         }                                                                                          \
     }
-static const struct kn_variant span_rows[LOG2_GROUPS] = {SPAN(1), SPAN(2), SPAN(4), SPAN(8)};
+#define SPANS(cache, file)                                                                         \
+    { SPAN(cache, file, 1), SPAN(cache, file, 2), SPAN(cache, file, 4), SPAN(cache, file, 8) }
+static const struct kn_variant span_rows[KN_CACHES][LOG2_GROUPS] = {SPANS(span, paged_1_span),
+                                                                    SPANS(bytes, paged_3_bytes)};
 static const struct kn_variant merge_row = {.name = "merge",
                                             .entry = "paged_merge",
                                             .images = kn_images_paged_2_merge,
                                             .compute_capability_min = 75,
                                             .threads = MERGE_THREADS};
 
+/* Of the keys of a layer's part of a page, without scales; the values have as many. */
+static size_t element_bytes(const struct kn_paged_heads *heads) {
+    const size_t elements = heads->kv_heads * KN_PAGE_POSITIONS * heads->head_size;
+    return heads->cache == KN_CACHE_Q8_0 ? elements : elements * sizeof(uint16_t);
+}
+
+static size_t scale_bytes(const struct kn_paged_heads *heads) {
+    const size_t blocks = heads->kv_heads * KN_PAGE_POSITIONS * (heads->head_size / SCALED);
+    return heads->cache == KN_CACHE_Q8_0 ? blocks * sizeof(uint16_t) : 0;
+}
+
 size_t kn_paged_layer_bytes(const struct kn_paged_heads *heads) {
-    return 2 * heads->kv_heads * KN_PAGE_POSITIONS * heads->head_size * sizeof(uint16_t);
+    return 2 * (element_bytes(heads) + scale_bytes(heads));
 }
 
 size_t kn_paged_workspace(const struct kn_paged_heads *shape, size_t rows, size_t splits) {
@@ -54,6 +75,11 @@ static tol_status check_batch(const struct kn_paged_rows *batch,
                   shape->head_size <= KN_PAGED_HEAD_MAX,
               TOL_INVALID_ARGUMENT, "heads have %zu elements, no multiple of 8 up to %d",
               shape->head_size, KN_PAGED_HEAD_MAX);
+    TOL_CHECK((unsigned)shape->cache < KN_CACHES, TOL_INVALID_ARGUMENT, "no kind of cache is %d",
+              (int)shape->cache);
+    TOL_CHECK(shape->cache != KN_CACHE_Q8_0 || shape->head_size % SCALED == 0, TOL_INVALID_ARGUMENT,
+              "a cache of Q8_0 needs heads of a multiple of %d elements, not %zu", SCALED,
+              shape->head_size);
     TOL_CHECK(batch->rows <= GRID_MAX && shape->heads <= GRID_MAX, TOL_OVER_LIMIT,
               "%zu rows and %zu heads; each must be below 65536", batch->rows, shape->heads);
     TOL_CHECK(batch->pages_max > 0 && batch->pages_max <= UINT32_MAX, TOL_INVALID_ARGUMENT,
@@ -73,7 +99,10 @@ static struct paged_cache cache_of(const struct kn_paged_rows *batch,
                                 .positions = batch->positions.address,
                                 .slots = batch->slots.address,
                                 .keys_at = batch->layer_at,
-                                .values_at = batch->layer_at + kn_paged_layer_bytes(shape) / 2,
+                                .values_at = batch->layer_at + element_bytes(shape),
+                                .key_scales_at = batch->layer_at + 2 * element_bytes(shape),
+                                .value_scales_at =
+                                    batch->layer_at + 2 * element_bytes(shape) + scale_bytes(shape),
                                 .pages_max = (uint32_t)batch->pages_max};
 }
 
@@ -103,6 +132,7 @@ tol_status kn_heads(struct kn_kernels *kernels, struct tol_stream *stream,
     if (x->batch.rows == 0) return TOL_OK;
     const size_t all = x->shape.heads + 2 * x->shape.kv_heads;
     TOL_TRY(check_heads(x, all));
+    const struct kn_variant *variant = &heads_rows[x->shape.cache];
     const struct heads_arguments arguments = {.cache = cache_of(&x->batch, &x->shape),
                                               .rows_at = x->qkv.address,
                                               .row_stride = x->qkv_stride,
@@ -116,10 +146,10 @@ tol_status kn_heads(struct kn_kernels *kernels, struct tol_stream *stream,
                                               .head_size = (int32_t)x->shape.head_size,
                                               .rotated = (int32_t)x->rotated,
                                               .halves = x->halves};
-    status = kn_decoder_launch(kernels, stream, &heads_row,
+    status = kn_decoder_launch(kernels, stream, variant,
                                (struct tol_launch_shape){(unsigned)((all + HEADS - 1) / HEADS),
                                                          (unsigned)x->batch.rows, 1,
-                                                         heads_row.threads, 1, 1, 0},
+                                                         variant->threads, 1, 1, 0},
                                &arguments, sizeof arguments);
 out:
     return status;
@@ -144,8 +174,9 @@ out:
 /* The smallest kernel whose blocks take all heads that share a key, or the largest. */
 static const struct kn_variant *span_for(const struct kn_paged_heads *shape) {
     int at = 0;
-    while (at < LOG2_GROUPS - 1 && span_rows[at].tile[0] < shape->heads / shape->kv_heads) at++;
-    return &span_rows[at];
+    const struct kn_variant *rows = span_rows[shape->cache];
+    while (at < LOG2_GROUPS - 1 && rows[at].tile[0] < shape->heads / shape->kv_heads) at++;
+    return &rows[at];
 }
 
 tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *stream,

@@ -5,12 +5,14 @@
  * A batch is rows; each row is one position of one session. A session's slot in the tables says
  * where its pages are, so rows of several sessions, and several positions of one, may be in a
  * batch. A page holds 16 positions of all layers; a layer's part of it is keys, [kv_head][element /
- * 8] [position % 16][element % 8], and values, [kv_head][position % 16][element], both fp16.
+ * 8][position % 16][element % 8], and values, [kv_head][position % 16][element], both fp16; or
+ * both bytes, as Q8_0 has them, and behind them a scale in fp16 for each 32 elements, of keys and
+ * then of values, [kv_head][position % 16][element / 32].
  *
  * kn_heads makes the heads of q, k and v of each row ready: q and k are, if there are weights,
  * divided by the root of their mean square plus epsilon and weighted (as qwen3 does), then pairs of
  * their first `rotated` elements are rotated by position * frequencies[pair] and multiplied by
- * magnitude. Then k and v are rounded to fp16 and stored. kn_paged_attention computes
+ * magnitude. Then k and v are rounded to what the cache has and stored. kn_paged_attention computes
  * out = softmax(scale q k^T) v over the positions from 0 (or the row's minus window plus 1) to the
  * row's own. Rows of one batch may attend to each other's keys, since kn_heads comes before.
  *
@@ -38,10 +40,14 @@ struct kn_paged_rows {
     size_t layer_at; /* of the layer's part, in bytes from the beginning of a page */
 };
 
+/* What keys and values are in the cache. */
+enum kn_cache { KN_CACHE_F16, KN_CACHE_Q8_0, KN_CACHES };
+
 /* The shape of attention, for both. */
 struct kn_paged_heads {
     size_t heads, kv_heads;
-    size_t head_size; /* a multiple of 8, up to 256 */
+    size_t head_size; /* a multiple of 8, up to 256; of 32 for KN_CACHE_Q8_0 */
+    enum kn_cache cache;
 };
 
 /* The bytes of a layer's part of a page. */

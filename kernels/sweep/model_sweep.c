@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 3, COLUMNS = 5, K = 512, HEAD = 40, POSITIONS = 2 };
+enum { ROWS = 3, COLUMNS = 5, K = 512, POSITIONS = 2 };
 
 static struct kn_place place_of(const struct sweep_matrix *matrix) {
     const struct kn_guarded *guarded = &matrix->guarded;
@@ -128,34 +128,47 @@ out:
     finish(sweep, status, &p.x, &p);
 }
 
+/* What the cache makes of an element of a value: 32 share a scale in one of bytes. */
+static double cached(const float *values, size_t i, enum kn_cache cache) {
+    float largest = 0;
+    if (cache == KN_CACHE_F16) return (double)values[i];
+    for (size_t j = i / 32 * 32; j < i / 32 * 32 + 32; j++) {
+        largest = fmaxf(largest, fabsf(values[j]));
+    }
+    const float scale = largest / 127;
+    return (double)kn_f16_value(kn_f16_of(scale)) * (double)roundf(values[i] / scale);
+}
+
 /* Two positions of one session. q is 0, so a row is the mean of the values that it sees. */
-static void run_paged(struct sweep *sweep, size_t group) {
+static void run_paged(struct sweep *sweep, size_t group, enum kn_cache cache) {
     static const int numbers[2 * POSITIONS] = {0, 1, 0, 0}; /* positions, slots */
     tol_status status = TOL_OK;
     struct product p = {0};
     struct tol_buffer *page = NULL, *table = NULL, *workspace = NULL;
-    const struct kn_paged_heads shape = {group, 1, HEAD};
-    const size_t width = (group + 2) * HEAD;
-    if (!sweep_begin(sweep, "paged attention of %zu heads", group)) return;
+    const size_t size = cache == KN_CACHE_F16 ? 40 : 64;
+    const struct kn_paged_heads shape = {group, 1, size, cache};
+    const size_t width = (group + 2) * size;
+    if (!sweep_begin(sweep, "paged attention of %zu heads, cache %d", group, (int)cache)) return;
     struct tol_context *context = kn_kernels_context(sweep->kernels);
     TOL_TRY(sweep_matrix_make(sweep, KN_F32, POSITIONS, width, 0, 0, 1, &p.x));
-    TOL_TRY(sweep_matrix_make(sweep, KN_F32, POSITIONS, group * HEAD, 3, 1, 0, &p.y));
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, POSITIONS, group * size, 3, 1, 0, &p.y));
     TOL_TRY(sweep_ints(sweep, numbers, 2 * POSITIONS, &p.tokens));
     TOL_TRY(tol_buffer_create(context, kn_paged_layer_bytes(&shape), 1, &page));
     TOL_TRY(tol_buffer_create(context, 1, sizeof(uint64_t), &table));
     TOL_TRY(tol_buffer_create(context, kn_paged_workspace(&shape, POSITIONS, 1), 1, &workspace));
     const uint64_t address = tol_buffer_address(page);
     TOL_TRY(tol_buffer_write(table, &address, sizeof address));
-    p.oracle = calloc(POSITIONS * group * HEAD, sizeof *p.oracle);
+    p.oracle = calloc(POSITIONS * group * size, sizeof *p.oracle);
     TOL_CHECK(p.oracle != NULL, TOL_OUT_OF_HOST_MEMORY, "an oracle");
-    for (size_t i = 0; i < POSITIONS * group * HEAD; i++) {
-        const float *value = p.x.values + (group + 1) * HEAD + i % HEAD;
-        p.oracle[i] = (double)value[0];
-        if (i >= group * HEAD) p.oracle[i] = ((double)value[0] + (double)value[width]) / 2;
+    for (size_t i = 0; i < POSITIONS * group * size; i++) {
+        const float *values = p.x.values + (group + 1) * size;
+        const double first = cached(values, i % size, cache);
+        const double second = cached(values + width, i % size, cache);
+        p.oracle[i] = i < group * size ? first : (first + second) / 2;
     }
     for (size_t row = 0; row < POSITIONS; row++) {
         TOL_TRY(tol_buffer_fill_at(p.x.guarded.buffer, p.x.guarded.offset + row * width * 4, 0, 4,
-                                   group * HEAD));
+                                   group * size));
     }
     const struct kn_paged_rows batch = {.rows = POSITIONS,
                                         .positions = kn_place_of(p.tokens, 0),
@@ -192,5 +205,7 @@ void sweep_model(struct sweep *sweep) {
         }
         run_embed(sweep, format);
     }
-    for (size_t group = 1; group <= 8; group *= 2) run_paged(sweep, group);
+    for (size_t group = 1; group <= 8; group *= 2) {
+        for (enum kn_cache cache = 0; cache < KN_CACHES; cache++) run_paged(sweep, group, cache);
+    }
 }

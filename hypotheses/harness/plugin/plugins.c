@@ -4,6 +4,7 @@
 #include "plugins.h"
 
 #include "files/atomic_file.h"
+#include "harness/session.h"
 #include "plugin_file.h"
 #include "plugin_rules.h"
 
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct hyp_plugin_info infos[HYP_PLUGINS_MAX];
 static size_t info_count;
@@ -38,6 +40,35 @@ static bool add_path(const char *path) {
     return ok;
 }
 
+/* Whether a word names claims of the worker: "W1", or "H3,w2" behind --only. */
+static bool names_worker(const char *word) {
+    for (const char *at = word; at != NULL; at = strchr(at, ',')) {
+        if (*at == ',') at++;
+        const size_t digits = strspn(at + (at[0] != '\0'), "0123456789");
+        const char end = at[0] != '\0' ? at[1 + digits] : '\0';
+        if ((at[0] == 'W' || at[0] == 'w') && digits > 0 && (end == '\0' || end == ','))
+            return true;
+    }
+    return false;
+}
+
+/* The claims on the worker are in a plugin beside the program, which is loaded when they are named
+ * and no other plugin is. */
+static bool add_worker_claims(int count, char *const *words) {
+    static const char *const ways[] = {"/worker-claims.so", "/lib/worker-claims.so",
+                                       "/../lib/tollens/worker-claims.so"};
+    char path[4400];
+    bool are_named = false;
+    const char *others = getenv("TOLLENS_PLUGIN");
+    for (int i = 1; i < count; i++) are_named |= names_worker(words[i]);
+    if (!are_named || (others != NULL && others[0] != '\0')) return true;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        snprintf(path, sizeof path, "%s%s", hyp_session_program_folder(), ways[i]);
+        if (access(path, R_OK) == 0) return add_path(path);
+    }
+    return true; /* the command says that it does not know the claim */
+}
+
 bool hyp_plugins_take(int *count, char **words) {
     static const char option[] = "--plugin=";
     int kept = 0;
@@ -53,7 +84,7 @@ bool hyp_plugins_take(int *count, char **words) {
         if (path != NULL && !add_path(path)) return false;
     }
     *count = kept;
-    return true;
+    return add_worker_claims(kept, words);
 }
 
 /* ---- one plugin ------------------------------------------------------------------------------ */

@@ -1,15 +1,18 @@
 /*
  * model bench: how fast a language model reads a prompt and writes tokens, as llama-bench says it.
  *
- * A prompt of random tokens is timed as a whole; then steps of 1, 8 and 32 sessions at once, each
- * step by itself. The first repetition of each is left out: kernels are loaded and graphs captured
- * in it. Times are of the host's clock around calls that wait for the device, as a user sees them.
+ * A prompt of random tokens is timed as a whole, and with its first token; then steps of 1, 8 and
+ * 32 sessions at once, each step by itself. The first repetition of each is left out: kernels are
+ * loaded and graphs captured in it. Times are of the host's clock around calls that wait for the
+ * device, as a user sees them.
  */
 #include "command.h"
 #include "decode_session.h"
 #include "files/atomic_file.h"
+#include "files/hlog.h"
 #include "harness/clock.h"
 #include "harness/session.h"
+#include "model_gaps.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -29,15 +32,26 @@ static const char usage[] =
     "  -n N         tokens that each session writes; default 128\n"
     "  -r N         repetitions, after one that is left out; default 5\n"
     "  --device D   auto (default), cuda, cuda:N or soft\n"
+    "  --cache TYPE keys and values as f16 (default) or q8_0\n"
+    "  --out DIR    write times.hlog, the histograms of all times, and bench.json\n"
     "  --json       an object a row\n"
     "\n"
-    "p50 and p99 are of the time between two tokens. \"of weights\" is the bytes of the weights\n"
-    "that a step reads, over its median time.\n";
+    "p50 and p99 are of the time to the first token (first), or between two tokens (tg). \"read\" "
+    "is\n"
+    "the bytes that a step reads, weights and keys and values, over its median time, and their\n"
+    "share of what the device's memory can do, if the driver says that. The last row has the\n"
+    "kernels of a token of one session, measured one by one, and how much of the median time\n"
+    "between two tokens no kernel ran; events add to kernels, so that is a lower bound.\n";
 
 struct bench {
     const char *path;
     uint64_t prompt, tokens, repeats;
     bool as_json;
+    enum kn_cache cache;
+    const char *out; /* NULL: no evidence */
+    json_t *rows;
+    struct hyp_hlog log;
+    double begin_s;
     enum hyp_device_kind kind;
     int ordinal;
     struct tol_driver *driver;
@@ -73,6 +87,11 @@ static bool read_words(int count, char **words, struct bench *b) {
             }
         } else if ((value = value_of("--device", count, words, &i)) != NULL) {
             if (!hyp_session_device(value, &b->kind, &b->ordinal)) return false;
+        } else if ((value = value_of("--cache", count, words, &i)) != NULL) {
+            if (!hyp_model_cache(value, &b->cache)) return false;
+        } else if ((value = value_of("--out", count, words, &i)) != NULL) {
+            if (value[0] == '\0') return hyp_fail("--out requires a folder");
+            b->out = value;
         } else if (strcmp(words[i], "--json") == 0) {
             b->as_json = true;
         } else if (words[i][0] == '-') {
@@ -95,9 +114,10 @@ static tol_status open_all(struct bench *b) {
     if (status == TOL_OK) status = hyp_session_open(&kind, &b->driver);
     if (status == TOL_OK) status = tol_context_create(b->driver, b->ordinal, &b->context);
     if (status == TOL_OK) {
-        status = tol_model_load(
-            b->model, b->context,
-            &(struct tol_load_options){.context = positions, .sessions = SESSIONS}, &b->loaded);
+        status = tol_model_load(b->model, b->context,
+                                &(struct tol_load_options){
+                                    .context = positions, .sessions = SESSIONS, .cache = b->cache},
+                                &b->loaded);
     }
     if (status != TOL_OK) return status;
     b->words = calloc(positions, sizeof *b->words);
@@ -125,30 +145,56 @@ static void close_all(struct bench *b) {
 /* ---- what is timed ---- */
 
 struct row {
-    char name[NAME_BYTES]; /* "pp512", "tg128 @ 8" */
+    char name[NAME_BYTES]; /* "pp512", "first512", "tg128 @ 8" */
     double rates[100];     /* tokens a second, a repetition each */
     size_t count;
-    struct tol_hdr *steps; /* ns; NULL for a prompt */
+    struct tol_hdr *times; /* ns, to the first token or between two; NULL for a prompt */
+    double read_bytes;     /* of a step; 0 for others */
 };
 
 static void note(struct row *row, double rate) {
     if (row->count < sizeof row->rates / sizeof row->rates[0]) row->rates[row->count++] = rate;
 }
 
-static tol_status time_prompt(struct bench *b, struct row *row) {
+/* The prompt, and the prompt with the first token, of which all but one position is new. */
+static tol_status time_prompt(struct bench *b, struct row *row, struct row *first) {
     tol_status status = TOL_OK;
     snprintf(row->name, sizeof row->name, "pp%llu", (unsigned long long)b->prompt);
+    snprintf(first->name, sizeof first->name, "first%llu", (unsigned long long)b->prompt);
     for (uint64_t i = 0; i <= b->repeats && status == TOL_OK; i++) {
+        int token = 0;
+        const uint64_t begin = hyp_clock_ns();
         status = tol_session_create(b->loaded, NULL, &b->sessions[0]);
         if (status != TOL_OK) break;
         b->open = 1;
-        const uint64_t begin = hyp_clock_ns();
+        const uint64_t created = hyp_clock_ns();
         status = tol_session_prompt(b->sessions[0], b->words, (size_t)b->prompt);
-        const int64_t ns = (int64_t)(hyp_clock_ns() - begin);
-        if (i > 0 && ns > 0) note(row, (double)b->prompt * 1e9 / (double)ns);
+        const int64_t ns = (int64_t)(hyp_clock_ns() - created);
+        if (status == TOL_OK) status = tol_session_step(b->sessions[0], &token);
+        const int64_t first_ns = (int64_t)(hyp_clock_ns() - begin);
+        if (i > 0 && ns > 0) {
+            note(row, (double)b->prompt * 1e9 / (double)ns);
+            note(first, 1e9 / (double)first_ns);
+            tol_hdr_record(first->times, first_ns);
+        }
         close_sessions(b);
     }
     return status;
+}
+
+/* What a step reads: all weights but rows of an embedding that is not the output, and the keys and
+ * values of half of the tokens it goes through. */
+static double step_bytes(const struct bench *b, size_t sessions) {
+    struct tol_loaded_stats stats;
+    tol_loaded_stats(b->loaded, &stats);
+    double bytes = (double)stats.weight_bytes;
+    const struct tol_gguf *file = tol_model_file(b->model);
+    const struct tol_gguf_tensor *table = tol_gguf_find_tensor(file, "token_embd.weight");
+    if (table != NULL && tol_gguf_find_tensor(file, "output.weight") != NULL) {
+        bytes -= (double)table->bytes;
+    }
+    const double positions = (double)b->tokens / 2 + 1;
+    return bytes + (double)sessions * positions / 16 * (double)stats.page_bytes;
 }
 
 static tol_status open_sessions(struct bench *b, size_t count) {
@@ -165,6 +211,7 @@ static tol_status open_sessions(struct bench *b, size_t count) {
 static tol_status time_steps(struct bench *b, size_t sessions, struct row *row) {
     tol_status status = TOL_OK;
     snprintf(row->name, sizeof row->name, "tg%llu @ %zu", (unsigned long long)b->tokens, sessions);
+    row->read_bytes = step_bytes(b, sessions);
     for (uint64_t i = 0; i <= b->repeats && status == TOL_OK; i++) {
         struct tol_step steps[SESSIONS];
         int64_t all = 0;
@@ -176,7 +223,7 @@ static tol_status time_steps(struct bench *b, size_t sessions, struct row *row) 
             const int64_t ns = (int64_t)(hyp_clock_ns() - begin);
             if (token == 0) continue; /* draws from the prompt, and computes nothing */
             all += ns;
-            if (i > 0) tol_hdr_record(row->steps, ns);
+            if (i > 0) tol_hdr_record(row->times, ns);
         }
         if (i > 0 && all > 0) note(row, (double)(b->tokens * sessions) * 1e9 / (double)all);
         close_sessions(b);
@@ -186,50 +233,138 @@ static tol_status time_steps(struct bench *b, size_t sessions, struct row *row) 
 
 /* ---- rows ---- */
 
-static void print_row(const struct bench *b, const struct row *row) {
+/* Bytes a second of the device's memory by its clock, two transfers a cycle; 0: not known. */
+static double peak_of(const struct bench *b) {
+    const struct tol_device *device = tol_context_device(b->context);
+    return 2e3 * (double)device->memory_clock_khz * (double)device->memory_bus_bits / 8;
+}
+
+static json_t *line_of(const struct bench *b, const char *test) {
+    return json_pack("{s:i, s:s, s:s, s:s}", "schema", 2, "model", b->path, "device",
+                     tol_context_device(b->context)->name, "test", test);
+}
+
+/* Prints an object or keeps it for bench.json. Takes it. */
+static tol_status put_line(const struct bench *b, json_t *line) {
+    char *text = line != NULL ? json_dumps(line, JSON_REAL_PRECISION(9)) : NULL;
+    if (text == NULL) return TOL_OUT_OF_HOST_MEMORY;
+    if (b->as_json) puts(text);
+    free(text);
+    return json_array_append_new(b->rows, line) == 0 ? TOL_OK : TOL_OUT_OF_HOST_MEMORY;
+}
+
+/* The times' tag has no blanks: "tg128@8". */
+static bool add_times(struct bench *b, const struct row *row) {
+    char tag[NAME_BYTES];
+    size_t length = 0;
+    if (b->out == NULL || row->times == NULL) return true;
+    for (const char *at = row->name; *at != '\0'; at++) {
+        if (*at != ' ') tag[length++] = *at;
+    }
+    tag[length] = '\0';
+    return hyp_hlog_add(&b->log, tag, 0, hyp_clock_day_s() - b->begin_s, row->times);
+}
+
+static tol_status print_row(struct bench *b, const struct row *row) {
     double mean = 0, squares = 0;
     for (size_t i = 0; i < row->count; i++) mean += row->rates[i] / (double)row->count;
     for (size_t i = 0; i < row->count; i++) squares += pow(row->rates[i] - mean, 2);
     const double deviation = row->count > 1 ? sqrt(squares / (double)(row->count - 1)) : 0;
-    const double p50 = row->steps != NULL ? (double)tol_hdr_percentile(row->steps, 50) : 0;
-    const double p99 = row->steps != NULL ? (double)tol_hdr_percentile(row->steps, 99) : 0;
-    const double bytes = (double)tol_model_shape(b->model)->weight_bytes;
-    if (b->as_json) {
-        json_t *line =
-            json_pack("{s:i, s:s, s:s, s:s, s:f, s:f, s:i, s:f, s:f, s:f}", "schema", 1, "model",
-                      b->path, "device", tol_context_device(b->context)->name, "test", row->name,
-                      "tokens_per_s", mean, "deviation", deviation, "repeats", (int)row->count,
-                      "p50_ns", p50, "p99_ns", p99, "weight_bytes", bytes);
-        char *text = line != NULL ? json_dumps(line, JSON_REAL_PRECISION(9)) : NULL;
-        if (text != NULL) puts(text);
-        free(text);
-        json_decref(line);
-    } else if (row->steps == NULL) {
-        printf("%-14s %12.2f +- %8.2f\n", row->name, mean, deviation);
-    } else {
-        printf("%-14s %12.2f +- %8.2f   %10.3f %10.3f   %8.2f GB/s of weights\n", row->name, mean,
-               deviation, p50 / 1e6, p99 / 1e6, p50 > 0 ? bytes / p50 : 0);
+    const double p50 = row->times != NULL ? (double)tol_hdr_percentile(row->times, 50) : 0;
+    const double p99 = row->times != NULL ? (double)tol_hdr_percentile(row->times, 99) : 0;
+    const double rate = p50 > 0 ? row->read_bytes * 1e9 / p50 : 0;
+    json_t *line = line_of(b, row->name);
+    json_object_set_new(line, "tokens_per_s", json_real(mean));
+    json_object_set_new(line, "deviation", json_real(deviation));
+    json_object_set_new(line, "repeats", json_integer((json_int_t)row->count));
+    json_object_set_new(line, "p50_ns", json_real(p50));
+    json_object_set_new(line, "p99_ns", json_real(p99));
+    json_object_set_new(line, "weight_bytes",
+                        json_real((double)tol_model_shape(b->model)->weight_bytes));
+    json_object_set_new(line, "read_bytes", json_real(row->read_bytes));
+    json_object_set_new(line, "read_bytes_per_s", json_real(rate));
+    json_object_set_new(line, "peak_bytes_per_s", json_real(peak_of(b)));
+    if (!b->as_json) {
+        printf("%-14s %12.2f +- %8.2f", row->name, mean, deviation);
+        if (row->times != NULL) printf("   %10.3f %10.3f", p50 / 1e6, p99 / 1e6);
+        if (rate > 0) printf("   %8.2f GB/s read", rate / 1e9);
+        if (rate > 0 && peak_of(b) > 0) printf(", %.1f %% of peak", 100 * rate / peak_of(b));
+        printf("\n");
     }
+    const tol_status status = put_line(b, line);
     fflush(stdout);
+    return status == TOL_OK && !add_times(b, row) ? TOL_UNREADABLE : status;
 }
 
-static tol_status run(struct bench *b) {
+/* The kernels of a token of one session, whose median time was p50. */
+static tol_status print_gaps(struct bench *b, double p50) {
+    struct hyp_model_kernels kernels;
+    const tol_status status = hyp_model_kernels(b->path, b->kind, b->ordinal, &kernels);
+    if (status != TOL_OK) return status;
+    const double between = fmax(0, p50 - kernels.ns);
+    json_t *line = line_of(b, "gaps");
+    json_object_set_new(line, "kernels", json_integer((json_int_t)kernels.count));
+    json_object_set_new(line, "kernels_ns", json_real(kernels.ns));
+    json_object_set_new(line, "between_ns", json_real(between));
+    if (!b->as_json) {
+        printf(
+            "%zu kernels of a token take %.3f ms, and %.3f ms at least are between them: %.2f us "
+            "each\n",
+            kernels.count, kernels.ns / 1e6, between / 1e6, between / 1e3 / (double)kernels.count);
+    }
+    return put_line(b, line);
+}
+
+static tol_status run_rows(struct bench *b) {
     static const size_t batches[BATCHES] = {1, 8, SESSIONS};
-    struct row row = {.count = 0};
-    tol_status status = time_prompt(b, &row);
+    struct row prompt = {.count = 0}, first = {.count = 0};
+    double p50 = 0;
+    if (tol_hdr_new_latency(&first.times) != TOL_HDR_OK) return TOL_OUT_OF_HOST_MEMORY;
+    tol_status status = time_prompt(b, &prompt, &first);
     if (!b->as_json) {
         printf("%s on %s\n%-14s %12s    %8s   %10s %10s\n", b->path,
                tol_context_device(b->context)->name, "", "tokens/s", "", "p50 ms", "p99 ms");
     }
-    if (status == TOL_OK) print_row(b, &row);
+    if (status == TOL_OK) status = print_row(b, &prompt);
+    if (status == TOL_OK) status = print_row(b, &first);
+    tol_hdr_free(first.times);
     for (size_t i = 0; i < BATCHES && status == TOL_OK; i++) {
-        row = (struct row){.count = 0};
-        if (tol_hdr_new_latency(&row.steps) != TOL_HDR_OK) return TOL_OUT_OF_HOST_MEMORY;
+        struct row row = {.count = 0};
+        if (tol_hdr_new_latency(&row.times) != TOL_HDR_OK) return TOL_OUT_OF_HOST_MEMORY;
         status = time_steps(b, batches[i], &row);
-        if (status == TOL_OK) print_row(b, &row);
-        tol_hdr_free(row.steps);
+        if (status == TOL_OK) status = print_row(b, &row);
+        if (i == 0) p50 = (double)tol_hdr_percentile(row.times, 50);
+        tol_hdr_free(row.times);
     }
-    return status;
+    return status == TOL_OK ? print_gaps(b, p50) : status;
+}
+
+/* The rows, in a file that is there whole or not at all. */
+static bool write_rows(const struct bench *b) {
+    char path[4200];
+    struct hyp_file file;
+    snprintf(path, sizeof path, "%s/bench.json", b->out);
+    if (!hyp_file_begin(&file, path)) return false;
+    json_dumpf(b->rows, file.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    return hyp_file_keep(&file);
+}
+
+/* false: what could not be written; hyp_error(). */
+static bool run(struct bench *b, tol_status *status) {
+    char path[4200];
+    b->rows = json_array();
+    b->begin_s = hyp_clock_day_s();
+    if (b->out != NULL) {
+        snprintf(path, sizeof path, "%s/times.hlog", b->out);
+        if (!hyp_directory_make(b->out) || !hyp_hlog_begin(&b->log, path, b->begin_s)) {
+            return false;
+        }
+    }
+    *status = run_rows(b);
+    bool ok = b->out == NULL || hyp_hlog_end(&b->log);
+    ok = ok && (b->out == NULL || *status != TOL_OK || write_rows(b));
+    json_decref(b->rows);
+    return ok;
 }
 
 int hyp_command_model_bench(int count, char **words) {
@@ -240,9 +375,14 @@ int hyp_command_model_bench(int count, char **words) {
     }
     if (!read_words(count, words, &bench)) return hyp_command_complain("%s", hyp_error());
     tol_status status = open_all(&bench);
-    if (status == TOL_OK) status = run(&bench);
-    const int code =
-        status == TOL_OK ? HYP_EXIT_OK : hyp_command_complain("%s", hyp_session_message());
+    bool is_written = true;
+    if (status == TOL_OK) is_written = run(&bench, &status);
+    int code = HYP_EXIT_OK;
+    if (!is_written) {
+        code = hyp_command_complain("%s", hyp_error());
+    } else if (status != TOL_OK) {
+        code = hyp_command_complain("%s", hyp_session_message());
+    }
     close_all(&bench);
     return code;
 }

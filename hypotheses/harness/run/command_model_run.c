@@ -6,6 +6,7 @@
  */
 #include "command.h"
 #include "decode_text.h"
+#include "model_gaps.h"
 #include "files/atomic_file.h"
 #include "harness/session.h"
 
@@ -29,6 +30,7 @@ static const char usage[] =
     "  --temp T        temperature, 0 to 2; default 0, the likeliest token each time\n"
     "  --top-k K --top-p P --min-p P --repeat-penalty R --seed S   how tokens are drawn\n"
     "  --ctx N         positions for prompt and text; default 4096, or the model's if fewer\n"
+    "  --cache TYPE    keys and values as f16 (default) or q8_0, half as large\n"
     "  --sessions N    N texts at once, with the seeds S, S + 1, ...; default 1\n"
     "  --stop TEXT     end before this text; may be given several times\n"
     "  --special       <|...|> in the prompt are the model's special tokens\n"
@@ -43,6 +45,7 @@ struct run_wish {
     struct tol_text_options text;
     const char *stops[STOPS_MAX];
     uint64_t context, sessions;
+    enum kn_cache cache;
     bool as_json;
     enum hyp_device_kind kind;
     int ordinal;
@@ -117,6 +120,8 @@ static bool read_word(struct run_wish *wish, int count, char **words, int *at) {
     } else if ((value = value_of("--stop", count, words, at)) != NULL) {
         if (wish->text.stop_count == STOPS_MAX) return hyp_fail("at most %d --stop", STOPS_MAX);
         wish->stops[wish->text.stop_count++] = value;
+    } else if ((value = value_of("--cache", count, words, at)) != NULL) {
+        return hyp_model_cache(value, &wish->cache);
     } else if ((value = value_of("--device", count, words, at)) != NULL) {
         return hyp_session_device(value, &wish->kind, &wish->ordinal);
     } else if (strcmp(words[*at], "--json") == 0) {
@@ -195,6 +200,7 @@ static tol_status open_all(struct model_run *run) {
         status = tol_model_load(run->model, run->context,
                                 &(struct tol_load_options){.context = (size_t)wish->context,
                                                            .sessions = (size_t)wish->sessions,
+                                                           .cache = wish->cache,
                                                            .progress = show_progress},
                                 &run->loaded);
     }

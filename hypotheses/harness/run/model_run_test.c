@@ -4,6 +4,7 @@
 #include "program_shell.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 TestSuite(model_run, .init = program_begin, .fini = program_end);
@@ -97,7 +98,7 @@ Test(model_run, what_is_wrong_is_said) {
 Test(model_run, a_bench_has_a_row_for_the_prompt_and_for_each_batch) {
     cr_assert(program_shell("TOLLENS_DEVICE=soft \"$T\" model bench " MODEL
                             "-p 8 -n 2 -r 1 --json > \"$D/rows\"; "
-                            "[ $(wc -l < \"$D/rows\") = 4 ] && grep -q '\"test\": \"pp8\"' "
+                            "[ $(wc -l < \"$D/rows\") = 6 ] && grep -q '\"test\": \"pp8\"' "
                             "\"$D/rows\" && grep -q '\"test\": \"tg2 @ 32\"' \"$D/rows\"") == 0,
               "%s", program_output);
     cr_assert(program_shell("\"$T\" model bench") == 2 && program_says("bench requires a file"));
@@ -109,4 +110,47 @@ Test(model_run, ctrl_c_ends_it_cleanly) {
                                       "while ! [ -s \"$D/out\" ]; do sleep 0.05; done; "
                                       "kill -TERM $!; wait $!") == 130,
               "%s", program_output);
+}
+
+/* A folder with every time, that readers of such logs understand; and the kernels of a token. */
+Test(model_run, a_bench_leaves_its_times_and_counts_kernels) {
+    cr_assert(program_shell("TOLLENS_DEVICE=soft \"$T\" model bench " MODEL
+                            " -p 20 -n 3 -r 2 --out \"$D/bench\"") == 0,
+              "%s", program_output);
+    cr_assert(program_says("22 kernels of a token take"), "%s", program_output);
+    json_t *rows = program_json("bench/bench.json");
+    cr_assert(json_array_size(rows) == 6);
+    const json_t *first = json_array_get(rows, 1), *one = json_array_get(rows, 2);
+    const json_t *gaps = json_array_get(rows, 5);
+    cr_assert_str_eq(json_string_value(json_object_get(first, "test")), "first20");
+    cr_assert(json_number_value(json_object_get(first, "p50_ns")) > 1000);
+    /* The weights without the embedding, and the keys and values of two positions and a half. */
+    cr_assert(json_number_value(json_object_get(one, "read_bytes")) <
+              json_number_value(json_object_get(one, "weight_bytes")));
+    cr_assert(json_integer_value(json_object_get(gaps, "kernels")) == 22);
+    cr_assert(json_number_value(json_object_get(gaps, "kernels_ns")) > 1000);
+    json_decref(rows);
+    cr_assert(program_shell("grep -c '^Tag=first20,\\|^Tag=tg3@1,\\|^Tag=tg3@8,\\|^Tag=tg3@32,' "
+                            "\"$D/bench/times.hlog\"") == 0);
+    cr_assert(program_says("4"), "%s", program_output);
+    cr_assert(program_shell("\"$T\" model bench " MODEL " --device soft -p 2 -n 1 -r 1 --out "
+                            "/dev/null/there") == 2);
+    cr_assert(program_says("/dev/null/there"), "%s", program_output);
+}
+
+/* llama-q4_k_m has heads of 64 elements, and llama-f32 of 16, which are no block of Q8_0. */
+Test(model_run, the_cache_may_be_of_bytes) {
+    const char *const model = "\"$R/fixtures/models/llama-q4_k_m.gguf\" ";
+    char command[400];
+    for (int i = 0; i < 2; i++) {
+        snprintf(command, sizeof command,
+                 "TOLLENS_DEVICE=soft \"$T\" model run %s -p abc -n 8 --temp 1 --cache %s > "
+                 "\"$D/%d\" && [ -s \"$D/%d\" ]",
+                 model, i == 0 ? "f16" : "q8_0", i, i);
+        cr_assert(program_shell(command) == 0, "%s", program_output);
+    }
+    REFUSED(MODEL "-p a --cache q8_0", "the model's have 16");
+    REFUSED(MODEL "-p a --cache q4_0", "--cache must be f16 or q8_0, not 'q4_0'");
+    cr_assert(program_shell("\"$T\" model bench " MODEL "--cache bf16") == 2 &&
+              program_says("--cache must be f16 or q8_0"));
 }

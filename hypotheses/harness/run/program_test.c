@@ -308,6 +308,28 @@ Test(program, a_terminal_shows_a_bar, .timeout = 120) {
               "%s", program_output);
 }
 
+/* The claims on the worker are in a plugin beside the program. */
+Test(program, the_workers_claims_are_known_by_name) {
+    cr_assert(program_shell("\"$T\" explain W1 w3") == 0, "%s", program_output);
+    cr_assert(program_says("Decoding is llama.cpp's") && program_says("poison_hidden"));
+    cr_assert(program_shell("\"$T\" run --only h2,W2 --list --device soft") == 0, "%s",
+              program_output);
+    cr_assert(program_says("threads_beside_change_nothing") && program_says("H2"));
+    cr_assert(program_shell("\"$T\" run W9") == 2 && program_says("unknown claim 'W9'"));
+    cr_assert(program_shell("\"$T\" run H3W1") == 2 && program_says("unknown claim 'H3W1'"));
+    cr_assert(!program_says("W1,"), "the plugin is loaded for a name that is none of its claims");
+}
+
+/* What the soft device can tell of W3 in seconds, with a fault that it must notice. */
+Test(program, a_claim_on_the_worker_is_tried) {
+    cr_assert(program_shell("\"$T\" run W3 --device soft --seeds 1 --out \"$D/sound\"") == 0, "%s",
+              program_output);
+    cr_assert(program_says("W3  survived"), "%s", program_output);
+    cr_assert(program_shell("\"$T\" run W3 --device soft --under residency_always_true --out "
+                            "\"$D/under\"") == 1);
+    cr_assert(program_says("W3  falsified"), "%s", program_output);
+}
+
 Test(program, lists_and_explains) {
     cr_assert(program_shell("\"$T\" list") == 0 && program_says("H7"), "%s", program_output);
     cr_assert(program_shell("\"$T\" explain h3 H7") == 0, "%s", program_output);

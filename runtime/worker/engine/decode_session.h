@@ -11,6 +11,10 @@
  * 16 positions from the loaded model's pool; if a page cannot be had, that session's step fails
  * with TOL_OUT_OF_DEVICE_MEMORY, it keeps what it has, and the others go on.
  *
+ * A session whose first prompt begins with 16 tokens or more that another session of the model has
+ * computed shares its full pages, and computes only the rest; what it gets is the same bits. Shared
+ * pages are never written: a session that goes back into one gets a page of its own.
+ *
  * Threads: a session is for one thread at a time, but tol_session_cancel may come from any.
  */
 #ifndef TOLLENS_DECODE_SESSION_H
@@ -30,6 +34,9 @@ struct tol_session_options {
     /* May be NULL. While it is true the session is cancelled, as by tol_session_cancel: one flag
      * for several sessions, which a handler of signals may set. */
     const atomic_bool *cancels;
+    /* Milliseconds from now on, of the monotonic clock, after which steps and the rest of a prompt
+     * fail with TOL_OVERDUE; 0: any time. A pass that has begun is not ended. */
+    uint64_t time_ms;
 };
 
 /* TOL_OVER_LIMIT: the loaded model has no more sessions. TOL_INVALID_ARGUMENT: as
@@ -45,8 +52,8 @@ TOL_API void tol_session_destroy(struct tol_session *session);
  * Appends tokens to the text and computes them. A token that was drawn last belongs before them and
  * is computed too. TOL_INVALID_ARGUMENT: no tokens, or one outside the vocabulary. TOL_OVER_LIMIT:
  * they do not fit the session's positions; nothing was computed. TOL_OUT_OF_DEVICE_MEMORY: no page
- * for them; nothing was computed. TOL_CANCELLED. TOL_POISONED, TOL_TIMEOUT, TOL_DRIVER_ERROR: the
- * session is over.
+ * for them; nothing was computed. TOL_CANCELLED, TOL_OVERDUE. TOL_POISONED, TOL_TIMEOUT,
+ * TOL_DRIVER_ERROR: the session is over.
  */
 TOL_API tol_status tol_session_prompt(struct tol_session *session, const int *tokens, size_t count);
 

@@ -2,65 +2,13 @@
  * Sessions on a device against the host's model in double, and against themselves: alone and in a
  * batch, in pieces and at once, after a cancel, a rewind, and without memory.
  */
-#include "decode_session.h"
+#include "engine_stage.h"
 #include "host_model.h"
-#include "tiny_model.h"
-
-#include "test/test_device.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 TestSuite(decode_session, .fini = test_end);
-
-static const struct tiny_model base = {.architecture = "llama",
-                                       .layers = 2,
-                                       .width = 64,
-                                       .feed_forward = 96,
-                                       .heads = 4,
-                                       .kv_heads = 2,
-                                       .head_size = 16,
-                                       .vocabulary = 50,
-                                       .context = 512,
-                                       .type = TOL_TENSOR_F16,
-                                       .v_type = TOL_TENSOR_F16,
-                                       .embedding_type = TOL_TENSOR_F16};
-
-struct stage {
-    struct gguf_maker maker;
-    struct tol_model *model;
-    struct tol_loaded *loaded;
-    size_t vocabulary;
-};
-
-static struct stage open_stage(const struct tiny_model *tiny,
-                               const struct tol_load_options *options) {
-    struct stage s = {.vocabulary = tiny->vocabulary};
-    tiny_model_write(tiny, &s.maker);
-    MUST(tol_model_open(s.maker.path, &s.model));
-    MUST(tol_model_load(s.model, test_context(), options, &s.loaded));
-    return s;
-}
-
-static void close_stage(struct stage *s) {
-    tol_model_unload(s->loaded);
-    tol_model_close(s->model);
-    maker_end(&s->maker);
-}
-
-static struct tol_session *open_session(const struct stage *s,
-                                        const struct tol_session_options *options) {
-    struct tol_session *session = NULL;
-    MUST(tol_session_create(s->loaded, options, &session));
-    return session;
-}
-
-static void make_tokens(int *tokens, size_t count, size_t vocabulary, unsigned seed) {
-    for (size_t i = 0; i < count; i++) {
-        seed = seed * 1664525 + 1013904223;
-        tokens[i] = (int)(seed >> 8) % (int)vocabulary;
-    }
-}
 
 /* ---- against the host ---- */
 
@@ -106,19 +54,19 @@ static void check_model(const struct tiny_model *tiny, const char *what) {
 }
 
 Test(decode_session, every_architecture_is_the_hosts) {
-    struct tiny_model m = base;
+    struct tiny_model m = stage_base;
     check_model(&m, "llama");
     m.tied = true, m.has_factors = true, m.base = 500000;
     check_model(&m, "llama, tied, with factors");
-    m = base, m.scaling = "yarn", m.factor = 4;
+    m = stage_base, m.scaling = "yarn", m.factor = 4;
     check_model(&m, "llama, yarn");
-    m = base, m.architecture = "mistral", m.window = 5, m.scaling = "linear", m.factor = 2;
+    m = stage_base, m.architecture = "mistral", m.window = 5, m.scaling = "linear", m.factor = 2;
     check_model(&m, "mistral, window, linear");
-    m = base, m.architecture = "qwen2", m.heads = 6, m.kv_heads = 2, m.tied = true;
+    m = stage_base, m.architecture = "qwen2", m.heads = 6, m.kv_heads = 2, m.tied = true;
     check_model(&m, "qwen2");
-    m = base, m.architecture = "qwen3", m.head_size = 32, m.rotated = 32;
+    m = stage_base, m.architecture = "qwen3", m.head_size = 32, m.rotated = 32;
     check_model(&m, "qwen3");
-    m = base, m.rotated = 8, m.kv_heads = 1;
+    m = stage_base, m.rotated = 8, m.kv_heads = 1;
     check_model(&m, "half rotated, one head of keys");
 }
 
@@ -134,7 +82,7 @@ Test(decode_session, every_format_is_the_hosts) {
                   {TOL_TENSOR_Q6_K, TOL_TENSOR_Q6_K, TOL_TENSOR_Q6_K, 256},
                   {TOL_TENSOR_Q4_K, TOL_TENSOR_Q4_K, TOL_TENSOR_Q6_K, 256}};
     for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++) {
-        struct tiny_model m = base;
+        struct tiny_model m = stage_base;
         if (!test_takes_trial()) continue;
         m.type = trials[i].type, m.v_type = trials[i].v_type;
         m.embedding_type = trials[i].embedding_type;
@@ -146,7 +94,7 @@ Test(decode_session, every_format_is_the_hosts) {
 
 /* ---- against themselves ---- */
 
-enum { STEPS = 20, SESSIONS = 6 };
+enum { STEPS = 12, SESSIONS = 24 };
 
 static struct tol_session_options some_options(size_t i) {
     return (struct tol_session_options){.sampling = {.temperature = i % 3 == 0 ? 0 : 0.8,
@@ -157,17 +105,18 @@ static struct tol_session_options some_options(size_t i) {
 
 static struct tol_session *begin_session(const struct stage *s, size_t i) {
     int tokens[40];
+    const size_t count = 1 + 7 * i % 40;
     const struct tol_session_options options = some_options(i);
     struct tol_session *session = open_session(s, &options);
-    make_tokens(tokens, 1 + 7 * i, s->vocabulary, (unsigned)i);
-    MUST(tol_session_prompt(session, tokens, 1 + 7 * i));
+    make_tokens(tokens, count, s->vocabulary, (unsigned)i);
+    MUST(tol_session_prompt(session, tokens, count));
     return session;
 }
 
 /* Sessions of several lengths, seeds and ways to draw; session i joins after i steps, and each
  * leaves after its STEPS. */
 Test(decode_session, a_batch_gives_each_what_it_gets_alone) {
-    struct stage s = open_stage(&base, &(struct tol_load_options){.sessions = SESSIONS});
+    struct stage s = open_stage(&stage_base, &(struct tol_load_options){.sessions = SESSIONS});
     static int alone[SESSIONS][STEPS];
     struct tol_session *sessions[SESSIONS] = {NULL};
     for (size_t i = 0; i < SESSIONS; i++) {
@@ -203,7 +152,7 @@ Test(decode_session, a_batch_gives_each_what_it_gets_alone) {
 }
 
 Test(decode_session, a_rewound_session_goes_another_way_and_back) {
-    struct stage s = open_stage(&base, NULL);
+    struct stage s = open_stage(&stage_base, NULL);
     const struct tol_session_options keeps = {.keeps_logits = true};
     struct tol_session *session = open_session(&s, &keeps);
     int tokens[40], other[10], token = 0;
@@ -229,7 +178,7 @@ Test(decode_session, a_rewound_session_goes_another_way_and_back) {
 }
 
 Test(decode_session, a_token_that_was_drawn_belongs_before_the_next_prompt) {
-    struct stage s = open_stage(&base, NULL);
+    struct stage s = open_stage(&stage_base, NULL);
     const struct tol_session_options keeps = {.keeps_logits = true};
     struct tol_session *talk = open_session(&s, &keeps), *whole = open_session(&s, &keeps);
     int tokens[12];
@@ -247,7 +196,7 @@ Test(decode_session, a_token_that_was_drawn_belongs_before_the_next_prompt) {
 /* ---- trouble ---- */
 
 Test(decode_session, a_cancelled_session_stops_and_can_go_on) {
-    struct stage s = open_stage(&base, NULL);
+    struct stage s = open_stage(&stage_base, NULL);
     struct tol_session *session = begin_session(&s, 0), *other = begin_session(&s, 3);
     struct tol_step steps[2] = {{.session = session}, {.session = other}};
     int token = 0;
@@ -265,7 +214,8 @@ Test(decode_session, a_cancelled_session_stops_and_can_go_on) {
 }
 
 Test(decode_session, a_full_context_is_refused_and_keeps_what_it_has) {
-    struct stage s = open_stage(&base, &(struct tol_load_options){.context = 20, .sessions = 1});
+    struct stage s =
+        open_stage(&stage_base, &(struct tol_load_options){.context = 20, .sessions = 1});
     struct tol_session *session = open_session(&s, NULL), *more = NULL;
     int tokens[21], token = 0;
     make_tokens(tokens, 21, s.vocabulary, 1);
@@ -287,7 +237,7 @@ Test(decode_session, a_full_context_is_refused_and_keeps_what_it_has) {
 /* Pages come from memory that another session takes: one fails, the others go on. */
 Test(decode_session, without_memory_one_session_fails_and_the_others_go_on) {
     enum { COUNT = 4 };
-    struct tiny_model big = base;
+    struct tiny_model big = stage_base;
     big.kv_heads = 4, big.head_size = 128; /* 64 KiB a page: 32 pages */
     struct stage s =
         open_stage(&big, &(struct tol_load_options){.cache_bytes = 2 << 20, .sessions = COUNT});
@@ -349,7 +299,7 @@ Test(decode_session, loading_reports_and_cancels_and_leaves_nothing) {
         .chunk_bytes = 4096, .threads = 3, .verify = true, .progress = note, .user = &progress};
     bool resident = false;
     size_t before = 0, after = 0;
-    tiny_model_write(&base, &maker);
+    tiny_model_write(&stage_base, &maker);
     MUST(tol_model_open(maker.path, &model));
     MUST(tol_model_load(model, test_context(), &options, &loaded));
     cr_assert(progress.last == progress.total);

@@ -23,6 +23,7 @@ static tol_status read_options(struct tol_loaded *l, const struct tol_load_optio
                                size_t *chunk) {
     tol_status status = TOL_OK;
     const size_t made_for = l->shape.context_max;
+    l->cache = options->cache;
     l->positions = options->context;
     if (l->positions == 0) l->positions = made_for < CONTEXT ? made_for : CONTEXT;
     l->sessions = options->sessions > 0 ? options->sessions : SESSIONS;
@@ -35,6 +36,11 @@ static tol_status read_options(struct tol_loaded *l, const struct tol_load_optio
     TOL_CHECK(l->sessions <= SESSIONS_MAX && l->rows <= ROWS_MAX, TOL_INVALID_ARGUMENT,
               "%zu sessions and %zu rows of a pass; at most %d and %d", l->sessions, l->rows,
               SESSIONS_MAX, ROWS_MAX);
+    TOL_CHECK((unsigned)l->cache < KN_CACHES, TOL_INVALID_ARGUMENT, "no kind of cache is %d",
+              (int)l->cache);
+    TOL_CHECK(l->cache != KN_CACHE_Q8_0 || l->shape.head_size % 32 == 0, TOL_INVALID_ARGUMENT,
+              "a cache of Q8_0 needs heads of a multiple of 32 elements, and the model's have %zu",
+              l->shape.head_size);
     TOL_CHECK(*chunk >= ALIGNMENT, TOL_INVALID_ARGUMENT, "chunks of %zu bytes; at least %d", *chunk,
               ALIGNMENT);
     *chunk = *chunk / ALIGNMENT * ALIGNMENT;
@@ -53,7 +59,7 @@ static tol_status make_scratch(struct tol_loaded *l) {
     tol_status status = TOL_OK;
     const struct tol_model_shape *s = &l->shape;
     struct loaded_scratch *scratch = &l->scratch;
-    const struct kn_paged_heads heads = {s->heads, s->kv_heads, s->head_size};
+    const struct kn_paged_heads heads = {s->heads, s->kv_heads, s->head_size, l->cache};
     const size_t spans = (l->positions + KN_PAGED_SPAN - 1) / KN_PAGED_SPAN;
     size_t at = 0;
     scratch->x = take(&at, l->rows * s->width);
@@ -113,8 +119,10 @@ tol_status tol_model_load(const struct tol_model *model, struct tol_context *con
     pthread_mutex_init(&l->lock, NULL);
     l->context = context;
     l->shape = *tol_model_shape(model);
+    l->shares = !wanted->alone;
     TOL_TRY(read_options(l, wanted, &chunk));
-    const struct kn_paged_heads heads = {l->shape.heads, l->shape.kv_heads, l->shape.head_size};
+    const struct kn_paged_heads heads = {l->shape.heads, l->shape.kv_heads, l->shape.head_size,
+                                         l->cache};
     l->pages_max = (l->positions + KN_PAGE_POSITIONS - 1) / KN_PAGE_POSITIONS;
     l->page_bytes = l->shape.layers * kn_paged_layer_bytes(&heads);
     l->layers = calloc(l->shape.layers, sizeof *l->layers);
@@ -171,6 +179,7 @@ void tol_loaded_stats(struct tol_loaded *l, struct tol_loaded_stats *stats) {
                                                         tol_buffer_bytes(l->tables),
                                        .page_bytes = l->page_bytes,
                                        .pages = l->pages,
+                                       .reused = l->reused,
                                        .passes = l->passes,
                                        .launched_graphs = l->launched_graphs};
     pthread_mutex_unlock(&l->lock);

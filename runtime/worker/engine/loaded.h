@@ -15,6 +15,8 @@
 
 #include "model.h"
 
+#include "decoder/paged.h"
+
 struct tol_loaded;
 
 /* All zero are the defaults. */
@@ -25,6 +27,8 @@ struct tol_load_options {
     size_t chunk_bytes; /* of a pinned block; 0: 16 MiB */
     unsigned threads;   /* that read the file; 0: as many as processors, 8 at most */
     size_t cache_bytes; /* most device memory for keys and values; 0: what the device has */
+    enum kn_cache cache; /* of keys and values: KN_CACHE_F16, or KN_CACHE_Q8_0, half as large */
+    bool alone;         /* sessions whose texts begin alike do not share pages */
     bool verify;        /* compare checksums of what was read with those of what is on the device */
     /* Called by the thread that loads, after parts of the copies and at their end; false cancels.
      * NULL: none. */
@@ -54,7 +58,8 @@ struct tol_loaded_stats {
     uint64_t weight_bytes;            /* on the device */
     uint64_t scratch_bytes;           /* of a pass, its input and the tables of pages */
     uint64_t page_bytes;              /* of a page: the keys and values of 16 positions */
-    uint64_t pages;                   /* that sessions hold now */
+    uint64_t pages;                   /* that sessions hold now; a shared one counts once */
+    uint64_t reused;                  /* positions that sessions had from others, so far */
     uint64_t passes, launched_graphs; /* so far; passes that were launches of a graph */
 };
 TOL_API void tol_loaded_stats(struct tol_loaded *loaded, struct tol_loaded_stats *stats);

@@ -57,6 +57,7 @@ struct loaded_graph; /* pass.c */
 struct tol_loaded {
     struct tol_context *context;
     struct tol_model_shape shape;
+    enum kn_cache cache;
     struct kn_kernels *kernels;
     struct tol_stream *stream;
     struct tol_pool *pool;
@@ -76,7 +77,9 @@ struct tol_loaded {
 
     pthread_mutex_t lock; /* passes, and all below */
     struct tol_session **slots;
-    size_t pages;
+    size_t pages;    /* of all sessions, shared ones once */
+    uint64_t reused; /* positions that sessions had from others, so far */
+    bool shares;     /* sessions share pages */
     struct loaded_graph *graphs;
     size_t graph_count, graph_room;
     uint64_t passes, launched_graphs;

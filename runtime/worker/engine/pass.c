@@ -31,7 +31,7 @@ static size_t splits_for(const struct tol_loaded *l, size_t position) {
 }
 
 static struct kn_paged_heads heads_of(const struct tol_loaded *l) {
-    return (struct kn_paged_heads){l->shape.heads, l->shape.kv_heads, l->shape.head_size};
+    return (struct kn_paged_heads){l->shape.heads, l->shape.kv_heads, l->shape.head_size, l->cache};
 }
 
 size_t loaded_pass_room(const struct tol_loaded *l, size_t position) {

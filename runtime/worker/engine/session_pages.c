@@ -1,37 +1,100 @@
 /*
- * The pages of a session: from the pool to the table on the device; and where they, and the
- * weights, lie.
+ * The pages of a session: from the pool, or from a session whose text begins alike, to the table on
+ * the device; and where they, and the weights, lie.
  */
 #include "loaded_state.h"
 #include "session_state.h"
 
 #include "core/check.h"
 
-tol_status session_grow(struct tol_session *s, size_t length) {
+#include <stdlib.h>
+
+/* Enters a page as the session's next. */
+static tol_status enter(struct tol_session *s, struct session_page *page) {
     tol_status status = TOL_OK;
     struct tol_loaded *l = s->loaded;
+    const uint64_t address = tol_pool_address(l->pool, page->block);
+    const size_t entry = s->slot * l->pages_max + s->pages;
+    TOL_TRY(tol_copy_from_pageable(l->stream, l->tables, entry * sizeof address, &address,
+                                   sizeof address));
+    s->page[s->pages++] = page;
+    page->users++;
+out:
+    return status;
+}
+
+static void leave(struct tol_loaded *l, struct session_page *page) {
+    if (page->users > 0 && --page->users > 0) return;
+    (void)tol_pool_free(l->pool, page->block, l->stream);
+    l->pages--;
+    free(page);
+}
+
+static tol_status add_page(struct tol_session *s) {
+    tol_status status = TOL_OK;
+    struct tol_loaded *l = s->loaded;
+    struct session_page *page = calloc(1, sizeof *page);
+    TOL_CHECK(page != NULL, TOL_OUT_OF_HOST_MEMORY, "a page");
+    TOL_TRY(tol_pool_allocate(l->pool, l->page_bytes, l->stream, &page->block));
+    l->pages++;
+    status = enter(s, page);
+    if (status != TOL_OK) leave(l, page);
+    page = NULL;
+out:
+    free(page);
+    return status;
+}
+
+tol_status session_grow(struct tol_session *s, size_t length) {
+    tol_status status = TOL_OK;
     const size_t before = s->pages;
-    while (s->pages * KN_PAGE_POSITIONS < length) {
-        struct tol_block block = {0};
-        TOL_TRY(tol_pool_allocate(l->pool, l->page_bytes, l->stream, &block));
-        s->blocks[s->pages++] = block;
-        l->pages++;
-        const uint64_t address = tol_pool_address(l->pool, block);
-        const size_t entry = s->slot * l->pages_max + s->pages - 1;
-        TOL_TRY(tol_copy_from_pageable(l->stream, l->tables, entry * sizeof address, &address,
-                                       sizeof address));
-    }
+    while (s->pages * KN_PAGE_POSITIONS < length) TOL_TRY(add_page(s));
 out:
     if (status != TOL_OK) session_shrink(s, before * KN_PAGE_POSITIONS);
     return status;
 }
 
 void session_shrink(struct tol_session *s, size_t length) {
-    struct tol_loaded *l = s->loaded;
     while (s->pages > 0 && (s->pages - 1) * KN_PAGE_POSITIONS >= length) {
-        (void)tol_pool_free(l->pool, s->blocks[--s->pages], l->stream);
-        l->pages--;
+        leave(s->loaded, s->page[--s->pages]);
     }
+}
+
+bool session_is_shared(const struct tol_session *s, size_t position) {
+    const size_t page = position / KN_PAGE_POSITIONS;
+    return page < s->pages && s->page[page]->users > 1;
+}
+
+/* How many of the tokens, as full pages, another session has computed. */
+static size_t alike(const struct tol_session *other, const int *tokens, size_t most) {
+    size_t same = 0;
+    if (most > other->length) most = other->length;
+    while (same < most && other->tokens[same] == tokens[same]) same++;
+    return same / KN_PAGE_POSITIONS * KN_PAGE_POSITIONS;
+}
+
+tol_status session_share(struct tol_session *s, const int *tokens, size_t count,
+                         size_t *positions) {
+    tol_status status = TOL_OK;
+    struct tol_loaded *l = s->loaded;
+    const struct tol_session *source = NULL;
+    *positions = 0;
+    session_shrink(s, 0); /* of a prompt that came to nothing */
+    for (size_t i = 0; i < l->sessions; i++) {
+        const struct tol_session *other = l->slots[i];
+        if (other == NULL || other == s) continue;
+        const size_t same = alike(other, tokens, count - 1);
+        if (same <= *positions) continue;
+        *positions = same;
+        source = other;
+    }
+    for (size_t i = 0; i < *positions / KN_PAGE_POSITIONS; i++) {
+        TOL_TRY(enter(s, source->page[i]));
+    }
+    l->reused += *positions;
+out:
+    if (status != TOL_OK) session_shrink(s, 0);
+    return status;
 }
 
 static tol_status look(struct tol_transfer *transfer, CUdeviceptr address, size_t bytes,
@@ -77,8 +140,8 @@ tol_status tol_loaded_is_resident(struct tol_loaded *l, bool *resident) {
     for (size_t i = 0; i < l->sessions; i++) {
         const struct tol_session *s = l->slots[i];
         for (size_t page = 0; s != NULL && page < s->pages; page++) {
-            TOL_TRY(
-                look(transfer, tol_pool_address(l->pool, s->blocks[page]), l->page_bytes, &all));
+            TOL_TRY(look(transfer, tol_pool_address(l->pool, s->page[page]->block), l->page_bytes,
+                         &all));
         }
     }
     *resident = all;

@@ -6,18 +6,30 @@
 
 #include "decode_session.h"
 
+/* The keys and values of 16 positions. Full pages may be of several sessions whose texts begin
+ * alike; they are not written again. */
+struct session_page {
+    struct tol_block block;
+    size_t users;
+};
+
 struct tol_session {
     struct tol_loaded *loaded;
     size_t slot;
     struct tol_sampler *sampler;
     bool is_greedy, keeps_logits;
-    struct tol_block *blocks; /* of its pages, pages_max */
+    struct session_page **page; /* pages_max */
     size_t pages;
-    size_t length; /* positions computed */
-    int drawn;     /* a token that was drawn and not computed; -1: none */
-    bool is_ready; /* the latest position has an outcome to draw from */
-    int best;      /* its largest logit's token */
-    float *logits; /* of the latest position; NULL if greedy and nobody wants them */
+    int *tokens;     /* of its positions */
+    size_t length;   /* positions computed */
+    size_t owed;     /* behind them, whose page was shared when the session went back into it: they
+                    * are computed again before the next prompt */
+    size_t heard;    /* positions that the sampler's history has */
+    uint64_t end_ns; /* of its time, of the monotonic clock; 0: none */
+    int drawn;       /* a token that was drawn and not computed; -1: none */
+    bool is_ready;   /* the latest position has an outcome to draw from */
+    int best;        /* its largest logit's token */
+    float *logits;   /* of the latest position; NULL if greedy and nobody wants them */
     atomic_bool is_cancelled;
     const atomic_bool *cancels;
 };
@@ -26,7 +38,18 @@ struct tol_session {
  * TOL_OUT_OF_DEVICE_MEMORY: it has as many as before. */
 tol_status session_grow(struct tol_session *session, size_t length);
 
-/* Gives back the pages behind `length` positions. */
+/* Gives back the pages behind `length` positions, or its share in them. */
 void session_shrink(struct tol_session *session, size_t length);
+
+/*
+ * Shares pages of the other session of the model whose text begins with most of these tokens: full
+ * ones, and never all tokens, so that a position is left to be computed. The session has none yet.
+ * *positions: how many it has now. The caller holds the lock.
+ */
+tol_status session_share(struct tol_session *session, const int *tokens, size_t count,
+                         size_t *positions);
+
+/* Whether another session has the page of this position, too. The caller holds the lock. */
+bool session_is_shared(const struct tol_session *session, size_t position);
 
 #endif

@@ -4,6 +4,7 @@
 #include "decode_session.h"
 
 #include "core/check.h"
+#include "core/monotonic.h"
 #include "loaded_state.h"
 #include "pass.h"
 #include "session_state.h"
@@ -29,10 +30,13 @@ tol_status tol_session_create(struct tol_loaded *l, const struct tol_session_opt
     s->is_greedy = tol_sampling_is_greedy(&wanted->sampling);
     s->keeps_logits = wanted->keeps_logits;
     s->cancels = wanted->cancels;
+    if (wanted->time_ms > 0) s->end_ns = tol_now_ns() + wanted->time_ms * 1000000;
     TOL_TRY(tol_sampler_create(&wanted->sampling, l->shape.vocabulary, &s->sampler));
-    s->blocks = calloc(l->pages_max, sizeof *s->blocks);
+    s->page = calloc(l->pages_max, sizeof *s->page);
+    s->tokens = calloc(l->positions, sizeof *s->tokens);
     s->logits = calloc(l->shape.vocabulary, sizeof *s->logits);
-    TOL_CHECK(s->blocks != NULL && s->logits != NULL, TOL_OUT_OF_HOST_MEMORY, "a session");
+    TOL_CHECK(s->page != NULL && s->tokens != NULL && s->logits != NULL, TOL_OUT_OF_HOST_MEMORY,
+              "a session");
     pthread_mutex_lock(&l->lock);
     while (slot < l->sessions && l->slots[slot] != NULL) slot++;
     if (slot < l->sessions) {
@@ -58,7 +62,8 @@ void tol_session_destroy(struct tol_session *s) {
         pthread_mutex_unlock(&s->loaded->lock);
     }
     tol_sampler_destroy(s->sampler);
-    free(s->blocks);
+    free(s->page);
+    free(s->tokens);
     free(s->logits);
     free(s);
 }
@@ -77,11 +82,13 @@ static void take_outcome(struct tol_session *s, const struct loaded_outcome *out
     s->is_ready = true;
 }
 
-static tol_status check_cancelled(struct tol_session *s) {
+/* Whether it may go on. */
+static tol_status check_time(struct tol_session *s) {
     tol_status status = TOL_OK;
     TOL_CHECK(!atomic_load(&s->is_cancelled) && !(s->cancels != NULL && atomic_load(s->cancels)),
-              TOL_CANCELLED,
-              "the session was cancelled after %zu positions", s->length);
+              TOL_CANCELLED, "the session was cancelled after %zu positions", s->length);
+    TOL_CHECK(s->end_ns == 0 || tol_now_ns() < s->end_ns, TOL_OVERDUE,
+              "the session's time has passed after %zu positions", s->length);
 out:
     return status;
 }
@@ -90,19 +97,29 @@ out:
 
 static tol_status check_prompt(const struct tol_session *s, const int *tokens, size_t count) {
     tol_status status = TOL_OK;
-    const size_t pending = s->drawn != NONE;
+    const size_t before = s->length + s->owed + (s->drawn != NONE);
     TOL_CHECK(count > 0, TOL_INVALID_ARGUMENT, "a prompt of no tokens");
     for (size_t i = 0; i < count; i++) {
         TOL_CHECK(tokens[i] >= 0 && (size_t)tokens[i] < s->loaded->shape.vocabulary,
                   TOL_INVALID_ARGUMENT, "token %zu of the prompt is %d; the vocabulary has %zu", i,
                   tokens[i], s->loaded->shape.vocabulary);
     }
-    TOL_CHECK(count <= s->loaded->positions && s->length + pending <= s->loaded->positions - count,
+    TOL_CHECK(count <= s->loaded->positions && before <= s->loaded->positions - count,
               TOL_OVER_LIMIT,
               "a prompt of %zu tokens after %zu positions does not fit a context of %zu", count,
-              s->length + pending, s->loaded->positions);
+              before, s->loaded->positions);
 out:
     return status;
+}
+
+/* The session has these positions now; the sampler hears of those that it did not have. */
+static void advance(struct tol_session *s, const int *tokens, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        s->tokens[s->length] = tokens[i];
+        if (s->length++ < s->heard) continue;
+        tol_sampler_accept(s->sampler, tokens[i]);
+        s->heard = s->length;
+    }
 }
 
 /* Computes the next of the tokens, as many as a pass takes. */
@@ -115,8 +132,7 @@ static tol_status run_piece(struct tol_session *s, const int *tokens, size_t cou
     }
     TOL_TRY(loaded_pass_run(s->loaded, &(struct loaded_pass){rows, count, is_last, wants_logits(s)},
                             &outcome));
-    s->length += count;
-    for (size_t i = 0; i < count; i++) tol_sampler_accept(s->sampler, tokens[i]);
+    advance(s, tokens, count);
     if (is_last) take_outcome(s, &outcome, 0);
 out:
     return status;
@@ -132,7 +148,7 @@ static tol_status run_prompt(struct tol_session *s, const int *tokens, size_t co
         now = left < l->rows ? left : l->rows;
         const size_t room = loaded_pass_room(l, s->length + now - 1);
         if (now > room) now = room;
-        TOL_TRY(check_cancelled(s));
+        TOL_TRY(check_time(s));
         pthread_mutex_lock(&l->lock);
         status = run_piece(s, tokens + done, now, now == left, rows);
         pthread_mutex_unlock(&l->lock);
@@ -143,22 +159,49 @@ out:
     return status;
 }
 
+/* Computes again what the session has of a page that it shared. */
+static tol_status run_owed(struct tol_session *s) {
+    int tokens[KN_PAGE_POSITIONS];
+    const size_t owed = s->owed, end = s->length + owed;
+    memcpy(tokens, s->tokens + s->length, owed * sizeof *tokens);
+    const tol_status status = run_prompt(s, tokens, owed);
+    s->owed = end - s->length;
+    return status;
+}
+
+/* Pages for the prompt and what comes before it: those of another session for its beginning. */
+static tol_status take_pages(struct tol_session *s, const int *tokens, size_t count,
+                             size_t *shared) {
+    tol_status status = TOL_OK;
+    *shared = 0;
+    if (s->loaded->shares && s->length + s->owed == 0 && s->drawn == NONE) {
+        TOL_TRY(session_share(s, tokens, count, shared));
+    }
+    status = session_grow(s, s->length + s->owed + (s->drawn != NONE) + count);
+    if (status != TOL_OK && *shared > 0) session_shrink(s, 0);
+out:
+    return status;
+}
+
 tol_status tol_session_prompt(struct tol_session *s, const int *tokens, size_t count) {
     tol_status status = TOL_OK;
+    size_t shared = 0;
     TOL_CHECK(s != NULL && tokens != NULL, TOL_INVALID_ARGUMENT, "a prompt needs tokens");
     TOL_TRY(check_prompt(s, tokens, count));
-    TOL_TRY(check_cancelled(s));
+    TOL_TRY(check_time(s));
     pthread_mutex_lock(&s->loaded->lock);
-    status = session_grow(s, s->length + (s->drawn != NONE) + count);
+    status = take_pages(s, tokens, count, &shared);
+    if (status == TOL_OK) advance(s, tokens, shared);
     pthread_mutex_unlock(&s->loaded->lock);
     TOL_TRY(status);
     s->is_ready = false;
     if (s->drawn != NONE) {
         const int drawn = s->drawn;
-        s->drawn = NONE;
         TOL_TRY(run_prompt(s, &drawn, 1));
+        s->drawn = NONE;
     }
-    status = run_prompt(s, tokens, count);
+    if (s->owed > 0) TOL_TRY(run_owed(s));
+    status = run_prompt(s, tokens + shared, count - shared);
 out:
     return status;
 }
@@ -167,7 +210,7 @@ out:
 
 static tol_status check_step(struct tol_session *s) {
     tol_status status = TOL_OK;
-    TOL_TRY(check_cancelled(s));
+    TOL_TRY(check_time(s));
     TOL_CHECK(s->drawn != NONE || s->is_ready, TOL_INVALID_ARGUMENT,
               "a session steps after a prompt");
     TOL_CHECK(s->drawn == NONE || s->length < s->loaded->positions, TOL_OVER_LIMIT,
@@ -197,8 +240,8 @@ static tol_status run_steps(struct tol_loaded *l, struct tol_step *steps, size_t
     for (size_t i = 0, row = 0; i < count; i++) {
         struct tol_session *s = steps[i].session;
         if (steps[i].status != TOL_OK || s->drawn == NONE) continue;
+        advance(s, &s->drawn, 1);
         s->drawn = NONE;
-        s->length++;
         take_outcome(s, &outcome, row++);
     }
 out:
@@ -214,6 +257,7 @@ static tol_status draw(struct tol_session *s, int *token) {
               "the device drew token %d of a vocabulary of %zu", *token,
               s->loaded->shape.vocabulary);
     tol_sampler_accept(s->sampler, *token);
+    s->heard = s->length + 1;
     s->drawn = *token;
     s->is_ready = false;
 out:
@@ -282,7 +326,7 @@ void tol_session_resume(struct tol_session *s) {
 }
 
 size_t tol_session_length(const struct tol_session *s) {
-    return s->length;
+    return s->length + s->owed;
 }
 
 size_t tol_session_room(const struct tol_session *s) {
@@ -295,12 +339,17 @@ const float *tol_session_logits(const struct tol_session *s) {
 
 tol_status tol_session_rewind(struct tol_session *s, size_t length) {
     tol_status status = TOL_OK;
-    TOL_CHECK(length <= s->length, TOL_OUT_OF_RANGE, "the session has %zu positions, not %zu",
-              s->length, length);
+    TOL_CHECK(length <= s->length + s->owed, TOL_OUT_OF_RANGE,
+              "the session has %zu positions, not %zu", s->length + s->owed, length);
     pthread_mutex_lock(&s->loaded->lock);
-    session_shrink(s, length);
+    if (s->length > length) s->length = length;
+    if (length % KN_PAGE_POSITIONS > 0 && session_is_shared(s, length)) {
+        s->length = length / KN_PAGE_POSITIONS * KN_PAGE_POSITIONS;
+    }
+    session_shrink(s, s->length);
     pthread_mutex_unlock(&s->loaded->lock);
-    s->length = length;
+    s->owed = length - s->length;
+    s->heard = length;
     s->drawn = NONE;
     s->is_ready = false;
 out:

@@ -1,0 +1,152 @@
+// The part of a span of positions in the attention of a row, for a cache of halves or of bytes.
+#pragma once
+
+#include "paged.cuh"
+
+enum { THREADS = PAGED_SPAN, HEAD_MAX = 256 };
+
+template <int GROUP> struct span_shared {
+    float q[GROUP][HEAD_MAX];
+    float weights[GROUP][PAGED_SPAN];
+    float sums[THREADS][2 * GROUP];
+    float largest[GROUP], total[GROUP];
+};
+
+// What a cache of halves, or of bytes, has: eight elements of a key, and two of a value.
+struct cached_halves {
+    static __device__ inline void key(const paged_cache &c, uint64_t page, int head, int head_size,
+                                      int position, int piece, float2 (&key)[KEY_PIECE / 2]) {
+        const uint4 bits = *(const uint4 *)key_at(c, page, head, head_size, position, piece);
+        const uint32_t words[4] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++) key[i] = __half22float2(*(const __half2 *)&words[i]);
+    }
+    static __device__ inline float2 value(const paged_cache &c, uint64_t page, int head,
+                                          int head_size, int position, int pair) {
+        return __half22float2(
+            ((const __half2 *)value_at(c, page, head, head_size, position))[pair]);
+    }
+};
+
+struct cached_bytes {
+    static __device__ inline void key(const paged_cache &c, uint64_t page, int head, int head_size,
+                                      int position, int piece, float2 (&key)[KEY_PIECE / 2]) {
+        const int8_t *at = key_bytes_at(c, page, head, head_size, position, piece);
+        const uint2 bits = *(const uint2 *)at;
+        const float scale = __half2float(scales_at(page, c.key_scales_at, head, head_size,
+                                                   position)[piece * KEY_PIECE / SCALED]);
+        const uint32_t words[2] = {bits.x, bits.y};
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const uint32_t two = words[i / 2] >> (i % 2 * 16);
+            key[i] = make_float2(scale * (float)(int8_t)two, scale * (float)(int8_t)(two >> 8));
+        }
+    }
+    static __device__ inline float2 value(const paged_cache &c, uint64_t page, int head,
+                                          int head_size, int position, int pair) {
+        const char2 two = ((const char2 *)value_bytes_at(c, page, head, head_size, position))[pair];
+        const float scale = __half2float(
+            scales_at(page, c.value_scales_at, head, head_size, position)[2 * pair / SCALED]);
+        return make_float2(scale * (float)two.x, scale * (float)two.y);
+    }
+};
+
+// The scores of a thread's own key.
+template <class CACHED, int GROUP>
+__device__ inline void score(span_shared<GROUP> &s, const paged_arguments &x, uint64_t page,
+                             int head, int position, bool seen) {
+    float scores[GROUP] = {};
+    for (int piece = 0; seen && piece < x.head_size / KEY_PIECE; piece++) {
+        float2 keys[KEY_PIECE / 2];
+        CACHED::key(x.cache, page, head, x.head_size, position, piece, keys);
+#pragma unroll
+        for (int i = 0; i < KEY_PIECE / 2; i++) {
+            const float2 key = keys[i];
+#pragma unroll
+            for (int g = 0; g < GROUP; g++) {
+                const float2 q = *(const float2 *)&s.q[g][piece * KEY_PIECE + 2 * i];
+                scores[g] = fmaf(q.y, key.y, fmaf(q.x, key.x, scores[g]));
+            }
+        }
+    }
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) s.weights[g][threadIdx.x] = seen ? scores[g] : -INFINITY;
+}
+
+// Scores become weights relative to the largest: a warp owns a head. At least one key is seen.
+template <int GROUP> __device__ inline void weigh(span_shared<GROUP> &s) {
+    const int lane = threadIdx.x % WARP;
+    for (int g = threadIdx.x / WARP; g < GROUP; g += THREADS / WARP) {
+        float largest = -INFINITY, total = 0;
+        for (int i = lane; i < PAGED_SPAN; i += WARP) largest = fmaxf(largest, s.weights[g][i]);
+        largest = warp_max(largest);
+        for (int i = lane; i < PAGED_SPAN; i += WARP) {
+            const float weight = exp2f(s.weights[g][i] - largest);
+            s.weights[g][i] = weight;
+            total += weight;
+        }
+        total = warp_sum(total);
+        if (lane == 0) s.largest[g] = largest, s.total[g] = total;
+    }
+}
+
+// A thread adds two elements of the values of every `teams`-th position; then the teams are added.
+template <class CACHED, int GROUP>
+__device__ inline void add_values(span_shared<GROUP> &s, const paged_arguments &x,
+                                  const uint64_t *pages, int head, int begin, int end, int base) {
+    const int pairs = x.head_size / 2, teams = THREADS / pairs, team = threadIdx.x / pairs;
+    const int pair = threadIdx.x % pairs;
+    float sums[2 * GROUP] = {};
+    for (int position = begin + team; team < teams && position < end; position += teams) {
+        const float2 value =
+            CACHED::value(x.cache, pages[position / PAGE], head, x.head_size, position, pair);
+#pragma unroll
+        for (int g = 0; g < GROUP; g++) {
+            const float weight = s.weights[g][position - base];
+            sums[2 * g] = fmaf(weight, value.x, sums[2 * g]);
+            sums[2 * g + 1] = fmaf(weight, value.y, sums[2 * g + 1]);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 2 * GROUP; i++) s.sums[threadIdx.x][i] = sums[i];
+}
+
+template <class CACHED, int GROUP> __device__ inline void span(const paged_arguments &x) {
+    __shared__ span_shared<GROUP> s;
+    const int row = blockIdx.z, shared_by = x.heads / x.kv_heads;
+    const int times = ceil_div(shared_by, GROUP), head = blockIdx.y / times;
+    const int first = head * shared_by + blockIdx.y % times * GROUP;
+    const int count = min(GROUP, (head + 1) * shared_by - first);
+    const int own = ((const int *)x.cache.positions)[row], base = blockIdx.x * PAGED_SPAN;
+    const int begin = max(base, x.window > 0 ? own - x.window + 1 : 0);
+    const int end = min(base + PAGED_SPAN, own + 1);
+    if (begin >= end) return; // all threads: the merge leaves this span out
+    const uint64_t *pages = pages_of(x.cache, row);
+    for (int i = threadIdx.x; i < GROUP * x.head_size; i += THREADS) {
+        const int g = i / x.head_size, at = i % x.head_size;
+        const float *q = (const float *)x.q + row * x.q_stride;
+        s.q[g][at] = g < count ? q[(uint64_t)(first + g) * x.head_size + at] * x.scale_log2 : 0;
+    }
+    __syncthreads(); // q is there
+    const int position = base + threadIdx.x;
+    const bool seen = position >= begin && position < end;
+    score<CACHED, GROUP>(s, x, seen ? pages[position / PAGE] : 0, head, position, seen);
+    __syncthreads(); // all scores are there
+    weigh<GROUP>(s);
+    __syncthreads(); // all weights are there
+    add_values<CACHED, GROUP>(s, x, pages, head, begin, end, base);
+    __syncthreads(); // the sums of all teams are there
+    const int pairs = x.head_size / 2, teams = THREADS / pairs;
+    const uint64_t part_size = x.head_size + 2;
+    for (int i = threadIdx.x; i < count * x.head_size; i += THREADS) {
+        const int g = i / x.head_size, at = i % x.head_size;
+        float *part = (float *)x.parts +
+                      (((uint64_t)row * x.heads + first + g) * x.splits + blockIdx.x) * part_size;
+        float sum = 0;
+        for (int team = 0; team < teams; team++) {
+            sum += s.sums[team * pairs + at / 2][2 * g + at % 2];
+        }
+        part[at] = sum;
+        if (at == 0) part[x.head_size] = s.largest[g], part[x.head_size + 1] = s.total[g];
+    }
+}
