@@ -9,7 +9,7 @@ import dataclasses
 import pathlib
 import sys
 
-from reports import appendix, compare, drawn, evidence, markdown, page
+from . import appendix, compare, drawn, evidence, markdown, page
 
 
 def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool) -> None:
@@ -18,7 +18,7 @@ def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool) -> N
     (out / "report.html").write_text(page.render(runs, appendix.html(runs)), encoding="utf-8")
     (out / "report.md").write_text(markdown.render(runs, appendix.text(runs)), encoding="utf-8")
     if png:
-        from reports import plots  # matplotlib takes a second to load
+        from . import plots  # matplotlib takes a second to load
         for number, run in enumerate(runs, 1):
             prefix = f"run{number}_" if len(runs) > 1 else ""
             plots.draw_all((dataclasses.replace(figure, name=prefix + figure.name)

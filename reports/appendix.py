@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from html import escape
 
-from reports import markdown, page, requirements
-from reports.evidence import Evidence
+from . import markdown, page, requirements
+from .evidence import Evidence
 
 NOTE = ("Tested: ci/check runs the named tests and fails if one is missing; they are not part of "
         "this run. Open: not implemented, or not checked.")
