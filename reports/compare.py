@@ -126,8 +126,8 @@ def render(runs: list[Evidence], drawn: list[Figure], note: str) -> tuple[str, s
     return page.whole(title, "\n".join(html)), "\n".join(text) + "\n"
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="reports compare", description=__doc__,
+def main(arguments: list[str], prog: str = "reports compare") -> int:
+    parser = argparse.ArgumentParser(prog=prog, description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("evidence", type=pathlib.Path, nargs="+",
                         help="two evidence folders or archives, or more")
