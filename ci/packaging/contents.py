@@ -45,14 +45,12 @@ def commit_time() -> int:
 
 
 def tracked(folder: str) -> list[str]:
-    """The files of a folder that git knows, or all of them where there is no git."""
-    try:
-        listed = output("git", "-C", ROOT, "ls-files", "-zco", "--exclude-standard",
-                        folder).split("\0")
-        return sorted(filter(None, listed))
-    except (OSError, subprocess.CalledProcessError):
-        return sorted(str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*")
-                      if path.is_file() and "__pycache__" not in path.parts)
+    """The files of a folder that git knows, or all of them in a copy without git."""
+    if (ROOT / ".git").exists():
+        listed = output("git", "-C", ROOT, "ls-files", "-zco", "--exclude-standard", folder)
+        return sorted(name for name in listed.split("\0") if name and (ROOT / name).is_file())
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*")
+                  if path.is_file() and "__pycache__" not in path.parts)
 
 
 def needed_libraries(program: pathlib.Path) -> list[pathlib.Path]:

@@ -2,6 +2,9 @@
 
     ci/package pip
 
+With --stage FOLDER it makes no wheel, and leaves the Python package in the folder, without program
+and libraries, as a package of a distribution has it.
+
 The same commit gives the same bytes: the archive's times are those of the commit. The tag says
 which glibc the files need, by the versions of the symbols that they ask for.
 """
@@ -37,7 +40,6 @@ Version: {version}
 Summary: Runs CUDA programs and tests without a GPU, checks every memory access, and tries to \
 falsify claims about a CUDA runtime
 License-Expression: Apache-2.0
-License-File: LICENSE
 {licences}Requires-Python: >={python}
 Requires-Dist: tomli; python_version < "3.11"
 Provides-Extra: png
@@ -91,14 +93,15 @@ def stage_program(folder: pathlib.Path) -> list[pathlib.Path]:
         stripped(library.resolve(), folder / "lib" / library.name)
     for part in FIXTURES:
         for name in tracked(f"fixtures/{part}"):
-            copy(ROOT / name, folder / name)
+            if not name.endswith(".py"):  # what made them
+                copy(ROOT / name, folder / name)
     return others
 
 
 def stage_licences(folder: pathlib.Path, others: list[pathlib.Path]) -> list[str]:
     """Ours, and Debian's copyright file of each library that comes along. Returns the names."""
     copy(ROOT / "LICENSE", folder / "LICENSE")
-    names = []
+    names = ["LICENSE"]
     for library in [*others, pathlib.Path("libcriterion.a")]:
         owner = output("dpkg", "-S", f"*/{library.name}").split(":")[0]
         name = f"{library.name.split('.')[0]}.txt"
@@ -142,6 +145,15 @@ def write_member(archive: zipfile.ZipFile, name: str, moment: tuple, content: by
     archive.writestr(member, content, compresslevel=9)
 
 
+def write_info(info: pathlib.Path, licences: list[str]) -> None:
+    info.mkdir(parents=True, exist_ok=True)
+    (info / "METADATA").write_text(METADATA.format(
+        version=version(), python=OLDEST_PYTHON,
+        licences="".join(f"License-File: {name}\n" for name in licences),
+        readme=(ROOT / "ci/packaging/README.pypi.md").read_text()))
+    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+
+
 def make() -> pathlib.Path:
     shutil.rmtree(STAGE, ignore_errors=True)
     DIST.mkdir(parents=True, exist_ok=True)
@@ -149,16 +161,11 @@ def make() -> pathlib.Path:
     stage_python(package)
     others = stage_program(package / "program")
     info = STAGE / f"tollens-{number}.dist-info"
-    licences = stage_licences(info / "licenses", others)
+    write_info(info, stage_licences(info / "licenses", others))
     manual.write(STAGE / f"tollens-{number}.data/data")
     what = tag(package / "program")
-    (info / "METADATA").write_text(METADATA.format(
-        version=number, python=OLDEST_PYTHON,
-        licences="".join(f"License-File: {name}\n" for name in licences),
-        readme=(ROOT / "ci/packaging/README.pypi.md").read_text()))
     (info / "WHEEL").write_text("Wheel-Version: 1.0\nGenerator: ci/package\n"
                                 f"Root-Is-Purelib: false\nTag: {what}\n")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS)
     for old in DIST.glob("tollens-*.whl"):
         old.unlink()
     wheel = DIST / f"tollens-{number}-{what}.whl"
@@ -166,10 +173,24 @@ def make() -> pathlib.Path:
     return wheel
 
 
-if __name__ == "__main__":
+def main() -> int:
+    if len(sys.argv) == 3 and sys.argv[1] == "--stage":
+        folder = pathlib.Path(sys.argv[2])
+        stage_python(folder / "tollens")
+        (folder / "tollens/program").mkdir(parents=True, exist_ok=True)
+        write_info(folder / f"tollens-{version()}.dist-info", [])
+        return 0
+    if len(sys.argv) > 1:
+        print(f"package: there is no option {sys.argv[1]}", file=sys.stderr)
+        return 2
     try:
         made = make()
     except (Unmade, OSError, subprocess.CalledProcessError) as error:
         print(f"package: {error}", file=sys.stderr)
-        sys.exit(2)
+        return 2
     print(f"package: {made.relative_to(ROOT)}, {made.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
