@@ -21,6 +21,7 @@ import time
 import zipfile
 
 import manual
+import older_glibc
 from contents import (
     BUILD, FIXTURES, LIBRARIES, PACKAGES, PROGRAM, ROOT, Unmade, commit_time, glibc_needed,
     needed_libraries, output, stripped, tracked, version)
@@ -91,6 +92,10 @@ def stage_program(folder: pathlib.Path) -> list[pathlib.Path]:
         stripped(BUILD / name, folder / name)
     for library in others:
         stripped(library.resolve(), folder / "lib" / library.name)
+    if older_glibc.can():
+        older_glibc.make_all(folder)
+    else:
+        print("package: there is no patchelf, so the wheel needs the glibc of this machine")
     for part in FIXTURES:
         for name in tracked(f"fixtures/{part}"):
             if not name.endswith(".py"):  # what made them
@@ -185,7 +190,7 @@ def main() -> int:
         return 2
     try:
         made = make()
-    except (Unmade, OSError, subprocess.CalledProcessError) as error:
+    except (Unmade, ValueError, OSError, subprocess.CalledProcessError) as error:
         print(f"package: {error}", file=sys.stderr)
         return 2
     print(f"package: {made.relative_to(ROOT)}, {made.stat().st_size / 1e6:.1f} MB")

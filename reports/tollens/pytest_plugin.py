@@ -148,7 +148,16 @@ def wait_for_kernels() -> None:
             driver.cuDevicePrimaryCtxRelease_v2(device)
 
 
-Wrapper = Generator[None, object, object]
+Wrapper = Generator[None, Any, None]
+
+
+def fail(outcome: Any, text: str) -> None:
+    """Makes what a hook did end in a failure."""
+    failure = pytest.fail.Exception(text, pytrace=False)
+    if hasattr(outcome, "force_exception"):
+        outcome.force_exception(failure)
+    else:  # pluggy before 1.1, of Debian 12
+        outcome._excinfo = (type(failure), failure, None)
 
 
 class Watch:
@@ -185,23 +194,19 @@ class Watch:
             with (self.folder / "report").open("a") as file:
                 file.write("".join(f"{line}\n" for line in lines))
 
-    def judge(self, item: pytest.Item, when: str) -> Wrapper:
-        try:
-            result = yield
-        except BaseException as error:
+    def judge(self, item: pytest.Item, when: str, outcome: Any) -> None:
+        error = outcome.excinfo[1] if outcome.excinfo else None
+        if error is not None:
             self.tell(item, when)
-            found = self.take(item)
-            if found and isinstance(error, pytest.skip.Exception):
-                pytest.fail(self.text(item, found), pytrace=False)
-            if found:
-                item.add_report_section(when, "tollens", self.text(item, found))
-            raise
         found = self.take(item)
-        if found and getattr(item, "_excinfo", None):  # unittest keeps its failure there
-            item.add_report_section(when, "tollens", self.text(item, found))
-        elif found:
-            pytest.fail(self.text(item, found), pytrace=False)
-        return result
+        if not found:
+            return
+        text = self.text(item, found)
+        passed = error is None and not getattr(item, "_excinfo", None)  # unittest's failure
+        if passed or isinstance(error, pytest.skip.Exception):
+            fail(outcome, text)
+        else:
+            item.add_report_section(when, "tollens", text)
 
     def tell(self, item: pytest.Item, when: str) -> None:
         if self.broken_by and self.broken_by != item.nodeid:
@@ -213,17 +218,17 @@ class Watch:
             self.broken_by = self.broken_by or item.nodeid
         return "\n".join(f"tollens: {one}" for one in found)
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Wrapper:
-        return (yield from self.judge(item, "setup"))
+        self.judge(item, "setup", (yield))
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
-        return (yield from self.judge(item, "call"))
+        self.judge(item, "call", (yield))
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Wrapper:
-        return (yield from self.judge(item, "teardown"))
+        self.judge(item, "teardown", (yield))
 
     def pytest_report_header(self) -> str:
         checks = os.environ.get("TOLLENS_SOFT_CHECK") or STANDARD
