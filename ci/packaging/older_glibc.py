@@ -2,9 +2,10 @@
 
 What is linked on a newer system asks for newer versions of symbols: glibc 2.34 gave those of
 libpthread and libdl the version 2.34 when it took them over, and mathematical functions got new
-ones in 2.29. The functions do the same. So references to versions newer than 2.28 lose their version,
-and the libraries that had the functions are named as needed; newer systems have them still, empty.
-What an older glibc lacks is in older_glibc.c, which programs find in lib/ beside them.
+ones in 2.29. The functions do the same. So references to versions newer than 2.28 lose their
+version, and the libraries that had the functions are named as needed; newer systems have them
+still, empty. What an older glibc lacks is in older_glibc.c, which programs find in lib/ beside
+them.
 
     python3 ci/packaging/older_glibc.py FOLDER    all programs and libraries in it and in its lib/
 
@@ -144,8 +145,8 @@ def can() -> bool:
 def make_shim(folder: pathlib.Path) -> None:
     path = folder / SHIM
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
-                    f"-Wl,-soname,{SHIM}", "-o", str(path),
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror",
+                    "-fPIC", "-shared", f"-Wl,-soname,{SHIM}", "-o", str(path),
                     str(ROOT / "ci/packaging/older_glibc.c"), "-ldl"], check=True)
     subprocess.run(["strip", "--strip-debug", str(path)], check=True)
     make_older(path)
@@ -161,7 +162,8 @@ def make_older(path: pathlib.Path) -> None:
     shimmed = names & SHIMMED
     unknown = names - SHIMMED - known_before()
     if unknown:
-        raise ValueError(f"{path.name} needs {', '.join(sorted(unknown))}, which glibc 2.28 lacks")
+        raise ValueError(f"{path.name} needs {', '.join(sorted(unknown))}, which glibc 2.28 "
+                         "lacks")
     if shimmed and ".so" in path.name:
         raise ValueError(f"{path.name} needs {', '.join(sorted(shimmed))}, which libraries lack")
     if shimmed:

@@ -7,7 +7,6 @@ report. Kernels that still run are waited for first, so that a finding belongs t
 launched them. With pytest-xdist each worker has a report of its own.
 """
 
-import ctypes
 import os
 import pathlib
 import shlex
@@ -21,6 +20,7 @@ from typing import Any
 import pytest
 
 from .findings import Finding, of_line
+from .kernels import wait_for_kernels
 from .program import Missing, program_path
 
 CHECKS = ("memory", "init", "sync", "race", "stream", "leak", "fatal")
@@ -122,30 +122,6 @@ def seen_lines(folder: pathlib.Path) -> list[tuple[str, str]]:
         return []
     pairs = (line.partition("\t") for line in path.read_text().splitlines())
     return [(name, line) for name, _, line in pairs]
-
-
-def wait_for_kernels() -> None:
-    """Waits for what this process launched, in its current context and in the primary ones."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
-    except OSError:
-        return  # it launched nothing
-    count, context = ctypes.c_int(), ctypes.c_void_p()
-    flags, active = ctypes.c_uint(), ctypes.c_int()
-    if driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
-        return
-    if driver.cuCtxGetCurrent(ctypes.byref(context)) == 0 and context:
-        driver.cuCtxSynchronize()
-    for device in range(count.value):
-        state = driver.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags),
-                                                  ctypes.byref(active))
-        if state != 0 or not active.value:
-            continue
-        if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0:
-            driver.cuCtxPushCurrent_v2(context)
-            driver.cuCtxSynchronize()
-            driver.cuCtxPopCurrent_v2(ctypes.byref(context))
-            driver.cuDevicePrimaryCtxRelease_v2(device)
 
 
 Wrapper = Generator[None, Any, None]
