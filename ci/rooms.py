@@ -35,8 +35,8 @@ RUNTIME = Room(
     floors=[
         ("core", "statuses and messages, the table of driver functions, the interposer, devices, "
                  "contexts, deadlines, histograms"),
-        ("health trace", "what lives, what leaks and what NVML reports; calls and device work as "
-                         "a timeline"),
+        ("health ptx trace", "what lives, what leaks and what NVML reports; kernels written at run "
+                             "time; calls and device work as a timeline"),
         ("objects", "what a context owns: streams, events, modules, buffers, pinned blocks, "
                     "launches, asynchronous copies, host functions"),
         ("pool graph", "the memory pool; graphs and batches"),
@@ -47,7 +47,7 @@ RUNTIME = Room(
     ],
     homes={"each": "core", "cuda_abi": "core", "pool_watch": "pool", "graph": "graph",
            "trace": "trace", "vram": "vram", "cuda_abi_types": "core", "cuda_result": "core",
-           "gguf_types": "worker"},
+           "gguf_types": "worker", "ptx_builder": "ptx"},
     above=("bench", "test", "examples", "refused"),
     for_tests=("pool_scene", "nvml_stand_in", "nvtx_listener", "gguf_maker"))
 

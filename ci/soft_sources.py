@@ -5,7 +5,7 @@ together.
 from sources import within
 
 SOFT = within({
-    "base": "arena options json report",
+    "base": "arena options json report tensor_map",
     "ptx": """
         diagnostic token symbol opcode read_constant read_operand read_vector read_old
         read_variable read_function read_module unite
@@ -17,24 +17,24 @@ SOFT = within({
     "lower": """
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
         lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
-        link loaded_module linked_image fatbin count fuse core lower_async lower_mbarrier
-        lower_cluster lower_texture lower_wgmma lower_box
+        link loaded_module linked_image fatbin host_object device_runtime count fuse core
+        lower_async lower_mbarrier lower_cluster lower_texture lower_wgmma lower_box lower_map
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
         reduce mbarrier mbarrier_wait cluster cluster_barrier cluster_map registers heap wgmma
-        tensor_copy
+        wgmma_factor wgmma_product shared_layout tensor_copy tensor_walk tensor_replace
     """,
     "texture": "texture texel reach sample fetch surface",
     "check": """
-        chunks thread_clock race race_order race_cell race_access race_matrix race_copy
+        chunks thread_clock race race_order race_cell race_access race_matrix race_copy race_product
         race_object race_proxy race_exit race_report checks
     """,
 })
 
 # The driver API in front of it.
 SOFT_API = within({
-    "base": "file_text calls result_name line_table call_site",
+    "base": "file_text calls result_name line_table call_site trace_line",
     "state": """
         driver_state driver_start handle_set thread_state contexts fault fault_rule
         device_memory managed array texture_object texture_reference memory_pool
@@ -43,12 +43,12 @@ SOFT_API = within({
     """,
     "queue": """
         task event_life stream_value copy_rows kernel_call operation streams stream_fault queue
-        perform stream_order task_fault usage
+        perform stream_order task_fault usage trace_task
     """,
     "graph": """
         task_graph node_content graph_exec graph_update graph_call capture submit user_object
     """,
-    "driver": "context_life copy_call leak call",
+    "driver": "context_life copy_call leak trace_call call",
     "api": """
         api_entry since not_modelled exports api_device api_primary api_context api_setting
         api_peer api_stream api_stream_attribute api_event api_host_function api_value
@@ -72,13 +72,15 @@ CUDART = within({
         cudart_function cudart_error cudart_stream cudart_capture cudart_device cudart_memory
         cudart_managed cudart_pool cudart_fill cudart_copy cudart_copy_rows cudart_batch
         cudart_node cudart_graph cudart_graph_node cudart_graph_copy cudart_graph_exec
-        cudart_channel cudart_not_modelled
+        cudart_channel cudart_array cudart_copy_array cudart_texture cudart_not_modelled
     """,
 })
 CUDART_EDITIONS = within({"cudart": "cudart_exports cudart_properties"})
 CUDART_TESTS = within({
     "cudart/test": "test_cudart",
-    "cudart": "cudart_error_test cudart_launch_test cudart_memory_test cudart_types_test",
+    "cudart": """
+        cudart_array_test cudart_error_test cudart_launch_test cudart_memory_test cudart_types_test
+    """,
 })
 
 # Compiled once for each processor level.
@@ -92,7 +94,7 @@ SOFT_CORE = within({
 })
 
 SOFT_TESTS = within({
-    "test": "test_soft test_abort",
+    "test": "test_soft test_abort test_tensor box_model",
     "ops": "half_test vector_test video_test tensor_test wgmma_test wide_test approx_test",
     "check": "thread_clock_test report_test sanitizer_test",
     "base": "json_test options_test file_text_test",
@@ -100,12 +102,14 @@ SOFT_TESTS = within({
     "machine": """
         diverge_test random_flow_test barrier_test trap_test call_test function_test
         print_test async_test mbarrier_test bulk_test cluster_test cluster_memory_test
-        heap_test reduce_test tensor_copy_test warp_valid_test
+        heap_test reduce_test tensor_copy_test tensor_cluster_test
+        tensor_image_test tensor_random_test tensor_replace_test warp_valid_test
     """,
     "lower": """
-        core_test wgmma_form_test link_test count_test lines_test fuse_test numbers_test
+        core_test wgmma_form_test link_test count_test lines_test fuse_test
+        host_object_test numbers_test
     """,
-    "memory": "shadow_test",
+    "memory": "shadow_test space_bytes_test",
     "queue": "hint_test",
 })
 
@@ -128,7 +132,7 @@ SOFT_API_TESTS = within({
         api_capture_test api_capture_node_test api_graph_test api_graph_exec_test
         api_graph_memory_test
     """,
-    "driver": "leak_test",
+    "driver": "leak_test trace_call_test",
     "state": "fault_rule_test fault_test",
     "queue": "task_fault_test stream_order_test queue_valid_test",
     "tools": "probe_driver_test",
@@ -165,5 +169,6 @@ BENCH = within({"tools/bench": """
 CORPUS_TESTS = within({"corpus": """
     corpus_run
     corpus_calls_test corpus_data_test corpus_numbers_test corpus_speed_test corpus_waits_test
-    corpus_clusters_test corpus_tensors_test images_run corpus_images_test corpus_surfaces_test
+    corpus_clusters_test corpus_tensors_test corpus_gemm_test images_run corpus_images_test
+    corpus_surfaces_test
 """})

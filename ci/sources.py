@@ -12,6 +12,7 @@ RUNTIME = within({
         deadline retire outcome residence handles_valid
     """,
     "health": "nvml health",
+    "ptx": "ptx_value ptx_module ptx_emit ptx_memory",
     "trace": """
         trace_clock trace_context trace_run trace_read trace_note trace_install trace_write
     """,
@@ -49,6 +50,7 @@ RUNTIME_TESTS = within({
         pool_failure_test mesh_plan_test pool_valid_test
     """,
     "graph": "graph_test batch_test",
+    "ptx": "ptx_test ptx_mistakes_test ptx_random_test",
     "trace": "trace_test trace_clock_test",
     "transfer": "retry_test numa_test transfer_test pieces_test",
     "vram": "vram_test vram_handle_test once_test",

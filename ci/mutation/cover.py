@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from mutation.workshop import Tree, digest, run_tests
+from mutation.tests import run_tests
+from mutation.workshop import Tree, digest
 
 LIMIT_S = 600.0  # of one test, in the coverage build
 WRITE_S = 20.0

@@ -7,7 +7,9 @@ import pathlib
 import random
 import subprocess
 
-from mutation.workshop import MutateError, Tree, Workshop, build, digest, run_tests
+from mutation.second import Second
+from mutation.tests import run_tests
+from mutation.workshop import MutateError, Tree, Workshop, build, digest, say
 from mutation.cover import Map
 from mutation.operators import Mutant, Operators, statuses
 from mutation.results import Log, Survivors, Verdict
@@ -49,8 +51,14 @@ class Run:
         self.map = Map(self.tree)
         self.map.update(say, lambda: build(self.tree, self.tree.coverage))
         self.log = Log(self.workshop.work / "verdicts.jsonl")
-        self.stamp = self.workshop.stamp()
+        self.stamp = "+".join([self.workshop.stamp(),
+                               *(each.folder for each in self.tree.sanitizers)])
         self.survivors = Survivors(self.out)
+        self.second: list[Second] = [Second(self.tree, each) for each in self.tree.sanitizers]
+
+    def close(self) -> None:
+        for each in self.second:
+            each.close()
 
     def judge(self, mutant: Mutant) -> Verdict:
         text = self.texts[mutant.file]
@@ -76,9 +84,15 @@ class Run:
         tests = self.map.covering(mutant.file, mutant.line, last)
         self.workshop.install(mutant.file, changed)
         try:
-            return self._run(tests)
+            kind, by, seconds = self._run(tests)
         finally:
             self.workshop.restore()
+        for second in self.second if kind == "survived" and tests else ():
+            found, more_s = second.notices(mutant, text, self._batches(tests), self.limit_s)
+            seconds += more_s
+            if found:
+                return "killed", found, seconds
+        return kind, by, seconds
 
     def _run(self, tests: list[str]) -> tuple[str, str, float]:
         seconds = 0.0
@@ -129,10 +143,6 @@ def _names(tests: list[str]) -> str:
     return f"{len(tests)} tests of {len(suites)} suites: {some}"
 
 
-def say(text: str) -> None:
-    print(text, flush=True)
-
-
 def commit(tree: Tree) -> str:
     done = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=tree.root, text=True,
                           capture_output=True, check=False)
@@ -166,7 +176,8 @@ def go(run: Run, files: list[str], draw: Draw) -> int:
         sample = random.Random(draw.seed).sample(everything, draw.sample)
     with contextlib.closing(Workshop(run.tree)) as workshop:
         run.prepare(workshop)
-        return _go(run, everything, sample, draw)
+        with contextlib.closing(run):
+            return _go(run, everything, sample, draw)
 
 
 def _go(run: Run, everything: list[Mutant], sample: list[Mutant], draw: Draw) -> int:

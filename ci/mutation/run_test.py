@@ -3,6 +3,7 @@
 the others survive, arguments are kept, and an interrupted run is undone."""
 
 import contextlib
+import dataclasses
 import io
 import pathlib
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from mutation.workshop import MutateError, Tree, Workshop
+from mutation.workshop import MutateError, Sanitizer, Tree, Workshop
 from mutation.results import Log, Survivors, Verdict
 from mutation.run import Draw, Run, check, go
 
@@ -36,10 +37,16 @@ int untested(int n) {
 int unwatched(int n) {
     return n + 3;
 }
+
+int looks_at(const volatile int *numbers, int count) {
+    for (int i = 0; i < count; i++) (void)numbers[i];
+    return count;
+}
 """
 TESTS = """\
 #include "sum.h"
 #include <criterion/criterion.h>
+#include <stdlib.h>
 
 Test(sum, of_numbers_below_five) {
     cr_assert_eq(sum_below(5), 10);
@@ -49,8 +56,19 @@ Test(sum, of_numbers_below_five) {
 Test(sum, runs) {
     unwatched(1);
 }
+
+Test(sum, looks) {
+    int *numbers = calloc(4, sizeof *numbers);
+    cr_assert_eq(looks_at(numbers, 4), 4);
+    free(numbers);
+}
 """
-HEADER = "int sum_below(int n);\nint untested(int n);\nint unwatched(int n);\n"
+HEADER = """\
+int sum_below(int n);
+int untested(int n);
+int unwatched(int n);
+int looks_at(const volatile int *numbers, int count);
+"""
 NINJA = """\
 rule cc
   command = gcc -O1 $flags -MMD -MF $out.d -c $in -o $out
@@ -92,14 +110,17 @@ class ASmallTree(unittest.TestCase):
             (self.root / name).write_text(text)
         (self.root / "build.ninja").write_text(
             NINJA + VARIANT.format("build/mutate", "", cflags, libs, stub)
-            + VARIANT.format("build/coverage", "-O0 --coverage", cflags, libs, stub))
+            + VARIANT.format("build/coverage", "-O0 --coverage", cflags, libs, stub)
+            + VARIANT.format("build/asan", "-fsanitize=address", cflags, libs, stub))
         self.tree = Tree(self.root, ["sum.c"], ["test-sum"], patience_s=5.0)
+        self.asan = Sanitizer("ASan", "build/asan", ["test-sum"], {
+            "ASAN_OPTIONS": "log_path={temporary}/found"})
         self.out = self.root / "out"
 
-    def run_all(self) -> tuple[int, str]:
+    def run_all(self, tree: Tree | None = None) -> tuple[int, str]:
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
-            code = go(Run(self.tree, self.out), ["sum.c"], Draw(None, 1, "", 0))
+            code = go(Run(tree or self.tree, self.out), ["sum.c"], Draw(None, 1, "", 0))
         return code, said.getvalue()
 
     def verdict(self, said: str, line: int, operator: str) -> str:
@@ -120,7 +141,8 @@ class ASmallTree(unittest.TestCase):
         self.assertIn("no test executes the line", said)
         self.assertEqual((self.root / "sum.c").read_text(), PROGRAM)
         survivors = Survivors(self.out)
-        self.assertEqual({entry["line"] for entry in survivors.entries.values()}, {6, 7, 14, 18})
+        lines = {entry["line"] for entry in survivors.entries.values()}
+        self.assertEqual(lines, {6, 7, 14, 18, 22})
 
         # Argued entries are kept, with their line, and no longer counted against the tests.
         for entry in survivors.entries.values():
@@ -130,7 +152,7 @@ class ASmallTree(unittest.TestCase):
         code, said = self.run_all()
         self.assertEqual(code, 0, said)
         kept = Survivors(self.out).entries.values()
-        self.assertEqual({entry["line"] for entry in kept}, {7, 8, 15, 19})
+        self.assertEqual({entry["line"] for entry in kept}, {7, 8, 15, 19, 23})
         self.assertEqual({entry["equivalent"] for entry in kept}, {'said "so"'})
 
         # A test that kills one of them shows that its argument is wrong.
@@ -145,6 +167,20 @@ class ASmallTree(unittest.TestCase):
             self.assertEqual(check(Run(self.tree, self.out)), 1)
         self.assertIn("sum.c:19: what is argued to be equivalent is not there any more",
                       out.getvalue())
+
+    def test_a_sanitizer_is_asked_about_what_survives(self) -> None:
+        _, said = self.run_all()
+        self.assertEqual(self.verdict(said, 22, "relational"), "survived")
+        # A survivor that was judged without the sanitizer is judged again with it.
+        _, said = self.run_all(dataclasses.replace(self.tree, sanitizers=(self.asan,)))
+        self.assertEqual(self.verdict(said, 22, "relational"), "killed", said)
+        self.assertIn("ASan: sum/looks", said)
+        self.assertEqual(self.verdict(said, 18, "arithmetic"), "survived")
+        # What it reports of the original too is no word on a mutant: here a leak.
+        tests = (self.root / "sum_test.c").read_text()
+        (self.root / "sum_test.c").write_text(tests.replace("free(numbers);", "numbers = NULL;"))
+        _, said = self.run_all(dataclasses.replace(self.tree, sanitizers=(self.asan,)))
+        self.assertEqual(self.verdict(said, 18, "arithmetic"), "survived")
 
     def test_an_interrupted_run_is_undone_and_goes_on(self) -> None:
         self.run_all()

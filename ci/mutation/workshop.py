@@ -1,4 +1,4 @@
-"""The build that ci/mutate changes one object of, and how it runs tests.
+"""The build that ci/mutate changes one object of.
 
 A mutant is compiled beside the tree, with the command that ninja has for its source, and its object
 replaces the original in the build's folder; ninja links what depends on it. The sources stay as
@@ -13,18 +13,23 @@ import json
 import os
 import pathlib
 import re
-import resource
 import shlex
-import signal
 import subprocess
-import tempfile
-import time
-
-FILE_BYTES_MAX = 1 << 30  # what a mutant may write to one file
 
 
 class MutateError(Exception):
     """An error, as the sentence that the user sees."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Sanitizer:
+    """A build of the same tests whose sanitizer may notice what no test asks for."""
+    name: str
+    folder: str
+    programs: list[str]
+    environment: dict[str, str]  # {temporary}: a folder whose files found* are what it reports
+    ignored: str = ""  # a pattern of lines in these that are none
+    criterion: bool = True  # else the programs are run whole
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +41,7 @@ class Tree:
     coverage: str = "build/coverage"
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
     patience_s: float = 20.0  # until tests that do not end count as failed, and more for slow ones
+    sanitizers: tuple[Sanitizer, ...] = ()  # asked about what survives
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,15 +55,19 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
 def ninja(tree: Tree, targets: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["ninja", "--quiet", *targets], cwd=tree.root, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
 
-def build(tree: Tree, folder: str) -> None:
-    """All test programs in a folder, as they are without a mutant."""
+def build(tree: Tree, folder: str, programs: list[str] | None = None) -> None:
+    """All test programs in a folder, or these, as they are without a mutant."""
     try:
-        done = ninja(tree, [f"{folder}/{program}" for program in tree.programs])
+        done = ninja(tree, [f"{folder}/{program}" for program in programs or tree.programs])
     except FileNotFoundError as error:
         raise MutateError("there is no ninja; ci/setup installs it") from error
     if done.returncode == 0:
@@ -171,10 +181,10 @@ class Workshop:
             self.parts[output] = found
         return self.parts[output]
 
-    def link(self, programs: list[str]) -> bool:
+    def link(self, programs: list[str], mutated: bool = True) -> bool:
         """False where the linker refuses the mutant."""
         done = ninja(self.tree, [f"{self.tree.folder}/{program}" for program in programs])
-        if digest((self.tree.root / self.output).read_bytes()) != self.installed:
+        if mutated and digest((self.tree.root / self.output).read_bytes()) != self.installed:
             raise MutateError(f"ninja has made {self.output} again, so that no mutant is in it; "
                               "was a file edited while mutants were tried?")
         other = re.search(r"^FAILED: (\S+\.o) ", done.stdout, re.M)
@@ -187,45 +197,3 @@ class Workshop:
         """Of the test programs without a mutant: changes where a test does."""
         return digest(b"".join((self.folder / program).read_bytes()
                                for program in self.tree.programs))
-
-
-def _humble() -> None:
-    """For the process that runs tests: a mutant may want all memory, and may write without end."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES_MAX, FILE_BYTES_MAX))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    try:
-        pathlib.Path("/proc/self/oom_score_adj").write_text("1000")
-    except OSError:
-        pass  # the system chooses itself which process to end
-
-
-def run_tests(tree: Tree, folder: str, program: str, tests: list[str], limit_s: float,
-              more: dict[str, str] | None = None) -> Outcome:
-    """Tests of one program, until the first that fails. More: environment."""
-    begin = time.monotonic()
-    pattern = f"@({'|'.join(tests)})"
-    with tempfile.TemporaryDirectory(
-            prefix="mutate-", ignore_cleanup_errors=True) as temporary, subprocess.Popen(
-            [f"{folder}/{program}", "--fail-fast", "-j1", "--filter", pattern], cwd=tree.root,
-            env={**os.environ, **tree.environment, "TMPDIR": temporary, **(more or {})},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", start_new_session=True, preexec_fn=_humble) as process:
-        try:
-            output, _ = process.communicate(timeout=limit_s)
-            verdict = "passed" if process.returncode == 0 else "failed"
-        except subprocess.TimeoutExpired:
-            output, verdict = "", "timeout"
-        finally:
-            _end(process)
-    found = re.search(r"\[FAIL\] (?:\x1b\[[\d;]*m)*(\w+)::(\w+)", output)
-    what = f"{found[1]}/{found[2]}" if found else (
-        tests[0] if len(tests) == 1 else f"one of {tests[0]} to {tests[-1]}")
-    return Outcome(verdict, what, time.monotonic() - begin)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """The process and what it started, which may have survived it."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

@@ -2,12 +2,14 @@
  * Traces: what was called and queued is in them, in order, and no more than there is room for.
  */
 #include "test/test_device.h"
+#include "trace_state.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static void end(void) {
     tol_trace_remove(test_driver());
@@ -138,6 +140,62 @@ Test(trace, knows_graphs_and_contexts_that_have_ended) {
     cr_assert(count(text, "\"cat\":\"graph\"") == 1 && count(text, "\"cat\":\"fill\"") == 0, "%s",
               text);
     free(text);
+}
+
+/* While a capture goes on nobody waits for an event, so it must be known when it is over. */
+Test(trace, knows_when_captures_are_over) {
+    struct tol_stream *stream = NULL;
+    struct tol_graph *graph = NULL;
+    MUST(tol_trace_install(test_driver(), NULL, NULL));
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+    for (int i = 0; i < 2; i++) {
+        MUST(tol_graph_capture_begin(stream));
+        cr_assert_eq(atomic_load(&tol_trace.captures), 1u);
+        MUST(tol_graph_capture_end(stream, &graph));
+        cr_assert_eq(atomic_load(&tol_trace.captures), 0u);
+        tol_graph_destroy(graph);
+    }
+    tol_stream_destroy(stream);
+}
+
+/* What nobody has waited for is waited for, a little, by who writes the trace. One worker, so that
+ * no other thread does the work meanwhile; a busy host may use up the time, but not every time. */
+Test(trace, waits_for_what_ends_in_a_moment) {
+    struct tol_stream *stream = NULL;
+    struct tol_buffer *buffer = NULL;
+    unsigned found = 0;
+    setenv("TOLLENS_SOFT_WORKERS", "1", 1);
+    MUST(tol_trace_install(test_driver(), NULL, NULL));
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+    MUST(tol_buffer_create(test_context(), 16, 4, &buffer));
+    for (unsigned i = 1; i <= 10 && found < i; i++) {
+        MUST(tol_copy_fill(stream, buffer, 0, i, 4, 16));
+        char *text = written(false);
+        found = count(text, "\"cat\":\"fill\"");
+        free(text);
+        if (found < i) found = 0;
+    }
+    cr_assert(found > 0, "no fill has its time");
+    tol_buffer_destroy(buffer);
+    tol_stream_destroy(stream);
+}
+
+/* The trace has a stream and events of its own in a context, and gives them back. */
+Test(trace, leaves_nothing_in_a_context) {
+    if (test_on_gpu()) cr_skip_test("the soft device reports what is left");
+    char path[] = "/tmp/tollens_trace_XXXXXX", text[4096] = "";
+    int file = mkstemp(path);
+    cr_assert(file >= 0);
+    setenv("TOLLENS_SOFT_CHECK", "leak", 1);
+    setenv("TOLLENS_SOFT_REPORT", path, 1);
+    MUST(tol_trace_install(test_driver(), NULL, NULL));
+    work(3);
+    tol_trace_remove(test_driver());
+    test_end();
+    cr_assert(read(file, text, sizeof text - 1) >= 0);
+    unlink(path);
+    close(file);
+    cr_assert(strstr(text, "a stream") == NULL && strstr(text, "an event") == NULL, "%s", text);
 }
 
 static unsigned stats_operations(void) {

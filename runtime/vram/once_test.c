@@ -116,6 +116,11 @@ Test(once, where_addresses_are_few_fewer_do, .fini = test_end) {
     rule.nth = 0;
     MUST(tol_interpose_install(test_driver(), &options));
     MUST_FAIL(tol_once_create(test_context(), 0, &once), TOL_OUT_OF_DEVICE_MEMORY, "addresses");
+    /* Halves of it, down to 64 MiB and no further. */
+    uint64_t tries = tol_interpose_count(TOL_DRIVER_INDEX_cuMemAddressReserve);
+    MUST_FAIL(tol_once_create(test_context(), 256 * MIB, &once), TOL_OUT_OF_DEVICE_MEMORY,
+              "reserving 67108864 bytes");
+    cr_assert_eq(tol_interpose_count(TOL_DRIVER_INDEX_cuMemAddressReserve), tries + 3);
     tol_interpose_remove(test_driver());
 }
 

@@ -36,6 +36,8 @@ static const char usage[] =
     "                       memory,init,sync\n"
     "  --error-exitcode N   the exit code if anything was found; default: the program's\n"
     "  --report FILE        add the findings to FILE, a JSON object a line\n"
+    "  --trace FILE         write a line for each operation and each call that made, freed or\n"
+    "                       waited, of all processes, as JSON for Perfetto (ui.perfetto.dev)\n"
     "  --devices N          the number of devices, 1 to 8; default 1\n"
     "  --memory SIZE        the memory of each device, such as 512M; default 8G\n"
     "  --compute N          the compute capability, 70 to 90; default 90\n"
@@ -60,6 +62,7 @@ struct soft_run {
     char report[PATH_MAX + NAME_BYTES]; /* where findings go */
     long report_bytes;                  /* what the file had before */
     bool keeps_report;
+    char trace[PATH_MAX]; /* "": there is none */
     bool hides_nvjitlink;
     uint64_t error_code; /* the exit code where something was found; 0: the program's */
     char **words;        /* the program and its arguments */
@@ -106,6 +109,37 @@ static int set_report(struct soft_run *run, const char *path) {
     return HYP_EXIT_OK;
 }
 
+/* Begins the list that the processes add to; end_trace ends it. */
+static int set_trace(struct soft_run *run, const char *path) {
+    static const char head[] = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+    FILE *file = fopen(path, "w");
+    bool ok = file != NULL && fputs(head, file) >= 0;
+    if (file != NULL) ok = fclose(file) == 0 && ok;
+    if (!ok || realpath(path, run->trace) == NULL) {
+        run->trace[0] = '\0';
+        return hyp_command_complain("soft: the trace %s cannot be written: %s", path,
+                                    strerror(errno));
+    }
+    setenv("TOLLENS_SOFT_TRACE", run->trace, 1);
+    return HYP_EXIT_OK;
+}
+
+/* Behind the last comma there must be an event. */
+static void end_trace(const struct soft_run *run) {
+    if (run->trace[0] == '\0') return;
+    FILE *file = fopen(run->trace, "a");
+    bool ok =
+        file != NULL && fprintf(file,
+                                "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%ld,\"tid\":0,"
+                                "\"args\":{\"name\":\"tollens soft\"}}\n]}\n",
+                                (long)getpid()) > 0;
+    if (file != NULL) ok = fclose(file) == 0 && ok;
+    if (!ok) {
+        hyp_command_complain("soft: the trace %s cannot be written: %s", run->trace,
+                             strerror(errno));
+    }
+}
+
 static int read_words(struct soft_run *run, int count, char **words) {
     int at = 0;
     if (count > 0 && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)) {
@@ -125,6 +159,8 @@ static int read_words(struct soft_run *run, int count, char **words) {
             setenv(variables[i].variable, value, 1);
         } else if ((value = value_of("--report", &at, count, words)) != NULL) {
             if (set_report(run, value) != HYP_EXIT_OK) return HYP_EXIT_ERROR;
+        } else if ((value = value_of("--trace", &at, count, words)) != NULL) {
+            if (set_trace(run, value) != HYP_EXIT_OK) return HYP_EXIT_ERROR;
         } else if ((value = value_of("--error-exitcode", &at, count, words)) != NULL) {
             if (!hyp_session_number(value, 255, &run->error_code)) {
                 return hyp_command_complain("soft: --error-exitcode takes a number from 0 to 255, "
@@ -256,6 +292,7 @@ int hyp_command_soft(int count, char **words) {
         return code == HELPED ? HYP_EXIT_OK : code;
     }
     code = run_program(&run);
+    end_trace(&run);
     if (code >= 0) {
         const char *checks = getenv("TOLLENS_SOFT_CHECK");
         hyp_soft_report_findings(&report, run.report, run.report_bytes);

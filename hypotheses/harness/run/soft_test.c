@@ -59,6 +59,46 @@ Test(soft_command, children_and_their_reports_count) {
               "the report is kept, behind what was there");
 }
 
+/* How many events of a trace are kernels, and of how many processes. */
+static int count_kernels(const json_t *trace, int *processes, int *errors) {
+    json_int_t seen[8] = {0};
+    int kernels = 0;
+    size_t at = 0;
+    const json_t *event = NULL;
+    *processes = *errors = 0;
+    json_array_foreach(json_object_get(trace, "traceEvents"), at, event) {
+        const char *category = json_string_value(json_object_get(event, "cat"));
+        const json_int_t id = json_integer_value(json_object_get(event, "pid"));
+        if (category == NULL || strcmp(category, "kernel") != 0) continue;
+        kernels++;
+        const json_t *arguments = json_object_get(event, "args");
+        *errors += json_integer_value(json_object_get(arguments, "error")) == 700;
+        int i = 0;
+        while (i < *processes && seen[i] != id) i++;
+        if (i == *processes && i < 8) seen[(*processes)++] = id;
+    }
+    return kernels;
+}
+
+Test(soft_command, a_trace_has_all_processes) {
+    int processes = 0, errors = 0;
+    cr_assert(program_shell("cd \"$D\" && \"$T\" soft --trace trace.json -- sh -c 'cd /; " CLIENT
+                            " store 1; " CLIENT " store 2; " CLIENT " leave 99'") == 0,
+              "%s", program_output);
+    json_t *trace = program_json("trace.json");
+    cr_assert(count_kernels(trace, &processes, &errors) == 3);
+    cr_assert(processes == 3 && errors == 1);
+    json_decref(trace);
+    /* A program that uses no device, and a file that is no file. */
+    cr_assert(program_shell("cd \"$D\" && \"$T\" soft --trace=trace.json -- true") == 0);
+    trace = program_json("trace.json");
+    cr_assert(json_array_size(json_object_get(trace, "traceEvents")) == 1);
+    json_decref(trace);
+    cr_assert(program_shell("\"$T\" soft --trace /none/trace.json -- true") == 2);
+    cr_assert(program_says("the trace /none/trace.json cannot be written: No such file"), "%s",
+              program_output);
+}
+
 Test(soft_command, options_reach_the_device) {
     cr_assert(program_shell("\"$T\" soft --devices 3 --memory=64M --compute 80 -- "
                             "\"$T\" doctor --device cuda") >= 0);

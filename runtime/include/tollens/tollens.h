@@ -18,6 +18,7 @@
 #include "pipeline.h"
 
 #include "pool_watch.h"
+#include "ptx_builder.h"
 
 #include "copy.h"
 #include "pool.h"

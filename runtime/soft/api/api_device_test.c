@@ -5,8 +5,11 @@
 #include "entries.h"
 #include "test/test_api.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 Test(api_device, nothing_works_before_cuInit) {
     int number = 0;
@@ -177,4 +180,32 @@ Test(api_device, a_luid_is_for_windows) {
     REFUSED(cuDeviceGetLuid(NULL, &mask, 0), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuDeviceGetLuid(luid, &mask, 99), CUDA_ERROR_INVALID_DEVICE);
     cr_assert(mask == 7 && luid[0] == 0);
+}
+
+/* The bits that are set: which answer was another than that a driver gives in a child. */
+static int calls_of_a_child(void) {
+    int count = 0, version = 0;
+    CUcontext context = NULL;
+    return (cuInit(0) != CUDA_ERROR_NOT_INITIALIZED) |
+           (cuDeviceGetCount(&count) != CUDA_ERROR_NOT_INITIALIZED) << 1 |
+           (cuCtxGetCurrent(&context) != CUDA_ERROR_NOT_INITIALIZED) << 2 |
+           (cuDriverGetVersion(&version) != CUDA_SUCCESS) << 3;
+}
+
+Test(api_device, a_forked_process_cannot_use_the_parents_devices) {
+    char path[] = "/tmp/tollens_forked_XXXXXX", line[300] = "";
+    int status = -1, count = 0;
+    close(mkstemp(path));
+    setenv("TOLLENS_SOFT_SUMMARY", path, 1);
+    api_context(0);
+    const pid_t child = fork();
+    if (child == 0) exit(calls_of_a_child());
+    cr_assert(waitpid(child, &status, 0) == child);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d", status);
+    OK(cuDeviceGetCount(&count));
+    /* The child ended by itself, and the summary is the parent's to write. */
+    FILE *file = fopen(path, "r");
+    cr_assert(file != NULL && fgets(line, sizeof line, file) == NULL, "%s", line);
+    fclose(file);
+    unlink(path);
 }

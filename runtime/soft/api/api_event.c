@@ -33,14 +33,13 @@ static CUresult latest_point(CUevent handle, struct soft_context **context,
     return result;
 }
 
-/* What a live event shares with other processes, and its context; NULL: nothing. */
-static const struct soft_shared_event *shared_of(CUevent handle, struct soft_context **context) {
+/* What a live event shares with other processes; NULL: nothing. */
+static const struct soft_shared_event *shared_of(CUevent handle) {
     const struct soft_shared_event *shared = NULL;
     pthread_mutex_lock(&soft_lock);
     const struct soft_event *event = (const struct soft_event *)handle;
     if (soft_handle_is(SOFT_HANDLE_EVENT, handle) && event->capture == NULL) {
         shared = event->shared;
-        *context = event->context;
     }
     pthread_mutex_unlock(&soft_lock);
     return shared;
@@ -81,7 +80,7 @@ EXPORT(cuStreamWaitEvent, (CUstream handle, CUevent event, unsigned int flags)) 
     pthread_mutex_unlock(&soft_lock);
     if (result != CUDA_SUCCESS || capturing) return result;
     if (external) return CUDA_ERROR_INVALID_VALUE; /* it is for streams that are captured */
-    const struct soft_shared_event *shared = shared_of(event, &recorded);
+    const struct soft_shared_event *shared = shared_of(event);
     if (shared != NULL) return soft_event_wait(stream, shared, soft_shared_event_latest(shared));
     result = latest_point(event, &recorded, &point);
     if (result != CUDA_SUCCESS || point == NULL) return result;
@@ -155,6 +154,7 @@ EXPORT(cuEventRecordWithFlags, (CUevent handle, CUstream stream_handle, unsigned
     struct soft_event_point *point = soft_event_point_new(2);
     struct soft_operation *operation = soft_operation_point(SOFT_OPERATION_RECORD, point);
     if (point == NULL || operation == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (point != NULL) point->of_event = true;
     pthread_mutex_lock(&soft_lock);
     struct soft_event *event = (struct soft_event *)handle;
     /* Both must be of one context. */
@@ -190,7 +190,7 @@ EXPORT(cuEventQuery, (CUevent handle)) {
     struct soft_event_point *point = NULL;
     CUresult result = latest_point(handle, &context, &point);
     if (result == CUDA_SUCCESS) result = soft_capture_allows();
-    const struct soft_shared_event *shared = shared_of(handle, &context);
+    const struct soft_shared_event *shared = shared_of(handle);
     if (result == CUDA_SUCCESS && shared != NULL) {
         if (point != NULL) release(point);
         return soft_event_query_shared(context, shared);
@@ -206,7 +206,7 @@ EXPORT(cuEventSynchronize, (CUevent handle)) {
     struct soft_context *context = NULL;
     struct soft_event_point *point = NULL;
     CUresult result = latest_point(handle, &context, &point);
-    const struct soft_shared_event *shared = shared_of(handle, &context);
+    const struct soft_shared_event *shared = shared_of(handle);
     if (result == CUDA_SUCCESS && shared != NULL) {
         if (point != NULL) release(point);
         return soft_event_wait_shared(context, shared);

@@ -142,3 +142,21 @@ Test(api_event, events_order_devices) {
     OK(cuEventSynchronize(own));
     REFUSED(cuEventElapsedTime(&ms, event, own), CUDA_ERROR_INVALID_HANDLE);
 }
+
+/* A failed context answers for its events, whichever context is current. */
+Test(api_event, one_of_a_failed_context_says_so) {
+    CUevent event = NULL, own = NULL;
+    setenv("TOLLENS_SOFT_DEVICES", "2", 1);
+    (void)api_context(0);
+    OK(cuEventCreate(&event, 0));
+    OK(cuEventRecord(event, NULL));
+    OK(cuEventSynchronize(event));
+    cr_assert_eq(api_fault(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    (void)api_context(1);
+    OK(cuEventCreate(&own, 0));
+    OK(cuEventRecord(own, NULL));
+    OK(cuEventSynchronize(own));
+    REFUSED(cuEventQuery(event), CUDA_ERROR_ILLEGAL_ADDRESS);
+    REFUSED(cuEventSynchronize(event), CUDA_ERROR_ILLEGAL_ADDRESS);
+    OK(cuEventQuery(own));
+}

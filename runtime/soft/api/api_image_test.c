@@ -197,7 +197,7 @@ Test(api_image, damaged_files_are_refused, .timeout = 120) {
 
 Test(api_image, what_no_device_can_link_is_named) {
     CUlinkState state = NULL;
-    static const char text[64] = "!<arch>\n";
+    static const char text[64] = "no library";
     api_context(0);
     OK(cuLinkCreate_v2(0, NULL, NULL, &state));
     test_capture(stderr);

@@ -10,9 +10,14 @@
 #include "state/handle_set.h"
 #include "state/image.h"
 #include "state/jit.h"
+#include "base/options.h"
+#include "lower/device_runtime.h"
+#include "lower/fatbin.h"
+#include "lower/host_object.h"
 #include "lower/linked_image.h"
 #include "ptx/reader.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,6 +125,65 @@ static CUresult add_linked(struct link *link, const void *image) {
     return result;
 }
 
+/* What is found in a host object or an archive. */
+struct objects {
+    struct link *link;
+    const char *name;
+    unsigned found, added;
+    bool is_device_runtime;
+    char says[SOFT_FATBIN_SAYS], member[128]; /* of the first that has no PTX for this device */
+};
+
+static int add_object(void *data, const char *member, const void *image, size_t bytes) {
+    struct objects *objects = data;
+    char says[SOFT_FATBIN_SAYS], name[512];
+    size_t length = 0;
+    int result = CUDA_SUCCESS;
+    char *text =
+        soft_fatbin_ptx(image, bytes, soft_options()->compute_capability, &length, &result, says);
+    objects->found++;
+    objects->is_device_runtime |= strcmp(member, SOFT_DEVICE_RUNTIME_MEMBER) == 0;
+    if (text != NULL) {
+        const char *file = objects->name != NULL ? objects->name : "input";
+        snprintf(name, sizeof name, member[0] != '\0' ? "%s(%s)" : "%s", file, member);
+        result = add_text(objects->link, text, length, name);
+        objects->added++;
+        free(text);
+    } else if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
+        /* It may not be needed: what is missing shows when the link is completed. */
+        if (objects->says[0] == '\0') {
+            memcpy(objects->says, says, sizeof says);
+            snprintf(objects->member, sizeof objects->member, "%s", member);
+        }
+        result = CUDA_SUCCESS;
+    } else {
+        soft_jit_fail(&objects->link->jit, says);
+    }
+    return result;
+}
+
+/* The PTX of all fat binaries in it. */
+static CUresult add_objects(struct link *link, const void *data, size_t bytes, const char *name) {
+    struct objects objects = {.link = link, .name = name};
+    char says[SOFT_FATBIN_SAYS + 200];
+    CUresult result = (CUresult)soft_host_object_walk(data, bytes, add_object, &objects);
+    if (result == CUDA_ERROR_INVALID_IMAGE && objects.found == 0) {
+        soft_jit_fail(&link->jit, "the object or library is damaged or cut off\n");
+    }
+    if (result != CUDA_SUCCESS || objects.added > 0) return result;
+    if (objects.is_device_runtime) {
+        return add_text(link, soft_device_runtime, strlen(soft_device_runtime), name);
+    }
+    if (objects.found == 0) {
+        snprintf(says, sizeof says, "the object or library has no device code\n");
+    } else {
+        snprintf(says, sizeof says, "%s%s%s", objects.member, objects.member[0] != '\0' ? ": " : "",
+                 objects.says);
+    }
+    soft_jit_fail(&link->jit, says);
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
 /* The best PTX of a fat binary; objects and libraries are taken where they are one. */
 static CUresult add_binary(struct link *link, const void *data, size_t bytes, const char *name) {
     enum { MAGIC_BYTES = 16 };
@@ -127,13 +191,14 @@ static CUresult add_binary(struct link *link, const void *data, size_t bytes, co
     struct soft_source *sources = NULL;
     unsigned count = 0;
     if (bytes >= MAGIC_BYTES && soft_linked_image_is(data)) return add_linked(link, data);
+    if (soft_host_object_is(data, bytes)) return add_objects(link, data, bytes, name);
     jit.image_bytes = bytes;
     const enum soft_image_kind kind =
         bytes >= MAGIC_BYTES ? soft_image_kind(data) : SOFT_IMAGE_NONE;
     if (kind != SOFT_IMAGE_FATBIN && kind != SOFT_IMAGE_CUBIN) {
         soft_jit_fail(&jit,
-                      "the input is neither a fat binary nor a cubin; objects and libraries of "
-                      "a host compiler cannot be linked here\n");
+                      "the input is neither a fat binary nor a cubin, nor an object or a library "
+                      "of a host compiler (ELF of 64 bits, ar)\n");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
     CUresult result = soft_image_sources(data, &jit, &sources, &count);

@@ -1,6 +1,7 @@
 /*
  * Linking: texts that need each other become one image.
  */
+#include "base/file_text.h"
 #include "test/test_api.h"
 
 #include <stdio.h>
@@ -46,6 +47,141 @@ static CUlinkState begin_with_log(void) {
     api_context(0);
     OK(cuLinkCreate_v2(2, options, values, &state));
     return state;
+}
+
+#define LIBRARY_USER                                                                               \
+    HEAD ".extern .func (.param .b32 r) doubled(.param .b32 x);\n"                                 \
+         ".extern .func (.param .b32 r) tripled(.param .b32 x);\n"                                 \
+         ".visible .entry k(.param .u64 to) {\n"                                                   \
+         "    .reg .u32 %v;\n    .reg .u64 %a;\n    .param .b32 x;\n    .param .b32 r;\n"          \
+         "    ld.param.u64 %a, [to];\n    st.param.b32 [x], 7;\n"                                  \
+         "    call (r), doubled, (x);\n    ld.param.b32 %v, [r];\n    st.param.b32 [x], %v;\n"     \
+         "    call (r), tripled, (x);\n    ld.param.b32 %v, [r];\n    st.global.u32 [%a], %v;\n"   \
+         "    ret;\n}\n"
+
+/* From members of a library, one of which has machine code alone and is not needed. */
+Test(api_link, functions_of_a_library_are_called) {
+    CUlinkState state = begin();
+    void *image = NULL;
+    CUmodule module = NULL;
+    CUfunction k = NULL;
+    CUdeviceptr word = 0;
+    OK(add(state, LIBRARY_USER));
+    OK(cuLinkAddFile_v2(state, CU_JIT_INPUT_LIBRARY, "fixtures/fatbin/members.a", 0, NULL, NULL));
+    OK(cuLinkComplete(state, &image, NULL));
+    OK(cuModuleLoadData(&module, image));
+    OK(cuModuleGetFunction(&k, module, "k"));
+    OK(cuMemAlloc_v2(&word, 4));
+    void *parameters[] = {&word};
+    OK(cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    cr_assert(api_read(word) == 42);
+}
+
+/* A library like libcudadevrt.a: the member of its name has machine code alone. */
+static size_t make_device_runtime(char *library, size_t room) {
+    enum { MAGIC = 8, HEADER = 60, NAMES = 24 };
+    char *machine = NULL;
+    size_t bytes = 0;
+    OK(soft_file_text("fixtures/fatbin/machine.a", &machine, &bytes));
+    /* Behind the index of symbols. */
+    const char *member = memmem(machine, bytes, "machine.o/      ", 16);
+    cr_assert(member != NULL && bytes + HEADER + NAMES < room);
+    bytes -= (size_t)(member - machine);
+    memcpy(library, machine, MAGIC);
+    snprintf(library + MAGIC, HEADER + NAMES + 1, "%-48s%-10d`\n%-23s\n", "//", NAMES,
+             "cuda_device_runtime.o/");
+    memcpy(library + MAGIC + HEADER + NAMES, member, bytes);
+    memcpy(library + MAGIC + HEADER + NAMES, "/0              ", 16);
+    free(machine);
+    return MAGIC + HEADER + NAMES + bytes;
+}
+
+/* Each block stores, and all read what the next block stored, twice. */
+#define GRID_USER                                                                                  \
+    HEAD ".extern .func (.param .b64 h) cudaCGGetIntrinsicHandle(.param .b32 s);\n"                \
+         ".extern .func (.param .b32 e) cudaCGSynchronize(.param .b64 h, .param .b32 f);\n"        \
+         ".visible .entry k(.param .u64 to, .param .u32 scope) {\n"                                \
+         "    .reg .u32 %v, %w, %n, %e;\n    .reg .u64 %a, %b, %h;\n    .reg .pred %p;\n"          \
+         "    .param .b32 s;\n    .param .b64 h;\n    .param .b32 f;\n    .param .b32 e;\n"        \
+         "    ld.param.u64 %a, [to];\n    ld.param.b32 %w, [scope];\n    st.param.b32 [s], %w;\n"  \
+         "    call (h), cudaCGGetIntrinsicHandle, (s);\n    ld.param.b64 %h, [h];\n"               \
+         "    mov.u32 %v, %ctaid.x;\n    mov.u32 %n, %nctaid.x;\n"                                 \
+         "    mad.wide.u32 %b, %v, 4, %a;\n    add.u32 %w, %v, 1;\n    rem.u32 %n, %w, %n;\n"      \
+         "    mad.wide.u32 %a, %n, 4, %a;\n    st.global.u32 [%b], %w;\n"                          \
+         "    st.param.b64 [h], %h;\n    st.param.b32 [f], 0;\n"                                   \
+         "    call (e), cudaCGSynchronize, (h, f);\n    ld.param.b32 %e, [e];\n"                   \
+         "    ld.global.u32 %w, [%a];\n    call (e), cudaCGSynchronize, (h, f);\n"                 \
+         "    mad.lo.u32 %w, %e, 1000, %w;\n    st.global.u32 [%b], %w;\n    ret;\n}\n"
+
+static CUfunction link_grid_user(void) {
+    static char library[8192];
+    CUlinkState state = begin();
+    CUmodule module = NULL;
+    CUfunction k = NULL;
+    void *image = NULL;
+    const size_t bytes = make_device_runtime(library, sizeof library);
+    OK(add(state, GRID_USER));
+    for (int i = 0; i < 2; i++) { /* who adds it again may */
+        OK(cuLinkAddData_v2(state, CU_JIT_INPUT_LIBRARY, library, bytes, NULL, 0, NULL, NULL));
+    }
+    OK(cuLinkComplete(state, &image, NULL));
+    OK(cuModuleLoadData(&module, image));
+    OK(cuModuleGetFunction(&k, module, "k"));
+    return k;
+}
+
+Test(api_link, the_device_runtime_has_the_barrier_of_a_grid) {
+    enum { BLOCKS = 5, THREADS = 40 };
+    const CUfunction k = link_grid_user();
+    CUdeviceptr words = 0;
+    unsigned scope = 1;
+    void *parameters[] = {&words, &scope};
+    OK(cuMemAlloc_v2(&words, 4 * BLOCKS));
+    OK(cuLaunchCooperativeKernel(k, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, parameters));
+    OK(cuCtxSynchronize());
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        const unsigned word = api_read(words + 4 * i);
+        cr_assert(word == (i + 1) % BLOCKS + 1, "block %u: %u", i, word);
+    }
+    /* Another scope, and a launch that is not cooperative, have no handle. */
+    scope = 2;
+    OK(cuLaunchCooperativeKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, parameters));
+    cr_assert(api_read(words) == 1001);
+    scope = 1;
+    OK(cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    cr_assert(api_read(words) == 1001);
+}
+
+/* Of C, a void function that is declared as one with a result. */
+Test(api_link, a_result_that_is_not_given_is_zero) {
+    CUlinkState state = begin();
+    void *image = NULL;
+    CUmodule module = NULL;
+    CUfunction k = NULL;
+    CUdeviceptr word = 0;
+    OK(add(state, HEAD ".extern .func (.param .b32 r) consume(.param .b32 x);\n"
+                       ".visible .entry k(.param .u64 to) {\n"
+                       "    .reg .u32 %v;\n    .reg .u64 %a;\n"
+                       "    ld.param.u64 %a, [to];\n"
+                       "    { .param .b32 x;\n    .param .b32 r;\n"
+                       "    st.param.b32 [x], 7;\n    call (r), consume, (x);\n"
+                       "    ld.param.b32 %v, [r]; }\n"
+                       "    add.u32 %v, %v, 3;\n    st.global.u32 [%a], %v;\n    ret;\n}\n"));
+    OK(add(state, HEAD ".visible .func consume(.param .b32 x) { ret; }\n"));
+    OK(cuLinkComplete(state, &image, NULL));
+    OK(cuModuleLoadData(&module, image));
+    OK(cuModuleGetFunction(&k, module, "k"));
+    OK(cuMemAlloc_v2(&word, 4));
+    void *parameters[] = {&word};
+    OK(cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    cr_assert(api_read(word) == 3);
+    /* Within one text it is an error. */
+    REFUSED(cuModuleLoadData(&module, HEAD ".visible .func consume(.param .b32 x) { ret; }\n"
+                                           ".visible .entry k() {\n"
+                                           "    .param .b32 x;\n    .param .b32 r;\n"
+                                           "    st.param.b32 [x], 7;\n"
+                                           "    call (r), consume, (x);\n    ret;\n}\n"),
+            CUDA_ERROR_INVALID_PTX);
 }
 
 Test(api_link, what_one_text_declares_another_defines) {
@@ -325,4 +461,32 @@ Test(api_link, a_damaged_image_is_refused) {
     }
     free(spoilt);
     OK(cuLinkDestroy(state));
+}
+
+static CUresult add_file(CUlinkState state, CUjitInputType type, const char *path) {
+    errors[0] = '\0';
+    return cuLinkAddFile_v2(state, type, path, 0, NULL, NULL);
+}
+
+Test(api_link, a_library_without_ptx_says_what_it_has) {
+    static const char machine[] = "!<arch>\n";
+    CUlinkState state = begin_with_log();
+    REFUSED(add_file(state, CU_JIT_INPUT_LIBRARY, "fixtures/fatbin/machine.a"),
+            CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert(strstr(errors, "machine.o: the fat binary has machine code for sm_80 and no PTX") !=
+                  NULL,
+              "%s", errors);
+    REFUSED(add_file(state, CU_JIT_INPUT_OBJECT, "fixtures/fatbin/lto.o"),
+            CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert(strncmp(errors, "the fat binary has LTO-IR for lto_80 and no PTX", 47) == 0, "%s",
+              errors);
+    REFUSED(cuLinkAddData_v2(state, CU_JIT_INPUT_LIBRARY, (void *)(uintptr_t)machine, 8, NULL, 0,
+                             NULL, NULL),
+            CUDA_ERROR_NO_BINARY_FOR_GPU);
+    errors[0] = '\0';
+    REFUSED(cuLinkAddData_v2(state, CU_JIT_INPUT_LIBRARY,
+                             (void *)(uintptr_t) "!<arch>\nfirst.o/        0     ", 30, NULL, 0,
+                             NULL, NULL),
+            CUDA_ERROR_INVALID_IMAGE);
+    cr_assert(strstr(errors, "damaged or cut off") != NULL, "%s", errors);
 }

@@ -255,6 +255,35 @@ Test(api_stream, one_that_is_destroyed_still_finishes_its_work) {
     cr_assert_eq(api_read(scene.value), 5);
 }
 
+/* They are destroyed while their work waits for one event, and end when it is done. */
+static void destroy_many_at_work(void) {
+    enum { STREAMS = 50 };
+    static struct scene scene;
+    static CUstream holds;
+    static CUevent event;
+    if (holds == NULL) {
+        scene = set_scene();
+        OK(cuStreamCreate(&holds, CU_STREAM_NON_BLOCKING));
+        OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    }
+    *scene.flag = 0;
+    api_hold(scene.flag_address, holds);
+    OK(cuEventRecord(event, holds));
+    for (int i = 0; i < STREAMS; i++) {
+        CUstream stream = NULL;
+        OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        OK(cuStreamWaitEvent(stream, event, 0));
+        OK(cuStreamDestroy_v2(stream));
+    }
+    *scene.flag = 1;
+    OK(cuCtxSynchronize());
+}
+
+Test(api_stream, those_destroyed_at_work_leave_nothing) {
+    api_context(0);
+    api_must_keep_nothing(destroy_many_at_work, 50);
+}
+
 /* However many have come and gone, those that live are known and the others are not. */
 Test(api_stream, handles_are_told_apart) {
     enum { ROUNDS = 20000, KEPT = 50 };

@@ -111,6 +111,7 @@ void soft_options_read(struct soft_options *options) {
     }
     options->report = getenv("TOLLENS_SOFT_REPORT");
     options->summary = getenv("TOLLENS_SOFT_SUMMARY");
+    options->trace = getenv("TOLLENS_SOFT_TRACE");
     options->faults = getenv("TOLLENS_SOFT_FAULTS");
     read_checks(options);
 }

@@ -27,6 +27,7 @@ struct soft_options {
     uint64_t seed; /* TOLLENS_SOFT_SEED: of the order that blocks and warps run in; 0: the usual */
     const char *report; /* TOLLENS_SOFT_REPORT: a file that reports are added to, a JSON a line */
     const char *summary; /* TOLLENS_SOFT_SUMMARY: a file that a process adds a line to at its end */
+    const char *trace; /* TOLLENS_SOFT_TRACE: a file that gets a line for each operation and call */
     const char *faults; /* TOLLENS_SOFT_FAULTS: a file that says what is to fail */
     int core;           /* TOLLENS_SOFT_CORE: 1, 3 or 4, the x86-64 level; 0: the best there is */
 };

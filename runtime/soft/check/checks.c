@@ -45,6 +45,11 @@ static const struct soft_instruction *checked_matrix(struct soft_warp *warp,
     return checked_by(warp, in, soft_race_matrix);
 }
 
+static const struct soft_instruction *checked_map(struct soft_warp *warp,
+                                                  const struct soft_instruction *in) {
+    return checked_by(warp, in, soft_race_map);
+}
+
 static const struct soft_instruction *checked_fence(struct soft_warp *warp,
                                                     const struct soft_instruction *in) {
     soft_race_fence(warp, (enum soft_scope)in->mode);
@@ -123,6 +128,10 @@ static void hook(struct soft_instruction *in) {
     case SOFT_OP_wmma_store:
         if (race) handler = checked_matrix;
         break;
+    case SOFT_OP_map_replace:
+    case SOFT_OP_map_copy:
+        if (race) handler = checked_map;
+        break;
     case SOFT_OP_fence:
         if (race) handler = checked_fence;
         break;
@@ -141,7 +150,7 @@ static void hook(struct soft_instruction *in) {
         if (race) handler = checked_warp_sync;
         break;
     default:
-        if (race && in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_any) {
+        if (race && in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_v4_32) {
             handler = checked_access;
         }
         break;

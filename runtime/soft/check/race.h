@@ -24,6 +24,9 @@ struct soft_warp;
 void soft_race_warp_sync(struct soft_warp *warp);
 void soft_race_fence(struct soft_warp *warp, enum soft_scope scope);
 
+/* The lanes that run are about to change a tensor map, or copy one together. */
+void soft_race_map(struct soft_warp *warp, const struct soft_instruction *instruction);
+
 /* The lanes that run execute a fence.proxy.async: SOFT_PROXY_ bits say for which memory. */
 void soft_race_proxy_fence(struct soft_warp *warp, uint32_t spaces);
 

@@ -43,7 +43,7 @@ static bool races_with_read(const struct soft_checked_access *touch, const struc
 static bool same_moment(const struct soft_mark *one, const struct soft_mark *other) {
     return one->cta == other->cta && one->warp == other->warp && one->time == other->time &&
            one->scope == other->scope && one->copies == other->copies &&
-           one->pending == other->pending;
+           one->pending == other->pending && one->product == other->product;
 }
 
 /* Puts a read beside those that are not ordered with it. */

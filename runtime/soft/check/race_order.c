@@ -42,7 +42,22 @@ static bool knows(const struct soft_checked_access *touch, const struct soft_mar
            soft_clock_covers(&touch->race->clocks, clock, mark->cta, mark->warp, lane, mark->time);
 }
 
+/* Whether any thread of the warpgroup that the mark is of is known. */
+static bool knows_any(const struct soft_checked_access *touch, const struct soft_mark *mark) {
+    struct soft_mark each = *mark;
+    uint8_t first = (uint8_t)(mark->warp / SOFT_WARPGROUP * SOFT_WARPGROUP);
+    if (mark->pending) return false;
+    for (uint8_t w = 0; w < SOFT_WARPGROUP; w++) {
+        each.warp = (uint8_t)(first + w);
+        for (uint32_t lane = 0; lane < SOFT_LANES; lane++) {
+            if (knows(touch, &each, lane)) return true;
+        }
+    }
+    return false;
+}
+
 bool soft_race_ordered(const struct soft_checked_access *touch, const struct soft_mark *mark) {
+    if (mark->product) return knows_any(touch, mark);
     for (uint32_t left = mark->lanes; left != 0; left &= left - 1) {
         if (!knows(touch, mark, (uint32_t)__builtin_ctz(left))) return false;
     }

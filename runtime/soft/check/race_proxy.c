@@ -7,6 +7,9 @@
  * thread that begins the asynchronous access, or by another one that knows of the write. Of a lane
  * the last fences are remembered; where there were more, one that is forgotten counts as there.
  * Writes of other blocks in global memory count as fenced.
+ *
+ * Copies read tensor maps through a proxy of their own. There the fence is the acquiring one,
+ * fence.proxy.tensormap::generic.acquire, and that of release is not looked for.
  */
 #include "machine/cluster_member.h"
 #include "machine/race_events.h"
@@ -118,7 +121,7 @@ static bool fenced_by_any(const struct soft_race_cta *own, const struct soft_mar
 bool soft_race_is_proxied(const struct soft_checked_access *touch, const struct soft_mark *mark) {
     struct soft_cta *cta = touch->warp->cta;
     const struct soft_race_cta *home = NULL;
-    int space = touch->shared ? 0 : 1;
+    int space = touch->maps ? 2 : touch->shared ? 0 : 1;
     for (uint32_t r = 0; r < soft_cluster_count(cta); r++) {
         const struct soft_cta *member = soft_cluster_member(cta, r);
         if (member->number == mark->cta) home = member->race;

@@ -23,10 +23,14 @@ static bool is_access(const struct soft_instruction *in) {
     case SOFT_OP_wmma_store:
     case SOFT_OP_cp_async:
     case SOFT_OP_cp_bulk:
+    case SOFT_OP_cp_tensor:
+    case SOFT_OP_map_replace:
+    case SOFT_OP_map_copy:
     case SOFT_OP_st_async:
+    case SOFT_OP_wgmma:
         return true;
     default:
-        return in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_any;
+        return in->op >= SOFT_OP_ld_global_u8 && in->op <= SOFT_OP_st_shared_v4_32;
     }
 }
 
@@ -132,6 +136,7 @@ static bool writes_the_same(const struct soft_checked_access *touch, const struc
 
 static const char *what(const struct soft_mark *mark, bool writes) {
     unsigned scope = mark->scope;
+    if (mark->product) return "a product's load";
     if (mark->copies) {
         return mark->atomic ? "an asynchronous reduction"
                : writes     ? "an asynchronous copy's store"
@@ -250,10 +255,11 @@ void soft_race_tell_proxy(const struct soft_checked_access *touch, const struct 
                                    .other = &other,
                                    .beside = beside};
     soft_launch_find(touch->warp, touch->in, &finding,
-                     "%s of %u bytes at 0x%llx, %s; no fence.proxy.async lies between it and %s by "
+                     "%s of %u bytes at 0x%llx, %s; no %s lies between it and %s by "
                      "block (%u,%u,%u), thread (%u,%u,%u), at %s",
                      what(&touch->mark, touch->writes), touch->bytes,
-                     (unsigned long long)touch->address, where, what(mark, true), other.block[0],
-                     other.block[1], other.block[2], other.thread[0], other.thread[1],
-                     other.thread[2], other_line);
+                     (unsigned long long)touch->address, where,
+                     touch->maps ? "fence.proxy.tensormap::generic.acquire" : "fence.proxy.async",
+                     what(mark, true), other.block[0], other.block[1], other.block[2],
+                     other.thread[0], other.thread[1], other.thread[2], other_line);
 }

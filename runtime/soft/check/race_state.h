@@ -22,6 +22,7 @@ struct soft_mark {
     bool copies;  /* asynchronously */
     bool pending; /* and has not been waited for: nothing comes behind it */
     bool proxied; /* through the async proxy */
+    bool product; /* by a wgmma: behind any thread of the warpgroup is behind it */
 };
 
 struct soft_readers {
@@ -57,7 +58,7 @@ struct soft_fenced {
 };
 
 /* The proxy fences of a lane: when the last ones were, and what it knew at the last. */
-enum { SOFT_PROXY_FENCES = 8, SOFT_PROXY_SPACES = 2 };
+enum { SOFT_PROXY_FENCES = 8, SOFT_PROXY_SPACES = 3 };
 struct soft_proxy_fences {
     uint32_t count, times[SOFT_PROXY_FENCES]; /* of fence i at i % SOFT_PROXY_FENCES */
     struct soft_fenced last;
@@ -139,6 +140,7 @@ struct soft_checked_access {
     bool reads, writes, acquires, shared;
     bool plain;              /* a load, a store or an atomic */
     bool settles;            /* a copy that has been pending */
+    bool maps;               /* a copy that reads its tensor map */
     unsigned bytes;          /* of the lane's access */
     struct soft_cells *page; /* the last one that was looked up, of page_shared */
     uint64_t page_number;

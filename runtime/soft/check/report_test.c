@@ -1,6 +1,7 @@
 /*
  * How findings are reported: where, how severe, and whether the launch continues.
  */
+#include "test/test_api.h"
 #include "test/test_soft.h"
 
 #include <stdio.h>
@@ -134,4 +135,17 @@ Test(report, a_list_of_checks_that_makes_no_sense_is_ignored) {
     const char *json = reported();
     cr_assert_eq(times_in(json, "\"kind\": \"uninitialised read\""), 1, "%s", json);
     cr_assert_eq(times_in(json, "\n"), 1, "%s", json);
+}
+
+static void launch_watched(void) {
+    static CUdeviceptr memory;
+    if (memory == 0) OK(cuMemAlloc_v2(&memory, 64));
+    api_put(memory, 1, NULL);
+    OK(cuCtxSynchronize());
+}
+
+Test(report, what_watches_a_launch_goes_with_it) {
+    begin_file("race");
+    api_must_keep_nothing(launch_watched, 200);
+    cr_assert_str_eq(reported(), "");
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MEMORY_BYTES = 4096, FINDINGS_MAX = 8, WORDS_MAX = 8 };
+enum { MEMORY_BYTES = 4096, TENSOR_OFFSET = 1024, FINDINGS_MAX = 8, WORDS_MAX = 8 };
 
 struct place {
     char mark[16];
@@ -29,6 +29,7 @@ struct finding {
 /* What a fixture's head says. */
 struct fixture {
     unsigned blocks, threads, bytes;
+    cuuint32_t tensor[2], box[2]; /* columns and rows; 0: there is no map */
     bool unwritten, freed, any_thread;
     char function[32];
     struct finding findings[FINDINGS_MAX];
@@ -77,6 +78,9 @@ static void read_line(const char *name, const char *line, struct fixture *fixtur
         ok = sscanf(line, "launch %u %u", &fixture->blocks, &fixture->threads) == 2;
     } else if (strncmp(line, "memory ", 7) == 0) {
         ok = sscanf(line, "memory %u", &fixture->bytes) == 1;
+    } else if (strncmp(line, "tensor ", 7) == 0) {
+        ok = sscanf(line, "tensor %u %u %u %u", &fixture->tensor[0], &fixture->tensor[1],
+                    &fixture->box[0], &fixture->box[1]) == 4;
     } else if (strncmp(line, "unwritten\n", 10) == 0) {
         fixture->unwritten = true;
     } else if (strncmp(line, "freed\n", 6) == 0) {
@@ -173,6 +177,19 @@ static void check_reports(const char *name, const char *text, const struct fixtu
     }
 }
 
+/* Puts a tensor map in front of a kernel's memory. */
+static void make_map(const struct fixture *fixture, CUdeviceptr memory) {
+    CUtensorMap map;
+    const cuuint64_t sizes[] = {fixture->tensor[0], fixture->tensor[1]};
+    const cuuint64_t strides[] = {sizes[0] * sizeof(uint32_t)};
+    const cuuint32_t steps[] = {1, 1};
+    void *tensor = (void *)(uintptr_t)(memory + TENSOR_OFFSET);
+    cr_assert_eq(
+        cuTensorMapEncodeTiled(&map, 2, 2, tensor, sizes, strides, fixture->box, steps, 0, 0, 0, 0),
+        CUDA_SUCCESS);
+    cr_assert_eq(cuMemcpyHtoD_v2(memory, &map, sizeof map), CUDA_SUCCESS);
+}
+
 static void check_fixture(const char *name, const char *text) {
     struct fixture fixture = read_fixture(name, text);
     cr_assert_eq(truncate(table.path, 0), 0);
@@ -182,6 +199,7 @@ static void check_fixture(const char *name, const char *text) {
     void *parameters[] = {&memory};
     cr_assert_eq(cuMemAlloc_v2(&memory, fixture.bytes), CUDA_SUCCESS);
     if (!fixture.unwritten) cr_assert_eq(cuMemsetD8_v2(memory, 0, fixture.bytes), CUDA_SUCCESS);
+    if (fixture.tensor[0] > 0) make_map(&fixture, memory);
     if (fixture.freed) cr_assert_eq(cuMemFree_v2(memory), CUDA_SUCCESS);
     CUresult result = cuLaunchKernel(test_function(module, "k"), fixture.blocks, 1, 1,
                                      fixture.threads, 1, 1, 0, NULL, parameters, NULL);

@@ -6,14 +6,28 @@
 
 #include "cudart_types.h"
 
-/* A copy of the runtime's as the driver has it. cudaErrorInvalidMemcpyDirection: the kind is none;
- * cudaErrorInvalidPitchValue: a row is longer than its pitch. */
+#include <stdbool.h>
+
+/* The kinds of memory of a copy's two ends. */
+struct cudart_sides {
+    CUmemorytype from, to;
+};
+
+/* Those of a copy whose ends may be CUDA arrays. false: there is no such kind of copy, or it says
+ * that an array is in host memory. */
+bool cudart_copy_sides(cudaMemcpyKind kind, bool to_array, bool from_array,
+                       struct cudart_sides *sides);
+
+/* A copy of the runtime's as the driver has it. If an array takes part, the width is in its
+ * elements, and so is the place in it. cudaErrorInvalidMemcpyDirection: as above;
+ * cudaErrorInvalidPitchValue: a row is longer than its pitch; cudaErrorInvalidValue: an end is
+ * memory and an array, or two arrays have elements of different sizes; or the driver's error. */
 cudaError_t cudart_copy_3d(const cudaMemcpy3DParms *from, CUDA_MEMCPY3D *to);
 cudaError_t cudart_copy_1d(void *destination, const void *source, size_t bytes, cudaMemcpyKind kind,
                            CUDA_MEMCPY3D *to);
 
-/* And back. */
-void cudart_copy_runtime(const CUDA_MEMCPY3D *from, cudaMemcpy3DParms *to);
+/* And back. An error is that of an array that was destroyed. */
+cudaError_t cudart_copy_runtime(const CUDA_MEMCPY3D *from, cudaMemcpy3DParms *to);
 
 /* The address in a variable that a copy of so many bytes from offset on has, in the current
  * context. cudaErrorInvalidValue: the copy is beyond its end. */

@@ -99,8 +99,7 @@ RT(cudaGraphMemcpyNodeGetParams, (cudaGraphNode_t node, cudaMemcpy3DParms *param
     CUDA_MEMCPY3D copy;
     if (parameters == NULL) return cudaErrorInvalidValue;
     cudaError_t error = CU_CALL(cuGraphMemcpyNodeGetParams, (node, &copy));
-    if (error == cudaSuccess) cudart_copy_runtime(&copy, parameters);
-    return error;
+    return error != cudaSuccess ? error : cudart_copy_runtime(&copy, parameters);
 }
 
 RT(cudaGraphMemcpyNodeSetParams, (cudaGraphNode_t node, const cudaMemcpy3DParms *parameters)) {

@@ -38,6 +38,21 @@ enum {
 
 enum { cudaInvalidDeviceId = -2, cudaCpuDeviceId = -1 };
 
+enum {
+    cudaChannelFormatKindSigned,
+    cudaChannelFormatKindUnsigned,
+    cudaChannelFormatKindFloat,
+    cudaChannelFormatKindNone,
+    cudaChannelFormatKindNV12,
+    cudaChannelFormatKindUnsignedNormalized8X1,
+    cudaChannelFormatKindSignedNormalized16X4 = 16,
+    cudaChannelFormatKindUnsignedBlockCompressed1,
+    cudaChannelFormatKindUnsignedBlockCompressed7SRGB = 30,
+    cudaChannelFormatKindUnsignedNormalized1010102
+};
+
+enum { cudaReadModeElementType, cudaReadModeNormalizedFloat };
+
 typedef int cudaError_t, cudaChannelFormatKind, cudaDeviceAttr, cudaDeviceP2PAttr,
     cudaDriverEntryPointQueryResult, cudaFuncAttribute, cudaFuncCache, cudaGraphMemAttributeType,
     cudaGraphNodeType, cudaJitOption, cudaKernelNodeAttrID, cudaLibraryOption, cudaLimit,
@@ -78,9 +93,14 @@ typedef CUDA_MEMSET_NODE_PARAMS cudaMemsetParams;
 
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *userData);
 
-/* Arrays are the driver's. */
+/* Arrays and what is read through them are the driver's. */
 typedef CUarray cudaArray_t;
 typedef const struct CUarray_st *cudaArray_const_t;
+typedef CUtexObject cudaTextureObject_t;
+typedef CUsurfObject cudaSurfaceObject_t;
+typedef CUDA_RESOURCE_VIEW_DESC cudaResourceViewDesc;
+typedef CUDA_ARRAY_MEMORY_REQUIREMENTS cudaArrayMemoryRequirements;
+typedef CUDA_ARRAY_SPARSE_PROPERTIES cudaArraySparseProperties;
 #endif
 
 typedef struct {
@@ -104,6 +124,49 @@ typedef struct {
 typedef struct {
     size_t x, y, z;
 } CUDART_TYPE(cudaPos);
+
+/* ---- textures ---- */
+
+/* CUDA 12's ends after pitch2D; what CUDA 13 added is reserved. */
+typedef struct {
+    int resType;
+    union {
+        struct {
+            CUarray array;
+        } array;
+        struct {
+            CUmipmappedArray mipmap;
+        } mipmap;
+        struct {
+            void *devPtr;
+            CUDART_TYPE(cudaChannelFormatDesc) desc;
+            size_t sizeInBytes;
+        } linear;
+        struct {
+            void *devPtr;
+            CUDART_TYPE(cudaChannelFormatDesc) desc;
+            size_t width, height, pitchInBytes;
+        } pitch2D;
+        struct {
+            int reserved[32];
+        } reserved;
+    } res;
+    unsigned int flags;
+} CUDART_TYPE(cudaResourceDesc);
+
+typedef struct {
+    int addressMode[3];
+    int filterMode;
+    int readMode;
+    int sRGB;
+    float borderColor[4];
+    int normalizedCoords;
+    unsigned int maxAnisotropy;
+    int mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+    int disableTrilinearOptimization;
+    int seamlessCubemap;
+} CUDART_TYPE(cudaTextureDesc);
 
 /* ---- copies ---- */
 

@@ -73,6 +73,33 @@ FIELD(own_cudaMemcpy3DPeerParms, struct cudaMemcpy3DPeerParms, dstPos)
 FIELD(own_cudaMemcpy3DPeerParms, struct cudaMemcpy3DPeerParms, dstPtr)
 FIELD(own_cudaMemcpy3DPeerParms, struct cudaMemcpy3DPeerParms, dstDevice)
 FIELD(own_cudaMemcpy3DPeerParms, struct cudaMemcpy3DPeerParms, extent)
+SIZE(own_cudaResourceDesc, struct cudaResourceDesc)
+FIELD(own_cudaResourceDesc, struct cudaResourceDesc, resType)
+FIELD(own_cudaResourceDesc, struct cudaResourceDesc, res.array)
+FIELD(own_cudaResourceDesc, struct cudaResourceDesc, res.mipmap)
+FIELD(own_cudaResourceDesc, struct cudaResourceDesc, res.linear.devPtr)
+FIELD(own_cudaResourceDesc, struct cudaResourceDesc, res.linear.desc)
+FIELD(own_cudaResourceDesc, struct cudaResourceDesc, res.linear.sizeInBytes)
+FIELD(own_cudaResourceDesc, struct cudaResourceDesc, res.pitch2D.devPtr)
+FIELD(own_cudaResourceDesc, struct cudaResourceDesc, res.pitch2D.desc)
+FIELD(own_cudaResourceDesc, struct cudaResourceDesc, res.pitch2D.width)
+FIELD(own_cudaResourceDesc, struct cudaResourceDesc, res.pitch2D.height)
+FIELD(own_cudaResourceDesc, struct cudaResourceDesc, res.pitch2D.pitchInBytes)
+FIELD(own_cudaResourceDesc, struct cudaResourceDesc, flags)
+SIZE(own_cudaTextureDesc, struct cudaTextureDesc)
+FIELD(own_cudaTextureDesc, struct cudaTextureDesc, addressMode)
+FIELD(own_cudaTextureDesc, struct cudaTextureDesc, filterMode)
+FIELD(own_cudaTextureDesc, struct cudaTextureDesc, readMode)
+FIELD(own_cudaTextureDesc, struct cudaTextureDesc, sRGB)
+FIELD(own_cudaTextureDesc, struct cudaTextureDesc, borderColor)
+FIELD(own_cudaTextureDesc, struct cudaTextureDesc, normalizedCoords)
+FIELD(own_cudaTextureDesc, struct cudaTextureDesc, maxAnisotropy)
+FIELD(own_cudaTextureDesc, struct cudaTextureDesc, mipmapFilterMode)
+FIELD(own_cudaTextureDesc, struct cudaTextureDesc, mipmapLevelBias)
+FIELD(own_cudaTextureDesc, struct cudaTextureDesc, minMipmapLevelClamp)
+FIELD(own_cudaTextureDesc, struct cudaTextureDesc, maxMipmapLevelClamp)
+FIELD(own_cudaTextureDesc, struct cudaTextureDesc, disableTrilinearOptimization)
+FIELD(own_cudaTextureDesc, struct cudaTextureDesc, seamlessCubemap)
 SIZE(own_cudaMemcpyAttributes, struct cudaMemcpyAttributes)
 FIELD(own_cudaMemcpyAttributes, struct cudaMemcpyAttributes, srcAccessOrder)
 FIELD(own_cudaMemcpyAttributes, struct cudaMemcpyAttributes, srcLocHint)
@@ -152,6 +179,23 @@ FIELD(struct cudart_properties, struct cudaDeviceProp, reserved)
 #include "cudart_property.def"
 
 /* What is passed on to the driver as it is. */
+SIZE(CUDA_RESOURCE_VIEW_DESC, struct cudaResourceViewDesc)
+FIELD(CUDA_RESOURCE_VIEW_DESC, struct cudaResourceViewDesc, format)
+FIELD(CUDA_RESOURCE_VIEW_DESC, struct cudaResourceViewDesc, width)
+FIELD(CUDA_RESOURCE_VIEW_DESC, struct cudaResourceViewDesc, height)
+FIELD(CUDA_RESOURCE_VIEW_DESC, struct cudaResourceViewDesc, depth)
+FIELD(CUDA_RESOURCE_VIEW_DESC, struct cudaResourceViewDesc, firstMipmapLevel)
+FIELD(CUDA_RESOURCE_VIEW_DESC, struct cudaResourceViewDesc, lastMipmapLevel)
+FIELD(CUDA_RESOURCE_VIEW_DESC, struct cudaResourceViewDesc, firstLayer)
+FIELD(CUDA_RESOURCE_VIEW_DESC, struct cudaResourceViewDesc, lastLayer)
+SIZE(CUDA_ARRAY_MEMORY_REQUIREMENTS, struct cudaArrayMemoryRequirements)
+FIELD(CUDA_ARRAY_MEMORY_REQUIREMENTS, struct cudaArrayMemoryRequirements, size)
+FIELD(CUDA_ARRAY_MEMORY_REQUIREMENTS, struct cudaArrayMemoryRequirements, alignment)
+SIZE(CUDA_ARRAY_SPARSE_PROPERTIES, struct cudaArraySparseProperties)
+FIELD(CUDA_ARRAY_SPARSE_PROPERTIES, struct cudaArraySparseProperties, tileExtent)
+FIELD(CUDA_ARRAY_SPARSE_PROPERTIES, struct cudaArraySparseProperties, miptailFirstLevel)
+FIELD(CUDA_ARRAY_SPARSE_PROPERTIES, struct cudaArraySparseProperties, miptailSize)
+FIELD(CUDA_ARRAY_SPARSE_PROPERTIES, struct cudaArraySparseProperties, flags)
 SIZE(CUmemLocation, struct cudaMemLocation)
 FIELD(CUmemLocation, struct cudaMemLocation, type)
 FIELD(CUmemLocation, struct cudaMemLocation, id)
@@ -215,6 +259,16 @@ _Static_assert(cudaMemcpyHostToDevice == 1 && cudaMemcpyDeviceToHost == 2 &&
                "cudaMemcpyKind");
 _Static_assert(cudaMemoryTypeHost == 1 && cudaMemoryTypeDevice == 2 && cudaMemoryTypeManaged == 3,
                "cudaMemoryType");
+
+_Static_assert(cudaChannelFormatKindUnsigned == 1 && cudaChannelFormatKindFloat == 2 &&
+                   cudaChannelFormatKindNone == 3 && cudaChannelFormatKindNV12 == 4 &&
+                   cudaChannelFormatKindUnsignedNormalized8X1 == 5 &&
+                   cudaChannelFormatKindSignedNormalized16X4 == 16 &&
+                   cudaChannelFormatKindUnsignedBlockCompressed1 == 17 &&
+                   cudaChannelFormatKindUnsignedBlockCompressed7SRGB == 30 &&
+                   cudaChannelFormatKindUnsignedNormalized1010102 == 31,
+               "cudaChannelFormatKind");
+_Static_assert(cudaReadModeNormalizedFloat == 1, "cudaTextureReadMode");
 
 Test(cudart_types, agree_with_cuda_runtime_api_h) {
     cr_assert(CUDART_VERSION >= 13000);

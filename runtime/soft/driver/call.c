@@ -10,6 +10,7 @@
 #include "leak.h"
 #include "queue/stream_fault.h"
 #include "state/thread_state.h"
+#include "trace_call.h"
 
 /* What takes effect at once, so that a graph captured meanwhile would lack it when it is launched
  * again, and queries, also of streams and events that have no part in a capture; calls that wait
@@ -38,6 +39,7 @@ static const bool is_general[SOFT_CALLS] = {
 
 CUresult soft_call_begin(enum soft_call call, bool own_default, const void *site) {
     struct soft_thread *thread = soft_thread();
+    soft_trace_call_begin();
     if (thread->in_host_function) {
         return is_general[call] ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
     }
@@ -54,8 +56,8 @@ CUresult soft_call_begin(enum soft_call call, bool own_default, const void *site
 }
 
 CUresult soft_call_end(enum soft_call call, CUresult result) {
-    (void)call;
     struct soft_thread *thread = soft_thread();
+    soft_trace_call_end(call, result);
     /* The thread is inside of another call, whose state this is. */
     if (thread->in_host_function) return result;
     soft_stream_fault_end(result);

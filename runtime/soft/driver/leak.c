@@ -230,6 +230,7 @@ void soft_leak_context(const struct soft_context *context) {
 }
 
 static void at_exit(void) {
+    if (soft_state_is_forked()) return; /* what is left is the parent's */
     pthread_mutex_lock(&soft_lock);
     bool alive = false;
     for (const struct soft_context *c = soft_contexts(); c != NULL; c = c->next) {

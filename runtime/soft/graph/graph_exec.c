@@ -169,6 +169,7 @@ static bool couple_record(struct train *train, CUevent handle) {
     if (!soft_handle_is(SOFT_HANDLE_EVENT, event)) return true;
     struct soft_event_point *point = soft_event_point_new(2);
     if (point == NULL) return false;
+    point->of_event = true;
     soft_event_point_release(event->point);
     event->point = point;
     return couple_point(train, SOFT_OPERATION_RECORD, point);

@@ -76,6 +76,18 @@ Test(count, parted_lanes) {
                  1, 2 + 2 + 1);
 }
 
+/* Of the lanes at one operation some wait for others and some do not: each part executes it, though
+ * all of them have passed its guard together, and they unite behind it. */
+Test(count, lanes_of_which_some_wait) {
+    must_execute(TEST_KERNEL("setp.lt.u32 %p1, %r3, 8; mov.u32 %r5, 0xffff00ff;\n"
+                             "setp.ge.u32 %p3, %r3, 8; setp.lt.and.u32 %p3, %r3, 16, %p3;\n"
+                             "selp.u32 %r5, 0xff00, %r5, %p3; @%p1 bra LESS;\n"
+                             "@!%p1 vote.sync.all.pred %p2, %p1, %r5; bra DONE;\n"
+                             "LESS: vote.sync.all.pred %p2, %p1, %r5;\n"
+                             "DONE: add.u32 %r5, %r1, 4;\n"),
+                 1, 6 + 2 + 1 + 1 + 1);
+}
+
 /* An operation for which lanes wait in two places is executed in both. */
 Test(count, lanes_that_gather) {
     must_execute(TEST_KERNEL("setp.lt.u32 %p1, %r3, 5; @%p1 bra LESS;\n"

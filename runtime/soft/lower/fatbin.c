@@ -13,7 +13,7 @@
 
 enum { WRAPPER = 0x466243b1 };
 static const uint32_t container_magic = 0xba55ed50;
-enum { CONTAINER_BYTES = 16, ENTRY_BYTES = 64, KIND_PTX = 1, KIND_MACHINE = 2 };
+enum { CONTAINER_BYTES = 16, ENTRY_BYTES = 64, KIND_PTX = 1, KIND_MACHINE = 2, KIND_LTO = 8 };
 enum { FLAG_LZ4 = 0x2000, FLAG_ZSTD = 0x8000 };
 enum { TEXT_MAX = 1 << 28, ARCHITECTURES = 200 };
 
@@ -55,6 +55,14 @@ bool soft_fatbin_is(const void *image) {
     return false;
 }
 
+size_t soft_fatbin_bytes(const void *image, size_t most) {
+    const unsigned char *at = image;
+    if (most < CONTAINER_BYTES || number(at, 4) != container_magic) return 0;
+    const uint64_t header = number(at + 6, 2), bytes = number(at + 8, 8);
+    if (header < CONTAINER_BYTES || header > most || bytes > most - header) return 0;
+    return (size_t)(header + bytes);
+}
+
 /* Where the entries are. false: damaged. */
 static bool begin(struct walk *walk, const void *image, size_t most) {
     const unsigned char *at = image;
@@ -67,10 +75,10 @@ static bool begin(struct walk *walk, const void *image, size_t most) {
         if (wrapper.data == NULL) return false;
         at = wrapper.data;
     }
-    if (number(at, 4) != container_magic) return false;
-    const uint64_t header = number(at + 6, 2), bytes = number(at + 8, 8);
-    if (header < CONTAINER_BYTES || header > most || bytes > most - header) return false;
-    *walk = (struct walk){at + header, (size_t)bytes};
+    const size_t bytes = soft_fatbin_bytes(at, most);
+    if (bytes == 0) return false;
+    const uint64_t header = number(at + 6, 2);
+    *walk = (struct walk){at + header, bytes - (size_t)header};
     return true;
 }
 
@@ -155,8 +163,8 @@ static char *text_of(const struct entry *entry, size_t *length, int *result,
 /* ---- what an image without PTX has ----------------------------------------------------------- */
 
 struct held {
-    bool machine[ARCHITECTURES], ptx[ARCHITECTURES];
-    bool has_machine, has_ptx;
+    bool machine[ARCHITECTURES], ptx[ARCHITECTURES], lto[ARCHITECTURES];
+    bool has_machine, has_ptx, has_lto;
 };
 
 static void put_list(char *says, const char *prefix, const bool *there) {
@@ -180,16 +188,21 @@ static void refuse(const struct held *held, const char *what, int capability, ch
         put(says, " machine code for");
         put_list(says, "sm_", held->machine);
     }
+    if (held->has_lto) {
+        put(says, held->has_machine ? " and LTO-IR for" : " LTO-IR for");
+        put_list(says, "lto_", held->lto);
+    }
+    const bool has_other = held->has_machine || held->has_lto;
     if (held->has_ptx) {
         char limit[80];
-        put(says, held->has_machine ? " and PTX for" : " PTX for");
+        put(says, has_other ? " and PTX for" : " PTX for");
         put_list(says, "compute_", held->ptx);
         snprintf(limit, sizeof limit, ", and this device is of compute capability %d.%d\n",
                  capability / 10, capability % 10);
         put(says, limit);
         return;
     }
-    put(says, held->has_machine ? " and no PTX, but " REMEDY "\n" : " no code at all\n");
+    put(says, has_other ? " and no PTX, but " REMEDY "\n" : " no code at all\n");
 }
 
 void soft_fatbin_refuse_cubin(const void *image, char says[SOFT_FATBIN_SAYS]) {
@@ -221,6 +234,7 @@ char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *le
     while (next(&walk, &entry, &damaged)) {
         const unsigned a = entry.architecture < ARCHITECTURES ? entry.architecture : 0;
         if (entry.kind == KIND_MACHINE) held.machine[a] = held.has_machine = true;
+        if (entry.kind == KIND_LTO) held.lto[a] = held.has_lto = true;
         if (entry.kind != KIND_PTX) continue;
         held.ptx[a] = held.has_ptx = true;
         if (a <= (unsigned)capability && a >= best.architecture) best = entry;

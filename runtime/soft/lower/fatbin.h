@@ -4,9 +4,9 @@
  *
  * Layout, as seen in what nvcc 11 to 13 write (the wrapper is in CUDA's fatbinary_section.h): a
  * wrapper points to a container, a header of 16 bytes and entries behind it. An entry has a header
- * with its kind (1 PTX, 2 machine code), its sizes, the architecture (80 for sm_80) and flags; PTX
- * may be compressed, by LZ4 (flag 0x2000) or Zstandard (0x8000). Their libraries are opened when a
- * compressed entry is met first: liblz4.so.1, libzstd.so.1.
+ * with its kind (1 PTX, 2 machine code, 8 LTO-IR), its sizes, the architecture (80 for sm_80) and
+ * flags; PTX may be compressed, by LZ4 (flag 0x2000) or Zstandard (0x8000). Their libraries are
+ * opened when a compressed entry is met first: liblz4.so.1, libzstd.so.1.
  */
 #ifndef SOFT_FATBIN_H
 #define SOFT_FATBIN_H
@@ -19,6 +19,9 @@ enum { SOFT_FATBIN_SAYS = 600, SOFT_CUBIN_BYTES = 52 };
 /* Whether an image begins as a container or as a wrapper around one; at least 4 bytes are read if
  * the first ones agree. */
 bool soft_fatbin_is(const void *image);
+
+/* The bytes of a container, its header included. 0: it is none, or has more than most. */
+size_t soft_fatbin_bytes(const void *image, size_t most);
 
 /*
  * The PTX for the highest architecture up to the capability (90 for 9.0), terminated by NUL, to be

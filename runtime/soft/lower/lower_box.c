@@ -46,46 +46,96 @@ static bool add_number(struct soft_lowering *lowering, struct soft_draft *draft,
     return soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, (uint32_t)number);
 }
 
-/* Into shared memory: [to], [map, {c}], [mbarrier]{, blocks}{, policy}; out of it: [map, {c}],
- * [from]{, policy}. The further operands: the map's offset, the rank, the mbarrier's address and
- * offset, the blocks, and the coordinates; 0 where there is none. */
-bool soft_lower_cp_tensor(struct soft_lowering *lowering, const struct ptx_instruction *in) {
-    struct soft_address map = {.base = SOFT_NO_VALUE}, shared = {.base = SOFT_NO_VALUE},
-                        object = {.base = SOFT_NO_VALUE};
-    uint32_t coordinates[5] = {0}, rank = 0, blocks = SOFT_NO_VALUE, policy = 0, next = 3;
-    bool out = ptx_has(in->opcode, PTX_bulk_group);
-    bool multicast = ptx_has(in->opcode, PTX_multicast_cluster);
+/* {offsets} of an im2col copy, one for each dimension between the first and the last. */
+static bool read_offsets(struct soft_lowering *lowering, const struct ptx_operand *operand,
+                         uint32_t count, uint32_t offsets[3]) {
+    bool vector = operand->kind == PTX_OPERAND_VECTOR;
+    if (!vector || operand->count != count) {
+        return LOWER_FAIL(lowering, operand, "expected %u im2col offsets", count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!soft_source(lowering, &operand->items[i], 16, PTX_u16, &offsets[i])) return false;
+    }
+    return true;
+}
+
+/* What an instruction's operands are, and where: SOFT_NO_VALUE for what it has not. */
+struct box_operands {
+    struct soft_address map, shared, object;
+    uint32_t coordinates[5], offsets[3], rank, blocks;
+};
+
+/* Into shared memory: [to], [map, {c}], [mbarrier]{, {offsets}}{, blocks}{, policy}; out of it:
+ * [map, {c}], [from]{, policy}; a prefetch: [map, {c}]{, {offsets}}{, policy}. */
+static bool read_operands(struct soft_lowering *lowering, const struct ptx_instruction *in,
+                          uint32_t mode, struct box_operands *box) {
+    bool out = (mode & SOFT_BULK_GROUP) != 0, multicast = (mode & SOFT_BULK_MULTICAST) != 0;
+    bool prefetch = (mode & SOFT_BULK_PREFETCH) != 0, into = !out && !prefetch;
+    bool offsets = (mode & SOFT_BULK_IM2COL) != 0 && !out;
     bool hinted = ptx_has(in->opcode, PTX_l2_cache_hint);
-    uint32_t count = 2u + !out + multicast + hinted;
+    uint32_t count = (into ? 3u : out ? 2u : 1u) + offsets + multicast + hinted, policy = 0;
+    uint32_t next = into ? 3 : out ? 2 : 1;
     if (in->operand_count != count) {
         return LOWER_FAIL(lowering, in, "expected %u operands, not %u", count, in->operand_count);
     }
-    if (out) next = 2;
-    if (!read_box(lowering, in, &in->operands[!out], &map, coordinates, &rank) ||
-        !soft_read_address(lowering, &in->operands[out], SOFT_SPACE_SHARED, &shared) ||
-        (!out && !soft_read_address(lowering, &in->operands[2], SOFT_SPACE_SHARED, &object)) ||
-        (multicast && !soft_source(lowering, &in->operands[next++], 16, PTX_u16, &blocks)) ||
-        (hinted && !soft_source(lowering, &in->operands[next], 64, PTX_b64, &policy))) {
+    if (!read_box(lowering, in, &in->operands[into], &box->map, box->coordinates, &box->rank)) {
         return false;
     }
+    if ((mode & SOFT_BULK_IM2COL) != 0 && box->rank < 3) {
+        return LOWER_FAIL(lowering, in, "im2col copies have 3 to 5 dimensions, not %u", box->rank);
+    }
+    return (prefetch ||
+            soft_read_address(lowering, &in->operands[out], SOFT_SPACE_SHARED, &box->shared)) &&
+           (!into ||
+            soft_read_address(lowering, &in->operands[2], SOFT_SPACE_SHARED, &box->object)) &&
+           (!offsets ||
+            read_offsets(lowering, &in->operands[next++], box->rank - 2, box->offsets)) &&
+           (!multicast ||
+            soft_source(lowering, &in->operands[next++], 16, PTX_u16, &box->blocks)) &&
+           (!hinted || soft_source(lowering, &in->operands[next], 64, PTX_b64, &policy));
+}
+
+/* An operand that is used; or 0 where there is none. */
+static bool add_value(struct soft_lowering *lowering, struct soft_draft *draft, bool has,
+                      uint32_t value) {
+    return soft_extra(lowering, draft, has ? SOFT_EXTRA_USE : SOFT_EXTRA_NUMBER, has ? value : 0);
+}
+
+/* The further operands: the map's offset, the rank, the mbarrier's address and offset, the blocks,
+ * the coordinates, and the im2col offsets; 0 where there is none. */
+bool soft_lower_cp_tensor(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    struct box_operands box = {.map.base = SOFT_NO_VALUE,
+                               .shared.base = SOFT_NO_VALUE,
+                               .object.base = SOFT_NO_VALUE,
+                               .blocks = SOFT_NO_VALUE};
+    bool out = ptx_has(in->opcode, PTX_bulk_group);
+    bool prefetch = ptx_has(in->opcode, PTX_prefetch);
+    bool multicast = ptx_has(in->opcode, PTX_multicast_cluster);
+    bool im2col = ptx_has(in->opcode, PTX_im2col);
+    uint32_t mode = out ? SOFT_BULK_GROUP : SOFT_BULK_FROM_GLOBAL;
+    if (multicast) mode |= SOFT_BULK_MULTICAST;
+    if (prefetch) mode |= SOFT_BULK_PREFETCH;
+    if (im2col || ptx_has(in->opcode, PTX_im2col_no_offs)) mode |= SOFT_BULK_IM2COL;
+    if (ptx_has(in->opcode, PTX_shared_cluster)) mode |= SOFT_BULK_CLUSTER;
+    if (ptx_has(in->opcode, PTX_reduce)) mode |= sum_of(in->opcode);
+    if (!read_operands(lowering, in, mode, &box)) return false;
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_cp_tensor);
     if (draft == NULL) return false;
-    draft->a = shared.base;
-    draft->immediate = shared.offset;
-    draft->b = map.base;
+    if (!prefetch) draft->a = box.shared.base;
+    draft->immediate = box.shared.offset;
+    draft->b = box.map.base;
     draft->has_site = true;
-    draft->mode = out ? SOFT_BULK_GROUP : SOFT_BULK_FROM_GLOBAL;
-    if (multicast) draft->mode |= SOFT_BULK_MULTICAST;
-    if (ptx_has(in->opcode, PTX_reduce)) draft->mode |= sum_of(in->opcode);
-    bool ok = add_number(lowering, draft, &in->operands[!out], map.offset) &&
-              soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, rank) &&
-              soft_extra(lowering, draft, out ? SOFT_EXTRA_NUMBER : SOFT_EXTRA_USE,
-                         out ? 0 : object.base) &&
-              add_number(lowering, draft, in->operands, object.offset) &&
-              soft_extra(lowering, draft, multicast ? SOFT_EXTRA_USE : SOFT_EXTRA_NUMBER,
-                         multicast ? blocks : 0);
-    for (uint32_t i = 0; i < rank && ok; i++) {
-        ok = soft_extra(lowering, draft, SOFT_EXTRA_USE, coordinates[i]);
+    draft->mode = mode;
+    bool ok = add_number(lowering, draft, &in->operands[!out && !prefetch], box.map.offset) &&
+              soft_extra(lowering, draft, SOFT_EXTRA_NUMBER, box.rank) &&
+              add_value(lowering, draft, !out && !prefetch, box.object.base) &&
+              add_number(lowering, draft, in->operands, box.object.offset) &&
+              add_value(lowering, draft, multicast, box.blocks);
+    for (uint32_t i = 0; i < box.rank && ok; i++) {
+        ok = soft_extra(lowering, draft, SOFT_EXTRA_USE, box.coordinates[i]);
+    }
+    for (uint32_t i = 0; im2col && i + 2 < box.rank && ok; i++) {
+        ok = soft_extra(lowering, draft, SOFT_EXTRA_USE, box.offsets[i]);
     }
     return ok;
 }

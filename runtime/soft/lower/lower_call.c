@@ -306,6 +306,24 @@ static uint32_t count_of(const struct ptx_operand *list) {
     return list != NULL ? list->count : 0;
 }
 
+/* Whether another input defines without a result what this one has declared with one, as of C. A
+ * driver links that, and the result is whatever its place holds; here it is zero. */
+static bool lacks_result(const struct call *call) {
+    const struct ptx_function *f = call->function;
+    return f != NULL && f->has_body && f->return_count == 0 && f->symbol != call->target->symbol &&
+           count_of(call->results) == 1;
+}
+
+static bool clear_result(struct soft_lowering *lowering, uint32_t value) {
+    const uint32_t bytes = bytes_of(&lowering->values[value]);
+    if (!is_like_register(bytes)) return true;
+    struct soft_draft *move = soft_draft(lowering, bytes == 8 ? SOFT_OP_mov_64 : SOFT_OP_mov_32);
+    if (move == NULL) return false;
+    move->d = value;
+    move->a = soft_value_constant(lowering, 8 * bytes, 0);
+    return move->a != SOFT_NO_VALUE;
+}
+
 static bool check_counts(struct soft_lowering *lowering, const struct ptx_instruction *in,
                          const struct call *call) {
     const struct ptx_function *f = call->function;
@@ -315,7 +333,7 @@ static bool check_counts(struct soft_lowering *lowering, const struct ptx_instru
                           (int)f->symbol->length, f->symbol->name, f->parameter_count,
                           count_of(call->arguments));
     }
-    if (count_of(call->results) != f->return_count) {
+    if (count_of(call->results) != f->return_count && !lacks_result(call)) {
         return LOWER_FAIL(lowering, in, "'%.*s' returns %u results, and the call expects %u",
                           (int)f->symbol->length, f->symbol->name, f->return_count,
                           count_of(call->results));
@@ -402,12 +420,15 @@ bool soft_lower_call(struct soft_lowering *lowering, const struct ptx_instructio
             return false;
         }
     }
+    const bool lacks = lacks_result(&call);
     for (uint32_t i = 0; i < result_count; i++) {
-        if (!result_value(lowering, &call.results->items[i], f != NULL ? f->returns[i] : NULL,
-                          &results[i])) {
+        if (!result_value(lowering, &call.results->items[i],
+                          f != NULL && !lacks ? f->returns[i] : NULL, &results[i])) {
             return false;
         }
     }
+    if (lacks && !clear_result(lowering, results[0])) return false;
+    if (lacks) result_count = 0;
     if (f != NULL && !f->has_body) return lower_builtin(lowering, in, &call, arguments, results);
     if (f == NULL && !soft_source(lowering, call.target, 64, PTX_u64, &address)) return false;
     struct soft_draft *draft =

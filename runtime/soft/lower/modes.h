@@ -29,8 +29,22 @@ enum {
  * from .gpu for. */
 enum soft_scope { SOFT_SCOPE_WEAK, SOFT_SCOPE_CTA, SOFT_SCOPE_CLUSTER, SOFT_SCOPE_GPU };
 
-/* The memory that a fence.proxy.async is about. */
-enum { SOFT_PROXY_SHARED = 1, SOFT_PROXY_GLOBAL = 2 };
+/* The memory that a fence.proxy.async is about; or that tensor maps are read by copies. */
+enum { SOFT_PROXY_SHARED = 1, SOFT_PROXY_GLOBAL = 2, SOFT_PROXY_MAP = 4 };
+
+/* The part of a tensor map that tensormap.replace changes. */
+enum soft_map_field {
+    SOFT_MAP_ADDRESS,
+    SOFT_MAP_RANK,
+    SOFT_MAP_BOX, /* this and the next three: along a dimension */
+    SOFT_MAP_SIZE,
+    SOFT_MAP_STRIDE,
+    SOFT_MAP_STEP,
+    SOFT_MAP_TYPE,
+    SOFT_MAP_INTERLEAVE,
+    SOFT_MAP_SWIZZLE,
+    SOFT_MAP_FILL
+};
 
 /* setmaxnreg: a number of registers, and whether it is .inc. */
 enum { SOFT_REGISTERS = 0x1ff, SOFT_REGISTERS_MORE = 0x200 };
@@ -98,6 +112,8 @@ enum {
     SOFT_BULK_MULTICAST = 4,
     SOFT_BULK_REDUCE = 8,      /* an atomic operation on a type, which follow */
     SOFT_BULK_COUNT_SHIFT = 4, /* st.async, red.async: components */
+    SOFT_BULK_IM2COL = 16,     /* of tensors */
+    SOFT_BULK_PREFETCH = 32,   /* of tensors: nothing is copied */
     SOFT_BULK_CLUSTER = 128,   /* the destination may be in another block's shared memory */
     SOFT_BULK_OPERATION_SHIFT = 8,
     SOFT_BULK_TYPE_SHIFT = 16

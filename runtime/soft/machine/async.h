@@ -12,8 +12,8 @@
 #define SOFT_ASYNC_H
 
 #include "access.h"
-#include "base/tensor_map.h"
 #include "lower/modes.h"
+#include "tensor_walk.h"
 
 /* The copies that one instruction has begun and that are not carried out, or the arrivals that wait
  * for others. */
@@ -32,10 +32,11 @@ struct soft_async_op {
     uint64_t source[SOFT_LANES], destination[SOFT_LANES], high[SOFT_LANES];
     uint32_t bytes[SOFT_LANES];    /* that are read */
     uint32_t mbarrier[SOFT_LANES]; /* of an arrival: the object's name, as soft_mbarrier_find's */
-    /* cp_tensor: where the box begins, of its one lane; the address in shared memory is the
+    uint64_t map_address;          /* cp_tensor: generic */
+    /* cp_tensor: where the box is, of its one lane; the address in shared memory is the
      * destination, or the source of what goes to global memory. */
     struct soft_tensor_map map;
-    int32_t begin[SOFT_TENSOR_RANK_MAX];
+    struct soft_box_place place;
 };
 
 /* Oldest first. */
@@ -105,6 +106,14 @@ const struct soft_instruction *soft_tensor_copy(struct soft_warp *warp,
                                                 const struct soft_instruction *in);
 bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane);
 
+/* tensormap.replace: a is the map's address, b the new value; more is an enum soft_map_field and a
+ * dimension, if the field has one. tensormap.cp_fenceproxy: a is the address in global memory, b in
+ * shared memory; more is the latter's offset. */
+const struct soft_instruction *soft_map_replace(struct soft_warp *warp,
+                                                const struct soft_instruction *in);
+const struct soft_instruction *soft_map_copy(struct soft_warp *warp,
+                                             const struct soft_instruction *in);
+
 /* ---- for other instructions that copy ---- */
 
 /* A copy of the current split's, without lanes; NULL: the launch has failed. */
@@ -113,6 +122,19 @@ struct soft_async_op *soft_async_op_new(struct soft_warp *warp, const struct sof
 /* Whether a lane's source and destination are there; if not, the launch has failed, and the copy is
  * gone. */
 bool soft_async_op_check(struct soft_warp *warp, struct soft_async_op *copy, uint32_t lane);
+
+/* The name of a place in shared memory, or of the same place in the block of a rank. */
+uint32_t soft_async_in_block(struct soft_cta *cta, uint32_t rank, uint64_t address);
+
+/* Which blocks of the cluster a lane's multicast copy is for, by its mask. false: there is none, or
+ * one that there is not, and the launch has failed. */
+bool soft_async_blocks(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                       uint32_t mask, uint32_t *blocks);
+
+/* Finds the mbarrier of a lane's copy, which must be in the block that its destination is in.
+ * false: it is not, and the launch has failed. */
+bool soft_async_find_mbarrier(struct soft_warp *warp, const struct soft_instruction *in,
+                              struct soft_async_op *copy, uint32_t lane, uint64_t address);
 
 /* Puts a copy into a list. false: the launch has failed. */
 bool soft_async_op_begin(struct soft_warp *warp, struct soft_async_op *copy, unsigned list);

@@ -32,24 +32,34 @@ static uint64_t address_at(const struct soft_warp *warp, uint32_t slot, uint32_t
     return SLOT(uint64_t, slot)[lane] + (uint64_t)offset;
 }
 
-static bool fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                 const char *what) {
-    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0, "%s", what);
-    return false;
-}
-
-/* The same place in the block of a rank. */
-static uint32_t in_block(struct soft_cta *cta, uint32_t rank, uint64_t address) {
+uint32_t soft_async_in_block(struct soft_cta *cta, uint32_t rank, uint64_t address) {
     uint32_t offset = 0;
     (void)soft_cluster_find(cta, (uint32_t)address, &offset);
     return soft_cluster_name(cta, soft_cluster_member(cta, rank), offset);
 }
 
-/* Whether a copy's destination and its mbarrier are in the same block, as they must be. */
-static bool is_of_one_block(struct soft_cta *cta, const struct soft_async_op *copy, uint32_t lane) {
+bool soft_async_blocks(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                       uint32_t mask, uint32_t *blocks) {
+    uint32_t count = soft_cluster_count(warp->cta);
+    *blocks = mask & UINT16_MAX;
+    if (*blocks != 0 && *blocks >> count == 0) return true;
+    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
+                     "a multicast copy to the blocks 0x%x of a cluster of %u", *blocks, count);
+    return false;
+}
+
+bool soft_async_find_mbarrier(struct soft_warp *warp, const struct soft_instruction *in,
+                              struct soft_async_op *copy, uint32_t lane, uint64_t address) {
     uint32_t offset = 0;
-    return soft_cluster_find(cta, (uint32_t)copy->destination[lane], &offset) ==
-           soft_cluster_find(cta, copy->mbarrier[lane], &offset);
+    if (!soft_mbarrier_find(warp, in, lane, address, copy->to, &copy->mbarrier[lane])) return false;
+    if (soft_cluster_find(warp->cta, (uint32_t)copy->destination[lane], &offset) ==
+        soft_cluster_find(warp->cta, copy->mbarrier[lane], &offset)) {
+        return true;
+    }
+    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
+                     "%s one block's shared memory and an mbarrier of another",
+                     in->op == SOFT_OP_st_async ? "a store to" : "a copy into");
+    return false;
 }
 
 static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in,
@@ -66,17 +76,13 @@ static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in,
         return false;
     }
     if ((in->mode & SOFT_BULK_GROUP) != 0) return true;
-    enum soft_access_space space = copy->to;
     uint64_t object =
-        address_at(warp, more[MORE_MBARRIER], lane, (int32_t)more[MORE_MBARRIER_OFFSET], space);
+        address_at(warp, more[MORE_MBARRIER], lane, (int32_t)more[MORE_MBARRIER_OFFSET], copy->to);
     if ((in->mode & SOFT_BULK_MULTICAST) != 0) {
-        copy->destination[lane] = in_block(warp->cta, rank, copy->destination[lane]);
-        object = in_block(warp->cta, rank, object);
+        copy->destination[lane] = soft_async_in_block(warp->cta, rank, copy->destination[lane]);
+        object = soft_async_in_block(warp->cta, rank, object);
     }
-    return soft_mbarrier_find(warp, in, lane, object, space, &copy->mbarrier[lane]) &&
-           (is_of_one_block(warp->cta, copy, lane) ||
-            fail(warp, in, lane,
-                 "a copy into one block's shared memory and an mbarrier of another"));
+    return soft_async_find_mbarrier(warp, in, copy, lane, object);
 }
 
 /* The copy of a lane, into one block. */
@@ -103,17 +109,11 @@ static bool begin_copy(struct soft_warp *warp, const struct soft_instruction *in
 const struct soft_instruction *soft_bulk_copy(struct soft_warp *warp,
                                               const struct soft_instruction *in) {
     const uint32_t *more = warp->split->frame->code->operands + in->more;
-    uint32_t count = soft_cluster_count(warp->cta);
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left), blocks = 1;
-        if ((in->mode & SOFT_BULK_MULTICAST) != 0) {
-            blocks = SLOT(uint32_t, more[MORE_BLOCKS])[lane] & UINT16_MAX;
-            if (blocks == 0 || blocks >> count != 0) {
-                soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
-                                 "a multicast copy to the blocks 0x%x of a cluster of %u", blocks,
-                                 count);
-                return NULL;
-            }
+        if ((in->mode & SOFT_BULK_MULTICAST) != 0 &&
+            !soft_async_blocks(warp, in, lane, SLOT(uint32_t, more[MORE_BLOCKS])[lane], &blocks)) {
+            return NULL;
         }
         for (uint32_t rest = blocks; rest != 0; rest &= rest - 1) {
             if (!begin_copy(warp, in, lane, (uint32_t)__builtin_ctz(rest))) return NULL;
@@ -154,14 +154,7 @@ const struct soft_instruction *soft_bulk_store(struct soft_warp *warp,
         hold(warp, in, copy, lane);
         copy->alignment = copy->bytes[lane];
         copy->destination[lane] = address_at(warp, in->a, lane, in->u.immediate, SOFT_SPACE_SHARED);
-        if (!soft_mbarrier_find(warp, in, lane, object, SOFT_SPACE_CLUSTER,
-                                &copy->mbarrier[lane])) {
-            free(copy);
-            return NULL;
-        }
-        if (!is_of_one_block(warp->cta, copy, lane)) {
-            (void)fail(warp, in, lane,
-                       "a store to one block's shared memory and an mbarrier of another");
+        if (!soft_async_find_mbarrier(warp, in, copy, lane, object)) {
             free(copy);
             return NULL;
         }

@@ -205,15 +205,21 @@ Test(bulk, what_makes_no_sense_is_refused) {
         {BULK("cp.async.bulk.wait_all;\n"), "'.wait_all'"},
         {BULK("fence.proxy.async.local;\n"), "'.local'"},
         {BULK("fence.proxy;\n"), "missing"},
-        {BULK("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
-              "[s], [%rd1, {%r1, %r2, %r3}], [m], {%h1};\n"),
-         "'.im2col' is unknown or not supported by this device"},
+        {BULK("cp.async.bulk.tensor.2d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+              "[s], [%rd1, {%r1, %r2}], [m], {%h1};\n"),
+         "im2col copies have 3 to 5 dimensions, not 2"},
+        {BULK("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+              "[s], [%rd1, {%r1, %r2, %r3, %r4}], [m], {%h1};\n"),
+         "expected 2 im2col offsets"},
+        {BULK("cp.async.bulk.tensor.3d.shared::cluster.global.im2col::w.mbarrier::complete_tx::"
+              "bytes "
+              "[s], [%rd1, {%r1, %r2, %r3}], [m], {%h1, %h2};\n"),
+         "'.im2col::w' is unknown or not supported by this device"},
         {BULK("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
               "[s], [%rd1, {%r1}], [m];\n"),
          "a tensor map and 2 coordinates"},
-        {BULK("tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 1;\n"),
-         "'tensormap.replace.tile.rank.global.b1024.b32': this instruction is unknown or not "
-         "supported"},
+        {BULK("tensormap.replace.tile.swizzle_atomicity.global.b1024.b32 [%rd1], 1;\n"),
+         "'.swizzle_atomicity'"},
     };
     char log[2048];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -27,6 +27,8 @@ static const char *where_of(const struct soft_split *split) {
         return "a barrier";
     case SOFT_SPLIT_CLUSTER:
         return "the barrier of the cluster";
+    case SOFT_SPLIT_POLL:
+        return "a product that not all of its warpgroup have begun";
     default:
         return "a .sync operation";
     }
@@ -41,7 +43,7 @@ enum soft_stop soft_cta_deadlock(struct soft_cta *cta) {
             if (!waits(split)) continue;
             warp->split = split;
             snprintf(where, sizeof where, "%s", where_of(split));
-            if (split->state == SOFT_SPLIT_POLL) {
+            if (split->state == SOFT_SPLIT_POLL && split->barrier != SOFT_POLL_WARPGROUP) {
                 soft_mbarrier_describe(cta, split->barrier, where, sizeof where);
             }
             bool passed = split->state == SOFT_SPLIT_BARRIER || split->state == SOFT_SPLIT_CLUSTER;

@@ -93,6 +93,21 @@ Test(diverge, exits_under_a_predicate) {
     }
 }
 
+/* A write under a guard leaves what was there: a register that only the first turn of a loop writes
+ * keeps its value, though each turn has a value of its own before it. */
+Test(diverge, a_register_that_one_turn_writes_keeps_its_value) {
+    uint32_t out[THREADS] = {0};
+    TEST_RUN(TEST_KERNEL("mov.u32 %r6, 0;\n"
+                         "LOOP: mad.lo.u32 %r7, %r1, 3, %r6; st.global.u32 [%rd2], %r7;\n"
+                         "setp.eq.u32 %p1, %r6, 0; @%p1 add.u32 %r5, %r1, 1000;\n"
+                         "add.u32 %r6, %r6, 1; setp.lt.u32 %p2, %r6, 3; @%p2 bra LOOP;\n"
+                         "st.global.u32 [%rd2], %r5;\n"),
+             1, THREADS, out);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        cr_assert_eq(out[i], i + 1000, "thread %u: %u", i, out[i]);
+    }
+}
+
 /* Exits inside a loop's body, while others wait where the loop ends. */
 Test(diverge, exits_inside_a_loop) {
     uint32_t out[THREADS] = {0};

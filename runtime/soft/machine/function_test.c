@@ -415,6 +415,7 @@ Test(function, wrong_calls_are_refused_when_the_module_is_loaded) {
         {TEST_KERNEL("T: .branchtargets NOWHERE; brx.idx %r1, T;\n"), "'NOWHERE' is not declared"},
         {TEST_KERNEL("T: .branchtargets out; brx.idx %r1, T;\n"), "expected a label"},
         {TEST_KERNEL("alloca.u64 %rd5, %rd6, 3;\n"), "power of two"},
+        {TEST_KERNEL("stacksave.u64 %r5;\n"), "32 bits, and 64 are needed"},
         {TEST_KERNEL_WITH(".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b32 a);",
                           "{ .param .b64 p; .param .b32 a; .param .b32 q;\n"
                           "call (q), vprintf, (p, a); }\n"),

@@ -19,6 +19,7 @@
 #include "frame.h"
 #include "race_events.h"
 #include "registers.h"
+#include "shared_layout.h"
 #include "memory/space.h"
 #include "warp.h"
 
@@ -52,6 +53,7 @@ static void free_cta(struct soft_cta *cta) {
     for (uint32_t w = 0; w < cta->warp_room && cta->warps != NULL; w++) {
         drop_warp(&cta->warps[w]);
     }
+    soft_layout_drop(cta);
     free(cta->warps);
     free(cta->slots);
     free(cta);
@@ -202,6 +204,7 @@ static void begin_cta(struct soft_cta *cta, uint64_t number) {
     memset(cta->barriers, 0, sizeof cta->barriers);
     soft_registers_begin(cta);
     soft_race_begin(cta);
+    soft_layout_begin(cta);
     if (cta->shared_shadow != NULL) memset(cta->shared_shadow, 0, cta->shared_bytes / 4 + 1);
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         struct soft_warp *warp = &cta->warps[w];

@@ -22,6 +22,7 @@ struct soft_touched;
 struct soft_alloca;
 struct soft_async;
 struct soft_wgmma;
+struct soft_layouts;
 struct soft_cta;
 struct soft_view;
 
@@ -68,10 +69,13 @@ struct soft_split {
     struct soft_join *join;
     struct soft_frame *frame;
     uint32_t sync_members; /* SYNC: the member mask it waits with */
-    uint32_t barrier;      /* BARRIER: which one; POLL: where in shared memory */
+    uint32_t barrier;      /* BARRIER: which one; POLL: where in shared memory, or WARPGROUP */
     bool arrives_only;     /* BARRIER: it goes on when the rest of its warp is there */
     bool timed_out;        /* it was in POLL, and is to go on whatever the test says */
 };
+
+/* POLL, and no mbarrier: other warps of the warpgroup have not begun a product. */
+#define SOFT_POLL_WARPGROUP (UINT32_MAX - 1)
 
 enum { SOFT_SPLITS_MAX = 32, SOFT_JOINS_AT_ONCE = 64 };
 
@@ -185,6 +189,7 @@ struct soft_cta {
     uint32_t idle;      /* how often nothing but tests of mbarriers could go on */
     size_t memory_bytes;
     struct soft_race_cta *race; /* NULL where races are not looked for */
+    struct soft_layouts *layouts; /* NULL: no boxes of tensors have come */
 };
 
 /* ---- launches ---- */

@@ -13,6 +13,7 @@ struct soft_async_op;
 struct soft_cta;
 struct soft_launch;
 struct soft_warp;
+struct soft_wgmma_op;
 
 /* A CTA is laid out for a launch, begins as a block, is given back; the launch ends. */
 void soft_race_prepare(struct soft_launch *launch, struct soft_cta *cta);
@@ -28,6 +29,10 @@ void soft_race_open(struct soft_cta *cta, uint32_t barrier);
 /* An asynchronous copy begins, for some of its lanes, and is pending; or it has been waited for. */
 void soft_race_copy(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lanes,
                     bool pending);
+
+/* A warp's part of a product begins, and reads its factors until it has been waited for. Nothing
+ * without race state. */
+void soft_race_product(struct soft_warp *warp, const struct soft_wgmma_op *op, bool pending);
 
 /* A lane arrives at an mbarrier, named as by soft_mbarrier_find, and hands on all it knows or
  * (alone) what it did itself. When the lanes of an instruction have, the CTA goes on to its next

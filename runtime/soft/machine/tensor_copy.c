@@ -1,55 +1,98 @@
 /*
  * Copies of boxes of tensors between global and shared memory. Source: PTX ISA 9.0, sections 5.5
- * (tensors), 9.7.9.27.1.2 and 9.7.9.27.1.3.
+ * (tensors), 9.7.9.27.1.2 (cp.async.bulk.tensor), 9.7.9.27.1.3 (cp.reduce.async.bulk.tensor) and
+ * 9.7.9.27.1.4 (cp.async.bulk.prefetch.tensor).
  *
  * A box lies in shared memory row by row without gaps; where the map has a swizzle, the chunks of
  * 16 bytes of each 128 change places by the bits of their address. Elements outside the tensor
  * come as zeros or NaN, count as bytes that have come, and are never written. The map is read when
- * the copy begins, the elements when it is carried out.
+ * the copy begins, the elements when it is carried out. A multicast copy is one for each block.
  */
 #include "async.h"
 
 #include "tollens/cuda_abi.h"
+#include "cluster_member.h"
 #include "finding.h"
-#include "mbarrier.h"
+#include "shared_layout.h"
 #include "ptx/ptx.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { MORE_OFFSET, MORE_RANK, MORE_MBARRIER, MORE_MBARRIER_OFFSET, MORE_BLOCKS, MORE_COORDINATES };
-enum { ALIGNMENT = 128, MAP_ALIGNMENT = 64, ROW_MAX = 256 * 8, CHUNK = 16 };
+enum { ALIGNMENT = 128, MAP_ALIGNMENT = 64, CHUNK = SOFT_TENSOR_CHUNK };
+enum { ROW_MAX = SOFT_TENSOR_BOX_MAX * SOFT_TENSOR_ELEMENT_MAX };
 
-static unsigned taken(const struct soft_tensor_map *map, unsigned i) {
-    return ((unsigned)map->box[i] + map->steps[i] - 1) / map->steps[i];
+static bool fail(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                 uint64_t address, const char *what) {
+    soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, address,
+                     "the tensor map at 0x%llx %s", (unsigned long long)address, what);
+    return false;
 }
 
-static unsigned box_bytes(const struct soft_tensor_map *map) {
-    unsigned bytes = map->element_bytes;
-    for (unsigned i = 0; i < map->rank; i++) bytes *= taken(map, i);
-    return bytes;
+static uint64_t map_address(const struct soft_warp *warp, const struct soft_instruction *in,
+                            uint32_t lane) {
+    const uint32_t *more = warp->split->frame->code->operands + in->more;
+    return SLOT(uint64_t, in->b)[lane] + (uint64_t)(int64_t)(int32_t)more[MORE_OFFSET];
 }
 
 static bool read_map(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                     struct soft_async_op *copy) {
+                     struct soft_tensor_map *map) {
     const uint32_t *more = warp->split->frame->code->operands + in->more;
-    uint64_t address = SLOT(uint64_t, in->b)[lane] + (uint64_t)(int64_t)(int32_t)more[MORE_OFFSET];
+    uint64_t address = map_address(warp, in, lane);
+    bool im2col = (in->mode & SOFT_BULK_IM2COL) != 0;
     struct soft_place place;
-    if (!soft_access_range(warp, in, lane, address, sizeof copy->map, MAP_ALIGNMENT,
-                           SOFT_SPACE_GENERIC, SOFT_ACCESS_READ, &place)) {
+    char why[160];
+    uint64_t resolved = address;
+    enum soft_access_space space = soft_access_resolve(&resolved);
+    if (space == SOFT_SPACE_SHARED || space == SOFT_SPACE_LOCAL) {
+        return fail(warp, in, lane, address,
+                    "is in shared or local memory, where no copy reads it");
+    }
+    if (!soft_access_range(warp, in, lane, address, sizeof *map, MAP_ALIGNMENT, SOFT_SPACE_GENERIC,
+                           SOFT_ACCESS_READ, &place)) {
         return false;
     }
-    memcpy(&copy->map, place.host, sizeof copy->map);
-    if (copy->map.mark != SOFT_TENSOR_MAP_MARK || copy->map.rank != more[MORE_RANK]) {
+    memcpy(map, place.host, sizeof *map);
+    if (map->mark != SOFT_TENSOR_MAP_MARK) {
+        return fail(warp, in, lane, address, "is none: no call of this driver made it");
+    }
+    if (!soft_tensor_map_is_valid(map, why, sizeof why)) {
         soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, address,
-                         copy->map.mark != SOFT_TENSOR_MAP_MARK
-                             ? "no tensor map is at 0x%llx"
-                             : "the tensor map at 0x%llx has another rank than the instruction",
-                         (unsigned long long)address);
+                         "the tensor map at 0x%llx is not valid: %s", (unsigned long long)address,
+                         why);
         return false;
     }
-    for (unsigned i = 0; i < copy->map.rank; i++) {
-        copy->begin[i] = SLOT(int32_t, more[MORE_COORDINATES + i])[lane];
+    if (map->rank != more[MORE_RANK]) {
+        return fail(warp, in, lane, address, "has another rank than the instruction");
+    }
+    if (map->im2col != im2col) {
+        return fail(warp, in, lane, address,
+                    im2col ? "is for tiles, and the instruction copies by im2col"
+                           : "is for im2col, and the instruction copies tiles");
+    }
+    return true;
+}
+
+/* The coordinates, and the im2col offsets of what is read. */
+static bool read_place(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                       struct soft_box_place *place) {
+    const uint32_t *more = warp->split->frame->code->operands + in->more;
+    uint32_t rank = more[MORE_RANK], most = (1u << soft_tensor_image_bits(rank)) - 1;
+    *place = (struct soft_box_place){{0}, {0}};
+    for (uint32_t i = 0; i < rank; i++) {
+        place->begin[i] = SLOT(int32_t, more[MORE_COORDINATES + i])[lane];
+    }
+    if ((in->mode & SOFT_BULK_IM2COL) == 0 || (in->mode & SOFT_BULK_GROUP) != 0) return true;
+    for (uint32_t i = 0; i + 2 < rank; i++) {
+        uint32_t offset = SLOT(uint32_t, more[MORE_COORDINATES + rank + i])[lane] & UINT16_MAX;
+        if (offset > most) {
+            soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
+                             "an im2col offset of %u along dimension %u, not 0 to %u", offset,
+                             i + 1, most);
+            return false;
+        }
+        place->offsets[i] = (uint16_t)offset;
     }
     return true;
 }
@@ -58,8 +101,9 @@ static bool read_map(struct soft_warp *warp, const struct soft_instruction *in, 
 static void note_outside(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane) {
     const struct soft_tensor_map *map = &copy->map;
     for (unsigned i = 0; i < map->rank; i++) {
-        int64_t first = copy->begin[i], size = (int64_t)map->last[i] + 1;
-        if (first < size && first + map->box[i] > 0) continue;
+        int64_t first = copy->place.begin[i], size = (int64_t)map->last[i] + 1;
+        if (map->im2col && i > 0 && i + 1 < map->rank) continue;
+        if (first < size && (first + map->box[i] > 0 || (map->im2col && i > 0))) continue;
         struct soft_finding finding = {
             .kind = "box outside tensor", .lanes = 1u << lane, .minor = true};
         soft_launch_find(warp, copy->in, &finding,
@@ -70,56 +114,111 @@ static void note_outside(struct soft_warp *warp, const struct soft_async_op *cop
     }
 }
 
-/* The mbarrier, and for what blocks the copy is. */
-static bool read_targets(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                         struct soft_async_op *copy) {
-    const uint32_t *more = warp->split->frame->code->operands + in->more;
-    if ((in->mode & SOFT_BULK_MULTICAST) != 0 && SLOT(uint32_t, more[MORE_BLOCKS])[lane] != 1) {
-        soft_launch_fail(warp, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
-                         "a multicast copy to the blocks 0x%x of a cluster of one block",
-                         SLOT(uint32_t, more[MORE_BLOCKS])[lane]);
+/* The manual demands it, and does not say what happens otherwise. */
+static void check_bounds(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane) {
+    const struct soft_tensor_map *map = &copy->map;
+    unsigned i = 0;
+    if (!map->im2col || soft_tensor_is_in_bounds(map, &copy->place, &i)) return;
+    soft_launch_note(warp, copy->in, "filter outside bounding box", 1u << lane, 0,
+                     "the filter begins at %d along dimension %u, and the bounding box goes from "
+                     "%d to %lld; which pixels are copied is not defined",
+                     copy->place.begin[i], i, map->lower[i - 1],
+                     (long long)map->last[i] + map->upper[i - 1]);
+}
+
+/* Finds the box's place in shared memory, of the block itself or of another one. false: it does not
+ * fit there, and the launch has failed. */
+static bool find_box(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
+                     struct soft_place *place) {
+    bool out = copy->to == SOFT_SPACE_GLOBAL;
+    uint64_t extent = soft_tensor_box_extent(&copy->map);
+    uint64_t address = out ? copy->source[lane] : copy->destination[lane];
+    if (extent > warp->cta->shared_bytes) {
+        soft_launch_fail(warp, copy->in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lane, address,
+                         "a box of %llu bytes, and the block has %u bytes of shared memory",
+                         (unsigned long long)extent, warp->cta->shared_bytes);
         return false;
     }
+    return soft_access_range(warp, copy->in, lane, address, (unsigned)extent, ALIGNMENT,
+                             out ? copy->from : copy->to,
+                             out ? SOFT_ACCESS_READ : SOFT_ACCESS_WRITE, place);
+}
+
+/* Where the copy goes, and its mbarrier: of the block of a rank, if it is for several. */
+static bool read_targets(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                         uint32_t rank, struct soft_async_op *copy) {
+    const uint32_t *more = warp->split->frame->code->operands + in->more;
     uint32_t object = SLOT(uint32_t, more[MORE_MBARRIER])[lane] + more[MORE_MBARRIER_OFFSET];
-    return soft_mbarrier_find(warp, in, lane, object, SOFT_SPACE_SHARED, &copy->mbarrier[lane]);
+    if ((in->mode & SOFT_BULK_MULTICAST) != 0) {
+        copy->destination[lane] = soft_async_in_block(warp->cta, rank, copy->destination[lane]);
+        object = soft_async_in_block(warp->cta, rank, object);
+    }
+    return soft_async_find_mbarrier(warp, in, copy, lane, object);
 }
 
 static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                     struct soft_async_op *copy) {
-    struct soft_place place;
+                     uint32_t rank, struct soft_async_op *copy) {
     bool out = (in->mode & SOFT_BULK_GROUP) != 0;
-    uint32_t shared = (uint32_t)(SLOT(uint32_t, in->a)[lane] + (uint64_t)in->u.immediate);
-    if (!read_map(warp, in, lane, copy)) return false;
+    struct soft_place place;
     copy->mask = 1u << lane;
-    copy->bytes[lane] = box_bytes(&copy->map);
-    copy->destination[lane] = copy->source[lane] = shared;
-    copy->holds = !out; /* for the race check: nothing in shared memory is read */
-    if (!soft_access_range(warp, in, lane, shared, copy->bytes[lane], ALIGNMENT, SOFT_SPACE_SHARED,
-                           out ? SOFT_ACCESS_READ : SOFT_ACCESS_WRITE, &place)) {
+    copy->destination[lane] = copy->source[lane] =
+        (uint32_t)(SLOT(uint32_t, in->a)[lane] + (uint64_t)in->u.immediate);
+    copy->map_address = map_address(warp, in, lane);
+    if (!read_map(warp, in, lane, &copy->map) || !read_place(warp, in, lane, &copy->place)) {
         return false;
     }
+    if (!out && !read_targets(warp, in, lane, rank, copy)) return false;
+    if (!find_box(warp, copy, lane, &place)) return false;
+    copy->bytes[lane] = (uint32_t)soft_tensor_box_bytes(&copy->map);
     note_outside(warp, copy, lane);
-    return out || read_targets(warp, in, lane, copy);
+    check_bounds(warp, copy, lane);
+    return true;
+}
+
+/* The copy of a lane, into or out of the shared memory of one block. */
+static bool begin_copy(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                       uint32_t rank) {
+    bool out = (in->mode & SOFT_BULK_GROUP) != 0;
+    unsigned list = out ? SOFT_COPIES_BULK : SOFT_COPIES_MBARRIER;
+    struct soft_async_op *copy = soft_async_op_new(warp, in);
+    if (copy == NULL) return false;
+    copy->group = warp->async->lists[list].committed[lane];
+    copy->to = out                                   ? SOFT_SPACE_GLOBAL
+               : (in->mode & SOFT_BULK_CLUSTER) != 0 ? SOFT_SPACE_CLUSTER
+                                                     : SOFT_SPACE_SHARED;
+    copy->from = out ? SOFT_SPACE_SHARED : SOFT_SPACE_GLOBAL;
+    copy->alignment = ALIGNMENT;
+    copy->width = 0;
+    if (!add_lane(warp, in, lane, rank, copy)) {
+        free(copy);
+        return false;
+    }
+    return soft_async_op_begin(warp, copy, list);
+}
+
+/* A prefetch does nothing, but its map must be one. */
+static bool prefetch(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane) {
+    struct soft_tensor_map map;
+    struct soft_box_place place;
+    return read_map(warp, in, lane, &map) && read_place(warp, in, lane, &place);
 }
 
 const struct soft_instruction *soft_tensor_copy(struct soft_warp *warp,
                                                 const struct soft_instruction *in) {
-    bool out = (in->mode & SOFT_BULK_GROUP) != 0;
-    unsigned list = out ? SOFT_COPIES_BULK : SOFT_COPIES_MBARRIER;
+    const uint32_t *more = warp->split->frame->code->operands + in->more;
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
-        uint32_t lane = (uint32_t)__builtin_ctz(left);
-        struct soft_async_op *copy = soft_async_op_new(warp, in);
-        if (copy == NULL) return NULL;
-        copy->group = warp->async->lists[list].committed[lane];
-        copy->to = out ? SOFT_SPACE_GLOBAL : SOFT_SPACE_SHARED;
-        copy->from = out ? SOFT_SPACE_SHARED : SOFT_SPACE_GLOBAL;
-        copy->alignment = ALIGNMENT;
-        copy->width = 0;
-        if (!add_lane(warp, in, lane, copy)) {
-            free(copy);
+        uint32_t lane = (uint32_t)__builtin_ctz(left), blocks = 1;
+        if ((in->mode & SOFT_BULK_PREFETCH) != 0) {
+            if (!prefetch(warp, in, lane)) return NULL;
+            continue;
+        }
+        if ((in->mode & SOFT_BULK_MULTICAST) != 0 &&
+            !soft_async_blocks(warp, in, lane, SLOT(uint32_t, more[MORE_BLOCKS])[lane], &blocks)) {
             return NULL;
         }
-        if (!soft_async_op_begin(warp, copy, list)) return NULL;
+        for (uint32_t rest = blocks; rest != 0; rest &= rest - 1) {
+            if (!begin_copy(warp, in, lane, (uint32_t)__builtin_ctz(rest))) return NULL;
+        }
     }
     return in + 1;
 }
@@ -152,17 +251,6 @@ static bool has_sum(enum soft_atomic operation, enum ptx_modifier type) {
     }
 }
 
-/* The bytes of a row of the box inside the tensor, of the row's bytes. */
-struct box_row {
-    uint64_t address;     /* of the first byte inside, in global memory */
-    unsigned from, bytes; /* inside, in the row */
-    uint32_t shared;      /* where the row begins, before swizzling */
-};
-
-static uint32_t swizzled(const struct soft_tensor_map *map, uint32_t at) {
-    return at ^ (at >> 7 & (map->swizzle - 1u)) << 4;
-}
-
 /* What is out of bounds: zeros, or a NaN of the type. */
 static void fill(const struct soft_tensor_map *map, uint8_t *bytes, unsigned count) {
     static const uint8_t nan64[8] = {255, 255, 255, 255, 255, 255, 255, 127};
@@ -172,16 +260,43 @@ static void fill(const struct soft_tensor_map *map, uint8_t *bytes, unsigned cou
     }
 }
 
-/* Reads or writes the row's place in shared memory, chunk by chunk. */
-static void move_shared(struct soft_cta *cta, const struct soft_tensor_map *map, uint32_t at,
-                        uint8_t *bytes, unsigned count, bool writes) {
+/* Loads of TFLOAT32 are rounded to nearest, ties to even; with FTZ a subnormal number becomes a
+ * zero of its sign. The manual says nothing about either; compilers rely on the first. */
+static void convert(const struct soft_tensor_map *map, uint8_t *bytes, unsigned count) {
+    enum { FLOAT32_FTZ = 10, TFLOAT32 = 11, TFLOAT32_FTZ = 12, CUT_BITS = 13 };
+    if (map->type < FLOAT32_FTZ) return;
+    for (unsigned i = 0; i < count; i += sizeof(uint32_t)) {
+        uint32_t word;
+        memcpy(&word, bytes + i, sizeof word);
+        uint32_t exponent = word >> 23 & 0xff;
+        if (exponent == 0 && map->type != TFLOAT32) word &= 1u << 31;
+        if (exponent < 0xff && map->type != FLOAT32_FTZ) {
+            word += (1u << (CUT_BITS - 1)) - 1 + (word >> CUT_BITS & 1);
+            word &= ~((1u << CUT_BITS) - 1);
+        }
+        memcpy(bytes + i, &word, sizeof word);
+    }
+}
+
+/* Where a box is in shared memory, and whose that is. */
+struct shared_box {
+    struct soft_cta *cta;
+    struct soft_place place;
+};
+
+/* Reads or writes a row at an offset of a box, chunk by chunk. */
+static void move_shared(const struct shared_box *box, const struct soft_tensor_map *map,
+                        uint32_t at, uint8_t *bytes, unsigned count, bool writes) {
+    const struct soft_place *place = &box->place;
     for (unsigned i = 0; i < count; i += CHUNK) {
-        uint32_t place = swizzled(map, at + i);
+        uint32_t to = soft_tensor_swizzled(map, (uint32_t)place->offset + at + i);
+        uint8_t *host = place->host - place->offset + to;
         if (writes) {
-            memcpy(cta->shared + place, bytes + i, CHUNK);
-            soft_shadow_mark(cta->shared_shadow, place, CHUNK);
+            memcpy(host, bytes + i, CHUNK);
+            soft_shadow_mark(place->shadow, to, CHUNK);
+            soft_layout_note(box->cta, to, map->swizzle);
         } else {
-            memcpy(bytes + i, cta->shared + place, CHUNK);
+            memcpy(bytes + i, host, CHUNK);
         }
     }
 }
@@ -205,32 +320,41 @@ static bool reduce_row(struct soft_warp *warp, const struct soft_async_op *copy,
     return true;
 }
 
-static bool move_row(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
-                     const struct box_row *row) {
-    uint8_t bytes[ROW_MAX];
-    const struct soft_tensor_map *map = &copy->map;
+/* Finds the part of a row in global memory. */
+static bool find_row(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
+                     const struct soft_tensor_walk *row, struct soft_place *place) {
     bool out = copy->to == SOFT_SPACE_GLOBAL;
-    unsigned whole = (unsigned)map->box[0] * map->element_bytes;
-    struct soft_place place = {0};
-    if (row->bytes > 0) {
-        if (!soft_access_range(warp, copy->in, lane, row->address, row->bytes, map->element_bytes,
-                               SOFT_SPACE_GLOBAL, out ? SOFT_ACCESS_WRITE : SOFT_ACCESS_READ,
-                               &place)) {
-            return false;
-        }
-        warp->views[copy->in->site] = place.view;
-    }
-    if (!out) {
-        fill(map, bytes, whole);
-        if (row->bytes > 0) {
-            soft_access_check_read(warp, copy->in, lane, row->address, row->bytes, &place);
-            memcpy(bytes + row->from, place.host, row->bytes);
-        }
-        move_shared(warp->cta, map, row->shared, bytes, whole, true);
-        return true;
-    }
-    move_shared(warp->cta, map, row->shared, bytes, whole, false);
     if (row->bytes == 0) return true;
+    if (!soft_access_range(warp, copy->in, lane, row->address, row->bytes, copy->map.element_bytes,
+                           SOFT_SPACE_GLOBAL, out ? SOFT_ACCESS_WRITE : SOFT_ACCESS_READ, place)) {
+        return false;
+    }
+    warp->views[copy->in->site] = place->view;
+    return true;
+}
+
+static bool load_row(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
+                     const struct soft_tensor_walk *row, const struct shared_box *shared) {
+    uint8_t bytes[ROW_MAX];
+    struct soft_place place = {0};
+    if (!find_row(warp, copy, lane, row, &place)) return false;
+    fill(&copy->map, bytes, row->row_bytes);
+    if (row->bytes > 0) {
+        soft_access_check_read(warp, copy->in, lane, row->address, row->bytes, &place);
+        memcpy(bytes + row->from, place.host, row->bytes);
+        convert(&copy->map, bytes + row->from, row->bytes);
+    }
+    move_shared(shared, &copy->map, row->at, bytes, row->row_bytes, true);
+    return true;
+}
+
+static bool store_row(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
+                      const struct soft_tensor_walk *row, const struct shared_box *shared) {
+    uint8_t bytes[ROW_MAX];
+    struct soft_place place = {0};
+    if (row->bytes == 0) return true;
+    if (!find_row(warp, copy, lane, row, &place)) return false;
+    move_shared(shared, &copy->map, row->at, bytes, row->row_bytes, false);
     soft_shadow_mark(place.shadow, place.offset, row->bytes);
     if ((copy->in->mode & SOFT_BULK_REDUCE) != 0) {
         return reduce_row(warp, copy, lane, row->address, bytes + row->from, row->bytes);
@@ -239,36 +363,17 @@ static bool move_row(struct soft_warp *warp, const struct soft_async_op *copy, u
     return true;
 }
 
-/* The row at an index of the upper dimensions. */
-static struct box_row row_at(const struct soft_async_op *copy, const unsigned index[],
-                             uint32_t shared) {
-    const struct soft_tensor_map *map = &copy->map;
-    int64_t size = (int64_t)map->last[0] + 1, first = copy->begin[0];
-    int64_t from = first < 0 ? -first : 0,
-            end = first + map->box[0] > size ? size - first : map->box[0];
-    struct box_row row = {.address = map->address, .shared = shared};
-    for (unsigned i = 1; i < map->rank; i++) {
-        int64_t at = (int64_t)copy->begin[i] + (int64_t)index[i] * map->steps[i];
-        if (at < 0 || at > (int64_t)map->last[i]) return row;
-        row.address += (uint64_t)at * map->strides[i];
-    }
-    if (end <= from) return row;
-    row.address += (uint64_t)(first + from) * map->element_bytes;
-    row.from = (unsigned)from * map->element_bytes;
-    row.bytes = (unsigned)(end - from) * map->element_bytes;
-    return row;
-}
-
 bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *copy,
                            uint32_t lane) {
-    const struct soft_tensor_map *map = &copy->map;
-    unsigned index[SOFT_TENSOR_RANK_MAX] = {0}, row_bytes = map->box[0] * map->element_bytes;
-    uint32_t shared = (uint32_t)copy->source[lane];
-    uint32_t rows = copy->bytes[lane] / row_bytes;
-    for (uint32_t r = 0; r < rows; r++, shared += row_bytes) {
-        struct box_row row = row_at(copy, index, shared);
-        if (!move_row(warp, copy, lane, &row)) return false;
-        for (unsigned i = 1; i < map->rank && ++index[i] == taken(map, i); i++) index[i] = 0;
+    bool out = copy->to == SOFT_SPACE_GLOBAL;
+    struct shared_box shared = {.cta = warp->cta};
+    struct soft_tensor_walk row;
+    uint32_t offset;
+    if (!find_box(warp, copy, lane, &shared.place)) return false;
+    if (!out) shared.cta = soft_cluster_find(warp->cta, (uint32_t)copy->destination[lane], &offset);
+    soft_tensor_walk_begin(&row, &copy->map, &copy->place);
+    while (soft_tensor_walk_next(&row)) {
+        if (!(out ? store_row : load_row)(warp, copy, lane, &row, &shared)) return false;
     }
     return true;
 }

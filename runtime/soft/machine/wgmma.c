@@ -1,6 +1,5 @@
 /*
- * Products that wait to be waited for, and where their factors lie in shared memory. Source: PTX
- * ISA 9.0, sections 9.7.15.5.1 (fragments, layouts, descriptors) and 9.7.15.6 to 9.7.15.8.
+ * Products that wait to be waited for. Source: PTX ISA 9.0, sections 9.7.15.5 to 9.7.15.8.
  */
 #include "wgmma.h"
 
@@ -8,30 +7,26 @@
 #include "base/options.h"
 #include "finding.h"
 #include "frame.h"
+#include "race_events.h"
 #include "warp.h"
+#include "wgmma_factor.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* A warp that never waits has its oldest products made when there are so many. */
-enum { PRODUCTS_MAX = 128, GROUP_WARPS = 4, LOG = 256, ROWS = 16 };
-
-/* What the warps of a warpgroup must have in common. */
-struct logged {
-    const struct soft_instruction *in;
-    uint64_t a, b;
-    bool accumulates;
-};
+enum { PRODUCTS_MAX = 128, ALL = (1 << SOFT_WGMMA_WARPS) - 1 };
 
 struct soft_wgmma {
     struct soft_wgmma_op *first, **end, *free;
     uint32_t pending;
     uint64_t begun, committed;
-    struct logged log[LOG]; /* the latest, by number */
     bool fenced;            /* there has been a fence */
     /* The registers written since the last fence, a bit each, of one frame. */
     const struct soft_frame *frame;
     uint32_t *dirty, words;
+    /* Of the first warp of a warpgroup: the products that not all its warps have done. */
+    struct soft_wgmma_group group;
 };
 
 static const struct soft_instruction *fail_memory(struct soft_warp *warp,
@@ -43,7 +38,10 @@ static const struct soft_instruction *fail_memory(struct soft_warp *warp,
 static struct soft_wgmma *wgmma_of(struct soft_warp *warp) {
     if (warp->wgmma == NULL) {
         warp->wgmma = calloc(1, sizeof *warp->wgmma);
-        if (warp->wgmma != NULL) warp->wgmma->end = &warp->wgmma->first;
+        if (warp->wgmma != NULL) {
+            warp->wgmma->end = &warp->wgmma->first;
+            warp->wgmma->group.end = &warp->wgmma->group.first;
+        }
     }
     return warp->wgmma;
 }
@@ -156,97 +154,80 @@ static void check_registers(struct soft_warp *warp, const struct soft_wgmma_op *
     }
 }
 
-/* ---- shared memory ---- */
+/* ---- warpgroups ---- */
 
-/* A factor: rows (of A) or columns (of B) of k elements. */
-struct matrix {
-    uint32_t start, leading, stride, base, atom; /* atom: chunks side by side that are swizzled */
-    bool k_major;
-};
-
-static struct matrix matrix_of(uint64_t descriptor, bool k_major) {
-    static const uint8_t atoms[] = {1, 8, 4, 2};
-    return (struct matrix){.start = (uint32_t)(descriptor & 0x3fff) << 4,
-                           .leading = (uint32_t)(descriptor >> 16 & 0x3fff) << 4,
-                           .stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4,
-                           .base = (uint32_t)(descriptor >> 49 & 7),
-                           .atom = atoms[descriptor >> 62],
-                           .k_major = k_major};
+static struct soft_warp *leader_of(const struct soft_warp *warp) {
+    return &warp->cta->warps[warp->index / SOFT_WGMMA_WARPS * SOFT_WGMMA_WARPS];
 }
 
-/* The place of a chunk. K-major: along is the row, across the chunk of its 32 bytes. Else: along is
- * k, and across the chunk of eight rows. In units of chunks, the layouts are the manual's
- * (PTX ISA 9.0, section 9.7.15.5.1.2, strides):
- *
- *     K-major, no swizzle   ((8, rows / 8), 2)      : ((1, stride), leading)
- *     K-major, atom x       ((8, rows / 8), 2)      : ((x, stride), 1)
- *     MN-major, no swizzle  (rows / 8, (8, k / 8))  : (stride, (1, leading))
- *     MN-major, atom x      ((x, n), (8, k / 8))    : ((1, leading), (x, stride))
- */
-static uint32_t place_of(const struct matrix *m, uint32_t along, uint32_t across) {
-    uint32_t row = along % 8 * m->atom * SOFT_WGMMA_CHUNK, block = along / 8, at = m->start + row;
-    if (m->k_major) {
-        at += block * m->stride + across * (m->atom == 1 ? m->leading : SOFT_WGMMA_CHUNK);
-    } else if (m->atom == 1) {
-        at += block * m->leading + across * m->stride;
-    } else {
-        at +=
-            block * m->stride + across / m->atom * m->leading + across % m->atom * SOFT_WGMMA_CHUNK;
-    }
-    /* The number of the 128-byte row within the pattern is added, bit by bit, to the chunk's. */
-    return at ^ (((at >> 7) - m->base) & (m->atom - 1)) << 4;
+static uint32_t bit_of(const struct soft_warp *warp) {
+    return 1u << warp->index % SOFT_WGMMA_WARPS;
 }
 
-static uint32_t chunk_place(const struct matrix *m, uint32_t rows_from, uint32_t rows, uint32_t i) {
-    if (m->k_major) return place_of(m, rows_from + i / 2, i % 2);
-    uint32_t groups = rows / 8;
-    return place_of(m, i / groups, rows_from / 8 + i % groups);
+/* A warp's part of a product; NULL: it has not begun it, or done it. */
+static struct soft_wgmma_op *part_of(const struct soft_warp *warp,
+                                     const struct soft_wgmma_product *product) {
+    struct soft_wgmma_op *op = warp->wgmma != NULL ? warp->wgmma->first : NULL;
+    while (op != NULL && op->product != product) op = op->next;
+    return op;
 }
 
-/* Reads a factor's chunks. changed: whether they are others than those that were there. false: one
- * is outside shared memory, and the launch has failed. */
-static bool read_chunks(struct soft_warp *warp, const struct soft_wgmma_op *op,
-                        const struct matrix *m, uint32_t rows_from, uint32_t rows, uint8_t *bytes,
-                        bool first, bool *changed) {
-    const struct soft_cta *cta = warp->cta;
-    uint32_t count = rows * 2, unwritten = 0, unwritten_at = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t at = chunk_place(m, rows_from, rows, i);
-        if (at > cta->shared_bytes || cta->shared_bytes - at < SOFT_WGMMA_CHUNK) {
-            soft_launch_fail(
-                warp, op->in, CUDA_ERROR_ILLEGAL_ADDRESS, warp->mask, at,
-                "a factor's 16 bytes at offset 0x%x are outside the %u bytes of shared "
-                "memory",
-                at, cta->shared_bytes);
-            return false;
+/* All four warps have begun a product: those that wait for that go on. */
+static void wake(struct soft_warp *leader) {
+    struct soft_cta *cta = leader->cta;
+    cta->idle = 0;
+    for (uint32_t w = leader->index; w < leader->index + SOFT_WGMMA_WARPS; w++) {
+        struct soft_warp *warp = &cta->warps[w];
+        for (int s = 0; s < SOFT_SPLITS_MAX && warp->polling > 0; s++) {
+            struct soft_split *split = &warp->splits[s];
+            if (split->state != SOFT_SPLIT_POLL || split->barrier != SOFT_POLL_WARPGROUP) continue;
+            split->state = SOFT_SPLIT_READY;
+            warp->polling--;
+            cta->blocked &= ~(1u << w);
         }
-        if (first && cta->shared_shadow != NULL) {
-            uint32_t marks;
-            memcpy(&marks, cta->shared_shadow + at / 4, sizeof marks);
-            if (marks == 0 && unwritten++ == 0) unwritten_at = at;
-        }
-        uint8_t *to = bytes + (size_t)i * SOFT_WGMMA_CHUNK;
-        if (!first) *changed |= memcmp(to, cta->shared + at, SOFT_WGMMA_CHUNK) != 0;
-        memcpy(to, cta->shared + at, SOFT_WGMMA_CHUNK);
     }
-    if (unwritten > 0) {
-        soft_launch_note(warp, op->in, "uninitialized read", warp->mask, unwritten_at,
-                         "%u of %u pieces of 16 bytes of a factor, the first at offset 0x%x of "
-                         "shared memory, were never written",
-                         unwritten, count, unwritten_at);
-    }
-    return true;
 }
 
-static bool read_factors(struct soft_warp *warp, struct soft_wgmma_op *op, bool first,
-                         bool *changed) {
-    uint32_t mode = op->in->mode;
-    struct matrix b = matrix_of(op->b_descriptor, (mode & SOFT_WGMMA_TRANSPOSE_B) == 0);
-    struct matrix a = matrix_of(op->a_descriptor, (mode & SOFT_WGMMA_TRANSPOSE_A) == 0);
-    uint32_t rows_from = warp->index % GROUP_WARPS * ROWS;
-    return ((mode & SOFT_WGMMA_A_IN_REGISTERS) != 0 ||
-            read_chunks(warp, op, &a, rows_from, ROWS, op->a_bytes, first, changed)) &&
-           read_chunks(warp, op, &b, 0, op->n, op->b_bytes, first, changed);
+static bool fail_uneven(struct soft_warp *more, const struct soft_warp *less,
+                        const struct soft_instruction *in) {
+    soft_launch_fail(more, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, UINT32_MAX, 0,
+                     "warp %u has executed %llu products and warp %u of its warpgroup %llu: all "
+                     "four must execute the same",
+                     more->index, (unsigned long long)more->wgmma->begun, less->index,
+                     (unsigned long long)(less->wgmma != NULL ? less->wgmma->begun : 0));
+    return false;
+}
+
+/* Whether this is the product that the other warps of the warpgroup have executed, or will. */
+static bool join_product(struct soft_warp *warp, struct soft_wgmma_op *op) {
+    struct soft_wgmma *own = warp->wgmma;
+    struct soft_warp *leader = leader_of(warp);
+    if (leader->index + SOFT_WGMMA_WARPS > warp->cta->warp_count) {
+        soft_launch_fail(warp, op->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, warp->mask, 0,
+                         "warp %u is in no whole warpgroup: the block has %u warps", warp->index,
+                         warp->cta->warp_count);
+        return false;
+    }
+    struct soft_wgmma *group = wgmma_of(leader);
+    op->product = group != NULL ? soft_wgmma_find(&group->group, own->begun) : NULL;
+    if (group != NULL && op->product == NULL)
+        op->product = soft_wgmma_add(&group->group, own->begun, op);
+    if (op->product == NULL) {
+        (void)fail_memory(warp, op->in);
+        return false;
+    }
+    const struct soft_wgmma_product *theirs = op->product;
+    if (theirs->in == op->in && theirs->a_descriptor == op->a_descriptor &&
+        theirs->b_descriptor == op->b_descriptor && theirs->accumulates == op->accumulates) {
+        return true;
+    }
+    soft_launch_fail(warp, op->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, warp->mask, 0,
+                     "warp %u executes as its product %llu %s than warp %u of its warpgroup",
+                     warp->index, (unsigned long long)own->begun,
+                     theirs->in == op->in ? "one with other descriptors or another scale-d"
+                                          : "another instruction",
+                     leader->index + (uint32_t)__builtin_ctz(theirs->begun));
+    return false;
 }
 
 /* ---- products ---- */
@@ -263,29 +244,52 @@ static void pretend(struct soft_warp *warp, const struct soft_wgmma_op *op,
     warp->split = &standpoint->split;
 }
 
-/* Makes the oldest product. false: it cannot be, and the launch has failed. */
+static void tell_overwritten(struct soft_warp *warp, const struct soft_wgmma_op *op) {
+    soft_launch_note(warp, op->in, "overwritten factor", UINT32_MAX, 0,
+                     "shared memory that this product of warp %u reads was written before the "
+                     "warp waited for it",
+                     warp->index);
+}
+
+/* A warp has waited for a product: the factors are read, and what is written to shared memory from
+ * now on is no matter. false: they are gone, and the launch has failed. */
+static bool settle(struct soft_warp *warp, struct soft_wgmma_product *product) {
+    struct soft_warp *leader = leader_of(warp);
+    bool ok = true;
+    product->settled = true;
+    for (uint32_t w = 0; w < SOFT_WGMMA_WARPS && ok; w++) {
+        struct soft_warp *each = &leader[w];
+        struct soft_wgmma_op *op = part_of(each, product);
+        struct standpoint standpoint;
+        bool changed = false;
+        if (op == NULL) continue; /* it has exited */
+        pretend(each, op, &standpoint);
+        soft_race_product(each, op, false);
+        ok = soft_wgmma_read_a(each, op, false, &changed) &&
+             (each != warp || soft_wgmma_read_b(each, op, false, &changed));
+        if (changed) tell_overwritten(each, op);
+        each->split = standpoint.current;
+    }
+    return ok;
+}
+
+/* Makes the oldest product, which all four warps have begun. false: it cannot be, and the launch
+ * has failed. */
 static bool finish_first(struct soft_warp *warp, soft_wgmma_multiply *multiply) {
     struct soft_wgmma *own = warp->wgmma;
     struct soft_wgmma_op *op = own->first;
-    struct standpoint standpoint;
-    bool changed = false;
-    pretend(warp, op, &standpoint);
-    bool ok = read_factors(warp, op, false, &changed);
-    if (changed) {
-        soft_launch_note(warp, op->in, "overwritten factor", UINT32_MAX, 0,
-                         "shared memory that this product of warp %u reads was written before the "
-                         "warp waited for it",
-                         warp->index);
-    }
-    if (ok) multiply(op);
-    warp->split = standpoint.current;
+    struct soft_wgmma_product *product = op->product;
+    if (!product->settled && !settle(warp, product)) return false;
+    multiply(op);
     soft_frame_release(warp, op->frame);
     own->first = op->next;
     if (own->first == NULL) own->end = &own->first;
     own->pending--;
     op->next = own->free;
     own->free = op;
-    return ok;
+    product->done |= bit_of(warp);
+    if (product->done == ALL) soft_wgmma_remove(&leader_of(warp)->wgmma->group, product);
+    return true;
 }
 
 static bool is_uniform(struct soft_warp *warp, const struct soft_instruction *in, uint32_t slot) {
@@ -297,40 +301,6 @@ static bool is_uniform(struct soft_warp *warp, const struct soft_instruction *in
                          (unsigned long long)lanes[i], (unsigned long long)lanes[0]);
         return false;
     }
-    return true;
-}
-
-/* Whether the other warps of the warpgroup have executed, or will, the same product. */
-static bool log_product(struct soft_warp *warp, const struct soft_wgmma_op *op) {
-    struct soft_wgmma *own = warp->wgmma;
-    uint32_t group = warp->index / GROUP_WARPS * GROUP_WARPS;
-    struct logged mine = {op->in, op->a_descriptor, op->b_descriptor, op->accumulates};
-    if (group + GROUP_WARPS > warp->cta->warp_count) {
-        soft_launch_fail(warp, op->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, warp->mask, 0,
-                         "warp %u is in no whole warpgroup: the block has %u warps", warp->index,
-                         warp->cta->warp_count);
-        return false;
-    }
-    for (uint32_t w = group; w < group + GROUP_WARPS; w++) {
-        const struct soft_wgmma *other = warp->cta->warps[w].wgmma;
-        if (other == NULL || other == own || other->begun <= own->begun ||
-            other->begun - own->begun > LOG) {
-            continue;
-        }
-        const struct logged *theirs = &other->log[own->begun % LOG];
-        if (theirs->in == mine.in && theirs->a == mine.a && theirs->b == mine.b &&
-            theirs->accumulates == mine.accumulates) {
-            continue;
-        }
-        soft_launch_fail(warp, op->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, warp->mask, 0,
-                         "warp %u executes as its product %llu %s than warp %u of its warpgroup",
-                         warp->index, (unsigned long long)own->begun,
-                         theirs->in == mine.in ? "one with other descriptors or another scale-d"
-                                               : "another instruction",
-                         w);
-        return false;
-    }
-    own->log[own->begun++ % LOG] = mine;
     return true;
 }
 
@@ -346,6 +316,7 @@ static struct soft_wgmma_op *new_op(struct soft_warp *warp, const struct soft_in
     }
     if (op == NULL) return NULL;
     op->next = NULL;
+    op->product = NULL;
     op->in = in;
     op->frame = warp->split->frame;
     op->group = own->committed;
@@ -371,6 +342,19 @@ static struct soft_wgmma_op *new_op(struct soft_warp *warp, const struct soft_in
     return op;
 }
 
+/* A part is there, and the others may wait for it. */
+static void begin_part(struct soft_warp *warp, struct soft_wgmma_op *op) {
+    struct soft_wgmma *own = warp->wgmma;
+    op->frame->users++;
+    *own->end = op;
+    own->end = &op->next;
+    own->pending++;
+    own->begun++;
+    op->product->begun |= bit_of(warp);
+    if (op->product->begun == ALL) wake(leader_of(warp));
+    soft_race_product(warp, op, true);
+}
+
 const struct soft_instruction *soft_wgmma_start(struct soft_warp *warp,
                                                 const struct soft_instruction *in,
                                                 soft_wgmma_multiply *multiply) {
@@ -380,16 +364,15 @@ const struct soft_instruction *soft_wgmma_start(struct soft_warp *warp,
     struct soft_wgmma *own = warp->wgmma;
     bool in_registers = (in->mode & SOFT_WGMMA_A_IN_REGISTERS) != 0;
     if ((!in_registers && !is_uniform(warp, in, in->a)) || !is_uniform(warp, in, in->b) ||
-        !log_product(warp, op) || !read_factors(warp, op, true, &changed)) {
+        !join_product(warp, op) || !soft_wgmma_read_a(warp, op, true, &changed) ||
+        (op->product->begun == 0 && !soft_wgmma_read_b(warp, op, true, &changed))) {
         free(op);
         return NULL;
     }
     check_registers(warp, op);
-    op->frame->users++;
-    *own->end = op;
-    own->end = &op->next;
-    if (++own->pending > PRODUCTS_MAX && !finish_first(warp, multiply)) return NULL;
-    return in + 1;
+    begin_part(warp, op);
+    bool many = own->pending > PRODUCTS_MAX && own->first->product->begun == ALL;
+    return many && !finish_first(warp, multiply) ? NULL : in + 1;
 }
 
 const struct soft_instruction *soft_wgmma_commit(struct soft_warp *warp,
@@ -400,11 +383,28 @@ const struct soft_instruction *soft_wgmma_commit(struct soft_warp *warp,
     return in + 1;
 }
 
+/* Not all of its warpgroup have begun a product that a warp waits for. */
+static const struct soft_instruction *set_aside(struct soft_warp *warp,
+                                                const struct soft_instruction *in,
+                                                const struct soft_wgmma_op *op) {
+    struct soft_warp *leader = leader_of(warp);
+    for (uint32_t w = 0; w < SOFT_WGMMA_WARPS; w++) {
+        bool absent = (op->product->begun >> w & 1) == 0 && leader[w].alive == 0;
+        if (absent && !fail_uneven(warp, &leader[w], op->in)) return NULL;
+    }
+    warp->split->state = SOFT_SPLIT_POLL;
+    warp->split->barrier = SOFT_POLL_WARPGROUP;
+    warp->polling++;
+    return soft_warp_stop(warp, SOFT_STOP_SWITCH, in);
+}
+
 const struct soft_instruction *soft_wgmma_wait(struct soft_warp *warp,
                                                const struct soft_instruction *in,
                                                soft_wgmma_multiply *multiply) {
     struct soft_wgmma *own = warp->wgmma;
+    warp->split->timed_out = false;
     while (own != NULL && own->first != NULL && own->first->group + in->mode < own->committed) {
+        if (own->first->product->begun != ALL) return set_aside(warp, in, own->first);
         if (!finish_first(warp, multiply)) return NULL;
     }
     return in + 1;
@@ -413,22 +413,16 @@ const struct soft_instruction *soft_wgmma_wait(struct soft_warp *warp,
 /* ---- the life of a warp ---- */
 
 static void report_uneven(struct soft_warp *warp) {
-    uint32_t group = warp->index / GROUP_WARPS * GROUP_WARPS;
-    const struct soft_wgmma *own = warp->wgmma;
-    for (uint32_t w = group; w < group + GROUP_WARPS && w < warp->cta->warp_count; w++) {
-        struct soft_warp *other = &warp->cta->warps[w];
-        uint64_t mine = own != NULL ? own->begun : 0;
+    struct soft_warp *leader = leader_of(warp);
+    uint64_t mine = warp->wgmma != NULL ? warp->wgmma->begun : 0;
+    uint32_t left = warp->cta->warp_count - leader->index;
+    for (uint32_t w = 0; w < SOFT_WGMMA_WARPS && w < left; w++) {
+        struct soft_warp *other = &leader[w];
         uint64_t theirs = other->wgmma != NULL ? other->wgmma->begun : 0;
         if (other->alive != 0 || mine == theirs) continue;
-        struct soft_warp *more = mine > theirs ? warp : other;
-        uint64_t least = mine > theirs ? theirs : mine, most = mine > theirs ? mine : theirs;
-        const struct soft_instruction *in = more->wgmma->log[least % LOG].in;
-        soft_launch_fail(
-            more, in, CUDA_ERROR_ILLEGAL_INSTRUCTION, UINT32_MAX, 0,
-            "warp %u has executed %llu products and warp %u of its warpgroup %llu: all "
-            "four must execute the same",
-            more->index, (unsigned long long)most, mine > theirs ? w : warp->index,
-            (unsigned long long)least);
+        struct soft_warp *more = mine > theirs ? warp : other, *less = mine > theirs ? other : warp;
+        uint64_t least = mine > theirs ? theirs : mine;
+        (void)fail_uneven(more, less, soft_wgmma_find(&leader->wgmma->group, least)->in);
         return;
     }
 }
@@ -456,6 +450,7 @@ void soft_wgmma_begin(struct soft_warp *warp) {
         own->free = op;
     }
     own->end = &own->first;
+    soft_wgmma_clear(&own->group);
     own->pending = 0;
     own->begun = own->committed = 0;
     own->fenced = false;
@@ -472,6 +467,7 @@ void soft_wgmma_drop(struct soft_warp *warp) {
         own->free = op->next;
         free(op);
     }
+    soft_wgmma_free(&own->group);
     free(own->dirty);
     free(own);
     warp->wgmma = NULL;

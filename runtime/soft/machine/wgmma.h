@@ -3,40 +3,22 @@
  *
  * Four consecutive warps make a product of 64 rows, each its 16. A GPU does it at any time between
  * the instruction and the wait; here a warp does its part at the wait, so that whoever does not
- * wait finds the old accumulator. The factors in shared memory are read at the end as well; what
- * they were at the beginning is kept, to report that they were changed in between.
+ * wait finds the old accumulator. The factors in shared memory are read when the first warp has
+ * waited, for all four: a product is one operation of its warpgroup, which one warp cannot see
+ * complete while another has not begun it, so the wait is for that as well. What the factors were
+ * at the beginning is kept, to report that they were changed in between.
  *
  * Reported: registers of a product used before the wait, registers written and no wgmma.fence
- * behind it, factors overwritten, warps of a warpgroup that do not execute the same, and products
- * that nobody waited for. Source: PTX ISA 9.0, section 9.7.15.
+ * behind it, factors overwritten, factors that boxes of tensors brought with another swizzle than
+ * the descriptor has, warps of a warpgroup that do not execute the same, and products that nobody
+ * waited for. Source: PTX ISA 9.0, section 9.7.15.
  */
 #ifndef SOFT_WGMMA_H
 #define SOFT_WGMMA_H
 
-#include "lower/wgmma_modes.h"
-#include "machine_state.h"
+#include "wgmma_product.h"
 
-/* 16 bytes of a factor's row or column, the unit of all layouts in shared memory. */
-enum { SOFT_WGMMA_CHUNK = 16, SOFT_WGMMA_A_CHUNKS = 32, SOFT_WGMMA_B_CHUNKS = 512 };
-
-/* One warp's part of a product. */
-struct soft_wgmma_op {
-    struct soft_wgmma_op *next;
-    const struct soft_instruction *in;
-    struct soft_frame *frame; /* held: its slots are the registers */
-    uint64_t group;           /* how many the warp had committed before */
-    uint64_t a_descriptor, b_descriptor;
-    bool accumulates; /* scale-d */
-    unsigned n, k;
-    enum soft_tensor_type d, a, b;
-    unsigned d_count;
-    const uint32_t *d_slots, *a_slots;   /* in the code's operands */
-    uint32_t a_registers[4][SOFT_LANES]; /* as they were */
-    _Alignas(16) uint8_t a_bytes[SOFT_WGMMA_A_CHUNKS * SOFT_WGMMA_CHUNK]; /* of this warp's rows */
-    uint8_t b_bytes[SOFT_WGMMA_B_CHUNKS * SOFT_WGMMA_CHUNK];
-};
-
-/* Makes the product of an operation whose factors are there; compiled for each level. */
+/* Makes a warp's part of a product whose factors are there; compiled for each level. */
 typedef void soft_wgmma_multiply(const struct soft_wgmma_op *op);
 
 /* wgmma.mma_async */

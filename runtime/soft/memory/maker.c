@@ -4,3 +4,4 @@
 #include "maker.h"
 
 _Thread_local struct soft_maker soft_maker;
+_Thread_local struct soft_made soft_made;

@@ -130,6 +130,7 @@ struct soft_allocation *soft_space_alloc(const struct soft_allocation *wanted, u
         soft_space_discard(allocation);
         return NULL;
     }
+    soft_made = (struct soft_made){allocation->address, allocation->bytes};
     return allocation;
 }
 
@@ -169,6 +170,7 @@ bool soft_space_free(uint64_t address, unsigned kinds, struct soft_allocation *w
     pthread_rwlock_wrlock(&soft_space.lock);
     size_t index = soft_space_index(address);
     bool found = is_at(index, address, kinds);
+    if (found) soft_made = (struct soft_made){address, soft_space.live[index]->bytes};
     if (found) take_out(index, was);
     pthread_rwlock_unlock(&soft_space.lock);
     return found;

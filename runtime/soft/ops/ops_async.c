@@ -46,6 +46,14 @@ OP_ANY(cp_tensor) {
     return soft_tensor_copy(warp, in);
 }
 
+OP_ANY(map_replace) {
+    return soft_map_replace(warp, in);
+}
+
+OP_ANY(map_copy) {
+    return soft_map_copy(warp, in);
+}
+
 OP_ANY(mbarrier) {
     return soft_mbarrier_run(warp, in);
 }

@@ -308,8 +308,7 @@ static inline bool quads_are_written(const struct range *range, const ADDRESS of
     LOAD(ld_##space##_s16, int16_t, uint32_t, EXTENDED)                                            \
     LOAD_VECTOR(ld_##space##_v2_32, uint32_t, 2)                                                   \
     LOAD_VECTOR(ld_##space##_v2_64, uint64_t, 2)                                                   \
-    LOAD_QUADS(ld_##space##_v4_32)                                                                 \
-    SLOW(ld_##space##_any, soft_access_load)
+    LOAD_QUADS(ld_##space##_v4_32)
 #define STORES(space)                                                                              \
     STORE(st_##space##_32, uint32_t, uint32_t)                                                     \
     STORE(st_##space##_64, uint64_t, uint64_t)                                                     \
@@ -317,7 +316,6 @@ static inline bool quads_are_written(const struct range *range, const ADDRESS of
     STORE(st_##space##_16, uint32_t, uint16_t)                                                     \
     STORE_VECTOR(st_##space##_v2_32, uint32_t, 2)                                                  \
     STORE_VECTOR(st_##space##_v2_64, uint64_t, 2)                                                  \
-    STORE_QUADS(st_##space##_v4_32)                                                                \
-    SLOW(st_##space##_any, soft_access_store)
+    STORE_QUADS(st_##space##_v4_32)
 
 #endif

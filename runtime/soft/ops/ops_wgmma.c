@@ -44,7 +44,7 @@ static void read_b(const struct soft_wgmma_op *op, uint32_t *b) {
     unsigned per = per_chunk(op->b), chunks = op->n * 2, groups = op->n / 8;
     bool k_major = (op->in->mode & SOFT_WGMMA_TRANSPOSE_B) == 0;
     for (unsigned i = 0; i < chunks; i++) {
-        const uint8_t *chunk = op->b_bytes + (size_t)i * SOFT_WGMMA_CHUNK;
+        const uint8_t *chunk = op->product->b_bytes + (size_t)i * SOFT_WGMMA_CHUNK;
         if (k_major) {
             spread(chunk, op->b, b + i % 2 * per * op->n + i / 2, op->n);
         } else {

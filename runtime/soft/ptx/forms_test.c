@@ -243,3 +243,18 @@ Test(forms, what_was_of_old_versions_ended_with_them) {
                  log, sizeof log);
     cr_assert(strstr(log, "ptx:4:21:") != NULL && strstr(log, "only kernels") != NULL, "%s", log);
 }
+
+/* Eight bits and bfloat16: only registers of .b8 are taken, and cuda_bf16.hpp writes them. */
+Test(forms, cvt_between_eight_bits_and_bf16) {
+    uint32_t out[4] = {0};
+    TEST_RUN(TEST_KERNEL(".reg .b8 %b<3>; mov.b16 %h1, 0xc070; cvt.rzi.s8.bf16 %b1, %h1;\n"
+                         "cvt.s32.s8 %r4, %b1; st.global.u32 [%rd1], %r4;\n"
+                         "cvt.rn.bf16.s8 %h2, %b1; cvt.u32.u16 %r4, %h2;\n"
+                         "st.global.u32 [%rd1+4], %r4;\n"
+                         "mov.b16 %h1, 0x4348; cvt.rni.u8.bf16 %b2, %h1; cvt.u32.u8 %r4, %b2;\n"
+                         "st.global.u32 [%rd1+8], %r4; cvt.rn.bf16.u8 %h2, %b2;\n"
+                         "cvt.u32.u16 %r4, %h2; st.global.u32 [%rd1+12], %r4;\n"),
+             1, 1, out);
+    cr_assert((int32_t)out[0] == -3 && out[1] == 0xc040, "%d 0x%x", (int32_t)out[0], out[1]);
+    cr_assert(out[2] == 200 && out[3] == 0x4348, "%u 0x%x", out[2], out[3]);
+}

@@ -184,3 +184,17 @@ Test(spelling, lines_of_the_preprocessor_are_skipped) {
     test_refused(OLD("", "mov.u32 r2, #3;\n"), log, sizeof log);
     cr_assert(strstr(log, "code 35") != NULL, "%s", log);
 }
+
+/* Of two that are spelled alike only the first would ever be found. */
+Test(spelling, no_two_modifiers_are_spelled_alike) {
+    static const char *const texts[] = {
+#define PTX_MODIFIER(name, text) text,
+#include "modifier.def"
+    };
+    enum { COUNT = sizeof texts / sizeof texts[0] };
+    for (size_t i = 0; i < COUNT; i++) {
+        for (size_t k = i + 1; k < COUNT; k++) {
+            cr_assert_str_neq(texts[i], texts[k], "modifier.def has %s twice", texts[i]);
+        }
+    }
+}

@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "stream_order.h"
 #include "task_fault.h"
+#include "trace_task.h"
 #include "state/thread_state.h"
 #include "usage.h"
 
@@ -170,6 +171,7 @@ static bool do_task(struct soft_stream *stream, struct soft_operation *operation
 bool soft_perform(struct soft_stream *stream, uint64_t slice_ns) {
     struct soft_operation *operation = stream->first;
     if (operation == NULL) return false;
+    if (stream->context->error == CUDA_SUCCESS) soft_trace_begin(operation);
     if (soft_operation_calls(operation)) return do_function(stream, operation);
     if (is_free(operation)) return do_memory(stream, operation);
     if (stream->context->error != CUDA_SUCCESS) {

@@ -14,6 +14,7 @@
 #include "machine/print.h"
 #include "stream_order.h"
 #include "state/thread_state.h"
+#include "trace_task.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -102,6 +103,7 @@ void soft_queue_pop(struct soft_stream *stream) {
     struct soft_operation *operation = stream->first;
     assert(soft_stream_is_valid(stream) && queue.pending > 0);
     soft_order_done(stream, operation);
+    soft_trace_end(stream, operation);
     stream->first = operation->next;
     if (stream->first == NULL) stream->last = NULL;
     queue.pending--;

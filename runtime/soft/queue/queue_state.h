@@ -27,6 +27,7 @@ struct soft_front {
 struct soft_event_point {
     int references;
     bool reached;
+    bool of_event; /* recorded by the program, not by an order that is implied */
     uint64_t time_ns;
     struct soft_stream_clock
         *clock; /* where the order of streams is checked; so in streams and operations */
@@ -55,6 +56,7 @@ struct soft_operation {
     struct soft_operation *next;
     int workers; /* threads at work on it */
     bool begun;
+    uint64_t begun_ns;              /* for the trace; 0: there is none */
     unsigned done;                  /* values that are dealt with */
     struct soft_launch *launch;     /* of a kernel */
     struct soft_event_point *point; /* to record or to wait for */
@@ -90,6 +92,7 @@ struct soft_stream {
     CUgraphEdgeData *info_data;
     struct soft_operation *first, *last;
     struct soft_stream_clock *clock;
+    bool is_traced;           /* its row has a name in the trace */
     struct soft_stream *next; /* in the context's list */
 };
 

@@ -336,6 +336,15 @@ Test(stream_order, memory_is_freed_in_order_too) {
     expect_nothing();
 }
 
+Test(stream_order, memory_is_not_freed_while_another_stream_uses_it) {
+    CUdeviceptr address = 0;
+    OK(cuMemAllocAsync(&address, 64, a));
+    api_put(address + 8, 1, a);
+    OK(cuMemFreeAsync(address, b));
+    expect("kernel put in stream 2 writes and a free in stream 3 writes bytes 8 to 11 of "
+           "allocation 3");
+}
+
 Test(stream_order, memory_that_is_freed_has_no_past) {
     /* Pinned memory gets the addresses of what was freed. */
     for (int i = 0; i < 8; i++) {

@@ -27,6 +27,7 @@ void soft_usage_launch(struct soft_function *function) {
 static void at_exit(void) {
     char line[200];
     const char *path = soft_options()->summary;
+    if (soft_state_is_forked()) return; /* the parent writes it */
     pthread_mutex_lock(&soft_lock);
     int length = snprintf(line, sizeof line,
                           "{\"process\": %ld, \"kernels\": %llu, \"launches\": %llu, "

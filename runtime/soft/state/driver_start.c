@@ -27,6 +27,7 @@ static CUresult begin_device(int ordinal) {
 }
 
 CUresult soft_state_init(void) {
+    if (soft_state_is_forked()) return CUDA_ERROR_NOT_INITIALIZED;
     CUresult result = soft_fault_state();
     if (result != CUDA_SUCCESS) return result;
     pthread_mutex_lock(&soft_lock);

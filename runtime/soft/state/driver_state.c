@@ -10,11 +10,22 @@ pthread_mutex_t soft_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct soft_device devices[SOFT_DEVICES_MAX];
 static _Atomic bool initialized;
 
+static _Atomic bool forked;
+
+static void note_fork(void) {
+    forked = true;
+}
+
+bool soft_state_is_forked(void) {
+    return forked;
+}
+
 CUresult soft_state_check(void) {
-    return initialized ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+    return initialized && !forked ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 void soft_state_ready(void) {
+    if (!initialized) pthread_atfork(NULL, NULL, note_fork);
     initialized = true;
 }
 

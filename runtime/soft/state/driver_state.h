@@ -55,10 +55,14 @@ struct soft_context {
 
 extern pthread_mutex_t soft_lock;
 
-/* CUDA_ERROR_NOT_INITIALIZED before cuInit. */
+/* CUDA_ERROR_NOT_INITIALIZED before cuInit, and in a process that was forked after it: as with a
+ * driver, the devices stay the parent's. */
 CUresult soft_state_check(void);
 
-/* What cuInit does last. */
+/* Whether this process was forked from one that had initialised the devices. Any thread. */
+bool soft_state_is_forked(void);
+
+/* What cuInit does last. The caller holds soft_lock. */
 void soft_state_ready(void);
 
 /* The device of a number; NULL if there is none. */

@@ -264,6 +264,29 @@ Test(fault, an_asynchronous_error_is_seen_by_a_later_call) {
     REFUSED(cuMemAlloc_v2(&address, 4), CUDA_ERROR_LAUNCH_FAILED);
 }
 
+static void capture_a_fill(void) {
+    static CUstream stream;
+    static CUdeviceptr address;
+    CUgraph graph = NULL;
+    if (stream == NULL) {
+        OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        OK(cuMemAlloc_v2(&address, 4));
+    }
+    OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(cuMemsetD32Async(address, 7, 1, stream));
+    OK(cuStreamEndCapture(stream, &graph));
+    OK(cuGraphDestroy(graph));
+}
+
+/* A capture does nothing that could fail later. */
+Test(fault, an_asynchronous_error_does_not_come_to_a_capture) {
+    api_faults(RULES("{\"function\": \"cuMemsetD32Async\", \"action\": \"later\", "
+                     "\"code\": 719}"));
+    api_context(0);
+    api_must_keep_nothing(capture_a_fill, 1000);
+    OK(cuCtxSynchronize());
+}
+
 Test(fault, an_asynchronous_error_needs_no_stream) {
     CUdeviceptr address = 0;
     api_faults(RULES("{\"function\": \"cuMemAlloc\", \"action\": \"later\", \"code\": 700}"));

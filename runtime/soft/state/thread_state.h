@@ -18,6 +18,7 @@ struct soft_thread {
     struct soft_context *implied; /* the primary one it has retained; until then that is meant */
     bool own_default; /* the call under way takes the null stream for the thread's own */
     bool in_host_function;
+    uint64_t call_ns; /* when the call under way began, for the trace */
     int capture_mode;
     struct soft_call_fault fault;
     struct soft_worker worker;

@@ -3,6 +3,7 @@
  */
 #include "test_api.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -101,4 +102,22 @@ unsigned api_read(CUdeviceptr address) {
     unsigned value = 0;
     OK(cuMemcpyDtoH_v2(&value, address, sizeof value));
     return value;
+}
+
+size_t api_heap(void) {
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+void api_must_keep_nothing(void (*work)(void), int times) {
+    enum { ROUNDS = 3 };
+    size_t least = SIZE_MAX;
+    work();
+    for (int round = 0; round < ROUNDS && least >= (size_t)times; round++) {
+        const size_t before = api_heap();
+        for (int i = 0; i < times; i++) work();
+        const size_t after = api_heap(), grown = after > before ? after - before : 0;
+        if (grown < least) least = grown;
+    }
+    cr_assert_lt(least, (size_t)times, "%d times keep %zu bytes", times, least);
 }

@@ -56,4 +56,12 @@ const char *api_faults(const char *rules);
 /* Reads an unsigned of device memory. */
 unsigned api_read(CUdeviceptr address);
 
+/* The bytes of the heap in use by this process. 0 under a sanitizer, whose allocator does not
+ * count: it finds losses itself. */
+size_t api_heap(void);
+
+/* Demands that the work, done many times over, leaves nothing in the heap; rounds may differ by
+ * less than a byte for each time, for what threads keep. */
+void api_must_keep_nothing(void (*work)(void), int times);
+
 #endif

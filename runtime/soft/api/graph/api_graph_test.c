@@ -369,6 +369,30 @@ Test(api_graph, bad_parameters_are_refused) {
     REFUSED(cuGraphAddEmptyNode(&node, graph, NULL, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* A node that may not be added: it is to come behind one of another graph. */
+static void add_behind_a_foreign_node(void) {
+    static CUgraph graph;
+    static CUgraphNode foreign;
+    static CUdeviceptr memory;
+    CUgraphNode node = NULL;
+    CUcontext context = NULL;
+    OK(cuCtxGetCurrent(&context));
+    if (graph == NULL) {
+        OK(cuMemAlloc_v2(&memory, 64));
+        foreign = add_empty(graph_new(), NULL);
+        graph = graph_new();
+    }
+    CUstreamBatchMemOpParams write = {
+        .writeValue = {CU_STREAM_MEM_OP_WRITE_VALUE_32, memory, {.value = 1}, 0, 0}};
+    CUDA_BATCH_MEM_OP_NODE_PARAMS values = {context, 1, &write, 0};
+    REFUSED(cuGraphAddBatchMemOpNode(&node, graph, &foreign, 1, &values), CUDA_ERROR_INVALID_VALUE);
+}
+
+Test(api_graph, a_node_that_is_refused_leaves_nothing) {
+    api_context(0);
+    api_must_keep_nothing(add_behind_a_foreign_node, 1000);
+}
+
 Test(api_graph, a_graph_can_be_drawn) {
     CUdeviceptr memory = 0;
     CUgraphNode fill = NULL, child = NULL;

@@ -39,11 +39,11 @@ static bool take_over(const char *name, void *handle) {
 /* Starts the other process's part: without what tells Criterion that this is a worker of it. */
 static pid_t start(const char *part) {
     static char *own[1024];
-    char filter[100], program[] = "/proc/self/exe";
+    char filter[100], program[] = "/proc/self/exe", quiet[] = "--quiet";
     pid_t child = 0;
     size_t count = 0;
     snprintf(filter, sizeof filter, "--filter=api_ipc_other/%s", part);
-    char *arguments[] = {program, filter, NULL};
+    char *arguments[] = {program, quiet, filter, NULL};
     for (char **name = environ; *name != NULL && count < 1023; name++) {
         if (strncmp(*name, "BXFI_", 5) != 0) own[count++] = *name;
     }

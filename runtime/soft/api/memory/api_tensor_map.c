@@ -1,7 +1,8 @@
 /*
  * Tensor maps: their arguments are checked as the manual says, each refusal with its reason in the
  * driver's log. As in "Tensor Map Object Management" of the CUDA Driver API 13.0. Interleaved
- * tensors and the formats of newer architectures are not modelled.
+ * tensors and the formats of newer architectures are not modelled; cuTensorMapEncodeIm2colWide is
+ * for those alone.
  */
 #include "api/export.h"
 #include "base/report.h"
@@ -11,14 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAP_ALIGNMENT = 64, ALIGNMENT = 16, BOX_MAX = 256, STEP_MAX = 8, SWIZZLES = 4 };
-enum { TYPES = 13, TYPE_PACKED_LAST = 15, PROMOTION_LAST = 3, INTERLEAVE_LAST = 2 };
-
-/* By CUtensorMapDataType. */
-static const uint8_t element_bytes[TYPES] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+enum { MAP_ALIGNMENT = 64, SWIZZLES = 4 };
+enum { TYPE_PACKED_LAST = 15, PROMOTION_LAST = 3, INTERLEAVE_LAST = 2 };
 
 static bool is_floating(int type) {
-    return type >= 6 && type < TYPES;
+    return type >= 6 && type < SOFT_TENSOR_MAP_TYPES;
 }
 
 /* Writes the reason to the driver's log. */
@@ -42,8 +40,8 @@ static CUresult check_address(const void *map, const void *address) {
         REFUSE("the map at %p is not a multiple of %d", map, MAP_ALIGNMENT);
     }
     if (address == NULL) REFUSE("the global address is NULL");
-    if ((uintptr_t)address % ALIGNMENT != 0) {
-        REFUSE("the global address %p is not a multiple of %d", address, ALIGNMENT);
+    if ((uintptr_t)address % SOFT_TENSOR_ALIGNMENT != 0) {
+        REFUSE("the global address %p is not a multiple of %d", address, SOFT_TENSOR_ALIGNMENT);
     }
     return CUDA_SUCCESS;
 }
@@ -59,7 +57,7 @@ static CUresult check_kinds(int type, cuuint32_t rank, int interleave, int swizz
     if (fill == 1 && !is_floating(type)) {
         REFUSE("NaN for elements out of bounds needs a floating point type, and %d is none", type);
     }
-    if (type >= TYPES || swizzle >= SWIZZLES || swizzle < 0) {
+    if (type >= SOFT_TENSOR_MAP_TYPES || swizzle >= SWIZZLES || swizzle < 0) {
         REFUSE("data type %d and swizzle %d are not those of compute capability 9.0", type,
                swizzle);
     }
@@ -69,35 +67,63 @@ static CUresult check_kinds(int type, cuuint32_t rank, int interleave, int swizz
     return CUDA_SUCCESS;
 }
 
-struct sizes {
+/* What the calls that make maps have in common. */
+struct arguments {
+    CUtensorMap *to;
+    int type, interleave, swizzle, promotion, fill;
+    cuuint32_t rank;
+    void *address;
     const cuuint64_t *dimensions, *strides;
-    const cuuint32_t *box, *steps;
+    const cuuint32_t *steps;
 };
 
-static CUresult check_dimension(struct soft_tensor_map *map, const struct sizes *sizes,
+static CUresult check_dimension(struct soft_tensor_map *map, const struct arguments *arguments,
                                 unsigned i) {
-    uint64_t size = sizes->dimensions[i];
+    uint64_t size = arguments->dimensions[i];
     if (size == 0 || size > 1ull << 32) {
         REFUSE("dimension %u has %llu elements, not 1 to 2^32", i, (unsigned long long)size);
     }
-    if (sizes->box[i] == 0 || sizes->box[i] > BOX_MAX) {
-        REFUSE("the box has %u elements along dimension %u, not 1 to 256", sizes->box[i], i);
-    }
-    if (sizes->steps[i] == 0 || sizes->steps[i] > STEP_MAX) {
-        REFUSE("a step of %u elements along dimension %u, not 1 to 8", sizes->steps[i], i);
+    if (arguments->steps[i] == 0 || arguments->steps[i] > SOFT_TENSOR_STEP_MAX) {
+        REFUSE("a step of %u elements along dimension %u, not 1 to 8", arguments->steps[i], i);
     }
     map->last[i] = (uint32_t)(size - 1);
-    map->box[i] = (uint16_t)sizes->box[i];
     /* The manual: the first step is ignored where nothing is interleaved. */
-    map->steps[i] = i == 0 ? 1 : (uint8_t)sizes->steps[i];
-    map->strides[i] = map->element_bytes;
-    if (i == 0) return CUDA_SUCCESS;
-    uint64_t stride = sizes->strides[i - 1];
-    if (stride % ALIGNMENT != 0 || stride >= 1ull << 40) {
-        REFUSE("the stride of dimension %u is %llu bytes: not a multiple of 16 below 2^40", i,
-               (unsigned long long)stride);
+    map->steps[i] = i == 0 ? 1 : (uint8_t)arguments->steps[i];
+    map->strides[i] = i == 0 ? map->element_bytes : arguments->strides[i - 1];
+    return CUDA_SUCCESS;
+}
+
+/* All of a map but its box. */
+static CUresult make_map(const struct arguments *arguments, struct soft_tensor_map *map) {
+    CUresult result = check_address(arguments->to, arguments->address);
+    if (result == CUDA_SUCCESS) {
+        result = check_kinds(arguments->type, arguments->rank, arguments->interleave,
+                             arguments->swizzle, arguments->promotion, arguments->fill);
     }
-    map->strides[i] = stride;
+    if (result != CUDA_SUCCESS) return result;
+    if (arguments->dimensions == NULL || arguments->steps == NULL ||
+        (arguments->strides == NULL && arguments->rank > 1)) {
+        REFUSE("an array is NULL");
+    }
+    *map = (struct soft_tensor_map){
+        .mark = SOFT_TENSOR_MAP_MARK,
+        .address = (uintptr_t)arguments->address,
+        .type = (uint8_t)arguments->type,
+        .rank = (uint8_t)arguments->rank,
+        .element_bytes = (uint8_t)soft_tensor_element_bytes((unsigned)arguments->type),
+        .swizzle = (uint8_t)(1 << arguments->swizzle),
+        .fills_nan = (uint8_t)arguments->fill,
+    };
+    for (unsigned i = 0; i < arguments->rank && result == CUDA_SUCCESS; i++) {
+        result = check_dimension(map, arguments, i);
+    }
+    return result;
+}
+
+static CUresult hand_out(const struct soft_tensor_map *map, CUtensorMap *to) {
+    char why[160];
+    if (!soft_tensor_map_is_valid(map, why, sizeof why)) REFUSE("%s", why);
+    memcpy(to, map, sizeof *map);
     return CUDA_SUCCESS;
 }
 
@@ -107,36 +133,57 @@ EXPORT(cuTensorMapEncodeTiled,
         const cuuint32_t *boxDim, const cuuint32_t *elementStrides,
         CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
         CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)) {
-    struct soft_tensor_map map = {.mark = SOFT_TENSOR_MAP_MARK};
-    struct sizes sizes = {globalDim, globalStrides, boxDim, elementStrides};
-    CUresult result = check_address(tensorMap, globalAddress);
-    if (result == CUDA_SUCCESS) {
-        result = check_kinds(tensorDataType, tensorRank, interleave, swizzle, l2Promotion, oobFill);
-    }
+    const struct arguments arguments = {tensorMap,   tensorDataType, interleave,    swizzle,
+                                        l2Promotion, oobFill,        tensorRank,    globalAddress,
+                                        globalDim,   globalStrides,  elementStrides};
+    struct soft_tensor_map map;
+    CUresult result = make_map(&arguments, &map);
     if (result != CUDA_SUCCESS) return result;
-    if (globalDim == NULL || boxDim == NULL || elementStrides == NULL ||
-        (globalStrides == NULL && tensorRank > 1)) {
-        REFUSE("an array is NULL");
-    }
-    map.address = (uintptr_t)globalAddress;
-    map.type = (uint8_t)tensorDataType;
-    map.rank = (uint8_t)tensorRank;
-    map.element_bytes = element_bytes[tensorDataType];
-    map.swizzle = (uint8_t)(1 << swizzle);
-    map.fills_nan = (uint8_t)oobFill;
+    if (boxDim == NULL) REFUSE("an array is NULL");
     for (unsigned i = 0; i < tensorRank; i++) {
-        result = check_dimension(&map, &sizes, i);
-        if (result != CUDA_SUCCESS) return result;
+        if (boxDim[i] == 0 || boxDim[i] > SOFT_TENSOR_BOX_MAX) {
+            REFUSE("the box has %u elements along dimension %u, not 1 to 256", boxDim[i], i);
+        }
+        map.box[i] = (uint16_t)boxDim[i];
     }
-    unsigned inner = boxDim[0] * map.element_bytes, span = map.swizzle * 16u;
-    if (inner % ALIGNMENT != 0) {
-        REFUSE("the box is %u bytes wide, which is not a multiple of 16", inner);
+    return hand_out(&map, tensorMap);
+}
+
+/* The corners' places are in the order of the dimensions: width, height, depth. */
+EXPORT(cuTensorMapEncodeIm2col,
+       (CUtensorMap * tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
+        void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides,
+        const int *pixelBoxLowerCorner, const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel,
+        cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides,
+        CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+        CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)) {
+    const struct arguments arguments = {tensorMap,   tensorDataType, interleave,    swizzle,
+                                        l2Promotion, oobFill,        tensorRank,    globalAddress,
+                                        globalDim,   globalStrides,  elementStrides};
+    struct soft_tensor_map map;
+    if (tensorRank < 3) REFUSE("a rank of %u, and im2col has 3 to 5", tensorRank);
+    CUresult result = make_map(&arguments, &map);
+    if (result != CUDA_SUCCESS) return result;
+    if (pixelBoxLowerCorner == NULL || pixelBoxUpperCorner == NULL) REFUSE("a corner is NULL");
+    if (channelsPerPixel == 0 || channelsPerPixel > SOFT_TENSOR_BOX_MAX) {
+        REFUSE("%u channels per pixel, not 1 to 256", channelsPerPixel);
     }
-    if (swizzle != 0 && inner > span) {
-        REFUSE("the box is %u bytes wide, more than the %u of its swizzle", inner, span);
+    if (pixelsPerColumn == 0 || pixelsPerColumn > SOFT_TENSOR_PIXELS_MAX) {
+        REFUSE("%u pixels per column, not 1 to 1024", pixelsPerColumn);
     }
-    memcpy(tensorMap, &map, sizeof map);
-    return CUDA_SUCCESS;
+    map.im2col = true;
+    map.box[0] = (uint16_t)channelsPerPixel;
+    map.box[1] = (uint16_t)pixelsPerColumn;
+    for (unsigned i = 0; i + 2 < tensorRank; i++) {
+        map.lower[i] = (int16_t)pixelBoxLowerCorner[i];
+        map.upper[i] = (int16_t)pixelBoxUpperCorner[i];
+        if (map.lower[i] != pixelBoxLowerCorner[i] || map.upper[i] != pixelBoxUpperCorner[i]) {
+            REFUSE(
+                "the bounding box is from %d to %d along dimension %u, which 16 bits do not hold",
+                pixelBoxLowerCorner[i], pixelBoxUpperCorner[i], i + 1);
+        }
+    }
+    return hand_out(&map, tensorMap);
 }
 
 EXPORT(cuTensorMapReplaceAddress, (CUtensorMap * tensorMap, void *globalAddress)) {

@@ -1,0 +1,43 @@
+/*
+ * Reads of shared memory by products of matrices (wgmma), which go on until they have been waited
+ * for, through the async proxy.
+ *
+ * A product is one operation of four warps: any of their threads that comes behind its own wait
+ * knows that all of it has been read. So each warp's rows of A, and a quarter of B, are noted as
+ * read by the warp, and an access is behind that if it comes behind any thread of the warpgroup.
+ */
+#include "machine/race_events.h"
+#include "machine/wgmma_factor.h"
+#include "race_state.h"
+
+void soft_race_product(struct soft_warp *warp, const struct soft_wgmma_op *op, bool pending) {
+    struct soft_race_cta *own = warp->cta->race;
+    uint32_t offsets[SOFT_WGMMA_PART];
+    if (own == NULL) return;
+    uint32_t count = soft_wgmma_part(warp, op, offsets);
+    struct soft_race *race = own->race;
+    pthread_mutex_lock(&race->lock);
+    struct soft_checked_access touch = {
+        .warp = warp,
+        .in = op->in,
+        .race = race,
+        .cta = own,
+        .mark = {.cta = own->number,
+                 .time = own->time,
+                 .lanes = 1,
+                 .site = op->in->site,
+                 .warp = (uint8_t)warp->index,
+                 .product = true,
+                 .pending = pending,
+                 .proxied = true},
+        .reads = true,
+        .settles = !pending,
+        .bytes = SOFT_WGMMA_CHUNK,
+    };
+    for (uint32_t i = 0; i < count && !atomic_load(&race->given_up); i++) {
+        touch.address = offsets[i];
+        soft_race_touch(&touch, SOFT_SPACE_SHARED);
+    }
+    soft_race_note_end(&touch);
+    pthread_mutex_unlock(&race->lock);
+}

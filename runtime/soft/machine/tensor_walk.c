@@ -1,0 +1,86 @@
+/*
+ * The rows of a box. Source: PTX ISA 9.0, sections 5.5.3 (tiled mode) and 5.5.4 (im2col mode).
+ *
+ * In im2col mode the filter moves through the bounding box, dimension by dimension from the second
+ * on, and then through that of the next image, until there are as many pixels as wanted. Each is
+ * read at the filter's place and the offsets.
+ */
+#include "tensor_walk.h"
+
+void soft_tensor_walk_begin(struct soft_tensor_walk *walk, const struct soft_tensor_map *map,
+                            const struct soft_box_place *place) {
+    *walk = (struct soft_tensor_walk){.map = map, .place = place};
+    walk->row_bytes = soft_tensor_row_bytes(map);
+    walk->left = (uint32_t)soft_tensor_box_rows(map);
+    for (unsigned i = 0; i < map->rank; i++) walk->base[i] = place->begin[i];
+}
+
+/* The part of the row inside the tensor's first dimension, whatever the others are. */
+static void find_part(struct soft_tensor_walk *walk) {
+    const struct soft_tensor_map *map = walk->map;
+    int64_t size = (int64_t)map->last[0] + 1, first = walk->place->begin[0];
+    int64_t from = first < 0 ? -first : 0;
+    int64_t end = first + map->box[0] > size ? size - first : map->box[0];
+    if (end <= from) return;
+    walk->address += (uint64_t)(first + from) * map->element_bytes;
+    walk->from = (unsigned)from * map->element_bytes;
+    walk->bytes = (unsigned)(end - from) * map->element_bytes;
+}
+
+/* Where the row is along a dimension behind the first one. */
+static int64_t place_along(const struct soft_tensor_walk *walk, unsigned i) {
+    const struct soft_tensor_map *map = walk->map;
+    if (!map->im2col) return walk->base[i] + (int64_t)walk->index[i] * map->steps[i];
+    return walk->base[i] + (i + 1 < map->rank ? walk->place->offsets[i - 1] : 0);
+}
+
+static void step_box(struct soft_tensor_walk *walk) {
+    const struct soft_tensor_map *map = walk->map;
+    for (unsigned i = 1; i < map->rank; i++) {
+        if (++walk->index[i] < soft_tensor_taken(map, i)) return;
+        walk->index[i] = 0;
+    }
+}
+
+static void step_filter(struct soft_tensor_walk *walk) {
+    const struct soft_tensor_map *map = walk->map;
+    for (unsigned i = 1; i + 1 < map->rank; i++) {
+        walk->base[i] += map->steps[i];
+        if (walk->base[i] <= (int64_t)map->last[i] + map->upper[i - 1]) return;
+        walk->base[i] = map->lower[i - 1];
+    }
+    walk->base[map->rank - 1]++;
+}
+
+bool soft_tensor_walk_next(struct soft_tensor_walk *walk) {
+    const struct soft_tensor_map *map = walk->map;
+    if (walk->left == 0) return false;
+    walk->left--;
+    walk->at = walk->next;
+    walk->next += walk->row_bytes;
+    walk->address = map->address;
+    walk->from = walk->bytes = 0;
+    bool inside = true;
+    for (unsigned i = 1; i < map->rank; i++) {
+        int64_t at = place_along(walk, i);
+        inside = inside && at >= 0 && at <= (int64_t)map->last[i];
+        walk->address += (uint64_t)at * map->strides[i];
+    }
+    if (inside) find_part(walk);
+    if (map->im2col) {
+        step_filter(walk);
+    } else {
+        step_box(walk);
+    }
+    return true;
+}
+
+bool soft_tensor_is_in_bounds(const struct soft_tensor_map *map, const struct soft_box_place *place,
+                              unsigned *dimension) {
+    for (unsigned i = 1; i + 1 < map->rank; i++) {
+        int64_t at = place->begin[i], upper = (int64_t)map->last[i] + map->upper[i - 1];
+        *dimension = i;
+        if (at < map->lower[i - 1] || at > upper) return false;
+    }
+    return true;
+}

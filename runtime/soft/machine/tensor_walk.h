@@ -1,0 +1,49 @@
+/*
+ * Tensor walk: the rows of a tensor map's box, in the order in which they lie in shared memory, and
+ * what of each is inside the tensor. A row of an im2col copy is the channels of a pixel.
+ *
+ * It only computes places and touches no memory. The map must be valid.
+ */
+#ifndef SOFT_TENSOR_WALK_H
+#define SOFT_TENSOR_WALK_H
+
+#include "base/tensor_map.h"
+
+/* Where a box begins: a coordinate for each dimension, and the im2col offsets of those between the
+ * first and the last one, which are 0 in other copies. */
+struct soft_box_place {
+    int32_t begin[SOFT_TENSOR_RANK_MAX];
+    uint16_t offsets[SOFT_TENSOR_IMAGE_MAX];
+};
+
+struct soft_tensor_walk {
+    const struct soft_tensor_map *map;
+    const struct soft_box_place *place;
+    uint32_t left;                        /* rows of the box */
+    unsigned index[SOFT_TENSOR_RANK_MAX]; /* of the next row, where it is no im2col copy */
+    int64_t base[SOFT_TENSOR_RANK_MAX];   /* where it is: without the offsets */
+    /* The row: */
+    uint64_t address;     /* of its first byte inside the tensor, in global memory */
+    unsigned from, bytes; /* inside: from this byte of the row on so many, which may be 0 */
+    uint32_t at, next;    /* where it begins in the box, before swizzling; and the next one */
+    unsigned row_bytes;   /* all of its bytes, inside or not */
+};
+
+/* The walk keeps both pointers. The box has less than 2^32 bytes. */
+void soft_tensor_walk_begin(struct soft_tensor_walk *walk, const struct soft_tensor_map *map,
+                            const struct soft_box_place *place);
+
+/* The first or the next row. false: there are no more. */
+bool soft_tensor_walk_next(struct soft_tensor_walk *walk);
+
+/* Whether the filter of an im2col copy begins in the bounding box, as it must. If not, *dimension
+ * is one along which it does not. */
+bool soft_tensor_is_in_bounds(const struct soft_tensor_map *map, const struct soft_box_place *place,
+                              unsigned *dimension);
+
+/* Where a byte goes in shared memory: a chunk changes places with another one of its 128 bytes. */
+static inline uint32_t soft_tensor_swizzled(const struct soft_tensor_map *map, uint32_t at) {
+    return at ^ (at >> 7 & (map->swizzle - 1u)) << 4;
+}
+
+#endif

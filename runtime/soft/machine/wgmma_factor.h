@@ -1,0 +1,24 @@
+/*
+ * Wgmma factor: reading a product's factors from shared memory by their descriptors.
+ */
+#ifndef SOFT_WGMMA_FACTOR_H
+#define SOFT_WGMMA_FACTOR_H
+
+#include "wgmma_product.h"
+
+/* The warps of a warpgroup, each of which has so many rows of A. */
+enum { SOFT_WGMMA_WARPS = 4, SOFT_WGMMA_ROWS = 16 };
+
+/* Reads a warp's rows of A, where they are in shared memory; or B. first: the product begins, and
+ * what is wrong with the factor is reported. *changed becomes true if the bytes are others than
+ * those that were there. false: some are outside shared memory, and the launch has failed. */
+bool soft_wgmma_read_a(struct soft_warp *warp, struct soft_wgmma_op *op, bool first, bool *changed);
+bool soft_wgmma_read_b(struct soft_warp *warp, struct soft_wgmma_op *op, bool first, bool *changed);
+
+/* The offsets of the chunks of 16 bytes that a warp stands for where reads of shared memory are
+ * checked: its rows of A, and a quarter of B. Returns how many. */
+enum { SOFT_WGMMA_PART = SOFT_WGMMA_A_CHUNKS + SOFT_WGMMA_B_CHUNKS / 4 };
+uint32_t soft_wgmma_part(const struct soft_warp *warp, const struct soft_wgmma_op *op,
+                         uint32_t offsets[SOFT_WGMMA_PART]);
+
+#endif
