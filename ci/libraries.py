@@ -103,7 +103,7 @@ def write_libraries() -> str:
                        for source in RUNTIME)
     n.build("$folder/libtollens.a", "ar", objects)
     n.build("$folder/libtollens.so", "so", objects, libs="-lpthread -ldl -lm",
-            ldflags="$ldflags -Wl,-soname,libtollens.so $complete")
+            ldflags="$ldflags -Wl,-soname,libtollens.so.1 $complete")
     objects = " ".join([n.build(f"$folder/soft/{name}.o", "soft", f"runtime/soft/{name}.c")
                         for name in [*SOFT, *SOFT_API]] + write_core(n, "$folder", "x1"))
     n.build("$folder/soft.a", "ar", objects)

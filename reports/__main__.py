@@ -9,7 +9,7 @@ import dataclasses
 import pathlib
 import sys
 
-from reports import appendix, compare, drawn, evidence, markdown, page
+from . import appendix, compare, drawn, evidence, markdown, page
 
 
 def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool) -> None:
@@ -18,7 +18,7 @@ def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool) -> N
     (out / "report.html").write_text(page.render(runs, appendix.html(runs)), encoding="utf-8")
     (out / "report.md").write_text(markdown.render(runs, appendix.text(runs)), encoding="utf-8")
     if png:
-        from reports import plots  # matplotlib takes a second to load
+        from . import plots  # matplotlib takes a second to load
         for number, run in enumerate(runs, 1):
             prefix = f"run{number}_" if len(runs) > 1 else ""
             plots.draw_all((dataclasses.replace(figure, name=prefix + figure.name)
@@ -26,10 +26,10 @@ def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool) -> N
                            out / "plots")
 
 
-def main() -> int:
-    if sys.argv[1:2] == ["compare"]:
-        return compare.main(sys.argv[2:])
-    parser = argparse.ArgumentParser(prog="reports", description=__doc__,
+def main(words: list[str], prog: str = "reports") -> int:
+    if words[:1] == ["compare"]:
+        return compare.main(words[1:], f"{prog} compare")
+    parser = argparse.ArgumentParser(prog=prog, description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("evidence", type=pathlib.Path, nargs="+",
                         help="a folder that tollens run wrote, or an archive of reports.pack")
@@ -38,7 +38,7 @@ def main() -> int:
                              "beside the first archive")
     parser.add_argument("--no-png", action="store_true",
                         help="do not write the PNG files that report.md shows")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     first: pathlib.Path = arguments.evidence[0]
     out: pathlib.Path = arguments.out or (first.parent if first.is_file() else first) / "report"
     try:
@@ -54,4 +54,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,10 +1,14 @@
-"""The last section of a report: every requirement of the specification, and its state."""
+"""The last section of a report: every requirement of the specification, and its state.
+
+The requirements name sources and tests of this repository, so a report that is made away from it,
+by the installed package, has no such section.
+"""
 
 from collections.abc import Sequence
 from html import escape
 
-from reports import markdown, page, requirements
-from reports.evidence import Evidence
+from . import markdown, page, requirements
+from .evidence import Evidence
 
 NOTE = ("Tested: ci/check runs the named tests and fails if one is missing; they are not part of "
         "this run. Open: not implemented, or not checked.")
@@ -22,6 +26,8 @@ def verdicts(runs: Sequence[Evidence]) -> dict[str, str]:
 
 
 def html(runs: Sequence[Evidence]) -> str:
+    if not requirements.FILE.exists():
+        return ""
     by_claim = verdicts(runs)
     rows = [[escape(cell) for cell in row] for row in requirements.rows(by_claim)]
     for row in rows:
@@ -32,6 +38,8 @@ def html(runs: Sequence[Evidence]) -> str:
 
 
 def text(runs: Sequence[Evidence]) -> str:
+    if not requirements.FILE.exists():
+        return ""
     by_claim = verdicts(runs)
     return "\n".join(["", "## Requirements", "", markdown.escape(NOTE), "",
                       f"{requirements.summary(by_claim)}.", "",

@@ -13,9 +13,9 @@ import sys
 from html import escape
 from typing import Any
 
-from reports import evidence, markdown, page, svg, thresholds, trend, words
-from reports.evidence import Evidence
-from reports.figure import Figure
+from . import evidence, markdown, page, svg, thresholds, trend, words
+from .evidence import Evidence
+from .figure import Figure
 
 HEADINGS = ("", "claim", "verdict", "first", "last", "change", "reason")
 
@@ -126,8 +126,8 @@ def render(runs: list[Evidence], drawn: list[Figure], note: str) -> tuple[str, s
     return page.whole(title, "\n".join(html)), "\n".join(text) + "\n"
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="reports compare", description=__doc__,
+def main(arguments: list[str], prog: str = "reports compare") -> int:
+    parser = argparse.ArgumentParser(prog=prog, description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("evidence", type=pathlib.Path, nargs="+",
                         help="two evidence folders or archives, or more")
@@ -149,7 +149,7 @@ def main(arguments: list[str]) -> int:
         (options.out / "compare.html").write_text(html, encoding="utf-8")
         (options.out / "compare.md").write_text(text, encoding="utf-8")
         if not options.no_png:
-            from reports import plots
+            from . import plots
             plots.draw_all(drawn, options.out / "plots")
     except (ValueError, OSError) as error:
         print(f"reports: {error}", file=sys.stderr)

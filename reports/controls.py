@@ -1,6 +1,6 @@
 """What the comparisons of the baseline with itself (A/A) found, in a sentence."""
 
-from reports.evidence import Claim
+from .evidence import Claim
 
 
 def sentence(claim: Claim) -> str:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from reports import figures, memory_figures
-from reports.evidence import Claim
-from reports.figure import Figure
+from . import figures, memory_figures
+from .evidence import Claim
+from .figure import Figure
 
 
 @dataclass

@@ -5,11 +5,11 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from reports import archive, hdr, integrity, schema, tables
-from reports.archive import Folder
-from reports.hdr import Histogram
-from reports.integrity import read_json
-from reports.tables import Tables
+from . import archive, hdr, integrity, schema, tables
+from .archive import Folder
+from .hdr import Histogram
+from .integrity import read_json
+from .tables import Tables
 
 VERDICTS = ("survived", "falsified", "inconclusive", "not_tested")
 RAN = ("passed", "failed")  # outcomes of attacks that leave a record

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from reports.archive import Folder
+from .archive import Folder
 
 COMPRESSED_V2 = 0x1C849304
 INFLATED_V2 = 0x1C849303

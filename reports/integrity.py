@@ -8,7 +8,7 @@ import json
 import zlib
 from typing import Any
 
-from reports.archive import Folder
+from .archive import Folder
 
 SCHEMA = 1
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reports.evidence import Claim
+from .evidence import Claim
 
 
 def sentence(found: dict[str, Any]) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from reports import controls, drawn, limits, words
-from reports.evidence import Claim, Evidence
-from reports.figure import Figure
+from . import controls, drawn, limits, words
+from .evidence import Claim, Evidence
+from .figure import Figure
 
 
 def escape(text: str) -> str:

@@ -2,12 +2,12 @@
 
 import math
 
-from reports.errors import Errors
-from reports.evidence import Claim
-from reports.figure import GIB, Axis, Box, Figure, Line, Rule, file_name, time_scale
-from reports.tables import Rows
-from reports.walks import FLOOR, Walk
-from reports.words import counted
+from .errors import Errors
+from .evidence import Claim
+from .figure import GIB, Axis, Box, Figure, Line, Rule, file_name, time_scale
+from .tables import Rows
+from .walks import FLOOR, Walk
+from .words import counted
 
 MAP_LANES = 24
 

@@ -17,7 +17,7 @@ import pathlib
 import sys
 import tarfile
 
-from reports import archive, code, evidence
+from . import archive, code, evidence
 
 BESIDE = ("results.json", "summary.md")  # what a reader on the web opens first
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from reports import controls, drawn, effect_axis, limits, svg, words
-from reports.evidence import Claim, Evidence
-from reports.figure import Figure
-from reports.style import STYLE
+from . import controls, drawn, effect_axis, limits, svg, words
+from .evidence import Claim, Evidence
+from .figure import Figure
+from .style import STYLE
 
 
 def row(headings: Sequence[str], cells: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ import matplotlib
 matplotlib.use("Agg")  # no window: this runs on servers
 from matplotlib import pyplot  # noqa: E402
 
-from reports.figure import COLOURS, Figure, Line, Rule, span, ticks  # noqa: E402
+from .figure import COLOURS, Figure, Line, Rule, span, ticks  # noqa: E402
 
 STYLES = ("-", "--", ":", "-.", (0, (4, 2)), (0, (1, 2)))
 

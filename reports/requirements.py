@@ -23,10 +23,10 @@ try:
 except ModuleNotFoundError:  # before Python 3.11
     import tomli as tomllib  # type: ignore[no-redef]
 
-from reports import evidence
-from reports.evidence import Claim
-from reports.skips import may_skip
-from reports.toml_rows import check_keys, rows_of
+from . import evidence
+from .evidence import Claim
+from .skips import may_skip
+from .toml_rows import check_keys, rows_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILE = ROOT / "hypotheses/requirements.toml"

@@ -3,7 +3,7 @@
 import math
 from html import escape
 
-from reports.figure import DASHES, Axis, Figure, Line, span, ticks
+from .figure import DASHES, Axis, Figure, Line, span, ticks
 
 RIGHT, BOTTOM, GAP = 12, 42, 12
 WIDTH, HEIGHT = 460, 280

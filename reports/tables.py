@@ -5,10 +5,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from reports import errors, walks
-from reports.archive import Folder
-from reports.errors import Errors
-from reports.walks import Walk
+from . import errors, walks
+from .archive import Folder
+from .errors import Errors
+from .walks import Walk
 
 BLOCKS = ["block", "order", "calls", *(f"ns_{i}" for i in range(1, 5)),
           *(f"control_ns_{i}" for i in range(1, 5)), "effect", "control_effect"]

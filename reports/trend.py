@@ -1,9 +1,9 @@
 """Effects over several runs: where their level changed, and the figures that show it."""
 
-from reports.evidence import Evidence
-from reports.figure import Axis, Figure, Line, Rule, file_name
-from reports.figures import LINES_MAX, group, middle, percentiles, plain
-from reports.hdr import Histogram
+from .evidence import Evidence
+from .figure import Axis, Figure, Line, Rule, file_name
+from .figures import LINES_MAX, group, middle, percentiles, plain
+from .hdr import Histogram
 
 SEGMENT_MIN = 2  # a single run that differs is an outlier, not a change
 

@@ -4,8 +4,8 @@ import datetime
 import re
 from typing import Any
 
-from reports.evidence import Claim, Evidence, Saboteur, Series, shown_name
-from reports.figure import with_unit
+from .evidence import Claim, Evidence, Saboteur, Series, shown_name
+from .figure import with_unit
 
 DIRECTIONS = {"at_most": "at most", "below": "below", "above": "above"}
 PARTS = (("claim", "Claim"), ("prediction", "Prediction"), ("falsified_if", "Falsified if"),

@@ -9,12 +9,12 @@ import pathlib
 import re
 import sys
 
-from reports import (archive, code, drawn, evidence, limits, markdown, requirements, svg,
-                     thresholds, words)
-from reports.evidence import Claim, Evidence
-from reports.figure import Figure
-from reports.requirements import ROOT
-from reports.style import ALONE
+from . import (archive, code, drawn, evidence, limits, markdown, requirements, svg,
+               thresholds, words)
+from .evidence import Claim, Evidence
+from .figure import Figure
+from .requirements import ROOT
+from .style import ALONE
 
 PUBLISHED = ROOT / "reports/published"
 # The README shows the first two of these figures that published evidence has.

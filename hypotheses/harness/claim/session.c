@@ -110,8 +110,8 @@ const char *hyp_session_soft_library(void) {
     static char path[4200];
     const char *given = getenv("TOLLENS_SOFT_LIBRARY");
     if (given != NULL && given[0] != '\0') return given;
-    /* In a bundle, where it is installed, and where it was built. */
-    static const char *const ways[] = {"/lib", "/../lib"};
+    /* In a bundle, where it is installed, by ci/install or as a package, and where it was built. */
+    static const char *const ways[] = {"/lib", "/../lib", "/../lib/tollens"};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         snprintf(path, sizeof path, "%s%s/libtollens-soft.so", hyp_session_program_folder(),
                  ways[i]);

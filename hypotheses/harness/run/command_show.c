@@ -114,6 +114,12 @@ int hyp_command_doctor(int count, char **words) {
     printf("%s\n", gpu ? "Claims can be tested on a GPU here."
                        : "Claims can be tested on the soft device here; those about a GPU's speed "
                          "are not tested.");
+    printf("What can be tested here, and how:\n");
+    if (gpu) printf("  all claims, on the GPU              tollens run\n");
+    if (soft) {
+        printf("  claims about results                tollens run --device soft\n"
+               "  a CUDA program of yours             tollens soft -- PROGRAM ARGUMENTS\n");
+    }
     return HYP_EXIT_OK;
 }
 

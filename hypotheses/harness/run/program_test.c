@@ -337,6 +337,9 @@ Test(program, lists_and_explains) {
                   program_says("dequantise_tail"),
               "%s", program_output);
     cr_assert(program_shell("\"$T\" doctor") == 0 && program_says("soft: "), "%s", program_output);
+    cr_assert(program_says("tollens run --device soft\n") &&
+                  program_says("tollens soft -- PROGRAM"),
+              "%s", program_output);
 }
 
 /* NVML's stand-in beside the program says what the device's health is. */

@@ -15,7 +15,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct line_piece {
@@ -397,12 +396,12 @@ static bool search_file(struct line_piece file, struct line_search *search,
 }
 
 bool soft_line_find(const char *path, uint64_t lowest, uint64_t address, struct soft_line *line) {
-    struct stat status;
     bool found = false;
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return false;
-    if (fstat(file, &status) == 0 && status.st_size > 0) {
-        const size_t bytes = (size_t)status.st_size;
+    const off_t end = lseek(file, 0, SEEK_END);
+    if (end > 0) {
+        const size_t bytes = (size_t)end;
         void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0);
         if (map != MAP_FAILED) {
             const struct line_piece whole = {map, (const unsigned char *)map + bytes};

@@ -64,11 +64,16 @@ struct soft_backing *soft_shared_new(uint64_t bytes, struct soft_shared_note *no
     return map_file(file, bytes);
 }
 
+/* Not fstat, which no glibc before 2.33 has as a function: the library is made to run there. */
+static bool look_at(int file, struct statx *status) {
+    return statx(file, "", AT_EMPTY_PATH, STATX_SIZE | STATX_INO, status) == 0;
+}
+
 /* The note of a file; false: it has none. */
 static bool read_note(int file, struct soft_shared_note *note) {
-    struct stat status;
-    if (fstat(file, &status) != 0 || status.st_size < 2 * PAGE_BYTES) return false;
-    off_t at = status.st_size - PAGE_BYTES;
+    struct statx status;
+    if (!look_at(file, &status) || status.stx_size < 2 * PAGE_BYTES) return false;
+    off_t at = (off_t)status.stx_size - PAGE_BYTES;
     return pread(file, note, sizeof *note, at) == (ssize_t)sizeof *note &&
            memcmp(note->magic, magic, sizeof magic) == 0 && note->bytes < (uint64_t)at &&
            note_at(note->bytes) == (uint64_t)at;
@@ -94,8 +99,8 @@ bool soft_shared_show(const struct soft_backing *backing, uint64_t address, uint
 }
 
 static uint64_t inode_of(int file) {
-    struct stat status;
-    return fstat(file, &status) == 0 ? (uint64_t)status.st_ino : 0;
+    struct statx status;
+    return look_at(file, &status) ? status.stx_ino : 0;
 }
 
 struct soft_shared_name soft_shared_name(const struct soft_backing *backing,

@@ -1,0 +1,74 @@
+"""What every package of Tollens holds: the built files, without what debuggers read, and the
+libraries that a machine may lack.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / "build"
+PACKAGES = BUILD / "packages"
+# Beside the program, where it looks for them.
+LIBRARIES = ("libtollens-soft.so", "libcudart.so.12", "libcudart.so.13", "libnvml-stand-in.so")
+# Of every Linux that wheels are for (PEP 600's policies), or of the driver.
+EVERYWHERE = re.compile(r"(lib(c|m|dl|pthread|rt|gcc_s|cuda)|ld-linux-.*)\.so\b")
+FIXTURES = ("ptx/bad", "ptx/faults", "ptx/handwritten", "ptx/kernels", "ptx/sanitizer",
+            "attention", "quant")
+PLAIN = 0o644
+PROGRAM = 0o755
+
+
+class Unmade(Exception):
+    """A package cannot be made: why."""
+
+
+def output(*words: str | pathlib.Path) -> str:
+    return subprocess.run([str(word) for word in words], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def version() -> str:
+    """The newest version in ci/CHANGELOG.md."""
+    found = re.search(r"^## (\d+\.\d+\.\d+)", (ROOT / "ci/CHANGELOG.md").read_text(), re.MULTILINE)
+    if found is None:
+        raise Unmade("ci/CHANGELOG.md names no version")
+    return found.group(1)
+
+
+def commit_time() -> int:
+    """Seconds since 1970: $SOURCE_DATE_EPOCH, or when the commit was made."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    return int(given or output("git", "-C", ROOT, "log", "-1", "--format=%ct").strip())
+
+
+def tracked(folder: str) -> list[str]:
+    """The files of a folder that git knows, or all of them in a copy without git."""
+    if (ROOT / ".git").exists():
+        listed = output("git", "-C", ROOT, "ls-files", "-zco", "--exclude-standard", folder)
+        return sorted(name for name in listed.split("\0") if name and (ROOT / name).is_file())
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*")
+                  if path.is_file() and "__pycache__" not in path.parts)
+
+
+def needed_libraries(program: pathlib.Path) -> list[pathlib.Path]:
+    """Shared libraries that come along."""
+    found = (line.split() for line in output("ldd", program).splitlines())
+    return sorted(pathlib.Path(words[2]) for words in found
+                  if words[1:2] == ["=>"] and not EVERYWHERE.match(words[0]))
+
+
+def stripped(source: pathlib.Path, target: pathlib.Path) -> None:
+    """Half of all bytes are for debuggers; names for traces of calls stay."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    subprocess.run(["strip", "--strip-debug", str(target)], check=True)
+    target.chmod(PROGRAM)
+
+
+def glibc_needed(path: pathlib.Path) -> tuple[int, int]:
+    """The oldest glibc that has all symbols of a file: those of newer versions are not there."""
+    found = re.findall(r"\bGLIBC_(\d+)\.(\d+)", output("objdump", "-T", path))
+    return max(((int(major), int(minor)) for major, minor in found), default=(2, 2))

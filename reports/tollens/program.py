@@ -1,0 +1,76 @@
+"""The program tollens of this package, and the command of that name.
+
+The report and the comparison of runs are Python and run in this process; every other command is the
+program's, which takes the process over, so that signals and exit codes are its own.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+from importlib import metadata
+from importlib.util import find_spec
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "program"
+OWN = {"report": ("EVIDENCE...", "write a report of runs: report.html, report.md, plots"),
+       "compare": ("OLD NEW...", "say what changed between runs, and where")}
+
+
+class Missing(OSError):
+    """A file of this package is not there."""
+
+
+def version() -> str:
+    """Of the package; "" where it is not installed."""
+    try:
+        return metadata.version("tollens")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def existing(path: pathlib.Path) -> pathlib.Path:
+    if not path.exists():
+        raise Missing(f"{path} is not there: the package tollens is not installed as a whole")
+    return path
+
+
+def program_path() -> pathlib.Path:
+    """The program. Missing: it is not there."""
+    return existing(FOLDER / "tollens")
+
+
+def soft_library_path() -> pathlib.Path:
+    """The soft device, a library with the CUDA driver's functions: ctypes.CDLL opens it, and
+    $TOLLENS_LIBCUDA names it to programs of the Tollens runtime. Missing: it is not there."""
+    return existing(FOLDER / "libtollens-soft.so")
+
+
+def own_command(words: list[str]) -> int:
+    from .reports import __main__ as report, compare  # large, and most commands do not need them
+    if find_spec("matplotlib") is None and not {"--no-png", "--help", "-h"} & set(words):
+        print("tollens: without matplotlib there are no PNG files: pip install 'tollens[png]' "
+              "adds it", file=sys.stderr)
+        words = [*words, "--no-png"]
+    if words[0] == "compare":
+        return compare.main(words[1:], "tollens compare")
+    return report.main(words[1:], "tollens report")
+
+
+def main() -> int:
+    """The command. Returns the exit code of a command that is Python's; the program's other
+    commands do not return."""
+    words = sys.argv[1:]
+    if words and words[0] in OWN:
+        return own_command(words)
+    try:
+        program = program_path()
+    except Missing as error:
+        print(f"tollens: {error}", file=sys.stderr)
+        return 2
+    if words in ([], ["help"], ["--help"], ["-h"]):
+        code = subprocess.call([program, *words])
+        print("\nof the Python package:")
+        for name, (usage, what) in OWN.items():
+            print(f"  {name} {usage:{24 - len(name)}}{what}")
+        return code
+    os.execv(program, [str(program), *words])
