@@ -472,10 +472,9 @@ Test(api_mapping, memory_of_the_host_is_at_one_address) {
 }
 
 Test(api_mapping, the_host_faults_where_it_may_not, .signal = SIGSEGV) {
-    const CUmemAllocationProp on_host = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                         .location = {CU_MEM_LOCATION_TYPE_HOST, 0}};
-    const CUmemAccessDesc all = {{CU_MEM_LOCATION_TYPE_HOST, 0},
-                                 CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    const CUmemLocation host = {CU_MEM_LOCATION_TYPE_HOST, 0};
+    const CUmemAllocationProp on_host = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = host};
+    const CUmemAccessDesc all = {host, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUmemGenericAllocationHandle handle = 0;
     CUdeviceptr address = 0;
     api_context(0);
