@@ -3,6 +3,7 @@
  */
 #include "test/test_api.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
