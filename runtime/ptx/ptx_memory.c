@@ -53,6 +53,14 @@ static void put_place(struct tol_ptx *ptx, tol_ptx_value address, int32_t offset
     fputc(']', ptx->body.file);
 }
 
+/* "ld.global.v4.b32 " */
+static void put_word(struct tol_ptx *ptx, const char *word, tol_ptx_space space, tol_ptx_type type,
+                     unsigned count) {
+    static const char *const vectors[] = {"", "", ".v2", "", ".v4"};
+    fprintf(ptx->body.file, "\t%s.%s%s.%s ", word, spaces[space], vectors[count],
+            tol_ptx_bits_name(tol_ptx_bytes(type)));
+}
+
 void tol_ptx_load_vector_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_ptx_space space,
                             tol_ptx_type type, unsigned count, tol_ptx_value address,
                             int32_t offset, tol_ptx_value values[]) {
@@ -63,11 +71,7 @@ void tol_ptx_load_vector_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_pt
     }
     for (unsigned i = 0; i < count; i++) values[i] = tol_ptx_new(ptx, type);
     if (ptx->mistake != TOL_OK) return;
-    fprintf(ptx->body.file, "\tld.%s%s.%s ", spaces[space],
-            count == 4   ? ".v4"
-            : count == 2 ? ".v2"
-                         : "",
-            tol_ptx_bits_name(tol_ptx_bytes(type)));
+    put_word(ptx, "ld", space, type, count);
     put_vector(ptx, count, values);
     fputs(", ", ptx->body.file);
     put_place(ptx, address, offset);
@@ -86,11 +90,7 @@ void tol_ptx_store_vector_at(struct tol_ptx *ptx, struct tol_ptx_place at, tol_p
     for (unsigned i = 1; i < count; i++) {
         if (!tol_ptx_use_type(ptx, at, "store", "a value", values[i], type)) return;
     }
-    fprintf(ptx->body.file, "\tst.%s%s.%s ", spaces[space],
-            count == 4   ? ".v4"
-            : count == 2 ? ".v2"
-                         : "",
-            tol_ptx_bits_name(tol_ptx_bytes(type)));
+    put_word(ptx, "st", space, type, count);
     put_place(ptx, address, offset);
     fputs(", ", ptx->body.file);
     put_vector(ptx, count, values);
