@@ -70,6 +70,7 @@ Test(api_link, functions_of_a_library_are_called) {
     OK(cuLinkAddFile_v2(state, CU_JIT_INPUT_LIBRARY, "fixtures/fatbin/members.a", 0, NULL, NULL));
     OK(cuLinkComplete(state, &image, NULL));
     OK(cuModuleLoadData(&module, image));
+    OK(cuLinkDestroy(state));
     OK(cuModuleGetFunction(&k, module, "k"));
     OK(cuMemAlloc_v2(&word, 4));
     void *parameters[] = {&word};
@@ -126,6 +127,7 @@ static CUfunction link_grid_user(void) {
     }
     OK(cuLinkComplete(state, &image, NULL));
     OK(cuModuleLoadData(&module, image));
+    OK(cuLinkDestroy(state));
     OK(cuModuleGetFunction(&k, module, "k"));
     return k;
 }
@@ -170,6 +172,7 @@ Test(api_link, a_result_that_is_not_given_is_zero) {
     OK(add(state, HEAD ".visible .func consume(.param .b32 x) { ret; }\n"));
     OK(cuLinkComplete(state, &image, NULL));
     OK(cuModuleLoadData(&module, image));
+    OK(cuLinkDestroy(state));
     OK(cuModuleGetFunction(&k, module, "k"));
     OK(cuMemAlloc_v2(&word, 4));
     void *parameters[] = {&word};
@@ -489,4 +492,5 @@ Test(api_link, a_library_without_ptx_says_what_it_has) {
                              NULL, NULL),
             CUDA_ERROR_INVALID_IMAGE);
     cr_assert(strstr(errors, "damaged or cut off") != NULL, "%s", errors);
+    OK(cuLinkDestroy(state));
 }
