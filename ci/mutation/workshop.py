@@ -28,7 +28,7 @@ class Sanitizer:
     folder: str
     programs: list[str]
     environment: dict[str, str]  # {temporary}: a folder whose files found* are what it reports
-    ignored: str = ""  # a pattern of lines in these that are none
+    ignored: str = ""  # a pattern of lines in these files that report nothing
     criterion: bool = True  # else the programs are run whole
 
 

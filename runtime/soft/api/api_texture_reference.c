@@ -141,8 +141,8 @@ EXPORT(cuSurfRefGetArray, (CUarray * array, CUsurfref handle)) {
     return bound_array(handle, true, array);
 }
 
-/* The memory may begin anywhere; the texture begins where one can, and the program is told how many
- * bytes in front of its memory that is. */
+/* The memory may begin at any address. The texture begins at the aligned address before it, and the
+ * call returns the offset of the memory in bytes. */
 EXPORT(cuTexRefSetAddress_v2,
        (size_t * byte_offset, CUtexref handle, CUdeviceptr pointer, size_t bytes)) {
     CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_LINEAR};
@@ -210,8 +210,9 @@ EXPORT(cuTexRefGetAddress_v2, (CUdeviceptr * pointer, CUtexref handle)) {
 
 /* ---- settings ---- */
 
-/* Settings may come in any order, so one that does not go with what is bound is no error: a later
- * one may put it right, and until then a kernel is told that nothing is bound. */
+/* Settings may come in any order, so a setting that does not fit what is bound is no error: a
+ * later one may correct it. Until then a kernel that uses the reference reports that nothing is
+ * bound. */
 #define SETTER(name, parameters, is_sound, ...)                                                    \
     EXPORT(name, parameters) {                                                                     \
         struct soft_context *context = NULL;                                                       \

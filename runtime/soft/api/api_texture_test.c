@@ -1,6 +1,6 @@
 /*
- * Texture and surface objects: which can be made, what they tell, and what a kernel is told that
- * uses one wrongly.
+ * Texture and surface objects: which can be created, what they return about themselves, and what
+ * the device reports when a kernel uses one wrongly.
  */
 #include "test/test_api.h"
 #include "test/test_soft.h"

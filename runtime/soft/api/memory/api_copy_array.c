@@ -2,8 +2,8 @@
  * Copies to and from CUDA arrays that are described by one offset. As in "Memory Management" of the
  * CUDA Driver API 13.0.
  *
- * The manual has these for arrays of one dimension. Here they take what lies behind the offset of
- * any array whose elements lie in one row after the other.
+ * The manual has these for arrays of one dimension. Here they take any array whose rows are
+ * contiguous, from the offset on.
  */
 #include "api/export.h"
 #include "driver/copy_call.h"
