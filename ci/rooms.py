@@ -63,8 +63,9 @@ SOFT = Room(
                    "shadow"),
         ("ptx", "text to tree: tokens, symbols, opcodes, declarations, functions"),
         ("lower", "tree to micro-operations: control flow, slots, fusion, linking, images"),
-        ("machine", "warps, barriers, CTAs, clusters, grids, frames, asynchronous copies, the "
-                    "device heap, printf"),
+        ("machine", "warps, frames, one thread's accesses, barriers, the device heap, printf"),
+        ("async", "what runs beside a warp: asynchronous copies, `mbarrier`, tensor maps, wgmma"),
+        ("grid", "CTAs, clusters, grids, and their distribution over host threads"),
         ("texture", "textures and surfaces: objects, texels, addressing and filtering"),
         ("ops", "the micro-operations over 32 lanes, compiled once for each processor level"),
         ("check", "races, and the handlers that check an instruction before it is executed"),

@@ -21,10 +21,14 @@ SOFT = within({
         lower_async lower_mbarrier lower_cluster lower_texture lower_wgmma lower_box lower_map
     """,
     "machine": """
-        access warp warp_sync warp_valid frame frame_call print cta barrier grid finding async bulk
-        reduce mbarrier mbarrier_wait cluster cluster_barrier cluster_map registers heap wgmma
-        wgmma_factor wgmma_product shared_layout tensor_copy tensor_walk tensor_replace
+        access warp warp_sync warp_valid frame frame_call print barrier finding cluster_barrier
+        cluster_map heap shared_layout
     """,
+    "async": """
+        async bulk reduce mbarrier mbarrier_wait tensor_copy tensor_walk tensor_replace wgmma
+        wgmma_factor wgmma_product
+    """,
+    "grid": "cta cluster grid registers",
     "texture": "texture texel reach sample fetch surface",
     "check": """
         chunks thread_clock race race_order race_cell race_access race_matrix race_copy race_product
@@ -102,10 +106,13 @@ SOFT_TESTS = within({
     "ptx": "token_test read_test forms_test spelling_test mutation_test",
     "machine": """
         diverge_test random_flow_test barrier_test trap_test call_test function_test
-        print_test async_test mbarrier_test bulk_test cluster_test cluster_memory_test
-        heap_test reduce_test tensor_copy_test tensor_cluster_test
-        tensor_image_test tensor_random_test tensor_replace_test warp_valid_test
+        print_test heap_test warp_valid_test
     """,
+    "async": """
+        async_test mbarrier_test bulk_test reduce_test tensor_copy_test tensor_cluster_test
+        tensor_image_test tensor_random_test tensor_replace_test
+    """,
+    "grid": "cluster_test cluster_memory_test",
     "lower": """
         core_test wgmma_form_test link_test count_test lines_test fuse_test
         host_object_test numbers_test

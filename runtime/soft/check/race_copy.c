@@ -6,8 +6,8 @@
  * pending, ordered with no other, not even of its own thread; and when it has been waited for,
  * from when on they are like accesses that its thread made just then.
  */
-#include "machine/async.h"
-#include "machine/tensor_walk.h"
+#include "async/async.h"
+#include "async/tensor_walk.h"
 #include "ops/op_body.h"
 #include "machine/race_events.h"
 #include "race_state.h"

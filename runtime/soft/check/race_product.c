@@ -7,7 +7,7 @@
  * read by the warp, and an access is behind that if it comes behind any thread of the warpgroup.
  */
 #include "machine/race_events.h"
-#include "machine/wgmma_factor.h"
+#include "async/wgmma_factor.h"
 #include "race_state.h"
 
 void soft_race_product(struct soft_warp *warp, const struct soft_wgmma_op *op, bool pending) {

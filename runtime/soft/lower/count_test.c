@@ -2,7 +2,7 @@
  * Counting: how many PTX instructions the warps of a launch execute, which is what
  * TOLLENS_SOFT_BUDGET limits and what bench-soft divides by time.
  */
-#include "machine/grid.h"
+#include "grid/grid.h"
 #include "test/test_soft.h"
 
 TestSuite(count, .fini = test_soft_close);

@@ -3,11 +3,11 @@
  * cluster.c, which are the same at every level.
  */
 #include "lower/modes.h"
-#include "machine/async.h"
+#include "async/async.h"
 #include "machine/cluster_barrier.h"
 #include "machine/cluster_map.h"
-#include "machine/mbarrier.h"
-#include "machine/mbarrier_wait.h"
+#include "async/mbarrier.h"
+#include "async/mbarrier_wait.h"
 #include "op_body.h"
 
 OP_ANY(cp_async) {

@@ -8,7 +8,7 @@
 #include "tollens/cuda_abi.h"
 #include "machine/barrier.h"
 #include "machine/finding.h"
-#include "machine/registers.h"
+#include "grid/registers.h"
 #include "machine/warp.h"
 
 #include <stdatomic.h>

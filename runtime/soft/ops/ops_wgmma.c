@@ -1,11 +1,11 @@
 /*
- * Products of matrices by four warps: the numbers. What is where, and when, is in machine/wgmma.c.
+ * Products of matrices by four warps: the numbers. What is where, and when, is in async/wgmma.c.
  * Source: PTX ISA 9.0, section 9.7.15.5.
  *
  * Sums are those of tensor_model.h, in blocks of 32 bytes of k. The core has a product of eight-bit
  * floating point of its own, unlike that of mma.sync.
  */
-#include "machine/wgmma.h"
+#include "async/wgmma.h"
 #include "ops_tensor.h"
 
 enum { FACTORS_MAX = 32 * 256, SUMS_MAX = 16 * 256, E4M3_LEAST = -6 };

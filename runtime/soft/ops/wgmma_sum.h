@@ -10,7 +10,7 @@
 #ifndef SOFT_WGMMA_SUM_H
 #define SOFT_WGMMA_SUM_H
 
-#include "machine/wgmma.h"
+#include "async/wgmma.h"
 #include "tensor_sum.h"
 
 /* Between these a product's exponent must lie, and the accumulator's must not be below. */

@@ -1,7 +1,7 @@
 /*
  * Creates and destroys operations and event points.
  */
-#include "machine/grid.h"
+#include "grid/grid.h"
 #include "base/options.h"
 #include "perform.h"
 #include "queue.h"

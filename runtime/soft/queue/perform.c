@@ -5,7 +5,7 @@
 
 #include "state/device_memory.h"
 #include "state/graph_memory.h"
-#include "machine/grid.h"
+#include "grid/grid.h"
 #include "state/memory_pool.h"
 #include "base/options.h"
 #include "stream_order.h"

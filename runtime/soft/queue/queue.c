@@ -6,7 +6,7 @@
 #include "base/deep_assert.h"
 #include "state/contexts.h"
 #include "base/dice.h"
-#include "machine/grid.h"
+#include "grid/grid.h"
 #include "state/handle_set.h"
 #include "base/options.h"
 #include "base/soft_clock.h"

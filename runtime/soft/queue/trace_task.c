@@ -5,7 +5,7 @@
 
 #include "base/soft_clock.h"
 #include "base/trace_line.h"
-#include "machine/grid.h"
+#include "grid/grid.h"
 #include "memory/space.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "usage.h"
 
 #include "base/options.h"
-#include "machine/grid.h"
+#include "grid/grid.h"
 #include "state/driver_state.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  */
 #include "thread_state.h"
 
-#include "machine/grid.h"
+#include "grid/grid.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #define SOFT_THREAD_STATE_H
 
 #include "call_fault.h"
-#include "machine/grid.h"
+#include "grid/grid.h"
 
 #include <stdbool.h>
 

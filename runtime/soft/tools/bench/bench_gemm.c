@@ -6,7 +6,7 @@
 
 #include "api/export.h"
 #include "corpus/tma_gemm.h"
-#include "machine/grid.h"
+#include "grid/grid.h"
 #include "ops/half.h"
 
 #include <math.h>

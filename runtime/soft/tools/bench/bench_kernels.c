@@ -5,7 +5,7 @@
 #include "bench.h"
 
 #include "api/export.h"
-#include "machine/grid.h"
+#include "grid/grid.h"
 #include "ops/half.h"
 
 #include <math.h>

@@ -8,8 +8,8 @@
 #include "async.h"
 
 #include "tollens/cuda_abi.h"
-#include "cluster_member.h"
-#include "finding.h"
+#include "machine/cluster_member.h"
+#include "machine/finding.h"
 #include "mbarrier.h"
 #include "ptx/ptx.h"
 

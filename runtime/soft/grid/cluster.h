@@ -4,7 +4,7 @@
 #ifndef SOFT_CLUSTER_H
 #define SOFT_CLUSTER_H
 
-#include "machine_state.h"
+#include "machine/machine_state.h"
 
 /* Runs the CTAs of a cluster in turn until all have ended (DONE), a turn is over (YIELD), or the
  * launch failed (FAULT). */

@@ -5,10 +5,10 @@
 #include "async.h"
 
 #include "tollens/cuda_abi.h"
-#include "cluster_member.h"
-#include "finding.h"
+#include "machine/cluster_member.h"
+#include "machine/finding.h"
 #include "mbarrier.h"
-#include "race_events.h"
+#include "machine/race_events.h"
 
 #include <stdlib.h>
 #include <string.h>

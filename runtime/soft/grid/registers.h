@@ -4,7 +4,7 @@
 #ifndef SOFT_REGISTERS_H
 #define SOFT_REGISTERS_H
 
-#include "machine_state.h"
+#include "machine/machine_state.h"
 
 /* A block begins. */
 static inline void soft_registers_begin(struct soft_cta *cta) {

@@ -5,10 +5,10 @@
 
 #include "tollens/cuda_abi.h"
 #include "base/options.h"
-#include "finding.h"
-#include "frame.h"
-#include "race_events.h"
-#include "warp.h"
+#include "machine/finding.h"
+#include "machine/frame.h"
+#include "machine/race_events.h"
+#include "machine/warp.h"
 #include "wgmma_factor.h"
 
 #include <stdlib.h>

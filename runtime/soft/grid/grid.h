@@ -4,7 +4,7 @@
 #ifndef SOFT_GRID_H
 #define SOFT_GRID_H
 
-#include "machine_state.h"
+#include "machine/machine_state.h"
 
 /* A thread that runs CTAs keeps one of these. */
 struct soft_worker {

@@ -8,7 +8,7 @@
 #include "async.h"
 
 #include "tollens/cuda_abi.h"
-#include "finding.h"
+#include "machine/finding.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #define SOFT_WGMMA_PRODUCT_H
 
 #include "lower/wgmma_modes.h"
-#include "machine_state.h"
+#include "machine/machine_state.h"
 
 /* 16 bytes of a factor's row or column, the unit of all layouts in shared memory. */
 enum { SOFT_WGMMA_CHUNK = 16, SOFT_WGMMA_A_CHUNKS = 32, SOFT_WGMMA_B_CHUNKS = 512 };

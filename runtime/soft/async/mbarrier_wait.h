@@ -4,7 +4,7 @@
 #ifndef SOFT_MBARRIER_WAIT_H
 #define SOFT_MBARRIER_WAIT_H
 
-#include "machine_state.h"
+#include "machine/machine_state.h"
 
 /* mbarrier.test_wait, .try_wait: NULL while the current split is set aside. */
 const struct soft_instruction *soft_mbarrier_test(struct soft_warp *warp,

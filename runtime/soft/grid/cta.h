@@ -4,7 +4,7 @@
 #ifndef SOFT_CTA_H
 #define SOFT_CTA_H
 
-#include "machine_state.h"
+#include "machine/machine_state.h"
 
 /* Tests of mbarriers that all fail, with nothing else going on between them, before that is taken
  * for a deadlock. A kernel may count its tests and give up; hardly so early. */

@@ -5,10 +5,10 @@
 #include "mbarrier.h"
 
 #include "tollens/cuda_abi.h"
-#include "access.h"
-#include "cluster_member.h"
-#include "finding.h"
-#include "race_events.h"
+#include "machine/access.h"
+#include "machine/cluster_member.h"
+#include "machine/finding.h"
+#include "machine/race_events.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,20 +8,20 @@
 #include "grid.h"
 
 #include "tollens/cuda_abi.h"
-#include "async.h"
-#include "wgmma.h"
+#include "async/async.h"
+#include "async/wgmma.h"
 #include "cluster.h"
 #include "cta.h"
 #include "base/dice.h"
 #include "base/round_up.h"
 #include "base/soft_clock.h"
-#include "finding.h"
-#include "frame.h"
-#include "race_events.h"
+#include "machine/finding.h"
+#include "machine/frame.h"
+#include "machine/race_events.h"
 #include "registers.h"
-#include "shared_layout.h"
+#include "machine/shared_layout.h"
 #include "memory/space.h"
-#include "warp.h"
+#include "machine/warp.h"
 
 #include <stdarg.h>
 #include <stdio.h>

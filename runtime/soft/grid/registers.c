@@ -11,7 +11,7 @@
 
 #include "tollens/cuda_abi.h"
 #include "base/options.h"
-#include "finding.h"
+#include "machine/finding.h"
 #include "lower/modes.h"
 
 enum { REGISTERS_MAX = 65536 };

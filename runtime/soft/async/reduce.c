@@ -9,7 +9,7 @@
 
 #include "lower/core.h"
 #include "ptx/ptx.h"
-#include "warp.h"
+#include "machine/warp.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #ifndef SOFT_MBARRIER_H
 #define SOFT_MBARRIER_H
 
-#include "access.h"
+#include "machine/access.h"
 #include "lower/modes.h"
 
 /* What happens to an object, at once. */

@@ -6,8 +6,8 @@
 
 #include "tollens/cuda_abi.h"
 #include "base/options.h"
-#include "finding.h"
-#include "shared_layout.h"
+#include "machine/finding.h"
+#include "machine/shared_layout.h"
 
 #include <string.h>
 

@@ -11,9 +11,9 @@
 #include "async.h"
 
 #include "tollens/cuda_abi.h"
-#include "cluster_member.h"
-#include "finding.h"
-#include "shared_layout.h"
+#include "machine/cluster_member.h"
+#include "machine/finding.h"
+#include "machine/shared_layout.h"
 #include "ptx/ptx.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #ifndef SOFT_ASYNC_H
 #define SOFT_ASYNC_H
 
-#include "access.h"
+#include "machine/access.h"
 #include "lower/modes.h"
 #include "tensor_walk.h"
 

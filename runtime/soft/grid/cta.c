@@ -4,15 +4,15 @@
 #include "cta.h"
 
 #include "tollens/cuda_abi.h"
-#include "async.h"
-#include "barrier.h"
+#include "async/async.h"
+#include "machine/barrier.h"
 #include "base/dice.h"
-#include "finding.h"
-#include "mbarrier.h"
-#include "mbarrier_wait.h"
+#include "machine/finding.h"
+#include "async/mbarrier.h"
+#include "async/mbarrier_wait.h"
 #include "registers.h"
-#include "warp.h"
-#include "wgmma.h"
+#include "machine/warp.h"
+#include "async/wgmma.h"
 
 #include <stdio.h>
 

@@ -6,10 +6,10 @@
 
 #include "tollens/cuda_abi.h"
 #include "async.h"
-#include "finding.h"
+#include "machine/finding.h"
 #include "mbarrier.h"
-#include "race_events.h"
-#include "warp.h"
+#include "machine/race_events.h"
+#include "machine/warp.h"
 
 #define EACH_LANE(lane, mask)                                                                      \
     for (uint32_t lane##_left = (mask), lane = 0;                                                  \

@@ -6,11 +6,11 @@
  */
 #include "cluster.h"
 
-#include "async.h"
+#include "async/async.h"
 #include "base/dice.h"
 #include "cta.h"
-#include "mbarrier_wait.h"
-#include "race_events.h"
+#include "async/mbarrier_wait.h"
+#include "machine/race_events.h"
 
 static bool can_run(const struct soft_cta *cta) {
     for (uint32_t w = 0; w < cta->warp_count; w++) {
