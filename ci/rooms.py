@@ -86,7 +86,11 @@ CUDART = Room(
     root="runtime/soft/cudart", paths=("runtime/soft/cudart/", "runtime/soft/", "runtime/include/"),
     outside=("runtime/soft/base/abi.h", "runtime/soft/base/functions*.def",
              PUBLIC + "cuda_abi.h"),
-    floors=[(".", "the CUDA runtime API: what is registered, launches, memory, streams, graphs")],
+    floors=[
+        (".", "the CUDA runtime API: what is registered, launches, devices, streams"),
+        ("memory", "allocations, copies, arrays, textures"),
+        ("graph", "graphs and captures"),
+    ],
     above=("test",))
 
 HARNESS = Room(

@@ -73,18 +73,22 @@ SOFT_API = within({
 CUDART = within({
     "cudart": """
         cudart_driver cudart_thread cudart_registry cudart_link cudart_register cudart_launch
-        cudart_function cudart_error cudart_stream cudart_capture cudart_device cudart_memory
-        cudart_managed cudart_pool cudart_fill cudart_copy cudart_copy_rows cudart_batch
+        cudart_function cudart_error cudart_stream cudart_device cudart_not_modelled
+    """,
+    "cudart/memory": """
+        cudart_memory cudart_managed cudart_pool cudart_fill cudart_copy cudart_copy_rows
+        cudart_batch cudart_channel cudart_array cudart_copy_array cudart_texture
+    """,
+    "cudart/graph": """
         cudart_node cudart_graph cudart_graph_node cudart_graph_copy cudart_graph_exec
-        cudart_channel cudart_array cudart_copy_array cudart_texture cudart_not_modelled
+        cudart_capture
     """,
 })
 CUDART_EDITIONS = within({"cudart": "cudart_exports cudart_properties"})
 CUDART_TESTS = within({
     "cudart/test": "test_cudart",
-    "cudart": """
-        cudart_array_test cudart_error_test cudart_launch_test cudart_memory_test cudart_types_test
-    """,
+    "cudart": "cudart_error_test cudart_launch_test cudart_types_test",
+    "cudart/memory": "cudart_array_test cudart_memory_test",
 })
 
 # Compiled once for each processor level.

@@ -1,7 +1,7 @@
 /*
  * CUDA arrays, copies of them, texture and surface objects: what the runtime makes of the driver's.
  */
-#include "test/test_cudart.h"
+#include "cudart/test/test_cudart.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef CUDART_COPY_H
 #define CUDART_COPY_H
 
-#include "cudart_types.h"
+#include "cudart/cudart_types.h"
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * the CUDA Runtime API 13.0. Handles and views are the driver's.
  */
 #include "cudart_array.h"
-#include "cudart_export.h"
-#include "cudart_version.h"
+#include "cudart/cudart_export.h"
+#include "cudart/cudart_version.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include "cudart_array.h"
 
-#include "cudart_export.h"
+#include "cudart/cudart_export.h"
 
 static CUarray handle(cudaArray_const_t array) {
     return (CUarray)(uintptr_t)array;

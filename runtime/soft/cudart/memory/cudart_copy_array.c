@@ -4,7 +4,7 @@
  */
 #include "cudart_array.h"
 #include "cudart_copy.h"
-#include "cudart_export.h"
+#include "cudart/cudart_export.h"
 
 /* One end of a copy: a place in an array, or in memory. */
 struct end {

@@ -7,7 +7,7 @@
 #ifndef CUDART_ARRAY_H
 #define CUDART_ARRAY_H
 
-#include "cudart_types.h"
+#include "cudart/cudart_types.h"
 
 /* The driver's format and number of channels. cudaErrorInvalidChannelDescriptor: there is no such
  * format; cudaErrorNotSupported: planar, block-compressed and packed formats. */

@@ -2,7 +2,7 @@
  * Graphs: what they consist of. As in "Graph Management" of the CUDA Runtime API 13.0, and of 12.9
  * where a signature without edges is kept.
  */
-#include "cudart_export.h"
+#include "cudart/cudart_export.h"
 
 RT(cudaGraphCreate, (cudaGraph_t * graph, unsigned int flags)) {
     return CU_CALL(cuGraphCreate, (graph, flags));

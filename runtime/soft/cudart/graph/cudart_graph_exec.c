@@ -1,7 +1,7 @@
 /*
  * Executable graphs. As in "Graph Management" of the CUDA Runtime API 13.0.
  */
-#include "cudart_export.h"
+#include "cudart/cudart_export.h"
 #include "cudart_node.h"
 
 RT(cudaGraphInstantiate, (cudaGraphExec_t * exec, cudaGraph_t graph, unsigned long long flags)) {

@@ -4,7 +4,7 @@
 #ifndef CUDART_NODE_H
 #define CUDART_NODE_H
 
-#include "cudart_types.h"
+#include "cudart/cudart_types.h"
 
 /* Each needs a context, and takes the current one for the node. cudaErrorInvalidDeviceFunction: the
  * kernel is not registered. */

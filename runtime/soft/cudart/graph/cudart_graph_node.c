@@ -1,7 +1,7 @@
 /*
  * Nodes of graphs. As in "Graph Management" of the CUDA Runtime API 13.0.
  */
-#include "cudart_export.h"
+#include "cudart/cudart_export.h"
 #include "cudart_node.h"
 
 /* ---- kernels ---- */

@@ -1,7 +1,7 @@
 /*
  * Memory, copies and devices: what differs from the driver's calls.
  */
-#include "test/test_cudart.h"
+#include "cudart/test/test_cudart.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

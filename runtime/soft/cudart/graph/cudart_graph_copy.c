@@ -2,8 +2,8 @@
  * Nodes that copy. As in "Graph Management" of the CUDA Runtime API 13.0: each of the three ways to
  * add a node, to change it, and to change it in an executable graph.
  */
-#include "cudart_copy.h"
-#include "cudart_export.h"
+#include "cudart/memory/cudart_copy.h"
+#include "cudart/cudart_export.h"
 
 /* Where a copy goes: a new node of a graph, a node, or a node of an executable graph. */
 struct target {

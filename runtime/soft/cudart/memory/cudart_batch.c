@@ -4,7 +4,7 @@
  * are made one after another. What the attributes say of access and location are hints.
  */
 #include "cudart_copy.h"
-#include "cudart_export.h"
+#include "cudart/cudart_export.h"
 
 #include <stdint.h>
 

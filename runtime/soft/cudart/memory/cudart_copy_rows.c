@@ -4,7 +4,7 @@
 #include "cudart_copy.h"
 
 #include "cudart_array.h"
-#include "cudart_export.h"
+#include "cudart/cudart_export.h"
 
 static const struct cudart_sides sides_of[] = {
     [cudaMemcpyHostToHost] = {CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_HOST},

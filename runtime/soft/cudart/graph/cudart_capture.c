@@ -2,7 +2,7 @@
  * Capture of streams. As in "Stream Management" of the CUDA Runtime API 13.0, and of 12.9 where a
  * signature without edges is kept.
  */
-#include "cudart_export.h"
+#include "cudart/cudart_export.h"
 
 RT(cudaStreamBeginCapture, (cudaStream_t stream, cudaStreamCaptureMode mode)) {
     return CU_CALL(cuStreamBeginCapture_v2, (stream, mode));

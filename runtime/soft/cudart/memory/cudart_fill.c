@@ -2,7 +2,7 @@
  * Fills. As in "Memory Management" of the CUDA Runtime API 13.0. Only the low byte of a value is
  * used.
  */
-#include "cudart_export.h"
+#include "cudart/cudart_export.h"
 
 static CUdeviceptr at(const void *address) {
     return (CUdeviceptr)(uintptr_t)address;

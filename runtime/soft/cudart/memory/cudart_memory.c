@@ -4,7 +4,7 @@
  *
  * Where the driver refuses a size of zero, the runtime gives NULL, and NULL may be freed.
  */
-#include "cudart_export.h"
+#include "cudart/cudart_export.h"
 
 /* from is read after the call that made the error. */
 static cudaError_t give(cudaError_t error, const CUdeviceptr *from, void **to) {

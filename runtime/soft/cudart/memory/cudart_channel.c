@@ -2,7 +2,7 @@
  * Channel descriptors. As in "Texture Object Management" of the CUDA Runtime API 13.0.
  */
 #include "cudart_array.h"
-#include "cudart_export.h"
+#include "cudart/cudart_export.h"
 
 /* This call has no failure, and returns its result. */
 CUDART_VISIBLE cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,

@@ -3,8 +3,8 @@
  */
 #include "cudart_copy.h"
 
-#include "cudart_export.h"
-#include "cudart_registry.h"
+#include "cudart/cudart_export.h"
+#include "cudart/cudart_registry.h"
 
 static CUdeviceptr at(const void *address) {
     return (CUdeviceptr)(uintptr_t)address;

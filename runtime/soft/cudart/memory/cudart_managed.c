@@ -2,7 +2,7 @@
  * Managed memory: advice, prefetches, the attributes of ranges. As in "Memory Management" of the
  * CUDA Runtime API 13.0, and of 12.9 where a device stands for a location.
  */
-#include "cudart_export.h"
+#include "cudart/cudart_export.h"
 
 static CUdeviceptr at(const void *address) {
     return (CUdeviceptr)(uintptr_t)address;

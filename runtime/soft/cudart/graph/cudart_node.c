@@ -3,9 +3,9 @@
  */
 #include "cudart_node.h"
 
-#include "cudart_copy.h"
-#include "cudart_registry.h"
-#include "cudart_thread.h"
+#include "cudart/memory/cudart_copy.h"
+#include "cudart/cudart_registry.h"
+#include "cudart/cudart_thread.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * Memory pools. As in "Stream Ordered Memory Allocator" of the CUDA Runtime API 13.0. Pools, their
  * properties and attributes are the driver's.
  */
-#include "cudart_export.h"
+#include "cudart/cudart_export.h"
 
 RT(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * pool, int device)) {
     return CU_PLAIN(cuDeviceGetDefaultMemPool, (pool, device));
