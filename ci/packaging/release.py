@@ -16,8 +16,9 @@ import shutil
 import subprocess
 import sys
 
+import abi
 import sbom
-from archive import check_sums, compress, differences, files_of, pack, write_sums
+from stable_archive import check_sums, compress, differences, files_of, pack, write_sums
 from contents import BUILD, ROOT, Unmade, output, version
 
 PARTS = ("source", "wheel", "deb", "bundle")
@@ -102,6 +103,11 @@ def make(source: pathlib.Path, out: pathlib.Path, parts: list[str]) -> None:
             shutil.copy(path, out)
     if "bundle" in parts:
         make_bundle(source, when, out, log, environment)
+    if abi.can():
+        compress(abi.describe(source / "build/libtollens.so",
+                              source / "runtime/include/tollens"), out / abi.name_of(version()))
+    else:
+        say("there is no libabigail, so the binary interface is not written down")
     compiler = output(environment.get("CC", "gcc").split()[-1], "-dumpfullversion").strip()
     sbom.write(files_of(out), sbom.libraries_of(source / "build"), commit, when, compiler,
                out / f"tollens-{version()}.spdx.json")

@@ -12,8 +12,9 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import abi  # noqa: E402
 import sbom  # noqa: E402
-from archive import SUMS, check_sums, differences, pack, write_sums  # noqa: E402
+from stable_archive import SUMS, check_sums, differences, pack, write_sums  # noqa: E402
 from contents import BUILD, version  # noqa: E402
 
 WHEN = 1700000000
@@ -94,6 +95,26 @@ class Release(unittest.TestCase):
         (two / "other").write_text("")
         self.assertEqual(check_sums(two), ["tollens.whl is missing", f"other is not in {SUMS}"])
         self.assertEqual(len(differences(one, two)), 2)
+
+    @unittest.skipUnless(abi.can(), "libabigail is not installed")
+    def test_a_function_that_is_gone_or_changed_is_noticed(self) -> None:
+        header, bits = self.folder / "x.h", {}
+        for name, text in (("first", "int a(int); int b(int);"),
+                           ("grown", "int a(int); int b(int); int c(int);"),
+                           ("gone", "int a(int);"), ("changed", "int a(long); int b(int);")):
+            code = self.folder / f"{name}.c"
+            header.write_text(text + "\n")
+            bodies = text.replace("int);", "int x) { return (int)x; }")
+            code.write_text(f'#include "x.h"\n{bodies.replace("long);", "long x) { return 0; }")}')
+            library = self.folder / f"{name}.so"
+            subprocess.run(["gcc", "-g", "-shared", "-fPIC", "-o", str(library), str(code)],
+                           check=True)
+            if name == "first":
+                before = abi.describe(library, self.folder)
+            bits[name], _ = abi.compare(before, library, self.folder)
+        self.assertEqual(bits["first"], 0)
+        self.assertEqual(bits["grown"] & (abi.FAILED | abi.BREAKS), 0)
+        self.assertTrue(bits["gone"] & abi.BREAKS and bits["changed"] & abi.DIFFERS, bits)
 
     def test_the_bill_names_every_file_and_library(self) -> None:
         folder = self.some_files("one")

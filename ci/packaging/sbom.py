@@ -11,7 +11,7 @@ import pathlib
 import re
 import subprocess
 
-from archive import sha256
+from stable_archive import sha256
 from contents import BUILD, needed_libraries, output, version
 
 LICENCE = "Apache-2.0"
