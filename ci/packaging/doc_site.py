@@ -136,7 +136,7 @@ def claims_page(program: pathlib.Path) -> str:
         for member in ("claim", "prediction", "falsified_if", "method", "control", "confounders",
                        "source"):
             text += f"**{member.replace('_', ' ').capitalize()}.** {plain(claim[member])}\n\n"
-        text += f"Survives {claim['direction'].replace('_', ' ')} {claim['threshold']:g} " \
+        text += f"**Survives if.** {claim['direction'].replace('_', ' ')} {claim['threshold']:g} " \
                 f"{claim['unit']}.\n\n| saboteur | must be | fault |\n|---|---|---|\n"
         for one in claim["saboteurs"]:
             text += f"| `{one['name']}` | {one['must']} | {plain(one['words'])} |\n"
