@@ -1,6 +1,7 @@
 """Tries the README's commands in minimal systems, as a newcomer meets them.
 
-    ci/fresh [debian-12 debian-13 ubuntu-22.04 ubuntu-24.04] [--as root,sudo,plain] [--check | --short]
+    ci/fresh [debian-12 debian-13 ubuntu-22.04 ubuntu-24.04] [--as root,sudo,plain]
+        [--check | --short]
 
 For each system, and for root, a user who may use sudo and one who may not: a clone; ci/falsify,
 which installs what is missing or says what to install; the same again without network; and with a
