@@ -2,6 +2,7 @@
 
     ci/fresh [debian-12 debian-13 ubuntu-22.04 ubuntu-24.04] [--as root,sudo,plain]
         [--check | --short]
+    ci/fresh --bundle [SYSTEM...]    build/bundle in each, and in debian-10 and ubuntu-20.04
 
 For each system, and for root, a user who may use sudo and one who may not: a clone; ci/falsify,
 which installs what is missing or says what to install; the same again without network; and with a
@@ -21,7 +22,7 @@ import time
 from dataclasses import dataclass, field
 
 from contents import ROOT, Unmade
-from fresh_system import FOLDER, HOMES, SYSTEMS, System, cpu_s, make, started
+from fresh_system import FOLDER, HOMES, OLD, SYSTEMS, System, cpu_s, make, started
 
 COUNTS = re.compile(r"^(\d+) survived, 0 falsified, 0 inconclusive, \d+ not tested", re.MULTILINE)
 PASSED = re.compile(r"^check: (\d+) passed, 0 failed", re.MULTILINE)
@@ -153,6 +154,37 @@ def trial_of(name: str, user: str, with_check: bool, short: bool) -> Trial:
     return trial
 
 
+def bundle_in(name: str) -> Trial:
+    """The bundle where nothing is installed. One test shows that test programs start as well."""
+    trial = Trial(name, "plain")
+    with started(name, "bundle") as system:
+        shutil.copytree(ROOT / "build/bundle", system.root / "opt/bundle", symlinks=True)
+        code, said = system.run("plain", "/opt/bundle/tollens run H1 H3 --sabotage", False)
+        expect(trial, "the program", code == 0 and "2 survived" in said, said)
+        code, said = system.run("plain", "cd /opt/bundle && for suite in runtime soft; do "
+                                         "TOLLENS_DEVICE=soft ./test-$suite -j1 "
+                                         "--filter '@(copy|spans|read|arena)/*' || exit 1; done",
+                                False)
+        counts = [int(count) for count in re.findall(r"Tested: (\d+)", said)]
+        expect(trial, "the tests", code == 0 and len(counts) == 2 and min(counts) > 0, said)
+    return trial
+
+
+def bundles_in(systems: list[str]) -> tuple[int, int]:
+    """How many were wrong, and how many systems could not be made."""
+    wrong = unmade = 0
+    for name in systems:
+        try:
+            trial = bundle_in(name)
+        except Unmade as error:
+            print(f"fresh: {error}", file=sys.stderr)
+            unmade += 1
+            continue
+        print(f"fresh: {name:<13} bundle: {'; '.join(trial.wrong) or 'passed'}", flush=True)
+        wrong += bool(trial.wrong)
+    return wrong, unmade
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="ci/fresh", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -160,12 +192,18 @@ def main() -> int:
     parser.add_argument("--as", dest="users", default=",".join(HOMES))
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--bundle", action="store_true")
     options = parser.parse_args()
-    systems = options.systems or list(SYSTEMS)
+    everywhere = {**SYSTEMS, **OLD} if options.bundle else SYSTEMS
+    systems = options.systems or list(everywhere)
     users = options.users.split(",")
-    for name, known in ((set(systems) - set(SYSTEMS), SYSTEMS), (set(users) - set(HOMES), HOMES)):
+    for name, known in ((set(systems) - set(everywhere), everywhere), (set(users) - set(HOMES), HOMES)):
         if name:
             parser.error(f"there is no {', '.join(sorted(name))}: {', '.join(known)}")
+    if options.bundle:
+        wrong, unmade = bundles_in(systems)
+        print(f"summary: {len(systems) - wrong - unmade} of {len(systems)} passed")
+        return 1 if wrong else 2 if unmade else 0
     bundle()
     unmade, trials = 0, []
     for name in systems:
