@@ -126,7 +126,7 @@ static inline bool soft_all_written(const uint8_t *shadow, size_t count) {
  * transposed. */
 typedef uint32_t soft_quad __attribute__((vector_size(16), aligned(1), may_alias));
 
-/* Lanes of two, by number; those of the second are 4 to 7. Before gcc 12 it has a word of its own. */
+/* Lanes of two, by number; those of the second are 4 to 7. gcc 11 has a word of its own for it. */
 #if defined(__clang__) || __GNUC__ >= 12
 #define SOFT_PICK(first, second, ...) __builtin_shufflevector(first, second, __VA_ARGS__)
 #else
