@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "gemm_split.h"
 #include "operand.h"
+#include "boxes.h"
 
 enum { DIMENSION_MAX = INT32_MAX - (1 << 12) }; /* tiles round up in an int */
 
@@ -142,9 +143,10 @@ out:
     return status;
 }
 
-static tol_status pick(struct kn_kernels *kernels, const struct gemm_problem *problem,
+static tol_status pick(struct kn_kernels *kernels, struct gemm_problem *problem,
                        const struct kn_variant **variant, const struct tol_kernel **kernel) {
     const struct kn_gemm *gemm = problem->gemm;
+    problem->has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
     const struct kn_variants *variants =
         gemm->variants != NULL ? gemm->variants : &kn_gemm_variants;
     return kn_kernels_pick(kernels, variants, gemm->variant, problem, variant, kernel);

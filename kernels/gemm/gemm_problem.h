@@ -13,6 +13,7 @@ struct gemm_problem {
     const struct kn_gemm *gemm;
     struct gemm_arguments arguments;
     bool is_aligned; /* each row of A, B and C begins at a multiple of 16 bytes */
+    bool has_maps;   /* the driver makes tensor maps */
 };
 
 /* For each type of A and B the kernel that adds the partial sums of split steps. */

@@ -9,6 +9,7 @@
 #include "gemm_split.h"
 
 #include "core/check.h"
+#include "gemm_maps.h"
 
 enum { SPAN_MIN = 256, SPAN_STEP = 64, SPLITS_MAX = 64, BLOCKS = 264 };
 enum { GRID_Y_MAX = 65535 };
@@ -19,6 +20,12 @@ static size_t ceil_div(size_t a, size_t b) {
 
 static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
+}
+
+size_t gemm_clusters_of(const struct gemm_arguments *x, const struct kn_variant *variant) {
+    const size_t rows = (size_t)variant->tile[0] * variant->cluster, columns = variant->tile[1];
+    return ceil_div((size_t)x->m, rows) * ceil_div((size_t)x->n, columns) * (size_t)x->batch *
+           (size_t)x->splits;
 }
 
 struct gemm_split gemm_split_of(const struct gemm_problem *problem,
@@ -42,6 +49,32 @@ struct gemm_split gemm_split_of(const struct gemm_problem *problem,
                                .span = (int)span,
                                .leading = leading,
                                .bytes = splits * share_bytes};
+}
+
+/* Blocks that stay, as many as the device runs at once, walk the tiles of all shares. */
+static tol_status launch_clusters(struct kn_kernels *kernels, struct tol_stream *stream,
+                                  const struct gemm_problem *problem,
+                                  const struct kn_variant *variant, const struct tol_kernel *kernel,
+                                  struct gemm_arguments *x) {
+    tol_status status = TOL_OK;
+    struct tol_context *context = kn_kernels_context(kernels);
+    const size_t blocks = (size_t)tol_context_device(context)->multiprocessors;
+    const size_t at_once = blocks > variant->cluster ? blocks / variant->cluster : 1;
+    const size_t clusters = smaller(gemm_clusters_of(x, variant), at_once);
+    const struct tol_launch_shape shape = {.grid_x = variant->cluster * (unsigned)clusters,
+                                           .grid_y = 1,
+                                           .grid_z = 1,
+                                           .block_x = variant->threads,
+                                           .block_y = 1,
+                                           .block_z = 1,
+                                           .shared_bytes = variant->shared_bytes};
+    struct gemm_maps maps;
+    void *values[] = {&maps.a, &maps.b, &maps.c, x};
+    const unsigned bytes[] = {sizeof maps.a, sizeof maps.b, sizeof maps.c, sizeof *x};
+    TOL_TRY(gemm_maps_make(context, x, kn_gemm_input_type(problem->gemm->precision), &maps));
+    status = tol_launch(stream, kernel, shape, (struct tol_arguments){4, values, bytes});
+out:
+    return status;
 }
 
 static tol_status launch(struct tol_stream *stream, const struct tol_kernel *kernel, size_t blocks,
@@ -70,14 +103,22 @@ tol_status gemm_launch(struct kn_kernels *kernels, struct tol_stream *stream,
     const struct tol_kernel *adding = NULL;
     TOL_CHECK(columns <= INT32_MAX / rows, TOL_OVER_LIMIT, "%zu x %zu tiles", rows, columns);
     x.splits = split.splits, x.span = split.span;
-    if (split.splits == 1) return launch(stream, kernel, rows * columns, batch, variant, &x);
+    if (split.splits == 1) {
+        return variant->cluster != 0
+                   ? launch_clusters(kernels, stream, problem, variant, kernel, &x)
+                   : launch(stream, kernel, rows * columns, batch, variant, &x);
+    }
     TOL_TRY(kn_kernels_find(kernels, adds, &adding));
     sum.splits = split.splits;
     sum.a = x.c = tol_buffer_address(problem->gemm->workspace);
     sum.lda = x.ldc = (long long)split.leading;
     sum.batch_a = x.batch_c = (long long)m * (long long)split.leading;
     x.c_type = GEMM_C_F32, x.alpha = 1, x.beta = 0;
-    TOL_TRY(launch(stream, kernel, rows * columns, batch * (size_t)split.splits, variant, &x));
+    if (variant->cluster != 0) {
+        TOL_TRY(launch_clusters(kernels, stream, problem, variant, kernel, &x));
+    } else {
+        TOL_TRY(launch(stream, kernel, rows * columns, batch * (size_t)split.splits, variant, &x));
+    }
     status =
         launch(stream, adding, ceil_div(m * (split.leading / 4), adds->threads), batch, adds, &sum);
 out:

@@ -212,13 +212,34 @@ Test(gemm, async_is_right) {
     end();
 }
 
-static const char *const all_variants[] = {"naive",  "shared",   "registers", "vector",
-                                           "tensor", "gathered", "async_128", "async_256"};
+/* Tiles and parts of them in each dimension, a ring that is gone round, and clusters of which a
+ * block has nothing to do. */
+Test(gemm, wgmma_is_right) {
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    begin();
+    for (enum kn_gemm_precision p = KN_GEMM_F16; p <= KN_GEMM_BF16; p++) {
+        try_aligned("wgmma_256", p, 128, 256, 128, 1);
+        try_aligned("wgmma_256", p, 1, 1, 1, 1);
+        try_aligned("wgmma_256", p, 131, 259, 70, 1);
+        try_aligned("wgmma_256", p, 300, 100, 460, 2);
+        try_aligned("wgmma_128", p, 1, 7, 5, 1);
+        try_aligned("wgmma_128", p, 128, 128, 192, 2);
+        try_aligned("wgmma_128", p, 133, 59, 461, 1);
+    }
+    end();
+}
+
+static const char *const all_variants[] = {"naive",     "shared",   "registers", "vector",
+                                           "tensor",    "gathered", "async_128", "async_256",
+                                           "wgmma_128", "wgmma_256"};
+enum { VARIANTS = sizeof all_variants / sizeof all_variants[0] };
 
 /* Whether a kernel of this name multiplies in this precision, on this device. */
 static bool serves(size_t variant, enum kn_gemm_precision precision) {
-    const bool is_tensor = variant >= 4;
-    if (is_tensor && tol_context_device(test_context())->compute_capability < 80) return false;
+    const bool is_tensor = variant >= 4, is_hopper = variant >= 8;
+    const int capability = tol_context_device(test_context())->compute_capability;
+    if (is_tensor && capability < 80) return false;
+    if (is_hopper && (capability != 90 || precision == KN_GEMM_TF32)) return false;
     if (variant == 2 || variant == 3) return precision == KN_GEMM_F32;
     return is_tensor ? precision != KN_GEMM_F32 : precision != KN_GEMM_TF32;
 }
@@ -227,9 +248,9 @@ static bool serves(size_t variant, enum kn_gemm_precision precision) {
 Test(gemm, whole_numbers_are_exact) {
     static const size_t sizes[][3] = {{37, 67, 260}, {130, 17, 33}, {3, 5, 1031}};
     begin();
-    for (unsigned i = 0; i < 8 * KN_GEMM_PRECISIONS * 3; i++) {
-        const size_t variant = i % 8, *size = sizes[i / 8 / KN_GEMM_PRECISIONS];
-        const enum kn_gemm_precision precision = i / 8 % KN_GEMM_PRECISIONS;
+    for (unsigned i = 0; i < VARIANTS * KN_GEMM_PRECISIONS * 3; i++) {
+        const size_t variant = i % VARIANTS, *size = sizes[i / VARIANTS / KN_GEMM_PRECISIONS];
+        const enum kn_gemm_precision precision = i / VARIANTS % KN_GEMM_PRECISIONS;
         if (!serves(variant, precision)) continue;
         const struct kn_gemm_trial trial = {
             .gemm = {.precision = precision,
@@ -255,9 +276,9 @@ Test(gemm, whole_numbers_are_exact) {
 /* Goal: the bound of drawn data holds where it is far below the worst case, over seeds. */
 Test(gemm, many_steps_are_within_the_bound_of_drawn_data) {
     begin();
-    for (unsigned i = 0; i < 8 * KN_GEMM_PRECISIONS * 2; i++) {
-        const size_t variant = i % 8;
-        const enum kn_gemm_precision precision = i / 8 % KN_GEMM_PRECISIONS;
+    for (unsigned i = 0; i < VARIANTS * KN_GEMM_PRECISIONS * 2; i++) {
+        const size_t variant = i % VARIANTS;
+        const enum kn_gemm_precision precision = i / VARIANTS % KN_GEMM_PRECISIONS;
         if (!serves(variant, precision)) continue;
         const struct kn_gemm_trial trial = {
             .gemm = {.precision = precision,
@@ -267,7 +288,7 @@ Test(gemm, many_steps_are_within_the_bound_of_drawn_data) {
                      .k = 2500,
                      .alpha = 1,
                      .variant = all_variants[variant]},
-            .distribution = i / 8 / KN_GEMM_PRECISIONS == 0 ? KN_UNIFORM : KN_NORMAL,
+            .distribution = i / VARIANTS / KN_GEMM_PRECISIONS == 0 ? KN_UNIFORM : KN_NORMAL,
             .align = 8,
             .workspace = i % 3 == 0,
             .seed = 900 + i};

@@ -1,0 +1,29 @@
+// gemm, step 10: Hopper's own instructions, for fp16 and bf16.
+// Target: compute_90a
+//
+// The idea: the pipeline of gemm_hopper.cuh. wgmma reads either order of 16-bit elements, so all
+// four transpositions cost the same.
+// Owner and requirements: as gemm_hopper.cuh says. A tile of 128 x 256 in clusters of two with four
+// stages, one of 128 x 128 by itself with six.
+// Bound by: wgmma; at 128 x 256 each byte that a block copies is used for 128 multiplications.
+#include "gemm_hopper.cuh"
+
+#if __CUDA_ARCH__ >= 900
+#define GEMM_HOPPER_KERNEL(name, T, transpose_a, transpose_b, N, CLUSTER, CLUSTER_DIMS)            \
+    extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(HOPPER_THREADS, 1)                   \
+        name(const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b,           \
+             const __grid_constant__ tensor_map c, const __grid_constant__ gemm_arguments x) {     \
+        gemm_hopper<T, transpose_a, transpose_b, N, CLUSTER>(x, &a, &b, &c);                       \
+    }
+#define GEMM_HOPPER(type, T, which, transpose_a, transpose_b)                                      \
+    GEMM_HOPPER_KERNEL(gemm_wgmma_256_##type##_##which, T, transpose_a, transpose_b, 256, 2,       \
+                       __cluster_dims__(2, 1, 1))                                                  \
+    GEMM_HOPPER_KERNEL(gemm_wgmma_128_##type##_##which, T, transpose_a, transpose_b, 128, 1, )
+#define GEMM_HOPPER_ALL(type, T)                                                                   \
+    GEMM_HOPPER(type, T, nn, false, false)                                                         \
+    GEMM_HOPPER(type, T, nt, false, true)                                                          \
+    GEMM_HOPPER(type, T, tn, true, false)                                                          \
+    GEMM_HOPPER(type, T, tt, true, true)
+GEMM_HOPPER_ALL(f16, __half)
+GEMM_HOPPER_ALL(bf16, __nv_bfloat16)
+#endif
