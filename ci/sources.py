@@ -126,7 +126,7 @@ KERNEL_IMAGES = """
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     checksum/checksum_1_chunks
-    gemm/gemm_planted
+    gemm/gemm_planted gemm/gemm_hopper_planted
     quant/quant_product_7_bulk
     norm/norm_5_ahead norm/norm_6_early
     measure/read_words

@@ -216,8 +216,11 @@ static void try_precision(struct hyp_attack *attack, enum kn_gemm_precision prec
     const int capability = tol_context_device(attack->context)->compute_capability;
     if (hyp_accuracy_begin(&accuracy, attack, columns)) {
         for (size_t i = 0; i < count; i++) {
-            const bool is_aligned = variants[i] != NULL && (strcmp(variants[i], "vector") == 0 ||
-                                                            strncmp(variants[i], "async", 5) == 0);
+            const bool is_hopper = variants[i] != NULL && strncmp(variants[i], "wgmma", 5) == 0;
+            const bool is_aligned =
+                is_hopper || (variants[i] != NULL && (strcmp(variants[i], "vector") == 0 ||
+                                                      strncmp(variants[i], "async", 5) == 0));
+            if (is_hopper && capability != 90) continue;
             if (needs_tensors && capability < 80 && variants[i] != NULL &&
                 strcmp(variants[i], "naive") != 0 && strcmp(variants[i], "shared") != 0) {
                 continue;
@@ -240,8 +243,9 @@ HYP_ATTACK(h05, tf32_of_any_shape_is_within_its_bound) {
     try_precision(attack, KN_GEMM_TF32, variants, sizeof variants / sizeof variants[0], true);
 }
 
-static const char *const half_variants[] = {NULL,       "naive",     "shared",   "tensor",
-                                            "gathered", "async_128", "async_256"};
+static const char *const half_variants[] = {NULL,        "naive",     "shared",
+                                            "tensor",    "gathered",  "async_128",
+                                            "async_256", "wgmma_128", "wgmma_256"};
 
 HYP_ATTACK(h05, fp16_of_any_shape_is_within_its_bound) {
     try_precision(attack, KN_GEMM_F16, half_variants,

@@ -9,16 +9,10 @@
 #include "gemm_hopper.cuh"
 
 #if __CUDA_ARCH__ >= 900
-#define GEMM_HOPPER_KERNEL(name, T, transpose_a, transpose_b, N, CLUSTER, CLUSTER_DIMS)            \
-    extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(HOPPER_THREADS, 1)                   \
-        name(const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b,           \
-             const __grid_constant__ tensor_map c, const __grid_constant__ gemm_arguments x) {     \
-        gemm_hopper<T, transpose_a, transpose_b, N, CLUSTER>(x, &a, &b, &c);                       \
-    }
 #define GEMM_HOPPER(type, T, which, transpose_a, transpose_b)                                      \
-    GEMM_HOPPER_KERNEL(gemm_wgmma_256_##type##_##which, T, transpose_a, transpose_b, 256, 2,       \
-                       __cluster_dims__(2, 1, 1))                                                  \
-    GEMM_HOPPER_KERNEL(gemm_wgmma_128_##type##_##which, T, transpose_a, transpose_b, 128, 1, )
+    GEMM_HOPPER_KERNEL(gemm_wgmma_256_##type##_##which, __cluster_dims__(2, 1, 1), T, transpose_a, \
+                       transpose_b, 256, 2)                                                        \
+    GEMM_HOPPER_KERNEL(gemm_wgmma_128_##type##_##which, , T, transpose_a, transpose_b, 128, 1)
 #define GEMM_HOPPER_ALL(type, T)                                                                   \
     GEMM_HOPPER(type, T, nn, false, false)                                                         \
     GEMM_HOPPER(type, T, nt, false, true)                                                          \

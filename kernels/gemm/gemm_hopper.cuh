@@ -16,6 +16,16 @@
 #include "../hopper.cuh"
 #include "gemm.cuh"
 
+// One defect a kernel, for gemm_hopper_planted.cu.
+enum hopper_defect {
+    HOPPER_RIGHT,
+    HOPPER_EARLY_RELEASE, // a stage is given back before it is multiplied
+    HOPPER_LOST_CONSUMER, // the second warpgroup stores nothing
+    HOPPER_LOST_TILE,     // the second block of a cluster stores nothing
+    HOPPER_WRONG_HALF,    // both blocks copy the first half of B's part
+    HOPPER_LOST_STAGE     // the last stage of a tile is not multiplied
+};
+
 #if __CUDA_ARCH__ >= 900
 enum {
     TILE_M = 128,
@@ -85,7 +95,7 @@ __device__ inline void hopper_load(const tensor_map *map, uint8_t *to, uint64_t 
     }
 }
 
-template <bool A_K_MAJOR, bool B_K_MAJOR, int N, int CLUSTER>
+template <bool A_K_MAJOR, bool B_K_MAJOR, int N, int CLUSTER, hopper_defect DEFECT>
 __device__ inline void hopper_produce(const gemm_arguments &x, hopper_shared<N> *s,
                                       const tensor_map *a, const tensor_map *b) {
     enum { STAGES = hopper_shared<N>::STAGES, UNITS = N / 128 / CLUSTER };
@@ -106,7 +116,8 @@ __device__ inline void hopper_produce(const gemm_arguments &x, hopper_shared<N> 
             hopper_load<A_K_MAJOR, 1>(a, s->a[ring.stage], full, row, x.m, k, a_matrix);
 #pragma unroll
             for (int j = 0; j < UNITS; j++) {
-                const int unit = rank * UNITS + j, column = work.column + unit * 128;
+                const int unit = rank * UNITS + j;
+                const int column = work.column + (DEFECT == HOPPER_WRONG_HALF ? j : unit) * 128;
                 hopper_load<B_K_MAJOR, CLUSTER>(b, s->b[ring.stage] + unit * UNIT, full,
                                                 column < x.n ? column : work.column, x.n, k,
                                                 b_matrix);
@@ -123,19 +134,25 @@ template <int CLUSTER> __device__ inline void hopper_release(uint64_t *empty) {
 }
 
 // The sums of a tile's 64 rows; the stage that was read last is released.
-template <typename T, bool A_K_MAJOR, bool B_K_MAJOR, int N, int CLUSTER>
+template <typename T, bool A_K_MAJOR, bool B_K_MAJOR, int N, int CLUSTER, hopper_defect DEFECT>
 __device__ inline void hopper_multiply(hopper_shared<N> *s, int consumer, int tiles,
                                        hopper_ring<hopper_shared<N>::STAGES> &ring,
                                        float (&sum)[N / 2]) {
+    enum { STAGES = hopper_shared<N>::STAGES };
     uint32_t before = 0;
 #pragma unroll 1
     for (int i = 0; i < tiles; i++) {
         barrier_wait_cluster(&s->full[ring.stage], ring.parity);
+        if (DEFECT == HOPPER_EARLY_RELEASE) {
+            hopper_release<CLUSTER>(&s->empty[ring.stage]);
+            if (i + STAGES < tiles) barrier_wait_cluster(&s->full[ring.stage], ring.parity ^ 1);
+        }
         wgmma_fence();
         uint64_t a = factor_of<A_K_MAJOR>(s->a[ring.stage] + consumer * BOX);
         uint64_t b = factor_of<B_K_MAJOR>(s->b[ring.stage]);
 #pragma unroll
         for (int step = 0; step < STEPS * (int)sizeof(T) / 32; step++) {
+            if (DEFECT == HOPPER_LOST_STAGE && i + 1 == tiles) break;
             product<T, N>::template add<A_K_MAJOR, B_K_MAJOR>(sum, a, b, i > 0 || step > 0);
             a += factor_step<A_K_MAJOR>();
             b += factor_step<B_K_MAJOR>();
@@ -143,13 +160,13 @@ __device__ inline void hopper_multiply(hopper_shared<N> *s, int consumer, int ti
         wgmma_commit();
         // The products of this stage run while the next is waited for.
         wgmma_wait<1>();
-        if (i > 0) hopper_release<CLUSTER>(&s->empty[before]);
+        if (i > 0 && DEFECT != HOPPER_EARLY_RELEASE) hopper_release<CLUSTER>(&s->empty[before]);
         before = ring.stage;
         ring.next();
     }
     wgmma_wait<0>();
     hold(sum);
-    hopper_release<CLUSTER>(&s->empty[before]);
+    if (DEFECT != HOPPER_EARLY_RELEASE) hopper_release<CLUSTER>(&s->empty[before]);
 }
 
 // alpha * sum + beta * C of two neighbours in a row.
@@ -217,7 +234,7 @@ __device__ inline void hopper_store(const gemm_arguments &x, hopper_shared<N> *s
     }
 }
 
-template <typename T, bool A_K_MAJOR, bool B_K_MAJOR, int N, int CLUSTER>
+template <typename T, bool A_K_MAJOR, bool B_K_MAJOR, int N, int CLUSTER, hopper_defect DEFECT>
 __device__ inline void hopper_consume(const gemm_arguments &x, hopper_shared<N> *s, int consumer,
                                       const tensor_map *map) {
     const int rank = CLUSTER > 1 ? cluster_rank() : 0, works = hopper_works<N, CLUSTER>(x);
@@ -228,7 +245,10 @@ __device__ inline void hopper_consume(const gemm_arguments &x, hopper_shared<N> 
     for (int i = blockIdx.x / CLUSTER; i < works; i += gridDim.x / CLUSTER) {
         const hopper_work work = hopper_work_of<N, CLUSTER>(x, i);
         const int row = work.row + rank * TILE_M + consumer * CONSUMER_ROWS;
-        hopper_multiply<T, A_K_MAJOR, B_K_MAJOR, N, CLUSTER>(s, consumer, work.tiles, ring, sum);
+        hopper_multiply<T, A_K_MAJOR, B_K_MAJOR, N, CLUSTER, DEFECT>(s, consumer, work.tiles, ring,
+                                                                     sum);
+        if (DEFECT == HOPPER_LOST_CONSUMER && consumer == 1) continue;
+        if (DEFECT == HOPPER_LOST_TILE && rank == 1) continue;
         if (x.c_type == GEMM_C_F32) {
             hopper_store<float, N>(x, s, map, consumer, work, row, turn, sum);
         } else {
@@ -238,7 +258,8 @@ __device__ inline void hopper_consume(const gemm_arguments &x, hopper_shared<N> 
     if (threadIdx.x % WARPGROUP == 0) wait_boxes_read<0>();
 }
 
-template <typename T, bool TRANSPOSE_A, bool TRANSPOSE_B, int N, int CLUSTER>
+template <typename T, bool TRANSPOSE_A, bool TRANSPOSE_B, int N, int CLUSTER,
+          hopper_defect DEFECT = HOPPER_RIGHT>
 __device__ inline void gemm_hopper(const gemm_arguments &x, const tensor_map *a,
                                    const tensor_map *b, const tensor_map *c) {
     enum { STAGES = hopper_shared<N>::STAGES };
@@ -263,14 +284,22 @@ __device__ inline void gemm_hopper(const gemm_arguments &x, const tensor_map *a,
     }
     if (threadIdx.x < WARPGROUP) {
         give_registers<40>();
-        if (threadIdx.x == 0) hopper_produce<!TRANSPOSE_A, TRANSPOSE_B, N, CLUSTER>(x, s, a, b);
+        if (threadIdx.x == 0)
+            hopper_produce<!TRANSPOSE_A, TRANSPOSE_B, N, CLUSTER, DEFECT>(x, s, a, b);
         __syncwarp();
     } else {
         take_registers<232>();
-        hopper_consume<T, !TRANSPOSE_A, TRANSPOSE_B, N, CLUSTER>(x, s, threadIdx.x / WARPGROUP - 1,
-                                                                 c);
+        hopper_consume<T, !TRANSPOSE_A, TRANSPOSE_B, N, CLUSTER, DEFECT>(
+            x, s, threadIdx.x / WARPGROUP - 1, c);
     }
     // The other block may still arrive here, and its boxes come.
     if (CLUSTER > 1) cluster_sync();
 }
+
+#define GEMM_HOPPER_KERNEL(name, CLUSTER_DIMS, ...)                                                \
+    extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(HOPPER_THREADS, 1)                   \
+        name(const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b,           \
+             const __grid_constant__ tensor_map c, const __grid_constant__ gemm_arguments x) {     \
+        gemm_hopper<__VA_ARGS__>(x, &a, &b, &c);                                                   \
+    }
 #endif

@@ -336,6 +336,31 @@ Test(gemm, each_planted_defect_is_found_in_each_precision) {
     end();
 }
 
+/* Goal: what can go wrong in a pipeline of stages and clusters is found. */
+Test(gemm, each_planted_defect_of_step_10_is_found) {
+    static const char *const defects[] = {"early_release", "lost_consumer", "lost_block",
+                                          "wrong_half", "lost_stage"};
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    begin();
+    for (unsigned i = 0; i < 2 * sizeof defects / sizeof defects[0]; i++) {
+        const struct kn_gemm_trial trial = {.gemm = {.precision = KN_GEMM_BF16,
+                                                     .m = 250,
+                                                     .n = 200,
+                                                     .k = 10 * 64,
+                                                     .alpha = 1,
+                                                     .variants = &kn_gemm_planted_variants,
+                                                     .variant = defects[i / 2]},
+                                            .align = 8,
+                                            .is_exact = i % 2 == 1,
+                                            .seed = 31 + i};
+        struct kn_gemm_outcome outcome;
+        MUST(kn_gemm_try(kernels, stream, &trial, &outcome));
+        cr_assert(outcome.deviation.failed > 0, "%s, %s", defects[i / 2],
+                  trial.is_exact ? "whole numbers" : "drawn");
+    }
+    end();
+}
+
 /* Goal: one wrong bit of one element of a product of whole numbers is found, and only there. */
 Test(gemm, one_flipped_bit_is_found_in_each_precision) {
     begin();
