@@ -85,7 +85,8 @@ KERNELS = """
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise quant/dequantise_planted
     quant/quant_product quant/quant_product_trial
-    attention/attention attention/attention_variants attention/attention_oracle
+    attention/attention attention/attention_maps attention/attention_variants
+    attention/attention_oracle
     attention/attention_exact attention/attention_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
@@ -120,6 +121,7 @@ KERNEL_IMAGES = """
     quant/quant_product_4_tensor quant/quant_product_5_staged quant/quant_product_6_early
     attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor
     attention/attention_4_decode attention/attention_5_combine attention/attention_6_grouped
+    attention/attention_7_hopper
     attention/attention_defects
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
     softmax/softmax_4_whole softmax/softmax_5_ring
