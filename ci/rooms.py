@@ -125,7 +125,7 @@ KERNELS = Room(
                     "its files, attention over pages"),
     ],
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm",
-           "gemm_maps": "gemm", "attention_maps": "attention"},
+           "gemm_maps": "gemm", "gemm_pack": "gemm", "attention_maps": "attention"},
     above=("bench", "sweep"))
 
 ENGINE = Room(

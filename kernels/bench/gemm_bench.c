@@ -117,6 +117,7 @@ out:
 
 /* Those of compute capability 9.0, beside those that they replace. */
 #define HOPPER "wgmma_256", "wgmma_128", "async_256", "async_128"
+#define PACKED "packed_256", "packed_128"
 
 static tol_status run(struct kn_bench *bench) {
     static const struct {
@@ -148,9 +149,9 @@ static tol_status run(struct kn_bench *bench) {
         {KN_GEMM_BF16, 16, 4096, 4096, 0, 1, {HOPPER}},
         {KN_GEMM_BF16, 4096, 16, 4096, 0, 0, {HOPPER}},
         {KN_GEMM_F16, 4096, 4096, 4096, 0, 1, {HOPPER}},
-        {KN_GEMM_BF16, 4095, 4095, 4095, 0, 0, {"tensor", "gathered"}}, /* not aligned */
-        {KN_GEMM_BF16, 4095, 4095, 4095, 0, 1, {"tensor", "gathered"}},
-        {KN_GEMM_BF16, 999, 999, 999, 0, 0, {"tensor", "gathered"}},
+        {KN_GEMM_BF16, 4095, 4095, 4095, 0, 0, {"gathered", PACKED}}, /* not aligned */
+        {KN_GEMM_BF16, 4095, 4095, 4095, 0, 1, {"gathered", PACKED}},
+        {KN_GEMM_BF16, 999, 999, 999, 0, 0, {"tensor", "gathered", PACKED}},
         {KN_GEMM_BF16, 17, 4095, 4095, 0, 1, {"tensor", "gathered"}},
         {KN_GEMM_TF32, 4095, 4095, 4095, 0, 0, {"tensor", "gathered"}},
     };

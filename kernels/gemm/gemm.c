@@ -4,6 +4,7 @@
 #include "gemm.h"
 
 #include "core/check.h"
+#include "gemm_pack.h"
 #include "gemm_split.h"
 #include "operand.h"
 #include "boxes.h"
@@ -138,7 +139,10 @@ static tol_status check(const struct kn_gemm *gemm, struct gemm_problem *problem
                       .c_type = gemm->c_type == KN_F32 ? GEMM_C_F32 : GEMM_C_F32 + 1,
                       .alpha = k != 0 ? gemm->alpha : 0, /* an infinite one would make NaNs */
                       .beta = gemm->beta},
-        .is_aligned = is_aligned(&a) && is_aligned(&b) && is_aligned(&c)};
+        .is_aligned = is_aligned(&a) && is_aligned(&b) && is_aligned(&c),
+        .a_is_aligned = is_aligned(&a),
+        .b_is_aligned = is_aligned(&b),
+        .c_is_aligned = is_aligned(&c)};
 out:
     return status;
 }
@@ -169,8 +173,10 @@ tol_status kn_gemm_workspace(struct kn_kernels *kernels, const struct kn_gemm *g
     TOL_CHECK(kernels != NULL && bytes != NULL, TOL_INVALID_ARGUMENT,
               "gemm's workspace needs a set of kernels and a pointer to the result");
     TOL_TRY(check(gemm, &problem));
+    problem.is_planned = true;
     TOL_TRY(pick(kernels, &problem, &variant, &kernel));
-    *bytes = gemm_split_of(&problem, variant, SIZE_MAX).bytes;
+    *bytes = gemm_packs(variant) ? gemm_pack_bytes(&problem)
+                                 : gemm_split_of(&problem, variant, SIZE_MAX).bytes;
 out:
     return status;
 }

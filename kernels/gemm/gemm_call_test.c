@@ -156,7 +156,7 @@ Test(gemm_call, bad_problems_are_refused) {
     MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_INVALID_ARGUMENT, "4 elements apart, overlap");
     gemm = square(), gemm.variant = "swift";
     MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_NOT_FOUND,
-              "there are wgmma_256, wgmma_128, async_256, async_128");
+              "there are wgmma_256, wgmma_128, packed_256, packed_128, async_256, async_128");
     gemm = square(), gemm.variant = "tensor";
     MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_UNSUPPORTED, "tensor (gemm_tensor_f16): ");
     end();
@@ -321,6 +321,50 @@ Test(gemm_call, the_kernel_fits_the_problem) {
         MUST(kn_gemm_pick(kernels, &gemm, &variant));
         cr_assert_str_eq(variant->entry, "gemm_async_128_bf16_nt", "a map needs a matrix");
     }
+    end();
+}
+
+/* Rows that are not aligned are copied where that pays and the workspace has room for them. */
+Test(gemm_call, a_large_unaligned_product_takes_copies) {
+    enum { LARGE = 2047, COPY = LARGE * (LARGE + 1) * 2 };
+    const struct kn_variant *variant = NULL;
+    struct tol_buffer *all = NULL, *result = NULL, *room = NULL, *less = NULL;
+    size_t bytes = 0;
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    begin();
+    MUST(tol_buffer_create(test_context(), (size_t)LARGE * (LARGE + 1), 2, &all));
+    MUST(tol_buffer_create(test_context(), (size_t)LARGE * LARGE, 2, &result));
+    MUST(tol_buffer_create(test_context(), (size_t)2 * COPY, 1, &room));
+    MUST(tol_buffer_create(test_context(), (size_t)2 * COPY - 1, 1, &less));
+    struct kn_gemm gemm = {.precision = KN_GEMM_BF16,
+                           .c_type = KN_BF16,
+                           .m = LARGE,
+                           .n = LARGE,
+                           .k = LARGE,
+                           .alpha = 1,
+                           .a = {.buffer = all},
+                           .b = {.buffer = all},
+                           .c = {.buffer = result}};
+    MUST(kn_gemm_workspace(kernels, &gemm, &bytes));
+    cr_assert(bytes == (size_t)2 * COPY, "%zu bytes", bytes);
+    const struct tol_buffer *const workspaces[] = {NULL, less, room};
+    for (int i = 0; i < 3; i++) {
+        gemm.workspace = workspaces[i];
+        MUST(kn_gemm_pick(kernels, &gemm, &variant));
+        cr_assert_str_eq(variant->name, i == 2 ? "packed_256" : "gathered");
+    }
+    gemm.a.leading = LARGE + 1; /* one matrix is aligned */
+    MUST(kn_gemm_workspace(kernels, &gemm, &bytes));
+    cr_assert(bytes == COPY, "%zu bytes", bytes);
+    gemm.variant = "packed_128", gemm.workspace = NULL;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_UNSUPPORTED, "do not fit the workspace");
+    gemm = square(), gemm.precision = KN_GEMM_BF16, gemm.variant = "packed_128", gemm.n = 8;
+    gemm.a.leading = gemm.b.leading = gemm.c.leading = 8, gemm.m = gemm.k = 2;
+    MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_UNSUPPORTED, "begin at multiples of 16 bytes");
+    tol_buffer_destroy(all);
+    tol_buffer_destroy(result);
+    tol_buffer_destroy(room);
+    tol_buffer_destroy(less);
     end();
 }
 

@@ -8,6 +8,7 @@
 // in the L2 cache. Blocks of a cluster of two have tiles one below the other; each copies half of
 // B's part into the shared memory of both.
 // Owner: a block owns a tile of 128 x N of C at a time; a thread the sums that wgmma gives it.
+// by_boxes: C has a map; otherwise it is stored element by element.
 // Requires: blockDim = (GEMM_HOPPER_THREADS, 1, 1), clusters of CLUSTER blocks, HOPPER_SHARED bytes
 // of dynamic shared memory; the maps that gemm_maps.c makes; k of at least 1; shares that begin at
 // multiples of 64 steps.
@@ -211,13 +212,32 @@ __device__ inline void hopper_write(const gemm_arguments &x, const C *c, uint8_t
     }
 }
 
+// Copies what hopper_write wrote to C element by element, where no map describes C.
+template <typename C>
+__device__ inline void hopper_copy(const gemm_arguments &x, C *c, const uint8_t *box, int row,
+                                   int column) {
+    enum { COLUMNS = BOX_ROW / sizeof(C), WARPS = WARPGROUP / WARP };
+    const int thread = threadIdx.x % WARPGROUP, lane = thread % WARP;
+#pragma unroll 1
+    for (int r = thread / WARP; r < min(BOX_ROWS, x.m - row); r += WARPS) {
+        C *to = c + (row + r) * x.ldc + column;
+#pragma unroll
+        for (int i = lane; i < COLUMNS; i += WARP) {
+            const int byte = i * sizeof(C);
+            const uint8_t *at = box + r * BOX_ROW + (byte / 16 ^ r % 8) * 16 + byte % 16;
+            if (column + i < x.n) to[i] = *(const C *)at;
+        }
+    }
+}
+
 // Stores the 64 rows of a consumer. `turn` counts boxes: two take turns.
 template <typename C, int N>
 __device__ inline void hopper_store(const gemm_arguments &x, hopper_shared<N> *s,
                                     const tensor_map *map, int consumer, const hopper_work &work,
-                                    int row, uint32_t &turn, const float (&sum)[N / 2]) {
+                                    int row, int by_boxes, uint32_t &turn,
+                                    const float (&sum)[N / 2]) {
     enum { COLUMNS = BOX_ROW / sizeof(C) };
-    const C *c = (const C *)x.c + work.part * x.batch_c;
+    C *c = (C *)x.c + work.part * x.batch_c;
     const bool is_first = threadIdx.x % WARPGROUP == 0;
     if (row >= x.m) return;
 #pragma unroll
@@ -230,13 +250,17 @@ __device__ inline void hopper_store(const gemm_arguments &x, hopper_shared<N> *s
         hopper_write(x, c, box, row, column, sum + i * COLUMNS / 2);
         fence_copies();
         named_barrier(1 + consumer, WARPGROUP); // and full
-        if (is_first) store_box(map, box, column, row, work.part);
+        if (!by_boxes) {
+            hopper_copy(x, c, box, row, column);
+        } else if (is_first) {
+            store_box(map, box, column, row, work.part);
+        }
     }
 }
 
 template <typename T, bool A_K_MAJOR, bool B_K_MAJOR, int N, int CLUSTER, hopper_defect DEFECT>
 __device__ inline void hopper_consume(const gemm_arguments &x, hopper_shared<N> *s, int consumer,
-                                      const tensor_map *map) {
+                                      const tensor_map *map, int by_boxes) {
     const int rank = CLUSTER > 1 ? cluster_rank() : 0, works = hopper_works<N, CLUSTER>(x);
     hopper_ring<hopper_shared<N>::STAGES> ring = {0, 0};
     uint32_t turn = 0;
@@ -250,9 +274,9 @@ __device__ inline void hopper_consume(const gemm_arguments &x, hopper_shared<N> 
         if (DEFECT == HOPPER_LOST_CONSUMER && consumer == 1) continue;
         if (DEFECT == HOPPER_LOST_TILE && rank == 1) continue;
         if (x.c_type == GEMM_C_F32) {
-            hopper_store<float, N>(x, s, map, consumer, work, row, turn, sum);
+            hopper_store<float, N>(x, s, map, consumer, work, row, by_boxes, turn, sum);
         } else {
-            hopper_store<T, N>(x, s, map, consumer, work, row, turn, sum);
+            hopper_store<T, N>(x, s, map, consumer, work, row, by_boxes, turn, sum);
         }
     }
     if (threadIdx.x % WARPGROUP == 0) wait_boxes_read<0>();
@@ -261,7 +285,7 @@ __device__ inline void hopper_consume(const gemm_arguments &x, hopper_shared<N> 
 template <typename T, bool TRANSPOSE_A, bool TRANSPOSE_B, int N, int CLUSTER,
           hopper_defect DEFECT = HOPPER_RIGHT>
 __device__ inline void gemm_hopper(const gemm_arguments &x, const tensor_map *a,
-                                   const tensor_map *b, const tensor_map *c) {
+                                   const tensor_map *b, const tensor_map *c, int by_boxes) {
     enum { STAGES = hopper_shared<N>::STAGES };
     static_assert(sizeof(hopper_shared<N>) + 1024 <= HOPPER_SHARED, "the launch has room for it");
     extern __shared__ uint8_t room[];
@@ -290,7 +314,7 @@ __device__ inline void gemm_hopper(const gemm_arguments &x, const tensor_map *a,
     } else {
         take_registers<232>();
         hopper_consume<T, !TRANSPOSE_A, TRANSPOSE_B, N, CLUSTER, DEFECT>(
-            x, s, threadIdx.x / WARPGROUP - 1, c);
+            x, s, threadIdx.x / WARPGROUP - 1, c, by_boxes);
     }
     // The other block may still arrive here, and its boxes come.
     if (CLUSTER > 1) cluster_sync();
@@ -299,7 +323,8 @@ __device__ inline void gemm_hopper(const gemm_arguments &x, const tensor_map *a,
 #define GEMM_HOPPER_KERNEL(name, CLUSTER_DIMS, ...)                                                \
     extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(HOPPER_THREADS, 1)                   \
         name(const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b,           \
-             const __grid_constant__ tensor_map c, const __grid_constant__ gemm_arguments x) {     \
-        gemm_hopper<__VA_ARGS__>(x, &a, &b, &c);                                                   \
+             const __grid_constant__ tensor_map c, const __grid_constant__ gemm_arguments x,       \
+             int by_boxes) {                                                                       \
+        gemm_hopper<__VA_ARGS__>(x, &a, &b, &c, by_boxes);                                         \
     }
 #endif

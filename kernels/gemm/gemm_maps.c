@@ -19,7 +19,7 @@ bool gemm_maps_serve(const struct gemm_problem *problem) {
 }
 
 tol_status gemm_maps_make(struct tol_context *context, const struct gemm_arguments *x,
-                          enum kn_type type, struct gemm_maps *maps) {
+                          enum kn_type type, bool has_c, struct gemm_maps *maps) {
     tol_status status = TOL_OK;
     struct kn_tensor a = {.name = "gemm's a",
                           .address = x->a,
@@ -50,7 +50,8 @@ tol_status gemm_maps_make(struct tol_context *context, const struct gemm_argumen
                           .box_rows = BOX_ROWS};
     TOL_TRY(kn_tensor_map_make(context, &a, &maps->a));
     TOL_TRY(kn_tensor_map_make(context, &b, &maps->b));
-    status = kn_tensor_map_make(context, &c, &maps->c);
+    maps->c = maps->a;
+    if (has_c) status = kn_tensor_map_make(context, &c, &maps->c);
 out:
     return status;
 }

@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "gemm_maps.h"
+#include "gemm_pack.h"
 
 enum { SPAN_MIN = 256, SPAN_STEP = 64, SPLITS_MAX = 64, BLOCKS = 264 };
 enum { GRID_Y_MAX = 65535 };
@@ -33,7 +34,7 @@ struct gemm_split gemm_split_of(const struct gemm_problem *problem,
     const struct gemm_arguments *x = &problem->arguments;
     const size_t m = (size_t)x->m, n = (size_t)x->n, k = (size_t)x->k, batch = (size_t)x->batch;
     struct gemm_split split = {.splits = 1, .span = x->k};
-    if (m == 0 || n == 0 || k < 2 * SPAN_MIN) return split;
+    if (m == 0 || n == 0 || k < 2 * SPAN_MIN || gemm_packs(variant)) return split;
     const size_t tiles = ceil_div(m, variant->tile[0]) * ceil_div(n, variant->tile[1]);
     if (tiles > BLOCKS || batch > BLOCKS) return split; /* so nothing below overflows */
     const size_t leading = ceil_div(n, 4) * 4, share_bytes = batch * m * leading * sizeof(float);
@@ -68,11 +69,16 @@ static tol_status launch_clusters(struct kn_kernels *kernels, struct tol_stream 
                                            .block_y = 1,
                                            .block_z = 1,
                                            .shared_bytes = variant->shared_bytes};
+    /* Partial sums are aligned in any case. */
+    int by_boxes = problem->c_is_aligned || x->splits > 1;
     struct gemm_maps maps;
-    void *values[] = {&maps.a, &maps.b, &maps.c, x};
-    const unsigned bytes[] = {sizeof maps.a, sizeof maps.b, sizeof maps.c, sizeof *x};
-    TOL_TRY(gemm_maps_make(context, x, kn_gemm_input_type(problem->gemm->precision), &maps));
-    status = tol_launch(stream, kernel, shape, (struct tol_arguments){4, values, bytes});
+    void *values[] = {&maps.a, &maps.b, &maps.c, x, &by_boxes};
+    const unsigned bytes[] = {sizeof maps.a, sizeof maps.b, sizeof maps.c, sizeof *x,
+                              sizeof by_boxes};
+    if (gemm_packs(variant)) TOL_TRY(gemm_pack(kernels, stream, problem, x));
+    TOL_TRY(gemm_maps_make(context, x, kn_gemm_input_type(problem->gemm->precision), by_boxes != 0,
+                           &maps));
+    status = tol_launch(stream, kernel, shape, (struct tol_arguments){5, values, bytes});
 out:
     return status;
 }

@@ -229,6 +229,36 @@ Test(gemm, wgmma_is_right) {
     end();
 }
 
+/* Rows of any alignment, copied or, of C, stored one by one: of all three, of A and B, of C. */
+Test(gemm, packed_is_right) {
+    static const size_t sizes[][3] = {{131, 259, 70}, {3, 1, 5}, {133, 59, 461}};
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    begin();
+    for (unsigned i = 0; i < 48; i++) {
+        const enum kn_gemm_precision precision = i % 2 == 0 ? KN_GEMM_F16 : KN_GEMM_BF16;
+        const size_t *size = sizes[i / 16];
+        const struct kn_gemm_trial trial = {
+            .gemm = {.precision = precision,
+                     .c_type = i / 2 % 2 == 0 ? KN_F32 : kn_gemm_input_type(precision),
+                     .transpose_a = i / 4 % 2 == 1,
+                     .transpose_b = i / 8 % 2 == 1,
+                     .m = size[0],
+                     .n = size[1],
+                     .k = size[2],
+                     .batch = 1 + i % 3,
+                     .alpha = i % 5 == 0 ? -2 : 1,
+                     .beta = i % 7 < 4 ? 0 : -1,
+                     .variant = i % 4 < 2 ? "packed_256" : "packed_128"},
+            .gap = 3,
+            .skew = i % 5,
+            .workspace = true,
+            .is_exact = true,
+            .seed = 70 + i};
+        must_be_right(&trial);
+    }
+    end();
+}
+
 static const char *const all_variants[] = {"naive",     "shared",   "registers", "vector",
                                            "tensor",    "gathered", "async_128", "async_256",
                                            "wgmma_128", "wgmma_256"};

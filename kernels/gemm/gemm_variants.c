@@ -2,6 +2,7 @@
  * The table of gemm's kernels and what each requires of a problem, from gemm_variants.def.
  */
 #include "gemm_maps.h"
+#include "gemm_pack.h"
 
 #include <math.h>
 
@@ -33,8 +34,11 @@ enum {
     LARGE = 1 << 18,   /* unless forced, only where c does not fit a tile of 64 x 64 */
     BY_MAPS = 1 << 19, /* only where tensor maps describe the matrices, and there are steps */
     BY_TWO = 1 << 20,  /* clusters of two; unless forced, only where wide tiles are done sooner */
+    BY_COPY = 1 << 21, /* copies rows that are not aligned to the workspace */
     MAPS = ALIGNED | BY_MAPS,
-    PAIRS = MAPS | BY_TWO
+    PAIRS = MAPS | BY_TWO,
+    COPIES = BY_MAPS | BY_COPY,
+    COPIED_PAIRS = COPIES | BY_TWO
 };
 
 /* Two tiles for each multiprocessor of an H200: with fewer, smaller tiles are done sooner. */
@@ -60,6 +64,18 @@ static bool can_count(const struct kn_gemm *gemm) {
     return tiles * (double)(gemm->batch != 0 ? gemm->batch : 1) <= INT32_MAX;
 }
 
+static const char *refuse_copies(const struct gemm_problem *problem) {
+    enum { MATRICES_MAX = 65535 };
+    const struct kn_gemm *gemm = problem->gemm;
+    const size_t bytes = gemm_pack_bytes(problem);
+    const size_t room = gemm->workspace != NULL ? tol_buffer_bytes(gemm->workspace) : 0;
+    if (problem->is_aligned) return "all rows begin at multiples of 16 bytes";
+    if (gemm->batch > MATRICES_MAX || bytes == SIZE_MAX) return "there are too many matrices";
+    if (!problem->is_planned && bytes > room) return "copies of a and b do not fit the workspace";
+    if (gemm->variant == NULL && !gemm_pack_wins(problem)) return "copies cost more than they save";
+    return NULL;
+}
+
 static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
     const struct kn_gemm *gemm = problem->gemm;
     const unsigned op = (unsigned)gemm->transpose_a * 2 + (unsigned)gemm->transpose_b;
@@ -72,6 +88,8 @@ static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
         if (problem->arguments.k == 0) return "there is nothing to multiply";
         if (!gemm_maps_serve(problem)) return "no tensor maps can be made";
         if (!can_count(gemm)) return "there are too many of its tiles";
+        const char *why = (serves & BY_COPY) != 0 ? refuse_copies(problem) : NULL;
+        if (why != NULL) return why;
     }
     if ((serves & BY_TWO) != 0 && gemm->variant == NULL && !is_better_wide(gemm)) {
         return "smaller tiles fill a device better";
@@ -86,7 +104,7 @@ static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
 }
 
 #define GEMM(name, entry, image, capability, serves, ...)                                          \
-    static const char *refuse_##entry(const void *problem) {                                       \
+    static const char *refuse_##name##_##entry(const void *problem) {                              \
         return refuse(problem, serves);                                                            \
     }
 #include "gemm_variants.def"
@@ -99,7 +117,7 @@ static const struct kn_variant rows[] = {
      .entry = "gemm_" #entry_,                                                                     \
      .images = kn_images_gemm_##image_,                                                            \
      .compute_capability_min = capability,                                                         \
-     .refuse = refuse_##entry_,                                                                    \
+     .refuse = refuse_##name_##_##entry_,                                                          \
      .threads = threads_,                                                                          \
      .shared_bytes = shared_kib << 10,                                                             \
      .tile = {m, n, k},                                                                            \

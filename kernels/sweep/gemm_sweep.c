@@ -61,6 +61,23 @@ void sweep_gemm(struct sweep *sweep) {
         run_cases(sweep, "wgmma_128", p, 133, 131, 7 * 64 + 5, 1, true);
         run_cases(sweep, "wgmma_256", p, 133, 259, 5 * 64 + 5, 1, true);
     }
+    for (int i = 0; i < 2; i++) { /* rows copied to the workspace */
+        run_case(sweep,
+                 &(struct kn_gemm_trial){.gemm = {.precision = KN_GEMM_BF16,
+                                                  .c_type = i == 0 ? KN_BF16 : KN_F32,
+                                                  .transpose_a = i == 1,
+                                                  .m = 133,
+                                                  .n = 131,
+                                                  .k = 67,
+                                                  .batch = 2,
+                                                  .alpha = 1.25f,
+                                                  .beta = i == 0 ? 0.5f : 0,
+                                                  .variant = i == 0 ? "packed_128" : "packed_256"},
+                                         .gap = 3,
+                                         .skew = 1,
+                                         .workspace = true,
+                                         .seed = 11 + (uint64_t)i});
+    }
     run_case(sweep, &(struct kn_gemm_trial){.gemm = {.precision = KN_GEMM_BF16,
                                                      .c_type = KN_BF16,
                                                      .m = 17,
