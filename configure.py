@@ -62,7 +62,7 @@ def write_variant(n: Ninja, name: str) -> str:
     """Sets what ci/libraries.ninja and ci/programs.ninja ask for, and reads them. Returns the
     folder."""
     folder, flags, ldflags, levels = VARIANTS[name]
-    # What runs 32 lanes at a time is large and has no variables worth a debugger: -g1 has its lines.
+    # What runs 32 lanes at a time is large, without variables worth a debugger: -g1 has its lines.
     fast = flags.replace("-O2 -g", "-O3 -g1").replace("-O3 -g ", "-O3 -g1 ")
     n.comment(f"---- {name} ----")
     n.variable("folder", folder)
