@@ -2,6 +2,9 @@
 // Target: compute_90a
 //
 // The idea: the pipeline of attention_hopper.cuh. A tile is 128 rows of q and 128 keys.
+// Registers: ptxas 13.0 gives 168 a thread at the launch and spills none; 40 are left to those
+// that copy, and 232 are given to those that multiply: 64 scores, 32 words of weights, and 64 or 32
+// sums. Shared memory: 160 KiB for heads of 128 elements, 80 KiB for 64.
 // Owner, bound and requirements: as attention_hopper.cuh says.
 #include "attention_hopper.cuh"
 

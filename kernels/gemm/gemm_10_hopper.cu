@@ -5,6 +5,9 @@
 // four transpositions cost the same.
 // Owner and requirements: as gemm_hopper.cuh says. A tile of 128 x 256 in clusters of two with four
 // stages, one of 128 x 128 by itself with six.
+// Registers: ptxas 13.0 gives 168 a thread at the launch and spills none; 40 are left to those
+// that copy, and 232 are given to those that multiply, 128 or 64 of which are sums. Shared memory:
+// 224 KiB of stages and boxes of C, and what aligning them takes.
 // Bound by: wgmma; at 128 x 256 each byte that a block copies is used for 128 multiplications.
 #include "gemm_hopper.cuh"
 
