@@ -81,7 +81,8 @@ static const struct kn_variant variants[] = {
      .threads = threads_,                                                                          \
      .shared_bytes = bytes,                                                                        \
      .tile = {queries},                                                                            \
-     .cluster = (serves) == MAPS ? 1 : 0},
+     .cluster = (serves) == MAPS ? 1 : 0,                                                          \
+     .is_candidate = (serves) == MAPS},
 #include "attention/attention_variants.def"
 #undef ATTENTION
 };

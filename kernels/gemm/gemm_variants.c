@@ -121,7 +121,8 @@ static const struct kn_variant rows[] = {
      .threads = threads_,                                                                          \
      .shared_bytes = shared_kib << 10,                                                             \
      .tile = {m, n, k},                                                                            \
-     .cluster = CLUSTER(serves)},
+     .cluster = CLUSTER(serves),                                                                   \
+     .is_candidate = ((serves)&BY_MAPS) != 0},
 #include "gemm_variants.def"
 #undef GEMM
 };
