@@ -22,7 +22,7 @@ SOFT = within({
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print barrier finding cluster_barrier
-        cluster_map heap shared_layout
+        cluster_map heap shared_layout prior
     """,
     "async": """
         async bulk reduce mbarrier mbarrier_wait tensor_copy tensor_walk tensor_replace wgmma
@@ -47,10 +47,11 @@ SOFT_API = within({
     """,
     "queue": """
         task event_life stream_value copy_rows kernel_call operation streams stream_fault queue
-        perform stream_order task_fault usage trace_task
+        perform stream_order dependence task_fault usage trace_task
     """,
     "graph": """
-        task_graph node_content graph_exec graph_update graph_call capture submit user_object
+        task_graph programmatic node_content graph_exec graph_update graph_call capture submit
+        user_object
     """,
     "driver": "context_life copy_call leak trace_call call",
     "api": """
@@ -146,7 +147,7 @@ SOFT_API_TESTS = within({
     """,
     "driver": "leak_test trace_call_test",
     "state": "fault_rule_test fault_test",
-    "queue": "task_fault_test stream_order_test queue_valid_test",
+    "queue": "task_fault_test stream_order_test programmatic_test queue_valid_test",
     "tools": "probe_driver_test",
 })
 

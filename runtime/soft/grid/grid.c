@@ -201,6 +201,7 @@ static void begin_cta(struct soft_cta *cta, uint64_t number) {
     cta->warps_alive = cta->warp_count;
     cta->blocked = cta->idle = 0;
     cta->cluster_begun = cta->cluster_met = false;
+    cta->triggered = cta->waited = false;
     memset(cta->barriers, 0, sizeof cta->barriers);
     soft_registers_begin(cta);
     soft_race_begin(cta);

@@ -9,6 +9,7 @@
 #include "tollens/cuda_abi.h"
 #include "cluster_member.h"
 #include "finding.h"
+#include "prior.h"
 #include "race_events.h"
 
 static const struct soft_instruction *
@@ -35,6 +36,7 @@ static void let_go(struct soft_cta *cta) {
             if (warp->splits[s].state != SOFT_SPLIT_CLUSTER) continue;
             warp->splits[s].state = SOFT_SPLIT_READY;
             cta->cluster_met = true;
+            soft_prior_meet(warp);
             cta->blocked &= ~(1u << w);
         }
     }
@@ -47,7 +49,12 @@ void soft_cluster_check(struct soft_cta *cta) {
         if (!all_there(soft_cluster_member(cta, r))) return;
     }
     soft_race_cluster(cta);
-    for (uint32_t r = 0; r < count; r++) let_go(soft_cluster_member(cta, r));
+    bool waited = false;
+    for (uint32_t r = 0; r < count; r++) waited |= soft_cluster_member(cta, r)->waited;
+    for (uint32_t r = 0; r < count; r++) {
+        soft_cluster_member(cta, r)->waited = waited;
+        let_go(soft_cluster_member(cta, r));
+    }
 }
 
 const struct soft_instruction *soft_cluster_arrive(struct soft_warp *warp,
@@ -76,6 +83,7 @@ const struct soft_instruction *soft_cluster_wait(struct soft_warp *warp,
     warp->cluster_owed &= ~warp->mask;
     if ((warp->cluster_arrived & warp->mask) == 0) {
         warp->cta->cluster_met = true;
+        soft_prior_meet(warp);
         soft_race_acquire(warp, warp->mask, SOFT_RACE_CLUSTER);
         return in + 1;
     }

@@ -9,6 +9,7 @@
 #include "machine/barrier.h"
 #include "machine/finding.h"
 #include "grid/registers.h"
+#include "machine/prior.h"
 #include "machine/warp.h"
 
 #include <stdatomic.h>
@@ -190,4 +191,14 @@ OP_ANY(special) {
 OP_ANY(setmaxnreg) {
     if (warp->mask != warp->threads) return soft_warp_whole(warp, in);
     return soft_registers_set(warp, in);
+}
+
+OP_ANY(grid_wait) {
+    soft_prior_wait(warp);
+    return in + 1;
+}
+
+OP_ANY(grid_trigger) {
+    soft_prior_trigger(warp);
+    return in + 1;
 }

@@ -4,6 +4,7 @@
 #include "reach.h"
 
 #include "machine/finding.h"
+#include "machine/prior.h"
 #include "memory/touch.h"
 #include "tollens/cuda_abi.h"
 
@@ -90,12 +91,19 @@ bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot) {
 }
 
 /* Notes what is touched, where the order of streams is checked. */
-static void note_touch(const struct soft_launch *launch, uint64_t address, unsigned bytes,
+static void note_touch(struct soft_lookup *lookup, uint64_t address, unsigned bytes,
                        enum soft_access_kind kind, struct soft_place *place) {
-    if (launch->touched == NULL) return;
-    soft_touched_add(launch->touched,
-                     kind == SOFT_ACCESS_WRITE ? SOFT_TOUCH_WRITE : SOFT_TOUCH_READ,
-                     place->view.low, address, bytes);
+    const struct soft_launch *launch = lookup->warp->cta->launch;
+    if (launch->touched != NULL) {
+        soft_touched_add(launch->touched,
+                         kind == SOFT_ACCESS_WRITE ? SOFT_TOUCH_WRITE : SOFT_TOUCH_READ,
+                         place->view.low, address, bytes);
+    }
+    if (soft_prior_watches(launch)) {
+        soft_prior_access(lookup->warp, lookup->in, lookup->lane, place->view.low, address, bytes,
+                          kind, false);
+    }
+    if (launch->touched == NULL && !soft_prior_watches(launch)) return;
     place->view.low = place->view.high;
 }
 
@@ -124,7 +132,7 @@ bool soft_lookup_place(struct soft_lookup *lookup, uint64_t layer, uint64_t row,
     place->offset = address - place->view.low;
     place->host = place->view.host + place->offset;
     place->shadow = place->view.shadow;
-    note_touch(launch, address, bytes, kind, place);
+    note_touch(lookup, address, bytes, kind, place);
     warp->views[lookup->in->site] = place->view;
     if (kind == SOFT_ACCESS_READ) {
         soft_access_check_read(warp, lookup->in, lookup->lane, address, bytes, place);
