@@ -22,7 +22,7 @@ SOFT = within({
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print barrier finding cluster_barrier
-        cluster_map heap shared_layout prior
+        cluster_map heap shared_layout prior mbarrier_init
     """,
     "async": """
         async bulk reduce mbarrier mbarrier_wait tensor_copy tensor_walk tensor_replace wgmma

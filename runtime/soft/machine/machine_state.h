@@ -25,6 +25,7 @@ struct soft_alloca;
 struct soft_async;
 struct soft_wgmma;
 struct soft_layouts;
+struct soft_inits;
 struct soft_cta;
 struct soft_view;
 
@@ -195,6 +196,8 @@ struct soft_cta {
     size_t memory_bytes;
     struct soft_race_cta *race; /* NULL where races are not looked for */
     struct soft_layouts *layouts; /* NULL: no boxes of tensors have come */
+    struct soft_inits *inits;     /* NULL: no mbarriers were initialised in a cluster */
+    uint32_t cluster_phase, cluster_known; /* its barrier's openings: all, those waited for */
 };
 
 /* ---- launches ---- */
