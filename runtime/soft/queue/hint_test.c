@@ -67,7 +67,7 @@ Test(hint, a_policy_has_its_place) {
         {"createpolicy.range.L2::evict_last.b64 %rd3, [%rd1], 64;", "expected 4 operands"},
         /* Other things that this device has not. */
         {"tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, %rd2, {%f1,%f2}];", "separate samplers"},
-        {"sust.p.1d.b32.trap [%rd1, {%r2}], %r1;", "'.p' is unknown"},
+        {"sust.p.1d.f32.trap [%rd1, {%r2}], %f1;", "'.f32' is not valid here"},
         {"redux.sync.min.f32 %f1, %f2, -1;", "'.f32' is not valid here"},
         {"griddepcontrol.other;", "'.other' is unknown"},
     };

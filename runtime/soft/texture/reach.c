@@ -55,7 +55,10 @@ static bool has_geometry(const struct soft_texture *texture, enum soft_geometry 
 bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot) {
     struct soft_warp *warp = lookup->warp;
     uint64_t handle = SLOT(uint64_t, slot)[lookup->lane];
-    if (lookup->texture != NULL && lookup->handle == handle) return true;
+    if (lookup->texture != NULL && lookup->handle == handle) {
+        lookup->texels = &lookup->texture->texels;
+        return true;
+    }
     lookup->handle = handle;
     if (!follow(lookup, &handle)) return false;
     const struct soft_texture *texture = soft_texture_find(handle);
@@ -87,7 +90,13 @@ bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot) {
         return false;
     }
     lookup->texture = texture;
+    lookup->texels = &texture->texels;
     return true;
+}
+
+void soft_lookup_level(struct soft_lookup *lookup, unsigned level) {
+    lookup->level = soft_texture_level(lookup->texture, level);
+    lookup->texels = &lookup->level;
 }
 
 /* Notes what is touched, where the order of streams is checked. */
@@ -113,8 +122,8 @@ bool soft_lookup_place(struct soft_lookup *lookup, uint64_t layer, uint64_t row,
     struct soft_warp *warp = lookup->warp;
     const struct soft_launch *launch = warp->cta->launch;
     const struct soft_view *last = &warp->views[lookup->in->site];
-    uint64_t address = texture->texels.address + layer * texture->texels.slice +
-                       row * texture->texels.pitch + byte;
+    const struct soft_texels *texels = lookup->texels;
+    uint64_t address = texels->address + layer * texels->slice + row * texels->pitch + byte;
     uint64_t span = last->high - last->low;
     lookup->address = address;
     *place = (struct soft_place){0};
