@@ -62,7 +62,8 @@ def write_variant(n: Ninja, name: str) -> str:
     """Sets what ci/libraries.ninja and ci/programs.ninja ask for, and reads them. Returns the
     folder."""
     folder, flags, ldflags, levels = VARIANTS[name]
-    fast = flags.replace("-O2", "-O3")
+    # What runs 32 lanes at a time is large and has no variables worth a debugger: -g1 has its lines.
+    fast = flags.replace("-O2 -g", "-O3 -g1").replace("-O3 -g ", "-O3 -g1 ")
     n.comment(f"---- {name} ----")
     n.variable("folder", folder)
     n.variable("variant", name)
@@ -75,7 +76,7 @@ def write_variant(n: Ninja, name: str) -> str:
     # The sanitizers' functions are found at run time.
     n.variable("complete", "" if "sanitize" in ldflags else "$defs")
     n.variable("has_levels", "$soft_levels" if len(levels) > 1 else "")
-    n.variable("quick", "-O0" if name == "asan" else "")
+    n.variable("quick", {"dev": "-O0", "asan": "-O0 -fno-sanitize=undefined"}.get(name, ""))
     higher = [part for level in levels[1:] for part in write_core(n, folder, level)]
     n.build(f"{folder}/soft-levels.a", "ar", " ".join(higher))
     n.lines.append("subninja ci/libraries.ninja")

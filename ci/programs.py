@@ -45,8 +45,9 @@ class Programs:
         self.n = Ninja()
         self.n.comment("Written by configure.py; do not edit. Read once for each variant.")
         hold(self.n)
-        # Criterion's own macros convert implicitly, so its users cannot warn of it. Sanitized and
-        # optimised, assertions take longer to compile than they ever run: $quick is -O0 there.
+        # Criterion's own macros convert implicitly, so its users cannot warn of it. Optimised,
+        # assertions take longer to compile than they ever run: $quick is -O0. Nor do they need
+        # checks of their own arithmetic; their memory is watched, for what is tested writes to it.
         tests = "-Wno-conversion $criterion_cflags $quick"
         for name, flags in {
                 "tool": f"{RUNTIME_ROOM}",

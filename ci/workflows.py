@@ -195,7 +195,9 @@ def rehearse(kind: str, flow: Any) -> None:
            if not key.startswith(("TOLLENS_", "GITHUB_", "BUILDKITE"))}
     env["TOLLENS_DEVICE"] = "soft"
     env["TOLLENS_CUBINS"] = "no"  # the soft device loads PTX
-    for build, expected in ((PLUGIN, 0), (f"{PLUGIN} -DREDUCE_SUM_LOSES_TAIL", 1)):
+    plays = [(PLUGIN, 0), (f"{PLUGIN} -DREDUCE_SUM_LOSES_TAIL", 1)]
+    # Both services run the same lanes: that a claim survives is seen once.
+    for build, expected in plays if kind == "GitHub" else plays[1:]:
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / ".tollens").symlink_to(ROOT)

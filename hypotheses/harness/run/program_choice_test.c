@@ -77,11 +77,11 @@ static size_t count_events(const char *file, const char *category, const char *n
 
 Test(choice, a_trace_is_as_exact_as_is_asked) {
     size_t each = 0, some = 0;
-    int code = program_shell("\"$T\" run H2 --trace-share 1 --trace \"$D/each.json\" "
+    int code = program_shell("\"$T\" run H2 --seeds 1 --trace-share 1 --trace \"$D/each.json\" "
                              "--out \"$D/out1\"");
     cr_assert(code == 0, "%d: %s", code, program_output);
     cr_assert(count_events("each.json", "kernel", "end", "event", &each) == each && each > 0);
-    code = program_shell("\"$T\" run H2 --trace-every=3 --trace \"$D/some.json\" "
+    code = program_shell("\"$T\" run H2 --seeds 1 --trace-every=3 --trace \"$D/some.json\" "
                          "--out \"$D/out3\"");
     cr_assert(code == 0, "%d: %s", code, program_output);
     cr_assert(count_events("some.json", "kernel", "begin", "event", &some) == some);
@@ -206,12 +206,12 @@ Test(choice, a_timed_claim_without_its_comparison_is_open) {
 
 /* The seeds of a run: as many as are said, and each has its evidence. */
 Test(choice, a_claim_is_attacked_with_each_seed) {
-    int code = program_shell("\"$T\" run H2 H4 --seed 5 --seeds 3 --inconclusive=warn "
+    int code = program_shell("\"$T\" run H9 H4 --seed 5 --seeds 3 --inconclusive=warn "
                              "--out \"$D/out\"");
     cr_assert(code == 0 && program_says("seeds 5 to 7"), "%d: %s", code, program_output);
     for (unsigned seed = 5; seed <= 7; seed++) {
         char path[100];
-        snprintf(path, sizeof path, "out/H2/%s%sattacks/every_block_size_runs_every_thread.json",
+        snprintf(path, sizeof path, "out/H9/%s%sattacks/during_copies_the_copies_arrive.json",
                  seed == 6   ? "seed6"
                  : seed == 7 ? "seed7"
                              : "",
@@ -220,7 +220,7 @@ Test(choice, a_claim_is_attacked_with_each_seed) {
         cr_assert(json_integer_value(json_object_get(record, "seed")) == seed, "%s", path);
         json_decref(record);
     }
-    json_t *verdict = program_json("out/H2/verdict.json"), *run = program_json("out/run.json");
+    json_t *verdict = program_json("out/H9/verdict.json"), *run = program_json("out/run.json");
     cr_assert(json_integer_value(json_object_get(verdict, "seeds")) == 3);
     cr_assert(json_array_size(json_object_get(verdict, "attacks")) % 3 == 0);
     cr_assert(json_integer_value(json_object_get(run, "seeds")) == 3);
@@ -228,15 +228,15 @@ Test(choice, a_claim_is_attacked_with_each_seed) {
     json_decref(run);
     cr_assert(program_shell("ls -d \"$D\"/out/H4/seed* 2>/dev/null") != 0,
               "a claim about time has processes, not seeds: %s", program_output);
-    code = program_shell("\"$T\" run H2 --under launch_drop --seed 8 --seeds 2 --out \"$D/fell\"");
+    code = program_shell("\"$T\" run H9 --under alloc_leak --seed 8 --seeds 2 --out \"$D/fell\"");
     cr_assert(code == 1 && program_says("worst seed 8") && program_says("seed 8: "), "%d: %s", code,
               program_output);
 }
 
 Test(choice, a_seed_that_is_named_is_the_only_one) {
-    int code = program_shell("\"$T\" run H2 --seed 5 --out \"$D/out\"");
+    int code = program_shell("\"$T\" run H9 --seed 5 --out \"$D/out\"");
     cr_assert(code == 0 && program_says("seed 5\n"), "%d: %s", code, program_output);
-    code = program_shell("unset TOLLENS_SEED; \"$T\" run H2 --out \"$D/two\"");
+    code = program_shell("unset TOLLENS_SEED; \"$T\" run H9 --out \"$D/two\"");
     cr_assert(code == 0 && program_says("seeds 1 to 2\n"), "%d: %s", code, program_output);
     code = program_shell("\"$T\" run H2 --seed 9223372036854775807 --seeds 2");
     cr_assert(code == 2 && program_says("go beyond the largest seed"), "%d: %s", code,

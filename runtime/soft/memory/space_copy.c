@@ -125,6 +125,20 @@ bool soft_space_copy(uint64_t destination, uint64_t source, uint64_t bytes) {
     return live;
 }
 
+/* The pattern over and over, begun at an offset into it: what is there is doubled each time. */
+static void repeat(uint8_t *to, size_t bytes, const uint8_t *pattern, unsigned pattern_bytes,
+                   unsigned offset) {
+    size_t done = bytes < pattern_bytes ? bytes : pattern_bytes;
+    for (size_t i = 0; i < done; i++) to[i] = pattern[(offset + i) % pattern_bytes];
+    while (done < bytes) {
+        /* In pieces that a cache holds. */
+        size_t most = done < 16384 ? done : 16384 - 16384 % pattern_bytes;
+        size_t part = bytes - done < most ? bytes - done : most;
+        memcpy(to + done, to, part);
+        done += part;
+    }
+}
+
 bool soft_space_fill(uint64_t address, const void *pattern, unsigned pattern_bytes,
                      uint64_t count) {
     uint64_t bytes = count * pattern_bytes;
@@ -137,7 +151,8 @@ bool soft_space_fill(uint64_t address, const void *pattern, unsigned pattern_byt
         if (pattern_bytes == 1) {
             memset(part.host, byte[0], (size_t)part.bytes);
         } else {
-            for (uint64_t i = 0; i < part.bytes; i++) part.host[i] = byte[(at + i) % pattern_bytes];
+            repeat(part.host, (size_t)part.bytes, byte, pattern_bytes,
+                   (unsigned)(at % pattern_bytes));
         }
         soft_shadow_mark(part.shadow, part.offset, part.bytes);
         at += part.bytes;

@@ -19,11 +19,17 @@ struct page {
     struct page *next;
 };
 
+/* Most operations touch a few pages: the table begins small, and has no fewer buckets than pages
+ * once they are more. */
+enum { FEW_BUCKETS = 16 };
+
 struct soft_touched {
     pthread_mutex_t lock;
     bool told_host, asked_host;
     struct page *last; /* the page touched last: the next access is likely to be there */
-    struct page *pages[BUCKETS];
+    size_t count, buckets;
+    struct page **pages; /* few, or memory of its own */
+    struct page *few[FEW_BUCKETS];
 };
 
 static struct {
@@ -31,8 +37,12 @@ static struct {
     size_t count, swept; /* marks, and how many the latest sweep has left */
 } marks;
 
+static size_t hash_of(uint64_t number) {
+    return (size_t)(number * 0x9e3779b97f4a7c15u >> 32);
+}
+
 static size_t bucket_of(uint64_t number) {
-    return (size_t)(number * 0x9e3779b97f4a7c15u >> 52) % BUCKETS;
+    return hash_of(number) % BUCKETS;
 }
 
 static void free_page(struct page *page) {
@@ -42,13 +52,16 @@ static void free_page(struct page *page) {
 
 struct soft_touched *soft_touched_new(void) {
     struct soft_touched *touched = calloc(1, sizeof *touched);
-    if (touched != NULL) pthread_mutex_init(&touched->lock, NULL);
+    if (touched == NULL) return NULL;
+    pthread_mutex_init(&touched->lock, NULL);
+    touched->pages = touched->few;
+    touched->buckets = FEW_BUCKETS;
     return touched;
 }
 
 void soft_touched_free(struct soft_touched *touched) {
     if (touched == NULL) return;
-    for (int b = 0; b < BUCKETS; b++) {
+    for (size_t b = 0; b < touched->buckets; b++) {
         while (touched->pages[b] != NULL) {
             struct page *page = touched->pages[b];
             touched->pages[b] = page->next;
@@ -56,20 +69,41 @@ void soft_touched_free(struct soft_touched *touched) {
         }
     }
     pthread_mutex_destroy(&touched->lock);
+    if (touched->pages != touched->few) free(touched->pages);
     free(touched);
+}
+
+/* Eight times the buckets; without memory for them the lists just grow longer. */
+static void widen_table(struct soft_touched *touched) {
+    size_t buckets = touched->buckets * 8;
+    struct page **pages = calloc(buckets, sizeof *pages);
+    if (pages == NULL) return;
+    for (size_t b = 0; b < touched->buckets; b++) {
+        while (touched->pages[b] != NULL) {
+            struct page *page = touched->pages[b], **to = &pages[hash_of(page->number) % buckets];
+            touched->pages[b] = page->next;
+            page->next = *to;
+            *to = page;
+        }
+    }
+    if (touched->pages != touched->few) free(touched->pages);
+    touched->pages = pages;
+    touched->buckets = buckets;
 }
 
 /* The page of an address in an allocation; NULL without memory, and then less is found. */
 static struct page *page_of(struct soft_touched *touched, uint64_t number, uint64_t base) {
     struct page *page = touched->last;
     if (page != NULL && page->number == number && page->base == base) return page;
-    struct page **bucket = &touched->pages[bucket_of(number)];
+    struct page **bucket = &touched->pages[hash_of(number) % touched->buckets];
     for (page = *bucket; page != NULL; page = page->next) {
         if (page->number == number && page->base == base) break;
     }
     if (page == NULL) {
         page = calloc(1, sizeof *page);
         if (page == NULL) return NULL;
+        if (touched->count++ >= touched->buckets) widen_table(touched);
+        bucket = &touched->pages[hash_of(number) % touched->buckets];
         page->number = number;
         page->base = base;
         page->next = *bucket;
@@ -281,7 +315,8 @@ void soft_touched_settle(struct soft_touched *touched, const struct soft_touch_o
                          void *self) {
     struct findings findings = {.count = 0};
     touched->last = NULL;
-    for (int b = 0; b < BUCKETS; b++) {
+    touched->count = 0;
+    for (size_t b = 0; b < touched->buckets; b++) {
         while (touched->pages[b] != NULL) {
             struct page *page = touched->pages[b];
             struct soft_allocation allocation;
