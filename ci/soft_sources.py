@@ -162,7 +162,7 @@ TABLE = """
 TABLE_TESTS = within({"table": """
     oracle oracle_number
     oracle_integer oracle_carry oracle_bits oracle_video oracle_float oracle_approximate
-    oracle_compare oracle_convert oracle_atomic oracle_lanes
+    oracle_compare oracle_convert oracle_atomic oracle_cluster oracle_lanes
     oracle_product oracle_tensor
     table_test fault_code_test
 """})

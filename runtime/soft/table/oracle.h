@@ -53,6 +53,7 @@ bool oracle_approximate(const struct oracle_call *call);
 bool oracle_compare(const struct oracle_call *call);
 bool oracle_convert(const struct oracle_call *call);
 bool oracle_atomic(const struct oracle_call *call);
+bool oracle_cluster(const struct oracle_call *call);
 /* Products of matrices, and matrices in memory. */
 bool oracle_tensor(const struct table_row *row, const uint64_t *sources,
                    struct oracle_answer *answers);

