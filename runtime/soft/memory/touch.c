@@ -145,7 +145,7 @@ bool soft_touched_has(const struct soft_touched *touched, enum soft_touch touch,
                       uint64_t address, uint64_t bytes) {
     for (uint64_t at = address, end = address + bytes; at < end;) {
         uint64_t number = at >> PAGE_SHIFT, stop = (number + 1) << PAGE_SHIFT;
-        const struct page *page = touched->pages[bucket_of(number)];
+        const struct page *page = touched->pages[hash_of(number) % touched->buckets];
         while (page != NULL && (page->number != number || page->base != base)) page = page->next;
         if (stop > end) stop = end;
         for (; page != NULL && page->bits[touch] != NULL && at < stop; at++) {

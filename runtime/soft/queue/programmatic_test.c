@@ -150,6 +150,26 @@ Test(programmatic, other_bytes_are_other_bytes) {
     expect_nothing();
 }
 
+Test(programmatic, many_pages_are_remembered) {
+    enum { PAGES = 256, PAGE = 4096 };
+    CUlaunchAttribute attribute = serialization(1);
+    OK(cuMemAlloc_v2(&data, PAGES * PAGE));
+    OK(cuMemsetD8_v2(data, 0, PAGES * PAGE));
+    CUfunction first = kernel("first", TRIGGER "mul.wide.u32 %rd6, %r0, 4096;\n"
+                                               "add.u64 %rd7, %rd1, %rd6;\n"
+                                               "st.global.u32 [%rd7], %r9;\n");
+    unsigned found = 0;
+    for (unsigned page = 0; page < PAGES; page += 5) {
+        char body[80];
+        snprintf(body, sizeof body, "ld.global.u32 %%r1, [%%rd1+%u];\n" WAIT, page * PAGE);
+        launch_with(first, stream, 1, PAGES, NULL);
+        launch_with(kernel("second", body), stream, 1, 1, &attribute);
+        OK(cuStreamSynchronize(stream));
+    }
+    for (const char *c = test_captured(stderr); (c = strchr(c, '\n')) != NULL; c++) found++;
+    cr_assert_eq(found, (PAGES + 4) / 5, "%u", found);
+}
+
 /* ---- what is in between ---- */
 
 Test(programmatic, a_program_that_waits_orders_them) {
