@@ -62,7 +62,7 @@ def write_variant(n: Ninja, name: str) -> str:
     """Sets what ci/libraries.ninja and ci/programs.ninja ask for, and reads them. Returns the
     folder."""
     folder, flags, ldflags, levels = VARIANTS[name]
-    # What runs 32 lanes at a time is large and has no variables worth a debugger: -g1 has its lines.
+    # What runs 32 lanes at a time is large, without variables worth a debugger: -g1 has its lines.
     fast = flags.replace("-O2 -g", "-O3 -g1").replace("-O3 -g ", "-O3 -g1 ")
     n.comment(f"---- {name} ----")
     n.variable("folder", folder)
@@ -95,6 +95,10 @@ def write_dev_targets(n: Ninja) -> None:
     n.build("libs", "phony", "build/libtollens.a build/libtollens.so build/libtollens-kernels.a "
             "build/libtollens-worker.a build/libtollens-soft.so build/libcudart.so.12 "
             "build/libcudart.so.13")
+    n.comment("For the first verdict: without what other processor levels have better.")
+    n.build("build/first/libtollens-soft.so", "so", needs="build/soft.a",
+            libs="-Wl,--whole-archive build/soft.a -Wl,--no-whole-archive -lpthread -lm",
+            ldflags="-Wl,-z,nodelete -Wl,-soname,libtollens-soft.so $defs")
     examples = []
     for name in EXAMPLES:
         part = n.build(f"build/examples/{name}.o", "cc", f"runtime/examples/{name}.c",

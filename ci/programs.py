@@ -73,12 +73,12 @@ class Programs:
                 for source in sources]
 
     def program(self, target: str, parts: list[str], after: str = "", libs: str = TESTS_LIBS,
-                needs: str = "") -> str:
+                needs: str = "", driver: str = DRIVER) -> str:
         if KERNELS_ARCHIVE in parts:
             self.cubins.append(self.n.build(f"$folder/cubins/{target}", "exe", " ".join(
                 CUBINS_ARCHIVE if part == KERNELS_ARCHIVE else part for part in parts), libs=libs))
         return self.n.build(f"$folder/{target}", "exe", " ".join(parts), needs=needs,
-                            after=f"{DRIVER} {after}".rstrip(), libs=libs)
+                            after=f"{driver} {after}".strip(), libs=libs)
 
     def write_harness(self) -> list[str]:
         """The program `tollens`. Returns what the harness's tests are linked with."""
@@ -91,7 +91,8 @@ class Programs:
         self.program("tollens", [*attacks, *commands, *harness, WORKER_ARCHIVE, KERNELS_ARCHIVE,
                                  *runtime],
                      libs=f"{TESTS_LIBS} '-Wl,--export-dynamic-symbol=tol_*' "
-                          "'-Wl,--export-dynamic-symbol=hyp_*'")
+                          "'-Wl,--export-dynamic-symbol=hyp_*'",
+                     driver="")  # ci/falsify links a smaller one first
         # What it does not have itself, the program that loads it has.
         claims = self.objects("hypotheses", "tool_harness", "hypotheses", WORKER_CLAIMS)
         self.plugin = self.n.build("$folder/worker-claims.so", "so", " ".join(claims),

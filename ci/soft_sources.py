@@ -105,7 +105,7 @@ SOFT_CORE = within({
 SOFT_TESTS = within({
     "test": "test_soft test_abort test_tensor test_wgmma box_model",
     "ops": """half_test vector_test video_test tensor_test wgmma_test wgmma_round_test
-        wide_test approx_test""",
+        wide_test approx_test convert_test""",
     "check": "thread_clock_test report_test sanitizer_test",
     "base": "json_test options_test file_text_test",
     "ptx": "token_test read_test forms_test spelling_test mutation_test",

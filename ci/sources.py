@@ -173,7 +173,7 @@ HARNESS = within({
     "plugin": "plugin_file plugin_rules plugins plugin_tests",
     "judge": "limit verdict verdict_effects results gate",
     "trace": "trace_file trace_replay",
-    "run": "worker watch runner evidence evidence_text repeats soft_report",
+    "run": "worker watch runner evidence evidence_text repeats soft_report nearest",
 })
 
 COMMANDS = within({
@@ -209,7 +209,7 @@ HARNESS_TESTS = within({
     "run": """
         evidence_test repeats_test export_test program_shell program_test program_choice_test
         program_trouble_test gate_program_test limits_program_test model_program_test model_run_test
-        soft_test
+        soft_test watch_test nearest_test program_terminal_test program_json_test
         cudart_program_test
     """,
 })

@@ -52,7 +52,10 @@ def make() -> list[pathlib.Path]:
     shutil.rmtree(FOLDER, ignore_errors=True)
     source = FOLDER / f"tollens-{version()}"
     copy_tree(source)
-    compiler = f"{'ccache ' if shutil.which('ccache') else ''}{os.environ.get('CC', 'gcc')}"
+    # Without the folder's name in them, files made elsewhere have the same bytes.
+    compiler = f"{os.environ.get('CC', 'gcc')} -ffile-prefix-map={source}=."
+    if shutil.which("ccache"):
+        compiler = f"ccache {compiler}"
     log = FOLDER / "build.log"
     with log.open("w") as out:
         done = subprocess.run(

@@ -111,6 +111,7 @@ def read(program: pathlib.Path) -> Manual:
 
 
 def option_of(text: str) -> Option:
-    """ "--plugin PATH.so adds ..." as the option and its text."""
+    """ "--plugin PATH.so adds ..." as the option and its text: a value begins as a name does."""
     words = text.split()
-    return Option(" ".join(words[:2]), " ".join(words[2:]))
+    taken = 2 if words[1][0].isupper() else 1
+    return Option(" ".join(words[:taken]), " ".join(words[taken:]))

@@ -79,7 +79,8 @@ def words_of(manual: Manual) -> dict[str, list[str]]:
         words = found.setdefault(first, [])
         words += [word for word in [second, *command.option_names] if word and word not in words]
     for words in found.values():
-        words += [option.names[0] for option in manual.every] + ["--help"]
+        every = [option.names[0] for option in manual.every]
+        words += [word for word in [*every, "--help"] if word not in words]
     return found
 
 

@@ -1,14 +1,15 @@
 /*
  * What programs linked against glibc 2.34 or newer miss in an older one, down to 2.28: stat and its
- * relatives, which were inline functions there, and a start that runs the program's constructors,
- * which the program's own start files did. ci/packaging/older_glibc.py puts this library in front
- * of libc.so.6 in packaged programs.
+ * relatives, which were inline functions there, mallinfo2, and a start that runs the program's
+ * constructors, which the program's own start files did. ci/packaging/older_glibc.py puts this
+ * library in front of libc.so.6 in packaged programs.
  */
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <link.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -39,6 +40,23 @@ int lstat(const char *path, struct stat *status) {
 
 int stat64(const char *path, struct stat64 *status) {
     return (int)syscall(SYS_newfstatat, AT_FDCWD, path, status, 0);
+}
+
+/* Older ones count with int alone: 2 GiB and more are wrong there. */
+struct mallinfo2 mallinfo2(void) {
+    struct mallinfo2 (*newer)(void) = (struct mallinfo2(*)(void))dlsym(RTLD_NEXT, "mallinfo2");
+    struct mallinfo (*older)(void) = (struct mallinfo(*)(void))dlsym(RTLD_NEXT, "mallinfo");
+    if (newer != NULL) return newer();
+    const struct mallinfo info = older();
+    return (struct mallinfo2){.arena = (unsigned)info.arena,
+                              .ordblks = (unsigned)info.ordblks,
+                              .smblks = (unsigned)info.smblks,
+                              .hblks = (unsigned)info.hblks,
+                              .hblkhd = (unsigned)info.hblkhd,
+                              .fsmblks = (unsigned)info.fsmblks,
+                              .uordblks = (unsigned)info.uordblks,
+                              .fordblks = (unsigned)info.fordblks,
+                              .keepcost = (unsigned)info.keepcost};
 }
 
 /* The program's constructors, as its dynamic section lists them. */

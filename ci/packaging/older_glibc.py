@@ -28,7 +28,7 @@ SHIM = "libtollens-older-glibc.so"
 # Where functions were before glibc 2.34.
 HOMES = {"libdl.so.2": ("dl",), "libpthread.so.0": ("pthread_", "sem_"), "librt.so.1": ("shm_",),
          "libanl.so.1": ("getaddrinfo_a", "gai_")}
-SHIMMED = {"stat", "fstat", "lstat", "stat64", "__libc_start_main"}
+SHIMMED = {"stat", "fstat", "lstat", "stat64", "mallinfo2", "__libc_start_main"}
 GNU_VERSYM, GNU_VERNEED, DYNSYM = 0x6FFFFFFF, 0x6FFFFFFE, 11
 GLOBAL = 1  # the version of a symbol without a version
 

@@ -12,6 +12,7 @@ import older_glibc  # noqa: E402
 from contents import glibc_needed  # noqa: E402
 
 PROGRAM = r"""
+#include <malloc.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -25,7 +26,10 @@ int main(int count, char **words) {
     double number = count - 1;
     pthread_create(&thread, NULL, half, &number);
     pthread_join(thread, NULL);
-    printf("%g %g %d\n", ready, number, stat(words[0], &status) == 0 && S_ISREG(status.st_mode));
+    const size_t before = mallinfo2().uordblks;
+    void *block = malloc(5000);
+    printf("%g %g %d %d\n", ready, number, stat(words[0], &status) == 0 && S_ISREG(status.st_mode),
+           mallinfo2().uordblks >= before + 5000 && block != NULL);
 }
 """
 PLAIN = "#include <pthread.h>\nint f(pthread_t *t, void *(*g)(void *)) " \
@@ -52,7 +56,7 @@ class OlderGlibc(unittest.TestCase):
     def test_a_program_asks_for_no_newer_glibc_and_does_the_same(self) -> None:
         path = self.compile("program", PROGRAM, "-lm", "-Wl,-rpath,$ORIGIN/lib")
         said = subprocess.run([str(path)], check=True, stdout=subprocess.PIPE).stdout
-        self.assertEqual(said, b"1 1 1\n")
+        self.assertEqual(said, b"1 1 1 1\n")
         self.assertGreater(glibc_needed(path), older_glibc.NEWEST)
         older_glibc.make_all(self.folder)
         self.assertLessEqual(glibc_needed(path), older_glibc.NEWEST)

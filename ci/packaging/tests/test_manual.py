@@ -90,7 +90,7 @@ def test_bash_completes_commands_and_their_options() -> None:
         assert words <= offered, f"{name}: {words - offered}"
         alike = {word for other, those in options.items()
                  if other.split()[0] == name.split()[0] for word in those}
-        assert offered == alike | {"--plugin", "--help"}, name
+        assert offered == alike | {"--plugin", "--json", "--help"}, name
 
 
 @pytest.mark.parametrize("shell", OTHERS)

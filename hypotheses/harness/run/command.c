@@ -1,17 +1,88 @@
 /*
- * How a command complains.
+ * What all commands share: complaints with their next step, and --json.
  */
 #include "command.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *program = "tollens";
+static bool is_json, has_answered;
+static char complaint[1024], next[1024];
+
+void hyp_command_begin(const char *name) {
+    if (name != NULL && name[0] != '\0') program = name;
+}
+
+const char *hyp_command_program(void) {
+    return program;
+}
 
 int hyp_command_complain(const char *format, ...) {
-    va_list arguments;
-    fputs("tollens: ", stderr);
+    va_list arguments, again;
     va_start(arguments, format);
+    va_copy(again, arguments);
+    vsnprintf(complaint, sizeof complaint, format, again);
+    va_end(again);
+    fputs("tollens: ", stderr);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fputc('\n', stderr);
     return HYP_EXIT_ERROR;
+}
+
+void hyp_command_next(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(next, sizeof next, format, arguments);
+    va_end(arguments);
+}
+
+void hyp_command_take_json(int *count, char **words) {
+    int kept = 0;
+    for (int i = 0; i < *count; i++) {
+        const bool is_it = strcmp(words[i], "--json") == 0;
+        is_json |= is_it;
+        if (!is_it) words[kept++] = words[i];
+    }
+    *count = kept;
+}
+
+bool hyp_command_is_json(void) {
+    return is_json;
+}
+
+void hyp_command_say(const char *format, ...) {
+    va_list arguments;
+    if (is_json) return;
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+}
+
+int hyp_command_answer(const char *command, json_t *document, int code) {
+    json_t *all = json_pack("{s:i, s:s}", "schema", 1, "command", command);
+    const bool is_whole = document != NULL && all != NULL && json_object_update(all, document) == 0;
+    char *text = is_whole ? json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    json_decref(all);
+    json_decref(document);
+    if (text == NULL) return hyp_command_complain("out of memory for the JSON of %s", command);
+    puts(text);
+    free(text);
+    has_answered = true;
+    return code;
+}
+
+int hyp_command_end(const char *command, int code) {
+    if (code != HYP_EXIT_ERROR || complaint[0] == '\0') return code;
+    if (next[0] == '\0') hyp_command_next("%s %s --help", program, command);
+    fprintf(stderr, "  next: %s\n", next);
+    if (is_json && !has_answered) {
+        json_t *error =
+            json_pack("{s:s, s:s, s:i}", "error", complaint, "next", next, "exit_code", code);
+        (void)hyp_command_answer(command, error, code);
+    }
+    return code;
 }

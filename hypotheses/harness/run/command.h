@@ -5,6 +5,9 @@
 #ifndef HYP_COMMAND_H
 #define HYP_COMMAND_H
 
+#include <jansson.h>
+#include <stdbool.h>
+
 /* The exit codes, which CI relies on. */
 enum {
     HYP_EXIT_OK = 0,
@@ -28,5 +31,28 @@ int hyp_command_soft(int count, char **words);
 
 /* A sentence on stderr, "tollens: ..."; returns HYP_EXIT_ERROR. */
 int hyp_command_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* What the user can do about a complaint, "tollens doctor". It is printed when the program ends
+ * with HYP_EXIT_ERROR. The last one counts; without any, it is the help of the command. */
+void hyp_command_next(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Keeps how the program was called, argv[0], for commands that a reader can copy. */
+void hyp_command_begin(const char *program);
+const char *hyp_command_program(void);
+
+/* --json: removes the word from words[0..*count) and remembers it. */
+void hyp_command_take_json(int *count, char **words);
+bool hyp_command_is_json(void);
+
+/* printf, silent under --json. */
+void hyp_command_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints the document of --json, with "schema" and "command", on stdout and releases it. Returns
+ * code, or HYP_EXIT_ERROR after a complaint if memory ran out. */
+int hyp_command_answer(const char *command, json_t *document, int code);
+
+/* The end of a command: prints the next step of a complaint, and under --json a document with the
+ * complaint if there is no other. Returns code. */
+int hyp_command_end(const char *command, int code);
 
 #endif

@@ -218,6 +218,24 @@ static bool put_junit(const char *folder) {
     return true;
 }
 
+/* The three files that a run is described by, as one. */
+static int put_whole(const char *folder) {
+    static const char *const names[] = {"run", "machine", "results"};
+    json_t *whole = json_object();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[1100];
+        json_error_t error;
+        snprintf(path, sizeof path, "%s/%s.json", folder, names[i]);
+        json_t *part = json_load_file(path, 0, &error);
+        if (part == NULL) {
+            json_decref(whole);
+            return hyp_command_complain("%s: %s", path, error.text);
+        }
+        json_object_set_new(whole, names[i], part);
+    }
+    return hyp_command_answer("export", whole, HYP_EXIT_OK);
+}
+
 int hyp_command_export(int count, char **words) {
     static struct hyp_results results;
     static const struct {
@@ -235,15 +253,18 @@ int hyp_command_export(int count, char **words) {
         } else if (words[i][0] != '-' && folder == NULL) {
             folder = words[i];
         } else {
-            return hyp_command_complain("unexpected argument '%s' of export; see tollens help",
-                                        words[i]);
+            return hyp_command_complain("unexpected argument '%s' of export", words[i]);
         }
     }
-    if (folder == NULL || format == NULL) {
+    if (folder == NULL || (format == NULL && !hyp_command_is_json())) {
         return hyp_command_complain(
-            "export requires a folder written by tollens run, and --format");
+            "export requires a folder written by tollens run, and --format or --json");
+    }
+    if (format != NULL && hyp_command_is_json()) {
+        return hyp_command_complain("--format and --json cannot be combined: each chooses a form");
     }
     if (!hyp_results_read(folder, &results)) return hyp_command_complain("%s", hyp_error());
+    if (format == NULL) return put_whole(folder);
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         if (strcmp(formats[i].name, format) != 0) continue;
         bool ok = formats[i].put != NULL ? formats[i].put(&results) : put_junit(folder);

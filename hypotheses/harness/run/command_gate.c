@@ -4,6 +4,7 @@
 #include "command.h"
 #include "files/atomic_file.h"
 #include "judge/gate.h"
+#include "record/record.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static bool read_words(int count, char **words, struct gate_options *options) {
         } else if (strcmp(word, "--inconclusive=fail") == 0) {
             options->inconclusive_warns = false;
         } else if (word[0] == '-') {
-            return hyp_fail("gate has no option %s; see tollens help", word);
+            return hyp_fail("gate has no option %s", word);
         } else if (options->evidence != NULL) {
             return hyp_fail("gate takes one folder of evidence; %s is a second one", word);
         } else {
@@ -51,11 +52,13 @@ int hyp_command_gate(int count, char **words) {
         return hyp_command_complain("%s", hyp_error());
     }
     if (!options.across && !hyp_gate_comparable(&now, &before)) {
-        return hyp_command_complain("%s; use --across to compare anyway", hyp_error());
+        hyp_command_next("%s gate --across, to compare anyway", hyp_command_program());
+        return hyp_command_complain("%s", hyp_error());
     }
-    printf("%s, %s run: commit %.12s against %.12s\n", now.device_name, now.mode,
-           now.commit[0] != '\0' ? now.commit : "unknown",
-           before.commit[0] != '\0' ? before.commit : "unknown");
+    json_t *rows = json_array();
+    hyp_command_say("%s, %s run: commit %.12s against %.12s\n", now.device_name, now.mode,
+                    now.commit[0] != '\0' ? now.commit : "unknown",
+                    before.commit[0] != '\0' ? before.commit : "unknown");
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
         const struct hyp_result *row = hyp_results_find(&now, claim),
@@ -64,15 +67,31 @@ int hyp_command_gate(int count, char **words) {
         if (row == NULL && other == NULL) continue;
         enum hyp_change change = hyp_gate_compare(row, other, sentence, sizeof sentence);
         counts[change]++;
-        printf("%-*s%-12s  %s\n", hyp_claim_width(), claim->id, hyp_change_words(change), sentence);
+        hyp_command_say("%-*s%-12s  %s\n", hyp_claim_width(), claim->id, hyp_change_words(change),
+                        sentence);
+        json_array_append_new(rows, json_pack("{s:s, s:s, s:o}", "id", claim->id, "change",
+                                              hyp_change_words(change), "sentence",
+                                              hyp_record_text(sentence)));
     }
     size_t worse = counts[HYP_WORSE], untold = counts[HYP_CANNOT_TELL];
     size_t compared = counts[HYP_SAME] + counts[HYP_BETTER] + counts[HYP_NEW] + worse + untold;
     if (compared == 0) {
+        json_decref(rows);
         return hyp_command_complain("neither run tested anything: there is nothing to compare");
     }
-    printf("\n%zu same, %zu better, %zu new, %zu worse, %zu cannot tell\n", counts[HYP_SAME],
-           counts[HYP_BETTER], counts[HYP_NEW], worse, untold);
-    if (worse > 0) return HYP_EXIT_FALSIFIED;
-    return untold > 0 && !options.inconclusive_warns ? HYP_EXIT_INCONCLUSIVE : HYP_EXIT_OK;
+    hyp_command_say("\n%zu same, %zu better, %zu new, %zu worse, %zu cannot tell\n",
+                    counts[HYP_SAME], counts[HYP_BETTER], counts[HYP_NEW], worse, untold);
+    const int code = worse > 0                                   ? HYP_EXIT_FALSIFIED
+                     : untold > 0 && !options.inconclusive_warns ? HYP_EXIT_INCONCLUSIVE
+                                                                 : HYP_EXIT_OK;
+    json_t *document =
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I, s:I}, s:i}", "device",
+                  now.device_name, "mode", now.mode, "commit", hyp_record_text(now.commit),
+                  "baseline_commit", hyp_record_text(before.commit), "claims", rows, "counts",
+                  "same", (json_int_t)counts[HYP_SAME], "better", (json_int_t)counts[HYP_BETTER],
+                  "new", (json_int_t)counts[HYP_NEW], "worse", (json_int_t)worse, "cannot_tell",
+                  (json_int_t)untold, "exit_code", code);
+    if (hyp_command_is_json()) return hyp_command_answer("gate", document, code);
+    json_decref(document);
+    return code;
 }

@@ -17,7 +17,6 @@ enum { SHOWN = 4, TEXT_SHOWN = 60, TYPES = 64 };
 
 struct model_options {
     const char *path;
-    bool as_json;
 };
 
 static bool read_words(int count, char **words, struct model_options *options) {
@@ -25,10 +24,8 @@ static bool read_words(int count, char **words, struct model_options *options) {
     if (count == 0 || strcmp(words[0], "info") != 0)
         return hyp_fail("model requires: info FILE, run FILE or bench FILE");
     for (int i = 1; i < count; i++) {
-        if (strcmp(words[i], "--json") == 0) {
-            options->as_json = true;
-        } else if (words[i][0] == '-') {
-            return hyp_fail("model info has no option %s; see tollens help model", words[i]);
+        if (words[i][0] == '-') {
+            return hyp_fail("model info has no option %s", words[i]);
         } else if (options->path != NULL) {
             return hyp_fail("model info takes one file; %s is a second one", words[i]);
         } else {
@@ -277,7 +274,7 @@ int hyp_command_model(int count, char **words) {
     if (ok && tol_gguf_open(options.path, &gguf) != TOL_OK) {
         ok = hyp_fail("%s", hyp_session_message());
     }
-    if (ok && options.as_json)
+    if (ok && hyp_command_is_json())
         ok = print_json(gguf, options.path);
     else if (ok)
         print_file(gguf, options.path);

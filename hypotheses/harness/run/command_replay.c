@@ -78,7 +78,7 @@ static bool read_words(int count, char **words, struct replay_options *options) 
             if (value[0] == '\0') return hyp_fail("--out requires a folder");
             options->out = value;
         } else if (words[i][0] == '-') {
-            return hyp_fail("replay has no option %s; see tollens help", words[i]);
+            return hyp_fail("replay has no option %s", words[i]);
         } else if (options->path != NULL) {
             return hyp_fail("replay takes one trace; %s is a second one", words[i]);
         } else {
@@ -158,8 +158,7 @@ static json_t *result_of(const struct replay_report *report) {
         (json_int_t)s->driver_frees, "magazine_hits", (json_int_t)s->magazine_hits);
 }
 
-static bool write_summary(const struct replay_report *report) {
-    char path[1100];
+static json_t *summary_of(const struct replay_report *report) {
     json_t *times = json_object();
     for (int call = 0; call < TOL_POOL_CALLS; call++) {
         json_t *one = json_pack("{s:I}", "count", (json_int_t)report->times[call]->total);
@@ -169,11 +168,16 @@ static bool write_summary(const struct replay_report *report) {
         }
         json_object_set_new(times, call_names[call], one);
     }
-    json_t *all = json_pack(
-        "{s:i, s:s, s:s, s:s, s:I, s:I, s:o, s:o}", "schema", 1, "trace", report->options->path,
-        "device", report->device->name, "profile", report->options->profile->name, "limit",
-        (json_int_t)report->options->limit, "floor", (json_int_t)report->replay->floor, "result",
-        result_of(report), "times_ns", times);
+    return json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:o, s:o}", "schema", 1, "trace",
+                     report->options->path, "device", report->device->name, "profile",
+                     report->options->profile->name, "limit", (json_int_t)report->options->limit,
+                     "floor", (json_int_t)report->replay->floor, "result", result_of(report),
+                     "times_ns", times);
+}
+
+static bool write_summary(const struct replay_report *report) {
+    char path[1100];
+    json_t *all = summary_of(report);
     char *text = all != NULL ? json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(all);
     if (text == NULL) return hyp_fail("out of memory");
@@ -214,7 +218,12 @@ static bool write_report(struct replay_report *report) {
         ok = tol_pool_times(replay->pool, (enum tol_pool_call)call, &report->times[call]) == TOL_OK;
     }
     if (!ok) hyp_fail("%s", hyp_session_message());
-    if (ok) print(report);
+    if (ok && hyp_command_is_json()) {
+        ok = hyp_command_answer("replay", summary_of(report), HYP_EXIT_OK) == HYP_EXIT_OK ||
+             hyp_fail("out of memory");
+    } else if (ok) {
+        print(report);
+    }
     if (ok && report->options->out != NULL) {
         ok = write_summary(report) && write_text(report, "snapshot.json", tol_pool_snapshot) &&
              write_text(report, "timeline.json", tol_pool_chrome_trace) && write_times(report);

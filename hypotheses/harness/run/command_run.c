@@ -81,16 +81,22 @@ static bool write_all(const struct hyp_run *run) {
 /* What would run, and nothing of it. */
 static int list_chosen(const struct hyp_run *run) {
     enum { NAMES_MAX = 64 };
+    json_t *attacks = json_array();
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         const char *names[NAMES_MAX];
         const struct hyp_claim *claim = &hyp_claims()[i];
         if (!run->chosen[i]) continue;
         size_t count = hyp_worker_list(claim->suite, run->session.filter, names, NAMES_MAX);
-        if (count == 0) printf("%-*sno attack yet\n", hyp_claim_width(), claim->id);
+        if (count == 0) hyp_command_say("%-*sno attack yet\n", hyp_claim_width(), claim->id);
         for (size_t k = 0; k < count && k < NAMES_MAX; k++) {
-            printf("%-*s%s\n", hyp_claim_width(), claim->id, names[k]);
+            hyp_command_say("%-*s%s\n", hyp_claim_width(), claim->id, names[k]);
+            json_array_append_new(attacks,
+                                  json_pack("{s:s, s:s}", "claim", claim->id, "name", names[k]));
         }
     }
+    json_t *document = json_pack("{s:o}", "attacks", attacks);
+    if (hyp_command_is_json()) return hyp_command_answer("run", document, HYP_EXIT_OK);
+    json_decref(document);
     return HYP_EXIT_OK;
 }
 
@@ -99,13 +105,18 @@ static int list_chosen(const struct hyp_run *run) {
 static bool run_once(struct hyp_run *run, const struct hyp_run_options *options) {
     struct hyp_watch watch;
     uint64_t begin_ns = hyp_clock_ns();
-    hyp_watch_begin(&watch, stderr);
+    size_t steps = 0;
+    for (size_t i = 0; i < hyp_claim_count(); i++) {
+        if (run->chosen[i]) steps += hyp_trial_steps(run, &hyp_claims()[i]);
+    }
+    hyp_watch_begin(&watch, stderr, steps, options->verbose);
     bool ok = hyp_machine_write(&run->machine, run->folder);
     for (size_t i = 0; ok && i < hyp_claim_count(); i++) {
         if (!run->chosen[i]) continue;
+        hyp_watch_claim(&watch, hyp_trial_steps(run, &hyp_claims()[i]));
         ok = hyp_trial_run(run, &hyp_claims()[i], &watch);
-        hyp_watch_clear(&watch);
-        if (ok) hyp_console_verdict(&hyp_claims()[i], &run->verdicts[i]);
+        hyp_watch_verdict(&watch, run->verdicts[i].kind);
+        if (ok) hyp_console_verdict(run, &hyp_claims()[i]);
     }
     run->duration_s = (double)(hyp_clock_ns() - begin_ns) * 1e-9;
     run->exit_code = exit_code(run, options);
@@ -127,7 +138,8 @@ static bool run_repeatedly(struct hyp_run *run, const struct hyp_run_options *op
     bool ok = true;
     while (ok && repeats.done < repeats.wanted && !hyp_runner_interrupted()) {
         snprintf(folder, sizeof folder, "%s/repeat%u", top, repeats.done + 1);
-        printf("%sRun %u of %u\n", repeats.done > 0 ? "\n" : "", repeats.done + 1, repeats.wanted);
+        hyp_console_say("%sRun %u of %u\n", repeats.done > 0 ? "\n" : "", repeats.done + 1,
+                        repeats.wanted);
         run->folder = folder;
         run->machine.begin_s = hyp_clock_day_s();
         ok = hyp_directory_make(folder) && run_once(run, options);
@@ -138,7 +150,7 @@ static bool run_repeatedly(struct hyp_run *run, const struct hyp_run_options *op
         end_verdicts(run);
     }
     run->folder = top;
-    if (ok) hyp_repeats_print(&repeats, run);
+    if (ok) hyp_repeats_print(&repeats, run, hyp_command_is_json() ? stderr : stdout);
     *code = repeats.worst;
     return ok;
 }
@@ -150,6 +162,35 @@ static bool needs_fixtures(const struct hyp_run *run) {
     return any;
 }
 
+/* The file that says most about what was done, and where it and the others are. */
+static int answer(const struct hyp_run *run, const struct hyp_run_options *options) {
+    const char *name = options->repeats > 0 ? "repeats" : "results";
+    char path[1000];
+    json_error_t error;
+    snprintf(path, sizeof path, "%s/%s.json", run->folder, name);
+    json_t *written = json_load_file(path, 0, &error);
+    if (written == NULL) return hyp_command_complain("%s: %s", path, error.text);
+    return hyp_command_answer("run",
+                              json_pack("{s:s, s:i, s:o}", "evidence", run->folder, "exit_code",
+                                        run->exit_code, name, written),
+                              run->exit_code);
+}
+
+/* What is wrong with the combination of options; NULL: nothing. */
+static const char *contradiction(const struct hyp_run *run, const struct hyp_run_options *options) {
+    if (options->require_gpu && run->session.kind == HYP_DEVICE_SOFT) {
+        return "--require-gpu and --device soft cannot be combined";
+    }
+    if (run->under != NULL && run->sabotage) {
+        return "--under and --sabotage cannot be combined: one applies one saboteur, the other all "
+               "of them";
+    }
+    if (run->under != NULL && run->limits) {
+        return "--under and --limits cannot be combined: one applies one saboteur, the other many";
+    }
+    return NULL;
+}
+
 int hyp_command_run(int count, char **words) {
     static struct hyp_run run;
     struct hyp_run_options options = {0};
@@ -158,17 +199,9 @@ int hyp_command_run(int count, char **words) {
         return hyp_command_complain("%s", hyp_error());
     }
     if (options.list) return list_chosen(&run);
-    if (options.require_gpu && run.session.kind == HYP_DEVICE_SOFT) {
-        return hyp_command_complain("--require-gpu and --device soft cannot be combined");
-    }
-    if (run.under != NULL && run.sabotage) {
-        return hyp_command_complain("--under and --sabotage cannot be combined: one applies one "
-                                    "saboteur, the other all of them");
-    }
-    if (run.under != NULL && run.limits) {
-        return hyp_command_complain("--under and --limits cannot be combined: one applies one "
-                                    "saboteur, the other many");
-    }
+    const char *why = contradiction(&run, &options);
+    if (why != NULL) return hyp_command_complain("%s", why);
+    hyp_command_next("%s doctor", hyp_command_program());
     if (options.require_gpu) run.session.kind = HYP_DEVICE_CUDA;
     if (needs_fixtures(&run) && hyp_session_root() == NULL) {
         return hyp_command_complain("%s", hyp_error());
@@ -184,6 +217,8 @@ int hyp_command_run(int count, char **words) {
     run.folder = folder;
     (void)hyp_runner_interrupted();
 
+    hyp_command_next("%s run --out DIR, with an empty folder of a disk that has room",
+                     hyp_command_program());
     bool ok =
         make_folder(options.out, folder, sizeof folder) &&
         (options.trace == NULL || hyp_timeline_begin(options.trace, (unsigned)options.trace_every,
@@ -194,11 +229,16 @@ int hyp_command_run(int count, char **words) {
                                  : run_once(&run, &options);
     }
     end_verdicts(&run);
-    free(command);
     ok = hyp_timeline_end() && ok;
-    if (!ok) return hyp_command_complain("%s", hyp_error());
+    if (!ok) {
+        free(command);
+        return hyp_command_complain("%s", hyp_error());
+    }
     if (hyp_runner_interrupted()) {
         hyp_command_complain("interrupted; the results so far are in %s", folder);
+        hyp_command_next("%s", run.command);
     }
+    if (hyp_command_is_json()) run.exit_code = answer(&run, &options);
+    free(command);
     return run.exit_code;
 }

@@ -34,6 +34,7 @@ static const char usage[] =
     "\n"
     "  --check LIST         memory, init, sync, race, stream, leak, fatal; default:\n"
     "                       memory,init,sync\n"
+    "  --json               print the summary as one JSON object (hypotheses/JSON.md)\n"
     "  --error-exitcode N   the exit code if anything was found; default: the program's\n"
     "  --report FILE        add the findings to FILE, a JSON object a line\n"
     "  --trace FILE         write a line for each operation and each call that made, freed or\n"
@@ -63,7 +64,7 @@ struct soft_run {
     long report_bytes;                  /* what the file had before */
     bool keeps_report;
     char trace[PATH_MAX]; /* "": there is none */
-    bool hides_nvjitlink;
+    bool hides_nvjitlink, as_json;
     uint64_t error_code; /* the exit code where something was found; 0: the program's */
     char **words;        /* the program and its arguments */
 };
@@ -155,6 +156,8 @@ static int read_words(struct soft_run *run, int count, char **words) {
         }
         if (strcmp(words[at], "--no-nvjitlink") == 0) {
             run->hides_nvjitlink = true;
+        } else if (strcmp(words[at], "--json") == 0) {
+            run->as_json = true;
         } else if (value != NULL) {
             setenv(variables[i].variable, value, 1);
         } else if ((value = value_of("--report", &at, count, words)) != NULL) {
@@ -169,7 +172,7 @@ static int read_words(struct soft_run *run, int count, char **words) {
             }
         } else {
             return hyp_command_complain("soft: %s is not an option with a value; the program "
-                                        "stands behind --, see tollens soft --help",
+                                        "stands behind --",
                                         words[at]);
         }
     }
@@ -272,6 +275,7 @@ static int run_program(const struct soft_run *run) {
     posix_spawnattr_destroy(&attributes);
     if (error != 0) {
         hyp_command_complain("soft: %s cannot be run: %s", run->words[0], strerror(error));
+        hyp_command_next("command -v %s, which must print the path of a program", run->words[0]);
         return -1;
     }
     child = id;
@@ -297,8 +301,12 @@ int hyp_command_soft(int count, char **words) {
         const char *checks = getenv("TOLLENS_SOFT_CHECK");
         hyp_soft_report_findings(&report, run.report, run.report_bytes);
         hyp_soft_report_summaries(&report, run.summary);
-        hyp_soft_report_print(
-            &report, checks != NULL && checks[0] != '\0' ? checks : "memory,init,sync", stderr);
+        if (checks == NULL || checks[0] == '\0') checks = "memory,init,sync";
+        if (run.as_json) {
+            hyp_soft_report_json(&report, checks, code, stderr);
+        } else {
+            hyp_soft_report_print(&report, checks, stderr);
+        }
     }
     end_folder(&run);
     if (code < 0) return HYP_EXIT_ERROR;

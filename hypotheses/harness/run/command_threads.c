@@ -12,6 +12,7 @@
 #include "files/atomic_file.h"
 #include "harness/sabotage.h"
 #include "harness/session.h"
+#include "record/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ int hyp_command_threads(int count, char **words) {
     }
     if (!hyp_session_read(&session)) return hyp_command_complain("%s", hyp_error());
     if (hyp_session_open(&session.kind, &driver) != TOL_OK) {
+        hyp_command_next("%s doctor", hyp_command_program());
         return hyp_command_complain("no device: %s", hyp_session_message());
     }
     hyp_sabotage_place(session.seed, "threads");
@@ -38,6 +40,7 @@ int hyp_command_threads(int count, char **words) {
         return hyp_command_complain("%s", hyp_error());
     }
     if (tol_context_create(driver, session.ordinal, &context) != TOL_OK) {
+        hyp_command_next("%s doctor", hyp_command_program());
         return hyp_command_complain("no device: %s", hyp_session_message());
     }
     const struct hyp_thread_stress_options options = {.threads = (unsigned)threads,
@@ -45,8 +48,19 @@ int hyp_command_threads(int count, char **words) {
                                                       .pause = 4,
                                                       .seed = session.seed};
     bool ended = hyp_thread_stress_run(context, &options, &stress);
+    json_t *troubles = json_array();
     for (unsigned i = 0; i < HYP_THREAD_STRESS_TROUBLES_MAX && stress.troubles[i][0] != '\0'; i++) {
-        printf("%s\n", stress.troubles[i]);
+        hyp_command_say("%s\n", stress.troubles[i]);
+        json_array_append_new(troubles, hyp_record_text(stress.troubles[i]));
+    }
+    int code = !ended || stress.violations > 0 ? HYP_EXIT_FALSIFIED : HYP_EXIT_OK;
+    json_t *document = json_pack("{s:I, s:I, s:b, s:I, s:o}", "threads", (json_int_t)threads,
+                                 "launches", (json_int_t)launches, "ended", (int)ended,
+                                 "violations", (json_int_t)stress.violations, "messages", troubles);
+    if (hyp_command_is_json()) {
+        code = hyp_command_answer("threads", document, code);
+    } else {
+        json_decref(document);
     }
     if (!ended) {
         fflush(stdout);
@@ -54,5 +68,5 @@ int hyp_command_threads(int count, char **words) {
     }
     tol_context_destroy(context);
     tol_driver_close(driver);
-    return stress.violations > 0 ? HYP_EXIT_FALSIFIED : HYP_EXIT_OK;
+    return code;
 }

@@ -1,5 +1,5 @@
 /*
- * Console: what `tollens run` prints on stdout for people.
+ * Console: what `tollens run` prints for people, on stdout, or on stderr under --json.
  */
 #ifndef HYP_CONSOLE_H
 #define HYP_CONSOLE_H
@@ -9,10 +9,13 @@
 /* Prints what will run. */
 void hyp_console_begin(const struct hyp_run *run);
 
-/* Prints one claim's verdict. */
-void hyp_console_verdict(const struct hyp_claim *claim, const struct hyp_verdict *verdict);
+/* Prints one claim's verdict, and below one that needs a look the commands for it. */
+void hyp_console_verdict(const struct hyp_run *run, const struct hyp_claim *claim);
 
 /* Prints the reasons, the counts and the path of the evidence. */
 void hyp_console_end(const struct hyp_run *run, const struct hyp_run_options *options);
+
+/* printf to where the others print. */
+void hyp_console_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -83,8 +83,9 @@ Test(program, without_a_gpu_cuda_is_one_clear_sentence) {
     cr_assert(code == 2, "%d: %s", code, program_output);
     cr_assert(program_says("no cuda device") && program_says("/nowhere/libcuda.so.1"), "%s",
               program_output);
-    cr_assert(strchr(program_output, '\n') == program_output + strlen(program_output) - 1,
-              "one line: %s", program_output);
+    cr_assert(strstr(program_output, "\n  next: ") == strchr(program_output, '\n') &&
+                  program_says("tollens doctor\n"),
+              "one line, and what to do: %s", program_output);
     code = program_shell("TOLLENS_LIBCUDA=/nowhere/libcuda.so.1 TOLLENS_DEVICE=auto \"$T\" run H1 "
                          "--require-gpu");
     cr_assert(code == 2, "%d: %s", code, program_output);

@@ -55,21 +55,21 @@ bool hyp_repeats_write(const struct hyp_repeats *repeats, const struct hyp_run *
     return ok;
 }
 
-void hyp_repeats_print(const struct hyp_repeats *repeats, const struct hyp_run *run) {
+void hyp_repeats_print(const struct hyp_repeats *repeats, const struct hyp_run *run, FILE *out) {
     size_t differing = 0;
-    printf("\n%u of %u runs  survived  falsified  inconclusive  not tested\n", repeats->done,
-           repeats->wanted);
+    fprintf(out, "\n%u of %u runs  survived  falsified  inconclusive  not tested\n", repeats->done,
+            repeats->wanted);
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
         const unsigned *counts = repeats->counts[i];
         if (!run->chosen[i]) continue;
         bool agree = hyp_repeats_agree(repeats, claim);
-        printf("%-12s  %8u  %9u  %12u  %10u%s\n", claim->id, counts[HYP_SURVIVED],
-               counts[HYP_FALSIFIED], counts[HYP_INCONCLUSIVE], counts[HYP_NOT_TESTED],
-               agree ? "" : "  not always the same");
+        fprintf(out, "%-12s  %8u  %9u  %12u  %10u%s\n", claim->id, counts[HYP_SURVIVED],
+                counts[HYP_FALSIFIED], counts[HYP_INCONCLUSIVE], counts[HYP_NOT_TESTED],
+                agree ? "" : "  not always the same");
         differing += !agree;
     }
-    if (differing > 0) printf("Claims with differing verdicts: %zu. ", differing);
-    printf("Evidence: %s\n", run->folder);
-    fflush(stdout);
+    if (differing > 0) fprintf(out, "Claims with differing verdicts: %zu. ", differing);
+    fprintf(out, "Evidence: %s\n", run->folder);
+    fflush(out);
 }

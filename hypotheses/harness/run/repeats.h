@@ -10,6 +10,8 @@
 
 #include "run.h"
 
+#include <stdio.h>
+
 struct hyp_repeats {
     unsigned wanted, done;
     unsigned counts[HYP_CLAIMS_MAX][HYP_NOT_TESTED + 1]; /* by verdict */
@@ -27,6 +29,6 @@ bool hyp_repeats_write(const struct hyp_repeats *repeats, const struct hyp_run *
                        const char *folder);
 
 /* Prints the counts as a table. */
-void hyp_repeats_print(const struct hyp_repeats *repeats, const struct hyp_run *run);
+void hyp_repeats_print(const struct hyp_repeats *repeats, const struct hyp_run *run, FILE *out);
 
 #endif

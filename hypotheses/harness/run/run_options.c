@@ -78,6 +78,8 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
         run->sabotage = true;
     } else if (strcmp(word, "--limits") == 0) {
         run->limits = true;
+    } else if (strcmp(word, "--verbose") == 0) {
+        options->verbose = true;
     } else if (strcmp(word, "--require-gpu") == 0) {
         options->require_gpu = true;
     } else if ((value = option("--device", count, words, i)) != NULL) {
@@ -126,7 +128,7 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
             return hyp_fail("--inconclusive must be fail or warn, not '%s'", value);
         }
     } else if (word[0] == '-') {
-        return hyp_fail("unknown option %s; see tollens help", word);
+        return hyp_fail("unknown option %s", word);
     } else {
         return choose(word, run, options);
     }

@@ -14,6 +14,7 @@ enum { HYP_SEEDS_QUICK = 2, HYP_SEEDS_FULL = 8 };
 struct hyp_run_options {
     bool require_gpu;
     bool inconclusive_warns;
+    bool verbose;    /* a line on stderr for each attack */
     const char *out; /* NULL: the program chooses the folder */
     uint64_t
         repeats; /* how often all of it runs; 0: once, with the evidence in the folder itself */

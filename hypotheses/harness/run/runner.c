@@ -391,6 +391,13 @@ static bool run_process(const struct hyp_task *task, struct worker *worker) {
     return true;
 }
 
+size_t hyp_runner_steps(const struct hyp_task *task) {
+    struct hyp_verdict verdict;
+    choose_passes(task, &verdict);
+    return hyp_worker_list(task->claim->suite, task->session->filter, NULL, 0) * verdict.processes *
+           verdict.seeds;
+}
+
 bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict) {
     const char *names[ATTACKS_MAX];
     char folder[1024];

@@ -18,6 +18,9 @@ struct hyp_task {
     struct hyp_watch *watch;
 };
 
+/* How many attacks hyp_runner_run runs: each as often as there are processes or seeds. */
+size_t hyp_runner_steps(const struct hyp_task *task);
+
 /* Runs all attacks of a claim and judges them. false: the worker could not be started, or memory
  * ran out; hyp_error(). The caller must call hyp_verdict_end. */
 bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict);

@@ -3,6 +3,8 @@
  */
 #include "soft_report.h"
 
+#include "record/record.h"
+
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +98,27 @@ void hyp_soft_report_summaries(struct hyp_soft_report *report, const char *path)
 
 static const char *plural(uint64_t count) {
     return count == 1 ? "" : "s";
+}
+
+void hyp_soft_report_json(const struct hyp_soft_report *report, const char *checks, int code,
+                          FILE *out) {
+    json_t *kinds = json_object();
+    for (size_t i = 0; i < report->kind_count; i++) {
+        json_object_set_new(kinds, report->kinds[i].name,
+                            json_integer((json_int_t)report->kinds[i].count));
+    }
+    json_t *all =
+        json_pack("{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I}", "schema", 1,
+                  "command", "soft", "program_exit_code", code, "checks", checks, "processes",
+                  (json_int_t)report->processes, "kernels", (json_int_t)report->kernels, "launches",
+                  (json_int_t)report->launches, "findings", (json_int_t)report->findings, "notes",
+                  (json_int_t)report->notes, "kinds", kinds, "first",
+                  report->first[0] != '\0' ? hyp_record_text(report->first) : json_null(),
+                  "unreadable_lines", (json_int_t)report->unreadable);
+    char *text = all != NULL ? json_dumps(all, 0) : NULL;
+    fprintf(out, "%s\n", text != NULL ? text : "{\"error\": \"out of memory\"}");
+    free(text);
+    json_decref(all);
 }
 
 void hyp_soft_report_print(const struct hyp_soft_report *report, const char *checks, FILE *out) {

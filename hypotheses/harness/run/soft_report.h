@@ -27,6 +27,10 @@ struct hyp_soft_report {
 void hyp_soft_report_findings(struct hyp_soft_report *report, const char *path, long skip);
 void hyp_soft_report_summaries(struct hyp_soft_report *report, const char *path);
 
+/* The same counts as one JSON object on a line. code is the program's exit code. */
+void hyp_soft_report_json(const struct hyp_soft_report *report, const char *checks, int code,
+                          FILE *out);
+
 /* A few lines for people. checks is what was looked for. */
 void hyp_soft_report_print(const struct hyp_soft_report *report, const char *checks, FILE *out);
 

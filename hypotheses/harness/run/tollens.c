@@ -3,6 +3,7 @@
  */
 #include "command.h"
 #include "files/atomic_file.h"
+#include "nearest.h"
 #include "plugin/plugins.h"
 #include "harness/session.h"
 #include "worker.h"
@@ -44,13 +45,14 @@ static const char usage[] =
     "      --seeds N       attack claims without times with N seeds; default 2, with --full 8\n"
     "      --require-gpu   accept only a GPU, and fail if a claim is not tested\n"
     "      --inconclusive=fail|warn   whether an inconclusive verdict fails; default fail\n"
+    "      --verbose       print a line on stderr for each attack and each saboteur\n"
     "  gate EVIDENCE --baseline EVIDENCE\n"
     "                      report what got worse since the baseline run\n"
     "      --across        compare even if the device, the mode or a threshold differs\n"
     "      --inconclusive=fail|warn   whether an undecided comparison fails; default fail\n"
     "  export EVIDENCE --format F\n"
     "                      print a run for another service: bmf, gab, gab-bigger, openmetrics,\n"
-    "                      junit, github\n"
+    "                      junit, github; with --json instead, the whole run as one object\n"
     "  replay TRACE        repeat what a program did with a pool, from tol_pool_trace's output\n"
     "      --profile P     the pool's profile: default (default), tight, latency, or driver, "
     "which\n"
@@ -66,16 +68,20 @@ static const char usage[] =
     "                      that watch a process: compute-sanitizer tollens threads 4 1000\n"
     "  model info FILE     show what a language model's file (GGUF) holds: keys, tensors, "
     "tokenizer\n"
-    "      --json          print all of it as JSON\n"
     "  model run FILE -p TEXT [options]\n"
     "                      let a language model go on with a text; see tollens model run --help\n"
     "  model bench FILE    time prompts and tokens; see tollens model bench --help\n"
     "  soft [options] -- PROGRAM ARGUMENTS\n"
-    "                      run a CUDA program on the soft device; see tollens soft --help\n"
-    "  every command       --plugin PATH.so adds the claims of your own library (ci/GATE.md); run\n"
-    "                      without names then tries only those\n";
+    "                      run a CUDA program on the soft device; see tollens soft --help\n";
 
-/* A second string: C promises no more than 4095 characters of one. */
+/* Strings of their own: C promises no more than 4095 characters of one. */
+static const char usage_every[] =
+    "  every command       --plugin PATH.so adds the claims of your own library (ci/GATE.md); run\n"
+    "                      without names then tries only those\n"
+    "  every command       --json prints the answer as one JSON object, an error too; what it "
+    "holds\n"
+    "                      is in hypotheses/JSON.md\n";
+
 static const char usage_end[] =
     "\n"
     "exit codes: 0 nothing was falsified or got worse, 1 something was, 2 usage or harness error, "
@@ -85,7 +91,8 @@ static const char usage_end[] =
     "set\n"
     "the defaults of --device, --quick or --full, --seed, --filter and --deadline; TOLLENS_PLUGIN "
     "is a\n"
-    "list for --plugin, separated by colons; TOLLENS_LIBCUDA is the path of the driver's library\n";
+    "list for --plugin, separated by colons; TOLLENS_LIBCUDA is the path of the driver's library;\n"
+    "NO_COLOR turns colours off, which only a terminal gets\n";
 
 /* Prints the usage of one command and what holds for every command, or all of it if the command is
  * unknown. */
@@ -93,30 +100,33 @@ static void print_usage(const char *command) {
     char begin[40];
     if (strcmp(command, "crowd") == 0) command = "threads"; /* its old name */
     snprintf(begin, sizeof begin, "\n  %.30s ", command);
-    const char *every = strstr(usage, "\n  every command");
     const char *own = strstr(usage, begin);
-    if (!isalpha((unsigned char)command[0]) || own == NULL || every == NULL || own >= every) {
-        printf("%s%s", usage, usage_end);
+    if (!isalpha((unsigned char)command[0]) || own == NULL) {
+        printf("%s%s%s", usage, usage_every, usage_end);
         return;
     }
     const char *end = own + 1;
     do {
         end = strstr(end + 1, "\n  ");
-    } while (end[3] == ' ');
-    printf("usage: tollens%.*s\n%s%s", (int)(end - own), own, every, usage_end);
+    } while (end != NULL && end[3] == ' ');
+    const int bytes = end != NULL ? (int)(end - own) : (int)strlen(own) - 1;
+    printf("usage: tollens%.*s\n%s%s", bytes, own, usage_every, usage_end);
 }
 
 /* A worker process: `tollens run` starts it, not people. */
 static int attack(int count, char **words) {
     struct hyp_session session;
     const char *pipe = getenv("TOLLENS_ATTACK_PIPE");
-    if (count != 1) return hyp_command_complain("attack requires the name of one suite");
+    if (count != 1) {
+        hyp_command_next("%s run, which starts it", hyp_command_program());
+        return hyp_command_complain("attack requires the name of one suite");
+    }
     if (!hyp_session_read(&session)) return HYP_EXIT_ERROR;
     int out = pipe != NULL ? (int)strtol(pipe, NULL, 10) : -1;
     return hyp_worker_run(words[0], session.filter, out, hyp_session_deadline_s(&session));
 }
 
-static const struct {
+static const struct command {
     const char *name;
     int (*run)(int count, char **words);
 } commands[] = {{"doctor", hyp_command_doctor},
@@ -130,10 +140,20 @@ static const struct {
                 {"replay", hyp_command_replay},
                 {"model", hyp_command_model},
                 {"attack", attack}};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static int complain_of_unknown(const char *word) {
+    const char *names[COMMANDS + 2] = {"soft", "help"};
+    for (size_t i = 0; i < COMMANDS; i++) names[i + 2] = commands[i].name;
+    const char *near = hyp_nearest(word, names, COMMANDS + 2);
+    hyp_command_next("%s %s", hyp_command_program(), near != NULL ? near : "help");
+    return hyp_command_complain("unknown command '%s'", word);
+}
 
 /* Returns the exit code, or an error if the output could not be written: a success that nobody can
  * read does not count. */
-static int flush_output(int code) {
+static int flush_output(const char *command, int code) {
+    code = hyp_command_end(command, code);
     if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
     hyp_command_complain("stdout cannot be written: %s", strerror(errno));
     return code == HYP_EXIT_OK ? HYP_EXIT_ERROR : code;
@@ -142,18 +162,21 @@ static int flush_output(int code) {
 int main(int argc, char **argv) {
     /* Exceeding a file size limit must be a reported write error, not a silent death. */
     signal(SIGXFSZ, SIG_IGN);
+    hyp_command_begin(argv[0]);
     if (argc < 2) {
-        fprintf(stderr, "%s%s", usage, usage_end);
+        fprintf(stderr, "%s%s%s", usage, usage_every, usage_end);
         return HYP_EXIT_ERROR;
     }
     /* Words behind -- are another program's, even --help and --plugin. */
-    if (strcmp(argv[1], "soft") == 0) return flush_output(hyp_command_soft(argc - 2, argv + 2));
+    if (strcmp(argv[1], "soft") == 0) {
+        return flush_output("soft", hyp_command_soft(argc - 2, argv + 2));
+    }
     /* A prompt may be any words, even --help. */
     if (argc > 2 && strcmp(argv[1], "model") == 0 && strcmp(argv[2], "run") == 0) {
-        return flush_output(hyp_command_model_run(argc - 3, argv + 3));
+        return flush_output("model run", hyp_command_model_run(argc - 3, argv + 3));
     }
     if (argc > 2 && strcmp(argv[1], "model") == 0 && strcmp(argv[2], "bench") == 0) {
-        return flush_output(hyp_command_model_bench(argc - 3, argv + 3));
+        return flush_output("model bench", hyp_command_model_bench(argc - 3, argv + 3));
     }
     bool wants_help = strcmp(argv[1], "help") == 0;
     for (int i = 1; i < argc; i++) {
@@ -162,20 +185,24 @@ int main(int argc, char **argv) {
     if (wants_help) {
         const char *command = strcmp(argv[1], "help") == 0 && argc > 2 ? argv[2] : argv[1];
         char option[] = "--help", *only[] = {option};
-        if (strcmp(command, "soft") == 0) return flush_output(hyp_command_soft(1, only));
+        if (strcmp(command, "soft") == 0) return flush_output(command, hyp_command_soft(1, only));
         print_usage(command);
-        return flush_output(HYP_EXIT_OK);
+        return flush_output(command, HYP_EXIT_OK);
     }
     int count = argc - 1;
     char **words = argv + 1;
+    hyp_command_take_json(&count, words);
     if (!hyp_plugins_take(&count, words) || !hyp_plugins_load()) {
-        return hyp_command_complain("%s", hyp_error());
+        hyp_command_next("%s help", hyp_command_program());
+        return flush_output("help", hyp_command_complain("%s", hyp_error()));
     }
-    for (size_t i = 0; count > 0 && i < sizeof commands / sizeof commands[0]; i++) {
+    for (size_t i = 0; count > 0 && i < COMMANDS; i++) {
         if (strcmp(words[0], commands[i].name) == 0) {
-            return flush_output(commands[i].run(count - 1, words + 1));
+            return flush_output(words[0], commands[i].run(count - 1, words + 1));
         }
     }
-    if (count == 0) return hyp_command_complain("--plugin requires a command");
-    return hyp_command_complain("unknown command '%s'; see tollens help", argv[1]);
+    if (count == 0) {
+        return flush_output("help", hyp_command_complain("--plugin and --json require a command"));
+    }
+    return flush_output("help", complain_of_unknown(words[0]));
 }

@@ -78,6 +78,7 @@ static void count_sabotaged(const struct hyp_claim *claim, const struct hyp_sabo
     hyp_command_complain("%s was %s under %s, expected %s", claim->id,
                          hyp_verdict_words(sabotaged->kind), saboteur->name,
                          hyp_forced_words(saboteur->forced));
+    hyp_command_next("%s run %s --under %s", hyp_command_program(), claim->id, saboteur->name);
 }
 
 /* Tries the quick attacks first: the full ones have more sizes, rounds and processes and would
@@ -121,6 +122,19 @@ static bool measure_severity(struct hyp_run *run, const struct hyp_claim *claim,
     }
     if (hyp_runner_interrupted()) verdict->has_severity = false; /* not all were tried */
     return true;
+}
+
+size_t hyp_trial_steps(const struct hyp_run *run, const struct hyp_claim *claim) {
+    /* A search for a limit halves a ladder: about so many of its steps are tried. */
+    enum { TRIED_OF_A_LADDER = 3 };
+    const char *const *ladders = NULL;
+    const struct hyp_task task = {
+        .claim = claim, .session = &run->session, .saboteur = run->under, .seeds = run->seeds};
+    size_t saboteurs = 0;
+    if (claim->words == NULL) return 0;
+    (void)hyp_claim_saboteurs(claim, &saboteurs);
+    return hyp_runner_steps(&task) + (run->sabotage ? saboteurs : 0) +
+           (run->limits ? TRIED_OF_A_LADDER * hyp_claim_ladders(claim, &ladders) : 0);
 }
 
 bool hyp_trial_run(struct hyp_run *run, const struct hyp_claim *claim, struct hyp_watch *watch) {

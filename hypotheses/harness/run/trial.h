@@ -8,6 +8,9 @@
 #include "run.h"
 #include "watch.h"
 
+/* How many attacks and saboteurs the claim has in this run, for the progress. */
+size_t hyp_trial_steps(const struct hyp_run *run, const struct hyp_claim *claim);
+
 /* Sets the claim's verdict in the run and writes its evidence. false: hyp_error(). */
 bool hyp_trial_run(struct hyp_run *run, const struct hyp_claim *claim, struct hyp_watch *watch);
 

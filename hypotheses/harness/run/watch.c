@@ -3,21 +3,52 @@
  */
 #include "watch.h"
 
+#include "harness/clock.h"
+#include "judge/verdict.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-void hyp_watch_begin(struct hyp_watch *watch, FILE *stream) {
-    struct winsize size;
+static bool is_terminal(FILE *stream) {
     const char *terminal = getenv("TERM");
+    return isatty(fileno(stream)) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+}
+
+bool hyp_watch_has_colour(FILE *stream) {
+    const char *none = getenv("NO_COLOR");
+    return is_terminal(stream) && (none == NULL || none[0] == '\0');
+}
+
+void hyp_watch_begin(struct hyp_watch *watch, FILE *stream, size_t steps, bool verbose) {
+    struct winsize size;
     memset(watch, 0, sizeof *watch);
     watch->stream = stream;
-    watch->terminal = isatty(fileno(stream)) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+    watch->verbose = verbose;
+    watch->steps = steps;
+    watch->begin_ns = watch->spoke_ns = hyp_clock_ns();
+    watch->terminal = is_terminal(stream);
     watch->columns = 80;
     if (watch->terminal && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) {
         watch->columns = size.ws_col;
     }
+}
+
+void hyp_watch_claim(struct hyp_watch *watch, size_t steps) {
+    watch->claim_end = watch->done + steps;
+}
+
+void hyp_watch_verdict(struct hyp_watch *watch, int kind) {
+    hyp_watch_clear(watch);
+    watch->done = watch->claim_end;
+    watch->spoke_ns = hyp_clock_ns();
+    if (kind >= 0 && kind < HYP_WATCH_VERDICTS) watch->verdicts[kind]++;
+}
+
+/* An attack that runs more often than planned, to confirm a finding, is none of the steps. */
+static void step(struct hyp_watch *watch) {
+    if (watch->done < watch->claim_end) watch->done++;
 }
 
 /* "H3", or "H3 under copy_stale". */
@@ -26,32 +57,67 @@ static void put_claim(char *text, size_t bytes, const char *claim, const char *s
              saboteur != NULL ? saboteur : "");
 }
 
-/* "[#####.....]  50 %, about 12 s more": the rest is estimated from the time so far, once there is
- * enough of it to tell. */
-static void put_bar(char *text, size_t bytes, double share, double seconds) {
-    enum { CELLS = 20, EARLY_S = 2 };
-    char cells[CELLS + 1];
-    double bounded = share > 1 ? 1 : share;
-    for (int i = 0; i < CELLS; i++) cells[i] = i < bounded * CELLS ? '#' : '.';
-    cells[CELLS] = '\0';
-    int length = snprintf(text, bytes, "[%s] %3.0f %%", cells, bounded * 100);
-    if (bounded > 0.02 && bounded < 1 && seconds >= EARLY_S) {
-        snprintf(text + length, bytes - (size_t)length, ", at most %.0f s more",
-                 seconds / bounded * (1 - bounded));
+/* "about 1 min 40 s left": as long for each step to come as for those behind us. Early on it would
+ * be a guess, and is "". */
+static void put_left(char *text, size_t bytes, double share, double seconds) {
+    const double early_share = 0.05, early_s = 2;
+    const double left = share > 0 ? seconds / share * (1 - share) : 0;
+    text[0] = '\0';
+    if (share < early_share || share >= 1 || seconds < early_s) return;
+    if (left < 100) {
+        snprintf(text, bytes, ", about %.0f s left", left);
+    } else {
+        snprintf(text, bytes, ", about %.0f min left", left / 60);
     }
+}
+
+/* ", 3 survived, 1 falsified": the verdicts that there are. */
+static void put_verdicts(const struct hyp_watch *watch, char *text, size_t bytes) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (int kind = 0; kind < HYP_WATCH_VERDICTS; kind++) {
+        if (watch->verdicts[kind] == 0) continue;
+        length +=
+            (size_t)snprintf(text + length, bytes - length, "%s%zu %s", length > 0 ? ", " : "",
+                             watch->verdicts[kind], hyp_verdict_words((enum hyp_verdict_kind)kind));
+    }
+}
+
+/* "[####......]  38 %, about 40 s left  4 survived  ". */
+static void put_whole(const struct hyp_watch *watch, double now, char *text, size_t bytes) {
+    enum { CELLS = 10 };
+    char cells[CELLS + 1], left[40], verdicts[120];
+    const double steps = watch->steps > 0 ? (double)watch->steps : 1;
+    double share = ((double)watch->done + now) / steps;
+    if (share > 1) share = 1;
+    for (int i = 0; i < CELLS; i++) cells[i] = i < share * CELLS ? '#' : '.';
+    cells[CELLS] = '\0';
+    put_left(left, sizeof left, share, (double)(hyp_clock_ns() - watch->begin_ns) * 1e-9);
+    put_verdicts(watch, verdicts, sizeof verdicts);
+    snprintf(text, bytes, "[%s] %3.0f %%%s  %s%s", cells, share * 100, left, verdicts,
+             verdicts[0] != '\0' ? "  " : "");
 }
 
 void hyp_watch_running(struct hyp_watch *watch, const char *claim, const char *saboteur,
                        const char *attack, double share, const char *finding, double seconds) {
-    char whose[128], bar[96], line[sizeof watch->line];
-    if (!watch->terminal) return;
+    const uint64_t silence_ns = 30000000000;
+    char whose[128], whole[220], line[sizeof watch->line];
+    if (!watch->terminal && hyp_clock_ns() - watch->spoke_ns < silence_ns) return;
     put_claim(whose, sizeof whose, claim, saboteur);
+    const bool counts = saboteur == NULL && share > 0;
+    put_whole(watch, counts ? (share > 1 ? 1 : share) : 0, whole, sizeof whole);
+    int length = snprintf(line, sizeof line, "%s%s: %.90s", whole, whose, attack);
     if (share >= 0) {
-        put_bar(bar, sizeof bar, share, seconds);
-        snprintf(line, sizeof line, "%s %s %s%s%s", bar, whose, finding,
-                 finding[0] != '\0' ? " " : "", attack);
+        snprintf(line + length, sizeof line - (size_t)length, " %.0f %%%s%.100s", share * 100,
+                 finding[0] != '\0' ? ", " : "", finding);
     } else {
-        snprintf(line, sizeof line, "%s: %s %.0f s", whose, attack, seconds);
+        snprintf(line + length, sizeof line - (size_t)length, " %.0f s", seconds);
+    }
+    if (!watch->terminal) {
+        watch->spoke_ns = hyp_clock_ns();
+        fprintf(watch->stream, "%s\n", line);
+        fflush(watch->stream);
+        return;
     }
     if (strlen(line) >= watch->columns) line[watch->columns - 1] = '\0';
     if (strcmp(line, watch->line) == 0) return;
@@ -67,29 +133,35 @@ void hyp_watch_clear(struct hyp_watch *watch) {
     fflush(watch->stream);
 }
 
+/* The line of --verbose. */
+static void put_line(struct hyp_watch *watch, const char *claim, const char *what,
+                     const char *ending, double seconds) {
+    if (!watch->verbose) return;
+    hyp_watch_clear(watch);
+    watch->spoke_ns = hyp_clock_ns();
+    fprintf(watch->stream, "%-4s%-54s %-12s %6.1f s\n", claim, what, ending, seconds);
+    fflush(watch->stream);
+}
+
 void hyp_watch_ended(struct hyp_watch *watch, const char *claim, const char *attack,
                      const char *ending, double seconds) {
-    if (watch->terminal) return;
-    fprintf(watch->stream, "%-4s%-54s %-12s %6.1f s\n", claim, attack, ending, seconds);
-    fflush(watch->stream);
+    step(watch);
+    put_line(watch, claim, attack, ending, seconds);
 }
 
 void hyp_watch_limit(struct hyp_watch *watch, const char *claim, const char *saboteur, bool noticed,
                      double seconds) {
     char text[96];
-    if (watch->terminal) return;
+    step(watch);
     snprintf(text, sizeof text, "limit %s", saboteur);
-    fprintf(watch->stream, "%-4s%-54s %-12s %6.1f s\n", claim, text,
-            noticed ? "noticed" : "not noticed", seconds);
-    fflush(watch->stream);
+    put_line(watch, claim, text, noticed ? "noticed" : "not noticed", seconds);
 }
 
 void hyp_watch_sabotaged(struct hyp_watch *watch, const char *claim, const char *saboteur,
                          const char *verdict, bool right, double seconds) {
     char text[96], words[32];
-    if (watch->terminal) return;
+    step(watch);
     snprintf(text, sizeof text, "saboteur %s", saboteur);
     snprintf(words, sizeof words, "%s%s", verdict, right ? "" : ": WRONG");
-    fprintf(watch->stream, "%-4s%-54s %-12s %6.1f s\n", claim, text, words, seconds);
-    fflush(watch->stream);
+    put_line(watch, claim, text, words, seconds);
 }

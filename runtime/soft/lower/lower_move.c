@@ -209,25 +209,57 @@ bool soft_lower_mov_128(struct soft_lowering *lowering, const struct ptx_instruc
     return true;
 }
 
-/* The pairs of types that have a micro-operation of their own. */
-static enum soft_op common_conversion(enum ptx_modifier to, enum ptx_modifier from, uint32_t mode) {
-    uint32_t rounding = mode & SOFT_MODE_ROUND;
-    bool plain = (mode & ~(uint32_t)SOFT_MODE_ROUND) == 0;
-    if (!plain) return SOFT_OP_cvt_any;
-    bool from_32 = from == PTX_u32 || from == PTX_s32, to_64 = to == PTX_u64 || to == PTX_s64;
-    if (from_32 && to_64) return from == PTX_u32 ? SOFT_OP_cvt_u64_u32 : SOFT_OP_cvt_s64_s32;
-    if ((from == PTX_u64 || from == PTX_s64) && (to == PTX_u32 || to == PTX_s32)) {
-        return SOFT_OP_cvt_low_32;
+static bool is_integer_of(enum ptx_modifier type, unsigned bits) {
+    const char kind = ptx_types[type].kind[0];
+    return (kind == 'S' || kind == 'U') && ptx_types[type].bits == bits;
+}
+
+/* Between integers, without .sat; wide: what the source's register holds. A 16-bit register has
+ * zeros above its value, a wider one may have anything. */
+static enum soft_op common_integer(enum ptx_modifier to, enum ptx_modifier from, unsigned wide) {
+    if (is_integer_of(to, 64)) {
+        return is_integer_of(from, 32) ? from == PTX_u32 ? SOFT_OP_cvt_u64_u32 : SOFT_OP_cvt_s64_s32
+               : from == PTX_u16       ? SOFT_OP_cvt_u64_u16
+               : from == PTX_s16       ? SOFT_OP_cvt_s64_s16
+                                       : SOFT_OP_cvt_any;
     }
-    if (from_32 && (to == PTX_u32 || to == PTX_s32)) return SOFT_OP_mov_32;
-    if (from_32 && (to == PTX_u16 || to == PTX_s16)) return SOFT_OP_low_16;
-    if (from == PTX_u16 && (to == PTX_u32 || to == PTX_s32)) return SOFT_OP_mov_32;
-    if (to == PTX_u32 || to == PTX_s32) {
+    if (is_integer_of(to, 32)) {
+        if (is_integer_of(from, 64)) return SOFT_OP_cvt_low_32;
+        if (is_integer_of(from, 32)) return SOFT_OP_mov_32;
+        if (from == PTX_u16) return wide == 16 ? SOFT_OP_mov_32 : SOFT_OP_cvt_any;
         if (from == PTX_s16) return SOFT_OP_cvt_s32_s16;
         if (from == PTX_s8) return SOFT_OP_cvt_s32_s8;
         if (from == PTX_u8) return SOFT_OP_cvt_u32_u8;
     }
+    if (is_integer_of(to, 16)) {
+        if (is_integer_of(from, 64)) return SOFT_OP_cvt_u16_u64;
+        if (is_integer_of(from, 32)) return SOFT_OP_low_16;
+        if (from == PTX_s8) return SOFT_OP_cvt_s16_s8;
+        if (from == PTX_u8) return SOFT_OP_cvt_u16_u8;
+    }
+    return SOFT_OP_cvt_any;
+}
+
+/* The pairs of types that have a micro-operation of their own. */
+static enum soft_op common_conversion(enum ptx_modifier to, enum ptx_modifier from, uint32_t mode,
+                                      unsigned wide) {
+    uint32_t rounding = mode & SOFT_MODE_ROUND, more = mode & ~(uint32_t)SOFT_MODE_ROUND;
+    if (from == PTX_f32 && to == PTX_f32) {
+        return mode == SOFT_MODE_SAT                                   ? SOFT_OP_cvt_sat_f32
+               : more == SOFT_MODE_INTEGER && rounding == SOFT_MODE_RN ? SOFT_OP_cvt_rni_f32
+                                                                       : SOFT_OP_cvt_any;
+    }
+    if (more != 0) return SOFT_OP_cvt_any;
+    if (ptx_types[to].kind[0] != 'F' && ptx_types[from].kind[0] != 'F') {
+        return common_integer(to, from, wide);
+    }
+    if (to == PTX_tf32 && rounding == SOFT_MODE_RNA) return SOFT_OP_cvt_tf32_f32;
+    if (to == PTX_f32 && from == PTX_bf16) return SOFT_OP_cvt_f32_bf16;
+    if (from == PTX_f32 && to == PTX_s32 && rounding == SOFT_MODE_RN) {
+        return SOFT_OP_cvt_s32_rni_f32;
+    }
     if (to == PTX_f32 && rounding == SOFT_MODE_RN) {
+        if (from == PTX_s64) return SOFT_OP_cvt_f32_s64;
         if (from == PTX_u16) return SOFT_OP_cvt_f32_u16;
         if (from == PTX_s16) return SOFT_OP_cvt_f32_s16;
         if (from == PTX_s32) return SOFT_OP_cvt_f32_s32;
@@ -313,8 +345,9 @@ bool soft_lower_cvt(struct soft_lowering *lowering, const struct ptx_instruction
         !soft_destination(lowering, destination, to_bits, to, &d)) {
         return false;
     }
-    bool exact = from_bits == soft_bits(from) && to_bits == soft_bits(to);
-    enum soft_op op = exact ? common_conversion(to, from, mode) : SOFT_OP_cvt_any;
+    /* Up to 32 bits a lane is the same word, of which the operation takes what it needs. */
+    bool exact = (from_bits == soft_bits(from) || from_bits <= 32) && to_bits == soft_bits(to);
+    enum soft_op op = exact ? common_conversion(to, from, mode, from_bits) : SOFT_OP_cvt_any;
     if (op == SOFT_OP_mov_32 && from_bits == to_bits) return move(lowering, in, d, a, to_bits);
     struct soft_draft *draft = soft_draft(lowering, op);
     if (draft == NULL) return false;

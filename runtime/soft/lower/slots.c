@@ -188,10 +188,13 @@ static void find_intervals(struct liveness *liveness) {
     }
     for (uint32_t b = 0; b < liveness->count; b++) {
         const struct live_range *block = &liveness->blocks[b];
-        for (uint32_t bit = 0; bit < liveness->dense; bit++) {
-            struct soft_value *value = &lowering->values[liveness->value_of[bit]];
-            if (get(block->in, bit)) extend(value, 2 * block->begin);
-            if (get(block->out, bit)) extend(value, 2 * block->end - 1);
+        for (uint32_t w = 0; w < liveness->words; w++) {
+            for (uint64_t left = block->in[w] | block->out[w]; left != 0; left &= left - 1) {
+                const uint32_t bit = w * 64 + (uint32_t)__builtin_ctzll(left);
+                struct soft_value *value = &lowering->values[liveness->value_of[bit]];
+                if (get(block->in, bit)) extend(value, 2 * block->begin);
+                if (get(block->out, bit)) extend(value, 2 * block->end - 1);
+            }
         }
     }
 }

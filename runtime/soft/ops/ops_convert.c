@@ -36,12 +36,28 @@ OP1(cvt_f32_s16, f32, s16, (float)x)
 OP1(cvt_s32_s16, s32, s16, x)
 OP1(cvt_s32_s8, s32, u32, (int8_t)x)
 OP1(cvt_u32_u8, u32, u32, (uint8_t)x)
+OP1(cvt_s16_s8, s16, u32, (int8_t)x)
+OP1(cvt_u16_u8, u16, u32, (uint8_t)x)
+OP1(cvt_u16_u64, u16, u64, x)
+OP1(cvt_u64_u16, u64, u16, x)
+OP1(cvt_s64_s16, s64, s16, x)
+OP1(cvt_f32_s64, f32, s64, x)
+OP1(cvt_f32_bf16, u32, u16, (uint32_t)x << 16)
+/* Ties away from zero are a sum and a mask on an H200, whatever the number is. */
+OP1(cvt_tf32_f32, u32, u32, (x + 0x1000) & 0xffffe000)
+OP1(cvt_sat_f32, f32, f32, saturate_f32(x))
+OP1(cvt_rni_f32, f32, f32, x == x ? nearbyintf(x) : float_f32(0x7fffffff))
 
 /* Truncation. Out of range the processor's own conversion is undefined in C, so the comparison
  * comes first; the bounds are exact in single precision. */
 OP1(cvt_s32_f32, s32, f32,
     x >= 2147483648.0f   ? INT32_MAX
     : x > -2147483648.0f ? (int32_t)x
+    : x == x             ? INT32_MIN
+                         : 0)
+OP1(cvt_s32_rni_f32, s32, f32,
+    x >= 2147483648.0f   ? INT32_MAX
+    : x > -2147483648.0f ? (int32_t)nearbyintf(x)
     : x == x             ? INT32_MIN
                          : 0)
 OP1(cvt_u32_f32, u32, f32, x >= 4294967296.0f ? UINT32_MAX : x > -1 ? (uint32_t)(int64_t)x : 0)

@@ -36,13 +36,44 @@ static inline uint32_t members_of(struct soft_warp *warp, const struct soft_inst
 
 enum { UP, DOWN, BFLY, IDX };
 
-/* mode: up, down, bfly, idx. more: member mask, predicate or all ones. */
-OP_SYNC(shfl) {
-    const uint32_t *a = SLOT(uint32_t, in->a), *b = SLOT(uint32_t, in->b),
-                   *c = SLOT(uint32_t, in->c);
-    uint32_t *d = SLOT(uint32_t, in->d);
-    uint32_t from[SOFT_LANES], inside[SOFT_LANES], result[SOFT_LANES];
-    uint32_t mode = in->mode;
+/* The whole warp by one distance, which is how sums and maxima are made: nothing to compute for a
+ * lane. The lanes whose source is in range. */
+static uint32_t shuffle_whole(uint32_t mode, uint32_t by, const uint32_t *a, uint32_t *result) {
+    switch (mode) {
+    case UP:
+        for (uint32_t i = 0; i < SOFT_LANES; i++) result[i] = i < by ? a[i] : a[i - by];
+        return UINT32_MAX << by;
+    case DOWN:
+        for (uint32_t i = 0; i < SOFT_LANES; i++) result[i] = i + by > 31 ? a[i] : a[i + by];
+        return UINT32_MAX >> by;
+    case BFLY:
+        /* A distance that the compiler knows is a permutation, not 32 loads. */
+        switch (by) {
+#define BUTTERFLY(distance)                                                                        \
+    case distance:                                                                                 \
+        for (uint32_t i = 0; i < SOFT_LANES; i++) result[i] = a[i ^ (distance)];                   \
+        break
+            BUTTERFLY(1);
+            BUTTERFLY(2);
+            BUTTERFLY(4);
+            BUTTERFLY(8);
+            BUTTERFLY(16);
+        default:
+            for (uint32_t i = 0; i < SOFT_LANES; i++) result[i] = a[i ^ by];
+        }
+        return UINT32_MAX;
+    default: {
+        uint32_t value = a[by];
+        LANES result[i] = value;
+        return UINT32_MAX;
+    }
+    }
+}
+
+/* Each lane by its own distance, in segments of its own. */
+static uint32_t shuffle(uint32_t mode, const uint32_t *a, const uint32_t *b, const uint32_t *c,
+                        uint32_t *result) {
+    uint32_t from[SOFT_LANES], inside[SOFT_LANES];
     LANES {
         int32_t lane = i, by = (int32_t)(b[i] & 31), clamp = (int32_t)(c[i] & 31);
         int32_t segment = (int32_t)(c[i] >> 8 & 31);
@@ -56,6 +87,18 @@ OP_SYNC(shfl) {
         from[i] = (uint32_t)(in_range ? j : lane) & 31;
     }
     for (int i = 0; i < SOFT_LANES; i++) result[i] = a[from[i]];
+    return soft_pack(inside);
+}
+
+/* mode: up, down, bfly, idx. more: member mask, predicate or all ones. */
+OP_SYNC(shfl) {
+    const uint32_t *a = SLOT(uint32_t, in->a), *b = SLOT(uint32_t, in->b),
+                   *c = SLOT(uint32_t, in->c);
+    uint32_t *d = SLOT(uint32_t, in->d), result[SOFT_LANES], mode = in->mode;
+    uint32_t differ = 0, whole = mode == UP ? 0 : 31;
+    LANES differ |= (b[i] ^ b[0]) | ((c[i] ^ whole) & 0x1f1f);
+    uint32_t inside = (differ & 0x1f1f) == 0 ? shuffle_whole(mode, b[0] & 31, a, result)
+                                             : shuffle(mode, a, b, c, result);
     const uint32_t *lane = warp->lane;
     if (warp->partial == 0) {
         memcpy(d, result, sizeof result);
@@ -65,7 +108,7 @@ OP_SYNC(shfl) {
     uint32_t predicate = SOFT_OPERANDS(warp, in)[1];
     if (predicate != UINT32_MAX) {
         uint32_t *p = &PREDICATE(predicate);
-        *p = (*p & ~warp->mask) | (soft_pack(inside) & warp->mask);
+        *p = (*p & ~warp->mask) | (inside & warp->mask);
     }
 }
 

@@ -16,8 +16,19 @@ _Static_assert(PTX_MODIFIERS <= 512, "struct ptx_opcode has a bit for each");
 
 enum { ROWS = sizeof rows / sizeof rows[0], WORDS_MAX = 16 };
 
+/* How long each row's name is: most rows are told apart by that and the first letter. */
+static const uint8_t name_lengths[ROWS] = {
+#define PTX(name, pattern, operands, lower, base, version, target) sizeof #name - 1,
+#include "ptx.def"
+};
+
 static const char *const modifier_texts[PTX_MODIFIERS] = {
 #define PTX_MODIFIER(name, text) text,
+#include "modifier.def"
+};
+
+static const uint8_t modifier_lengths[PTX_MODIFIERS] = {
+#define PTX_MODIFIER(name, text) sizeof(text) - 1,
 #include "modifier.def"
 };
 
@@ -35,7 +46,7 @@ size_t ptx_row_index(const struct ptx_row *row) {
 
 enum ptx_modifier ptx_modifier_find(const char *text, size_t length) {
     for (int i = 0; i < PTX_MODIFIERS; i++) {
-        if (strlen(modifier_texts[i]) == length && memcmp(modifier_texts[i], text, length) == 0) {
+        if (modifier_lengths[i] == length && memcmp(modifier_texts[i], text, length) == 0) {
             return (enum ptx_modifier)i;
         }
     }
@@ -55,7 +66,7 @@ struct spelling {
 
 /* Whether the modifier's text is among the alternatives "a|b|c" of length characters. */
 static bool is_among(const char *alternatives, size_t length, enum ptx_modifier modifier) {
-    size_t wanted = strlen(modifier_texts[modifier]);
+    size_t wanted = modifier_lengths[modifier];
     for (size_t at = 0; at <= length;) {
         const char *bar = memchr(alternatives + at, '|', length - at);
         size_t one = bar != NULL ? (size_t)(bar - alternatives) - at : length - at;
@@ -132,15 +143,17 @@ static void note_types(const struct spelling *spelling, struct ptx_opcode *opcod
     }
 }
 
+static bool has_name(size_t row, const struct spelling *spelling) {
+    return name_lengths[row] == spelling->name_length && rows[row].name[0] == spelling->text[0] &&
+           memcmp(rows[row].name, spelling->text, spelling->name_length) == 0;
+}
+
 static bool resolve(const struct spelling *spelling, struct ptx_opcode *opcode, char *why,
                     size_t why_bytes, size_t *at) {
     size_t furthest = 0;
     for (size_t i = 0; i < 2 * (size_t)ROWS; i++) {
         const struct ptx_row *row = &rows[i % ROWS];
-        if (strlen(row->name) != spelling->name_length ||
-            memcmp(row->name, spelling->text, spelling->name_length) != 0) {
-            continue;
-        }
+        if (!has_name(i % ROWS, spelling)) continue;
         memset(opcode, 0, sizeof *opcode);
         bool found = i < ROWS ? match(row->pattern, spelling, 0, &furthest, opcode)
                               : match_shuffled(row->pattern, spelling, 0, opcode);
@@ -190,10 +203,7 @@ static bool cut(const char *text, size_t length, struct spelling *spelling, char
 
 static bool is_known_name(const struct spelling *spelling) {
     for (size_t i = 0; i < ROWS; i++) {
-        if (strlen(rows[i].name) == spelling->name_length &&
-            memcmp(rows[i].name, spelling->text, spelling->name_length) == 0) {
-            return true;
-        }
+        if (has_name(i, spelling)) return true;
     }
     return false;
 }

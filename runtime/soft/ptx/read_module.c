@@ -25,21 +25,6 @@ static unsigned newest_version(void) {
     return 70;
 }
 
-const char *ptx_text(const struct ptx_reader *reader) {
-    return reader->diagnostic->text + reader->token->offset;
-}
-
-bool ptx_is(const struct ptx_reader *reader, const char *text) {
-    size_t length = strlen(text);
-    return reader->token->length == length && memcmp(ptx_text(reader), text, length) == 0;
-}
-
-bool ptx_take(struct ptx_reader *reader, const char *text) {
-    bool found = ptx_is(reader, text);
-    if (found) reader->token++;
-    return found;
-}
-
 bool ptx_expect(struct ptx_reader *reader, const char *text) {
     return ptx_take(reader, text) || PTX_FAIL(reader, "expected '%s'", text);
 }

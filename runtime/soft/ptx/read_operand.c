@@ -21,9 +21,10 @@ static bool read_one(struct ptx_reader *reader, struct ptx_operand *operand, uns
 
 static const struct {
     const char *text;
+    size_t length;
     enum ptx_special special;
 } specials[] = {
-#define PTX_SPECIAL(name, text, bits) {text, PTX_SPECIAL_##name},
+#define PTX_SPECIAL(name, text, bits) {text, sizeof(text) - 1, PTX_SPECIAL_##name},
 #include "special.def"
 };
 
@@ -35,7 +36,7 @@ static bool find_special(struct ptx_reader *reader, struct ptx_operand *operand)
     bool joined = next->kind == SOFT_TOKEN_DOTTED && next->offset == reader->token->offset + alone;
     size_t with = joined ? alone + next->length : alone;
     for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
-        size_t length = strlen(specials[i].text);
+        size_t length = specials[i].length;
         if ((length != with && length != alone) || memcmp(text, specials[i].text, length) != 0) {
             continue;
         }

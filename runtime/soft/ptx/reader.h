@@ -9,6 +9,8 @@
 #include "symbol.h"
 #include "token.h"
 
+#include <string.h>
+
 /* Reads a whole text. false: the diagnostic says what is wrong; the module must not be used. */
 bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
               struct ptx_module *module);
@@ -57,9 +59,21 @@ struct ptx_reader {
                "out of host memory")
 
 /* token.c's words, asked for: whether the next token is this; skip it if so; demand it. */
-const char *ptx_text(const struct ptx_reader *reader);
-bool ptx_is(const struct ptx_reader *reader, const char *text);
-bool ptx_take(struct ptx_reader *reader, const char *text);
+static inline const char *ptx_text(const struct ptx_reader *reader) {
+    return reader->diagnostic->text + reader->token->offset;
+}
+
+/* Inline, because every token is compared with many words, whose lengths compilers know. */
+static inline bool ptx_is(const struct ptx_reader *reader, const char *text) {
+    size_t length = strlen(text);
+    return reader->token->length == length && memcmp(ptx_text(reader), text, length) == 0;
+}
+
+static inline bool ptx_take(struct ptx_reader *reader, const char *text) {
+    bool found = ptx_is(reader, text);
+    if (found) reader->token++;
+    return found;
+}
 bool ptx_expect(struct ptx_reader *reader, const char *text);
 bool ptx_expect_name(struct ptx_reader *reader, const char *what, const struct soft_token **name);
 

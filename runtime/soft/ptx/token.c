@@ -8,16 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_letter(char c) {
+    return (unsigned char)((c | 0x20) - 'a') < 26 || c == '_' || c == '$';
+}
+
 static bool is_name_start(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
+    return is_letter(c) || c == '%';
 }
 
 static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
+    return (unsigned char)(c - '0') < 10;
 }
 
 static bool is_name_part(char c) {
-    return (is_name_start(c) && c != '%') || is_digit(c);
+    return is_letter(c) || is_digit(c);
 }
 
 struct lexer {

@@ -1,0 +1,165 @@
+"""The documentation: its links lead somewhere, and its commands are commands.
+
+Every command in a block of code of the pages is run here, or stands below with where it is run
+instead; each option of a command is one that the command's --help names.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import doc_site  # noqa: E402
+import help_text  # noqa: E402
+from contents import BUILD, ROOT  # noqa: E402
+
+TOLLENS = BUILD / "tollens"
+SHOWN = re.compile(r"\s*((?:build/)?tollens [a-z]+(?!:)\b.*|ci/[a-z_]+\b.*)$")
+# Commands and the exit code that they end with.
+RUN = {
+    "build/tollens explain H3": 0,
+    "build/tollens run H3 --under copy_flip_bit": 1,
+    "build/tollens run --filter 'H3/small*'": 3,
+    "tollens soft -- python train.py": 0,
+    "build/tollens soft -- python train.py": 0,
+    "build/tollens model info model.gguf": 0,
+    "build/tollens run H1 H3 --sabotage --out evidence/today": 0,
+    "build/tollens gate evidence/today --baseline evidence/yesterday": 0,
+    "build/tollens explain W1": 0,
+    "build/tollens list --json": 0,
+    "ci/mutate --list runtime/objects/copy.c": 0,
+    "ci/mutate --kernels --list kernels/row/row.cuh": 0,
+}
+ELSEWHERE = {
+    "ci/check": "the caller of this test",
+    "ci/falsify": "ci/fresh",
+    "ci/setup": "ci/fresh",
+    "ci/package": "the step packages",
+    "ci/bundle": "ci/gpu_test.py",
+    "ci/compare": "the step compare",
+    "ci/fuzz": "the step fuzz",
+    "ci/mutate": "by hand, for it takes hours",
+    "build/tollens run H4 --repeat 20": "repeats_test.c, fewer times",
+    "build/tollens run H2 --limits": "limits_program_test.c",
+    "build/tollens run W1 W2 W3 --sabotage": "the step claims",
+    "build/tollens replay TRACE --profile tight --out evidence/replay": "replay_test.c",
+    "build/tollens soft -- PROGRAM ARGUMENTS": "soft_test.c",
+    "build/tollens soft -- ./program": "the step cudart",
+    "tollens run --plugin claims.so --sabotage": "the step plugin",
+    "tollens run --plugin sums.so --sabotage": "the step plugin",
+    "tollens run --plugin bug.so": "the step plugin",
+}
+
+
+def commands_of(text: str) -> list[str]:
+    """The lines of blocks of code that are commands of this repository, without their comments."""
+    found, fenced = [], False
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            for part in re.sub(r"\s+#.*", "", line).split(" && "):
+                match = SHOWN.match(part)
+                if match:
+                    found.append(match[1].strip())
+    return found
+
+
+class Site(unittest.TestCase):
+    def setUp(self) -> None:
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        self.folder = pathlib.Path(made.name)
+
+    def commands(self) -> list[str]:
+        doc_site.stage(self.folder / "docs")
+        found = set()
+        for page in (self.folder / "docs").rglob("*.md"):
+            found |= set(commands_of(page.read_text()))
+        return sorted(found)
+
+    def furnish(self) -> dict[str, str]:
+        """A folder in which the commands can be typed as they stand."""
+        (self.folder / "build").symlink_to(BUILD)
+        for name in ("bin", "evidence/yesterday"):
+            (self.folder / name).mkdir(parents=True)
+        (self.folder / "bin/tollens").symlink_to(TOLLENS)
+        (self.folder / "bin/python").symlink_to(sys.executable)
+        (self.folder / "train.py").write_text(
+            "import ctypes\nassert ctypes.CDLL('libcuda.so.1').cuInit(0) == 0\n")
+        model = next((ROOT / "fixtures/models").rglob("*.gguf"))
+        shutil.copyfile(model, self.folder / "model.gguf")
+        return {**os.environ, "TOLLENS_DEVICE": "soft",
+                "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
+
+    def test_every_command_is_run_or_named(self) -> None:
+        commands = self.commands()
+        self.assertGreater(len(commands), 25)
+        unknown = [one for one in commands if one not in RUN and one not in ELSEWHERE
+                   and one.split()[0] not in ELSEWHERE
+                   and not one.startswith(("ci/install", "ci/lane"))]
+        self.assertEqual(unknown, [])
+        self.assertEqual([one for one in RUN if one not in commands], [], "no longer shown")
+
+    def test_options_are_those_of_help(self) -> None:
+        manual = help_text.read(TOLLENS)
+        known = {one.name: {*one.option_names, *(name for option in manual.every
+                                                 for name in option.names)}
+                 for one in manual.commands}
+        for shown in self.commands():
+            words = shlex.split(shown)
+            if words[0].endswith("tollens"):
+                own = words[:words.index("--")] if "--" in words else words
+                name = " ".join(own[1:3]) if own[1] == "model" else own[1]
+                self.assertIn(name, known, shown)
+                for word in own:
+                    if word.startswith("-"):
+                        self.assertIn(word.split("=")[0], known[name], shown)
+            else:
+                text = subprocess.run([str(ROOT / words[0]), "--help"], check=True, text=True,
+                                      capture_output=True, cwd=ROOT).stdout
+                for word in words[1:]:
+                    if word.startswith("--"):
+                        self.assertIn(word, text, shown)
+
+    def test_commands_do_what_the_pages_say(self) -> None:
+        environment = self.furnish()
+        first = "build/tollens run H1 H3 --sabotage --out evidence/today"
+        for shown in sorted(RUN, key=lambda one: one != first):
+            folder = ROOT if shown.startswith("ci/") else self.folder
+            done = subprocess.run(["sh", "-c", shown], cwd=folder, env=environment, text=True,
+                                  check=False, capture_output=True)
+            self.assertEqual(done.returncode, RUN[shown], f"{shown}\n{done.stdout}{done.stderr}")
+            if shown == first:
+                shutil.copytree(self.folder / "evidence/today",
+                                self.folder / "evidence/yesterday", dirs_exist_ok=True)
+
+    def test_links_lead_somewhere(self) -> None:
+        try:
+            doc_site.mkdocs()
+        except (doc_site.Unmade, OSError) as error:
+            self.skipTest(f"there is no MkDocs: {error}")
+        pages, wrong = doc_site.make(self.folder / "out", self.folder / "docs")
+        self.assertEqual(wrong, [])
+        self.assertGreater(pages, 30)
+        text = (self.folder / "out/api/index.html").read_text()
+        for name in ("tol_module_load", "tol_pool_create", "TOL_OUT_OF_DEVICE_MEMORY"):
+            self.assertTrue(name in text, name)
+        claims = (self.folder / "out/claims/index.html").read_text()
+        self.assertTrue("copy_flip_bit" in claims and "H13" in claims)
+        page = self.folder / "docs/README.md"
+        page.write_text(page.read_text() + "\n[a](nowhere.md) [b](ci/GATE.md#nowhere)\n")
+        words = [str(doc_site.mkdocs()), "build", "-f", str(self.folder / "docs.yml")]
+        done = subprocess.run(words, text=True, check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        self.assertEqual(done.stdout.count("WARNING"), 2, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

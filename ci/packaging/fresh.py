@@ -1,0 +1,226 @@
+"""Tries the README's commands in minimal systems, as a newcomer meets them.
+
+    ci/fresh [debian-12 debian-13 ubuntu-22.04 ubuntu-24.04] [--as root,sudo,plain]
+        [--check | --short]
+    ci/fresh --bundle [SYSTEM...]    build/bundle in each, and in debian-10 and ubuntu-20.04
+
+For each system, and for root, a user who may use sudo and one who may not: a clone; ci/falsify,
+which installs what is missing or says what to install; the same again without network; and with a
+libcuda.so.1 that finds no device. With --check then ci/check, which takes long; with --short two
+claims instead of all, and nothing that is built by a second run. Prints a line for
+each, with the time from the clone to the first verdict.
+
+Exit code: 0 all passed, 1 one did not, 2 a system could not be made.
+"""
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+
+from contents import ROOT, Unmade
+from fresh_system import FOLDER, HOMES, OLD, SYSTEMS, System, cpu_s, make, started
+
+COUNTS = re.compile(r"^(\d+) survived, 0 falsified, 0 inconclusive, \d+ not tested", re.MULTILINE)
+PASSED = re.compile(r"^check: (\d+) passed, 0 failed", re.MULTILINE)
+# What `ci/setup` says to who may not install.
+PLEASE = re.compile(r"^setup: please install: (.*?)   \(apt-get install as root; this user may "
+                    r"not\)", re.MULTILINE)
+# What doctor says of such a driver.
+NO_GPU = re.compile(r"^cuda: not available: .*NO_DEVICE", re.MULTILINE)
+# As a machine has it whose GPU is gone: the library is there with all functions.
+NO_DEVICE = r"""
+mkdir -p /opt/no-device && cd /opt/no-device
+sed -n 's/^TOL_DRIVER_FN0\{0,1\}([A-Z_0-9]*, \(cu[A-Za-z_0-9]*\).*/\1/p' \
+    HOME/tollens/runtime/include/tollens/driver.def | sort -u | grep -v -x cuDriverGetVersion |
+    sed 's/.*/int &(void); int &(void) { return 100; }/' >no-device.c
+echo 'int cuDriverGetVersion(int *v); int cuDriverGetVersion(int *v) { *v = 12040; return 0; }' \
+    >>no-device.c
+grep -c . no-device.c
+gcc -shared -fPIC -o libcuda.so.1 -Wl,-soname,libcuda.so.1 no-device.c
+"""
+
+
+@dataclass
+class Trial:
+    """What came of one user in one system."""
+
+    system: str
+    user: str
+    first_s: float | None = None   # from the clone to the first verdict
+    first_cpu_s: float = 0         # of processors, which tells what a free machine would take
+    install_s: float = 0           # of it: until the packages were installed
+    whole_s: float = 0
+    again_s: float = 0             # the second time, without network
+    check_s: float = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def line(self) -> str:
+        first = f"{self.first_s:.0f} s" if self.first_s is not None else "never"
+        check = f", ci/check {self.check_s:.0f} s" if self.check_s else ""
+        return (f"{self.system:<13} {self.user:<6} first verdict {first}, with "
+                f"{self.first_cpu_s:.0f} s of processors (packages {self.install_s:.0f} s), "
+                f"ci/falsify {self.whole_s:.0f} s, again without network {self.again_s:.0f} s"
+                f"{check}: {'; '.join(self.wrong) or 'passed'}")
+
+
+def bundle() -> None:
+    """The commit that is checked out, as a file to clone."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["git", "-C", str(ROOT), "bundle", "create", "--quiet",
+                    str(FOLDER / "tollens.bundle"), "HEAD"], check=True)
+
+
+def expect(trial: Trial, what: str, right: bool, said: str) -> None:
+    if not right:
+        trial.wrong.append(f"{what}: {' | '.join(said.strip().splitlines()[-3:])}")
+
+
+def refused(system: System, trial: Trial) -> None:
+    """Who may not install is told what to ask for, and root does it."""
+    code, said = system.run("plain", "cd tollens && ci/falsify")
+    found = PLEASE.search(said)
+    expect(trial, "ci/falsify names what is missing", code == 2 and found is not None, said)
+    if found is None:
+        return
+    code, said = system.run("root", "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get "
+                                    f"install -y -qq --no-install-recommends {found[1]}")
+    expect(trial, "the packages that it names can be installed", code == 0, said)
+
+
+def falsify(system: System, trial: Trial, claims: str, network: bool) -> None:
+    def on_line(line: str, seconds: float, process: int) -> None:
+        if trial.first_s is None and line.startswith("H1 "):
+            trial.first_s, trial.first_cpu_s = seconds, cpu_s(process)
+        if line.startswith("setup: ready"):
+            trial.install_s = seconds
+
+    begin = time.monotonic()
+    code, said = system.run(trial.user, f"cd tollens && ci/falsify {claims}", network, on_line)
+    trial.whole_s = time.monotonic() - begin
+    expect(trial, "ci/falsify", code == 0 and COUNTS.search(said) is not None, said)
+
+
+def falsify_again(system: System, trial: Trial) -> None:
+    begin = time.monotonic()
+    code, said = system.run(trial.user, "cd tollens && ci/falsify", False)
+    trial.again_s = time.monotonic() - begin
+    expect(trial, "without network", code == 0 and COUNTS.search(said) is not None, said)
+
+
+def without_device(system: System, trial: Trial) -> None:
+    code, said = system.run("root", NO_DEVICE.replace("HOME", HOMES[trial.user]))
+    expect(trial, "the stand-in", code == 0, said)
+    tollens = "cd tollens && export LD_LIBRARY_PATH=/opt/no-device && build/tollens"
+    code, said = system.run(trial.user, f"{tollens} doctor", False)
+    right = code == 0 and "on the soft device here" in said and NO_GPU.search(said) is not None
+    expect(trial, "doctor without a device", right, said)
+    code, said = system.run(trial.user, f"{tollens} run H1 H3", False)
+    expect(trial, "run without a device",
+           code == 0 and "2 survived" in said and "(soft)" in said, said)
+    code, said = system.run(trial.user, f"{tollens} run H1 --require-gpu", False)
+    expect(trial, "--require-gpu without a device", code == 2 and "next: " in said, said)
+
+
+def check(system: System, trial: Trial) -> None:
+    begin = time.monotonic()
+    code, said = system.run(trial.user, "cd tollens && ci/check")
+    trial.check_s = time.monotonic() - begin
+    expect(trial, "ci/check", code == 0 and PASSED.search(said) is not None, said)
+    # Nothing that did not run may look as if it had.
+    for line in re.findall(r"^check: .* skipped.*$", said, re.MULTILINE):
+        print(f"fresh: {trial.system} {trial.user}: {line}")
+
+
+def trial_of(name: str, user: str, with_check: bool, short: bool) -> Trial:
+    trial = Trial(name, user)
+    with started(name, user) as system:
+        shutil.copy(FOLDER / "tollens.bundle", system.root / "tmp/tollens.bundle")
+        code, said = system.run(user, "git clone -q /tmp/tollens.bundle tollens")
+        expect(trial, "the clone", code == 0, said)
+        if user == "plain":
+            refused(system, trial)
+        falsify(system, trial, "H1 H3" if short else "", network=user != "plain")
+        if short:  # what is there is used again
+            system.run(user, "ln -s first/libtollens-soft.so tollens/build/libtollens-soft.so")
+        else:
+            falsify_again(system, trial)
+        without_device(system, trial)
+        if with_check:
+            check(system, trial)
+    return trial
+
+
+def bundle_in(name: str) -> Trial:
+    """The bundle where nothing is installed. One test shows that test programs start as well."""
+    trial = Trial(name, "plain")
+    with started(name, "bundle") as system:
+        shutil.copytree(ROOT / "build/bundle", system.root / "opt/bundle", symlinks=True)
+        code, said = system.run("plain", "/opt/bundle/tollens run H1 H3 --sabotage", False)
+        expect(trial, "the program", code == 0 and "2 survived" in said, said)
+        code, said = system.run("plain", "cd /opt/bundle && for suite in runtime soft; do "
+                                         "TOLLENS_DEVICE=soft ./test-$suite -j1 "
+                                         "--filter '@(copy|spans|read|arena)/*' || exit 1; done",
+                                False)
+        counts = [int(count) for count in re.findall(r"Tested: (\d+)", said)]
+        expect(trial, "the tests", code == 0 and len(counts) == 2 and min(counts) > 0, said)
+    return trial
+
+
+def bundles_in(systems: list[str]) -> tuple[int, int]:
+    """How many were wrong, and how many systems could not be made."""
+    wrong = unmade = 0
+    for name in systems:
+        try:
+            trial = bundle_in(name)
+        except Unmade as error:
+            print(f"fresh: {error}", file=sys.stderr)
+            unmade += 1
+            continue
+        print(f"fresh: {name:<13} bundle: {'; '.join(trial.wrong) or 'passed'}", flush=True)
+        wrong += bool(trial.wrong)
+    return wrong, unmade
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="ci/fresh", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("systems", nargs="*", metavar="SYSTEM", default=[])
+    parser.add_argument("--as", dest="users", default=",".join(HOMES))
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--bundle", action="store_true")
+    options = parser.parse_args()
+    everywhere = {**SYSTEMS, **OLD} if options.bundle else SYSTEMS
+    systems = options.systems or list(everywhere)
+    users = options.users.split(",")
+    for name, known in ((set(systems) - set(everywhere), everywhere), (set(users) - set(HOMES), HOMES)):
+        if name:
+            parser.error(f"there is no {', '.join(sorted(name))}: {', '.join(known)}")
+    if options.bundle:
+        wrong, unmade = bundles_in(systems)
+        print(f"summary: {len(systems) - wrong - unmade} of {len(systems)} passed")
+        return 1 if wrong else 2 if unmade else 0
+    bundle()
+    unmade, trials = 0, []
+    for name in systems:
+        try:
+            make(name)
+        except (Unmade, OSError) as error:
+            print(f"fresh: {error}", file=sys.stderr)
+            unmade += 1
+            continue
+        for user in users:
+            trials.append(trial_of(name, user, options.check, options.short))
+            print(f"fresh: {trials[-1].line()}", flush=True)
+    wrong = sum(bool(trial.wrong) for trial in trials)
+    print(f"summary: {len(trials) - wrong} of {len(trials)} passed"
+          f"{f', {unmade} systems could not be made' if unmade else ''}")
+    return 1 if wrong else 2 if unmade else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""Minimal systems that are made, used and thrown away: a folder that mmdebstrap fills, entered by
+chroot in namespaces of its own, with or without a network.
+"""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+
+from contents import BUILD, Unmade
+
+FOLDER = BUILD / "fresh"
+DEBIAN = "deb http://deb.debian.org/debian {suite} main"
+# Debian has no keys of Ubuntu's archive. What is made of it here is used once, and by nobody.
+UBUNTU = "deb [trusted=yes] http://archive.ubuntu.com/ubuntu {suite} main universe"
+# Too old to build in, and the oldest that packaged programs run in: glibc 2.28 and 2.31.
+OLD = {"debian-10": ("buster", "deb [trusted=yes] http://archive.debian.org/debian {suite} main"),
+       "ubuntu-20.04": ("focal", UBUNTU)}
+SYSTEMS = {"debian-12": ("bookworm", DEBIAN), "debian-13": ("trixie", DEBIAN),
+           "ubuntu-22.04": ("jammy", UBUNTU), "ubuntu-24.04": ("noble", UBUNTU)}
+# Beyond what a system without them is none: what clones, and what a user of one may have.
+INCLUDED = "ca-certificates,git,passwd,sudo"
+# Users by what they may do.
+HOMES = {"root": "/root", "sudo": "/home/sudoer", "plain": "/home/visitor"}
+NAMES = {"root": "root", "sudo": "sudoer", "plain": "visitor"}
+
+ENTER = r"""
+set -eu
+root=$1 name=$2
+[ "$3" = online ] || ip link set lo up 2>/dev/null || true
+mount --make-rprivate /
+mount --bind "$root" "$root"
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs tmpfs "$root/dev/shm"
+exec chroot "$root" su - "$name" -c ". /tmp/words"
+"""
+
+
+def make(system: str) -> pathlib.Path:
+    """The system as an archive, which is made once."""
+    suite, source = {**SYSTEMS, **OLD}[system]
+    archive = FOLDER / f"{system}.tar"
+    if archive.exists():
+        return archive
+    missing = [name for name in ("mmdebstrap", "unshare") if shutil.which(name) is None]
+    if missing:
+        raise Unmade(f"{' and '.join(missing)} must be installed")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    partial = archive.with_suffix(".partial.tar")
+    done = subprocess.run(
+        ["mmdebstrap", "--quiet", "--variant=apt", f"--include={INCLUDED}", suite, str(partial),
+         source.format(suite=suite)], text=True, check=False, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        raise Unmade(f"{system} could not be made:\n{done.stdout[-1500:]}")
+    partial.rename(archive)
+    return archive
+
+
+def cpu_s(process: int) -> float:
+    """What a process and all below it took of processors so far, those that ended included."""
+    times, children = {}, {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it just ended
+            words = path.read_text().rpartition(") ")[2].split()
+            children.setdefault(int(words[1]), []).append(int(path.parent.name))
+            times[int(path.parent.name)] = sum(map(int, words[11:15]))
+    total, left = 0, [process]
+    while left:
+        one = left.pop()
+        total += times.get(one, 0)
+        left += children.get(one, [])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+class System:
+    """One that runs. Commands are written to a log."""
+
+    def __init__(self, root: pathlib.Path, log: pathlib.Path) -> None:
+        self.root = root
+        self.log = log
+
+    def furnish(self) -> None:
+        shutil.copy("/etc/resolv.conf", self.root / "etc/resolv.conf")
+        self.run("root", "useradd -m -s /bin/bash sudoer; useradd -m -s /bin/bash visitor; "
+                         "echo 'sudoer ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/sudoer")
+
+    def run(self, user: str, words: str, network: bool = True,
+            on_line: Callable[[str, float, int], None] | None = None) -> tuple[int, str]:
+        """The exit code and what was said. on_line gets each line, the seconds since the start and
+        the process."""
+        begin, said = time.monotonic(), ""
+        # Of the user's shell, which `su -` starts as a login does.
+        (self.root / "tmp/words").write_text(words + "\n")
+        process = subprocess.Popen(
+            ["unshare", "--mount", "--pid", "--fork", "--kill-child",
+             *([] if network else ["--net"]), "sh", "-c", ENTER, "enter", str(self.root),
+             NAMES[user], "online" if network else "offline"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        with self.log.open("a") as log:
+            log.write(f"$ {words}   ({user}{'' if network else ', without network'})\n")
+            for line in process.stdout:
+                log.write(line)
+                said += line
+                if on_line is not None:
+                    on_line(line, time.monotonic() - begin, process.pid)
+        return process.wait(), said
+
+
+@contextlib.contextmanager
+def started(system: str, what: str) -> Iterator[System]:
+    """A copy of the system, which is gone afterwards."""
+    archive = make(system)
+    with tempfile.TemporaryDirectory(prefix="tollens-fresh-") as name:
+        root = pathlib.Path(name) / "root"
+        root.mkdir()
+        subprocess.run(["tar", "--numeric-owner", "--exclude=./dev/*", "-xf", str(archive), "-C",
+                        str(root)], check=True)
+        pathlib.Path(name).chmod(0o755)
+        log = FOLDER / f"{system}-{what}.log"
+        log.write_text("")
+        running = System(root, log)
+        running.furnish()
+        yield running

@@ -1,0 +1,163 @@
+"""What a release promises: bytes that depend on contents alone, sums that notice a changed byte, a
+bill of materials that others can read.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import abi  # noqa: E402
+import sbom  # noqa: E402
+from stable_archive import SUMS, check_sums, differences, pack, write_sums  # noqa: E402
+from contents import BUILD, ROOT, output, version  # noqa: E402
+
+WHEN = 1700000000
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+READER = BUILD / "spdx"
+
+
+def furnish(folder: pathlib.Path, names: list[str], mode: int, when: int) -> None:
+    """The same contents, made in another order, at another time, with other modes."""
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"of {name}\n" * 1000)
+        path.chmod(mode | (0o111 if name.endswith("program") else 0))
+        os.utime(path, (when, when))
+    (folder / "lib/link").symlink_to("a.so")
+
+
+def spdx_reader() -> pathlib.Path | None:
+    """spdx-tools' program, from PyPI. None: it could not be had."""
+    program = READER / "bin/pyspdxtools"
+    if not program.exists():
+        try:
+            subprocess.run([sys.executable, "-m", "venv", str(READER)], check=True,
+                           capture_output=True)
+            subprocess.run([str(READER / "bin/python3"), "-m", "pip", "install", "-q", "--retries",
+                            "1", "spdx-tools==0.8.3"], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            return None
+    return program
+
+
+class Release(unittest.TestCase):
+    def setUp(self) -> None:
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        self.folder = pathlib.Path(made.name)
+
+    def some_files(self, name: str) -> pathlib.Path:
+        folder = self.folder / name
+        folder.mkdir()
+        (folder / "tollens.whl").write_bytes(bytes(range(256)) * 100)
+        (folder / "tollens-bundle.tar.xz").write_bytes(b"bundle" * 1000)
+        return folder
+
+    def test_an_archive_depends_on_contents_alone(self) -> None:
+        names = ["lib/a.so", "program", "b/c/d", "z", "A"]
+        furnish(self.folder / "one", names, 0o644, 1000000000)
+        furnish(self.folder / "two", names[::-1], 0o600, 1600000000)
+        for name in ("one", "two"):
+            pack(self.folder / name, "top", WHEN, self.folder / f"{name}.tar.xz")
+        self.assertEqual((self.folder / "one.tar.xz").read_bytes(),
+                         (self.folder / "two.tar.xz").read_bytes())
+        with tarfile.open(self.folder / "one.tar.xz") as archive:
+            found = {one.name: one for one in archive.getmembers()}
+        self.assertEqual(list(found), sorted(found))
+        self.assertEqual(found["top/program"].mode, 0o755)
+        self.assertEqual(found["top/z"].mode, 0o644)
+        self.assertEqual(found["top/lib/link"].linkname, "a.so")
+        self.assertTrue(all(one.mtime == WHEN and one.uid == 0 and one.uname == "root"
+                            for one in found.values()))
+
+    def test_a_changed_byte_is_noticed(self) -> None:
+        one, two = self.some_files("one"), self.some_files("two")
+        write_sums(one)
+        write_sums(two)
+        self.assertEqual(differences(one, two), [])
+        self.assertEqual(check_sums(two), [])
+        self.assertEqual(subprocess.run(["sha256sum", "--quiet", "-c", SUMS], cwd=two,
+                                        check=False).returncode, 0)
+        content = bytearray((two / "tollens.whl").read_bytes())
+        content[20000] ^= 1
+        (two / "tollens.whl").write_bytes(content)
+        self.assertEqual(check_sums(two), ["tollens.whl was changed"])
+        self.assertEqual(differences(one, two),
+                         ["tollens.whl differs from byte 20000 on (25600 and 25600 bytes)"])
+        (two / "tollens.whl").unlink()
+        (two / "other").write_text("")
+        self.assertEqual(check_sums(two), ["tollens.whl is missing", f"other is not in {SUMS}"])
+        self.assertEqual(len(differences(one, two)), 2)
+
+    def test_the_symbols_file_has_what_the_library_exports(self) -> None:
+        library = BUILD / "libtollens.so"
+        if not library.exists():
+            self.skipTest(f"{library} is not built")
+        exported = {line.split()[2].split("@")[0] for line in
+                    output("nm", "-D", "--defined-only", library).splitlines()}
+        text = (ROOT / "ci/packaging/debian/libtollens1.symbols").read_text()
+        listed = {line.split("@")[0].strip() for line in text.splitlines()[1:]}
+        self.assertGreater(len(exported), 200)
+        self.assertEqual(sorted(exported - listed), [], "add them, with the version they are from")
+        self.assertEqual(sorted(listed - exported), [], "programs that use them would break")
+
+    @unittest.skipUnless(abi.can(), "libabigail is not installed")
+    def test_a_function_that_is_gone_or_changed_is_noticed(self) -> None:
+        header, bits = self.folder / "x.h", {}
+        for name, text in (("first", "int a(int); int b(int);"),
+                           ("grown", "int a(int); int b(int); int c(int);"),
+                           ("gone", "int a(int);"), ("changed", "int a(long); int b(int);")):
+            code = self.folder / f"{name}.c"
+            header.write_text(text + "\n")
+            bodies = text.replace("int);", "int x) { return (int)x; }")
+            code.write_text(f'#include "x.h"\n{bodies.replace("long);", "long x) { return 0; }")}')
+            library = self.folder / f"{name}.so"
+            subprocess.run(["gcc", "-g", "-shared", "-fPIC", "-o", str(library), str(code)],
+                           check=True)
+            if name == "first":
+                before = abi.describe(library, self.folder)
+            bits[name], _ = abi.compare(before, library, self.folder)
+        self.assertEqual(bits["first"], 0)
+        self.assertEqual(bits["grown"] & (abi.FAILED | abi.BREAKS), 0)
+        self.assertTrue(bits["gone"] & abi.BREAKS and bits["changed"] & abi.DIFFERS, bits)
+
+    def test_the_bill_names_every_file_and_library(self) -> None:
+        folder = self.some_files("one")
+        target = self.folder / "tollens.spdx.json"
+        files = sorted(folder.iterdir())
+        libraries = ["libcriterion.a", "nobodys.so"]
+        sbom.write(files, libraries, COMMIT, WHEN, "12.2.0", target)
+        first = target.read_bytes()
+        sbom.write(files, libraries, COMMIT, WHEN, "12.2.0", target)
+        self.assertEqual(first, target.read_bytes())
+        bill = json.loads(first)
+        packages = {one["name"]: one for one in bill["packages"]}
+        self.assertEqual(bill["creationInfo"]["created"], "2023-11-14T22:13:20Z")
+        self.assertEqual(packages["tollens"]["versionInfo"], version())
+        self.assertEqual(len(packages["tollens.whl"]["checksums"][0]["checksumValue"]), 64)
+        self.assertIn("nobodys.so", packages)
+        contained = {one["relatedSpdxElement"] for one in bill["relationships"]
+                     if one["relationshipType"] == "CONTAINS"
+                     and one["spdxElementId"] == packages["tollens.whl"]["SPDXID"]}
+        self.assertEqual(len(contained), 2)
+        reader = spdx_reader()
+        if reader is None:
+            print("not run here: the bill of materials read by spdx-tools: it could not be had")
+            return
+        for wanted, text in ((0, first), (1, first.replace(b"SPDX-2.3", b"SPDX-9")),
+                             (1, first.replace(b"SPDXRef-Source", b"SPDXRef_Source"))):
+            target.write_bytes(text)
+            done = subprocess.run([str(reader), "-i", str(target)], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual(min(done.returncode, 1), wanted, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
