@@ -13,14 +13,15 @@ import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import compared_names
+from compared_names import ROOT, SUFFIX, Names
+
 LISTS = ROOT / "runtime/soft/base"
 FN = re.compile(r"^SOFT_FN\(\s*(\w+),\s*\d+,\s*\w+,\s*(\w+),", re.MULTILINE)
 NAME = re.compile(r"^SOFT_NAME\((\w+), \d+, (\w+), (\w*)\)", re.MULTILINE)
 DECLARED = re.compile(r"\bCUDAAPI\s+(cu[A-Z]\w*)\s*\(")
 RENAMED = re.compile(r"^\s*#\s*define\s+cu[A-Z]\w*\s+(cu[A-Z]\w*)\s*$", re.MULTILINE)
 PER_THREAD = re.compile(r"__CUDA_API_(PTDS|PTSZ)\((cu\w+)\)")
-SUFFIX = {"NONE": [""], "PTDS": ["", "_ptds"], "PTSZ": ["", "_ptsz"]}
 # Declared for the compiler alone: libcuda's own stub does not export it.
 NOT_EXPORTED = {"cuGetProcAddress_v2_ptsz"}
 
@@ -43,40 +44,16 @@ def declared(header: str) -> set[str]:
 
 
 def found_header() -> pathlib.Path | None:
-    """The cuda.h that configure.py found."""
-    config = ROOT / "build/config.ninja"
-    if not config.exists():
-        return None
-    folder = re.search(r"-DTOL_HAS_CUDA_H -isystem (\S+)", config.read_text(encoding="utf-8"))
-    return pathlib.Path(folder[1], "cuda.h") if folder else None
+    folder = compared_names.toolkit_headers()
+    return folder / "cuda.h" if folder else None
 
 
-def main() -> int:
-    if sys.argv[1:] in (["--help"], ["-h"]):
-        print(__doc__)
-        return 0
-    if len(sys.argv) > 2:
-        print(__doc__, file=sys.stderr)
-        return 2
-    path = pathlib.Path(sys.argv[1]) if len(sys.argv) == 2 else found_header()
-    if path is None:
-        print("summary: no cuda.h here: nothing to compare with")
-        return 0
-    try:
-        names = declared(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        print(f"driver_names: {path}: {error}", file=sys.stderr)
-        return 2
+def read(path: pathlib.Path) -> Names:
+    names = declared(path.read_text(encoding="utf-8"))
     if len(names) < 100:
-        print(f"driver_names: {path} declares {len(names)} functions of the driver, so it is not "
-              "cuda.h", file=sys.stderr)
-        return 2
-    missing = sorted(names - exported())
-    for name in missing:
-        print(f"{name} is in cuda.h and not in functions.def or functions_other.def")
-    print(f"summary: {len(names)} names of cuda.h, {len(missing)} missing")
-    return 1 if missing else 0
+        raise ValueError(f"it declares {len(names)} functions of the driver, so it is not cuda.h")
+    return Names(names, exported(), "cuda.h", "functions.def or functions_other.def")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(compared_names.main(__doc__, found_header, "cuda.h", read))

@@ -31,7 +31,7 @@ class Names(unittest.TestCase):
         self.assertEqual(self.run_program("/none/libcudart.so").returncode, 2)
         done = self.run_program(str(shutil.which("sh")))
         self.assertEqual(done.returncode, 2)
-        self.assertIn("is not a libcudart.so", done.stderr)
+        self.assertIn("it is not a libcudart.so", done.stderr)
 
     @unittest.skipUnless(shutil.which("cc") and shutil.which("nm"), "needs cc and nm")
     def test_a_name_that_is_missing_is_found(self) -> None:

@@ -54,7 +54,7 @@ TOL_COLD static tol_status none_serves(const struct kn_variants *variants,
                             row->compute_capability_min / 10, row->compute_capability_min % 10,
                             capability / 10, capability % 10);
         } else if (kn_image_pick(row->images, capability, true) == NULL) {
-            tol_message_add("it is compiled for newer devices");
+            tol_message_add("it is compiled for other devices");
         } else if (!has_shared(row, device)) {
             tol_message_add("it needs %u bytes of shared memory a block, and the device has %d",
                             row->shared_bytes, device->shared_bytes_per_block_optin);
