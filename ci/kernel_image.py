@@ -53,8 +53,9 @@ def assembly(name: str, images: list[tuple[str, int, str, bool]]) -> str:
     for i, (packed, size, target, is_cubin) in enumerate(images):
         lines += [f".Lbegin{i}:", f'    .incbin "{packed}"', f".Lend{i}:"]
         rows += [f"    .quad .Lbegin{i}, .Lend{i} - .Lbegin{i}, {size}",
-                 f"    .long {capability(target)}, {int(is_cubin)}"]
-    rows += ["    .quad 0, 0, 0, 0", '    .section .note.GNU-stack,"",%progbits']
+                 f"    .long {capability(target)}, {int(is_cubin)}",
+                 f"    .quad {int(not target.isdigit())}"]
+    rows += ["    .quad 0, 0, 0, 0, 0", '    .section .note.GNU-stack,"",%progbits']
     return "\n".join(lines + rows) + "\n"
 
 

@@ -124,7 +124,8 @@ KERNELS = Room(
         ("decoder", "what a decoder of language models adds: products of weights in any format of "
                     "its files, attention over pages"),
     ],
-    parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm"},
+    parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm",
+           "gemm_maps": "gemm", "gemm_pack": "gemm", "attention_maps": "attention"},
     above=("bench", "sweep"))
 
 ENGINE = Room(

@@ -22,7 +22,7 @@ SOFT = within({
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print barrier finding cluster_barrier
-        cluster_map heap shared_layout
+        cluster_map heap shared_layout prior mbarrier_init
     """,
     "async": """
         async bulk reduce mbarrier mbarrier_wait tensor_copy tensor_walk tensor_replace wgmma
@@ -41,16 +41,17 @@ SOFT_API = within({
     "base": "file_text calls result_name line_table call_site trace_line",
     "state": """
         driver_state driver_start handle_set thread_state contexts fault fault_rule
-        device_memory managed array texture_object texture_reference memory_pool
+        device_memory managed array mipmap texture_object texture_reference memory_pool
         graph_memory physical jit imported shared_event image kernel_library
         function_attribute occupancy
     """,
     "queue": """
         task event_life stream_value copy_rows kernel_call operation streams stream_fault queue
-        perform stream_order task_fault usage trace_task
+        perform stream_order dependence task_fault usage trace_task
     """,
     "graph": """
-        task_graph node_content graph_exec graph_update graph_call capture submit user_object
+        task_graph programmatic node_content graph_exec graph_update graph_call capture submit
+        user_object
     """,
     "driver": "context_life copy_call leak trace_call call",
     "api": """
@@ -61,7 +62,7 @@ SOFT_API = within({
     """,
     "api/memory": """
         api_memory api_host api_managed api_pointer api_ipc api_mapping api_pool api_pool_share
-        api_copy api_copy_rows api_copy_array api_array api_fill api_tensor_map
+        api_copy api_copy_rows api_copy_array api_array api_mipmap api_fill api_tensor_map
     """,
     "api/graph": """
         api_capture api_graph api_graph_node api_graph_exec api_graph_hint api_graph_dot
@@ -133,7 +134,7 @@ SOFT_API_TESTS = within({
         api_stream_test api_event_test
         api_host_function_test api_value_test api_peer_test api_module_test api_link_test
         api_library_test api_launch_test api_launch_old_test api_threads_test api_texture_test
-        api_texture_reference_test
+        api_texture_reference_test api_mipmap_test
     """,
     "api/memory": """
         api_memory_test api_host_test api_managed_test api_pointer_test api_copy_test
@@ -146,7 +147,8 @@ SOFT_API_TESTS = within({
     """,
     "driver": "leak_test trace_call_test",
     "state": "fault_rule_test fault_test",
-    "queue": "task_fault_test stream_order_test queue_valid_test",
+    "texture": "surface_test",
+    "queue": "task_fault_test stream_order_test programmatic_test queue_valid_test",
     "tools": "probe_driver_test",
 })
 
@@ -160,7 +162,7 @@ TABLE = """
 TABLE_TESTS = within({"table": """
     oracle oracle_number
     oracle_integer oracle_carry oracle_bits oracle_video oracle_float oracle_approximate
-    oracle_compare oracle_convert oracle_atomic oracle_lanes
+    oracle_compare oracle_convert oracle_atomic oracle_cluster oracle_lanes
     oracle_product oracle_tensor
     table_test fault_code_test
 """})

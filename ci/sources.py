@@ -79,12 +79,14 @@ REFUSED = """
 # What operations share; then each operation.
 KERNELS = """
     kernel_image variant kernel_set
-    operand parallel number inputs deviation guarded swapped
-    gemm/gemm gemm/gemm_split gemm/gemm_variants gemm/gemm_oracle gemm/gemm_exact gemm/gemm_trial
+    operand boxes parallel number inputs deviation guarded swapped
+    gemm/gemm gemm/gemm_maps gemm/gemm_pack gemm/gemm_split gemm/gemm_variants
+    gemm/gemm_oracle gemm/gemm_exact gemm/gemm_trial
     quant/quant_block quant/quant_draw quant/quantise
     quant/dequantise quant/dequantise_planted
     quant/quant_product quant/quant_product_trial
-    attention/attention attention/attention_variants attention/attention_oracle
+    attention/attention attention/attention_maps attention/attention_variants
+    attention/attention_oracle
     attention/attention_exact attention/attention_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
@@ -113,18 +115,20 @@ KERNEL_IMAGES = """
     basics/vector_add
     gemm/gemm_1_naive gemm/gemm_2_shared gemm/gemm_3_registers gemm/gemm_4_vector
     gemm/gemm_5_tensor gemm/gemm_6_async gemm/gemm_7_tf32 gemm/gemm_8_sum gemm/gemm_9_gathered
+    gemm/gemm_10_hopper gemm/gemm_11_pack
     quant/dequantise_1_naive quant/dequantise_2_wide quant/dequantise_planted
     quant/quant_product_1_naive quant/quant_product_2_rows quant/quant_product_3_integers
     quant/quant_product_4_tensor quant/quant_product_5_staged quant/quant_product_6_early
     attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor
     attention/attention_4_decode attention/attention_5_combine attention/attention_6_grouped
+    attention/attention_7_hopper
     attention/attention_defects
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
     softmax/softmax_4_whole softmax/softmax_5_ring
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     checksum/checksum_1_chunks
-    gemm/gemm_planted
+    gemm/gemm_planted gemm/gemm_hopper_planted
     quant/quant_product_7_bulk
     norm/norm_5_ahead norm/norm_6_early
     measure/read_words

@@ -200,12 +200,17 @@ static struct kn_gemm_trial draw_trial(struct hyp_attack *attack, enum kn_gemm_p
     return trial;
 }
 
+static bool is_kind(const char *variant, const char *kind) {
+    return variant != NULL && strncmp(variant, kind, strlen(kind)) == 0;
+}
+
 static void try_kernel(struct hyp_attack *attack, struct hyp_accuracy *accuracy,
                        enum kn_gemm_precision precision, const char *variant, bool is_aligned) {
     const int trials = attack->session.full ? 200 : 9;
     for (int i = 0; i < trials; i++) {
         struct kn_gemm_outcome outcome;
         struct kn_gemm_trial trial = draw_trial(attack, precision, variant, is_aligned);
+        if (is_kind(variant, "packed")) trial.workspace = true, trial.skew = 1; /* for copies */
         try_one(accuracy, &trial, &outcome);
     }
 }
@@ -216,8 +221,10 @@ static void try_precision(struct hyp_attack *attack, enum kn_gemm_precision prec
     const int capability = tol_context_device(attack->context)->compute_capability;
     if (hyp_accuracy_begin(&accuracy, attack, columns)) {
         for (size_t i = 0; i < count; i++) {
-            const bool is_aligned = variants[i] != NULL && (strcmp(variants[i], "vector") == 0 ||
-                                                            strncmp(variants[i], "async", 5) == 0);
+            const bool is_hopper = is_kind(variants[i], "wgmma") || is_kind(variants[i], "packed");
+            const bool is_aligned = is_kind(variants[i], "vector") ||
+                                    is_kind(variants[i], "async") || is_kind(variants[i], "wgmma");
+            if (is_hopper && capability != 90) continue;
             if (needs_tensors && capability < 80 && variants[i] != NULL &&
                 strcmp(variants[i], "naive") != 0 && strcmp(variants[i], "shared") != 0) {
                 continue;
@@ -240,8 +247,9 @@ HYP_ATTACK(h05, tf32_of_any_shape_is_within_its_bound) {
     try_precision(attack, KN_GEMM_TF32, variants, sizeof variants / sizeof variants[0], true);
 }
 
-static const char *const half_variants[] = {NULL,       "naive",     "shared",   "tensor",
-                                            "gathered", "async_128", "async_256"};
+static const char *const half_variants[] = {NULL,        "naive",      "shared",    "tensor",
+                                            "gathered",  "async_128",  "async_256", "wgmma_128",
+                                            "wgmma_256", "packed_128", "packed_256"};
 
 HYP_ATTACK(h05, fp16_of_any_shape_is_within_its_bound) {
     try_precision(attack, KN_GEMM_F16, half_variants,

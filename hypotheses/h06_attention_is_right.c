@@ -216,21 +216,22 @@ static double worse(double worst, double error) {
 /* NULL: the library chooses. */
 static const struct {
     size_t count;
-    const char *names[5];
+    const char *names[6];
 } variants_of[KN_TYPES] = {{4, {NULL, "tiled", "decode", "naive"}},
-                           {5, {NULL, "tensor", "decode", "naive", "grouped"}},
-                           {5, {NULL, "tensor", "decode", "naive", "grouped"}}};
+                           {6, {NULL, "tensor", "decode", "naive", "grouped", "wgmma"}},
+                           {6, {NULL, "tensor", "decode", "naive", "grouped", "wgmma"}}};
 
 /* Whether a variant supports few rows only. */
 static bool takes_few(const char *variant) {
     return variant != NULL && (strcmp(variant, "decode") == 0 || strcmp(variant, "grouped") == 0);
 }
 
-static bool serves(const struct hyp_attack *attack, const char *variant, size_t rows,
-                   size_t group) {
+static bool serves(const struct hyp_attack *attack, const char *variant, size_t rows, size_t group,
+                   size_t head_size) {
     const int capability = tol_context_device(attack->context)->compute_capability;
     if (variant == NULL || strcmp(variant, "naive") == 0) return true;
     if (strcmp(variant, "decode") == 0) return rows <= 8;
+    if (variant[0] == 'w') return capability == 90 && (head_size == 64 || head_size == 128);
     return capability >= 80 && (strcmp(variant, "grouped") != 0 || rows * group <= 16);
 }
 
@@ -241,8 +242,8 @@ static void hold_kernels(struct hyp_accuracy *accuracy, const struct fixture *f,
     cr_assert(got != NULL, "no memory for %zu values", f->out_count);
     for (size_t v = 0; v < variants_of[f->problem.type].count; v++) {
         const char *variant = variants_of[f->problem.type].names[v];
-        const size_t group = f->problem.heads / f->problem.kv_heads;
-        if (!serves(attack, variant, f->problem.q_length, group)) continue;
+        const struct kn_attention *x = &f->problem;
+        if (!serves(attack, variant, x->q_length, x->heads / x->kv_heads, x->head_size)) continue;
         struct kn_attention_outcome outcome;
         struct kn_attention_trial trial = {.attention = f->problem,
                                            .given = {f->inputs[0], f->inputs[1], f->inputs[2]},
@@ -296,13 +297,13 @@ HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
             double worst = 0;
             for (size_t v = 0; v < variants_of[type].count; v++) {
                 const char *variant = variants_of[type].names[v];
-                const bool few = takes_few(variant);
+                const size_t rows = takes_few(variant) ? 3 : most / 2 + 3;
                 struct kn_attention_outcome outcome;
                 struct kn_attention_trial trial = {.attention = {.type = type,
                                                                  .batch = 1,
                                                                  .heads = 2,
                                                                  .kv_heads = 1,
-                                                                 .q_length = few ? 3 : most / 2 + 3,
+                                                                 .q_length = rows,
                                                                  .kv_length = most + i,
                                                                  .head_size = head_sizes[i],
                                                                  .causal = i % 2 == 0,
@@ -312,7 +313,7 @@ HYP_ATTACK(h06, values_of_unit_size_are_within_a_hundredth) {
                                                    .workspace = true};
                 /* The naive kernel is slow on the soft device. */
                 if (variant != NULL && strcmp(variant, "naive") == 0 && i != 0) continue;
-                if (!serves(attack, variant, trial.attention.q_length, 2)) continue;
+                if (!serves(attack, variant, rows, 2, head_sizes[i])) continue;
                 if (!try_one(&accuracy, &trial, &outcome)) continue;
                 worst = fmax(worst, outcome.deviation.absolute);
             }
@@ -336,14 +337,14 @@ static size_t draw_length(struct hyp_attack *attack) {
 /* Scores of thousands where q and k are large: exp overflows a float from 89 on. */
 static struct kn_attention_trial draw_trial(struct hyp_attack *attack, enum kn_type type,
                                             const char *variant) {
-    const bool any = variant != NULL && strcmp(variant, "naive") == 0;
-    const bool few = takes_few(variant);
+    const bool any = variant != NULL && strcmp(variant, "naive") == 0, few = takes_few(variant);
     const size_t kv_heads = 1 + hyp_random_below(attack, 2);
     const enum kn_distribution distribution = hyp_random_below(attack, KN_DISTRIBUTIONS);
     /* Half of the problems have heads of 64 elements, as the kernels with a defect need. */
-    const size_t size = hyp_random_below(attack, 2) == 0 ? 64
-                        : any                            ? 1 + hyp_random_below(attack, 130)
-                                                         : head_sizes[hyp_random_below(attack, 5)];
+    const size_t size =
+        hyp_random_below(attack, 2) == 0 ? 64
+        : any                            ? 1 + hyp_random_below(attack, 130)
+              : head_sizes[serves(attack, variant, 1, 1, 96) ? hyp_random_below(attack, 5) : 3];
     return (struct kn_attention_trial){
         .attention = {.type = type,
                       .batch = 1 + (hyp_random_below(attack, 4) == 0),
@@ -377,7 +378,7 @@ static void try_type(struct hyp_attack *attack, enum kn_type type) {
         const size_t count = variants_of[type].count;
         for (size_t v = 0; v < count; v++) {
             const char *variant = variants_of[type].names[v];
-            for (int i = 0; serves(attack, variant, 1, 1) && i < turns; i++) {
+            for (int i = 0; serves(attack, variant, 1, 1, 64) && i < turns; i++) {
                 struct kn_attention_outcome outcome;
                 struct kn_attention_trial trial = draw_trial(attack, type, variant);
                 try_one(&accuracy, &trial, &outcome);
@@ -476,8 +477,7 @@ static struct kn_attention_trial draw_exact(struct hyp_attack *attack, enum kn_t
     if (x->head_size < 16 || turn % 4 == 1) x->head_size = 64;
     if (turn % 2 == 0) trial.workspace = false;
     if (turn % 4 == 0) x->kv_length = 128, x->causal = false;
-    if (turn % 2 == 1) x->kv_length += 150;
-    if (turn % 2 == 1 && !takes_few(variant)) x->q_length += 16;
+    if (turn % 2 == 1) x->kv_length += 150, x->q_length += takes_few(variant) ? 0 : 16;
     return trial;
 }
 
@@ -488,7 +488,7 @@ HYP_ATTACK(h06, results_that_need_no_rounding_are_exact) {
         for (enum kn_type type = 0; type < KN_TYPES; type++) {
             for (size_t v = 0; v < variants_of[type].count; v++) {
                 const char *variant = variants_of[type].names[v];
-                for (int i = 0; serves(attack, variant, 1, 1) && i < turns; i++) {
+                for (int i = 0; serves(attack, variant, 1, 1, 64) && i < turns; i++) {
                     struct kn_attention_trial trial = draw_exact(attack, type, variant, i);
                     try_exact(&accuracy, &trial, (enum kn_attention_exact)(i % 2));
                 }

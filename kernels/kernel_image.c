@@ -10,6 +10,7 @@
 
 static bool runs_on(const struct kn_image *image, int compute_capability) {
     if (image->compute_capability > compute_capability) return false;
+    if (image->is_exact) return image->compute_capability == compute_capability;
     return !image->is_cubin || image->compute_capability / 10 == compute_capability / 10;
 }
 
@@ -67,7 +68,7 @@ tol_status kn_image_load(struct tol_context *context, const struct kn_image *ima
     const int capability = tol_context_device(context)->compute_capability;
     const struct kn_image *image = kn_image_pick(images, capability, true);
     TOL_CHECK(image != NULL, TOL_UNSUPPORTED,
-              "the kernel is compiled for newer devices than one of compute capability %d.%d",
+              "the kernel is compiled for other devices than one of compute capability %d.%d",
               capability / 10, capability % 10);
     status = load(context, image, module);
     if (status == TOL_INVALID_MODULE && image->is_cubin) {

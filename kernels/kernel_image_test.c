@@ -17,11 +17,11 @@ KN_IMAGES(vector_add);
 #undef IMAGE
 
 Test(kernel_image, each_fits_its_devices) {
-    static const struct kn_image images[] = {{"ptx", 3, 3, 80, 0},
-                                             {"80", 2, 2, 80, 1},
-                                             {"89", 2, 2, 89, 1},
-                                             {"90a", 3, 3, 90, 1},
-                                             {NULL, 0, 0, 0, 0}};
+    static const struct kn_image images[] = {{"ptx", 3, 3, 80, 0, 0},
+                                             {"80", 2, 2, 80, 1, 0},
+                                             {"89", 2, 2, 89, 1, 0},
+                                             {"90a", 3, 3, 90, 1, 0},
+                                             {NULL, 0, 0, 0, 0, 0}};
     cr_assert(kn_image_pick(images, 75, true) == NULL, "all are for newer devices");
     cr_assert(kn_image_pick(images, 80, true) == &images[1]);
     cr_assert(kn_image_pick(images, 86, true) == &images[1], "a cubin of the same major");
@@ -29,6 +29,16 @@ Test(kernel_image, each_fits_its_devices) {
     cr_assert(kn_image_pick(images, 90, true) == &images[3]);
     cr_assert(kn_image_pick(images, 90, false) == &images[0]);
     cr_assert(kn_image_pick(images, 120, true) == &images[0], "only PTX runs on the next");
+}
+
+Test(kernel_image, ptx_of_one_device_runs_on_no_other) {
+    static const struct kn_image images[] = {
+        {"90a", 3, 3, 90, 0, 1}, {"cubin", 5, 5, 90, 1, 1}, {NULL, 0, 0, 0, 0, 0}};
+    cr_assert(kn_image_pick(images, 89, true) == NULL);
+    cr_assert(kn_image_pick(images, 90, false) == &images[0]);
+    cr_assert(kn_image_pick(images, 90, true) == &images[1]);
+    cr_assert(kn_image_pick(images, 100, true) == NULL, "what wgmma is, no later device has");
+    cr_assert(kn_image_pick(images, 120, false) == NULL);
 }
 
 /* nvcc writes its own PTX version, which only drivers of its release load; ci/ptx replaces it. */
@@ -52,9 +62,9 @@ Test(kernel_image, the_oldest_driver_loads_all, .timeout = 300) {
 }
 
 Test(kernel_image, those_for_newer_devices_are_not_loaded) {
-    static const struct kn_image future[] = {{"ptx", 3, 3, 990, 0}, {NULL, 0, 0, 0, 0}};
+    static const struct kn_image future[] = {{"ptx", 3, 3, 990, 0, 0}, {NULL, 0, 0, 0, 0, 0}};
     struct tol_module *module = NULL;
-    MUST_FAIL(kn_image_load(test_context(), future, &module), TOL_UNSUPPORTED, "newer devices");
+    MUST_FAIL(kn_image_load(test_context(), future, &module), TOL_UNSUPPORTED, "other devices");
     cr_assert(module == NULL);
 }
 
@@ -65,9 +75,9 @@ Test(kernel_image, where_a_cubin_is_refused_the_ptx_is_loaded) {
     size_t packed_bytes = 0;
     cr_assert(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, wrong, sizeof wrong, packed,
                                       &packed_bytes, sizeof packed) == LZMA_OK);
-    const struct kn_image images[] = {{packed, packed_bytes, sizeof wrong, capability, 1},
+    const struct kn_image images[] = {{packed, packed_bytes, sizeof wrong, capability, 1, 0},
                                       kn_images_vector_add[0],
-                                      {NULL, 0, 0, 0, 0}};
+                                      {NULL, 0, 0, 0, 0, 0}};
     struct tol_module *module = NULL;
     struct tol_kernel *kernel = NULL;
     cr_assert(images[1].is_cubin == 0 && kn_image_pick(images, capability, true) == &images[0]);
@@ -80,7 +90,7 @@ Test(kernel_image, where_a_cubin_is_refused_the_ptx_is_loaded) {
 
 Test(kernel_image, a_damaged_one_is_refused) {
     const struct kn_image *good = &kn_images_vector_add[0];
-    struct kn_image images[] = {*good, {NULL, 0, 0, 0, 0}};
+    struct kn_image images[] = {*good, {NULL, 0, 0, 0, 0, 0}};
     struct tol_module *module = NULL;
     uint8_t *packed = malloc(good->packed_bytes);
     cr_assert(packed != NULL);

@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { SHARED_BYTES_ALWAYS = 48 << 10 }; /* what every kernel may have */
@@ -23,6 +24,13 @@ static bool serves(const struct kn_variant *row, const struct tol_device *device
     return row->compute_capability_min <= device->compute_capability && has_shared(row, device) &&
            kn_image_pick(row->images, device->compute_capability, true) != NULL &&
            (row->refuse == NULL || row->refuse(problem) == NULL);
+}
+
+/* Asked only where a candidate would serve: what was measured pays nothing for it. */
+static bool may_pick(const struct kn_variant *row, const char *name) {
+    if (!row->is_candidate || name != NULL) return true;
+    const char *kernels = getenv("TOLLENS_KERNELS");
+    return kernels != NULL && strcmp(kernels, "candidates") == 0;
 }
 
 /* Rows of one name stand together: each name once. */
@@ -54,7 +62,7 @@ TOL_COLD static tol_status none_serves(const struct kn_variants *variants,
                             row->compute_capability_min / 10, row->compute_capability_min % 10,
                             capability / 10, capability % 10);
         } else if (kn_image_pick(row->images, capability, true) == NULL) {
-            tol_message_add("it is compiled for newer devices");
+            tol_message_add("it is compiled for other devices");
         } else if (!has_shared(row, device)) {
             tol_message_add("it needs %u bytes of shared memory a block, and the device has %d",
                             row->shared_bytes, device->shared_bytes_per_block_optin);
@@ -74,7 +82,7 @@ tol_status kn_variant_pick(const struct kn_variants *variants, const struct tol_
         const struct kn_variant *row = &variants->rows[i];
         if (!is_named(row, name)) continue;
         is_known = true;
-        if (!serves(row, device, problem)) continue;
+        if (!serves(row, device, problem) || !may_pick(row, name)) continue;
         *variant = row;
         return TOL_OK;
     }

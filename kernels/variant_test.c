@@ -7,8 +7,8 @@
 
 TestSuite(variant, .fini = test_end);
 
-static const struct kn_image old_images[] = {{"", 0, 0, 75, 0}, {NULL, 0, 0, 0, 0}};
-static const struct kn_image new_images[] = {{"", 0, 0, 80, 0}, {NULL, 0, 0, 0, 0}};
+static const struct kn_image old_images[] = {{"", 0, 0, 75, 0, 0}, {NULL, 0, 0, 0, 0, 0}};
+static const struct kn_image new_images[] = {{"", 0, 0, 80, 0, 0}, {NULL, 0, 0, 0, 0, 0}};
 
 /* The problem is a number. */
 static const char *odd_refuses(const void *problem) {

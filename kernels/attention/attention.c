@@ -3,7 +3,7 @@
  */
 #include "attention/attention.h"
 
-#include "attention/attention_problem.h"
+#include "attention/attention_maps.h"
 #include "core/check.h"
 #include "operand.h"
 
@@ -160,9 +160,10 @@ out:
     return status;
 }
 
-static tol_status pick(struct kn_kernels *kernels, const struct attention_problem *problem,
+static tol_status pick(struct kn_kernels *kernels, struct attention_problem *problem,
                        const struct kn_variant **variant, const struct tol_kernel **kernel) {
     const struct kn_attention *x = problem->attention;
+    problem->has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
     return kn_kernels_pick(kernels, x->variants != NULL ? x->variants : &kn_attention_variants,
                            x->variant, problem, variant, kernel);
 }
@@ -229,6 +230,19 @@ static tol_status launch(struct tol_stream *stream, const struct tol_kernel *ker
     const unsigned bytes = sizeof *arguments;
     void *value = arguments;
     return tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes});
+}
+
+static tol_status launch_with_maps(struct kn_kernels *kernels, struct tol_stream *stream,
+                                   const struct tol_kernel *kernel, struct tol_launch_shape shape,
+                                   struct attention_problem *problem) {
+    struct attention_maps maps;
+    struct attention_arguments *x = &problem->arguments;
+    void *values[] = {&maps.q, &maps.k, &maps.v, &maps.out, x};
+    const unsigned bytes[] = {sizeof maps.q, sizeof maps.k, sizeof maps.v, sizeof maps.out,
+                              sizeof *x};
+    tol_status status = attention_maps_make(kn_kernels_context(kernels), problem, &maps);
+    if (status != TOL_OK) return status;
+    return tol_launch(stream, kernel, shape, (struct tol_arguments){5, values, bytes});
 }
 
 static tol_status decode(struct kn_kernels *kernels, struct tol_stream *stream,
@@ -298,7 +312,8 @@ tol_status kn_attention(struct kn_kernels *kernels, struct tol_stream *stream,
         shape.grid_x = (unsigned)((rows + NAIVE_ROWS - 1) / NAIVE_ROWS);
         shape.block_y = NAIVE_ROWS;
     }
-    status = launch(stream, kernel, shape, &problem.arguments);
+    status = variant->cluster != 0 ? launch_with_maps(kernels, stream, kernel, shape, &problem)
+                                   : launch(stream, kernel, shape, &problem.arguments);
 out:
     return status;
 }

@@ -126,7 +126,7 @@ Test(attention_call, variants_say_why_they_do_not_serve) {
     struct kn_attention bad = stage.good;
     const struct kn_variant *variant = NULL;
     bad.variant = "fastest";
-    REFUSED(TOL_NOT_FOUND, "there are grouped, decode, tensor, tiled, naive");
+    REFUSED(TOL_NOT_FOUND, "there are grouped, decode, wgmma, tensor, tiled, naive");
     bad.variant = "tensor";
     REFUSED(TOL_UNSUPPORTED, "the type is not f16");
     bad.variant = "decode";

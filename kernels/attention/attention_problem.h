@@ -12,6 +12,7 @@ struct attention_problem {
     const struct kn_attention *attention;
     struct attention_arguments arguments;
     bool is_aligned; /* each row of q, k, v and out begins at a multiple of 16 bytes */
+    bool has_maps;   /* the driver makes tensor maps */
 };
 
 /* For each type the kernel that merges the parts of blocks that split the keys. */

@@ -108,6 +108,35 @@ Test(attention, tensor_is_the_definition_in_bf16) {
     end(&stage);
 }
 
+/* Rows of one consumer and of both, rings that are gone round, and rows that see no key. */
+Test(attention, wgmma_is_the_definition) {
+    static const size_t lengths[][2] = {{64, 900}, {200, 650}, {300, 20}};
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    struct stage stage = begin();
+    for (enum kn_type type = KN_F16; type < KN_TYPES; type++) {
+        for (size_t head_size = 64; head_size <= 128; head_size *= 2) {
+            try_lengths(&stage, "wgmma", type, head_size);
+            for (int i = 0; i < 6; i++) {
+                try(&stage,
+                    &(struct kn_attention_trial){.attention = {.type = type,
+                                                               .batch = 2,
+                                                               .heads = 2,
+                                                               .kv_heads = 1,
+                                                               .q_length = lengths[i / 2][0],
+                                                               .kv_length = lengths[i / 2][1],
+                                                               .head_size = head_size,
+                                                               .causal = i % 2 == 1,
+                                                               .variant = "wgmma"},
+                                                 .distribution = KN_NORMAL,
+                                                 .values = KN_UNIFORM,
+                                                 .heads_inside = i % 2 == 0,
+                                                 .lse = true});
+            }
+        }
+    }
+    end(&stage);
+}
+
 /* One row and a few, with keys that all blocks share and with blocks of their own. */
 Test(attention, decode_is_the_definition) {
     static const size_t keys[] = {1, 5, 100, 1030};
@@ -167,9 +196,17 @@ Test(attention, grouped_is_the_definition) {
     end(&stage);
 }
 
-static const char *const variants_of[KN_TYPES][4] = {{"naive", "tiled", "decode", "decode"},
-                                                     {"naive", "tensor", "decode", "grouped"},
-                                                     {"naive", "tensor", "decode", "grouped"}};
+enum { VARIANTS = 5 };
+static const char *const variants_of[KN_TYPES][VARIANTS] = {
+    {"naive", "tiled", "decode", "decode", "tiled"},
+    {"naive", "tensor", "decode", "grouped", "wgmma"},
+    {"naive", "tensor", "decode", "grouped", "wgmma"}};
+
+/* The name, or what does the same on devices that lack it. */
+static const char *variant_of(enum kn_type type, size_t i) {
+    const bool is_hopper = tol_context_device(test_context())->compute_capability == 90;
+    return i == 4 && !is_hopper ? variants_of[type][1] : variants_of[type][i];
+}
 
 /* Scores of some hundreds overflow exp where the maximum is not taken off; tiny and subnormal ones
  * vanish; sparse and cancelling ones make equal weights and large sums of small differences. */
@@ -177,21 +214,21 @@ Test(attention, every_distribution_is_survived) {
     struct stage stage = begin();
     for (enum kn_distribution d = 0; d < KN_DISTRIBUTIONS; d++) {
         for (enum kn_type type = 0; type < KN_TYPES; type++) {
-            for (size_t v = 0; v < 4; v++) {
-                try(&stage,
-                    &(struct kn_attention_trial){.attention = {.type = type,
-                                                               .batch = 1,
-                                                               .heads = 1,
-                                                               .kv_heads = 1,
-                                                               .q_length = v >= 2 ? 3 : 70,
-                                                               .kv_length = 140,
-                                                               .head_size = 64,
-                                                               .causal = d % 2 == 0,
-                                                               .variant = variants_of[type][v]},
-                                                 .distribution = d,
-                                                 .values = d,
-                                                 .scale = d == KN_LARGE ? 0x1p-4 : 8,
-                                                 .lse = true});
+            for (size_t v = 0; v < VARIANTS; v++) {
+                try(&stage, &(struct kn_attention_trial){
+                                .attention = {.type = type,
+                                              .batch = 1,
+                                              .heads = 1,
+                                              .kv_heads = 1,
+                                              .q_length = v == 2 || v == 3 ? 3 : 70,
+                                              .kv_length = 140,
+                                              .head_size = 64,
+                                              .causal = d % 2 == 0,
+                                              .variant = variant_of(type, v)},
+                                .distribution = d,
+                                .values = d,
+                                .scale = d == KN_LARGE ? 0x1p-4 : 8,
+                                .lse = true});
             }
         }
     }
@@ -221,21 +258,21 @@ Test(attention, unaligned_rows_fall_back_to_what_serves_them) {
 /* Goal: the bound of drawn data holds where it is far below the worst case, over seeds. */
 Test(attention, many_keys_are_within_the_bound_of_drawn_data) {
     struct stage stage = begin();
-    for (unsigned i = 0; i < KN_TYPES * 4 * 2; i++) {
+    for (unsigned i = 0; i < KN_TYPES * VARIANTS * 2; i++) {
         const enum kn_type type = i % KN_TYPES;
-        try(&stage,
-            &(struct kn_attention_trial){.attention = {.type = type,
-                                                       .batch = 1,
-                                                       .heads = 1,
-                                                       .kv_heads = 1,
-                                                       .q_length = 2,
-                                                       .kv_length = 2000,
-                                                       .head_size = 64,
-                                                       .variant = variants_of[type][i / 3 % 4]},
-                                         .distribution = KN_NORMAL,
-                                         .values = i % 2 == 0 ? KN_UNIFORM : KN_NORMAL,
-                                         .lse = true,
-                                         .workspace = i % 2 == 0});
+        try(&stage, &(struct kn_attention_trial){
+                        .attention = {.type = type,
+                                      .batch = 1,
+                                      .heads = 1,
+                                      .kv_heads = 1,
+                                      .q_length = 2,
+                                      .kv_length = 2000,
+                                      .head_size = 64,
+                                      .variant = variant_of(type, i / 3 % VARIANTS)},
+                        .distribution = KN_NORMAL,
+                        .values = i % 2 == 0 ? KN_UNIFORM : KN_NORMAL,
+                        .lse = true,
+                        .workspace = i % 2 == 0});
     }
     end(&stage);
 }
@@ -288,7 +325,7 @@ Test(attention, special_values_have_stated_outcomes) {
     enum { ROWS = 4, KEYS = 40, WIDTH = 64 };
     struct stage stage = begin();
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
-        for (size_t variant = 0; variant < 3; variant++) {
+        for (size_t variant = 0; variant < VARIANTS; variant++) {
             static float q[ROWS * WIDTH], k[KEYS * WIDTH], v[KEYS * WIDTH], got[ROWS * WIDTH];
             for (size_t i = 0; i < ROWS * WIDTH; i++) q[i] = 1;
             for (size_t i = 0; i < KEYS * WIDTH; i++) {
@@ -309,7 +346,7 @@ Test(attention, special_values_have_stated_outcomes) {
                                                            .q_length = ROWS,
                                                            .kv_length = KEYS,
                                                            .head_size = WIDTH,
-                                                           .variant = variants_of[type][variant]},
+                                                           .variant = variant_of(type, variant)},
                                              .given = {q, k, v},
                                              .result = got},
                 &outcome));
@@ -318,7 +355,7 @@ Test(attention, special_values_have_stated_outcomes) {
                 const bool right = row < 2    ? isnan(got[i])
                                    : row == 2 ? got[i] == 0
                                               : fabs((double)got[i] - 19.5) < 0.1;
-                cr_assert(right, "%s %s: row %zu is %g", variants_of[type][variant],
+                cr_assert(right, "%s %s: row %zu is %g", variant_of(type, variant),
                           kn_type_name(type), row, (double)got[i]);
             }
         }
@@ -330,8 +367,10 @@ Test(attention, special_values_have_stated_outcomes) {
 Test(attention, rows_that_see_no_key_are_zeros) {
     struct stage stage = begin();
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
-        for (size_t variant = 0; variant < 3; variant++) {
-            for (size_t keys = 0; keys <= 2; keys += 2) {
+        for (size_t variant = 0; variant < VARIANTS; variant++) {
+            /* No map describes no keys. */
+            const size_t fewest = strcmp(variant_of(type, variant), "wgmma") == 0 ? 2 : 0;
+            for (size_t keys = fewest; keys <= 2; keys += 2) {
                 float got[5 * 64];
                 struct kn_attention_outcome outcome;
                 MUST(kn_attention_try(stage.kernels, stage.stream,
@@ -344,16 +383,16 @@ Test(attention, rows_that_see_no_key_are_zeros) {
                                                         .kv_length = keys,
                                                         .head_size = 64,
                                                         .causal = true,
-                                                        .variant = variants_of[type][variant]},
+                                                        .variant = variant_of(type, variant)},
                                           .distribution = KN_NORMAL,
                                           .values = KN_NORMAL,
                                           .lse = true,
                                           .result = got},
                                       &outcome));
                 cr_assert(outcome.deviation.failed == 0 && outcome.lse.failed == 0, "%s %s",
-                          variants_of[type][variant], kn_type_name(type));
+                          variant_of(type, variant), kn_type_name(type));
                 for (size_t i = 0; i < (keys == 0 ? 5 : 3) * (size_t)64; i++) {
-                    cr_assert(got[i] == 0, "%s: element %zu is %g", variants_of[type][variant], i,
+                    cr_assert(got[i] == 0, "%s: element %zu is %g", variant_of(type, variant), i,
                               (double)got[i]);
                 }
             }

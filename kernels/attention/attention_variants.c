@@ -2,7 +2,7 @@
  * The table of attention's kernels and what each requires of a problem, from
  * attention_variants.def.
  */
-#include "attention/attention_problem.h"
+#include "attention/attention_maps.h"
 
 KN_IMAGES(attention_1_naive);
 KN_IMAGES(attention_2_tiled);
@@ -10,6 +10,7 @@ KN_IMAGES(attention_3_tensor);
 KN_IMAGES(attention_4_decode);
 KN_IMAGES(attention_5_combine);
 KN_IMAGES(attention_6_grouped);
+KN_IMAGES(attention_7_hopper);
 KN_IMAGES(attention_defects);
 
 /* Up to this many rows of q, memory and not arithmetic bounds the time. */
@@ -21,9 +22,10 @@ enum { GROUPED_ROWS_MAX = 16 };
 /* What a kernel requires of a problem besides its type and head size. */
 enum {
     ANY = 0,
-    ALIGNED = 1,          /* each row begins at a multiple of 16 bytes */
-    FEW = ALIGNED | 2,    /* and there are up to DECODE_ROWS_MAX rows of q */
-    GROUPED = ALIGNED | 4 /* and up to GROUPED_ROWS_MAX rows share a head of k and v */
+    ALIGNED = 1,           /* each row begins at a multiple of 16 bytes */
+    FEW = ALIGNED | 2,     /* and there are up to DECODE_ROWS_MAX rows of q */
+    GROUPED = ALIGNED | 4, /* and up to GROUPED_ROWS_MAX rows share a head of k and v */
+    MAPS = ALIGNED | 8     /* and tensor maps describe them */
 };
 
 static const char *refuse(const struct attention_problem *problem, enum kn_type type,
@@ -41,6 +43,8 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
     if (serves == GROUPED && rows > GROUPED_ROWS_MAX) {
         return "more than 16 rows share a head of k and v";
     }
+    if (serves == MAPS && x->kv_length == 0) return "there is no key";
+    if (serves == MAPS && !attention_maps_serve(problem)) return "no tensor maps can be made";
     return NULL;
 }
 
@@ -49,6 +53,9 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
 #define TENSOR_PITCH(d) ((d) / 8 % 8 == 0 ? 2 * (d) : 2 * (d) + 16)
 #define TENSOR_KEYS(d) ((d) == 64 ? 128 : (d) == 256 ? 32 : 64)
 #define TENSOR_BYTES(d) ((((d) == 256 ? 64 : 128) + 4 * TENSOR_KEYS(d)) * TENSOR_PITCH(d))
+/* Of attention_7_hopper, as hopper_room of attention_hopper.cuh: 128 rows of q, and two tiles of
+ * 128 keys and of their values. */
+#define HOPPER_BYTES(d) ((128 + 4 * 128) * 2 * (d) + 2048)
 /* Of attention_6_grouped: 16 rows of q, and for each warp two tiles of 16 keys and values. */
 #define GROUPED_WARPS(d) ((d) == 256 ? 2 : 4)
 #define GROUPED_BYTES(d) ((16 + GROUPED_WARPS(d) * 2 * 2 * 16) * TENSOR_PITCH(d))
@@ -73,7 +80,9 @@ static const struct kn_variant variants[] = {
      .refuse = refuse_##entry_,                                                                    \
      .threads = threads_,                                                                          \
      .shared_bytes = bytes,                                                                        \
-     .tile = {queries}},
+     .tile = {queries},                                                                            \
+     .cluster = (serves) == MAPS ? 1 : 0,                                                          \
+     .is_candidate = (serves) == MAPS},
 #include "attention/attention_variants.def"
 #undef ATTENTION
 };

@@ -88,9 +88,15 @@ static tol_status run(struct kn_bench *bench) {
         bool causal;
         const char *variant;
     } problems[] = {{KN_F16, 4, 32, 32, 4096, 4096, 128, true, NULL},
+                    {KN_F16, 4, 32, 32, 4096, 4096, 128, true, "tensor"},
                     {KN_F16, 4, 32, 32, 4096, 4096, 128, false, NULL},
+                    {KN_F16, 4, 32, 32, 4096, 4096, 128, false, "tensor"},
                     {KN_BF16, 1, 64, 8, 4096, 4096, 128, true, NULL},
+                    {KN_BF16, 1, 16, 16, 16384, 16384, 128, true, NULL},
+                    {KN_BF16, 1, 16, 16, 16384, 16384, 128, false, NULL},
                     {KN_F16, 4, 32, 32, 4096, 4096, 64, true, NULL},
+                    {KN_F16, 4, 32, 32, 4096, 4096, 64, true, "tensor"},
+                    {KN_F16, 4, 32, 32, 4096, 4096, 64, false, NULL},
                     {KN_F16, 4, 32, 32, 2048, 2048, 96, true, NULL},
                     {KN_F16, 4, 16, 16, 2048, 2048, 256, true, NULL},
                     {KN_F16, 16, 32, 32, 512, 512, 128, true, NULL},

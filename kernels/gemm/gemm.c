@@ -4,8 +4,10 @@
 #include "gemm.h"
 
 #include "core/check.h"
+#include "gemm_pack.h"
 #include "gemm_split.h"
 #include "operand.h"
+#include "boxes.h"
 
 enum { DIMENSION_MAX = INT32_MAX - (1 << 12) }; /* tiles round up in an int */
 
@@ -137,14 +139,18 @@ static tol_status check(const struct kn_gemm *gemm, struct gemm_problem *problem
                       .c_type = gemm->c_type == KN_F32 ? GEMM_C_F32 : GEMM_C_F32 + 1,
                       .alpha = k != 0 ? gemm->alpha : 0, /* an infinite one would make NaNs */
                       .beta = gemm->beta},
-        .is_aligned = is_aligned(&a) && is_aligned(&b) && is_aligned(&c)};
+        .is_aligned = is_aligned(&a) && is_aligned(&b) && is_aligned(&c),
+        .a_is_aligned = is_aligned(&a),
+        .b_is_aligned = is_aligned(&b),
+        .c_is_aligned = is_aligned(&c)};
 out:
     return status;
 }
 
-static tol_status pick(struct kn_kernels *kernels, const struct gemm_problem *problem,
+static tol_status pick(struct kn_kernels *kernels, struct gemm_problem *problem,
                        const struct kn_variant **variant, const struct tol_kernel **kernel) {
     const struct kn_gemm *gemm = problem->gemm;
+    problem->has_maps = kn_tensor_map_has(kn_kernels_context(kernels));
     const struct kn_variants *variants =
         gemm->variants != NULL ? gemm->variants : &kn_gemm_variants;
     return kn_kernels_pick(kernels, variants, gemm->variant, problem, variant, kernel);
@@ -167,8 +173,10 @@ tol_status kn_gemm_workspace(struct kn_kernels *kernels, const struct kn_gemm *g
     TOL_CHECK(kernels != NULL && bytes != NULL, TOL_INVALID_ARGUMENT,
               "gemm's workspace needs a set of kernels and a pointer to the result");
     TOL_TRY(check(gemm, &problem));
+    problem.is_planned = true;
     TOL_TRY(pick(kernels, &problem, &variant, &kernel));
-    *bytes = gemm_split_of(&problem, variant, SIZE_MAX).bytes;
+    *bytes = gemm_packs(variant) ? gemm_pack_bytes(&problem)
+                                 : gemm_split_of(&problem, variant, SIZE_MAX).bytes;
 out:
     return status;
 }

@@ -1,9 +1,10 @@
 /*
  * The table of kernels with a defect, for saboteurs. Only programs that name it link it.
  */
-#include "gemm_problem.h"
+#include "gemm_maps.h"
 
 KN_IMAGES(gemm_planted);
+KN_IMAGES(gemm_hopper_planted);
 
 static const char *only_floats(const void *problem) {
     const struct gemm_problem *p = problem;
@@ -20,6 +21,15 @@ static const char *only_bf16(const void *problem) {
     return p->gemm->precision == KN_GEMM_BF16 ? NULL : "it is for bf16";
 }
 
+static const char *only_hopper(const void *problem) {
+    const struct gemm_problem *p = problem;
+    const struct kn_gemm *g = p->gemm;
+    if (g->precision != KN_GEMM_BF16 || g->transpose_a || g->transpose_b)
+        return "it is for bf16 nn";
+    if (!p->is_aligned) return "a row does not begin at a multiple of 16 bytes";
+    return p->arguments.k > 0 && gemm_maps_serve(p) ? NULL : "no tensor maps can be made";
+}
+
 #define ROW(which, type, accepts)                                                                  \
     {                                                                                              \
         .name = #which, .entry = "gemm_" #which "_" #type, .images = kn_images_gemm_planted,       \
@@ -32,9 +42,18 @@ static const char *only_bf16(const void *problem) {
 #define ROWS(which)                                                                                \
     ROW(which, f32, only_floats), ROW(which, f16, only_f16), ROW(which, bf16, only_bf16)
 
-static const struct kn_variant rows[] = {ROWS(lost_step),  ROWS(lost_tail), ROWS(lost_beta),
-                                         ROWS(reads_c),    ROWS(swapped),   ROWS(half_sum),
-                                         ROWS(writes_gap), ROWS(lost_share)};
+#define HOPPER(which)                                                                              \
+    {                                                                                              \
+        .name = #which, .entry = "gemm_" #which "_bf16", .images = kn_images_gemm_hopper_planted,  \
+        .compute_capability_min = 90, .refuse = only_hopper, .threads = 384,                       \
+        .shared_bytes = 226 << 10, .tile = {128, 256, 64}, .cluster = 2                            \
+    }
+
+static const struct kn_variant rows[] = {
+    ROWS(lost_step),       ROWS(lost_tail),       ROWS(lost_beta),    ROWS(reads_c),
+    ROWS(swapped),         ROWS(half_sum),        ROWS(writes_gap),   ROWS(lost_share),
+    HOPPER(early_release), HOPPER(lost_consumer), HOPPER(lost_block), HOPPER(wrong_half),
+    HOPPER(lost_stage)};
 
 const struct kn_variants kn_gemm_planted_variants = {"gemm, with a defect", rows,
                                                      sizeof rows / sizeof rows[0]};

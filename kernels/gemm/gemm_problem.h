@@ -13,6 +13,9 @@ struct gemm_problem {
     const struct kn_gemm *gemm;
     struct gemm_arguments arguments;
     bool is_aligned; /* each row of A, B and C begins at a multiple of 16 bytes */
+    bool a_is_aligned, b_is_aligned, c_is_aligned; /* each row of this one does */
+    bool has_maps;                                 /* the driver makes tensor maps */
+    bool is_planned; /* the workspace is yet to be given, of the size that the variant asks for */
 };
 
 /* For each type of A and B the kernel that adds the partial sums of split steps. */

@@ -9,6 +9,8 @@
 #include "gemm_split.h"
 
 #include "core/check.h"
+#include "gemm_maps.h"
+#include "gemm_pack.h"
 
 enum { SPAN_MIN = 256, SPAN_STEP = 64, SPLITS_MAX = 64, BLOCKS = 264 };
 enum { GRID_Y_MAX = 65535 };
@@ -21,12 +23,18 @@ static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
+size_t gemm_clusters_of(const struct gemm_arguments *x, const struct kn_variant *variant) {
+    const size_t rows = (size_t)variant->tile[0] * variant->cluster, columns = variant->tile[1];
+    return ceil_div((size_t)x->m, rows) * ceil_div((size_t)x->n, columns) * (size_t)x->batch *
+           (size_t)x->splits;
+}
+
 struct gemm_split gemm_split_of(const struct gemm_problem *problem,
                                 const struct kn_variant *variant, size_t room) {
     const struct gemm_arguments *x = &problem->arguments;
     const size_t m = (size_t)x->m, n = (size_t)x->n, k = (size_t)x->k, batch = (size_t)x->batch;
     struct gemm_split split = {.splits = 1, .span = x->k};
-    if (m == 0 || n == 0 || k < 2 * SPAN_MIN) return split;
+    if (m == 0 || n == 0 || k < 2 * SPAN_MIN || gemm_packs(variant)) return split;
     const size_t tiles = ceil_div(m, variant->tile[0]) * ceil_div(n, variant->tile[1]);
     if (tiles > BLOCKS || batch > BLOCKS) return split; /* so nothing below overflows */
     const size_t leading = ceil_div(n, 4) * 4, share_bytes = batch * m * leading * sizeof(float);
@@ -42,6 +50,37 @@ struct gemm_split gemm_split_of(const struct gemm_problem *problem,
                                .span = (int)span,
                                .leading = leading,
                                .bytes = splits * share_bytes};
+}
+
+/* Blocks that stay, as many as the device runs at once, walk the tiles of all shares. */
+static tol_status launch_clusters(struct kn_kernels *kernels, struct tol_stream *stream,
+                                  const struct gemm_problem *problem,
+                                  const struct kn_variant *variant, const struct tol_kernel *kernel,
+                                  struct gemm_arguments *x) {
+    tol_status status = TOL_OK;
+    struct tol_context *context = kn_kernels_context(kernels);
+    const size_t blocks = (size_t)tol_context_device(context)->multiprocessors;
+    const size_t at_once = blocks > variant->cluster ? blocks / variant->cluster : 1;
+    const size_t clusters = smaller(gemm_clusters_of(x, variant), at_once);
+    const struct tol_launch_shape shape = {.grid_x = variant->cluster * (unsigned)clusters,
+                                           .grid_y = 1,
+                                           .grid_z = 1,
+                                           .block_x = variant->threads,
+                                           .block_y = 1,
+                                           .block_z = 1,
+                                           .shared_bytes = variant->shared_bytes};
+    /* Partial sums are aligned in any case. */
+    int by_boxes = problem->c_is_aligned || x->splits > 1;
+    struct gemm_maps maps;
+    void *values[] = {&maps.a, &maps.b, &maps.c, x, &by_boxes};
+    const unsigned bytes[] = {sizeof maps.a, sizeof maps.b, sizeof maps.c, sizeof *x,
+                              sizeof by_boxes};
+    if (gemm_packs(variant)) TOL_TRY(gemm_pack(kernels, stream, problem, x));
+    TOL_TRY(gemm_maps_make(context, x, kn_gemm_input_type(problem->gemm->precision), by_boxes != 0,
+                           &maps));
+    status = tol_launch(stream, kernel, shape, (struct tol_arguments){5, values, bytes});
+out:
+    return status;
 }
 
 static tol_status launch(struct tol_stream *stream, const struct tol_kernel *kernel, size_t blocks,
@@ -70,14 +109,22 @@ tol_status gemm_launch(struct kn_kernels *kernels, struct tol_stream *stream,
     const struct tol_kernel *adding = NULL;
     TOL_CHECK(columns <= INT32_MAX / rows, TOL_OVER_LIMIT, "%zu x %zu tiles", rows, columns);
     x.splits = split.splits, x.span = split.span;
-    if (split.splits == 1) return launch(stream, kernel, rows * columns, batch, variant, &x);
+    if (split.splits == 1) {
+        return variant->cluster != 0
+                   ? launch_clusters(kernels, stream, problem, variant, kernel, &x)
+                   : launch(stream, kernel, rows * columns, batch, variant, &x);
+    }
     TOL_TRY(kn_kernels_find(kernels, adds, &adding));
     sum.splits = split.splits;
     sum.a = x.c = tol_buffer_address(problem->gemm->workspace);
     sum.lda = x.ldc = (long long)split.leading;
     sum.batch_a = x.batch_c = (long long)m * (long long)split.leading;
     x.c_type = GEMM_C_F32, x.alpha = 1, x.beta = 0;
-    TOL_TRY(launch(stream, kernel, rows * columns, batch * (size_t)split.splits, variant, &x));
+    if (variant->cluster != 0) {
+        TOL_TRY(launch_clusters(kernels, stream, problem, variant, kernel, &x));
+    } else {
+        TOL_TRY(launch(stream, kernel, rows * columns, batch * (size_t)split.splits, variant, &x));
+    }
     status =
         launch(stream, adding, ceil_div(m * (split.leading / 4), adds->threads), batch, adds, &sum);
 out:

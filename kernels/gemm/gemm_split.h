@@ -17,6 +17,10 @@ struct gemm_split {
 struct gemm_split gemm_split_of(const struct gemm_problem *problem,
                                 const struct kn_variant *variant, size_t room);
 
+/* The clusters that a kernel's tiles are, of all shares. Pure. Of three dimensions below 2^31 it
+ * does not overflow. */
+size_t gemm_clusters_of(const struct gemm_arguments *x, const struct kn_variant *variant);
+
 /* Queues a kernel over its tiles and shares, and step 8 if there are several shares. */
 tol_status gemm_launch(struct kn_kernels *kernels, struct tol_stream *stream,
                        const struct gemm_problem *problem, const struct kn_variant *variant,

@@ -212,13 +212,64 @@ Test(gemm, async_is_right) {
     end();
 }
 
-static const char *const all_variants[] = {"naive",  "shared",   "registers", "vector",
-                                           "tensor", "gathered", "async_128", "async_256"};
+/* Tiles and parts of them in each dimension, a ring that is gone round, and clusters of which a
+ * block has nothing to do. */
+Test(gemm, wgmma_is_right) {
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    begin();
+    for (enum kn_gemm_precision p = KN_GEMM_F16; p <= KN_GEMM_BF16; p++) {
+        try_aligned("wgmma_256", p, 128, 256, 128, 1);
+        try_aligned("wgmma_256", p, 1, 1, 1, 1);
+        try_aligned("wgmma_256", p, 131, 259, 70, 1);
+        try_aligned("wgmma_256", p, 300, 100, 460, 2);
+        try_aligned("wgmma_128", p, 1, 7, 5, 1);
+        try_aligned("wgmma_128", p, 128, 128, 192, 2);
+        try_aligned("wgmma_128", p, 133, 59, 461, 1);
+    }
+    end();
+}
+
+/* Rows of any alignment, copied or, of C, stored one by one: of all three, of A and B, of C. */
+Test(gemm, packed_is_right) {
+    static const size_t sizes[][3] = {{131, 259, 70}, {3, 1, 5}, {133, 59, 461}};
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    begin();
+    for (unsigned i = 0; i < 48; i++) {
+        const enum kn_gemm_precision precision = i % 2 == 0 ? KN_GEMM_F16 : KN_GEMM_BF16;
+        const size_t *size = sizes[i / 16];
+        const struct kn_gemm_trial trial = {
+            .gemm = {.precision = precision,
+                     .c_type = i / 2 % 2 == 0 ? KN_F32 : kn_gemm_input_type(precision),
+                     .transpose_a = i / 4 % 2 == 1,
+                     .transpose_b = i / 8 % 2 == 1,
+                     .m = size[0],
+                     .n = size[1],
+                     .k = size[2],
+                     .batch = 1 + i % 3,
+                     .alpha = i % 5 == 0 ? -2 : 1,
+                     .beta = i % 7 < 4 ? 0 : -1,
+                     .variant = i % 4 < 2 ? "packed_256" : "packed_128"},
+            .gap = 3,
+            .skew = i % 5,
+            .workspace = true,
+            .is_exact = true,
+            .seed = 70 + i};
+        must_be_right(&trial);
+    }
+    end();
+}
+
+static const char *const all_variants[] = {"naive",     "shared",   "registers", "vector",
+                                           "tensor",    "gathered", "async_128", "async_256",
+                                           "wgmma_128", "wgmma_256"};
+enum { VARIANTS = sizeof all_variants / sizeof all_variants[0] };
 
 /* Whether a kernel of this name multiplies in this precision, on this device. */
 static bool serves(size_t variant, enum kn_gemm_precision precision) {
-    const bool is_tensor = variant >= 4;
-    if (is_tensor && tol_context_device(test_context())->compute_capability < 80) return false;
+    const bool is_tensor = variant >= 4, is_hopper = variant >= 8;
+    const int capability = tol_context_device(test_context())->compute_capability;
+    if (is_tensor && capability < 80) return false;
+    if (is_hopper && (capability != 90 || precision == KN_GEMM_TF32)) return false;
     if (variant == 2 || variant == 3) return precision == KN_GEMM_F32;
     return is_tensor ? precision != KN_GEMM_F32 : precision != KN_GEMM_TF32;
 }
@@ -227,9 +278,9 @@ static bool serves(size_t variant, enum kn_gemm_precision precision) {
 Test(gemm, whole_numbers_are_exact) {
     static const size_t sizes[][3] = {{37, 67, 260}, {130, 17, 33}, {3, 5, 1031}};
     begin();
-    for (unsigned i = 0; i < 8 * KN_GEMM_PRECISIONS * 3; i++) {
-        const size_t variant = i % 8, *size = sizes[i / 8 / KN_GEMM_PRECISIONS];
-        const enum kn_gemm_precision precision = i / 8 % KN_GEMM_PRECISIONS;
+    for (unsigned i = 0; i < VARIANTS * KN_GEMM_PRECISIONS * 3; i++) {
+        const size_t variant = i % VARIANTS, *size = sizes[i / VARIANTS / KN_GEMM_PRECISIONS];
+        const enum kn_gemm_precision precision = i / VARIANTS % KN_GEMM_PRECISIONS;
         if (!serves(variant, precision)) continue;
         const struct kn_gemm_trial trial = {
             .gemm = {.precision = precision,
@@ -255,9 +306,9 @@ Test(gemm, whole_numbers_are_exact) {
 /* Goal: the bound of drawn data holds where it is far below the worst case, over seeds. */
 Test(gemm, many_steps_are_within_the_bound_of_drawn_data) {
     begin();
-    for (unsigned i = 0; i < 8 * KN_GEMM_PRECISIONS * 2; i++) {
-        const size_t variant = i % 8;
-        const enum kn_gemm_precision precision = i / 8 % KN_GEMM_PRECISIONS;
+    for (unsigned i = 0; i < VARIANTS * KN_GEMM_PRECISIONS * 2; i++) {
+        const size_t variant = i % VARIANTS;
+        const enum kn_gemm_precision precision = i / VARIANTS % KN_GEMM_PRECISIONS;
         if (!serves(variant, precision)) continue;
         const struct kn_gemm_trial trial = {
             .gemm = {.precision = precision,
@@ -267,7 +318,7 @@ Test(gemm, many_steps_are_within_the_bound_of_drawn_data) {
                      .k = 2500,
                      .alpha = 1,
                      .variant = all_variants[variant]},
-            .distribution = i / 8 / KN_GEMM_PRECISIONS == 0 ? KN_UNIFORM : KN_NORMAL,
+            .distribution = i / VARIANTS / KN_GEMM_PRECISIONS == 0 ? KN_UNIFORM : KN_NORMAL,
             .align = 8,
             .workspace = i % 3 == 0,
             .seed = 900 + i};
@@ -310,6 +361,31 @@ Test(gemm, each_planted_defect_is_found_in_each_precision) {
         MUST(kn_gemm_try(kernels, stream, &trial, &outcome));
         cr_assert(outcome.deviation.failed > 0 || outcome.touched > 0, "%s in %s, %s",
                   defects[i % 8], kn_gemm_precision_name(precision),
+                  trial.is_exact ? "whole numbers" : "drawn");
+    }
+    end();
+}
+
+/* Goal: what can go wrong in a pipeline of stages and clusters is found. */
+Test(gemm, each_planted_defect_of_step_10_is_found) {
+    static const char *const defects[] = {"early_release", "lost_consumer", "lost_block",
+                                          "wrong_half", "lost_stage"};
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    begin();
+    for (unsigned i = 0; i < 2 * sizeof defects / sizeof defects[0]; i++) {
+        const struct kn_gemm_trial trial = {.gemm = {.precision = KN_GEMM_BF16,
+                                                     .m = 250,
+                                                     .n = 200,
+                                                     .k = 10 * 64,
+                                                     .alpha = 1,
+                                                     .variants = &kn_gemm_planted_variants,
+                                                     .variant = defects[i / 2]},
+                                            .align = 8,
+                                            .is_exact = i % 2 == 1,
+                                            .seed = 31 + i};
+        struct kn_gemm_outcome outcome;
+        MUST(kn_gemm_try(kernels, stream, &trial, &outcome));
+        cr_assert(outcome.deviation.failed > 0, "%s, %s", defects[i / 2],
                   trial.is_exact ? "whole numbers" : "drawn");
     }
     end();

@@ -57,6 +57,38 @@ void sweep_gemm(struct sweep *sweep) {
         run_cases(sweep, "async_128", p, 133, 131, 261, 1, true);
         run_cases(sweep, "async_256", p, 133, 259, 261, 1, true);
     }
+    for (enum kn_gemm_precision p = KN_GEMM_F16; p <= KN_GEMM_BF16; p++) {
+        run_cases(sweep, "wgmma_128", p, 133, 131, 7 * 64 + 5, 1, true);
+        run_cases(sweep, "wgmma_256", p, 133, 259, 5 * 64 + 5, 1, true);
+    }
+    for (int i = 0; i < 2; i++) { /* rows copied to the workspace */
+        run_case(sweep,
+                 &(struct kn_gemm_trial){.gemm = {.precision = KN_GEMM_BF16,
+                                                  .c_type = i == 0 ? KN_BF16 : KN_F32,
+                                                  .transpose_a = i == 1,
+                                                  .m = 133,
+                                                  .n = 131,
+                                                  .k = 67,
+                                                  .batch = 2,
+                                                  .alpha = 1.25f,
+                                                  .beta = i == 0 ? 0.5f : 0,
+                                                  .variant = i == 0 ? "packed_128" : "packed_256"},
+                                         .gap = 3,
+                                         .skew = 1,
+                                         .workspace = true,
+                                         .seed = 11 + (uint64_t)i});
+    }
+    run_case(sweep, &(struct kn_gemm_trial){.gemm = {.precision = KN_GEMM_BF16,
+                                                     .c_type = KN_BF16,
+                                                     .m = 17,
+                                                     .n = 40,
+                                                     .k = 1024 + 3,
+                                                     .alpha = 1.25f,
+                                                     .beta = 0.5f,
+                                                     .variant = "wgmma_128"},
+                                            .align = 8,
+                                            .workspace = true,
+                                            .seed = 9});
     /* One tile with k split among blocks, for each type of C. */
     for (enum kn_gemm_precision p = KN_GEMM_F32; p <= KN_GEMM_BF16; p++) {
         run_case(sweep, &(struct kn_gemm_trial){

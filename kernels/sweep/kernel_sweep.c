@@ -63,7 +63,7 @@ void sweep_judge(struct sweep *sweep, tol_status status, const struct kn_deviati
                           touched == 0 && launches > 0;
     const struct tol_device *device = tol_context_device(kn_kernels_context(sweep->kernels));
     sweep->cases++;
-    if (status == TOL_UNSUPPORTED && device->compute_capability < 90) {
+    if (status == TOL_UNSUPPORTED && device->compute_capability != 90) {
         sweep->skipped++;
         printf("skip  %-58s %s\n", sweep->name, tol_message());
         return;
@@ -111,7 +111,9 @@ static void each_entry(const char *group, int compute_capability,
         if (group != NULL && strcmp(images[i].group, group) != 0) continue;
         for (const struct kn_image *form = images[i].forms; form->packed != NULL; form++) {
             if (form->is_cubin) continue;
-            if (compute_capability != 0 && form->compute_capability > compute_capability) continue;
+            if (compute_capability != 0 && kn_image_pick(form, compute_capability, false) != form) {
+                continue;
+            }
             char *text = NULL, name[96];
             if (kn_image_unpack(form, &text) != TOL_OK) {
                 fprintf(stderr, "kernel-sweep: %s: %s\n", images[i].name, tol_message());

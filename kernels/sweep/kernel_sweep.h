@@ -30,7 +30,8 @@ bool sweep_begin(struct sweep *sweep, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Ends a case and prints its line. touched: bytes written outside the output. A case that launched
- * nothing is wrong. A case refused below compute capability 9.0 is skipped. */
+ * nothing is wrong. On devices that are not of compute capability 9.0 one that is refused is
+ * skipped. */
 void sweep_judge(struct sweep *sweep, tol_status status, const struct kn_deviation *deviation,
                  size_t touched);
 

@@ -83,7 +83,8 @@ typedef uint64_t cuuint64_t;
 typedef int CUaccessProperty, CUgraphExecUpdateResult, CUlaunchAttributeID, CUmemAccess_flags,
     CUmemAllocationGranularity_flags, CUmemAllocationHandleType, CUmemAllocationType,
     CUmemLocationType, CUmemPool_attribute, CUmemorytype, CUpointer_attribute, CUstreamCaptureMode,
-    CUstreamCaptureStatus, CUsynchronizationPolicy;
+    CUstreamCaptureStatus, CUsynchronizationPolicy, CUtensorMapDataType, CUtensorMapFloatOOBfill,
+    CUtensorMapInterleave, CUtensorMapL2promotion, CUtensorMapSwizzle;
 
 #define CUDA_TYPE(name) name
 #include "cuda_abi_types.def"

@@ -26,6 +26,7 @@ typedef enum tol_feature {
     TOL_FEATURE_MEMORY_POOL, /* the driver's stream-ordered memory pools */
     TOL_FEATURE_GRAPH,       /* graphs: capture, create, update, launch */
     TOL_FEATURE_LAUNCH_EX,   /* launches with attributes: cuLaunchKernelEx */
+    TOL_FEATURE_TENSOR_MAP,  /* tensor maps: cuTensorMapEncodeTiled */
     TOL_FEATURE_COUNT
 } tol_feature;
 

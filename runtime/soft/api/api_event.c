@@ -3,11 +3,13 @@
  */
 #include "graph/capture.h"
 #include "state/contexts.h"
+#include "event_record.h"
 #include "export.h"
 #include "state/handle_set.h"
 #include "state/memory_pool.h"
 #include "state/shared_event.h"
 #include "queue/event_life.h"
+#include "machine/prior.h"
 
 #include <stdlib.h>
 
@@ -135,14 +137,15 @@ static void set_moment(struct soft_event *event, struct soft_event_point *point)
 
 /* Records in a stream that is being captured. external: the recording becomes a node. */
 static CUresult record_in_capture(struct soft_stream *stream, struct soft_event *event,
-                                  bool external) {
-    if (!external) return soft_capture_record(stream, event);
+                                  bool external, bool early) {
+    if (!external) return soft_capture_record(stream, event, early);
     struct soft_node_content content = {
         .params = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD, .eventRecord.event = (CUevent)event}};
     return soft_capture_add(stream, &content);
 }
 
-EXPORT(cuEventRecordWithFlags, (CUevent handle, CUstream stream_handle, unsigned int flags)) {
+/* early: it is the programmatic event of the kernel that was launched last. */
+static CUresult record(CUevent handle, CUstream stream_handle, unsigned flags, bool early) {
     struct soft_context *context = NULL;
     struct soft_stream *stream = NULL;
     bool capturing = false, external = flags == CU_EVENT_RECORD_EXTERNAL;
@@ -162,11 +165,12 @@ EXPORT(cuEventRecordWithFlags, (CUevent handle, CUstream stream_handle, unsigned
     if (result == CUDA_SUCCESS && !known) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) result = soft_capture_check(stream, &capturing);
     if (result == CUDA_SUCCESS && capturing) {
-        result = record_in_capture(stream, event, external);
+        result = record_in_capture(stream, event, external, early);
     } else if (result == CUDA_SUCCESS && external) {
         result = CUDA_ERROR_INVALID_VALUE; /* it is for streams that are captured */
     } else if (result == CUDA_SUCCESS) {
         set_moment(event, point);
+        if (early) point->prior = soft_prior_hold(stream->dependence.last);
         shared = event->shared;
         if (shared != NULL) recording = soft_shared_event_ask(event->shared);
     }
@@ -179,6 +183,14 @@ EXPORT(cuEventRecordWithFlags, (CUevent handle, CUstream stream_handle, unsigned
     result = soft_queue_add(stream, operation);
     if (result != CUDA_SUCCESS || shared == NULL) return result;
     return soft_event_write(stream, shared, recording);
+}
+
+CUresult soft_event_record_behind(CUevent event, CUstream stream, bool programmatic) {
+    return record(event, stream, CU_EVENT_RECORD_DEFAULT, programmatic);
+}
+
+EXPORT(cuEventRecordWithFlags, (CUevent handle, CUstream stream, unsigned int flags)) {
+    return record(handle, stream, flags, false);
 }
 
 EXPORT(cuEventRecord, (CUevent handle, CUstream stream)) {

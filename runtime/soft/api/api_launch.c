@@ -2,6 +2,7 @@
  * Launches. As in "Execution Control" of the CUDA Driver API 13.0.
  */
 #include "state/contexts.h"
+#include "event_record.h"
 #include "export.h"
 #include "state/handle_set.h"
 #include "queue/kernel_call.h"
@@ -45,7 +46,8 @@ EXPORT(cuLaunchCooperativeKernel,
 
 /* What the attributes of a launch ask for that goes beyond the launch. */
 struct launch_extras {
-    CUevent after; /* an event to record when all blocks have begun, or ended */
+    CUevent after;     /* an event to record when all blocks have begun, or ended */
+    bool programmatic; /* it is the programmatic one */
 };
 
 /* Of what an attribute asks for, some is done, some is a hint, and the rest is refused. */
@@ -64,13 +66,18 @@ static CUresult take_attribute(const CUlaunchAttribute *attribute, struct soft_k
         return value->clusterDim.x > 0 && value->clusterDim.y > 0 && value->clusterDim.z > 0
                    ? CUDA_SUCCESS
                    : CUDA_ERROR_INVALID_VALUE;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        call->programmatic = value->programmaticStreamSerializationAllowed != 0;
+        return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
         if (value->programmaticEvent.flags != 0) return CUDA_ERROR_INVALID_VALUE;
         extras->after = value->programmaticEvent.event;
+        extras->programmatic = true;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
         if (value->launchCompletionEvent.flags != 0) return CUDA_ERROR_INVALID_VALUE;
         extras->after = value->launchCompletionEvent.event;
+        extras->programmatic = false;
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: /* of nodes of a graph alone */
         return value->deviceUpdatableKernelNode.deviceUpdatable == 0 ? CUDA_SUCCESS
@@ -83,7 +90,6 @@ static CUresult take_attribute(const CUlaunchAttribute *attribute, struct soft_k
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
@@ -130,7 +136,7 @@ EXPORT(cuLaunchKernelEx,
     if (result == CUDA_SUCCESS && extras.after != NULL) result = check_event(extras.after);
     if (result == CUDA_SUCCESS) result = launch(config->hStream, &call);
     if (result == CUDA_SUCCESS && extras.after != NULL) {
-        result = soft_cuEventRecord(extras.after, config->hStream);
+        result = soft_event_record_behind(extras.after, config->hStream, extras.programmatic);
     }
     return result;
 }

@@ -6,7 +6,7 @@
  */
 #include "export.h"
 #include "lower/loaded_module.h"
-#include "state/array.h"
+#include "state/mipmap.h"
 #include "state/contexts.h"
 #include "state/handle_set.h"
 #include "state/texture_reference.h"
@@ -130,6 +130,34 @@ EXPORT(cuTexRefSetArray, (CUtexref handle, CUarray array, unsigned int flags)) {
 
 EXPORT(cuTexRefGetArray, (CUarray * array, CUtexref handle)) {
     return bound_array(handle, false, array);
+}
+
+EXPORT(cuTexRefSetMipmappedArray, (CUtexref handle, CUmipmappedArray array, unsigned int flags)) {
+    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY};
+    struct soft_context *context = NULL;
+    struct soft_mipmap mipmap;
+    reference *found = NULL;
+    if (flags != CU_TRSA_OVERRIDE_FORMAT) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = find(handle, false, &context, &found);
+    if (result != CUDA_SUCCESS) return result;
+    if (!soft_mipmap_find(array, &mipmap)) return CUDA_ERROR_INVALID_VALUE;
+    found->format = mipmap.shape.Format;
+    found->channels = mipmap.shape.NumChannels;
+    resource.res.mipmap.hMipmappedArray = array;
+    return bind(context, found, &resource);
+}
+
+EXPORT(cuTexRefGetMipmappedArray, (CUmipmappedArray * array, CUtexref handle)) {
+    struct soft_context *context = NULL;
+    reference *found = NULL;
+    CUresult result = find(handle, false, &context, &found);
+    if (result != CUDA_SUCCESS) return result;
+    if (array == NULL || !found->is_bound ||
+        found->resource.resType != CU_RESOURCE_TYPE_MIPMAPPED_ARRAY) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *array = found->resource.res.mipmap.hMipmappedArray;
+    return CUDA_SUCCESS;
 }
 
 EXPORT(cuSurfRefSetArray, (CUsurfref handle, CUarray array, unsigned int flags)) {

@@ -125,7 +125,7 @@ Test(api_texture, bad_descriptions_are_refused) {
     REFUSED(cuTexObjectCreate(&texture, &bad, &plain, NULL), CUDA_ERROR_INVALID_VALUE);
     bad = good;
     bad.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-    REFUSED(cuTexObjectCreate(&texture, &bad, &plain, NULL), CUDA_ERROR_NOT_SUPPORTED);
+    REFUSED(cuTexObjectCreate(&texture, &bad, &plain, NULL), CUDA_ERROR_INVALID_VALUE);
     bad.resType = 4;
     REFUSED(cuTexObjectCreate(&texture, &bad, &plain, NULL), CUDA_ERROR_INVALID_VALUE);
     REFUSED(cuSurfObjectCreate(&surface, &good), CUDA_ERROR_INVALID_VALUE);

@@ -66,13 +66,13 @@ Test(not_modelled, the_first_call_of_each_says_so) {
     cr_assert(file >= 0 && kept >= 0);
     fflush(stderr);
     dup2(file, STDERR_FILENO);
-    for (int i = 0; i < 3; i++) call(&soft_other_entries[SOFT_OTHER_cuMipmappedArrayCreate], false);
+    for (int i = 0; i < 3; i++) call(&soft_other_entries[SOFT_OTHER_cuMulticastCreate], false);
     call(&soft_other_entries[SOFT_OTHER_cuMemAlloc], false);
     fflush(stderr);
     dup2(kept, STDERR_FILENO);
     cr_assert(pread(file, said, sizeof said - 1, 0) > 0);
     close(file), close(kept), unlink(path);
-    cr_assert_str_eq(said, "tollens-soft: cuMipmappedArrayCreate is not modelled and answers "
+    cr_assert_str_eq(said, "tollens-soft: cuMulticastCreate is not modelled and answers "
                            "CUDA_ERROR_NOT_SUPPORTED\n"
                            "tollens-soft: cuMemAlloc is not modelled and answers "
                            "CUDA_ERROR_NOT_SUPPORTED; cuMemAlloc_v2 is\n");

@@ -54,6 +54,7 @@ struct soft_async_op *soft_async_op_new(struct soft_warp *warp, const struct sof
     copy->code = warp->split->frame->code;
     copy->mask = 0;
     copy->serial = async->serial++;
+    copy->waited = warp->waited;
     copy->looked_for = copy->holds = false;
     return copy;
 }
@@ -127,6 +128,7 @@ static bool carry_out_lane(struct soft_warp *warp, const struct soft_async_op *c
 struct pretence {
     struct soft_frame frame;
     struct soft_split split, *current;
+    bool waited;
 };
 
 static void pretend(struct soft_warp *warp, const struct soft_async_op *copy,
@@ -135,6 +137,13 @@ static void pretend(struct soft_warp *warp, const struct soft_async_op *copy,
     pretence->split = (struct soft_split){.mask = copy->mask, .frame = &pretence->frame};
     pretence->current = warp->split;
     warp->split = &pretence->split;
+    pretence->waited = warp->waited;
+    warp->waited = copy->waited;
+}
+
+static void end_pretence(struct soft_warp *warp, const struct pretence *pretence) {
+    warp->split = pretence->current;
+    warp->waited = pretence->waited;
 }
 
 /* Carries some lanes' copies out. false: one cannot be, and the launch has failed. */
@@ -146,7 +155,7 @@ static bool carry_out(struct soft_warp *warp, struct soft_async_op *copy, uint32
     for (uint32_t left = lanes; left != 0 && ok; left &= left - 1) {
         ok = carry_out_lane(warp, copy, (uint32_t)__builtin_ctz(left));
     }
-    warp->split = pretence.current;
+    end_pretence(warp, &pretence);
     copy->mask &= ~lanes;
     return ok;
 }
@@ -194,7 +203,7 @@ static bool signal_arrival(struct soft_warp *warp, const struct soft_async_op *c
         ok = soft_mbarrier_apply(warp, copy->in, lane, copy->mbarrier[lane], &change, &before);
     }
     soft_race_go_on(warp->cta);
-    warp->split = pretence.current;
+    end_pretence(warp, &pretence);
     return ok;
 }
 
@@ -392,7 +401,7 @@ static void tell_lost(struct soft_warp *warp, struct soft_cta *into) {
             "block (%u,%u,%u), block %u of the cluster, exits before the copy into its "
             "shared memory is complete",
             into->index[0], into->index[1], into->index[2], into->rank);
-        warp->split = pretence.current;
+        end_pretence(warp, &pretence);
     }
 }
 
@@ -415,7 +424,7 @@ void soft_async_end(struct soft_warp *warp) {
         warp, copy->in, "copy not waited for", copy->mask, 0,
         "lanes 0x%08x of warp %u exit before the copy has read shared memory; nothing is copied",
         copy->mask, warp->index);
-    warp->split = pretence.current;
+    end_pretence(warp, &pretence);
 }
 
 void soft_async_begin(struct soft_warp *warp) {

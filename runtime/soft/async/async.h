@@ -28,6 +28,7 @@ struct soft_async_op {
     unsigned alignment;
     unsigned width;  /* how many bytes are written; 0: as many as are read */
     bool looked_for; /* an arrival: somebody has tested the mbarrier, and in vain */
+    bool waited;     /* what the warp's was when it began: machine/prior.h */
     bool holds; /* the sources are the bytes themselves, the first eight; high has the others */
     uint64_t source[SOFT_LANES], destination[SOFT_LANES], high[SOFT_LANES];
     uint32_t bytes[SOFT_LANES];    /* that are read */

@@ -8,6 +8,7 @@
 #include "machine/access.h"
 #include "machine/cluster_member.h"
 #include "machine/finding.h"
+#include "machine/mbarrier_init.h"
 #include "machine/race_events.h"
 
 #include <stdio.h>
@@ -113,8 +114,11 @@ bool soft_mbarrier_find(struct soft_warp *warp, const struct soft_instruction *i
     uint32_t offset = 0;
     if (!find_place(warp, in, lane, address, space, name)) return false;
     const struct soft_cta *home = soft_cluster_find(warp->cta, *name, &offset);
-    return is_valid(home, offset) ||
-           fail(warp, in, lane, *name, "was never initialised or is no longer valid");
+    if (!is_valid(home, offset)) {
+        return fail(warp, in, lane, *name, "was never initialised or is no longer valid");
+    }
+    if (home != warp->cta) soft_init_use(warp, in, lane, home, offset);
+    return true;
 }
 
 /* The phase of an object is over: who waits for that is ready. */
@@ -187,6 +191,7 @@ static bool initialise(struct soft_warp *warp, const struct soft_instruction *in
     }
     store(cta, offset, pack(&state));
     soft_race_forget(cta, offset);
+    if (cta == warp->cta) soft_init_note(warp, lane, offset);
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include "async.h"
 #include "machine/finding.h"
 #include "mbarrier.h"
+#include "machine/prior.h"
 #include "machine/race_events.h"
 #include "machine/warp.h"
 
@@ -65,6 +66,7 @@ const struct soft_instruction *soft_mbarrier_test(struct soft_warp *warp,
     split->timed_out = false;
     EACH_LANE(lane, warp->mask & ~over) soft_async_look_for(warp->cta, offsets[lane]);
     if ((in->mode & SOFT_MBARRIER_RELAXED) == 0) acquire(warp, over, offsets);
+    if (over != 0) soft_prior_meet(warp);
     uint32_t *d = SLOT(uint32_t, in->d);
     *d = (*d & ~warp->mask) | over;
     return in + 1;

@@ -255,3 +255,40 @@ Test(tensor_copy, arguments_of_a_map_are_checked) {
     cr_assert_eq(cuTensorMapReplaceAddress(&map, (void *)8), CUDA_ERROR_INVALID_VALUE);
     cuMemFree_v2(tensor);
 }
+
+/* They are refused, but not before what the manual demands of them. */
+Test(tensor_copy, interleaved_tensors_are_not_modelled) {
+    enum { SLICES_16 = 1, SLICES_32, SWIZZLE_32 = 1 };
+    static const struct {
+        cuuint32_t rank;
+        unsigned offset, stride;
+        int interleave, swizzle;
+        CUresult result;
+        const char *said;
+    } rows[] = {
+        {3, 0, 64, SLICES_16, 0, CUDA_ERROR_NOT_SUPPORTED, "interleaved tensors are not modelled"},
+        {3, 16, 16, SLICES_16, 3, CUDA_ERROR_NOT_SUPPORTED, "interleaved tensors"},
+        {3, 0, 64, SLICES_32, SWIZZLE_32, CUDA_ERROR_NOT_SUPPORTED, "interleaved tensors"},
+        {3, 0, 64, SLICES_32, 0, CUDA_ERROR_INVALID_VALUE, "whose swizzle must be 1"},
+        {3, 16, 64, SLICES_32, SWIZZLE_32, CUDA_ERROR_INVALID_VALUE, "is not a multiple of 32"},
+        {3, 0, 48, SLICES_32, SWIZZLE_32, CUDA_ERROR_INVALID_VALUE,
+         "stride of dimension 1 is 48 bytes, which is not a multiple of 32"},
+        {2, 0, 64, SLICES_16, 0, CUDA_ERROR_INVALID_VALUE, "rank 2, not 3 to 5"},
+        {3, 0, 64, 3, 0, CUDA_ERROR_INVALID_VALUE, "3 is no interleave"},
+    };
+    CUtensorMap map;
+    static uint32_t host[TEST_ROWS * TEST_COLUMNS];
+    CUdeviceptr tensor = test_tensor_of(host);
+    const cuuint64_t sizes[3] = {16, 4, 4};
+    const cuuint32_t box[3] = {16, 2, 2}, steps[3] = {1, 1, 1};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const cuuint64_t strides[2] = {rows[i].stride, 1024};
+        void *address = (void *)(uintptr_t)(tensor + rows[i].offset);
+        CUresult result =
+            cuTensorMapEncodeTiled(&map, 6, rows[i].rank, address, sizes, strides, box, steps,
+                                   rows[i].interleave, rows[i].swizzle, 0, 0);
+        cr_assert_eq(result, rows[i].result, "row %zu: %d", i, (int)result);
+        cr_assert(strstr(test_log(), rows[i].said) != NULL, "row %zu: %s", i, test_log());
+    }
+    cuMemFree_v2(tensor);
+}

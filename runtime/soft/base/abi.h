@@ -30,8 +30,7 @@ typedef int CUdevice_P2PAttribute, CUdriverProcAddressQueryResult, CUexecAffinit
     CUfunctionLoadingState, CUgraphChildGraphNodeOwnership, CUgraphInstantiateResult,
     CUgraphMem_attribute, CUgraphNodeType, CUjitInputType, CUkernelNodeAttrID, CUlibraryOption,
     CUlimit, CUmem_advise, CUmem_range_attribute, CUmoduleLoadingMode, CUsharedconfig,
-    CUstreamAttrID, CUstreamBatchMemOpType, CUtensorMapDataType, CUtensorMapFloatOOBfill,
-    CUtensorMapInterleave, CUtensorMapL2promotion, CUtensorMapSwizzle;
+    CUstreamAttrID, CUstreamBatchMemOpType;
 
 typedef struct CUasyncNotification_st *CUasyncCallbackHandle;
 typedef struct CUextMemory_st *CUexternalMemory;
@@ -58,10 +57,6 @@ typedef size_t(CUDAAPI *CUoccupancyB2DSize)(int blockSize);
 typedef struct {
     char bytes[16];
 } SOFT_ABI(CUuuid);
-
-typedef struct {
-    _Alignas(64) cuuint64_t opaque[16];
-} SOFT_ABI(CUtensorMap);
 
 typedef struct {
     char reserved[64];

@@ -4,12 +4,19 @@
 #include "test/test_cudart.h"
 
 #include <criterion/criterion.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 TestSuite(cudart_launch, .init = test_cudart_begin);
 
 static const dim3 one = {1, 1, 1};
+
+static void wait_for(void *data) {
+    while (!atomic_load((atomic_bool *)data)) continue;
+}
 
 Test(cudart_launch, configurations_nest_and_are_counted) {
     dim3 grid, block;
@@ -48,6 +55,53 @@ Test(cudart_launch, what_cannot_be_launched_is_told_apart) {
     IS(rt.cudaLaunchKernelExC(NULL, &test_kernel, arguments), cudaErrorInvalidConfiguration);
     OK(rt.cudaLaunchKernel(&test_kernel, one, one, arguments, 0, NULL));
     OK(rt.cudaDeviceSynchronize());
+    OK(rt.cudaFree(address));
+}
+
+/* The kind of what the launches of a kernel that stores to one word have found. */
+static bool reports(const char *path, const char *kind) {
+    static char text[4096];
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return false;
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return strstr(text, kind) != NULL;
+}
+
+static void begin_with_a_report(void) {
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/tollens_cudart_%d", (int)getpid());
+    setenv("TOLLENS_SOFT_REPORT", path, 1);
+    test_cudart_begin();
+}
+
+Test(cudart_launch, attributes_reach_the_driver, .init = begin_with_a_report) {
+    void *address = NULL, *arguments[2];
+    unsigned value = 1;
+    const char *path = getenv("TOLLENS_SOFT_REPORT");
+    static const char kind[] = "missing griddepcontrol.wait";
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION};
+    cudaLaunchConfig_t config = {
+        .gridDim = one, .blockDim = one, .attrs = &attribute, .numAttrs = 1};
+    test_cudart_register();
+    OK(rt.cudaMalloc(&address, 4));
+    arguments[0] = &address;
+    arguments[1] = &value;
+    OK(rt.cudaStreamCreate(&config.stream));
+    /* The kernels say nothing to each other, but the second one is queued before the first begins:
+     * the host function holds both. Each stores to the same word. */
+    for (int allowed = 0; allowed < 2; allowed++) {
+        atomic_bool go = false;
+        attribute.value.programmaticStreamSerializationAllowed = allowed;
+        OK(rt.cudaLaunchHostFunc(config.stream, wait_for, &go));
+        OK(rt.cudaLaunchKernelExC(&config, &test_kernel, arguments));
+        OK(rt.cudaLaunchKernelExC(&config, &test_kernel, arguments));
+        atomic_store(&go, true);
+        OK(rt.cudaStreamSynchronize(config.stream));
+        cr_assert_eq(reports(path, kind), allowed == 1, "%d", allowed);
+    }
+    unlink(path);
+    OK(rt.cudaStreamDestroy(config.stream));
     OK(rt.cudaFree(address));
 }
 

@@ -96,6 +96,8 @@ typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, vo
 /* Arrays and what is read through them are the driver's. */
 typedef CUarray cudaArray_t;
 typedef const struct CUarray_st *cudaArray_const_t;
+typedef CUmipmappedArray cudaMipmappedArray_t;
+typedef const struct CUmipmappedArray_st *cudaMipmappedArray_const_t;
 typedef CUtexObject cudaTextureObject_t;
 typedef CUsurfObject cudaSurfaceObject_t;
 typedef CUDA_RESOURCE_VIEW_DESC cudaResourceViewDesc;

@@ -8,7 +8,7 @@
 #include "context_life.h"
 
 #include "graph/capture.h"
-#include "state/array.h"
+#include "state/mipmap.h"
 #include "state/contexts.h"
 #include "state/device_memory.h"
 #include "state/handle_set.h"
@@ -118,6 +118,7 @@ void soft_context_end(struct soft_context *context) {
         soft_module_release(module);
     }
     soft_texture_remove_all(slot);
+    soft_mipmap_free_all(context);
     soft_array_free_all(context);
     soft_memory_free_all(slot);
     pthread_mutex_lock(&soft_lock);

@@ -5,7 +5,7 @@
 
 #include "base/call_site.h"
 #include "base/calls.h"
-#include "state/array.h"
+#include "state/mipmap.h"
 #include "state/contexts.h"
 #include "state/handle_set.h"
 #include "memory/maker.h"
@@ -113,7 +113,10 @@ static bool belongs(const struct search *search, enum soft_handle_kind kind, con
     case SOFT_HANDLE_EVENT:
         return context != NULL && ((const struct soft_event *)handle)->context == context;
     case SOFT_HANDLE_ARRAY:
-        return context != NULL && ((const struct soft_array *)handle)->context == context;
+        return context != NULL && ((const struct soft_array *)handle)->context == context &&
+               !((const struct soft_array *)handle)->is_level;
+    case SOFT_HANDLE_MIPMAP:
+        return context != NULL && ((const struct soft_mipmap *)handle)->context == context;
     case SOFT_HANDLE_MODULE:
         return context != NULL && module->slot == context->reach.slot && module->library == NULL;
     case SOFT_HANDLE_GRAPH:
@@ -142,6 +145,7 @@ static void look_at(enum soft_handle_kind kind, const void *handle, const struct
                                         [SOFT_HANDLE_EVENT] = "an event",
                                         [SOFT_HANDLE_MODULE] = "a module",
                                         [SOFT_HANDLE_ARRAY] = "a CUDA array",
+                                        [SOFT_HANDLE_MIPMAP] = "a mipmapped CUDA array",
                                         [SOFT_HANDLE_LIBRARY] = "a library",
                                         [SOFT_HANDLE_LINK] = "a linker",
                                         [SOFT_HANDLE_PHYSICAL] = "physical memory",

@@ -4,6 +4,7 @@
 #include "capture.h"
 
 #include "state/contexts.h"
+#include "programmatic.h"
 #include "state/handle_set.h"
 #include "state/thread_state.h"
 
@@ -26,7 +27,10 @@ bool soft_front_set(struct soft_front *front, const struct soft_edge *edges, uns
 
 bool soft_front_add(struct soft_front *front, const struct soft_edge *edge) {
     for (unsigned i = 0; i < front->count; i++) {
-        if (front->edges[i].from == edge->from) return true;
+        if (front->edges[i].from != edge->from) continue;
+        /* Behind the end of a node is behind all of it. */
+        if (edge->data.type == 0) front->edges[i].data = edge->data;
+        return true;
     }
     struct soft_edge *more = realloc(front->edges, (front->count + 1) * sizeof *more);
     if (more == NULL) return false;
@@ -187,6 +191,7 @@ CUresult soft_capture_check(struct soft_stream *stream, bool *capturing) {
 
 CUresult soft_capture_add(struct soft_stream *stream, struct soft_node_content *content) {
     struct soft_edge edge = {0};
+    soft_front_shape(stream->front.edges, stream->front.count, content);
     CUresult result = soft_graph_add(stream->capture->graph, content, stream->front.edges,
                                      stream->front.count, &edge.from);
     if (result != CUDA_SUCCESS) return result;
@@ -214,10 +219,13 @@ void soft_capture_forget_stream(struct soft_stream *stream) {
     if (owned) soft_graph_free(graph);
 }
 
-CUresult soft_capture_record(struct soft_stream *stream, struct soft_event *event) {
+CUresult soft_capture_record(struct soft_stream *stream, struct soft_event *event, bool early) {
     struct soft_front front = {0};
     if (!soft_front_set(&front, stream->front.edges, stream->front.count)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (unsigned i = 0; i < front.count && early; i++) {
+        front.edges[i].data = soft_edge_data_behind(front.edges[i].from, true);
     }
     soft_capture_forget_event(event);
     event->front = front;

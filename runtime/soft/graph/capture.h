@@ -49,9 +49,9 @@ CUresult soft_capture_check(struct soft_stream *stream, bool *capturing);
  * on success. */
 CUresult soft_capture_add(struct soft_stream *stream, struct soft_node_content *content);
 
-/* Records an event in a captured stream, and makes a stream wait for an event that was recorded in
- * one. */
-CUresult soft_capture_record(struct soft_stream *stream, struct soft_event *event);
+/* Records an event in a captured stream, early: as the programmatic event of the kernel captured
+ * last; and makes a stream wait for an event that was recorded in one. */
+CUresult soft_capture_record(struct soft_stream *stream, struct soft_event *event, bool early);
 CUresult soft_capture_wait(struct soft_stream *stream, struct soft_event *event);
 
 /* Forgets what an event was recorded in; takes a stream out of its capture. */

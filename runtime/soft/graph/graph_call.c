@@ -4,6 +4,7 @@
 #include "graph_call.h"
 
 #include "capture.h"
+#include "programmatic.h"
 #include "state/handle_set.h"
 
 /* Locks if a handle is registered as what it should be. */
@@ -53,7 +54,7 @@ static CUresult add(struct soft_graph *graph, struct soft_node_content *content,
         if (data != NULL) edge.data = data[i];
         bool known = soft_handle_is(SOFT_HANDLE_NODE, edge.from) && edge.from->graph == graph;
         unsigned before = front.count;
-        if (!known) {
+        if (!known || !soft_edge_is_sound(&edge, content)) {
             result = CUDA_ERROR_INVALID_VALUE;
         } else if (!soft_front_add(&front, &edge)) {
             result = CUDA_ERROR_OUT_OF_MEMORY;

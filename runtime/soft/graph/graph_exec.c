@@ -3,9 +3,11 @@
  */
 #include "graph_exec.h"
 
+#include "queue/dependence.h"
 #include "state/graph_memory.h"
 #include "state/handle_set.h"
-#include "machine/machine_state.h"
+#include "machine/prior.h"
+#include "programmatic.h"
 #include "queue/stream_order.h"
 
 #include <stdlib.h>
@@ -28,6 +30,7 @@ static CUresult flatten(struct soft_graph *graph, struct soft_exec *exec,
     if (order == NULL)
         return *culprit != NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = CUDA_SUCCESS;
+    soft_graph_settle_edges(graph, order);
     for (unsigned i = 0; i < graph->node_count && result == CUDA_SUCCESS; i++) {
         exec->order[exec->count++] = order[i];
         if (order[i]->content.child != NULL) {
@@ -182,19 +185,36 @@ static bool couple_wait(struct train *train, CUevent handle) {
     return couple_point(train, SOFT_OPERATION_WAIT, event->point);
 }
 
-static bool couple_task(struct train *train, const struct soft_node_content *content) {
+/* A kernel may begin before those have ended that programmatic edges lead from. */
+static void depend(const struct soft_node *node, struct soft_launch *launch) {
+    for (unsigned i = 0; i < node->edge_count; i++) {
+        struct soft_launch *before = node->edges[i].from->launched;
+        bool early = node->edges[i].data.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+        if (!early || before == NULL || !soft_dependence_on()) continue;
+        soft_prior_keep(before);
+        soft_prior_add(launch, before->prior);
+    }
+}
+
+static bool couple_task(struct train *train, struct soft_node *node) {
+    const struct soft_node_content *content = &node->content;
     struct soft_task task;
     if (!soft_task_copy(&task, &content->task)) return false;
+    if (task.kind == SOFT_TASK_KERNEL) task.is.kernel.programmatic = false; /* the edges say so */
     struct soft_operation *operation = soft_operation_new(&task);
     if (operation == NULL) soft_task_clear(&task);
     if (!couple(train, operation)) return false;
-    if (operation->launch != NULL) operation->launch->reach = &content->context->reach;
+    if (operation->launch == NULL) return true;
+    operation->launch->reach = &content->context->reach;
+    node->launched = operation->launch;
+    depend(node, operation->launch);
     return true;
 }
 
-static bool couple_node(struct train *train, const struct soft_node *node) {
+static bool couple_node(struct train *train, struct soft_node *node) {
     const struct soft_node_content *content = &node->content;
     const int type = content->params.type;
+    node->launched = NULL;
     if (node->disabled) return true;
     switch (type) {
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
@@ -202,7 +222,7 @@ static bool couple_node(struct train *train, const struct soft_node *node) {
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
         return couple_wait(train, content->params.eventWait.event);
     default:
-        return content->task.kind == SOFT_TASK_EMPTY || couple_task(train, content);
+        return content->task.kind == SOFT_TASK_EMPTY || couple_task(train, node);
     }
 }
 
@@ -256,6 +276,7 @@ CUresult soft_exec_launch(struct soft_exec *exec, struct soft_stream *stream) {
         ok = couple(&train, new_end(exec, last));
     }
     if (result == CUDA_SUCCESS && !ok) result = CUDA_ERROR_OUT_OF_MEMORY;
+    soft_dependence_forget(stream);
     if (result == CUDA_SUCCESS) result = soft_queue_add_all(stream, train.first);
     if (result != CUDA_SUCCESS) {
         free_train(&train);

@@ -46,6 +46,7 @@ struct soft_node {
     const struct soft_node *origin; /* what it was copied from; a name, not to be followed */
     bool disabled;                  /* in an executable graph */
     unsigned mark;                  /* for walks */
+    struct soft_launch *launched;   /* while a launch of the graph is put together */
     struct soft_node *next, **link; /* in the graph's list, in the order made */
 };
 

@@ -10,6 +10,7 @@
 #include "machine/finding.h"
 #include "async/mbarrier.h"
 #include "async/mbarrier_wait.h"
+#include "machine/prior.h"
 #include "registers.h"
 #include "machine/warp.h"
 #include "async/wgmma.h"
@@ -87,6 +88,7 @@ enum soft_stop soft_cta_run(struct soft_cta *cta, struct soft_view *views) {
         }
         if (cta->warps_alive == 0) {
             soft_registers_end(cta);
+            soft_prior_exit(cta);
             return SOFT_STOP_DONE;
         }
         if (yielded) {

@@ -17,6 +17,7 @@
 #include "base/soft_clock.h"
 #include "machine/finding.h"
 #include "machine/frame.h"
+#include "machine/mbarrier_init.h"
 #include "machine/race_events.h"
 #include "registers.h"
 #include "machine/shared_layout.h"
@@ -54,6 +55,7 @@ static void free_cta(struct soft_cta *cta) {
         drop_warp(&cta->warps[w]);
     }
     soft_layout_drop(cta);
+    soft_init_drop(cta);
     free(cta->warps);
     free(cta->slots);
     free(cta);
@@ -201,10 +203,12 @@ static void begin_cta(struct soft_cta *cta, uint64_t number) {
     cta->warps_alive = cta->warp_count;
     cta->blocked = cta->idle = 0;
     cta->cluster_begun = cta->cluster_met = false;
+    cta->triggered = cta->waited = false;
     memset(cta->barriers, 0, sizeof cta->barriers);
     soft_registers_begin(cta);
     soft_race_begin(cta);
     soft_layout_begin(cta);
+    soft_init_begin(cta);
     if (cta->shared_shadow != NULL) memset(cta->shared_shadow, 0, cta->shared_bytes / 4 + 1);
     for (uint32_t w = 0; w < cta->warp_count; w++) {
         struct soft_warp *warp = &cta->warps[w];

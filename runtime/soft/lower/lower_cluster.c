@@ -1,5 +1,5 @@
 /*
- * What names the blocks of a cluster, and their barrier.
+ * What names the blocks of a cluster, and their barrier; and what a grid says to the next one.
  * Source: PTX ISA 9.0, sections 9.7.9.23 (mapa), 9.7.9.24 (getctarank), 9.7.13.4 (barrier.cluster).
  */
 #include "lower_memory.h"
@@ -59,6 +59,14 @@ bool soft_lower_cluster_arrive(struct soft_lowering *lowering, const struct ptx_
     if (draft == NULL) return false;
     draft->mode = ptx_has(in->opcode, PTX_relaxed);
     return true;
+}
+
+/* griddepcontrol.wait, griddepcontrol.launch_dependents. */
+bool soft_lower_grid(struct soft_lowering *lowering, const struct ptx_instruction *in) {
+    if (in->operand_count != 0) return LOWER_FAIL(lowering, in, "this instruction has no operands");
+    lowering->module->programmatic = true;
+    bool waits = ptx_has(in->opcode, PTX_wait);
+    return soft_draft(lowering, waits ? SOFT_OP_grid_wait : SOFT_OP_grid_trigger) != NULL;
 }
 
 /* setmaxnreg.inc n; mode is the number, and SOFT_REGISTERS_MORE. */

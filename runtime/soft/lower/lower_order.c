@@ -30,6 +30,7 @@ bool soft_lower_fence(struct soft_lowering *lowering, const struct ptx_instructi
     struct soft_draft *draft = soft_draft(lowering, SOFT_OP_fence);
     if (draft == NULL) return false;
     draft->mode = soft_scope_of(in->opcode, SOFT_SCOPE_GPU);
+    if (ptx_has(in->opcode, PTX_mbarrier_init)) draft->mode |= SOFT_FENCE_INITS;
     return true;
 }
 

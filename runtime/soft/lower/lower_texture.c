@@ -5,8 +5,7 @@
  *     tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}];
  *
  * A name in the object's place is a .texref or a .surfref, whose address is taken: the texture unit
- * finds the object that is bound to it. There is one level of detail, so levels and gradients are
- * read and have no effect.
+ * finds the object that is bound to it.
  */
 #include "lower.h"
 #include "modes.h"
@@ -19,8 +18,8 @@ struct parts {
     uint32_t data[4];
     unsigned data_count;
     bool writes; /* data are results */
-    uint32_t coordinates[COORDINATES_MAX], offsets[3];
-    unsigned coordinate_count, offset_count;
+    uint32_t coordinates[COORDINATES_MAX], offsets[3], level[6]; /* or two gradients */
+    unsigned coordinate_count, offset_count, level_count;
 };
 
 static enum soft_geometry geometry_of(const struct ptx_opcode *opcode) {
@@ -110,25 +109,33 @@ static bool emit(struct soft_lowering *lowering, enum soft_op op, uint32_t mode,
     for (unsigned i = 0; ok && i < parts->offset_count; i++) {
         ok = soft_extra(lowering, draft, SOFT_EXTRA_USE, parts->offsets[i]);
     }
+    for (unsigned i = 0; ok && i < parts->level_count; i++) {
+        ok = soft_extra(lowering, draft, SOFT_EXTRA_USE, parts->level[i]);
+    }
     return ok;
 }
 
-/* What stands behind the coordinates: a level or gradients, which are read; and offsets. */
+/* What stands behind the coordinates: a level or gradients; and offsets. */
 static bool read_rest(struct soft_lowering *lowering, const struct ptx_instruction *in,
                       enum soft_geometry geometry, struct parts *parts) {
     static const enum ptx_modifier floats[] = {PTX_f32, PTX_f32, PTX_f32, PTX_f32};
     static const enum ptx_modifier whole[] = {PTX_s32, PTX_s32, PTX_s32};
     unsigned dimensions = soft_geometry_dimensions(geometry);
-    uint32_t next = 2, ignored[COORDINATES_MAX];
+    uint32_t next = 2;
     unsigned gradients = ptx_has(in->opcode, PTX_grad) ? 2 : 0;
     if (ptx_has(in->opcode, PTX_level)) {
         enum ptx_modifier type = in->opcode->type[1] == PTX_f32 ? PTX_f32 : PTX_s32;
         if (next >= in->operand_count) return LOWER_FAIL(lowering, in, "expected a level");
-        if (!soft_source(lowering, &in->operands[next++], 32, type, &ignored[0])) return false;
+        if (!soft_source(lowering, &in->operands[next++], 32, type, parts->level)) return false;
+        parts->level_count = 1;
     }
     for (unsigned i = 0; i < gradients; i++) {
         if (next >= in->operand_count) return LOWER_FAIL(lowering, in, "expected two gradients");
-        if (!read_tuple(lowering, &in->operands[next++], dimensions, floats, ignored)) return false;
+        uint32_t *gradient = parts->level + i * dimensions;
+        if (!read_tuple(lowering, &in->operands[next++], dimensions, floats, gradient)) {
+            return false;
+        }
+        parts->level_count += dimensions;
     }
     if (next == in->operand_count) return true;
     bool cube = geometry == SOFT_GEOMETRY_CUBE || geometry == SOFT_GEOMETRY_ACUBE;
@@ -162,6 +169,8 @@ bool soft_lower_tex(struct soft_lowering *lowering, const struct ptx_instruction
         return false;
     }
     if (parts.offset_count > 0) mode |= SOFT_TEXTURE_OFFSETS;
+    if (parts.level_count == 1 && !ptx_has(in->opcode, PTX_grad)) mode |= SOFT_TEXTURE_LEVEL;
+    if (ptx_has(in->opcode, PTX_grad)) mode |= SOFT_TEXTURE_GRADIENTS;
     return emit(lowering, soft_first_op(in), mode, &parts);
 }
 
@@ -173,16 +182,20 @@ bool soft_lower_txq(struct soft_lowering *lowering, const struct ptx_instruction
                                               PTX_num_samples};
     bool level = ptx_has(in->opcode, PTX_level), surface = in->opcode->row->name[0] == 's';
     struct parts parts = {.writes = true};
-    uint32_t mode = surface ? SOFT_TEXTURE_SURFACE : 0, ignored = 0;
+    uint32_t mode = surface ? SOFT_TEXTURE_SURFACE : 0;
     if (in->operand_count != (level ? 3u : 2u)) {
         return LOWER_FAIL(lowering, in, "wrong number of operands");
+    }
+    if (level) {
+        mode |= SOFT_TEXTURE_LEVEL;
+        parts.level_count = 1;
     }
     for (uint32_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (ptx_has(in->opcode, words[i])) mode |= i << SOFT_TEXTURE_QUERY_SHIFT;
     }
     return read_data(lowering, &in->operands[0], 1, 32, PTX_b32, &parts) &&
            read_object(lowering, &in->operands[1], 1, &parts.object) &&
-           (!level || soft_source(lowering, &in->operands[2], 32, PTX_s32, &ignored)) &&
+           (!level || soft_source(lowering, &in->operands[2], 32, PTX_s32, parts.level)) &&
            emit(lowering, SOFT_OP_txq, mode, &parts);
 }
 
@@ -192,6 +205,7 @@ static uint32_t surface_mode(const struct ptx_opcode *opcode) {
     mode |= ptx_types[opcode->type[0]].bits / 8u << SOFT_TEXTURE_BYTES_SHIFT;
     if (ptx_has(opcode, PTX_clamp)) mode |= SOFT_TEXTURE_CLAMP;
     if (ptx_has(opcode, PTX_zero)) mode |= SOFT_TEXTURE_ZERO;
+    if (ptx_has(opcode, PTX_p)) mode |= SOFT_TEXTURE_FORMATTED;
     return mode;
 }
 

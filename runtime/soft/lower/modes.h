@@ -29,6 +29,9 @@ enum {
  * from .gpu for. */
 enum soft_scope { SOFT_SCOPE_WEAK, SOFT_SCOPE_CTA, SOFT_SCOPE_CLUSTER, SOFT_SCOPE_GPU };
 
+/* fence: a scope, and whether it orders initialisations of mbarriers alone. */
+enum { SOFT_FENCE_INITS = 8 };
+
 /* The memory that a fence.proxy.async is about; or that tensor maps are read by copies. */
 enum { SOFT_PROXY_SHARED = 1, SOFT_PROXY_GLOBAL = 2, SOFT_PROXY_MAP = 4 };
 

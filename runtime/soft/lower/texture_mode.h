@@ -3,7 +3,8 @@
  * by the texture unit; and where its operands are.
  *
  * The further operands, in order: the object, the results (of a store the data, of a reduction the
- * value), the coordinates, the offsets. There are SOFT_TEXTURE_DATA results or data.
+ * value), the coordinates, the offsets, the level or the gradients. There are SOFT_TEXTURE_DATA
+ * results or data.
  */
 #ifndef SOFT_TEXTURE_MODE_H
 #define SOFT_TEXTURE_MODE_H
@@ -40,7 +41,10 @@ enum {
     SOFT_TEXTURE_SIGNED = 1 << 23,
     SOFT_TEXTURE_SURFACE = 1 << 24, /* the object is to be a surface */
     SOFT_TEXTURE_QUERY_SHIFT = 25,  /* enum soft_texture_query */
-    SOFT_TEXTURE_QUERY = 15 << 25
+    SOFT_TEXTURE_QUERY = 15 << 25,
+    SOFT_TEXTURE_FORMATTED = 1 << 29, /* texels of a surface, by number; not bytes */
+    SOFT_TEXTURE_LEVEL = 1 << 29,     /* of a texture: a level of detail comes behind */
+    SOFT_TEXTURE_GRADIENTS = 1 << 30  /* or what follows from two gradients */
 };
 
 enum soft_texture_query {

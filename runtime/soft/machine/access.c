@@ -9,6 +9,7 @@
 #include "finding.h"
 #include "frame.h"
 #include "memory/touch.h"
+#include "prior.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,14 +77,20 @@ static bool is_of_window(struct soft_warp *warp, const struct soft_instruction *
 
 /* Notes what is touched, and sees to it that the next access comes by here too: the range that it
  * may be in is made empty. */
-static void note_touch(const struct soft_launch *launch, const struct soft_instruction *in,
+static void note_touch(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
                        uint64_t address, unsigned bytes, enum soft_access_kind kind,
                        struct soft_place *place) {
+    const struct soft_launch *launch = warp->cta->launch;
     bool strong = (in->mode & SOFT_ACCESS_SCOPE) != 0, stores = kind == SOFT_ACCESS_WRITE;
     enum soft_touch touch = stores   ? strong ? SOFT_TOUCH_STRONG_WRITE : SOFT_TOUCH_WRITE
                             : strong ? SOFT_TOUCH_STRONG_READ
                                      : SOFT_TOUCH_READ;
-    soft_touched_add(launch->touched, touch, place->view.low, address, bytes);
+    if (launch->touched != NULL) {
+        soft_touched_add(launch->touched, touch, place->view.low, address, bytes);
+    }
+    if (soft_prior_watches(launch)) {
+        soft_prior_access(warp, in, lane, place->view.low, address, bytes, kind, strong);
+    }
     place->view.low = place->view.high;
 }
 
@@ -154,8 +161,9 @@ static bool find_global(struct soft_warp *warp, const struct soft_instruction *i
     place->offset = address - place->view.low;
     place->host = place->view.host + place->offset;
     place->shadow = place->view.shadow;
-    if (warp->cta->launch->touched != NULL) {
-        note_touch(warp->cta->launch, in, address, bytes, kind, place);
+    const struct soft_launch *launch = warp->cta->launch;
+    if (launch->touched != NULL || soft_prior_watches(launch)) {
+        note_touch(warp, in, lane, address, bytes, kind, place);
     }
     return true;
 }

@@ -11,6 +11,7 @@
 #include "tollens/cuda_abi.h"
 #include "finding.h"
 #include "base/options.h"
+#include "prior.h"
 #include "race_events.h"
 
 #include <string.h>
@@ -51,6 +52,7 @@ static void open_barrier(struct soft_cta *cta, uint32_t number) {
             struct soft_split *split = &warp->splits[s];
             if (split->state != SOFT_SPLIT_BARRIER || split->barrier != number) continue;
             give_result(barrier, split);
+            soft_prior_meet(warp);
             split->state = SOFT_SPLIT_READY;
         }
         cta->blocked &= ~(1u << w);

@@ -9,6 +9,8 @@
 #include "tollens/cuda_abi.h"
 #include "cluster_member.h"
 #include "finding.h"
+#include "mbarrier_init.h"
+#include "prior.h"
 #include "race_events.h"
 
 static const struct soft_instruction *
@@ -26,6 +28,7 @@ static bool all_there(const struct soft_cta *cta) {
 }
 
 static void let_go(struct soft_cta *cta) {
+    soft_init_open(cta);
     cta->cluster_begun = false;
     cta->idle = 0;
     for (uint32_t w = 0; w < cta->warp_count; w++) {
@@ -35,6 +38,8 @@ static void let_go(struct soft_cta *cta) {
             if (warp->splits[s].state != SOFT_SPLIT_CLUSTER) continue;
             warp->splits[s].state = SOFT_SPLIT_READY;
             cta->cluster_met = true;
+            soft_init_wait(cta);
+            soft_prior_meet(warp);
             cta->blocked &= ~(1u << w);
         }
     }
@@ -47,7 +52,12 @@ void soft_cluster_check(struct soft_cta *cta) {
         if (!all_there(soft_cluster_member(cta, r))) return;
     }
     soft_race_cluster(cta);
-    for (uint32_t r = 0; r < count; r++) let_go(soft_cluster_member(cta, r));
+    bool waited = false;
+    for (uint32_t r = 0; r < count; r++) waited |= soft_cluster_member(cta, r)->waited;
+    for (uint32_t r = 0; r < count; r++) {
+        soft_cluster_member(cta, r)->waited = waited;
+        let_go(soft_cluster_member(cta, r));
+    }
 }
 
 const struct soft_instruction *soft_cluster_arrive(struct soft_warp *warp,
@@ -64,6 +74,7 @@ const struct soft_instruction *soft_cluster_arrive(struct soft_warp *warp,
     for (uint32_t left = warp->mask; left != 0 && in->mode == 0; left &= left - 1) {
         soft_race_release(warp, (uint32_t)__builtin_ctz(left), SOFT_RACE_CLUSTER, false);
     }
+    soft_init_arrive(warp, in->mode != 0);
     soft_race_go_on(cta);
     soft_cluster_check(cta);
     return in + 1;
@@ -76,6 +87,8 @@ const struct soft_instruction *soft_cluster_wait(struct soft_warp *warp,
     warp->cluster_owed &= ~warp->mask;
     if ((warp->cluster_arrived & warp->mask) == 0) {
         warp->cta->cluster_met = true;
+        soft_init_wait(warp->cta);
+        soft_prior_meet(warp);
         soft_race_acquire(warp, warp->mask, SOFT_RACE_CLUSTER);
         return in + 1;
     }

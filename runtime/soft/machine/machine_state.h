@@ -19,10 +19,13 @@ struct soft_race;
 struct soft_race_cta;
 struct soft_reach;
 struct soft_touched;
+struct soft_footprint;
+struct soft_prior;
 struct soft_alloca;
 struct soft_async;
 struct soft_wgmma;
 struct soft_layouts;
+struct soft_inits;
 struct soft_cta;
 struct soft_view;
 
@@ -116,6 +119,7 @@ struct soft_warp {
     uint32_t syncing;         /* splits in the state SYNC */
     int split_end;            /* splits from here on are free */
     bool parted;              /* joins have been taken since the warp began */
+    bool waited;              /* behind a griddepcontrol.wait, its own or another's: prior.h */
     uint32_t polling;         /* in the state POLL */
     uint32_t cluster_arrived; /* the lanes that have come to the cluster's barrier, this time */
     uint32_t cluster_owed;    /* those that have and have not waited since */
@@ -185,16 +189,23 @@ struct soft_cta {
     uint32_t blocked;   /* warps that wait for a barrier, a bit each */
     bool cluster_begun; /* some threads have come to the barrier of the cluster */
     bool cluster_met;   /* and some have passed it: the other CTAs have begun */
+    bool triggered;     /* a thread has executed griddepcontrol.launch_dependents */
+    bool waited;        /* some are behind a griddepcontrol.wait: prior.h */
     struct soft_warpgroup warpgroups[SOFT_WARPGROUPS_MAX];
     uint32_t idle;      /* how often nothing but tests of mbarriers could go on */
     size_t memory_bytes;
     struct soft_race_cta *race; /* NULL where races are not looked for */
     struct soft_layouts *layouts; /* NULL: no boxes of tensors have come */
+    struct soft_inits *inits;     /* NULL: no mbarriers were initialised in a cluster */
+    uint32_t cluster_phase, cluster_known; /* its barrier's openings: all, those waited for */
 };
 
 /* ---- launches ---- */
 
 enum { SOFT_NOTES_MAX = 32 };
+
+/* How many grids a launch may overlap, in the eyes of prior.h. */
+enum { SOFT_PRIORS_MAX = 8 };
 
 struct soft_launch {
     const struct soft_code *code;
@@ -227,6 +238,12 @@ struct soft_launch {
     struct soft_report report;    /* of the first failure */
     struct soft_touched *touched; /* where the order of streams is checked; else NULL */
     struct soft_launch *older;    /* in a list of free ones */
+    /* Programmatic dependencies; see prior.h. All but waited stay as they are while it runs. */
+    struct soft_prior *prior;                       /* what it accesses; NULL: that is not kept */
+    struct soft_prior *after[SOFT_PRIORS_MAX];      /* it may begin before these have ended */
+    struct soft_footprint *hidden[SOFT_PRIORS_MAX]; /* what must not be used without a wait */
+    uint32_t after_count, hidden_count;
+    atomic_bool waited; /* some thread has executed griddepcontrol.wait */
     uint8_t *parameters;
 };
 

@@ -94,6 +94,7 @@ void soft_warp_begin(struct soft_warp *warp, const struct soft_instruction *entr
     warp->alive = warp->threads;
     warp->stop = SOFT_STOP_NONE;
     warp->rounds = 0;
+    warp->waited = false;
     warp->syncing = warp->polling = 0;
     warp->cluster_arrived = warp->cluster_owed = 0;
     warp->quantum = warp->turn = QUANTUM;

@@ -141,6 +141,22 @@ void soft_touched_add(struct soft_touched *touched, enum soft_touch touch, uint6
     pthread_mutex_unlock(&touched->lock);
 }
 
+bool soft_touched_has(const struct soft_touched *touched, enum soft_touch touch, uint64_t base,
+                      uint64_t address, uint64_t bytes) {
+    for (uint64_t at = address, end = address + bytes; at < end;) {
+        uint64_t number = at >> PAGE_SHIFT, stop = (number + 1) << PAGE_SHIFT;
+        const struct page *page = touched->pages[hash_of(number) % touched->buckets];
+        while (page != NULL && (page->number != number || page->base != base)) page = page->next;
+        if (stop > end) stop = end;
+        for (; page != NULL && page->bits[touch] != NULL && at < stop; at++) {
+            unsigned offset = (unsigned)(at % PAGE_BYTES);
+            if ((page->bits[touch][offset / 64] >> offset % 64 & 1) != 0) return true;
+        }
+        at = stop;
+    }
+    return false;
+}
+
 bool soft_touched_told_host(struct soft_touched *touched) {
     pthread_mutex_lock(&touched->lock);
     bool told = touched->told_host;

@@ -32,6 +32,10 @@ void soft_touched_free(struct soft_touched *touched);
 void soft_touched_add(struct soft_touched *touched, enum soft_touch touch, uint64_t base,
                       uint64_t address, uint64_t bytes);
 
+/* Whether any of these bytes was touched so. Not while others add some. */
+bool soft_touched_has(const struct soft_touched *touched, enum soft_touch touch, uint64_t base,
+                      uint64_t address, uint64_t bytes);
+
 /* Whether host memory was written, or was read by strong accesses: the host and the operation may
  * have told each other something. Thread-safe. */
 bool soft_touched_told_host(struct soft_touched *touched);

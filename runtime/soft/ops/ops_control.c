@@ -9,6 +9,9 @@
 #include "machine/barrier.h"
 #include "machine/finding.h"
 #include "grid/registers.h"
+#include "lower/modes.h"
+#include "machine/mbarrier_init.h"
+#include "machine/prior.h"
 #include "machine/warp.h"
 
 #include <stdatomic.h>
@@ -93,8 +96,9 @@ OP_ANY(proxy_fence) {
 }
 
 OP_ANY(fence) {
-    (void)warp;
-    atomic_thread_fence(memory_order_seq_cst);
+    bool for_inits = (in->mode & SOFT_FENCE_INITS) != 0;
+    if (in->mode >= SOFT_SCOPE_CLUSTER) soft_init_fence(warp, for_inits);
+    if (!for_inits) atomic_thread_fence(memory_order_seq_cst);
     return in + 1;
 }
 
@@ -190,4 +194,14 @@ OP_ANY(special) {
 OP_ANY(setmaxnreg) {
     if (warp->mask != warp->threads) return soft_warp_whole(warp, in);
     return soft_registers_set(warp, in);
+}
+
+OP_ANY(grid_wait) {
+    soft_prior_wait(warp);
+    return in + 1;
+}
+
+OP_ANY(grid_trigger) {
+    soft_prior_trigger(warp);
+    return in + 1;
 }

@@ -215,6 +215,7 @@ struct ptx_file {
 struct ptx_module {
     uint32_t version;   /* 10 * major + minor */
     uint32_t target;    /* 90 for sm_90 */
+    bool programmatic;  /* it has griddepcontrol */
     char target_suffix; /* 'a' or 'f' for sm_90a, sm_100f; 0 */
     struct ptx_scope *scope;
     struct ptx_variable *variables; /* in the order declared */

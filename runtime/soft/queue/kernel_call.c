@@ -118,6 +118,7 @@ CUresult soft_kernel_task(const struct soft_kernel_call *call, struct soft_conte
                                            .shared = call->shared,
                                            .explicit_clusters = shape.explicit_clusters,
                                            .cooperative = call->cooperative,
+                                           .programmatic = call->programmatic,
                                            .parameters = parameters};
     memcpy(task->is.kernel.grid, shape.grid, sizeof shape.grid);
     memcpy(task->is.kernel.cluster, shape.cluster, sizeof shape.cluster);

@@ -13,7 +13,8 @@ struct soft_kernel_call {
     uint32_t grid[3], block[3];
     uint32_t cluster[3]; /* 0: the launch does not say */
     uint32_t shared;
-    bool cooperative, programmatic;
+    bool cooperative;
+    bool programmatic; /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
     void **parameters, **extra;
 };
 

@@ -2,6 +2,7 @@
  * Creates and destroys operations and event points.
  */
 #include "grid/grid.h"
+#include "machine/prior.h"
 #include "base/options.h"
 #include "perform.h"
 #include "queue.h"
@@ -20,6 +21,7 @@ struct soft_event_point *soft_event_point_new(int references) {
 void soft_event_point_release(struct soft_event_point *point) {
     if (point == NULL || --point->references > 0) return;
     soft_stream_clock_free(point->clock);
+    soft_prior_drop(point->prior);
     free(point);
 }
 
@@ -103,6 +105,7 @@ void soft_operation_free(struct soft_operation *operation) {
     struct soft_launch *launch = operation->launch;
     if (launch != NULL) {
         soft_launch_end(launch);
+        soft_prior_clear(launch);
         give_workspace(launch->workspace);
         soft_module_release(launch->module);
         pthread_mutex_destroy(&launch->lock);

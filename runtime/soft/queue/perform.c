@@ -6,6 +6,7 @@
 #include "state/device_memory.h"
 #include "state/graph_memory.h"
 #include "grid/grid.h"
+#include "machine/prior.h"
 #include "state/memory_pool.h"
 #include "base/options.h"
 #include "stream_order.h"
@@ -29,7 +30,10 @@ static void work_on_launch(struct soft_stream *stream, struct soft_operation *op
     struct soft_launch *launch = operation->launch;
     bool first = !operation->begun;
     operation->begun = true;
-    if (first) soft_usage_launch(operation->task.is.kernel.function);
+    if (first) {
+        soft_usage_launch(operation->task.is.kernel.function);
+        soft_prior_begin(launch);
+    }
     operation->workers++;
     pthread_mutex_unlock(&soft_lock);
     bool over = soft_launch_work(launch, &soft_thread()->worker,
@@ -41,6 +45,7 @@ static void work_on_launch(struct soft_stream *stream, struct soft_operation *op
      * "over" may have been false for the one who ran its last part. */
     over = atomic_load(&launch->failed) || atomic_load(&launch->ended) == launch->clusters;
     if (!over || operation->workers > 0) return;
+    soft_prior_end(launch);
     struct soft_context *context = stream->context;
     if (atomic_load(&launch->failed)) {
         /* Told before the error can be seen: who is given the code finds the report there. */

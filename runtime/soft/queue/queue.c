@@ -5,6 +5,7 @@
 
 #include "base/deep_assert.h"
 #include "state/contexts.h"
+#include "dependence.h"
 #include "base/dice.h"
 #include "grid/grid.h"
 #include "state/handle_set.h"
@@ -268,6 +269,7 @@ static CUresult start_caller(void) {
 }
 
 void soft_queue_append(struct soft_stream *stream, struct soft_operation *operation) {
+    soft_dependence_queue(stream, operation);
     if (stream->last != NULL) {
         stream->last->next = operation;
     } else {
@@ -353,9 +355,14 @@ static void end_waiting(const struct goal *goal) {
 /* The program knows now what it has waited for. */
 static void know(const struct goal *goal) {
     if (goal->point != NULL) soft_order_know_point(goal->point);
-    if (goal->stream != NULL) soft_order_know_stream(goal->stream);
-    bool all = goal->point == NULL && goal->stream == NULL;
-    if (all) soft_order_know_context(goal->context);
+    if (goal->stream != NULL) {
+        soft_order_know_stream(goal->stream);
+        soft_dependence_forget(goal->stream);
+    }
+    if (goal->point != NULL || goal->stream != NULL) return;
+    soft_order_know_context(goal->context);
+    struct soft_stream *stream = goal->context->streams;
+    for (; stream != NULL; stream = stream->next) soft_dependence_forget(stream);
 }
 
 static CUresult wait_for(const struct goal *goal) {
@@ -440,6 +447,7 @@ void soft_queue_end_context(struct soft_context *context) {
         if (stream->capture != NULL) stream->leave_capture(stream);
         context->streams = stream->next;
         soft_order_end_stream(stream);
+        soft_dependence_forget(stream);
         free(stream);
     }
     context->stream_count = 0;

@@ -10,6 +10,7 @@
 
 #include "state/driver_state.h"
 #include "state/fault.h"
+#include "machine/machine_state.h"
 #include "task.h"
 
 struct soft_capture;
@@ -17,6 +18,7 @@ struct soft_stream_clock;
 struct soft_exec;
 struct soft_shared_event;
 struct soft_thread;
+struct soft_prior;
 
 /* A set of nodes that something in a capture depends on. */
 struct soft_front {
@@ -29,6 +31,7 @@ struct soft_event_point {
     bool reached;
     bool of_event; /* recorded by the program, not by an order that is implied */
     uint64_t time_ns;
+    struct soft_prior *prior; /* of a kernel that has this point as its programmatic event */
     struct soft_stream_clock
         *clock; /* where the order of streams is checked; so in streams and operations */
 };
@@ -70,6 +73,13 @@ struct soft_operation {
     const void *site; /* likewise, of the call that queued it: base/call_site.h */
 };
 
+/* What the next kernel in a stream may overlap; see dependence.h. */
+struct soft_dependence {
+    struct soft_prior *last;                    /* of the kernel that was queued last; or NULL */
+    struct soft_prior *events[SOFT_PRIORS_MAX]; /* whose programmatic events are waited for */
+    unsigned event_count;
+};
+
 /* Attributes of a stream that change nothing here. */
 struct soft_stream_hints {
     CUaccessPolicyWindow window;
@@ -92,6 +102,7 @@ struct soft_stream {
     CUgraphEdgeData *info_data;
     struct soft_operation *first, *last;
     struct soft_stream_clock *clock;
+    struct soft_dependence dependence;
     bool is_traced;           /* its row has a name in the trace */
     struct soft_stream *next; /* in the context's list */
 };

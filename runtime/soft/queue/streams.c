@@ -4,6 +4,7 @@
 #include "queue.h"
 
 #include "state/contexts.h"
+#include "dependence.h"
 #include "state/handle_set.h"
 #include "stream_fault.h"
 #include "stream_order.h"
@@ -44,6 +45,7 @@ void soft_stream_settle(struct soft_stream *stream) {
     *link = stream->next;
     stream->context->stream_count--;
     soft_order_end_stream(stream);
+    soft_dependence_forget(stream);
     free(stream);
 }
 

@@ -29,6 +29,7 @@ struct soft_kernel {
     bool explicit_clusters;
     uint32_t shared; /* dynamic bytes */
     bool cooperative;
+    bool programmatic;   /* it may begin before the kernel in front of it in its stream has ended */
     uint8_t *parameters; /* as the kernel sees them, and eight bytes more; the task's own */
 };
 

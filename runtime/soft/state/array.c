@@ -137,13 +137,21 @@ static void take(struct soft_array *array) {
 bool soft_array_free(CUarray handle) {
     struct soft_array *array = (struct soft_array *)(void *)handle;
     pthread_mutex_lock(&soft_lock);
-    bool is = soft_array_is(handle);
+    bool is = soft_array_is(handle) && !array->is_level;
     if (is) take(array);
     pthread_mutex_unlock(&soft_lock);
     if (!is) return false;
     soft_memory_free(array->address);
     free(array);
     return true;
+}
+
+void soft_array_free_level(struct soft_array *array) {
+    pthread_mutex_lock(&soft_lock);
+    take(array);
+    pthread_mutex_unlock(&soft_lock);
+    soft_memory_free(array->address);
+    free(array);
 }
 
 void soft_array_free_all(const struct soft_context *context) {

@@ -20,6 +20,7 @@ struct soft_array {
     uint64_t address;                /* of its allocation */
     uint64_t pitch, slice;           /* bytes of a row, and of a layer */
     uint64_t rows, layers;           /* at least 1 each */
+    bool is_level;                   /* of a mipmapped array, which ends with that */
     struct soft_array *next, **link; /* in the list of all */
 };
 
@@ -41,8 +42,10 @@ bool soft_array_is(CUarray handle);
 /* Copies what is known of a live array. false: it is none. Takes soft_lock. */
 bool soft_array_find(CUarray handle, struct soft_array *array);
 
-/* Destroys one, whoever uses it; the caller does not hold soft_lock. false: it is none. */
+/* Destroys one, whoever uses it; the caller does not hold soft_lock. false: it is none, or a level
+ * of a mipmapped array. And one that is such a level. */
 bool soft_array_free(CUarray handle);
+void soft_array_free_level(struct soft_array *array);
 
 /* Destroys all that a context has made. */
 void soft_array_free_all(const struct soft_context *context);

@@ -3,7 +3,7 @@
  */
 #include "texture_object.h"
 
-#include "array.h"
+#include "mipmap.h"
 
 static enum soft_channel channel_of(CUarray_format format) {
     switch (format) {
@@ -45,6 +45,20 @@ static CUresult of_array(CUarray handle, struct soft_texels *texels, unsigned *f
     bool is_flat = texels->layered || texels->cube || shape->Depth == 0;
     texels->dimensions = shape->Height == 0 ? 1 : is_flat ? 2 : 3;
     return set_format(texels, shape->Format, shape->NumChannels);
+}
+
+static CUresult of_mipmap(CUmipmappedArray handle, struct soft_texture *texture, unsigned *flags) {
+    struct soft_mipmap mipmap;
+    struct soft_array array;
+    if (!soft_mipmap_find(handle, &mipmap)) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < mipmap.levels; i++) {
+        if (!soft_array_find((CUarray)(void *)mipmap.arrays[i], &array)) {
+            return CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
+        }
+        texture->level_addresses[i] = array.address;
+    }
+    texture->levels = (uint8_t)mipmap.levels;
+    return of_array((CUarray)(void *)mipmap.arrays[0], &texture->texels, flags);
 }
 
 static CUresult of_memory(const CUDA_RESOURCE_DESC *resource, struct soft_texels *texels) {
@@ -94,7 +108,8 @@ static bool view_format(CUresourceViewFormat view, CUarray_format *format, unsig
 }
 
 /* Another format of the same size, and some of the layers. */
-static CUresult look_through(const CUDA_RESOURCE_VIEW_DESC *view, struct soft_texels *texels) {
+static CUresult look_through(const CUDA_RESOURCE_VIEW_DESC *view, struct soft_texture *texture) {
+    struct soft_texels *texels = &texture->texels;
     enum { BLOCKS_FIRST = 0x19, BLOCKS_LAST = 0x22 };
     const unsigned bytes = soft_texel_bytes(texels);
     unsigned per_layer = texels->cube ? 6 : 1, channels = 0;
@@ -108,9 +123,16 @@ static CUresult look_through(const CUDA_RESOURCE_VIEW_DESC *view, struct soft_te
         if (soft_texel_bytes(texels) != bytes) return CUDA_ERROR_INVALID_VALUE;
     }
     uint32_t height = texels->dimensions > 1 ? texels->height : 0;
-    if (view->width != texels->width || view->height != height || view->firstMipmapLevel != 0 ||
-        view->lastMipmapLevel != 0) {
+    if (view->width != texels->width || view->height != height ||
+        view->firstMipmapLevel > view->lastMipmapLevel ||
+        view->lastMipmapLevel >= texture->levels) {
         return CUDA_ERROR_INVALID_VALUE;
+    }
+    const unsigned first = view->firstMipmapLevel;
+    *texels = soft_texture_level(texture, first);
+    texture->levels = (uint8_t)(view->lastMipmapLevel - first + 1);
+    for (unsigned i = 0; i < texture->levels && first > 0; i++) {
+        texture->level_addresses[i] = texture->level_addresses[first + i];
     }
     if (!texels->layered) {
         return view->firstLayer == 0 && view->lastLayer == 0 ? CUDA_SUCCESS
@@ -118,6 +140,10 @@ static CUresult look_through(const CUDA_RESOURCE_VIEW_DESC *view, struct soft_te
     }
     if (view->firstLayer > view->lastLayer || view->lastLayer >= texels->layers / per_layer) {
         return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (unsigned i = 0; i < texture->levels; i++) {
+        uint64_t slice = soft_texture_level(texture, i).slice;
+        texture->level_addresses[i] += slice * per_layer * view->firstLayer;
     }
     texels->address += texels->slice * per_layer * view->firstLayer;
     texels->layers = (view->lastLayer - view->firstLayer + 1) * per_layer;
@@ -147,6 +173,7 @@ CUresult soft_texture_of(const struct soft_context *context, const CUDA_RESOURCE
     *texture = (struct soft_texture){.slot = context->reach.slot, .resource = *resource};
     texture->description = *description;
     struct soft_texels *texels = &texture->texels;
+    texture->levels = 1;
     if (resource->flags != 0) return CUDA_ERROR_INVALID_VALUE;
     switch (resource->resType) {
     case CU_RESOURCE_TYPE_ARRAY:
@@ -157,15 +184,23 @@ CUresult soft_texture_of(const struct soft_context *context, const CUDA_RESOURCE
         result = of_memory(resource, texels);
         break;
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
-        return CUDA_ERROR_NOT_SUPPORTED;
+        result = of_mipmap(resource->res.mipmap.hMipmappedArray, texture, &flags);
+        break;
     default:
         break;
     }
     if (result != CUDA_SUCCESS) return result;
+    const bool has_levels = resource->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
     if (!is_sound(description, texels->cube)) return CUDA_ERROR_INVALID_VALUE;
+    /* As the manual demands of mipmapped arrays. */
+    if (has_levels && (description->flags & CU_TRSF_NORMALIZED_COORDINATES) == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     if (view != NULL) {
-        if (resource->resType != CU_RESOURCE_TYPE_ARRAY) return CUDA_ERROR_INVALID_VALUE;
-        result = look_through(view, texels);
+        if (resource->resType != CU_RESOURCE_TYPE_ARRAY && !has_levels) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        result = look_through(view, texture);
         if (result != CUDA_SUCCESS) return result;
         texture->view = *view;
         texture->has_view = true;
@@ -179,6 +214,10 @@ CUresult soft_texture_of(const struct soft_context *context, const CUDA_RESOURCE
     texture->filters = description->filterMode == CU_TR_FILTER_MODE_LINEAR && !texels->in_memory;
     /* Integers that stay integers have no mixture. */
     if (texture->filters && is_whole && !texture->promotes) return CUDA_ERROR_INVALID_VALUE;
+    texture->mixes_levels = description->mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR;
+    texture->level_bias = description->mipmapLevelBias;
+    texture->least_level = description->minMipmapLevelClamp;
+    texture->most_level = description->maxMipmapLevelClamp;
     for (int i = 0; i < 3; i++) texture->modes[i] = (uint8_t)description->addressMode[i];
     for (int i = 0; i < 4; i++) texture->border[i] = description->borderColor[i];
     return CUDA_SUCCESS;
@@ -188,7 +227,7 @@ CUresult soft_surface_of(const struct soft_context *context, const CUDA_RESOURCE
                          struct soft_texture *texture) {
     unsigned flags = 0;
     *texture = (struct soft_texture){
-        .is_surface = true, .slot = context->reach.slot, .resource = *resource};
+        .is_surface = true, .levels = 1, .slot = context->reach.slot, .resource = *resource};
     if (resource->resType != CU_RESOURCE_TYPE_ARRAY || resource->flags != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }

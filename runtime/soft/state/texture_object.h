@@ -18,7 +18,7 @@ enum {
 };
 
 /* A texture of a context; view may be NULL. CUDA_ERROR_INVALID_VALUE; CUDA_ERROR_NOT_SUPPORTED: a
- * mipmapped array, or a format that is not modelled. */
+ * format that is not modelled. */
 CUresult soft_texture_of(const struct soft_context *context, const CUDA_RESOURCE_DESC *resource,
                          const CUDA_TEXTURE_DESC *description, const CUDA_RESOURCE_VIEW_DESC *view,
                          struct soft_texture *texture);

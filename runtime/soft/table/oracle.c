@@ -35,19 +35,31 @@ void oracle_give(const struct oracle_call *call, unsigned result, uint64_t bits)
 }
 
 typedef bool family(const struct oracle_call *call);
-static family *const families[] = {oracle_carry,       oracle_integer, oracle_bits,
-                                   oracle_video,       oracle_compare, oracle_float,
-                                   oracle_approximate, oracle_convert, oracle_atomic};
+static family *const families[] = {
+    oracle_carry, oracle_integer,     oracle_bits,    oracle_video,  oracle_compare,
+    oracle_float, oracle_approximate, oracle_convert, oracle_atomic, oracle_cluster};
+
+/* Whether an instruction of the row has numbers for operands, or none. */
+static bool is_bare(const struct table_row *row, unsigned number) {
+    const struct table_instruction *in = &row->instructions[number];
+    for (unsigned i = 0; i < in->operand_count; i++) {
+        if (row->operands[in->first_operand + i].kind != TABLE_NUMBER) return false;
+    }
+    return true;
+}
 
 bool oracle_warp(const struct table_row *row, const uint64_t *sources, unsigned lanes,
                  struct oracle_answer *answers) {
     enum { FAMILIES = sizeof families / sizeof families[0] };
+    if (row->group && lanes == TABLE_GROUP && oracle_group(row, sources, answers)) return true;
     if (row->warp && lanes == 32 && oracle_tensor(row, sources, answers)) return true;
-    if (row->warp) return oracle_lanes(row, sources, lanes, answers);
+    if (row->warp && !row->group) return oracle_lanes(row, sources, lanes, answers);
+    unsigned first = 0; /* fences and the like come before it, and change nothing */
+    while (first + 1 < row->instruction_count && is_bare(row, first)) first++;
     size_t own = 0; /* the family that answered for the lane before: that of the instruction */
     for (unsigned lane = 0; lane < lanes; lane++) {
         struct oracle_call call = {.row = row,
-                                   .instruction = &row->instructions[0],
+                                   .instruction = &row->instructions[first],
                                    .source = sources + (size_t)lane * row->source_count,
                                    .answer = answers + (size_t)lane * row->result_count};
         memcpy(call.type, call.instruction->types, sizeof call.type);

@@ -34,8 +34,8 @@ struct oracle_call {
     struct oracle_answer *answer;     /* in the order of the row */
 };
 
-/* Answers for the lanes of a warp: sources[lane][source], answers[lane][result]. false: it does not
- * know the instruction. */
+/* Answers for the lanes of a warp, or of a warpgroup if the row is one's: sources[lane][source],
+ * answers[lane][result]. false: it does not know the instruction. */
 bool oracle_warp(const struct table_row *row, const uint64_t *sources, unsigned lanes,
                  struct oracle_answer *answers);
 
@@ -53,9 +53,12 @@ bool oracle_approximate(const struct oracle_call *call);
 bool oracle_compare(const struct oracle_call *call);
 bool oracle_convert(const struct oracle_call *call);
 bool oracle_atomic(const struct oracle_call *call);
+bool oracle_cluster(const struct oracle_call *call);
 /* Products of matrices, and matrices in memory. */
 bool oracle_tensor(const struct table_row *row, const uint64_t *sources,
                    struct oracle_answer *answers);
+bool oracle_group(const struct table_row *row, const uint64_t *sources,
+                  struct oracle_answer *answers);
 bool oracle_lanes(const struct table_row *row, const uint64_t *sources, unsigned lanes,
                   struct oracle_answer *answers);
 

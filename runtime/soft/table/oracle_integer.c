@@ -122,7 +122,9 @@ bool oracle_integer(const struct oracle_call *call) {
         return false;
     }
     if (oracle_is(call, "dp4a") || oracle_is(call, "dp2a")) return dot(call);
-    if (call->row->instruction_count > 1) return false;
+    /* More may stand before it, and not behind it. */
+    const struct table_row *row = call->row;
+    if (call->instruction + 1 < row->instructions + row->instruction_count) return false;
     oracle_wide a = oracle_value(type, call->source[0]);
     oracle_wide b = call->row->source_count > 1 ? oracle_value(type, call->source[1]) : a;
     if (oracle_is(call, "add")) return sum(call, 1);

@@ -76,7 +76,7 @@ static struct seat quad_seat(char operand, unsigned q, bool by_columns, bool sin
 static const struct table_instruction *product_of(const struct table_row *row) {
     for (unsigned i = 0; i < row->instruction_count; i++) {
         const struct table_instruction *in = &row->instructions[i];
-        bool is_mma = strcmp(in->words[0], "mma") == 0;
+        bool is_mma = strcmp(in->words[0], "mma") == 0 || table_has(in, "mma_async");
         if (is_mma || (strcmp(in->words[0], "wmma") == 0 && table_has(in, "mma"))) return in;
     }
     return NULL;
@@ -106,6 +106,7 @@ static void read_types(const struct table_instruction *in, struct oracle_product
             if (strcmp(in->words[i], names[n]) == 0) p->type[count++] = names[n];
         }
     }
+    if (count == 3) p->type[3] = p->type[0]; /* of wgmma */
     if (count == 2) {
         p->type[3] = p->type[1];
         p->type[1] = p->type[2] = "f16";
@@ -369,5 +370,56 @@ bool oracle_tensor(const struct table_row *row, const uint64_t *sources,
     } else {
         return false;
     }
+    return true;
+}
+
+/* ---- products by a warpgroup ---- */
+
+/* A byte of the tile of the group's first warp. */
+static uint8_t tile_byte(const struct warp *first, const struct table_operand *tile, unsigned at) {
+    unsigned word = at / 4;
+    return (uint8_t)(source_at(first, word % 32, tile->source + word / 32) >> (at % 4 * 8));
+}
+
+/* B: columns of 32 bytes, in halves; see TABLE_FACTOR_STRIDES. */
+static void read_factor(const struct warp *first, const struct table_operand *tile, unsigned bits,
+                        struct oracle_product *p) {
+    for (unsigned i = 0; i < p->k * p->n; i++) {
+        unsigned row = i / p->n, column = i % p->n, byte = row * bits / 8;
+        unsigned at = column / 8 * 256 + byte / 16 * 128 + column % 8 * 16 + byte % 16;
+        p->b[i] = 0;
+        for (unsigned b = 0; b < bits / 8; b++) {
+            p->b[i] |= (uint64_t)tile_byte(first, tile, at + b) << (8 * b);
+        }
+    }
+}
+
+/* Each warp has sixteen rows, of which its threads have what they have of an mma of that size. */
+bool oracle_group(const struct table_row *row, const uint64_t *sources,
+                  struct oracle_answer *answers) {
+    const struct table_instruction *in = product_of(row);
+    const struct warp first = {row, sources, answers};
+    if (in == NULL || !table_has(in, "mma_async")) return false;
+    struct oracle_product *p = new_product(in);
+    const struct table_operand *operands = &row->operands[in->first_operand];
+    unsigned bits = oracle_element_bits(p->type[1]), per = 32 / bits;
+    unsigned d_bits = oracle_element_bits(p->type[0]);
+    p->m = 16;
+    read_factor(&first, &operands[2], bits, p);
+    for (unsigned w = 0; w < 4; w++) {
+        const struct warp warp = {row, sources + w * 32 * row->source_count,
+                                  answers + w * 32 * row->result_count};
+        for (unsigned i = 0; i < p->m * p->k; i++) {
+            struct seat seat = seat_of('a', p->m, per, i / p->k, i % p->k);
+            p->a[i] = element_at(&warp, &operands[1], seat, bits);
+        }
+        for (unsigned i = 0; i < p->m * p->n; i++) {
+            unsigned r = i / p->n, column = i % p->n;
+            struct seat seat = seat_of('c', p->m, 1, r, column % 8);
+            seat.index += column / 8 * 4;
+            give(&warp, seat, d_bits, oracle_product_at(p, r, column));
+        }
+    }
+    free(p);
     return true;
 }

@@ -73,10 +73,13 @@ static bool write_ptx(const struct table *table, const char *folder) {
     for (size_t i = 0; i < table->count; i++) {
         const struct table_row *row = &table->rows[i];
         char path[4096], entry[32];
-        snprintf(path, sizeof path, "%s/%u-%u.ptx", folder, row->target, row->version);
+        snprintf(path, sizeof path, "%s/%u%s-%u.ptx", folder, row->target,
+                 row->suffix == 'a' ? "a" : "", row->version);
         bool first = true;
         for (size_t k = 0; k < i; k++) {
-            first &= table->rows[k].version != row->version || table->rows[k].target != row->target;
+            const struct table_row *other = &table->rows[k];
+            first &= other->version != row->version || other->target != row->target ||
+                     other->suffix != row->suffix;
         }
         FILE *file = fopen(path, first ? "w" : "a");
         snprintf(entry, sizeof entry, "row_%zu", i);

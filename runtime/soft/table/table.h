@@ -19,6 +19,7 @@ enum {
     TABLE_OPERANDS = 20,    /* of one row, and of one instruction */
     TABLE_SOURCES = 32,
     TABLE_RESULTS = 16,
+    TABLE_GROUP = 128, /* threads of a warpgroup */
     TABLE_ROW_BYTES = 512
 };
 
@@ -62,7 +63,7 @@ struct table_operand {
 
 struct table_instruction {
     char spelling[96];
-    char words[TABLE_WORDS][24]; /* the spelling, cut at its dots; [0] is the name */
+    char words[TABLE_WORDS][32]; /* the spelling, cut at its dots; [0] is the name */
     uint8_t word_count;
     const struct table_type *types[4]; /* the types among the words */
     uint8_t type_count;
@@ -85,9 +86,11 @@ struct table_row {
     double bound_size;
     uint32_t version; /* 10 * major + minor */
     uint32_t target;
+    char suffix;    /* of the target: 'a', or 0 */
     uint32_t lanes; /* the lanes of each warp that execute it */
     bool shared;    /* cells are in shared memory */
     bool warp;      /* it looks at other lanes: warps are whole */
+    bool group;     /* and at other warps of its warpgroup */
     uint32_t tuples;
 };
 
@@ -138,6 +141,10 @@ char *table_kernel(const struct table_row *row, const char *entry, bool header);
 /* In a tile whose set is "rows" lane i has the address of row (i * FACTOR + FIRST) modulo the rows
  * there are, of 16 bytes each: all of them, in another order. */
 enum { TABLE_ROWS_FACTOR = 5, TABLE_ROWS_FIRST = 3 };
+
+/* The strides of a descriptor of wgmma, in 16 bytes: between the halves of columns, and from eight
+ * columns to the next. */
+#define TABLE_FACTOR_STRIDES (8ull << 16 | 16ull << 32)
 
 /* The operands of all tuples, and room for all results: 8 bytes each, a tuple's side by side. */
 enum { TABLE_BYTES = 8 };

@@ -67,7 +67,7 @@ static CUresult load(struct table_device *device, const char *ptx, struct table_
 /* Blocks of 63 threads: every second warp is a lane short, so machines that treat whole warps
  * otherwise than others do both. */
 static unsigned block_threads(const struct table_row *row) {
-    return row->warp ? 64 : 63;
+    return row->group ? TABLE_GROUP : row->warp ? 64 : 63;
 }
 
 static bool launch(struct table_device *device, const struct table_row *row, CUfunction function,

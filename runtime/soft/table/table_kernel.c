@@ -138,6 +138,22 @@ static void put_tile(struct text *text, const struct table_row *row, unsigned i,
     }
 }
 
+/* To a warpgroup a tile is the one of its first warp, as the factor of a product: columns of 32
+ * bytes each, eight of them in 256 bytes, of which the first halves come first. */
+static void put_descriptors(struct text *text, const struct table_row *row) {
+    unsigned at = 0;
+    for (unsigned i = 0; i < row->operand_count; i++) {
+        const struct table_operand *operand = &row->operands[i];
+        if (operand->kind != TABLE_TILE) continue;
+        put(text,
+            "    .reg .b64 %%factor%u;\n    mov.u32 %%t, tiles;\n    add.u32 %%t, %%t, %u;\n"
+            "    shr.u32 %%t, %%t, 4;\n    cvt.u64.u32 %%factor%u, %%t;\n"
+            "    or.b64 %%factor%u, %%factor%u, 0x%llx;\n",
+            i, at, i, i, i, (unsigned long long)TABLE_FACTOR_STRIDES);
+        at += tile_bytes(operand);
+    }
+}
+
 /* The address of each tile, generic and in its space, and what is in it before. With the set "rows"
  * every lane has the address of another row of 16 bytes. */
 static void put_tiles(struct text *text, const struct table_row *row, const char *entry) {
@@ -149,7 +165,7 @@ static void put_tiles(struct text *text, const struct table_row *row, const char
         put(text,
             "    .shared .align 128 .b8 tiles[%u];\n    mov.u64 %%tiles, tiles;\n"
             "    cvta.shared.u64 %%tiles, %%tiles;\n    shr.u32 %%place, %%t, 5;\n",
-            2 * bytes);
+            (row->group ? 4 : 2) * bytes);
     } else {
         put(text,
             "    mov.u64 %%tiles, tiles_%s;\n    cvta.global.u64 %%tiles, %%tiles;\n"
@@ -177,11 +193,20 @@ static void put_tiles(struct text *text, const struct table_row *row, const char
         }
         at += tile_bytes(operand);
     }
-    put(text, "    bar.warp.sync 0xffffffff;\n");
+    if (!row->group) {
+        put(text, "    bar.warp.sync 0xffffffff;\n");
+        return;
+    }
+    put(text, "    fence.proxy.async.shared::cta;\n    bar.sync 0;\n");
+    put_descriptors(text, row);
 }
 
 static void put_address(struct text *text, const struct table_row *row,
                         const struct table_instruction *instruction, unsigned place) {
+    if (row->operands[place].kind == TABLE_TILE && row->group) {
+        put(text, "%%factor%u", place);
+        return;
+    }
     if (row->operands[place].kind == TABLE_TILE) {
         bool is_short = table_has(instruction, "shared") || table_has(instruction, "shared::cta");
         put(text, "[%%%s%u]", is_short ? "short" : "near", place);
@@ -252,8 +277,8 @@ static void put_stores(struct text *text, const struct table_row *row) {
 char *table_kernel(const struct table_row *row, const char *entry, bool header) {
     struct text text = {0};
     if (header) {
-        put(&text, ".version %u.%u\n.target sm_%u\n.address_size 64\n", row->version / 10,
-            row->version % 10, row->target);
+        put(&text, ".version %u.%u\n.target sm_%u%s\n.address_size 64\n", row->version / 10,
+            row->version % 10, row->target, row->suffix == 'a' ? "a" : "");
     }
     unsigned bytes = 0;
     if (has_tile(row, &bytes) && !row->shared) {

@@ -190,6 +190,14 @@ static bool read_attribute(struct table *table, struct table_row *row, const cha
         row->warp = true;
         return true;
     }
+    if (strcmp(text, "@group") == 0) {
+        row->warp = row->group = true;
+        return true;
+    }
+    if (strcmp(text, "@target=90a") == 0) {
+        row->suffix = 'a';
+        return true;
+    }
     if (strcmp(text, "@shared") == 0) {
         row->shared = true;
         return true;

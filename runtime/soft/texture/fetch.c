@@ -27,9 +27,16 @@ static struct soft_coordinates coordinates_of(const struct soft_warp *warp,
         coordinates.at[i] = coordinates.is_integer ? (double)SLOT(int32_t, *next)[lane]
                                                    : (double)SLOT(float, *next)[lane];
     }
-    if ((in->mode & SOFT_TEXTURE_OFFSETS) == 0) return coordinates;
-    for (unsigned i = 0; i < dimensions; i++, next++) {
+    for (unsigned i = 0; i < dimensions && (in->mode & SOFT_TEXTURE_OFFSETS) != 0; i++, next++) {
         coordinates.offset[i] = SLOT(int32_t, *next)[lane];
+    }
+    if ((in->mode & SOFT_TEXTURE_LEVEL) != 0) {
+        coordinates.level = coordinates.is_integer ? (double)SLOT(int32_t, *next)[lane]
+                                                   : (double)SLOT(float, *next)[lane];
+    }
+    coordinates.has_gradients = (in->mode & SOFT_TEXTURE_GRADIENTS) != 0;
+    for (unsigned i = 0; i < 2 * dimensions && coordinates.has_gradients; i++, next++) {
+        coordinates.gradients[i / dimensions][i % dimensions] = (double)SLOT(float, *next)[lane];
     }
     return coordinates;
 }
@@ -87,8 +94,9 @@ static uint32_t data_type(const struct soft_texture *texture) {
     return whole[is_signed][size];
 }
 
-static uint32_t answer(const struct soft_texture *texture, enum soft_texture_query query) {
-    const struct soft_texels *texels = &texture->texels;
+/* texels: of the level that is asked about */
+static uint32_t answer(const struct soft_texture *texture, const struct soft_texels *texels,
+                       enum soft_texture_query query) {
     switch (query) {
     case SOFT_QUERY_WIDTH:
         return texels->width;
@@ -104,7 +112,9 @@ static uint32_t answer(const struct soft_texture *texture, enum soft_texture_que
         return texture->is_normalised;
     case SOFT_QUERY_ARRAY_SIZE:
         return !texels->layered ? 0 : texels->cube ? texels->layers / 6 : texels->layers;
-    default: /* one level of detail, of one sample */
+    case SOFT_QUERY_MIPMAP_LEVELS:
+        return texture->levels;
+    default: /* one sample */
         return 1;
     }
 }
@@ -118,7 +128,13 @@ const struct soft_instruction *soft_texture_ask(struct soft_warp *warp,
     for (uint32_t left = warp->mask; left != 0; left &= left - 1) {
         lookup.lane = (uint32_t)__builtin_ctz(left);
         if (!soft_lookup_object(&lookup, operands[0])) return NULL;
-        SLOT(uint32_t, operands[1])[lookup.lane] = answer(lookup.texture, query);
+        int32_t level = 0;
+        if ((in->mode & SOFT_TEXTURE_LEVEL) != 0) level = SLOT(int32_t, operands[2])[lookup.lane];
+        /* Of levels that there are not the sizes are 0. */
+        bool known = level >= 0 && level < lookup.texture->levels;
+        struct soft_texels texels = soft_texture_level(lookup.texture, known ? (unsigned)level : 0);
+        SLOT(uint32_t, operands[1])
+        [lookup.lane] = known ? answer(lookup.texture, &texels, query) : 0;
     }
     return in + 1;
 }

@@ -4,6 +4,7 @@
 #include "reach.h"
 
 #include "machine/finding.h"
+#include "machine/prior.h"
 #include "memory/touch.h"
 #include "tollens/cuda_abi.h"
 
@@ -54,7 +55,10 @@ static bool has_geometry(const struct soft_texture *texture, enum soft_geometry 
 bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot) {
     struct soft_warp *warp = lookup->warp;
     uint64_t handle = SLOT(uint64_t, slot)[lookup->lane];
-    if (lookup->texture != NULL && lookup->handle == handle) return true;
+    if (lookup->texture != NULL && lookup->handle == handle) {
+        lookup->texels = &lookup->texture->texels;
+        return true;
+    }
     lookup->handle = handle;
     if (!follow(lookup, &handle)) return false;
     const struct soft_texture *texture = soft_texture_find(handle);
@@ -86,16 +90,29 @@ bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot) {
         return false;
     }
     lookup->texture = texture;
+    lookup->texels = &texture->texels;
     return true;
 }
 
+void soft_lookup_level(struct soft_lookup *lookup, unsigned level) {
+    lookup->level = soft_texture_level(lookup->texture, level);
+    lookup->texels = &lookup->level;
+}
+
 /* Notes what is touched, where the order of streams is checked. */
-static void note_touch(const struct soft_launch *launch, uint64_t address, unsigned bytes,
+static void note_touch(struct soft_lookup *lookup, uint64_t address, unsigned bytes,
                        enum soft_access_kind kind, struct soft_place *place) {
-    if (launch->touched == NULL) return;
-    soft_touched_add(launch->touched,
-                     kind == SOFT_ACCESS_WRITE ? SOFT_TOUCH_WRITE : SOFT_TOUCH_READ,
-                     place->view.low, address, bytes);
+    const struct soft_launch *launch = lookup->warp->cta->launch;
+    if (launch->touched != NULL) {
+        soft_touched_add(launch->touched,
+                         kind == SOFT_ACCESS_WRITE ? SOFT_TOUCH_WRITE : SOFT_TOUCH_READ,
+                         place->view.low, address, bytes);
+    }
+    if (soft_prior_watches(launch)) {
+        soft_prior_access(lookup->warp, lookup->in, lookup->lane, place->view.low, address, bytes,
+                          kind, false);
+    }
+    if (launch->touched == NULL && !soft_prior_watches(launch)) return;
     place->view.low = place->view.high;
 }
 
@@ -105,8 +122,8 @@ bool soft_lookup_place(struct soft_lookup *lookup, uint64_t layer, uint64_t row,
     struct soft_warp *warp = lookup->warp;
     const struct soft_launch *launch = warp->cta->launch;
     const struct soft_view *last = &warp->views[lookup->in->site];
-    uint64_t address = texture->texels.address + layer * texture->texels.slice +
-                       row * texture->texels.pitch + byte;
+    const struct soft_texels *texels = lookup->texels;
+    uint64_t address = texels->address + layer * texels->slice + row * texels->pitch + byte;
     uint64_t span = last->high - last->low;
     lookup->address = address;
     *place = (struct soft_place){0};
@@ -124,7 +141,7 @@ bool soft_lookup_place(struct soft_lookup *lookup, uint64_t layer, uint64_t row,
     place->offset = address - place->view.low;
     place->host = place->view.host + place->offset;
     place->shadow = place->view.shadow;
-    note_touch(launch, address, bytes, kind, place);
+    note_touch(lookup, address, bytes, kind, place);
     warp->views[lookup->in->site] = place->view;
     if (kind == SOFT_ACCESS_READ) {
         soft_access_check_read(warp, lookup->in, lookup->lane, address, bytes, place);

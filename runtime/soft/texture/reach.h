@@ -16,11 +16,16 @@ struct soft_lookup {
     uint64_t handle;  /* of the object, once it is found */
     uint64_t address; /* of the place found last */
     const struct soft_texture *texture;
+    const struct soft_texels *texels; /* of it, of one level */
+    struct soft_texels level;
 };
 
 /* Finds the object of a lane's first operand: a handle, or the address of a reference. false: it is
  * none that this instruction can be used with; the launch has failed. */
 bool soft_lookup_object(struct soft_lookup *lookup, uint32_t slot);
+
+/* Goes to a level of the object's, which there must be; that is the first until then. */
+void soft_lookup_level(struct soft_lookup *lookup, unsigned level);
 
 /* Finds the bytes of a place that is inside: layers, rows and bytes of a row. false: they are not
  * live; the launch has failed. */

@@ -48,7 +48,7 @@ static int64_t address_of(int64_t index, uint32_t size, unsigned mode) {
 static bool read_texel(struct soft_lookup *lookup, const struct spot *spot, const int64_t index[3],
                        uint32_t texel[4]) {
     const struct soft_texture *texture = lookup->texture;
-    unsigned bytes = soft_texel_bytes(&texture->texels);
+    unsigned bytes = soft_texel_bytes(lookup->texels);
     uint64_t at[3] = {0, 0, 0};
     struct soft_place place;
     for (unsigned i = 0; i < spot->dimensions; i++) {
@@ -77,7 +77,7 @@ static bool read_texel(struct soft_lookup *lookup, const struct spot *spot, cons
 static bool fetch(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
                   const struct spot *spot, uint32_t texel[4]) {
     const struct soft_texture *texture = lookup->texture;
-    unsigned bytes = soft_texel_bytes(&texture->texels);
+    unsigned bytes = soft_texel_bytes(lookup->texels);
     uint64_t at[3] = {0, 0, 0};
     struct soft_place place;
     for (unsigned i = 0; i < spot->dimensions; i++) {
@@ -96,29 +96,35 @@ static bool fetch(struct soft_lookup *lookup, const struct soft_coordinates *coo
     return true;
 }
 
-/* Which face of a cube a direction meets, and where: from 0 to 1 in both dimensions. */
-static uint64_t face_of(const double direction[3], double at[2]) {
+/* The face of a cube that a direction meets. */
+static unsigned face_of(const double direction[3]) {
     double x = direction[0], y = direction[1], z = direction[2];
-    double m = 0, s = 0, t = 0;
-    uint64_t face = 0;
-    if (fabs(x) >= fabs(y) && fabs(x) >= fabs(z)) {
-        face = x >= 0 ? 0 : 1;
-        m = fabs(x), s = x >= 0 ? -z : z, t = -y;
-    } else if (fabs(y) >= fabs(z)) {
-        face = y >= 0 ? 2 : 3;
-        m = fabs(y), s = x, t = y >= 0 ? z : -z;
-    } else {
-        face = z >= 0 ? 4 : 5;
-        m = fabs(z), s = z >= 0 ? x : -x, t = -y;
-    }
-    at[0] = (s / m + 1) / 2;
-    at[1] = (t / m + 1) / 2;
+    if (fabs(x) >= fabs(y) && fabs(x) >= fabs(z)) return x >= 0 ? 0 : 1;
+    if (fabs(y) >= fabs(z)) return y >= 0 ? 2 : 3;
+    return z >= 0 ? 4 : 5;
+}
+
+/* A vector seen from a face: across it, down it, and away from the centre. */
+static void turn_to(unsigned face, const double v[3], double turned[3]) {
+    double x = v[0], y = v[1], z = v[2];
+    const double all[6][3] = {{-z, -y, x}, {z, -y, -x}, {x, z, y},
+                              {x, -z, -y}, {x, -y, z},  {-x, -y, -z}};
+    for (int i = 0; i < 3; i++) turned[i] = all[face][i];
+}
+
+/* Where on its face a direction meets a cube: from 0 to 1 in both dimensions. */
+static uint64_t place_on_face(const double direction[3], double at[2]) {
+    unsigned face = face_of(direction);
+    double turned[3];
+    turn_to(face, direction, turned);
+    for (int i = 0; i < 2; i++) at[i] = (turned[i] / turned[2] + 1) / 2;
     return face;
 }
 
-static struct spot spot_of(const struct soft_texture *texture,
+static struct spot spot_of(const struct soft_lookup *lookup,
                            const struct soft_coordinates *coordinates) {
-    const struct soft_texels *texels = &texture->texels;
+    const struct soft_texture *texture = lookup->texture;
+    const struct soft_texels *texels = lookup->texels;
     struct spot spot = {.dimensions = texels->dimensions,
                         .size = {texels->width, texels->height, texels->layers}};
     bool scales = texture->is_normalised && !coordinates->is_integer;
@@ -131,7 +137,7 @@ static struct spot spot_of(const struct soft_texture *texture,
         spot.face = (uint64_t)layer < layers ? (uint64_t)layer : layers - 1;
     }
     if (texels->cube) {
-        spot.face = spot.face * 6 + face_of(at, on_face);
+        spot.face = spot.face * 6 + place_on_face(at, on_face);
         at = on_face;
         scales = true;
     }
@@ -175,10 +181,11 @@ static bool mix(struct soft_lookup *lookup, const struct soft_coordinates *coord
     return true;
 }
 
-bool soft_sample(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
-                 uint32_t texel[4]) {
+/* A sample of the level that the lookup is at. */
+static bool sample_level(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
+                         uint32_t texel[4]) {
     const struct soft_texture *texture = lookup->texture;
-    struct spot spot = spot_of(texture, coordinates);
+    struct spot spot = spot_of(lookup, coordinates);
     if (coordinates->is_integer || texture->texels.in_memory) {
         return fetch(lookup, coordinates, &spot, texel);
     }
@@ -192,10 +199,84 @@ bool soft_sample(struct soft_lookup *lookup, const struct soft_coordinates *coor
     return read_texel(lookup, &spot, index, texel);
 }
 
+/* ---- levels of detail ---- */
+
+/* How far a gradient goes in texels of the first level. */
+static double reach_of(const struct soft_texture *texture, const double at[3],
+                       const double gradient[3]) {
+    const struct soft_texels *texels = &texture->texels;
+    const uint32_t size[3] = {texels->width, texels->height, texels->layers};
+    double moved[3] = {gradient[0], gradient[1], gradient[2]}, sum = 0;
+    if (texels->cube) { /* of the quotient that says where on the face */
+        unsigned face = face_of(at);
+        double here[3], there[3];
+        turn_to(face, at, here);
+        turn_to(face, gradient, there);
+        for (int i = 0; i < 2; i++) {
+            moved[i] = (there[i] * here[2] - here[i] * there[2]) / (here[2] * here[2]) / 2;
+        }
+    }
+    for (unsigned i = 0; i < texels->dimensions; i++) {
+        double scaled = moved[i] * (texture->is_normalised || texels->cube ? size[i] : 1);
+        sum += scaled * scaled;
+    }
+    return sqrt(sum);
+}
+
+/* The level that a sample is to be of, of those there are. */
+static double level_of(const struct soft_texture *texture,
+                       const struct soft_coordinates *coordinates) {
+    double level = coordinates->level, most = texture->levels - 1;
+    if (coordinates->has_gradients) {
+        double across = reach_of(texture, coordinates->at, coordinates->gradients[0]);
+        double down = reach_of(texture, coordinates->at, coordinates->gradients[1]);
+        level = log2(across > down ? across : down);
+    }
+    if (level != level) level = 0;
+    level += texture->level_bias;
+    if (level > texture->most_level) level = texture->most_level;
+    if (level < texture->least_level) level = texture->least_level;
+    return level < 0 ? 0 : level > most ? most : level;
+}
+
+/* Two levels, of which the farther one has a weight. */
+static bool mix_levels(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
+                       double level, uint32_t texel[4]) {
+    unsigned near = (unsigned)floor(level);
+    double weight = floor((level - near) * STEPS + 0.5) / STEPS;
+    uint32_t found[2][4];
+    for (unsigned i = 0; i < 2; i++) {
+        if ((i == 0 ? 1 - weight : weight) == 0) continue; /* it is not read */
+        soft_lookup_level(lookup, near + i);
+        if (!sample_level(lookup, coordinates, found[i])) return false;
+        if (weight == i) {
+            for (int c = 0; c < 4; c++) texel[c] = found[i][c];
+            return true;
+        }
+    }
+    for (int c = 0; c < 4; c++) {
+        double sum = (1 - weight) * (double)soft_texel_float(found[0][c]) +
+                     weight * (double)soft_texel_float(found[1][c]);
+        texel[c] = soft_texel_bits((float)sum);
+    }
+    return true;
+}
+
+bool soft_sample(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
+                 uint32_t texel[4]) {
+    const struct soft_texture *texture = lookup->texture;
+    if (texture->levels == 1) return sample_level(lookup, coordinates, texel);
+    double level = level_of(texture, coordinates);
+    bool mixes = texture->mixes_levels && soft_texture_gives_floats(texture);
+    if (mixes && !coordinates->is_integer) return mix_levels(lookup, coordinates, level, texel);
+    soft_lookup_level(lookup, (unsigned)floor(level + 0.5));
+    return sample_level(lookup, coordinates, texel);
+}
+
 bool soft_gather(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
                  unsigned channel, uint32_t texel[4]) {
     static const int order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
-    struct spot spot = spot_of(lookup->texture, coordinates);
+    struct spot spot = spot_of(lookup, coordinates);
     for (unsigned i = 0; i < 4; i++) {
         int64_t index[3] = {0, 0, 0};
         uint32_t found[4];

@@ -3,7 +3,10 @@
  *
  * The formulae are those of the programming guide. What it leaves open: a weight is rounded to the
  * nearest of its 256 steps, a sum of weighted texels is exact and rounded once, and a coordinate
- * that is not a number counts as 0.
+ * that is not a number counts as 0. The level of detail that follows from gradients is the binary
+ * logarithm of the longer one, in texels of the first level; of two levels each is rounded before
+ * they are mixed; with integer coordinates the nearest level is read; and tex without a level means
+ * level 0, to which bias and bounds apply as well.
  *
  * Source: CUDA Programming Guide, "Texture Fetching" and "Cubemap Textures".
  */
@@ -17,6 +20,9 @@ struct soft_coordinates {
     int32_t offset[3]; /* in texels */
     int64_t layer;     /* of layered ones; clamped to those there are */
     bool is_integer;   /* texels by number: neither filtered nor scaled */
+    double level;      /* of detail, before the texture's own bias and bounds */
+    bool has_gradients; /* from which the level follows */
+    double gradients[2][3];
 };
 
 /* One texel, or the mixture of several. false: it cannot be read; the launch has failed. */

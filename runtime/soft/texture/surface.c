@@ -1,5 +1,9 @@
 /*
- * Loads, stores and reductions of surfaces: bytes, as they are. The first coordinate counts bytes.
+ * Loads, stores and reductions of surfaces: bytes, as they are, and the first coordinate counts
+ * bytes; or (.p) texels, which the first coordinate counts, in the surface's own format.
+ *
+ * Where the manual is silent: an integer that a channel has no room for becomes the nearest one
+ * that it has room for. Channels that a store does not give get bits without a meaning.
  *
  * Source: PTX ISA 9.0, section 9.7.11.
  */
@@ -7,6 +11,7 @@
 
 #include "machine/finding.h"
 #include "reach.h"
+#include "texel.h"
 #include "tollens/cuda_abi.h"
 
 #include <string.h>
@@ -51,7 +56,8 @@ static bool find(struct soft_lookup *lookup, unsigned bytes, enum soft_access_ki
     const struct soft_texels *texels = &lookup->texture->texels;
     if (soft_geometry_is_layered(geometry)) layer = SLOT(int32_t, *next++)[lookup->lane];
     for (unsigned i = 0; i < dimensions; i++) at[i] = SLOT(int32_t, *next++)[lookup->lane];
-    if (((uint64_t)at[0] & (bytes - 1)) != 0) {
+    const bool formatted = (in->mode & SOFT_TEXTURE_FORMATTED) != 0;
+    if (!formatted && ((uint64_t)at[0] & (bytes - 1)) != 0) {
         soft_launch_fail(warp, in, CUDA_ERROR_MISALIGNED_ADDRESS, 1u << lookup->lane,
                          lookup->handle,
                          "byte %lld of a row of surface 0x%llx, for an access of %u bytes, which "
@@ -60,13 +66,15 @@ static bool find(struct soft_lookup *lookup, unsigned bytes, enum soft_access_ki
         return false;
     }
     *fails = false;
-    uint64_t row_bytes = (uint64_t)texels->width * soft_texel_bytes(texels);
+    unsigned unit = formatted ? soft_texel_bytes(texels) : 1;
+    uint64_t row_units = (uint64_t)texels->width * soft_texel_bytes(texels) / unit;
+    if (formatted) bytes = unit;
     if (geometry == SOFT_GEOMETRY_3D) layer = at[2];
-    return place_in(lookup, "byte", &at[0], row_bytes, bytes, fails) &&
+    return place_in(lookup, formatted ? "texel" : "byte", &at[0], row_units, bytes / unit, fails) &&
            place_in(lookup, "row", &at[1], texels->height, 1, fails) &&
            place_in(lookup, "layer", &layer, texels->layers, 1, fails) &&
-           !(*fails = !soft_lookup_place(lookup, (uint64_t)layer, (uint64_t)at[1], (uint64_t)at[0],
-                                         bytes, kind, place));
+           !(*fails = !soft_lookup_place(lookup, (uint64_t)layer, (uint64_t)at[1],
+                                         (uint64_t)at[0] * unit, bytes, kind, place));
 }
 
 const struct soft_instruction *soft_surface_load(struct soft_warp *warp,
@@ -93,6 +101,35 @@ const struct soft_instruction *soft_surface_load(struct soft_warp *warp,
     return in + 1;
 }
 
+/* What a channel of a surface holds of a value. */
+static uint32_t channel_of(const struct soft_texels *texels, uint32_t value) {
+    unsigned bits = 8u * texels->channel_bytes;
+    if (texels->channel == SOFT_CHANNEL_FLOAT) {
+        return bits == 32 ? value : soft_texel_half(soft_texel_float(value));
+    }
+    if (bits == 32) return value;
+    if (texels->channel == SOFT_CHANNEL_UNSIGNED) {
+        uint32_t most = (1u << bits) - 1;
+        return value < most ? value : most;
+    }
+    int32_t whole = (int32_t)value, most = (1 << (bits - 1)) - 1;
+    return (uint32_t)(whole < -most - 1 ? -most - 1 : whole < most ? whole : most);
+}
+
+/* Writes a texel from some values. */
+static void put_texel(struct soft_lookup *lookup, const struct soft_place *place,
+                      const uint32_t *values, unsigned count) {
+    const struct soft_texels *texels = &lookup->texture->texels;
+    const uint32_t unpredictable = 0xa5a5a5a5;
+    for (unsigned i = 0; i < texels->channels; i++) {
+        uint32_t held = i < count ? channel_of(texels, values[i]) : unpredictable;
+        memcpy(place->host + i * texels->channel_bytes, &held, texels->channel_bytes);
+    }
+    unsigned given = count < texels->channels ? count : texels->channels;
+    if (place->shadow == NULL) return;
+    soft_shadow_mark(place->shadow, place->offset, given * (unsigned)texels->channel_bytes);
+}
+
 const struct soft_instruction *soft_surface_store(struct soft_warp *warp,
                                                   const struct soft_instruction *in) {
     unsigned bytes = soft_texture_bytes(in->mode), count = soft_texture_data(in->mode);
@@ -105,6 +142,12 @@ const struct soft_instruction *soft_surface_store(struct soft_warp *warp,
         bool inside = find(&lookup, bytes * count, SOFT_ACCESS_WRITE, &place, &fails);
         if (fails) return NULL;
         if (!inside) continue;
+        if ((in->mode & SOFT_TEXTURE_FORMATTED) != 0) {
+            uint32_t values[4] = {0};
+            for (unsigned i = 0; i < count; i++) values[i] = SLOT(uint32_t, data[i])[lookup.lane];
+            put_texel(&lookup, &place, values, count);
+            continue;
+        }
         if (place.shadow != NULL) soft_shadow_mark(place.shadow, place.offset, bytes * count);
         for (unsigned i = 0; i < count; i++) {
             uint64_t value = bytes == 8 ? SLOT(uint64_t, data[i])[lookup.lane]
@@ -150,6 +193,27 @@ static void reduce(uint8_t *host, uint32_t mode, uint64_t value) {
     }
 }
 
+/* The mode of a reduction, which is of the surface's own integers if it is formatted. false: it has
+ * none of that size; the launch has failed. */
+static bool find_mode(struct soft_lookup *lookup, unsigned bytes, uint32_t *mode) {
+    const struct soft_texels *texels = &lookup->texture->texels;
+    *mode = lookup->in->mode;
+    if ((*mode & SOFT_TEXTURE_FORMATTED) == 0) return true;
+    if (texels->channel == SOFT_CHANNEL_FLOAT || soft_texel_bytes(texels) != bytes ||
+        texels->channel_bytes != 4) {
+        soft_launch_fail(lookup->warp, lookup->in, CUDA_ERROR_ILLEGAL_INSTRUCTION,
+                         1u << lookup->lane, lookup->handle,
+                         "a reduction of %u bits on surface 0x%llx, whose texels have %u channels "
+                         "of %u bits%s",
+                         bytes * 8, (unsigned long long)lookup->handle, texels->channels,
+                         texels->channel_bytes * 8u,
+                         texels->channel == SOFT_CHANNEL_FLOAT ? ", floating-point numbers" : "");
+        return false;
+    }
+    if (texels->channel == SOFT_CHANNEL_SIGNED) *mode |= SOFT_TEXTURE_SIGNED;
+    return true;
+}
+
 const struct soft_instruction *soft_surface_reduce(struct soft_warp *warp,
                                                    const struct soft_instruction *in) {
     unsigned bytes = soft_texture_bytes(in->mode);
@@ -159,12 +223,17 @@ const struct soft_instruction *soft_surface_reduce(struct soft_warp *warp,
         struct soft_place place;
         bool fails = false;
         lookup.lane = (uint32_t)__builtin_ctz(left);
+        uint32_t mode = 0;
+        if (!soft_lookup_object(&lookup, operands_of(warp, in)[0]) ||
+            !find_mode(&lookup, bytes, &mode)) {
+            return NULL;
+        }
         bool inside = find(&lookup, bytes, SOFT_ACCESS_WRITE, &place, &fails);
         if (fails) return NULL;
         if (!inside) continue;
         soft_access_check_read(warp, in, lookup.lane, lookup.address, bytes, &place);
         if (place.shadow != NULL) soft_shadow_mark(place.shadow, place.offset, bytes);
-        reduce(place.host, in->mode,
+        reduce(place.host, mode,
                bytes == 8 ? SLOT(uint64_t, data[0])[lookup.lane]
                           : SLOT(uint32_t, data[0])[lookup.lane]);
     }

@@ -61,6 +61,22 @@ static void put(struct texture_place *place, const struct soft_texture *texture,
     atomic_store_explicit(&place->texture.handle, handle, memory_order_release);
 }
 
+static uint32_t half(uint32_t size, unsigned level) {
+    return size >> level > 0 ? size >> level : 1;
+}
+
+struct soft_texels soft_texture_level(const struct soft_texture *texture, unsigned level) {
+    struct soft_texels texels = texture->texels;
+    if (level == 0) return texels;
+    texels.address = texture->level_addresses[level];
+    texels.width = half(texels.width, level);
+    if (texels.dimensions > 1) texels.height = half(texels.height, level);
+    if (texels.dimensions > 2) texels.layers = half(texels.layers, level);
+    texels.pitch = (uint64_t)texels.width * soft_texel_bytes(&texels);
+    texels.slice = texels.pitch * texels.height;
+    return texels;
+}
+
 uint64_t soft_texture_add(const struct soft_texture *texture) {
     uint64_t handle = 0;
     pthread_mutex_lock(&table.lock);

@@ -33,6 +33,9 @@ struct soft_texels {
     enum soft_channel channel;
 };
 
+/* As many levels of detail as the largest array can have. */
+enum { SOFT_LEVELS_MAX = 18 };
+
 struct soft_texture {
     _Atomic uint64_t handle; /* 0: the place is free */
     bool is_surface;
@@ -44,6 +47,11 @@ struct soft_texture {
     bool is_srgb, is_normalised, filters;
     uint8_t modes[3]; /* CU_TR_ADDRESS_MODE_ */
     float border[4];
+    /* levels of detail: texels is the first of them */
+    uint8_t levels; /* 1: there is no other */
+    bool mixes_levels;
+    float level_bias, least_level, most_level;
+    uint64_t level_addresses[SOFT_LEVELS_MAX];
     /* what the program said, to be told again */
     CUDA_RESOURCE_DESC resource;
     CUDA_TEXTURE_DESC description;
@@ -55,6 +63,9 @@ struct soft_texture {
 static inline unsigned soft_texel_bytes(const struct soft_texels *texels) {
     return (unsigned)texels->channels * texels->channel_bytes;
 }
+
+/* The texels of a level of detail. */
+struct soft_texels soft_texture_level(const struct soft_texture *texture, unsigned level);
 
 /* Adds an object; its handle, or 0: the table, or the host's memory, is full. */
 uint64_t soft_texture_add(const struct soft_texture *texture);

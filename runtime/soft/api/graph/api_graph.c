@@ -2,6 +2,7 @@
  * Graphs, their nodes and edges. As in "Graph Management" of the CUDA Driver API 13.0.
  */
 #include "api/export.h"
+#include "graph/programmatic.h"
 #include "graph/graph_call.h"
 #include "state/handle_set.h"
 
@@ -212,7 +213,8 @@ static CUresult change_edges(CUgraph handle, const CUgraphNode *from, const CUgr
                      two->graph == graph;
         struct soft_edge edge = {.from = one};
         if (data != NULL) edge.data = data[done];
-        result = !known ? CUDA_ERROR_INVALID_VALUE
+        bool sound = known && (!adds || soft_edge_is_sound(&edge, &two->content));
+        result = !sound ? CUDA_ERROR_INVALID_VALUE
                  : adds ? soft_node_add_edge(two, &edge)
                         : soft_node_remove_edge(two, &edge);
     }

@@ -193,11 +193,19 @@ Test(api_graph, edges_are_added_listed_and_removed) {
 
 Test(api_graph, data_of_edges_must_not_be_lost) {
     CUgraphNode from = NULL, to = NULL;
-    CUgraphEdgeData data = {.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC}, had = {0};
+    CUgraphEdgeData data = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                            .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC},
+                    had = {0};
     size_t count = 1;
     api_context(0);
     CUgraph graph = graph_new();
-    CUgraphNode a = add_empty(graph, NULL), b = add_empty(graph, NULL);
+    CUgraphNode a = NULL, b = NULL;
+    CUdeviceptr memory = 0;
+    unsigned value = 1;
+    void *parameters[] = {&memory, &value};
+    CUDA_KERNEL_NODE_PARAMS params = graph_kernel("put", parameters);
+    OK(cuGraphAddKernelNode_v2(&a, graph, NULL, 0, &params));
+    OK(cuGraphAddKernelNode_v2(&b, graph, NULL, 0, &params));
     OK(cuGraphAddDependencies_v2(graph, &a, &b, &data, 1));
     REFUSED(cuGraphGetEdges(graph, &from, &to, &count), CUDA_ERROR_LOSSY_QUERY);
     REFUSED(cuGraphNodeGetDependencies(b, &from, &count), CUDA_ERROR_LOSSY_QUERY);

@@ -1,7 +1,7 @@
 /*
  * CUDA arrays. As in "Memory Management" of the CUDA Driver API 13.0.
  *
- * Mipmapped, sparse and multi-planar arrays do not exist here.
+ * Sparse and multi-planar arrays do not exist here; api_mipmap.c has the mipmapped ones.
  */
 #include "api/export.h"
 #include "queue/queue.h"
@@ -92,6 +92,7 @@ EXPORT(cuArrayDestroy, (CUarray handle)) {
     struct soft_array array;
     CUresult result = find(handle, &array);
     if (result != CUDA_SUCCESS) return result;
+    if (array.is_level) return CUDA_ERROR_INVALID_VALUE;
     /* As with cuMemFree: what may use it comes to its end first. */
     soft_queue_wait_device(array.context->device->ordinal);
     if (!soft_array_free(handle)) return CUDA_ERROR_INVALID_HANDLE;

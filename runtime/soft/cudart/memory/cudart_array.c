@@ -79,3 +79,33 @@ RT(cudaArrayGetSparseProperties, (cudaArraySparseProperties * properties, cudaAr
 RT(cudaArrayGetPlane, (cudaArray_t * plane, cudaArray_t array, unsigned which)) {
     return CU_CALL(cuArrayGetPlane, (plane, array, which));
 }
+
+/* ---- mipmapped arrays ---- */
+
+RT(cudaMallocMipmappedArray, (cudaMipmappedArray_t * array, const cudaChannelFormatDesc *desc,
+                              cudaExtent extent, unsigned levels, unsigned flags)) {
+    CUDA_ARRAY3D_DESCRIPTOR shape = {extent.width, extent.height, extent.depth, .Flags = flags};
+    if (array == NULL || desc == NULL) return cudaErrorInvalidValue;
+    cudaError_t error = cudart_channel_format(desc, &shape.Format, &shape.NumChannels);
+    return error != cudaSuccess ? error : CU_CALL(cuMipmappedArrayCreate, (array, &shape, levels));
+}
+
+RT(cudaGetMipmappedArrayLevel,
+   (cudaArray_t * array, cudaMipmappedArray_const_t mipmap, unsigned level)) {
+    return CU_CALL(cuMipmappedArrayGetLevel, (array, (CUmipmappedArray)(uintptr_t)mipmap, level));
+}
+
+RT(cudaFreeMipmappedArray, (cudaMipmappedArray_t mipmap)) {
+    if (mipmap == NULL) return cudart_context();
+    return CU_CALL(cuMipmappedArrayDestroy, (mipmap));
+}
+
+RT(cudaMipmappedArrayGetMemoryRequirements,
+   (cudaArrayMemoryRequirements * requirements, cudaMipmappedArray_t mipmap, int device)) {
+    return CU_CALL(cuMipmappedArrayGetMemoryRequirements, (requirements, mipmap, device));
+}
+
+RT(cudaMipmappedArrayGetSparseProperties,
+   (cudaArraySparseProperties * properties, cudaMipmappedArray_t mipmap)) {
+    return CU_CALL(cuMipmappedArrayGetSparseProperties, (properties, mipmap));
+}

@@ -270,3 +270,30 @@ Test(cudart_array, linear_textures_have_a_width) {
     cr_assert(width == 1 << 28);
     IS(rt.cudaDeviceGetTexture1DLinearMaxWidth(&width, &floats, 9), cudaErrorInvalidDevice);
 }
+
+Test(cudart_array, mipmapped_arrays_have_levels) {
+    cudaMipmappedArray_t mipmap = NULL;
+    cudaArray_t level = NULL;
+    cudaExtent extent;
+    cudaArrayMemoryRequirements requirements;
+    cudaArraySparseProperties sparse;
+    OK(rt.cudaMallocMipmappedArray(&mipmap, &pairs, (cudaExtent){16, 8, 0}, 3, 0));
+    OK(rt.cudaGetMipmappedArrayLevel(&level, mipmap, 2));
+    OK(rt.cudaArrayGetInfo(NULL, &extent, NULL, level));
+    cr_assert(extent.width == 4 && extent.height == 2 && extent.depth == 0);
+    IS(rt.cudaGetMipmappedArrayLevel(&level, mipmap, 3), cudaErrorInvalidValue);
+    IS(rt.cudaMallocMipmappedArray(NULL, &pairs, extent, 1, 0), cudaErrorInvalidValue);
+    IS(rt.cudaMallocMipmappedArray(&mipmap, NULL, extent, 1, 0), cudaErrorInvalidValue);
+    IS(rt.cudaMipmappedArrayGetMemoryRequirements(&requirements, mipmap, 0), cudaErrorInvalidValue);
+    IS(rt.cudaMipmappedArrayGetSparseProperties(&sparse, mipmap), cudaErrorInvalidValue);
+
+    cudaResourceDesc resource = {.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY};
+    resource.res.mipmap.mipmap = mipmap;
+    cudaTextureDesc description = {.readMode = 0, .normalizedCoords = 1};
+    cudaTextureObject_t texture = 0;
+    OK(rt.cudaCreateTextureObject(&texture, &resource, &description, NULL));
+    OK(rt.cudaDestroyTextureObject(texture));
+    OK(rt.cudaFreeMipmappedArray(mipmap));
+    OK(rt.cudaFreeMipmappedArray(NULL));
+    IS(rt.cudaFreeMipmappedArray(mipmap), cudaErrorInvalidResourceHandle);
+}

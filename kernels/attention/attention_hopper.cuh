@@ -1,0 +1,319 @@
+// What step 7 of attention is made of: a pipeline for compute capability 9.0 (compute_90a).
+//
+// The idea: one thread of the first warpgroup copies tiles of keys and values by tensor maps into
+// two stages each; two warpgroups own 64 rows of q each and multiply in shared memory (wgmma). The
+// scores of a tile are multiplied before the values of the tile in front of it, so that the softmax
+// of the one runs while the tensor cores add the other; weights go from registers. The two
+// warpgroups are not in step, and so fill each other's gaps too. Rows leave as boxes.
+// The base of a row follows its maximum as attention_tensor.cuh says.
+// Owner: block (t, h, b) owns tile t of the rows of out of one head, with causal the last tile
+// first; each warp of a consumer owns 16 rows.
+// Bound by: wgmma, and the exponentials.
+// Requires: blockDim = (384, 1, 1), gridDim = (tiles of rows, heads, batch), HOPPER_ROOM(D) bytes
+// of dynamic shared memory; the maps that attention_maps.c makes; at least one key.
+#pragma once
+
+#include "../hopper.cuh"
+#include "attention.cuh"
+#include "attention_tile.cuh"
+
+#if __CUDA_ARCH__ >= 900
+enum {
+    KEYS = 128, // of a tile
+    CONSUMERS = 2,
+    QUERIES = CONSUMERS * BOX_ROWS,
+    STAGES = 2,
+    SLAB = KEYS * BOX_ROW, // bytes of 64 elements of each key
+    HOPPER_THREADS = (1 + CONSUMERS) * WARPGROUP
+};
+constexpr float HOPPER_GROWTH_MAX = 8;
+
+__host__ __device__ constexpr int hopper_room(int d) {
+    return d / 64 * (CONSUMERS * BOX + 2 * STAGES * SLAB) + 2048;
+}
+
+template <int D> struct attention_hopper_shared {
+    static constexpr int SLABS = D / 64;
+    alignas(1024) uint8_t q[CONSUMERS][SLABS][BOX]; // then the rows of out
+    alignas(1024) uint8_t k[STAGES][SLABS][SLAB], v[STAGES][SLABS][SLAB];
+    alignas(8) uint64_t q_full, k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+};
+
+// The tile of rows that a block owns.
+struct attention_place {
+    int head, batch, first; // the first row
+    int past;               // with causal row r sees keys up to r + past
+    int tiles;              // of keys, that some row sees
+};
+
+__device__ inline int attention_tiles(const attention_arguments &x, int past, int rows) {
+    int seen = x.kv_length;
+    if (x.causal) seen = min(seen, max(0, min(rows, x.q_length) + past));
+    return ceil_div(seen, KEYS);
+}
+
+__device__ inline attention_place attention_place_of(const attention_arguments &x) {
+    const int tile = x.causal ? gridDim.x - 1 - blockIdx.x : blockIdx.x; // the longest tiles first
+    const int first = tile * QUERIES, past = x.kv_length - x.q_length;
+    return {(int)blockIdx.y, (int)blockIdx.z, first, past,
+            attention_tiles(x, past, first + QUERIES)};
+}
+
+template <int D>
+__device__ inline void
+attention_produce(const attention_arguments &x, attention_hopper_shared<D> *s, const tensor_map *q,
+                  const tensor_map *k, const tensor_map *v, const attention_place &place) {
+    enum { SLABS = D / 64 };
+    const int kv_head = place.head / x.group;
+    barrier_expect(&s->q_full, sizeof s->q);
+#pragma unroll
+    for (int i = 0; i < CONSUMERS * SLABS; i++) {
+        // A box that would begin behind the last row is a copy of the first: nothing of it is
+        // stored.
+        const int below = place.first + i / SLABS * BOX_ROWS;
+        load_box(q, s->q[i / SLABS][i % SLABS], &s->q_full, i % SLABS * 64,
+                 below < x.q_length ? below : place.first, place.head, place.batch);
+    }
+#pragma unroll 1
+    for (int i = 0; i < place.tiles; i++) {
+        const int stage = i % STAGES, parity = i / STAGES % 2 ^ 1, key = i * KEYS;
+        barrier_wait(&s->k_empty[stage], parity);
+        barrier_expect(&s->k_full[stage], SLABS * SLAB);
+#pragma unroll
+        for (int j = 0; j < SLABS; j++) {
+            load_box(k, s->k[stage][j], &s->k_full[stage], j * 64, key, kv_head, place.batch);
+        }
+        barrier_wait(&s->v_empty[stage], parity);
+        barrier_expect(&s->v_full[stage], SLABS * SLAB);
+#pragma unroll
+        for (int j = 0; j < SLABS; j++) {
+            load_box(v, s->v[stage][j], &s->v_full[stage], j * 64, key, kv_head, place.batch);
+        }
+    }
+}
+
+// The rows of a consumer. A thread holds, of the 16 rows of its warp, rows lane / 4 and lane / 4 +
+// 8, under index 0 and 1.
+template <typename T, int D> struct attention_consumer {
+    enum { SLABS = D / 64 };
+    attention_hopper_shared<D> *s;
+    const attention_arguments &x;
+    int consumer, first, past; // the first row of the thread
+    float sums[D / 2], scores[KEYS / 2], base[2], total[2], grown[2];
+    uint32_t weights[KEYS / 4];
+
+    // Scores get no values, which would be written between the fence and the first product.
+    __device__ inline attention_consumer(attention_hopper_shared<D> *s_,
+                                         const attention_arguments &x_, int consumer_, int first_,
+                                         int past_)
+        : s(s_), x(x_), consumer(consumer_), first(first_), past(past_) {
+#pragma unroll
+        for (int e = 0; e < D / 2; e++) sums[e] = 0;
+        base[0] = base[1] = -INFINITE;
+        total[0] = total[1] = 0;
+    }
+
+    // scores = q k^T; not waited for.
+    __device__ inline void multiply_keys(int stage) {
+#pragma unroll
+        for (int step = 0; step < D / 16; step++) {
+            const uint64_t inside = step % 4 * factor_step<true>();
+            product<T, KEYS>::template add<true, true>(
+                scores, factor_of<true>(s->q[consumer][step / 4]) + inside,
+                factor_of<true>(s->k[stage][step / 4]) + inside, step > 0);
+        }
+        wgmma_commit();
+    }
+
+    // sums += weights v; not waited for.
+    __device__ inline void add_values(int stage) {
+        const uint64_t values = factor_of<false, KEYS>(s->v[stage][0]);
+#pragma unroll
+        for (int step = 0; step < KEYS / 16; step++) {
+            product<T, D>::template add_part<false>(sums, weights + step * 4,
+                                                    values + step * factor_step<false>());
+        }
+        wgmma_commit();
+    }
+
+    // Turns the scores of the tile that begins with `key` into weights over the row's base, which
+    // follows the maximum, and adds them up. grown is what older sums are to be multiplied by.
+    __device__ inline void weigh(int key) {
+        if (key + KEYS > x.kv_length ||
+            (x.causal && key + KEYS > first - threadIdx.x % 32 / 4 + past + 1)) {
+#pragma unroll
+            for (int e = 0; e < KEYS / 2; e++) {
+                const int of_key = key + e / 4 * 8 + threadIdx.x % 4 * 2 + e % 2;
+                const int of_row = first + e % 4 / 2 * 8;
+                const bool sees = of_key < x.kv_length && (!x.causal || of_key <= of_row + past);
+                if (!sees) scores[e] = -INFINITE;
+            }
+        }
+        float most[2];
+        bool grows = false;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float m = -INFINITE;
+#pragma unroll
+            for (int c = 0; c < KEYS / 8; c++) {
+                m = fmaxf(m, fmaxf(scores[c * 4 + 2 * h], scores[c * 4 + 2 * h + 1]));
+            }
+            m = fmaxf(m, __shfl_xor_sync(~0u, m, 1));
+            m = fmaxf(m, __shfl_xor_sync(~0u, m, 2));
+            most[h] = fmaxf(base[h], m * x.scale_log2);
+            grows = grows || most[h] > base[h] + HOPPER_GROWTH_MAX;
+        }
+        grows = __any_sync(~0u, grows);
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            grown[h] = grows ? exp2_approximate(base[h] - finite_base(most[h])) : 1;
+            base[h] = grows ? most[h] : base[h];
+            total[h] *= grown[h];
+            const float taken = finite_base(base[h]);
+#pragma unroll
+            for (int c = 0; c < KEYS / 8; c++) {
+#pragma unroll
+                for (int e = c * 4 + 2 * h; e < c * 4 + 2 * h + 2; e++) {
+                    scores[e] = exp2_approximate(fmaf(scores[e], x.scale_log2, -taken));
+                    total[h] += scores[e];
+                }
+            }
+        }
+    }
+
+    // Scales the sums, and rounds the weights for the next product. Both are in their registers
+    // before the fence in front of it.
+    __device__ inline void settle() {
+        if (grown[0] != 1 || grown[1] != 1) {
+#pragma unroll
+            for (int e = 0; e < D / 2; e++) sums[e] *= grown[e % 4 / 2];
+        }
+#pragma unroll
+        for (int i = 0; i < KEYS / 4; i++) weights[i] = pack<T>(scores[2 * i], scores[2 * i + 1]);
+        hold(sums);
+#pragma unroll
+        for (int i = 0; i < KEYS / 4; i++) asm volatile("" : "+r"(weights[i])::"memory");
+    }
+
+    __device__ inline void release(uint64_t *empty) {
+        if (threadIdx.x % WARPGROUP == 0) barrier_arrive_at(empty, 0);
+    }
+
+    // All tiles that the consumer's rows see.
+    __device__ inline void attend(int tiles) {
+        barrier_wait(&s->k_full[0], 0);
+        wgmma_fence();
+        multiply_keys(0);
+        wgmma_wait<0>();
+        hold(scores);
+        release(&s->k_empty[0]);
+        weigh(0);
+        settle();
+#pragma unroll 1
+        for (int i = 1; i < tiles; i++) {
+            const int stage = i % STAGES, before = (i - 1) % STAGES;
+            barrier_wait(&s->k_full[stage], i / STAGES % 2);
+            wgmma_fence();
+            multiply_keys(stage);
+            barrier_wait(&s->v_full[before], (i - 1) / STAGES % 2);
+            wgmma_fence();
+            add_values(before);
+            wgmma_wait<1>();
+            hold(scores);
+            release(&s->k_empty[stage]);
+            weigh(i * KEYS);
+            wgmma_wait<0>();
+            hold(sums);
+            release(&s->v_empty[before]);
+            settle();
+        }
+        const int last = (tiles - 1) % STAGES;
+        barrier_wait(&s->v_full[last], (tiles - 1) / STAGES % 2);
+        wgmma_fence();
+        add_values(last);
+        wgmma_wait<0>();
+        hold(sums);
+        release(&s->v_empty[last]);
+    }
+
+    // Tiles that only rows of the other consumer see.
+    __device__ inline void pass(int from, int tiles) {
+        for (int i = from; i < tiles; i++) {
+            barrier_wait(&s->k_full[i % STAGES], i / STAGES % 2);
+            release(&s->k_empty[i % STAGES]);
+            barrier_wait(&s->v_full[i % STAGES], i / STAGES % 2);
+            release(&s->v_empty[i % STAGES]);
+        }
+    }
+
+    __device__ inline void store(const tensor_map *out, const attention_place &place) {
+        const int lane = threadIdx.x % WARP, down = threadIdx.x % WARPGROUP / WARP * 16 + lane / 4;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float all = total[h];
+            all += __shfl_xor_sync(~0u, all, 1);
+            all += __shfl_xor_sync(~0u, all, 2);
+            const float share = share_of(all);
+            if (lane % 4 == 0 && first + h * 8 < x.q_length) {
+                store_lse(x, place.batch, place.head, first + h * 8, base[h], all);
+            }
+#pragma unroll
+            for (int c = 0; c < D / 8; c++) {
+                uint8_t *row = s->q[consumer][c / 8] + (down + h * 8) * BOX_ROW;
+                *(uint32_t *)(row + (c % 8 ^ lane / 4) * 16 + lane % 4 * 4) =
+                    pack<T>(sums[c * 4 + 2 * h] * share, sums[c * 4 + 2 * h + 1] * share);
+            }
+        }
+        fence_copies();
+        named_barrier(1 + consumer, WARPGROUP);
+        const int row = place.first + consumer * BOX_ROWS;
+        if (threadIdx.x % WARPGROUP != 0 || row >= x.q_length) return;
+#pragma unroll
+        for (int j = 0; j < SLABS; j++) {
+            store_box(out, s->q[consumer][j], j * 64, row, place.head, place.batch);
+        }
+        wait_boxes_read<0>();
+    }
+};
+
+template <typename T, int D>
+__device__ inline void attention_hopper(const attention_arguments &x, const tensor_map *q,
+                                        const tensor_map *k, const tensor_map *v,
+                                        const tensor_map *out) {
+    static_assert(sizeof(attention_hopper_shared<D>) + 1024 <= hopper_room(D), "it has room");
+    extern __shared__ uint8_t room[];
+    attention_hopper_shared<D> *s = reinterpret_cast<attention_hopper_shared<D> *>(
+        room + (1024 - shared_address(room) % 1024) % 1024);
+    if (threadIdx.x == 0) {
+        prefetch_map(q);
+        prefetch_map(k);
+        prefetch_map(v);
+        prefetch_map(out);
+        barrier_make(&s->q_full, 1);
+        for (int i = 0; i < STAGES; i++) {
+            barrier_make(&s->k_full[i], 1);
+            barrier_make(&s->v_full[i], 1);
+            barrier_make(&s->k_empty[i], CONSUMERS);
+            barrier_make(&s->v_empty[i], CONSUMERS);
+        }
+        barriers_made();
+    }
+    __syncthreads();
+    const attention_place place = attention_place_of(x);
+    if (threadIdx.x < WARPGROUP) {
+        give_registers<40>();
+        if (threadIdx.x == 0) attention_produce<D>(x, s, q, k, v, place);
+    } else {
+        take_registers<232>();
+        const int consumer = threadIdx.x / WARPGROUP - 1, thread = threadIdx.x % WARPGROUP;
+        const int above = place.first + consumer * BOX_ROWS;
+        const int tiles = min(place.tiles, attention_tiles(x, place.past, above + BOX_ROWS));
+        attention_consumer<T, D> rows(s, x, consumer,
+                                      above + thread / WARP * 16 + thread % WARP / 4, place.past);
+        barrier_wait(&s->q_full, 0);
+        if (tiles > 0) rows.attend(tiles);
+        rows.pass(tiles, place.tiles);
+        rows.store(out, place);
+    }
+}
+#endif

@@ -1,0 +1,62 @@
+/*
+ * The maps as attention_hopper.cuh reads them: the elements of a row, rows, heads and batches. A
+ * box is 64 elements of 64 rows of q or out, or of 128 keys or values.
+ */
+#include "attention/attention_maps.h"
+
+#include "core/check.h"
+
+enum { BOX_ROWS = 64, KEYS = 128 };
+
+/* A stride of 0 repeats rows, which the driver's manual does not promise. */
+static bool serves(const struct attention_problem *problem, const struct attention_strides *by,
+                   size_t heads, size_t rows) {
+    const struct kn_attention *x = problem->attention;
+    return (rows <= 1 || (by->row > 0 && kn_tensor_map_takes(x->type, by->row))) &&
+           (heads <= 1 || (by->head > 0 && kn_tensor_map_takes(x->type, by->head))) &&
+           (x->batch <= 1 || (by->batch > 0 && kn_tensor_map_takes(x->type, by->batch)));
+}
+
+bool attention_maps_serve(const struct attention_problem *problem) {
+    const struct kn_attention *x = problem->attention;
+    const struct attention_arguments *a = &problem->arguments;
+    return problem->has_maps && serves(problem, &a->q_strides, x->heads, x->q_length) &&
+           serves(problem, &a->out_strides, x->heads, x->q_length) &&
+           serves(problem, &a->k_strides, x->kv_heads, x->kv_length) &&
+           serves(problem, &a->v_strides, x->kv_heads, x->kv_length);
+}
+
+static tol_status make(struct tol_context *context, const struct kn_attention *x, const char *name,
+                       CUdeviceptr address, const struct attention_strides *by, size_t heads,
+                       size_t rows, int box_rows, CUtensorMap *map) {
+    const long long row = rows > 1 ? by->row : (long long)x->head_size;
+    const struct kn_tensor tensor = {.name = name,
+                                     .address = address,
+                                     .type = x->type,
+                                     .columns = (int)x->head_size,
+                                     .rows = (int)rows,
+                                     .matrices = (int)heads,
+                                     .leading = row,
+                                     .stride = by->head,
+                                     .groups = (int)x->batch,
+                                     .group_stride = by->batch,
+                                     .box_rows = box_rows};
+    return kn_tensor_map_make(context, &tensor, map);
+}
+
+tol_status attention_maps_make(struct tol_context *context, const struct attention_problem *problem,
+                               struct attention_maps *maps) {
+    tol_status status = TOL_OK;
+    const struct kn_attention *x = problem->attention;
+    const struct attention_arguments *a = &problem->arguments;
+    TOL_TRY(make(context, x, "attention's q", a->q, &a->q_strides, x->heads, x->q_length, BOX_ROWS,
+                 &maps->q));
+    TOL_TRY(make(context, x, "attention's k", a->k, &a->k_strides, x->kv_heads, x->kv_length, KEYS,
+                 &maps->k));
+    TOL_TRY(make(context, x, "attention's v", a->v, &a->v_strides, x->kv_heads, x->kv_length, KEYS,
+                 &maps->v));
+    status = make(context, x, "attention's out", a->out, &a->out_strides, x->heads, x->q_length,
+                  BOX_ROWS, &maps->out);
+out:
+    return status;
+}

@@ -1,0 +1,23 @@
+/*
+ * The tensor maps that step 10 takes beside its arguments. Internal to the operation.
+ */
+#ifndef KN_GEMM_MAPS_H
+#define KN_GEMM_MAPS_H
+
+#include "gemm_problem.h"
+#include "boxes.h"
+
+/* The parameters a, b and c of gemm_10_hopper.cu. */
+struct gemm_maps {
+    CUtensorMap a, b, c;
+};
+
+/* Whether the driver makes tensor maps and these matrices can be described by them. */
+bool gemm_maps_serve(const struct gemm_problem *problem);
+
+/* Makes the maps of a launch with these arguments; without has_c that of c is another's, and not
+ * to be used. Fails as the driver does. */
+tol_status gemm_maps_make(struct tol_context *context, const struct gemm_arguments *x,
+                          enum kn_type type, bool has_c, struct gemm_maps *maps);
+
+#endif

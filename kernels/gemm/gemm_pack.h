@@ -1,0 +1,22 @@
+/*
+ * Copies of A and B with aligned rows, for kernels that take no others. Internal to the operation.
+ */
+#ifndef KN_GEMM_PACK_H
+#define KN_GEMM_PACK_H
+
+#include "gemm_problem.h"
+
+/* Whether a variant works on copies. Pure. */
+bool gemm_packs(const struct kn_variant *variant);
+
+/* The bytes of workspace that the copies need; SIZE_MAX if that overflows. Pure. */
+size_t gemm_pack_bytes(const struct gemm_problem *problem);
+
+/* Whether copying and step 10 are done sooner than step 9 on an H200. Pure. */
+bool gemm_pack_wins(const struct gemm_problem *problem);
+
+/* Queues the copies into the caller's workspace, and makes x speak of them. */
+tol_status gemm_pack(struct kn_kernels *kernels, struct tol_stream *stream,
+                     const struct gemm_problem *problem, struct gemm_arguments *x);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * Prior: what a grid has accessed, for grids that may begin before it has ended.
+ *
+ * A programmatic dependency lets a grid begin while the grid in front of it still runs. Its threads
+ * see what that grid writes only behind griddepcontrol.wait, and until then must not write what it
+ * uses. Here grids run one after the other all the same: an access of a thread that has not waited,
+ * to bytes that the earlier grid uses, is reported, however the grids would have overlapped.
+ *
+ * A grid that lets its dependents begin before it has waited itself hands on what it has not waited
+ * for: they are not behind that either. Source: PTX ISA 9.0, section 9.7.13.13 (griddepcontrol);
+ * CUDA Programming Guide, "Programmatic Dependent Launch".
+ *
+ * The caller of functions that are given a launch holds soft_lock, unless stated otherwise.
+ */
+#ifndef SOFT_PRIOR_H
+#define SOFT_PRIOR_H
+
+#include "machine_state.h"
+#include "memory/space.h"
+
+/* A launch begins to note what it accesses: called before it begins. Without memory it does not. */
+void soft_prior_keep(struct soft_launch *launch);
+
+/* References; NULL is nothing, and stays so. Thread-safe. */
+struct soft_prior *soft_prior_hold(struct soft_prior *prior);
+void soft_prior_drop(struct soft_prior *prior);
+
+/* A launch that is queued may begin before a grid has ended. More than SOFT_PRIORS_MAX such grids
+ * are forgotten. */
+void soft_prior_add(struct soft_launch *launch, struct soft_prior *prior);
+
+/* A launch begins, and has ended. */
+void soft_prior_begin(struct soft_launch *launch);
+void soft_prior_end(struct soft_launch *launch);
+
+/* Frees what a launch keeps. */
+void soft_prior_clear(struct soft_launch *launch);
+
+/* ---- while a launch runs; called by the thread that runs the CTA ---- */
+
+/* griddepcontrol.wait, which counts for all lanes of the warp, and .launch_dependents. */
+void soft_prior_wait(struct soft_warp *warp);
+void soft_prior_trigger(struct soft_warp *warp);
+
+/* A warp has met others of the CTA, at a barrier or in another way: what one of those has waited
+ * for is over for it too. */
+static inline void soft_prior_meet(struct soft_warp *warp) {
+    warp->waited |= warp->cta->waited;
+}
+
+/* A CTA has ended. */
+void soft_prior_exit(struct soft_cta *cta);
+
+/* A lane accesses global memory. base: where the range around it begins. strong: with a scope. */
+void soft_prior_access(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                       uint64_t base, uint64_t address, unsigned bytes, enum soft_access_kind kind,
+                       bool strong);
+
+/* Whether accesses of a launch are to be noted, or compared. */
+static inline bool soft_prior_watches(const struct soft_launch *launch) {
+    return launch->prior != NULL || launch->hidden_count > 0;
+}
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * Mipmap: a mipmapped CUDA array, an array for each level of detail, each half as large as the one
+ * before.
+ *
+ * Source: cuMipmappedArrayCreate of the CUDA Driver API 13.0.
+ */
+#ifndef SOFT_MIPMAP_H
+#define SOFT_MIPMAP_H
+
+#include "array.h"
+#include "texture/texture.h"
+
+struct soft_mipmap {
+    CUDA_ARRAY3D_DESCRIPTOR shape; /* of the first level */
+    struct soft_context *context;
+    unsigned levels;
+    struct soft_array *arrays[SOFT_LEVELS_MAX];
+    struct soft_mipmap *next, **link; /* in the list of all */
+};
+
+/* Makes one with as many levels as are asked for, but at least one and no more than there can be.
+ * The codes of soft_array_new. The caller does not hold soft_lock. */
+CUresult soft_mipmap_new(struct soft_context *context, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+                         unsigned levels, struct soft_mipmap **mipmap);
+
+/* Copies what is known of a live one. false: it is none. Takes soft_lock. */
+bool soft_mipmap_find(CUmipmappedArray handle, struct soft_mipmap *mipmap);
+
+/* Destroys one with its levels, whoever uses it; the caller does not hold soft_lock. false: it is
+ * none. */
+bool soft_mipmap_free(CUmipmappedArray handle);
+
+/* Destroys all that a context has made. */
+void soft_mipmap_free_all(const struct soft_context *context);
+
+#endif
