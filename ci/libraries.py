@@ -10,7 +10,7 @@ from ninja_file import Ninja
 from soft_sources import CUDART, CUDART_EDITIONS, SOFT, SOFT_API, SOFT_CORE
 from sources import ENGINE, KERNEL_IMAGES, KERNELS, RUNTIME
 
-WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
+WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion $werror"
 COMMON = f"-std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden {WARNINGS}"
 # What the soft device's arithmetic relies on: no contraction, no guesses about aliasing.
 EXACT = "-fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math $core_cflags"

@@ -88,6 +88,17 @@ def find_runner(cc: str, target: str) -> str:
     return f"qemu-{processor} -L {ask(cc, '-print-sysroot').rstrip('/') or '/usr/' + target}"
 
 
+# The compilers that this repository is checked with. What others warn of is for its people to
+# mend, and no reason to leave a newcomer without a program.
+CHECKED = {"gcc": ("12",), "clang": ("14",)}
+
+
+def strictness(cc: str, clang: bool) -> str:
+    major = ask(cc, "-dumpversion").split(".")[0]
+    strict = os.environ.get("TOLLENS_WERROR") or major in CHECKED["clang" if clang else "gcc"]
+    return "-Werror" if strict else ""
+
+
 def config(cc: str) -> str:
     """The text of build/config.ninja."""
     target = ask(cc, "-dumpmachine")
@@ -101,6 +112,7 @@ def config(cc: str) -> str:
         "python": sys.executable,
         "runner": find_runner(cc, target),
         "configure_args": f"--cc '{cc}'",
+        "werror": strictness(cc, clang),
         "defs": "-Wl,-z,defs",
         # Clang says so where it cannot vectorize a loop that was marked; gcc keeps quiet.
         "core_cflags": "-Wno-pass-failed" if clang else "",

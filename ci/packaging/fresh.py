@@ -197,7 +197,8 @@ def main() -> int:
     everywhere = {**SYSTEMS, **OLD} if options.bundle else SYSTEMS
     systems = options.systems or list(everywhere)
     users = options.users.split(",")
-    for name, known in ((set(systems) - set(everywhere), everywhere), (set(users) - set(HOMES), HOMES)):
+    for name, known in ((set(systems) - set(everywhere), everywhere),
+                        (set(users) - set(HOMES), HOMES)):
         if name:
             parser.error(f"there is no {', '.join(sorted(name))}: {', '.join(known)}")
     if options.bundle:

@@ -79,10 +79,9 @@ def make_bundle(source: pathlib.Path, when: int, out: pathlib.Path, log: pathlib
     pack(source / "build/bundle", name, when, out / f"{name}.tar.xz")
 
 
-def make(source: pathlib.Path, out: pathlib.Path, parts: list[str]) -> None:
+def make(source: pathlib.Path, out: pathlib.Path, parts: list[str], commit: str) -> None:
     """All parts and what describes them, in the folder out, which is made anew."""
-    commit = output("git", "-C", ROOT, "rev-parse", "HEAD").strip()
-    when = int(output("git", "-C", ROOT, "log", "-1", "--format=%ct").strip())
+    when = int(output("git", "-C", ROOT, "log", "-1", "--format=%ct", commit).strip())
     environment = environment_of(when)
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
@@ -114,9 +113,9 @@ def make(source: pathlib.Path, out: pathlib.Path, parts: list[str]) -> None:
     write_sums(out)
 
 
-def make_twice(parts: list[str], out: pathlib.Path) -> list[str]:
+def make_twice(parts: list[str], out: pathlib.Path, commit: str) -> list[str]:
     """The second time elsewhere, with other habits, and without what ccache knows."""
-    make(WORK / "tollens", out, parts)
+    make(WORK / "tollens", out, parts, commit)
     second = WORK / "again"
     before = os.umask(0o027)
     changed = {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "CCACHE_DISABLE": "1", "HOME": "/nonexistent",
@@ -124,7 +123,7 @@ def make_twice(parts: list[str], out: pathlib.Path) -> list[str]:
     kept = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)
     try:
-        make(WORK / "a-folder-of-another-name/of-another-depth/tollens", second, parts)
+        make(WORK / "a-folder-of-another-name/of-another-depth/tollens", second, parts, commit)
     finally:
         os.umask(before)
         for name, value in kept.items():
@@ -153,8 +152,13 @@ def main() -> int:
             if output("git", "-C", ROOT, "status", "--porcelain").strip():
                 say("what is not committed is left out")
             out = options.out.resolve()
-            wrong = make_twice(parts, out) if options.twice else make(WORK / "tollens", out,
-                                                                      parts) or []
+            # Which may move while it is made.
+            commit = output("git", "-C", ROOT, "rev-parse", "HEAD").strip()
+            if options.twice:
+                wrong = make_twice(parts, out, commit)
+            else:
+                make(WORK / "tollens", out, parts, commit)
+                wrong = []
             for path in files_of(out):
                 say(f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
     except (Unmade, OSError, subprocess.CalledProcessError, StopIteration) as error:

@@ -228,8 +228,9 @@ static void read_line(const struct hyp_task *task, struct worker *worker, char *
 
 /* Reads from the worker. false: it has closed the pipe. */
 static bool listen_to(const struct hyp_task *task, struct worker *worker) {
-    ssize_t count =
-        read(worker->pipe, worker->text + worker->length, sizeof worker->text - worker->length - 1);
+    const size_t most = sizeof worker->text - 1;
+    const size_t room = worker->length < most ? most - worker->length : 0;
+    ssize_t count = read(worker->pipe, worker->text + worker->length, room);
     if (count <= 0) return count < 0 && errno == EINTR;
     worker->length += (size_t)count;
     worker->text[worker->length] = '\0';

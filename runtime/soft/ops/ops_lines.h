@@ -126,15 +126,22 @@ static inline bool soft_all_written(const uint8_t *shadow, size_t count) {
  * transposed. */
 typedef uint32_t soft_quad __attribute__((vector_size(16), aligned(1), may_alias));
 
+/* Lanes of two, by number; those of the second are 4 to 7. gcc 11 has a word of its own for it. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define SOFT_PICK(first, second, ...) __builtin_shufflevector(first, second, __VA_ARGS__)
+#else
+#define SOFT_PICK(first, second, ...) __builtin_shuffle(first, second, (soft_quad){__VA_ARGS__})
+#endif
+
 static inline void soft_transpose(soft_quad square[4]) {
-    soft_quad a = __builtin_shufflevector(square[0], square[1], 0, 4, 1, 5);
-    soft_quad b = __builtin_shufflevector(square[2], square[3], 0, 4, 1, 5);
-    soft_quad c = __builtin_shufflevector(square[0], square[1], 2, 6, 3, 7);
-    soft_quad d = __builtin_shufflevector(square[2], square[3], 2, 6, 3, 7);
-    square[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-    square[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-    square[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
-    square[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+    soft_quad a = SOFT_PICK(square[0], square[1], 0, 4, 1, 5);
+    soft_quad b = SOFT_PICK(square[2], square[3], 0, 4, 1, 5);
+    soft_quad c = SOFT_PICK(square[0], square[1], 2, 6, 3, 7);
+    soft_quad d = SOFT_PICK(square[2], square[3], 2, 6, 3, 7);
+    square[0] = SOFT_PICK(a, b, 0, 1, 4, 5);
+    square[1] = SOFT_PICK(a, b, 2, 3, 6, 7);
+    square[2] = SOFT_PICK(c, d, 0, 1, 4, 5);
+    square[3] = SOFT_PICK(c, d, 2, 3, 6, 7);
 }
 
 #endif
