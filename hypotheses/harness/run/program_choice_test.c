@@ -130,8 +130,10 @@ Test(choice, what_chooses_nothing_is_a_usage_error) {
         char command[128];
         snprintf(command, sizeof command, "\"$T\" run --out \"$D/out\" %s", wrong[i]);
         cr_assert(program_shell(command) == 2, "%s: %s", command, program_output);
-        cr_assert(strchr(program_output, '\n') == program_output + strlen(program_output) - 1,
-                  "%s: one line: %s", command, program_output);
+        const char *next = strchr(program_output, '\n');
+        cr_assert(next != NULL && strncmp(next + 1, "  next: ", 8) == 0 &&
+                      strchr(next + 1, '\n') == next + strlen(next) - 1,
+                  "%s: what is wrong, and what to do next: %s", command, program_output);
         cr_assert(program_shell("ls \"$D/out\"") != 0, "%s left a folder", command);
     }
     cr_assert(program_shell("\"$T\" run --filter nobody") == 2 && program_says("'nobody'"), "%s",

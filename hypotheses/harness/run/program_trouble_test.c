@@ -63,7 +63,8 @@ Test(trouble, without_the_drivers_pools_h9_is_not_all_tested) {
     int code = program_shell(
         "echo '{\"quiet\": true, \"rules\": [{\"function\": \"cuMemPoolCreate\", \"action\": "
         "\"return\", \"code\": \"CUDA_ERROR_NOT_SUPPORTED\"}]}' >\"$D/faults.json\"; "
-        "TOLLENS_SOFT_FAULTS=$D/faults.json \"$T\" run --filter 'H9/*' --out \"$D/h9\"");
+        "TOLLENS_SOFT_FAULTS=$D/faults.json \"$T\" run --verbose --filter 'H9/*' "
+        "--out \"$D/h9\"");
     static const char *const skipped[] = {
         "H9  a_batch_is_made_whole_or_not_at_all", "H9  allocating_until_refused_ends_in_an_error",
         "H9  during_copies_the_copies_arrive", "H9  in_a_second_thread_it_is_that_threads_error",
