@@ -111,7 +111,7 @@ static void put_way(const struct hyp_run *run, const struct hyp_claim *claim,
 void hyp_console_verdict(const struct hyp_run *run, const struct hyp_claim *claim) {
     static const char *const colours[] = {"\033[32m", "\033[1;31m", "\033[33m", "\033[2m"};
     const struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
-    char effect[96] = "", severity[48] = "", text[HYP_UNIT_BYTES];
+    char effect[96] = "", text[HYP_UNIT_BYTES];
     const char *unit = hyp_unit_of(verdict->effect, claim->unit, text);
     const bool colour = hyp_watch_has_colour(out());
     if (verdict->has_interval) {
@@ -127,11 +127,6 @@ void hyp_console_verdict(const struct hyp_run *run, const struct hyp_claim *clai
                  (unsigned long long)verdict->samples, verdict->label[0] != '\0' ? ", " : "",
                  verdict->label, seed);
     }
-    if (verdict->has_severity) {
-        snprintf(severity, sizeof severity, "severity %.0f %% (%u of %u)",
-                 verdict->saboteurs > 0 ? 100.0 * verdict->caught / verdict->saboteurs : 0,
-                 verdict->caught, verdict->saboteurs);
-    }
     /* What a reader in a hurry looks for stands left; the titles differ in length and come last. */
     hyp_console_say("%-*s%s%-12s%s  ", hyp_claim_width(), claim->id,
                     colour ? colours[verdict->kind] : "", hyp_verdict_words(verdict->kind),
@@ -139,10 +134,26 @@ void hyp_console_verdict(const struct hyp_run *run, const struct hyp_claim *clai
     if (verdict->kind == HYP_NOT_TESTED) {
         hyp_console_say("%-72s  %s\n", verdict->reason, claim->title);
     } else {
-        hyp_console_say("%-46s  %-24s  %s\n", effect, severity, claim->title);
+        hyp_console_say("%-46s  %s\n", effect, claim->title);
     }
     if (verdict->kind == HYP_FALSIFIED || verdict->kind == HYP_INCONCLUSIVE) {
         put_way(run, claim, verdict);
+    }
+}
+
+void hyp_console_severity(const struct hyp_run *run, const struct hyp_claim *claim) {
+    const struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
+    if (verdict->has_severity) {
+        const double share =
+            verdict->saboteurs > 0 ? 100.0 * verdict->caught / verdict->saboteurs : 0;
+        hyp_console_say("%-*sseverity %.0f %% (%u of %u)", hyp_claim_width(), claim->id, share,
+                        verdict->caught, verdict->saboteurs);
+        if (verdict->untold > 0) hyp_console_say(", %u not decided", verdict->untold);
+        if (verdict->borderline > 0) {
+            hyp_console_say("; %u of %u borderline faults judged rightly",
+                            verdict->borderline_right, verdict->borderline);
+        }
+        hyp_console_say("\n");
     }
     put_limits(claim, verdict);
 }

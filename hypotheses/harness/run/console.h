@@ -12,6 +12,9 @@ void hyp_console_begin(const struct hyp_run *run);
 /* Prints one claim's verdict, and below one that needs a look the commands for it. */
 void hyp_console_verdict(const struct hyp_run *run, const struct hyp_claim *claim);
 
+/* Prints which faults the claim's attacks noticed, as far as that was tried. */
+void hyp_console_severity(const struct hyp_run *run, const struct hyp_claim *claim);
+
 /* Prints the reasons, the counts and the path of the evidence. */
 void hyp_console_end(const struct hyp_run *run, const struct hyp_run_options *options);
 

@@ -128,6 +128,18 @@ Test(program, evidence_does_not_say_where_it_lies) {
     }
 }
 
+/* Who waits for verdicts does not wait for saboteurs. */
+Test(program, all_verdicts_come_before_the_first_saboteur) {
+    int code = program_shell("\"$T\" run H8 H9 --sabotage --out \"$D/out\"");
+    const char *last = strstr(program_output, "H9  survived"),
+               *first = strstr(program_output, "H8  severity 100 % (2 of 2)");
+    cr_assert(code == 0 && last != NULL && first != NULL && last < first, "%d: %s", code,
+              program_output);
+    json_t *verdict = program_json("out/H8/verdict.json");
+    cr_assert(json_integer_value(json_object_get(json_object_get(verdict, "severity"), "of")) == 2);
+    json_decref(verdict);
+}
+
 Test(program, sabotage_is_noticed) {
     int code = program_shell("\"$T\" run H1 --sabotage --out \"$D/out\"");
     cr_assert(code == 0 && program_says("severity 100 % (3 of 3)"), "%d: %s", code, program_output);

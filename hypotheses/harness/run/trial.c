@@ -125,15 +125,19 @@ static bool measure_severity(struct hyp_run *run, const struct hyp_claim *claim,
 }
 
 size_t hyp_trial_steps(const struct hyp_run *run, const struct hyp_claim *claim) {
+    const struct hyp_task task = {
+        .claim = claim, .session = &run->session, .saboteur = run->under, .seeds = run->seeds};
+    return claim->words != NULL ? hyp_runner_steps(&task) : 0;
+}
+
+size_t hyp_trial_sabotages(const struct hyp_run *run, const struct hyp_claim *claim) {
     /* A search for a limit halves a ladder: about so many of its steps are tried. */
     enum { TRIED_OF_A_LADDER = 3 };
     const char *const *ladders = NULL;
-    const struct hyp_task task = {
-        .claim = claim, .session = &run->session, .saboteur = run->under, .seeds = run->seeds};
     size_t saboteurs = 0;
     if (claim->words == NULL) return 0;
     (void)hyp_claim_saboteurs(claim, &saboteurs);
-    return hyp_runner_steps(&task) + (run->sabotage ? saboteurs : 0) +
+    return (run->sabotage ? saboteurs : 0) +
            (run->limits ? TRIED_OF_A_LADDER * hyp_claim_ladders(claim, &ladders) : 0);
 }
 
@@ -143,20 +147,21 @@ bool hyp_trial_run(struct hyp_run *run, const struct hyp_claim *claim, struct hy
         hyp_verdict_not_tested(verdict, "not_implemented", "not implemented yet");
     } else if (hyp_runner_interrupted()) {
         hyp_verdict_not_tested(verdict, "interrupted", "the run was interrupted");
-    } else {
-        if (!attack(run, &run->session, claim, NULL, watch, verdict) ||
-            !confirm(run, claim, watch, verdict)) {
-            return false;
-        }
-        if (run->sabotage && verdict->kind != HYP_NOT_TESTED &&
-            !measure_severity(run, claim, watch, verdict)) {
-            return false;
-        }
-        /* Attacks that falsify the claim without a fault would seem to notice every one. */
-        if (run->limits && verdict->kind != HYP_NOT_TESTED && verdict->kind != HYP_FALSIFIED &&
-            !hyp_limits_measure(run, claim, watch)) {
-            return false;
-        }
+    } else if (!attack(run, &run->session, claim, NULL, watch, verdict) ||
+               !confirm(run, claim, watch, verdict)) {
+        return false;
+    }
+    return hyp_evidence_claim(run, claim);
+}
+
+bool hyp_trial_sabotage(struct hyp_run *run, const struct hyp_claim *claim,
+                        struct hyp_watch *watch) {
+    struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
+    if (verdict->kind == HYP_NOT_TESTED || hyp_runner_interrupted()) return true;
+    if (run->sabotage && !measure_severity(run, claim, watch, verdict)) return false;
+    /* Attacks that falsify the claim without a fault would seem to notice every one. */
+    if (run->limits && verdict->kind != HYP_FALSIFIED && !hyp_limits_measure(run, claim, watch)) {
+        return false;
     }
     return hyp_evidence_claim(run, claim);
 }

@@ -39,10 +39,14 @@ void hyp_watch_claim(struct hyp_watch *watch, size_t steps) {
     watch->claim_end = watch->done + steps;
 }
 
-void hyp_watch_verdict(struct hyp_watch *watch, int kind) {
+void hyp_watch_claim_end(struct hyp_watch *watch) {
     hyp_watch_clear(watch);
     watch->done = watch->claim_end;
     watch->spoke_ns = hyp_clock_ns();
+}
+
+void hyp_watch_verdict(struct hyp_watch *watch, int kind) {
+    hyp_watch_claim_end(watch);
     if (kind >= 0 && kind < HYP_WATCH_VERDICTS) watch->verdicts[kind]++;
 }
 

@@ -31,7 +31,10 @@ void hyp_watch_begin(struct hyp_watch *watch, FILE *stream, size_t steps, bool v
 /* A claim of so many steps begins. */
 void hyp_watch_claim(struct hyp_watch *watch, size_t steps);
 
-/* The claim's verdict, of which words are for people. Steps of it that were not needed are done. */
+/* The claim's steps have ended; those that were not needed are done. */
+void hyp_watch_claim_end(struct hyp_watch *watch);
+
+/* The same, and counts the claim's verdict. */
 void hyp_watch_verdict(struct hyp_watch *watch, int kind);
 
 /* Shows a running attack. share is its progress, negative if unknown; finding is the current
