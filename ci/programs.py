@@ -3,6 +3,8 @@
 Like the libraries they are described once, in ci/programs.ninja, with $folder for the variant's.
 """
 
+import pathlib
+
 from libraries import (
     CUDARTS, ENGINE_ROOM, KERNELS_ROOM, RUNTIME_ROOM, SOFT_ROOM, SOFT_WHOLE, compile_rule, hold)
 from ninja_file import Ninja
@@ -14,6 +16,7 @@ from sources import (
     HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP, RUNTIME,
     RUNTIME_TESTS, WORKER_CLAIMS)
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
 TESTS_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
 HARNESS_ROOM = ("-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/generated -Ikernels "
@@ -38,6 +41,10 @@ def fuzz_name(target: str, prefix: str) -> str:
     return prefix + "-" + target.rsplit("/fuzz_", 1)[-1]
 
 
+def uses_cuda_h(path: str) -> bool:
+    return "TOL_HAS_CUDA_H" in (ROOT / path).read_text(encoding="utf-8")
+
+
 class Programs:
     """ci/programs.ninja as it is being written."""
 
@@ -55,8 +62,10 @@ class Programs:
                 "tool_kernels": f"{KERNELS_ROOM}",
                 "tool_harness": f"{HARNESS_ROOM}",
                 "harness": f"{HARNESS_ROOM} -Wno-conversion $criterion_cflags",
-                "test_runtime": f"{RUNTIME_ROOM} {tests} $cuda_cflags",
-                "test_soft": f"{SOFT_ROOM} {tests} $cuda_cflags",
+                "test_runtime": f"{RUNTIME_ROOM} {tests}",
+                "test_runtime_cuda": f"{RUNTIME_ROOM} {tests} $cuda_cflags",
+                "test_soft": f"{SOFT_ROOM} {tests}",
+                "test_soft_cuda": f"{SOFT_ROOM} {tests} $cuda_cflags",
                 "test_kernels": f"{KERNELS_ROOM} {tests}",
                 "test_worker": f"{ENGINE_ROOM} {tests}",
                 "test_harness": f"{HARNESS_ROOM} {tests}"}.items():
@@ -71,6 +80,13 @@ class Programs:
                 after: str = "") -> list[str]:
         return [self.n.build(f"$folder/{where}/{source}.o", rule, f"{room}/{source}.c", after=after)
                 for source in sources]
+
+    def tests_beside_cuda_h(self, where: str, rule: str, room: str,
+                            sources: list[str]) -> list[str]:
+        """The same; a test that compares with the toolkit's headers is told where they are. No other
+        object differs by whether there is a toolkit."""
+        return [self.objects(where, rule + ("_cuda" if uses_cuda_h(f"{room}/{source}.c") else ""),
+                             room, [source])[0] for source in sources]
 
     def program(self, target: str, parts: list[str], after: str = "", libs: str = TESTS_LIBS,
                 needs: str = "", driver: str = DRIVER) -> str:
@@ -158,10 +174,10 @@ class Programs:
 
     def write_tests(self, harness: list[str], table: list[str], nvml: str) -> None:
         stub = ["$folder/harness/run/git2_stub.o"]
-        runtime = self.objects("tests", "test_runtime", "runtime", RUNTIME_TESTS)
-        soft = self.objects("tests/soft", "test_soft", "runtime/soft",
-                            [*SOFT_TESTS, *SOFT_API_TESTS, *TABLE_TESTS, *CORPUS_TESTS,
-                             *CUDART_TESTS])
+        runtime = self.tests_beside_cuda_h("tests", "test_runtime", "runtime", RUNTIME_TESTS)
+        soft = self.tests_beside_cuda_h("tests/soft", "test_soft", "runtime/soft",
+                                        [*SOFT_TESTS, *SOFT_API_TESTS, *TABLE_TESTS, *CORPUS_TESTS,
+                                         *CUDART_TESTS])
         kernels = self.objects("tests", "test_kernels", "kernels", KERNELS_TESTS)
         engine = self.objects("tests/worker", "test_worker", "runtime/worker", ENGINE_TESTS)
         claims = self.objects("tests", "test_harness", "hypotheses/harness", HARNESS_TESTS, CLAIMS)
