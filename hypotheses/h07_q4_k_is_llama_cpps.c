@@ -127,7 +127,7 @@ static tol_status dequantise(struct bench *bench, const struct run *run, const v
         plant(bench->attack, &problem);
         status = kn_dequantise(bench->kernels, bench->stream, &problem);
     }
-    if (status == TOL_OK) status = tol_stream_synchronize(bench->stream);
+    if (status == TOL_OK) status = tol_stream_synchronize_for(bench->stream, KN_PATIENCE_MS);
     if (status == TOL_OK) status = kn_guarded_read(&out, made);
     if (hyp_sabotage_turn(bench->attack->session.sabotage, "dequantise_swap_one_in")) {
         (void)kn_swap_last(made, kn_type_bytes(run->type), count);
@@ -371,7 +371,7 @@ HYP_ATTACK(h07, what_does_not_fit_is_refused_and_changes_nothing) {
             HYP_REFUSED(attack, kn_dequantise(bench.kernels, bench.stream, &bad[i]), expected[i],
                         "dequantise");
         }
-        HYP_OK(attack, tol_stream_synchronize(bench.stream));
+        HYP_OK(attack, tol_stream_synchronize_for(bench.stream, KN_PATIENCE_MS));
         HYP_OK(attack, kn_guarded_read(&out, bytes));
         HYP_OK(attack, kn_guarded_check(&out, &changed));
         for (size_t i = 0; i < sizeof bytes; i++) written += bytes[i] != 0xff;

@@ -11,6 +11,10 @@
 
 enum { KN_GUARD_BYTES = 4096 };
 
+/* The timeout of a wait for a kernel whose numbers are judged: how long they take on a machine that
+ * is busy with other work says nothing about them. */
+enum { KN_PATIENCE_MS = 60000 };
+
 struct kn_guarded {
     struct tol_buffer *buffer;
     size_t offset; /* of the middle in the buffer, in bytes */

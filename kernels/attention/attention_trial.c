@@ -194,7 +194,7 @@ static tol_status run(struct kn_kernels *kernels, struct tol_stream *stream,
         x.lse = lse;
     }
     TOL_TRY(kn_attention(kernels, stream, &x));
-    status = tol_stream_synchronize(stream);
+    status = tol_stream_synchronize_for(stream, KN_PATIENCE_MS);
 out:
     return status;
 }

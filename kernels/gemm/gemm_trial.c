@@ -309,7 +309,7 @@ tol_status kn_gemm_try(struct kn_kernels *kernels, struct tol_stream *stream,
         gemm.workspace = workspace;
     }
     TOL_TRY(kn_gemm(kernels, stream, &gemm));
-    TOL_TRY(tol_stream_synchronize_for(stream, 60000));
+    TOL_TRY(tol_stream_synchronize_for(stream, KN_PATIENCE_MS));
     now = malloc(c->device.bytes + 1);
     TOL_CHECK(now != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", c->device.bytes);
     TOL_TRY(kn_guarded_read(&c->device, now));

@@ -147,7 +147,7 @@ static tol_status run(struct kn_kernels *kernels, struct tol_stream *stream,
         .y_stride = y_stride,
         .variant = t->variant};
     TOL_TRY(kn_quant_product(kernels, stream, &problem));
-    TOL_TRY(tol_stream_synchronize(stream));
+    TOL_TRY(tol_stream_synchronize_for(stream, KN_PATIENCE_MS));
     TOL_TRY(kn_guarded_read(&y, h->y));
     size_t changed[4] = {0};
     TOL_TRY(kn_guarded_check(&y, &changed[0]));
