@@ -38,9 +38,10 @@ enum { RELEASES = sizeof releases / sizeof releases[0], WORDS = 256 };
 
 static size_t write_ptx(const char *version, char *text, size_t bytes) {
     return (size_t)snprintf(text, bytes,
-                            ".version %s\n.target sm_75\n.address_size 64\n"
+                            ".version %s\n.target sm_90\n.address_size 64\n"
                             ".visible .entry add(.param .u64 words, .param .u32 by) {\n"
                             "  .reg .b32 %%i<3>; .reg .b64 %%p<3>;\n"
+                            "  griddepcontrol.wait;\n" /* it is launched programmatically, too */
                             "  ld.param.u64 %%p0, [words];\n"
                             "  ld.param.u32 %%i0, [by];\n"
                             "  mov.u32 %%i1, %%tid.x;\n"

@@ -44,7 +44,8 @@ Test(program_terminal, a_pipe_gets_a_line_a_claim) {
     cr_assert(code == 0, "%d: %s", code, program_output);
     size_t lines = 0;
     for (const char *at = program_output; (at = strchr(at, '\n')) != NULL; at++) lines++;
-    cr_assert_eq(lines, 5, "what runs, two claims, an empty line, the counts: %s", program_output);
+    cr_assert_eq(lines, 8, "what runs, two claims, what they notice, the counts: %s",
+                 program_output);
     code = program_shell("\"$T\" run H8 --verbose --sabotage --out \"$D/more\"");
     cr_assert(code == 0 && program_says("saboteur pool_no_reuse") &&
                   program_says("H8  pairs_in_any_order"),
