@@ -132,7 +132,7 @@ void hyp_console_verdict(const struct hyp_run *run, const struct hyp_claim *clai
                     colour ? colours[verdict->kind] : "", hyp_verdict_words(verdict->kind),
                     colour ? "\033[0m" : "");
     if (verdict->kind == HYP_NOT_TESTED) {
-        hyp_console_say("%-72s  %s\n", verdict->reason, claim->title);
+        hyp_console_say("%-46s  %s\n", verdict->reason, claim->title);
     } else {
         hyp_console_say("%-46s  %s\n", effect, claim->title);
     }
