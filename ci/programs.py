@@ -83,8 +83,8 @@ class Programs:
 
     def tests_beside_cuda_h(self, where: str, rule: str, room: str,
                             sources: list[str]) -> list[str]:
-        """The same; a test that compares with the toolkit's headers is told where they are. No other
-        object differs by whether there is a toolkit."""
+        """The same; a test that compares with the toolkit's headers is told where they are. No
+        other object differs by whether there is a toolkit."""
         return [self.objects(where, rule + ("_cuda" if uses_cuda_h(f"{room}/{source}.c") else ""),
                              room, [source])[0] for source in sources]
 
