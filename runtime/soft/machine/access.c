@@ -8,7 +8,6 @@
 #include "cluster_member.h"
 #include "finding.h"
 #include "frame.h"
-#include "memory/touch.h"
 #include "prior.h"
 
 #include <stdio.h>
@@ -75,23 +74,26 @@ static bool is_of_window(struct soft_warp *warp, const struct soft_instruction *
     return true;
 }
 
-/* Notes what is touched, and sees to it that the next access comes by here too: the range that it
- * may be in is made empty. */
-static void note_touch(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                       uint64_t address, unsigned bytes, enum soft_access_kind kind,
-                       struct soft_place *place) {
+void soft_access_note(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
+                      uint64_t address, unsigned bytes, enum soft_touch touch,
+                      struct soft_place *place) {
     const struct soft_launch *launch = warp->cta->launch;
-    bool strong = (in->mode & SOFT_ACCESS_SCOPE) != 0, stores = kind == SOFT_ACCESS_WRITE;
-    enum soft_touch touch = stores   ? strong ? SOFT_TOUCH_STRONG_WRITE : SOFT_TOUCH_WRITE
-                            : strong ? SOFT_TOUCH_STRONG_READ
-                                     : SOFT_TOUCH_READ;
+    const bool is_compared = soft_prior_watches(launch);
+    if (launch->touched == NULL && !is_compared) return;
     if (launch->touched != NULL) {
         soft_touched_add(launch->touched, touch, place->view.low, address, bytes);
     }
-    if (soft_prior_watches(launch)) {
-        soft_prior_access(warp, in, lane, place->view.low, address, bytes, kind, strong);
+    if (is_compared) {
+        soft_prior_access(warp, in, lane, place->view.low, address, bytes, touch);
     }
     place->view.low = place->view.high;
+}
+
+/* What an instruction that says how far it reaches does to global memory. */
+static enum soft_touch touch_of(const struct soft_instruction *in, enum soft_access_kind kind) {
+    const bool strong = (in->mode & SOFT_ACCESS_SCOPE) != 0;
+    if (kind == SOFT_ACCESS_WRITE) return strong ? SOFT_TOUCH_STRONG_WRITE : SOFT_TOUCH_WRITE;
+    return strong ? SOFT_TOUCH_STRONG_READ : SOFT_TOUCH_READ;
 }
 
 /* Shared memory: the block's own, or that of another block of its cluster. */
@@ -161,10 +163,7 @@ static bool find_global(struct soft_warp *warp, const struct soft_instruction *i
     place->offset = address - place->view.low;
     place->host = place->view.host + place->offset;
     place->shadow = place->view.shadow;
-    const struct soft_launch *launch = warp->cta->launch;
-    if (launch->touched != NULL || soft_prior_watches(launch)) {
-        note_touch(warp, in, lane, address, bytes, kind, place);
-    }
+    soft_access_note(warp, in, lane, address, bytes, touch_of(in, kind), place);
     return true;
 }
 

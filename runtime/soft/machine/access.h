@@ -10,6 +10,7 @@
 #include "machine_state.h"
 #include "lower/modes.h"
 #include "memory/space.h"
+#include "memory/touch.h"
 
 /* Where the bytes of an access are. */
 struct soft_place {
@@ -34,6 +35,13 @@ bool soft_access_range(struct soft_warp *warp, const struct soft_instruction *in
                        uint32_t lane, uint64_t address, unsigned bytes, unsigned alignment,
                        enum soft_access_space space, enum soft_access_kind kind,
                        struct soft_place *place);
+
+/* Notes an access of global memory whose place was found, where the order of streams or of
+ * programmatic launches is checked. It empties the range of the place, so that the next access is
+ * noted as well. */
+void soft_access_note(struct soft_warp *warp, const struct soft_instruction *instruction,
+                      uint32_t lane, uint64_t address, unsigned bytes, enum soft_touch touch,
+                      struct soft_place *place);
 
 /* The address of a lane's access: the base register plus the instruction's offset. */
 uint64_t soft_access_address(const struct soft_warp *warp,

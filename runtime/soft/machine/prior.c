@@ -4,7 +4,6 @@
 #include "prior.h"
 
 #include "finding.h"
-#include "memory/touch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,10 +153,10 @@ static void compare(struct soft_warp *warp, const struct soft_instruction *in, u
 }
 
 void soft_prior_access(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                       uint64_t base, uint64_t address, unsigned bytes, enum soft_access_kind kind,
-                       bool strong) {
+                       uint64_t base, uint64_t address, unsigned bytes, enum soft_touch touch) {
     struct soft_launch *launch = warp->cta->launch;
-    bool stores = kind == SOFT_ACCESS_WRITE;
+    const bool stores = touch == SOFT_TOUCH_WRITE || touch == SOFT_TOUCH_STRONG_WRITE;
+    const bool strong = touch == SOFT_TOUCH_STRONG_READ || touch == SOFT_TOUCH_STRONG_WRITE;
     if (launch->hidden_count > 0) {
         /* A thread of another block may have waited, and told this one. */
         if (strong && !stores && atomic_load(&launch->waited)) {
@@ -166,8 +165,5 @@ void soft_prior_access(struct soft_warp *warp, const struct soft_instruction *in
         if (!warp->waited) compare(warp, in, lane, base, address, bytes, stores, strong);
     }
     if (launch->prior == NULL) return;
-    enum soft_touch touch = stores   ? strong ? SOFT_TOUCH_STRONG_WRITE : SOFT_TOUCH_WRITE
-                            : strong ? SOFT_TOUCH_STRONG_READ
-                                     : SOFT_TOUCH_READ;
     soft_touched_add(launch->prior->own->touched, touch, base, address, bytes);
 }

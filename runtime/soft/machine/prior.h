@@ -16,7 +16,7 @@
 #define SOFT_PRIOR_H
 
 #include "machine_state.h"
-#include "memory/space.h"
+#include "memory/touch.h"
 
 /* A launch begins to note what it accesses: called before it begins. Without memory it does not. */
 void soft_prior_keep(struct soft_launch *launch);
@@ -51,10 +51,9 @@ static inline void soft_prior_meet(struct soft_warp *warp) {
 /* A CTA has ended. */
 void soft_prior_exit(struct soft_cta *cta);
 
-/* A lane accesses global memory. base: where the range around it begins. strong: with a scope. */
+/* A lane accesses global memory. base: where the range around it begins. */
 void soft_prior_access(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
-                       uint64_t base, uint64_t address, unsigned bytes, enum soft_access_kind kind,
-                       bool strong);
+                       uint64_t base, uint64_t address, unsigned bytes, enum soft_touch touch);
 
 /* Whether accesses of a launch are to be noted, or compared. */
 static inline bool soft_prior_watches(const struct soft_launch *launch) {

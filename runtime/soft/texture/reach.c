@@ -4,8 +4,6 @@
 #include "reach.h"
 
 #include "machine/finding.h"
-#include "machine/prior.h"
-#include "memory/touch.h"
 #include "tollens/cuda_abi.h"
 
 static const char *what(const struct soft_texture *texture) {
@@ -99,23 +97,6 @@ void soft_lookup_level(struct soft_lookup *lookup, unsigned level) {
     lookup->texels = &lookup->level;
 }
 
-/* Notes what is touched, where the order of streams is checked. */
-static void note_touch(struct soft_lookup *lookup, uint64_t address, unsigned bytes,
-                       enum soft_access_kind kind, struct soft_place *place) {
-    const struct soft_launch *launch = lookup->warp->cta->launch;
-    if (launch->touched != NULL) {
-        soft_touched_add(launch->touched,
-                         kind == SOFT_ACCESS_WRITE ? SOFT_TOUCH_WRITE : SOFT_TOUCH_READ,
-                         place->view.low, address, bytes);
-    }
-    if (soft_prior_watches(launch)) {
-        soft_prior_access(lookup->warp, lookup->in, lookup->lane, place->view.low, address, bytes,
-                          kind, false);
-    }
-    if (launch->touched == NULL && !soft_prior_watches(launch)) return;
-    place->view.low = place->view.high;
-}
-
 bool soft_lookup_place(struct soft_lookup *lookup, uint64_t layer, uint64_t row, uint64_t byte,
                        unsigned bytes, enum soft_access_kind kind, struct soft_place *place) {
     const struct soft_texture *texture = lookup->texture;
@@ -141,7 +122,8 @@ bool soft_lookup_place(struct soft_lookup *lookup, uint64_t layer, uint64_t row,
     place->offset = address - place->view.low;
     place->host = place->view.host + place->offset;
     place->shadow = place->view.shadow;
-    note_touch(lookup, address, bytes, kind, place);
+    soft_access_note(warp, lookup->in, lookup->lane, address, bytes,
+                     kind == SOFT_ACCESS_WRITE ? SOFT_TOUCH_WRITE : SOFT_TOUCH_READ, place);
     warp->views[lookup->in->site] = place->view;
     if (kind == SOFT_ACCESS_READ) {
         soft_access_check_read(warp, lookup->in, lookup->lane, address, bytes, place);
