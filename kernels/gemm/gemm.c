@@ -139,7 +139,6 @@ static tol_status check(const struct kn_gemm *gemm, struct gemm_problem *problem
                       .c_type = gemm->c_type == KN_F32 ? GEMM_C_F32 : GEMM_C_F32 + 1,
                       .alpha = k != 0 ? gemm->alpha : 0, /* an infinite one would make NaNs */
                       .beta = gemm->beta},
-        .is_aligned = is_aligned(&a) && is_aligned(&b) && is_aligned(&c),
         .a_is_aligned = is_aligned(&a),
         .b_is_aligned = is_aligned(&b),
         .c_is_aligned = is_aligned(&c)};

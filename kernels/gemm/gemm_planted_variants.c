@@ -26,7 +26,7 @@ static const char *only_hopper(const void *problem) {
     const struct kn_gemm *g = p->gemm;
     if (g->precision != KN_GEMM_BF16 || g->transpose_a || g->transpose_b)
         return "it is for bf16 nn";
-    if (!p->is_aligned) return "a row does not begin at a multiple of 16 bytes";
+    if (!gemm_is_aligned(p)) return "a row does not begin at a multiple of 16 bytes";
     return p->arguments.k > 0 && gemm_maps_serve(p) ? NULL : "no tensor maps can be made";
 }
 

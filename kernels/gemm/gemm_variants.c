@@ -69,7 +69,7 @@ static const char *refuse_copies(const struct gemm_problem *problem) {
     const struct kn_gemm *gemm = problem->gemm;
     const size_t bytes = gemm_pack_bytes(problem);
     const size_t room = gemm->workspace != NULL ? tol_buffer_bytes(gemm->workspace) : 0;
-    if (problem->is_aligned) return "all rows begin at multiples of 16 bytes";
+    if (gemm_is_aligned(problem)) return "all rows begin at multiples of 16 bytes";
     if (gemm->batch > MATRICES_MAX || bytes == SIZE_MAX) return "there are too many matrices";
     if (!problem->is_planned && bytes > room) return "copies of a and b do not fit the workspace";
     if (gemm->variant == NULL && !gemm_pack_wins(problem)) return "copies cost more than they save";
@@ -81,7 +81,7 @@ static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
     const unsigned op = (unsigned)gemm->transpose_a * 2 + (unsigned)gemm->transpose_b;
     if ((serves & 1u << gemm->precision) == 0) return "it is for another precision";
     if ((serves & (unsigned)NN << op) == 0) return "it is for other transpositions";
-    if ((serves & ALIGNED) != 0 && !problem->is_aligned) {
+    if ((serves & ALIGNED) != 0 && !gemm_is_aligned(problem)) {
         return "a row does not begin at a multiple of 16 bytes";
     }
     if ((serves & BY_MAPS) != 0) {
