@@ -80,7 +80,7 @@ def expect(trial: Trial, what: str, right: bool, said: str) -> None:
 
 
 def refused(system: System, trial: Trial) -> None:
-    """Who may not install is told what to ask for, and root does it."""
+    """Without the right to install, setup lists the packages; root then installs them."""
     code, said = system.run("plain", "cd tollens && ci/falsify")
     found = PLEASE.search(said)
     expect(trial, "ci/falsify names what is missing", code == 2 and found is not None, said)

@@ -1,6 +1,6 @@
 """The software bill of materials of a release: SPDX 2.3 as JSON.
 
-It names each file of the release with its SHA-256, the libraries of others that lie in it or are
+It lists each file of the release with its SHA-256, the libraries of others that lie in it or are
 linked into it, with the version of the Debian package that they came from, and the compiler.
 """
 
