@@ -74,23 +74,18 @@ out:
     return status;
 }
 
-/* cuBLAS first, then the variants beside it; what is split is shown whole as well. */
+/* The variants, each beside cuBLAS. What is split is shown whole as well. */
 static tol_status measure(struct product *p, const char *const *variants, size_t count) {
     tol_status status = TOL_OK;
-    double cublas_us = 0;
-    struct kn_cublas *cublas = p->cublas;
-    struct kn_bench_row row = row_of(&p->gemm);
+    struct kn_cublas *const cublas = p->cublas;
     TOL_TRY(make_buffers(p));
-    if (cublas != NULL) {
-        snprintf(row.variant, sizeof row.variant, "cublas");
-        TOL_TRY(kn_bench_measure(p->bench, &row, launch, p));
-        cublas_us = row.us;
-        p->cublas = NULL;
-    }
+    struct product peers = *p;
+    const struct kn_bench_peer peer = {
+        .name = "cublas", .launch = cublas != NULL ? launch : NULL, .user = &peers};
+    p->cublas = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct kn_variant *variant = NULL;
-        row = row_of(&p->gemm);
-        row.ceiling = "cublas", row.ceiling_us = cublas_us;
+        struct kn_bench_row row = row_of(&p->gemm);
         p->gemm.variant = variants[i];
         p->gemm.a.buffer = p->buffers[0][0], p->gemm.b.buffer = p->buffers[0][1];
         p->gemm.c.buffer = p->buffers[0][2];
@@ -101,13 +96,15 @@ static tol_status measure(struct product *p, const char *const *variants, size_t
         }
         if (status != TOL_OK) goto out;
         TOL_TRY(make_workspace(p));
-        snprintf(row.variant, sizeof row.variant, "%s%s%s", variant->name,
-                 p->workspace != NULL ? ", split" : "", variants[i] == NULL ? " (chosen)" : "");
-        TOL_TRY(kn_bench_measure(p->bench, &row, launch, p));
-        if (p->workspace == NULL) continue;
+        TOL_TRY(kn_gemm_pick(p->bench->kernels, &p->gemm, &variant));
+        const char *how = p->workspace == NULL ? "" : variant->packs ? ", copied" : ", split";
+        snprintf(row.variant, sizeof row.variant, "%s%s%s", variant->name, how,
+                 variants[i] == NULL ? " (chosen)" : "");
+        TOL_TRY(kn_bench_compare(p->bench, &row, launch, p, &peer));
+        if (p->workspace == NULL || variant->packs) continue;
         p->gemm.workspace = NULL;
         snprintf(row.variant, sizeof row.variant, "%s, not split", variant->name);
-        TOL_TRY(kn_bench_measure(p->bench, &row, launch, p));
+        TOL_TRY(kn_bench_compare(p->bench, &row, launch, p, &peer));
     }
 out:
     destroy_buffers(p);
@@ -116,7 +113,7 @@ out:
 }
 
 /* Those of compute capability 9.0, beside those that they replace. */
-#define HOPPER "wgmma_256", "wgmma_128", "async_256", "async_128"
+#define HOPPER "wgmma_256", "wgmma_128", "wgmma_k2", "wgmma_k4", "async_128"
 #define PACKED "packed_256", "packed_128"
 
 static tol_status run(struct kn_bench *bench) {
@@ -124,7 +121,7 @@ static tol_status run(struct kn_bench *bench) {
         enum kn_gemm_precision precision;
         size_t m, n, k;
         bool transpose_a, transpose_b;
-        const char *variants[6]; /* beside the one that is chosen */
+        const char *variants[7]; /* beside the one that is chosen */
     } products[] = {
         {KN_GEMM_F32, 4096, 4096, 4096, 0, 0, {"naive", "shared", "registers"}},
         {KN_GEMM_F32, 4096, 4096, 4096, 0, 1, {NULL}},
@@ -159,7 +156,7 @@ static tol_status run(struct kn_bench *bench) {
     struct kn_cublas *cublas = kn_cublas_open(bench->cublas, bench->stream);
     if (cublas == NULL) printf("gemm: no cuBLAS was found, so no ceiling is shown\n");
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
-        const char *variants[7] = {NULL};
+        const char *variants[8] = {NULL};
         size_t count = 1;
         const size_t least = bench->is_small ? 16 : 1; /* of the soft device, a sixteenth */
         const bool is_skinny = products[i].m <= 16 || products[i].n <= 16;
@@ -175,7 +172,7 @@ static tol_status run(struct kn_bench *bench) {
                                      .c_type = kn_gemm_input_type(products[i].precision),
                                      .alpha = 1}};
         const struct kn_bench_row row = row_of(&p.gemm);
-        const size_t most = bench->is_small ? 3 : 7; /* the soft device takes seconds for each */
+        const size_t most = bench->is_small ? 3 : 8; /* the soft device takes seconds for each */
         while (count < most && products[i].variants[count - 1] != NULL) {
             variants[count] = products[i].variants[count - 1];
             count++;

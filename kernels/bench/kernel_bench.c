@@ -12,6 +12,7 @@
 #include "core/check.h"
 #include "inputs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,30 +73,73 @@ static void print_row(const struct kn_bench_row *row) {
     } else {
         printf(" %9.1f GB/s   ", row->bytes / row->us * 1e-3);
     }
-    if (row->ceiling_us > 0) printf(" %6.3f of %s", row->ceiling_us / row->us, row->ceiling);
+    if (row->of_ceiling[0] > 0) {
+        printf(" %6.3f of %s (%.3f to %.3f)", row->of_ceiling[0], row->ceiling, row->of_ceiling[1],
+               row->of_ceiling[2]);
+    } else if (row->ceiling_us > 0) {
+        printf(" %6.3f of %s", row->ceiling_us / row->us, row->ceiling);
+    }
     if (row->alike_us > 0) printf(" %6.3f of %s", row->alike_us / row->us, row->alike);
     printf("\n");
     fflush(stdout);
 }
 
-tol_status kn_bench_measure(struct kn_bench *bench, struct kn_bench_row *row,
-                            tol_status (*launch)(void *user, size_t turn), void *user) {
+/* One side of a row: how many launches a batch has, and what batches took. */
+struct side {
+    tol_status (*launch)(void *user, size_t turn);
+    void *user;
+    size_t launches, turn;
+    double us[BATCHES];
+};
+
+static tol_status warm_up(struct kn_bench *bench, struct side *side) {
+    tol_status status = TOL_OK;
+    double once = 0;
+    /* Twice: the first loads the kernel, and wakes the device. */
+    for (int i = 0; i < 2; i++) {
+        TOL_TRY(time_batch(bench, 1, &side->turn, side->launch, side->user, &once));
+    }
+    side->launches = once > 0 ? (size_t)(batch_us / once) + 1 : 1;
+    if (side->launches > LAUNCHES_MAX) side->launches = LAUNCHES_MAX;
+    status = time_batch(bench, side->launches, &side->turn, side->launch, side->user, &once);
+out:
+    return status;
+}
+
+static double sort_and_take_median(double *values, size_t count) {
+    qsort(values, count, sizeof values[0], compare);
+    return values[count / 2];
+}
+
+tol_status kn_bench_compare(struct kn_bench *bench, struct kn_bench_row *row,
+                            tol_status (*launch)(void *user, size_t turn), void *user,
+                            const struct kn_bench_peer *peer) {
     tol_status status = TOL_OK;
     struct kn_bench_state *state = bench->state;
-    double us[BATCHES], once = 0;
-    size_t turn = 0;
-    const int batches = bench->is_small ? 3 : BATCHES;
+    struct side sides[2] = {{.launch = launch, .user = user}};
+    const size_t batches = bench->is_small ? 3 : BATCHES;
+    size_t count = 1;
     TOL_CHECK(state->count < ROWS_MAX, TOL_OVER_LIMIT, "more than %d rows", ROWS_MAX);
-    /* Twice: the first loads the kernel, and wakes the device. */
-    for (int i = 0; i < 2; i++) TOL_TRY(time_batch(bench, 1, &turn, launch, user, &once));
-    size_t launches = once > 0 ? (size_t)(batch_us / once) + 1 : 1;
-    if (launches > LAUNCHES_MAX) launches = LAUNCHES_MAX;
-    TOL_TRY(time_batch(bench, launches, &turn, launch, user, &once));
-    for (int i = 0; i < batches; i++) {
-        TOL_TRY(time_batch(bench, launches, &turn, launch, user, &us[i]));
+    if (peer != NULL && peer->launch != NULL) {
+        sides[count++] = (struct side){.launch = peer->launch, .user = peer->user};
     }
-    qsort(us, (size_t)batches, sizeof us[0], compare);
-    row->us = us[batches / 2];
+    for (size_t i = 0; i < count; i++) TOL_TRY(warm_up(bench, &sides[i]));
+    for (size_t i = 0; i < batches * count; i++) {
+        struct side *side = &sides[i % count];
+        TOL_TRY(time_batch(bench, side->launches, &side->turn, side->launch, side->user,
+                           &side->us[i / count]));
+    }
+    if (count == 2) {
+        /* Of a sorted sample, the ranks that hold the median with a probability of 0.95. */
+        const size_t out = (size_t)(((double)batches - 1.96 * sqrt((double)batches)) / 2);
+        double ratios[BATCHES];
+        for (size_t i = 0; i < batches; i++) ratios[i] = sides[1].us[i] / sides[0].us[i];
+        row->of_ceiling[0] = sort_and_take_median(ratios, batches);
+        row->of_ceiling[1] = ratios[out], row->of_ceiling[2] = ratios[batches - 1 - out];
+        row->ceiling = peer->name;
+        row->ceiling_us = sort_and_take_median(sides[1].us, batches);
+    }
+    row->us = sort_and_take_median(sides[0].us, batches);
     if (row->ceiling_us == 0 && row->operations == 0 && bench->copy_bytes_per_us > 0) {
         row->ceiling = "copy";
         row->ceiling_us = row->bytes / bench->copy_bytes_per_us;
@@ -104,6 +148,11 @@ tol_status kn_bench_measure(struct kn_bench *bench, struct kn_bench_row *row,
     print_row(row);
 out:
     return status;
+}
+
+tol_status kn_bench_measure(struct kn_bench *bench, struct kn_bench_row *row,
+                            tol_status (*launch)(void *user, size_t turn), void *user) {
+    return kn_bench_compare(bench, row, launch, user, NULL);
 }
 
 size_t kn_bench_sets(const struct kn_bench *bench, size_t set_bytes) {
@@ -187,11 +236,14 @@ static tol_status write_json(const struct kn_bench *bench, const char *path) {
         fprintf(file,
                 "    {\"operation\": \"%s\", \"shape\": \"%s\", \"variant\": \"%s\", \"us\": %.4f, "
                 "\"tflop_per_s\": %.4f, \"gb_per_s\": %.3f, \"ceiling\": \"%s\", \"of_ceiling\": "
-                "%.4f, \"alike\": \"%s\", \"of_alike\": %.4f}%s\n",
+                "%.4f, \"low\": %.4f, \"high\": %.4f, \"ceiling_us\": %.4f, \"alike\": \"%s\", "
+                "\"of_alike\": %.4f}%s\n",
                 row->operation, row->shape, row->variant, row->us, row->operations / row->us * 1e-6,
                 row->bytes / row->us * 1e-3, row->ceiling_us > 0 ? row->ceiling : "",
-                row->ceiling_us / row->us, row->alike_us > 0 ? row->alike : "",
-                row->alike_us / row->us, i + 1 < bench->state->count ? "," : "");
+                row->of_ceiling[0] > 0 ? row->of_ceiling[0] : row->ceiling_us / row->us,
+                row->of_ceiling[1], row->of_ceiling[2], row->ceiling_us,
+                row->alike_us > 0 ? row->alike : "", row->alike_us / row->us,
+                i + 1 < bench->state->count ? "," : "");
     }
     fprintf(file, "  ]\n}\n");
     TOL_CHECK(fclose(file) == 0, TOL_INVALID_ARGUMENT, "%s cannot be written", path);

@@ -26,6 +26,7 @@ struct kn_bench_row {
     double operations;     /* floating-point ones, of a launch; 0: not shown */
     double bytes;          /* that must be read from and written to device memory; 0: not shown */
     double ceiling_us;     /* of a launch at its ceiling; 0: there is none */
+    double of_ceiling[3];  /* ceiling_us / us, and its interval; with a peer only */
     const char *ceiling;   /* its name: "copy", "cublas" */
     double alike_us;       /* of moving as many bytes and nothing else; 0: not shown */
     const char *alike;     /* its name: "reading as much" (alike.h) */
@@ -46,6 +47,14 @@ struct kn_bench {
 /* Whether the filter admits a row. Rows that it excludes need no buffers. */
 bool kn_bench_wants(const struct kn_bench *bench, const struct kn_bench_row *row);
 
+/* What a row is compared with: batches of both alternate, since a device that reaches the limit of
+ * its power becomes slower in the course of a run. */
+struct kn_bench_peer {
+    const char *name; /* "cublas" */
+    tol_status (*launch)(void *user, size_t turn);
+    void *user;
+};
+
 /*
  * Times a launch and keeps the row: the median over batches. A batch is between two events and has
  * enough launches to take a fifth of a millisecond. turn counts the launches, so that they can go
@@ -54,6 +63,15 @@ bool kn_bench_wants(const struct kn_bench *bench, const struct kn_bench_row *row
  */
 tol_status kn_bench_measure(struct kn_bench *bench, struct kn_bench_row *row,
                             tol_status (*launch)(void *user, size_t turn), void *user);
+
+/*
+ * The same beside a peer, whose median becomes the ceiling. of_ceiling is the median of the ratios
+ * of neighbouring batches, and the interval that holds the true median with a probability of 0.95,
+ * by order statistics. A peer without a launch is none.
+ */
+tol_status kn_bench_compare(struct kn_bench *bench, struct kn_bench_row *row,
+                            tol_status (*launch)(void *user, size_t turn), void *user,
+                            const struct kn_bench_peer *peer);
 
 /* The number of sets of set_bytes that together are at least three times the L2 cache. */
 size_t kn_bench_sets(const struct kn_bench *bench, size_t set_bytes);
