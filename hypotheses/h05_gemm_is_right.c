@@ -36,8 +36,10 @@ HYP_WORDS(
               "(gemm_exact.h). Of other products of 2^28 steps or more eight rows and the last are "
               "compared. The evidence has all deviations, and how many elements were compared, as "
               "CSV.",
-    .control = "Eleven saboteurs: eight kernels with one defect, one flipped bit of one element, "
-               "and two that lose launches; each must be noticed.",
+    .control =
+        "Sixteen saboteurs: thirteen kernels with one defect, five of which are pipelines of "
+        "compute capability 9.0, one flipped bit of one element, and two that lose "
+        "launches; each must be noticed.",
     .confounders = "An absolute error means nothing without k and the distribution, so both are "
                    "stated, and relative bounds are checked as well. The seed is in the evidence.")
 
@@ -46,7 +48,19 @@ static const char columns[] =
     "distribution,scale,transpose,m,n,k,batch,gap,align,skew,alpha,beta,c,"
     "workspace,compared,seed";
 
-/* Under a saboteur called gemm_DEFECT all products are made by the kernel of that defect. */
+/* Whether a defect is one of step 10, whose kernels serve bf16, no transpositions and aligned rows
+ * on devices of compute capability 9.0. */
+static bool is_of_pipelines(const char *mistake) {
+    static const char *const mistakes[] = {"early_release", "lost_consumer", "wrong_stage",
+                                           "lost_stage", "lost_block"};
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        if (strcmp(mistake, mistakes[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* Under a saboteur called gemm_DEFECT all products that the kernel of that defect serves are made by
+ * it. Other devices than those of step 10 get a defect of step 1 in its place: steps are lost. */
 static void plant(const struct hyp_attack *attack, struct kn_gemm_trial *trial) {
     const char *sabotage = attack->session.sabotage;
     const char *mistake = hyp_sabotage_mistake(sabotage, "gemm");
@@ -56,6 +70,16 @@ static void plant(const struct hyp_attack *attack, struct kn_gemm_trial *trial) 
     if (strcmp(mistake, "flipped_bit") == 0) {
         trial->flips_bit = true; /* of the result: no kernel needs to have this defect */
         return;
+    }
+    if (is_of_pipelines(mistake)) {
+        const struct kn_gemm *g = &trial->gemm;
+        const bool is_served = g->precision == KN_GEMM_BF16 && !g->transpose_a && !g->transpose_b &&
+                               trial->align == 8 && trial->skew == 0;
+        if (tol_context_device(attack->context)->compute_capability != 90) {
+            mistake = "lost_step";
+        } else if (!is_served) {
+            return;
+        }
     }
     trial->gemm.variants = &kn_gemm_planted_variants;
     trial->gemm.variant = mistake;
@@ -247,9 +271,9 @@ HYP_ATTACK(h05, tf32_of_any_shape_is_within_its_bound) {
     try_precision(attack, KN_GEMM_TF32, variants, sizeof variants / sizeof variants[0], true);
 }
 
-static const char *const half_variants[] = {NULL,        "naive",      "shared",    "tensor",
-                                            "gathered",  "async_128",  "async_256", "wgmma_128",
-                                            "wgmma_256", "packed_128", "packed_256"};
+static const char *const half_variants[] = {
+    NULL,        "naive",     "shared",   "tensor",   "gathered",   "async_128", "async_256",
+    "wgmma_128", "wgmma_256", "wgmma_k2", "wgmma_k4", "packed_128", "packed_256"};
 
 HYP_ATTACK(h05, fp16_of_any_shape_is_within_its_bound) {
     try_precision(attack, KN_GEMM_F16, half_variants,
@@ -283,6 +307,35 @@ HYP_ATTACK(h05, split_steps_are_within_their_bounds) {
                 HYP_CHECK(attack, outcome.workspace > 0, "%zu x %zu x %zu was not split", size[0],
                           size[1], trial.gemm.k);
             }
+        }
+    }
+    hyp_accuracy_end(&accuracy);
+}
+
+/* More steps than a pipeline has stages, and tiles that are done one after the other. */
+HYP_ATTACK(h05, pipelines_go_round_within_their_bounds) {
+    static const char *const hopper[] = {"wgmma_128", "wgmma_256", "wgmma_k2", "wgmma_k4"};
+    static const char *const other[] = {"async_128", "async_256"};
+    struct hyp_accuracy accuracy;
+    const int capability = tol_context_device(attack->context)->compute_capability;
+    const int trials = attack->session.full ? 120 : 8;
+    if (capability < 80) {
+        hyp_attack_note(attack, "pipelines need compute capability 8.0");
+        return;
+    }
+    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
+        for (int i = 0; i < trials; i++) {
+            struct kn_gemm_outcome outcome;
+            const char *variant = capability == 90 ? hopper[i / 2 % 4] : other[i / 2 % 2];
+            struct kn_gemm_trial trial =
+                draw_trial(attack, i % 4 < 3 ? KN_GEMM_BF16 : KN_GEMM_F16, variant, true);
+            if (i % 2 == 0) trial.gemm.transpose_a = trial.gemm.transpose_b = false;
+            trial.gemm.m = 65 + hyp_random_below(attack, 120);
+            trial.gemm.n = 1 + hyp_random_below(attack, 200);
+            trial.gemm.k = 640 + hyp_random_below(attack, 400);
+            trial.workspace = false;
+            try_one(&accuracy, &trial, &outcome);
+            hyp_attack_progress(attack, (double)(i + 1) / trials);
         }
     }
     hyp_accuracy_end(&accuracy);

@@ -231,7 +231,7 @@ static bool serves(const struct hyp_attack *attack, const char *variant, size_t 
     const int capability = tol_context_device(attack->context)->compute_capability;
     if (variant == NULL || strcmp(variant, "naive") == 0) return true;
     if (strcmp(variant, "decode") == 0) return rows <= 8;
-    if (variant[0] == 'w') return capability == 90 && (head_size == 64 || head_size == 128);
+    if (variant[0] == 'w') return capability == 90 && head_size % 8 == 0;
     return capability >= 80 && (strcmp(variant, "grouped") != 0 || rows * group <= 16);
 }
 

@@ -360,6 +360,14 @@ static const struct hyp_fault faults[] = {
     {"gemm_writes_gap", "a product writes beyond the ends of C's rows", NULL, NULL, false, NULL},
     {"gemm_flipped_bit", "one bit of one element of a product is wrong", NULL, NULL, false, NULL},
     {"gemm_lost_share", "a product with split steps omits the last share", NULL, NULL, false, NULL},
+    /* The same, of a pipeline of compute capability 9.0. */
+    {"gemm_early_release", "a stage is given back before it is multiplied", NULL, NULL, false,
+     NULL},
+    {"gemm_lost_consumer", "one of two warpgroups stores nothing", NULL, NULL, false, NULL},
+    {"gemm_wrong_stage", "one factor is of the stage before", NULL, NULL, false, NULL},
+    {"gemm_lost_stage", "the last stage of a tile is not multiplied", NULL, NULL, false, NULL},
+    {"gemm_lost_block", "the sums of a cluster's last block are not added", NULL, NULL, false,
+     NULL},
     /* The same of dequantising. */
     {"dequantise_nibbles", "neighbouring elements are read from one byte", NULL, NULL, false, NULL},
     {"dequantise_minimum", "the minimum of a sub-block is ignored", NULL, NULL, false, NULL},
