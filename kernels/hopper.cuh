@@ -33,27 +33,16 @@ __device__ inline void cluster_sync() {
                      : "memory");
 }
 
-// Arrives at the same barrier of the block of this rank.
-__device__ inline void barrier_arrive_at(uint64_t *barrier, uint32_t rank) {
+// Loads from the same place of the shared memory of the block of this rank.
+__device__ inline float4 load_of_block(const float *place, uint32_t rank) {
+    float4 value;
     asm volatile("{\n.reg .b32 remote;\n"
-                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}" ::"r"(
-                     shared_address(barrier)),
-                 "r"(rank)
+                 "mapa.shared::cluster.u32 remote, %4, %5;\n"
+                 "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [remote];\n}"
+                 : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+                 : "r"(shared_address(place)), "r"(rank)
                  : "memory");
-}
-
-// As barrier_wait, for arrivals from all blocks of the cluster.
-__device__ inline void barrier_wait_cluster(uint64_t *barrier, uint32_t parity) {
-    uint32_t is_over;
-    do {
-        asm volatile("{\n.reg .pred over;\n"
-                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [%1], %2;\n"
-                     "selp.u32 %0, 1, 0, over;\n}"
-                     : "=r"(is_over)
-                     : "r"(shared_address(barrier)), "r"(parity)
-                     : "memory");
-    } while (is_over == 0);
+    return value;
 }
 
 // ---- boxes ----
@@ -72,27 +61,7 @@ __device__ inline void load_box(const tensor_map *map, void *to, uint64_t *barri
                  : "memory");
 }
 
-// The same to the same place of each block of the cluster whose bit of `blocks` is set.
-__device__ inline void load_box_of_all(const tensor_map *map, void *to, uint64_t *barrier, int x,
-                                       int y, int z, uint16_t blocks) {
-    asm volatile(
-        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
-        ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared_address(to)),
-        "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "h"(blocks)
-        : "memory");
-}
-
-// Copies a box from shared memory, in a group of its own. What is outside of the tensor is left
-// out.
-__device__ inline void store_box(const tensor_map *map, const void *from, int x, int y, int z) {
-    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group"
-                 " [%0, {%2, %3, %4}], [%1];\n"
-                 "cp.async.bulk.commit_group;" ::"l"(map),
-                 "r"(shared_address(from)), "r"(x), "r"(y), "r"(z)
-                 : "memory");
-}
-
-// Both of four dimensions.
+// The same of four dimensions.
 __device__ inline void load_box(const tensor_map *map, void *to, uint64_t *barrier, int x, int y,
                                 int z, int w) {
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
@@ -100,6 +69,10 @@ __device__ inline void load_box(const tensor_map *map, void *to, uint64_t *barri
                  "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w)
                  : "memory");
 }
+
+// Copies a box from shared memory, in a group of its own. What is outside of the tensor is left
+// out, except that rows are written in whole units of 16 bytes: a row of the tensor must be a
+// multiple of that.
 __device__ inline void store_box(const tensor_map *map, const void *from, int x, int y, int z,
                                  int w) {
     asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group"
@@ -114,9 +87,9 @@ template <int N> __device__ inline void wait_boxes_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory");
 }
 
-// What threads wrote before it is seen by copies that are issued after it.
+// What threads wrote to shared memory before it is seen by copies that are issued after it.
 __device__ inline void fence_copies() {
-    asm volatile("fence.proxy.async;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 // ---- warpgroups ----
@@ -131,6 +104,11 @@ template <int REGISTERS> __device__ inline void give_registers() {
 // A barrier of `threads` threads; 0 is __syncthreads.
 __device__ inline void named_barrier(uint32_t id, uint32_t threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// Arrives at it without waiting.
+__device__ inline void named_barrier_arrive(uint32_t id, uint32_t threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
 // A matrix in shared memory as a factor of wgmma, swizzled by 128 bytes.

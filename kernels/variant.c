@@ -26,13 +26,6 @@ static bool serves(const struct kn_variant *row, const struct tol_device *device
            (row->refuse == NULL || row->refuse(problem) == NULL);
 }
 
-/* Asked only where a candidate would serve: what was measured pays nothing for it. */
-static bool may_pick(const struct kn_variant *row, const char *name) {
-    if (!row->is_candidate || name != NULL) return true;
-    const char *kernels = getenv("TOLLENS_KERNELS");
-    return kernels != NULL && strcmp(kernels, "candidates") == 0;
-}
-
 /* Rows of one name stand together: each name once. */
 TOL_COLD static tol_status no_such_name(const struct kn_variants *variants, const char *name) {
     tol_status status =
@@ -82,7 +75,7 @@ tol_status kn_variant_pick(const struct kn_variants *variants, const struct tol_
         const struct kn_variant *row = &variants->rows[i];
         if (!is_named(row, name)) continue;
         is_known = true;
-        if (!serves(row, device, problem) || !may_pick(row, name)) continue;
+        if (!serves(row, device, problem)) continue;
         *variant = row;
         return TOL_OK;
     }

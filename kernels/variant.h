@@ -29,7 +29,7 @@ struct kn_variant {
     unsigned shared_bytes; /* dynamic, of a block; above 48 KiB enabled when the kernel is loaded */
     unsigned tile[3];      /* what a block computes, in the operation's own dimensions */
     unsigned cluster;      /* blocks of a cluster, if the kernel takes tensor maps; else 0 */
-    bool is_candidate;     /* no GPU has run it yet: it is picked by name alone, see below */
+    bool packs;            /* the operation copies operands for it, so that tensor maps serve */
 };
 
 struct kn_variants {
@@ -39,8 +39,7 @@ struct kn_variants {
 };
 
 /*
- * Picks the first row that serves; if name is not NULL, only among the rows of that name. Without a
- * name candidates are left out, unless the environment has TOLLENS_KERNELS=candidates.
+ * Picks the first row that serves; if name is not NULL, only among the rows of that name.
  * TOL_NOT_FOUND: no row has that name; the message lists the names. TOL_UNSUPPORTED: no row serves;
  * the message says why not for each.
  */

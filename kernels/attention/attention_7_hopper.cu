@@ -1,16 +1,17 @@
 // attention, step 7: Hopper's own instructions, for fp16 and bf16.
 // Target: compute_90a
 //
-// The idea: the pipeline of attention_hopper.cuh. A tile is 128 rows of q and 128 keys.
-// Registers: ptxas 13.0 gives 168 a thread at the launch and spills none; 40 are left to those
-// that copy, and 232 are given to those that multiply: 64 scores, 32 words of weights, and 64 or 32
-// sums. Shared memory: 160 KiB for heads of 128 elements, 80 KiB for 64.
+// The idea: the pipeline of attention_hopper.cuh. A tile is 128 rows of q and 128 keys; for heads of
+// up to 64 elements, 192 rows; of more than 128, 64 keys.
+// Registers: ptxas 13.0 gives 168 a thread at the launch and spills none; 24 are left to those that
+// copy, and 240 are given to those that multiply. With three warpgroups of rows it is 128, 32 and
+// 160. Shared memory: 90, 162 or 194 KiB for heads of 64, 128 or 256 elements.
 // Owner, bound and requirements: as attention_hopper.cuh says.
 #include "attention_hopper.cuh"
 
 #if __CUDA_ARCH__ >= 900
 #define ATTENTION_HOPPER(type, T, D)                                                               \
-    extern "C" __global__ void __launch_bounds__(HOPPER_THREADS, 1) attention_wgmma_##type##_##D(  \
+    extern "C" __global__ void __launch_bounds__(attention_shape<D>::THREADS, 1) attention_wgmma_##type##_##D(\
         const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,                \
         const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map out,              \
         const __grid_constant__ attention_arguments x) {                                           \
@@ -18,6 +19,8 @@
     }
 ATTENTION_HOPPER(f16, __half, 64)
 ATTENTION_HOPPER(f16, __half, 128)
+ATTENTION_HOPPER(f16, __half, 256)
 ATTENTION_HOPPER(bf16, __nv_bfloat16, 64)
 ATTENTION_HOPPER(bf16, __nv_bfloat16, 128)
+ATTENTION_HOPPER(bf16, __nv_bfloat16, 256)
 #endif

@@ -1,16 +1,17 @@
 // What step 7 of attention is made of: a pipeline for compute capability 9.0 (compute_90a).
 //
 // The idea: one thread of the first warpgroup copies tiles of keys and values by tensor maps into
-// two stages each; two warpgroups own 64 rows of q each and multiply in shared memory (wgmma). The
-// scores of a tile are multiplied before the values of the tile in front of it, so that the softmax
-// of the one runs while the tensor cores add the other; weights go from registers. The two
-// warpgroups are not in step, and so fill each other's gaps too. Rows leave as boxes.
+// two stages each; two or three warpgroups own 64 rows of q each and multiply in shared memory
+// (wgmma). The scores of a tile are multiplied before the values of the tile in front of it, so that
+// the softmax of the one runs while the tensor cores add the other; weights go from registers. The
+// warpgroups take turns in issuing products: while one multiplies, the others have their softmax.
+// Rows leave as boxes. Heads of fewer than D elements are loaded with zeros behind them.
 // The base of a row follows its maximum as attention_tensor.cuh says.
 // Owner: block (t, h, b) owns tile t of the rows of out of one head, with causal the last tile
 // first; each warp of a consumer owns 16 rows.
 // Bound by: wgmma, and the exponentials.
-// Requires: blockDim = (384, 1, 1), gridDim = (tiles of rows, heads, batch), HOPPER_ROOM(D) bytes
-// of dynamic shared memory; the maps that attention_maps.c makes; at least one key.
+// Requires: blockDim = (THREADS of the shape, 1, 1), gridDim = (tiles of rows, heads, batch), its
+// ROOM bytes of dynamic shared memory; the maps that attention_maps.c makes; at least one key.
 #pragma once
 
 #include "../hopper.cuh"
@@ -19,23 +20,28 @@
 
 #if __CUDA_ARCH__ >= 900
 enum {
-    KEYS = 128, // of a tile
-    CONSUMERS = 2,
-    QUERIES = CONSUMERS * BOX_ROWS,
     STAGES = 2,
-    SLAB = KEYS * BOX_ROW, // bytes of 64 elements of each key
-    HOPPER_THREADS = (1 + CONSUMERS) * WARPGROUP
+    STORE = 1, // the named barriers of consumers
+    ORDER = STORE + 3
 };
 constexpr float HOPPER_GROWTH_MAX = 8;
 
-__host__ __device__ constexpr int hopper_room(int d) {
-    return d / 64 * (CONSUMERS * BOX + 2 * STAGES * SLAB) + 2048;
-}
+// How a block is made up for heads of up to D elements.
+template <int D> struct attention_shape {
+    static constexpr int SLABS = D / 64; // of 64 elements
+        static constexpr int CONSUMERS = D == 64 ? 3 : 2, QUERIES = CONSUMERS * BOX_ROWS;
+    static constexpr int KEYS = D == 256 ? 64 : 128; // of a tile
+    static constexpr int SLAB = KEYS * BOX_ROW;      // bytes of 64 elements of each key
+    static constexpr int THREADS = (1 + CONSUMERS) * WARPGROUP;
+    static constexpr int PRODUCER_REGISTERS = CONSUMERS == 3 ? 32 : 24;
+    static constexpr int CONSUMER_REGISTERS = CONSUMERS == 3 ? 160 : 240;
+    static constexpr int ROOM = SLABS * (CONSUMERS * BOX + 2 * STAGES * SLAB) + 2048;
+};
 
 template <int D> struct attention_hopper_shared {
-    static constexpr int SLABS = D / 64;
-    alignas(1024) uint8_t q[CONSUMERS][SLABS][BOX]; // then the rows of out
-    alignas(1024) uint8_t k[STAGES][SLABS][SLAB], v[STAGES][SLABS][SLAB];
+    using shape = attention_shape<D>;
+    alignas(1024) uint8_t q[shape::CONSUMERS][shape::SLABS][BOX]; // then the rows of out
+    alignas(1024) uint8_t k[STAGES][shape::SLABS][shape::SLAB], v[STAGES][shape::SLABS][shape::SLAB];
     alignas(8) uint64_t q_full, k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
 };
 
@@ -46,24 +52,32 @@ struct attention_place {
     int tiles;              // of keys, that some row sees
 };
 
-__device__ inline int attention_tiles(const attention_arguments &x, int past, int rows) {
+template <int D> __device__ inline int attention_tiles(const attention_arguments &x, int past, int rows) {
     int seen = x.kv_length;
     if (x.causal) seen = min(seen, max(0, min(rows, x.q_length) + past));
-    return ceil_div(seen, KEYS);
+    return ceil_div(seen, attention_shape<D>::KEYS);
 }
 
+template <int D>
 __device__ inline attention_place attention_place_of(const attention_arguments &x) {
+    enum { QUERIES = attention_shape<D>::QUERIES };
     const int tile = x.causal ? gridDim.x - 1 - blockIdx.x : blockIdx.x; // the longest tiles first
     const int first = tile * QUERIES, past = x.kv_length - x.q_length;
     return {(int)blockIdx.y, (int)blockIdx.z, first, past,
-            attention_tiles(x, past, first + QUERIES)};
+            attention_tiles<D>(x, past, first + QUERIES)};
 }
 
 template <int D>
 __device__ inline void
 attention_produce(const attention_arguments &x, attention_hopper_shared<D> *s, const tensor_map *q,
                   const tensor_map *k, const tensor_map *v, const attention_place &place) {
-    enum { SLABS = D / 64 };
+    using shape = attention_shape<D>;
+    enum {
+        SLABS = shape::SLABS,
+        CONSUMERS = shape::CONSUMERS,
+        KEYS = shape::KEYS,
+        SLAB = shape::SLAB
+    };
     const int kv_head = place.head / x.group;
     barrier_expect(&s->q_full, sizeof s->q);
 #pragma unroll
@@ -95,7 +109,8 @@ attention_produce(const attention_arguments &x, attention_hopper_shared<D> *s, c
 // The rows of a consumer. A thread holds, of the 16 rows of its warp, rows lane / 4 and lane / 4 +
 // 8, under index 0 and 1.
 template <typename T, int D> struct attention_consumer {
-    enum { SLABS = D / 64 };
+    using shape = attention_shape<D>;
+    enum { SLABS = shape::SLABS, CONSUMERS = shape::CONSUMERS, KEYS = shape::KEYS };
     attention_hopper_shared<D> *s;
     const attention_arguments &x;
     int consumer, first, past; // the first row of the thread
@@ -139,8 +154,8 @@ template <typename T, int D> struct attention_consumer {
     // Turns the scores of the tile that begins with `key` into weights over the row's base, which
     // follows the maximum, and adds them up. grown is what older sums are to be multiplied by.
     __device__ inline void weigh(int key) {
-        if (key + KEYS > x.kv_length ||
-            (x.causal && key + KEYS > first - threadIdx.x % 32 / 4 + past + 1)) {
+        const int row = first - (int)threadIdx.x % WARP / 4; // the first of the warp
+        if (key + KEYS > x.kv_length || (x.causal && key + KEYS > row + past + 1)) {
 #pragma unroll
             for (int e = 0; e < KEYS / 2; e++) {
                 const int of_key = key + e / 4 * 8 + threadIdx.x % 4 * 2 + e % 2;
@@ -196,50 +211,72 @@ template <typename T, int D> struct attention_consumer {
     }
 
     __device__ inline void release(uint64_t *empty) {
-        if (threadIdx.x % WARPGROUP == 0) barrier_arrive_at(empty, 0);
+        if (threadIdx.x % WARPGROUP == 0) barrier_arrive(empty);
     }
 
-    // All tiles that the consumer's rows see.
+    // Consumers issue products in turn: each has a turn for each tile of keys of the block, 0 first,
+    // and 0 after the last. A named barrier belongs to the one that waits there.
+    __device__ inline void begin_turns() {
+        if (consumer == CONSUMERS - 1) named_barrier_arrive(ORDER, 2 * WARPGROUP);
+    }
+    __device__ inline void take_turn() {
+        named_barrier(ORDER + consumer, 2 * WARPGROUP);
+    }
+    __device__ inline void give_turn() {
+        named_barrier_arrive(ORDER + (consumer + 1) % CONSUMERS, 2 * WARPGROUP);
+    }
+    __device__ inline void end_turns() {
+        if (consumer == 0) take_turn();
+    }
+
+    // The tiles that the consumer's rows see. The values of a tile are waited for before the products
+    // that run are: ptxas moves a wait for products to the begin of its basic block, and without
+    // a loop in front of it the exponentials would wait as well.
     __device__ inline void attend(int tiles) {
         barrier_wait(&s->k_full[0], 0);
+        take_turn();
         wgmma_fence();
         multiply_keys(0);
+        give_turn();
         wgmma_wait<0>();
         hold(scores);
         release(&s->k_empty[0]);
         weigh(0);
+        barrier_wait(&s->v_full[0], 0);
         settle();
 #pragma unroll 1
         for (int i = 1; i < tiles; i++) {
             const int stage = i % STAGES, before = (i - 1) % STAGES;
             barrier_wait(&s->k_full[stage], i / STAGES % 2);
+            take_turn();
             wgmma_fence();
             multiply_keys(stage);
-            barrier_wait(&s->v_full[before], (i - 1) / STAGES % 2);
-            wgmma_fence();
             add_values(before);
+            give_turn();
             wgmma_wait<1>();
             hold(scores);
             release(&s->k_empty[stage]);
             weigh(i * KEYS);
+            hold(scores);
+            barrier_wait(&s->v_full[stage], i / STAGES % 2);
             wgmma_wait<0>();
             hold(sums);
             release(&s->v_empty[before]);
             settle();
         }
-        const int last = (tiles - 1) % STAGES;
-        barrier_wait(&s->v_full[last], (tiles - 1) / STAGES % 2);
         wgmma_fence();
-        add_values(last);
+        add_values((tiles - 1) % STAGES);
         wgmma_wait<0>();
         hold(sums);
-        release(&s->v_empty[last]);
+        release(&s->v_empty[(tiles - 1) % STAGES]);
     }
 
-    // Tiles that only rows of the other consumer see.
-    __device__ inline void pass(int from, int tiles) {
-        for (int i = from; i < tiles; i++) {
+    // Tiles that only rows of other consumers see.
+    __device__ inline void pass(int from, int of_block) {
+        for (int i = from; i < of_block; i++) {
             barrier_wait(&s->k_full[i % STAGES], i / STAGES % 2);
+            take_turn();
+            give_turn();
             release(&s->k_empty[i % STAGES]);
             barrier_wait(&s->v_full[i % STAGES], i / STAGES % 2);
             release(&s->v_empty[i % STAGES]);
@@ -265,7 +302,7 @@ template <typename T, int D> struct attention_consumer {
             }
         }
         fence_copies();
-        named_barrier(1 + consumer, WARPGROUP);
+        named_barrier(STORE + consumer, WARPGROUP);
         const int row = place.first + consumer * BOX_ROWS;
         if (threadIdx.x % WARPGROUP != 0 || row >= x.q_length) return;
 #pragma unroll
@@ -280,7 +317,8 @@ template <typename T, int D>
 __device__ inline void attention_hopper(const attention_arguments &x, const tensor_map *q,
                                         const tensor_map *k, const tensor_map *v,
                                         const tensor_map *out) {
-    static_assert(sizeof(attention_hopper_shared<D>) + 1024 <= hopper_room(D), "it has room");
+    using shape = attention_shape<D>;
+    static_assert(sizeof(attention_hopper_shared<D>) + 1024 <= shape::ROOM, "it has room");
     extern __shared__ uint8_t room[];
     attention_hopper_shared<D> *s = reinterpret_cast<attention_hopper_shared<D> *>(
         room + (1024 - shared_address(room) % 1024) % 1024);
@@ -293,26 +331,28 @@ __device__ inline void attention_hopper(const attention_arguments &x, const tens
         for (int i = 0; i < STAGES; i++) {
             barrier_make(&s->k_full[i], 1);
             barrier_make(&s->v_full[i], 1);
-            barrier_make(&s->k_empty[i], CONSUMERS);
-            barrier_make(&s->v_empty[i], CONSUMERS);
+            barrier_make(&s->k_empty[i], shape::CONSUMERS);
+            barrier_make(&s->v_empty[i], shape::CONSUMERS);
         }
         barriers_made();
     }
     __syncthreads();
-    const attention_place place = attention_place_of(x);
+    const attention_place place = attention_place_of<D>(x);
     if (threadIdx.x < WARPGROUP) {
-        give_registers<40>();
+        give_registers<shape::PRODUCER_REGISTERS>();
         if (threadIdx.x == 0) attention_produce<D>(x, s, q, k, v, place);
     } else {
-        take_registers<232>();
+        take_registers<shape::CONSUMER_REGISTERS>();
         const int consumer = threadIdx.x / WARPGROUP - 1, thread = threadIdx.x % WARPGROUP;
         const int above = place.first + consumer * BOX_ROWS;
-        const int tiles = min(place.tiles, attention_tiles(x, place.past, above + BOX_ROWS));
+        const int tiles = min(place.tiles, attention_tiles<D>(x, place.past, above + BOX_ROWS));
         attention_consumer<T, D> rows(s, x, consumer,
                                       above + thread / WARP * 16 + thread % WARP / 4, place.past);
         barrier_wait(&s->q_full, 0);
+        rows.begin_turns();
         if (tiles > 0) rows.attend(tiles);
         rows.pass(tiles, place.tiles);
+        rows.end_turns();
         rows.store(out, place);
     }
 }

@@ -1,12 +1,12 @@
 /*
  * The maps as attention_hopper.cuh reads them: the elements of a row, rows, heads and batches. A
- * box is 64 elements of 64 rows of q or out, or of 128 keys or values.
+ * box is 64 elements of 64 rows of q or out, or of 128 keys or values, of large heads 64.
  */
 #include "attention/attention_maps.h"
 
 #include "core/check.h"
 
-enum { BOX_ROWS = 64, KEYS = 128 };
+enum { BOX_ROWS = 64 };
 
 /* A stride of 0 repeats rows, which the driver's manual does not promise. */
 static bool serves(const struct attention_problem *problem, const struct attention_strides *by,
@@ -49,11 +49,12 @@ tol_status attention_maps_make(struct tol_context *context, const struct attenti
     tol_status status = TOL_OK;
     const struct kn_attention *x = problem->attention;
     const struct attention_arguments *a = &problem->arguments;
+    const int keys = x->head_size > 128 ? 64 : 128;
     TOL_TRY(make(context, x, "attention's q", a->q, &a->q_strides, x->heads, x->q_length, BOX_ROWS,
                  &maps->q));
-    TOL_TRY(make(context, x, "attention's k", a->k, &a->k_strides, x->kv_heads, x->kv_length, KEYS,
+    TOL_TRY(make(context, x, "attention's k", a->k, &a->k_strides, x->kv_heads, x->kv_length, keys,
                  &maps->k));
-    TOL_TRY(make(context, x, "attention's v", a->v, &a->v_strides, x->kv_heads, x->kv_length, KEYS,
+    TOL_TRY(make(context, x, "attention's v", a->v, &a->v_strides, x->kv_heads, x->kv_length, keys,
                  &maps->v));
     status = make(context, x, "attention's out", a->out, &a->out_strides, x->heads, x->q_length,
                   BOX_ROWS, &maps->out);

@@ -110,13 +110,15 @@ Test(attention, tensor_is_the_definition_in_bf16) {
 
 /* Rows of one consumer and of both, rings that are gone round, and rows that see no key. */
 Test(attention, wgmma_is_the_definition) {
-    static const size_t lengths[][2] = {{64, 900}, {200, 650}, {300, 20}};
+    static const size_t lengths[][2] = {{64, 900}, {200, 650}, {300, 20}, {300, 128}};
+    /* Of each kernel one that it was made for, and one with zeros behind it. */
+    static const size_t head_sizes_of[][2] = {{64, 40}, {128, 96}, {256, 200}};
     if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
     struct stage stage = begin();
     for (enum kn_type type = KN_F16; type < KN_TYPES; type++) {
-        for (size_t head_size = 64; head_size <= 128; head_size *= 2) {
-            try_lengths(&stage, "wgmma", type, head_size);
-            for (int i = 0; i < 6; i++) {
+        for (int size = 0; size < 3; size++) {
+            try_lengths(&stage, "wgmma", type, head_sizes_of[size][0]);
+            for (int i = 0; i < 8; i++) {
                 try(&stage,
                     &(struct kn_attention_trial){.attention = {.type = type,
                                                                .batch = 2,
@@ -124,7 +126,7 @@ Test(attention, wgmma_is_the_definition) {
                                                                .kv_heads = 1,
                                                                .q_length = lengths[i / 2][0],
                                                                .kv_length = lengths[i / 2][1],
-                                                               .head_size = head_size,
+                                                               .head_size = head_sizes_of[size][1],
                                                                .causal = i % 2 == 1,
                                                                .variant = "wgmma"},
                                                  .distribution = KN_NORMAL,

@@ -34,7 +34,15 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
                                                   "the type is not bf16"};
     const struct kn_attention *x = problem->attention;
     if (x->type != type) return clauses[type];
-    if (head_size != ANY && x->head_size != head_size) return "heads are of another size";
+    if (serves ==
+        MAPS) { /* the last box of 64 elements begins in the row; stores are of 16 bytes */
+        if (x->head_size <= head_size - 64 || x->head_size > head_size) {
+            return "heads are of another size";
+        }
+        if (x->head_size % 8 != 0) return "a head is no multiple of 16 bytes";
+    } else if (head_size != ANY && x->head_size != head_size) {
+        return "heads are of another size";
+    }
     if ((serves & ALIGNED) != 0 && !problem->is_aligned) {
         return "a row does not begin at a multiple of 16 bytes";
     }
@@ -53,9 +61,10 @@ static const char *refuse(const struct attention_problem *problem, enum kn_type 
 #define TENSOR_PITCH(d) ((d) / 8 % 8 == 0 ? 2 * (d) : 2 * (d) + 16)
 #define TENSOR_KEYS(d) ((d) == 64 ? 128 : (d) == 256 ? 32 : 64)
 #define TENSOR_BYTES(d) ((((d) == 256 ? 64 : 128) + 4 * TENSOR_KEYS(d)) * TENSOR_PITCH(d))
-/* Of attention_7_hopper, as hopper_room of attention_hopper.cuh: 128 rows of q, and two tiles of
- * 128 keys and of their values. */
-#define HOPPER_BYTES(d) ((128 + 4 * 128) * 2 * (d) + 2048)
+/* Of attention_7_hopper, as ROOM of attention_hopper.cuh: rows of q, and two tiles of keys and of
+ * their values. */
+#define HOPPER_ROWS(d) ((d) == 64 ? 192 : 128)
+#define HOPPER_BYTES(d) ((HOPPER_ROWS(d) + 4 * ((d) == 256 ? 64 : 128)) * 2 * (d) + 2048)
 /* Of attention_6_grouped: 16 rows of q, and for each warp two tiles of 16 keys and values. */
 #define GROUPED_WARPS(d) ((d) == 256 ? 2 : 4)
 #define GROUPED_BYTES(d) ((16 + GROUPED_WARPS(d) * 2 * 2 * 16) * TENSOR_PITCH(d))
@@ -81,8 +90,7 @@ static const struct kn_variant variants[] = {
      .threads = threads_,                                                                          \
      .shared_bytes = bytes,                                                                        \
      .tile = {queries},                                                                            \
-     .cluster = (serves) == MAPS ? 1 : 0,                                                          \
-     .is_candidate = (serves) == MAPS},
+     .cluster = (serves) == MAPS ? 1 : 0},
 #include "attention/attention_variants.def"
 #undef ATTENTION
 };

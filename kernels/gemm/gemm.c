@@ -174,8 +174,8 @@ tol_status kn_gemm_workspace(struct kn_kernels *kernels, const struct kn_gemm *g
     TOL_TRY(check(gemm, &problem));
     problem.is_planned = true;
     TOL_TRY(pick(kernels, &problem, &variant, &kernel));
-    *bytes = gemm_packs(variant) ? gemm_pack_bytes(&problem)
-                                 : gemm_split_of(&problem, variant, SIZE_MAX).bytes;
+    *bytes = variant->packs ? gemm_pack_bytes(&problem)
+                            : gemm_split_of(&problem, variant, SIZE_MAX).bytes;
 out:
     return status;
 }

@@ -3,19 +3,23 @@
 //
 // The idea: the pipeline of gemm_hopper.cuh. wgmma reads either order of 16-bit elements, so all
 // four transpositions cost the same.
-// Owner and requirements: as gemm_hopper.cuh says. A tile of 128 x 256 in clusters of two with four
-// stages, one of 128 x 128 by itself with six.
+// Owner and requirements: as gemm_hopper.cuh says. Tiles of 128 x 256 with four stages, of 128 x 128
+// with six; k2 and k4 are tiles of 128 x 128 whose steps two or four blocks share.
 // Registers: ptxas 13.0 gives 168 a thread at the launch and spills none; 40 are left to those
 // that copy, and 232 are given to those that multiply, 128 or 64 of which are sums. Shared memory:
-// 224 KiB of stages and boxes of C, and what aligning them takes.
-// Bound by: wgmma; at 128 x 256 each byte that a block copies is used for 128 multiplications.
+// 192 KiB of stages, and what aligning them takes.
+// Bound by: wgmma; k2 and k4 by what they read.
 #include "gemm_hopper.cuh"
 
 #if __CUDA_ARCH__ >= 900
+#define GEMM_SHARED(shares, type, T, which, transpose_a, transpose_b)                              \
+    GEMM_HOPPER_KERNEL(gemm_wgmma_k##shares##_##type##_##which, __cluster_dims__(shares, 1, 1), T, \
+                       transpose_a, transpose_b, 128, shares)
 #define GEMM_HOPPER(type, T, which, transpose_a, transpose_b)                                      \
-    GEMM_HOPPER_KERNEL(gemm_wgmma_256_##type##_##which, __cluster_dims__(2, 1, 1), T, transpose_a, \
-                       transpose_b, 256, 2)                                                        \
-    GEMM_HOPPER_KERNEL(gemm_wgmma_128_##type##_##which, , T, transpose_a, transpose_b, 128, 1)
+    GEMM_HOPPER_KERNEL(gemm_wgmma_256_##type##_##which, , T, transpose_a, transpose_b, 256)        \
+    GEMM_HOPPER_KERNEL(gemm_wgmma_128_##type##_##which, , T, transpose_a, transpose_b, 128)        \
+    GEMM_SHARED(2, type, T, which, transpose_a, transpose_b)                                       \
+    GEMM_SHARED(4, type, T, which, transpose_a, transpose_b)
 #define GEMM_HOPPER_ALL(type, T)                                                                   \
     GEMM_HOPPER(type, T, nn, false, false)                                                         \
     GEMM_HOPPER(type, T, nt, false, true)                                                          \

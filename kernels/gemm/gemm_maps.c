@@ -1,6 +1,6 @@
 /*
  * The maps as gemm_hopper.cuh reads them. A box of A or B is 64 steps of 128 rows of op(matrix), or
- * where steps are not contiguous 64 of its rows for 64 steps; one of C has 64 rows.
+ * where steps are not contiguous 64 of its rows for 64 steps.
  */
 #include "gemm_maps.h"
 
@@ -11,15 +11,13 @@ enum { BOX_ROWS = 64, UNIT_ROWS = 128 };
 bool gemm_maps_serve(const struct gemm_problem *problem) {
     const struct gemm_arguments *x = &problem->arguments;
     const enum kn_type type = kn_gemm_input_type(problem->gemm->precision);
-    const enum kn_type c_type = problem->gemm->c_type;
     return problem->has_maps && kn_tensor_map_takes(type, x->lda) &&
            kn_tensor_map_takes(type, x->batch_a) && kn_tensor_map_takes(type, x->ldb) &&
-           kn_tensor_map_takes(type, x->batch_b) && kn_tensor_map_takes(c_type, x->ldc) &&
-           kn_tensor_map_takes(c_type, x->batch_c);
+           kn_tensor_map_takes(type, x->batch_b);
 }
 
 tol_status gemm_maps_make(struct tol_context *context, const struct gemm_arguments *x,
-                          enum kn_type type, bool has_c, struct gemm_maps *maps) {
+                          enum kn_type type, struct gemm_maps *maps) {
     tol_status status = TOL_OK;
     struct kn_tensor a = {.name = "gemm's a",
                           .address = x->a,
@@ -39,19 +37,8 @@ tol_status gemm_maps_make(struct tol_context *context, const struct gemm_argumen
                           .leading = x->ldb,
                           .stride = x->batch_b,
                           .box_rows = x->transpose_b ? UNIT_ROWS : BOX_ROWS};
-    struct kn_tensor c = {.name = "gemm's c",
-                          .address = x->c,
-                          .type = x->c_type == GEMM_C_F32 ? KN_F32 : type,
-                          .columns = x->n,
-                          .rows = x->m,
-                          .matrices = x->batch * x->splits,
-                          .leading = x->ldc,
-                          .stride = x->batch_c,
-                          .box_rows = BOX_ROWS};
     TOL_TRY(kn_tensor_map_make(context, &a, &maps->a));
-    TOL_TRY(kn_tensor_map_make(context, &b, &maps->b));
-    maps->c = maps->a;
-    if (has_c) status = kn_tensor_map_make(context, &c, &maps->c);
+    status = kn_tensor_map_make(context, &b, &maps->b);
 out:
     return status;
 }

@@ -7,17 +7,16 @@
 #include "gemm_problem.h"
 #include "boxes.h"
 
-/* The parameters a, b and c of gemm_10_hopper.cu. */
+/* The parameters a and b of gemm_10_hopper.cu. */
 struct gemm_maps {
-    CUtensorMap a, b, c;
+    CUtensorMap a, b;
 };
 
 /* Whether the driver makes tensor maps and these matrices can be described by them. */
 bool gemm_maps_serve(const struct gemm_problem *problem);
 
-/* Makes the maps of a launch with these arguments; without has_c that of c is another's, and not
- * to be used. Fails as the driver does. */
+/* Makes the maps of a launch with these arguments. Fails as the driver does. */
 tol_status gemm_maps_make(struct tol_context *context, const struct gemm_arguments *x,
-                          enum kn_type type, bool has_c, struct gemm_maps *maps);
+                          enum kn_type type, struct gemm_maps *maps);
 
 #endif

@@ -6,9 +6,6 @@
 
 #include "gemm_problem.h"
 
-/* Whether a variant works on copies. Pure. */
-bool gemm_packs(const struct kn_variant *variant);
-
 /* The bytes of workspace that the copies need; SIZE_MAX if that overflows. Pure. */
 size_t gemm_pack_bytes(const struct gemm_problem *problem);
 

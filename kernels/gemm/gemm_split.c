@@ -5,6 +5,7 @@
  * H200, while a share has SPAN_MIN steps at least, and what the shares write and the sum reads is
  * at most half of what is read of A and B. SPLITS_MAX bounds what a thread of the sum reads one
  * behind the other. The device at hand is not asked, so that smaller ones give the same bits.
+ * A kernel of step 10 has one share for each block of its clusters, and needs no workspace.
  */
 #include "gemm_split.h"
 
@@ -23,10 +24,16 @@ static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-size_t gemm_clusters_of(const struct gemm_arguments *x, const struct kn_variant *variant) {
-    const size_t rows = (size_t)variant->tile[0] * variant->cluster, columns = variant->tile[1];
-    return ceil_div((size_t)x->m, rows) * ceil_div((size_t)x->n, columns) * (size_t)x->batch *
-           (size_t)x->splits;
+size_t gemm_tiles_of(const struct gemm_arguments *x, const struct kn_variant *variant) {
+    return ceil_div((size_t)x->m, variant->tile[0]) * ceil_div((size_t)x->n, variant->tile[1]) *
+           (size_t)x->batch;
+}
+
+/* A cluster adds up the shares of its blocks itself. */
+static struct gemm_split shares_of_cluster(const struct gemm_arguments *x, unsigned blocks) {
+    const size_t share = ceil_div((size_t)x->k, blocks);
+    return (struct gemm_split){.splits = (int)blocks,
+                               .span = (int)(ceil_div(share, SPAN_STEP) * SPAN_STEP)};
 }
 
 struct gemm_split gemm_split_of(const struct gemm_problem *problem,
@@ -34,7 +41,8 @@ struct gemm_split gemm_split_of(const struct gemm_problem *problem,
     const struct gemm_arguments *x = &problem->arguments;
     const size_t m = (size_t)x->m, n = (size_t)x->n, k = (size_t)x->k, batch = (size_t)x->batch;
     struct gemm_split split = {.splits = 1, .span = x->k};
-    if (m == 0 || n == 0 || k < 2 * SPAN_MIN || gemm_packs(variant)) return split;
+    if (variant->cluster != 0) return shares_of_cluster(x, variant->cluster);
+    if (m == 0 || n == 0 || k < 2 * SPAN_MIN) return split;
     const size_t tiles = ceil_div(m, variant->tile[0]) * ceil_div(n, variant->tile[1]);
     if (tiles > BLOCKS || batch > BLOCKS) return split; /* so nothing below overflows */
     const size_t leading = ceil_div(n, 4) * 4, share_bytes = batch * m * leading * sizeof(float);
@@ -52,16 +60,17 @@ struct gemm_split gemm_split_of(const struct gemm_problem *problem,
                                .bytes = splits * share_bytes};
 }
 
-/* Blocks that stay, as many as the device runs at once, walk the tiles of all shares. */
+/* Blocks that stay, as many as the device runs at once, walk the tiles; where blocks share a tile,
+ * there are as many clusters as tiles. */
 static tol_status launch_clusters(struct kn_kernels *kernels, struct tol_stream *stream,
                                   const struct gemm_problem *problem,
                                   const struct kn_variant *variant, const struct tol_kernel *kernel,
                                   struct gemm_arguments *x) {
     tol_status status = TOL_OK;
     struct tol_context *context = kn_kernels_context(kernels);
-    const size_t blocks = (size_t)tol_context_device(context)->multiprocessors;
-    const size_t at_once = blocks > variant->cluster ? blocks / variant->cluster : 1;
-    const size_t clusters = smaller(gemm_clusters_of(x, variant), at_once);
+    const size_t tiles = gemm_tiles_of(x, variant);
+    const size_t at_once = (size_t)tol_context_device(context)->multiprocessors;
+    const size_t clusters = variant->cluster > 1 ? tiles : smaller(tiles, at_once);
     const struct tol_launch_shape shape = {.grid_x = variant->cluster * (unsigned)clusters,
                                            .grid_y = 1,
                                            .grid_z = 1,
@@ -69,16 +78,14 @@ static tol_status launch_clusters(struct kn_kernels *kernels, struct tol_stream 
                                            .block_y = 1,
                                            .block_z = 1,
                                            .shared_bytes = variant->shared_bytes};
-    /* Partial sums are aligned in any case. */
-    int by_boxes = problem->c_is_aligned || x->splits > 1;
+    int c_is_whole = problem->c_is_aligned && x->n % 8 == 0 && x->beta == 0 && /* of 16 bits */
+                     x->c_type != GEMM_C_F32;
     struct gemm_maps maps;
-    void *values[] = {&maps.a, &maps.b, &maps.c, x, &by_boxes};
-    const unsigned bytes[] = {sizeof maps.a, sizeof maps.b, sizeof maps.c, sizeof *x,
-                              sizeof by_boxes};
-    if (gemm_packs(variant)) TOL_TRY(gemm_pack(kernels, stream, problem, x));
-    TOL_TRY(gemm_maps_make(context, x, kn_gemm_input_type(problem->gemm->precision), by_boxes != 0,
-                           &maps));
-    status = tol_launch(stream, kernel, shape, (struct tol_arguments){5, values, bytes});
+    void *values[] = {&maps.a, &maps.b, x, &c_is_whole};
+    const unsigned bytes[] = {sizeof maps.a, sizeof maps.b, sizeof *x, sizeof c_is_whole};
+    if (variant->packs) TOL_TRY(gemm_pack(kernels, stream, problem, x));
+    TOL_TRY(gemm_maps_make(context, x, kn_gemm_input_type(problem->gemm->precision), &maps));
+    status = tol_launch(stream, kernel, shape, (struct tol_arguments){4, values, bytes});
 out:
     return status;
 }
@@ -109,22 +116,17 @@ tol_status gemm_launch(struct kn_kernels *kernels, struct tol_stream *stream,
     const struct tol_kernel *adding = NULL;
     TOL_CHECK(columns <= INT32_MAX / rows, TOL_OVER_LIMIT, "%zu x %zu tiles", rows, columns);
     x.splits = split.splits, x.span = split.span;
-    if (split.splits == 1) {
-        return variant->cluster != 0
-                   ? launch_clusters(kernels, stream, problem, variant, kernel, &x)
-                   : launch(stream, kernel, rows * columns, batch, variant, &x);
+    if (variant->cluster != 0) {
+        return launch_clusters(kernels, stream, problem, variant, kernel, &x);
     }
+    if (split.splits == 1) return launch(stream, kernel, rows * columns, batch, variant, &x);
     TOL_TRY(kn_kernels_find(kernels, adds, &adding));
     sum.splits = split.splits;
     sum.a = x.c = tol_buffer_address(problem->gemm->workspace);
     sum.lda = x.ldc = (long long)split.leading;
     sum.batch_a = x.batch_c = (long long)m * (long long)split.leading;
     x.c_type = GEMM_C_F32, x.alpha = 1, x.beta = 0;
-    if (variant->cluster != 0) {
-        TOL_TRY(launch_clusters(kernels, stream, problem, variant, kernel, &x));
-    } else {
-        TOL_TRY(launch(stream, kernel, rows * columns, batch * (size_t)split.splits, variant, &x));
-    }
+    TOL_TRY(launch(stream, kernel, rows * columns, batch * (size_t)split.splits, variant, &x));
     status =
         launch(stream, adding, ceil_div(m * (split.leading / 4), adds->threads), batch, adds, &sum);
 out:

@@ -213,7 +213,7 @@ Test(gemm, async_is_right) {
 }
 
 /* Tiles and parts of them in each dimension, a ring that is gone round, and clusters of which a
- * block has nothing to do. */
+ * block has no step. */
 Test(gemm, wgmma_is_right) {
     if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
     begin();
@@ -225,11 +225,14 @@ Test(gemm, wgmma_is_right) {
         try_aligned("wgmma_128", p, 1, 7, 5, 1);
         try_aligned("wgmma_128", p, 128, 128, 192, 2);
         try_aligned("wgmma_128", p, 133, 59, 461, 1);
+        try_aligned("wgmma_k2", p, 133, 59, 461, 1);
+        try_aligned("wgmma_k4", p, 3, 131, 330, 2);
+        try_aligned("wgmma_k4", p, 130, 5, 130, 1);
     }
     end();
 }
 
-/* Rows of any alignment, copied or, of C, stored one by one: of all three, of A and B, of C. */
+/* Rows of any alignment, which are copied. */
 Test(gemm, packed_is_right) {
     static const size_t sizes[][3] = {{131, 259, 70}, {3, 1, 5}, {133, 59, 461}};
     if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
@@ -250,7 +253,7 @@ Test(gemm, packed_is_right) {
                      .beta = i % 7 < 4 ? 0 : -1,
                      .variant = i % 4 < 2 ? "packed_256" : "packed_128"},
             .gap = 3,
-            .skew = i % 5,
+            .skew = 1 + i % 5,
             .workspace = true,
             .is_exact = true,
             .seed = 70 + i};
@@ -368,8 +371,8 @@ Test(gemm, each_planted_defect_is_found_in_each_precision) {
 
 /* Goal: what can go wrong in a pipeline of stages and clusters is found. */
 Test(gemm, each_planted_defect_of_step_10_is_found) {
-    static const char *const defects[] = {"early_release", "lost_consumer", "lost_block",
-                                          "wrong_half", "lost_stage"};
+    static const char *const defects[] = {"early_release", "lost_consumer", "wrong_stage",
+                                          "lost_stage", "lost_block"};
     if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
     begin();
     for (unsigned i = 0; i < 2 * sizeof defects / sizeof defects[0]; i++) {

@@ -33,12 +33,11 @@ enum {
     MANY = 1 << 17,    /* unless forced, only where its tiles keep a large device busy */
     LARGE = 1 << 18,   /* unless forced, only where c does not fit a tile of 64 x 64 */
     BY_MAPS = 1 << 19, /* only where tensor maps describe the matrices, and there are steps */
-    BY_TWO = 1 << 20,  /* clusters of two; unless forced, only where wide tiles are done sooner */
-    BY_COPY = 1 << 21, /* copies rows that are not aligned to the workspace */
-    MAPS = ALIGNED | BY_MAPS,
-    PAIRS = MAPS | BY_TWO,
-    COPIES = BY_MAPS | BY_COPY,
-    COPIED_PAIRS = COPIES | BY_TWO
+    WIDE = 1 << 20,    /* unless forced, only where tiles of 128 x 256 are done sooner */
+    BY_COPY = 1 << 21, /* copies rows of A and B that are not aligned to the workspace */
+    BY_2 = 1 << 22,    /* so many blocks share the steps of a tile */
+    BY_4 = 1 << 23,
+    COPIES = BY_MAPS | BY_COPY
 };
 
 /* Two tiles for each multiprocessor of an H200: with fewer, smaller tiles are done sooner. */
@@ -47,29 +46,54 @@ static bool has_many_tiles(const struct kn_gemm *gemm) {
     return tiles * (double)(gemm->batch != 0 ? gemm->batch : 1) >= 264;
 }
 
-/* Whether step 10 has done with tiles of 128 x 256 in pairs sooner than with tiles of 128 x 128, on
- * an H200. That a tile of half the size takes 0.6 of the time is a guess: nothing was measured. */
-static bool is_better_wide(const struct kn_gemm *gemm) {
-    const double blocks = 132, narrow_time = 0.6;
-    const double m = (double)gemm->m, n = (double)gemm->n;
-    const double batch = (double)(gemm->batch != 0 ? gemm->batch : 1);
-    const double wide = 2 * ceil(m / 256) * ceil(n / 256) * batch;
-    const double narrow = ceil(m / 128) * ceil(n / 128) * batch;
-    return ceil(wide / blocks) <= narrow_time * ceil(narrow / blocks);
+/* The multiprocessors of an H200: another device gives the same bits. */
+enum { HOPPER_BLOCKS = 132, SHARE_MIN = 256 };
+
+static double tiles_of(const struct kn_gemm *gemm, double columns) {
+    return ceil((double)gemm->m / 128) * ceil((double)gemm->n / columns) *
+           (double)(gemm->batch != 0 ? gemm->batch : 1);
 }
 
-/* Step 10 counts clusters in an int. */
-static bool can_count(const struct kn_gemm *gemm) {
-    const double tiles = ceil((double)gemm->m / 128) * ceil((double)gemm->n / 128);
-    return tiles * (double)(gemm->batch != 0 ? gemm->batch : 1) <= INT32_MAX;
+/* Whether step 10 has done with tiles of 128 x 256 sooner than with tiles of 128 x 128, on an H200.
+ * A tile of half the size takes 0.52 of the time there. */
+static bool is_better_wide(const struct kn_gemm *gemm) {
+    const double narrow_time = 0.52;
+    return ceil(tiles_of(gemm, 256) / HOPPER_BLOCKS) <=
+           narrow_time * ceil(tiles_of(gemm, 128) / HOPPER_BLOCKS);
 }
+
+/* Whether there are so few tiles of 128 x 128, and so many steps, that blocks share them. With 32
+ * tiles two blocks were better than four: half of the device reads as fast as all of it. */
+static bool is_better_shared(const struct kn_gemm *gemm, unsigned shares) {
+    return tiles_of(gemm, 128) * shares <= HOPPER_BLOCKS / 2 &&
+           gemm->k >= (size_t)SHARE_MIN * shares;
+}
+
+/* A product of few rows or columns is bound by what it reads, and step 6 with its steps split among
+ * all blocks reads faster than step 10. */
+static bool is_better_split(const struct gemm_problem *problem) {
+    const struct kn_gemm *gemm = problem->gemm;
+    const bool has_room = problem->is_planned || gemm->workspace != NULL;
+    return has_room && (gemm->m <= 64 || gemm->n <= 64);
+}
+
+/* Step 10 counts tiles in an int. */
+static bool can_count(const struct kn_gemm *gemm) {
+    return tiles_of(gemm, 128) * 4 <= INT32_MAX;
+}
+
+/* The blocks of a cluster; 0: the kernel takes no maps. */
+#define SHARES(serves)                                                                             \
+    (((serves)&BY_MAPS) == 0 ? 0U : ((serves)&BY_4) ? 4U : ((serves)&BY_2) ? 2U : 1U)
 
 static const char *refuse_copies(const struct gemm_problem *problem) {
     enum { MATRICES_MAX = 65535 };
     const struct kn_gemm *gemm = problem->gemm;
     const size_t bytes = gemm_pack_bytes(problem);
     const size_t room = gemm->workspace != NULL ? tol_buffer_bytes(gemm->workspace) : 0;
-    if (gemm_is_aligned(problem)) return "all rows begin at multiples of 16 bytes";
+    if (problem->a_is_aligned && problem->b_is_aligned) {
+        return "rows of a and b begin at multiples of 16 bytes";
+    }
     if (gemm->batch > MATRICES_MAX || bytes == SIZE_MAX) return "there are too many matrices";
     if (!problem->is_planned && bytes > room) return "copies of a and b do not fit the workspace";
     if (gemm->variant == NULL && !gemm_pack_wins(problem)) return "copies cost more than they save";
@@ -88,11 +112,19 @@ static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
         if (problem->arguments.k == 0) return "there is nothing to multiply";
         if (!gemm_maps_serve(problem)) return "no tensor maps can be made";
         if (!can_count(gemm)) return "there are too many of its tiles";
-        const char *why = (serves & BY_COPY) != 0 ? refuse_copies(problem) : NULL;
-        if (why != NULL) return why;
+        if (gemm->variant == NULL && is_better_split(problem)) return "it is for more rows";
+        if ((serves & BY_COPY) != 0) {
+            const char *why = refuse_copies(problem);
+            if (why != NULL) return why;
+        } else if (!problem->a_is_aligned || !problem->b_is_aligned) {
+            return "a row of a or b does not begin at a multiple of 16 bytes";
+        }
     }
-    if ((serves & BY_TWO) != 0 && gemm->variant == NULL && !is_better_wide(gemm)) {
+    if ((serves & WIDE) != 0 && gemm->variant == NULL && !is_better_wide(gemm)) {
         return "smaller tiles fill a device better";
+    }
+    if (SHARES(serves) > 1 && gemm->variant == NULL && !is_better_shared(gemm, SHARES(serves))) {
+        return "fewer blocks can share a tile";
     }
     if ((serves & MANY) != 0 && gemm->variant == NULL && !has_many_tiles(gemm)) {
         return "there are too few of its tiles";
@@ -110,7 +142,6 @@ static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
 #include "gemm_variants.def"
 #undef GEMM
 
-#define CLUSTER(serves) (((serves)&BY_MAPS ? 1U : 0U) + ((serves)&BY_TWO ? 1U : 0U))
 static const struct kn_variant rows[] = {
 #define GEMM(name_, entry_, image_, capability, serves, threads_, shared_kib, m, n, k)             \
     {.name = #name_,                                                                               \
@@ -121,8 +152,8 @@ static const struct kn_variant rows[] = {
      .threads = threads_,                                                                          \
      .shared_bytes = shared_kib << 10,                                                             \
      .tile = {m, n, k},                                                                            \
-     .cluster = CLUSTER(serves),                                                                   \
-     .is_candidate = ((serves)&BY_MAPS) != 0},
+     .cluster = SHARES(serves),                                                                    \
+     .packs = ((serves)&BY_COPY) != 0},
 #include "gemm_variants.def"
 #undef GEMM
 };

@@ -60,6 +60,8 @@ void sweep_gemm(struct sweep *sweep) {
     for (enum kn_gemm_precision p = KN_GEMM_F16; p <= KN_GEMM_BF16; p++) {
         run_cases(sweep, "wgmma_128", p, 133, 131, 7 * 64 + 5, 1, true);
         run_cases(sweep, "wgmma_256", p, 133, 259, 5 * 64 + 5, 1, true);
+        run_cases(sweep, "wgmma_k2", p, 133, 131, 3 * 64 + 5, 1, true);
+        run_cases(sweep, "wgmma_k4", p, 133, 131, 5 * 64 + 5, 1, true);
     }
     for (int i = 0; i < 2; i++) { /* rows copied to the workspace */
         run_case(sweep,
@@ -80,14 +82,12 @@ void sweep_gemm(struct sweep *sweep) {
     }
     run_case(sweep, &(struct kn_gemm_trial){.gemm = {.precision = KN_GEMM_BF16,
                                                      .c_type = KN_BF16,
-                                                     .m = 17,
-                                                     .n = 40,
-                                                     .k = 1024 + 3,
-                                                     .alpha = 1.25f,
-                                                     .beta = 0.5f,
-                                                     .variant = "wgmma_128"},
+                                                     .m = 133,
+                                                     .n = 136,
+                                                     .k = 67,
+                                                     .alpha = 1,
+                                                     .variant = "wgmma_256"}, /* whole pieces */
                                             .align = 8,
-                                            .workspace = true,
                                             .seed = 9});
     /* One tile with k split among blocks, for each type of C. */
     for (enum kn_gemm_precision p = KN_GEMM_F32; p <= KN_GEMM_BF16; p++) {
