@@ -59,8 +59,8 @@ static bool is_of_pipelines(const char *mistake) {
     return false;
 }
 
-/* Under a saboteur called gemm_DEFECT all products that the kernel of that defect serves are made by
- * it. Other devices than those of step 10 get a defect of step 1 in its place: steps are lost. */
+/* Under a saboteur called gemm_DEFECT all products that the kernel of that defect serves are made
+ * by it. Devices without step 10 get a defect of step 1 in place of its own: steps are lost. */
 static void plant(const struct hyp_attack *attack, struct kn_gemm_trial *trial) {
     const char *sabotage = attack->session.sabotage;
     const char *mistake = hyp_sabotage_mistake(sabotage, "gemm");

@@ -70,8 +70,7 @@ TOL_API tol_status kn_attention_pick(struct kn_kernels *kernels,
                                      const struct kn_variant **variant);
 
 /* "grouped": fp16 and bf16, up to 16 rows that share a head of k and v; "decode": a few rows;
- * "wgmma": a candidate for fp16 and bf16 on compute capability 9.0; "tensor": those; "tiled": fp32;
- * "naive": all. */
+ * "wgmma": fp16 and bf16 on compute capability 9.0; "tensor": both; "tiled": fp32; "naive": all. */
 extern const struct kn_variants kn_attention_variants;
 
 /* Kernels with one planted defect each, for sabotage: fp16 with heads of 64 elements. */

@@ -29,7 +29,7 @@ constexpr float HOPPER_GROWTH_MAX = 8;
 // How a block is made up for heads of up to D elements.
 template <int D> struct attention_shape {
     static constexpr int SLABS = D / 64; // of 64 elements
-        static constexpr int CONSUMERS = D == 64 ? 3 : 2, QUERIES = CONSUMERS * BOX_ROWS;
+    static constexpr int CONSUMERS = D == 64 ? 3 : 2, QUERIES = CONSUMERS * BOX_ROWS;
     static constexpr int KEYS = D == 256 ? 64 : 128; // of a tile
     static constexpr int SLAB = KEYS * BOX_ROW;      // bytes of 64 elements of each key
     static constexpr int THREADS = (1 + CONSUMERS) * WARPGROUP;
@@ -41,7 +41,8 @@ template <int D> struct attention_shape {
 template <int D> struct attention_hopper_shared {
     using shape = attention_shape<D>;
     alignas(1024) uint8_t q[shape::CONSUMERS][shape::SLABS][BOX]; // then the rows of out
-    alignas(1024) uint8_t k[STAGES][shape::SLABS][shape::SLAB], v[STAGES][shape::SLABS][shape::SLAB];
+    alignas(1024) uint8_t k[STAGES][shape::SLABS][shape::SLAB],
+        v[STAGES][shape::SLABS][shape::SLAB];
     alignas(8) uint64_t q_full, k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
 };
 
@@ -52,7 +53,8 @@ struct attention_place {
     int tiles;              // of keys, that some row sees
 };
 
-template <int D> __device__ inline int attention_tiles(const attention_arguments &x, int past, int rows) {
+template <int D>
+__device__ inline int attention_tiles(const attention_arguments &x, int past, int rows) {
     int seen = x.kv_length;
     if (x.causal) seen = min(seen, max(0, min(rows, x.q_length) + past));
     return ceil_div(seen, attention_shape<D>::KEYS);

@@ -3,8 +3,8 @@
 //
 // The idea: the pipeline of gemm_hopper.cuh. wgmma reads either order of 16-bit elements, so all
 // four transpositions cost the same.
-// Owner and requirements: as gemm_hopper.cuh says. Tiles of 128 x 256 with four stages, of 128 x 128
-// with six; k2 and k4 are tiles of 128 x 128 whose steps two or four blocks share.
+// Owner and requirements: as gemm_hopper.cuh says. Tiles of 128 x 256 have four stages, those of
+// 128 x 128 six; k2 and k4 are tiles of 128 x 128 whose steps two or four blocks share.
 // Registers: ptxas 13.0 gives 168 a thread at the launch and spills none; 40 are left to those
 // that copy, and 232 are given to those that multiply, 128 or 64 of which are sums. Shared memory:
 // 192 KiB of stages, and what aligning them takes.

@@ -295,7 +295,7 @@ __device__ inline void hopper_keep(hopper_shared<N> *s, int row, const float (&s
         for (int lower = 0; lower < 2; lower++) {
             const int at = group * 4 + lower * 2;
             *(float2 *)&s->sums[row + lower * 8][group * 8 + threadIdx.x % 4 * 2] = {sum[at],
-                                                                                    sum[at + 1]};
+                                                                                     sum[at + 1]};
         }
     }
 }
@@ -379,7 +379,7 @@ __device__ inline void gemm_hopper(const gemm_arguments &x, const tensor_map *a,
 #define GEMM_HOPPER_KERNEL(name, CLUSTER_DIMS, ...)                                                \
     extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(HOPPER_THREADS, 1)                   \
         name(const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b,           \
-             const __grid_constant__ gemm_arguments x, int c_is_whole) {                         \
-        gemm_hopper<__VA_ARGS__>(x, &a, &b, c_is_whole);                                         \
+             const __grid_constant__ gemm_arguments x, int c_is_whole) {                           \
+        gemm_hopper<__VA_ARGS__>(x, &a, &b, c_is_whole);                                           \
     }
 #endif

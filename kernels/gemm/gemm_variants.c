@@ -37,7 +37,9 @@ enum {
     BY_COPY = 1 << 21, /* copies rows of A and B that are not aligned to the workspace */
     BY_2 = 1 << 22,    /* so many blocks share the steps of a tile */
     BY_4 = 1 << 23,
-    COPIES = BY_MAPS | BY_COPY
+    COPIED = BY_MAPS | BY_COPY,
+    WIDE_COPIED = COPIED | WIDE,
+    WIDE_MAPS = BY_MAPS | WIDE
 };
 
 /* Two tiles for each multiprocessor of an H200: with fewer, smaller tiles are done sooner. */
