@@ -115,7 +115,7 @@ SOFT_TESTS = within({
     """,
     "async": """
         async_test mbarrier_test bulk_test reduce_test tensor_copy_test tensor_cluster_test
-        tensor_image_test tensor_random_test tensor_replace_test
+        tensor_edge_test tensor_image_test tensor_random_test tensor_replace_test
     """,
     "grid": "cluster_test cluster_memory_test",
     "lower": """

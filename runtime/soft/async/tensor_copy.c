@@ -5,8 +5,13 @@
  *
  * A box lies in shared memory row by row without gaps; where the map has a swizzle, the chunks of
  * 16 bytes of each 128 change places by the bits of their address. Elements outside the tensor
- * come as zeros or NaN, count as bytes that have come, and are never written. The map is read when
- * the copy begins, the elements when it is carried out. A multicast copy is one for each block.
+ * come as zeros or NaN, and count as bytes that have come. The map is read when the copy begins,
+ * the elements when it is carried out. A multicast copy is one for each block.
+ *
+ * What the manual does not say of tiles at the ends of rows is as an H200 does it, by the table in
+ * README.md: a tile begins at a multiple of 16 bytes of a row, and one that is written not in front
+ * of it; what is written are whole units of 16 bytes. Of copies by im2col, which were not measured,
+ * elements outside the tensor are never written.
  */
 #include "async.h"
 
@@ -97,6 +102,28 @@ static bool read_place(struct soft_warp *warp, const struct soft_instruction *in
     return true;
 }
 
+/* Whether a tile is where the hardware copies one. If not, the launch has failed. */
+static bool check_place(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane) {
+    const struct soft_tensor_map *map = &copy->map;
+    long long first = copy->place.begin[0], byte = first * map->element_bytes;
+    if (map->im2col) return true;
+    if (byte % CHUNK != 0) {
+        soft_launch_fail(warp, copy->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
+                         "the box begins at %lld along dimension 0, which is byte %lld of the "
+                         "tensor's row, not a multiple of 16",
+                         first, byte);
+        return false;
+    }
+    if (first < 0 && copy->to == SOFT_SPACE_GLOBAL) {
+        soft_launch_fail(warp, copy->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
+                         "the box begins at %lld along dimension 0, in front of the tensor's row, "
+                         "where only loads may begin",
+                         first);
+        return false;
+    }
+    return true;
+}
+
 /* It is allowed, and hardly ever meant. */
 static void note_outside(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane) {
     const struct soft_tensor_map *map = &copy->map;
@@ -167,6 +194,7 @@ static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in, 
     if (!read_map(warp, in, lane, &copy->map) || !read_place(warp, in, lane, &copy->place)) {
         return false;
     }
+    if (!check_place(warp, copy, lane)) return false;
     if (!out && !read_targets(warp, in, lane, rank, copy)) return false;
     if (!find_box(warp, copy, lane, &place)) return false;
     copy->bytes[lane] = (uint32_t)soft_tensor_box_bytes(&copy->map);
@@ -320,6 +348,21 @@ static bool reduce_row(struct soft_warp *warp, const struct soft_async_op *copy,
     return true;
 }
 
+/* The hardware does so, and what is there may be somebody else's. */
+static void note_behind(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
+                        const struct soft_tensor_walk *row) {
+    uint64_t bytes = ((uint64_t)copy->map.last[0] + 1) * copy->map.element_bytes;
+    uint64_t address = row->address + row->bytes - row->behind;
+    struct soft_finding finding = {
+        .kind = "box behind row", .lanes = 1u << lane, .address = address, .minor = true};
+    if (row->behind == 0) return;
+    soft_launch_find(warp, copy->in, &finding,
+                     "a row of %llu bytes is written in units of 16 bytes, so the %u bytes behind "
+                     "it at 0x%llx are %s",
+                     (unsigned long long)bytes, row->behind, (unsigned long long)address,
+                     (copy->in->mode & SOFT_BULK_REDUCE) != 0 ? "changed" : "overwritten");
+}
+
 /* Finds the part of a row in global memory. */
 static bool find_row(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane,
                      const struct soft_tensor_walk *row, struct soft_place *place) {
@@ -353,6 +396,7 @@ static bool store_row(struct soft_warp *warp, const struct soft_async_op *copy, 
     uint8_t bytes[ROW_MAX];
     struct soft_place place = {0};
     if (row->bytes == 0) return true;
+    note_behind(warp, copy, lane, row);
     if (!find_row(warp, copy, lane, row, &place)) return false;
     move_shared(shared, &copy->map, row->at, bytes, row->row_bytes, false);
     soft_shadow_mark(place.shadow, place.offset, row->bytes);
@@ -376,7 +420,7 @@ bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *c
     } else {
         shared.cta = soft_cluster_find(warp->cta, (uint32_t)copy->destination[lane], &offset);
     }
-    soft_tensor_walk_begin(&row, &copy->map, &copy->place);
+    soft_tensor_walk_begin(&row, &copy->map, &copy->place, out);
     while (soft_tensor_walk_next(&row)) {
         if (!(out ? store_row : load_row)(warp, copy, lane, &row, &shared)) return false;
     }

@@ -8,14 +8,16 @@
 #include "tensor_walk.h"
 
 void soft_tensor_walk_begin(struct soft_tensor_walk *walk, const struct soft_tensor_map *map,
-                            const struct soft_box_place *place) {
-    *walk = (struct soft_tensor_walk){.map = map, .place = place};
+                            const struct soft_box_place *place, bool writes) {
+    *walk = (struct soft_tensor_walk){
+        .map = map, .place = place, .whole_units = writes && !map->im2col};
     walk->row_bytes = soft_tensor_row_bytes(map);
     walk->left = (uint32_t)soft_tensor_box_rows(map);
     for (unsigned i = 0; i < map->rank; i++) walk->base[i] = place->begin[i];
 }
 
-/* The part of the row inside the tensor's first dimension, whatever the others are. */
+/* The part of the row inside the tensor's first dimension, whatever the others are. A box that is
+ * written begins and ends at a unit, so a unit that the tensor's row ends in is all in the box. */
 static void find_part(struct soft_tensor_walk *walk) {
     const struct soft_tensor_map *map = walk->map;
     int64_t size = (int64_t)map->last[0] + 1, first = walk->place->begin[0];
@@ -25,6 +27,8 @@ static void find_part(struct soft_tensor_walk *walk) {
     walk->address += (uint64_t)(first + from) * map->element_bytes;
     walk->from = (unsigned)from * map->element_bytes;
     walk->bytes = (unsigned)(end - from) * map->element_bytes;
+    if (walk->whole_units) walk->behind = -walk->bytes % SOFT_TENSOR_CHUNK;
+    walk->bytes += walk->behind;
 }
 
 /* Where the row is along a dimension behind the first one. */
@@ -59,7 +63,7 @@ bool soft_tensor_walk_next(struct soft_tensor_walk *walk) {
     walk->at = walk->next;
     walk->next += walk->row_bytes;
     walk->address = map->address;
-    walk->from = walk->bytes = 0;
+    walk->from = walk->bytes = walk->behind = 0;
     bool inside = true;
     for (unsigned i = 1; i < map->rank; i++) {
         int64_t at = place_along(walk, i);

@@ -1,6 +1,7 @@
 /*
  * Tensor walk: the rows of a tensor map's box, in the order in which they lie in shared memory, and
- * what of each is inside the tensor. A row of an im2col copy is the channels of a pixel.
+ * what of each is copied: what is inside the tensor, and of a tile that is written the rest of the
+ * last unit of 16 bytes. A row of an im2col copy is the channels of a pixel.
  *
  * It only computes places and touches no memory. The map must be valid.
  */
@@ -22,16 +23,19 @@ struct soft_tensor_walk {
     uint32_t left;                        /* rows of the box */
     unsigned index[SOFT_TENSOR_RANK_MAX]; /* of the next row, where it is no im2col copy */
     int64_t base[SOFT_TENSOR_RANK_MAX];   /* where it is: without the offsets */
+    bool whole_units;                     /* it is written, in units of 16 bytes */
     /* The row: */
     uint64_t address;     /* of its first byte inside the tensor, in global memory */
-    unsigned from, bytes; /* inside: from this byte of the row on so many, which may be 0 */
+    unsigned from, bytes; /* copied: from this byte of the row on so many, which may be 0 */
+    unsigned behind;      /* how many of those are behind the tensor's row */
     uint32_t at, next;    /* where it begins in the box, before swizzling; and the next one */
     unsigned row_bytes;   /* all of its bytes, inside or not */
 };
 
-/* The walk keeps both pointers. The box has less than 2^32 bytes. */
+/* The walk keeps both pointers. The box has less than 2^32 bytes. writes: global memory is what is
+ * written, not what is read. */
 void soft_tensor_walk_begin(struct soft_tensor_walk *walk, const struct soft_tensor_map *map,
-                            const struct soft_box_place *place);
+                            const struct soft_box_place *place, bool writes);
 
 /* The first or the next row. false: there are no more. */
 bool soft_tensor_walk_next(struct soft_tensor_walk *walk);

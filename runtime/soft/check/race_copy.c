@@ -31,7 +31,7 @@ static void touch_box(struct soft_checked_access *touch, const struct soft_tenso
 
 static void touch_rows(struct soft_checked_access *touch, const struct soft_async_op *copy) {
     struct soft_tensor_walk row;
-    soft_tensor_walk_begin(&row, &copy->map, &copy->place);
+    soft_tensor_walk_begin(&row, &copy->map, &copy->place, copy->to == SOFT_SPACE_GLOBAL);
     while (soft_tensor_walk_next(&row)) {
         touch_bytes(touch, row.address, row.bytes, SOFT_SPACE_GLOBAL);
     }

@@ -136,6 +136,20 @@ void box_model_load(const struct box_model *model, const uint8_t *memory, int64_
     convert(model, value);
 }
 
+/* Tiles begin at a multiple of 16 bytes, and those that are written not in front of the row. */
+bool box_model_refuses(const struct box_model *model, const int32_t *begin) {
+    int64_t byte = (int64_t)begin[0] * model->each;
+    return !model->im2col && (byte % 16 != 0 || (model->stores && byte < 0));
+}
+
+/* What a dimension has of elements that are copied: of a tile that is written, a row is longer by
+ * what is left of its last 16 bytes. */
+static int64_t extent(const struct box_model *model, unsigned i) {
+    uint64_t size = model->size[i];
+    if (i > 0 || model->im2col || !model->stores) return (int64_t)size;
+    return (int64_t)((size * model->each + 15) / 16 * 16 / model->each);
+}
+
 void box_model_each(const struct box_model *model, const int32_t *begin, const uint16_t *offsets,
                     void (*visit)(void *user, unsigned at, int64_t from), void *user) {
     static struct pixel pixels[TENSOR_PIXELS_MAX];
@@ -150,7 +164,7 @@ void box_model_each(const struct box_model *model, const int32_t *begin, const u
             int64_t place = begin[i] + index * model->step[i];
             if (model->im2col && i > 0) place = pixels[e / model->box[0]].at[i];
             rest /= taken(model, i);
-            if (place < 0 || place >= (int64_t)model->size[i]) inside = false;
+            if (place < 0 || place >= extent(model, i)) inside = false;
             if (inside) from += place * (int64_t)(i == 0 ? model->each : model->stride[i]);
         }
         visit(user, (unsigned)e * model->each, inside ? from : -1);

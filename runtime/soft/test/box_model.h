@@ -1,6 +1,7 @@
 /*
  * Box model: copies of boxes, element by element, for tests and fuzz targets. It is written from
- * the manual (PTX ISA 9.0, section 5.5) and shares nothing with the device.
+ * the manual (PTX ISA 9.0, section 5.5), and from what an H200 was measured to do at the ends of
+ * rows, and shares nothing with the device.
  */
 #ifndef SOFT_BOX_MODEL_H
 #define SOFT_BOX_MODEL_H
@@ -39,6 +40,7 @@ struct box_model {
     unsigned box[TENSOR_RANK_MAX], step[TENSOR_RANK_MAX];
     int lower[3], upper[3];
     bool im2col;
+    bool stores; /* of the copy: it goes to the memory */
 };
 
 /* The bytes of an element of a type, and whether it is a floating point type. */
@@ -52,9 +54,12 @@ uint64_t box_model_bytes(const struct box_model *model);
 CUresult box_model_encode(const struct box_model *model, CUtensorMap *map, CUdeviceptr memory,
                           cuuint32_t first_step);
 
+/* Whether the device executes no copy of a box that begins at begin. */
+bool box_model_refuses(const struct box_model *model, const int32_t *begin);
+
 /* Calls visit for each element of a box that begins at begin: with its byte in the box, and that in
- * the memory, or -1 where it is outside the tensor. offsets: of an im2col copy. At most
- * TENSOR_PIXELS_MAX pixels; not for several threads. */
+ * the memory, or -1 where it is outside the tensor and not copied. offsets: of an im2col copy. At
+ * most TENSOR_PIXELS_MAX pixels; not for several threads. */
 void box_model_each(const struct box_model *model, const int32_t *begin, const uint16_t *offsets,
                     void (*visit)(void *user, unsigned at, int64_t from), void *user);
 

@@ -106,8 +106,10 @@ const char *test_captured(FILE *stream) {
     return text;
 }
 
-/* The folder of fixtures, from where the program lies: build/ or one of its variants' folders. */
-static void find_folder(const char *folder, char *path, size_t bytes) {
+#define FIXTURES "fixtures/ptx"
+
+/* A folder of a tree, from where the program lies: build/ or one of its variants' folders. */
+static void find_folder(const char *tree, const char *folder, char *path, size_t bytes) {
     static const char *const roots[] = {"", "/..", "/../.."};
     char own[2048];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
@@ -115,15 +117,15 @@ static void find_folder(const char *folder, char *path, size_t bytes) {
     char *slash = strrchr(own, '/');
     if (slash != NULL) *slash = '\0';
     for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
-        snprintf(path, bytes, "%s%s/fixtures/ptx/%s", own, roots[i], folder);
+        snprintf(path, bytes, "%s%s/%s/%s", own, roots[i], tree, folder);
         if (access(path, R_OK) == 0) return;
     }
-    cr_assert_fail("the folder fixtures/ptx/%s is missing", folder);
+    cr_assert_fail("the folder %s/%s is missing", tree, folder);
 }
 
-char *test_fixture(const char *folder, const char *name) {
+static char *read_text(const char *tree, const char *folder, const char *name) {
     char path[4096], whole[4400];
-    find_folder(folder, path, sizeof path);
+    find_folder(tree, folder, path, sizeof path);
     snprintf(whole, sizeof whole, "%s/%s", path, name);
     FILE *file = fopen(whole, "rb");
     cr_assert(file != NULL, "%s is missing", whole);
@@ -136,6 +138,14 @@ char *test_fixture(const char *folder, const char *name) {
     return text;
 }
 
+char *test_fixture(const char *folder, const char *name) {
+    return read_text(FIXTURES, folder, name);
+}
+
+char *test_published(const char *folder, const char *name) {
+    return read_text("reports/published", folder, name);
+}
+
 static int is_ptx(const struct dirent *entry) {
     size_t length = strlen(entry->d_name);
     return length > 4 && strcmp(entry->d_name + length - 4, ".ptx") == 0;
@@ -144,7 +154,7 @@ static int is_ptx(const struct dirent *entry) {
 size_t test_each_fixture(const char *folder, void (*visit)(const char *name, const char *text)) {
     char path[4096];
     struct dirent **entries = NULL;
-    find_folder(folder, path, sizeof path);
+    find_folder(FIXTURES, folder, path, sizeof path);
     int count = scandir(path, &entries, is_ptx, alphasort);
     cr_assert(count > 0, "%s is empty", path);
     for (int i = 0; i < count; i++) {

@@ -1,8 +1,9 @@
 /*
  * Fuzz target: the arguments of a tensor map, and a copy by it. A map is refused with a reason and
  * left as it was, or made; then a box is copied as a model copies it element by element, or the
- * launch fails because the box is larger than shared memory or the tensor than its allocation. A
- * map whose bytes were changed may fail in other ways, and crashes nothing.
+ * launch fails: because of where the box begins, or because it is larger than shared memory or the
+ * tensor than its allocation. A map whose bytes were changed may fail in other ways, and crashes
+ * nothing.
  *
  * The input is a sequence of numbers: a byte below 240 is one, a larger one says how many bytes
  * follow. What is missing is 0.
@@ -247,6 +248,7 @@ static CUresult foresee(const struct box_model *model, bool stores) {
     uint64_t span = 16ull << model->swizzle, bytes = box_model_bytes(model);
     struct outcome outcome = {.model = model, .stores = stores};
     memcpy(&expected, &before, sizeof before);
+    if (box_model_refuses(model, before.begin)) return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     if ((bytes + span - 1) / span * span > SHARED) return CUDA_ERROR_ILLEGAL_ADDRESS;
     static const uint16_t none[4];
     box_model_each(model, before.begin, stores ? none : before.offsets, visit, &outcome);
@@ -289,6 +291,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     model->each = tensor_type_bytes(model->type);
     model->step[0] = 1;
     bool stores = (arguments.flags & STORES) != 0, spoils = (arguments.flags & SPOILS) != 0;
+    model->stores = stores;
     before.bytes = (uint32_t)box_model_bytes(model);
     for (int i = 0; spoils && i < 4; i++) {
         size_t at = (size_t)number(&input) % sizeof before.map;
