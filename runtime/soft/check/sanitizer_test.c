@@ -181,7 +181,7 @@ static void check_reports(const char *name, const char *text, const struct fixtu
 static void make_map(const struct fixture *fixture, CUdeviceptr memory) {
     CUtensorMap map;
     const cuuint64_t sizes[] = {fixture->tensor[0], fixture->tensor[1]};
-    const cuuint64_t strides[] = {sizes[0] * sizeof(uint32_t)};
+    const cuuint64_t strides[] = {(sizes[0] + 3) / 4 * 16};
     const cuuint32_t steps[] = {1, 1};
     void *tensor = (void *)(uintptr_t)(memory + TENSOR_OFFSET);
     cr_assert_eq(
