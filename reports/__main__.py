@@ -9,14 +9,18 @@ import dataclasses
 import pathlib
 import sys
 
-from . import appendix, compare, drawn, evidence, markdown, page
+from . import appendix, compare, drawn, evidence, history, markdown, page
 
 
-def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool) -> None:
+def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool,
+                 baseline: pathlib.Path | None = None, past: pathlib.Path | None = None) -> None:
     runs = [evidence.read(folder) for folder in folders]
+    before = [history.of_run(run, baseline, past) for run in runs]
+    html = page.render(runs, appendix.html(runs), before)
+    text = markdown.render(runs, appendix.text(runs), before)
     out.mkdir(parents=True, exist_ok=True)
-    (out / "report.html").write_text(page.render(runs, appendix.html(runs)), encoding="utf-8")
-    (out / "report.md").write_text(markdown.render(runs, appendix.text(runs)), encoding="utf-8")
+    (out / "report.html").write_text(html, encoding="utf-8")
+    (out / "report.md").write_text(text, encoding="utf-8")
     if png:
         from . import plots  # matplotlib takes a second to load
         for number, run in enumerate(runs, 1):
@@ -36,13 +40,19 @@ def main(words: list[str], prog: str = "reports") -> int:
     parser.add_argument("--out", type=pathlib.Path,
                         help="where the report goes; default: report/ in the first folder, or "
                              "beside the first archive")
+    parser.add_argument("--baseline", type=pathlib.Path, metavar="RUN",
+                        help="an earlier run of the same kind: the report says what changed since")
+    parser.add_argument("--history", type=pathlib.Path, metavar="FOLDER",
+                        help="a folder of runs: the report draws each effect over those of the "
+                             "same kind, and the last of them is the baseline")
     parser.add_argument("--no-png", action="store_true",
                         help="do not write the PNG files that report.md shows")
     arguments = parser.parse_args(words)
     first: pathlib.Path = arguments.evidence[0]
     out: pathlib.Path = arguments.out or (first.parent if first.is_file() else first) / "report"
     try:
-        write_report(arguments.evidence, out, not arguments.no_png)
+        write_report(arguments.evidence, out, not arguments.no_png, arguments.baseline,
+                     arguments.history)
     except (ValueError, OSError) as error:
         print(f"reports: {error}", file=sys.stderr)
         return 2

@@ -7,7 +7,7 @@ by the installed package, has no such section.
 from collections.abc import Sequence
 from html import escape
 
-from . import markdown, page, requirements
+from . import markdown, parts, requirements
 from .evidence import Evidence
 
 NOTE = ("Tested: ci/check runs the named tests and fails if one is missing; they are not part of "
@@ -34,7 +34,7 @@ def html(runs: Sequence[Evidence]) -> str:
         row[4] = row[4].replace("/", "/<wbr>").replace("_", "_<wbr>")
     summary = f"{len(rows)} requirements of the specification: {requirements.summary(by_claim)}"
     return ('<h2 id="requirements">Requirements</h2>' + f'<p class="note">{escape(NOTE)}</p>' +
-            page.folded(escape(summary), page.table(requirements.HEADINGS, rows)))
+            parts.folded(escape(summary), parts.table(requirements.HEADINGS, rows)))
 
 
 def text(runs: Sequence[Evidence]) -> str:

@@ -11,69 +11,13 @@ import argparse
 import pathlib
 import sys
 from html import escape
-from typing import Any
 
-from . import evidence, markdown, page, svg, thresholds, trend, words
+from . import evidence, markdown, parts, thresholds, trend, words
+from .change import change, difference
 from .evidence import Evidence
 from .figure import Figure
 
 HEADINGS = ("", "claim", "verdict", "first", "last", "change", "reason")
-
-
-def difference(one: Evidence, other: Evidence) -> str:
-    """Why two runs cannot be compared; "" if they can."""
-    for run in (one, other):
-        if run.results.get("under"):
-            return f"{run.folder} was run with the injected fault {run.results['under']}"
-        if run.run.get("filter"):
-            return f"{run.folder} ran only the attacks {run.run['filter']}"
-    here, there = one.results["device"], other.results["device"]
-    if (here["kind"], here["name"]) != (there["kind"], there["name"]):
-        return (f"{one.folder} ran on {here['name']} ({here['kind']}) and {other.folder} on "
-                f"{there['name']} ({there['kind']})")
-    if one.results["mode"] != other.results["mode"]:
-        return (f"{one.folder} is a {one.results['mode']} run and {other.folder} is a "
-                f"{other.results['mode']} run")
-    for claim in one.claims:
-        found = other.claim(claim.id)
-        for key in ("threshold", "unit", "direction"):
-            if found is not None and claim.result[key] != found.result[key]:
-                return (f"{claim.id} has the {key} {claim.result[key]} in {one.folder} and "
-                        f"{found.result[key]} in {other.folder}")
-    return ""
-
-
-def ends(row: dict[str, Any]) -> tuple[float, float]:
-    """An effect's interval, negated where less is worse, so that more is worse."""
-    low = row["effect"] if row.get("low") is None else row["low"]
-    high = row["effect"] if row.get("high") is None else row["high"]
-    return (-high, -low) if row["direction"] == "above" else (low, high)
-
-
-def change(before: dict[str, Any] | None, now: dict[str, Any] | None,
-           tolerance: float) -> tuple[str, str]:
-    """A word and a reason."""
-    kinds = [row["verdict"] if row else "not_tested" for row in (before, now)]
-    if before is None or now is None or "not_tested" in kinds:
-        if kinds == ["not_tested", "not_tested"]:
-            return "", ""
-        return ("new", "") if kinds[0] == "not_tested" else ("cannot tell", "no longer tested")
-    if kinds[1] == "falsified":
-        return "WORSE", now["reason"] or "falsified"
-    if kinds[1] == "inconclusive":
-        return "cannot tell", now["reason"] or "inconclusive"
-    if kinds[0] == "falsified":
-        return "better", "it was falsified before"
-    if before["effect"] is None or now["effect"] is None:
-        return "cannot tell", "there is no effect to compare"
-    (old_low, old_high), (low, high) = ends(before), ends(now)
-    if low > old_high + tolerance:
-        return "WORSE", f"by more than the tolerance of {tolerance:g} {now['unit']}"
-    if high < old_low - tolerance:
-        return "better", f"by more than the tolerance of {tolerance:g} {now['unit']}"
-    if high <= old_low + tolerance:
-        return "same", ""
-    return "cannot tell", f"the intervals are too wide for a tolerance of {tolerance:g}"
 
 
 def rows(runs: list[Evidence]) -> list[tuple[str, ...]]:
@@ -106,7 +50,7 @@ def render(runs: list[Evidence], drawn: list[Figure], note: str) -> tuple[str, s
     title = f"Tollens: {len(runs)} runs compared"
     listed = [(str(number), words.where(run), words.headline(run), str(run.folder))
             for number, run in enumerate(runs, 1)]
-    html = [f"<h1>{title}</h1>"]
+    html = [f"{parts.BRAND}<h1>{len(runs)} runs compared</h1>"]
     text = [f"# {title}", ""]
     if note:
         warning = f"Compared because of --across, though {note}: a difference may have that cause."
@@ -114,16 +58,16 @@ def render(runs: list[Evidence], drawn: list[Figure], note: str) -> tuple[str, s
         text += [markdown.escape(warning), ""]
     head = ("run", "", "verdicts", "folder")
     cells = [tuple(map(escape, row)) for row in rows(runs)]
-    html += [page.stacked("runs", head, (page.row(("", "", *head[2:]), map(escape, row))
+    html += [parts.stacked("runs", head, (parts.row(("", "", *head[2:]), map(escape, row))
                                          for row in listed)),
-             page.stacked("changes", HEADINGS, (page.row(("", "", *HEADINGS[2:]), row)
+             parts.stacked("changes", HEADINGS, (parts.row(("", "", *HEADINGS[2:]), row)
                                                 for row in cells)),
-             page.figures([one for one in drawn if one.name.startswith("trend")]),
-             page.folded("Call latency", page.figures(
+             parts.figures([one for one in drawn if one.name.startswith("trend")]),
+             parts.folded("Call latency", parts.figures(
                  [one for one in drawn if not one.name.startswith("trend")]))]
     text += [markdown.table(head, listed), "", markdown.table(HEADINGS, rows(runs)), "",
              *markdown.pictures(drawn, "")]
-    return page.whole(title, "\n".join(html)), "\n".join(text) + "\n"
+    return parts.whole(title, "\n".join(html)), "\n".join(text) + "\n"
 
 
 def main(arguments: list[str], prog: str = "reports compare") -> int:

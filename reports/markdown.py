@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from . import controls, drawn, limits, words
+from . import controls, drawn, limits, summary, words
 from .evidence import Claim, Evidence
 from .figure import Figure
+from .history import History
 
 
 def escape(text: str) -> str:
@@ -53,11 +54,23 @@ def claim_section(claim: Claim, prefix: str) -> list[str]:
     return lines
 
 
-def run_part(evidence: Evidence, prefix: str) -> list[str]:
-    lines = [f"# Tollens: {words.headline(evidence)}", "", f"{escape(words.where(evidence))}.", ""]
+def verdict_table(evidence: Evidence, history: History) -> str:
+    headings, rows = list(words.CLAIM_HEADINGS), [list(words.claim_row(c)) for c in evidence.claims]
+    if history.baseline is not None:
+        headings.insert(4, words.TREND_HEADING)
+        for row, (word, _) in zip(rows, summary.changes(evidence, history).values()):
+            row.insert(4, word)
+    return table(headings, rows)
+
+
+def run_part(evidence: Evidence, history: History, prefix: str) -> list[str]:
+    lines = [f"# {summary.sentence(evidence)}", "",
+             f"{escape(words.where(evidence))}. {words.headline(evidence).capitalize()}.", ""]
+    if history.baseline is not None:
+        lines += [escape(summary.against(evidence, history)), ""]
     for text in words.warnings(evidence):
         lines += [escape(text), ""]
-    lines += [table(words.CLAIM_HEADINGS, map(words.claim_row, evidence.claims)), "",
+    lines += [verdict_table(evidence, history), "",
               escape(words.READING), ""]
     for claim in evidence.claims:
         lines += claim_section(claim, prefix)
@@ -66,9 +79,11 @@ def run_part(evidence: Evidence, prefix: str) -> list[str]:
     return lines
 
 
-def render(runs: Sequence[Evidence], appendix: str = "") -> str:
+def render(runs: Sequence[Evidence], appendix: str = "",
+           histories: Sequence[History] | None = None) -> str:
     """One run, or several one after another; names of pictures then begin with the run's number."""
     lines: list[str] = []
-    for number, run in enumerate(runs, 1):
-        lines += [*run_part(run, f"run{number}_" if len(runs) > 1 else ""), ""]
+    histories = histories or [History() for _ in runs]
+    for number, (run, history) in enumerate(zip(runs, histories), 1):
+        lines += [*run_part(run, history, f"run{number}_" if len(runs) > 1 else ""), ""]
     return "\n".join(lines) + appendix

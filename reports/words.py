@@ -226,6 +226,7 @@ EFFECT_HEADINGS = ("comparison", "process", "outcome", "blocks", "effect (A/B)",
 SERIES_HEADINGS = ("series", "attack", "calls", "processes", "p50", "p90", "p99", "p99.9", "max")
 ATTACK_HEADINGS = ("attack", "outcome", "samples", "violations", "seconds")
 CLAIM_HEADINGS = ("", "claim", "verdict", "effect", "survives if", "severity", "samples", "reason")
+TREND_HEADING = "since the baseline"
 
 
 def attack_row(attack: dict[str, Any]) -> tuple[str, ...]:
