@@ -2,7 +2,7 @@
 
 from html import escape
 
-from . import controls, drawn, limits, words
+from . import controls, drawn, filters, limits, words
 from .evidence import Claim
 from .parts import definitions, figures, folded, plain_table, row, stacked, verdict
 
@@ -12,13 +12,14 @@ def saboteur_table(claim: Claim) -> str:
     rows = []
     for saboteur in claim.saboteurs:
         cells = [escape(cell) for cell in words.saboteur_row(saboteur)]
-        rows.append(row(labels, [f"<b>{cells[0]}</b>", *cells[1:]]))
+        rows.append(row(labels, [f"<b>{cells[0]}</b>", *cells[1:]], filters.of_saboteur(saboteur)))
     return stacked("saboteurs", words.SABOTEUR_HEADINGS, rows)
 
 
 def claim_section(claim: Claim, mark: str) -> str:
     shown = drawn.of_claim(claim)
-    parts = [f'<h2 id="{mark}{claim.id}">{claim.id}: {escape(claim.result["title"])} '
+    parts = [f'<section{filters.of_claim(claim)} aria-labelledby="{mark}{claim.id}">'
+             f'<h2 id="{mark}{claim.id}">{claim.id}: {escape(claim.result["title"])} '
              f"({verdict(claim)})</h2>"]
     if claim.result["reason"] and claim.result["reason"] not in claim.examples:
         parts.append(f"<p>{escape(claim.result['reason'])}</p>")
@@ -28,7 +29,7 @@ def claim_section(claim: Claim, mark: str) -> str:
     parts.append(definitions([*((heading, claim.words[key]) for key, heading in words.PARTS
                                 if key in claim.words), ("Source", claim.words["source"])]))
     if not claim.attacks:
-        parts.append('<p class="note">This run has no attack on this claim.</p>')
+        parts.append('<p class="note">This run has no attack on this claim.</p></section>')
         return "\n".join(parts)
     if claim.saboteurs:
         parts.append("<h3>Saboteurs</h3>" + saboteur_table(claim))
@@ -60,4 +61,5 @@ def claim_section(claim: Claim, mark: str) -> str:
     if claim.tables.unknown:
         parts.append('<p class="note">Tables without a figure: ' +
                      escape(", ".join(claim.tables.unknown)) + "</p>")
+    parts.append("</section>")
     return "\n".join(parts)

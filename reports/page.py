@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from . import effect_axis, summary, words
+from . import effect_axis, filters, summary, words
 from .claim_page import claim_section
 from .evidence import Evidence
 from .history import History
@@ -26,17 +26,19 @@ def verdict_table(evidence: Evidence, history: History, mark: str) -> str:
             summary.trend(claim, history) if history.baseline is not None else "", severity,
             samples, why)))
         shown = [heading for heading in headings if heading not in unused]
-        rows.append(row(["", "", "", "", *shown[4:]], [cells[heading] for heading in shown]))
+        rows.append(row(["", "", "", "", *shown[4:]], [cells[heading] for heading in shown],
+                        filters.of_claim(claim)))
     return stacked("verdicts", shown, rows)
 
 
-def run_part(evidence: Evidence, history: History, mark: str) -> str:
+def run_part(evidence: Evidence, history: History, mark: str, filtered: str = "") -> str:
     notes = "".join(f'<p class="note">{escape(text)}</p>' for text in words.warnings(evidence))
     sections = "\n".join(claim_section(claim, mark) for claim in evidence.claims)
     return f"""<p>{escape(words.where(evidence))}.</p>
 {summary.render(evidence, history, mark)}
 {notes}
-{verdict_table(evidence, history, mark)}
+{filtered}
+{filters.counted(evidence, verdict_table(evidence, history, mark))}
 <p class="note">{escape(words.READING)}</p>
 {sections}
 <h2 id="{mark}machine">Environment</h2>
@@ -52,12 +54,12 @@ def render(runs: Sequence[Evidence], appendix: str = "",
     if len(runs) == 1:
         title = f"Tollens: {words.headline(runs[0])} on {runs[0].results['device']['name']}"
         return whole(title, f"{BRAND}<h1>{escape(summary.sentence(runs[0]))}</h1>\n"
-                     f"{run_part(runs[0], histories[0], '')}\n{appendix}")
+                     f"{run_part(runs[0], histories[0], '', filters.form(runs))}\n{appendix}")
     parts = [f"{BRAND}<h1>{len(runs)} runs</h1>", "<ul>"]
     for number, run in enumerate(runs, 1):
         parts.append(f'<li><a href="#run{number}">{escape(summary.sentence(run))}</a>: '
                      f"{escape(words.where(run))}</li>")
-    parts.append("</ul>")
+    parts += ["</ul>", filters.form(runs)]
     for number, run in enumerate(runs, 1):
         parts.append(f'<h2 class="run" id="run{number}">{escape(summary.sentence(run))}</h2>')
         parts.append(run_part(run, histories[number - 1], f"run{number}-"))

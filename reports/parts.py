@@ -11,9 +11,9 @@ from .style import STYLE
 BRAND = '<p class="brand">Tollens</p>'
 
 
-def row(headings: Sequence[str], cells: Iterable[str]) -> str:
+def row(headings: Sequence[str], cells: Iterable[str], attributes: str = "") -> str:
     """A row of a table; on a phone the table is a list, in which each cell has its label."""
-    return "<tr>" + "".join(
+    return f"<tr{attributes}>" + "".join(
         f'<td data-label="{heading}">{cell}</td>' if heading and cell else f"<td>{cell}</td>"
         for heading, cell in zip(headings, cells)) + "</tr>"
 
