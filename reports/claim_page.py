@@ -3,6 +3,7 @@
 from html import escape
 
 from . import controls, drawn, filters, limits, words
+from . import saboteur_figures as small
 from .evidence import Claim
 from .parts import definitions, figures, folded, plain_table, row, stacked, verdict
 
@@ -14,6 +15,21 @@ def saboteur_table(claim: Claim) -> str:
         cells = [escape(cell) for cell in words.saboteur_row(saboteur)]
         rows.append(row(labels, [f"<b>{cells[0]}</b>", *cells[1:]], filters.of_saboteur(saboteur)))
     return stacked("saboteurs", words.SABOTEUR_HEADINGS, rows)
+
+
+def saboteur_figures(claim: Claim) -> str:
+    """One for each saboteur, side by side."""
+    attacks, scale = small.attacks_of(claim), small.scale_of(claim)
+    parts = []
+    for one in claim.saboteurs:
+        right = {True: ("as expected", "survived"), False: ("not as expected", "falsified"),
+                 None: (one.verdict.replace("_", " "), "not_tested")}[one.right]
+        sign = {True: "✓", False: "✗", None: "?"}[one.right]
+        parts.append(f"<figure{filters.of_saboteur(one)}><figcaption><b>{escape(one.name)}</b> "
+                     f'<span class="{right[1]}">{sign} {right[0]}</span></figcaption>'
+                     f"{small.draw(claim, one, attacks, scale)}</figure>")
+    return (f'<div class="multiples">{"".join(parts)}</div>'
+            f'<p class="note">{escape(small.legend(claim, attacks, scale))}</p>')
 
 
 def claim_section(claim: Claim, mark: str) -> str:
@@ -32,7 +48,7 @@ def claim_section(claim: Claim, mark: str) -> str:
         parts.append('<p class="note">This run has no attack on this claim.</p></section>')
         return "\n".join(parts)
     if claim.saboteurs:
-        parts.append("<h3>Saboteurs</h3>" + saboteur_table(claim))
+        parts.append("<h3>Saboteurs</h3>" + saboteur_figures(claim) + saboteur_table(claim))
     if limits.sentences(claim):
         parts.append("<h3>Detection limits</h3><ul>" + "".join(
             f"<li>{claim.id} {escape(text)}</li>" for text in limits.sentences(claim)) + "</ul>")

@@ -26,6 +26,21 @@ class Series:
     processes: int = 1
 
 
+Value = tuple[float, float, float]  # a median and its interval, or one number three times
+
+
+def judged(record: dict[str, Any]) -> list[Value]:
+    """The numbers of an attack that are held against the threshold."""
+    found = []
+    for one in record.get("effects", []):
+        median, low, high = (one["effect"][key] for key in ("median", "low", "high"))
+        if median is not None and not one["recorded_only"]:
+            found.append((median, median if low is None else low, median if high is None else high))
+    found += [(one["value"],) * 3 for one in record.get("measures", [])
+              if one["value"] is not None and not one["recorded_only"]]
+    return found
+
+
 @dataclass
 class Saboteur:
     name: str
@@ -36,6 +51,8 @@ class Saboteur:
     violations: int
     examples: list[str]
     fallen: list[str]  # comparisons beyond their threshold
+    attacks: dict[str, bool] = field(default_factory=dict)  # those that ran: has it noticed?
+    values: list["Value"] = field(default_factory=list)     # judged numbers under the fault
 
 
 @dataclass
@@ -132,9 +149,13 @@ def read_saboteur(folder: Folder) -> Saboteur:
         found = read_json(record)
         saboteur.violations += found["violations"]
         saboteur.examples += [f"{found['name']}: {text}" for text in found["counterexamples"]]
-        saboteur.fallen += [effect["name"] for effect in found.get("effects", [])
-                            if effect["decision"] == "falls" and not effect["recorded_only"]
-                            and not effect["code"] and effect["name"] not in saboteur.fallen]
+        fallen = [effect["name"] for effect in found.get("effects", [])
+                  if effect["decision"] == "falls" and not effect["recorded_only"]
+                  and not effect["code"]]
+        saboteur.fallen += [name for name in fallen if name not in saboteur.fallen]
+        noticed = bool(fallen) or found["violations"] > 0
+        saboteur.attacks[found["name"]] = noticed or saboteur.attacks.get(found["name"], False)
+        saboteur.values += judged(found)
     return saboteur
 
 

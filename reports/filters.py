@@ -1,5 +1,5 @@
-"""The filters of a report: by verdict, claim and saboteur. They need no script: the style hides what
-the form's state excludes. A browser whose style cannot do that shows no form and the whole page."""
+"""The filters of a report: by verdict, claim and saboteur. They need no script: the style hides
+what the form's state excludes. A browser whose style cannot do that shows no form."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,5 @@
-"""Tests of a report's filters: python3 -m unittest reports.filters_test. ci/page_use.py uses them in
-a browser."""
+"""Tests of a report's filters: python3 -m unittest reports.filters_test. ci/page_use.py uses them
+in a browser."""
 
 import pathlib
 import re
