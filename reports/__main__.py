@@ -9,19 +9,27 @@ import dataclasses
 import pathlib
 import sys
 
-from . import appendix, compare, drawn, evidence, history, markdown, page
+from . import appendix, archive, compare, drawn, evidence, history, markdown, page, raw
 
 
-def write_report(folders: list[pathlib.Path], out: pathlib.Path, png: bool,
-                 baseline: pathlib.Path | None = None, past: pathlib.Path | None = None) -> None:
+def write_report(options: argparse.Namespace, out: pathlib.Path) -> None:
+    folders: list[pathlib.Path] = options.evidence
     runs = [evidence.read(folder) for folder in folders]
-    before = [history.of_run(run, baseline, past) for run in runs]
-    html = page.render(runs, appendix.html(runs), before)
-    text = markdown.render(runs, appendix.text(runs), before)
+    histories = [history.of_run(run, options.baseline, options.history) for run in runs]
     out.mkdir(parents=True, exist_ok=True)
+    contexts = []
+    for number, (run, past) in enumerate(zip(runs, histories), 1):
+        where = run.folder
+        if options.unpack:
+            where = archive.unpack(where, out / f"evidence{number if len(runs) > 1 else ''}")
+        elif where.is_dir() and not archive.is_folder(where):
+            where /= archive.NAME
+        contexts.append(page.Context(past, raw.of_run(run.files, where, out)))
+    html = page.render(runs, appendix.html(runs), contexts)
     (out / "report.html").write_text(html, encoding="utf-8")
+    text = markdown.render(runs, appendix.text(runs), histories)
     (out / "report.md").write_text(text, encoding="utf-8")
-    if png:
+    if not options.no_png:
         from . import plots  # matplotlib takes a second to load
         for number, run in enumerate(runs, 1):
             prefix = f"run{number}_" if len(runs) > 1 else ""
@@ -45,14 +53,16 @@ def main(words: list[str], prog: str = "reports") -> int:
     parser.add_argument("--history", type=pathlib.Path, metavar="FOLDER",
                         help="a folder of runs: the report draws each effect over those of the "
                              "same kind, and the last of them is the baseline")
+    parser.add_argument("--unpack", action="store_true",
+                        help="write the files of archives beside the report, which then links to "
+                             "each; of a folder it links to each anyway")
     parser.add_argument("--no-png", action="store_true",
                         help="do not write the PNG files that report.md shows")
     arguments = parser.parse_args(words)
     first: pathlib.Path = arguments.evidence[0]
     out: pathlib.Path = arguments.out or (first.parent if first.is_file() else first) / "report"
     try:
-        write_report(arguments.evidence, out, not arguments.no_png, arguments.baseline,
-                     arguments.history)
+        write_report(arguments, out)
     except (ValueError, OSError) as error:
         print(f"reports: {error}", file=sys.stderr)
         return 2

@@ -132,11 +132,36 @@ def load(path: pathlib.Path) -> Archived:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
 
 
+def is_folder(path: pathlib.Path) -> bool:
+    """Whether it is an evidence folder itself, and neither an archive nor a folder with one."""
+    return path.is_dir() and ((path / "run.json").exists() or not (path / NAME).is_file())
+
+
 def open_folder(path: pathlib.Path) -> Folder:
     """An evidence folder, an archive of one, or a folder with such an archive in it."""
     if path.is_dir():
-        inside = path / NAME
-        return load(inside) if inside.is_file() and not (path / "run.json").exists() else path
+        return path if is_folder(path) else load(path / NAME)
     if not path.exists():
         raise ValueError(f"there is no evidence folder or archive {path}")
     return load(path)
+
+
+def sizes(folder: Folder) -> dict[str, int]:
+    """The bytes of each file by its name, sorted; without a report that was written there."""
+    if isinstance(folder, Archived):
+        return {name: len(data) for name, data in sorted(folder.files.items())}
+    found = {path.relative_to(folder).as_posix(): path.stat().st_size
+             for path in folder.rglob("*") if path.is_file()}
+    return {name: found[name] for name in sorted(found) if not name.startswith("report/")}
+
+
+def unpack(path: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
+    """Writes an archive's files below a folder, and returns that folder; a folder stays what it
+    is."""
+    folder = open_folder(path)
+    if not isinstance(folder, Archived):
+        return folder
+    for name, data in folder.files.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_bytes(data)
+    return out

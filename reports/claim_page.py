@@ -1,19 +1,23 @@
 """The section of one claim in a report."""
 
+import posixpath
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from . import controls, drawn, filters, limits, words
 from . import saboteur_figures as small
-from .evidence import Claim
-from .parts import definitions, figures, folded, plain_table, row, stacked, verdict
+from .evidence import Claim, folder_of
+from .parts import definitions, figures, folded, row, stacked, table, verdict
+from .raw import Raw
 
 
-def saboteur_table(claim: Claim) -> str:
+def saboteur_table(claim: Claim, raw: Raw) -> str:
     labels = ["", *words.SABOTEUR_HEADINGS[1:]]
     rows = []
     for saboteur in claim.saboteurs:
         cells = [escape(cell) for cell in words.saboteur_row(saboteur)]
-        rows.append(row(labels, [f"<b>{cells[0]}</b>", *cells[1:]], filters.of_saboteur(saboteur)))
+        name = raw.link(f"{claim.id}/sabotage/{saboteur.name}/verdict.json", cells[0])
+        rows.append(row(labels, [f"<b>{name}</b>", *cells[1:]], filters.of_saboteur(saboteur)))
     return stacked("saboteurs", words.SABOTEUR_HEADINGS, rows)
 
 
@@ -32,7 +36,39 @@ def saboteur_figures(claim: Claim) -> str:
             f'<p class="note">{escape(small.legend(claim, attacks, scale))}</p>')
 
 
-def claim_section(claim: Claim, mark: str) -> str:
+def linked(rows: Iterable[Sequence[str]], names: Iterable[str], raw: Raw) -> list[list[str]]:
+    """Rows of plain text as HTML, in which the first cell links to a file of the claim."""
+    found = [[escape(cell.replace("_", " ")) for cell in row] for row in rows]
+    for row, name in zip(found, names):
+        row[0] = raw.link(posixpath.normpath(name), row[0])
+    return found
+
+
+def data_tables(claim: Claim, raw: Raw) -> list[str]:
+    """What the attacks recorded, folded; names link to the files."""
+    own = claim.id
+    return [
+        folded(words.counted(len(claim.attacks), "attacks"), table(words.ATTACK_HEADINGS, linked(
+            map(words.attack_row, claim.attacks),
+            (f"{own}/{folder_of(one)}/attacks/{one['name']}.json" for one in claim.attacks), raw),
+            2)),
+        claim.effects and folded(words.counted(len(claim.effects), "comparisons"), table(
+            words.EFFECT_HEADINGS, linked(
+                map(words.effect_row, claim.effects),
+                (f"{own}/{one['folder']}/{one['attack']}.{one['name']}.csv"
+                 for one in claim.effects), raw), 3)) or "",
+        claim.measures and folded(words.counted(len(claim.measures), "measurements"), table(
+            words.MEASURE_HEADINGS, linked(
+                map(words.measure_row, claim.measures),
+                (f"{own}/{one['record'].replace('/', '/attacks/')}.json"
+                 for one in claim.measures), raw), 3)) or "",
+        claim.series and folded(f"{len(claim.series)} latency series", table(
+            words.SERIES_HEADINGS, linked(
+                map(words.series_row, claim.series),
+                (f"{own}/{one.attack}.hlog" for one in claim.series), raw), 2)) or ""]
+
+
+def claim_section(claim: Claim, mark: str, raw: Raw) -> str:
     shown = drawn.of_claim(claim)
     parts = [f'<section{filters.of_claim(claim)} aria-labelledby="{mark}{claim.id}">'
              f'<h2 id="{mark}{claim.id}">{claim.id}: {escape(claim.result["title"])} '
@@ -48,7 +84,7 @@ def claim_section(claim: Claim, mark: str) -> str:
         parts.append('<p class="note">This run has no attack on this claim.</p></section>')
         return "\n".join(parts)
     if claim.saboteurs:
-        parts.append("<h3>Saboteurs</h3>" + saboteur_figures(claim) + saboteur_table(claim))
+        parts.append("<h3>Saboteurs</h3>" + saboteur_figures(claim) + saboteur_table(claim, raw))
     if limits.sentences(claim):
         parts.append("<h3>Detection limits</h3><ul>" + "".join(
             f"<li>{claim.id} {escape(text)}</li>" for text in limits.sentences(claim)) + "</ul>")
@@ -61,21 +97,11 @@ def claim_section(claim: Claim, mark: str) -> str:
     if controls.notes(claim):
         items = "".join(f"<li>{escape(text)}</li>" for text in controls.notes(claim))
         parts.append(f"<ul>{items}</ul>")
-    parts.append(folded(words.counted(len(claim.attacks), "attacks"), plain_table(
-        words.ATTACK_HEADINGS, map(words.attack_row, claim.attacks), 2)))
-    if claim.effects:
-        parts.append(folded(words.counted(len(claim.effects), "comparisons"), plain_table(
-            words.EFFECT_HEADINGS, map(words.effect_row, claim.effects), 3)))
-    if claim.measures:
-        parts.append(folded(words.counted(len(claim.measures), "measurements"), plain_table(
-            words.MEASURE_HEADINGS, map(words.measure_row, claim.measures), 3)))
-    if claim.series:
-        parts.append(folded(f"{len(claim.series)} latency series", plain_table(
-            words.SERIES_HEADINGS, map(words.series_row, claim.series), 2)))
+    parts += data_tables(claim, raw)
     parts.append(folded(words.counted(len(shown.beside), "figures") + " of values that are only "
                         "recorded, not used for the verdict", figures(shown.beside)))
     if claim.tables.unknown:
         parts.append('<p class="note">Tables without a figure: ' +
                      escape(", ".join(claim.tables.unknown)) + "</p>")
-    parts.append("</section>")
+    parts.append(raw.listed(raw.of_claim(claim.id)) + "</section>")
     return "\n".join(parts)

@@ -82,6 +82,7 @@ class Evidence:
     run: dict[str, Any]
     claims: list[Claim]
     has_manifest: bool = False
+    files: dict[str, int] = field(default_factory=dict)  # names in the folder, and their bytes
 
     def count(self, verdict: str) -> int:
         return sum(claim.result["verdict"] == verdict for claim in self.claims)
@@ -101,16 +102,21 @@ def add_series(claim: Claim, attack: str, log: list[tuple[str, Histogram]]) -> N
             claim.series.append(Series(claim.id, attack, tag, histogram))
 
 
+def folder_of(attack: dict[str, Any]) -> str:
+    """The folder of an attack below the claim's: "" for the first process and seed."""
+    process = attack.get("process", 1)
+    return str(attack.get("folder", f"process{process}" if process > 1 else ""))
+
+
 def shown_name(attack: dict[str, Any]) -> str:
     """The attack, and which process or seed it was where there are several."""
-    process = attack.get("process", 1)
-    below = attack.get("folder", f"process{process}" if process > 1 else "")
+    below = folder_of(attack)
     return str(attack["name"]) + (" " + re.sub(r"(\d+)", r" \1", below) if below else "")
 
 
 def read_attack(claim: Claim, attack: dict[str, Any], own: Folder) -> None:
     name, process = attack["name"], attack.get("process", 1)
-    below = attack.get("folder", f"process{process}" if process > 1 else "")
+    below = folder_of(attack)
     where = own / below if below else own
     shown = shown_name(attack)
     record = where / "attacks" / f"{name}.json"
@@ -118,9 +124,10 @@ def read_attack(claim: Claim, attack: dict[str, Any], own: Folder) -> None:
         return
     found = read_json(record)
     claim.examples += [f"{shown}: {text}" for text in found["counterexamples"]]
-    claim.effects += [{**effect, "process": process, "attack": name}
+    claim.effects += [{**effect, "process": process, "attack": name, "folder": below}
                       for effect in found.get("effects", [])]
-    claim.measures += [{**measure, "attack": shown} for measure in found.get("measures", [])]
+    claim.measures += [{**measure, "attack": shown, "record": f"{below}/{name}"}
+                       for measure in found.get("measures", [])]
     claim.notes += found.get("notes", [])
     if "conditions" in found:
         claim.conditions.append({**found["conditions"], "attack": shown})
@@ -198,4 +205,4 @@ def read_folder(folder: Folder, path: pathlib.Path) -> Evidence:
         claims = [read_claim(folder, result) for result in results["claims"]]
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder}: the evidence lacks {error}") from error
-    return Evidence(path, results, machine, run, claims, has_manifest)
+    return Evidence(path, results, machine, run, claims, has_manifest, archive.sizes(folder))

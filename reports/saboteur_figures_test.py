@@ -7,7 +7,7 @@ import unittest
 import xml.etree.ElementTree
 from typing import Any
 
-from reports import claim_page, evidence, made_evidence
+from reports import claim_page, evidence, made_evidence, raw
 from reports import saboteur_figures as small
 from reports.evidence import Claim, Saboteur, Value
 
@@ -78,7 +78,7 @@ class SmallFigures(unittest.TestCase):
             one, = evidence.read(pathlib.Path(name)).claims
         self.assertEqual(one.saboteurs[0].attacks, {"every_size": True})
         self.assertEqual(one.saboteurs[0].values, [(1.5, 1.25, 1.5), number(1.0625)])
-        page = claim_page.claim_section(one, "")
+        page = claim_page.claim_section(one, "", raw.Raw())
         self.assertEqual(page.count('<svg class="small"'), 1)
         self.assertIn("1.062 to 1.5 violations with the fault, 1.062 to 1.5 without it", page)
 
