@@ -9,7 +9,7 @@ import dataclasses
 import pathlib
 import sys
 
-from . import appendix, archive, compare, drawn, evidence, history, markdown, page, raw
+from . import appendix, archive, compare, drawn, evidence, history, markdown, opened, page, raw
 
 
 def write_report(options: argparse.Namespace, out: pathlib.Path) -> None:
@@ -56,6 +56,7 @@ def main(words: list[str], prog: str = "reports") -> int:
     parser.add_argument("--unpack", action="store_true",
                         help="write the files of archives beside the report, which then links to "
                              "each; of a folder it links to each anyway")
+    opened.add_option(parser)
     parser.add_argument("--no-png", action="store_true",
                         help="do not write the PNG files that report.md shows")
     arguments = parser.parse_args(words)
@@ -70,6 +71,8 @@ def main(words: list[str], prog: str = "reports") -> int:
         print(f"reports: the evidence lacks {error}", file=sys.stderr)
         return 2
     print(f"report: {out / 'report.html'}")
+    if arguments.open:
+        opened.open_page(out / "report.html")
     return 0
 
 

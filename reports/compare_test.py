@@ -2,13 +2,17 @@
 
 import contextlib
 import io
+import json
+import os
 import pathlib
 import random
+import subprocess
+import sys
 import tempfile
 import unittest
 from typing import Any
 
-from reports import archive, compare, evidence, made_evidence, trend
+from reports import archive, change, compare, evidence, made_evidence, trend
 
 RATIO = {"title": "Launches", "verdict": "survived", "reason": None, "unit": "ratio",
          "threshold": 1.05, "severity": None}
@@ -53,7 +57,7 @@ class Changes(unittest.TestCase):
                 (row(1.0), row(0, verdict="not_tested"), "cannot tell"),
                 (None, row(1.0), "new"), (None, None, ""),
                 (row(2.0, direction="above"), row(1.6, direction="above"), "WORSE")):
-            self.assertEqual(compare.change(before, now, 0.025)[0], word, (before, now))
+            self.assertEqual(change.change(before, now, 0.025)[0], word, (before, now))
 
 
 class Folders(unittest.TestCase):
@@ -78,9 +82,44 @@ class Folders(unittest.TestCase):
         self.assertIn("H11 WORSE", out)
         html = (self.top / "out/compare.html").read_text()
         self.assertIn("all runs: 2000 calls", html)
-        self.assertIn('data-label="change">WORSE', html)
+        self.assertIn('data-label="change"><span class="worse">WORSE', html)
         self.assertNotIn("missing", html, "claims that neither run has")
         self.assertIn("](plots/trend_H11.png)", (self.top / "out/compare.md").read_text())
+
+    def test_what_got_worse_comes_first_and_is_the_heading(self) -> None:
+        for name, ratio in (("a", 1.0), ("b", 1.04)):
+            folder = self.make(name, ratio)
+            for own in ("H2", "X1"):  # one of a plugin, too
+                other = made_evidence.result(own, effect=0.0, verdict="survived")
+                made_evidence.make(self.top / "more", other)
+                (self.top / "more" / own).rename(folder / own)
+                results = json.loads((folder / "results.json").read_text())
+                results["claims"].insert(0, other)
+                (folder / "results.json").write_text(json.dumps(results))
+        code, out, _ = self.compare(self.top / "a", self.top / "b")
+        self.assertEqual(code, 0)
+        self.assertEqual([line.split()[:2] for line in out.splitlines()[:3]],
+                         [["H11", "WORSE"], ["H2", "same"], ["X1", "same"]])
+        self.assertIn("<h1>1 claim worse: H11</h1>", (self.top / "out/compare.html").read_text())
+
+    def test_the_page_is_opened_where_that_is_asked_for(self) -> None:
+        browser, seen = self.top / "browser", self.top / "seen"
+        browser.write_text(f"#!/bin/sh\necho \"$1\" >'{seen}'\n")
+        browser.chmod(0o755)
+        runs = [self.make("a", 1.0), self.make("b", 1.0)]
+
+        def opened(*words: object, browser: object = browser) -> "subprocess.CompletedProcess[str]":
+            seen.unlink(missing_ok=True)
+            return subprocess.run(
+                [sys.executable, "-m", "reports", *map(str, words), "--no-png", "--out",
+                 str(self.top / "a page")], cwd=made_evidence.ROOT, check=False, text=True,
+                capture_output=True, env={**os.environ, "BROWSER": f"{browser} %s"})
+
+        for words, page in ((("compare", *runs), "compare.html"), (runs[:1], "report.html")):
+            self.assertEqual(opened(*words).returncode, 0)
+            self.assertFalse(seen.exists())
+            self.assertEqual(opened(*words, "--open").returncode, 0)
+            self.assertEqual(seen.read_text().strip(), (self.top / "a page" / page).as_uri())
 
     def test_a_trend_marks_where_it_changed(self) -> None:
         folders = [self.make(f"run{at}", 1.0 + 0.1 * (at >= 3)) for at in range(6)]
@@ -107,7 +146,7 @@ class Folders(unittest.TestCase):
 
     def test_published_runs_of_one_machine_can_be_compared(self) -> None:
         folders = sorted(made_evidence.ROOT.glob(f"reports/published/*/{archive.NAME}"))
-        self.assertEqual(compare.difference(*map(evidence.read, folders[:2])), "")
+        self.assertEqual(change.difference(*map(evidence.read, folders[:2])), "")
 
 
 if __name__ == "__main__":

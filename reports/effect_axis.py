@@ -1,17 +1,19 @@
 """A claim's effect with its interval on a small axis, and the threshold."""
 
 import math
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 WIDTH, HEIGHT, EDGE = 190, 26, 6
 
 
-def ends(result: dict[str, Any]) -> tuple[float, float, bool]:
+def ends(result: dict[str, Any], beside: Sequence[dict[str, Any]]) -> tuple[float, float, bool]:
     """The ends of the axis, and whether it is logarithmic: for errors far below the threshold."""
-    effect, threshold = float(result["effect"]), float(result["threshold"])
-    low = effect if result.get("low") is None else float(result["low"])
-    high = effect if result.get("high") is None else float(result["high"])
+    threshold = float(result["threshold"])
+    values = [float(value) for row in (result, *beside) if row.get("effect") is not None
+              for value in (row["effect"], row.get("low"), row.get("high")) if value is not None]
+    low, high = min(values), max(values)
     if "error" in result["unit"] and 0 < low <= high < threshold / 10:
         return 10 ** (math.floor(math.log10(low)) - 1), threshold * 10, True
     if result["unit"] == "ratio":
@@ -31,11 +33,12 @@ def sentence(result: dict[str, Any]) -> str:
             f"{words[result['direction']]} {result['threshold']:.4g}")
 
 
-def draw(result: dict[str, Any]) -> str:
-    """An <svg>; "" if there is no effect."""
+def draw(result: dict[str, Any], beside: Sequence[dict[str, Any]] = ()) -> str:
+    """An <svg>; "" if there is no effect. Those of the same claim that stand beside it share its
+    axis."""
     if result.get("effect") is None:
         return ""
-    low, high, log = ends(result)
+    low, high, log = ends(result, beside)
 
     def at(value: float) -> float:
         if log:

@@ -1,5 +1,7 @@
 """Effects over several runs: where their level changed, and the figures that show it."""
 
+from collections.abc import Sequence
+
 from .evidence import Evidence
 from .figure import Axis, Figure, Line, Rule, file_name
 from .figures import LINES_MAX, group, middle, percentiles, plain
@@ -40,7 +42,7 @@ def change_points(values: list[float], tolerance: float) -> list[int]:
     return found
 
 
-def effect_figure(runs: list[Evidence], name: str, tolerance: float) -> Figure | None:
+def effect_figure(runs: Sequence[Evidence], name: str, tolerance: float) -> Figure | None:
     """A claim's effect over the runs that measured it, with its interval and its changes."""
     rows = [(float(at), claim.result) for at, run in enumerate(runs, 1)
             if (claim := run.claim(name)) is not None and claim.result["effect"] is not None]
@@ -70,7 +72,7 @@ def effect_figure(runs: list[Evidence], name: str, tolerance: float) -> Figure |
                   Axis("run", ticks=marks), Axis(last["unit"], low=floor), lines, rules)
 
 
-def series_figures(runs: list[Evidence], name: str, merge: bool) -> list[Figure]:
+def series_figures(runs: Sequence[Evidence], name: str, merge: bool) -> list[Figure]:
     """For each series that several runs have: one curve per run, and one of all runs merged."""
     found: dict[tuple[str, str], list[tuple[str, Histogram]]] = {}
     for at, run in enumerate(runs, 1):
