@@ -56,6 +56,13 @@ class Axis:
     low: float | None = None
     high: float | None = None
     ticks: list[tuple[float, str]] | None = None
+    nines: bool = False  # values are of nines(), and ticks name some of them
+
+    @property
+    def kind(self) -> str:
+        """How a reader may draw further ticks."""
+        return "nines" if self.nines else "fixed" if self.ticks is not None else \
+            "log" if self.log else "linear"
 
 
 @dataclass

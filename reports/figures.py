@@ -53,7 +53,8 @@ def percentiles(name: str, title: str, curves: list[tuple[str, Histogram]]) -> F
                       f"p99 {with_unit(h.percentile(99))}, max {with_unit(h.maximum)}"
                       for label, h in curves)
     return Figure(name, title, f"Percentile curves. {title}. {calls}.",
-                  Axis("percentile of calls, stretched towards 100 %", ticks=marks, low=0.0),
+                  Axis("percentile of calls, stretched towards 100 %", ticks=marks, low=0.0,
+                       nines=True),
                   Axis(unit, log=log, low=None if log else 0.0), lines)
 
 

@@ -1,4 +1,5 @@
-"""The report as one HTML page, which needs no other file, no network and no script."""
+"""The report as one HTML page, which needs no other file and no network. Its script adds the zoom
+of figures and nothing else."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

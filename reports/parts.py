@@ -6,7 +6,7 @@ from html import escape
 from . import svg, words
 from .evidence import Claim
 from .figure import Figure
-from .style import STYLE
+from .style import SCRIPT, STYLE
 
 BRAND = '<p class="brand">Tollens</p>'
 
@@ -18,18 +18,25 @@ def row(headings: Sequence[str], cells: Iterable[str], attributes: str = "") -> 
         for heading, cell in zip(headings, cells)) + "</tr>"
 
 
+def head_cells(headings: Sequence[str]) -> str:
+    return "".join(f'<th scope="col">{heading}</th>' if heading else "<td></td>"
+                   for heading in headings)
+
+
 def stacked(kind: str, headings: Sequence[str], rows: Iterable[str]) -> str:
-    head = "".join(f"<th>{heading}</th>" for heading in headings)
+    head = head_cells(headings)
     return f'<table class="stacked {kind}"><tr>{head}</tr>{"".join(rows)}</table>'
 
 
 def table(headings: Sequence[str], rows: Iterable[Iterable[str]], numbers: int = 99) -> str:
     """Cells are HTML; columns from `numbers` on are right-aligned."""
-    head = "".join(f"<th>{heading}</th>" for heading in headings)
+    head = head_cells(headings)
     body = "".join(
         "<tr>" + "".join(f'<td class="number">{cell}</td>' if i >= numbers else f"<td>{cell}</td>"
                          for i, cell in enumerate(row)) + "</tr>" for row in rows)
-    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+    named = escape(", ".join(filter(None, headings)))
+    return (f'<div class="wide" tabindex="0" role="group" aria-label="Table of {named}"><table>'
+            f"<tr>{head}</tr>{body}</table></div>")
 
 
 def plain_table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 99) -> str:
@@ -43,8 +50,13 @@ def verdict(claim: Claim) -> str:
     return f'<b class="verdict {kind}">{words.SIGNS[kind]} {words.verdict(claim)}</b>'
 
 
+def drawn(figure: Figure) -> str:
+    """A figure that the script, where it runs, can enlarge."""
+    return f'<div class="figure">{svg.draw(figure)}</div>'
+
+
 def figures(some: list[Figure]) -> str:
-    return f'<div class="figures">{"".join(map(svg.draw, some))}</div>' if some else ""
+    return f'<div class="figures">{"".join(map(drawn, some))}</div>' if some else ""
 
 
 def folded(summary: str, inner: str) -> str:
@@ -63,6 +75,9 @@ def whole(title: str, body: str) -> str:
 <link rel="icon" href="data:,">
 <title>{escape(title)}</title>
 <style>{STYLE}</style></head><body>
+<main>
 {body}
+</main>
+<script>{SCRIPT}</script>
 </body></html>
 """

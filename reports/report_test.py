@@ -48,8 +48,9 @@ class Reports(unittest.TestCase):
                       "1.5 (1.25 to ?)", "worst, seed 3", ">H3</b></a>", "every_size.new_kind.csv",
                       "copy_flip", "ci/falsify H3</pre>"):
             self.assertIn(words, html)
-        for word in ("http://", "https://", "<script", "src=", "url("):
+        for word in ("http://", "https://", "src=", "@import", "fetch("):
             self.assertNotIn(word, html, "the page must need no other file")
+        self.assertEqual(html.count("<script>"), 1)
         self.assertNotRegex(html + (self.folder / "report/report.md").read_text(),
                             r"(?<![\w.,])1 (violation|attack|comparison|number|figure|call|walk"
                             r"|block|range|piece|lane|sample|processor)s\b")

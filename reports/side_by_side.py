@@ -5,7 +5,7 @@ import dataclasses
 import pathlib
 from html import escape
 
-from . import change, drawn, effect_axis, parts, raw, svg, words
+from . import change, drawn, effect_axis, parts, raw, words
 from .archive import is_folder
 from .evidence import Claim, Evidence
 from .figure import Figure, span
@@ -70,7 +70,7 @@ def section(name: str, runs: tuple[Evidence, Evidence]) -> str:
     assert claim is not None
     word, why = change.of_claim(first, last)
     kind = "worse" if word == "WORSE" else "changed"
-    shown = "".join(f"<div>{svg.draw(one) if one else ''}</div>" for pair in pairs(first, last)
+    shown = "".join(parts.drawn(one) if one else "<div></div>" for pair in pairs(first, last)
                     for one in pair)
     count = words.counted(len(pairs(first, last)), "figures")
     return (f'<section aria-labelledby="{name}"><h2 id="{name}">{name}: '

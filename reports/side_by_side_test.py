@@ -56,7 +56,7 @@ class SideBySide(unittest.TestCase):
 
     def test_saboteurs_are_listed_where_the_runs_differ(self) -> None:
         first, last = self.make("a"), self.make("b")
-        self.assertNotIn("<th>saboteur</th>", self.page(first, last))
+        self.assertNotIn(">saboteur</th>", self.page(first, last))
         last.claims[0].saboteurs[0].verdict = "survived"
         self.assertIn("<td>copy flip</td><td>falsified</td><td>survived</td>",
                       self.page(first, last))

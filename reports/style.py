@@ -1,5 +1,5 @@
-"""The style of pages and figures, from page.css and figure.css. It goes into the page, which needs
-no other file."""
+"""The style of pages and figures, and their script, from page.css, figure.css and zoom.js. They go
+into the page, which needs no other file."""
 
 import pathlib
 import re
@@ -17,3 +17,5 @@ FIGURE = packed("figure.css")
 STYLE = f"{FIGURE} {packed('page.css')}"
 # A figure in its own file has the same colours.
 ALONE = f"svg {{ background: var(--paper); }} {FIGURE}"
+SCRIPT = "\n".join(line for line in (HERE / "zoom.js").read_text(encoding="utf-8").splitlines()
+                   if line.strip() and not line.lstrip().startswith("//"))

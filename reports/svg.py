@@ -74,20 +74,26 @@ def grid(panel: Panel) -> list[str]:
         half = 2.8 * len(text)
         if panel.x(value) - half >= free:
             free = panel.x(value) + half + 3
-            parts.append(f'<text x="{at}" y="{base + 15}" text-anchor="middle">{escape(text)}'
-                         "</text>")
+            parts.append(f'<text class="tx" x="{at}" y="{base + 15}" text-anchor="middle">'
+                         f"{escape(text)}</text>")
     for value, text in ticks(figure.y, *panel.y_span):
         at = panel.y(value)
         parts.append(f'<path class="g" d="M{number(panel.left)} {number(at)}'
                      f'H{number(panel.right)}"/>')
         if panel.index == 0:
-            parts.append(f'<text x="{figure.left - 6}" y="{number(at + 3.5)}" text-anchor="end">'
+            parts.append(f'<text class="ty" x="{figure.left - 6}" y="{number(at + 3.5)}" '
+                         'text-anchor="end">'
                          f"{escape(text)}</text>")
     if figure.panels[panel.index]:
         middle = number((panel.left + panel.right) / 2)
         parts.append(f'<text x="{middle}" y="{panel.top - 5}" text-anchor="middle">'
                      f"{escape(figure.panels[panel.index])}</text>")
     return parts
+
+
+def fine(value: float) -> str:
+    """A place in data, which may be enlarged."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def path(line: Line, panel: Panel) -> str:
@@ -97,7 +103,7 @@ def path(line: Line, panel: Panel) -> str:
         if not (math.isfinite(x) and math.isfinite(y)):
             pen = False
             continue
-        at_x, at_y = number(panel.x(x)), number(panel.y(y))
+        at_x, at_y = fine(panel.x(x)), fine(panel.y(y))
         if line.kind == "dots":
             words.append(f"M{at_x} {at_y}h0")
         elif line.kind == "bars":
@@ -136,8 +142,9 @@ def draw_boxes(panel: Panel) -> list[str]:
     return parts
 
 
-def draw_rules(panel: Panel) -> list[str]:
-    parts = []
+def draw_rules(panel: Panel) -> tuple[list[str], list[str]]:
+    """The lines, and their labels."""
+    parts, labels = [], []
     for rule in panel.figure.rules:
         if rule.panel is not None and rule.panel != panel.index:
             continue
@@ -147,16 +154,28 @@ def draw_rules(panel: Panel) -> list[str]:
             parts.append(f'<path class="{kind}" d="M{at} {panel.top}V{HEIGHT - BOTTOM}"/>')
             side = (panel.x(rule.value) - panel.left) / (panel.right - panel.left)
             anchor = "start" if side < 0.2 else "end" if side > 0.8 else "middle"
-            where = f'x="{at}" y="{panel.top - 5}" text-anchor="{anchor}"'
+            where = f'data-rule="x" x="{at}" y="{panel.top - 5}" text-anchor="{anchor}"'
         else:
             at = number(panel.y(rule.value))
             parts.append(f'<path class="{kind}" d="M{number(panel.left)} {at}'
                          f'H{number(panel.right)}"/>')
-            where = f'x="{number(panel.right - 3)}" y="{number(panel.y(rule.value) - 4)}" ' \
-                    'text-anchor="end"'
+            where = f'data-rule="y" x="{number(panel.right - 3)}" ' \
+                    f'y="{number(panel.y(rule.value) - 4)}" text-anchor="end"'
         if rule.label and (rule.panel is not None or panel.index == 0):
-            parts.append(f'<text class="w" {where}>{escape(rule.label)}</text>')
-    return parts
+            labels.append(f'<text class="w" {where}>{escape(rule.label)}</text>')
+    return parts, labels
+
+
+def draw_panel(panel: Panel) -> str:
+    """Grid, data and labels apart, with what zoom.js must know to draw them at another scale."""
+    figure, base = panel.figure, HEIGHT - BOTTOM
+    rules, labels = draw_rules(panel)
+    axes = " ".join(f'data-{name}="{low!r} {high!r} {axis.kind}"' for name, axis, (low, high) in
+                    (("x", figure.x, panel.x_span), ("y", figure.y, panel.y_span)))
+    box = f"{number(panel.left)} {panel.top} {number(panel.right)} {base}"
+    data = [*draw_boxes(panel), *draw_lines(panel), *rules]
+    return (f'<g class="panel" data-box="{box}" {axes}><g class="grid">{"".join(grid(panel))}</g>'
+            f'<g class="data">{"".join(data)}</g>{"".join(labels)}</g>')
 
 
 def legend(figure: Figure) -> list[str]:
@@ -177,8 +196,7 @@ def draw(figure: Figure) -> str:
              f"<title>{escape(figure.alt)}</title>",
              f'<text class="h" x="14" y="13">{escape(figure.title)}</text>']
     for index in range(len(figure.panels)):
-        panel = Panel(figure, index)
-        parts += [*grid(panel), *draw_boxes(panel), *draw_lines(panel), *draw_rules(panel)]
+        parts.append(draw_panel(Panel(figure, index)))
     parts += legend(figure)
     middle = number((figure.left + WIDTH - RIGHT) / 2)
     parts.append(f'<text x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">'
