@@ -10,6 +10,8 @@ from .evidence import Claim, folder_of
 from .parts import definitions, figures, folded, row, stacked, table, verdict
 from .raw import Raw
 
+NOTES_MAX = 4  # what more there is, is folded
+
 
 def saboteur_table(claim: Claim, raw: Raw) -> str:
     labels = ["", *words.SABOTEUR_HEADINGS[1:]]
@@ -27,7 +29,7 @@ def saboteur_figures(claim: Claim) -> str:
     parts = []
     for one in claim.saboteurs:
         right = {True: ("as expected", "survived"), False: ("not as expected", "falsified"),
-                 None: (one.verdict.replace("_", " "), "not_tested")}[one.right]
+                 None: (words.saboteur_row(one)[2], "not_tested")}[one.right]
         sign = {True: "✓", False: "✗", None: "?"}[one.right]
         parts.append(f"<figure{filters.of_saboteur(one)}><figcaption><b>{escape(one.name)}</b> "
                      f'<span class="{right[1]}">{sign} {right[0]}</span></figcaption>'
@@ -94,9 +96,11 @@ def claim_section(claim: Claim, mark: str, raw: Raw) -> str:
         parts.append("<h3>Blocks over time, with the control</h3>" + figures(shown.blocks))
     if shown.series:
         parts.append("<h3>Call latency</h3>" + figures(shown.series))
-    if controls.notes(claim):
-        items = "".join(f"<li>{escape(text)}</li>" for text in controls.notes(claim))
-        parts.append(f"<ul>{items}</ul>")
+    notes = [f"<li>{escape(text)}</li>" for text in controls.notes(claim)]
+    if notes:
+        parts.append(f'<ul>{"".join(notes[:NOTES_MAX])}</ul>')
+        parts.append(folded(words.counted(len(notes[NOTES_MAX:]), "more notes"),
+                            f'<ul>{"".join(notes[NOTES_MAX:])}</ul>' if notes[NOTES_MAX:] else ""))
     parts += data_tables(claim, raw)
     parts.append(folded(words.counted(len(shown.beside), "figures") + " of values that are only "
                         "recorded, not used for the verdict", figures(shown.beside)))

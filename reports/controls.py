@@ -1,5 +1,7 @@
 """What the comparisons of the baseline with itself (A/A) found, in a sentence."""
 
+from collections import Counter
+
 from .evidence import Claim
 
 
@@ -20,4 +22,8 @@ def sentence(claim: Claim) -> str:
 
 
 def notes(claim: Claim) -> list[str]:
-    return [*claim.notes, *filter(None, [sentence(claim)])]
+    """What the comparisons with itself found, and then each note of the attacks once, with how
+    often it was made: each seed and process makes its own."""
+    found = Counter(claim.notes)
+    return [*filter(None, [sentence(claim)]),
+            *(text if count == 1 else f"{text} ({count} times)" for text, count in found.items())]

@@ -25,7 +25,8 @@ def head_cells(headings: Sequence[str]) -> str:
 
 def stacked(kind: str, headings: Sequence[str], rows: Iterable[str]) -> str:
     head = head_cells(headings)
-    return f'<table class="stacked {kind}"><tr>{head}</tr>{"".join(rows)}</table>'
+    return (f'<table class="stacked {kind}"><thead><tr>{head}</tr></thead>'
+            f'<tbody>{"".join(rows)}</tbody></table>')
 
 
 def table(headings: Sequence[str], rows: Iterable[Iterable[str]], numbers: int = 99) -> str:
@@ -36,7 +37,7 @@ def table(headings: Sequence[str], rows: Iterable[Iterable[str]], numbers: int =
                          for i, cell in enumerate(row)) + "</tr>" for row in rows)
     named = escape(", ".join(filter(None, headings)))
     return (f'<div class="wide" tabindex="0" role="group" aria-label="Table of {named}"><table>'
-            f"<tr>{head}</tr>{body}</table></div>")
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
 
 
 def plain_table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 99) -> str:

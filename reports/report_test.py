@@ -29,6 +29,11 @@ class Controls(unittest.TestCase):
         self.assertIn("1 lie beyond", controls.sentence(claim))
 
 
+    def test_a_note_of_every_seed_stands_once(self) -> None:
+        claim = evidence.Claim({"unit": "ratio"}, {}, [], notes=["one", "two", "one"])
+        self.assertEqual(controls.notes(claim), ["one (2 times)", "two"])
+
+
 class Reports(unittest.TestCase):
     def setUp(self) -> None:
         self.temporary = tempfile.TemporaryDirectory()
