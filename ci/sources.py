@@ -183,7 +183,7 @@ HARNESS = within({
 COMMANDS = within({
     "run": """
         tollens command command_run run_options trial limits console command_show command_gate
-        command_export command_threads command_replay command_model
+        command_export command_report command_threads command_replay command_model
         command_model_run command_model_bench model_gaps command_soft
     """,
 })
@@ -214,7 +214,7 @@ HARNESS_TESTS = within({
         evidence_test repeats_test export_test program_shell program_test program_choice_test
         program_trouble_test gate_program_test limits_program_test model_program_test model_run_test
         soft_test watch_test nearest_test program_terminal_test program_json_test
-        cudart_program_test
+        cudart_program_test report_program_test
     """,
 })
 

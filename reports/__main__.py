@@ -9,7 +9,8 @@ import dataclasses
 import pathlib
 import sys
 
-from . import appendix, archive, compare, drawn, evidence, history, markdown, opened, page, raw
+from . import (answer, appendix, archive, compare, drawn, evidence, history, markdown, opened, page,
+               raw)
 
 
 def write_report(options: argparse.Namespace, out: pathlib.Path) -> None:
@@ -57,6 +58,7 @@ def main(words: list[str], prog: str = "reports") -> int:
                         help="write the files of archives beside the report, which then links to "
                              "each; of a folder it links to each anyway")
     opened.add_option(parser)
+    answer.add_option(parser)
     parser.add_argument("--no-png", action="store_true",
                         help="do not write the PNG files that report.md shows")
     arguments = parser.parse_args(words)
@@ -65,12 +67,14 @@ def main(words: list[str], prog: str = "reports") -> int:
     try:
         write_report(arguments, out)
     except (ValueError, OSError) as error:
-        print(f"reports: {error}", file=sys.stderr)
-        return 2
+        return answer.complain("report", arguments, str(error))
     except (KeyError, TypeError, AttributeError) as error:
-        print(f"reports: the evidence lacks {error}", file=sys.stderr)
-        return 2
-    print(f"report: {out / 'report.html'}")
+        return answer.complain("report", arguments, f"the evidence lacks {error}")
+    if arguments.json:
+        answer.write("report", {"page": str(out / "report.html"),
+                                "markdown": str(out / "report.md")})
+    else:
+        print(f"report: {out / 'report.html'}")
     if arguments.open:
         opened.open_page(out / "report.html")
     return 0

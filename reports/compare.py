@@ -10,9 +10,8 @@ side by side.
 
 import argparse
 import pathlib
-import sys
 
-from . import change, compare_page, evidence, opened
+from . import answer, change, compare_page, evidence, opened
 
 
 def main(arguments: list[str], prog: str = "reports compare") -> int:
@@ -25,6 +24,7 @@ def main(arguments: list[str], prog: str = "reports compare") -> int:
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("comparison"))
     parser.add_argument("--no-png", action="store_true")
     opened.add_option(parser)
+    answer.add_option(parser)
     options = parser.parse_args(arguments)
     try:
         if len(options.evidence) < 2:
@@ -42,11 +42,17 @@ def main(arguments: list[str], prog: str = "reports compare") -> int:
             from . import plots
             plots.draw_all(drawn, options.out / "plots")
     except (ValueError, OSError) as error:
-        print(f"reports: {error}", file=sys.stderr)
-        return 2
-    for row in compare_page.rows(runs):
-        print(f"{row[0]:<4}{row[5]:<13}{row[3]} | {row[4]}  {row[6]}".rstrip())
-    print(f"comparison: {options.out / 'compare.html'}")
+        return answer.complain("compare", options, str(error))
+    found = compare_page.rows(runs)
+    if options.json:
+        answer.write("compare", {
+            "page": str(options.out / "compare.html"), "markdown": str(options.out / "compare.md"),
+            "claims": [{"id": row[0], "first": row[3], "last": row[4], "change": row[5],
+                        "reason": row[6] or None} for row in found]})
+    else:
+        for row in found:
+            print(f"{row[0]:<4}{row[5]:<13}{row[3]} | {row[4]}  {row[6]}".rstrip())
+        print(f"comparison: {options.out / 'compare.html'}")
     if options.open:
         opened.open_page(options.out / "compare.html")
     return 0

@@ -102,6 +102,19 @@ class Folders(unittest.TestCase):
                          [["H11", "WORSE"], ["H2", "same"], ["X1", "same"]])
         self.assertIn("<h1>1 claim worse: H11</h1>", (self.top / "out/compare.html").read_text())
 
+    def test_a_program_can_read_the_answer_and_the_error(self) -> None:
+        first, last = self.make("a", 1.0), self.make("b", 1.04)
+        code, out, _ = self.compare(first, last, "--json")
+        said = json.loads(out)
+        self.assertEqual((code, said["command"], said["page"]),
+                         (0, "compare", str(self.top / "out/compare.html")))
+        self.assertEqual([(row["id"], row["change"]) for row in said["claims"]],
+                         [("H11", "WORSE")])
+        code, out, errors = self.compare(first, "--json")
+        said = json.loads(out)
+        self.assertEqual((code, said["exit_code"]), (2, 2))
+        self.assertIn(said["error"], errors)
+
     def test_the_page_is_opened_where_that_is_asked_for(self) -> None:
         browser, seen = self.top / "browser", self.top / "seen"
         browser.write_text(f"#!/bin/sh\necho \"$1\" >'{seen}'\n")

@@ -31,6 +31,7 @@ RUN = {
     "build/tollens model info model.gguf": 0,
     "build/tollens run H1 H3 --sabotage --out evidence/today": 0,
     "build/tollens gate evidence/today --baseline evidence/yesterday": 0,
+    "build/tollens compare evidence/yesterday evidence/today --open": 0,
     "build/tollens explain W1": 0,
     "build/tollens list --json": 0,
     "ci/mutate --list runtime/objects/copy.c": 0,
@@ -95,7 +96,7 @@ class Site(unittest.TestCase):
             "import ctypes\nassert ctypes.CDLL('libcuda.so.1').cuInit(0) == 0\n")
         model = next((ROOT / "fixtures/models").rglob("*.gguf"))
         shutil.copyfile(model, self.folder / "model.gguf")
-        return {**os.environ, "TOLLENS_DEVICE": "soft",
+        return {**os.environ, "TOLLENS_DEVICE": "soft", "BROWSER": "true %s",
                 "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
 
     def test_every_command_is_run_or_named(self) -> None:

@@ -6,14 +6,12 @@ program's, which takes the process over, so that signals and exit codes are its 
 
 import os
 import pathlib
-import subprocess
 import sys
 from importlib import metadata
 from importlib.util import find_spec
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "program"
-OWN = {"report": ("EVIDENCE...", "write a report of runs: report.html, report.md, plots"),
-       "compare": ("OLD NEW...", "say what changed between runs, and where")}
+OWN = ("report", "compare")
 
 
 class Missing(OSError):
@@ -67,10 +65,4 @@ def main() -> int:
     except Missing as error:
         print(f"tollens: {error}", file=sys.stderr)
         return 2
-    if words in ([], ["help"], ["--help"], ["-h"]):
-        code = subprocess.call([program, *words])
-        print("\nof the Python package:")
-        for name, (usage, what) in OWN.items():
-            print(f"  {name} {usage:{24 - len(name)}}{what}")
-        return code
     os.execv(program, [str(program), *words])

@@ -23,7 +23,7 @@ def test_help_names_the_programs_commands_and_the_packages() -> None:
     for words in ((), ("--help",)):
         said = run(TOLLENS, *words)
         assert "\n  soft [options] -- PROGRAM ARGUMENTS\n" in said.stdout + said.stderr
-        assert "\n  report EVIDENCE...       write a report of runs: " in said.stdout
+        assert "\n  report EVIDENCE...  write a page about runs: " in said.stdout + said.stderr
         assert said.returncode == (0 if words else 2)
     assert run(sys.executable, "-m", "tollens", "soft", "--help").stdout.startswith("usage: ")
 

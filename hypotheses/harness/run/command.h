@@ -22,6 +22,8 @@ int hyp_command_explain(int count, char **words);
 int hyp_command_run(int count, char **words);
 int hyp_command_gate(int count, char **words);
 int hyp_command_export(int count, char **words);
+int hyp_command_report(int count, char **words);
+int hyp_command_compare(int count, char **words);
 int hyp_command_threads(int count, char **words);
 int hyp_command_replay(int count, char **words);
 int hyp_command_model(int count, char **words);

@@ -72,9 +72,25 @@ static const char usage[] =
     "                      let a language model go on with a text; see tollens model run --help\n"
     "  model bench FILE    time prompts and tokens; see tollens model bench --help\n"
     "  soft [options] -- PROGRAM ARGUMENTS\n"
-    "                      run a CUDA program on the soft device; see tollens soft --help\n";
+    "                      run a CUDA program on the soft device; see tollens soft --help";
 
-/* Strings of their own: C promises no more than 4095 characters of one. */
+/* Strings of their own: C promises no more than 4095 characters of one. Lines begin with their line
+ * break here and above, so that each command does. */
+static const char usage_pages[] =
+    "\n"
+    "  report EVIDENCE...  write a page about runs: report.html, report.md, plots\n"
+    "      --baseline RUN  say what changed since an earlier run\n"
+    "      --history DIR   draw each effect over the runs in DIR; the last one is the baseline\n"
+    "      --unpack        write the files of archives beside the page, which links to them\n"
+    "      --no-png        write no PNG files, which need matplotlib\n"
+    "      --open          open the page in a browser\n"
+    "      --out DIR       where the page goes; default: report in EVIDENCE\n"
+    "  compare OLD NEW...  say what changed between runs; of two, side by side\n"
+    "      --across        compare even if the device, the mode or a threshold differs\n"
+    "      --no-png        write no PNG files\n"
+    "      --open          open the page in a browser\n"
+    "      --out DIR       where the page goes; default: comparison";
+
 static const char usage_every[] =
     "  every command       --plugin PATH.so adds the claims of your own library (ci/GATE.md); run\n"
     "                      without names then tries only those\n"
@@ -101,15 +117,16 @@ static void print_usage(const char *command) {
     if (strcmp(command, "crowd") == 0) command = "threads"; /* its old name */
     snprintf(begin, sizeof begin, "\n  %.30s ", command);
     const char *own = strstr(usage, begin);
+    if (own == NULL) own = strstr(usage_pages, begin);
     if (!isalpha((unsigned char)command[0]) || own == NULL) {
-        printf("%s%s%s", usage, usage_every, usage_end);
+        printf("%s%s\n%s%s", usage, usage_pages, usage_every, usage_end);
         return;
     }
     const char *end = own + 1;
     do {
         end = strstr(end + 1, "\n  ");
     } while (end != NULL && end[3] == ' ');
-    const int bytes = end != NULL ? (int)(end - own) : (int)strlen(own) - 1;
+    const int bytes = end != NULL ? (int)(end - own) : (int)strlen(own);
     printf("usage: tollens%.*s\n%s%s", bytes, own, usage_every, usage_end);
 }
 
@@ -135,6 +152,8 @@ static const struct command {
                 {"run", hyp_command_run},
                 {"gate", hyp_command_gate},
                 {"export", hyp_command_export},
+                {"report", hyp_command_report},
+                {"compare", hyp_command_compare},
                 {"threads", hyp_command_threads},
                 {"crowd", hyp_command_threads}, /* its old name */
                 {"replay", hyp_command_replay},
@@ -164,7 +183,7 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN);
     hyp_command_begin(argv[0]);
     if (argc < 2) {
-        fprintf(stderr, "%s%s%s", usage, usage_every, usage_end);
+        fprintf(stderr, "%s%s\n%s%s", usage, usage_pages, usage_every, usage_end);
         return HYP_EXIT_ERROR;
     }
     /* Words behind -- are another program's, even --help and --plugin. */
