@@ -70,15 +70,17 @@ def section(name: str, runs: tuple[Evidence, Evidence]) -> str:
     assert claim is not None
     word, why = change.of_claim(first, last)
     kind = "worse" if word == "WORSE" else "changed"
-    shown = "".join(parts.drawn(one) if one else "<div></div>" for pair in pairs(first, last)
-                    for one in pair)
-    count = words.counted(len(pairs(first, last)), "figures")
+    found = pairs(first, last)
+    shown = "".join(parts.drawn(one) if one else "<div></div>" for pair in found for one in pair)
+    counts = [words.counted(sum(pair[side] is not None for pair in found), "figures")
+              for side in (0, 1)]
+    count = counts[0] if counts[0] == counts[1] else " and ".join(counts)
     return (f'<section aria-labelledby="{name}"><h2 id="{name}">{name}: '
             f'{escape(claim.result["title"])} (<span class="{kind}">{escape(word)}</span>)</h2>'
             + (f"<p>{escape(why)}</p>" if why else "")
             + f'<div class="pair"><div>{effect(first, last)}</div><div>{effect(last, first)}</div>'
             f"</div>{saboteurs(first, last)}"
-            + (f'<details{" open" * (word != "same")}><summary>{count} of each run</summary>'
+            + (f'<details{" open" * (word != "same")}><summary>{count}</summary>'
                f'<div class="pair figures">{shown}</div></details>' if shown else "")
             + "</section>")
 
