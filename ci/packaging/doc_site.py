@@ -32,7 +32,8 @@ NAV = [("Start", "README.md"), ("Gate your library", "ci/GATE.md"),
        ("JSON of every command", "hypotheses/JSON.md"), ("Runtime", "runtime/README.md"),
        ("Runtime interface", "api.md"), ("Kernels", "kernels/README.md"),
        ("Claims", "claims.md"), ("How verdicts are made", "hypotheses/README.md"),
-       ("Reports", "reports/README.md"), ("Published evidence", "reports/published/README.md"),
+       ("Reading a report", "reports/READING.md"), ("Reports", "reports/README.md"),
+       ("Published evidence", "reports/published/README.md"),
        ("Contributing", "ci/CONTRIBUTING.md"), ("Changes", "ci/CHANGELOG.md")]
 CONFIG = """site_name: Tollens
 docs_dir: {docs}

@@ -32,6 +32,7 @@ RUN = {
     "build/tollens run H1 H3 --sabotage --out evidence/today": 0,
     "build/tollens gate evidence/today --baseline evidence/yesterday": 0,
     "build/tollens compare evidence/yesterday evidence/today --open": 0,
+    "build/tollens report evidence/today --open": 0,
     "build/tollens explain W1": 0,
     "build/tollens list --json": 0,
     "ci/mutate --list runtime/objects/copy.c": 0,

@@ -39,7 +39,7 @@ static void read_interpreter(const char *root, char *name, size_t bytes) {
     fclose(file);
 }
 
-/* Returns whether the clone that the program belongs to has the reports, and lets Python find them. */
+/* Whether the program belongs to a clone, which has the reports; lets Python find them. */
 static bool is_clone(const char *root) {
     char path[4400];
     if (root == NULL) return false;

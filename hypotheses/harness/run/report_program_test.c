@@ -40,7 +40,7 @@ Test(report_program, without_the_package_a_sentence_says_what_is_missing) {
               "%s", program_output);
 }
 
-/* Goal: the help, from which the manual is made, names the options that Python takes, and no other. */
+/* Goal: the help, from which the manual is made, names the options that Python takes, no other. */
 Test(report_program, the_help_names_each_option) {
     static const char *const names[] = {"report", "compare"};
     for (size_t i = 0; i < 2; i++) {
