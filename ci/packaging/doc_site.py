@@ -34,7 +34,8 @@ NAV = [("Start", "README.md"), ("Gate your library", "ci/GATE.md"),
        ("Claims", "claims.md"), ("How verdicts are made", "hypotheses/README.md"),
        ("Reading a report", "reports/READING.md"), ("Reports", "reports/README.md"),
        ("Published evidence", "reports/published/README.md"),
-       ("Contributing", "ci/CONTRIBUTING.md"), ("Changes", "ci/CHANGELOG.md")]
+       ("Questions and errors", "ci/FAQ.md"), ("Contributing", "ci/CONTRIBUTING.md"),
+       ("Changes", "ci/CHANGELOG.md")]
 CONFIG = """site_name: Tollens
 docs_dir: {docs}
 site_dir: {out}

@@ -142,6 +142,20 @@ class Site(unittest.TestCase):
                 shutil.copytree(self.folder / "evidence/today",
                                 self.folder / "evidence/yesterday", dirs_exist_ok=True)
 
+    def test_errors_of_the_faq_are_errors_of_the_programs(self) -> None:
+        texts = [(ROOT / name).read_text(encoding="utf-8", errors="replace")
+                 for name in ("ci/setup", *(str(one) for top in ("runtime", "hypotheses", "reports")
+                                            for one in doc_site.tracked(top)))
+                 if name == "ci/setup" or name.endswith((".c", ".h", ".def", ".py"))]
+        # Strings that stand beside one another, in C or Python, are one.
+        said = re.sub(r'["\']\s*\n\s*f?["\']', "", "\n".join(texts))
+        faq = (ROOT / "ci/FAQ.md").read_text(encoding="utf-8")
+        errors = re.findall(r"(?m)^### `(.*)`$", faq)
+        self.assertGreater(len(errors), 6)
+        for error in errors:
+            for part in filter(None, map(str.strip, error.split("…"))):
+                self.assertIn(part, said, error)
+
     def test_links_lead_somewhere(self) -> None:
         try:
             doc_site.mkdocs()
