@@ -28,6 +28,7 @@ const scrolls = e => { for (; e && e !== document.body; e = e.parentElement)
   if (getComputedStyle(e).overflowX === "auto") return true; return false; };
 for (const e of document.body.querySelectorAll("*")) {
   if (e.closest("svg") && e.tagName !== "svg") continue;
+  if (e.closest(".md-sidebar")) continue; // the drawer of the documentation, beside a phone's window
   const box = e.getBoundingClientRect();
   if (box.width > 0 && (box.right > inner + 1 || box.left < -1) && !scrolls(e.parentElement))
     out.push(e.tagName + "." + (e.getAttribute("class") || "") + " " + Math.round(box.left) + " to "
@@ -40,7 +41,7 @@ parent.postMessage(JSON.stringify({inner: inner, out: out.slice(0, 8),
 # A window is at least 500 px wide, a frame in it as narrow as one likes.
 FRAME = """<!doctype html><html><body style="margin: 0"><script>
 addEventListener("message", reply => document.documentElement.dataset.found = reply.data);
-</script><iframe src="page.html" width="%d" height="%d" style="border: 0; display: block"></iframe>
+</script><iframe src="%s" width="%d" height="%d" style="border: 0; display: block"></iframe>
 </body></html>"""
 BROKEN = """<!doctype html><html><body><div style="width: 3000px">wide</div>
 <script>absentFunction();</script></body></html>"""
@@ -71,13 +72,17 @@ def faults(program: str, page: pathlib.Path, width: int,
            picture: "pathlib.Path | None" = None) -> list[str]:
     """What is wrong with a page at a width. What was seen goes to the picture."""
     text = page.read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory() as folder:
-        copy, frame = pathlib.Path(folder, "page.html"), pathlib.Path(folder, "frame.html")
-        copy.write_text(text.replace("</body>", PROBE + "</body>"), encoding="utf-8")
-        frame.write_text(FRAME % (width, HEIGHT), encoding="utf-8")
+    # Beside the page, whose style may be a file there.
+    with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile(
+            "w", dir=page.resolve().parent, suffix=".html", encoding="utf-8") as copy:
+        copy.write(text.replace("</body>", PROBE + "</body>"))
+        copy.flush()
+        frame = pathlib.Path(folder, "frame.html")
+        frame.write_text(FRAME % (pathlib.Path(copy.name).as_uri(), width, HEIGHT),
+                         encoding="utf-8")
         out, log = run(program, folder, ["--dump-dom", f"file://{frame}"])
         if picture is not None:
-            copy.write_text(text, encoding="utf-8")
+            frame.write_text(FRAME % (page.resolve().as_uri(), width, HEIGHT), encoding="utf-8")
             run(program, folder, [f"--screenshot={picture.resolve()}", f"file://{frame}"])
     found = re.search(r'data-found="([^"]*)"', out)
     if found is None:
