@@ -146,7 +146,7 @@ static int add_object(void *data, const char *member, const void *image, size_t 
     if (text != NULL) {
         const char *file = objects->name != NULL ? objects->name : "input";
         snprintf(name, sizeof name, member[0] != '\0' ? "%s(%s)" : "%s", file, member);
-        result = add_text(objects->link, text, length, name);
+        result = (int)add_text(objects->link, text, length, name);
         objects->added++;
         free(text);
     } else if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
