@@ -5,8 +5,8 @@
 
 Includes go down the floors only (floors.py); files stay small, their names unique, their lines
 short; what is written by a program is what that program would write; the runtime does not ask which
-driver it has; nothing only seems to be there (stubs.py); a name that is gone stays gone
-(gone_names.py); links lead somewhere (links.py); the driver is called where it may be
+driver it has. In tidying/: nothing only seems to be there (stubs.py); a name that is gone stays
+gone (gone_names.py); links lead somewhere (links.py); the driver is called where it may be
 (raw_calls.py).
 Prints one line a finding, and exits 1 if there is any.
 """
@@ -17,11 +17,8 @@ import subprocess
 import sys
 
 import floors
-import gone_names
-import links
 import ptx_sources
-import raw_calls
-import stubs
+from tidying import gone_names, links, raw_calls, stubs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINE_MAX = 100
@@ -85,7 +82,7 @@ def check_text(path: pathlib.Path) -> None:
     look = {".c": stubs.in_c, ".py": stubs.in_python}.get(path.suffix)
     for number, name in look("\n".join(lines)) if look and not is_test(path) else []:
         find(path, number, f"{name} does nothing with what it is given: do it, or say in "
-                           "ci/stubs.py why it is right")
+                           "ci/tidying/stubs.py why it is right")
 
 
 def is_ours(path: pathlib.Path) -> bool:

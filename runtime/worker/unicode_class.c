@@ -1,5 +1,5 @@
 /*
- * A search in the table that ci/unicode_ranges.py writes.
+ * A search in the table that ci/tidying/unicode_ranges.py writes.
  */
 #include "unicode_class.h"
 

@@ -58,7 +58,7 @@ def check(texts: Mapping[str, str]) -> Iterator[str]:
             needed.add(where)
         for number, call in [] if where else found:
             yield (f"{path}:{number}: {call} calls the driver directly: use the runtime's "
-                   "functions, or state the reason in ci/raw_calls.py")
+                   "functions, or state the reason in ci/tidying/raw_calls.py")
     for entry in ALLOWED:
         if entry not in needed:
-            yield f"ci/raw_calls.py: {entry} calls no function of the driver"
+            yield f"ci/tidying/raw_calls.py: {entry} calls no function of the driver"

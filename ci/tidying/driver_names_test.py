@@ -1,4 +1,4 @@
-"""Tests of driver_names.py: python3 ci/driver_names_test.py."""
+"""Tests of driver_names.py: python3 ci/tidying/driver_names_test.py."""
 
 import pathlib
 import subprocess

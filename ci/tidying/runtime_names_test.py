@@ -1,4 +1,4 @@
-"""Tests of runtime_names.py: python3 ci/runtime_names_test.py."""
+"""Tests of runtime_names.py: python3 ci/tidying/runtime_names_test.py."""
 
 import pathlib
 import shutil

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether the links of the READMEs lead somewhere, for ci/tidy.py.
 
-    ci/links.py         prints a line for each link that is broken; exit code 1 if there is any
+    ci/tidying/links.py      prints a line for each link that is broken; exit code 1 if any is
 
 A relative link names a file or folder that exists. A link such as [`soft_lower`](lower/lower.c)
 names a function besides, and the file must contain that name.
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LINK = re.compile(r"\[([^\]\[]+)\]\(([^)\s]+)\)")
 NAME = re.compile(r"`(\w+)`")
 

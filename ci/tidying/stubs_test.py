@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ci/stubs.py must find, and what it must let be."""
+"""What ci/tidying/stubs.py must find, and what it must let be."""
 
 import sys
 import unittest

@@ -3,7 +3,7 @@
 punctuation, from the Unicode database of the package unicodedata2.
 
     python3 -m venv venv && venv/bin/pip install unicodedata2==15.1.0
-    venv/bin/python ci/unicode_ranges.py
+    venv/bin/python ci/tidying/unicode_ranges.py
 
 Version 15.1 is the one that llama.cpp has, which the tokenizers are compared with.
 """
@@ -13,11 +13,11 @@ import sys
 
 import unicodedata2
 
-PATH = pathlib.Path(__file__).resolve().parent.parent / "runtime/worker/unicode_ranges.def"
+PATH = pathlib.Path(__file__).resolve().parent.parent.parent / "runtime/worker/unicode_ranges.def"
 CLASSES = {"L": "LETTER", "N": "NUMBER", "P": "PUNCTUATION"}
 HEAD = """/*
  * The code points that are letters, numbers and punctuation (general categories L, N and P) in
- * Unicode {version}. Written by ci/unicode_ranges.py; do not edit.
+ * Unicode {version}. Written by ci/tidying/unicode_ranges.py; do not edit.
  * UNICODE_RANGE(first, last, class), ascending.
  */
 """

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the names that the CUDA runtime stand-ins export with those of CUDA's own.
 
-    ci/runtime_names.py              with the toolkit that configure.py found; else it says so
-    ci/runtime_names.py LIBRARY      with this libcudart.so
+    ci/tidying/runtime_names.py              with the toolkit that configure.py found, if any
+    ci/tidying/runtime_names.py LIBRARY      with this libcudart.so
 
 The lists in runtime/soft/cudart say which names both libraries have. A line for
 each name that CUDA's library has and ours has not. Exit code: 0 nothing was found, 1 something

@@ -1,4 +1,4 @@
-"""What ci/driver_names.py and ci/runtime_names.py share: our names against those of a toolkit."""
+"""What driver_names.py and runtime_names.py share: our names against those of a toolkit."""
 
 import dataclasses
 import pathlib
@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SUFFIX = {"NONE": [""], "PTDS": ["", "_ptds"], "PTSZ": ["", "_ptsz"]}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ci/links.py must find, and what it must let be."""
+"""What ci/tidying/links.py must find, and what it must let be."""
 
 import pathlib
 import sys

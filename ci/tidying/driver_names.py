@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the names that the soft device exports with those that cuda.h declares.
 
-    ci/driver_names.py           with the cuda.h that configure.py found; without one it says so
-    ci/driver_names.py FILE      with this cuda.h
+    ci/tidying/driver_names.py           with the cuda.h that configure.py found, if it found one
+    ci/tidying/driver_names.py FILE      with this cuda.h
 
 A line for each name that cuda.h has and the soft device does not. Names that cuda.h does not have
 are of the soft device's own versions of CUDA, and are no finding. Exit code: 0 nothing was found, 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ci/gone_names.py must find, and what it must let be."""
+"""What ci/tidying/gone_names.py must find, and what it must let be."""
 
 import pathlib
 import sys
