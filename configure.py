@@ -72,11 +72,14 @@ def write_variant(n: Ninja, name: str) -> str:
     n.variable("fast", f"{fast} -DSOFT_THREADED" if "-O3" in fast else fast)
     n.variable("core", f"$common $fast $exact {SOFT_ROOM}")
     n.variable("ldflags", ldflags)
+    # Each test is a process, and with sanitizers a quarter of its start is relocation.
+    n.variable("program_ldflags", "-no-pie" if name == "asan" else "")
     n.variable("variant_cc", "$fuzz_cc" if name == "fuzz" else "$cc")
     # The sanitizers' functions are found at run time.
     n.variable("complete", "" if "sanitize" in ldflags else "$defs")
     n.variable("has_levels", "$soft_levels" if len(levels) > 1 else "")
     n.variable("quick", {"dev": "-O0", "asan": "-O0 -fno-sanitize=undefined"}.get(name, ""))
+    n.variable("computes", {"asan": "-fno-sanitize=undefined"}.get(name, ""))
     higher = [part for level in levels[1:] for part in write_core(n, folder, level)]
     n.build(f"{folder}/soft-levels.a", "ar", " ".join(higher))
     n.lines.append("subninja ci/libraries.ninja")
@@ -189,6 +192,7 @@ def write_ninja() -> str:
     write_fuzz(n)
     # Rules see the last value: edges of this file that set none are linked without more.
     n.variable("ldflags", "")
+    n.variable("program_ldflags", "")
     return n.text()
 
 

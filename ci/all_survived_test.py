@@ -25,11 +25,11 @@ def run(**changed: dict[str, Any]) -> list[dict[str, Any]]:
 class Verdicts(unittest.TestCase):
     def refuses(self, words: str, claims: list[dict[str, Any]], exit_code: int = 0) -> None:
         with self.assertRaisesRegex(AssertionError, words):
-            all_survived.check_claims(claims, exit_code)
+            all_survived.check_claims(claims, exit_code, NAMES)
 
     def test_a_good_run_passes(self) -> None:
         self.assertIn("H1, H2, H3, H4, H5, H6, H7, H8, H9, H12, H13 survived",
-                      all_survived.check_claims(run(), 0))
+                      all_survived.check_claims(run(), 0, NAMES))
         self.refuses("exit code 3", run(), 3)
         self.refuses("exit code 1", run(), 1)
 
@@ -46,7 +46,8 @@ class Verdicts(unittest.TestCase):
     def test_a_claim_about_time_alone_may_be_undecided(self) -> None:
         for name in NAMES:
             if name == "H4":
-                self.assertIn("H4 unfit_spread", all_survived.check_claims(run(H4=UNDECIDED), 3))
+                self.assertIn("H4 unfit_spread",
+                              all_survived.check_claims(run(H4=UNDECIDED), 3, NAMES))
             else:
                 self.refuses(f"^{name} must", run(**{name: UNDECIDED}), 3)
 
@@ -69,13 +70,18 @@ class Verdicts(unittest.TestCase):
                          run(**{name: {"severity": {"caught": 1, "of": 1, "untold": 0}}}))
             self.refuses("borderline", run(**{name: {"borderline": {"right": 1, "of": 2}}}))
         self.refuses("undecided", run(H3=undecided), 3)
-        self.assertTrue(all_survived.check_claims(run(H4=undecided), 3))
+        self.assertTrue(all_survived.check_claims(run(H4=undecided), 3, NAMES))
         self.refuses("noticed nothing", run(H4=blind), 3)
-        self.assertTrue(all_survived.check_claims(run(H4={**UNDECIDED, **blind}), 3))
+        self.assertTrue(all_survived.check_claims(run(H4={**UNDECIDED, **blind}), 3, NAMES))
 
     def test_each_claim_is_there_once(self) -> None:
         self.refuses("the claims are", run()[1:])
         self.refuses("the claims are", [*run(), run()[0]])
+
+    def test_a_run_of_one_claim_has_that_claim(self) -> None:
+        self.assertEqual(all_survived.check_claims(run()[3:4], 0, ["H4"]), "H4 survived")
+        with self.assertRaisesRegex(AssertionError, "the claims are"):
+            all_survived.check_claims(run()[4:5], 0, ["H4"])
 
 
 if __name__ == "__main__":

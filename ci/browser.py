@@ -28,7 +28,7 @@ const scrolls = e => { for (; e && e !== document.body; e = e.parentElement)
   if (getComputedStyle(e).overflowX === "auto") return true; return false; };
 for (const e of document.body.querySelectorAll("*")) {
   if (e.closest("svg") && e.tagName !== "svg") continue;
-  if (e.closest(".md-sidebar")) continue; // the drawer of the documentation, beside a phone's window
+  if (e.closest(".md-sidebar")) continue; // the drawer of the documentation, beside a window
   const box = e.getBoundingClientRect();
   if (box.width > 0 && (box.right > inner + 1 || box.left < -1) && !scrolls(e.parentElement))
     out.push(e.tagName + "." + (e.getAttribute("class") || "") + " " + Math.round(box.left) + " to "

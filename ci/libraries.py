@@ -63,8 +63,8 @@ def write_images(n: Ninja) -> None:
 def hold(n: Ninja) -> None:
     """Gives this file's scope the variant's values. A rule sees its variables as they are when all
     is read, and build.ninja has set them for the next variant by then."""
-    for name in ("folder", "variant", "suffix", "flags", "fast", "core", "ldflags", "complete",
-                 "has_levels", "quick"):
+    for name in ("folder", "variant", "suffix", "flags", "fast", "core", "ldflags",
+                 "program_ldflags", "complete", "has_levels", "quick", "computes"):
         n.variable(name, f"${name}")
     n.variable("cc", "$variant_cc")
 

@@ -12,8 +12,8 @@ from soft_sources import (
     BENCH, CORPUS_TESTS, CUDART_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS,
     SOFT_TESTS, TABLE, TABLE_TESTS)
 from sources import (
-    COMMANDS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS, HARNESS_FUZZ_TARGETS,
-    HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP, RUNTIME,
+    COMMANDS, COMPUTING_TESTS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS,
+    HARNESS_FUZZ_TARGETS, HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP, RUNTIME,
     RUNTIME_TESTS, WORKER_CLAIMS)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -53,7 +53,8 @@ class Programs:
         self.n.comment("Written by configure.py; do not edit. Read once for each variant.")
         hold(self.n)
         # Criterion's own macros convert implicitly, so its users cannot warn of it. Optimised,
-        # assertions take longer to compile than they ever run: $quick is -O0. Nor do they need
+        # assertions take longer to compile than they ever run: $quick is -O0, but for the few
+        # that compute for seconds (COMPUTING_TESTS), where it is $computes. Nor do they need
         # checks of their own arithmetic; their memory is watched, for what is tested writes to it.
         tests = "-Wno-conversion $criterion_cflags $quick"
         for name, flags in {
@@ -78,7 +79,8 @@ class Programs:
 
     def objects(self, where: str, rule: str, room: str, sources: list[str],
                 after: str = "") -> list[str]:
-        return [self.n.build(f"$folder/{where}/{source}.o", rule, f"{room}/{source}.c", after=after)
+        return [self.n.build(f"$folder/{where}/{source}.o", rule, f"{room}/{source}.c", after=after,
+                             quick="$computes" if source in COMPUTING_TESTS else "")
                 for source in sources]
 
     def tests_beside_cuda_h(self, where: str, rule: str, room: str,

@@ -11,7 +11,7 @@ def write_rules(n: Ninja) -> None:
     n.rule("ar", "rm -f $out && ar rcs $out $in", description="AR $out")
     n.rule("so", "$cc -shared $ldflags -o $out $in $libs", description="LINK $out")
     # A bundle has its libraries in lib/. One dollar for ninja, and quotes for the shell.
-    n.rule("exe", "$cc $ldflags -o $out $in $libs '-Wl,-rpath,$$ORIGIN/lib'",
+    n.rule("exe", "$cc $ldflags $program_ldflags -o $out $in $libs '-Wl,-rpath,$$ORIGIN/lib'",
            description="LINK $out")
     n.rule("run", "$runner $in", pool="console", description="RUN $in")
     n.rule("script", "$arguments", pool="console", description="$arguments")

@@ -218,6 +218,14 @@ HARNESS_TESTS = within({
     """,
 })
 
+# Tests, and what they compare with, that compute for seconds: optimised, unlike the others.
+COMPUTING_TESTS = set(within({
+    "pool": "pool_scene pool_mesh_test", "gemm": "gemm_oracle_test gemm_exact_test",
+    "measure": "single_calls_test sampler_test",
+    "async": "tensor_random_test", "corpus": "corpus_gemm_test",
+    "table": "oracle oracle_number oracle_product oracle_tensor",
+}))
+
 HYPOTHESES = """
     h01_modules_load h02_launches_execute h03_transfers_return
     h04_launches_cost_little
