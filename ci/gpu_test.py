@@ -35,6 +35,14 @@ echo "[FAIL] life::is_too_slow: Timed out. (3.50s)"
 exec sleep 600
 """
 
+# What the loader of an older system says.
+TOO_NEW = """#!/bin/sh
+for version in 2.9 2.34 2.28; do
+    echo "$0: /lib/libc.so.6: version \\`GLIBC_$version' not found (required by $0)" >&2
+done
+exit 1
+"""
+
 NOTHING = """#!/bin/sh
 echo "[====] Synthesis: Tested: 0 | Passing: 0 | Failing: 0 | Crashing: 0 "
 """
@@ -79,6 +87,14 @@ class Gpu(unittest.TestCase):
                       "    life::never_ends\n"
                       "gpu: test-kernels: ", text)
         self.assertIn("gpu: tests failed", text)
+
+    def test_a_glibc_that_is_too_old_is_told(self) -> None:
+        self.write("tollens", TOO_NEW)
+        code, text = self.run_it()
+        self.assertEqual(code, 2, text)
+        self.assertRegex(text, r"\Agpu: these programs need glibc 2\.34 or newer; this machine has "
+                               r"glibc 2\.[0-9]+\n\Z")
+        self.assertFalse((self.folder / "out").exists())
 
     def test_a_suite_that_tests_nothing_fails(self) -> None:
         self.write("test-kernels", NOTHING)

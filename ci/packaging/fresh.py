@@ -2,7 +2,8 @@
 
     ci/fresh [debian-12 debian-13 ubuntu-22.04 ubuntu-24.04] [--as root,sudo,plain]
         [--check | --short]
-    ci/fresh --bundle [SYSTEM...]    build/bundle in each, and in debian-10 and ubuntu-20.04
+    ci/fresh --bundle [SYSTEM...]    build/bundle in each, in debian-10 and ubuntu-20.04, and in
+                                     ubuntu-18.04, where it must say why it does not run
 
 For each system, and for root, a user who may use sudo and one who may not: a clone; ci/falsify,
 which installs what is missing or says what to install; the same again without network; and with a
@@ -22,7 +23,7 @@ import time
 from dataclasses import dataclass, field
 
 from contents import ROOT, Unmade
-from fresh_system import FOLDER, HOMES, OLD, SYSTEMS, System, cpu_s, make, started
+from fresh_system import FOLDER, HOMES, OLD, SYSTEMS, TOO_OLD, System, cpu_s, make, started
 
 COUNTS = re.compile(r"^(\d+) survived, 0 falsified, 0 inconclusive, \d+ not tested", re.MULTILINE)
 PASSED = re.compile(r"^check: (\d+) passed, 0 failed", re.MULTILINE)
@@ -31,6 +32,9 @@ PLEASE = re.compile(r"^setup: please install: (.*?)   \(apt-get install as root;
                     r"not\)", re.MULTILINE)
 # What doctor says of such a driver.
 NO_GPU = re.compile(r"^cuda: not available: .*NO_DEVICE", re.MULTILINE)
+# What the bundle says where it cannot run.
+REFUSED = re.compile(r"^gpu: these programs need glibc 2\.28 or newer; this machine has "
+                     r"glibc 2\.\d+$", re.MULTILINE)
 # As a machine has it whose GPU is gone: the library is there with all functions.
 NO_DEVICE = r"""
 mkdir -p /opt/no-device && cd /opt/no-device
@@ -159,6 +163,10 @@ def bundle_in(name: str) -> Trial:
     trial = Trial(name, "plain")
     with started(name, "bundle") as system:
         shutil.copytree(ROOT / "build/bundle", system.root / "opt/bundle", symlinks=True)
+        if name in TOO_OLD:
+            code, said = system.run("plain", "/opt/bundle/gpu out", False)
+            expect(trial, "the refusal", code == 2 and REFUSED.search(said) is not None, said)
+            return trial
         code, said = system.run("plain", "/opt/bundle/tollens run H1 H3 --sabotage", False)
         expect(trial, "the program", code == 0 and "2 survived" in said, said)
         code, said = system.run("plain", "cd /opt/bundle && for suite in runtime soft; do "
@@ -194,7 +202,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--bundle", action="store_true")
     options = parser.parse_args()
-    everywhere = {**SYSTEMS, **OLD} if options.bundle else SYSTEMS
+    everywhere = {**SYSTEMS, **OLD, **TOO_OLD} if options.bundle else SYSTEMS
     systems = options.systems or list(everywhere)
     users = options.users.split(",")
     for name, known in ((set(systems) - set(everywhere), everywhere),

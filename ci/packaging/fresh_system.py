@@ -20,6 +20,8 @@ UBUNTU = "deb [trusted=yes] http://archive.ubuntu.com/ubuntu {suite} main univer
 # Too old to build in, and the oldest that packaged programs run in: glibc 2.28 and 2.31.
 OLD = {"debian-10": ("buster", "deb [trusted=yes] http://archive.debian.org/debian {suite} main"),
        "ubuntu-20.04": ("focal", UBUNTU)}
+# Whose glibc, 2.27, is older than that.
+TOO_OLD = {"ubuntu-18.04": ("bionic", UBUNTU)}
 SYSTEMS = {"debian-12": ("bookworm", DEBIAN), "debian-13": ("trixie", DEBIAN),
            "ubuntu-22.04": ("jammy", UBUNTU), "ubuntu-24.04": ("noble", UBUNTU)}
 # Beyond what a system without them is none: what clones, and what a user of one may have.
@@ -43,7 +45,7 @@ exec chroot "$root" su - "$name" -c ". /tmp/words"
 
 def make(system: str) -> pathlib.Path:
     """The system as an archive, which is made once."""
-    suite, source = {**SYSTEMS, **OLD}[system]
+    suite, source = {**SYSTEMS, **OLD, **TOO_OLD}[system]
     archive = FOLDER / f"{system}.tar"
     if archive.exists():
         return archive
