@@ -3,8 +3,9 @@
     ci/site [--out DIR]
 
 The pages are the READMEs of this repository, so that there is one text: those that README.md links
-to, directly or not, and the files that they name. Three are written here: the commands, from
-`tollens --help`; the claims, from `tollens explain`; the runtime's interface, from its headers.
+to, directly or not, and the files that they name. Four are written here: the commands, from
+`tollens --help`; the claims, from `tollens explain`; the runtime's interface, from its headers;
+what benchmarks printed, from the published evidence.
 
 Exit code: 0 made, 1 a link or an anchor leads nowhere, 2 it could not be made.
 """
@@ -19,6 +20,7 @@ import subprocess
 import sys
 
 import help_text
+import performance_page
 from contents import BUILD, ROOT, Unmade, output, tracked, version
 
 DOCS = BUILD / "site-pages"
@@ -33,7 +35,7 @@ NAV = [("Start", "README.md"), ("Gate your library", "ci/GATE.md"),
        ("Runtime interface", "api.md"), ("Kernels", "kernels/README.md"),
        ("Claims", "claims.md"), ("How verdicts are made", "hypotheses/README.md"),
        ("Reading a report", "reports/READING.md"), ("Reports", "reports/README.md"),
-       ("Published evidence", "reports/published/README.md"),
+       ("Performance", "performance.md"), ("Published evidence", "reports/published/README.md"),
        ("Questions and errors", "ci/FAQ.md"), ("Contributing", "ci/CONTRIBUTING.md"),
        ("Changes", "ci/CHANGELOG.md")]
 CONFIG = """site_name: Tollens
@@ -203,7 +205,7 @@ def make(out: pathlib.Path, docs: pathlib.Path = DOCS) -> tuple[int, list[str]]:
     docs.mkdir(parents=True)
     pages = stage(docs)
     for name, text in (("commands.md", commands_page(program)), ("claims.md", claims_page(program)),
-                       ("api.md", api_page())):
+                       ("api.md", api_page()), ("performance.md", performance_page.page())):
         (docs / name).write_text(text)
     config = docs.with_suffix(".yml")
     nav = "".join(f'  - "{title}": {page}\n' for title, page in NAV)
@@ -213,7 +215,7 @@ def make(out: pathlib.Path, docs: pathlib.Path = DOCS) -> tuple[int, list[str]]:
                           env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     if done.returncode != 0:
         raise Unmade(done.stdout[-2000:])
-    return pages + 3, [line for line in done.stdout.splitlines() if "WARNING" in line]
+    return pages + 4, [line for line in done.stdout.splitlines() if "WARNING" in line]
 
 
 def main() -> int:
