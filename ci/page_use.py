@@ -18,8 +18,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+try:
+    from axe_playwright_python.sync_playwright import Axe
+    from playwright.sync_api import Browser, Error, Page, sync_playwright
+except ModuleNotFoundError:  # --help is for everybody
+    sync_playwright, Error, Browser, Page = None, OSError, object, object
 
 FIGURES = 15  # how many are enlarged, of all kinds
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -216,6 +219,8 @@ def main() -> int:
     parser.add_argument("pages", nargs="+", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, help="where screenshots go; default: nowhere")
     arguments = parser.parse_args()
+    if sync_playwright is None:
+        parser.error("run it by build/browser/bin/python3, which ci/setup browser makes")
     bad = 0
     try:
         with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
