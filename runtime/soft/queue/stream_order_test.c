@@ -336,10 +336,15 @@ Test(stream_order, memory_is_freed_in_order_too) {
     expect_nothing();
 }
 
+/* Were the free done first, the kernel would fail. All that could make it wait would order it as
+ * well, so it has a long fill in front of it. */
 Test(stream_order, memory_is_not_freed_while_another_stream_uses_it) {
-    CUdeviceptr address = 0;
+    enum { LONG = 64 << 20 };
+    CUdeviceptr address = 0, large = 0;
     OK(cuMemAllocAsync(&address, 64, a));
+    OK(cuMemAlloc_v2(&large, LONG));
     api_put(address + 8, 1, a);
+    OK(cuMemsetD8Async(large, 0, LONG, b));
     OK(cuMemFreeAsync(address, b));
     expect("kernel put in stream 2 writes and a free in stream 3 writes bytes 8 to 11 of "
            "allocation 3");
