@@ -30,7 +30,7 @@ Value = tuple[float, float, float]  # a median and its interval, or one number t
 
 
 def judged(record: dict[str, Any]) -> list[Value]:
-    """The numbers of an attack that are held against the threshold."""
+    """Returns the values of an attack that are compared with the threshold."""
     found = []
     for one in record.get("effects", []):
         median, low, high = (one["effect"][key] for key in ("median", "low", "high"))

@@ -1,7 +1,7 @@
 """The software bill of materials of a release: SPDX 2.3 as JSON.
 
-It lists each file of the release with its SHA-256, the libraries of others that lie in it or are
-linked into it, with the version of the Debian package that they came from, and the compiler.
+It lists each file of the release with its SHA-256, the compiler, and the third-party libraries that
+the release contains or links statically, each with the version of its Debian package.
 """
 
 import datetime

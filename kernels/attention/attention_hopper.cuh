@@ -231,9 +231,9 @@ template <typename T, int D> struct attention_consumer {
         if (consumer == 0) take_turn();
     }
 
-    // The tiles that the consumer's rows see. The values of a tile are waited for before the products
-    // that run are: ptxas moves a wait for products to the begin of its basic block, and without
-    // a loop in front of it the exponentials would wait as well.
+    // The tiles that the consumer's rows see. The wait for the values of a tile stands in front of the
+    // wait for the running products. It is a loop, so it ends the basic block: ptxas moves a wait for
+    // products to the start of its block, which would be in front of the exponentials.
     __device__ inline void attend(int tiles) {
         barrier_wait(&s->k_full[0], 0);
         take_turn();

@@ -223,9 +223,9 @@ __device__ inline void hopper_exchange(uint32_t &low, uint32_t &high, int bit) {
     high = is_upper ? high : got;
 }
 
-// The same for 16-bit numbers, where beta is 0 and groups of eight columns are 16 bytes of C that
-// begin at a multiple of 16. Of four groups each of the four lanes of a row has a word; after the
-// exchange each has the four words of one group.
+// Stores the 64 rows of a consumer where c_is_whole. The four lanes of a row hold one word each of
+// four groups of eight columns; after the exchange each lane holds the four words of one group and
+// stores them as 16 bytes.
 template <typename C, int N>
 __device__ inline void hopper_store_whole(const gemm_arguments &x, C *c, int row, int column,
                                           const float (&sum)[N / 2]) {
@@ -254,8 +254,8 @@ __device__ inline void hopper_store_whole(const gemm_arguments &x, C *c, int row
 }
 
 // Adds up the sums of all blocks of the cluster, of this block's part of the rows, and stores them.
-// The sums of each block lie in its shared memory; all that a thread reads there is under way at
-// once.
+// Each block keeps its sums in its own shared memory. A thread issues all its loads from there before
+// it adds the first.
 template <typename C, int N, int SHARES, hopper_defect DEFECT>
 __device__ inline void hopper_gather(const gemm_arguments &x, hopper_shared<N> *s, C *c,
                                      const hopper_work &work) {
