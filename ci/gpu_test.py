@@ -63,8 +63,9 @@ class Gpu(unittest.TestCase):
         (self.folder / name).write_text(text, encoding="utf-8")
         (self.folder / name).chmod(0o755)
 
-    def run_it(self, **more: str) -> tuple[int, str]:
-        done = subprocess.run([self.folder / "gpu", self.folder / "out"], text=True, check=False,
+    def run_it(self, *words: str, **more: str) -> tuple[int, str]:
+        done = subprocess.run([self.folder / "gpu", self.folder / "out", *words],
+                              text=True, check=False,
                               env=dict(os.environ, TOLLENS_DEVICE="soft", **more),
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout
@@ -136,6 +137,23 @@ class Gpu(unittest.TestCase):
         code, text = self.run_it(TOLLENS_GPU_PARTS="tests,all")
         self.assertEqual(code, 2, text)
         self.assertIn("gpu: TOLLENS_GPU_PARTS has all;", text)
+
+    def test_verdicts_come_first_and_each_part_says_what_is_left(self) -> None:
+        code, text = self.run_it()
+        self.assertEqual(code, 0, text)
+        said = [line for line in text.splitlines() if "; left: " in line]
+        self.assertEqual([line.split()[1] for line in said], ["claims:", "worker:", "tests:"])
+        self.assertRegex(said[0], r"left: worker, tests, tables, about \d+ s$")
+        self.assertLess(text.index("gpu: claims: done"), text.index("Tested"))
+
+    def test_quick_is_verdicts_alone(self) -> None:
+        self.write("tollens", TOLLENS + 'echo "$*" >>"$0.words"\n')
+        code, text = self.run_it("--quick")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"(?m)^gpu: claims: done after \d+ s; left: nothing$")
+        self.assertNotIn("Tested", text)
+        words = (self.folder / "tollens.words").read_text(encoding="utf-8")
+        self.assertEqual(words, f"run --seeds=1 --out {self.folder}/out/evidence --quick\n")
 
     def test_seconds_that_are_none_are_refused(self) -> None:
         self.assertEqual(self.run_it(TOLLENS_SUITE_SECONDS="1 minute")[0], 2)

@@ -177,13 +177,13 @@ HARNESS = within({
     "plugin": "plugin_file plugin_rules plugins plugin_tests",
     "judge": "limit verdict verdict_effects results gate",
     "trace": "trace_file trace_replay",
-    "run": "worker watch runner evidence evidence_text repeats soft_report nearest",
+    "run": "worker watch runner evidence evidence_text repeats soft_report nearest lanes",
 })
 
 COMMANDS = within({
     "run": """
-        tollens command command_run run_options trial limits console command_show command_gate
-        command_export command_report command_threads command_replay command_model
+        tollens command command_run run_options trial severity limits schedule console command_show
+        command_gate command_export command_report command_threads command_replay command_model
         command_model_run command_model_bench model_gaps command_soft
     """,
 })
@@ -211,8 +211,9 @@ HARNESS_TESTS = within({
     "judge": "limit_test verdict_test verdict_effects_test gate_test",
     "trace": "replay_test",
     "run": """
-        evidence_test repeats_test export_test program_shell program_test program_choice_test
-        program_trouble_test gate_program_test limits_program_test model_program_test model_run_test
+        evidence_test lanes_test repeats_test export_test program_shell program_test
+        program_choice_test program_trouble_test gate_program_test limits_program_test
+        model_program_test model_run_test
         soft_test watch_test nearest_test program_terminal_test program_json_test
         cudart_program_test report_program_test
     """,

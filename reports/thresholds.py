@@ -59,6 +59,8 @@ def check_claim(name: str, claim: dict[str, Any]) -> None:
             raise ValueError(f"[{name}] {key} is not a number: {number!r}")
         if not math.isfinite(number) or number < 0:
             raise ValueError(f"[{name}] {key} must be finite and not negative: {number}")
+    if not isinstance(claim.get("alone", False), bool):
+        raise ValueError(f"[{name}] alone is neither true nor false: {claim['alone']!r}")
     direction = claim["direction"]
     if direction not in list(DIRECTIONS):
         raise ValueError(f"[{name}] direction must be one of {', '.join(DIRECTIONS)}: "
@@ -148,14 +150,16 @@ def as_c(thresholds: dict[str, Any], sabotage: dict[str, Any]) -> str:
     """Both files as rows for the C preprocessor."""
     lines = ["/* Written by reports/thresholds.py from thresholds.toml and sabotage.toml. */",
              "#ifndef HYP_CLAIM",
-             "#define HYP_CLAIM(number, threshold, tolerance, direction, title, unit, source)",
+             "#define HYP_CLAIM(number, threshold, tolerance, direction, alone, title, unit, "
+             "source)",
              "#endif",
              "#ifndef HYP_SABOTEUR", "#define HYP_SABOTEUR(number, name, forced)", "#endif",
              "#ifndef HYP_LADDER", "#define HYP_LADDER(number, text)", "#endif"]
     for name, claim in thresholds.items():
         texts = ", ".join(c_string(claim[key]) for key in TEXTS)
         lines.append(f"HYP_CLAIM({name[1:]}, {float(claim['threshold'])!r}, "
-                     f"{float(claim['tolerance'])!r}, {DIRECTIONS[claim['direction']]}, {texts})")
+                     f"{float(claim['tolerance'])!r}, {DIRECTIONS[claim['direction']]}, "
+                     f"{str(claim.get('alone', False)).lower()}, {texts})")
     for name in thresholds:
         for verdict, saboteurs in forced(sabotage.get(name, {})).items():
             for saboteur in saboteurs:

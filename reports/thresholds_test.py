@@ -54,6 +54,7 @@ class Thresholds(unittest.TestCase):
                 ("tolerance = 0.1", "tolerance = nan", "tolerance must be finite"),
                 ("tolerance = 0.1", "", "no tolerance"),
                 ('direction = "above"', 'direction = "up"', "direction"),
+                ("alone = true", "alone = 1", "alone is neither true nor false"),
                 ("[H13]", "[H99]", "H99"), ("[H13]", "# ", "thresholds.toml"),
                 ("falsified = [", "others = [", "falsified"),
                 ("not_falsified = [", "sometimes = [", "not a verdict"),

@@ -10,11 +10,12 @@
 #include <strings.h>
 
 static struct hyp_claim claims[HYP_CLAIMS_MAX] = {
-#define HYP_CLAIM(number_, threshold_, tolerance_, direction_, title_, unit_, source_)             \
+#define HYP_CLAIM(number_, threshold_, tolerance_, direction_, alone_, title_, unit_, source_)     \
     {.number = number_,                                                                            \
      .threshold = threshold_,                                                                      \
      .tolerance = tolerance_,                                                                      \
      .direction = direction_,                                                                      \
+     .is_alone = alone_,                                                                           \
      .title = title_,                                                                              \
      .unit = unit_,                                                                                \
      .source = source_},
@@ -42,7 +43,7 @@ enum { SABOTEURS = sizeof saboteurs / sizeof saboteurs[0] };
 /* The number of rows in thresholds.toml. */
 enum {
     OWN = 0
-#define HYP_CLAIM(number, threshold, tolerance, direction, title, unit, source) +1
+#define HYP_CLAIM(number, threshold, tolerance, direction, alone, title, unit, source) +1
 #include "claims.def"
 };
 _Static_assert((int)OWN <= (int)HYP_OWN_CLAIMS_MAX, "more claims than HYP_OWN_CLAIMS_MAX");
@@ -50,6 +51,7 @@ _Static_assert((int)OWN <= (int)HYP_OWN_CLAIMS_MAX, "more claims than HYP_OWN_CL
 static size_t plugin_claims; /* after the project's own */
 
 struct hyp_claim *hyp_claims(void) {
+    if (claims[0].id[0] != '\0') return claims; /* from the first call on, before any thread */
     for (int i = 0; i < OWN; i++) {
         int number = claims[i].number;
         char *id = claims[i].id, *suite = claims[i].suite;
@@ -63,6 +65,11 @@ struct hyp_claim *hyp_claims(void) {
         *suite = '\0';
     }
     return claims;
+}
+
+bool hyp_claim_runs_alone(const struct hyp_claim *claim) {
+    return claim->is_alone || claim->plugin != NULL ||
+           (claim->words != NULL && claim->words->is_timed);
 }
 
 size_t hyp_claim_own_count(void) {

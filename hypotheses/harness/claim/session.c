@@ -92,7 +92,7 @@ bool hyp_session_read(struct hyp_session *session) {
 }
 
 const char *hyp_session_program(void) {
-    static char path[4096];
+    static _Thread_local char path[4096];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     path[length > 0 ? length : 0] = '\0';
     return path;

@@ -1,6 +1,6 @@
 /*
- * run: the chosen claims are tried one after the other, everything is written down, and the exit
- * code is made of the verdicts.
+ * run: the chosen claims are tried, everything is written down, and the exit code is made of the
+ * verdicts.
  */
 #include "harness/clock.h"
 #include "command.h"
@@ -10,7 +10,7 @@
 #include "runner.h"
 #include "console.h"
 #include "record/timeline.h"
-#include "trial.h"
+#include "schedule.h"
 #include "run_options.h"
 #include "worker.h"
 
@@ -100,44 +100,12 @@ static int list_chosen(const struct hyp_run *run) {
     return HYP_EXIT_OK;
 }
 
-/* What the attacks of each chosen claim notice, behind all verdicts. */
-static bool sabotage_all(struct hyp_run *run, struct hyp_watch *watch) {
-    bool ok = true, is_first = true;
-    for (size_t i = 0; ok && i < hyp_claim_count(); i++) {
-        const struct hyp_claim *claim = &hyp_claims()[i];
-        const size_t steps = run->chosen[i] ? hyp_trial_sabotages(run, claim) : 0;
-        if (steps == 0 || run->verdicts[i].kind == HYP_NOT_TESTED) continue;
-        if (is_first) hyp_console_say("\n");
-        is_first = false;
-        hyp_watch_claim(watch, steps);
-        ok = hyp_trial_sabotage(run, claim, watch);
-        hyp_watch_claim_end(watch);
-        if (ok) hyp_console_severity(run, claim);
-    }
-    return ok;
-}
-
 /* Tries every chosen claim and writes all of it into run->folder, which is there. false:
  * hyp_error(). */
 static bool run_once(struct hyp_run *run, const struct hyp_run_options *options) {
-    struct hyp_watch watch;
     uint64_t begin_ns = hyp_clock_ns();
-    size_t steps = 0;
-    for (size_t i = 0; i < hyp_claim_count(); i++) {
-        if (!run->chosen[i]) continue;
-        steps += hyp_trial_steps(run, &hyp_claims()[i]);
-        steps += hyp_trial_sabotages(run, &hyp_claims()[i]);
-    }
-    hyp_watch_begin(&watch, stderr, steps, options->verbose);
-    bool ok = hyp_machine_write(&run->machine, run->folder);
-    for (size_t i = 0; ok && i < hyp_claim_count(); i++) {
-        if (!run->chosen[i]) continue;
-        hyp_watch_claim(&watch, hyp_trial_steps(run, &hyp_claims()[i]));
-        ok = hyp_trial_run(run, &hyp_claims()[i], &watch);
-        hyp_watch_verdict(&watch, run->verdicts[i].kind);
-        if (ok) hyp_console_verdict(run, &hyp_claims()[i]);
-    }
-    ok = ok && sabotage_all(run, &watch);
+    bool ok =
+        hyp_machine_write(&run->machine, run->folder) && hyp_schedule_run(run, options->verbose);
     run->duration_s = (double)(hyp_clock_ns() - begin_ns) * 1e-9;
     run->exit_code = exit_code(run, options);
     ok = ok && write_all(run);

@@ -108,7 +108,8 @@ static void put_way(const struct hyp_run *run, const struct hyp_claim *claim,
     }
 }
 
-void hyp_console_verdict(const struct hyp_run *run, const struct hyp_claim *claim) {
+void hyp_console_verdict(const struct hyp_run *run, const struct hyp_claim *claim,
+                         const char *left) {
     static const char *const colours[] = {"\033[32m", "\033[1;31m", "\033[33m", "\033[2m"};
     const struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
     char effect[96] = "", text[HYP_UNIT_BYTES];
@@ -132,16 +133,21 @@ void hyp_console_verdict(const struct hyp_run *run, const struct hyp_claim *clai
                     colour ? colours[verdict->kind] : "", hyp_verdict_words(verdict->kind),
                     colour ? "\033[0m" : "");
     if (verdict->kind == HYP_NOT_TESTED) {
-        hyp_console_say("%-46s  %s\n", verdict->reason, claim->title);
+        hyp_console_say("%-46s  %s%s\n", verdict->reason, claim->title, left);
     } else {
-        hyp_console_say("%-46s  %s\n", effect, claim->title);
+        hyp_console_say("%-46s  %s%s\n", effect, claim->title, left);
     }
     if (verdict->kind == HYP_FALSIFIED || verdict->kind == HYP_INCONCLUSIVE) {
         put_way(run, claim, verdict);
     }
 }
 
-void hyp_console_severity(const struct hyp_run *run, const struct hyp_claim *claim) {
+void hyp_console_limits(const struct hyp_run *run, const struct hyp_claim *claim) {
+    put_limits(claim, &run->verdicts[claim->number - 1]);
+}
+
+void hyp_console_severity(const struct hyp_run *run, const struct hyp_claim *claim,
+                          const char *left) {
     const struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
     if (verdict->has_severity) {
         const double share =
@@ -153,9 +159,8 @@ void hyp_console_severity(const struct hyp_run *run, const struct hyp_claim *cla
             hyp_console_say("; %u of %u borderline faults judged rightly",
                             verdict->borderline_right, verdict->borderline);
         }
-        hyp_console_say("\n");
+        hyp_console_say("%s\n", left);
     }
-    put_limits(claim, verdict);
 }
 
 static void put_reasons(const struct hyp_run *run) {

@@ -72,11 +72,20 @@ static bool try_step(void *user, const char *saboteur, bool *noticed) {
     return true;
 }
 
+size_t hyp_limits_steps(const struct hyp_run *run, const struct hyp_claim *claim) {
+    /* The search halves a ladder: about so many of its steps are tried. */
+    enum { TRIED_OF_A_LADDER = 3 };
+    const char *const *ladders = NULL;
+    if (!run->limits || claim->words == NULL) return 0;
+    return TRIED_OF_A_LADDER * hyp_claim_ladders(claim, &ladders);
+}
+
 bool hyp_limits_measure(struct hyp_run *run, const struct hyp_claim *claim,
                         struct hyp_watch *watch) {
     struct search search = {run, claim, watch};
     struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
     const char *const *ladders = NULL;
+    if (verdict->kind == HYP_NOT_TESTED || verdict->kind == HYP_FALSIFIED) return true;
     const size_t count = hyp_claim_ladders(claim, &ladders);
     for (size_t i = 0; i < count && !hyp_runner_interrupted(); i++) {
         struct hyp_ladder ladder;
@@ -89,5 +98,5 @@ bool hyp_limits_measure(struct hyp_run *run, const struct hyp_claim *claim,
     /* A ladder that was interrupted has no limit. */
     if (hyp_runner_interrupted()) verdict->limit_count = 0;
     verdict->has_limits = verdict->limit_count > 0;
-    return true;
+    return hyp_evidence_claim(run, claim);
 }

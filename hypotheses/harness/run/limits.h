@@ -7,8 +7,12 @@
 #include "run.h"
 #include "watch.h"
 
+/* How many steps of ladders of a claim this run tries, about, for the progress. */
+size_t hyp_limits_steps(const struct hyp_run *run, const struct hyp_claim *claim);
+
 /* Attacks the claim under steps of each of its ladders, and keeps the detection limits in its
- * verdict. false: hyp_error(). */
+ * verdict and its evidence. Nothing of a claim that was not tested, or falsified: its attacks would
+ * seem to notice every fault. false: hyp_error(). */
 bool hyp_limits_measure(struct hyp_run *run, const struct hyp_claim *claim,
                         struct hyp_watch *watch);
 

@@ -290,7 +290,7 @@ Test(program, an_older_device_need_not_load_what_is_for_newer_ones) {
 
 Test(program, an_interrupted_run_keeps_what_it_has, .timeout = 120) {
     int code = program_shell(
-        "\"$T\" run H1 H2 H3 --full --out \"$D/out\" & p=$!; "
+        "\"$T\" run H1 H2 H3 --full --jobs 1 --out \"$D/out\" & p=$!; "
         "while kill -0 $p && [ ! -e \"$D\"/out/H2/attacks.log ]; do sleep 0.02; done; "
         "kill -INT $p; wait $p");
     cr_assert(code == 2, "%d: %s", code, program_output);
@@ -307,6 +307,42 @@ Test(program, an_interrupted_run_keeps_what_it_has, .timeout = 120) {
     cr_assert(
         program_shell("test -s \"$D/out/run.json\" && ! find \"$D/out\" -name '*~' | grep .") == 0,
         "%s", program_output);
+}
+
+/* Claims that run when the signal comes have no verdict, and none is left behind. */
+Test(program, an_interrupted_run_ends_all_that_run_side_by_side, .timeout = 120) {
+    int code = program_shell(
+        "\"$T\" run H2 H3 H5 --full --jobs 3 --out \"$D/out\" & p=$!; "
+        "while kill -0 $p && [ ! -e \"$D\"/out/H5/attacks.log ]; do sleep 0.02; done; "
+        "kill -INT $p; wait $p; code=$?; sleep 0.2; "
+        "grep -lzs \"^TOLLENS_OUT=$D\" /proc/[0-9]*/environ && exit 9; exit $code");
+    cr_assert(code == 2, "%d: %s", code, program_output);
+    cr_assert(program_says("tollens: interrupted; the results so far are in "), "%s",
+              program_output);
+    json_t *results = program_json("out/results.json");
+    const json_t *claim = json_array_get(json_object_get(results, "claims"), 2);
+    cr_assert_str_eq(json_string_value(json_object_get(claim, "verdict")), "inconclusive");
+    cr_assert_str_eq(json_string_value(json_object_get(claim, "code")), "interrupted");
+    json_decref(results);
+}
+
+/* What runs side by side changes no verdict, and neither does it the order of the lines. */
+Test(program, jobs_change_times_alone, .timeout = 120) {
+    const char *show = "grep -o '^H[0-9]* *[a-z]* *[a-z0-9 %()]*'";
+    char command[400];
+    for (int jobs = 1; jobs <= 3; jobs += 2) {
+        snprintf(command, sizeof command,
+                 "\"$T\" run H2 H3 H7 H8 --sabotage --jobs %d --out \"$D/jobs%d\" >\"$D/said\" "
+                 "&& %s \"$D/said\" >\"$D/lines%d\"",
+                 jobs, jobs, show, jobs);
+        int code = program_shell(command);
+        cr_assert(code == 0, "%d: %s", code, program_output);
+    }
+    cr_assert(program_shell("cmp \"$D/lines1\" \"$D/lines3\" && wc -l <\"$D/lines1\"") == 0, "%s",
+              program_output);
+    cr_assert(program_says("8\n"), "%s", program_output);
+    cr_assert(program_shell("\"$T\" run H2 --jobs 0") == 2 && program_says("--jobs must be"), "%s",
+              program_output);
 }
 
 /* script(1) gives the program a terminal. */

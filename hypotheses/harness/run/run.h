@@ -14,6 +14,7 @@ struct hyp_run {
     const char *command; /* as it was typed */
     bool sabotage;       /* severity was measured */
     bool limits;         /* detection limits were measured */
+    unsigned jobs;       /* how many processes with attacks run side by side, at most */
     unsigned seeds;      /* that claims without times are attacked with, from session.seed on */
     const char *under;   /* the saboteur of the whole run; NULL: none, and the verdicts count */
     bool chosen[HYP_CLAIMS_MAX];

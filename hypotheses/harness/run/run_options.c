@@ -7,11 +7,13 @@
 #include "plugin/plugins.h"
 #include "harness/sabotage.h"
 #include "record/timeline.h"
+#include "lanes.h"
 #include "worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The value of an option, "--out=DIR" or "--out DIR"; NULL where words[*i] is another word. A
  * missing value is "". */
@@ -67,6 +69,14 @@ static bool choose_seeds(struct hyp_run *run, const struct hyp_run_options *opti
            hyp_fail("--seed and --seeds go beyond the largest seed, 2^63 - 1");
 }
 
+/* A device is shared by a few at most: each needs memory of its own there. A trace of several
+ * processes at once would show when each waited for the others. */
+static unsigned default_jobs(const struct hyp_run_options *options) {
+    const long most = 4, processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (options->trace != NULL || processors < 1) return 1;
+    return (unsigned)(processors < most ? processors : most);
+}
+
 static bool read_word(int count, char **words, int *i, struct hyp_run *run,
                       struct hyp_run_options *options) {
     const char *word = words[*i], *value = NULL;
@@ -112,6 +122,8 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
         options->has_seed = true;
     } else if ((value = option("--seeds", count, words, i)) != NULL) {
         return read_number("--seeds", value, HYP_SEEDS_MAX, &options->seeds);
+    } else if ((value = option("--jobs", count, words, i)) != NULL) {
+        return read_number("--jobs", value, HYP_LANES_MAX, &options->jobs);
     } else if ((value = option("--deadline", count, words, i)) != NULL) {
         uint64_t *deadline_s = &run->session.deadline_s;
         if (!hyp_session_number(value, HYP_DEADLINE_S_MAX, deadline_s) || *deadline_s == 0) {
@@ -156,6 +168,7 @@ bool hyp_run_options_read(int count, char **words, struct hyp_run *run,
     }
     if (!trace_is_sound(options)) return false;
     if (!choose_seeds(run, options)) return false;
+    run->jobs = options->jobs > 0 ? (unsigned)options->jobs : default_jobs(options);
     /* Who brings claims of their own asks about those. */
     for (size_t i = hyp_plugin_count() > 0 ? hyp_claim_own_count() : 0;
          i < hyp_claim_count() && !options->any_claim; i++) {

@@ -21,7 +21,7 @@ struct hyp_run_options {
     const char *trace;                 /* where the timeline goes; NULL: there is none */
     uint64_t trace_every, trace_share; /* as in tol_trace_options; 0: not said */
     bool any_claim, list, has_seed;
-    uint64_t seeds; /* 0: not said */
+    uint64_t seeds, jobs; /* 0: not said */
 };
 
 /* Reads the environment and the words. What they choose goes into the run, the rest into the

@@ -187,9 +187,8 @@ static const char *const endings[] = {[HYP_PASSED] = "passed",
 /* Whether the violations of one attack falsify the claim, whatever others would find. */
 static bool falls_by(const struct hyp_task *task, const struct worker *worker,
                      const struct hyp_outcome *outcome) {
-    static struct hyp_outcome alone;
+    struct hyp_outcome alone = *outcome;
     struct hyp_verdict verdict = {.outcomes = &alone, .outcome_count = 1, .processes = 1};
-    alone = *outcome;
     alone.has_record = hyp_record_read(worker->folder, alone.name, &alone.record);
     if (!alone.has_record || alone.record.violations == 0) return false;
     hyp_verdict_judge(task->claim, 0, &verdict);

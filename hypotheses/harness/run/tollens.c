@@ -39,6 +39,10 @@ static const char usage[] =
     "      --trace-every N measure the device times of every N-th operation; default 1, all\n"
     "      --trace-share N let up to N operations in quick succession share an event, and derive\n"
     "                      their times; 1 measures each operation; default 2\n"
+    "      --jobs N        try up to N claims or saboteurs side by side; default: as many as "
+    "there\n"
+    "                      are processors, at most 4, and with --trace 1. Claims about times or\n"
+    "                      free memory, and a plugin's, run alone whatever N is\n"
     "      --repeat N      run everything N times, and count the verdicts of each claim\n"
     "      --deadline S    limit each attack to S seconds; default 300, with --full 1800\n"
     "      --seed N        seed of the random choices; default 1. Named alone, the only seed\n"
@@ -65,19 +69,19 @@ static const char usage[] =
     "                      (for Perfetto) and times.hlog\n"
     "  threads THREADS LAUNCHES\n"
     "                      run the threads of H13 that share a context in one process, for tools\n"
-    "                      that watch a process: compute-sanitizer tollens threads 4 1000\n"
+    "                      that watch a process: compute-sanitizer tollens threads 4 1000";
+
+/* Strings of their own: C promises no more than 4095 characters of one. Lines begin with their line
+ * break here and above, so that each command does. */
+static const char usage_pages[] =
+    "\n"
     "  model info FILE     show what a language model's file (GGUF) holds: keys, tensors, "
     "tokenizer\n"
     "  model run FILE -p TEXT [options]\n"
     "                      let a language model go on with a text; see tollens model run --help\n"
     "  model bench FILE    time prompts and tokens; see tollens model bench --help\n"
     "  soft [options] -- PROGRAM ARGUMENTS\n"
-    "                      run a CUDA program on the soft device; see tollens soft --help";
-
-/* Strings of their own: C promises no more than 4095 characters of one. Lines begin with their line
- * break here and above, so that each command does. */
-static const char usage_pages[] =
-    "\n"
+    "                      run a CUDA program on the soft device; see tollens soft --help\n"
     "  report EVIDENCE...  write a page about runs: report.html, report.md, plots\n"
     "      --baseline RUN  say what changed since an earlier run\n"
     "      --history DIR   draw each effect over the runs in DIR; the last one is the baseline\n"

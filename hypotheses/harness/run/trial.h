@@ -1,7 +1,6 @@
 /*
- * Trial: the steps for one claim. The claim is attacked, and a comparison that falsified it is run
- * once more. With --sabotage or --limits it is attacked again under its saboteurs, once all claims
- * have their verdicts: people wait for those.
+ * Trial: a claim gets its verdict. It is attacked, and a comparison that falsified it is run once
+ * more.
  */
 #ifndef HYP_TRIAL_H
 #define HYP_TRIAL_H
@@ -9,17 +8,11 @@
 #include "run.h"
 #include "watch.h"
 
-/* How many attacks the claim has in this run, and how many saboteurs, for the progress. */
+/* How many attacks the claim has in this run, for the progress. */
 size_t hyp_trial_steps(const struct hyp_run *run, const struct hyp_claim *claim);
-size_t hyp_trial_sabotages(const struct hyp_run *run, const struct hyp_claim *claim);
 
-/* Sets the claim's verdict in the run and writes its evidence. false: hyp_error(). */
+/* Sets the claim's verdict in the run and writes its evidence. Several claims may be tried at once,
+ * each on a thread. false: hyp_error(). */
 bool hyp_trial_run(struct hyp_run *run, const struct hyp_claim *claim, struct hyp_watch *watch);
-
-/* Adds to the verdict which faults the claim's attacks notice, as far as the run asks for that, and
- * writes the evidence again. Nothing where the claim was not tested or the run was interrupted.
- * false: hyp_error(). */
-bool hyp_trial_sabotage(struct hyp_run *run, const struct hyp_claim *claim,
-                        struct hyp_watch *watch);
 
 #endif

@@ -23,7 +23,12 @@ bool hyp_watch_has_colour(FILE *stream) {
 
 void hyp_watch_begin(struct hyp_watch *watch, FILE *stream, size_t steps, bool verbose) {
     struct winsize size;
+    pthread_mutexattr_t attributes;
     memset(watch, 0, sizeof *watch);
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&watch->lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
     watch->stream = stream;
     watch->verbose = verbose;
     watch->steps = steps;
@@ -35,24 +40,43 @@ void hyp_watch_begin(struct hyp_watch *watch, FILE *stream, size_t steps, bool v
     }
 }
 
-void hyp_watch_claim(struct hyp_watch *watch, size_t steps) {
-    watch->claim_end = watch->done + steps;
+void hyp_watch_end(struct hyp_watch *watch) {
+    hyp_watch_clear(watch);
+    pthread_mutex_destroy(&watch->lock);
 }
 
-void hyp_watch_claim_end(struct hyp_watch *watch) {
+void hyp_watch_pause(struct hyp_watch *watch) {
+    pthread_mutex_lock(&watch->lock);
     hyp_watch_clear(watch);
-    watch->done = watch->claim_end;
+}
+
+void hyp_watch_resume(struct hyp_watch *watch) {
+    pthread_mutex_unlock(&watch->lock);
+}
+
+void hyp_watch_part(struct hyp_watch *watch, size_t steps) {
+    pthread_mutex_lock(&watch->lock);
+    watch->part_end = watch->done + steps;
+    pthread_mutex_unlock(&watch->lock);
+}
+
+void hyp_watch_part_end(struct hyp_watch *watch) {
+    hyp_watch_pause(watch);
+    watch->done = watch->part_end;
     watch->spoke_ns = hyp_clock_ns();
+    hyp_watch_resume(watch);
 }
 
 void hyp_watch_verdict(struct hyp_watch *watch, int kind) {
-    hyp_watch_claim_end(watch);
+    hyp_watch_pause(watch);
+    watch->spoke_ns = hyp_clock_ns();
     if (kind >= 0 && kind < HYP_WATCH_VERDICTS) watch->verdicts[kind]++;
+    hyp_watch_resume(watch);
 }
 
 /* An attack that runs more often than planned, to confirm a finding, is none of the steps. */
 static void step(struct hyp_watch *watch) {
-    if (watch->done < watch->claim_end) watch->done++;
+    if (watch->done < watch->part_end) watch->done++;
 }
 
 /* "H3", or "H3 under copy_stale". */
@@ -102,12 +126,23 @@ static void put_whole(const struct hyp_watch *watch, double now, char *text, siz
              verdicts[0] != '\0' ? "  " : "");
 }
 
-void hyp_watch_running(struct hyp_watch *watch, const char *claim, const char *saboteur,
-                       const char *attack, double share, const char *finding, double seconds) {
+/* Whether the line may show this attack: another one's turn is a second long. */
+static bool has_turn(struct hyp_watch *watch, const char *whose) {
+    const uint64_t turn_ns = 1000000000, now_ns = hyp_clock_ns();
+    if (strcmp(whose, watch->shown) == 0 && watch->line[0] != '\0') return true;
+    if (watch->line[0] != '\0' && now_ns - watch->turned_ns < turn_ns) return false;
+    snprintf(watch->shown, sizeof watch->shown, "%s", whose);
+    watch->turned_ns = now_ns;
+    return true;
+}
+
+static void show_running(struct hyp_watch *watch, const char *claim, const char *saboteur,
+                         const char *attack, double share, const char *finding, double seconds) {
     const uint64_t silence_ns = 30000000000;
     char whose[128], whole[220], line[sizeof watch->line];
     if (!watch->terminal && hyp_clock_ns() - watch->spoke_ns < silence_ns) return;
     put_claim(whose, sizeof whose, claim, saboteur);
+    if (!has_turn(watch, whose)) return;
     const bool counts = saboteur == NULL && share > 0;
     put_whole(watch, counts ? (share > 1 ? 1 : share) : 0, whole, sizeof whole);
     int length = snprintf(line, sizeof line, "%s%s: %.90s", whole, whose, attack);
@@ -130,42 +165,67 @@ void hyp_watch_running(struct hyp_watch *watch, const char *claim, const char *s
     fflush(watch->stream);
 }
 
-void hyp_watch_clear(struct hyp_watch *watch) {
-    if (watch->line[0] == '\0') return;
-    watch->line[0] = '\0';
-    fprintf(watch->stream, "\r\033[K");
-    fflush(watch->stream);
+void hyp_watch_left(struct hyp_watch *watch, char *text, size_t bytes) {
+    const double worth_s = 10;
+    char left[40];
+    pthread_mutex_lock(&watch->lock);
+    const double share = watch->steps > 0 ? (double)watch->done / (double)watch->steps : 1;
+    const double seconds = (double)(hyp_clock_ns() - watch->begin_ns) * 1e-9;
+    put_left(left, sizeof left, share, seconds);
+    text[0] = '\0';
+    if (left[0] != '\0' && seconds / share * (1 - share) >= worth_s) {
+        snprintf(text, bytes, "  (%s)", left + strlen(", "));
+    }
+    pthread_mutex_unlock(&watch->lock);
 }
 
-/* The line of --verbose. */
-static void put_line(struct hyp_watch *watch, const char *claim, const char *what,
+void hyp_watch_running(struct hyp_watch *watch, const char *claim, const char *saboteur,
+                       const char *attack, double share, const char *finding, double seconds) {
+    pthread_mutex_lock(&watch->lock);
+    show_running(watch, claim, saboteur, attack, share, finding, seconds);
+    pthread_mutex_unlock(&watch->lock);
+}
+
+void hyp_watch_clear(struct hyp_watch *watch) {
+    pthread_mutex_lock(&watch->lock);
+    if (watch->line[0] != '\0') {
+        watch->line[0] = '\0';
+        fprintf(watch->stream, "\r\033[K");
+        fflush(watch->stream);
+    }
+    pthread_mutex_unlock(&watch->lock);
+}
+
+/* A step is done, and has a line with --verbose. */
+static void put_step(struct hyp_watch *watch, const char *claim, const char *what,
                      const char *ending, double seconds) {
-    if (!watch->verbose) return;
-    hyp_watch_clear(watch);
-    watch->spoke_ns = hyp_clock_ns();
-    fprintf(watch->stream, "%-4s%-54s %-12s %6.1f s\n", claim, what, ending, seconds);
-    fflush(watch->stream);
+    pthread_mutex_lock(&watch->lock);
+    step(watch);
+    if (watch->verbose) {
+        hyp_watch_clear(watch);
+        watch->spoke_ns = hyp_clock_ns();
+        fprintf(watch->stream, "%-4s%-54s %-12s %6.1f s\n", claim, what, ending, seconds);
+        fflush(watch->stream);
+    }
+    pthread_mutex_unlock(&watch->lock);
 }
 
 void hyp_watch_ended(struct hyp_watch *watch, const char *claim, const char *attack,
                      const char *ending, double seconds) {
-    step(watch);
-    put_line(watch, claim, attack, ending, seconds);
+    put_step(watch, claim, attack, ending, seconds);
 }
 
 void hyp_watch_limit(struct hyp_watch *watch, const char *claim, const char *saboteur, bool noticed,
                      double seconds) {
     char text[96];
-    step(watch);
     snprintf(text, sizeof text, "limit %s", saboteur);
-    put_line(watch, claim, text, noticed ? "noticed" : "not noticed", seconds);
+    put_step(watch, claim, text, noticed ? "noticed" : "not noticed", seconds);
 }
 
 void hyp_watch_sabotaged(struct hyp_watch *watch, const char *claim, const char *saboteur,
                          const char *verdict, bool right, double seconds) {
     char text[96], words[32];
-    step(watch);
     snprintf(text, sizeof text, "saboteur %s", saboteur);
     snprintf(words, sizeof words, "%s%s", verdict, right ? "" : ": WRONG");
-    put_line(watch, claim, text, words, seconds);
+    put_step(watch, claim, text, words, seconds);
 }

@@ -3,10 +3,13 @@
  * how much of all is done, how long the rest takes, the verdicts so far, and what runs. Elsewhere
  * it is silent, so that a log has a line for each claim, but for a line after half a minute without
  * one; with --verbose it prints a line for each attack that ends.
+ *
+ * Any thread may call any function between hyp_watch_begin and hyp_watch_end.
  */
 #ifndef HYP_WATCH_H
 #define HYP_WATCH_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,30 +18,41 @@
 enum { HYP_WATCH_VERDICTS = 4 };
 
 struct hyp_watch {
+    pthread_mutex_t lock; /* of all below; recursive */
     FILE *stream;
     bool terminal, verbose;
     unsigned columns;
     char line[512];                      /* the current line on the terminal */
     uint64_t begin_ns, spoke_ns;         /* when the run began, and when a line was last printed */
     size_t steps, done;                  /* attacks and saboteurs: in all, and behind us */
-    size_t claim_end;                    /* done, once the running claim has ended */
+    size_t part_end;                     /* done, once those that now run have ended */
+    uint64_t turned_ns;                  /* when the line began to show another attack */
+    char shown[128];                     /* whose it is: "H3 under copy_stale" */
     size_t verdicts[HYP_WATCH_VERDICTS]; /* so far, by kind */
 };
 
 /* Begins to report progress of so many steps on a stream, usually stderr. */
 void hyp_watch_begin(struct hyp_watch *watch, FILE *stream, size_t steps, bool verbose);
 
-/* A claim of so many steps begins. */
-void hyp_watch_claim(struct hyp_watch *watch, size_t steps);
+/* The last call. */
+void hyp_watch_end(struct hyp_watch *watch);
 
-/* The claim's steps have ended; those that were not needed are done. */
-void hyp_watch_claim_end(struct hyp_watch *watch);
+/* A part of so many steps begins: one claim, or several that run side by side. */
+void hyp_watch_part(struct hyp_watch *watch, size_t steps);
 
-/* The same, and counts the claim's verdict. */
+/* The part's steps have ended; those that were not needed are done. */
+void hyp_watch_part_end(struct hyp_watch *watch);
+
+/* Clears the line and keeps others from drawing until hyp_watch_resume, by the same thread, so that
+ * other text can be printed. */
+void hyp_watch_pause(struct hyp_watch *watch);
+void hyp_watch_resume(struct hyp_watch *watch);
+
+/* Counts a claim's verdict. */
 void hyp_watch_verdict(struct hyp_watch *watch, int kind);
 
 /* Shows a running attack. share is its progress, negative if unknown; finding is the current
- * interval, or "". */
+ * interval, or "". Of several that run, the line shows each for a second. */
 void hyp_watch_running(struct hyp_watch *watch, const char *claim, const char *saboteur,
                        const char *attack, double share, const char *finding, double seconds);
 
@@ -56,6 +70,10 @@ void hyp_watch_sabotaged(struct hyp_watch *watch, const char *claim, const char 
 
 /* Clears the line, so that other text can be printed. */
 void hyp_watch_clear(struct hyp_watch *watch);
+
+/* Writes to text how long the steps that are left take, "  (about 40 s left)"; "" while that would
+ * be a guess, or is not worth a word. */
+void hyp_watch_left(struct hyp_watch *watch, char *text, size_t bytes);
 
 /* Whether a stream may have colours: it is a terminal that has them, and NO_COLOR (no-color.org) is
  * not set, or empty. */

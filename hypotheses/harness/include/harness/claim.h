@@ -46,6 +46,7 @@ struct hyp_claim {
     double threshold;
     double tolerance; /* how much worse than a baseline counts as the same, in the unit */
     enum hyp_direction direction;
+    bool is_alone; /* its attacks judge how much memory is free on the device */
     const char *title, *unit, *source;
     const struct hyp_words *words; /* NULL: not implemented yet */
     const char *plugin;            /* the claim's plugin, "sums 1.0"; NULL: the project's own */
@@ -60,6 +61,10 @@ struct hyp_claim {
 struct hyp_claim *hyp_claims(void);
 size_t hyp_claim_own_count(void);
 size_t hyp_claim_count(void);
+
+/* Whether nothing else may use the device beside the claim's attacks: they judge times or free
+ * memory, or they are a plugin's, of which that is not known. */
+bool hyp_claim_runs_alone(const struct hyp_claim *claim);
 
 /* Adds a plugin's claim with its id, numbers and words, which must remain valid; sets its number
  * and suite. NULL: there are HYP_GUESTS_MAX already. */
