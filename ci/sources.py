@@ -170,7 +170,7 @@ HARNESS = within({
     "measure": "machine interval decide ticks pin single_calls sampler conditions effect",
     "record": "record timeline",
     "attack": """
-        sabotage sabotage_rare sabotage_find ladder ledger pool_walk memory_exhaustion
+        sabotage sabotage_rare sabotage_find ladder ledger pool_walk memory_exhaustion module_loads
         thread_stress attack compare launcher concurrent_kernels error_table accuracy
         gpu_clock gpu_timer
     """,

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- where the evidence goes ----------------------------------------------------------------- */
 
@@ -164,6 +165,20 @@ static int answer(const struct hyp_run *run, const struct hyp_run_options *optio
                               run->exit_code);
 }
 
+/* A device is shared by a few at most: each process has a context there, and buffers. A trace of
+ * several at once would show when each waited for the others. */
+static unsigned default_jobs(const struct hyp_run *run, const struct hyp_run_options *options) {
+    const uint64_t most = 8, each_bytes = 8ull << 30;
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t jobs = processors > 0 ? (uint64_t)processors : 1;
+    if (options->trace != NULL) return 1;
+    if (run->machine.kind != HYP_DEVICE_SOFT) {
+        const uint64_t room = run->machine.device.memory_bytes / each_bytes;
+        if (room < jobs) jobs = room > 0 ? room : 1;
+    }
+    return (unsigned)(jobs < most ? jobs : most);
+}
+
 /* What is wrong with the combination of options; NULL: nothing. */
 static const char *contradiction(const struct hyp_run *run, const struct hyp_run_options *options) {
     if (options->require_gpu && run->session.kind == HYP_DEVICE_SOFT) {
@@ -199,6 +214,7 @@ int hyp_command_run(int count, char **words) {
                                     hyp_session_message());
     }
     run.session.kind = run.machine.kind;
+    if (run.jobs == 0) run.jobs = default_jobs(&run, &options);
     char *command = hyp_run_options_command(count, words);
     if (command == NULL) return hyp_command_complain("out of memory");
     run.command = command;

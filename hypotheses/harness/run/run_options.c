@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The value of an option, "--out=DIR" or "--out DIR"; NULL where words[*i] is another word. A
  * missing value is "". */
@@ -67,14 +66,6 @@ static bool choose_seeds(struct hyp_run *run, const struct hyp_run_options *opti
                                      : HYP_SEEDS_QUICK;
     return run->session.seed <= HYP_SEED_MAX - (run->seeds - 1) ||
            hyp_fail("--seed and --seeds go beyond the largest seed, 2^63 - 1");
-}
-
-/* A device is shared by a few at most: each needs memory of its own there. A trace of several
- * processes at once would show when each waited for the others. */
-static unsigned default_jobs(const struct hyp_run_options *options) {
-    const long most = 4, processors = sysconf(_SC_NPROCESSORS_ONLN);
-    if (options->trace != NULL || processors < 1) return 1;
-    return (unsigned)(processors < most ? processors : most);
 }
 
 static bool read_word(int count, char **words, int *i, struct hyp_run *run,
@@ -168,7 +159,7 @@ bool hyp_run_options_read(int count, char **words, struct hyp_run *run,
     }
     if (!trace_is_sound(options)) return false;
     if (!choose_seeds(run, options)) return false;
-    run->jobs = options->jobs > 0 ? (unsigned)options->jobs : default_jobs(options);
+    run->jobs = (unsigned)options->jobs;
     /* Who brings claims of their own asks about those. */
     for (size_t i = hyp_plugin_count() > 0 ? hyp_claim_own_count() : 0;
          i < hyp_claim_count() && !options->any_claim; i++) {

@@ -47,7 +47,7 @@ bool hyp_runner_interrupted(void) {
 
 /* ---- the environment ------------------------------------------------------------------------- */
 
-enum { VARIABLES = 11, PADDING_BYTES_MAX = 4096 };
+enum { VARIABLES = 12, PADDING_BYTES_MAX = 4096 };
 
 static const char padding_name[] = "TOLLENS_PADDING=";
 
@@ -109,6 +109,7 @@ static bool make_environment(const struct hyp_task *task, const char *folder,
     snprintf(environment->own[8], room, "TOLLENS_DEADLINE=%.0f", hyp_session_deadline_s(session));
     snprintf(environment->own[9], room, "TOLLENS_PROCESS=%u", pass->process);
     snprintf(environment->own[10], room, "TOLLENS_REPEATED=%d", pass->seed != session->seed);
+    snprintf(environment->own[11], room, "TOLLENS_ENOUGH=%d", task->first_is_enough);
     pad(session->seed, pass->process, processes_for(task), environment->padding);
     while (environ[count] != NULL) count++;
     environment->entries = calloc(count + VARIABLES + 2, sizeof *environment->entries);
@@ -350,20 +351,20 @@ static void choose_passes(const struct hyp_task *task, struct hyp_verdict *verdi
     const struct hyp_words *words = task->claim->words;
     bool is_timed = words != NULL && words->is_timed;
     verdict->processes = processes_for(task);
-    verdict->seeds = is_timed || task->seeds == 0 ? 1 : task->seeds;
+    verdict->planned_seeds = is_timed || task->seeds == 0 ? 1 : task->seeds;
 }
 
-/* What one pass leaves, and the outcomes that it fills. */
-static void begin_pass(const struct hyp_task *task, const char *const names[], unsigned pass,
-                       const struct hyp_verdict *verdict, struct worker *worker) {
-    const uint64_t seed = task->session->seed + (verdict->seeds > 1 ? pass : 0);
-    worker->outcomes = verdict->outcomes + pass * worker->count;
-    for (size_t i = 0; i < worker->count; i++) {
-        struct hyp_outcome *outcome = &worker->outcomes[i];
-        outcome->process = verdict->seeds > 1 ? 1 : pass + 1;
+/* What the outcomes of one pass are of, and where they leave their evidence. */
+static void name_outcomes(const struct hyp_task *task, const char *const names[], unsigned pass,
+                          const struct hyp_verdict *verdict) {
+    const size_t count = verdict->planned_count / hyp_runner_passes(verdict);
+    const uint64_t seed = task->session->seed + (verdict->planned_seeds > 1 ? pass : 0);
+    for (size_t i = 0; i < count; i++) {
+        struct hyp_outcome *outcome = &verdict->outcomes[pass * count + i];
+        outcome->process = verdict->planned_seeds > 1 ? 1 : pass + 1;
         outcome->seed = seed;
         snprintf(outcome->name, sizeof outcome->name, "%s", names[i]);
-        if (pass > 0 && verdict->seeds > 1) {
+        if (pass > 0 && verdict->planned_seeds > 1) {
             snprintf(outcome->folder, sizeof outcome->folder, "seed%llu",
                      (unsigned long long)seed);
         } else if (pass > 0) {
@@ -394,38 +395,80 @@ static bool run_process(const struct hyp_task *task, struct worker *worker) {
 size_t hyp_runner_steps(const struct hyp_task *task) {
     struct hyp_verdict verdict;
     choose_passes(task, &verdict);
-    return hyp_worker_list(task->claim->suite, task->session->filter, NULL, 0) * verdict.processes *
-           verdict.seeds;
+    return hyp_worker_list(task->claim->suite, task->session->filter, NULL, 0) *
+           hyp_runner_passes(&verdict);
 }
 
-bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict) {
+/* How many attacks each pass has. */
+static size_t in_pass(const struct hyp_verdict *verdict) {
+    return verdict->planned_count / hyp_runner_passes(verdict);
+}
+
+/* Where a pass leaves its evidence. */
+static void pass_folder(const struct hyp_task *task, const struct hyp_verdict *verdict,
+                        unsigned pass, char *folder, size_t bytes) {
+    const char *below = verdict->outcomes[pass * in_pass(verdict)].folder;
+    snprintf(folder, bytes, "%.980s%s%s", task->folder, below[0] != '\0' ? "/" : "", below);
+}
+
+unsigned hyp_runner_passes(const struct hyp_verdict *verdict) {
+    return verdict->processes * verdict->planned_seeds;
+}
+
+bool hyp_runner_begin(const struct hyp_task *task, struct hyp_verdict *verdict) {
     const char *names[ATTACKS_MAX];
-    char folder[1024];
-    size_t findings = 0;
     memset(verdict, 0, sizeof *verdict);
+    choose_passes(task, verdict);
     size_t count = hyp_worker_list(task->claim->suite, task->session->filter, names, ATTACKS_MAX);
     if (count > ATTACKS_MAX)
         return hyp_fail("%s has %zu attacks; at most %d are supported", task->claim->id, count,
                         ATTACKS_MAX);
     if (!hyp_directory_make(task->folder)) return false;
     verdict->left_out = hyp_worker_list(task->claim->suite, NULL, NULL, 0) - count;
-    choose_passes(task, verdict);
-    const unsigned passes = verdict->processes * verdict->seeds;
-    verdict->outcome_count = count * passes;
-    verdict->outcomes = calloc(verdict->outcome_count + 1, sizeof *verdict->outcomes);
+    const unsigned passes = hyp_runner_passes(verdict);
+    verdict->planned_count = count * passes;
+    verdict->outcomes = calloc(verdict->planned_count + 1, sizeof *verdict->outcomes);
     if (verdict->outcomes == NULL) return hyp_fail("out of memory for %zu outcomes", count);
-    for (unsigned pass = 0; count > 0 && pass < passes; pass++) {
-        struct worker worker = {.pipe = -1, .folder = folder, .count = count};
-        begin_pass(task, names, pass, verdict, &worker);
-        const char *below = worker.outcomes[0].folder;
-        snprintf(folder, sizeof folder, "%.980s%s%s", task->folder, below[0] != '\0' ? "/" : "",
-                 below);
-        if (!run_process(task, &worker)) return false;
+    for (unsigned pass = 0; pass < passes; pass++) name_outcomes(task, names, pass, verdict);
+    return true;
+}
+
+bool hyp_runner_pass(const struct hyp_task *task, struct hyp_verdict *verdict, unsigned pass) {
+    char folder[1024];
+    const size_t count = in_pass(verdict);
+    struct worker worker = {
+        .pipe = -1, .folder = folder, .outcomes = verdict->outcomes + pass * count, .count = count};
+    if (count == 0) return true;
+    pass_folder(task, verdict, pass, folder, sizeof folder);
+    return run_process(task, &worker);
+}
+
+void hyp_runner_end(const struct hyp_task *task, unsigned passes, struct hyp_verdict *verdict) {
+    char folder[1024];
+    size_t findings = 0;
+    /* What was judged of fewer passes is judged again. */
+    *verdict = (struct hyp_verdict){.processes = verdict->processes,
+                                    .seeds = verdict->planned_seeds > 1 ? passes : 1,
+                                    .outcomes = verdict->outcomes,
+                                    .outcome_count = in_pass(verdict) * passes,
+                                    .planned_count = verdict->planned_count,
+                                    .planned_seeds = verdict->planned_seeds,
+                                    .left_out = verdict->left_out};
+    for (unsigned pass = 0; verdict->outcome_count > 0 && pass < passes; pass++) {
+        pass_folder(task, verdict, pass, folder, sizeof folder);
         findings += count_lines(folder, "faults.jsonl");
     }
     hyp_verdict_judge(task->claim, findings, verdict);
     if (hyp_runner_interrupted() && verdict->kind == HYP_INCONCLUSIVE && verdict->broken) {
         snprintf(verdict->code, sizeof verdict->code, "interrupted");
     }
+}
+
+bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict) {
+    if (!hyp_runner_begin(task, verdict)) return false;
+    for (unsigned pass = 0; pass < hyp_runner_passes(verdict); pass++) {
+        if (!hyp_runner_pass(task, verdict, pass)) return false;
+    }
+    hyp_runner_end(task, hyp_runner_passes(verdict), verdict);
     return true;
 }

@@ -21,6 +21,15 @@ struct hyp_task {
 /* How many attacks hyp_runner_run runs: each as often as there are processes or seeds. */
 size_t hyp_runner_steps(const struct hyp_task *task);
 
+/* The steps of hyp_runner_run, for who runs passes side by side: begin, each pass once, end. A pass
+ * is one process of attacks, with a seed or beside others of the same; passes of one verdict may
+ * run on several threads. The end may come twice: first behind the pass of the first seed, whose
+ * verdict it then is, and behind all. false: as there. */
+bool hyp_runner_begin(const struct hyp_task *task, struct hyp_verdict *verdict);
+unsigned hyp_runner_passes(const struct hyp_verdict *verdict);
+bool hyp_runner_pass(const struct hyp_task *task, struct hyp_verdict *verdict, unsigned pass);
+void hyp_runner_end(const struct hyp_task *task, unsigned passes, struct hyp_verdict *verdict);
+
 /* Runs all attacks of a claim and judges them. false: the worker could not be started, or memory
  * ran out; hyp_error(). The caller must call hyp_verdict_end. */
 bool hyp_runner_run(const struct hyp_task *task, struct hyp_verdict *verdict);

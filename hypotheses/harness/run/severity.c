@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 /* A claim under one of its saboteurs. */
-struct job {
+struct sabotage_job {
     const struct hyp_claim *claim;
     const struct hyp_saboteur *saboteur;
     bool is_last; /* of its claim */
@@ -28,10 +28,10 @@ struct measure {
     struct hyp_run *run;
     struct hyp_watch *watch;
     hyp_severity_told *told;
-    struct job *jobs;
+    struct sabotage_job *jobs;
 };
 
-static bool attack(const struct measure *measure, const struct job *job,
+static bool attack(const struct measure *measure, const struct sabotage_job *job,
                    const struct hyp_session *session, struct hyp_verdict *verdict) {
     char folder[1000];
     snprintf(folder, sizeof folder, "%s/%s/sabotage/%s", measure->run->folder, job->claim->id,
@@ -76,7 +76,7 @@ static void count_sabotaged(const struct hyp_claim *claim, const struct hyp_sabo
 /* Tries the quick attacks first: the full ones have more sizes, rounds and processes and would
  * notice the same fault. The full ones run if the quick ones noticed nothing or could not
  * decide. In either mode one attack that notices is enough. */
-static bool attack_sabotaged(const struct measure *measure, const struct job *job,
+static bool attack_sabotaged(const struct measure *measure, const struct sabotage_job *job,
                              struct hyp_verdict *verdict) {
     const struct hyp_session *session = &measure->run->session;
     struct hyp_session quick = *session;
@@ -91,7 +91,7 @@ static bool attack_sabotaged(const struct measure *measure, const struct job *jo
 
 static bool run_job(void *user, size_t number) {
     const struct measure *measure = user;
-    struct job *job = &measure->jobs[number];
+    struct sabotage_job *job = &measure->jobs[number];
     const uint64_t begin_ns = hyp_clock_ns();
     job->is_untried = hyp_runner_interrupted();
     if (job->is_untried) return true;
@@ -104,7 +104,7 @@ static bool run_job(void *user, size_t number) {
 /* Counts what came of a job and writes it down; with the last of a claim, the claim's evidence. */
 static bool take_job(void *user, size_t number) {
     const struct measure *measure = user;
-    const struct job *job = &measure->jobs[number];
+    const struct sabotage_job *job = &measure->jobs[number];
     struct hyp_run *run = measure->run;
     struct hyp_verdict *verdict = &run->verdicts[job->claim->number - 1];
     char left[48];
@@ -130,7 +130,7 @@ static bool take_job(void *user, size_t number) {
 }
 
 /* Lists the saboteurs of the claims that share the device, or of those that do not. */
-static size_t list_jobs(const struct hyp_run *run, bool alone, struct job *jobs) {
+static size_t list_jobs(const struct hyp_run *run, bool alone, struct sabotage_job *jobs) {
     size_t listed = 0;
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
@@ -141,8 +141,8 @@ static size_t list_jobs(const struct hyp_run *run, bool alone, struct job *jobs)
         }
         for (size_t k = 0; k < count; k++, listed++) {
             if (jobs == NULL) continue;
-            jobs[listed] =
-                (struct job){.claim = claim, .saboteur = &saboteurs[k], .is_last = k + 1 == count};
+            jobs[listed] = (struct sabotage_job){
+                .claim = claim, .saboteur = &saboteurs[k], .is_last = k + 1 == count};
         }
     }
     return listed;

@@ -67,9 +67,10 @@ void hyp_watch_part_end(struct hyp_watch *watch) {
     hyp_watch_resume(watch);
 }
 
-void hyp_watch_verdict(struct hyp_watch *watch, int kind) {
+void hyp_watch_verdict(struct hyp_watch *watch, int was, int kind) {
     hyp_watch_pause(watch);
     watch->spoke_ns = hyp_clock_ns();
+    if (was >= 0 && was < HYP_WATCH_VERDICTS) watch->verdicts[was]--;
     if (kind >= 0 && kind < HYP_WATCH_VERDICTS) watch->verdicts[kind]++;
     hyp_watch_resume(watch);
 }

@@ -48,8 +48,8 @@ void hyp_watch_part_end(struct hyp_watch *watch);
 void hyp_watch_pause(struct hyp_watch *watch);
 void hyp_watch_resume(struct hyp_watch *watch);
 
-/* Counts a claim's verdict. */
-void hyp_watch_verdict(struct hyp_watch *watch, int kind);
+/* Counts a claim's verdict, instead of the one that it had; was: -1 if it had none. */
+void hyp_watch_verdict(struct hyp_watch *watch, int was, int kind);
 
 /* Shows a running attack. share is its progress, negative if unknown; finding is the current
  * interval, or "". Of several that run, the line shows each for a second. */

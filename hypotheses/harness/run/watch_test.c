@@ -40,7 +40,8 @@ Test(watch, the_line_has_the_share_the_time_left_the_verdicts_and_what_runs) {
     hyp_watch_part(&watch, 9);
     for (int i = 0; i < 4; i++) hyp_watch_ended(&watch, "H1", "attack", "passed", 1);
     /* Five of nine were not needed. */
-    hyp_watch_verdict(&watch, HYP_FALSIFIED);
+    hyp_watch_verdict(&watch, -1, HYP_INCONCLUSIVE);
+    hyp_watch_verdict(&watch, HYP_INCONCLUSIVE, HYP_FALSIFIED);
     hyp_watch_part_end(&watch);
     hyp_watch_part(&watch, 20);
     hyp_watch_sabotaged(&watch, "H2", "launch_drop", "falsified", true, 1);

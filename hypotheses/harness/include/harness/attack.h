@@ -6,7 +6,8 @@
  *         HYP_CHECK(attack, memcmp(sent, back, bytes) == 0, "a copy of %zu bytes changed", bytes);
  *     }
  *
- * The body can make any number of checks and continues after a violation. The effect is the number
+ * The body can make any number of checks and continues after a violation, but under a saboteur,
+ * where the first that falsifies the claim ends the process. The effect is the number
  * of violations out of the number of samples. The record is written before the test passes or
  * fails, so a crash leaves no record, and a missing record is never a pass.
  */
