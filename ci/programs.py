@@ -183,7 +183,7 @@ class Programs:
         kernels = self.objects("tests", "test_kernels", "kernels", KERNELS_TESTS)
         engine = self.objects("tests/worker", "test_worker", "runtime/worker", ENGINE_TESTS)
         claims = self.objects("tests", "test_harness", "hypotheses/harness", HARNESS_TESTS, CLAIMS)
-        client = self.objects("tests", "tool", "hypotheses/harness", ["run/soft_client"])
+        client = self.objects("tests", "tool", "hypotheses/harness", ["program/soft_client"])
         self.program("soft-client", client, libs="-ldl")
         cudart = " ".join(f"$folder/libcudart.so.{major}" for major in CUDARTS)
         self.tests = [

@@ -108,7 +108,8 @@ HARNESS = Room(
         ("plugin", "plugins: claims of others"),
         ("judge", "verdicts, results, the gate"),
         ("trace", "traces of a pool, read and replayed"),
-        ("run", "the program `tollens`: its commands, its workers, the evidence of a run"),
+        ("run", "a run: its schedule, its workers, the evidence of it, what people see of it"),
+        ("program", "the program `tollens`: its commands"),
     ],
     homes={"clock": "files", "plugin": "plugin"}, above=("fuzz",),
     for_tests=("program_shell", "sabotage_scene"))

@@ -177,14 +177,15 @@ HARNESS = within({
     "plugin": "plugin_file plugin_rules plugins plugin_tests",
     "judge": "limit verdict verdict_effects results gate",
     "trace": "trace_file trace_replay",
-    "run": "worker watch runner evidence evidence_text repeats soft_report nearest lanes",
+    "run": "worker watch runner evidence evidence_text repeats lanes",
+    "program": "soft_report nearest",
 })
 
 COMMANDS = within({
-    "run": """
-        tollens command command_run run_options trial severity limits schedule console command_show
-        command_gate command_export command_report command_threads command_replay command_model
-        command_model_run command_model_bench model_gaps command_soft
+    "run": "command run_options trial severity limits schedule console",
+    "program": """
+        tollens command_run command_show command_gate command_export command_report command_threads
+        command_replay command_model command_model_run command_model_bench model_gaps command_soft
     """,
 })
 
@@ -193,7 +194,7 @@ HARNESS_FUZZ = within({"fuzz": "fuzz_input"})
 HARNESS_FUZZ_TARGETS = within({"fuzz": """
     fuzz_hlog fuzz_hdr fuzz_results fuzz_record fuzz_trace fuzz_plugin fuzz_words fuzz_gguf
 """})
-HARNESS_FUZZ_COMMANDS = within({"run": "command command_export run_options"})
+HARNESS_FUZZ_COMMANDS = within({"run": "command run_options", "program": "command_export"})
 
 HARNESS_TESTS = within({
     "files": "hdr_test hlog_test manifest_test walk_map_test",
@@ -210,12 +211,11 @@ HARNESS_TESTS = within({
     "plugin": "plugin_test",
     "judge": "limit_test verdict_test verdict_effects_test gate_test",
     "trace": "replay_test",
-    "run": """
-        evidence_test lanes_test repeats_test export_test program_shell program_test
-        program_choice_test program_trouble_test gate_program_test limits_program_test
-        model_program_test model_run_test
-        soft_test watch_test nearest_test program_terminal_test program_json_test
-        cudart_program_test report_program_test
+    "run": "evidence_test lanes_test repeats_test watch_test",
+    "program": """
+        export_test program_shell program_test program_choice_test program_trouble_test
+        gate_program_test limits_program_test model_program_test model_run_test soft_test
+        nearest_test program_terminal_test program_json_test cudart_program_test report_program_test
     """,
 })
 

@@ -6,7 +6,7 @@
  * The program and its children find the soft device as libcuda.so.1, by a folder of links in front
  * of LD_LIBRARY_PATH. Its output and its exit code stay its own; the summary goes to stderr.
  */
-#include "command.h"
+#include "run/command.h"
 #include "harness/session.h"
 #include "soft_report.h"
 

@@ -3,13 +3,13 @@
  */
 #include "harness/claim.h"
 #include "attack/ladder.h"
-#include "command.h"
+#include "run/command.h"
 #include "files/atomic_file.h"
 #include "plugin/plugins.h"
 #include "harness/sabotage.h"
 #include "record/record.h"
 #include "harness/session.h"
-#include "worker.h"
+#include "run/worker.h"
 
 #include <inttypes.h>
 #include <stdio.h>

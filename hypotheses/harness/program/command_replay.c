@@ -3,7 +3,7 @@
  */
 #include "harness/claim.h"
 #include "harness/clock.h"
-#include "command.h"
+#include "run/command.h"
 #include "files/hlog.h"
 #include "trace/trace_replay.h"
 #include "harness/session.h"

@@ -3,16 +3,16 @@
  * verdicts.
  */
 #include "harness/clock.h"
-#include "command.h"
-#include "evidence.h"
+#include "run/command.h"
+#include "run/evidence.h"
 #include "files/atomic_file.h"
-#include "repeats.h"
-#include "runner.h"
-#include "console.h"
+#include "run/repeats.h"
+#include "run/runner.h"
+#include "run/console.h"
 #include "record/timeline.h"
-#include "schedule.h"
-#include "run_options.h"
-#include "worker.h"
+#include "run/schedule.h"
+#include "run/run_options.h"
+#include "run/worker.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,12 +1,12 @@
 /*
  * The program: tries to falsify the claims, and reports the verdicts.
  */
-#include "command.h"
+#include "run/command.h"
 #include "files/atomic_file.h"
 #include "nearest.h"
 #include "plugin/plugins.h"
 #include "harness/session.h"
-#include "worker.h"
+#include "run/worker.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
  * model: what a language model's file holds.
  */
-#include "command.h"
+#include "run/command.h"
 #include "files/atomic_file.h"
 #include "harness/session.h"
 #include "tollens.h"

@@ -10,7 +10,7 @@
  *
  * Claims without an effect have no number, and are left out; OpenMetrics has the verdict of each.
  */
-#include "command.h"
+#include "run/command.h"
 #include "files/atomic_file.h"
 #include "judge/results.h"
 

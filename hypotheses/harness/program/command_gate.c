@@ -1,7 +1,7 @@
 /*
  * gate: one run's evidence against a baseline's; the exit code is for CI.
  */
-#include "command.h"
+#include "run/command.h"
 #include "files/atomic_file.h"
 #include "judge/gate.h"
 #include "record/record.h"

@@ -2,7 +2,7 @@
  * report and compare: pages about runs, which are Python. In a clone they are the reports of the
  * clone; elsewhere those of the Python package tollens. The process becomes that of Python.
  */
-#include "command.h"
+#include "run/command.h"
 #include "harness/session.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  * Device, seed and saboteur come from the environment, as for attacks. Exit codes: 0 no violation,
  * 1 a violation, which stdout names, 2 it could not run.
  */
-#include "command.h"
+#include "run/command.h"
 #include "attack/thread_stress.h"
 #include "files/atomic_file.h"
 #include "harness/sabotage.h"

@@ -6,7 +6,7 @@
  * loaded and graphs captured in it. Times are of the host's clock around calls that wait for the
  * device, as a user sees them.
  */
-#include "command.h"
+#include "run/command.h"
 #include "decode_session.h"
 #include "files/atomic_file.h"
 #include "files/hlog.h"

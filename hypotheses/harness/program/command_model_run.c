@@ -4,7 +4,7 @@
  * The text goes to stdout as it comes; everything else goes to stderr. Ctrl-C is seen between two
  * tokens, between two parts of a prompt and while the file is read; the end is the usual one then.
  */
-#include "command.h"
+#include "run/command.h"
 #include "decode_text.h"
 #include "model_gaps.h"
 #include "files/atomic_file.h"
