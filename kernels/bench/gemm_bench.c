@@ -113,7 +113,8 @@ out:
 }
 
 /* Those of compute capability 9.0, beside those that they replace. */
-#define HOPPER "wgmma_256", "wgmma_128", "wgmma_k2", "wgmma_k4", "async_128"
+#define HOPPER "wgmma_256", "wgmma_128", "async_128"
+#define NARROW "wgmma_64_k2", "wgmma_64", "wgmma_128", "wgmma_k4", "async_128"
 #define PACKED "packed_256", "packed_128"
 
 static tol_status run(struct kn_bench *bench) {
@@ -140,11 +141,14 @@ static tol_status run(struct kn_bench *bench) {
         {KN_GEMM_BF16, 8192, 8192, 8192, 0, 0, {HOPPER}},
         {KN_GEMM_BF16, 8192, 8192, 8192, 0, 1, {HOPPER}},
         {KN_GEMM_BF16, 2048, 2048, 2048, 0, 1, {HOPPER}},
-        {KN_GEMM_BF16, 1024, 1024, 1024, 0, 1, {HOPPER}},
-        {KN_GEMM_BF16, 128, 4096, 14336, 0, 1, {HOPPER}},
-        {KN_GEMM_BF16, 16, 4096, 14336, 0, 1, {HOPPER}},
-        {KN_GEMM_BF16, 16, 4096, 4096, 0, 1, {HOPPER}},
-        {KN_GEMM_BF16, 4096, 16, 4096, 0, 0, {HOPPER}},
+        {KN_GEMM_BF16, 1024, 1024, 1024, 0, 1, {NARROW}},
+        {KN_GEMM_BF16, 128, 4096, 14336, 0, 1, {NARROW}},
+        {KN_GEMM_BF16, 128, 4096, 4096, 0, 1, {NARROW}},
+        {KN_GEMM_BF16, 64, 4096, 14336, 0, 1, {NARROW}},
+        {KN_GEMM_BF16, 32, 4096, 4096, 0, 1, {NARROW}},
+        {KN_GEMM_BF16, 16, 4096, 14336, 0, 1, {NARROW}},
+        {KN_GEMM_BF16, 16, 4096, 4096, 0, 1, {NARROW}},
+        {KN_GEMM_BF16, 4096, 16, 4096, 0, 0, {NARROW}},
         {KN_GEMM_F16, 4096, 4096, 4096, 0, 1, {HOPPER}},
         {KN_GEMM_BF16, 4095, 4095, 4095, 0, 0, {"gathered", PACKED}}, /* not aligned */
         {KN_GEMM_BF16, 4095, 4095, 4095, 0, 1, {"gathered", PACKED}},

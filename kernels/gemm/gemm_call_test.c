@@ -156,7 +156,7 @@ Test(gemm_call, bad_problems_are_refused) {
     MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_INVALID_ARGUMENT, "4 elements apart, overlap");
     gemm = square(), gemm.variant = "swift";
     MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_NOT_FOUND,
-              "there are wgmma_k4, wgmma_k2, wgmma_256, wgmma_128, packed_256, packed_128");
+              "there are wgmma_k4, wgmma_64_k2, wgmma_64, wgmma_256, wgmma_128, packed_256, packed_128");
     gemm = square(), gemm.variant = "tensor";
     MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_UNSUPPORTED, "tensor (gemm_tensor_f16): ");
     end();
@@ -379,11 +379,12 @@ Test(gemm_call, the_tiles_fit_the_product) {
     } sizes[] = {{LARGE, LARGE, 8, "wgmma_256", "async_128"},
                  {LARGE, LARGE / 2, 8, "wgmma_128", "async_128"},
                  {LARGE / 2, LARGE, LARGE, "wgmma_128", "async_128"},
-                 {LARGE / 2, LARGE / 2, LARGE, "wgmma_128", "async_128"},
-                 {LARGE / 2, LARGE / 4, 512, "wgmma_k2", "async_128"},
-                 {LARGE / 2, LARGE / 4, 511, "wgmma_128", "async_128"},
+                 {LARGE / 2, LARGE / 2, LARGE, "wgmma_64", "async_128"},
+                 {LARGE / 2, LARGE / 2, 255, "wgmma_128", "async_128"},
+                 {LARGE / 2, LARGE / 4, 512, "wgmma_64_k2", "async_128"},
+                 {LARGE / 2, LARGE / 4, 511, "wgmma_64", "async_128"},
                  {128, LARGE, 1024, "wgmma_k4", "async_128"},
-                 {16, LARGE, 1023, "wgmma_k2", "async_128"}};
+                 {16, LARGE, 1023, "wgmma_64_k2", "async_128"}};
     const struct kn_variant *variant = NULL;
     struct tol_buffer *all = NULL, *result = NULL;
     const int capability = tol_context_device(test_context())->compute_capability;

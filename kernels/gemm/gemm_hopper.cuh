@@ -12,12 +12,12 @@
 // Owner: a block owns a tile of 128 x N of C at a time; a thread the sums that wgmma gives it.
 // Requires: blockDim = (HOPPER_THREADS, 1, 1); SHARES of 1: any number of blocks; else clusters of
 // SHARES blocks, one a tile; HOPPER_SHARED bytes of dynamic shared memory; the maps that gemm_maps.c
-// makes; k of at least 1; a span that is a multiple of 64 steps. c_is_whole: C has 16-bit numbers,
-// its rows begin at multiples of 16 bytes and are as long, and beta is 0.
+// makes; k of at least 1; a span that is a multiple of 64 steps.
 #pragma once
 
 #include "../hopper.cuh"
 #include "gemm.cuh"
+#include "gemm_boxes.h"
 
 // One defect a kernel, for gemm_hopper_planted.cu.
 enum hopper_defect {
@@ -33,8 +33,7 @@ enum hopper_defect {
 enum {
     TILE_M = 128,
     STEPS = 64,
-    UNIT = 128 * BOX_ROW, // bytes of 128 rows or columns of 64 steps
-    CONSUMERS = 2,        // warpgroups
+    CONSUMERS = 2, // warpgroups
     CONSUMER_ROWS = TILE_M / CONSUMERS,
     HOPPER_THREADS = (1 + CONSUMERS) * WARPGROUP,
     STORE = 1,                    // the named barriers of consumers
@@ -44,9 +43,9 @@ enum {
 };
 
 template <int N> struct hopper_stages {
-    static constexpr int STAGES = N == 256 ? 4 : 6;
-    alignas(1024) uint8_t a[STAGES][UNIT];
-    alignas(1024) uint8_t b[STAGES][N / 128 * UNIT];
+    static constexpr int STAGES = N == 256 ? 4 : N == 128 ? 6 : 8;
+    alignas(1024) uint8_t a[STAGES][TILE_M * BOX_ROW];
+    alignas(1024) uint8_t b[STAGES][N * BOX_ROW];
 };
 
 template <int N> struct hopper_shared {
@@ -91,23 +90,50 @@ template <int N> __device__ inline int hopper_works(const gemm_arguments &x) {
     return ceil_div(x.m, TILE_M) * ceil_div(x.n, N) * x.batch;
 }
 
-// Copies a unit. Boxes that would begin at or behind `end` are copies of the first: what they are
-// multiplied to is not stored.
-template <bool K_MAJOR>
+// How many rows or columns a box of a tile's may have.
+template <bool K_MAJOR, int COUNT> __device__ constexpr int hopper_wide() {
+    return !K_MAJOR ? BOX_ROWS : COUNT == 256 ? 128 : COUNT;
+}
+
+// The bytes of the boxes of a stage; a box may have fewer rows than its place.
+template <bool K_MAJOR, int COUNT> __device__ inline int hopper_bytes(int rows) {
+    return COUNT / hopper_wide<K_MAJOR, COUNT>() * rows * BOX_ROW;
+}
+
+// Makes the rows zero that no box is copied to, in all stages; `first` of so many threads. What they
+// are multiplied to is not stored, but is computed.
+template <bool K_MAJOR, int COUNT, int STAGES>
+__device__ inline void hopper_clear(uint8_t (&to)[STAGES][COUNT * BOX_ROW], int rows, int first,
+                                    int threads) {
+    const int wide = hopper_wide<K_MAJOR, COUNT>(), pieces = (wide - rows) * (BOX_ROW / 16);
+    if (!K_MAJOR || pieces == 0) return;
+#pragma unroll 1
+    for (int i = first; i < STAGES * (COUNT / wide) * pieces; i += threads) {
+        uint8_t *box = &to[0][0] + i / pieces * wide * BOX_ROW;
+        *(uint4 *)(box + rows * BOX_ROW + i % pieces * 16) = {0, 0, 0, 0};
+    }
+}
+
+// Copies 64 steps of so many rows or columns. Boxes that would begin at or behind `end` are copies of
+// the first: what they are multiplied to is not stored.
+template <bool K_MAJOR, int COUNT>
 __device__ inline void hopper_load(const tensor_map *map, uint8_t *to, uint64_t *barrier, int first,
                                    int end, int k, int matrix) {
-    const int boxes = K_MAJOR ? 1 : UNIT / BOX;
+    const int wide = hopper_wide<K_MAJOR, COUNT>();
 #pragma unroll
-    for (int i = 0; i < boxes; i++) {
-        const int at = first + i * BOX_ROWS < end ? first + i * BOX_ROWS : first;
-        load_box(map, to + i * BOX, barrier, K_MAJOR ? k : at, K_MAJOR ? at : k, matrix);
+    for (int i = 0; i < COUNT / wide; i++) {
+        const int at = first + i * wide < end ? first + i * wide : first;
+        load_box(map, to + i * wide * BOX_ROW, barrier, K_MAJOR ? k : at, K_MAJOR ? at : k, matrix);
     }
 }
 
 template <bool A_K_MAJOR, bool B_K_MAJOR, int N, int SHARES>
-__device__ inline void hopper_produce(const gemm_arguments &x, hopper_shared<N> *s,
-                                      const tensor_map *a, const tensor_map *b) {
+__device__ inline void hopper_produce(const gemm_arguments &x, const gemm_boxes &boxes,
+                                      hopper_shared<N> *s, const tensor_map *a,
+                                      const tensor_map *b) {
     const int works = hopper_works<N>(x);
+    const int bytes =
+        hopper_bytes<A_K_MAJOR, TILE_M>(boxes.a_rows) + hopper_bytes<B_K_MAJOR, N>(boxes.b_rows);
     hopper_ring<hopper_shared<N>::STAGES> ring = {0, 1}; // a new barrier is behind its phase 1
 #pragma unroll 1
     for (int i = blockIdx.x / SHARES; i < works; i += gridDim.x / SHARES) {
@@ -119,14 +145,11 @@ __device__ inline void hopper_produce(const gemm_arguments &x, hopper_shared<N> 
             const int k = work.k + step * STEPS;
             uint64_t *full = &s->full[ring.stage];
             barrier_wait(&s->empty[ring.stage], ring.parity);
-            barrier_expect(full, (1 + N / 128) * UNIT);
-            hopper_load<A_K_MAJOR>(a, s->stages.a[ring.stage], full, work.row, x.m, k, a_matrix);
-#pragma unroll
-            for (int unit = 0; unit < N / 128; unit++) {
-                const int column = work.column + unit * 128;
-                hopper_load<B_K_MAJOR>(b, s->stages.b[ring.stage] + unit * UNIT, full,
-                                       column < x.n ? column : work.column, x.n, k, b_matrix);
-            }
+            barrier_expect(full, bytes);
+            hopper_load<A_K_MAJOR, TILE_M>(a, s->stages.a[ring.stage], full, work.row, x.m, k,
+                                           a_matrix);
+            hopper_load<B_K_MAJOR, N>(b, s->stages.b[ring.stage], full, work.column, x.n, k,
+                                      b_matrix);
             ring.next();
         }
     }
@@ -301,12 +324,17 @@ __device__ inline void hopper_keep(hopper_shared<N> *s, int row, const float (&s
 }
 
 template <typename T, bool A_K_MAJOR, bool B_K_MAJOR, int N, int SHARES, hopper_defect DEFECT>
-__device__ inline void hopper_consume(const gemm_arguments &x, hopper_shared<N> *s, int consumer,
-                                      int c_is_whole) {
+__device__ inline void hopper_consume(const gemm_arguments &x, const gemm_boxes &boxes,
+                                      hopper_shared<N> *s, int consumer) {
+    enum { THREADS = CONSUMERS * WARPGROUP };
     const int works = hopper_works<N>(x), thread = threadIdx.x % WARPGROUP;
     const int inside = consumer * CONSUMER_ROWS + thread / WARP * 16 + thread % WARP / 4;
     hopper_ring<hopper_shared<N>::STAGES> ring = {0, 0};
     float sum[N / 2];
+    hopper_clear<A_K_MAJOR, TILE_M>(s->stages.a, boxes.a_rows, threadIdx.x - WARPGROUP, THREADS);
+    hopper_clear<B_K_MAJOR, N>(s->stages.b, boxes.b_rows, threadIdx.x - WARPGROUP, THREADS);
+    fence_copies();
+    named_barrier(TOGETHER, THREADS);
 #pragma unroll 1
     for (int i = blockIdx.x / SHARES; i < works; i += gridDim.x / SHARES) {
         const hopper_work work = hopper_work_of<N, SHARES>(x, i);
@@ -318,7 +346,7 @@ __device__ inline void hopper_consume(const gemm_arguments &x, hopper_shared<N> 
             hopper_multiply<T, A_K_MAJOR, B_K_MAJOR, N, DEFECT>(s, consumer, work.tiles, ring, sum);
         }
         if (SHARES > 1) {
-            named_barrier(TOGETHER, CONSUMERS * WARPGROUP); // no stage is read any more
+            named_barrier(TOGETHER, THREADS); // no stage is read any more
             hopper_keep<N>(s, inside, sum);
             cluster_sync();
             if (x.c_type == GEMM_C_F32) {
@@ -334,7 +362,7 @@ __device__ inline void hopper_consume(const gemm_arguments &x, hopper_shared<N> 
         if (x.c_type == GEMM_C_F32) {
             hopper_store_any<float, N>(x, (float *)x.c + c, s->part[consumer], consumer, row, down,
                                        work.column, sum);
-        } else if (c_is_whole) {
+        } else if (boxes.c_is_whole) {
             hopper_store_whole<T, N>(x, (T *)x.c + c, row + down, work.column, sum);
         } else {
             hopper_store_any<T, N>(x, (T *)x.c + c, s->part[consumer], consumer, row, down,
@@ -345,8 +373,8 @@ __device__ inline void hopper_consume(const gemm_arguments &x, hopper_shared<N> 
 
 template <typename T, bool TRANSPOSE_A, bool TRANSPOSE_B, int N, int SHARES = 1,
           hopper_defect DEFECT = HOPPER_RIGHT>
-__device__ inline void gemm_hopper(const gemm_arguments &x, const tensor_map *a,
-                                   const tensor_map *b, int c_is_whole) {
+__device__ inline void gemm_hopper(const gemm_arguments &x, const gemm_boxes &boxes,
+                                   const tensor_map *a, const tensor_map *b) {
     enum { STAGES = hopper_shared<N>::STAGES };
     static_assert(sizeof(hopper_shared<N>) + 1024 <= HOPPER_SHARED, "the launch has room for it");
     extern __shared__ uint8_t room[];
@@ -364,13 +392,15 @@ __device__ inline void gemm_hopper(const gemm_arguments &x, const tensor_map *a,
     __syncthreads();
     if (threadIdx.x < WARPGROUP) {
         give_registers<40>();
-        if (threadIdx.x == 0) hopper_produce<!TRANSPOSE_A, TRANSPOSE_B, N, SHARES>(x, s, a, b);
+        if (threadIdx.x == 0) {
+            hopper_produce<!TRANSPOSE_A, TRANSPOSE_B, N, SHARES>(x, boxes, s, a, b);
+        }
         __syncwarp();
         if (SHARES > 1) cluster_sync();
     } else {
         take_registers<232>();
         hopper_consume<T, !TRANSPOSE_A, TRANSPOSE_B, N, SHARES, DEFECT>(
-            x, s, threadIdx.x / WARPGROUP - 1, c_is_whole);
+            x, boxes, s, threadIdx.x / WARPGROUP - 1);
     }
     // Other blocks may still read the sums of this one.
     if (SHARES > 1) cluster_sync();
@@ -379,7 +409,7 @@ __device__ inline void gemm_hopper(const gemm_arguments &x, const tensor_map *a,
 #define GEMM_HOPPER_KERNEL(name, CLUSTER_DIMS, ...)                                                \
     extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(HOPPER_THREADS, 1)                   \
         name(const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b,           \
-             const __grid_constant__ gemm_arguments x, int c_is_whole) {                           \
-        gemm_hopper<__VA_ARGS__>(x, &a, &b, c_is_whole);                                           \
+             const __grid_constant__ gemm_arguments x, const __grid_constant__ gemm_boxes boxes) { \
+        gemm_hopper<__VA_ARGS__>(x, boxes, &a, &b);                                                \
     }
 #endif

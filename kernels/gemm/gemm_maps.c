@@ -1,12 +1,11 @@
 /*
- * The maps as gemm_hopper.cuh reads them. A box of A or B is 64 steps of 128 rows of op(matrix), or
- * where steps are not contiguous 64 of its rows for 64 steps.
+ * The maps as gemm_hopper.cuh reads them.
  */
 #include "gemm_maps.h"
 
 #include "core/check.h"
 
-enum { BOX_ROWS = 64, UNIT_ROWS = 128 };
+enum { BOX_ROWS = 64, TILE_ROWS = 128, BOX_COLUMNS_MAX = 128 };
 
 bool gemm_maps_serve(const struct gemm_problem *problem) {
     const struct gemm_arguments *x = &problem->arguments;
@@ -16,8 +15,21 @@ bool gemm_maps_serve(const struct gemm_problem *problem) {
            kn_tensor_map_takes(type, x->batch_b);
 }
 
+static int at_most(int most, int count) {
+    const int unit = 8;
+    const int whole = count / unit * unit + (count % unit != 0 ? unit : 0);
+    return whole < most ? whole : most;
+}
+
+struct gemm_boxes gemm_boxes_of(const struct gemm_arguments *x, unsigned columns) {
+    const int wide = (int)(columns <= BOX_COLUMNS_MAX ? columns : columns / 2);
+    return (struct gemm_boxes){.a_rows = x->transpose_a ? BOX_ROWS : at_most(TILE_ROWS, x->m),
+                               .b_rows = x->transpose_b ? at_most(wide, x->n) : BOX_ROWS};
+}
+
 tol_status gemm_maps_make(struct tol_context *context, const struct gemm_arguments *x,
-                          enum kn_type type, struct gemm_maps *maps) {
+                          enum kn_type type, const struct gemm_boxes *boxes,
+                          struct gemm_maps *maps) {
     tol_status status = TOL_OK;
     struct kn_tensor a = {.name = "gemm's a",
                           .address = x->a,
@@ -27,7 +39,7 @@ tol_status gemm_maps_make(struct tol_context *context, const struct gemm_argumen
                           .matrices = x->batch_a != 0 ? x->batch : 1,
                           .leading = x->lda,
                           .stride = x->batch_a,
-                          .box_rows = x->transpose_a ? BOX_ROWS : UNIT_ROWS};
+                          .box_rows = boxes->a_rows};
     struct kn_tensor b = {.name = "gemm's b",
                           .address = x->b,
                           .type = type,
@@ -36,7 +48,7 @@ tol_status gemm_maps_make(struct tol_context *context, const struct gemm_argumen
                           .matrices = x->batch_b != 0 ? x->batch : 1,
                           .leading = x->ldb,
                           .stride = x->batch_b,
-                          .box_rows = x->transpose_b ? UNIT_ROWS : BOX_ROWS};
+                          .box_rows = boxes->b_rows};
     TOL_TRY(kn_tensor_map_make(context, &a, &maps->a));
     status = kn_tensor_map_make(context, &b, &maps->b);
 out:

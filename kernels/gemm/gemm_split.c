@@ -78,13 +78,15 @@ static tol_status launch_clusters(struct kn_kernels *kernels, struct tol_stream 
                                            .block_y = 1,
                                            .block_z = 1,
                                            .shared_bytes = variant->shared_bytes};
-    int c_is_whole = problem->c_is_aligned && x->n % 8 == 0 && x->beta == 0 && /* of 16 bits */
-                     x->c_type != GEMM_C_F32;
+    struct gemm_boxes boxes = gemm_boxes_of(x, variant->tile[1]);
     struct gemm_maps maps;
-    void *values[] = {&maps.a, &maps.b, x, &c_is_whole};
-    const unsigned bytes[] = {sizeof maps.a, sizeof maps.b, sizeof *x, sizeof c_is_whole};
+    void *values[] = {&maps.a, &maps.b, x, &boxes};
+    const unsigned bytes[] = {sizeof maps.a, sizeof maps.b, sizeof *x, sizeof boxes};
+    boxes.c_is_whole = problem->c_is_aligned && x->n % 8 == 0 && x->beta == 0 && /* of 16 bits */
+                       x->c_type != GEMM_C_F32;
     if (variant->packs) TOL_TRY(gemm_pack(kernels, stream, problem, x));
-    TOL_TRY(gemm_maps_make(context, x, kn_gemm_input_type(problem->gemm->precision), &maps));
+    TOL_TRY(
+        gemm_maps_make(context, x, kn_gemm_input_type(problem->gemm->precision), &boxes, &maps));
     status = tol_launch(stream, kernel, shape, (struct tol_arguments){4, values, bytes});
 out:
     return status;

@@ -225,9 +225,12 @@ Test(gemm, wgmma_is_right) {
         try_aligned("wgmma_128", p, 1, 7, 5, 1);
         try_aligned("wgmma_128", p, 128, 128, 192, 2);
         try_aligned("wgmma_128", p, 133, 59, 461, 1);
-        try_aligned("wgmma_k2", p, 133, 59, 461, 1);
         try_aligned("wgmma_k4", p, 3, 131, 330, 2);
         try_aligned("wgmma_k4", p, 130, 5, 130, 1);
+        try_aligned("wgmma_64", p, 130, 67, 10 * 64 + 3, 1);
+        try_aligned("wgmma_64", p, 17, 200, 65, 2);
+        try_aligned("wgmma_64_k2", p, 5, 131, 1100, 1);
+        try_aligned("wgmma_64_k2", p, 133, 64, 60, 2);
     }
     end();
 }

@@ -16,6 +16,7 @@ KN_IMAGES(gemm_7_tf32);
 KN_IMAGES(gemm_8_sum);
 KN_IMAGES(gemm_9_gathered);
 KN_IMAGES(gemm_10_hopper);
+KN_IMAGES(gemm_12_narrow);
 
 /* What a kernel serves. */
 enum {
@@ -37,6 +38,9 @@ enum {
     BY_COPY = 1 << 21, /* copies rows of A and B that are not aligned to the workspace */
     BY_2 = 1 << 22,    /* so many blocks share the steps of a tile */
     BY_4 = 1 << 23,
+    NARROW = 1 << 24, /* unless forced, only where wider tiles leave multiprocessors idle */
+    NARROW_1 = BY_MAPS | NARROW,
+    NARROW_2 = NARROW_1 | BY_2,
     COPIED = BY_MAPS | BY_COPY,
     WIDE_COPIED = COPIED | WIDE,
     WIDE_MAPS = BY_MAPS | WIDE
@@ -64,11 +68,21 @@ static bool is_better_wide(const struct kn_gemm *gemm) {
            narrow_time * ceil(tiles_of(gemm, 128) / HOPPER_BLOCKS);
 }
 
-/* Whether there are so few tiles of 128 x 128, and so many steps, that blocks share them. With 32
- * tiles two blocks were better than four: half of the device reads as fast as all of it. */
+/* Whether there are so few tiles of 128 x 128, and so many steps, that four blocks share each. With
+ * more tiles those of 64 columns are better: an H200 has no room for 32 clusters of four. */
 static bool is_better_shared(const struct kn_gemm *gemm, unsigned shares) {
     return tiles_of(gemm, 128) * shares <= HOPPER_BLOCKS / 2 &&
            gemm->k >= (size_t)SHARE_MIN * shares;
+}
+
+/* The blocks of a cluster; 0: the kernel takes no maps. */
+#define SHARES(serves)                                                                             \
+    (((serves)&BY_MAPS) == 0 ? 0U : ((serves)&BY_4) ? 4U : ((serves)&BY_2) ? 2U : 1U)
+
+/* Whether an H200 runs all blocks of tiles of 64 columns at once. */
+static bool is_better_narrow(const struct kn_gemm *gemm, unsigned serves) {
+    const unsigned shares = SHARES(serves);
+    return tiles_of(gemm, 64) * shares <= HOPPER_BLOCKS && gemm->k >= (size_t)SHARE_MIN * shares;
 }
 
 /* A product of few rows or columns is bound by what it reads, and step 6 with its steps split among
@@ -83,10 +97,6 @@ static bool is_better_split(const struct gemm_problem *problem) {
 static bool can_count(const struct kn_gemm *gemm) {
     return tiles_of(gemm, 128) * 4 <= INT32_MAX;
 }
-
-/* The blocks of a cluster; 0: the kernel takes no maps. */
-#define SHARES(serves)                                                                             \
-    (((serves)&BY_MAPS) == 0 ? 0U : ((serves)&BY_4) ? 4U : ((serves)&BY_2) ? 2U : 1U)
 
 static const char *refuse_copies(const struct gemm_problem *problem) {
     enum { MATRICES_MAX = 65535 };
@@ -114,7 +124,9 @@ static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
         if (problem->arguments.k == 0) return "there is nothing to multiply";
         if (!gemm_maps_serve(problem)) return "no tensor maps can be made";
         if (!can_count(gemm)) return "there are too many of its tiles";
-        if (gemm->variant == NULL && is_better_split(problem)) return "it is for more rows";
+        if (gemm->variant == NULL && (serves & NARROW) == 0 && is_better_split(problem)) {
+            return "it is for more rows";
+        }
         if ((serves & BY_COPY) != 0) {
             const char *why = refuse_copies(problem);
             if (why != NULL) return why;
@@ -125,8 +137,11 @@ static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
     if ((serves & WIDE) != 0 && gemm->variant == NULL && !is_better_wide(gemm)) {
         return "smaller tiles fill a device better";
     }
-    if (SHARES(serves) > 1 && gemm->variant == NULL && !is_better_shared(gemm, SHARES(serves))) {
+    if ((serves & BY_4) != 0 && gemm->variant == NULL && !is_better_shared(gemm, 4)) {
         return "fewer blocks can share a tile";
+    }
+    if ((serves & NARROW) != 0 && gemm->variant == NULL && !is_better_narrow(gemm, serves)) {
+        return "wider tiles are enough";
     }
     if ((serves & MANY) != 0 && gemm->variant == NULL && !has_many_tiles(gemm)) {
         return "there are too few of its tiles";

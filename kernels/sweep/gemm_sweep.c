@@ -60,8 +60,9 @@ void sweep_gemm(struct sweep *sweep) {
     for (enum kn_gemm_precision p = KN_GEMM_F16; p <= KN_GEMM_BF16; p++) {
         run_cases(sweep, "wgmma_128", p, 133, 131, 7 * 64 + 5, 1, true);
         run_cases(sweep, "wgmma_256", p, 133, 259, 5 * 64 + 5, 1, true);
-        run_cases(sweep, "wgmma_k2", p, 133, 131, 3 * 64 + 5, 1, true);
         run_cases(sweep, "wgmma_k4", p, 133, 131, 5 * 64 + 5, 1, true);
+        run_cases(sweep, "wgmma_64", p, 133, 67, 9 * 64 + 5, 1, true);
+        run_cases(sweep, "wgmma_64_k2", p, 133, 67, 5 * 64 + 5, 1, true);
     }
     for (int i = 0; i < 2; i++) { /* rows copied to the workspace */
         run_case(sweep,
