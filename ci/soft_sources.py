@@ -17,8 +17,9 @@ SOFT = within({
     "lower": """
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
         lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
-        link loaded_module linked_image fatbin host_object device_runtime count fuse core
-        lower_async lower_mbarrier lower_cluster lower_texture lower_wgmma lower_box lower_map
+        link loaded_module linked_image fatbin host_object device_runtime count code_write fuse
+        core lower_async lower_mbarrier lower_cluster lower_texture lower_wgmma lower_box
+        lower_map
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print barrier finding cluster_barrier
@@ -107,7 +108,7 @@ SOFT_TESTS = within({
     "ops": """half_test vector_test video_test tensor_test wgmma_test wgmma_round_test
         wide_test approx_test convert_test""",
     "check": "thread_clock_test report_test sanitizer_test",
-    "base": "json_test options_test file_text_test",
+    "base": "arena_test json_test options_test file_text_test",
     "ptx": "token_test read_test forms_test spelling_test mutation_test",
     "machine": """
         diverge_test random_flow_test barrier_test trap_test call_test function_test

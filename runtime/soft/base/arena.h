@@ -24,6 +24,9 @@ char *soft_arena_text(struct soft_arena *arena, const char *text, size_t length)
 /* Gives everything back. The arena is empty after, and usable. */
 void soft_arena_clear(struct soft_arena *arena);
 
+/* Forgets what is in it and keeps the newest block, the largest, for what comes next. */
+void soft_arena_reuse(struct soft_arena *arena);
+
 /* An array of count elements of a type. The product is checked. */
 #define SOFT_ARENA_ARRAY(arena, type, count) ((type *)soft_arena_array(arena, count, sizeof(type)))
 void *soft_arena_array(struct soft_arena *arena, size_t count, size_t element_bytes);

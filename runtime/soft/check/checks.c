@@ -1,6 +1,6 @@
 /*
- * The handlers that check an instruction before it is executed. A module's instructions get them
- * when it is loaded, so a check that is off costs nothing.
+ * The handlers that check an instruction before it is executed. A function's instructions get
+ * them when it is completed, so a check that is off costs nothing.
  */
 #include "checks.h"
 
@@ -164,15 +164,6 @@ static void hook(struct soft_instruction *in) {
     if (handler != NULL) in->run[0] = in->run[1] = handler;
 }
 
-static void hook_all(const struct soft_code *code) {
+void soft_checks_hook(const struct soft_code *code) {
     for (uint32_t i = 0; i < code->instruction_count; i++) hook(&code->instructions[i]);
-}
-
-void soft_checks_hook(const struct soft_module *module) {
-    for (unsigned u = 0; u < module->unit_count; u++) {
-        for (const struct ptx_function *f = module->units[u].ptx.functions; f != NULL;
-             f = f->next) {
-            if (f->has_body) hook_all(f->code);
-        }
-    }
 }

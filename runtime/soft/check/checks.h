@@ -4,10 +4,10 @@
 #ifndef SOFT_CHECKS_H
 #define SOFT_CHECKS_H
 
-#include "lower/loaded_module.h"
+#include "lower/code.h"
 
-/* Gives the instructions of a module, which is loaded and not yet run, the handlers that check
+/* Gives the instructions of a function, which is complete and not yet run, the handlers that check
  * them. What was fused is taken apart by that. */
-void soft_checks_hook(const struct soft_module *module);
+void soft_checks_hook(const struct soft_code *code);
 
 #endif

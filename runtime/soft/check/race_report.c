@@ -35,7 +35,8 @@ static bool is_access(const struct soft_instruction *in) {
 }
 
 static const struct soft_instruction *access_in(const struct soft_code *code, uint32_t site) {
-    for (uint32_t i = 0; code != NULL && i < code->instruction_count; i++) {
+    if (code == NULL || !atomic_load(&code->is_complete)) return NULL; /* it has not run */
+    for (uint32_t i = 0; i < code->instruction_count; i++) {
         const struct soft_instruction *in = &code->instructions[i];
         if (in->site == site && is_access(in)) return in;
     }

@@ -9,6 +9,7 @@
 #ifndef SOFT_CODE_H
 #define SOFT_CODE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -173,22 +174,25 @@ struct soft_fill {
     uint64_t value;
 };
 
+/* A function is checked when its module is loaded, and completed when it is first launched, called
+ * or asked for what only the complete code tells; see soft_module_complete. */
 struct soft_code {
     const char *name;
-    struct soft_instruction *instructions;
-    struct soft_origin *origins; /* one an instruction */
-    uint32_t instruction_count;
-    uint32_t *operands; /* the further operands of instructions */
-    uint32_t frame_bytes;
-    struct soft_fill *fills;
-    uint32_t fill_count;
+    atomic_bool is_complete; /* all is there; before that, what is marked with (c) is not */
+    struct soft_instruction *instructions; /* (c) */
+    struct soft_origin *origins;           /* (c) one an instruction */
+    uint32_t instruction_count;            /* (c) */
+    uint32_t *operands;                    /* (c) the further operands of instructions */
+    uint32_t frame_bytes;                  /* (c) */
+    struct soft_fill *fills;               /* (c) */
+    uint32_t fill_count;                   /* (c) */
     uint32_t sites;        /* memory accesses */
     uint32_t local_bytes;  /* per thread, of this function alone */
     uint32_t shared_bytes; /* static, of the module's variables it can reach */
     uint32_t parameter_bytes;
     uint32_t parameter_count;
     const uint32_t *parameter_offsets, *parameter_sizes;
-    uint32_t registers; /* what would be reported as registers a thread */
+    uint32_t registers; /* (c) what would be reported as registers a thread */
     uint32_t block_threads_max;
     uint32_t block_required[3]; /* .reqntid; 0 for none */
     uint32_t cluster_required[3]; /* .reqnctapercluster; 0 for none */
@@ -198,8 +202,8 @@ struct soft_code {
     bool is_function;           /* not a kernel */
     bool has_alloca;
     uint32_t shared_end; /* of the module's shared variables it reads or writes itself */
-    struct soft_passed *arguments, *results;
-    uint32_t argument_count, result_count;
+    struct soft_passed *arguments, *results; /* (c) */
+    uint32_t argument_count, result_count;   /* (c) */
 };
 
 /* How executed instructions are counted: a split that runs from one place to another has executed

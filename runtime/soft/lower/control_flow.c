@@ -53,8 +53,8 @@ static bool falls_through(const struct soft_draft *draft) {
 
 static bool cut(struct soft_lowering *lowering, struct graph *graph) {
     uint32_t drafts = lowering->draft_count;
-    bool *leads = SOFT_ARENA_ARRAY(lowering->arena, bool, drafts + 1);
-    graph->block_of = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, drafts + 1);
+    bool *leads = SOFT_ARENA_ARRAY(lowering->scratch, bool, drafts + 1);
+    graph->block_of = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, drafts + 1);
     if (leads == NULL || graph->block_of == NULL) return LOWER_NO_MEMORY(lowering);
     leads[0] = true;
     for (uint32_t i = 0; i < drafts; i++) {
@@ -64,7 +64,7 @@ static bool cut(struct soft_lowering *lowering, struct graph *graph) {
         if (soft_ends_block(draft)) leads[i + 1] = true;
     }
     for (uint32_t i = 0; i < drafts; i++) graph->count += leads[i];
-    graph->blocks = SOFT_ARENA_ARRAY(lowering->arena, struct block, graph->count + 1);
+    graph->blocks = SOFT_ARENA_ARRAY(lowering->scratch, struct block, graph->count + 1);
     if (graph->blocks == NULL) return LOWER_NO_MEMORY(lowering);
     uint32_t block = UINT32_MAX;
     for (uint32_t i = 0; i < drafts; i++) {
@@ -86,7 +86,7 @@ static bool connect(struct soft_lowering *lowering, struct graph *graph) {
     for (uint32_t b = 0; b < graph->count; b++) {
         struct block *block = &graph->blocks[b];
         const struct soft_draft *last = &lowering->drafts[block->end - 1];
-        block->successor = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, last->target_count + 2);
+        block->successor = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, last->target_count + 2);
         if (block->successor == NULL) return LOWER_NO_MEMORY(lowering);
         for (uint32_t t = 0; t < last->target_count; t++) {
             add_successor(block, graph->block_of[last->targets[t]]);
@@ -104,7 +104,7 @@ static bool connect(struct soft_lowering *lowering, struct graph *graph) {
 
 static bool find_sources(struct soft_lowering *lowering, struct graph *graph) {
     uint32_t edges = 0;
-    graph->source_begin = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, graph->count + 2);
+    graph->source_begin = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, graph->count + 2);
     if (graph->source_begin == NULL) return LOWER_NO_MEMORY(lowering);
     for (uint32_t b = 0; b < graph->count; b++) {
         for (uint32_t s = 0; s < graph->blocks[b].successors; s++) {
@@ -115,8 +115,8 @@ static bool find_sources(struct soft_lowering *lowering, struct graph *graph) {
     for (uint32_t b = 0; b <= graph->count; b++) {
         graph->source_begin[b + 1] += graph->source_begin[b];
     }
-    graph->sources = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, edges);
-    uint32_t *next = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, graph->count + 1);
+    graph->sources = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, edges);
+    uint32_t *next = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, graph->count + 1);
     if (graph->sources == NULL || next == NULL) return LOWER_NO_MEMORY(lowering);
     memcpy(next, graph->source_begin, (graph->count + 1) * sizeof next[0]);
     for (uint32_t b = 0; b < graph->count; b++) {
@@ -131,9 +131,9 @@ static bool find_sources(struct soft_lowering *lowering, struct graph *graph) {
  * of an endless loop do not; their branches have no meeting place. */
 static bool number_blocks(struct soft_lowering *lowering, struct graph *graph, uint32_t *numbered) {
     uint32_t nodes = graph->count + 1;
-    uint32_t *stack = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, nodes);
-    uint32_t *at = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, nodes);
-    graph->sequence = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, nodes);
+    uint32_t *stack = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, nodes);
+    uint32_t *at = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, nodes);
+    graph->sequence = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, nodes);
     if (stack == NULL || at == NULL || graph->sequence == NULL) return LOWER_NO_MEMORY(lowering);
     for (uint32_t b = 0; b < nodes; b++) graph->blocks[b].order = UINT32_MAX;
     uint32_t depth = 0, done = nodes;
@@ -207,8 +207,8 @@ static bool insert_joins(struct soft_lowering *lowering, struct graph *graph) {
         joins++;
     }
     uint32_t count = lowering->draft_count + joins, at = 0;
-    struct soft_draft *drafts = SOFT_ARENA_ARRAY(lowering->arena, struct soft_draft, count);
-    uint32_t *moved = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, lowering->draft_count + 1);
+    struct soft_draft *drafts = SOFT_ARENA_ARRAY(lowering->scratch, struct soft_draft, count);
+    uint32_t *moved = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, lowering->draft_count + 1);
     if (drafts == NULL || moved == NULL) return LOWER_NO_MEMORY(lowering);
     for (uint32_t b = 0; b < graph->count; b++) {
         const struct block *block = &graph->blocks[b];

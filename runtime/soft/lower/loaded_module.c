@@ -1,6 +1,7 @@
 /*
  * Loading a module: read, unite what was linked, place functions and variables, fix addresses,
- * lower every function.
+ * check every function. A function's code is completed when it is first needed: most programs load
+ * many functions and launch few.
  */
 #include "loaded_module.h"
 
@@ -86,18 +87,22 @@ static bool relocate_all(struct soft_diagnostic *diagnostic, struct soft_module 
     return true;
 }
 
-static bool lower_functions(struct soft_diagnostic *diagnostic, struct soft_module *module,
+static bool check_functions(struct soft_diagnostic *diagnostic, struct soft_module *module,
                             const struct soft_unit *unit) {
-    for (struct ptx_function *f = unit->ptx.functions; f != NULL; f = f->next) {
+    struct soft_arena scratch = {NULL};
+    bool ok = true;
+    for (struct ptx_function *f = unit->ptx.functions; f != NULL && ok; f = f->next) {
         if (!f->has_body) continue;
         struct soft_lowering lowering = {.diagnostic = diagnostic,
                                          .arena = &module->arena,
+                                         .scratch = &scratch,
                                          .module = (struct ptx_module *)&unit->ptx,
-                                         .function = f,
-                                         .sites = &module->sites};
-        if (!soft_lower(&lowering)) return false;
+                                         .function = f};
+        ok = soft_lower_check(&lowering, &module->sites);
+        soft_arena_reuse(&scratch);
     }
-    return true;
+    soft_arena_clear(&scratch);
+    return ok;
 }
 
 /* Makes what a CUfunction points to, for each kernel. */
@@ -131,7 +136,9 @@ static void free_module(struct soft_module *module) {
             }
         }
     }
+    soft_arena_clear(&module->codes);
     soft_arena_clear(&module->arena);
+    pthread_mutex_destroy(&module->completing);
     free(module);
 }
 
@@ -156,7 +163,7 @@ static bool copy_sources(struct soft_module *module, const struct soft_source *s
 static bool build(struct soft_module *module, struct soft_diagnostic *diagnostic) {
     static bool (*const steps[])(struct soft_diagnostic *, struct soft_module *,
                                  const struct soft_unit *) = {place_variables, relocate_all,
-                                                              lower_functions, add_kernels};
+                                                              check_functions, add_kernels};
     for (unsigned u = 0; u < module->unit_count; u++) {
         soft_unit_look_at(diagnostic, &module->units[u]);
         if (!ptx_read(diagnostic, &module->arena, &module->units[u].ptx)) return false;
@@ -182,6 +189,7 @@ int soft_module_load(const struct soft_source *sources, unsigned count,
     module->device = home->device;
     module->slot = home->slot;
     atomic_init(&module->references, 1);
+    pthread_mutex_init(&module->completing, NULL);
     bool ok = copy_sources(module, sources, count) && build(module, &diagnostic);
     if (log->bytes > 0) snprintf(log->text, log->bytes, "%s", ok ? "" : diagnostic.message);
     for (unsigned u = 0; u < module->unit_count; u++) module->units[u].name = NULL;
@@ -215,11 +223,6 @@ const struct ptx_variable *soft_module_variable(const struct soft_module *module
     return NULL;
 }
 
-const struct soft_code *soft_module_function(const struct soft_module *module, uint64_t address) {
-    const struct ptx_function *function = soft_linked_function(&module->linked, address);
-    return function != NULL && !function->entry ? function->code : NULL;
-}
-
 /* The unit that a function's code was made from. */
 static const struct soft_unit *unit_of(const struct soft_module *module,
                                        const struct soft_code *code) {
@@ -229,6 +232,66 @@ static const struct soft_unit *unit_of(const struct soft_module *module,
         if (f != NULL) return &module->units[u];
     }
     return NULL;
+}
+
+/* The functions called come in front of those done; the list ends up with all that were done. */
+static bool complete(struct soft_module *module, struct ptx_function *function,
+                     struct ptx_function **done) {
+    struct soft_arena scratch = {NULL};
+    struct ptx_function *left = function;
+    bool ok = true;
+    function->is_listed = true;
+    function->next_callee = NULL;
+    while (left != NULL) {
+        struct ptx_function *f = left;
+        left = f->next_callee;
+        f->next_callee = *done;
+        *done = f;
+        if (!ok) continue; /* the rest only leaves the list */
+        const struct soft_unit *unit = unit_of(module, f->code);
+        struct soft_diagnostic diagnostic = {.text = ""};
+        struct soft_lowering lowering = {.diagnostic = &diagnostic,
+                                         .arena = &module->codes,
+                                         .scratch = &scratch,
+                                         .module = (struct ptx_module *)&unit->ptx,
+                                         .function = f,
+                                         .callees = left};
+        ok = soft_lower_complete(&lowering);
+        left = lowering.callees;
+        soft_arena_reuse(&scratch);
+    }
+    soft_arena_clear(&scratch);
+    return ok;
+}
+
+/* Whoever finds a code complete finds complete what it calls: they become so together. */
+static bool complete_code(struct soft_module *module, struct ptx_function *function) {
+    if (atomic_load_explicit(&function->code->is_complete, memory_order_acquire)) return true;
+    pthread_mutex_lock(&module->completing);
+    bool ok = true;
+    if (!atomic_load(&function->code->is_complete)) {
+        struct ptx_function *done = NULL;
+        ok = complete(module, function, &done);
+        for (struct ptx_function *f = done; f != NULL; f = f->next_callee) {
+            f->is_listed = false;
+            if (ok && module->hook != NULL) module->hook(f->code);
+        }
+        for (struct ptx_function *f = done; f != NULL && ok; f = f->next_callee) {
+            atomic_store_explicit(&f->code->is_complete, true, memory_order_release);
+        }
+    }
+    pthread_mutex_unlock(&module->completing);
+    return ok;
+}
+
+bool soft_module_complete(const struct soft_function *function) {
+    return complete_code(function->module, function->ptx);
+}
+
+const struct soft_code *soft_module_function(struct soft_module *module, uint64_t address) {
+    struct ptx_function *function = soft_linked_function(&module->linked, address);
+    if (function == NULL || function->entry || !complete_code(module, function)) return NULL;
+    return function->code;
 }
 
 /* Blanks, tabs and ends of lines in a row become one blank: a report is one readable line. */

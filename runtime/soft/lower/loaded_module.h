@@ -13,10 +13,14 @@
 #include "memory/space.h"
 #include "ptx/unit.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 struct soft_module {
     struct soft_arena arena; /* holds all below */
+    struct soft_arena codes; /* holds what is completed later; guarded by completing */
+    pthread_mutex_t completing;
+    void (*hook)(const struct soft_code *code); /* sees each code that is complete; or NULL */
     struct soft_unit *units;
     unsigned unit_count;
     int device;
@@ -40,8 +44,8 @@ struct soft_cluster_settings {
 struct soft_function {
     struct soft_module *module;
     const struct soft_unit *unit;
-    const struct ptx_function *ptx;
-    const struct soft_code *code;
+    struct ptx_function *ptx;
+    const struct soft_code *code; /* perhaps not complete */
     uint32_t dynamic_shared_max; /* as allowed by cuFuncSetAttribute */
     bool is_set;                 /* by that, so that a library's kernel has no say any more */
     bool is_launched;            /* at least once; guarded by soft_lock */
@@ -71,6 +75,10 @@ int soft_module_load(const struct soft_source *sources, unsigned count,
                      const struct soft_reach *home, struct soft_module **module,
                      const struct soft_load_log *log);
 
+/* Completes the code of a kernel and of all that it calls, unless that was done before. Threads may
+ * do so at the same time. false: the host has no memory. */
+bool soft_module_complete(const struct soft_function *function);
+
 /* Gives back a reference; the last one frees the module and its variables. */
 void soft_module_release(struct soft_module *module);
 
@@ -80,8 +88,9 @@ struct soft_function *soft_module_kernel(const struct soft_module *module, const
 /* The module's variable in global or constant memory of a name, or NULL. */
 const struct ptx_variable *soft_module_variable(const struct soft_module *module, const char *name);
 
-/* The code of the function that begins at an address; NULL if none does. Kernels are none. */
-const struct soft_code *soft_module_function(const struct soft_module *module, uint64_t address);
+/* The code of the function that begins at an address, complete; NULL if none does, or there is no
+ * memory to complete it. Kernels are none. */
+const struct soft_code *soft_module_function(struct soft_module *module, uint64_t address);
 
 /* Fills in which instruction of which source line a report is about. */
 void soft_module_describe(const struct soft_module *module, const struct soft_code *code,

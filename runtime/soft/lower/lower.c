@@ -1,9 +1,8 @@
 /*
- * The lowering of a function: drafts, then blocks, then slots, then code.
+ * The lowering of a function: drafts, then blocks, then slots, then code. Drafts alone tell what is
+ * wrong with a function.
  */
 #include "lower.h"
-
-#include "core.h"
 
 #include <string.h>
 
@@ -15,7 +14,7 @@ static bool grow(struct soft_lowering *lowering, void **array, uint32_t count, u
                  size_t element_bytes) {
     if (count < *room) return true;
     uint32_t more = *room * 2 + 256;
-    void *bigger = soft_arena_array(lowering->arena, more, element_bytes);
+    void *bigger = soft_arena_array(lowering->scratch, more, element_bytes);
     if (bigger == NULL) return LOWER_NO_MEMORY(lowering);
     if (count > 0) memcpy(bigger, *array, count * element_bytes);
     *array = bigger;
@@ -48,7 +47,7 @@ struct soft_draft *soft_draft(struct soft_lowering *lowering, enum soft_op op) {
 bool soft_extra(struct soft_lowering *lowering, struct soft_draft *draft, enum soft_extra_kind kind,
                 uint32_t value) {
     struct soft_extra *more =
-        SOFT_ARENA_ARRAY(lowering->arena, struct soft_extra, draft->extra_count + 1);
+        SOFT_ARENA_ARRAY(lowering->scratch, struct soft_extra, draft->extra_count + 1);
     if (more == NULL) return LOWER_NO_MEMORY(lowering);
     if (draft->extra_count > 0) memcpy(more, draft->extras, draft->extra_count * sizeof more[0]);
     more[draft->extra_count].kind = kind;
@@ -253,7 +252,8 @@ static bool lower_instruction(struct soft_lowering *lowering, const struct ptx_i
 
 static bool draft_all(struct soft_lowering *lowering) {
     const struct ptx_function *function = lowering->function;
-    lowering->begins = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, function->instruction_count + 1);
+    lowering->begins =
+        SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, function->instruction_count + 1);
     if (lowering->begins == NULL) return LOWER_NO_MEMORY(lowering);
     if (!soft_begin_function(lowering)) return false;
     soft_wgmma_pin(lowering);
@@ -277,126 +277,8 @@ static bool draft_all(struct soft_lowering *lowering) {
     return true;
 }
 
-static uint32_t slot_of(const struct soft_lowering *lowering, uint32_t value) {
-    if (value == SOFT_NO_VALUE) return 0;
-    return lowering->values[lowering->values[value].alias].slot;
-}
-
-static bool write_extras(struct soft_lowering *lowering, const struct soft_draft *draft,
-                         uint32_t *room) {
-    for (uint32_t i = 0; i < draft->extra_count; i++) {
-        const struct soft_extra *extra = &draft->extras[i];
-        lowering->code->operands[(*room)++] =
-            extra->kind == SOFT_EXTRA_NUMBER ? extra->value : slot_of(lowering, extra->value);
-    }
-    if (draft->target_count > 0) lowering->code->operands[(*room)++] = draft->target_count;
-    for (uint32_t t = 0; t < draft->target_count; t++) {
-        lowering->code->operands[(*room)++] = draft->targets[t];
-    }
-    return true;
-}
-
-static uint32_t count_extras(const struct soft_lowering *lowering) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < lowering->draft_count; i++) {
-        count += lowering->drafts[i].extra_count + lowering->drafts[i].target_count + 1;
-    }
-    return count;
-}
-
-static bool write_code(struct soft_lowering *lowering) {
-    struct soft_code *code = lowering->code;
-    const struct soft_core *core = soft_core();
-    code->instructions =
-        SOFT_ARENA_ARRAY(lowering->arena, struct soft_instruction, lowering->draft_count);
-    code->origins = SOFT_ARENA_ARRAY(lowering->arena, struct soft_origin, lowering->draft_count);
-    code->operands = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, count_extras(lowering));
-    uint32_t *polls = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, lowering->draft_count + 1);
-    if (code->instructions == NULL || code->origins == NULL || code->operands == NULL ||
-        polls == NULL) {
-        return LOWER_NO_MEMORY(lowering);
-    }
-    code->instruction_count = lowering->draft_count;
-    uint32_t operands = 0;
-    for (uint32_t i = 0; i < lowering->draft_count; i++) {
-        const struct soft_draft *draft = &lowering->drafts[i];
-        const struct ptx_instruction *from = lowering->function->instruction_count > 0
-                                                 ? &lowering->function->instructions[draft->origin]
-                                                 : NULL; /* an empty body */
-        struct soft_instruction *to = &code->instructions[i];
-        to->run[0] = core->run[draft->op][0];
-        to->run[1] = core->run[draft->op][1];
-        to->d = slot_of(lowering, draft->d);
-        to->a = slot_of(lowering, draft->a);
-        to->b = slot_of(lowering, draft->b);
-        to->c = slot_of(lowering, draft->c);
-        to->u.immediate =
-            draft->e != SOFT_NO_VALUE ? (int64_t)slot_of(lowering, draft->e) : draft->immediate;
-        const struct soft_instruction *join =
-            draft->join != SOFT_NO_LABEL ? &code->instructions[draft->join] : NULL;
-        if (draft->target != SOFT_NO_LABEL) to->target = &code->instructions[draft->target];
-        if (draft->target != SOFT_NO_LABEL || draft->op == SOFT_OP_brx) to->u.join = join;
-        if (draft->op == SOFT_OP_call_indirect) to->target = join;
-        if (draft->op == SOFT_OP_call) to->u.callee = draft->callee->code;
-        to->mode = draft->mode;
-        polls[i + 1] = polls[i] + draft->polls;
-        if (draft->target != SOFT_NO_LABEL && draft->target <= i) {
-            to->mode |= SOFT_BRANCH_BACKWARD;
-            if (polls[i] > polls[draft->target]) to->mode |= SOFT_BRANCH_POLLS;
-        }
-        to->more = operands;
-        if (!write_extras(lowering, draft, &operands)) return false;
-        if (draft->has_site) to->site = (*lowering->sites)++;
-        to->op = (uint16_t)draft->op;
-        soft_count_to(lowering, draft, &to->d);
-        if (from != NULL) {
-            code->origins[i] = (struct soft_origin){.offset = from->offset,
-                                                    .file = from->file,
-                                                    .line = from->line,
-                                                    .number = draft->number};
-        }
-    }
-    return true;
-}
-
 static uint32_t align_up(uint32_t value, uint32_t alignment) {
     return (value + alignment - 1) / alignment * alignment;
-}
-
-static enum soft_fill_kind fill_kind(enum soft_value_kind kind) {
-    switch (kind) {
-    case SOFT_VALUE_PARAMETER:
-        return SOFT_FILL_PARAMETER;
-    case SOFT_VALUE_SPECIAL:
-        return SOFT_FILL_SPECIAL;
-    case SOFT_VALUE_CTA:
-        return SOFT_FILL_CTA;
-    case SOFT_VALUE_DYNAMIC_SHARED:
-        return SOFT_FILL_DYNAMIC_SHARED;
-    case SOFT_VALUE_LOCAL:
-        return SOFT_FILL_LOCAL;
-    default:
-        return SOFT_FILL_CONSTANT;
-    }
-}
-
-static bool write_fills(struct soft_lowering *lowering) {
-    struct soft_code *code = lowering->code;
-    code->fills = SOFT_ARENA_ARRAY(lowering->arena, struct soft_fill, lowering->value_count);
-    if (code->fills == NULL) return LOWER_NO_MEMORY(lowering);
-    for (uint32_t i = 0; i < lowering->value_count; i++) {
-        const struct soft_value *value = &lowering->values[i];
-        if (value->kind == SOFT_VALUE_REGISTER || !value->used) continue;
-        struct soft_fill *fill = &code->fills[code->fill_count++];
-        *fill = (struct soft_fill){.kind = fill_kind(value->kind),
-                                   .slot = value->slot,
-                                   .wide = value->bits == 64,
-                                   .predicate = value->bits == 1,
-                                   .bytes = value->parameter_bytes,
-                                   .is_signed = value->parameter_signed,
-                                   .value = value->constant};
-    }
-    return true;
 }
 
 /* Lays out a kernel's parameters: each at the next multiple of its alignment (PTX
@@ -432,7 +314,7 @@ static bool write_parameters(struct soft_lowering *lowering) {
 }
 
 static void write_limits(struct soft_lowering *lowering) {
-    enum { BLOCK_THREADS_MAX = 1024, REGISTERS_MAX = 255 };
+    enum { BLOCK_THREADS_MAX = 1024 };
     struct soft_code *code = lowering->code;
     const struct ptx_function *function = lowering->function;
     uint64_t threads = (uint64_t)function->block_threads[0] * function->block_threads[1];
@@ -446,24 +328,48 @@ static void write_limits(struct soft_lowering *lowering) {
     code->cluster_max = function->cluster_max;
     code->cluster_needed = function->cluster_needed;
     code->blocks_are_clusters = function->blocks_are_clusters;
-    uint32_t slots = lowering->frame_bytes / SOFT_SLOT_BYTES;
-    code->registers = slots < REGISTERS_MAX ? slots : REGISTERS_MAX;
     code->local_bytes = align_up(lowering->local_bytes, 16);
-    code->frame_bytes = lowering->frame_bytes;
 }
 
-bool soft_lower(struct soft_lowering *lowering) {
-    const struct ptx_symbol *symbol = lowering->function->symbol;
-    struct soft_code *code = lowering->function->code;
-    lowering->code = code;
+/* A function is drafted when it is checked and again when it is completed: what the first time has
+ * noted of its variables is forgotten. */
+static void forget(struct ptx_variable *variable) {
+    if (variable->space == PTX_local) variable->placed = false;
+    if (!variable->is_register) variable->has_value = false;
+}
+
+static bool draft_anew(struct soft_lowering *lowering) {
+    struct ptx_function *function = lowering->function;
+    for (struct ptx_variable *v = function->variables; v != NULL; v = v->next) forget(v);
+    for (uint32_t i = 0; i < function->parameter_count; i++) forget(function->parameters[i]);
+    for (uint32_t i = 0; i < function->return_count; i++) forget(function->returns[i]);
+    lowering->code = function->code;
+    return add_registers(lowering) && draft_all(lowering);
+}
+
+bool soft_lower_check(struct soft_lowering *lowering, uint32_t *sites) {
+    struct ptx_function *function = lowering->function;
+    struct soft_code *code = lowering->code = function->code;
+    const struct ptx_symbol *symbol = function->symbol;
     code->name = soft_arena_text(lowering->arena, symbol->name, symbol->length);
     if (code->name == NULL) return LOWER_NO_MEMORY(lowering);
-    if (!add_registers(lowering) || !write_parameters(lowering) || !draft_all(lowering) ||
-        !soft_graph_joins(lowering) || !soft_slots_assign(lowering) || !write_code(lowering) ||
-        !write_fills(lowering) || !soft_write_passed(lowering)) {
+    if (!write_parameters(lowering) || !draft_anew(lowering)) return false;
+    if (soft_slots_may_lack(lowering) &&
+        (!soft_graph_joins(lowering) || !soft_slots_assign(lowering))) {
+        return false;
+    }
+    function->first_site = *sites;
+    for (uint32_t i = 0; i < lowering->draft_count; i++) *sites += lowering->drafts[i].has_site;
+    code->is_function = !function->entry;
+    write_limits(lowering);
+    return true;
+}
+
+bool soft_lower_complete(struct soft_lowering *lowering) {
+    if (!draft_anew(lowering) || !soft_graph_joins(lowering) || !soft_slots_assign(lowering) ||
+        !soft_code_write(lowering) || !soft_write_passed(lowering)) {
         return false;
     }
     soft_fuse(lowering);
-    write_limits(lowering);
     return true;
 }

@@ -63,7 +63,7 @@ struct soft_draft {
     uint32_t target;   /* of a branch: the PTX instruction; once all are drafted: the draft */
     uint32_t *targets; /* of a branch by table: the same, several */
     uint32_t target_count;
-    const struct ptx_function *callee; /* of a call */
+    struct ptx_function *callee; /* of a call */
     uint32_t join; /* of a branch: the draft of the meeting place, or SOFT_NO_LABEL */
     bool has_site, d_is_read, guarded;
     bool keeps; /* what it writes is a part of d, and the rest stays */
@@ -77,10 +77,11 @@ struct soft_draft {
 
 struct soft_lowering {
     struct soft_diagnostic *diagnostic;
-    struct soft_arena *arena;
+    struct soft_arena *arena;   /* for what the code keeps */
+    struct soft_arena *scratch; /* for what is needed while a function is lowered */
     struct ptx_module *module;
     struct ptx_function *function;
-    uint32_t *sites; /* the module's count of memory accesses */
+    struct ptx_function *callees; /* what the code calls that is not complete yet: a list */
     struct soft_value *values;
     uint32_t value_count, value_room;
     struct soft_draft *drafts;
@@ -95,8 +96,14 @@ struct soft_lowering {
     struct soft_code *code;
 };
 
-/* Lowers a function with a body: fills function->code. */
-bool soft_lower(struct soft_lowering *lowering);
+/* Lowers a function with a body as far as it takes to find all that is wrong with it, and fills the
+ * part of function->code that a launch is checked against. *sites is the module's count of memory
+ * accesses. */
+bool soft_lower_check(struct soft_lowering *lowering, uint32_t *sites);
+
+/* Fills in the rest of the code of a function that was checked: what executes it. Only memory can
+ * be lacking. */
+bool soft_lower_complete(struct soft_lowering *lowering);
 
 /* lower_wgmma.c: finds the registers that wgmma uses, before anything is drafted; and puts a check
  * in front of an instruction that uses one of them. */
@@ -109,8 +116,10 @@ bool soft_ends_block(const struct soft_draft *draft);
 /* control_flow.c: finds the meeting places of all branches and puts a join at each. */
 bool soft_graph_joins(struct soft_lowering *lowering);
 
-/* slots.c: gives every value that is used its place in the frame. */
+/* slots.c: gives every value that is used its place in the frame; and whether there may be no room
+ * for all of them, which only this can tell. */
 bool soft_slots_assign(struct soft_lowering *lowering);
+bool soft_slots_may_lack(const struct soft_lowering *lowering);
 
 /* count.c: finds where drafts begin among the PTX instructions: those that became nothing belong to
  * what comes behind them, or to what is behind a label if they are. */
@@ -119,6 +128,9 @@ void soft_count_from(struct soft_lowering *lowering);
 /* The difference that a draft which leads elsewhere adds to what has been executed. */
 void soft_count_to(const struct soft_lowering *lowering, const struct soft_draft *draft,
                    uint32_t *difference);
+
+/* code_write.c: makes code of the drafts. */
+bool soft_code_write(struct soft_lowering *lowering);
 
 /* fuse.c: lets the code's first instruction of some that stand together carry out all. */
 void soft_fuse(struct soft_lowering *lowering);

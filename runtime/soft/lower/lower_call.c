@@ -199,7 +199,6 @@ bool soft_write_passed(struct soft_lowering *lowering) {
     const struct ptx_function *function = lowering->function;
     struct soft_code *code = lowering->code;
     if (function->entry) return true;
-    code->is_function = true;
     code->argument_count = function->parameter_count;
     code->result_count = function->return_count;
     return write_list(lowering, function->parameters, function->parameter_count,
@@ -409,11 +408,11 @@ bool soft_lower_call(struct soft_lowering *lowering, const struct ptx_instructio
     struct call call;
     if (!read_call(lowering, in, &call) || !check_counts(lowering, in, &call)) return false;
     uint32_t argument_count = count_of(call.arguments), result_count = count_of(call.results);
-    uint32_t *arguments = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, argument_count);
-    uint32_t *results = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, result_count);
+    uint32_t *arguments = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, argument_count);
+    uint32_t *results = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, result_count);
     uint32_t address = SOFT_NO_VALUE;
     if (arguments == NULL || results == NULL) return LOWER_NO_MEMORY(lowering);
-    const struct ptx_function *f = call.function;
+    struct ptx_function *f = call.function;
     for (uint32_t i = 0; i < argument_count; i++) {
         if (!argument_value(lowering, &call.arguments->items[i],
                             f != NULL ? f->parameters[i] : NULL, &arguments[i])) {
@@ -448,7 +447,7 @@ bool soft_lower_brx(struct soft_lowering *lowering, const struct ptx_instruction
         return LOWER_FAIL(lowering, in, "brx.idx needs an index and a list of .branchtargets");
     }
     const struct ptx_list *list = in->operands[1].symbol->is.targets;
-    uint32_t *targets = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, list->count);
+    uint32_t *targets = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, list->count);
     if (targets == NULL) return LOWER_NO_MEMORY(lowering);
     for (uint32_t i = 0; i < list->count; i++) {
         const struct ptx_operand *label = &list->items[i];

@@ -89,8 +89,8 @@ static void gather(struct liveness *liveness, uint32_t value, bool is_define, bo
 static bool find_blocks(struct liveness *liveness) {
     struct soft_lowering *lowering = liveness->lowering;
     uint32_t drafts = lowering->draft_count;
-    bool *leads = SOFT_ARENA_ARRAY(lowering->arena, bool, drafts + 1);
-    uint32_t *block_of = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, drafts + 1);
+    bool *leads = SOFT_ARENA_ARRAY(lowering->scratch, bool, drafts + 1);
+    uint32_t *block_of = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, drafts + 1);
     if (leads == NULL || block_of == NULL) return LOWER_NO_MEMORY(lowering);
     leads[0] = true;
     for (uint32_t i = 0; i < drafts; i++) {
@@ -100,7 +100,7 @@ static bool find_blocks(struct liveness *liveness) {
         if (soft_ends_block(&lowering->drafts[i])) leads[i + 1] = true;
     }
     for (uint32_t i = 0; i < drafts; i++) liveness->count += leads[i];
-    liveness->blocks = SOFT_ARENA_ARRAY(lowering->arena, struct live_range, liveness->count + 1);
+    liveness->blocks = SOFT_ARENA_ARRAY(lowering->scratch, struct live_range, liveness->count + 1);
     if (liveness->blocks == NULL) return LOWER_NO_MEMORY(lowering);
     uint32_t block = UINT32_MAX;
     for (uint32_t i = 0; i < drafts; i++) {
@@ -111,7 +111,7 @@ static bool find_blocks(struct liveness *liveness) {
     for (uint32_t b = 0; b < liveness->count; b++) {
         struct live_range *range = &liveness->blocks[b];
         const struct soft_draft *last = &lowering->drafts[range->end - 1];
-        range->successor = SOFT_ARENA_ARRAY(lowering->arena, uint32_t, last->target_count + 2);
+        range->successor = SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, last->target_count + 2);
         if (range->successor == NULL) return LOWER_NO_MEMORY(lowering);
         for (uint32_t t = 0; t < last->target_count; t++) {
             range->successor[range->successors++] = block_of[last->targets[t]];
@@ -127,7 +127,7 @@ static bool find_blocks(struct liveness *liveness) {
 }
 
 static bool make_sets(struct liveness *liveness) {
-    struct soft_arena *arena = liveness->lowering->arena;
+    struct soft_arena *arena = liveness->lowering->scratch;
     liveness->words = (liveness->dense + 63) / 64;
     for (uint32_t b = 0; b < liveness->count; b++) {
         struct live_range *block = &liveness->blocks[b];
@@ -230,6 +230,12 @@ static uint32_t slot_bytes(const struct soft_value *value) {
     return (bytes + SOFT_SLOT_BYTES - 1) / SOFT_SLOT_BYTES * SOFT_SLOT_BYTES;
 }
 
+bool soft_slots_may_lack(const struct soft_lowering *lowering) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < lowering->value_count; i++) bytes += slot_bytes(&lowering->values[i]);
+    return bytes + lowering->value_count * (uint64_t)SOFT_WIDE_SLOT_BYTES > FRAME_BYTES_MAX;
+}
+
 static uint32_t take(struct pool *pool, const struct soft_value *value) {
     for (uint32_t i = 0; i < pool->count; i++) {
         bool fits = pool->bytes == NULL || pool->bytes[i] == slot_bytes(value);
@@ -258,7 +264,7 @@ static unsigned class_of(const struct soft_value *value) {
 }
 
 bool soft_slots_assign(struct soft_lowering *lowering) {
-    struct soft_arena *arena = lowering->arena;
+    struct soft_arena *arena = lowering->scratch;
     uint32_t values = lowering->value_count;
     struct liveness liveness = {.lowering = lowering};
     liveness.dense_of = SOFT_ARENA_ARRAY(arena, uint32_t, values + 1);

@@ -203,6 +203,9 @@ struct ptx_function {
     uint32_t number;        /* among those of the module that have a body */
     uint64_t address;       /* where calls find it */
     struct soft_code *code; /* made when the module is linked, filled by the lowering */
+    uint32_t first_site;    /* of its memory accesses, counted over the module */
+    struct ptx_function *next_callee; /* in a list of those whose code is to be completed */
+    bool is_listed;
     struct ptx_function *next;
 };
 

@@ -49,6 +49,7 @@ static void give_workspace(uint64_t address) {
 }
 
 static struct soft_launch *new_launch(struct soft_kernel *kernel) {
+    if (!soft_module_complete(kernel->function)) return NULL;
     struct soft_launch *launch = calloc(1, sizeof *launch);
     if (launch == NULL) return NULL;
     if (kernel->cooperative) launch->workspace = take_workspace(kernel->function->module);

@@ -48,6 +48,7 @@ CUresult soft_function_attribute(const struct soft_function *function, int attri
         *value = (int)code->local_bytes;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
+        if (!soft_module_complete(function)) return CUDA_ERROR_OUT_OF_MEMORY;
         *value = (int)code->registers;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:

@@ -137,6 +137,7 @@ static void log_kernels(const struct soft_jit *jit, const struct soft_module *mo
     size_t used = 0;
     for (const struct soft_function *f = module->functions; f != NULL && jit->verbose;
          f = f->next) {
+        if (!soft_module_complete(f)) break;
         int length = snprintf(text + used, sizeof text - used,
                               "ptx: info: kernel '%s' for sm_%u: %u registers, %u bytes of shared "
                               "and %u of local memory\n",
@@ -181,7 +182,7 @@ CUresult soft_jit_load(const struct soft_source *sources, unsigned count,
         soft_jit_fail(jit, text);
         return result;
     }
-    soft_checks_hook(*module);
+    (*module)->hook = soft_checks_hook;
     log_kernels(jit, *module);
     log_time(jit);
     return CUDA_SUCCESS;

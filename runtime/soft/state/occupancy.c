@@ -25,8 +25,10 @@ unsigned soft_occupancy_processors(void) {
 }
 
 /* Blocks as far as all but shared memory goes. */
-static unsigned blocks_without_shared(const struct soft_code *code, unsigned threads) {
+static unsigned blocks_without_shared(const struct soft_function *function, unsigned threads) {
+    const struct soft_code *code = function->code;
     if (threads == 0 || threads > code->block_threads_max) return 0;
+    if (!soft_module_complete(function)) return 0;
     unsigned warps = (threads + SOFT_LANES - 1) / SOFT_LANES;
     uint64_t registers =
         soft_round_up((uint64_t)code->registers * SOFT_LANES, WARP_REGISTERS_GRANULE);
@@ -45,7 +47,7 @@ static unsigned blocks_without_shared(const struct soft_code *code, unsigned thr
 unsigned soft_occupancy_blocks(const struct soft_function *function, unsigned threads,
                                uint64_t dynamic_shared) {
     const struct soft_code *code = function->code;
-    unsigned blocks = blocks_without_shared(code, threads);
+    unsigned blocks = blocks_without_shared(function, threads);
     if (dynamic_shared > function->dynamic_shared_max) return 0;
     uint64_t shared =
         soft_round_up(code->shared_bytes + dynamic_shared + SHARED_RESERVED, SHARED_GRANULE);
@@ -56,7 +58,7 @@ unsigned soft_occupancy_blocks(const struct soft_function *function, unsigned th
 uint64_t soft_occupancy_shared(const struct soft_function *function, unsigned blocks,
                                unsigned threads) {
     const struct soft_code *code = function->code;
-    if (blocks == 0 || blocks > blocks_without_shared(code, threads)) return 0;
+    if (blocks == 0 || blocks > blocks_without_shared(function, threads)) return 0;
     uint64_t each = SHARED_MAX / blocks / SHARED_GRANULE * SHARED_GRANULE;
     uint64_t taken = (uint64_t)code->shared_bytes + SHARED_RESERVED;
     uint64_t most = SOFT_SHARED_OPTIN_BYTES - code->shared_bytes;
