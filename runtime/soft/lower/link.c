@@ -60,6 +60,7 @@ static void take_address(struct linking *linking, const struct ptx_function *fun
 /* called: the operand is what a call goes to. */
 static bool visit_operand(struct linking *linking, struct node *node, const struct ptx_function *f,
                           const struct ptx_operand *operand, bool called) {
+    if (operand->kind == PTX_OPERAND_REGISTER) return true;
     for (uint32_t i = 0; i < operand->count; i++) {
         if (!visit_operand(linking, node, f, &operand->items[i], false)) return false;
     }
@@ -82,7 +83,8 @@ static bool visit_function(struct linking *linking, const struct ptx_function *f
     struct node *node = &linking->nodes[f->number];
     for (uint32_t i = 0; i < f->instruction_count; i++) {
         const struct ptx_instruction *in = &f->instructions[i];
-        bool is_call = strcmp(in->opcode->row->name, "call") == 0;
+        const char *name = in->opcode->row->name;
+        bool is_call = name[0] == 'c' && strcmp(name, "call") == 0;
         for (uint32_t o = 0; o < in->operand_count; o++) {
             const struct ptx_operand *operand = &in->operands[o];
             bool called = is_call && operand->kind == PTX_OPERAND_SYMBOL;

@@ -208,13 +208,25 @@ static bool is_known_name(const struct spelling *spelling) {
     return false;
 }
 
+/* Eight characters at a time: this is done for every instruction. */
+static unsigned bucket_of(const char *text, size_t length) {
+    uint64_t hash = length;
+    for (; length > 0; text += 8) {
+        uint64_t eight = 0;
+        const size_t some = length < 8 ? length : 8;
+        memcpy(&eight, text, some);
+        hash = (hash ^ eight) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 32;
+        length -= some;
+    }
+    return (unsigned)(hash % PTX_OPCODE_BUCKETS);
+}
+
 const struct ptx_opcode *ptx_opcode_find(struct ptx_opcode_cache *cache, struct soft_arena *arena,
                                          const char *text, size_t length, char *why,
                                          size_t why_bytes, size_t *at) {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-    struct ptx_opcode_entry **bucket = &cache->buckets[(hash ^ hash >> 16) % PTX_OPCODE_BUCKETS];
-    for (struct ptx_opcode_entry *entry = *bucket; entry != NULL; entry = entry->next) {
+    struct ptx_opcode_entry **bucket = &cache->buckets[bucket_of(text, length)];
+    for (const struct ptx_opcode_entry *entry = *bucket; entry != NULL; entry = entry->next) {
         if (entry->length == length && memcmp(entry->spelling, text, length) == 0) {
             return &entry->opcode;
         }

@@ -90,6 +90,7 @@ enum { PTX_BUCKETS = 64 };
 
 struct ptx_scope {
     struct ptx_scope *parent;
+    bool has_percent; /* one of its names that are no ranges begins with '%' */
     struct ptx_symbol *buckets[PTX_BUCKETS];
 };
 

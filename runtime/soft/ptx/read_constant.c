@@ -89,6 +89,11 @@ bool ptx_read_number(struct ptx_reader *reader, struct ptx_operand *operand) {
 /* unary = ("-" | "+" | "~" | "!")* (integer | "(" constant ")" | cast unary) */
 static bool read_unary(struct ptx_reader *reader, unsigned depth, int64_t *value) {
     if (depth > DEPTH_MAX) return PTX_FAIL(reader, "the expression is nested too deeply");
+    if (reader->token->kind == SOFT_TOKEN_INTEGER) {
+        if (!parse_integer(reader, value)) return false;
+        reader->token++;
+        return true;
+    }
     if (ptx_take(reader, "-")) {
         if (!read_unary(reader, depth + 1, value)) return false;
         *value = (int64_t)(0 - (uint64_t)*value);
@@ -116,10 +121,7 @@ static bool read_unary(struct ptx_reader *reader, unsigned depth, int64_t *value
         *value = 32;
         return true;
     }
-    if (reader->token->kind != SOFT_TOKEN_INTEGER) return PTX_FAIL(reader, "expected a number");
-    if (!parse_integer(reader, value)) return false;
-    reader->token++;
-    return true;
+    return PTX_FAIL(reader, "expected a number");
 }
 
 /* The binary operators, weakest first; a level takes all operators of its row. */
@@ -228,8 +230,16 @@ static bool read_conditional(struct ptx_reader *reader, unsigned depth, int64_t 
     return true;
 }
 
+/* Whether a number stands here alone, as nearly all do: the operators are ten levels deep. */
+static bool is_alone(const struct ptx_reader *reader) {
+    const char after = reader->token[1].first;
+    return reader->token->kind == SOFT_TOKEN_INTEGER &&
+           (after == ']' || after == ';' || after == ',');
+}
+
 bool ptx_read_constant(struct ptx_reader *reader, int64_t *value) {
     int64_t result = 0;
+    if (is_alone(reader)) return read_unary(reader, 0, value);
     if (!read_conditional(reader, 0, &result)) return false;
     *value = result;
     return true;

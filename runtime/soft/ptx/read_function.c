@@ -25,6 +25,7 @@ static bool add_registers(struct ptx_reader *reader, const struct soft_token *na
     symbol->offset = name->offset;
     symbol->is.reg.first = function->register_count;
     symbol->is.reg.count = range ? count : 0;
+    if (!range) reader->scope->has_percent |= text[0] == '%';
     symbol->is.reg.type = type.component;
     symbol->is.reg.width = type.width;
     count *= type.width;
@@ -107,14 +108,19 @@ struct ptx_symbol *ptx_find_register(struct ptx_reader *reader, uint32_t *number
 
 /* The spelling of the instruction at the next token, without blanks between its words. */
 static bool read_opcode(struct ptx_reader *reader, const struct ptx_opcode **opcode) {
-    char spelling[OPCODE_MAX];
+    char joined[OPCODE_MAX];
     const struct soft_token *begin = reader->token;
+    const char *spelling = ptx_text(reader);
     size_t length = 0;
     do {
-        if (length + reader->token->length > sizeof spelling) {
+        if (length + reader->token->length > sizeof joined) {
             return PTX_FAIL(reader, "the instruction is longer than %d characters", OPCODE_MAX);
         }
-        memcpy(spelling + length, ptx_text(reader), reader->token->length);
+        if (reader->token->offset != begin->offset + length && spelling != joined) {
+            memcpy(joined, spelling, length); /* blanks stand between the words */
+            spelling = joined;
+        }
+        if (spelling == joined) memcpy(joined + length, ptx_text(reader), reader->token->length);
         length += reader->token->length;
         reader->token++;
     } while (reader->token->kind == SOFT_TOKEN_DOTTED);
@@ -222,7 +228,19 @@ static bool read_label(struct ptx_reader *reader) {
     return true;
 }
 
+/* A label or an instruction, as most statements are. */
+static bool begins_code(const struct ptx_reader *reader) {
+    return reader->token->kind == SOFT_TOKEN_NAME || reader->token->first == '@';
+}
+
+static bool read_code(struct ptx_reader *reader) {
+    bool label = reader->token->kind == SOFT_TOKEN_NAME &&
+                 reader->token[1].kind == SOFT_TOKEN_MARK && reader->token[1].first == ':';
+    return label ? read_label(reader) : read_instruction(reader);
+}
+
 static bool read_statement(struct ptx_reader *reader) {
+    if (begins_code(reader)) return read_code(reader);
     static const struct {
         const char *word;
         enum ptx_modifier space;
@@ -251,10 +269,7 @@ static bool read_statement(struct ptx_reader *reader) {
         return PTX_FAIL(reader, "'%.*s' is not allowed here", (int)reader->token->length,
                         ptx_text(reader));
     }
-    bool label = reader->token->kind == SOFT_TOKEN_NAME &&
-                 reader->token[1].kind == SOFT_TOKEN_MARK &&
-                 reader->diagnostic->text[reader->token[1].offset] == ':';
-    return label ? read_label(reader) : read_instruction(reader);
+    return read_code(reader);
 }
 
 bool ptx_read_body(struct ptx_reader *reader) {

@@ -281,15 +281,13 @@ static bool read_item(struct ptx_reader *reader) {
                     ptx_text(reader));
 }
 
-bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
-              struct ptx_module *module) {
-    struct ptx_reader reader = {
-        .diagnostic = diagnostic, .arena = arena, .module = module, .instruction = ""};
-    struct soft_token *tokens = NULL;
-    size_t count = 0;
-    memset(module, 0, sizeof *module);
-    if (!soft_tokenize(diagnostic, arena, &tokens, &count)) return false;
-    reader.token = tokens;
+static bool read_all(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
+                     struct ptx_module *module, const struct soft_token *tokens) {
+    struct ptx_reader reader = {.diagnostic = diagnostic,
+                                .arena = arena,
+                                .module = module,
+                                .token = tokens,
+                                .instruction = ""};
     module->scope = soft_arena_alloc(arena, sizeof *module->scope);
     if (module->scope == NULL) return PTX_NO_MEMORY(&reader);
     reader.scope = module->scope;
@@ -308,4 +306,16 @@ bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
         if (!read_item(&reader)) return false;
     }
     return true;
+}
+
+bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
+              struct ptx_module *module) {
+    struct soft_arena words = {NULL};
+    struct soft_token *tokens = NULL;
+    size_t count = 0;
+    memset(module, 0, sizeof *module);
+    bool ok = soft_tokenize(diagnostic, &words, &tokens, &count) &&
+              read_all(diagnostic, arena, module, tokens);
+    soft_arena_clear(&words);
+    return ok;
 }

@@ -32,6 +32,7 @@ static const struct {
 static bool find_special(struct ptx_reader *reader, struct ptx_operand *operand) {
     const char *text = ptx_text(reader);
     size_t alone = reader->token->length;
+    if (text[0] != '%' && text[0] != 'W') return false; /* all of them but WARP_SZ */
     const struct soft_token *next = reader->token + 1;
     bool joined = next->kind == SOFT_TOKEN_DOTTED && next->offset == reader->token->offset + alone;
     size_t with = joined ? alone + next->length : alone;
@@ -104,7 +105,7 @@ static bool read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
     operand->kind = PTX_OPERAND_SYMBOL;
     operand->symbol = ptx_symbol_find(reader->scope, text, length);
     /* Labels and functions may come later; what looks like a register should have come before. */
-    if (operand->symbol == NULL && text[0] == '%' && strcmp(reader->instruction, "bra") != 0) {
+    if (operand->symbol == NULL && text[0] == '%' && !ptx_is_of(reader, "bra")) {
         return PTX_FAIL(reader, "'%.*s' is neither a declared register nor a special register",
                         (int)length, text);
     }
@@ -213,12 +214,12 @@ static bool read_one(struct ptx_reader *reader, struct ptx_operand *operand, uns
         operand->kind = PTX_OPERAND_VECTOR;
         return read_items(reader, operand, "}", depth + 1);
     }
-    if (depth == 0 && strcmp(reader->instruction, "call") == 0 && ptx_take(reader, "(")) {
+    if (depth == 0 && ptx_is_of(reader, "call") && ptx_take(reader, "(")) {
         operand->kind = PTX_OPERAND_LIST;
         return read_items(reader, operand, ")", depth + 1);
     }
     bool negated = ptx_is(reader, "!") && reader->token[1].kind == SOFT_TOKEN_NAME;
-    bool minus = ptx_is(reader, "-") && strcmp(reader->instruction, "vmad") == 0 &&
+    bool minus = ptx_is(reader, "-") && ptx_is_of(reader, "vmad") &&
                  reader->token[1].kind == SOFT_TOKEN_NAME;
     if (negated || minus) reader->token++;
     if (reader->token->kind != SOFT_TOKEN_NAME || ptx_is(reader, "WARP_SZ")) {

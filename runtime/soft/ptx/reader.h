@@ -65,8 +65,16 @@ static inline const char *ptx_text(const struct ptx_reader *reader) {
 
 /* Inline, because every token is compared with many words, whose lengths compilers know. */
 static inline bool ptx_is(const struct ptx_reader *reader, const char *text) {
+    if (reader->token->first != text[0]) return false;
     size_t length = strlen(text);
-    return reader->token->length == length && memcmp(ptx_text(reader), text, length) == 0;
+    return reader->token->length == length &&
+           (length == 1 || memcmp(ptx_text(reader), text, length) == 0);
+}
+
+/* Whether it is the operands of this instruction that are read. */
+static inline bool ptx_is_of(const struct ptx_reader *reader, const char *instruction) {
+    return reader->instruction[0] == instruction[0] &&
+           strcmp(reader->instruction, instruction) == 0;
 }
 
 static inline bool ptx_take(struct ptx_reader *reader, const char *text) {

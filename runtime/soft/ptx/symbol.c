@@ -25,7 +25,8 @@ static struct ptx_symbol *find_in(const struct ptx_scope *scope, unsigned bucket
                                   size_t length, bool range) {
     struct ptx_symbol *symbol = scope->buckets[bucket];
     while (symbol != NULL && (symbol->length != length || is_range(symbol) != range ||
-                              memcmp(symbol->name, name, length) != 0)) {
+                              symbol->name[length - 1] != name[length - 1] ||
+                              memcmp(symbol->name, name, length - 1) != 0)) {
         symbol = symbol->next;
     }
     return symbol;
@@ -62,9 +63,16 @@ struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char
     size_t stem = 0;
     uint32_t index = 0;
     bool may_be_of_range = split_name(name, length, &stem, &index);
-    unsigned own_bucket = bucket_of(name, length), stem_bucket = bucket_of(name, stem);
+    unsigned own_bucket = 0, stem_bucket = may_be_of_range ? bucket_of(name, stem) : 0;
+    bool has_bucket = false;
     for (; scope != NULL; scope = scope->parent) {
-        struct ptx_symbol *symbol = find_in(scope, own_bucket, name, length, false);
+        struct ptx_symbol *symbol = NULL;
+        /* Compilers declare ranges: most functions have no such name of its own. */
+        if (name[0] != '%' || scope->has_percent) {
+            if (!has_bucket) own_bucket = bucket_of(name, length);
+            has_bucket = true;
+            symbol = find_in(scope, own_bucket, name, length, false);
+        }
         if (symbol != NULL) {
             if (symbol->kind != PTX_REGISTER) return NULL;
             *number = symbol->is.reg.first;
@@ -112,5 +120,6 @@ struct ptx_symbol *ptx_symbol_add(struct soft_arena *arena, struct ptx_scope *sc
     symbol->length = (uint32_t)length;
     symbol->next = scope->buckets[bucket];
     scope->buckets[bucket] = symbol;
+    if (kind != PTX_REGISTER) scope->has_percent |= name[0] == '%'; /* a range may be one */
     return symbol;
 }

@@ -1,27 +1,41 @@
 /*
- * The lexer: one pass without states; it skips comments and white space.
+ * The lexer: one pass without states; it skips comments and white space. Words are found by a table of
+ * characters, since a text of megabytes is nearly all words.
  */
 #include "token.h"
 
 #include "tollens/cuda_abi.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-static bool is_letter(char c) {
-    return (unsigned char)((c | 0x20) - 'a') < 26 || c == '_' || c == '$';
+/* What a character can be. The '\0' behind the text is nothing. */
+enum { BLANK = 1, NAME_START = 2, NAME_PART = 4, DIGIT = 8, MARK = 16 };
+enum { S_ = BLANK, L_ = NAME_START | NAME_PART, D_ = NAME_PART | DIGIT, M_ = MARK, P_ = MARK | 2 };
+static const uint8_t classes[256] = {
+    0,  0,  0,  0,  0,  0,  0,  0,  0,  S_, S_, S_, S_, S_, 0,  0,  /* \t \n \v \f \r */
+    0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  /* */
+    S_, M_, 0,  0,  L_, P_, M_, 0,  M_, M_, M_, M_, M_, M_, M_, M_, /*   !"#$%&'()*+,-./ */
+    D_, D_, D_, D_, D_, D_, D_, D_, D_, D_, M_, M_, M_, M_, M_, M_, /* 0123456789:;<=>? */
+    M_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, /* @ABCDEFGHIJKLMNO */
+    L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, M_, 0,  M_, M_, L_, /* PQRSTUVWXYZ[\]^_ */
+    0,  L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, /* `abcdefghijklmno */
+    L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, L_, M_, M_, M_, M_, 0,  /* pqrstuvwxyz{|}~ */
+};
+
+static bool is(char c, unsigned class) {
+    return (classes[(unsigned char)c] & class) != 0;
 }
 
 static bool is_name_start(char c) {
-    return is_letter(c) || c == '%';
+    return is(c, NAME_START);
 }
 
 static bool is_digit(char c) {
-    return (unsigned char)(c - '0') < 10;
+    return is(c, DIGIT);
 }
 
 static bool is_name_part(char c) {
-    return is_letter(c) || is_digit(c);
+    return is(c, NAME_PART);
 }
 
 struct lexer {
@@ -131,34 +145,55 @@ static bool skip_string(struct lexer *lexer) {
     return true;
 }
 
+/* A number that begins with a digit, or with its point. Most are digits alone. */
+static enum soft_token_kind skip_any_number(struct lexer *lexer) {
+    const char *p = lexer->text + lexer->at;
+    while (is_digit(*p)) p++;
+    if (is_name_part(*p) || *p == '.') return skip_number(lexer);
+    lexer->at = (size_t)(p - lexer->text);
+    return SOFT_TOKEN_INTEGER;
+}
+
+static void skip_word(struct lexer *lexer) {
+    const char *p = lexer->text + lexer->at + 1;
+    while (is_name_part(*p)) p++;
+    lexer->at = (size_t)(p - lexer->text);
+}
+
 static bool next_token(struct lexer *lexer, struct soft_token *token) {
-    if (!skip_blank(lexer)) return false;
+    while (is(lexer->text[lexer->at], BLANK)) lexer->at++;
+    char c = lexer->text[lexer->at];
+    if (c == '/' || c == '#') {
+        if (!skip_blank(lexer)) return false;
+        c = lexer->text[lexer->at];
+    }
     size_t begin = lexer->at;
-    char c = peek(lexer, 0);
-    token->kind = SOFT_TOKEN_END;
-    if (lexer->at >= lexer->length) {
-        token->kind = SOFT_TOKEN_END;
-    } else if (is_name_start(c) && (c != '%' || is_name_part(peek(lexer, 1)))) {
+    char next = lexer->at < lexer->length ? lexer->text[lexer->at + 1] : '\0';
+    if (is_name_start(c) && (c != '%' || is_name_part(next))) {
         token->kind = SOFT_TOKEN_NAME;
-        lexer->at++;
-        while (is_name_part(peek(lexer, 0))) lexer->at++;
-    } else if (is_digit(c) || (c == '.' && is_fraction(lexer))) {
-        token->kind = skip_number(lexer);
-    } else if (c == '.' && is_name_part(peek(lexer, 1))) {
+        skip_word(lexer);
+    } else if (is_digit(c)) {
+        token->kind = (uint8_t)skip_any_number(lexer);
+    } else if (c == '.' && is_digit(next) && is_fraction(lexer)) {
+        token->kind = (uint8_t)skip_number(lexer);
+    } else if (c == '.' && is_name_part(next)) {
         token->kind = SOFT_TOKEN_DOTTED;
         skip_dotted(lexer);
+    } else if (is(c, MARK)) {
+        token->kind = SOFT_TOKEN_MARK;
+        lexer->at++;
+    } else if (begin >= lexer->length) {
+        token->kind = SOFT_TOKEN_END;
     } else if (c == '"') {
         token->kind = SOFT_TOKEN_STRING;
         if (!skip_string(lexer)) return false;
-    } else if (c > ' ' && c <= '~' && strchr("{}()[],;:+-*/%!~&|^<>=?@.", c) != NULL) {
-        token->kind = SOFT_TOKEN_MARK;
-        lexer->at++;
     } else {
         return soft_error(lexer->diagnostic, begin, CUDA_ERROR_INVALID_PTX,
                           "invalid character (code %u)", (unsigned char)c);
     }
     token->offset = (uint32_t)begin;
     token->length = (uint32_t)(lexer->at - begin);
+    token->first = c;
     return true;
 }
 
@@ -169,33 +204,23 @@ bool soft_tokenize(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
     if (lexer.length >= UINT32_MAX) {
         return soft_error(diagnostic, 0, CUDA_ERROR_INVALID_PTX, "the PTX is 4 GiB or larger");
     }
-    /* Grown outside the arena, so that growing leaves no old copies behind; moved in at the end. */
-    size_t count = 0, room = lexer.length / 4 + 64;
-    struct soft_token *tokens = malloc(room * sizeof *tokens), *bigger = NULL;
-    bool ok = tokens != NULL;
+    size_t count = 0, room = 0;
+    struct soft_token *tokens = NULL;
     do {
-        if (ok && count == room) {
-            room *= 2;
-            bigger = realloc(tokens, room * sizeof *tokens);
-            if (bigger != NULL) tokens = bigger;
-            ok = bigger != NULL;
+        if (count == room) {
+            size_t more = room > 0 ? room * 2 : lexer.length / 2 + 64;
+            struct soft_token *bigger = SOFT_ARENA_ARRAY(arena, struct soft_token, more);
+            if (bigger == NULL) {
+                return soft_error(diagnostic, lexer.at, CUDA_ERROR_OUT_OF_MEMORY,
+                                  "out of host memory");
+            }
+            if (count > 0) memcpy(bigger, tokens, count * sizeof tokens[0]);
+            tokens = bigger;
+            room = more;
         }
-        if (!ok) {
-            soft_error(diagnostic, lexer.at, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory");
-            break;
-        }
-        ok = next_token(&lexer, &tokens[count]);
-    } while (ok && tokens[count++].kind != SOFT_TOKEN_END);
-
-    if (ok) {
-        *result = SOFT_ARENA_ARRAY(arena, struct soft_token, count);
-        *result_count = count;
-        if (*result == NULL) {
-            ok = soft_error(diagnostic, 0, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory");
-        } else {
-            memcpy(*result, tokens, count * sizeof *tokens);
-        }
-    }
-    free(tokens);
-    return ok;
+        if (!next_token(&lexer, &tokens[count])) return false;
+    } while (tokens[count++].kind != SOFT_TOKEN_END);
+    *result = tokens;
+    *result_count = count;
+    return true;
 }
