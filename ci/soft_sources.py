@@ -8,7 +8,7 @@ SOFT = within({
     "base": "arena options json report tensor_map",
     "ptx": """
         diagnostic token symbol opcode read_constant read_operand read_vector read_old
-        read_variable read_function read_module unite
+        read_variable read_function read_body read_module unite
     """,
     "memory": """
         space space_addresses space_bytes shared_bytes space_copy space_describe space_flip touch

@@ -85,6 +85,7 @@ static bool visit_function(struct linking *linking, const struct ptx_function *f
         const struct ptx_instruction *in = &f->instructions[i];
         const char *name = in->opcode->row->name;
         bool is_call = name[0] == 'c' && strcmp(name, "call") == 0;
+        if (!in->has_symbols && !is_call) continue;
         for (uint32_t o = 0; o < in->operand_count; o++) {
             const struct ptx_operand *operand = &in->operands[o];
             bool called = is_call && operand->kind == PTX_OPERAND_SYMBOL;

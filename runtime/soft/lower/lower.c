@@ -170,12 +170,17 @@ static void count_definitions(struct soft_lowering *lowering) {
 
 static bool add_registers(struct soft_lowering *lowering) {
     const struct ptx_function *function = lowering->function;
+    lowering->value_room = function->register_count + function->register_count / 4 + 256;
+    lowering->values = SOFT_ARENA_ARRAY(lowering->scratch, struct soft_value, lowering->value_room);
+    if (lowering->values == NULL) return LOWER_NO_MEMORY(lowering);
     for (uint32_t r = 0; r < function->register_count; r++) {
-        struct soft_value value = {.kind = SOFT_VALUE_REGISTER,
-                                   .bits = (uint8_t)soft_bits(function->register_types[r])};
-        if (value.bits == 128) value.bytes = 16;
-        if (new_value(lowering, value) == SOFT_NO_VALUE) return false;
+        struct soft_value *value = &lowering->values[r]; /* zero so far */
+        value->kind = SOFT_VALUE_REGISTER;
+        value->bits = (uint8_t)soft_bits(function->register_types[r]);
+        if (value->bits == 128) value->bytes = 16;
+        value->alias = r;
     }
+    lowering->value_count = function->register_count;
     count_definitions(lowering);
     return true;
 }
@@ -254,7 +259,9 @@ static bool draft_all(struct soft_lowering *lowering) {
     const struct ptx_function *function = lowering->function;
     lowering->begins =
         SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, function->instruction_count + 1);
-    if (lowering->begins == NULL) return LOWER_NO_MEMORY(lowering);
+    lowering->draft_room = function->instruction_count + function->instruction_count / 4 + 64;
+    lowering->drafts = SOFT_ARENA_ARRAY(lowering->scratch, struct soft_draft, lowering->draft_room);
+    if (lowering->begins == NULL || lowering->drafts == NULL) return LOWER_NO_MEMORY(lowering);
     if (!soft_begin_function(lowering)) return false;
     soft_wgmma_pin(lowering);
     for (uint32_t i = 0; i < function->instruction_count; i++) {

@@ -210,15 +210,16 @@ static bool is_known_name(const struct spelling *spelling) {
 
 /* Eight characters at a time: this is done for every instruction. */
 static unsigned bucket_of(const char *text, size_t length) {
-    uint64_t hash = length;
-    for (; length > 0; text += 8) {
-        uint64_t eight = 0;
-        const size_t some = length < 8 ? length : 8;
-        memcpy(&eight, text, some);
+    uint64_t hash = length, eight = 0;
+    for (; length > 8; text += 8, length -= 8) {
+        memcpy(&eight, text, 8);
         hash = (hash ^ eight) * 0x9e3779b97f4a7c15u;
         hash ^= hash >> 32;
-        length -= some;
     }
+    eight = 0;
+    for (size_t i = 0; i < length; i++) eight = eight << 8 | (unsigned char)text[i];
+    hash = (hash ^ eight) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
     return (unsigned)(hash % PTX_OPCODE_BUCKETS);
 }
 

@@ -56,7 +56,7 @@ struct ptx_symbol {
     const char *name;
     uint32_t length;
     uint32_t offset;
-    struct ptx_symbol *next; /* in its bucket */
+    struct ptx_symbol *next; /* in its bucket or among the ranges */
     union {
         struct {
             uint32_t first; /* the number of the register, or of the range's first */
@@ -90,7 +90,8 @@ enum { PTX_BUCKETS = 64 };
 
 struct ptx_scope {
     struct ptx_scope *parent;
-    bool has_percent; /* one of its names that are no ranges begins with '%' */
+    bool has_percent;          /* one of the names in its buckets begins with '%' */
+    struct ptx_symbol *ranges; /* of registers; found by their stems */
     struct ptx_symbol *buckets[PTX_BUCKETS];
 };
 
@@ -134,6 +135,7 @@ struct ptx_instruction {
     uint32_t offset;
     int32_t guard; /* the register of @p; -1 for none */
     bool guard_negated;
+    bool has_symbols;    /* among its operands */
     uint32_t file, line; /* of the source, from .loc; 0 where there is none */
     struct ptx_operand *operands;
     uint32_t operand_count;

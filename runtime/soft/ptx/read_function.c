@@ -1,10 +1,6 @@
 /*
- * Functions: headers, attributes and bodies. Source: PTX ISA 9.0, sections 5.1, 7.1, 9.7 and 11.2
- * to 11.5.
- *
- *     body      = "{" statement* "}"
- *     statement = label ":" | "{" statement* "}" | declaration | debug | guard? instruction
- *     guard     = "@" "!"? register
+ * Functions: headers, attributes and registers. Source: PTX ISA 9.0, sections 5.1, 7.1 and 11.2 to
+ * 11.5.
  */
 #include "reader.h"
 
@@ -12,7 +8,7 @@
 
 #include <string.h>
 
-enum { NESTING_MAX = 256, REGISTERS_MAX = 1 << 20, OPCODE_MAX = 200, GROUP_MAX = 4096 };
+enum { REGISTERS_MAX = 1 << 20, GROUP_MAX = 4096 };
 
 /* Gives a function's registers their numbers and types: of each so many as it has components. */
 static bool add_registers(struct ptx_reader *reader, const struct soft_token *name,
@@ -20,12 +16,12 @@ static bool add_registers(struct ptx_reader *reader, const struct soft_token *na
     struct ptx_function *function = reader->function;
     const char *text = reader->diagnostic->text + name->offset;
     struct ptx_symbol *symbol =
-        ptx_symbol_add(reader->arena, reader->scope, PTX_REGISTER, text, name->length);
+        range ? ptx_symbol_add_range(reader->arena, reader->scope, text, name->length)
+              : ptx_symbol_add(reader->arena, reader->scope, PTX_REGISTER, text, name->length);
     if (symbol == NULL) return PTX_NO_MEMORY(reader);
     symbol->offset = name->offset;
     symbol->is.reg.first = function->register_count;
     symbol->is.reg.count = range ? count : 0;
-    if (!range) reader->scope->has_percent |= text[0] == '%';
     symbol->is.reg.type = type.component;
     symbol->is.reg.width = type.width;
     count *= type.width;
@@ -45,8 +41,7 @@ static bool add_registers(struct ptx_reader *reader, const struct soft_token *na
     return true;
 }
 
-/* registers = ".reg" vector? type name ("<" count ">")? ("," ...)* ";" -- ".reg" is read already */
-static bool read_registers(struct ptx_reader *reader) {
+bool ptx_read_registers(struct ptx_reader *reader) {
     struct ptx_register_type type;
     struct ptx_function *function = reader->function;
     if (!ptx_read_register_type(reader, &type)) return false;
@@ -88,7 +83,7 @@ static bool read_outer_registers(struct ptx_reader *reader, struct ptx_scope *in
     inner->parent = reader->scope = outer;
     for (const struct ptx_outer_registers *o = reader->outer; o != NULL; o = o->next) {
         reader->token = o->token;
-        if (!read_registers(reader)) return false;
+        if (!ptx_read_registers(reader)) return false;
     }
     reader->token = here;
     reader->scope = inner;
@@ -104,192 +99,6 @@ struct ptx_symbol *ptx_find_register(struct ptx_reader *reader, uint32_t *number
         return NULL;
     }
     return symbol;
-}
-
-/* The spelling of the instruction at the next token, without blanks between its words. */
-static bool read_opcode(struct ptx_reader *reader, const struct ptx_opcode **opcode) {
-    char joined[OPCODE_MAX];
-    const struct soft_token *begin = reader->token;
-    const char *spelling = ptx_text(reader);
-    size_t length = 0;
-    do {
-        if (length + reader->token->length > sizeof joined) {
-            return PTX_FAIL(reader, "the instruction is longer than %d characters", OPCODE_MAX);
-        }
-        if (reader->token->offset != begin->offset + length && spelling != joined) {
-            memcpy(joined, spelling, length); /* blanks stand between the words */
-            spelling = joined;
-        }
-        if (spelling == joined) memcpy(joined + length, ptx_text(reader), reader->token->length);
-        length += reader->token->length;
-        reader->token++;
-    } while (reader->token->kind == SOFT_TOKEN_DOTTED);
-
-    char why[160];
-    size_t at = 0;
-    const char *today = ptx_old_spelling(reader, spelling, length);
-    *opcode = ptx_opcode_find(&reader->opcodes, reader->arena, today != NULL ? today : spelling,
-                              today != NULL ? strlen(today) : length, why, sizeof why, &at);
-    if (*opcode == NULL) {
-        return soft_error(reader->diagnostic, begin->offset + at, CUDA_ERROR_INVALID_PTX,
-                          "'%.*s': %s", (int)length, spelling, why);
-    }
-    const struct ptx_row *row = (*opcode)->row;
-    if (row->target_min > reader->module->target) {
-        return soft_error(reader->diagnostic, begin->offset, CUDA_ERROR_INVALID_PTX,
-                          "'%.*s' needs .target sm_%u or newer", (int)length, spelling,
-                          row->target_min);
-    }
-    if (row->version_min > reader->module->version) {
-        return soft_error(reader->diagnostic, begin->offset, CUDA_ERROR_INVALID_PTX,
-                          "'%.*s' needs .version %u.%u or newer", (int)length, spelling,
-                          row->version_min / 10u, row->version_min % 10u);
-    }
-    return true;
-}
-
-static struct ptx_instruction *new_instruction(struct ptx_reader *reader) {
-    struct ptx_function *function = reader->function;
-    if (function->instruction_count == reader->instructions_room) {
-        uint32_t room = reader->instructions_room * 2 + 64;
-        struct ptx_instruction *more =
-            SOFT_ARENA_ARRAY(reader->arena, struct ptx_instruction, room);
-        if (more == NULL) return NULL;
-        if (function->instruction_count > 0) {
-            memcpy(more, function->instructions, function->instruction_count * sizeof more[0]);
-        }
-        function->instructions = more;
-        reader->instructions_room = room;
-    }
-    return &function->instructions[function->instruction_count++];
-}
-
-static bool read_guard(struct ptx_reader *reader, struct ptx_instruction *instruction) {
-    instruction->guard = -1;
-    if (!ptx_take(reader, "@")) return true;
-    instruction->guard_negated = ptx_take(reader, "!");
-    uint32_t number = 0;
-    struct ptx_symbol *symbol =
-        reader->token->kind == SOFT_TOKEN_NAME ? ptx_find_register(reader, &number) : NULL;
-    if (symbol == NULL || symbol->is.reg.type != PTX_pred) {
-        return PTX_FAIL(reader, "a guard must be a register of type .pred");
-    }
-    instruction->guard = (int32_t)number;
-    reader->token++;
-    return true;
-}
-
-static bool read_instruction(struct ptx_reader *reader) {
-    struct ptx_instruction *instruction = new_instruction(reader);
-    if (instruction == NULL) return PTX_NO_MEMORY(reader);
-    if (!read_guard(reader, instruction)) return false;
-    if (reader->token->kind != SOFT_TOKEN_NAME) return PTX_FAIL(reader, "expected an instruction");
-    instruction->offset = reader->token->offset;
-    instruction->file = reader->file;
-    instruction->line = reader->line;
-    if (!read_opcode(reader, &instruction->opcode)) return false;
-    reader->instruction = instruction->opcode->row->name;
-    return ptx_read_operands(reader, &instruction->operands, &instruction->operand_count);
-}
-
-/* targets = (".branchtargets" | ".calltargets") name ("," name)* ";" */
-static bool read_targets(struct ptx_reader *reader, struct ptx_symbol *label) {
-    struct ptx_list *list = soft_arena_alloc(reader->arena, sizeof *list);
-    if (list == NULL) return PTX_NO_MEMORY(reader);
-    label->kind = PTX_TARGETS;
-    reader->instruction = "bra";
-    label->is.targets = list;
-    reader->token++;
-    return ptx_read_operands(reader, &list->items, &list->count);
-}
-
-static bool read_label(struct ptx_reader *reader) {
-    const struct soft_token *name = reader->token;
-    const char *text = ptx_text(reader);
-    if (ptx_symbol_here(reader->scope, text, name->length) != NULL) {
-        return PTX_FAIL(reader, "'%.*s' is declared twice", (int)name->length, text);
-    }
-    struct ptx_symbol *label =
-        ptx_symbol_add(reader->arena, reader->scope, PTX_LABEL, text, name->length);
-    if (label == NULL) return PTX_NO_MEMORY(reader);
-    label->offset = name->offset;
-    label->is.label = reader->function->instruction_count;
-    reader->token += 2;
-    if (ptx_is(reader, ".branchtargets") || ptx_is(reader, ".calltargets")) {
-        return read_targets(reader, label);
-    }
-    if (ptx_is(reader, ".callprototype")) {
-        /* What a call passes is checked against the function it reaches, so the prototype says
-         * nothing new. */
-        label->kind = PTX_PROTOTYPE;
-        while (!ptx_is(reader, ";") && reader->token->kind != SOFT_TOKEN_END) reader->token++;
-        return ptx_expect(reader, ";");
-    }
-    return true;
-}
-
-/* A label or an instruction, as most statements are. */
-static bool begins_code(const struct ptx_reader *reader) {
-    return reader->token->kind == SOFT_TOKEN_NAME || reader->token->first == '@';
-}
-
-static bool read_code(struct ptx_reader *reader) {
-    bool label = reader->token->kind == SOFT_TOKEN_NAME &&
-                 reader->token[1].kind == SOFT_TOKEN_MARK && reader->token[1].first == ':';
-    return label ? read_label(reader) : read_instruction(reader);
-}
-
-static bool read_statement(struct ptx_reader *reader) {
-    if (begins_code(reader)) return read_code(reader);
-    static const struct {
-        const char *word;
-        enum ptx_modifier space;
-    } spaces[] = {{".param", PTX_param},
-                  {".local", PTX_local},
-                  {".shared", PTX_shared},
-                  {".global", PTX_global},
-                  {".const", PTX_constant}};
-    bool debug = false;
-    if (!ptx_read_debug(reader, &debug)) return false;
-    if (debug || ptx_take(reader, ";")) return true;
-    if (ptx_take(reader, ".reg")) return read_registers(reader);
-    if (ptx_is(reader, ".pragma")) return ptx_read_pragmas(reader);
-    if (ptx_is(reader, ".param") && ptx_has_inner_parameters(reader)) {
-        return ptx_read_inner_parameter(reader);
-    }
-    bool external = ptx_take(reader, ".extern");
-    for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
-        if (!ptx_take(reader, spaces[i].word)) continue;
-        bool own = spaces[i].space == PTX_param || spaces[i].space == PTX_local ||
-                   spaces[i].space == PTX_shared;
-        return ptx_read_variables(reader, spaces[i].space, external,
-                                  own ? &reader->body_variables_end : &reader->variables_end);
-    }
-    if (reader->token->kind == SOFT_TOKEN_DOTTED) {
-        return PTX_FAIL(reader, "'%.*s' is not allowed here", (int)reader->token->length,
-                        ptx_text(reader));
-    }
-    return read_code(reader);
-}
-
-bool ptx_read_body(struct ptx_reader *reader) {
-    while (!ptx_take(reader, "}")) {
-        if (reader->token->kind == SOFT_TOKEN_END) return PTX_FAIL(reader, "expected '}'");
-        if (!ptx_take(reader, "{")) {
-            if (!read_statement(reader)) return false;
-            continue;
-        }
-        struct ptx_scope *inner = soft_arena_alloc(reader->arena, sizeof *inner);
-        if (inner == NULL) return PTX_NO_MEMORY(reader);
-        if (++reader->nesting > NESTING_MAX)
-            return PTX_FAIL(reader, "braces are nested too deeply");
-        inner->parent = reader->scope;
-        reader->scope = inner;
-        if (!ptx_read_body(reader)) return false;
-        reader->scope = inner->parent;
-        reader->nesting--;
-    }
-    return true;
 }
 
 /* Gives each name that was read before its declaration its meaning. */

@@ -103,6 +103,7 @@ static bool read_name(struct ptx_reader *reader, struct ptx_operand *operand) {
     }
     if (find_special(reader, operand) || ptx_read_special_vector(reader, operand)) return true;
     operand->kind = PTX_OPERAND_SYMBOL;
+    reader->saw_symbol = true;
     operand->symbol = ptx_symbol_find(reader->scope, text, length);
     /* Labels and functions may come later; what looks like a register should have come before. */
     if (operand->symbol == NULL && text[0] == '%' && !ptx_is_of(reader, "bra")) {

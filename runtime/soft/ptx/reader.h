@@ -48,6 +48,7 @@ struct ptx_reader {
     uint32_t outer_count; /* how many of the function's registers are declared outside of it */
     unsigned nesting;
     const char *instruction; /* whose operands are read; "" between instructions */
+    bool saw_symbol;         /* among them */
     uint32_t file, line;     /* from the latest .loc */
 };
 
@@ -129,6 +130,9 @@ bool ptx_read_parameter(struct ptx_reader *reader, struct ptx_variable **paramet
 
 /* function = (".entry" | ".func") ... ; the keyword is the next token. */
 bool ptx_read_function(struct ptx_reader *reader, bool external);
+
+/* registers = ".reg" vector? type name ("<" count ">")? ("," ...)* ";" -- ".reg" is read already */
+bool ptx_read_registers(struct ptx_reader *reader);
 
 /* The statements between "{" and "}"; the "{" is read already. */
 bool ptx_read_body(struct ptx_reader *reader);

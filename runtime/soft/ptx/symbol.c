@@ -16,31 +16,36 @@ static unsigned bucket_of(const char *name, size_t length) {
     return (hash ^ hash >> 16) % PTX_BUCKETS;
 }
 
-/* A range's stem is no name: p<5> declares p0 to p4, and p may be a parameter. */
-static bool is_range(const struct ptx_symbol *symbol) {
-    return symbol->kind == PTX_REGISTER && symbol->is.reg.count > 0;
+static bool is_name(const struct ptx_symbol *symbol, const char *name, size_t length) {
+    return symbol->length == length && symbol->name[length - 1] == name[length - 1] &&
+           memcmp(symbol->name, name, length - 1) == 0;
 }
 
 static struct ptx_symbol *find_in(const struct ptx_scope *scope, unsigned bucket, const char *name,
-                                  size_t length, bool range) {
+                                  size_t length) {
     struct ptx_symbol *symbol = scope->buckets[bucket];
-    while (symbol != NULL && (symbol->length != length || is_range(symbol) != range ||
-                              symbol->name[length - 1] != name[length - 1] ||
-                              memcmp(symbol->name, name, length - 1) != 0)) {
-        symbol = symbol->next;
-    }
+    while (symbol != NULL && !is_name(symbol, name, length)) symbol = symbol->next;
     return symbol;
 }
 
+/* Ranges are few, and have a list of their own: a range's stem is no name, p<5> declares p0 to p4,
+ * and p may be a parameter. */
+static struct ptx_symbol *find_range(const struct ptx_scope *scope, const char *stem,
+                                     size_t length) {
+    struct ptx_symbol *range = scope->ranges;
+    while (range != NULL && !is_name(range, stem, length)) range = range->next;
+    return range;
+}
+
 struct ptx_symbol *ptx_symbol_here(const struct ptx_scope *scope, const char *name, size_t length) {
-    return find_in(scope, bucket_of(name, length), name, length, false);
+    return find_in(scope, bucket_of(name, length), name, length);
 }
 
 struct ptx_symbol *ptx_symbol_find(const struct ptx_scope *scope, const char *name, size_t length) {
     unsigned bucket = bucket_of(name, length);
     struct ptx_symbol *symbol = NULL;
     while (scope != NULL && symbol == NULL) {
-        symbol = find_in(scope, bucket, name, length, false);
+        symbol = find_in(scope, bucket, name, length);
         scope = scope->parent;
     }
     return symbol;
@@ -63,7 +68,7 @@ struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char
     size_t stem = 0;
     uint32_t index = 0;
     bool may_be_of_range = split_name(name, length, &stem, &index);
-    unsigned own_bucket = 0, stem_bucket = may_be_of_range ? bucket_of(name, stem) : 0;
+    unsigned own_bucket = 0;
     bool has_bucket = false;
     for (; scope != NULL; scope = scope->parent) {
         struct ptx_symbol *symbol = NULL;
@@ -71,7 +76,7 @@ struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char
         if (name[0] != '%' || scope->has_percent) {
             if (!has_bucket) own_bucket = bucket_of(name, length);
             has_bucket = true;
-            symbol = find_in(scope, own_bucket, name, length, false);
+            symbol = find_in(scope, own_bucket, name, length);
         }
         if (symbol != NULL) {
             if (symbol->kind != PTX_REGISTER) return NULL;
@@ -79,7 +84,7 @@ struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char
             return symbol;
         }
         if (!may_be_of_range) continue;
-        symbol = find_in(scope, stem_bucket, name, stem, true);
+        symbol = find_range(scope, name, stem);
         if (symbol != NULL && index < symbol->is.reg.count) {
             *number = symbol->is.reg.first + index * symbol->is.reg.width;
             return symbol;
@@ -92,17 +97,19 @@ bool ptx_symbol_register_taken(const struct ptx_scope *scope, const char *name, 
                                uint32_t count) {
     size_t stem = 0;
     uint32_t index = 0;
-    if (find_in(scope, bucket_of(name, length), name, length, count > 0) != NULL) return true;
+    const struct ptx_symbol *known =
+        count > 0 ? find_range(scope, name, length) : ptx_symbol_here(scope, name, length);
+    if (known != NULL) return true;
     if (count == 0 && split_name(name, length, &stem, &index)) {
-        const struct ptx_symbol *range = find_in(scope, bucket_of(name, stem), name, stem, true);
+        const struct ptx_symbol *range = find_range(scope, name, stem);
         return range != NULL && index < range->is.reg.count;
     }
     /* A range: any single register whose stem it shares and whose index it covers. */
     for (unsigned bucket = 0; bucket < PTX_BUCKETS && count > 0; bucket++) {
         const struct ptx_symbol *symbol = scope->buckets[bucket];
         for (; symbol != NULL; symbol = symbol->next) {
-            if (!is_range(symbol) && split_name(symbol->name, symbol->length, &stem, &index) &&
-                stem == length && index < count && memcmp(symbol->name, name, length) == 0) {
+            if (split_name(symbol->name, symbol->length, &stem, &index) && stem == length &&
+                index < count && memcmp(symbol->name, name, length) == 0) {
                 return true;
             }
         }
@@ -110,16 +117,25 @@ bool ptx_symbol_register_taken(const struct ptx_scope *scope, const char *name, 
     return false;
 }
 
-struct ptx_symbol *ptx_symbol_add(struct soft_arena *arena, struct ptx_scope *scope,
-                                  enum ptx_symbol_kind kind, const char *name, size_t length) {
+static struct ptx_symbol *add(struct soft_arena *arena, struct ptx_symbol **list,
+                              enum ptx_symbol_kind kind, const char *name, size_t length) {
     struct ptx_symbol *symbol = soft_arena_alloc(arena, sizeof *symbol);
     if (symbol == NULL) return NULL;
-    unsigned bucket = bucket_of(name, length);
     symbol->kind = kind;
     symbol->name = name;
     symbol->length = (uint32_t)length;
-    symbol->next = scope->buckets[bucket];
-    scope->buckets[bucket] = symbol;
-    if (kind != PTX_REGISTER) scope->has_percent |= name[0] == '%'; /* a range may be one */
+    symbol->next = *list;
+    *list = symbol;
     return symbol;
+}
+
+struct ptx_symbol *ptx_symbol_add(struct soft_arena *arena, struct ptx_scope *scope,
+                                  enum ptx_symbol_kind kind, const char *name, size_t length) {
+    scope->has_percent |= name[0] == '%';
+    return add(arena, &scope->buckets[bucket_of(name, length)], kind, name, length);
+}
+
+struct ptx_symbol *ptx_symbol_add_range(struct soft_arena *arena, struct ptx_scope *scope,
+                                        const char *stem, size_t length) {
+    return add(arena, &scope->ranges, PTX_REGISTER, stem, length);
 }

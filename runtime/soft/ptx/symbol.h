@@ -26,4 +26,8 @@ struct ptx_symbol *ptx_symbol_here(const struct ptx_scope *scope, const char *na
 struct ptx_symbol *ptx_symbol_add(struct soft_arena *arena, struct ptx_scope *scope,
                                   enum ptx_symbol_kind kind, const char *name, size_t length);
 
+/* The same for a range of registers, by its stem. */
+struct ptx_symbol *ptx_symbol_add_range(struct soft_arena *arena, struct ptx_scope *scope,
+                                        const char *stem, size_t length);
+
 #endif
