@@ -5,10 +5,11 @@ together.
 from sources import within
 
 SOFT = within({
-    "base": "arena options json report tensor_map",
+    "base": "arena options json report tensor_map crew",
     "ptx": """
         diagnostic token symbol opcode read_constant read_operand read_vector read_old
-        read_variable read_function read_body read_module unite
+        read_variable read_function read_body read_apart read_module
+        unite
     """,
     "memory": """
         space space_addresses space_bytes shared_bytes space_copy space_describe space_flip touch
@@ -17,9 +18,9 @@ SOFT = within({
     "lower": """
         lower lower_row lower_operand lower_arithmetic lower_half lower_video lower_compare
         lower_move lower_memory lower_order lower_control lower_call lower_tensor control_flow slots
-        link loaded_module linked_image fatbin host_object device_runtime count code_write fuse
-        core lower_async lower_mbarrier lower_cluster lower_texture lower_wgmma lower_box
-        lower_map
+        link check_unit loaded_module linked_image fatbin host_object device_runtime count
+        code_write fuse core lower_async lower_mbarrier lower_cluster lower_texture lower_wgmma
+        lower_box lower_map
     """,
     "machine": """
         access warp warp_sync warp_valid frame frame_call print barrier finding cluster_barrier
@@ -109,7 +110,7 @@ SOFT_TESTS = within({
         wide_test approx_test convert_test""",
     "check": "thread_clock_test report_test sanitizer_test",
     "base": "arena_test json_test options_test file_text_test",
-    "ptx": "token_test read_test forms_test spelling_test mutation_test",
+    "ptx": "token_test read_test read_apart_test forms_test spelling_test mutation_test",
     "machine": """
         diverge_test random_flow_test barrier_test trap_test call_test function_test
         print_test heap_test warp_valid_test

@@ -84,13 +84,14 @@ static CUresult keep(struct link *link, const struct soft_source *source) {
 static CUresult check(const struct link *link, const struct soft_source *source) {
     struct soft_diagnostic *diagnostic = calloc(1, sizeof *diagnostic);
     struct soft_arena arena = {0};
+    const struct ptx_shares alone = {NULL, 1};
     struct ptx_module ptx;
     if (diagnostic == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     diagnostic->name = source->name;
     diagnostic->text = source->text;
     diagnostic->length = source->length;
     CUresult result = CUDA_SUCCESS;
-    if (!ptx_read(diagnostic, &arena, &ptx)) {
+    if (!ptx_read(diagnostic, &arena, &alone, &ptx)) {
         result = (CUresult)diagnostic->result;
         soft_jit_fail(&link->jit, diagnostic->message);
     }

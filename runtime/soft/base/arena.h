@@ -18,6 +18,9 @@ struct soft_arena {
 /* Zeroed memory, aligned for any type; NULL when the host has none left. */
 void *soft_arena_alloc(struct soft_arena *arena, size_t bytes);
 
+/* The same, not zeroed: for what is filled at once. */
+void *soft_arena_raw(struct soft_arena *arena, size_t bytes);
+
 /* A copy of length bytes of text with a NUL behind it; NULL when the host has no memory left. */
 char *soft_arena_text(struct soft_arena *arena, const char *text, size_t length);
 

@@ -6,6 +6,7 @@
 #include "loaded_module.h"
 
 #include "tollens/cuda_abi.h"
+#include "check_unit.h"
 #include "lower.h"
 #include "ptx/reader.h"
 #include "ptx/symbol.h"
@@ -89,20 +90,7 @@ static bool relocate_all(struct soft_diagnostic *diagnostic, struct soft_module 
 
 static bool check_functions(struct soft_diagnostic *diagnostic, struct soft_module *module,
                             const struct soft_unit *unit) {
-    struct soft_arena scratch = {NULL};
-    bool ok = true;
-    for (struct ptx_function *f = unit->ptx.functions; f != NULL && ok; f = f->next) {
-        if (!f->has_body) continue;
-        struct soft_lowering lowering = {.diagnostic = diagnostic,
-                                         .arena = &module->arena,
-                                         .scratch = &scratch,
-                                         .module = (struct ptx_module *)&unit->ptx,
-                                         .function = f};
-        ok = soft_lower_check(&lowering, &module->sites);
-        soft_arena_reuse(&scratch);
-    }
-    soft_arena_clear(&scratch);
-    return ok;
+    return soft_check_unit(diagnostic, unit, module->shares, &module->sites);
 }
 
 /* Makes what a CUfunction points to, for each kernel. */
@@ -137,6 +125,7 @@ static void free_module(struct soft_module *module) {
         }
     }
     soft_arena_clear(&module->codes);
+    for (unsigned i = 0; i < SOFT_CREW_MAX; i++) soft_arena_clear(&module->shares[i].arena);
     soft_arena_clear(&module->arena);
     pthread_mutex_destroy(&module->completing);
     free(module);
@@ -164,9 +153,10 @@ static bool build(struct soft_module *module, struct soft_diagnostic *diagnostic
     static bool (*const steps[])(struct soft_diagnostic *, struct soft_module *,
                                  const struct soft_unit *) = {place_variables, relocate_all,
                                                               check_functions, add_kernels};
+    const struct ptx_shares shares = {module->shares, soft_crew_threads()};
     for (unsigned u = 0; u < module->unit_count; u++) {
         soft_unit_look_at(diagnostic, &module->units[u]);
-        if (!ptx_read(diagnostic, &module->arena, &module->units[u].ptx)) return false;
+        if (!ptx_read(diagnostic, &module->arena, &shares, &module->units[u].ptx)) return false;
     }
     bool ok =
         soft_unite(diagnostic, module->units, module->unit_count) &&

@@ -7,6 +7,7 @@
 #define SOFT_LOADED_MODULE_H
 
 #include "base/arena.h"
+#include "base/crew.h"
 #include "code.h"
 #include "link.h"
 #include "base/report.h"
@@ -17,7 +18,8 @@
 #include <stdatomic.h>
 
 struct soft_module {
-    struct soft_arena arena; /* holds all below */
+    struct soft_arena arena;                 /* holds all below, with: */
+    struct soft_share shares[SOFT_CREW_MAX]; /* of the threads that load it */
     struct soft_arena codes; /* holds what is completed later; guarded by completing */
     pthread_mutex_t completing;
     void (*hook)(const struct soft_code *code); /* sees each code that is complete; or NULL */

@@ -14,7 +14,7 @@ static bool grow(struct soft_lowering *lowering, void **array, uint32_t count, u
                  size_t element_bytes) {
     if (count < *room) return true;
     uint32_t more = *room * 2 + 256;
-    void *bigger = soft_arena_array(lowering->scratch, more, element_bytes);
+    void *bigger = soft_arena_raw(lowering->scratch, more * element_bytes);
     if (bigger == NULL) return LOWER_NO_MEMORY(lowering);
     if (count > 0) memcpy(bigger, *array, count * element_bytes);
     *array = bigger;
@@ -260,7 +260,8 @@ static bool draft_all(struct soft_lowering *lowering) {
     lowering->begins =
         SOFT_ARENA_ARRAY(lowering->scratch, uint32_t, function->instruction_count + 1);
     lowering->draft_room = function->instruction_count + function->instruction_count / 4 + 64;
-    lowering->drafts = SOFT_ARENA_ARRAY(lowering->scratch, struct soft_draft, lowering->draft_room);
+    lowering->drafts =
+        soft_arena_raw(lowering->scratch, lowering->draft_room * sizeof *lowering->drafts);
     if (lowering->begins == NULL || lowering->drafts == NULL) return LOWER_NO_MEMORY(lowering);
     if (!soft_begin_function(lowering)) return false;
     soft_wgmma_pin(lowering);
@@ -354,7 +355,7 @@ static bool draft_anew(struct soft_lowering *lowering) {
     return add_registers(lowering) && draft_all(lowering);
 }
 
-bool soft_lower_check(struct soft_lowering *lowering, uint32_t *sites) {
+bool soft_lower_check(struct soft_lowering *lowering) {
     struct ptx_function *function = lowering->function;
     struct soft_code *code = lowering->code = function->code;
     const struct ptx_symbol *symbol = function->symbol;
@@ -365,8 +366,10 @@ bool soft_lower_check(struct soft_lowering *lowering, uint32_t *sites) {
         (!soft_graph_joins(lowering) || !soft_slots_assign(lowering))) {
         return false;
     }
-    function->first_site = *sites;
-    for (uint32_t i = 0; i < lowering->draft_count; i++) *sites += lowering->drafts[i].has_site;
+    function->sites = 0;
+    for (uint32_t i = 0; i < lowering->draft_count; i++) {
+        function->sites += lowering->drafts[i].has_site;
+    }
     code->is_function = !function->entry;
     write_limits(lowering);
     return true;

@@ -97,9 +97,9 @@ struct soft_lowering {
 };
 
 /* Lowers a function with a body as far as it takes to find all that is wrong with it, and fills the
- * part of function->code that a launch is checked against. *sites is the module's count of memory
- * accesses. */
-bool soft_lower_check(struct soft_lowering *lowering, uint32_t *sites);
+ * part of function->code that a launch is checked against. Functions of a module may be checked at
+ * the same time, each with arenas of its own. */
+bool soft_lower_check(struct soft_lowering *lowering);
 
 /* Fills in the rest of the code of a function that was checked: what executes it. Only memory can
  * be lacking. */

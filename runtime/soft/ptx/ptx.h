@@ -7,6 +7,7 @@
 #ifndef SOFT_PTX_H
 #define SOFT_PTX_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -90,6 +91,7 @@ enum { PTX_BUCKETS = 64 };
 
 struct ptx_scope {
     struct ptx_scope *parent;
+    uint32_t before;           /* names around it count that stand before this offset; 0: all do */
     bool has_percent;          /* one of the names in its buckets begins with '%' */
     struct ptx_symbol *ranges; /* of registers; found by their stems */
     struct ptx_symbol *buckets[PTX_BUCKETS];
@@ -206,7 +208,7 @@ struct ptx_function {
     uint32_t number;        /* among those of the module that have a body */
     uint64_t address;       /* where calls find it */
     struct soft_code *code; /* made when the module is linked, filled by the lowering */
-    uint32_t first_site;    /* of its memory accesses, counted over the module */
+    uint32_t first_site, sites;       /* its memory accesses, counted over the module */
     struct ptx_function *next_callee; /* in a list of those whose code is to be completed */
     bool is_listed;
     struct ptx_function *next;
@@ -221,7 +223,7 @@ struct ptx_file {
 struct ptx_module {
     uint32_t version;   /* 10 * major + minor */
     uint32_t target;    /* 90 for sm_90 */
-    bool programmatic;  /* it has griddepcontrol */
+    atomic_bool programmatic; /* it has griddepcontrol */
     char target_suffix; /* 'a' or 'f' for sm_90a, sm_100f; 0 */
     struct ptx_scope *scope;
     struct ptx_variable *variables; /* in the order declared */

@@ -59,8 +59,7 @@ static struct ptx_instruction *new_instruction(struct ptx_reader *reader) {
     struct ptx_function *function = reader->function;
     if (function->instruction_count == reader->instructions_room) {
         uint32_t room = reader->instructions_room * 2 + 64;
-        struct ptx_instruction *more =
-            SOFT_ARENA_ARRAY(reader->arena, struct ptx_instruction, room);
+        struct ptx_instruction *more = soft_arena_raw(reader->arena, room * sizeof *more);
         if (more == NULL) return NULL;
         if (function->instruction_count > 0) {
             memcpy(more, function->instructions, function->instruction_count * sizeof more[0]);
@@ -68,7 +67,9 @@ static struct ptx_instruction *new_instruction(struct ptx_reader *reader) {
         function->instructions = more;
         reader->instructions_room = room;
     }
-    return &function->instructions[function->instruction_count++];
+    struct ptx_instruction *instruction = &function->instructions[function->instruction_count++];
+    memset(instruction, 0, sizeof *instruction);
+    return instruction;
 }
 
 static bool read_guard(struct ptx_reader *reader, struct ptx_instruction *instruction) {

@@ -125,6 +125,14 @@ static bool resolve_fixups(struct ptx_reader *reader) {
     return true;
 }
 
+bool ptx_read_statements(struct ptx_reader *reader) {
+    reader->body_variables_end = &reader->function->variables;
+    reader->instructions_room = 0;
+    reader->nesting = 0;
+    reader->file = reader->line = 0;
+    return ptx_read_body(reader) && resolve_fixups(reader);
+}
+
 /* A parameter of a function may be a register: ".reg" vector? type name. ".reg" is read already.
  * Each component is a parameter to itself. */
 static bool read_register_parameter(struct ptx_reader *reader, struct ptx_variable **list,
@@ -290,7 +298,7 @@ bool ptx_read_function(struct ptx_reader *reader, bool external) {
     reader->token++;
     reader->scope = scope;
     reader->function = function;
-    reader->instructions_room = reader->registers_room = 0;
+    reader->registers_room = 0;
     if (!read_outer_registers(reader, scope)) return false;
 
     if (!function->entry && !read_attributes(reader, function)) return false;
@@ -309,10 +317,8 @@ bool ptx_read_function(struct ptx_reader *reader, bool external) {
     if (!declare(reader, name, function)) return false;
 
     if (function->has_body) {
-        reader->body_variables_end = &function->variables;
-        reader->nesting = 0;
-        reader->file = reader->line = 0;
-        if (!ptx_expect(reader, "{") || !ptx_read_body(reader) || !resolve_fixups(reader)) {
+        if (!ptx_postpone_body(reader, function) &&
+            (!ptx_expect(reader, "{") || !ptx_read_statements(reader))) {
             return false;
         }
         reader->function = NULL;

@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "tollens/cuda_abi.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The newest PTX that the driver accepts whose version the device reports: what a newer one brings
@@ -281,13 +282,16 @@ static bool read_item(struct ptx_reader *reader) {
                     ptx_text(reader));
 }
 
-static bool read_all(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
-                     struct ptx_module *module, const struct soft_token *tokens) {
+static bool read_items(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
+                       struct ptx_module *module, const struct soft_token *tokens,
+                       struct ptx_bodies *bodies) {
     struct ptx_reader reader = {.diagnostic = diagnostic,
                                 .arena = arena,
                                 .module = module,
                                 .token = tokens,
+                                .bodies = bodies,
                                 .instruction = ""};
+    memset(module, 0, sizeof *module);
     module->scope = soft_arena_alloc(arena, sizeof *module->scope);
     if (module->scope == NULL) return PTX_NO_MEMORY(&reader);
     reader.scope = module->scope;
@@ -308,14 +312,28 @@ static bool read_all(struct soft_diagnostic *diagnostic, struct soft_arena *aren
     return true;
 }
 
+static bool read_apart(const struct soft_diagnostic *diagnostic, struct soft_arena *arena,
+                       const struct ptx_shares *shares, struct ptx_module *module,
+                       const struct soft_token *tokens) {
+    enum { SHORT_BYTES = 128 * 1024 }; /* read in less time than a thread takes to begin */
+    struct soft_diagnostic trial = *diagnostic;
+    struct ptx_bodies bodies = {NULL};
+    if (shares->threads < 2 || diagnostic->length < SHORT_BYTES) return false;
+    bool ok = read_items(&trial, arena, module, tokens, &bodies) &&
+              ptx_read_bodies(module, diagnostic, &bodies, shares);
+    free(bodies.list);
+    return ok;
+}
+
 bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
-              struct ptx_module *module) {
+              const struct ptx_shares *shares, struct ptx_module *module) {
     struct soft_arena words = {NULL};
     struct soft_token *tokens = NULL;
     size_t count = 0;
     memset(module, 0, sizeof *module);
     bool ok = soft_tokenize(diagnostic, &words, &tokens, &count) &&
-              read_all(diagnostic, arena, module, tokens);
+              (read_apart(diagnostic, arena, shares, module, tokens) ||
+               read_items(diagnostic, arena, module, tokens, NULL));
     soft_arena_clear(&words);
     return ok;
 }

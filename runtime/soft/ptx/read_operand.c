@@ -186,7 +186,7 @@ static bool read_items(struct ptx_reader *reader, struct ptx_operand *operand, c
     }
     if (!ptx_expect(reader, end)) return false;
     if (*end == '}' && !check_braces(reader, items, count)) return false;
-    operand->items = SOFT_ARENA_ARRAY(reader->arena, struct ptx_operand, count);
+    operand->items = soft_arena_raw(reader->arena, count * sizeof items[0]);
     if (operand->items == NULL) return PTX_NO_MEMORY(reader);
     memcpy(operand->items, items, count * sizeof items[0]);
     operand->count = count;

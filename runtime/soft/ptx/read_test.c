@@ -24,7 +24,7 @@ TestSuite(read, .fini = clear);
 
 static bool read_text(const char *text) {
     diagnostic = (struct soft_diagnostic){.text = text, .length = strlen(text)};
-    return ptx_read(&diagnostic, &arena, &module);
+    return ptx_read(&diagnostic, &arena, &(struct ptx_shares){NULL, 1}, &module);
 }
 
 static const struct ptx_variable *variable(const char *name) {

@@ -234,7 +234,9 @@ static bool read_declarator(struct ptx_reader *reader, const struct ptx_variable
 
     struct ptx_symbol *known = ptx_symbol_here(reader->scope, text, name->length);
     if (known != NULL) {
-        /* A declaration may come before, or after, the definition. */
+        /* A declaration may come before, or after, the definition; a body between them sees the one
+         * and not the other. */
+        if (reader->bodies != NULL) return PTX_FAIL(reader, "the bodies cannot be read apart");
         bool both = known->kind == PTX_VARIABLE && known->is.variable->space == variable->space;
         if (!both || (!known->is.variable->external && !variable->external)) {
             return soft_error(reader->diagnostic, name->offset, CUDA_ERROR_INVALID_PTX,

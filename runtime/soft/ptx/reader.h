@@ -4,6 +4,7 @@
 #ifndef SOFT_READER_H
 #define SOFT_READER_H
 
+#include "base/crew.h"
 #include "diagnostic.h"
 #include "opcode.h"
 #include "symbol.h"
@@ -11,9 +12,27 @@
 
 #include <string.h>
 
-/* Reads a whole text. false: the diagnostic says what is wrong; the module must not be used. */
+/* Arenas for threads that read together; one thread needs none. */
+struct ptx_shares {
+    struct soft_share *shares;
+    unsigned threads;
+};
+
+/* Reads a whole text. What is read is in the arena and in the shares. false: the diagnostic says
+ * what is wrong; the module must not be used. */
 bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
-              struct ptx_module *module);
+              const struct ptx_shares *shares, struct ptx_module *module);
+
+/* A body that is read after all that is outside of bodies. */
+struct ptx_body {
+    const struct soft_token *begin, *end; /* behind the first brace, and behind the last */
+    struct ptx_function *function;
+};
+
+struct ptx_bodies {
+    struct ptx_body *list;
+    size_t count, room;
+};
 
 /* A name in an operand that was not known when it was read: a label or a function further down. */
 struct ptx_fixup {
@@ -38,6 +57,8 @@ struct ptx_reader {
     struct ptx_variable **variables_end; /* where the module's next one goes */
     struct ptx_function **functions_end;
     struct ptx_outer_registers *outer, **outer_end;
+    struct ptx_bodies
+        *bodies; /* where those go that are read later; NULL if all are read at once */
 
     /* while inside a body */
     struct ptx_function *function;
@@ -133,6 +154,16 @@ bool ptx_read_function(struct ptx_reader *reader, bool external);
 
 /* registers = ".reg" vector? type name ("<" count ">")? ("," ...)* ";" -- ".reg" is read already */
 bool ptx_read_registers(struct ptx_reader *reader);
+
+/* read_apart.c: skips the body that comes next, to be read later. false: it has to be read now. */
+bool ptx_postpone_body(struct ptx_reader *reader, struct ptx_function *function);
+
+/* Reads those that were postponed. false: something is wrong, and reading all at once says what. */
+bool ptx_read_bodies(struct ptx_module *module, const struct soft_diagnostic *diagnostic,
+                     const struct ptx_bodies *bodies, const struct ptx_shares *shares);
+
+/* A body behind its "{": the reader has the function and its scope. */
+bool ptx_read_statements(struct ptx_reader *reader);
 
 /* The statements between "{" and "}"; the "{" is read already. */
 bool ptx_read_body(struct ptx_reader *reader);

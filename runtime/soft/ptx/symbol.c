@@ -41,14 +41,20 @@ struct ptx_symbol *ptx_symbol_here(const struct ptx_scope *scope, const char *na
     return find_in(scope, bucket_of(name, length), name, length);
 }
 
+/* Whether a name is known to a scope that comes after so much text. */
+static bool stands_before(const struct ptx_symbol *symbol, uint32_t before) {
+    return before == 0 || symbol->offset < before;
+}
+
 struct ptx_symbol *ptx_symbol_find(const struct ptx_scope *scope, const char *name, size_t length) {
     unsigned bucket = bucket_of(name, length);
-    struct ptx_symbol *symbol = NULL;
-    while (scope != NULL && symbol == NULL) {
-        symbol = find_in(scope, bucket, name, length);
-        scope = scope->parent;
+    uint32_t before = 0;
+    for (; scope != NULL; scope = scope->parent) {
+        struct ptx_symbol *symbol = find_in(scope, bucket, name, length);
+        if (symbol != NULL && stands_before(symbol, before)) return symbol;
+        before = scope->before;
     }
-    return symbol;
+    return NULL;
 }
 
 /* A register's name as a stem and an index. %r007 and %r7 are not the same name, and only the
@@ -69,8 +75,9 @@ struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char
     uint32_t index = 0;
     bool may_be_of_range = split_name(name, length, &stem, &index);
     unsigned own_bucket = 0;
+    uint32_t before = 0;
     bool has_bucket = false;
-    for (; scope != NULL; scope = scope->parent) {
+    for (; scope != NULL; before = scope->before, scope = scope->parent) {
         struct ptx_symbol *symbol = NULL;
         /* Compilers declare ranges: most functions have no such name of its own. */
         if (name[0] != '%' || scope->has_percent) {
@@ -78,7 +85,7 @@ struct ptx_symbol *ptx_symbol_register(const struct ptx_scope *scope, const char
             has_bucket = true;
             symbol = find_in(scope, own_bucket, name, length);
         }
-        if (symbol != NULL) {
+        if (symbol != NULL && stands_before(symbol, before)) {
             if (symbol->kind != PTX_REGISTER) return NULL;
             *number = symbol->is.reg.first;
             return symbol;

@@ -209,7 +209,7 @@ bool soft_tokenize(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
     do {
         if (count == room) {
             size_t more = room > 0 ? room * 2 : lexer.length / 2 + 64;
-            struct soft_token *bigger = SOFT_ARENA_ARRAY(arena, struct soft_token, more);
+            struct soft_token *bigger = soft_arena_raw(arena, more * sizeof *bigger);
             if (bigger == NULL) {
                 return soft_error(diagnostic, lexer.at, CUDA_ERROR_OUT_OF_MEMORY,
                                   "out of host memory");

@@ -1,0 +1,30 @@
+/*
+ * Crew: pieces of work that do not depend on each other, done by several threads at once.
+ *
+ * For work of milliseconds: the threads are made for it and end with it.
+ */
+#ifndef SOFT_CREW_H
+#define SOFT_CREW_H
+
+#include "arena.h"
+
+#include <stddef.h>
+
+/* What one thread writes and another reads are kept so many bytes apart. */
+enum { SOFT_CREW_MAX = 8, SOFT_CREW_GAP = 128 };
+
+/* A thread's own arena, in an array. */
+struct soft_share {
+    struct soft_arena arena;
+    char gap[SOFT_CREW_GAP];
+};
+
+/* How many threads a crew has: no more than run blocks, TOLLENS_SOFT_WORKERS. */
+unsigned soft_crew_threads(void);
+
+/* Calls piece for each index below count, in any order, with the number of the thread that does it;
+ * and returns when all are done. The calling thread is number 0. */
+void soft_crew_run(unsigned threads, size_t count,
+                   void (*piece)(void *context, unsigned thread, size_t index), void *context);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * Checks all functions of one of a module's texts, with several threads.
+ */
+#ifndef SOFT_CHECK_UNIT_H
+#define SOFT_CHECK_UNIT_H
+
+#include "base/crew.h"
+#include "ptx/diagnostic.h"
+#include "ptx/unit.h"
+
+/* Checks them, with SOFT_CREW_MAX shares for what their codes keep. *sites is the module's count of
+ * memory accesses. false: the diagnostic has the first error of the text. The module is linked. */
+bool soft_check_unit(struct soft_diagnostic *diagnostic, const struct soft_unit *unit,
+                     struct soft_share *shares, uint32_t *sites);
+
+#endif
