@@ -132,8 +132,8 @@ static bool spill(struct soft_lowering *lowering, struct ptx_variable *variable)
 static void find_spilled(const struct ptx_function *function) {
     for (uint32_t i = 0; i < function->instruction_count; i++) {
         const struct ptx_instruction *in = &function->instructions[i];
-        bool takes = strcmp(in->opcode->row->name, "mov") == 0 && in->operand_count == 2 &&
-                     in->operands[1].kind == PTX_OPERAND_SYMBOL &&
+        bool takes = in->has_symbols && strcmp(in->opcode->row->name, "mov") == 0 &&
+                     in->operand_count == 2 && in->operands[1].kind == PTX_OPERAND_SYMBOL &&
                      in->operands[1].symbol->kind == PTX_VARIABLE &&
                      in->operands[1].symbol->is.variable->space == PTX_param;
         if (takes) in->operands[1].symbol->is.variable->is_spilled = true;

@@ -154,14 +154,16 @@ bool soft_lower_wgmma(struct soft_lowering *lowering, const struct ptx_instructi
 /* ---- registers in use ---- */
 
 static bool is_product(const struct ptx_instruction *in) {
-    return strcmp(in->opcode->row->name, "wgmma") == 0 && ptx_has(in->opcode, PTX_mma_async);
+    return in->opcode->row->name[0] == 'w' && strcmp(in->opcode->row->name, "wgmma") == 0 &&
+           ptx_has(in->opcode, PTX_mma_async);
 }
 
 void soft_wgmma_pin(struct soft_lowering *lowering) {
     const struct ptx_function *function = lowering->function;
     for (uint32_t i = 0; i < function->instruction_count; i++) {
         const struct ptx_instruction *in = &function->instructions[i];
-        for (uint32_t o = 0; is_product(in) && o < 2 && o < in->operand_count; o++) {
+        const uint32_t count = !is_product(in) ? 0 : in->operand_count < 2 ? in->operand_count : 2;
+        for (uint32_t o = 0; o < count; o++) {
             const struct ptx_operand *operand = &in->operands[o];
             for (uint32_t r = 0; operand->kind == PTX_OPERAND_VECTOR && r < operand->count; r++) {
                 if (operand->items[r].kind != PTX_OPERAND_REGISTER) continue;
