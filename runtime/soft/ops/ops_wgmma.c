@@ -203,18 +203,34 @@ static void multiply_numbers(const struct soft_wgmma_op *op, uint32_t *a, uint32
     write_words(op, c);
 }
 
+/* B's bits where add_plain reads them. Only types of 16 bits can lie along n. */
+static void place_b(const struct soft_wgmma_op *op, uint32_t *bits) {
+    unsigned per = per_chunk(op->b), chunks = op->n * 2, groups = op->n / 8, k = op->k;
+    bool k_major = (op->in->mode & SOFT_WGMMA_TRANSPOSE_B) == 0;
+    for (unsigned i = 0; i < chunks; i++) {
+        const uint8_t *chunk = op->product->b_bytes + (size_t)i * SOFT_WGMMA_CHUNK;
+        if (k_major) {
+            uint32_t *to = bits + place_of_b(k, i % 2 * per, i / 2);
+            spread(chunk, op->b, to, 8);
+            spread(chunk, op->b, to + 4, 8);
+            continue;
+        }
+        uint32_t *even = bits + place_of_b(k, i / groups, i % groups * 8), *odd = even + k * 8;
+        uint16_t halves[8];
+        memcpy(halves, chunk, sizeof halves);
+        for (unsigned j = 0; j < 4; j++) {
+            even[j] = even[j + 4] = halves[2 * j];
+            odd[j] = odd[j + 4] = halves[2 * j + 1];
+        }
+    }
+}
+
 /* B as numbers. */
 static void read_plain_b(const struct soft_wgmma_op *op) {
     struct soft_wgmma_product *product = op->product;
-    _Alignas(64) uint32_t bits[SOFT_WGMMA_NUMBERS], rows[SOFT_WGMMA_NUMBERS / 2];
+    _Alignas(64) uint32_t bits[SOFT_WGMMA_NUMBERS];
     unsigned k = op->k, n = op->n;
-    read_b(op, rows);
-    for (unsigned i = 0; i < k; i++) {
-        for (unsigned column = 0; column < n; column++) {
-            unsigned to = place_of_b(k, i, column);
-            bits[to] = bits[to + 4] = rows[i * n + column];
-        }
-    }
+    place_b(op, bits);
     struct plain_range range =
         read_plain(bits, 2 * n * k, op->b, product->b_value, product->b_exponent);
     product->b_least = range.least;

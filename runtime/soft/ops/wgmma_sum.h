@@ -13,8 +13,13 @@
 #include "async/wgmma.h"
 #include "tensor_sum.h"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 /* Between these a product's exponent must lie, and the accumulator's must not be below. */
 enum { PLAIN_LEAST = -100, PLAIN_LARGEST = 100, PLAIN_ROWS = 16, PLAIN_K = 16 };
+enum { SPECIAL_EXPONENT = 128 }; /* of infinities and NaN */
 
 /* Numbers, their exponents, and between what those lie that are not zero. */
 struct plain_range {
@@ -22,23 +27,32 @@ struct plain_range {
     bool special;
 };
 
+/* A factor; a NaN is one of any kind, which is told from the bits. A comparison of x with itself
+ * would keep the loop from becoming vector code. */
+static inline float plain_of(uint32_t bits, enum soft_tensor_type type) {
+    return type == SOFT_TENSOR_BF16 ? float_f32(bits << 16) : factor_of(bits, type);
+}
+
 static inline __attribute__((always_inline)) struct plain_range
 read_plain_type(const uint32_t *bits, unsigned count, enum soft_tensor_type type, float *value,
                 int32_t *exponent) {
     int least = least_of(type);
-    int32_t lowest = INT32_MAX, highest = NO_EXPONENT;
-    uint32_t special = 0;
+    int32_t highest = NO_EXPONENT;
+    uint32_t lowest = UINT32_MAX; /* above NO_EXPONENT, less one, which makes that the largest */
     SOFT_LANE_LOOP for (unsigned i = 0; i < count; i++) {
-        float x = factor_of(bits[i], type);
-        int32_t e = exponent_of(x, least);
+        float x = plain_of(bits[i], type);
         value[i] = x;
-        exponent[i] = e;
-        int32_t low = e == NO_EXPONENT ? INT32_MAX : e;
+        exponent[i] = exponent_of(x, least);
+    }
+    /* In a loop of its own: compilers make vector code of neither together. */
+    SOFT_LANE_LOOP for (unsigned i = 0; i < count; i++) {
+        int32_t e = exponent[i];
+        uint32_t low = (uint32_t)(e - NO_EXPONENT) - 1;
         lowest = low < lowest ? low : lowest;
         highest = e > highest ? e : highest;
-        special |= is_special(x);
     }
-    return (struct plain_range){lowest, highest, special != 0};
+    int32_t least_found = lowest == UINT32_MAX ? INT32_MAX : (int32_t)(lowest + 1) + NO_EXPONENT;
+    return (struct plain_range){least_found, highest, highest >= SPECIAL_EXPONENT};
 }
 
 static struct plain_range read_plain(const uint32_t *bits, unsigned count,
@@ -55,13 +69,14 @@ static struct plain_range read_plain(const uint32_t *bits, unsigned count,
 /* Whether all accumulators of 32 lanes are zero, or ordinary numbers: with an exponent no sum of
  * products can take to infinity. */
 static bool are_plain(const uint32_t *lanes) {
-    uint32_t other = 0;
+    uint32_t least = UINT32_MAX, largest = 0; /* the least is one less, so that zero is none */
     SOFT_LANE_LOOP for (unsigned i = 0; i < SOFT_LANES; i++) {
-        uint32_t field = lanes[i] >> 23 & 255;
-        other |= (field < PLAIN_LEAST + 127 && (lanes[i] & 0x7fffffff) != 0) |
-                 (field > PLAIN_LARGEST + 127);
+        uint32_t size = lanes[i] & 0x7fffffff, low = size - 1;
+        least = low < least ? low : least;
+        largest = size > largest ? size : largest;
     }
-    return other == 0;
+    return least >= ((uint32_t)(PLAIN_LEAST + 127) << 23) - 1 &&
+           largest < (uint32_t)(PLAIN_LARGEST + 128) << 23;
 }
 
 /* Eight at once. A loop over eight would not do: the compiler looks for vectors across the loop
@@ -72,8 +87,13 @@ typedef double plain_doubles __attribute__((vector_size(64)));
 typedef int64_t plain_longs __attribute__((vector_size(64)));
 
 static inline void raise_to(plain_ints *largest, const plain_ints *other) {
+#if defined(__AVX2__)
+    /* Compilers make four instructions of the comparison, each waiting for the one before. */
+    *largest = (plain_ints)_mm256_max_epi32((__m256i)*largest, (__m256i)*other);
+#else
     plain_ints which = *largest > *other;
     *largest = (*largest & which) | (*other & ~which);
+#endif
 }
 
 /* k factors of A, and of B, for each of eight sums. */
@@ -97,8 +117,8 @@ static inline __attribute__((always_inline)) void add_plain(const struct plain_s
     }
     plain_floats scale = (plain_floats)((127 + (int32_t)BITS - largest) << 23);
     plain_ints whole = __builtin_convertvector(c * scale, plain_ints);
-    /* Eight products fit into 32 bits, sixteen do not. */
-    plain_ints first = {0}, second = {0};
+    /* Eight products and an accumulator fit into 32 bits, sixteen do not. */
+    plain_ints first = whole, second = {0};
     for (unsigned i = 0; i < 8; i++) {
         plain_floats product = s->a_value[i] * s->b_value[i];
         first += __builtin_convertvector(product * scale, plain_ints);
@@ -108,8 +128,7 @@ static inline __attribute__((always_inline)) void add_plain(const struct plain_s
         second += __builtin_convertvector(product * scale, plain_ints);
     }
     plain_doubles sum = __builtin_convertvector(first, plain_doubles) +
-                        __builtin_convertvector(second, plain_doubles) +
-                        __builtin_convertvector(whole, plain_doubles);
+                        __builtin_convertvector(second, plain_doubles);
     plain_floats back = (plain_floats)((largest - (int32_t)BITS + 127) << 23);
     sum *= __builtin_convertvector(back, plain_doubles);
     /* No sum is too small or too large for a single: what it has no room for is cut off. */

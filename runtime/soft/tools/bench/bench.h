@@ -17,6 +17,7 @@ struct bench_figure {
     double ms;             /* of one launch and the wait for it; 0: not measured */
     double cpu_ms;         /* what processors have spent on it, all together */
     uint64_t instructions; /* PTX instructions that warps have executed in it */
+    double products;       /* of wgmma: multiply-adds in it */
 };
 
 /* What one process measures. */
