@@ -347,6 +347,7 @@ static struct soft_wgmma_op *new_op(struct soft_warp *warp, const struct soft_in
 /* A part is there, and the others may wait for it. */
 static void begin_part(struct soft_warp *warp, struct soft_wgmma_op *op) {
     struct soft_wgmma *own = warp->wgmma;
+    warp->cta->multiplies = true;
     op->frame->users++;
     *own->end = op;
     own->end = &op->next;

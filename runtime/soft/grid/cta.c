@@ -72,8 +72,8 @@ enum soft_stop soft_cta_run(struct soft_cta *cta, struct soft_view *views) {
             ran = true;
             switch (soft_warp_run(warp)) {
             case SOFT_STOP_DONE:
-                soft_async_end(warp);
-                soft_wgmma_end(warp);
+                if (warp->async != NULL) soft_async_end(warp);
+                if (cta->multiplies) soft_wgmma_end(warp);
                 soft_cta_warp_ended(cta);
                 break;
             case SOFT_STOP_YIELD:

@@ -189,12 +189,27 @@ static void prepare_cta(struct soft_launch *launch, struct soft_cta *cta,
     soft_race_prepare(launch, cta);
 }
 
+/* Divisions of 64 bits take several times as long as those of 32, and most grids are of one row. */
+static void find_place(const uint32_t grid[3], uint64_t number, uint32_t place[3]) {
+    place[1] = place[2] = 0;
+    if (number < grid[0]) {
+        place[0] = (uint32_t)number;
+    } else if (number <= UINT32_MAX) {
+        uint32_t row = (uint32_t)number / grid[0];
+        place[0] = (uint32_t)number % grid[0];
+        place[1] = row % grid[1];
+        place[2] = row / grid[1];
+    } else {
+        place[0] = (uint32_t)(number % grid[0]);
+        place[1] = (uint32_t)(number / grid[0] % grid[1]);
+        place[2] = (uint32_t)(number / grid[0] / grid[1]);
+    }
+}
+
 static void begin_cta(struct soft_cta *cta, uint64_t number) {
     const struct soft_launch *launch = cta->launch;
     cta->number = number;
-    cta->index[0] = (uint32_t)(number % launch->grid[0]);
-    cta->index[1] = (uint32_t)(number / launch->grid[0] % launch->grid[1]);
-    cta->index[2] = (uint32_t)(number / launch->grid[0] / launch->grid[1]);
+    find_place(launch->grid, number, cta->index);
     if (cta->cluster == NULL) {
         memcpy(cta->index + SOFT_CTA_CLUSTERID, cta->index, 3 * sizeof cta->index[0]);
         memset(cta->index + SOFT_CTA_CLUSTER_CTAID, 0, 4 * sizeof cta->index[0]);
@@ -204,7 +219,9 @@ static void begin_cta(struct soft_cta *cta, uint64_t number) {
     cta->blocked = cta->idle = 0;
     cta->cluster_begun = cta->cluster_met = false;
     cta->triggered = cta->waited = false;
-    memset(cta->barriers, 0, sizeof cta->barriers);
+    if (cta->barriers_used != 0) memset(cta->barriers, 0, sizeof cta->barriers);
+    cta->barriers_used = 0;
+    cta->multiplies = false;
     soft_registers_begin(cta);
     soft_race_begin(cta);
     soft_layout_begin(cta);
@@ -218,8 +235,8 @@ static void begin_cta(struct soft_cta *cta, uint64_t number) {
             memset(frame->local_shadow, 0, (size_t)frame->code->local_bytes * SOFT_LANES / 4);
         }
         warp->dice = cta->dice != 0 ? soft_dice(cta->dice, w + 1) : 0;
-        soft_async_begin(warp);
-        soft_wgmma_begin(warp);
+        if (warp->async != NULL) soft_async_begin(warp);
+        if (warp->wgmma != NULL) soft_wgmma_begin(warp);
         soft_warp_begin(warp, launch->code->instructions);
     }
 }

@@ -186,6 +186,7 @@ struct soft_code {
     uint32_t frame_bytes;                  /* (c) */
     struct soft_fill *fills;               /* (c) */
     uint32_t fill_count;                   /* (c) */
+    uint32_t cta_fill_count;               /* (c) of them, the first: those of SOFT_FILL_CTA */
     uint32_t sites;        /* memory accesses */
     uint32_t local_bytes;  /* per thread, of this function alone */
     uint32_t shared_bytes; /* static, of the module's variables it can reach */

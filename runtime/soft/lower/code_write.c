@@ -114,14 +114,12 @@ static enum soft_fill_kind fill_kind(enum soft_value_kind kind) {
     }
 }
 
-static bool write_fills(struct soft_lowering *lowering) {
+static void add_fills(struct soft_lowering *lowering, bool of_cta) {
     struct soft_code *code = lowering->code;
-    code->fill_count = 0;
-    code->fills = SOFT_ARENA_ARRAY(lowering->arena, struct soft_fill, lowering->value_count);
-    if (code->fills == NULL) return LOWER_NO_MEMORY(lowering);
     for (uint32_t i = 0; i < lowering->value_count; i++) {
         const struct soft_value *value = &lowering->values[i];
         if (value->kind == SOFT_VALUE_REGISTER || !value->used) continue;
+        if ((value->kind == SOFT_VALUE_CTA) != of_cta) continue;
         struct soft_fill *fill = &code->fills[code->fill_count++];
         *fill = (struct soft_fill){.kind = fill_kind(value->kind),
                                    .slot = value->slot,
@@ -131,6 +129,17 @@ static bool write_fills(struct soft_lowering *lowering) {
                                    .is_signed = value->parameter_signed,
                                    .value = value->constant};
     }
+}
+
+static bool write_fills(struct soft_lowering *lowering) {
+    struct soft_code *code = lowering->code;
+    code->fill_count = 0;
+    code->fills = SOFT_ARENA_ARRAY(lowering->arena, struct soft_fill, lowering->value_count);
+    if (code->fills == NULL) return LOWER_NO_MEMORY(lowering);
+    /* Those that each block fills anew come first. */
+    add_fills(lowering, true);
+    code->cta_fill_count = code->fill_count;
+    add_fills(lowering, false);
     return true;
 }
 

@@ -107,6 +107,7 @@ bool soft_warp_arrive(struct soft_warp *warp) {
     if (soft_options()->check_sync) check_aligned(warp);
     soft_race_arrive(warp, number);
     struct soft_barrier *barrier = &cta->barriers[number];
+    cta->barriers_used |= 1u << number;
     barrier->arrived += SOFT_LANES;
     bool any = false;
     for (int s = 0; s < warp->split_end; s++) {
@@ -140,6 +141,7 @@ const struct soft_instruction *soft_warp_barrier(struct soft_warp *warp,
                                                  uint32_t threads, uint32_t votes) {
     struct soft_split *split = warp->split;
     struct soft_barrier *barrier = &warp->cta->barriers[number];
+    warp->cta->barriers_used |= 1u << number;
     if (soft_options()->check_sync) check_count(warp, in, number, threads);
     split->state = SOFT_SPLIT_BARRIER;
     split->barrier = number;
@@ -157,7 +159,8 @@ const struct soft_instruction *soft_warp_barrier(struct soft_warp *warp,
 void soft_cta_warp_ended(struct soft_cta *cta) {
     cta->warps_alive--;
     cta->idle = 0;
-    for (uint32_t b = 0; b < SOFT_BARRIERS; b++) {
+    for (uint32_t left = cta->barriers_used; left != 0; left &= left - 1) {
+        uint32_t b = (uint32_t)__builtin_ctz(left);
         if (is_full(cta, &cta->barriers[b])) open_barrier(cta, b);
     }
 }

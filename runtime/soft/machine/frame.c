@@ -141,9 +141,8 @@ void soft_frame_fill(struct soft_warp *warp, struct soft_frame *frame) {
 void soft_frame_fill_cta(struct soft_warp *warp, struct soft_frame *frame) {
     const struct soft_cta *cta = warp->cta;
     frame->cta = cta->number;
-    for (uint32_t f = 0; f < frame->code->fill_count; f++) {
+    for (uint32_t f = 0; f < frame->code->cta_fill_count; f++) {
         const struct soft_fill *fill = &frame->code->fills[f];
-        if (fill->kind != SOFT_FILL_CTA) continue;
         fill_slot(frame->slots + fill->slot, fill, cta->index[fill->value]);
     }
 }

@@ -186,6 +186,8 @@ struct soft_cta {
     uint8_t *shared_shadow; /* a byte for each four; NULL where writes are not tracked */
     uint32_t shared_bytes;
     struct soft_barrier barriers[SOFT_BARRIERS];
+    uint32_t barriers_used; /* those that warps have come to, a bit each */
+    bool multiplies;        /* a warp has begun a wgmma */
     uint32_t blocked;   /* warps that wait for a barrier, a bit each */
     bool cluster_begun; /* some threads have come to the barrier of the cluster */
     bool cluster_met;   /* and some have passed it: the other CTAs have begun */
