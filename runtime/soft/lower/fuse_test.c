@@ -119,6 +119,58 @@ Test(fuse, what_is_read_again) {
     }
 }
 
+/* Products that follow each other, at the offsets that an unrolled loop has. */
+static void check_run(const char *space, bool special) {
+    /* Only what is loaded into a register of its own is not read again. */
+    static const char form[] = "ld.%s.f32 %%f%d, [%s+%d]; ld.%s.f32 %%f%d, [%s+%d];\n"
+                               "fma.rn.f32 %%f1, %%f%d, %%f%d, %%f1;\n";
+    char more[400];
+    bool shared = strcmp(space, "shared") == 0;
+    const char *x = shared ? "%r11" : "%rd11", *y = shared ? "%r12" : "%rd12";
+    int used = snprintf(more, sizeof more, form, space, 4, x, 4, space, 5, y, 4, 4, 5);
+    snprintf(more + used, sizeof more - (size_t)used, form, space, 6, x, 4, space, 7, y, 8, 6, 7);
+    for (unsigned one = 0; one < 3; one++) {
+        for (unsigned other = 0; other < 3; other++) {
+            struct memory memory;
+            fill(&memory, special);
+            run(space, one, other, "", more, &memory);
+            for (uint32_t i = 0; i < LANES; i++) {
+                const uint32_t *a = memory.words + word_of(one, i);
+                const uint32_t *b = memory.words + word_of(other, i);
+                float sum = fmaf(number(a[0]), number(b[0]), 0.5f);
+                sum = fmaf(number(a[1]), number(b[1]), sum);
+                sum = fmaf(number(a[1]), number(b[2]), sum);
+                cr_assert_eq(memory.result[i], bits_of(sum), "%s %u %u, lane %u: 0x%x", space, one,
+                             other, i, memory.result[i]);
+            }
+        }
+    }
+}
+
+Test(fuse, products_in_a_row) {
+    check_run("shared", false);
+    check_run("shared", true);
+    check_run("global", false);
+    check_run("global", true);
+}
+
+/* A sum of zeros that goes where the next product has an address: all lanes read the first word. */
+Test(fuse, a_sum_that_is_the_next_address) {
+    struct memory memory = {.words = {[0] = 0x40200000}};
+    for (uint32_t i = 35; i < WORDS; i++) memory.words[i] = bits_of((float)i);
+    run("shared", 0, 0, "",
+        "mov.f32 %f1, 0f00000000;\n"
+        "ld.shared.f32 %f4, [%r11]; ld.shared.f32 %f5, [%r12]; fma.rn.f32 %r12, %f4, %f5, %f1;\n"
+        "ld.shared.f32 %f6, [%r11+112]; ld.shared.f32 %f7, [%r12];\n"
+        "fma.rn.f32 %f1, %f6, %f7, %f1;\n",
+        &memory);
+    for (uint32_t i = 0; i < LANES; i++) {
+        /* words[3..34], which the first two loads read, are zero. */
+        float expected = fmaf(number(memory.words[i + 31]), 2.5f, 0);
+        cr_assert_eq(memory.result[i], i + 31 < 35 ? 0 : bits_of(expected), "lane %u", i);
+    }
+}
+
 /* A fault of the second load is reported at the second load. */
 Test(fuse, a_wrong_load) {
     uint32_t out[LANES] = {0};
