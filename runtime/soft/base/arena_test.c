@@ -15,7 +15,7 @@ static bool is_zero(const char *bytes, size_t count) {
 }
 
 Test(arena, gives_zeroed_and_aligned_memory_of_any_size) {
-    struct soft_arena arena = {NULL};
+    struct soft_arena arena = {0};
     for (size_t bytes = 1; bytes <= LARGE; bytes = bytes * 3 + 1) {
         char *got = soft_arena_alloc(&arena, bytes);
         cr_assert(got != NULL);
@@ -28,7 +28,7 @@ Test(arena, gives_zeroed_and_aligned_memory_of_any_size) {
 }
 
 Test(arena, gives_the_same_memory_again_and_zeroed_after_a_reuse) {
-    struct soft_arena arena = {NULL};
+    struct soft_arena arena = {0};
     soft_arena_reuse(&arena);
     char *small = soft_arena_alloc(&arena, 100), *large = soft_arena_alloc(&arena, LARGE);
     cr_assert(small != NULL && large != NULL);
@@ -41,7 +41,7 @@ Test(arena, gives_the_same_memory_again_and_zeroed_after_a_reuse) {
 }
 
 Test(arena, refuses_a_size_that_no_host_has) {
-    struct soft_arena arena = {NULL};
+    struct soft_arena arena = {0};
     cr_assert(soft_arena_alloc(&arena, SIZE_MAX / 2) == NULL);
     cr_assert(soft_arena_array(&arena, SIZE_MAX / 2, 16) == NULL);
     soft_arena_clear(&arena);

@@ -227,7 +227,7 @@ static const struct soft_unit *unit_of(const struct soft_module *module,
 /* The functions called come in front of those done; the list ends up with all that were done. */
 static bool complete(struct soft_module *module, struct ptx_function *function,
                      struct ptx_function **done) {
-    struct soft_arena scratch = {NULL};
+    struct soft_arena scratch = {0};
     struct ptx_function *left = function;
     bool ok = true;
     function->is_listed = true;

@@ -86,7 +86,7 @@ static void compare(const struct ptx_module *one, const struct ptx_module *other
 
 Test(read_apart, gives_what_one_thread_gives) {
     for (int defect = 0; defect < DEFECTS; defect++) {
-        struct soft_share arenas[2][THREADS + 1] = {{{.arena = {NULL}}}};
+        struct soft_share arenas[2][THREADS + 1] = {0};
         struct soft_diagnostic diagnostics[2];
         struct ptx_module modules[2];
         write_text(defect);

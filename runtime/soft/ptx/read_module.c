@@ -317,7 +317,7 @@ static bool read_apart(const struct soft_diagnostic *diagnostic, struct soft_are
                        const struct soft_token *tokens) {
     enum { SHORT_BYTES = 128 * 1024 }; /* read in less time than a thread takes to begin */
     struct soft_diagnostic trial = *diagnostic;
-    struct ptx_bodies bodies = {NULL};
+    struct ptx_bodies bodies = {0};
     if (shares->threads < 2 || diagnostic->length < SHORT_BYTES) return false;
     bool ok = read_items(&trial, arena, module, tokens, &bodies) &&
               ptx_read_bodies(module, diagnostic, &bodies, shares);
@@ -327,7 +327,7 @@ static bool read_apart(const struct soft_diagnostic *diagnostic, struct soft_are
 
 bool ptx_read(struct soft_diagnostic *diagnostic, struct soft_arena *arena,
               const struct ptx_shares *shares, struct ptx_module *module) {
-    struct soft_arena words = {NULL};
+    struct soft_arena words = {0};
     struct soft_token *tokens = NULL;
     size_t count = 0;
     memset(module, 0, sizeof *module);
