@@ -16,10 +16,10 @@ struct gemm_maps {
 /* Whether the driver makes tensor maps and these matrices can be described by them. */
 bool gemm_maps_serve(const struct gemm_problem *problem);
 
-/* The boxes of a tile of so many columns: 64 steps of the rows of A's tile, or of the columns of B's
- * up to 128, else of half of them, and of no more than there are, in whole units of eight: what lies
- * outside of a tensor is copied as zeros, more slowly than a tensor. Where steps are not contiguous,
- * 64 rows or columns of 64 steps. c_is_whole is left to the caller. */
+/* The boxes of a tile of so many columns: 64 steps of the rows of A's tile, or of the columns of
+ * B's up to 128, else of half of them, and of no more than there are, in whole units of eight: what
+ * lies outside of a tensor is copied as zeros, more slowly than a tensor. Where steps are not
+ * contiguous, 64 rows or columns of 64 steps. c_is_whole is left to the caller. */
 struct gemm_boxes gemm_boxes_of(const struct gemm_arguments *x, unsigned columns);
 
 /* Makes the maps of a launch with these arguments and boxes. Fails as the driver does. */
