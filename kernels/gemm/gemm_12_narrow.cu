@@ -1,9 +1,9 @@
 // gemm, step 12: tiles of 64 columns, for fp16 and bf16 products of few tiles.
 // Target: compute_90a
 //
-// The idea: the pipeline of gemm_hopper.cuh with tiles of 64 columns, so that a product of few rows,
-// or of a thousand cubed, has about as many blocks as the device has multiprocessors, and all of
-// them read. k2: the two blocks of a cluster share the steps of a tile.
+// The idea: the pipeline of gemm_hopper.cuh with tiles of 64 columns, so that a product of few
+// rows, or of a thousand cubed, has about as many blocks as the device has multiprocessors, and all
+// of them read. k2: the two blocks of a cluster share the steps of a tile.
 // Owner and requirements: as gemm_hopper.cuh says. There are eight stages.
 // Bound by: what it reads.
 #include "gemm_hopper.cuh"

@@ -156,7 +156,8 @@ Test(gemm_call, bad_problems_are_refused) {
     MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_INVALID_ARGUMENT, "4 elements apart, overlap");
     gemm = square(), gemm.variant = "swift";
     MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_NOT_FOUND,
-              "there are wgmma_k4, wgmma_64_k2, wgmma_64, wgmma_256, wgmma_128, packed_256, packed_128");
+              "there are wgmma_k4, wgmma_64_k2, wgmma_64, wgmma_256, wgmma_128, packed_256, "
+              "packed_128");
     gemm = square(), gemm.variant = "tensor";
     MUST_FAIL(kn_gemm(kernels, stream, &gemm), TOL_UNSUPPORTED, "tensor (gemm_tensor_f16): ");
     end();
