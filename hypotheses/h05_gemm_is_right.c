@@ -272,8 +272,8 @@ HYP_ATTACK(h05, tf32_of_any_shape_is_within_its_bound) {
 }
 
 static const char *const half_variants[] = {
-    NULL,        "naive",     "shared",   "tensor",   "gathered",   "async_128", "async_256",
-    "wgmma_128", "wgmma_256", "wgmma_k2", "wgmma_k4", "packed_128", "packed_256"};
+    NULL,        "naive",     "shared",   "tensor",      "gathered", "async_128",  "async_256",
+    "wgmma_128", "wgmma_256", "wgmma_64", "wgmma_64_k2", "wgmma_k4", "packed_128", "packed_256"};
 
 HYP_ATTACK(h05, fp16_of_any_shape_is_within_its_bound) {
     try_precision(attack, KN_GEMM_F16, half_variants,
@@ -314,11 +314,13 @@ HYP_ATTACK(h05, split_steps_are_within_their_bounds) {
 
 /* More steps than a pipeline has stages, and tiles that are done one after the other. */
 HYP_ATTACK(h05, pipelines_go_round_within_their_bounds) {
-    static const char *const hopper[] = {"wgmma_128", "wgmma_256", "wgmma_k2", "wgmma_k4"};
+    static const char *const hopper[] = {"wgmma_128", "wgmma_256", "wgmma_64", "wgmma_64_k2",
+                                         "wgmma_k4"};
     static const char *const other[] = {"async_128", "async_256"};
     struct hyp_accuracy accuracy;
     const int capability = tol_context_device(attack->context)->compute_capability;
-    const int trials = attack->session.full ? 120 : 8;
+    const int hoppers = sizeof hopper / sizeof hopper[0];
+    const int trials = attack->session.full ? 120 : 2 * hoppers;
     if (capability < 80) {
         hyp_attack_note(attack, "pipelines need compute capability 8.0");
         return;
@@ -326,7 +328,7 @@ HYP_ATTACK(h05, pipelines_go_round_within_their_bounds) {
     if (hyp_accuracy_begin(&accuracy, attack, columns)) {
         for (int i = 0; i < trials; i++) {
             struct kn_gemm_outcome outcome;
-            const char *variant = capability == 90 ? hopper[i / 2 % 4] : other[i / 2 % 2];
+            const char *variant = capability == 90 ? hopper[i / 2 % hoppers] : other[i / 2 % 2];
             struct kn_gemm_trial trial =
                 draw_trial(attack, i % 4 < 3 ? KN_GEMM_BF16 : KN_GEMM_F16, variant, true);
             if (i % 2 == 0) trial.gemm.transpose_a = trial.gemm.transpose_b = false;
