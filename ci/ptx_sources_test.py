@@ -29,7 +29,11 @@ class PtxSources(unittest.TestCase):
         (self.root / path).write_text(text, encoding="utf-8")
 
     def findings(self) -> list[str]:
-        return ptx_sources.findings(self.root)
+        return [f"{path}: {what}" for path, what in ptx_sources.findings(self.root).items()]
+
+    def planned(self, day: int, action: str = "--compile") -> list[str]:
+        return [pathlib.Path(path).name
+                for path in ptx_sources.plan(self.root, action, [], day)]
 
     def test_a_comment_and_white_space_change_nothing(self) -> None:
         self.put("kernels/basics/fill.cu",
@@ -78,6 +82,50 @@ class PtxSources(unittest.TestCase):
         self.put("runtime/soft/corpus/sorting.cu", "int c;\n")
         self.assertNotIn("fixtures/ptx/corpus/sorting_90_lines.ptx", " ".join(self.findings()))
         self.assertEqual(len(self.findings()), 3)
+
+    def test_other_options_and_another_version_are_stale(self) -> None:
+        path = "fixtures/ptx/kernels/fill.ptx"
+        made = ptx_sources.all_made(self.root)[path]
+        self.assertEqual((made.options, made.version), ("-arch=compute_75", "6.4"))
+        recorded = ptx_sources.recorded(self.root)[path][0]
+        self.assertEqual(ptx_sources.checksum(made), recorded)
+        self.assertNotEqual(ptx_sources.checksum(made._replace(options="-O1")), recorded)
+        self.assertNotEqual(ptx_sources.checksum(made._replace(version="7.0")), recorded)
+
+    def test_a_changed_record_is_stale(self) -> None:
+        record = self.root / ptx_sources.RECORD
+        text = record.read_text(encoding="utf-8")
+        for column in (0, 1):
+            line = next(line for line in text.splitlines() if line.endswith("fill.ptx"))
+            fields = line.split()
+            fields[column] = "0" * 64
+            self.put(ptx_sources.RECORD, text.replace(line, " ".join(fields)))
+            self.assertEqual(len(self.findings()), 1)
+            self.assertTrue(all("fill.ptx" in self.planned(day) for day in range(12)))
+
+    def test_each_file_is_compiled_on_one_day_of_twelve(self) -> None:
+        everything = self.planned(0, "--all")
+        self.assertEqual(everything, ["sorting_75.ptx", "sorting_80.ptx", "sorting_90.ptx",
+                                      "fill.ptx"])
+        days = [self.planned(day) for day in range(700000, 700012)]
+        self.assertEqual(sorted(sum(days, [])), sorted(everything))
+        self.assertEqual(days[0], self.planned(700012))
+
+    def test_what_is_not_as_recorded_is_compiled_every_day(self) -> None:
+        self.put("kernels/tile.cuh", "int tile = 3;\n")
+        self.put("fixtures/ptx/corpus/sorting_80.ptx", ".version 9.1\n")
+        (self.root / "fixtures/ptx/corpus/sorting_75.ptx").unlink()
+        for day in range(12):
+            self.assertLessEqual({"fill.ptx", "sorting_75.ptx", "sorting_80.ptx"},
+                                 set(self.planned(day)))
+
+    def test_writing_names_sources_and_includes_debugging_information(self) -> None:
+        self.assertEqual(ptx_sources.plan(self.root, "--write", ["fill"], 0),
+                         ["fixtures/ptx/kernels/fill.ptx"])
+        self.assertEqual(len(ptx_sources.plan(self.root, "--write", ["sorting"], 0)), 4)
+        self.assertEqual(len(ptx_sources.plan(self.root, "--write", [], 0)), 5)
+        self.assertEqual(ptx_sources.all_made(self.root)[
+            "fixtures/ptx/corpus/sorting_90_lines.ptx"].options, "-arch=compute_90 -lineinfo")
 
 
 if __name__ == "__main__":

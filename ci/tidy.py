@@ -99,7 +99,7 @@ def check_programs() -> None:
                          capture_output=True, text=True, check=False)
     if run.returncode != 0:
         find("configure.py", 0, (run.stdout + run.stderr).strip().split("\n")[-1])
-    findings.extend(ptx_sources.findings())
+    findings.extend(f"{path}: {what}" for path, what in ptx_sources.findings().items())
 
 
 def main() -> int:
