@@ -127,7 +127,7 @@ class Programs:
         """The soft device's tools. Returns what its tests share with them."""
         room = "runtime/soft"
         table = self.objects("table", "tool_soft", f"{room}/table", TABLE)
-        for target in ("ptx-table", "ptx-walk", "fault-table"):
+        for target in ("ptx-table", "ptx-walk", "fault-table", "case-table"):
             source = self.objects("table", "tool_soft", f"{room}/table", [target.replace("-", "_")])
             self.tools.append(self.program(target, [*source, *table],
                                            libs="-lz -lpthread -ldl -lm"))

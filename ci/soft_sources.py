@@ -158,7 +158,7 @@ SOFT_API_TESTS = within({
 TABLE = """
     table_type table_read table_values table_matrix table_probe
     table_kernel table_device table_record
-    fault_run
+    fault_run case case_value case_box case_place case_texture
 """.split()
 
 TABLE_TESTS = within({"table": """
@@ -166,7 +166,7 @@ TABLE_TESTS = within({"table": """
     oracle_integer oracle_carry oracle_bits oracle_video oracle_float oracle_approximate
     oracle_compare oracle_convert oracle_atomic oracle_cluster oracle_lanes
     oracle_product oracle_tensor
-    table_test fault_code_test
+    table_test fault_code_test case_test
 """})
 
 # Fuzz targets: what they share, each of them, and what drives those of every room with files.
