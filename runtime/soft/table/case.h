@@ -21,14 +21,19 @@ enum { CASE_WORDS = 40, CASE_LINE = 1024, CASE_SAID = 1 << 16, CASE_PTX = 1 << 1
               CUtensorMapL2promotion, CUtensorMapFloatOOBfill))                                    \
         function(cuArray3DCreate_v2, CUresult, (CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *))       \
             function(cuArrayDestroy, CUresult, (CUarray))                                          \
-                function(cuMemcpy3D_v2, CUresult, (const CUDA_MEMCPY3D *))                         \
-                    function(cuTexObjectCreate, CUresult,                                          \
-                             (CUtexObject *, const CUDA_RESOURCE_DESC *,                           \
-                              const CUDA_TEXTURE_DESC *, const CUDA_RESOURCE_VIEW_DESC *))         \
-                        function(cuTexObjectDestroy, CUresult, (CUtexObject))                      \
-                            function(cuSurfObjectCreate, CUresult,                                 \
-                                     (CUsurfObject *, const CUDA_RESOURCE_DESC *))                 \
-                                function(cuSurfObjectDestroy, CUresult, (CUsurfObject))
+                function(cuMipmappedArrayCreate, CUresult,                                         \
+                         (CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *, unsigned))          \
+                    function(cuMipmappedArrayGetLevel, CUresult,                                   \
+                             (CUarray *, CUmipmappedArray, unsigned))                              \
+                        function(cuMipmappedArrayDestroy, CUresult, (CUmipmappedArray))            \
+                            function(cuMemcpy3D_v2, CUresult, (const CUDA_MEMCPY3D *)) function(   \
+                                cuTexObjectCreate, CUresult,                                       \
+                                (CUtexObject *, const CUDA_RESOURCE_DESC *,                        \
+                                 const CUDA_TEXTURE_DESC *, const CUDA_RESOURCE_VIEW_DESC *))      \
+                                function(cuTexObjectDestroy, CUresult, (CUtexObject))              \
+                                    function(cuSurfObjectCreate, CUresult,                         \
+                                             (CUsurfObject *, const CUDA_RESOURCE_DESC *))         \
+                                        function(cuSurfObjectDestroy, CUresult, (CUsurfObject))
 
 /* A kernel's text as loaded; cases in a row often have the same. */
 struct case_module {

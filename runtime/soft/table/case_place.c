@@ -92,19 +92,22 @@ static void put_channel(const struct texture *t, size_t i, float x, uint64_t bit
     memcpy(to + i * t->format->bytes, &word, t->format->bytes);
 }
 
-/* texels=ramp: 0, 1, 2 ...; texels=one,K: 1 at texel K, 0 elsewhere; otherwise seeded numbers. */
-static void fill_texels(const struct case_line *line, struct texture *t) {
+/* texels=ramp: 0, 1, 2 ...; texels=one,K: 1 at texel K, 0 elsewhere; texels=level: the level;
+ * otherwise seeded numbers. */
+void case_texture_fill(const struct case_line *line, struct texture *t, unsigned level) {
     const char *set = case_value(line, "texels");
     long long one = 0;
     bool ramp = set != NULL && strncmp(set, "ramp", 4) == 0;
     bool single = set != NULL && strncmp(set, "one", 3) == 0;
+    bool flat = set != NULL && strcmp(set, "level") == 0;
     if (single && set[3] == ',') case_numbers(set + 4, &one, 1);
     size_t channels = t->size[0] * rows_of(t) * t->channels;
     for (size_t i = 0; i < channels; i++) {
-        uint64_t bits = mixed(i);
+        uint64_t bits = mixed(i + 7777u * level);
         size_t texel = i / t->channels;
         float x = (float)((double)(bits >> 40) / 0x1p21 - 4);
         if (ramp) x = (float)texel, bits = texel;
+        if (flat) x = (float)level, bits = level;
         if (single) {
             bool here = texel == (size_t)one;
             x = here ? 1 : 0;
@@ -199,7 +202,8 @@ enum { INSIDE = 16 };
 static void choose_places(const struct case_line *line, struct texture *t) {
     static const unsigned factors[] = {1, 7, 5, 11}, shifts[] = {0, 3, 1, 2};
     bool integers = t->place_type[0] != 'f', normalized = case_has(line, "normalized");
-    long long fine[3] = {0, 1, 1}, at[4] = {0}, layer = 0;
+    long long fine[3] = {0, 1, 1}, at[4] = {0}, layer = 0, lod[2] = {0};
+    bool has_lod = case_numbers(case_value(line, "lod"), lod, 2) > 0;
     bool is_fine = case_numbers(case_value(line, "fine"), fine, 3) > 0;
     bool is_at = case_numbers(case_value(line, "at"), at, 4) > 0;
     bool is_surface = strncmp(t->name, "su", 2) == 0;
@@ -234,7 +238,7 @@ static void choose_places(const struct case_line *line, struct texture *t) {
             if (normalized && !is_fine && !is_at && !t->cube) x /= (float)size;
             place[next++] = bits_of(x);
         }
-        /* A level, or gradients, stand behind: zeros. */
+        if (has_lod) place[next] = bits_of((float)(lod[0] + lod[1] * i) / 4096);
         for (unsigned r = 0; r < RESULTS; r++) {
             uint64_t bits = mixed(1000 + RESULTS * i + r);
             float x = (float)((double)(bits >> 40) / 0x1p14 - 512);
@@ -249,7 +253,7 @@ bool case_texture_read(const struct case_line *line, struct texture *t) {
     if (!read_array(t, line->word[1], line->word[2])) return false;
     if (t->cube) t->size[2] = t->layered ? 12 : 6;
     t->layered |= case_has(line, "layered");
-    fill_texels(line, t);
+    case_texture_fill(line, t, 0);
     choose_places(line, t);
     return true;
 }

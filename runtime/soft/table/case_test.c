@@ -38,6 +38,9 @@ static const struct {
     {"tex.1d.v4.f32.f32 f32x1 4 texels=ramp linear fine=6144,1,1", "3f800000,0,0,3f800000"},
     {"tex.1d.v4.f32.f32 f32x1 4 texels=one,1 linear fine=4096,2048,3",
      "3f000000,0,0,3f800000 3f800000,0,0,3f800000 3f000000,0,0,3f800000"},
+    {"tex.level.2d.v4.f32.f32 f32x1 4x4 levels=3 texels=level normalized mixes at=2048,2048 "
+     "lod=6144,0",
+     "3fc00000,0,0,3f800000"},
     {"suld.b.1d.b32.zero u32x1 4 texels=ramp at=3", "00000003"},
     {"suld.b.1d.b32.trap u32x1 4 texels=ramp at=9", "synchronize 719"},
     {"sured.b.add.2d.u32.zero u32x1 4x2 at=9,9", "nothing written"},

@@ -107,6 +107,7 @@ static void write_kernel(char *to, const struct texture *t, const char *spelling
 
 struct made {
     CUarray array;
+    CUmipmappedArray levels;
     CUdeviceptr memory;
     uint64_t object;
     bool is_surface;
@@ -133,6 +134,27 @@ static CUresult copy_array(struct case_device *device, struct texture *t, CUarra
     return device->cuMemcpy3D_v2(&copy);
 }
 
+/* Each level has half the width and height of the one before. */
+static bool make_levels(struct case_device *device, struct case_line *line, struct texture *t,
+                        struct made *made, const CUDA_ARRAY3D_DESCRIPTOR *how, unsigned levels,
+                        CUDA_RESOURCE_DESC *resource) {
+    const size_t width = t->size[0], height = t->size[1];
+    CUresult code = device->cuMipmappedArrayCreate(&made->levels, how, levels);
+    if (code != CUDA_SUCCESS) return case_fail(line, "levels", code);
+    for (unsigned i = 0; i < levels && code == CUDA_SUCCESS; i++) {
+        CUarray level = NULL;
+        t->size[0] = width >> i > 0 ? width >> i : 1;
+        t->size[1] = height >> i > 0 || height == 0 ? height >> i : 1;
+        case_texture_fill(line, t, i);
+        code = device->cuMipmappedArrayGetLevel(&level, made->levels, i);
+        if (code == CUDA_SUCCESS) code = copy_array(device, t, level, true, t->texels);
+    }
+    t->size[0] = width;
+    t->size[1] = height;
+    resource->res.mipmap.hMipmappedArray = made->levels;
+    return code == CUDA_SUCCESS || case_fail(line, "level", code);
+}
+
 static bool make_array(struct case_device *device, struct case_line *line, struct texture *t,
                        struct made *made, CUDA_RESOURCE_DESC *resource) {
     CUDA_ARRAY3D_DESCRIPTOR how = {.Width = t->size[0],
@@ -144,6 +166,11 @@ static bool make_array(struct case_device *device, struct case_line *line, struc
     if (t->cube) how.Flags |= CUDA_ARRAY3D_CUBEMAP;
     if (made->is_surface) how.Flags |= CUDA_ARRAY3D_SURFACE_LDST;
     if (strcmp(t->name, "tld4") == 0) how.Flags |= CUDA_ARRAY3D_TEXTURE_GATHER;
+    long long levels = 0;
+    if (case_numbers(case_value(line, "levels"), &levels, 1) > 0) {
+        resource->resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+        return make_levels(device, line, t, made, &how, (unsigned)levels, resource);
+    }
     CUresult code = device->cuArray3DCreate_v2(&made->array, &how);
     if (code != CUDA_SUCCESS) return case_fail(line, "array", code);
     code = copy_array(device, t, made->array, true, t->texels);
@@ -220,6 +247,8 @@ static bool make(struct case_device *device, struct case_line *line, struct text
     if (case_has(line, "srgb")) how.flags |= CU_TRSF_SRGB;
     if (case_has(line, "seamless")) how.flags |= CU_TRSF_SEAMLESS_CUBEMAP;
     if (case_has(line, "untrimmed")) how.flags |= CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
+    if (case_has(line, "mixes")) how.mipmapFilterMode = CU_TR_FILTER_MODE_LINEAR;
+    if (made->levels != NULL) how.maxMipmapLevelClamp = 100;
     for (int i = 0; i < 4; i++) how.borderColor[i] = 0.25f + (float)i;
     code = device->cuTexObjectCreate(&object, &resource, &how, NULL);
     made->object = object;
@@ -229,6 +258,7 @@ static bool make(struct case_device *device, struct case_line *line, struct text
 static void unmake(struct case_device *device, const struct made *made) {
     if (made->object != 0 && made->is_surface) device->cuSurfObjectDestroy(made->object);
     if (made->object != 0 && !made->is_surface) device->cuTexObjectDestroy(made->object);
+    if (made->levels != NULL) device->cuMipmappedArrayDestroy(made->levels);
     if (made->array != NULL) device->cuArrayDestroy(made->array);
     if (made->memory != 0) device->driver.cuMemFree_v2(made->memory);
 }

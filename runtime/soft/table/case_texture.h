@@ -49,4 +49,7 @@ static inline size_t rows_of(const struct texture *t) {
 /* Reads the line, and fills texels, places and values. false: it is not a case. */
 bool case_texture_read(const struct case_line *line, struct texture *texture);
 
+/* Fills the texels of a level of detail, of the size that texture has now. */
+void case_texture_fill(const struct case_line *line, struct texture *texture, unsigned level);
+
 #endif
