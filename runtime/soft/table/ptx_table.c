@@ -5,6 +5,7 @@
  *     --driver PATH     the driver library: libcuda.so.1 (default), or the soft device
  *     --table FOLDER    the tables: fixtures/ptx/instructions near the program (default)
  *     --row TEXT        only the rows with this text in them
+ *     --part I/N        only every Nth row, from row I: 0/4 to 3/4 are all rows
  *     --out FILE        writes the record: a line a row
  *     --raw FILE        writes all results, compressed
  *     --against FILE    compares with such a file and prints what differs, with its operands
@@ -21,13 +22,15 @@
 #include <unistd.h>
 
 struct options {
-    const char *driver, *folder, *row, *out, *raw, *against, *ptx;
+    const char *driver, *folder, *row, *part, *out, *raw, *against, *ptx;
+    size_t first, step;
     bool show;
 };
 
 static int usage(void) {
-    fprintf(stderr, "usage: ptx-table [--driver PATH] [--table FOLDER] [--row TEXT] [--out FILE]\n"
-                    "                 [--raw FILE] [--against FILE] [--show] [--ptx FOLDER]\n");
+    fprintf(stderr, "usage: ptx-table [--driver PATH] [--table FOLDER] [--row TEXT] [--part I/N]\n"
+                    "                 [--out FILE] [--raw FILE] [--against FILE] [--show]\n"
+                    "                 [--ptx FOLDER]\n");
     return 2;
 }
 
@@ -36,10 +39,9 @@ static bool read_options(int count, char **arguments, struct options *options) {
         const char *name;
         const char **value;
     } named[] = {
-        {"--driver", &options->driver}, {"--table", &options->folder},
-        {"--row", &options->row},       {"--out", &options->out},
-        {"--raw", &options->raw},       {"--against", &options->against},
-        {"--ptx", &options->ptx},
+        {"--driver", &options->driver},   {"--table", &options->folder}, {"--row", &options->row},
+        {"--part", &options->part},       {"--out", &options->out},      {"--raw", &options->raw},
+        {"--against", &options->against}, {"--ptx", &options->ptx},
     };
     for (int i = 1; i < count; i++) {
         bool known = strcmp(arguments[i], "--show") == 0;
@@ -51,7 +53,14 @@ static bool read_options(int count, char **arguments, struct options *options) {
         }
         if (!known) return false;
     }
-    return true;
+    options->step = 1;
+    if (options->part == NULL) return true;
+    char *rest = NULL;
+    options->first = strtoul(options->part, &rest, 10);
+    if (rest == options->part || *rest++ != '/') return false;
+    const char *step = rest;
+    options->step = strtoul(step, &rest, 10);
+    return rest != step && *rest == '\0' && options->first < options->step;
 }
 
 static bool find_folder(char *path, size_t bytes) {
@@ -174,7 +183,7 @@ static int run(const struct table *table, const struct options *options) {
                 device.capability);
     }
     size_t ran = 0, refused = 0, differ = 0;
-    for (size_t i = 0; i < table->count; i++) {
+    for (size_t i = options->first; i < table->count; i += options->step) {
         const struct table_row *row = &table->rows[i];
         if (options->row != NULL && strstr(row->text, options->row) == NULL) continue;
         struct table_outcome outcome;
@@ -187,7 +196,10 @@ static int run(const struct table *table, const struct options *options) {
             printf("refused with code %d: %s\n  %s\n", (int)outcome.code, row->text, outcome.log);
         }
         ran += outcome.code == CUDA_SUCCESS;
-        if (out != NULL) table_line_write(out, row, &outcome);
+        if (out != NULL) {
+            table_line_write(out, row, &outcome);
+            fflush(out); /* a run that is ended leaves what it has */
+        }
         if (raw != NULL && outcome.code == CUDA_SUCCESS) table_raw_write(raw, row, &outcome);
         for (uint32_t t = 0; options->show && t < row->tuples; t++) {
             print_tuple(row, &outcome, t, NULL);

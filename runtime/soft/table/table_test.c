@@ -231,3 +231,47 @@ Test(table, the_record_knows_every_file_of_rows) {
     }
     table_record_free(&record);
 }
+
+/* What ptx-table prints with a part: the texts of its rows, in order; how many. */
+static size_t rows_of_part(const char *part, char (*texts)[TABLE_ROW_BYTES], size_t most) {
+    char command[17000], line[8 * TABLE_ROW_BYTES];
+    char folder[8300];
+    size_t count = 0;
+    snprintf(folder, sizeof folder, "%s", fixture("integer.table"));
+    *strrchr(folder, '/') = '\0';
+    snprintf(command, sizeof command,
+             "'%sptx-table' --driver '%slibtollens-soft.so' --table '%s' --row mad.lo --part %s "
+             "--out /dev/stderr 2>&1 >/dev/null",
+             own_folder(), own_folder(), folder, part);
+    FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): both are of this build */
+    cr_assert(pipe != NULL);
+    while (fgets(line, sizeof line, pipe) != NULL && count < most) {
+        if (strncmp(line, "ok\t", 3) != 0) continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(texts[count++], TABLE_ROW_BYTES, "%.*s", TABLE_ROW_BYTES - 1, line);
+    }
+    pclose(pipe);
+    return count;
+}
+
+/* Every row is in one part, and in no other. */
+Test(table, parts_share_the_rows) {
+    enum { MOST = 256 };
+    static char all[MOST][TABLE_ROW_BYTES], one[MOST][TABLE_ROW_BYTES];
+    char program[4200];
+    snprintf(program, sizeof program, "%sptx-table", own_folder());
+    if (access(program, X_OK) != 0) cr_skip_test("no ptx-table beside this program");
+    size_t count = rows_of_part("0/1", all, MOST), found = 0;
+    cr_assert(count > 3 && count < MOST, "%zu", count);
+    for (unsigned part = 0; part < 3; part++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u/3", part);
+        size_t some = rows_of_part(name, one, MOST);
+        cr_expect(some > 0 && some < count, "%zu of %zu rows", some, count);
+        for (size_t i = 0; i < some; i++) {
+            for (size_t k = 0; k < count; k++) found += strcmp(one[i], all[k]) == 0;
+        }
+    }
+    cr_expect_eq(found, count, "%zu of %zu rows", found, count);
+    cr_expect_eq(rows_of_part("3/3", one, MOST), 0, "there is no such part");
+}
