@@ -11,9 +11,9 @@
  * factors' exponents, so its digits are those of a number from 1 up to 4.
  *
  * The numbers are those published for Hopper, and an H200 has them: every row of tensor.table,
- * tensor_volta.table, matrix.table and tensor_model.table gives the same bits there (CUDA driver
- * 13.0). tensor_model.table asks about each number: on a GPU where it is another one, the
- * answers differ.
+ * tensor_volta.table, matrix.table, wgmma.table and tensor_model.table gives the same bits there
+ * (CUDA driver 13.0). tensor_model.table asks about each number: on a GPU where it is another one,
+ * the answers differ.
  *
  * A sum is a half only where both C and D are halves. Where one of them is single the sum is: a C
  * of halves is widened first, so that its subnormals have the exponents of singles, and a D of
@@ -32,7 +32,9 @@ enum {
      * 24. */
     SOFT_TENSOR_FRACTION_BITS = 25,
     /* The same of eight-bit floating point in wgmma, and of the sums that come of it: Hopper's core
-     * keeps 13, as users of its sums have found too (Xie et al., MMA-Sim; DeepSeek-V3's report). */
+     * keeps 13, as users of its sums have found too (Xie et al., MMA-Sim; DeepSeek-V3's report). A
+     * single has 13 fraction bits as well, cut off behind its own first digit; a half is rounded to
+     * nearest from the whole sum. */
     SOFT_TENSOR_BYTE_FRACTION_BITS = 13,
     /* Products that are added at once. V100: 4, A100: 8 and 4. */
     SOFT_TENSOR_BLOCK_HALF = 16,
@@ -47,9 +49,9 @@ enum {
     /* Whether a subnormal factor has the exponent of its format's least normal number, as it is
      * stored, or that of its leading digit. */
     SOFT_TENSOR_SUBNORMAL_AS_STORED = 1,
-    /* Whether a negative sum that is rounded to zero as a half gives -0. Of singles nothing is
-     * known: no row has such a sum. */
+    /* Whether a negative sum that becomes zero gives -0: rounded to a half, cut off to a single. */
     SOFT_TENSOR_ZERO_HALF_HAS_SIGN = 0,
+    SOFT_TENSOR_ZERO_SINGLE_HAS_SIGN = 0,
     /* Whether a single beyond the largest becomes infinity, or stays at the largest. */
     SOFT_TENSOR_OVERFLOWS = 1,
     /* Whether the single of an inexact sum is rounded to nearest, and not cut off. */

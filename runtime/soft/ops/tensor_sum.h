@@ -139,6 +139,7 @@ static float rounded_single(double sum) {
     /* The leading one adds to the exponent's field, and so does a carry. */
     uint64_t field = leading < -126 ? kept : kept + ((uint64_t)(leading + 126) << 23);
     if (field >= 0x7f800000) field = SOFT_TENSOR_OVERFLOWS ? 0x7f800000 : 0x7f7fffff;
+    if (field == 0 && !SOFT_TENSOR_ZERO_SINGLE_HAS_SIGN) sign = 0;
     return float_f32(sign | (uint32_t)field);
 }
 
@@ -236,8 +237,8 @@ static void add_block(struct problem *p, unsigned row, unsigned column, unsigned
         int32_t exponent = largest[j] < -900 ? -900 : largest[j];
         sum[j] *= float_f64((uint64_t)(exponent - SOFT_TENSOR_FRACTION_BITS + 1023) << 52);
     }
-    for (int j = 0; j < COLUMNS && p->cut > 0; j++) {
-        /* A core that keeps fewer bits gives no more. */
+    for (int j = 0; j < COLUMNS && p->cut > 0 && !p->half; j++) {
+        /* A core that keeps fewer bits gives no more; the sum that becomes a half has them all. */
         int drop = 52 - SOFT_TENSOR_FRACTION_BITS + p->cut;
         sum[j] = float_f64(bits_f64(sum[j]) >> drop << drop);
     }
