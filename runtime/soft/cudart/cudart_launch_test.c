@@ -40,16 +40,16 @@ Test(cudart_launch, what_cannot_be_launched_is_told_apart) {
     OK(rt.cudaMalloc(&address, 4));
     arguments[0] = &address;
     arguments[1] = &value;
-    IS(rt.cudaLaunchKernel(&value, one, one, arguments, 0, NULL), cudaErrorInvalidDeviceFunction);
+    IS(rt.cudaLaunchKernel(&value, one, one, arguments, 0, NULL), cudaErrorInvalidResourceHandle);
     IS(rt.cudaLaunchKernel(&test_variable, one, one, arguments, 0, NULL),
-       cudaErrorInvalidDeviceFunction);
-    IS(rt.cudaLaunchKernel(NULL, one, one, arguments, 0, NULL), cudaErrorInvalidDeviceFunction);
+       cudaErrorInvalidResourceHandle);
+    IS(rt.cudaLaunchKernel(NULL, one, one, arguments, 0, NULL), cudaErrorInvalidResourceHandle);
     IS(rt.cudaLaunchKernel(&test_kernel, (dim3){0, 1, 1}, one, arguments, 0, NULL),
-       cudaErrorInvalidConfiguration);
+       cudaErrorInvalidValue);
     IS(rt.cudaLaunchKernel(&test_kernel, one, (dim3){1025, 1, 1}, arguments, 0, NULL),
-       cudaErrorInvalidConfiguration);
+       cudaErrorInvalidValue);
     IS(rt.cudaLaunchKernel(&test_kernel, one, (dim3){1, 1, 65}, arguments, 0, NULL),
-       cudaErrorInvalidConfiguration);
+       cudaErrorInvalidValue);
     IS(rt.cudaLaunchKernel(&test_kernel, one, one, arguments, 1 << 20, NULL),
        cudaErrorInvalidValue);
     IS(rt.cudaLaunchKernelExC(NULL, &test_kernel, arguments), cudaErrorInvalidConfiguration);
@@ -145,7 +145,7 @@ Test(cudart_launch, kernels_of_libraries_are_launched_by_their_handles) {
     OK(rt.cudaLaunchKernel(kernel, one, one, NULL, 0, NULL));
     OK(rt.cudaDeviceSynchronize());
     OK(rt.cudaLibraryUnload(library));
-    IS(rt.cudaLaunchKernel(kernel, one, one, NULL, 0, NULL), cudaErrorInvalidDeviceFunction);
+    IS(rt.cudaLaunchKernel(kernel, one, one, NULL, 0, NULL), cudaErrorInvalidResourceHandle);
 }
 
 static void *read_fatbin(const char *path) {

@@ -4,6 +4,7 @@
  * Source: fatbinary_section.h, the wrapper of an image; crt/host_runtime.h, what is registered.
  */
 #include "cudart_registry.h"
+#include "cudart_version.h"
 
 #include "cudart_link.h"
 #include "cudart_thread.h"
@@ -167,9 +168,15 @@ static cudaError_t load(struct cudart_image *image) {
     return image->failure;
 }
 
+/* CUDA 13 takes an address that was not registered for a handle, which it is not: so says
+ * cudaFuncSetAttribute there (fixtures/cudart/README.md). */
+static cudaError_t not_a_kernel(void) {
+    return cudart_version < 13000 ? cudaErrorInvalidDeviceFunction : cudaErrorInvalidResourceHandle;
+}
+
 /* The lock is held. */
 static cudaError_t kernel_of(struct symbol *symbol, CUkernel *kernel) {
-    if (symbol == NULL || symbol->kind != KERNEL) return cudaErrorInvalidDeviceFunction;
+    if (symbol == NULL || symbol->kind != KERNEL) return not_a_kernel();
     if (symbol->kernel == NULL) {
         cudaError_t error = load(symbol->image);
         if (error != cudaSuccess) return error;

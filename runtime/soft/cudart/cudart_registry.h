@@ -33,7 +33,8 @@ void cudart_managed_add(struct cudart_image *image, void **pointer, const char *
 void cudart_kernel_know(CUkernel kernel, CUlibrary library);
 void cudart_library_forget(CUlibrary library);
 
-/* The kernel that a host address stands for; cudaErrorInvalidDeviceFunction: none. */
+/* The kernel that a host address stands for; cudaErrorInvalidResourceHandle, or of CUDA 12
+ * cudaErrorInvalidDeviceFunction: none. */
 cudaError_t cudart_kernel(const void *host, CUkernel *kernel);
 
 /* Likewise in the current context; there must be one. */
