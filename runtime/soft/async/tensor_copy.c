@@ -3,15 +3,15 @@
  * (tensors), 9.7.9.27.1.2 (cp.async.bulk.tensor), 9.7.9.27.1.3 (cp.reduce.async.bulk.tensor) and
  * 9.7.9.27.1.4 (cp.async.bulk.prefetch.tensor).
  *
- * A box lies in shared memory row by row without gaps; where the map has a swizzle, the chunks of
- * 16 bytes of each 128 change places by the bits of their address. Elements outside the tensor
- * come as zeros or NaN, and count as bytes that have come. The map is read when the copy begins,
- * the elements when it is carried out. A multicast copy is one for each block.
+ * A box lies in shared memory row by row; where the map has a swizzle, rows are as long as that at
+ * least, and the chunks of 16 bytes of each 128 change places by the bits of their address.
+ * Elements outside the tensor come as zeros or NaN, and count as bytes that have come. The map is
+ * read when the copy begins, the elements when it is carried out. A multicast copy is one for each
+ * block.
  *
- * What the manual does not say of tiles at the ends of rows is as an H200 does it, by the table in
- * README.md: a tile begins at a multiple of 16 bytes of a row, and one that is written not in front
- * of it; what is written are whole units of 16 bytes. Of copies by im2col, which were not measured,
- * elements outside the tensor are never written.
+ * What the manual does not say is as an H200 does it, by README.md: a box begins at a multiple of
+ * 16 bytes of a row, and one that is written not in front of the tensor; of a tile that is written
+ * whole units of 16 bytes are.
  */
 #include "async.h"
 
@@ -105,20 +105,39 @@ static bool read_place(struct soft_warp *warp, const struct soft_instruction *in
 /* Whether a tile is where the hardware copies one. If not, the launch has failed. */
 static bool check_place(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane) {
     const struct soft_tensor_map *map = &copy->map;
+    bool writes = copy->to == SOFT_SPACE_GLOBAL;
     long long first = copy->place.begin[0], byte = first * map->element_bytes;
-    if (map->im2col) return true;
-    if (byte % CHUNK != 0) {
+    unsigned dimension = 0;
+    if (map->interleave == 0 && byte % CHUNK != 0) {
         soft_launch_fail(warp, copy->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
                          "the box begins at %lld along dimension 0, which is byte %lld of the "
                          "tensor's row, not a multiple of 16",
                          first, byte);
         return false;
     }
-    if (first < 0 && copy->to == SOFT_SPACE_GLOBAL) {
+    for (unsigned i = 0; i < map->rank && writes; i++) {
+        if (copy->place.begin[i] >= 0) continue;
         soft_launch_fail(warp, copy->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
-                         "the box begins at %lld along dimension 0, in front of the tensor's row, "
-                         "where only loads may begin",
-                         first);
+                         "the box begins at %d along dimension %u, in front of the tensor, where "
+                         "only loads may begin",
+                         copy->place.begin[i], i);
+        return false;
+    }
+    for (unsigned i = 0; i + 2 < map->rank && writes && map->im2col; i++) {
+        if (map->lower[i] >= 0) continue;
+        soft_launch_fail(warp, copy->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
+                         "the bounding box begins at %d, in front of the tensor, and only loads "
+                         "may have such a one",
+                         map->lower[i]);
+        return false;
+    }
+    if (map->im2col && !soft_tensor_is_in_bounds(map, &copy->place, &dimension)) {
+        unsigned k = dimension - soft_tensor_first(map);
+        soft_launch_fail(warp, copy->in, CUDA_ERROR_ILLEGAL_INSTRUCTION, 1u << lane, 0,
+                         "the filter begins at %d along dimension %u, and the bounding box goes "
+                         "from %d to %lld",
+                         copy->place.begin[dimension], dimension, map->lower[k],
+                         (long long)map->last[dimension] + map->upper[k]);
         return false;
     }
     return true;
@@ -129,8 +148,12 @@ static void note_outside(struct soft_warp *warp, const struct soft_async_op *cop
     const struct soft_tensor_map *map = &copy->map;
     for (unsigned i = 0; i < map->rank; i++) {
         int64_t first = copy->place.begin[i], size = (int64_t)map->last[i] + 1;
-        if (map->im2col && i > 0 && i + 1 < map->rank) continue;
-        if (first < size && (first + map->box[i] > 0 || (map->im2col && i > 0))) continue;
+        if (map->im2col && i >= soft_tensor_first(map) &&
+            i < soft_tensor_first(map) + map->rank - 2) {
+            continue;
+        }
+        bool one = (map->im2col && i > 0) || (map->interleave != 0 && i + 2 == map->rank);
+        if (first < size && first + (one ? 1 : map->box[i]) > 0) continue;
         struct soft_finding finding = {
             .kind = "box outside tensor", .lanes = 1u << lane, .minor = true};
         soft_launch_find(warp, copy->in, &finding,
@@ -139,18 +162,6 @@ static void note_outside(struct soft_warp *warp, const struct soft_async_op *cop
                          (long long)first, i, (long long)size);
         return;
     }
-}
-
-/* The manual demands it, and does not say what happens otherwise. */
-static void check_bounds(struct soft_warp *warp, const struct soft_async_op *copy, uint32_t lane) {
-    const struct soft_tensor_map *map = &copy->map;
-    unsigned i = 0;
-    if (!map->im2col || soft_tensor_is_in_bounds(map, &copy->place, &i)) return;
-    soft_launch_note(warp, copy->in, "filter outside bounding box", 1u << lane, 0,
-                     "the filter begins at %d along dimension %u, and the bounding box goes from "
-                     "%d to %lld; which pixels are copied is not defined",
-                     copy->place.begin[i], i, map->lower[i - 1],
-                     (long long)map->last[i] + map->upper[i - 1]);
 }
 
 /* Finds the box's place in shared memory, of the block itself or of another one. false: it does not
@@ -199,7 +210,6 @@ static bool add_lane(struct soft_warp *warp, const struct soft_instruction *in, 
     if (!find_box(warp, copy, lane, &place)) return false;
     copy->bytes[lane] = (uint32_t)soft_tensor_box_bytes(&copy->map);
     note_outside(warp, copy, lane);
-    check_bounds(warp, copy, lane);
     return true;
 }
 
@@ -226,9 +236,9 @@ static bool begin_copy(struct soft_warp *warp, const struct soft_instruction *in
 
 /* A prefetch does nothing, but its map must be one. */
 static bool prefetch(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane) {
-    struct soft_tensor_map map;
-    struct soft_box_place place;
-    return read_map(warp, in, lane, &map) && read_place(warp, in, lane, &place);
+    struct soft_async_op like = {.in = in, .to = SOFT_SPACE_SHARED};
+    return read_map(warp, in, lane, &like.map) && read_place(warp, in, lane, &like.place) &&
+           check_place(warp, &like, lane);
 }
 
 const struct soft_instruction *soft_tensor_copy(struct soft_warp *warp,
@@ -257,7 +267,7 @@ const struct soft_instruction *soft_tensor_copy(struct soft_warp *warp,
 static enum ptx_modifier type_of_sum(const struct soft_tensor_map *map) {
     static const enum ptx_modifier types[] = {
         PTX_b8,  PTX_b16, PTX_u32,  PTX_s32, PTX_u64, PTX_s64, PTX_f16,
-        PTX_f32, PTX_f64, PTX_bf16, PTX_f32, PTX_b32, PTX_b32,
+        PTX_f32, PTX_f64, PTX_bf16, PTX_f32, PTX_f32, PTX_f32,
     };
     return types[map->type];
 }
@@ -267,7 +277,7 @@ static bool has_sum(enum soft_atomic operation, enum ptx_modifier type) {
     bool half = type == PTX_f16 || type == PTX_bf16;
     switch (operation) {
     case SOFT_ATOMIC_ADD:
-        return (whole && type != PTX_s64) || half || type == PTX_f32;
+        return (whole && type != PTX_s64) || half || type == PTX_f32 || type == PTX_f64;
     case SOFT_ATOMIC_MIN:
     case SOFT_ATOMIC_MAX:
         return whole || half;
@@ -275,30 +285,27 @@ static bool has_sum(enum soft_atomic operation, enum ptx_modifier type) {
     case SOFT_ATOMIC_DEC:
         return type == PTX_u32;
     default:
-        return whole;
+        return whole && type != PTX_s64;
     }
 }
 
-/* What is out of bounds: zeros, or a NaN of the type. */
+/* What is out of bounds: zeros, or a NaN, of which every 16 bits are the same whatever the type. */
 static void fill(const struct soft_tensor_map *map, uint8_t *bytes, unsigned count) {
-    static const uint8_t nan64[8] = {255, 255, 255, 255, 255, 255, 255, 127};
-    unsigned each = map->element_bytes;
-    for (unsigned i = 0; i < count; i++) {
-        bytes[i] = map->fills_nan ? nan64[8 - each + i % each] : 0;
-    }
+    static const uint8_t nan[2] = {0xf7, 0x7f};
+    for (unsigned i = 0; i < count; i++) bytes[i] = map->fills_nan ? nan[i % 2] : 0;
 }
 
-/* Loads of TFLOAT32 are rounded to nearest, ties to even; with FTZ a subnormal number becomes a
- * zero of its sign. The manual says nothing about either; compilers rely on the first. */
+/* Loads of TFLOAT32 are rounded to nearest, ties to even, and a NaN becomes that of all digits; an
+ * H200 flushes no subnormal number, with FTZ either. */
 static void convert(const struct soft_tensor_map *map, uint8_t *bytes, unsigned count) {
-    enum { FLOAT32_FTZ = 10, TFLOAT32 = 11, TFLOAT32_FTZ = 12, CUT_BITS = 13 };
-    if (map->type < FLOAT32_FTZ) return;
+    enum { TFLOAT32 = 11, CUT_BITS = 13, NAN_BITS = 0x7fffe000 };
+    if (map->type < TFLOAT32) return;
     for (unsigned i = 0; i < count; i += sizeof(uint32_t)) {
         uint32_t word;
         memcpy(&word, bytes + i, sizeof word);
-        uint32_t exponent = word >> 23 & 0xff;
-        if (exponent == 0 && map->type != TFLOAT32) word &= 1u << 31;
-        if (exponent < 0xff && map->type != FLOAT32_FTZ) {
+        if ((word & 0x7fffffff) > 0x7f800000) {
+            word = NAN_BITS;
+        } else if ((word & 0x7f800000) != 0x7f800000) {
             word += (1u << (CUT_BITS - 1)) - 1 + (word >> CUT_BITS & 1);
             word &= ~((1u << CUT_BITS) - 1);
         }
@@ -414,10 +421,12 @@ bool soft_tensor_carry_out(struct soft_warp *warp, const struct soft_async_op *c
     struct soft_tensor_walk row;
     uint32_t offset;
     if (!find_box(warp, copy, lane, &shared.place)) return false;
-    if (out) {
+    /* What lies between rows that are apart is not read. */
+    bool gaps = soft_tensor_row_pitch(&copy->map) != soft_tensor_row_bytes(&copy->map);
+    if (out && !gaps) {
         soft_access_check_read(warp, copy->in, lane, copy->source[lane], copy->bytes[lane],
                                &shared.place);
-    } else {
+    } else if (!out) {
         shared.cta = soft_cluster_find(warp->cta, (uint32_t)copy->destination[lane], &offset);
     }
     soft_tensor_walk_begin(&row, &copy->map, &copy->place, out);

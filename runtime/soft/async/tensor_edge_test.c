@@ -99,7 +99,7 @@ static bool is_refused(enum operation operation, const struct edge *edge) {
 static void check_refused(enum operation operation, const struct edge *edge, CUresult result) {
     char at[80];
     snprintf(at, sizeof at, "the box begins at %d along dimension 0, %s", edge->at / edge->each,
-             edge->at % 16 != 0 ? "which is byte " : "in front of the tensor's row");
+             edge->at % 16 != 0 ? "which is byte " : "in front of the tensor");
     cr_assert_eq(result, CUDA_ERROR_ILLEGAL_INSTRUCTION, "%d, row of %d at %d: %d", (int)operation,
                  edge->row, edge->at, (int)result);
     cr_assert(strstr(test_log(), at) != NULL, "%s: %s", at, test_log());

@@ -188,15 +188,15 @@ static bool make_box(struct box_model *model) {
         model->step[i] = i == 0 || dice(3) > 0 ? 1 : 1 + (unsigned)dice(8);
         if (i > 0) model->box[i] = 1 + (unsigned)dice(model->rank < 4 ? 24 : 8);
     }
-    if (!model->im2col) return box_model_bytes(model) <= SHARED - 128;
+    if (!model->im2col) return box_model_extent(model) <= SHARED - 128;
     model->pixels = 1 + (unsigned)dice(60);
     int limit = model->rank == 5 ? 16 : 20;
     for (unsigned i = 1; i + 1 < model->rank; i++) {
-        model->lower[i - 1] = (int)dice(7) - 3;
+        model->lower[i - 1] = (int)dice(model->stores ? 3 : 7) - (model->stores ? 0 : 3);
         model->upper[i - 1] = (int)dice((uint64_t)limit) - limit / 2;
         if (model->lower[i - 1] > (int)model->size[i] - 1 + model->upper[i - 1]) return false;
     }
-    return box_model_bytes(model) <= SHARED - 128;
+    return box_model_extent(model) <= SHARED - 128;
 }
 
 static int32_t random_place(const struct box_model *model, unsigned i) {
@@ -209,8 +209,10 @@ static int32_t random_place(const struct box_model *model, unsigned i) {
 static void place_box(const struct box_model *model, struct record *record) {
     static const uint16_t most[] = {0, 0, 0, UINT16_MAX, 255, 31};
     for (unsigned i = 0; i < model->rank; i++) record->begin[i] = random_place(model, i);
-    if (!model->im2col) record->begin[0] &= -(int32_t)(16 / model->each);
-    if (model->stores && !model->im2col && record->begin[0] < 0) record->begin[0] = 0;
+    record->begin[0] &= -(int32_t)(16 / model->each);
+    for (unsigned i = 0; i < model->rank && model->stores; i++) {
+        if (record->begin[i] < 0) record->begin[i] = 0;
+    }
     for (unsigned i = 1; model->im2col && i + 1 < model->rank; i++) {
         int last = (int)model->size[i] - 1 + model->upper[i - 1], lower = model->lower[i - 1];
         record->begin[i] = lower + (int)dice((uint64_t)(last - lower + 1));
@@ -445,8 +447,10 @@ Test(tensor_random, reductions) {
             char name[16];
             snprintf(name, sizeof name, "%s%u", operation_names[i], rank);
             current = (enum operation)i;
-            /* inc and dec are for u32 alone, and there is no sum of s64. */
-            unsigned known = current == INC || current == DEC ? 1 : current == ADD ? 3 : 4;
+            /* inc and dec are for u32 alone, and of s64 there are min and max alone. */
+            unsigned known = current == INC || current == DEC   ? 1
+                             : current == MIN || current == MAX ? 4
+                                                                : 3;
             for (int k = 0; k < 2; k++) {
                 for (unsigned b = 0; b < BLOCKS; b++) {
                     make_case(b, &like, types[dice(known)]);

@@ -35,7 +35,7 @@ static bool replace_type(struct soft_tensor_map *map, uint64_t value) {
     if (value >= SOFT_TENSOR_MAP_TYPES) return false;
     map->type = types[value];
     map->element_bytes = (uint8_t)soft_tensor_element_bytes(map->type);
-    map->strides[0] = map->element_bytes;
+    if (map->interleave == 0) map->strides[0] = map->element_bytes;
     return true;
 }
 
@@ -66,13 +66,17 @@ static bool replace(struct soft_warp *warp, const struct soft_instruction *in, u
         return true;
     case SOFT_MAP_STEP:
         /* As when a map is made: the first one is ignored where nothing is interleaved. */
-        if (i > 0) map->steps[i] = value < UINT8_MAX ? (uint8_t)value : UINT8_MAX;
+        if (i > 0 || map->interleave != 0)
+            map->steps[i] = value < UINT8_MAX ? (uint8_t)value : UINT8_MAX;
         return true;
     case SOFT_MAP_TYPE:
         return replace_type(map, value) ||
                fail_value(warp, in, lane, "element type that is modelled", value);
     case SOFT_MAP_INTERLEAVE:
-        return value == 0 || fail_value(warp, in, lane, "interleave that is modelled", value);
+        if (value > 2) return fail_value(warp, in, lane, "interleave", value);
+        map->interleave = (uint8_t)(value * SOFT_TENSOR_CHUNK);
+        map->strides[0] = value == 0 ? map->element_bytes : map->interleave;
+        return true;
     case SOFT_MAP_SWIZZLE:
         map->swizzle = (uint8_t)(1 << (value & 3));
         return value < 4 || fail_value(warp, in, lane, "swizzle of compute capability 9.0", value);

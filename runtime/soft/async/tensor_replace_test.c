@@ -72,7 +72,7 @@ static void fill(struct data *data) {
 static void check_box(const struct data *data) {
     for (uint32_t i = 0; i < BOX; i++) {
         uint32_t row = 6 + i / BOX_COLUMNS, column = 4 + i % BOX_COLUMNS;
-        uint32_t wanted = row < ROWS ? row * COLUMNS + column + 1 : 0x7fffffff;
+        uint32_t wanted = row < ROWS ? row * COLUMNS + column + 1 : 0x7ff77ff7;
         cr_assert_eq(data->box[i], wanted, "%u: %u, not %u", i, data->box[i], wanted);
     }
 }
@@ -139,8 +139,8 @@ Test(tensor_replace, what_makes_no_map_is_refused) {
          "0 is no size of a dimension", CUDA_ERROR_ILLEGAL_INSTRUCTION},
         {REPLACE(FIELD(".global.b1024.b32 [%rd1], 14;", "elemtype")),
          "14 is no element type that is modelled", CUDA_ERROR_ILLEGAL_INSTRUCTION},
-        {REPLACE(FIELD(".global.b1024.b32 [%rd1], 1;", "interleave_layout")),
-         "1 is no interleave that is modelled", CUDA_ERROR_ILLEGAL_INSTRUCTION},
+        {REPLACE(FIELD(".global.b1024.b32 [%rd1], 3;", "interleave_layout")), "3 is no interleave",
+         CUDA_ERROR_ILLEGAL_INSTRUCTION},
         {REPLACE(FIELD(".global.b1024.b32 [%rd1], 4;", "swizzle_mode")),
          "4 is no swizzle of compute capability 9.0", CUDA_ERROR_ILLEGAL_INSTRUCTION},
         {REPLACE(FIELD(".global.b1024.b32 [%rd1], 2;", "fill_mode")), "2 is no fill mode",

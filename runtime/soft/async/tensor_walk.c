@@ -10,7 +10,7 @@
 void soft_tensor_walk_begin(struct soft_tensor_walk *walk, const struct soft_tensor_map *map,
                             const struct soft_box_place *place, bool writes) {
     *walk = (struct soft_tensor_walk){
-        .map = map, .place = place, .whole_units = writes && !map->im2col};
+        .map = map, .place = place, .whole_units = writes && !map->im2col && map->interleave == 0};
     walk->row_bytes = soft_tensor_row_bytes(map);
     walk->left = (uint32_t)soft_tensor_box_rows(map);
     for (unsigned i = 0; i < map->rank; i++) walk->base[i] = place->begin[i];
@@ -20,6 +20,10 @@ void soft_tensor_walk_begin(struct soft_tensor_walk *walk, const struct soft_ten
  * written begins and ends at a unit, so a unit that the tensor's row ends in is all in the box. */
 static void find_part(struct soft_tensor_walk *walk) {
     const struct soft_tensor_map *map = walk->map;
+    if (map->interleave != 0) { /* a slice is inside or it is not */
+        walk->bytes = walk->row_bytes;
+        return;
+    }
     int64_t size = (int64_t)map->last[0] + 1, first = walk->place->begin[0];
     int64_t from = first < 0 ? -first : 0;
     int64_t end = first + map->box[0] > size ? size - first : map->box[0];
@@ -35,12 +39,13 @@ static void find_part(struct soft_tensor_walk *walk) {
 static int64_t place_along(const struct soft_tensor_walk *walk, unsigned i) {
     const struct soft_tensor_map *map = walk->map;
     if (!map->im2col) return walk->base[i] + (int64_t)walk->index[i] * map->steps[i];
-    return walk->base[i] + (i + 1 < map->rank ? walk->place->offsets[i - 1] : 0);
+    unsigned k = i - soft_tensor_first(map);
+    return walk->base[i] + (k + 2 < map->rank ? walk->place->offsets[k] : 0);
 }
 
 static void step_box(struct soft_tensor_walk *walk) {
     const struct soft_tensor_map *map = walk->map;
-    for (unsigned i = 1; i < map->rank; i++) {
+    for (unsigned i = soft_tensor_first(map); i < map->rank; i++) {
         if (++walk->index[i] < soft_tensor_taken(map, i)) return;
         walk->index[i] = 0;
     }
@@ -48,10 +53,11 @@ static void step_box(struct soft_tensor_walk *walk) {
 
 static void step_filter(struct soft_tensor_walk *walk) {
     const struct soft_tensor_map *map = walk->map;
-    for (unsigned i = 1; i + 1 < map->rank; i++) {
+    for (unsigned k = 0; k + 2 < map->rank; k++) {
+        unsigned i = k + soft_tensor_first(map);
         walk->base[i] += map->steps[i];
-        if (walk->base[i] <= (int64_t)map->last[i] + map->upper[i - 1]) return;
-        walk->base[i] = map->lower[i - 1];
+        if (walk->base[i] <= (int64_t)map->last[i] + map->upper[k]) return;
+        walk->base[i] = map->lower[k];
     }
     walk->base[map->rank - 1]++;
 }
@@ -61,11 +67,11 @@ bool soft_tensor_walk_next(struct soft_tensor_walk *walk) {
     if (walk->left == 0) return false;
     walk->left--;
     walk->at = walk->next;
-    walk->next += walk->row_bytes;
+    walk->next += soft_tensor_row_pitch(map);
     walk->address = map->address;
     walk->from = walk->bytes = walk->behind = 0;
     bool inside = true;
-    for (unsigned i = 1; i < map->rank; i++) {
+    for (unsigned i = soft_tensor_first(map); i < map->rank; i++) {
         int64_t at = place_along(walk, i);
         inside = inside && at >= 0 && at <= (int64_t)map->last[i];
         walk->address += (uint64_t)at * map->strides[i];
@@ -81,10 +87,11 @@ bool soft_tensor_walk_next(struct soft_tensor_walk *walk) {
 
 bool soft_tensor_is_in_bounds(const struct soft_tensor_map *map, const struct soft_box_place *place,
                               unsigned *dimension) {
-    for (unsigned i = 1; i + 1 < map->rank; i++) {
-        int64_t at = place->begin[i], upper = (int64_t)map->last[i] + map->upper[i - 1];
+    for (unsigned k = 0; k + 2 < map->rank; k++) {
+        unsigned i = k + soft_tensor_first(map);
+        int64_t at = place->begin[i], upper = (int64_t)map->last[i] + map->upper[k];
         *dimension = i;
-        if (at < map->lower[i - 1] || at > upper) return false;
+        if (at < map->lower[k] || at > upper) return false;
     }
     return true;
 }

@@ -42,8 +42,9 @@ static bool is_valid_image(const struct soft_tensor_map *map, const struct reaso
         return wrong(reason, "%u pixels per column, not 1 to 1024", map->box[1]);
     }
     int limit = 1 << (soft_tensor_image_bits(map->rank) - 1);
-    for (unsigned i = 1; i + 1 < map->rank; i++) {
-        int lower = map->lower[i - 1], upper = map->upper[i - 1];
+    for (unsigned k = 0; k + 2 < map->rank; k++) {
+        unsigned i = k + soft_tensor_first(map);
+        int lower = map->lower[k], upper = map->upper[k];
         if (lower < -limit || lower >= limit || upper < -limit || upper >= limit) {
             return wrong(reason,
                          "the bounding box is from %d to %d along dimension %u, and rank %u has "
@@ -67,7 +68,7 @@ static bool is_valid_dimension(const struct soft_tensor_map *map, unsigned i,
         return wrong(reason, "a step of %u elements along dimension %u, not 1 to 8", map->steps[i],
                      i);
     }
-    if (i == 0 && map->steps[0] != 1) {
+    if (i == 0 && map->steps[0] != 1 && map->interleave == 0) {
         return wrong(reason, "a step of %u elements along dimension 0, which has none",
                      map->steps[0]);
     }
@@ -76,6 +77,27 @@ static bool is_valid_dimension(const struct soft_tensor_map *map, unsigned i,
         return wrong(reason,
                      "the stride of dimension %u is %llu bytes: not a multiple of 16 below 2^40", i,
                      (unsigned long long)stride);
+    }
+    return true;
+}
+
+static bool is_valid_interleave(const struct soft_tensor_map *map, const struct reason *reason) {
+    unsigned bytes = map->interleave;
+    if (bytes != SOFT_TENSOR_CHUNK && bytes != 2 * SOFT_TENSOR_CHUNK) {
+        return wrong(reason, "slices of %u bytes", bytes);
+    }
+    if (map->rank < 3) {
+        return wrong(reason, "an interleaved tensor of rank %u, not 3 to 5", map->rank);
+    }
+    if (map->address % bytes != 0) {
+        return wrong(reason, "the global address 0x%llx is not a multiple of %u",
+                     (unsigned long long)map->address, bytes);
+    }
+    for (unsigned i = 1; i < map->rank; i++) {
+        if (map->strides[i] % bytes == 0) continue;
+        return wrong(reason,
+                     "the stride of dimension %u is %llu bytes, which is not a multiple of %u", i,
+                     (unsigned long long)map->strides[i], bytes);
     }
     return true;
 }
@@ -104,12 +126,13 @@ bool soft_tensor_map_is_valid(const struct soft_tensor_map *map, char *why, size
         if (!is_valid_dimension(map, i, &reason)) return false;
     }
     if (map->im2col && !is_valid_image(map, &reason)) return false;
-    unsigned inner = soft_tensor_row_bytes(map);
+    if (map->interleave != 0 && !is_valid_interleave(map, &reason)) return false;
+    unsigned inner = map->box[0] * map->element_bytes;
     unsigned span = map->swizzle * (unsigned)SOFT_TENSOR_CHUNK;
     if (inner % SOFT_TENSOR_ALIGNMENT != 0) {
         return wrong(&reason, "the box is %u bytes wide, which is not a multiple of 16", inner);
     }
-    if (map->swizzle > 1 && inner > span) {
+    if (map->swizzle > 1 && inner > span && map->interleave == 0) {
         return wrong(&reason, "the box is %u bytes wide, more than the %u of its swizzle", inner,
                      span);
     }
@@ -118,17 +141,26 @@ bool soft_tensor_map_is_valid(const struct soft_tensor_map *map, char *why, size
 
 unsigned soft_tensor_taken(const struct soft_tensor_map *map, unsigned dimension) {
     unsigned step = map->steps[dimension];
+    /* Its box counts channels, of which a slice has several. */
+    if (map->interleave != 0 && dimension + 2 == map->rank) return 1;
     return (map->box[dimension] + step - 1) / step;
 }
 
 uint64_t soft_tensor_box_rows(const struct soft_tensor_map *map) {
     uint64_t rows = map->im2col ? map->box[1] : 1;
-    for (unsigned i = 1; i < map->rank && !map->im2col; i++) rows *= soft_tensor_taken(map, i);
+    for (unsigned i = soft_tensor_first(map); i < map->rank && !map->im2col; i++) {
+        rows *= soft_tensor_taken(map, i);
+    }
     return rows;
 }
 
 unsigned soft_tensor_row_bytes(const struct soft_tensor_map *map) {
-    return (unsigned)map->box[0] * map->element_bytes;
+    return map->interleave != 0 ? map->interleave : (unsigned)map->box[0] * map->element_bytes;
+}
+
+unsigned soft_tensor_row_pitch(const struct soft_tensor_map *map) {
+    unsigned bytes = soft_tensor_row_bytes(map), span = map->swizzle * (unsigned)SOFT_TENSOR_CHUNK;
+    return map->interleave == 0 && bytes < span ? span : bytes;
 }
 
 uint64_t soft_tensor_box_bytes(const struct soft_tensor_map *map) {
@@ -137,5 +169,6 @@ uint64_t soft_tensor_box_bytes(const struct soft_tensor_map *map) {
 
 uint64_t soft_tensor_box_extent(const struct soft_tensor_map *map) {
     uint64_t span = (uint64_t)map->swizzle * SOFT_TENSOR_CHUNK;
-    return (soft_tensor_box_bytes(map) + span - 1) / span * span;
+    uint64_t bytes = soft_tensor_box_rows(map) * soft_tensor_row_pitch(map);
+    return (bytes + span - 1) / span * span;
 }

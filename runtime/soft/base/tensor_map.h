@@ -32,7 +32,10 @@ struct soft_tensor_map {
      * between the first one (channels) and the last one (images). */
     int16_t lower[SOFT_TENSOR_IMAGE_MAX], upper[SOFT_TENSOR_IMAGE_MAX];
     uint8_t im2col; /* whether it is for those: 0 or 1 */
-    uint8_t unused[21];
+    /* Bytes of a slice: 16, 32; 0: not interleaved. An element along the first dimension is then a
+     * slice, whose channels are those of the last dimension but one. */
+    uint8_t interleave;
+    uint8_t unused[20];
 };
 _Static_assert(sizeof(struct soft_tensor_map) == 128, "the size of CUtensorMap");
 
@@ -50,9 +53,16 @@ bool soft_tensor_map_is_valid(const struct soft_tensor_map *map, char *why, size
 /* How many elements of a valid map's box are taken along a dimension; not for im2col. */
 unsigned soft_tensor_taken(const struct soft_tensor_map *map, unsigned dimension);
 
-/* The rows of a valid map's box, each of so many bytes. */
+/* The rows of a valid map's box, each of so many bytes, and from each to the next: a swizzle has
+ * rows as long as its own at least. A row of what is interleaved is a slice. */
 uint64_t soft_tensor_box_rows(const struct soft_tensor_map *map);
 unsigned soft_tensor_row_bytes(const struct soft_tensor_map *map);
+unsigned soft_tensor_row_pitch(const struct soft_tensor_map *map);
+
+/* The first of the dimensions that lead from row to row: those of an image begin with it. */
+static inline unsigned soft_tensor_first(const struct soft_tensor_map *map) {
+    return map->interleave == 0;
+}
 
 /* The bytes of a valid map's box in shared memory; and of the memory that they lie in, which is
  * more where the box ends inside a row that is swizzled. At most 2^43. */

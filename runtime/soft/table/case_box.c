@@ -73,7 +73,7 @@ static bool read_box(const struct case_line *line, struct box *box) {
     numbers_of(line, "lower", lower, 3, 0);
     numbers_of(line, "upper", upper, 3, 0);
     long long next = (size[0] * box->type->bytes + 15) / 16 * 16;
-    uint64_t elements = 1;
+    uint64_t elements = 1, slices = 1;
     for (unsigned i = 0; i < box->rank; i++) {
         box->size[i] = (cuuint64_t)size[i];
         if (i + 1 < box->rank) {
@@ -84,7 +84,9 @@ static bool read_box(const struct case_line *line, struct box *box) {
         box->step[i] = (cuuint32_t)step[i];
         box->data.at[i] = (int32_t)at[i];
         bool steps = !box->im2col && step[i] > 0 && (i > 0 || case_value(line, "interleave"));
-        elements *= (uint64_t)(steps ? (extent[i] + step[i] - 1) / step[i] : extent[i]);
+        uint64_t taken = (uint64_t)(steps ? (extent[i] + step[i] - 1) / step[i] : extent[i]);
+        elements *= taken;
+        if (i + 2 != box->rank) slices *= taken;
     }
     for (unsigned i = 0; i < 3; i++) {
         box->data.offset[i] = (uint32_t)offset[i];
@@ -93,15 +95,20 @@ static bool read_box(const struct case_line *line, struct box *box) {
     }
     box->channels = (cuuint32_t)number_of(line, "channels", 1);
     box->pixels = (cuuint32_t)number_of(line, "pixels", 1);
-    if (box->im2col) elements = (uint64_t)box->channels * box->pixels;
+    if (box->im2col) {
+        elements = (uint64_t)box->channels * box->pixels;
+        slices = box->pixels;
+    }
     box->swizzle = (int)number_of(line, "swizzle", 0);
     box->interleave = (int)number_of(line, "interleave", 0);
     box->fill = (int)number_of(line, "fill", 0);
     box->bytes = (unsigned)(elements * box->type->bytes);
-    /* Where slices lie is not known, so there is room for many. */
+    /* There is room for many slices, since the record was made when nobody knew where they lie. */
     unsigned guard = box->interleave != 0 ? 1 << 15 : GUARD;
     box->shared = (unsigned)number_of(line, "shared", (box->bytes + 127) / 128 * 128 + guard);
-    box->data.expected = (uint32_t)number_of(line, "expect", box->bytes);
+    unsigned all =
+        box->interleave != 0 ? (unsigned)slices * 16 * (unsigned)box->interleave : box->bytes;
+    box->data.expected = (uint32_t)number_of(line, "expect", all);
     return true;
 }
 

@@ -68,21 +68,22 @@ unsigned box_model_swizzled(unsigned swizzle, unsigned at) {
 }
 
 static void fill_value(const struct box_model *model, uint8_t *value) {
-    static const uint8_t nan[] = {255, 255, 255, 255, 255, 255, 255, 127};
+    static const uint8_t nan[] = {0xf7, 0x7f, 0xf7, 0x7f, 0xf7, 0x7f, 0xf7, 0x7f};
     memset(value, 0, model->each);
-    if (model->fill) memcpy(value, nan + 8 - model->each, model->each);
+    if (model->fill) memcpy(value, nan, model->each);
 }
 
-/* As the name of the type says: rounded to ten bits of fraction, flushed. */
+/* TFLOAT32 is rounded to ten bits of fraction; nothing is flushed. */
 static void convert(const struct box_model *model, uint8_t *value) {
     uint32_t word;
     bool rounds = model->type == TENSOR_TFLOAT32 || model->type == TENSOR_TFLOAT32_FTZ;
-    bool flushes = model->type == TENSOR_FLOAT32_FTZ || model->type == TENSOR_TFLOAT32_FTZ;
-    if (!rounds && !flushes) return;
+    if (!rounds) return;
     memcpy(&word, value, 4);
     uint32_t sign = word & 0x80000000, rest = word & 0x7fffffff;
-    if (flushes && rest < 0x00800000) rest = 0;
-    if (rounds && rest < 0x7f800000) {
+    if (rest > 0x7f800000) {
+        sign = 0;
+        rest = 0x7fffe000;
+    } else if (rest < 0x7f800000) {
         uint32_t low = rest / 8192 * 8192, above = rest - low;
         bool up = above > 4096 || (above == 4096 && rest / 8192 % 2 == 1);
         rest = up ? low + 8192 : low;
@@ -136,10 +137,29 @@ void box_model_load(const struct box_model *model, const uint8_t *memory, int64_
     convert(model, value);
 }
 
-/* Tiles begin at a multiple of 16 bytes, and those that are written not in front of the row. */
+/* Boxes begin at a multiple of 16 bytes, and those that are written not in front of the tensor; of
+ * im2col the bounding box neither, and the filter begins inside it. */
 bool box_model_refuses(const struct box_model *model, const int32_t *begin) {
-    int64_t byte = (int64_t)begin[0] * model->each;
-    return !model->im2col && (byte % 16 != 0 || (model->stores && byte < 0));
+    if ((int64_t)begin[0] * model->each % 16 != 0) return true;
+    for (unsigned i = 0; i < model->rank && model->stores; i++) {
+        if (begin[i] < 0) return true;
+    }
+    for (unsigned i = 1; i + 1 < model->rank && model->im2col; i++) {
+        int64_t last = (int64_t)model->size[i] - 1 + model->upper[i - 1];
+        if (model->stores && model->lower[i - 1] < 0) return true;
+        if (begin[i] < model->lower[i - 1] || begin[i] > last) return true;
+    }
+    return false;
+}
+
+/* From a row to the next one in shared memory. */
+static uint64_t pitch(const struct box_model *model) {
+    uint64_t row = (uint64_t)model->box[0] * model->each, span = 16u << model->swizzle;
+    return model->swizzle > 0 && row < span ? span : row;
+}
+
+uint64_t box_model_extent(const struct box_model *model) {
+    return box_model_bytes(model) / (model->box[0] * model->each) * pitch(model);
 }
 
 /* What a dimension has of elements that are copied: of a tile that is written, a row is longer by
@@ -167,6 +187,7 @@ void box_model_each(const struct box_model *model, const int32_t *begin, const u
             if (place < 0 || place >= extent(model, i)) inside = false;
             if (inside) from += place * (int64_t)(i == 0 ? model->each : model->stride[i]);
         }
-        visit(user, (unsigned)e * model->each, inside ? from : -1);
+        uint64_t at = e / model->box[0] * pitch(model) + e % model->box[0] * model->each;
+        visit(user, (unsigned)at, inside ? from : -1);
     }
 }

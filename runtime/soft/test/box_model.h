@@ -47,8 +47,10 @@ struct box_model {
 unsigned tensor_type_bytes(unsigned type);
 bool tensor_type_is_floating(unsigned type);
 
-/* The bytes of the box. */
+/* The bytes of the box, and those of the shared memory that it lies in: a swizzle has rows as long
+ * as its own at least. */
 uint64_t box_model_bytes(const struct box_model *model);
+uint64_t box_model_extent(const struct box_model *model);
 
 /* Has the driver make a map; what it returns. The first step is any, since it is ignored. */
 CUresult box_model_encode(const struct box_model *model, CUtensorMap *map, CUdeviceptr memory,

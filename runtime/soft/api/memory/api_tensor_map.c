@@ -2,8 +2,7 @@
  * Tensor maps: their arguments are checked as the manual says, each refusal with its reason in the
  * driver's log. As in "Tensor Map Object Management" of the CUDA Driver API 13.0. The formats of
  * newer architectures are not modelled; cuTensorMapEncodeIm2colWide is for those alone. Nor are
- * interleaved tensors: the manual does not say where in global memory a slice of channels lies, nor
- * how several of them lie in shared memory.
+ * interleaved tensors whose box has channels of several slices: how those lie was not measured.
  */
 #include "api/export.h"
 #include "base/report.h"
@@ -15,7 +14,6 @@
 
 enum { MAP_ALIGNMENT = 64, SWIZZLES = 4 };
 enum { TYPE_PACKED_LAST = 15, PROMOTION_LAST = 3, INTERLEAVE_LAST = 2 };
-enum { INTERLEAVE_32B = 2, SWIZZLE_32B = 1 };
 
 static bool is_floating(int type) {
     return type >= 6 && type < SOFT_TENSOR_MAP_TYPES;
@@ -63,10 +61,6 @@ static CUresult check_kinds(int type, cuuint32_t rank, int interleave, int swizz
         REFUSE("data type %d and swizzle %d are not those of compute capability 9.0", type,
                swizzle);
     }
-    if (interleave == INTERLEAVE_32B && swizzle != SWIZZLE_32B) {
-        REFUSE("swizzle %d of a tensor that is interleaved by 32 bytes, whose swizzle must be 1",
-               swizzle);
-    }
     return CUDA_SUCCESS;
 }
 
@@ -91,25 +85,11 @@ static CUresult check_dimension(struct soft_tensor_map *map, const struct argume
     }
     map->last[i] = (uint32_t)(size - 1);
     /* The manual: the first step is ignored where nothing is interleaved. */
-    map->steps[i] = i == 0 ? 1 : (uint8_t)arguments->steps[i];
-    map->strides[i] = i == 0 ? map->element_bytes : arguments->strides[i - 1];
+    map->steps[i] = i == 0 && map->interleave == 0 ? 1 : (uint8_t)arguments->steps[i];
+    map->strides[i] = i > 0                  ? arguments->strides[i - 1]
+                      : map->interleave != 0 ? map->interleave
+                                             : map->element_bytes;
     return CUDA_SUCCESS;
-}
-
-/* What the manual demands of interleaved tensors, which are refused all the same. */
-static CUresult check_interleave(const struct arguments *arguments) {
-    if (arguments->interleave == 0) return CUDA_SUCCESS;
-    const unsigned slice = arguments->interleave == INTERLEAVE_32B ? 32 : 16;
-    if ((uintptr_t)arguments->address % slice != 0) {
-        REFUSE("the global address %p is not a multiple of %u", arguments->address, slice);
-    }
-    for (unsigned i = 1; i < arguments->rank; i++) {
-        uint64_t stride = arguments->strides[i - 1];
-        if (stride % slice == 0) continue;
-        REFUSE("the stride of dimension %u is %llu bytes, which is not a multiple of %u", i,
-               (unsigned long long)stride, slice);
-    }
-    return refuse(CUDA_ERROR_NOT_SUPPORTED, "interleaved tensors are not modelled");
 }
 
 /* All of a map but its box. */
@@ -132,11 +112,12 @@ static CUresult make_map(const struct arguments *arguments, struct soft_tensor_m
         .element_bytes = (uint8_t)soft_tensor_element_bytes((unsigned)arguments->type),
         .swizzle = (uint8_t)(1 << arguments->swizzle),
         .fills_nan = (uint8_t)arguments->fill,
+        .interleave = (uint8_t)(arguments->interleave * SOFT_TENSOR_CHUNK),
     };
     for (unsigned i = 0; i < arguments->rank && result == CUDA_SUCCESS; i++) {
         result = check_dimension(map, arguments, i);
     }
-    return result == CUDA_SUCCESS ? check_interleave(arguments) : result;
+    return result;
 }
 
 static CUresult hand_out(const struct soft_tensor_map *map, CUtensorMap *to) {
@@ -164,6 +145,12 @@ EXPORT(cuTensorMapEncodeTiled,
             REFUSE("the box has %u elements along dimension %u, not 1 to 256", boxDim[i], i);
         }
         map.box[i] = (uint16_t)boxDim[i];
+    }
+    if (interleave != 0 && boxDim[tensorRank - 2] * map.element_bytes > map.interleave) {
+        return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                      "a box of %u channels of an interleaved tensor, of which a slice has %u; "
+                      "several slices are not modelled",
+                      boxDim[tensorRank - 2], map.interleave / map.element_bytes);
     }
     return hand_out(&map, tensorMap);
 }
