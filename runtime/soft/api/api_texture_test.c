@@ -228,11 +228,11 @@ Test(api_texture, wrong_uses_are_reported) {
           texture_of(array_of(8, 8, CU_AD_FORMAT_FLOAT, flags)), 0);
     FAILS(CUDA_ERROR_MISALIGNED_ADDRESS, "byte 2 of a row", "put",
           surface_of(array_of(8, 8, CU_AD_FORMAT_FLOAT, flags)), 2);
-    FAILS(CUDA_ERROR_LAUNCH_FAILED, "byte 32 is outside", "put",
+    FAILS(CUDA_ERROR_ILLEGAL_ADDRESS, "byte 32 is outside", "put",
           surface_of(array_of(8, 64, CU_AD_FORMAT_FLOAT, flags)), 32);
-    FAILS(CUDA_ERROR_LAUNCH_FAILED, "byte -4 is outside", "put",
+    FAILS(CUDA_ERROR_ILLEGAL_ADDRESS, "byte -4 is outside", "put",
           surface_of(array_of(8, 64, CU_AD_FORMAT_FLOAT, flags)), -4);
-    FAILS(CUDA_ERROR_LAUNCH_FAILED, "row 16 is outside", "put",
+    FAILS(CUDA_ERROR_ILLEGAL_ADDRESS, "row 16 is outside", "put",
           surface_of(array_of(8, 16, CU_AD_FORMAT_FLOAT, flags)), 16);
     cr_assert_eq(run(api_function(kernels, "put"),
                      surface_of(array_of(8, 64, CU_AD_FORMAT_FLOAT, flags)), 28),

@@ -94,16 +94,19 @@ static uint32_t data_type(const struct soft_texture *texture) {
     return whole[is_signed][size];
 }
 
-/* texels: of the level that is asked about */
+/* texels: of the level that is asked about. Of layers the count is the next size, and the height of
+ * a row is 1 of a texture and 0 of a surface, as on an H200. */
 static uint32_t answer(const struct soft_texture *texture, const struct soft_texels *texels,
                        enum soft_texture_query query) {
     switch (query) {
     case SOFT_QUERY_WIDTH:
         return texels->width;
     case SOFT_QUERY_HEIGHT:
-        return texels->dimensions > 1 ? texels->height : 0;
+        if (texels->dimensions > 1) return texels->height;
+        return texels->layered ? texels->layers : !texture->is_surface;
     case SOFT_QUERY_DEPTH:
-        return texels->dimensions > 2 ? texels->layers : 0;
+        if (texels->dimensions > 2) return texels->layers;
+        return texels->layered && texels->dimensions == 2 && !texels->cube ? texels->layers : 0;
     case SOFT_QUERY_CHANNEL_DATA_TYPE:
         return data_type(texture);
     case SOFT_QUERY_CHANNEL_ORDER: /* R, RG, RGBA */

@@ -73,10 +73,24 @@ static bool read_texel(struct soft_lookup *lookup, const struct spot *spot, cons
     return true;
 }
 
+/* Whether an H200 finds texels by such numbers: by one number alone only those of memory, and of
+ * layers only those that there are. */
+static bool has_numbers(const struct soft_lookup *lookup,
+                        const struct soft_coordinates *coordinates) {
+    const struct soft_texels *texels = lookup->texels;
+    if (!texels->layered) return lookup->texture->texels.in_memory || texels->dimensions > 1;
+    uint64_t layers = texels->cube ? texels->layers / 6 : texels->layers;
+    return coordinates->layer >= 0 && (uint64_t)coordinates->layer < layers;
+}
+
 /* Texels by number: outside there are zeros. */
 static bool fetch(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
                   const struct spot *spot, uint32_t texel[4]) {
     const struct soft_texture *texture = lookup->texture;
+    if (!has_numbers(lookup, coordinates)) {
+        soft_texel_zero(texture, texel);
+        return true;
+    }
     unsigned bytes = soft_texel_bytes(lookup->texels);
     uint64_t at[3] = {0, 0, 0};
     struct soft_place place;

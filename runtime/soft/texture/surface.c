@@ -2,8 +2,9 @@
  * Loads, stores and reductions of surfaces: bytes, as they are, and the first coordinate counts
  * bytes; or (.p) texels, which the first coordinate counts, in the surface's own format.
  *
- * Where the manual is silent: an integer that a channel has no room for becomes the nearest one
- * that it has room for. Channels that a store does not give get bits without a meaning.
+ * Where the manual is silent this is as an H200 does it (fixtures/ptx/cases): an integer that a
+ * channel has no room for becomes the nearest one that it has room for; a half is cut off; channels
+ * that a store does not give become 0, though they have no meaning by the manual.
  *
  * Source: PTX ISA 9.0, section 9.7.11.
  */
@@ -22,7 +23,7 @@ static const uint32_t *operands_of(const struct soft_warp *warp,
 }
 
 static bool trap(struct soft_lookup *lookup, const char *name, int64_t at, uint64_t size) {
-    soft_launch_fail(lookup->warp, lookup->in, CUDA_ERROR_LAUNCH_FAILED, 1u << lookup->lane,
+    soft_launch_fail(lookup->warp, lookup->in, CUDA_ERROR_ILLEGAL_ADDRESS, 1u << lookup->lane,
                      lookup->handle, "%s %lld is outside surface 0x%llx, which has %llu", name,
                      (long long)at, (unsigned long long)lookup->handle, (unsigned long long)size);
     return false;
@@ -33,8 +34,8 @@ static bool place_in(struct soft_lookup *lookup, const char *name, int64_t *at, 
                      uint64_t bytes, bool *fails) {
     uint32_t mode = lookup->in->mode;
     if (*at >= 0 && (uint64_t)*at < size && bytes <= size - (uint64_t)*at) return true;
-    if (mode & SOFT_TEXTURE_CLAMP) {
-        *at = *at < 0 || bytes > size ? 0 : (int64_t)(size - bytes);
+    if (mode & SOFT_TEXTURE_CLAMP) { /* to a multiple of the access */
+        *at = *at < 0 || bytes > size ? 0 : (int64_t)((size - bytes) / bytes * bytes);
         return bytes <= size;
     }
     if ((mode & SOFT_TEXTURE_ZERO) == 0) *fails = !trap(lookup, name, *at, size);
@@ -57,7 +58,10 @@ static bool find(struct soft_lookup *lookup, unsigned bytes, enum soft_access_ki
     if (soft_geometry_is_layered(geometry)) layer = SLOT(int32_t, *next++)[lookup->lane];
     for (unsigned i = 0; i < dimensions; i++) at[i] = SLOT(int32_t, *next++)[lookup->lane];
     const bool formatted = (in->mode & SOFT_TEXTURE_FORMATTED) != 0;
-    if (!formatted && ((uint64_t)at[0] & (bytes - 1)) != 0) {
+    const bool traps = (in->mode & (SOFT_TEXTURE_CLAMP | SOFT_TEXTURE_ZERO)) == 0;
+    const int64_t end = (int64_t)texels->width * soft_texel_bytes(texels);
+    const bool outside = at[0] < 0 || at[0] + bytes > end;
+    if (!formatted && ((uint64_t)at[0] & (bytes - 1)) != 0 && !(traps && outside)) {
         soft_launch_fail(warp, in, CUDA_ERROR_MISALIGNED_ADDRESS, 1u << lookup->lane,
                          lookup->handle,
                          "byte %lld of a row of surface 0x%llx, for an access of %u bytes, which "
@@ -69,7 +73,11 @@ static bool find(struct soft_lookup *lookup, unsigned bytes, enum soft_access_ki
     unsigned unit = formatted ? soft_texel_bytes(texels) : 1;
     uint64_t row_units = (uint64_t)texels->width * soft_texel_bytes(texels) / unit;
     if (formatted) bytes = unit;
-    if (geometry == SOFT_GEOMETRY_3D) layer = at[2];
+    if (geometry == SOFT_GEOMETRY_3D) {
+        layer = at[2];
+    } else if (layer < 0 && (in->mode & SOFT_TEXTURE_CLAMP) != 0) {
+        layer = (int64_t)texels->layers - 1; /* it has no sign there */
+    }
     return place_in(lookup, formatted ? "texel" : "byte", &at[0], row_units, bytes / unit, fails) &&
            place_in(lookup, "row", &at[1], texels->height, 1, fails) &&
            place_in(lookup, "layer", &layer, texels->layers, 1, fails) &&
@@ -101,11 +109,18 @@ const struct soft_instruction *soft_surface_load(struct soft_warp *warp,
     return in + 1;
 }
 
+/* Cut off: a number beyond the largest becomes that. */
+static uint32_t cut_half(float number) {
+    uint32_t half = soft_texel_half(number);
+    float held = soft_texel_from_half(half & 0x7fff), size = number < 0 ? -number : number;
+    return held > size ? half - 1 : half;
+}
+
 /* What a channel of a surface holds of a value. */
 static uint32_t channel_of(const struct soft_texels *texels, uint32_t value) {
     unsigned bits = 8u * texels->channel_bytes;
     if (texels->channel == SOFT_CHANNEL_FLOAT) {
-        return bits == 32 ? value : soft_texel_half(soft_texel_float(value));
+        return bits == 32 ? value : cut_half(soft_texel_float(value));
     }
     if (bits == 32) return value;
     if (texels->channel == SOFT_CHANNEL_UNSIGNED) {
@@ -120,9 +135,8 @@ static uint32_t channel_of(const struct soft_texels *texels, uint32_t value) {
 static void put_texel(struct soft_lookup *lookup, const struct soft_place *place,
                       const uint32_t *values, unsigned count) {
     const struct soft_texels *texels = &lookup->texture->texels;
-    const uint32_t unpredictable = 0xa5a5a5a5;
     for (unsigned i = 0; i < texels->channels; i++) {
-        uint32_t held = i < count ? channel_of(texels, values[i]) : unpredictable;
+        uint32_t held = i < count ? channel_of(texels, values[i]) : 0;
         memcpy(place->host + i * texels->channel_bytes, &held, texels->channel_bytes);
     }
     unsigned given = count < texels->channels ? count : texels->channels;

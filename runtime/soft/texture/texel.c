@@ -10,7 +10,7 @@ bool soft_texture_gives_floats(const struct soft_texture *texture) {
     return texture->promotes || texture->texels.channel == SOFT_CHANNEL_FLOAT;
 }
 
-static float from_half(uint32_t half) {
+float soft_texel_from_half(uint32_t half) {
     uint32_t exponent = half >> 10 & 31, fraction = half & 0x3ff;
     float size = exponent == 31  ? (fraction != 0 ? NAN : INFINITY)
                  : exponent == 0 ? (float)fraction * 0x1p-24f
@@ -54,7 +54,7 @@ static uint32_t read_channel(const struct soft_texture *texture, const uint8_t *
     uint32_t bits = 0;
     memcpy(&bits, bytes, texels->channel_bytes);
     if (texels->channel == SOFT_CHANNEL_FLOAT) {
-        return width == 16 ? soft_texel_bits(from_half(bits)) : bits;
+        return width == 16 ? soft_texel_bits(soft_texel_from_half(bits)) : bits;
     }
     if (texture->promotes) {
         float number = promote(texels, bits);
@@ -67,11 +67,9 @@ static uint32_t read_channel(const struct soft_texture *texture, const uint8_t *
     return bits;
 }
 
+/* An H200 gives 0 for each channel that a texture lacks, the fourth as well. */
 static void fill_absent(const struct soft_texture *texture, uint32_t texel[4]) {
-    for (unsigned i = texture->texels.channels; i < 4; i++) {
-        uint32_t one = soft_texture_gives_floats(texture) ? soft_texel_bits(1.0f) : 1;
-        texel[i] = i == 3 ? one : 0;
-    }
+    for (unsigned i = texture->texels.channels; i < 4; i++) texel[i] = 0;
 }
 
 void soft_texel_read(const struct soft_texture *texture, const uint8_t *bytes, uint32_t texel[4]) {
@@ -82,14 +80,15 @@ void soft_texel_read(const struct soft_texture *texture, const uint8_t *bytes, u
 }
 
 void soft_texel_border(const struct soft_texture *texture, uint32_t texel[4]) {
+    const unsigned width = 8u * texture->texels.channel_bytes;
     bool floats = soft_texture_gives_floats(texture);
+    bool is_signed = texture->texels.channel == SOFT_CHANNEL_SIGNED;
     for (unsigned i = 0; i < texture->texels.channels; i++) {
-        float number = texture->border[i];
-        /* Of integers the color is taken for a number, as far as it is one. */
-        double whole = number == number ? trunc((double)number) : 0;
-        if (whole < INT32_MIN) whole = INT32_MIN;
-        if (whole > UINT32_MAX) whole = UINT32_MAX;
-        texel[i] = floats ? soft_texel_bits(number) : (uint32_t)(int64_t)whole;
+        texel[i] = soft_texel_bits(texture->border[i]);
+        if (floats) continue;
+        /* An H200 takes the color's lowest bits for an integer. */
+        uint32_t high = texel[i] << (32 - width);
+        texel[i] = is_signed ? (uint32_t)((int32_t)high >> (32 - width)) : high >> (32 - width);
     }
     fill_absent(texture, texel);
 }

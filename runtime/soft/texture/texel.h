@@ -2,7 +2,7 @@
  * Texel: the bytes of a texel as four numbers of 32 bits, as an instruction gives them.
  *
  * A number is a single where the texture gives singles, and an integer otherwise. Channels that the
- * texture does not have are 0, and the fourth is 1.
+ * texture does not have are 0.
  *
  * Source: CUDA Programming Guide, "Texture Fetching"; CUDA Driver API 13.0, cuTexObjectCreate.
  */
@@ -38,7 +38,8 @@ static inline uint32_t soft_texel_bits(float number) {
     return both.bits;
 }
 
-/* A single as half, rounded to the nearest, ties to even. */
+/* A single as half, rounded to the nearest, ties to even; and a half as single. */
 uint16_t soft_texel_half(float number);
+float soft_texel_from_half(uint32_t half);
 
 #endif
