@@ -11,7 +11,8 @@
 extern _Thread_local const void *cudart_launch_site;
 
 /* Launches the kernel that a host address stands for. Where the grid or the block is
- * beyond the device's limits: cudaErrorInvalidValue, and of CUDA 12 cudaErrorInvalidConfiguration. */
+ * beyond the device's limits: cudaErrorInvalidValue, and of CUDA 12
+ * cudaErrorInvalidConfiguration. */
 cudaError_t cudart_launch(const void *kernel, dim3 grid, dim3 block, void **arguments,
                           size_t shared, cudaStream_t stream);
 
