@@ -3,7 +3,8 @@
  * the formulae of the CUDA programming guide, "Texture Fetching".
  *
  *     nearest: T[floor(x)]      linear: (1 - a) T[i] + a T[i + 1], i = floor(x - 0.5),
- *                                       a = the fraction, with 8 bits behind the point
+ *                                       a = the fraction, with 8 bits behind the point;
+ *                                       of several dimensions so has the product
  */
 #ifndef CORPUS_IMAGES_H
 #define CORPUS_IMAGES_H
@@ -41,19 +42,20 @@ static inline double images_texel(const struct images_oracle *o, const int at[3]
     return (double)o->texels[(place + inside[0]) * o->channels + channel];
 }
 
+/* steps: how many of 256 are left for these texels; a share of them is whole, as on an H200. */
 static inline double images_along(const struct images_oracle *o, const double x[3], int d,
-                                  int at[3], int channel) {
-    if (d < 0) return images_texel(o, at, channel);
+                                  double steps, int at[3], int channel) {
+    if (d == o->dimensions) return steps / 256 * images_texel(o, at, channel);
     if (!o->linear) {
         at[d] = (int)floor(x[d]);
-        return images_along(o, x, d - 1, at, channel);
+        return images_along(o, x, d + 1, steps, at, channel);
     }
     double low = floor(x[d] - 0.5), weight = nearbyint((x[d] - 0.5 - low) * 256) / 256;
+    double share = floor(steps * weight + 0.5);
     at[d] = (int)low;
-    double one = images_along(o, x, d - 1, at, channel);
+    double one = images_along(o, x, d + 1, steps - share, at, channel);
     at[d] = (int)low + 1;
-    double other = images_along(o, x, d - 1, at, channel);
-    return (1 - weight) * one + weight * other;
+    return one + images_along(o, x, d + 1, share, at, channel);
 }
 
 static inline double images_sample(const struct images_oracle *o, const float coordinates[3],
@@ -63,7 +65,7 @@ static inline double images_sample(const struct images_oracle *o, const float co
     for (int d = 0; d < o->dimensions; d++) {
         x[d] = (double)coordinates[d] * (o->normalised ? o->size[d] : 1);
     }
-    return images_along(o, x, o->dimensions - 1, at, channel);
+    return images_along(o, x, 0, 256, at, channel);
 }
 
 #endif

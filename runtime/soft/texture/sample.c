@@ -170,28 +170,43 @@ static int64_t low_side(double at, double *weight) {
     return index;
 }
 
+/* The weight of each corner, in steps. A product of two is rounded to a step, and the corner
+ * beside it gets what is left. */
+static void weigh(const struct spot *spot, const double weights[3], int steps[8]) {
+    steps[0] = STEPS;
+    for (unsigned i = 0; i < spot->dimensions; i++) {
+        int high = (int)(weights[i] * STEPS);
+        for (unsigned corner = 0; corner < 1u << i; corner++) {
+            int part = (steps[corner] * high + STEPS / 2) / STEPS;
+            steps[corner | 1u << i] = part;
+            steps[corner] -= part;
+        }
+    }
+}
+
 static bool mix(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
                 const struct spot *spot, uint32_t texel[4]) {
     double sum[4] = {0, 0, 0, 0}, weights[3] = {0, 0, 0};
     int64_t low[3] = {0, 0, 0};
+    int steps[8];
     for (unsigned i = 0; i < spot->dimensions; i++) {
         low[i] = low_side(spot->at[i], &weights[i]) + coordinates->offset[i];
     }
+    weigh(spot, weights, steps);
     for (unsigned corner = 0; corner < 1u << spot->dimensions; corner++) {
         int64_t index[3] = {0, 0, 0};
         uint32_t found[4];
-        double weight = 1;
-        for (unsigned i = 0; i < spot->dimensions; i++) {
-            unsigned high = corner >> i & 1;
-            index[i] = low[i] + high;
-            weight *= high != 0 ? weights[i] : 1 - weights[i];
-        }
+        for (unsigned i = 0; i < spot->dimensions; i++) index[i] = low[i] + (corner >> i & 1);
         /* A texel without weight is not read: it may be what a neighbour is about to write. */
-        if (weight == 0) continue;
+        if (steps[corner] == 0) continue;
         if (!read_texel(lookup, spot, index, found)) return false;
-        for (unsigned i = 0; i < 4; i++) sum[i] += weight * (double)soft_texel_float(found[i]);
+        for (unsigned i = 0; i < 4; i++) {
+            sum[i] += (double)steps[corner] / STEPS * (double)soft_texel_float(found[i]);
+        }
     }
-    for (unsigned i = 0; i < 4; i++) texel[i] = soft_texel_bits((float)sum[i]);
+    for (unsigned i = 0; i < 4; i++) {
+        texel[i] = soft_texel_bits((float)soft_texel_mixed(lookup->texture, sum[i]));
+    }
     return true;
 }
 

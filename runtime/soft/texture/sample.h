@@ -2,11 +2,11 @@
  * Sample: what a texture gives at a coordinate: addressing and filtering.
  *
  * The formulae are those of the programming guide. What it leaves open: a weight is rounded to the
- * nearest of its 256 steps, a sum of weighted texels is exact and rounded once, and a coordinate
- * that is not a number counts as 0. The level of detail that follows from gradients is the binary
- * logarithm of the longer one, in texels of the first level; of two levels each is rounded before
- * they are mixed; with integer coordinates the nearest level is read; and tex without a level means
- * level 0, to which bias and bounds apply as well.
+ * nearest of its 256 steps, and so is the product of several, a sum of weighted texels is exact
+ * and rounded once, and a coordinate that is not a number counts as 0. The level of detail that
+ * follows from gradients is the binary logarithm of the longer one, in texels of the first level;
+ * of two levels each is rounded before they are mixed; with integer coordinates the nearest level
+ * is read; and tex without a level means level 0, to which bias and bounds apply as well.
  *
  * Source: CUDA Programming Guide, "Texture Fetching" and "Cubemap Textures".
  */

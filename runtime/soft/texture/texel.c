@@ -67,6 +67,12 @@ static uint32_t read_channel(const struct soft_texture *texture, const uint8_t *
     return bits;
 }
 
+double soft_texel_mixed(const struct soft_texture *texture, double sum) {
+    if (!texture->promotes || texture->is_srgb) return sum;
+    double most = texture->texels.channel == SOFT_CHANNEL_SIGNED ? 32767 : 65535;
+    return rint(sum * most) / most;
+}
+
 /* An H200 gives 0 for each channel that a texture lacks, the fourth as well. */
 static void fill_absent(const struct soft_texture *texture, uint32_t texel[4]) {
     for (unsigned i = texture->texels.channels; i < 4; i++) texel[i] = 0;

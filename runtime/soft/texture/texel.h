@@ -17,6 +17,9 @@ bool soft_texture_gives_floats(const struct soft_texture *texture);
 /* Reads a texel from its bytes. */
 void soft_texel_read(const struct soft_texture *texture, const uint8_t *bytes, uint32_t texel[4]);
 
+/* A sum of weighted texels as the texture gives it: promoted ones are sums of 16 bits. */
+double soft_texel_mixed(const struct soft_texture *texture, double sum);
+
 /* The texel outside a texture whose mode is border. */
 void soft_texel_border(const struct soft_texture *texture, uint32_t texel[4]);
 
