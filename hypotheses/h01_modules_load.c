@@ -24,7 +24,7 @@ HYP_WORDS(
                     "invalid text loads, or the message of a rejection lacks the JIT's log.",
     .method =
         "Load each file of fixtures/ptx, several at once, and expect a rejection if its target "
-        "is above the device's; a quick run on a GPU leaves out those above 192 KiB. Load a "
+        "is above the device's; a quick run on a GPU leaves out those above 96 KiB. Load a "
         "kernel for each of ten targets, sm_70 to sm_120. Cut each text inside its bodies. "
         "Compare the message of a rejection with the log of the driver. Insert a NUL. Look "
         "up names that do not exist.",
@@ -49,7 +49,7 @@ static int by_name(const void *a, const void *b) {
 /* Whether a quick run has no time for a file. A GPU's JIT needs seconds for a text of a megabyte,
  * and compiles those of one context one after the other: 141 texts took 43 s on an H200. */
 static bool is_too_long(const struct hyp_attack *attack, const char *whole, const char *name) {
-    const off_t bytes_max = 192 << 10;
+    const off_t bytes_max = 96 << 10;
     char path[5000];
     struct stat info;
     if (attack->session.full || attack->kind == HYP_DEVICE_SOFT) return false;
