@@ -1,5 +1,5 @@
 /*
- * The tensor maps that step 10 takes beside its arguments. Internal to the operation.
+ * The tensor maps and boxes that steps 10 and 12 take beside its arguments. Internal to the operation.
  */
 #ifndef KN_GEMM_MAPS_H
 #define KN_GEMM_MAPS_H
@@ -8,7 +8,7 @@
 #include "gemm_problem.h"
 #include "boxes.h"
 
-/* The parameters a and b of gemm_10_hopper.cu. */
+/* The parameters a and b of the kernels of gemm_hopper.cuh. */
 struct gemm_maps {
     CUtensorMap a, b;
 };
