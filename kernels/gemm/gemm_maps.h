@@ -1,5 +1,6 @@
 /*
- * The tensor maps and boxes that steps 10 and 12 take beside its arguments. Internal to the operation.
+ * The tensor maps and boxes that steps 10 and 12 take beside their arguments. Internal to the
+ * operation.
  */
 #ifndef KN_GEMM_MAPS_H
 #define KN_GEMM_MAPS_H
