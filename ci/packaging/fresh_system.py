@@ -2,10 +2,12 @@
 chroot in namespaces of its own, with or without a network.
 """
 
+import configparser
 import contextlib
 import os
 import pathlib
 import shutil
+import ssl
 import subprocess
 import tempfile
 import time
@@ -89,8 +91,24 @@ class System:
 
     def furnish(self) -> None:
         shutil.copy("/etc/resolv.conf", self.root / "etc/resolv.conf")
+        self.trust()
         self.run("root", "useradd -m -s /bin/bash sudoer; useradd -m -s /bin/bash visitor; "
                          "echo 'sudoer ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/sudoer")
+
+    def trust(self) -> None:
+        """What this machine trusts and how its pip reaches PyPI: where a proxy signs connections
+        with a certificate of its own, a new system would have none of them."""
+        bundle = ssl.get_default_verify_paths().cafile
+        if bundle is None:
+            return
+        shutil.copy(bundle, self.root / "etc/ssl/certs/ca-certificates.crt")
+        settings = configparser.RawConfigParser()
+        settings.read("/etc/pip.conf")
+        if not settings.has_section("global"):
+            settings.add_section("global")
+        settings.set("global", "cert", "/etc/ssl/certs/ca-certificates.crt")
+        with (self.root / "etc/pip.conf").open("w") as file:
+            settings.write(file)
 
     def run(self, user: str, words: str, network: bool = True,
             on_line: Callable[[str, float, int], None] | None = None) -> tuple[int, str]:
