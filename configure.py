@@ -173,7 +173,8 @@ def write_ninja() -> str:
     write_dev_targets(n)
     n.comment("---- the whole ----")
     refused = [n.build(f"build/refused/{name}.ok", "refuse", f"runtime/refused/{name}.c",
-                       needs="ci/must_fail", cflags="$common -O2 -Iruntime/include/tollens")
+                       needs="ci/must_fail",
+                       cflags="$common -Werror -O2 -Iruntime/include/tollens")
                for name in REFUSED]
     n.build("refused", "phony", " ".join(refused))
     n.build("test", "phony", "test-runtime test-soft test-kernels test-worker test-harness refused")
