@@ -104,10 +104,11 @@ class Gpu(unittest.TestCase):
     def test_the_evidence_is_packed_in_one_file(self) -> None:
         code, text = self.run_it()
         self.assertEqual(code, 0, text)
-        with tarfile.open(self.folder / "out/evidence.tar.xz") as tar:
+        way = "xz" if shutil.which("xz") else "gz"
+        with tarfile.open(self.folder / f"out/evidence.tar.{way}") as tar:
             self.assertEqual(sorted(tar.getnames()), [".", "./run.json"])
-        self.assertIn("evidence.tar.xz\n", text)
-        self.assertTrue((self.folder / "out/worker.tar.xz").exists())
+        self.assertIn(f"evidence.tar.{way}\n", text)
+        self.assertTrue((self.folder / f"out/worker.tar.{way}").exists())
 
     def test_a_claim_on_the_worker_that_falls_is_told(self) -> None:
         self.write("tollens", TOLLENS + "case $* in *W1*) echo '{\"exit_code\": 1}' "
