@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { NONE = UINT32_MAX };
+static const uint32_t NONE = UINT32_MAX;
 
 static bool is_before(const struct tol_pair *a, const struct tol_pair *b) {
     return a->cost < b->cost || (a->cost == b->cost && a->left < b->left);

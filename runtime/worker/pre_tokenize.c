@@ -40,10 +40,10 @@ struct view {
     size_t end;
 };
 
-enum { NOWHERE = UINT32_MAX };
+static const uint32_t NOWHERE = UINT32_MAX;
 
 static uint32_t code_at(const struct view *view, size_t at) {
-    return at < view->end ? view->codes[at] : (uint32_t)NOWHERE;
+    return at < view->end ? view->codes[at] : NOWHERE;
 }
 
 static bool is(const struct view *view, size_t at, enum tol_unicode_class wanted) {
