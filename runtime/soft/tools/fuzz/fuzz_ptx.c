@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FUNCTIONS_MAX = 16 };
+enum { FUNCTIONS_MAX = 16, LOG = 512 };
 
 static const char divider[] = "\n//====\n";
 
@@ -53,13 +53,16 @@ static CUresult add(CUlinkState state, char *text) {
     return cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, text, strlen(text) + 1, "text", 0, NULL, NULL);
 }
 
-/* Links one or two texts and loads the image. NULL: they do not fit. */
-static CUmodule link_texts(char *text, char *second) {
+/* Links one or two texts and loads the image. NULL: they do not fit, and the log says why. */
+static CUmodule link_texts(char *text, char *second, char log[LOG]) {
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(size_t)LOG};
     CUlinkState state = NULL;
     CUmodule module = NULL;
     void *image = NULL;
     size_t bytes = 0;
-    expect(cuLinkCreate_v2(0, NULL, NULL, &state), "no linker");
+    log[0] = '\0';
+    expect(cuLinkCreate_v2(2, options, values, &state), "no linker");
     if (add(state, text) == CUDA_SUCCESS &&
         (second == NULL || add(state, second) == CUDA_SUCCESS) &&
         cuLinkComplete(state, &image, &bytes) == CUDA_SUCCESS) {
@@ -70,14 +73,18 @@ static CUmodule link_texts(char *text, char *second) {
     return module;
 }
 
-/* Its memory may be all there is, so the first copy is gone before the second is made. */
+/* Its memory may be all there is, so the first copy is gone before the second is made. A variable
+ * that is declared with its size, and defined nowhere, is taken for defined by the loader alone; the
+ * linker misses it. */
 static void load(const uint8_t *data, size_t size, char *text) {
+    char log[LOG];
     CUmodule module = fuzz_load(data, size);
     if (module == NULL) return;
     unsigned count = ask_all(module);
     expect(cuModuleUnload(module), "no unloading");
-    module = link_texts(text, NULL);
-    if (module == NULL) fuzz_fail("it is loaded, and cannot be linked", 0, "");
+    module = link_texts(text, NULL, log);
+    if (module == NULL && strstr(log, "declared but not defined") != NULL) return;
+    if (module == NULL) fuzz_fail("it is loaded, and cannot be linked", 0, log);
     if (ask_all(module) != count) fuzz_fail("linking changes the number of functions", 0, "");
     expect(cuModuleUnload(module), "no unloading");
 }
@@ -90,7 +97,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         load(data, size, text);
     } else {
         second[0] = '\0';
-        CUmodule module = link_texts(text, second + strlen(divider));
+        char log[LOG];
+        CUmodule module = link_texts(text, second + strlen(divider), log);
         if (module != NULL) ask_all(module);
         if (module != NULL) expect(cuModuleUnload(module), "no unloading");
     }
