@@ -15,6 +15,15 @@ struct linear_arguments {
     uint32_t adds; /* 1: y += */
 };
 
+/* The tensor kernels: x of a pass in shared memory, 1024 bytes for a chunk of 256 elements of a
+ * column, and the sums of sub-blocks of 32 elements of eight columns. */
+enum {
+    LINEAR_TENSOR_THREADS = 256,
+    LINEAR_TENSOR_NUMBERS = 64 << 10,
+    LINEAR_TENSOR_SUMS = LINEAR_TENSOR_NUMBERS / 1024 * 8 * 8 * 4,
+    LINEAR_TENSOR_BYTES = LINEAR_TENSOR_NUMBERS + LINEAR_TENSOR_SUMS
+};
+
 struct embed_arguments {
     uint64_t table, tokens, out;
     uint64_t out_stride;

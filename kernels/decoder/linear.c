@@ -11,36 +11,65 @@
 
 KN_IMAGES(linear_1_warp);
 KN_IMAGES(linear_2_tile);
+KN_IMAGES(linear_3_tensor);
 KN_IMAGES(embed_1_element);
 
-enum { WARPS = 4, TILE = 4, COLUMNS_MAX = 1 << 18, EMBED_THREADS = 128 };
+enum {
+    WARPS = 4,
+    TENSOR_ROWS = 16,
+    TENSOR_COLUMNS = 8,
+    COLUMNS_MAX = 1 << 18,
+    EMBED_THREADS = 128
+};
 
-/* tile: rows of a warp, and columns. */
-#define LINEAR(format, entry_, file, columns, rows)                                                \
+static const char *tensor_refuses(const void *problem) {
+    const struct kn_linear *x = problem;
+    const bool fits = x->weights.address % 4 == 0 && x->gate.address % 4 == 0;
+    return x->format == KN_WEIGHT_Q6_K && !fits ? "weights begin at no multiple of 4" : NULL;
+}
+
+/* tile: rows of a block, and columns. */
+#define FMA(format, entry_, file, columns, rows)                                                   \
     {                                                                                              \
-        .name = #file, .entry = entry_ #format "_" #columns, .images = kn_images_linear_##file,    \
+        .name = "fma", .entry = entry_ #format "_" #columns, .images = kn_images_linear_##file,    \
         .compute_capability_min = 75, .threads = 32 * WARPS, .tile = {                             \
-            rows,                                                                                  \
+            rows * WARPS,                                                                          \
             columns                                                                                \
         }                                                                                          \
     }
-#define LINEARS(format)                                                                            \
+#define TENSOR(format, entry_)                                                                     \
     {                                                                                              \
-        {LINEAR(format, "linear_", 1_warp, 1, 2), LINEAR(format, "linear_", 2_tile, 4, 2)}, {      \
-            LINEAR(format, "linear_gated_", 1_warp, 1, 1),                                         \
-                LINEAR(format, "linear_gated_", 2_tile, 4, 1)                                      \
+        .name = "tensor", .entry = entry_ #format, .images = kn_images_linear_3_tensor,            \
+        .compute_capability_min = 80, .refuse = tensor_refuses, .threads = LINEAR_TENSOR_THREADS,  \
+        .shared_bytes = LINEAR_TENSOR_BYTES, .tile = {                                             \
+            TENSOR_ROWS,                                                                           \
+            TENSOR_COLUMNS                                                                         \
         }                                                                                          \
     }
+#define LINEARS(format, plain, gated)                                                              \
+    {                                                                                              \
+        {{plain, FMA(format, "linear_", 1_warp, 1, 2)},                                            \
+         {plain, FMA(format, "linear_", 2_tile, 4, 2)}},                                           \
+        {                                                                                          \
+            {gated, FMA(format, "linear_gated_", 1_warp, 1, 1)}, {                                 \
+                gated, FMA(format, "linear_gated_", 2_tile, 4, 1)                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define ELEMENTS(format) LINEARS(format, {0}, {0})
+#define BLOCKS(format)                                                                             \
+    LINEARS(format, TENSOR(format, "linear_tensor_"), TENSOR(format, "linear_tensor_gated_"))
 #define EMBED(format)                                                                              \
     {                                                                                              \
         .name = "element", .entry = "embed_" #format, .images = kn_images_embed_1_element,         \
         .compute_capability_min = 75, .threads = EMBED_THREADS                                     \
     }
 
-/* By format, whether there is a gate, and whether there are several columns. */
-static const struct kn_variant linears[KN_WEIGHT_FORMATS][2][2] = {
-    LINEARS(f32),  LINEARS(f16),  LINEARS(bf16), LINEARS(q8_0),
-    LINEARS(q4_k), LINEARS(q5_k), LINEARS(q6_k)};
+/* By format, whether there is a gate, and whether there are several columns: the one on tensor
+ * cores, which formats of single elements do not have, and the other. */
+static const struct kn_variant linears[KN_WEIGHT_FORMATS][2][2][2] = {
+    ELEMENTS(f32), ELEMENTS(f16), ELEMENTS(bf16), BLOCKS(q8_0),
+    BLOCKS(q4_k),  BLOCKS(q5_k),  BLOCKS(q6_k)};
 static const struct kn_variant embeds[KN_WEIGHT_FORMATS] = {
     EMBED(f32), EMBED(f16), EMBED(bf16), EMBED(q8_0), EMBED(q4_k), EMBED(q5_k), EMBED(q6_k)};
 
@@ -91,7 +120,12 @@ tol_status kn_linear(struct kn_kernels *kernels, struct tol_stream *stream,
         TOL_TRY(check_matrix("the gate", x->format, x->gate, x->rows, x->k));
     }
     TOL_TRY(check(x));
-    const struct kn_variant *variant = &linears[x->format][x->gate.address != 0][x->columns > 1];
+    const struct kn_variant *rows = linears[x->format][x->gate.address != 0][x->columns > 1];
+    const bool has_tensor = rows[0].name != NULL;
+    const struct kn_variants variants = {"linear", rows + !has_tensor, 1u + has_tensor};
+    const struct kn_variant *variant = NULL;
+    TOL_TRY(kn_variant_pick(&variants, tol_context_device(kn_kernels_context(kernels)), x->variant,
+                            x, &variant));
     const struct linear_arguments arguments = {.weights = x->weights.address,
                                                .gate = x->gate.address,
                                                .x = x->x.address,
@@ -103,14 +137,15 @@ tol_status kn_linear(struct kn_kernels *kernels, struct tol_stream *stream,
                                                .columns = (uint32_t)x->columns,
                                                .k = (uint32_t)x->k,
                                                .adds = x->adds};
-    const size_t rows = variant->tile[0] * WARPS, columns = variant->tile[1];
-    const struct tol_launch_shape shape = {.grid_x = (unsigned)((x->rows + rows - 1) / rows),
-                                           .grid_y =
-                                               (unsigned)((x->columns + columns - 1) / columns),
-                                           .grid_z = 1,
-                                           .block_x = variant->threads,
-                                           .block_y = 1,
-                                           .block_z = 1};
+    const size_t tile_rows = variant->tile[0], tile_columns = variant->tile[1];
+    const struct tol_launch_shape shape = {
+        .grid_x = (unsigned)((x->rows + tile_rows - 1) / tile_rows),
+        .grid_y = (unsigned)((x->columns + tile_columns - 1) / tile_columns),
+        .grid_z = 1,
+        .block_x = variant->threads,
+        .block_y = 1,
+        .block_z = 1,
+        .shared_bytes = variant->shared_bytes};
     status = kn_decoder_launch(kernels, stream, variant, shape, &arguments, sizeof arguments);
 out:
     return status;

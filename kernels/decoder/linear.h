@@ -2,11 +2,15 @@
  * linear: a product of a decoder, y = W x (+ bias) (+ y), or y = silu(G x) * (W x), for columns x.
  *
  * W and G have rows of k elements in one format; x and y are floats, column after column: y[c *
- * y_stride + r] is the sum over i of W[r][i] x[c * x_stride + i]. Each product is added by a fused
- * multiply-add in fp32: with u = 2^-24 and P the sum of |W| |x|, the error of an element is at most
- * (k / 32 + 16) u P, plus one rounding for the bias and one for the sum with y. An element is the
- * same bits whatever the number of columns and whatever is in the others, so what is computed for
- * one session does not depend on those beside it. A NaN stays in its column.
+ * y_stride + r] is the sum over i of W[r][i] x[c * x_stride + i]. With u = 2^-24 and P the sum of
+ * |W| |x|, the error of an element is at most (k / 32 + 16) u P for "fma", which adds products by
+ * fused multiply-adds in fp32. "tensor", for quantised weights and compute capability 8.0 on, has
+ * whole quants, and x as the sum of two bfloat16 numbers: with S the sum of (|d sc q| + |dmin m|)
+ * |x|, its error is at most (2^-17 + (k / 32 + 16) 2^-22) S, and an x of 2^127 or more, or
+ * infinite, makes its column NaN. Each has one more rounding for the bias and one for the sum
+ * with y. An element is the same bits whatever the number of columns and whatever is in the others,
+ * so what is computed for one session does not depend on those beside it. A NaN stays in its
+ * column.
  *
  * embed: row r of out is row tokens[r] of a table, as floats, bit for bit as kn_weight_values says;
  * NaN if the table has no such row.
@@ -29,13 +33,15 @@ struct kn_linear {
     struct kn_place x, y;      /* floats; x at a multiple of 16 bytes */
     size_t x_stride, y_stride; /* from column to column, in elements; x_stride in fours */
     bool adds;                 /* adds to y, and does not replace it. Not with a gate */
+    const char *variant;       /* "tensor" or "fma"; NULL: the best */
 };
 
 /*
  * Without rows or columns it does nothing. TOL_INVALID_ARGUMENT: an argument is NULL or misaligned,
  * the format is unknown, k is not whole grains, a stride is below the length of a column, a gate
  * with a bias or a sum, or y overlaps an input. TOL_OUT_OF_RANGE: a place is too small.
- * TOL_OVER_LIMIT: 2^31 rows or k, or 2^18 columns, or more. A refused call queues nothing.
+ * TOL_OVER_LIMIT: 2^31 rows or k, or 2^18 columns, or more. TOL_UNSUPPORTED, TOL_NOT_FOUND: as
+ * kn_variant_pick. A refused call queues nothing.
  */
 TOL_API tol_status kn_linear(struct kn_kernels *kernels, struct tol_stream *stream,
                              const struct kn_linear *linear);

@@ -71,7 +71,8 @@ struct stage {
     size_t rows, columns, k;
     uint8_t *weights, *gates;
     float *x, *y, *bias;
-    double *w, *g; /* the values of both matrices */
+    double *w, *g;             /* the values of both matrices */
+    double *w_parts, *g_parts; /* |d sc q| + |dmin m|, where a value is their difference */
 };
 
 static double *values_of(const struct stage *s, const uint8_t *weights) {
@@ -82,6 +83,22 @@ static double *values_of(const struct stage *s, const uint8_t *weights) {
     for (size_t i = 0; i < s->rows * s->k; i++) wide[i] = (double)values[i];
     free(values);
     return wide;
+}
+
+/* The sum of the two parts of a value: the first is the value if dmin is 0. */
+static double *parts_of(const struct stage *s, const uint8_t *weights, const double *values) {
+    const bool has_least = s->format == KN_WEIGHT_Q4_K || s->format == KN_WEIGHT_Q5_K;
+    const size_t bytes = s->rows * kn_weight_row_bytes(s->format, s->k), count = s->rows * s->k;
+    uint8_t *without = malloc(bytes);
+    cr_assert(without != NULL);
+    memcpy(without, weights, bytes);
+    for (size_t i = 0; has_least && i < bytes; i += kn_weight_row_bytes(s->format, 256)) {
+        memset(without + i + 2, 0, 2);
+    }
+    double *parts = values_of(s, without);
+    for (size_t i = 0; i < count; i++) parts[i] = fabs(parts[i]) + fabs(parts[i] - values[i]);
+    free(without);
+    return parts;
 }
 
 static struct stage stage_make(enum kn_weight_format format, size_t rows, size_t columns,
@@ -99,19 +116,23 @@ static struct stage stage_make(enum kn_weight_format format, size_t rows, size_t
     kn_inputs_draw(KN_NORMAL, &state, 1, s.bias, rows);
     s.w = values_of(&s, s.weights);
     s.g = values_of(&s, s.gates);
+    s.w_parts = parts_of(&s, s.weights, s.w);
+    s.g_parts = parts_of(&s, s.gates, s.g);
     return s;
 }
 
 static void stage_end(struct stage *s) {
-    free(s->weights), free(s->gates), free(s->x), free(s->y), free(s->bias), free(s->w), free(s->g);
+    free(s->weights), free(s->gates), free(s->x), free(s->y), free(s->bias);
+    free(s->w), free(s->g), free(s->w_parts), free(s->g_parts);
 }
 
-static double dot(const double *w, const float *x, size_t k, double *magnitude) {
+static double dot(const double *w, const double *parts, const float *x, size_t k,
+                  double *magnitude) {
     double sum = 0;
     *magnitude = 0;
     for (size_t i = 0; i < k; i++) {
         sum += w[i] * (double)x[i];
-        *magnitude += fabs(w[i] * (double)x[i]);
+        *magnitude += fabs(parts[i] * (double)x[i]);
     }
     return sum;
 }
@@ -119,7 +140,8 @@ static double dot(const double *w, const float *x, size_t k, double *magnitude) 
 enum form { PLAIN, BIASED, ADDED, GATED, FORMS };
 
 /* Computes `columns` columns from the first of the stage's on, into `got`. */
-static void run(const struct stage *s, enum form form, size_t first, size_t columns, float *got) {
+static void run(const struct stage *s, const char *variant, enum form form, size_t first,
+                size_t columns, float *got) {
     const size_t matrix = s->rows * kn_weight_row_bytes(s->format, s->k);
     struct kn_guarded y = {0};
     tol_auto_buffer struct tol_buffer *weights = NULL, *gates = NULL, *x = NULL, *bias = NULL;
@@ -147,7 +169,8 @@ static void run(const struct stage *s, enum form form, size_t first, size_t colu
                             .y = {tol_buffer_address(y.buffer) + y.offset, y.bytes},
                             .x_stride = s->k,
                             .y_stride = s->rows,
-                            .adds = form == ADDED}));
+                            .adds = form == ADDED,
+                            .variant = variant}));
     MUST(tol_stream_synchronize(stream));
     MUST(kn_guarded_read(&y, got));
     MUST(kn_guarded_check(&y, &changed));
@@ -159,15 +182,18 @@ static double silu(double x) {
     return x / (1 + exp(-x));
 }
 
-static void check(const struct stage *s, enum form form, const float *got) {
-    const double each = ((double)s->k / 32 + 16) * 0x1p-24;
+static void check(const struct stage *s, const char *variant, enum form form, const float *got) {
+    const bool is_tensor = strcmp(variant, "tensor") == 0;
+    const double steps = (double)s->k / 32 + 16;
+    const double each = is_tensor ? 0x1p-17 + steps * 0x1p-22 : steps * 0x1p-24;
+    const double *w = is_tensor ? s->w_parts : s->w, *g = is_tensor ? s->g_parts : s->g;
     for (size_t i = 0; i < s->columns * s->rows; i++) {
         const size_t c = i / s->rows, r = i % s->rows;
         double magnitude, other = 0;
-        double sum = dot(s->w + r * s->k, s->x + c * s->k, s->k, &magnitude);
+        double sum = dot(s->w + r * s->k, w + r * s->k, s->x + c * s->k, s->k, &magnitude);
         double bound = each * magnitude;
         if (form == GATED) {
-            const double gate = dot(s->g + r * s->k, s->x + c * s->k, s->k, &other);
+            const double gate = dot(s->g + r * s->k, g + r * s->k, s->x + c * s->k, s->k, &other);
             /* |silu'| is at most 1.1 */
             bound = bound * fabs(silu(gate)) + 1.1 * each * other * fabs(sum) * 1.01;
             sum *= silu(gate);
@@ -182,17 +208,18 @@ static void check(const struct stage *s, enum form form, const float *got) {
     }
 }
 
-static void try(enum kn_weight_format format, size_t rows, size_t columns, size_t k) {
+static void try(enum kn_weight_format format, const char *variant, size_t rows, size_t columns,
+                size_t k) {
     struct stage s = stage_make(format, rows, columns, k);
     float *all = malloc(columns * rows * sizeof *all), *one = malloc(rows * sizeof *one);
     cr_assert(all != NULL && one != NULL);
     for (enum form form = PLAIN; form < FORMS; form++) {
-        run(&s, form, 0, columns, all);
-        check(&s, form, all);
+        run(&s, variant, form, 0, columns, all);
+        check(&s, variant, form, all);
         for (size_t c = 0; c < columns; c++) { /* alone, and beside others: the same bits */
-            run(&s, form, c, 1, one);
+            run(&s, variant, form, c, 1, one);
             cr_assert(memcmp(one, all + c * rows, rows * sizeof *one) == 0,
-                      "%s, form %d, column %zu", kn_weight_name(format), (int)form, c);
+                      "%s, %s, form %d, column %zu", kn_weight_name(format), variant, (int)form, c);
         }
     }
     stage_end(&s);
@@ -202,8 +229,65 @@ static void try(enum kn_weight_format format, size_t rows, size_t columns, size_
 Test(linear, products_are_the_definition_and_the_same_beside_others) {
     begin();
     for (enum kn_weight_format format = 0; format < KN_WEIGHT_FORMATS; format++) {
-        if (test_takes_trial()) try(format, 9, 5, kn_weight_grain(format) > 32 ? 512 : 352);
-        if (test_takes_trial()) try(format, 1, 2, kn_weight_grain(format));
+        const size_t grain = kn_weight_grain(format);
+        if (test_takes_trial()) try(format, "fma", 9, 5, grain > 32 ? 512 : 352);
+        if (test_takes_trial()) try(format, "fma", 1, 2, grain);
+    }
+}
+
+/* Rows and columns that fill no tile, several passes of x, chunks for some of the warps only, a
+ * last chunk that is cut, and rows of Q6_K at no multiple of 4. */
+Test(linear, tensor_products_are_the_definition_and_the_same_beside_others) {
+    begin();
+    if (tol_context_device(test_context())->compute_capability < 80) return;
+    for (enum kn_weight_format format = KN_WEIGHT_Q8_0; format < KN_WEIGHT_FORMATS; format++) {
+        const size_t grain = kn_weight_grain(format);
+        if (test_takes_trial()) try(format, "tensor", 21, 3, grain > 32 ? 2304 : 2336);
+        if (test_takes_trial()) try(format, "tensor", 5, 9, grain > 32 ? 768 : 352);
+        if (test_takes_trial()) try(format, "tensor", 1, 1, grain);
+        if (test_takes_trial()) try(format, "tensor", 3, 8, 2304);
+    }
+}
+
+/* The largest whole numbers that quants, scales and x can be: nothing is rounded, so the result is
+ * exact. */
+Test(linear, a_tensor_product_of_whole_numbers_is_exact) {
+    enum { K = 256, ROWS = 2 };
+    uint8_t blocks[ROWS * 144] = {0};
+    float x[K], y[ROWS] = {0}, values[K];
+    tol_auto_buffer struct tol_buffer *weights = NULL, *in = NULL, *out = NULL;
+    begin();
+    if (tol_context_device(test_context())->compute_capability < 80) return;
+    for (int r = 0; r < ROWS; r++) {
+        const uint16_t d[2] = {kn_f16_of(1), kn_f16_of(2)};
+        memcpy(blocks + 144 * r, d, sizeof d);
+        for (int j = 0; j < 8; j++) kn_q4_k_set_scale(blocks + 144 * r + 4, j, j + 1, 9 - j);
+        for (int i = 16; i < 144; i++) blocks[144 * r + i] = (uint8_t)(i * 37 + r);
+    }
+    for (int i = 0; i < K; i++) x[i] = (float)(i % 7 - 3) * 257; /* nine bits: two numbers */
+    MUST(tol_buffer_create(test_context(), sizeof blocks, 1, &weights));
+    MUST(tol_buffer_create(test_context(), K, sizeof(float), &in));
+    MUST(tol_buffer_create(test_context(), ROWS, sizeof(float), &out));
+    MUST(tol_buffer_write(weights, blocks, sizeof blocks));
+    MUST(tol_buffer_write(in, x, sizeof x));
+    MUST(kn_linear(kernels, stream,
+                   &(struct kn_linear){.format = KN_WEIGHT_Q4_K,
+                                       .rows = ROWS,
+                                       .columns = 1,
+                                       .k = K,
+                                       .weights = kn_place_of(weights, 0),
+                                       .x = kn_place_of(in, 0),
+                                       .y = kn_place_of(out, 0),
+                                       .x_stride = K,
+                                       .y_stride = ROWS,
+                                       .variant = "tensor"}));
+    MUST(tol_stream_synchronize(stream));
+    MUST(tol_buffer_read(out, y, sizeof y));
+    for (int r = 0; r < ROWS; r++) {
+        float sum = 0;
+        kn_weight_values(KN_WEIGHT_Q4_K, blocks + 144 * r, K, values);
+        for (int i = 0; i < K; i++) sum += values[i] * x[i];
+        cr_assert(y[r] == sum, "row %d: %g is not %g", r, (double)y[r], (double)sum);
     }
 }
 
