@@ -74,8 +74,8 @@ static CUmodule link_texts(char *text, char *second, char log[LOG]) {
 }
 
 /* Its memory may be all there is, so the first copy is gone before the second is made. A variable
- * that is declared with its size, and defined nowhere, is taken for defined by the loader alone; the
- * linker misses it. */
+ * that is declared with its size, and defined nowhere, is taken for defined by the loader alone.
+ * The linker misses it. */
 static void load(const uint8_t *data, size_t size, char *text) {
     char log[LOG];
     CUmodule module = fuzz_load(data, size);
