@@ -34,7 +34,7 @@ RUNTIME = within({
 RUNTIME_TESTS = within({
     "test": """
         test_device test_death test_lives deadlock_test devices_test failure_test killed_test
-        versions_test null_test host_memory_test host_memory_out_test
+        versions_test null_test host_memory_test host_memory_out_test lives_test
     """,
     "core": """
         status_test driver_test deadline_test interpose_test device_test context_test

@@ -243,8 +243,8 @@ static void fail_each(enum tol_pool_source source, bool wipe, CUresult result, u
     if (!test_on_gpu()) setenv("TOLLENS_SOFT_MEMORY", "128M", 1);
     enum tol_feature needed = source == TOL_POOL_MAPPED ? TOL_FEATURE_VMM : TOL_FEATURE_MEMORY_POOL;
     if (!tol_driver_has(test_driver(), needed)) cr_skip_test("the driver lacks it");
-    uint64_t n = 1;
-    while (live_with_failure(source, wipe, n, result)) n++;
+    uint64_t n = test_next_life(0);
+    while (live_with_failure(source, wipe, n, result)) n = test_next_life(n);
     cr_assert(n > least, "a life makes %llu driver calls only", (unsigned long long)n);
     test_lives_end();
     test_end();

@@ -219,8 +219,9 @@ Test(pool_mesh, the_nth_call_that_is_refused_loses_nothing, .timeout = 120) {
     make_halves(&options);
     do {
         fill_halves(&comb, &options);
-        trap = (struct trap){.armed = true,
-                             .refusal = {.nth = ++n, .result = CUDA_ERROR_NOT_PERMITTED}};
+        n = test_next_life(n);
+        trap =
+            (struct trap){.armed = true, .refusal = {.nth = n, .result = CUDA_ERROR_NOT_PERMITTED}};
         struct tol_block block = {0};
         tol_status status = tol_pool_allocate(comb.pool, 8 * MIB, NULL, &block);
         trap.armed = false;

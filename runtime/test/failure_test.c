@@ -334,8 +334,8 @@ static tol_status workload_without(struct tol_driver *driver, uint64_t n) {
 Test(failure, the_nth_driver_call_failing_loses_nothing, .fini = test_end, .timeout = 300) {
     struct tol_driver *driver = driver_of_workloads();
     ptx = test_ptx("handwritten/put.ptx");
-    uint64_t n = 1;
-    for (;; n++) {
+    uint64_t n = test_next_life(0);
+    for (;; n = test_next_life(n)) {
         tol_status status = workload_without(driver, n);
         const enum tol_driver_index failed = refusal.refused;
         const char *name = tol_driver_function_name(failed);
@@ -392,7 +392,7 @@ static bool may_be_silent(enum tol_driver_index index) {
 Test(failure, only_unmaking_may_fail_in_silence, .fini = test_end, .timeout = 300) {
     struct tol_driver *driver = driver_of_workloads();
     ptx = test_ptx("handwritten/put.ptx");
-    for (uint64_t n = 1;; n++) {
+    for (uint64_t n = test_next_life(0);; n = test_next_life(n)) {
         tol_status status = workload_without(driver, n);
         if (refusal.refused == TOL_DRIVER_FUNCTIONS) break;
         cr_assert(status != TOL_OK || may_be_silent(refusal.refused),

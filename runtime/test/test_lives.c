@@ -4,6 +4,7 @@
 #include "test_lives.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 /* Few enough cold lives to cost seconds, enough for one in each part of a life of 300 calls. */
 enum { DEVICES_MAX = 2, LIVES_A_CONTEXT = 64 };
@@ -11,6 +12,23 @@ enum { DEVICES_MAX = 2, LIVES_A_CONTEXT = 64 };
 static const struct tol_driver_table *cu; /* NULL: nothing is kept */
 static CUcontext kept[DEVICES_MAX];
 static CUdevice devices[DEVICES_MAX];
+static uint64_t lives, latest; /* so many have begun; the number of the latest */
+
+static uint64_t number_of(const char *name) {
+    const char *text = getenv(name);
+    const uint64_t number = text != NULL ? strtoull(text, NULL, 10) : 1;
+    return number > 0 ? number : 1;
+}
+
+uint64_t test_next_life(uint64_t n) {
+    const uint64_t one_in = number_of("TOLLENS_TEST_LIVES_ONE_IN");
+    return n > 0 ? n + one_in : 1 + number_of("TOLLENS_TEST_SEED") % one_in;
+}
+
+unsigned test_rounds(unsigned all) {
+    const uint64_t some = all / number_of("TOLLENS_TEST_LIVES_ONE_IN");
+    return some > 2 ? (unsigned)some : all < 2 ? all : 2;
+}
 
 static void look_after(uint64_t n) {
     for (int i = 0; cu != NULL && i < DEVICES_MAX; i++) {
@@ -23,7 +41,7 @@ static void look_after(uint64_t n) {
     }
 }
 
-void test_lives_end(void) {
+static void let_go(void) {
     for (int i = 0; i < DEVICES_MAX; i++) {
         if (kept[i] != NULL) cu->cuDevicePrimaryCtxRelease_v2(devices[i]);
         kept[i] = NULL;
@@ -31,12 +49,18 @@ void test_lives_end(void) {
     cu = NULL;
 }
 
+void test_lives_end(void) {
+    let_go();
+    lives = 0;
+}
+
 void test_life_begin(struct tol_driver *driver, uint64_t n, int device_count) {
     int present = 0;
     if (!test_on_gpu()) return;
-    look_after(n - 1);
-    if (n % LIVES_A_CONTEXT == 1) {
-        test_lives_end();
+    look_after(latest);
+    latest = n;
+    if (lives++ % LIVES_A_CONTEXT == 0) {
+        let_go();
         return;
     }
     if (cu != NULL) return;

@@ -7,7 +7,7 @@
 #include "test_device.h"
 
 /*
- * Begins life n of a test, from 1, on so many devices; before the interposer is installed.
+ * Begins life n of a test on so many devices; before the interposer is installed.
  *
  * Every life makes its contexts and ends them. On a GPU that takes half a second, of hundreds of
  * lives, so the test itself keeps the devices' contexts there, from one life to the next: the
@@ -19,6 +19,15 @@ void test_life_begin(struct tol_driver *driver, uint64_t n, int devices);
 
 /* Lets go of what is kept; before test_end. */
 void test_lives_end(void);
+
+/* The life behind life n; with 0 the first. Every life is lived, one after the other, unless
+ * TOLLENS_TEST_LIVES_ONE_IN says 11, say: then every eleventh, of which TOLLENS_TEST_SEED (1) says
+ * where it begins, so that eleven seeds in a row live all. ci/gpu says so: a GPU's driver takes a
+ * second and more for a life where other tests run beside it. */
+uint64_t test_next_life(uint64_t n);
+
+/* So many of all rounds, at least two, where TOLLENS_TEST_LIVES_ONE_IN takes one of so many. */
+unsigned test_rounds(unsigned all);
 
 /* Which driver call of a life is refused: set by the test, and the user of the hooks. */
 struct test_refusal {
