@@ -4,11 +4,13 @@ what Criterion writes is what it reads."""
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -144,7 +146,7 @@ class Gpu(unittest.TestCase):
         self.assertEqual(code, 0, text)
         said = [line for line in text.splitlines() if "; left: " in line]
         self.assertEqual([line.split()[1] for line in said], ["claims:", "worker:", "tests:"])
-        self.assertRegex(said[0], r"left: worker, tests, tables, about \d+ s$")
+        self.assertRegex(said[0], r"left: worker, tests, about \d+ s$")
         self.assertLess(text.index("gpu: claims: done"), text.index("Tested"))
 
     def test_quick_is_verdicts_alone(self) -> None:
@@ -155,6 +157,45 @@ class Gpu(unittest.TestCase):
         self.assertNotIn("Tested", text)
         words = (self.folder / "tollens.words").read_text(encoding="utf-8")
         self.assertEqual(words, f"run --seeds=1 --out {self.folder}/out/evidence --quick\n")
+
+    def test_tables_and_every_life_are_of_a_full_run(self) -> None:
+        self.write("test-runtime", '#!/bin/sh\necho "one in $TOLLENS_TEST_LIVES_ONE_IN"\n' +
+                   GOOD.split("\n", 1)[1])
+        day = int(time.time()) // 86400
+        for words, more, lives in (((), {}, "11"), (("--full",), {}, "1"),
+                                   ((), {"TOLLENS_TEST_LIVES_ONE_IN": "3"}, "3")):
+            code, text = self.run_it(*words, **more)
+            self.assertEqual(code, 0, text)
+            log = (self.folder / "out/test-runtime.txt").read_text(encoding="utf-8")
+            self.assertTrue(log.startswith(f"one in {lives}\n"), log)
+            self.assertEqual(f"one in {lives} driver calls" in text, lives != "1")
+            left = re.search(r"gpu: tests: done after \d+ s; left: (.*)", text)
+            self.assertEqual(left is not None and left[1].startswith("tables, benches"),
+                             "--full" in words, text)
+            if lives == "11":
+                self.assertRegex(text, f"TOLLENS_TEST_SEED=({day}|{day + 1})\n")
+
+    def test_suites_run_beside_each_other_and_end_with_it(self) -> None:
+        for name, other in (("test-runtime", "test-worker"), ("test-worker", "test-runtime")):
+            self.write(name, f"#!/bin/sh\ntouch $0.runs\nuntil [ -e {self.folder}/{other}.runs ]\n"
+                             "do sleep 0.01; done\n" + GOOD.split("\n", 1)[1])
+        code, text = self.run_it()
+        self.assertEqual(code, 0, text)
+        self.write("test-runtime", "#!/bin/sh\necho $$ >$0.process\nexec sleep 600\n")
+        process = self.folder / "test-runtime.process"
+        with subprocess.Popen([self.folder / "gpu", self.folder / "out"], text=True,
+                              env=dict(os.environ, TOLLENS_DEVICE="soft"),
+                              stdout=subprocess.DEVNULL) as gpu:
+            while not process.exists() or not process.read_text():
+                time.sleep(0.01)
+            gpu.terminate()
+            self.assertEqual(gpu.wait(10), 130)
+        suite = pathlib.Path("/proc", process.read_text().strip())
+        for _ in range(500):
+            if not suite.exists() or "State:\tZ" in (suite / "status").read_text():
+                return
+            time.sleep(0.01)
+        self.fail("the suite runs on")
 
     def test_seconds_that_are_none_are_refused(self) -> None:
         self.assertEqual(self.run_it(TOLLENS_SUITE_SECONDS="1 minute")[0], 2)
