@@ -153,6 +153,37 @@ Test(program, sabotage_is_noticed) {
     cr_assert(program_shell("ls \"$D/out/H1/attacks\"") == 0 && program_says("truncated_ptx"));
 }
 
+/* Of an attack's evidence in the folder. */
+static long long count_in(const char *attack, const char *key) {
+    json_t *record = program_json(attack);
+    const json_t *count = json_object_get(record, key);
+    cr_assert(json_is_integer(count), "%s has no %s", attack, key);
+    const long long value = json_integer_value(count);
+    json_decref(record);
+    return value;
+}
+
+/* Goal: an attack under a saboteur ends with its first violation, and without one it goes on. */
+Test(program, the_first_violation_is_enough_under_a_saboteur) {
+    static const char *const saboteurs[] = {"launch_drop", "launch_twice", "launch_short"};
+    static const char attack[] = "attacks/every_block_size_runs_every_thread.json";
+    char path[200];
+    int code = program_shell("\"$T\" run H2 --sabotage --out \"$D/out\"");
+    cr_assert(code == 0 && program_says("severity 100 % (3 of 3)"), "%d: %s", code, program_output);
+    snprintf(path, sizeof path, "out/H2/%s", attack);
+    const long long all = count_in(path, "samples");
+    for (size_t i = 0; i < sizeof saboteurs / sizeof saboteurs[0]; i++) {
+        snprintf(path, sizeof path, "out/H2/sabotage/%s/%s", saboteurs[i], attack);
+        cr_assert(count_in(path, "violations") == 1, "%s: it went on", saboteurs[i]);
+        cr_assert(count_in(path, "samples") < all, "%s: it went on", saboteurs[i]);
+    }
+    code = program_shell("\"$T\" run --filter 'H2/every_block*' --under launch_twice "
+                         "--out \"$D/under\"");
+    cr_assert(code == 1 && program_says("1 falsified"), "%d: %s", code, program_output);
+    snprintf(path, sizeof path, "under/H2/%s", attack);
+    cr_assert(count_in(path, "violations") > 1 && count_in(path, "samples") == all);
+}
+
 /* Goal: H4 comes out honestly, whatever this machine is like. On a busy one it may be inconclusive,
  * for a reason that has a code; it is never falsified, and under a saboteur it never survives where
  * it must not. */
