@@ -211,7 +211,8 @@ static void must_refuse_new_memory(struct tol_context *context, const char *what
     MUST_FAIL(tol_vram_allocate(vram, LARGE_BYTES, &memory), TOL_NOT_RESIDENT, what);
     MUST(tol_vram_info(vram, &info));
     cr_assert(info.allocations == 0 && info.used_bytes == 0);
-    cr_assert(info.free_bytes > before - LARGE_BYTES, "it was not freed");
+    /* On a GPU other processes take memory meanwhile. */
+    cr_assert(test_on_gpu() || info.free_bytes > before - LARGE_BYTES, "it was not freed");
     for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
         tol_auto_pool struct tol_pool *pool = NULL;
         struct tol_pool_options options;
