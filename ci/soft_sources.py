@@ -31,7 +31,7 @@ SOFT = within({
         wgmma_factor wgmma_product
     """,
     "grid": "cta cluster grid registers",
-    "texture": "texture texel reach sample fetch surface",
+    "texture": "texture texel reach mix cube sample fetch surface",
     "check": """
         chunks thread_clock race race_order race_cell race_access race_matrix race_copy race_product
         race_object race_proxy race_exit race_report checks

@@ -188,10 +188,10 @@ Test(api_mipmap, two_levels_are_mixed) {
     GIVES(at_level, texture, 16, 0.5f, 0.5f, 1.5f);
     GIVES(at_level, texture, 31, 0.5f, 0.5f, 3);
     GIVES(at_level, texture, 31, 0.5f, 0.5f, 3.5f);
-    /* 256 steps of a weight. */
-    GIVES(at_level, texture, 1, 0.5f, 0.5f, 0.4f / 256);
-    GIVES(at_level, texture, 1 + 10 / 256.0, 0.5f, 0.5f, 0.6f / 256);
-    GIVES(at_level, texture, 11, 0.5f, 0.5f, 1 - 0.4f / 256);
+    /* 256 steps of a weight; what is less than one is cut off. */
+    GIVES(at_level, texture, 1, 0.5f, 0.5f, 0.9f / 256);
+    GIVES(at_level, texture, 1 + 10 / 256.0, 0.5f, 0.5f, 1.1f / 256);
+    GIVES(at_level, texture, 11 - 10 / 256.0, 0.5f, 0.5f, 1 - 0.4f / 256);
 }
 
 Test(api_mipmap, bias_and_bounds_are_those_of_the_texture) {

@@ -209,7 +209,7 @@ static void check_memory(CUmodule module) {
 
 CORPUS_TEST(corpus_images, memory, { cr_assert_eq(corpus_each("images", check_memory), 3); })
 
-/* Layers are chosen, never mixed; a number outside is that of the nearest. */
+/* Layers are chosen, never mixed; a number outside, below 0 too, is that of the last one. */
 static void check_layers(CUmodule module) {
     enum { WIDTH = 9, HEIGHT = 5, LAYERS = 4 };
     static float texels[LAYERS * HEIGHT * WIDTH * 2], places[IMAGES_PLACES][3],
@@ -225,14 +225,15 @@ static void check_layers(CUmodule module) {
                                   .dimensions = dimensions,
                                   .size = {WIDTH, rows, 1},
                                   .mode = {IMAGES_CLAMP, IMAGES_BORDER, IMAGES_CLAMP},
-                                  .linear = true};
+                                  .linear = true,
+                                  .layered = true};
         CUtexObject texture = images_texture(array, &o, 0);
         images_choose(&o, places);
         for (uint32_t i = 0; i < IMAGES_PLACES; i++) places[i][2] = (float)(i % 8) - 2;
         images_run(module, dimensions == 1 ? "sample_layers_1d" : "sample_layers_2d", texture,
                    places, got);
         for (uint32_t i = 0; i < IMAGES_PLACES; i++) {
-            int layer = (int)fmin(fmax((double)places[i][2], 0), LAYERS - 1);
+            int layer = places[i][2] >= 0 && places[i][2] < LAYERS ? (int)places[i][2] : LAYERS - 1;
             o.texels = texels + layer * rows * WIDTH * 2;
             if (images_on_edge(&o, places[i])) continue;
             for (int c = 0; c < 2; c++) {

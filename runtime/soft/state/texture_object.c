@@ -210,6 +210,7 @@ CUresult soft_texture_of(const struct soft_context *context, const CUDA_RESOURCE
                         (description->flags & CU_TRSF_READ_AS_INTEGER) == 0;
     texture->is_srgb = (description->flags & CU_TRSF_SRGB) != 0 && texels->channel_bytes == 1 &&
                        texels->channel == SOFT_CHANNEL_UNSIGNED;
+    texture->is_seamless = (description->flags & CU_TRSF_SEAMLESS_CUBEMAP) != 0;
     texture->is_normalised = (description->flags & CU_TRSF_NORMALIZED_COORDINATES) != 0;
     texture->filters = description->filterMode == CU_TR_FILTER_MODE_LINEAR && !texels->in_memory;
     /* Integers that stay integers have no mixture. */

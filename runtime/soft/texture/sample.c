@@ -3,11 +3,11 @@
  */
 #include "sample.h"
 
+#include "cube.h"
+#include "mix.h"
 #include "texel.h"
 
 #include <math.h>
-
-enum { STEPS = 256 }; /* of a weight: 9 bits, 8 of them behind the point, so that it can be 1 */
 
 /* Where a sample lies in a texture: within a face, if that has several. */
 struct spot {
@@ -15,6 +15,7 @@ struct spot {
     unsigned dimensions;
     uint32_t size[3];
     uint64_t face;
+    const struct soft_coordinates *coordinates;
 };
 
 /* The largest integer not above, held within what texels could be numbered by. */
@@ -45,6 +46,14 @@ static int64_t address_of(int64_t index, uint32_t size, unsigned mode) {
     }
 }
 
+/* The mode that holds: texels without a scale have only two, and cubes one. */
+static unsigned mode_of(const struct soft_texture *texture, unsigned dimension) {
+    unsigned mode = texture->modes[dimension];
+    if (texture->texels.cube) return CU_TR_ADDRESS_MODE_CLAMP;
+    if (texture->is_normalised || mode == CU_TR_ADDRESS_MODE_BORDER) return mode;
+    return CU_TR_ADDRESS_MODE_CLAMP;
+}
+
 static bool read_texel(struct soft_lookup *lookup, const struct spot *spot, const int64_t index[3],
                        uint32_t texel[4]) {
     const struct soft_texture *texture = lookup->texture;
@@ -52,13 +61,7 @@ static bool read_texel(struct soft_lookup *lookup, const struct spot *spot, cons
     uint64_t at[3] = {0, 0, 0};
     struct soft_place place;
     for (unsigned i = 0; i < spot->dimensions; i++) {
-        /* Texels without a scale have only these two modes. */
-        unsigned mode = texture->modes[i];
-        if (!texture->is_normalised && mode != CU_TR_ADDRESS_MODE_BORDER) {
-            mode = CU_TR_ADDRESS_MODE_CLAMP;
-        }
-        if (texture->texels.cube) mode = CU_TR_ADDRESS_MODE_CLAMP;
-        int64_t found = address_of(index[i], spot->size[i], mode);
+        int64_t found = address_of(index[i], spot->size[i], mode_of(texture, i));
         if (found < 0) {
             soft_texel_border(texture, texel);
             return true;
@@ -110,29 +113,15 @@ static bool fetch(struct soft_lookup *lookup, const struct soft_coordinates *coo
     return true;
 }
 
-/* The face of a cube that a direction meets. */
-static unsigned face_of(const double direction[3]) {
-    double x = direction[0], y = direction[1], z = direction[2];
-    if (fabs(x) >= fabs(y) && fabs(x) >= fabs(z)) return x >= 0 ? 0 : 1;
-    if (fabs(y) >= fabs(z)) return y >= 0 ? 2 : 3;
-    return z >= 0 ? 4 : 5;
-}
-
-/* A vector seen from a face: across it, down it, and away from the centre. */
-static void turn_to(unsigned face, const double v[3], double turned[3]) {
-    double x = v[0], y = v[1], z = v[2];
-    const double all[6][3] = {{-z, -y, x}, {z, -y, -x}, {x, z, y},
-                              {x, -z, -y}, {x, -y, z},  {-x, -y, -z}};
-    for (int i = 0; i < 3; i++) turned[i] = all[face][i];
-}
-
-/* Where on its face a direction meets a cube: from 0 to 1 in both dimensions. */
-static uint64_t place_on_face(const double direction[3], double at[2]) {
-    unsigned face = face_of(direction);
-    double turned[3];
-    turn_to(face, direction, turned);
-    for (int i = 0; i < 2; i++) at[i] = (turned[i] / turned[2] + 1) / 2;
-    return face;
+/* A normalised coordinate in texels. It has 23 bits behind the point, the others are cut off; and
+ * of modes that repeat the texture only the part within a period counts. */
+static double scaled(double at, uint32_t size, unsigned mode) {
+    double fixed = floor(at * 0x1p23) / 0x1p23;
+    bool repeats = mode == CU_TR_ADDRESS_MODE_WRAP || mode == CU_TR_ADDRESS_MODE_MIRROR;
+    if (repeats && !isfinite(at)) return 0;
+    if (mode == CU_TR_ADDRESS_MODE_WRAP) fixed -= floor(fixed);
+    if (mode == CU_TR_ADDRESS_MODE_MIRROR) fixed -= 2 * floor(fixed / 2);
+    return fixed * size;
 }
 
 static struct spot spot_of(const struct soft_lookup *lookup,
@@ -140,92 +129,142 @@ static struct spot spot_of(const struct soft_lookup *lookup,
     const struct soft_texture *texture = lookup->texture;
     const struct soft_texels *texels = lookup->texels;
     struct spot spot = {.dimensions = texels->dimensions,
-                        .size = {texels->width, texels->height, texels->layers}};
-    bool scales = texture->is_normalised && !coordinates->is_integer;
+                        .size = {texels->width, texels->height, texels->layers},
+                        .coordinates = coordinates};
+    bool scales = (texture->is_normalised || texels->cube) && !coordinates->is_integer;
     const double *at = coordinates->at;
     double on_face[2];
     uint64_t layers = texels->cube ? texels->layers / 6 : texels->layers;
-    int64_t layer = coordinates->layer;
-    if (texels->layered) {
-        layer = layer < 0 ? 0 : layer;
-        spot.face = (uint64_t)layer < layers ? (uint64_t)layer : layers - 1;
+    if (texels->layered) { /* a negative one is a large one without sign */
+        uint32_t layer = (uint32_t)coordinates->layer;
+        spot.face = layer < layers ? layer : layers - 1;
     }
     if (texels->cube) {
-        spot.face = spot.face * 6 + place_on_face(at, on_face);
+        spot.face = spot.face * 6 + soft_cube_place(at, on_face);
         at = on_face;
-        scales = true;
     }
     for (unsigned i = 0; i < spot.dimensions; i++) {
-        spot.at[i] = scales ? at[i] * spot.size[i] : at[i];
+        const double most = 0x1p40;
+        double x = scales ? scaled(at[i], spot.size[i], mode_of(texture, i)) : at[i];
+        spot.at[i] = x != x ? 0 : fmax(-most, fmin(x, most));
     }
     return spot;
 }
 
-/* The texel on the low side of a sample, and the weight of the one on the high side. */
-static int64_t low_side(double at, double *weight) {
-    double moved = at - 0.5;
-    int64_t index = floor_of(moved);
-    double part = moved - floor(moved); /* NaN where there is none */
-    *weight = part == part ? floor(part * STEPS + 0.5) / STEPS : 0;
-    return index;
+/* ---- filters ---- */
+
+/* The texel on the low side of a sample; weight: of the one on the high side, in 256ths. */
+static int64_t low_side(double at, unsigned *weight) {
+    double moved = floor((at - 0.5) * SOFT_STEPS + 0.5), index = floor(moved / SOFT_STEPS);
+    *weight = (unsigned)(moved - index * SOFT_STEPS);
+    return (int64_t)index;
 }
 
-/* The weight of each corner, in steps. A product of two is rounded to a step, and the corner
- * beside it gets what is left. */
-static void weigh(const struct spot *spot, const double weights[3], int steps[8]) {
-    steps[0] = STEPS;
+/* Where texels repeat at the edge, a sample in front of the first one or behind the last one is of
+ * that texel alone. */
+static int64_t held_inside(int64_t low, uint32_t size, unsigned *weight) {
+    if (low >= 0 && low < (int64_t)size - 1) return low;
+    *weight = 0;
+    return low < 0 ? 0 : (int64_t)size - 1;
+}
+
+static bool add_texel(struct soft_lookup *lookup, const struct spot *spot, const int64_t index[3],
+                      unsigned steps, struct soft_mixture *mixture) {
+    uint32_t texel[4];
+    /* A texel without weight is not read: it may be what a neighbour is about to write. */
+    if (steps == 0) return true;
+    if (!read_texel(lookup, spot, index, texel)) return false;
+    soft_mix_add(mixture, steps, texel);
+    return true;
+}
+
+/* A texel of one dimension is one of a row, in front of which there may be a border: a sample is
+ * between both. mode: of the second dimension. */
+static bool add_of_row(struct soft_lookup *lookup, const struct spot *spot, const int64_t index[3],
+                       unsigned steps, bool is_high, struct soft_mixture *mixture) {
+    unsigned row = (steps + is_high) / 2;
+    uint32_t border[4];
+    if (mode_of(lookup->texture, 1) != CU_TR_ADDRESS_MODE_BORDER) row = steps;
+    soft_texel_border(lookup->texture, border);
+    soft_mix_add(mixture, steps - row, border);
+    return add_texel(lookup, spot, index, row, mixture);
+}
+
+/* A texel outside of a face is one of the next face. At the corner of a cube there is none: the
+ * three texels that meet there share its weight, that of this face takes the remainder. */
+static bool add_of_cube(struct soft_lookup *lookup, const struct spot *spot, const int64_t index[3],
+                        unsigned steps, struct soft_mixture *mixture) {
+    int64_t size = spot->size[0], inside[3] = {index[0], index[1], 0};
+    unsigned outside = 0, third = (2 * steps + 3) / 6;
+    for (unsigned i = 0; i < 2; i++) {
+        inside[i] = index[i] < 0 ? 0 : index[i] < size ? index[i] : size - 1;
+        outside += inside[i] != index[i];
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        struct spot beside = *spot;
+        int64_t there[3] = {inside[0], inside[1], 0};
+        if (inside[i] == index[i]) continue;
+        there[i] = index[i];
+        unsigned face = (unsigned)(spot->face % 6), share = outside == 2 ? third : steps;
+        beside.face = spot->face - face + soft_cube_beside(face, spot->size[0], there);
+        if (!add_texel(lookup, &beside, there, share, mixture)) return false;
+        steps -= share;
+    }
+    return add_texel(lookup, spot, inside, steps, mixture);
+}
+
+static bool add_filtered(struct soft_lookup *lookup, const struct spot *spot, unsigned share,
+                         struct soft_mixture *mixture) {
+    const struct soft_texture *texture = lookup->texture;
+    const struct soft_texels *texels = lookup->texels;
+    bool seamless = texels->cube && texture->is_seamless;
+    unsigned weights[3] = {0, 0, 0}, steps[8];
+    int64_t low[3] = {0, 0, 0};
     for (unsigned i = 0; i < spot->dimensions; i++) {
-        int high = (int)(weights[i] * STEPS);
-        for (unsigned corner = 0; corner < 1u << i; corner++) {
-            int part = (steps[corner] * high + STEPS / 2) / STEPS;
-            steps[corner | 1u << i] = part;
-            steps[corner] -= part;
+        low[i] = low_side(spot->at[i], &weights[i]) + spot->coordinates->offset[i];
+        if (mode_of(texture, i) == CU_TR_ADDRESS_MODE_CLAMP && !seamless) {
+            low[i] = held_inside(low[i], spot->size[i], &weights[i]);
         }
     }
-}
-
-static bool mix(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
-                const struct spot *spot, uint32_t texel[4]) {
-    double sum[4] = {0, 0, 0, 0}, weights[3] = {0, 0, 0};
-    int64_t low[3] = {0, 0, 0};
-    int steps[8];
-    for (unsigned i = 0; i < spot->dimensions; i++) {
-        low[i] = low_side(spot->at[i], &weights[i]) + coordinates->offset[i];
-    }
-    weigh(spot, weights, steps);
+    soft_mix_weigh(share, weights, spot->dimensions, steps);
     for (unsigned corner = 0; corner < 1u << spot->dimensions; corner++) {
         int64_t index[3] = {0, 0, 0};
-        uint32_t found[4];
+        bool ok;
         for (unsigned i = 0; i < spot->dimensions; i++) index[i] = low[i] + (corner >> i & 1);
-        /* A texel without weight is not read: it may be what a neighbour is about to write. */
-        if (steps[corner] == 0) continue;
-        if (!read_texel(lookup, spot, index, found)) return false;
-        for (unsigned i = 0; i < 4; i++) {
-            sum[i] += (double)steps[corner] / STEPS * (double)soft_texel_float(found[i]);
+        if (seamless) {
+            ok = add_of_cube(lookup, spot, index, steps[corner], mixture);
+        } else if (spot->dimensions == 1 && !texels->layered) {
+            ok = add_of_row(lookup, spot, index, steps[corner], corner == 1, mixture);
+        } else {
+            ok = add_texel(lookup, spot, index, steps[corner], mixture);
         }
-    }
-    for (unsigned i = 0; i < 4; i++) {
-        texel[i] = soft_texel_bits((float)soft_texel_mixed(lookup->texture, sum[i]));
+        if (!ok) return false;
     }
     return true;
 }
 
-/* A sample of the level that the lookup is at. */
-static bool sample_level(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
-                         uint32_t texel[4]) {
-    const struct soft_texture *texture = lookup->texture;
-    struct spot spot = spot_of(lookup, coordinates);
-    if (coordinates->is_integer || texture->texels.in_memory) {
-        return fetch(lookup, coordinates, &spot, texel);
-    }
-    if (texture->filters && soft_texture_gives_floats(texture)) {
-        return mix(lookup, coordinates, &spot, texel);
-    }
+/* The texel at a sample of the level that the lookup is at. */
+static bool point_of(struct soft_lookup *lookup, const struct spot *spot, uint32_t texel[4]) {
+    const struct soft_coordinates *coordinates = spot->coordinates;
     int64_t index[3] = {0, 0, 0};
-    for (unsigned i = 0; i < spot.dimensions; i++) {
-        index[i] = floor_of(spot.at[i]) + coordinates->offset[i];
+    if (coordinates->is_integer || lookup->texture->texels.in_memory) {
+        return fetch(lookup, coordinates, spot, texel);
     }
-    return read_texel(lookup, &spot, index, texel);
+    for (unsigned i = 0; i < spot->dimensions; i++) {
+        index[i] = floor_of(spot->at[i]) + coordinates->offset[i];
+    }
+    return read_texel(lookup, spot, index, texel);
+}
+
+/* Adds what the level that the lookup is at has there. */
+static bool add_level(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
+                      unsigned share, struct soft_mixture *mixture) {
+    struct spot spot = spot_of(lookup, coordinates);
+    uint32_t texel[4];
+    if (lookup->texture->filters) return add_filtered(lookup, &spot, share, mixture);
+    if (!point_of(lookup, &spot, texel)) return false;
+    soft_mix_add(mixture, share, texel);
+    return true;
 }
 
 /* ---- levels of detail ---- */
@@ -237,10 +276,10 @@ static double reach_of(const struct soft_texture *texture, const double at[3],
     const uint32_t size[3] = {texels->width, texels->height, texels->layers};
     double moved[3] = {gradient[0], gradient[1], gradient[2]}, sum = 0;
     if (texels->cube) { /* of the quotient that says where on the face */
-        unsigned face = face_of(at);
+        unsigned face = soft_cube_face(at);
         double here[3], there[3];
-        turn_to(face, at, here);
-        turn_to(face, gradient, there);
+        soft_cube_turn(face, at, here);
+        soft_cube_turn(face, gradient, there);
         for (int i = 0; i < 2; i++) {
             moved[i] = (there[i] * here[2] - here[i] * there[2]) / (here[2] * here[2]) / 2;
         }
@@ -268,38 +307,28 @@ static double level_of(const struct soft_texture *texture,
     return level < 0 ? 0 : level > most ? most : level;
 }
 
-/* Two levels, of which the farther one has a weight. */
-static bool mix_levels(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
-                       double level, uint32_t texel[4]) {
-    unsigned near = (unsigned)floor(level);
-    double weight = floor((level - near) * STEPS + 0.5) / STEPS;
-    uint32_t found[2][4];
-    for (unsigned i = 0; i < 2; i++) {
-        if ((i == 0 ? 1 - weight : weight) == 0) continue; /* it is not read */
-        soft_lookup_level(lookup, near + i);
-        if (!sample_level(lookup, coordinates, found[i])) return false;
-        if (weight == i) {
-            for (int c = 0; c < 4; c++) texel[c] = found[i][c];
-            return true;
-        }
-    }
-    for (int c = 0; c < 4; c++) {
-        double sum = (1 - weight) * (double)soft_texel_float(found[0][c]) +
-                     weight * (double)soft_texel_float(found[1][c]);
-        texel[c] = soft_texel_bits((float)sum);
-    }
-    return true;
-}
-
 bool soft_sample(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
                  uint32_t texel[4]) {
     const struct soft_texture *texture = lookup->texture;
-    if (texture->levels == 1) return sample_level(lookup, coordinates, texel);
-    double level = level_of(texture, coordinates);
-    bool mixes = texture->mixes_levels && soft_texture_gives_floats(texture);
-    if (mixes && !coordinates->is_integer) return mix_levels(lookup, coordinates, level, texel);
-    soft_lookup_level(lookup, (unsigned)floor(level + 0.5));
-    return sample_level(lookup, coordinates, texel);
+    struct soft_mixture mixture = {0};
+    double level = texture->levels > 1 ? level_of(texture, coordinates) : 0;
+    bool mixes = texture->levels > 1 && texture->mixes_levels;
+    if (coordinates->is_integer || texture->texels.in_memory ||
+        !soft_texture_gives_floats(texture) || (!texture->filters && !mixes)) {
+        if (texture->levels > 1) soft_lookup_level(lookup, (unsigned)floor(level + 0.5));
+        struct spot spot = spot_of(lookup, coordinates);
+        return point_of(lookup, &spot, texel);
+    }
+    unsigned whole = (unsigned)floor(mixes ? level * SOFT_STEPS : floor(level + 0.5) * SOFT_STEPS);
+    unsigned near = whole / SOFT_STEPS, far = whole % SOFT_STEPS;
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned share = i == 0 ? SOFT_STEPS - far : far;
+        if (share == 0) continue; /* it is not read */
+        if (texture->levels > 1) soft_lookup_level(lookup, near + i);
+        if (!add_level(lookup, coordinates, share, &mixture)) return false;
+    }
+    soft_mix_give(&mixture, texture, texel);
+    return true;
 }
 
 bool soft_gather(struct soft_lookup *lookup, const struct soft_coordinates *coordinates,
@@ -310,7 +339,8 @@ bool soft_gather(struct soft_lookup *lookup, const struct soft_coordinates *coor
         int64_t index[3] = {0, 0, 0};
         uint32_t found[4];
         for (unsigned k = 0; k < 2; k++) {
-            index[k] = floor_of(spot.at[k] - 0.5) + coordinates->offset[k] + order[i][k];
+            unsigned weight;
+            index[k] = low_side(spot.at[k], &weight) + coordinates->offset[k] + order[i][k];
         }
         if (!read_texel(lookup, &spot, index, found)) return false;
         texel[i] = found[channel];

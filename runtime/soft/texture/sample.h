@@ -1,12 +1,23 @@
 /*
  * Sample: what a texture gives at a coordinate: addressing and filtering.
  *
- * The formulae are those of the programming guide. What it leaves open: a weight is rounded to the
- * nearest of its 256 steps, and so is the product of several, a sum of weighted texels is exact
- * and rounded once, and a coordinate that is not a number counts as 0. The level of detail that
- * follows from gradients is the binary logarithm of the longer one, in texels of the first level;
- * of two levels each is rounded before they are mixed; with integer coordinates the nearest level
- * is read; and tex without a level means level 0, to which bias and bounds apply as well.
+ * The formulae are those of the programming guide. What it leaves open is as an H200 has it
+ * (fixtures/ptx/cases):
+ *   - the product of a normalised coordinate and a size is exact, but the coordinate is cut off at
+ *     23 bits behind the point (21 or 22 would explain the record as well);
+ *   - filters and tld4 round a coordinate to the nearest 256th of a texel, ties up;
+ *   - a coordinate that is not a number counts as 0, and so does an infinite one where texels
+ *     repeat;
+ *   - a filter of one dimension is one of two, at the upper edge of a single row;
+ *   - a layer is a number without sign, and one that there is not is the last one;
+ *   - the weight of the farther level of detail is cut off at 8 bits;
+ *   - the texel that is missing at the corner of a seamless cube is shared by the three there.
+ * How weights are rounded, and sums: mix.h.
+ *
+ * Our choice, which no record confirms: the level of detail that follows from gradients is the
+ * binary logarithm of the longer one, in texels of the first level; with integer coordinates the
+ * nearest level is read; and tex without a level means level 0, to which bias and bounds apply as
+ * well.
  *
  * Source: CUDA Programming Guide, "Texture Fetching" and "Cubemap Textures".
  */
@@ -18,7 +29,7 @@
 struct soft_coordinates {
     double at[3];      /* as the instruction has them */
     int32_t offset[3]; /* in texels */
-    int64_t layer;     /* of layered ones; clamped to those there are */
+    int64_t layer;     /* of layered ones */
     bool is_integer;   /* texels by number: neither filtered nor scaled */
     double level;      /* of detail, before the texture's own bias and bounds */
     bool has_gradients; /* from which the level follows */

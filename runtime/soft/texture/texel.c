@@ -31,9 +31,27 @@ uint16_t soft_texel_half(float number) {
     return (uint16_t)(sign | (units + ((uint32_t)(exponent + 13) << 10)));
 }
 
-/* IEC 61966-2-1. */
-static float from_srgb(float coded) {
-    return coded <= 0.04045f ? coded / 12.92f : (float)pow(((double)coded + 0.055) / 1.055, 2.4);
+bool soft_texel_is_srgb(const struct soft_texture *texture, unsigned channel) {
+    return texture->is_srgb && channel < (texture->texels.channels > 2 ? 3 : 1);
+}
+
+/* The curve of IEC 61966-2-1 as an H200 has it: to 8 bits, and to a multiple of 2^-14. The record
+ * has 102 of the 256 numbers, of which these five are one step beside the curve. */
+static float from_srgb(uint32_t coded) {
+    static const struct {
+        uint32_t coded;
+        float number;
+    } beside[] = {
+        {33, 0x1.f4p-7f}, {66, 0x1.cp-5f}, {70, 0x1.f4p-5f}, {249, 0x1.e4p-1f}, {253, 0x1.f8p-1f}};
+    for (unsigned i = 0; i < sizeof beside / sizeof beside[0]; i++) {
+        if (beside[i].coded == coded) return beside[i].number;
+    }
+    double part = coded / 255.0;
+    double number = part <= 0.04045 ? part / 12.92 : pow((part + 0.055) / 1.055, 2.4);
+    int exponent = 0;
+    (void)frexp(number, &exponent);
+    int places = 8 - exponent < 14 ? 8 - exponent : 14;
+    return (float)ldexp(rint(ldexp(number, places)), -places);
 }
 
 /* A channel of 8 or 16 bits as a number from 0 or -1 to 1. */
@@ -57,20 +75,13 @@ static uint32_t read_channel(const struct soft_texture *texture, const uint8_t *
         return width == 16 ? soft_texel_bits(soft_texel_from_half(bits)) : bits;
     }
     if (texture->promotes) {
-        float number = promote(texels, bits);
-        if (texture->is_srgb && channel < 3) number = from_srgb(number);
-        return soft_texel_bits(number);
+        bool is_srgb = soft_texel_is_srgb(texture, channel);
+        return soft_texel_bits(is_srgb ? from_srgb(bits) : promote(texels, bits));
     }
     if (texels->channel == SOFT_CHANNEL_SIGNED && width < 32) {
         return (uint32_t)((int32_t)(bits << (32 - width)) >> (32 - width));
     }
     return bits;
-}
-
-double soft_texel_mixed(const struct soft_texture *texture, double sum) {
-    if (!texture->promotes || texture->is_srgb) return sum;
-    double most = texture->texels.channel == SOFT_CHANNEL_SIGNED ? 32767 : 65535;
-    return rint(sum * most) / most;
 }
 
 /* An H200 gives 0 for each channel that a texture lacks, the fourth as well. */
@@ -85,12 +96,22 @@ void soft_texel_read(const struct soft_texture *texture, const uint8_t *bytes, u
     fill_absent(texture, texel);
 }
 
+/* A number as the nearest one that a promoted channel can be. */
+static float as_format(const struct soft_texels *texels, float number) {
+    bool is_signed = texels->channel == SOFT_CHANNEL_SIGNED;
+    double most = (double)((1 << (8 * texels->channel_bytes - is_signed)) - 1);
+    double held = fmax(is_signed ? -1 : 0, fmin((double)number, 1));
+    return (float)(floor(held * most + 0.5) / most);
+}
+
 void soft_texel_border(const struct soft_texture *texture, uint32_t texel[4]) {
-    const unsigned width = 8u * texture->texels.channel_bytes;
+    const struct soft_texels *texels = &texture->texels;
+    const unsigned width = 8u * texels->channel_bytes;
     bool floats = soft_texture_gives_floats(texture);
-    bool is_signed = texture->texels.channel == SOFT_CHANNEL_SIGNED;
-    for (unsigned i = 0; i < texture->texels.channels; i++) {
+    bool is_signed = texels->channel == SOFT_CHANNEL_SIGNED;
+    for (unsigned i = 0; i < texels->channels; i++) {
         texel[i] = soft_texel_bits(texture->border[i]);
+        if (texture->promotes) texel[i] = soft_texel_bits(as_format(texels, texture->border[i]));
         if (floats) continue;
         /* An H200 takes the color's lowest bits for an integer. */
         uint32_t high = texel[i] << (32 - width);

@@ -17,10 +17,11 @@ bool soft_texture_gives_floats(const struct soft_texture *texture);
 /* Reads a texel from its bytes. */
 void soft_texel_read(const struct soft_texture *texture, const uint8_t *bytes, uint32_t texel[4]);
 
-/* A sum of weighted texels as the texture gives it: promoted ones are sums of 16 bits. */
-double soft_texel_mixed(const struct soft_texture *texture, double sum);
+/* Whether a channel is coded by the curve of sRGB. As on an H200 that is the first one, and the
+ * second and third of four. */
+bool soft_texel_is_srgb(const struct soft_texture *texture, unsigned channel);
 
-/* The texel outside a texture whose mode is border. */
+/* The texel outside a texture whose mode is border: its color, or what of it the format can be. */
 void soft_texel_border(const struct soft_texture *texture, uint32_t texel[4]);
 
 /* A texel of zeros, such as lies outside of memory that is used as a texture. */

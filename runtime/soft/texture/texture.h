@@ -45,6 +45,7 @@ struct soft_texture {
     /* of textures alone */
     bool promotes; /* integers become numbers from 0 or -1 to 1 */
     bool is_srgb, is_normalised, filters;
+    bool is_seamless; /* a cube, whose filter goes on behind the edge of a face */
     uint8_t modes[3]; /* CU_TR_ADDRESS_MODE_ */
     float border[4];
     /* levels of detail: texels is the first of them */
