@@ -10,9 +10,9 @@
 
 fixtures/ptx/sources.sha256 has a line for each file: the checksum of what it is made of (its source
 with the headers that it includes and without comments, the options of nvcc, and the version of the
-language), the checksum of the PTX, which names the release of nvcc, and the path. Checksums cannot
-show that nvcc made the one from the other. So --plan --compile names, with what is not as recorded,
-the files whose turn it is: those of twelve that share the day's number. Exit code: 1 if anything is
+language), the checksum of the PTX, which names the release of nvcc, and the path. Equal checksums
+do not prove that nvcc compiled this source to this PTX. Therefore --plan --compile lists the files
+that changed and, each day, another twelfth of the files that did not. Exit code: 1 if anything is
 stale.
 """
 

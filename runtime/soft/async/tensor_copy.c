@@ -3,8 +3,9 @@
  * (tensors), 9.7.9.27.1.2 (cp.async.bulk.tensor), 9.7.9.27.1.3 (cp.reduce.async.bulk.tensor) and
  * 9.7.9.27.1.4 (cp.async.bulk.prefetch.tensor).
  *
- * A box lies in shared memory row by row; where the map has a swizzle, rows are as long as that at
- * least, and the chunks of 16 bytes of each 128 change places by the bits of their address.
+ * The rows of a box follow each other in shared memory. If the map has a swizzle, a row takes at
+ * least as many bytes as the swizzle spans, and the bits of the address decide where in its 128
+ * bytes a chunk of 16 bytes is stored.
  * Elements outside the tensor come as zeros or NaN, and count as bytes that have come. The map is
  * read when the copy begins, the elements when it is carried out. A multicast copy is one for each
  * block.

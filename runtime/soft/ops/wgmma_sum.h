@@ -27,8 +27,8 @@ struct plain_range {
     bool special;
 };
 
-/* A factor; a NaN is one of any kind, which is told from the bits. A comparison of x with itself
- * would keep the loop from becoming vector code. */
+/* Converts a factor. Callers recognise a NaN by its exponent bits, so any NaN will do. The test
+ * x == x of float_of_bf16 would keep the compiler from vectorizing the loop. */
 static inline float plain_of(uint32_t bits, enum soft_tensor_type type) {
     return type == SOFT_TENSOR_BF16 ? float_f32(bits << 16) : factor_of(bits, type);
 }

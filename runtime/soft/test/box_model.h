@@ -47,8 +47,8 @@ struct box_model {
 unsigned tensor_type_bytes(unsigned type);
 bool tensor_type_is_floating(unsigned type);
 
-/* The bytes of the box, and those of the shared memory that it lies in: a swizzle has rows as long
- * as its own at least. */
+/* The bytes of the box, and the bytes that it takes in shared memory. These are more if the map has
+ * a swizzle whose span is longer than a row: each row then takes a whole span. */
 uint64_t box_model_bytes(const struct box_model *model);
 uint64_t box_model_extent(const struct box_model *model);
 
