@@ -157,7 +157,7 @@ SOFT_API_TESTS = within({
 # The instruction table, the program that runs it on any driver, and the oracle that judges it.
 TABLE = """
     table_type table_read table_values table_matrix table_probe
-    table_kernel table_device table_record
+    table_text table_kernel table_device table_record
     fault_run case case_value case_box case_place case_texture
 """.split()
 

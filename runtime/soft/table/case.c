@@ -72,6 +72,10 @@ bool case_fail(struct case_line *line, const char *call, CUresult code) {
 
 CUfunction case_load(struct case_device *device, struct case_line *line, const char *text) {
     struct table_device *driver = &device->driver;
+    if (text == NULL) {
+        case_say(line, "no memory");
+        return NULL;
+    }
     for (unsigned i = 0; i < CASE_MODULES; i++) {
         const struct case_module *module = &device->modules[i];
         if (module->text != NULL && strcmp(module->text, text) == 0) return module->function;

@@ -10,7 +10,7 @@
 
 #include "base/abi.h"
 
-enum { CASE_WORDS = 40, CASE_LINE = 1024, CASE_SAID = 1 << 16, CASE_PTX = 1 << 14 };
+enum { CASE_WORDS = 40, CASE_LINE = 1024, CASE_SAID = 1 << 16 };
 
 /* Functions of the driver that the runtime does not use. */
 #define CASE_FUNCTIONS(function)                                                                   \
@@ -79,7 +79,8 @@ void case_say(struct case_line *line, const char *format, ...)
 /* Says which call failed. false, always. */
 bool case_fail(struct case_line *line, const char *call, CUresult code);
 
-/* The kernel "k" of a PTX text; NULL: the driver refuses it, as the line then says. */
+/* The kernel "k" of a PTX text; NULL: the driver refuses it, or text is NULL, because there was no
+ * memory. The line says which. */
 CUfunction case_load(struct case_device *device, struct case_line *line, const char *text);
 
 /* Launches it with a pointer to data, and what is at second if it has a second parameter, and

@@ -3,8 +3,8 @@
  * are, so the result says where each element came from.
  */
 #include "case_value.h"
+#include "table_text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,105 +127,95 @@ static CUresult encode(struct case_device *device, struct box *box, CUdeviceptr 
 
 /* ---- the kernel ---- */
 
-struct text {
-    char *to;
-    size_t length;
-};
-
-static void put(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct text *text, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    text->length +=
-        (size_t)vsnprintf(text->to + text->length, CASE_PTX - text->length, format, arguments);
-    va_end(arguments);
+static void put_place(struct table_text *text, const struct box *box) {
+    table_put(text, "[%%map, {");
+    for (unsigned i = 0; i < box->rank; i++) table_put(text, "%s%%c%u", i > 0 ? ", " : "", i);
+    table_put(text, "}]");
 }
 
-static void put_place(struct text *text, const struct box *box) {
-    put(text, "[%%map, {");
-    for (unsigned i = 0; i < box->rank; i++) put(text, "%s%%c%u", i > 0 ? ", " : "", i);
-    put(text, "}]");
-}
-
-static void put_offsets(struct text *text, const struct box *box) {
+static void put_offsets(struct table_text *text, const struct box *box) {
     if (!box->im2col) return;
-    put(text, ", {");
-    for (unsigned i = 0; i + 2 < box->rank; i++) put(text, "%s%%o%u", i > 0 ? ", " : "", i);
-    put(text, "}");
+    table_put(text, ", {");
+    for (unsigned i = 0; i + 2 < box->rank; i++) table_put(text, "%s%%o%u", i > 0 ? ", " : "", i);
+    table_put(text, "}");
 }
 
-static void put_copy(struct text *text, const struct box *box, const char *operation) {
+static void put_copy(struct table_text *text, const struct box *box, const char *operation) {
     const char *kind = box->im2col ? "im2col" : "tile";
     if (box->prefetches) {
-        put(text, "@%%first cp.async.bulk.prefetch.tensor.%ud.L2.global.%s ", box->rank, kind);
+        table_put(text, "@%%first cp.async.bulk.prefetch.tensor.%ud.L2.global.%s ", box->rank,
+                  kind);
         put_place(text, box);
         put_offsets(text, box);
-        put(text, ";\n");
+        table_put(text, ";\n");
         return;
     }
     if (box->out) {
         const char *dot = strchr(operation, '.');
         if (box->im2col) kind = "im2col_no_offs";
         if (box->reduces) {
-            put(text,
+            table_put(
+                text,
                 "@%%first cp.reduce.async.bulk.tensor.%ud.global.shared::cta%s.%s.bulk_group ",
                 box->rank, dot != NULL ? dot : ".add", kind);
         } else {
-            put(text, "@%%first cp.async.bulk.tensor.%ud.global.shared::cta.%s.bulk_group ",
-                box->rank, kind);
+            table_put(text, "@%%first cp.async.bulk.tensor.%ud.global.shared::cta.%s.bulk_group ",
+                      box->rank, kind);
         }
         put_place(text, box);
-        put(text, ", [%%box];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n");
-        put(text, "mov.u32 %%got, 1;\n");
+        table_put(text, ", [%%box];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n");
+        table_put(text, "mov.u32 %%got, 1;\n");
         return;
     }
-    put(text,
-        "@%%first mbarrier.arrive.expect_tx.shared.b64 _, [%%bar], %%tx;\n"
-        "@%%first cp.async.bulk.tensor.%ud.shared::cluster.global.%s."
-        "mbarrier::complete_tx::bytes [%%box], ",
-        box->rank, kind);
+    table_put(text,
+              "@%%first mbarrier.arrive.expect_tx.shared.b64 _, [%%bar], %%tx;\n"
+              "@%%first cp.async.bulk.tensor.%ud.shared::cluster.global.%s."
+              "mbarrier::complete_tx::bytes [%%box], ",
+              box->rank, kind);
     put_place(text, box);
-    put(text, ", [%%bar]");
+    table_put(text, ", [%%bar]");
     put_offsets(text, box);
     /* Other numbers of bytes than expected must not be waited for for ever. */
-    put(text, ";\nmov.u32 %%turn, 0;\n"
-              "WAIT: mbarrier.test_wait.parity.shared.b64 %%p, [%%bar], 0;\n"
-              "@%%p bra CAME;\nadd.u32 %%turn, %%turn, 1;\nsetp.lt.u32 %%p, %%turn, 20000;\n"
-              "@%%p bra WAIT;\nmov.u32 %%got, 0;\nbra OVER;\n"
-              "CAME: mov.u32 %%got, 1;\nOVER:\n");
+    table_put(text, ";\nmov.u32 %%turn, 0;\n"
+                    "WAIT: mbarrier.test_wait.parity.shared.b64 %%p, [%%bar], 0;\n"
+                    "@%%p bra CAME;\nadd.u32 %%turn, %%turn, 1;\nsetp.lt.u32 %%p, %%turn, 20000;\n"
+                    "@%%p bra WAIT;\nmov.u32 %%got, 0;\nbra OVER;\n"
+                    "CAME: mov.u32 %%got, 1;\nOVER:\n");
 }
 
 /* Shared memory is filled from memory, the copy is made, and shared memory is written to memory. */
-static void write_kernel(char *to, const struct box *box, const char *operation) {
-    struct text text = {to, 0};
-    put(&text, ".version 8.6\n.target sm_90\n.address_size 64\n"
-               ".extern .shared .align 1024 .b8 all[];\n"
-               ".visible .entry k(.param .u64 data, .param .align 64 .b8 map[128])\n{\n"
-               ".reg .u64 %%data, %%map, %%from, %%to, %%p64, %%off;\n"
-               ".reg .u32 %%box, %%bar, %%tx, %%me, %%i, %%bytes, %%w, %%turn, %%got, %%s;\n"
-               ".reg .s32 %%c<5>;\n.reg .u16 %%o<3>;\n.reg .pred %%p, %%first;\n"
-               "ld.param.u64 %%data, [data];\ncvta.to.global.u64 %%data, %%data;\n"
-               "mov.b64 %%map, map;\ncvta.param.u64 %%map, %%map;\n"
-               "ld.global.u32 %%bytes, [%%data+160];\nld.global.u32 %%bar, [%%data+164];\n"
-               "ld.global.u32 %%tx, [%%data+168];\nld.global.u64 %%from, [%%data+176];\n"
-               "ld.global.u64 %%to, [%%data+184];\nmov.u32 %%box, all;\n"
-               "add.u32 %%bar, %%bar, %%box;\nmov.u32 %%me, %%tid.x;\n"
-               "setp.eq.u32 %%first, %%me, 0;\nmov.u32 %%got, 1;\n");
+static char *write_kernel(const struct box *box, const char *operation) {
+    struct table_text text = {0};
+    table_put(&text, ".version 8.6\n.target sm_90\n.address_size 64\n"
+                     ".extern .shared .align 1024 .b8 all[];\n"
+                     ".visible .entry k(.param .u64 data, .param .align 64 .b8 map[128])\n{\n"
+                     ".reg .u64 %%data, %%map, %%from, %%to, %%p64, %%off;\n"
+                     ".reg .u32 %%box, %%bar, %%tx, %%me, %%i, %%bytes, %%w, %%turn, %%got, %%s;\n"
+                     ".reg .s32 %%c<5>;\n.reg .u16 %%o<3>;\n.reg .pred %%p, %%first;\n"
+                     "ld.param.u64 %%data, [data];\ncvta.to.global.u64 %%data, %%data;\n"
+                     "mov.b64 %%map, map;\ncvta.param.u64 %%map, %%map;\n"
+                     "ld.global.u32 %%bytes, [%%data+160];\nld.global.u32 %%bar, [%%data+164];\n"
+                     "ld.global.u32 %%tx, [%%data+168];\nld.global.u64 %%from, [%%data+176];\n"
+                     "ld.global.u64 %%to, [%%data+184];\nmov.u32 %%box, all;\n"
+                     "add.u32 %%bar, %%bar, %%box;\nmov.u32 %%me, %%tid.x;\n"
+                     "setp.eq.u32 %%first, %%me, 0;\nmov.u32 %%got, 1;\n");
     for (unsigned i = 0; i < box->rank; i++) {
-        put(&text, "ld.global.s32 %%c%u, [%%data+%u];\n", i, 128 + 4 * i);
+        table_put(&text, "ld.global.s32 %%c%u, [%%data+%u];\n", i, 128 + 4 * i);
     }
     for (unsigned i = 0; i < 3; i++)
-        put(&text, "ld.global.u16 %%o%u, [%%data+%u];\n", i, 148 + 4 * i);
-    put(&text, "shl.b32 %%i, %%me, 2;\n"
-               "FILL: setp.ge.u32 %%p, %%i, %%bytes;\n@%%p bra FILLED;\n"
-               "cvt.u64.u32 %%off, %%i;\nadd.u64 %%p64, %%from, %%off;\n"
-               "ld.global.u32 %%w, [%%p64];\nadd.u32 %%s, %%box, %%i;\nst.shared.u32 [%%s], %%w;\n"
-               "add.u32 %%i, %%i, 512;\nbra FILL;\nFILLED:\n"
-               "@%%first mbarrier.init.shared.b64 [%%bar], 1;\n"
-               "fence.mbarrier_init.release.cluster;\nfence.proxy.async;\nbar.sync 0;\n"
-               "@!%%first bra BEHIND;\n");
+        table_put(&text, "ld.global.u16 %%o%u, [%%data+%u];\n", i, 148 + 4 * i);
+    table_put(&text,
+              "shl.b32 %%i, %%me, 2;\n"
+              "FILL: setp.ge.u32 %%p, %%i, %%bytes;\n@%%p bra FILLED;\n"
+              "cvt.u64.u32 %%off, %%i;\nadd.u64 %%p64, %%from, %%off;\n"
+              "ld.global.u32 %%w, [%%p64];\nadd.u32 %%s, %%box, %%i;\nst.shared.u32 [%%s], %%w;\n"
+              "add.u32 %%i, %%i, 512;\nbra FILL;\nFILLED:\n"
+              "@%%first mbarrier.init.shared.b64 [%%bar], 1;\n"
+              "fence.mbarrier_init.release.cluster;\nfence.proxy.async;\nbar.sync 0;\n"
+              "@!%%first bra BEHIND;\n");
     put_copy(&text, box, operation);
-    put(&text,
+    table_put(
+        &text,
         "BEHIND:\nbar.sync 0;\n@%%first st.global.u32 [%%data+192], %%got;\n"
         "@%%first ld.shared.u64 %%p64, [%%bar];\n@%%first st.global.u64 [%%data+200], %%p64;\n"
         "shl.b32 %%i, %%me, 2;\n"
@@ -233,6 +223,7 @@ static void write_kernel(char *to, const struct box *box, const char *operation)
         "cvt.u64.u32 %%off, %%i;\nadd.u64 %%p64, %%to, %%off;\n"
         "add.u32 %%s, %%box, %%i;\nld.shared.u32 %%w, [%%s];\nst.global.u32 [%%p64], %%w;\n"
         "add.u32 %%i, %%i, 512;\nbra READ;\nDONE: ret;\n}\n");
+    return table_text_end(&text);
 }
 
 /* ---- numbers that say which element they are ---- */
@@ -421,7 +412,6 @@ static void run(struct case_device *device, struct case_line *line, struct box *
 
 void case_box(struct case_device *device, struct case_line *line) {
     static struct box box;
-    static char text[CASE_PTX];
     struct table_device *driver = &device->driver;
     CUresult code = CUDA_SUCCESS;
     if (!read_box(line, &box) || box.shared > SHARED_MAX) {
@@ -441,7 +431,8 @@ void case_box(struct case_device *device, struct case_line *line) {
         case_fail(line, "encode", code);
         return;
     }
-    write_kernel(text, &box, line->word[0]);
+    char *text = write_kernel(&box, line->word[0]);
     CUfunction function = case_load(device, line, text);
+    free(text);
     if (function != NULL) run(device, line, &box, function);
 }

@@ -3,51 +3,38 @@
  */
 #include "case_texture.h"
 
-#include <stdarg.h>
+#include "table_text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- the kernel ---- */
 
-struct text {
-    char *to;
-    size_t length;
-};
-
-static void put(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct text *text, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    text->length +=
-        (size_t)vsnprintf(text->to + text->length, CASE_PTX - text->length, format, arguments);
-    va_end(arguments);
-}
-
-static void put_vector(struct text *text, const char *name, unsigned count) {
+static void put_vector(struct table_text *text, const char *name, unsigned count) {
     if (count == 1) {
-        put(text, "%%%s0", name);
+        table_put(text, "%%%s0", name);
         return;
     }
-    put(text, "{");
-    for (unsigned i = 0; i < count; i++) put(text, "%s%%%s%u", i > 0 ? ", " : "", name, i);
-    put(text, "}");
+    table_put(text, "{");
+    for (unsigned i = 0; i < count; i++) table_put(text, "%s%%%s%u", i > 0 ? ", " : "", name, i);
+    table_put(text, "}");
 }
 
 /* {layer, x}, {x, y}, {x, y, z, z}, ... */
-static void put_place(struct text *text, const struct texture *t) {
+static void put_place(struct table_text *text, const struct texture *t) {
     unsigned count = t->coordinates;
-    put(text, "[%%object, ");
+    table_put(text, "[%%object, ");
     if (count == 1) {
-        put(text, "{%%c0}");
+        table_put(text, "{%%c0}");
     } else {
-        put(text, "{");
+        table_put(text, "{");
         for (unsigned i = 0; i < (count == 3 ? 4 : count); i++) {
-            put(text, "%s%%c%u", i > 0 ? ", " : "", i < count ? i : count - 1);
+            table_put(text, "%s%%c%u", i > 0 ? ", " : "", i < count ? i : count - 1);
         }
-        put(text, "}");
+        table_put(text, "}");
     }
-    put(text, "]");
+    table_put(text, "]");
 }
 
 static bool is_wide(const struct texture *t) {
@@ -61,46 +48,47 @@ static const char *register_of(const struct texture *t) {
                                                                      : "b32";
 }
 
-static void write_kernel(char *to, const struct texture *t, const char *spelling) {
-    struct text text = {to, 0};
+static char *write_kernel(const struct texture *t, const char *spelling) {
+    struct table_text text = {0};
     const char *kind = register_of(t);
-    put(&text,
-        ".version 8.6\n.target sm_90\n.address_size 64\n"
-        ".visible .entry k(.param .u64 data)\n{\n"
-        ".reg .u64 %%data, %%object, %%p, %%wide;\n.reg .u32 %%me, %%n, %%b;\n"
-        ".reg .b32 %%c<8>;\n.reg .%s %%r<4>;\n.reg .pred %%out;\n"
-        "ld.param.u64 %%data, [data];\ncvta.to.global.u64 %%data, %%data;\n"
-        "mov.u32 %%me, %%tid.x;\nmov.u32 %%b, %%ctaid.x;\nmad.lo.u32 %%me, %%b, 64, %%me;\n"
-        "ld.global.u32 %%b, [%%data+12];\nadd.u32 %%me, %%me, %%b;\n"
-        "ld.global.u32 %%n, [%%data+8];\nsetp.ge.u32 %%out, %%me, %%n;\n@%%out ret;\n"
-        "ld.global.u64 %%object, [%%data];\nmad.wide.u32 %%p, %%me, 96, %%data;\n",
-        kind);
+    table_put(&text,
+              ".version 8.6\n.target sm_90\n.address_size 64\n"
+              ".visible .entry k(.param .u64 data)\n{\n"
+              ".reg .u64 %%data, %%object, %%p, %%wide;\n.reg .u32 %%me, %%n, %%b;\n"
+              ".reg .b32 %%c<8>;\n.reg .%s %%r<4>;\n.reg .pred %%out;\n"
+              "ld.param.u64 %%data, [data];\ncvta.to.global.u64 %%data, %%data;\n"
+              "mov.u32 %%me, %%tid.x;\nmov.u32 %%b, %%ctaid.x;\nmad.lo.u32 %%me, %%b, 64, %%me;\n"
+              "ld.global.u32 %%b, [%%data+12];\nadd.u32 %%me, %%me, %%b;\n"
+              "ld.global.u32 %%n, [%%data+8];\nsetp.ge.u32 %%out, %%me, %%n;\n@%%out ret;\n"
+              "ld.global.u64 %%object, [%%data];\nmad.wide.u32 %%p, %%me, 96, %%data;\n",
+              kind);
     for (unsigned i = 0; i < COORDINATES; i++) {
-        put(&text, "ld.global.b32 %%c%u, [%%p+%u];\n", i, 96 + 4 * i);
+        table_put(&text, "ld.global.b32 %%c%u, [%%p+%u];\n", i, 96 + 4 * i);
     }
     for (unsigned i = 0; i < RESULTS; i++) {
-        put(&text, "ld.global.%s %%r%u, [%%p+%u];\n", kind, i, 128 + 8 * i);
+        table_put(&text, "ld.global.%s %%r%u, [%%p+%u];\n", kind, i, 128 + 8 * i);
     }
-    put(&text, "%s ", spelling);
+    table_put(&text, "%s ", spelling);
     bool stores = strcmp(t->name, "sust") == 0 || strcmp(t->name, "sured") == 0;
     if (stores) {
         put_place(&text, t);
-        put(&text, ", ");
+        table_put(&text, ", ");
         put_vector(&text, "r", t->results);
     } else if (t->name[strlen(t->name) - 1] == 'q') {
-        put(&text, "%%r0, [%%object]");
+        table_put(&text, "%%r0, [%%object]");
     } else {
         put_vector(&text, "r", t->results);
-        put(&text, ", ");
+        table_put(&text, ", ");
         put_place(&text, t);
-        if (strstr(spelling, ".level.") != NULL) put(&text, ", %%c%u", t->coordinates);
+        if (strstr(spelling, ".level.") != NULL) table_put(&text, ", %%c%u", t->coordinates);
     }
-    put(&text, ";\n");
+    table_put(&text, ";\n");
     for (unsigned i = 0; i < RESULTS; i++) {
-        put(&text, "cvt.u64.%c%s %%wide, %%r%u;\nst.global.u64 [%%p+%u], %%wide;\n", 'u', kind + 1,
-            i, 160 + 8 * i);
+        table_put(&text, "cvt.u64.%c%s %%wide, %%r%u;\nst.global.u64 [%%p+%u], %%wide;\n", 'u',
+                  kind + 1, i, 160 + 8 * i);
     }
-    put(&text, "ret;\n}\n");
+    table_put(&text, "ret;\n}\n");
+    return table_text_end(&text);
 }
 
 /* ---- objects ---- */
@@ -371,14 +359,14 @@ static void run(struct case_device *device, struct case_line *line, struct textu
 
 void case_texture(struct case_device *device, struct case_line *line) {
     static struct texture texture;
-    static char text[CASE_PTX];
     struct made made = {0};
     if (!case_texture_read(line, &texture)) {
         case_say(line, "not a case");
         return;
     }
-    write_kernel(text, &texture, line->word[0]);
+    char *text = write_kernel(&texture, line->word[0]);
     CUfunction function = case_load(device, line, text);
+    free(text);
     if (function != NULL && make(device, line, &texture, &made)) {
         run(device, line, &texture, &made, function);
     }

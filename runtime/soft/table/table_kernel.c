@@ -7,39 +7,11 @@
  * share: they put their sources there, or take their results from there.
  */
 #include "table.h"
+#include "table_text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct text {
-    char *bytes;
-    size_t used, room;
-    bool failed;
-};
-
-static void put(struct text *text, const char *format, ...) {
-    va_list list;
-    va_start(list, format);
-    int needed = vsnprintf(NULL, 0, format, list);
-    va_end(list);
-    if (text->failed || needed < 0) return;
-    if (text->used + (size_t)needed + 1 > text->room) {
-        size_t room = text->room * 2 + (size_t)needed + 1024;
-        char *bytes = realloc(text->bytes, room);
-        if (bytes == NULL) {
-            text->failed = true;
-            return;
-        }
-        text->bytes = bytes;
-        text->room = room;
-    }
-    va_start(list, format);
-    vsnprintf(text->bytes + text->used, text->room - text->used, format, list);
-    va_end(list);
-    text->used += (size_t)needed;
-}
 
 /* The register of an operand: one of several has a number of its own. */
 static const char *name_of(const struct table_row *row, unsigned operand, unsigned index) {
@@ -56,41 +28,44 @@ static bool has_registers(const struct table_operand *operand) {
     return operand->kind != TABLE_NUMBER && operand->kind != TABLE_AGAIN;
 }
 
-static void put_registers(struct text *text, const struct table_row *row) {
+static void put_registers(struct table_text *text, const struct table_row *row) {
     for (unsigned i = 0; i < row->operand_count; i++) {
         const struct table_operand *operand = &row->operands[i];
         for (unsigned k = 0; has_registers(operand) && k < table_width(operand); k++) {
             if (operand->type->kind == 'P') {
-                put(text, "    .reg .pred %s;\n", name_of(row, i, k));
+                table_put(text, "    .reg .pred %s;\n", name_of(row, i, k));
             } else {
-                put(text, "    .reg .b%u %s;\n", operand->type->store_bits, name_of(row, i, k));
+                table_put(text, "    .reg .b%u %s;\n", operand->type->store_bits,
+                          name_of(row, i, k));
             }
         }
     }
 }
 
 /* Lanes that do not execute the instruction keep this. */
-static void put_default(struct text *text, const struct table_row *row, unsigned i, unsigned k) {
+static void put_default(struct table_text *text, const struct table_row *row, unsigned i,
+                        unsigned k) {
     if (row->operands[i].type->kind == 'P') {
-        put(text, "    setp.ne.u32 %s, 0, 0;\n", name_of(row, i, k));
+        table_put(text, "    setp.ne.u32 %s, 0, 0;\n", name_of(row, i, k));
     } else {
-        put(text, "    mov.b%u %s, 0;\n", row->operands[i].type->store_bits, name_of(row, i, k));
+        table_put(text, "    mov.b%u %s, 0;\n", row->operands[i].type->store_bits,
+                  name_of(row, i, k));
     }
 }
 
-static void put_load(struct text *text, const struct table_row *row, unsigned i, unsigned k) {
+static void put_load(struct table_text *text, const struct table_row *row, unsigned i, unsigned k) {
     const struct table_operand *operand = &row->operands[i];
     unsigned from = TABLE_BYTES * (operand->source + k);
     if (operand->type->kind == 'P') {
-        put(text, "    ld.global.u32 %%t, [%%from+%u];\n    setp.ne.u32 %s, %%t, 0;\n", from,
-            name_of(row, i, k));
+        table_put(text, "    ld.global.u32 %%t, [%%from+%u];\n    setp.ne.u32 %s, %%t, 0;\n", from,
+                  name_of(row, i, k));
     } else {
-        put(text, "    ld.global.b%u %s, [%%from+%u];\n", operand->type->store_bits,
-            name_of(row, i, k), from);
+        table_put(text, "    ld.global.b%u %s, [%%from+%u];\n", operand->type->store_bits,
+                  name_of(row, i, k), from);
     }
 }
 
-static void put_loads(struct text *text, const struct table_row *row) {
+static void put_loads(struct table_text *text, const struct table_row *row) {
     for (unsigned i = 0; i < row->operand_count; i++) {
         const struct table_operand *operand = &row->operands[i];
         bool source = operand->kind == TABLE_SOURCE || operand->kind == TABLE_CELL || operand->read;
@@ -102,9 +77,9 @@ static void put_loads(struct text *text, const struct table_row *row) {
             if (operand->written) put_default(text, row, i, k);
         }
         if (operand->kind == TABLE_CELL) {
-            put(text, "    st.%s.b%u [%%%s+%u], %s;\n", row->shared ? "shared" : "global",
-                operand->type->store_bits, row->shared ? "cell" : "to",
-                TABLE_BYTES * operand->result, name_of(row, i, 0));
+            table_put(text, "    st.%s.b%u [%%%s+%u], %s;\n", row->shared ? "shared" : "global",
+                      operand->type->store_bits, row->shared ? "cell" : "to",
+                      TABLE_BYTES * operand->result, name_of(row, i, 0));
         }
     }
 }
@@ -125,193 +100,196 @@ static bool has_tile(const struct table_row *row, unsigned *bytes) {
 }
 
 /* Moves the tile between memory and the operand's registers. */
-static void put_tile(struct text *text, const struct table_row *row, unsigned i, bool store) {
+static void put_tile(struct table_text *text, const struct table_row *row, unsigned i, bool store) {
     const struct table_operand *operand = &row->operands[i];
     unsigned bits = operand->type->store_bits;
-    put(text, "    mad.wide.u32 %%own, %%lane, %u, %%tile%u;\n", bits / 8, i);
+    table_put(text, "    mad.wide.u32 %%own, %%lane, %u, %%tile%u;\n", bits / 8, i);
     for (unsigned k = 0; k < table_width(operand); k++) {
         if (store) {
-            put(text, "    st.b%u [%%own+%u], %s;\n", bits, 4 * bits * k, name_of(row, i, k));
+            table_put(text, "    st.b%u [%%own+%u], %s;\n", bits, 4 * bits * k, name_of(row, i, k));
         } else {
-            put(text, "    ld.b%u %s, [%%own+%u];\n", bits, name_of(row, i, k), 4 * bits * k);
+            table_put(text, "    ld.b%u %s, [%%own+%u];\n", bits, name_of(row, i, k), 4 * bits * k);
         }
     }
 }
 
 /* To a warpgroup a tile is the one of its first warp, as the factor of a product: columns of 32
  * bytes each, eight of them in 256 bytes, of which the first halves come first. */
-static void put_descriptors(struct text *text, const struct table_row *row) {
+static void put_descriptors(struct table_text *text, const struct table_row *row) {
     unsigned at = 0;
     for (unsigned i = 0; i < row->operand_count; i++) {
         const struct table_operand *operand = &row->operands[i];
         if (operand->kind != TABLE_TILE) continue;
-        put(text,
-            "    .reg .b64 %%factor%u;\n    mov.u32 %%t, tiles;\n    add.u32 %%t, %%t, %u;\n"
-            "    shr.u32 %%t, %%t, 4;\n    cvt.u64.u32 %%factor%u, %%t;\n"
-            "    or.b64 %%factor%u, %%factor%u, 0x%llx;\n",
-            i, at, i, i, i, (unsigned long long)TABLE_FACTOR_STRIDES);
+        table_put(text,
+                  "    .reg .b64 %%factor%u;\n    mov.u32 %%t, tiles;\n    add.u32 %%t, %%t, %u;\n"
+                  "    shr.u32 %%t, %%t, 4;\n    cvt.u64.u32 %%factor%u, %%t;\n"
+                  "    or.b64 %%factor%u, %%factor%u, 0x%llx;\n",
+                  i, at, i, i, i, (unsigned long long)TABLE_FACTOR_STRIDES);
         at += tile_bytes(operand);
     }
 }
 
 /* The address of each tile, generic and in its space, and what is in it before. With the set "rows"
  * every lane has the address of another row of 16 bytes. */
-static void put_tiles(struct text *text, const struct table_row *row, const char *entry) {
+static void put_tiles(struct table_text *text, const struct table_row *row, const char *entry) {
     unsigned bytes = 0, at = 0;
     if (!has_tile(row, &bytes)) return;
-    put(text, "    .reg .b32 %%lane, %%place;\n    .reg .b64 %%own, %%tiles;\n"
-              "    mov.u32 %%t, %%tid.x;\n    and.b32 %%lane, %%t, 31;\n");
+    table_put(text, "    .reg .b32 %%lane, %%place;\n    .reg .b64 %%own, %%tiles;\n"
+                    "    mov.u32 %%t, %%tid.x;\n    and.b32 %%lane, %%t, 31;\n");
     if (row->shared) {
-        put(text,
-            "    .shared .align 128 .b8 tiles[%u];\n    mov.u64 %%tiles, tiles;\n"
-            "    cvta.shared.u64 %%tiles, %%tiles;\n    shr.u32 %%place, %%t, 5;\n",
-            (row->group ? 4 : 2) * bytes);
+        table_put(text,
+                  "    .shared .align 128 .b8 tiles[%u];\n    mov.u64 %%tiles, tiles;\n"
+                  "    cvta.shared.u64 %%tiles, %%tiles;\n    shr.u32 %%place, %%t, 5;\n",
+                  (row->group ? 4 : 2) * bytes);
     } else {
-        put(text,
-            "    mov.u64 %%tiles, tiles_%s;\n    cvta.global.u64 %%tiles, %%tiles;\n"
-            "    shr.u32 %%place, %%i, 5;\n",
-            entry);
+        table_put(text,
+                  "    mov.u64 %%tiles, tiles_%s;\n    cvta.global.u64 %%tiles, %%tiles;\n"
+                  "    shr.u32 %%place, %%i, 5;\n",
+                  entry);
     }
-    put(text, "    mad.wide.u32 %%tiles, %%place, %u, %%tiles;\n", bytes);
+    table_put(text, "    mad.wide.u32 %%tiles, %%place, %u, %%tiles;\n", bytes);
     for (unsigned i = 0; i < row->operand_count; i++) {
         const struct table_operand *operand = &row->operands[i];
         if (operand->kind != TABLE_TILE) continue;
-        put(text, "    .reg .b64 %%tile%u, %%near%u;\n    .reg .b32 %%short%u;\n", i, i, i);
-        put(text, "    add.u64 %%tile%u, %%tiles, %u;\n    mov.u64 %%near%u, %%tile%u;\n", i, at, i,
-            i);
+        table_put(text, "    .reg .b64 %%tile%u, %%near%u;\n    .reg .b32 %%short%u;\n", i, i, i);
+        table_put(text, "    add.u64 %%tile%u, %%tiles, %u;\n    mov.u64 %%near%u, %%tile%u;\n", i,
+                  at, i, i);
         put_tile(text, row, i, true);
         if (strcmp(operand->set, "rows") == 0) {
-            put(text,
-                "    mad.lo.u32 %%t, %%lane, %u, %u;\n    and.b32 %%t, %%t, %u;\n"
-                "    mad.wide.u32 %%near%u, %%t, 16, %%tile%u;\n",
-                TABLE_ROWS_FACTOR, TABLE_ROWS_FIRST, tile_bytes(operand) / 16 - 1, i, i);
+            table_put(text,
+                      "    mad.lo.u32 %%t, %%lane, %u, %u;\n    and.b32 %%t, %%t, %u;\n"
+                      "    mad.wide.u32 %%near%u, %%t, 16, %%tile%u;\n",
+                      TABLE_ROWS_FACTOR, TABLE_ROWS_FIRST, tile_bytes(operand) / 16 - 1, i, i);
         }
         if (row->shared) {
-            put(text,
+            table_put(
+                text,
                 "    cvta.to.shared.u64 %%own, %%near%u;\n    cvt.u32.u64 %%short%u, %%own;\n", i,
                 i);
         }
         at += tile_bytes(operand);
     }
     if (!row->group) {
-        put(text, "    bar.warp.sync 0xffffffff;\n");
+        table_put(text, "    bar.warp.sync 0xffffffff;\n");
         return;
     }
-    put(text, "    fence.proxy.async.shared::cta;\n    bar.sync 0;\n");
+    table_put(text, "    fence.proxy.async.shared::cta;\n    bar.sync 0;\n");
     put_descriptors(text, row);
 }
 
-static void put_address(struct text *text, const struct table_row *row,
+static void put_address(struct table_text *text, const struct table_row *row,
                         const struct table_instruction *instruction, unsigned place) {
     if (row->operands[place].kind == TABLE_TILE && row->group) {
-        put(text, "%%factor%u", place);
+        table_put(text, "%%factor%u", place);
         return;
     }
     if (row->operands[place].kind == TABLE_TILE) {
         bool is_short = table_has(instruction, "shared") || table_has(instruction, "shared::cta");
-        put(text, "[%%%s%u]", is_short ? "short" : "near", place);
+        table_put(text, "[%%%s%u]", is_short ? "short" : "near", place);
     } else {
-        put(text, "[%%%s+%u]", row->shared ? "cell" : "to",
-            TABLE_BYTES * row->operands[place].result);
+        table_put(text, "[%%%s+%u]", row->shared ? "cell" : "to",
+                  TABLE_BYTES * row->operands[place].result);
     }
 }
 
-static void put_instruction(struct text *text, const struct table_row *row,
+static void put_instruction(struct table_text *text, const struct table_row *row,
                             const struct table_instruction *instruction) {
-    put(text, "    %s%s", row->lanes != UINT32_MAX ? "@%chosen " : "", instruction->spelling);
+    table_put(text, "    %s%s", row->lanes != UINT32_MAX ? "@%chosen " : "", instruction->spelling);
     for (unsigned i = 0; i < instruction->operand_count; i++) {
         unsigned place = instruction->first_operand + i;
         const struct table_operand *operand = &row->operands[place];
-        put(text, "%s", i == 0 ? " " : operand->before == '|' ? "|" : ", ");
-        if (operand->before == '{') put(text, "{");
+        table_put(text, "%s", i == 0 ? " " : operand->before == '|' ? "|" : ", ");
+        if (operand->before == '{') table_put(text, "{");
         unsigned named = operand->kind == TABLE_AGAIN ? operand->source : place;
         unsigned count = row->operands[named].count;
         if (operand->kind == TABLE_NUMBER) {
-            put(text, "%s", operand->text);
+            table_put(text, "%s", operand->text);
         } else if (operand->kind == TABLE_CELL || operand->kind == TABLE_TILE) {
             put_address(text, row, instruction, place);
         } else if (count > 0) {
             for (unsigned k = 0; k < count; k++) {
-                put(text, "%s%s", k == 0 ? "{" : ", ", name_of(row, named, k));
+                table_put(text, "%s%s", k == 0 ? "{" : ", ", name_of(row, named, k));
             }
-            put(text, "}");
+            table_put(text, "}");
         } else {
-            put(text, "%s%s%s%s",
-                operand->negated ? "!"
-                : operand->minus ? "-"
-                                 : "",
-                name_of(row, named, 0), operand->part[0] != '\0' ? "." : "", operand->part);
+            table_put(text, "%s%s%s%s",
+                      operand->negated ? "!"
+                      : operand->minus ? "-"
+                                       : "",
+                      name_of(row, named, 0), operand->part[0] != '\0' ? "." : "", operand->part);
         }
-        if (operand->after == '}') put(text, "}");
+        if (operand->after == '}') table_put(text, "}");
     }
-    put(text, ";\n");
+    table_put(text, ";\n");
 }
 
-static void put_stores(struct text *text, const struct table_row *row) {
+static void put_stores(struct table_text *text, const struct table_row *row) {
     for (unsigned i = 0; i < row->operand_count; i++) {
         const struct table_operand *operand = &row->operands[i];
         bool result = operand->kind == TABLE_RESULT || operand->written ||
                       (operand->kind == TABLE_CELL && row->shared);
         if (!result) continue;
         if (operand->kind == TABLE_CELL) {
-            put(text, "    ld.shared.b%u %s, [%%cell+%u];\n", operand->type->store_bits,
-                name_of(row, i, 0), TABLE_BYTES * operand->result);
+            table_put(text, "    ld.shared.b%u %s, [%%cell+%u];\n", operand->type->store_bits,
+                      name_of(row, i, 0), TABLE_BYTES * operand->result);
         }
         if (operand->written) {
-            put(text, "    bar.warp.sync 0xffffffff;\n");
+            table_put(text, "    bar.warp.sync 0xffffffff;\n");
             put_tile(text, row, i, false);
         }
         for (unsigned k = 0; k < table_width(operand); k++) {
             unsigned to = TABLE_BYTES * (operand->result + k);
             if (operand->type->kind == 'P') {
-                put(text, "    selp.u32 %%t, 1, 0, %s;\n    st.global.u32 [%%to+%u], %%t;\n",
-                    name_of(row, i, k), to);
+                table_put(text, "    selp.u32 %%t, 1, 0, %s;\n    st.global.u32 [%%to+%u], %%t;\n",
+                          name_of(row, i, k), to);
             } else {
-                put(text, "    st.global.b%u [%%to+%u], %s;\n", operand->type->store_bits, to,
-                    name_of(row, i, k));
+                table_put(text, "    st.global.b%u [%%to+%u], %s;\n", operand->type->store_bits, to,
+                          name_of(row, i, k));
             }
         }
     }
 }
 
 char *table_kernel(const struct table_row *row, const char *entry, bool header) {
-    struct text text = {0};
+    struct table_text text = {0};
     if (header) {
-        put(&text, ".version %u.%u\n.target sm_%u%s\n.address_size 64\n", row->version / 10,
-            row->version % 10, row->target, row->suffix == 'a' ? "a" : "");
+        table_put(&text, ".version %u.%u\n.target sm_%u%s\n.address_size 64\n", row->version / 10,
+                  row->version % 10, row->target, row->suffix == 'a' ? "a" : "");
     }
     unsigned bytes = 0;
     if (has_tile(row, &bytes) && !row->shared) {
-        put(&text, ".global .align 128 .b8 tiles_%s[%u];\n", entry, bytes * (row->tuples / 32));
+        table_put(&text, ".global .align 128 .b8 tiles_%s[%u];\n", entry,
+                  bytes * (row->tuples / 32));
     }
-    put(&text,
-        "// %s\n.visible .entry %s(.param .u64 sources, .param .u64 results, "
-        ".param .u32 count)\n{\n",
-        row->text, entry);
-    put(&text, "    .reg .pred %%outside, %%chosen;\n    .reg .b32 %%i, %%n, %%t;\n"
-               "    .reg .b64 %%from, %%to;\n");
+    table_put(&text,
+              "// %s\n.visible .entry %s(.param .u64 sources, .param .u64 results, "
+              ".param .u32 count)\n{\n",
+              row->text, entry);
+    table_put(&text, "    .reg .pred %%outside, %%chosen;\n    .reg .b32 %%i, %%n, %%t;\n"
+                     "    .reg .b64 %%from, %%to;\n");
     put_registers(&text, row);
-    put(&text, "    mov.u32 %%i, %%ctaid.x;\n    mov.u32 %%n, %%ntid.x;\n"
-               "    mov.u32 %%t, %%tid.x;\n    mad.lo.u32 %%i, %%i, %%n, %%t;\n"
-               "    ld.param.u32 %%n, [count];\n    setp.ge.u32 %%outside, %%i, %%n;\n"
-               "    @%%outside exit;\n");
-    put(&text,
-        "    ld.param.u64 %%from, [sources];\n    cvta.to.global.u64 %%from, %%from;\n"
-        "    ld.param.u64 %%to, [results];\n    cvta.to.global.u64 %%to, %%to;\n"
-        "    mad.wide.u32 %%from, %%i, %u, %%from;\n    mad.wide.u32 %%to, %%i, %u, %%to;\n",
-        TABLE_BYTES * row->source_count, TABLE_BYTES * row->result_count);
+    table_put(&text, "    mov.u32 %%i, %%ctaid.x;\n    mov.u32 %%n, %%ntid.x;\n"
+                     "    mov.u32 %%t, %%tid.x;\n    mad.lo.u32 %%i, %%i, %%n, %%t;\n"
+                     "    ld.param.u32 %%n, [count];\n    setp.ge.u32 %%outside, %%i, %%n;\n"
+                     "    @%%outside exit;\n");
+    table_put(&text,
+              "    ld.param.u64 %%from, [sources];\n    cvta.to.global.u64 %%from, %%from;\n"
+              "    ld.param.u64 %%to, [results];\n    cvta.to.global.u64 %%to, %%to;\n"
+              "    mad.wide.u32 %%from, %%i, %u, %%from;\n    mad.wide.u32 %%to, %%i, %u, %%to;\n",
+              TABLE_BYTES * row->source_count, TABLE_BYTES * row->result_count);
     if (row->lanes != UINT32_MAX) {
-        put(&text,
+        table_put(
+            &text,
             "    and.b32 %%t, %%t, 31;\n    shr.u32 %%t, 0x%x, %%t;\n    and.b32 %%t, %%t, 1;\n"
             "    setp.ne.u32 %%chosen, %%t, 0;\n",
             row->lanes);
     }
     if (row->shared && !has_tile(row, &bytes)) {
-        put(&text,
-            "    .reg .b32 %%cell;\n    .shared .align 8 .b8 cells[%u];\n"
-            "    mov.u32 %%cell, cells;\n    mov.u32 %%t, %%tid.x;\n"
-            "    mad.lo.u32 %%cell, %%t, %u, %%cell;\n",
-            64 * TABLE_BYTES * row->result_count, TABLE_BYTES * row->result_count);
+        table_put(&text,
+                  "    .reg .b32 %%cell;\n    .shared .align 8 .b8 cells[%u];\n"
+                  "    mov.u32 %%cell, cells;\n    mov.u32 %%t, %%tid.x;\n"
+                  "    mad.lo.u32 %%cell, %%t, %u, %%cell;\n",
+                  64 * TABLE_BYTES * row->result_count, TABLE_BYTES * row->result_count);
     }
     put_loads(&text, row);
     put_tiles(&text, row, entry);
@@ -319,10 +297,6 @@ char *table_kernel(const struct table_row *row, const char *entry, bool header) 
         put_instruction(&text, row, &row->instructions[i]);
     }
     put_stores(&text, row);
-    put(&text, "    ret;\n}\n");
-    if (text.failed) {
-        free(text.bytes);
-        return NULL;
-    }
-    return text.bytes;
+    table_put(&text, "    ret;\n}\n");
+    return table_text_end(&text);
 }
