@@ -127,7 +127,7 @@ class Programs:
         """The soft device's tools. Returns what its tests share with them."""
         room = "runtime/soft"
         table = self.objects("table", "tool_soft", f"{room}/table", TABLE)
-        for target in ("ptx-table", "ptx-walk", "fault-table", "case-table"):
+        for target in ("ptx-table", "ptx-walk", "fault-table", "case-table", "gemm-table"):
             source = self.objects("table", "tool_soft", f"{room}/table", [target.replace("-", "_")])
             self.tools.append(self.program(target, [*source, *table],
                                            libs="-lz -lpthread -ldl -lm"))
@@ -188,8 +188,9 @@ class Programs:
         cudart = " ".join(f"$folder/libcudart.so.{major}" for major in CUDARTS)
         self.tests = [
             self.program("test-runtime", [*runtime, *stub, ARCHIVE], nvml),
-            self.program("test-soft", [*soft, *table, *stub], f"$folder/probe-driver {cudart}",
-                         needs=SOFT_ARCHIVES, libs=f"{SOFT_WHOLE} {TESTS_LIBS}"),
+            self.program("test-soft", [*soft, *table, *stub],
+                         f"$folder/probe-driver $folder/gemm-table {cudart}", needs=SOFT_ARCHIVES,
+                         libs=f"{SOFT_WHOLE} {TESTS_LIBS}"),
             self.program("test-kernels", [*kernels, "$folder/kernels/bench/cublas.o",
                                           "$folder/tests/test/test_device.o", *stub,
                                           KERNELS_ARCHIVE, ARCHIVE]),

@@ -166,7 +166,7 @@ TABLE_TESTS = within({"table": """
     oracle_integer oracle_carry oracle_bits oracle_video oracle_float oracle_approximate
     oracle_compare oracle_convert oracle_atomic oracle_cluster oracle_lanes
     oracle_product oracle_tensor
-    table_test fault_code_test case_test case_record_test
+    table_test fault_code_test case_test case_record_test gemm_table_test
 """})
 
 # Fuzz targets: what they share, each of them, and what drives those of every room with files.
