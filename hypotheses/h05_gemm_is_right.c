@@ -235,6 +235,10 @@ static void try_kernel(struct hyp_attack *attack, struct hyp_accuracy *accuracy,
         struct kn_gemm_outcome outcome;
         struct kn_gemm_trial trial = draw_trial(attack, precision, variant, is_aligned);
         if (is_kind(variant, "packed")) trial.workspace = true, trial.skew = 1; /* for copies */
+        /* wgmma takes one factor at most whose steps are not contiguous, if they are floats. */
+        if (is_kind(variant, "wgmma") && precision == KN_GEMM_TF32 && !trial.gemm.transpose_b) {
+            trial.gemm.transpose_a = false;
+        }
         try_one(accuracy, &trial, &outcome);
     }
 }
@@ -267,7 +271,9 @@ HYP_ATTACK(h05, fp32_of_any_shape_is_within_its_bound) {
 }
 
 HYP_ATTACK(h05, tf32_of_any_shape_is_within_its_bound) {
-    static const char *const variants[] = {NULL, "tensor", "gathered", "async_128", "async_256"};
+    static const char *const variants[] = {NULL,        "tensor",     "gathered",
+                                           "async_128", "async_256",  "wgmma_128",
+                                           "wgmma_256", "packed_128", "packed_256"};
     try_precision(attack, KN_GEMM_TF32, variants, sizeof variants / sizeof variants[0], true);
 }
 

@@ -16,10 +16,11 @@ bool kn_tensor_map_takes(enum kn_type type, long long stride) {
     return stride < STRIDE_END / (long long)kn_type_bytes(type);
 }
 
-static int data_type_of(enum kn_type type) {
-    return type == KN_F32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
-           : type == KN_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
-                            : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+static int data_type_of(const struct kn_tensor *tensor) {
+    if (tensor->type == KN_F32 && tensor->is_tf32) return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
+    return tensor->type == KN_F32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+           : tensor->type == KN_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                    : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
 }
 
 tol_status kn_tensor_map_make(struct tol_context *context, const struct kn_tensor *tensor,
@@ -39,7 +40,7 @@ tol_status kn_tensor_map_make(struct tol_context *context, const struct kn_tenso
     const cuuint32_t steps[] = {1, 1, 1, 1};
     TOL_TRY(tol_context_bind(context));
     TOL_CU(tol_context_functions(context), cuTensorMapEncodeTiled,
-           (map, data_type_of(tensor->type), has_groups ? 4 : 3, (void *)(uintptr_t)tensor->address,
+           (map, data_type_of(tensor), has_groups ? 4 : 3, (void *)(uintptr_t)tensor->address,
             sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
            "describing %s: %d x %d matrices of %d x %d, rows %lld elements apart, matrices %lld, "

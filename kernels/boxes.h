@@ -16,6 +16,7 @@ struct kn_tensor {
     long long leading, stride;   /* from row to row and from matrix to matrix, in elements */
     int groups;
     long long group_stride;
+    bool is_tf32; /* floats are rounded to the nearest tf32 while they are copied, ties to even */
     int box_rows; /* a box has 128 bytes of each of so many rows, 1 to 256 */
 };
 

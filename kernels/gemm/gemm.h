@@ -20,7 +20,8 @@
 /* The arithmetic of the products. Sums are always in float. */
 enum kn_gemm_precision {
     KN_GEMM_F32,  /* float in memory, multiplied and added by fused multiply-add */
-    KN_GEMM_TF32, /* float in memory, rounded as kn_tf32_of does, on tensor cores */
+    KN_GEMM_TF32, /* float in memory, rounded to the nearest tf32, on tensor cores; which of two that
+                     are as near depends on the kernel */
     KN_GEMM_F16,  /* on tensor cores */
     KN_GEMM_BF16, /* on tensor cores */
     KN_GEMM_PRECISIONS

@@ -7,8 +7,8 @@
 
 struct gemm_boxes {
     int a_rows, b_rows; /* of a box of A and of B; see gemm_boxes_of */
-    int c_is_whole;     /* C has 16-bit numbers, its rows begin at multiples of 16 bytes and are as
-                           long, and beta is 0 */
+    int c_is_whole;     /* the rows of C begin at multiples of 16 bytes, beta is 0, and C has 16-bit
+                           numbers and rows as long, or, of step 13, floats and an even number */
 };
 
 #endif

@@ -32,7 +32,6 @@ enum hopper_defect {
 #if __CUDA_ARCH__ >= 900
 enum {
     TILE_M = 128,
-    STEPS = 64,
     CONSUMERS = 2, // warpgroups
     CONSUMER_ROWS = TILE_M / CONSUMERS,
     HOPPER_THREADS = (1 + CONSUMERS) * WARPGROUP,
@@ -41,6 +40,11 @@ enum {
     HOPPER_PITCH = 40, // of 32 columns of a tile: eight rows of a fragment are in different banks
     HOPPER_SHARED = 226 << 10
 };
+
+// The steps of a stage: a row of a box is as many elements.
+template <typename T> __device__ constexpr int hopper_steps() {
+    return BOX_ROW / (int)sizeof(T);
+}
 
 template <int N> struct hopper_stages {
     static constexpr int STAGES = N == 256 ? 4 : N == 128 ? 6 : 8;
@@ -73,17 +77,17 @@ template <int STAGES> struct hopper_ring {
 
 // A tile: its first row and column, its matrix, and the share of the steps.
 struct hopper_work {
-    int row, column, matrix, k, tiles; // k: the first step; tiles: how many times 64 of them
+    int row, column, matrix, k, tiles; // k: the first step; tiles: how many stages of them
 };
 
-template <int N, int SHARES>
+template <typename T, int N, int SHARES>
 __device__ inline hopper_work hopper_work_of(const gemm_arguments &x, int i) {
     const int rows = ceil_div(x.m, TILE_M), columns = ceil_div(x.n, N);
     const int matrix = i / (rows * columns);
     const gemm_tile tile = gemm_tile_of(i - matrix * (rows * columns), rows, columns);
     const int k = SHARES > 1 ? (int)cluster_rank() * x.span : 0;
     return {tile.row * TILE_M, tile.column * N, matrix, k,
-            ceil_div(max(0, min(x.k - k, x.span)), STEPS)};
+            ceil_div(max(0, min(x.k - k, x.span)), hopper_steps<T>())};
 }
 
 template <int N> __device__ inline int hopper_works(const gemm_arguments &x) {
@@ -91,21 +95,21 @@ template <int N> __device__ inline int hopper_works(const gemm_arguments &x) {
 }
 
 // How many rows or columns a box of a tile's may have.
-template <bool K_MAJOR, int COUNT> __device__ constexpr int hopper_wide() {
-    return !K_MAJOR ? BOX_ROWS : COUNT == 256 ? 128 : COUNT;
+template <typename T, bool K_MAJOR, int COUNT> __device__ constexpr int hopper_wide() {
+    return !K_MAJOR ? hopper_steps<T>() : COUNT > 128 ? COUNT / 2 : COUNT;
 }
 
 // The bytes of the boxes of a stage; a box may have fewer rows than its place.
-template <bool K_MAJOR, int COUNT> __device__ inline int hopper_bytes(int rows) {
-    return COUNT / hopper_wide<K_MAJOR, COUNT>() * rows * BOX_ROW;
+template <typename T, bool K_MAJOR, int COUNT> __device__ inline int hopper_bytes(int rows) {
+    return COUNT / hopper_wide<T, K_MAJOR, COUNT>() * rows * BOX_ROW;
 }
 
 // Makes the rows zero that no box is copied to, in all stages; `first` of so many threads. What they
 // are multiplied to is not stored, but is computed.
-template <bool K_MAJOR, int COUNT, int STAGES>
+template <typename T, bool K_MAJOR, int COUNT, int STAGES>
 __device__ inline void hopper_clear(uint8_t (&to)[STAGES][COUNT * BOX_ROW], int rows, int first,
                                     int threads) {
-    const int wide = hopper_wide<K_MAJOR, COUNT>(), pieces = (wide - rows) * (BOX_ROW / 16);
+    const int wide = hopper_wide<T, K_MAJOR, COUNT>(), pieces = (wide - rows) * (BOX_ROW / 16);
     if (!K_MAJOR || pieces == 0) return;
 #pragma unroll 1
     for (int i = first; i < STAGES * (COUNT / wide) * pieces; i += threads) {
@@ -114,12 +118,12 @@ __device__ inline void hopper_clear(uint8_t (&to)[STAGES][COUNT * BOX_ROW], int 
     }
 }
 
-// Copies 64 steps of so many rows or columns. Boxes that would begin at or behind `end` are copies of
+// Copies the steps of a stage of so many rows or columns. Boxes that would begin at or behind `end` are copies of
 // the first: what they are multiplied to is not stored.
-template <bool K_MAJOR, int COUNT>
+template <typename T, bool K_MAJOR, int COUNT>
 __device__ inline void hopper_load(const tensor_map *map, uint8_t *to, uint64_t *barrier, int first,
                                    int end, int k, int matrix) {
-    const int wide = hopper_wide<K_MAJOR, COUNT>();
+    const int wide = hopper_wide<T, K_MAJOR, COUNT>();
 #pragma unroll
     for (int i = 0; i < COUNT / wide; i++) {
         const int at = first + i * wide < end ? first + i * wide : first;
@@ -127,28 +131,28 @@ __device__ inline void hopper_load(const tensor_map *map, uint8_t *to, uint64_t 
     }
 }
 
-template <bool A_K_MAJOR, bool B_K_MAJOR, int N, int SHARES>
+template <typename T, bool A_K_MAJOR, bool B_K_MAJOR, int N, int SHARES>
 __device__ inline void hopper_produce(const gemm_arguments &x, const gemm_boxes &boxes,
                                       hopper_shared<N> *s, const tensor_map *a,
                                       const tensor_map *b) {
     const int works = hopper_works<N>(x);
     const int bytes =
-        hopper_bytes<A_K_MAJOR, TILE_M>(boxes.a_rows) + hopper_bytes<B_K_MAJOR, N>(boxes.b_rows);
+        hopper_bytes<T, A_K_MAJOR, TILE_M>(boxes.a_rows) + hopper_bytes<T, B_K_MAJOR, N>(boxes.b_rows);
     hopper_ring<hopper_shared<N>::STAGES> ring = {0, 1}; // a new barrier is behind its phase 1
 #pragma unroll 1
     for (int i = blockIdx.x / SHARES; i < works; i += gridDim.x / SHARES) {
-        const hopper_work work = hopper_work_of<N, SHARES>(x, i);
+        const hopper_work work = hopper_work_of<T, N, SHARES>(x, i);
         const int a_matrix = x.batch_a != 0 ? work.matrix : 0;
         const int b_matrix = x.batch_b != 0 ? work.matrix : 0;
 #pragma unroll 1
         for (int step = 0; step < work.tiles; step++) {
-            const int k = work.k + step * STEPS;
+            const int k = work.k + step * hopper_steps<T>();
             uint64_t *full = &s->full[ring.stage];
             barrier_wait(&s->empty[ring.stage], ring.parity);
             barrier_expect(full, bytes);
-            hopper_load<A_K_MAJOR, TILE_M>(a, s->stages.a[ring.stage], full, work.row, x.m, k,
+            hopper_load<T, A_K_MAJOR, TILE_M>(a, s->stages.a[ring.stage], full, work.row, x.m, k,
                                            a_matrix);
-            hopper_load<B_K_MAJOR, N>(b, s->stages.b[ring.stage], full, work.column, x.n, k,
+            hopper_load<T, B_K_MAJOR, N>(b, s->stages.b[ring.stage], full, work.column, x.n, k,
                                       b_matrix);
             ring.next();
         }
@@ -178,7 +182,7 @@ __device__ inline void hopper_multiply(hopper_shared<N> *s, int consumer, int ti
         uint64_t b = factor_of<B_K_MAJOR>(
             s->stages.b[DEFECT == HOPPER_WRONG_STAGE && i > 0 ? before : ring.stage]);
 #pragma unroll
-        for (int step = 0; step < STEPS * (int)sizeof(T) / 32; step++) {
+        for (int step = 0; step < BOX_ROW / 32; step++) {
             if (DEFECT == HOPPER_LOST_STAGE && i + 1 == tiles) break;
             product<T, N>::template add<A_K_MAJOR, B_K_MAJOR>(sum, a, b, i > 0 || step > 0);
             a += factor_step<A_K_MAJOR>();
@@ -331,13 +335,13 @@ __device__ inline void hopper_consume(const gemm_arguments &x, const gemm_boxes 
     const int inside = consumer * CONSUMER_ROWS + thread / WARP * 16 + thread % WARP / 4;
     hopper_ring<hopper_shared<N>::STAGES> ring = {0, 0};
     float sum[N / 2];
-    hopper_clear<A_K_MAJOR, TILE_M>(s->stages.a, boxes.a_rows, threadIdx.x - WARPGROUP, THREADS);
-    hopper_clear<B_K_MAJOR, N>(s->stages.b, boxes.b_rows, threadIdx.x - WARPGROUP, THREADS);
+    hopper_clear<T, A_K_MAJOR, TILE_M>(s->stages.a, boxes.a_rows, threadIdx.x - WARPGROUP, THREADS);
+    hopper_clear<T, B_K_MAJOR, N>(s->stages.b, boxes.b_rows, threadIdx.x - WARPGROUP, THREADS);
     fence_copies();
     named_barrier(TOGETHER, THREADS);
 #pragma unroll 1
     for (int i = blockIdx.x / SHARES; i < works; i += gridDim.x / SHARES) {
-        const hopper_work work = hopper_work_of<N, SHARES>(x, i);
+        const hopper_work work = hopper_work_of<T, N, SHARES>(x, i);
         const long long c = work.matrix * x.batch_c;
         if (SHARES > 1 && work.tiles == 0) {
 #pragma unroll
@@ -371,10 +375,11 @@ __device__ inline void hopper_consume(const gemm_arguments &x, const gemm_boxes 
     }
 }
 
-template <typename T, bool TRANSPOSE_A, bool TRANSPOSE_B, int N, int SHARES = 1,
-          hopper_defect DEFECT = HOPPER_RIGHT>
-__device__ inline void gemm_hopper(const gemm_arguments &x, const gemm_boxes &boxes,
-                                   const tensor_map *a, const tensor_map *b) {
+// What a block does: `produce` is for the one thread that copies, `consume` for the warpgroups that
+// multiply. A stage is given back by so many arrivals.
+template <int N, int SHARES, int ARRIVALS, typename PRODUCE, typename CONSUME>
+__device__ inline void hopper_run(const tensor_map *a, const tensor_map *b, const PRODUCE &produce,
+                                  const CONSUME &consume) {
     enum { STAGES = hopper_shared<N>::STAGES };
     static_assert(sizeof(hopper_shared<N>) + 1024 <= HOPPER_SHARED, "the launch has room for it");
     extern __shared__ uint8_t room[];
@@ -385,31 +390,44 @@ __device__ inline void gemm_hopper(const gemm_arguments &x, const gemm_boxes &bo
         prefetch_map(b);
         for (int i = 0; i < STAGES; i++) {
             barrier_make(&s->full[i], 1);
-            barrier_make(&s->empty[i], CONSUMERS);
+            barrier_make(&s->empty[i], ARRIVALS);
         }
         barriers_made();
     }
     __syncthreads();
     if (threadIdx.x < WARPGROUP) {
         give_registers<40>();
-        if (threadIdx.x == 0) {
-            hopper_produce<!TRANSPOSE_A, TRANSPOSE_B, N, SHARES>(x, boxes, s, a, b);
-        }
+        if (threadIdx.x == 0) produce(s);
         __syncwarp();
         if (SHARES > 1) cluster_sync();
     } else {
         take_registers<232>();
-        hopper_consume<T, !TRANSPOSE_A, TRANSPOSE_B, N, SHARES, DEFECT>(
-            x, boxes, s, threadIdx.x / WARPGROUP - 1);
+        consume(s, threadIdx.x / WARPGROUP - 1);
     }
     // Other blocks may still read the sums of this one.
     if (SHARES > 1) cluster_sync();
 }
 
-#define GEMM_HOPPER_KERNEL(name, CLUSTER_DIMS, ...)                                                \
+template <typename T, bool TRANSPOSE_A, bool TRANSPOSE_B, int N, int SHARES = 1,
+          hopper_defect DEFECT = HOPPER_RIGHT>
+__device__ inline void gemm_hopper(const gemm_arguments &x, const gemm_boxes &boxes,
+                                   const tensor_map *a, const tensor_map *b) {
+    hopper_run<N, SHARES, CONSUMERS>(
+        a, b,
+        [&](hopper_shared<N> *s) {
+            hopper_produce<T, !TRANSPOSE_A, TRANSPOSE_B, N, SHARES>(x, boxes, s, a, b);
+        },
+        [&](hopper_shared<N> *s, int consumer) {
+            hopper_consume<T, !TRANSPOSE_A, TRANSPOSE_B, N, SHARES, DEFECT>(x, boxes, s, consumer);
+        });
+}
+
+#define GEMM_HOPPER_MAPS(name, CLUSTER_DIMS, ...)                                                  \
     extern "C" __global__ void CLUSTER_DIMS __launch_bounds__(HOPPER_THREADS, 1)                   \
         name(const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b,           \
              const __grid_constant__ gemm_arguments x, const __grid_constant__ gemm_boxes boxes) { \
-        gemm_hopper<__VA_ARGS__>(x, boxes, &a, &b);                                                \
+        __VA_ARGS__(x, boxes, &a, &b);                                                             \
     }
+#define GEMM_HOPPER_KERNEL(name, CLUSTER_DIMS, ...)                                                \
+    GEMM_HOPPER_MAPS(name, CLUSTER_DIMS, gemm_hopper<__VA_ARGS__>)
 #endif

@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 
-enum { BOX_ROWS = 64, TILE_ROWS = 128, BOX_COLUMNS_MAX = 128 };
+enum { BOX_BYTES = 128, TILE_ROWS = 128, BOX_COLUMNS_MAX = 128 };
 
 bool gemm_maps_serve(const struct gemm_problem *problem) {
     const struct gemm_arguments *x = &problem->arguments;
@@ -21,10 +21,12 @@ static int at_most(int most, int count) {
     return whole < most ? whole : most;
 }
 
-struct gemm_boxes gemm_boxes_of(const struct gemm_arguments *x, unsigned columns) {
+struct gemm_boxes gemm_boxes_of(const struct gemm_arguments *x, enum kn_type type,
+                                unsigned columns) {
+    const int steps = BOX_BYTES / (int)kn_type_bytes(type);
     const int wide = (int)(columns <= BOX_COLUMNS_MAX ? columns : columns / 2);
-    return (struct gemm_boxes){.a_rows = x->transpose_a ? BOX_ROWS : at_most(TILE_ROWS, x->m),
-                               .b_rows = x->transpose_b ? at_most(wide, x->n) : BOX_ROWS};
+    return (struct gemm_boxes){.a_rows = x->transpose_a ? steps : at_most(TILE_ROWS, x->m),
+                               .b_rows = x->transpose_b ? at_most(wide, x->n) : steps};
 }
 
 tol_status gemm_maps_make(struct tol_context *context, const struct gemm_arguments *x,
@@ -39,6 +41,7 @@ tol_status gemm_maps_make(struct tol_context *context, const struct gemm_argumen
                           .matrices = x->batch_a != 0 ? x->batch : 1,
                           .leading = x->lda,
                           .stride = x->batch_a,
+                          .is_tf32 = type == KN_F32,
                           .box_rows = boxes->a_rows};
     struct kn_tensor b = {.name = "gemm's b",
                           .address = x->b,
@@ -48,6 +51,7 @@ tol_status gemm_maps_make(struct tol_context *context, const struct gemm_argumen
                           .matrices = x->batch_b != 0 ? x->batch : 1,
                           .leading = x->ldb,
                           .stride = x->batch_b,
+                          .is_tf32 = type == KN_F32,
                           .box_rows = boxes->b_rows};
     TOL_TRY(kn_tensor_map_make(context, &a, &maps->a));
     status = kn_tensor_map_make(context, &b, &maps->b);

@@ -32,6 +32,8 @@
  *   These, times 1 + u (k + 64 sqrt(k)): partial sums have errors before they are rounded.
  *
  * And in both cases:
+ *   tf32           for each factor half way between two numbers of tf32 their distance, times the
+ *                  other factor: cvt.rna rounds it away from 0, a tensor map to the even one.
  *   c's type       its roundoff times |result|, and half of its smallest subnormal.
  *   alpha, beta    3 u (|alpha sum| + |beta c|): two products and a sum, in float.
  *   underflow      (k + 2) 2^-149 (1 + |alpha|): sums below 2^-126 are rounded to multiples of
@@ -42,6 +44,7 @@
 #include "chance.h"
 
 #include <math.h>
+#include <string.h>
 
 static double element(enum kn_type type, const void *elements, size_t at) {
     switch (type) {
@@ -56,9 +59,24 @@ static double element(enum kn_type type, const void *elements, size_t at) {
     return (double)((const float *)elements)[at];
 }
 
+/* The distance of the two numbers of tf32 that are as near to a value, else 0. */
+static double tie_of(float value) {
+    const uint32_t cut = 0x1fff, half = 0x1000;
+    uint32_t bits;
+    float low, high;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & cut) != half || !isfinite(value)) return 0;
+    bits &= ~cut;
+    memcpy(&low, &bits, sizeof low);
+    bits += cut + 1;
+    memcpy(&high, &bits, sizeof high);
+    return fabs((double)high - (double)low);
+}
+
 /* What is summed up of the products of an element. */
 struct sums {
     double sum, sizes, squares; /* of the products, their magnitudes and their squares */
+    double ties;                /* what they may be off, as factors were rounded either way */
 };
 
 static double worst_of_sum(const struct kn_gemm *gemm, double sizes) {
@@ -83,7 +101,7 @@ static double bound(const struct kn_gemm *gemm, enum kn_gemm_data data, const st
     const double least = gemm->c_type == KN_F16 ? 0x1p-25 : gemm->c_type == KN_BF16 ? 0x1p-134 : 0;
     double allowed = worst_of_sum(gemm, sums->sizes);
     if (data == KN_GEMM_DRAWN) allowed = fmin(allowed, likely_of_sum(gemm, sqrt(sums->squares)));
-    allowed *= alpha;
+    allowed = (allowed + sums->ties) * alpha;
     allowed += 3 * u * (alpha * fabs(sums->sum) + fabs((double)gemm->beta * old));
     allowed += (k + 2) * (tensor ? 0x1p-126 : 0x1p-149) * (1 + alpha);
     if (gemm->c_type != KN_F32) {
@@ -120,11 +138,6 @@ static void load_tile(const struct kn_gemm *gemm, size_t index,
             kn_numbers_load(type, from, tile->columns, tile->values[line]);
         }
     }
-    for (size_t l = 0; gemm->precision == KN_GEMM_TF32 && l < tile->depth; l++) {
-        for (size_t j = 0; j < tile->columns; j++) {
-            tile->values[l][j] = kn_tf32_of(tile->values[l][j]);
-        }
-    }
     for (size_t l = 0; l < tile->depth; l++) {
         for (size_t j = tile->columns; j % LANES != 0; j++) tile->values[l][j] = 0;
     }
@@ -132,8 +145,23 @@ static void load_tile(const struct kn_gemm *gemm, size_t index,
 
 /* The sums of the columns of a tile. */
 struct columns {
-    double sums[COLUMNS], sizes[COLUMNS], squares[COLUMNS];
+    double sums[COLUMNS], sizes[COLUMNS], squares[COLUMNS], ties[COLUMNS];
 };
+
+/* Rounds the factors to tf32, and adds what they may be off. */
+static void round_tile(struct tile *tile, double left[DEPTH], struct columns *columns) {
+    for (size_t l = 0; l < tile->depth; l++) {
+        const double left_tie = tie_of((float)left[l]);
+        left[l] = (double)kn_tf32_of((float)left[l]);
+        for (size_t j = 0; j < tile->columns; j++) {
+            const double tie = tie_of(tile->values[l][j]);
+            tile->values[l][j] = kn_tf32_of(tile->values[l][j]);
+            if (tie == 0 && left_tie == 0) continue;
+            columns->ties[j] +=
+                (fabs(left[l]) + left_tie) * tie + left_tie * fabs((double)tile->values[l][j]);
+        }
+    }
+}
 
 /* Adds the products with one piece of a row of op(A). */
 static void add_tile(const struct tile *tile, const double left[DEPTH], struct columns *columns) {
@@ -176,9 +204,9 @@ void kn_gemm_oracle(const struct kn_gemm *gemm, enum kn_gemm_data data, size_t i
             tile.first_j = first, tile.columns = columns;
             for (size_t i = 0; i < tile.depth; i++) {
                 left[i] = element(type, a->elements, a_first + (l + i) * a_step);
-                if (gemm->precision == KN_GEMM_TF32) left[i] = (double)kn_tf32_of((float)left[i]);
             }
             load_tile(gemm, index, b, &tile);
+            if (gemm->precision == KN_GEMM_TF32) round_tile(&tile, left, &all);
             add_tile(&tile, left, &all);
         }
         for (size_t j = first; j < first + columns; j++) {
@@ -188,7 +216,7 @@ void kn_gemm_oracle(const struct kn_gemm *gemm, enum kn_gemm_data data, size_t i
                               index * c->batch_stride + row * c->leading + j);
             }
             const struct sums sums = {all.sums[j - first], all.sizes[j - first],
-                                      all.squares[j - first]};
+                                      all.squares[j - first], all.ties[j - first]};
             result[j] = (double)gemm->alpha * sums.sum + (double)gemm->beta * old;
             allowed[j] = bound(gemm, data, &sums, old, result[j]);
         }

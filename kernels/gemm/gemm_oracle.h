@@ -23,7 +23,7 @@ enum kn_gemm_data {
 /*
  * One row of matrix `index` of the batch. result[j] becomes the exact C[row][j], and allowed[j] the
  * deviation that the precision allows, which gemm_oracle.c derives. Both have n elements. In tf32
- * the exact result is that of factors rounded to tf32, as gemm.h says. alpha, beta, shapes,
+ * the exact result is that of factors rounded by kn_tf32_of. alpha, beta, shapes,
  * transpositions and types are those of the problem; its buffers are ignored. c may be NULL if beta
  * is 0.
  */

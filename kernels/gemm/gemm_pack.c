@@ -9,27 +9,39 @@
 
 KN_IMAGES(gemm_11_pack);
 
-enum { ELEMENT = 2, PIECE = 8, THREADS = 256, BLOCKS_MAX = 4096 };
+enum { PIECE_BYTES = 16, THREADS = 256, BLOCKS_MAX = 4096, TURN = 32 };
 
-static const struct kn_variant packing = {.name = "pack",
-                                          .entry = "gemm_pack_16",
-                                          .images = kn_images_gemm_11_pack,
-                                          .compute_capability_min = 75,
-                                          .threads = THREADS};
+#define PACKING(which)                                                                             \
+    {                                                                                              \
+        .name = "pack", .entry = "gemm_pack_" #which, .images = kn_images_gemm_11_pack,            \
+        .compute_capability_min = 75, .threads = THREADS                                           \
+    }
+static const struct kn_variant packing_16 = PACKING(16), packing_32 = PACKING(32),
+                               turning_32 = PACKING(turned_32);
 
-/* A stored matrix and its copy, which lies behind `at` elements of the workspace. */
+/* A copy of a stored matrix, or of its transpose, which lies behind `at` elements of the
+ * workspace. */
 struct copy {
-    bool is_needed;
+    bool is_needed, is_turned;
     size_t rows, columns, leading, matrices, at;
 };
 
-static struct copy copy_of(bool is_aligned, int rows, int columns, long long stride, int batch) {
-    const size_t wide = (size_t)columns + PIECE - 1;
-    return (struct copy){.is_needed = !is_aligned,
+static size_t element_of(const struct gemm_problem *problem) {
+    return kn_type_bytes(kn_gemm_input_type(problem->gemm->precision));
+}
+
+static struct copy copy_of(bool is_needed, int rows, int columns, long long stride, int batch,
+                           size_t piece) {
+    const size_t wide = (size_t)columns + piece - 1;
+    return (struct copy){.is_needed = is_needed,
                          .rows = (size_t)rows,
                          .columns = (size_t)columns,
-                         .leading = wide - wide % PIECE,
+                         .leading = wide - wide % piece,
                          .matrices = stride != 0 ? (size_t)batch : 1};
+}
+
+bool gemm_pack_turns_b(const struct kn_gemm *gemm) {
+    return gemm->precision == KN_GEMM_TF32 && gemm->transpose_a && !gemm->transpose_b;
 }
 
 /* false: the size overflows. */
@@ -37,10 +49,14 @@ static bool plan(const struct gemm_problem *problem, struct copy *a, struct copy
                  size_t *elements) {
     const struct gemm_arguments *x = &problem->arguments;
     size_t end = 0;
-    *a = x->transpose_a ? copy_of(problem->a_is_aligned, x->k, x->m, x->batch_a, x->batch)
-                        : copy_of(problem->a_is_aligned, x->m, x->k, x->batch_a, x->batch);
-    *b = x->transpose_b ? copy_of(problem->b_is_aligned, x->n, x->k, x->batch_b, x->batch)
-                        : copy_of(problem->b_is_aligned, x->k, x->n, x->batch_b, x->batch);
+    const size_t piece = PIECE_BYTES / element_of(problem);
+    const bool turns_b = gemm_pack_turns_b(problem->gemm), a_is_needed = !problem->a_is_aligned,
+               b_is_needed = turns_b || !problem->b_is_aligned;
+    *a = x->transpose_a ? copy_of(a_is_needed, x->k, x->m, x->batch_a, x->batch, piece)
+                        : copy_of(a_is_needed, x->m, x->k, x->batch_a, x->batch, piece);
+    *b = x->transpose_b || turns_b ? copy_of(b_is_needed, x->n, x->k, x->batch_b, x->batch, piece)
+                                   : copy_of(b_is_needed, x->k, x->n, x->batch_b, x->batch, piece);
+    b->is_turned = turns_b;
     struct copy *const both[] = {a, b};
     for (int i = 0; i < 2; i++) {
         struct copy *copy = both[i];
@@ -50,32 +66,39 @@ static bool plan(const struct gemm_problem *problem, struct copy *a, struct copy
         if (!kn_add_product(&end, copy->rows * copy->leading, copy->matrices)) return false;
     }
     *elements = end;
-    return end <= SIZE_MAX / ELEMENT;
+    return end <= SIZE_MAX / element_of(problem);
 }
 
 size_t gemm_pack_bytes(const struct gemm_problem *problem) {
     struct copy a, b;
     size_t elements = 0;
-    return plan(problem, &a, &b, &elements) ? elements * ELEMENT : SIZE_MAX;
+    return plan(problem, &a, &b, &elements) ? elements * element_of(problem) : SIZE_MAX;
 }
 
-/* Measured on an H200. */
+/* Measured on an H200: what a product takes without copies, and with them. */
 bool gemm_pack_wins(const struct gemm_problem *problem) {
-    const double gathered = 65e12, hopper = 600e12, copied = 3e12, launches = 5e-6;
+    const bool is_tf32 = problem->gemm->precision == KN_GEMM_TF32;
+    const bool is_aligned = problem->a_is_aligned && problem->b_is_aligned;
+    const double gathered = 65e12, async = 180e12, copied = 3e12, launches = 5e-6;
+    const double hopper = is_tf32 ? 350e12 : 600e12;
     const struct gemm_arguments *x = &problem->arguments;
     const double all = 2.0 * x->m * x->n * x->k * x->batch;
     const double bytes = 2 * (double)gemm_pack_bytes(problem);
-    return all / hopper + bytes / copied + launches < all / gathered;
+    return all / hopper + bytes / copied + launches < all / (is_aligned ? async : gathered);
 }
 
 static tol_status queue(struct kn_kernels *kernels, struct tol_stream *stream,
-                        const struct copy *copy, CUdeviceptr workspace, CUdeviceptr *address,
-                        long long *leading, long long *stride) {
+                        const struct copy *copy, size_t element, CUdeviceptr workspace,
+                        CUdeviceptr *address, long long *leading, long long *stride) {
     tol_status status = TOL_OK;
     const struct tol_kernel *kernel = NULL;
+    const struct kn_variant *packing = copy->is_turned ? &turning_32
+                                       : element == 2  ? &packing_16
+                                                       : &packing_32;
     if (!copy->is_needed) return TOL_OK;
-    const size_t pieces = copy->rows * copy->leading / PIECE;
-    const size_t blocks = (pieces + THREADS - 1) / THREADS;
+    const size_t pieces = copy->rows * copy->leading / (PIECE_BYTES / element);
+    const size_t turns = ((copy->rows + TURN - 1) / TURN) * ((copy->columns + TURN - 1) / TURN);
+    const size_t blocks = copy->is_turned ? turns : (pieces + THREADS - 1) / THREADS;
     const struct tol_launch_shape shape = {
         .grid_x = (unsigned)(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX),
         .grid_y = (unsigned)copy->matrices,
@@ -84,7 +107,7 @@ static tol_status queue(struct kn_kernels *kernels, struct tol_stream *stream,
         .block_y = 1,
         .block_z = 1};
     struct gemm_pack_arguments packed = {.from = *address,
-                                         .to = workspace + copy->at * ELEMENT,
+                                         .to = workspace + copy->at * element,
                                          .from_leading = *leading,
                                          .from_stride = *stride,
                                          .to_leading = (long long)copy->leading,
@@ -93,7 +116,7 @@ static tol_status queue(struct kn_kernels *kernels, struct tol_stream *stream,
                                          .columns = (int)copy->columns};
     const unsigned bytes = sizeof packed;
     void *value = &packed;
-    TOL_TRY(kn_kernels_find(kernels, &packing, &kernel));
+    TOL_TRY(kn_kernels_find(kernels, packing, &kernel));
     TOL_TRY(tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes}));
     *address = packed.to, *leading = packed.to_leading;
     if (*stride != 0) *stride = packed.to_stride;
@@ -109,8 +132,11 @@ tol_status gemm_pack(struct kn_kernels *kernels, struct tol_stream *stream,
     CUdeviceptr workspace = 0;
     if (problem->gemm->workspace != NULL) workspace = tol_buffer_address(problem->gemm->workspace);
     TOL_CHECK(plan(problem, &a, &b, &elements), TOL_OVER_LIMIT, "copies of a and b overflow");
-    TOL_TRY(queue(kernels, stream, &a, workspace, &x->a, &x->lda, &x->batch_a));
-    status = queue(kernels, stream, &b, workspace, &x->b, &x->ldb, &x->batch_b);
+    TOL_TRY(
+        queue(kernels, stream, &a, element_of(problem), workspace, &x->a, &x->lda, &x->batch_a));
+    TOL_TRY(
+        queue(kernels, stream, &b, element_of(problem), workspace, &x->b, &x->ldb, &x->batch_b));
+    if (b.is_turned) x->transpose_b = true;
 out:
     return status;
 }

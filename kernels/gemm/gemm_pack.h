@@ -1,5 +1,5 @@
 /*
- * Copies of A and B with aligned rows, for kernels that take no others. Internal to the operation.
+ * Copies of A and B with aligned rows, or of B as its transpose, for kernels that take no others. Internal to the operation.
  */
 #ifndef KN_GEMM_PACK_H
 #define KN_GEMM_PACK_H
@@ -9,7 +9,11 @@
 /* The bytes of workspace that the copies need; SIZE_MAX if that overflows. Pure. */
 size_t gemm_pack_bytes(const struct gemm_problem *problem);
 
-/* Whether copying and step 10 are done sooner than step 9 on an H200. Pure. */
+/* Whether b is copied as its transpose: wgmma reads floats where their steps are contiguous, and
+ * only one factor can come from registers. Pure. */
+bool gemm_pack_turns_b(const struct kn_gemm *gemm);
+
+/* Whether copying and step 10 or 13 are done sooner than steps 6, 7 or 9 on an H200. Pure. */
 bool gemm_pack_wins(const struct gemm_problem *problem);
 
 /* Queues the copies into the caller's workspace, and makes x speak of them. */

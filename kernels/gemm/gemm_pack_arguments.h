@@ -6,7 +6,7 @@
 
 #include "gemm_arguments.h"
 
-/* Strides are from row to row and from matrix to matrix, in elements of 16 bits. */
+/* Strides are from row to row and from matrix to matrix, in elements. */
 struct gemm_pack_arguments {
     GEMM_ADDRESS from;
     GEMM_ADDRESS to;

@@ -60,6 +60,14 @@ struct gemm_split gemm_split_of(const struct gemm_problem *problem,
                                .bytes = splits * share_bytes};
 }
 
+/* Step 13 makes the transpose of C where b alone would have to be transposed. */
+static void turn(struct gemm_arguments *x) {
+    const struct gemm_arguments old = *x;
+    x->a = old.b, x->lda = old.ldb, x->batch_a = old.batch_b, x->m = old.n;
+    x->b = old.a, x->ldb = old.lda, x->batch_b = old.batch_a, x->n = old.m;
+    x->transpose_a = !old.transpose_b, x->transpose_b = !old.transpose_a;
+}
+
 /* Blocks that stay, as many as the device runs at once, walk the tiles; where blocks share a tile,
  * there are as many clusters as tiles. */
 static tol_status launch_clusters(struct kn_kernels *kernels, struct tol_stream *stream,
@@ -68,6 +76,17 @@ static tol_status launch_clusters(struct kn_kernels *kernels, struct tol_stream 
                                   struct gemm_arguments *x) {
     tol_status status = TOL_OK;
     struct tol_context *context = kn_kernels_context(kernels);
+    const enum kn_type type = kn_gemm_input_type(problem->gemm->precision);
+    const bool is_tf32 = problem->gemm->precision == KN_GEMM_TF32;
+    const int whole = is_tf32 ? 2 : 8; /* columns that a thread stores at once */
+    const bool c_is_whole = problem->c_is_aligned && x->n % whole == 0 && x->beta == 0 &&
+                            (x->c_type == GEMM_C_F32) == is_tf32;
+    struct gemm_boxes boxes;
+    struct gemm_maps maps;
+    void *values[] = {&maps.a, &maps.b, x, &boxes};
+    const unsigned bytes[] = {sizeof maps.a, sizeof maps.b, sizeof *x, sizeof boxes};
+    if (variant->packs) TOL_TRY(gemm_pack(kernels, stream, problem, x));
+    if (is_tf32 && !x->transpose_a && !x->transpose_b) turn(x);
     const size_t tiles = gemm_tiles_of(x, variant);
     const size_t at_once = (size_t)tol_context_device(context)->multiprocessors;
     const size_t clusters = variant->cluster > 1 ? tiles : smaller(tiles, at_once);
@@ -78,15 +97,9 @@ static tol_status launch_clusters(struct kn_kernels *kernels, struct tol_stream 
                                            .block_y = 1,
                                            .block_z = 1,
                                            .shared_bytes = variant->shared_bytes};
-    struct gemm_boxes boxes = gemm_boxes_of(x, variant->tile[1]);
-    struct gemm_maps maps;
-    void *values[] = {&maps.a, &maps.b, x, &boxes};
-    const unsigned bytes[] = {sizeof maps.a, sizeof maps.b, sizeof *x, sizeof boxes};
-    boxes.c_is_whole = problem->c_is_aligned && x->n % 8 == 0 && x->beta == 0 && /* of 16 bits */
-                       x->c_type != GEMM_C_F32;
-    if (variant->packs) TOL_TRY(gemm_pack(kernels, stream, problem, x));
-    TOL_TRY(
-        gemm_maps_make(context, x, kn_gemm_input_type(problem->gemm->precision), &boxes, &maps));
+    boxes = gemm_boxes_of(x, type, variant->tile[1]);
+    boxes.c_is_whole = c_is_whole;
+    TOL_TRY(gemm_maps_make(context, x, type, &boxes, &maps));
     status = tol_launch(stream, kernel, shape, (struct tol_arguments){4, values, bytes});
 out:
     return status;

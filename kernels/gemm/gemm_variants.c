@@ -17,6 +17,7 @@ KN_IMAGES(gemm_8_sum);
 KN_IMAGES(gemm_9_gathered);
 KN_IMAGES(gemm_10_hopper);
 KN_IMAGES(gemm_12_narrow);
+KN_IMAGES(gemm_13_tf32);
 
 /* What a kernel serves. */
 enum {
@@ -39,6 +40,9 @@ enum {
     BY_2 = 1 << 22,    /* so many blocks share the steps of a tile */
     BY_4 = 1 << 23,
     NARROW = 1 << 24, /* unless forced, only where wider tiles leave multiprocessors idle */
+    ASKED = 1 << 25,  /* only if forced */
+    ASKED_MAPS = BY_MAPS | ASKED,
+    ASKED_COPIED = BY_MAPS | BY_COPY | ASKED,
     NARROW_1 = BY_MAPS | NARROW,
     NARROW_2 = NARROW_1 | BY_2,
     COPIED = BY_MAPS | BY_COPY,
@@ -103,7 +107,7 @@ static const char *refuse_copies(const struct gemm_problem *problem) {
     const struct kn_gemm *gemm = problem->gemm;
     const size_t bytes = gemm_pack_bytes(problem);
     const size_t room = gemm->workspace != NULL ? tol_buffer_bytes(gemm->workspace) : 0;
-    if (problem->a_is_aligned && problem->b_is_aligned) {
+    if (problem->a_is_aligned && problem->b_is_aligned && !gemm_pack_turns_b(gemm)) {
         return "rows of a and b begin at multiples of 16 bytes";
     }
     if (gemm->batch > MATRICES_MAX || bytes == SIZE_MAX) return "there are too many matrices";
@@ -117,6 +121,7 @@ static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
     const unsigned op = (unsigned)gemm->transpose_a * 2 + (unsigned)gemm->transpose_b;
     if ((serves & 1u << gemm->precision) == 0) return "it is for another precision";
     if ((serves & (unsigned)NN << op) == 0) return "it is for other transpositions";
+    if ((serves & ASKED) != 0 && gemm->variant == NULL) return "it is for those who ask for it";
     if ((serves & ALIGNED) != 0 && !gemm_is_aligned(problem)) {
         return "a row does not begin at a multiple of 16 bytes";
     }

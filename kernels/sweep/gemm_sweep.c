@@ -41,6 +41,34 @@ static void run_cases(struct sweep *sweep, const char *variant, enum kn_gemm_pre
     }
 }
 
+/* Step 13: each transposition, an even and an odd number of stages, C in pairs and not; the last are
+ * copied to the workspace, one of them as its transpose. */
+static void run_tf32(struct sweep *sweep) {
+    for (unsigned way = 0; way < 16; way++) {
+        const unsigned op = way % 4;
+        const bool is_copied = way >= 8 || op == 2; /* tn */
+        const bool is_wide = way / 4 % 2 == 0;
+        const char *const copied = is_wide ? "packed_256" : "packed_128";
+        run_case(sweep, &(struct kn_gemm_trial){.gemm = {.precision = KN_GEMM_TF32,
+                                                         .transpose_a = op >= 2,
+                                                         .transpose_b = op % 2 == 1,
+                                                         .m = 133,
+                                                         .n = is_wide ? 262 : 134,
+                                                         .k = (is_wide ? 5 : 6) * 32 + 5,
+                                                         .batch = 1 + way / 12,
+                                                         .alpha = 1.25f,
+                                                         .beta = way >= 4 && way < 12 ? 0.5f : 0,
+                                                         .variant = is_copied ? copied
+                                                                    : is_wide ? "wgmma_256"
+                                                                              : "wgmma_128"},
+                                                .gap = way < 8 ? 0 : 3,
+                                                .align = way < 8 ? 4 : 0,
+                                                .skew = way < 8 ? 0 : 1,
+                                                .workspace = is_copied,
+                                                .seed = 51 + way});
+    }
+}
+
 void sweep_gemm(struct sweep *sweep) {
     static const enum kn_gemm_precision types[] = {KN_GEMM_F32, KN_GEMM_F16, KN_GEMM_BF16};
     for (int i = 0; i < 3; i++) {
@@ -64,6 +92,7 @@ void sweep_gemm(struct sweep *sweep) {
         run_cases(sweep, "wgmma_64", p, 133, 67, 9 * 64 + 5, 1, true);
         run_cases(sweep, "wgmma_64_k2", p, 133, 67, 5 * 64 + 5, 1, true);
     }
+    run_tf32(sweep);
     for (int i = 0; i < 2; i++) { /* rows copied to the workspace */
         run_case(sweep,
                  &(struct kn_gemm_trial){.gemm = {.precision = KN_GEMM_BF16,
