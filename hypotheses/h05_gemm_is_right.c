@@ -14,10 +14,12 @@
 
 HYP_WORDS(
     5, .is_measured = true,
-    .claim = "An fp32 matrix product is within 1e-3 of the same product computed in double, for k "
-             "up to 4096, elements from -1 to 1, and alpha and beta up to 1 in magnitude. Outside "
-             "that domain, and in tf32, fp16 and bf16, each element is within the error bound "
-             "derived for it. Products of small whole numbers are exact in every precision.",
+    .claim =
+        "An fp32 matrix product is within 1e-3 of the same product computed in double, for k "
+        "up to 4096, elements from -1 to 1, and alpha and beta up to 1 in magnitude. Outside "
+        "that domain, and in tf32, fp16 and bf16, each element is within the error bound "
+        "derived for it. Floats in parts on tensor cores are off by at most twice what chains "
+        "of fused multiply-adds are. Products of small whole numbers are exact in every precision.",
     .prediction = "fp32, in the domain: at most 3e-4 for elements from -1 to 1 and k = 4096, and "
                   "1e-5 if they are divided by the square root of k. Errors grow with k: 16 x 16 x "
                   "65536 is off by 1.5e-3, which is outside the domain and within its bound.",
@@ -37,7 +39,7 @@ HYP_WORDS(
               "compared. The evidence has all deviations, and how many elements were compared, as "
               "CSV.",
     .control =
-        "Sixteen saboteurs: thirteen kernels with one defect, five of which are pipelines of "
+        "Eighteen saboteurs: fifteen kernels with one defect, seven of which are pipelines of "
         "compute capability 9.0, one flipped bit of one element, and two that lose "
         "launches; each must be noticed.",
     .confounders = "An absolute error means nothing without k and the distribution, so both are "
@@ -48,15 +50,23 @@ static const char columns[] =
     "distribution,scale,transpose,m,n,k,batch,gap,align,skew,alpha,beta,c,"
     "workspace,compared,seed";
 
-/* Whether a defect is one of step 10, whose kernels serve bf16, no transpositions and aligned rows
- * on devices of compute capability 9.0. */
-static bool is_of_pipelines(const char *mistake) {
-    static const char *const mistakes[] = {"early_release", "lost_consumer", "wrong_stage",
-                                           "lost_stage", "lost_block"};
-    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
-        if (strcmp(mistake, mistakes[i]) == 0) return true;
+/* A defect of a pipeline, which devices of compute capability 9.0 have, and the precision that its
+ * kernel serves, without transpositions. */
+struct pipeline {
+    const char *mistake;
+    enum kn_gemm_precision precision;
+};
+
+static const struct pipeline *pipeline_of(const char *mistake) {
+    static const struct pipeline pipelines[] = {
+        {"early_release", KN_GEMM_BF16},  {"lost_consumer", KN_GEMM_BF16},
+        {"wrong_stage", KN_GEMM_BF16},    {"lost_stage", KN_GEMM_BF16},
+        {"lost_block", KN_GEMM_BF16},     {"wrong_words", KN_GEMM_TF32},
+        {"lost_part", KN_GEMM_F32_TENSOR}};
+    for (size_t i = 0; i < sizeof pipelines / sizeof pipelines[0]; i++) {
+        if (strcmp(mistake, pipelines[i].mistake) == 0) return &pipelines[i];
     }
-    return false;
+    return NULL;
 }
 
 /* Under a saboteur called gemm_DEFECT all products that the kernel of that defect serves are made
@@ -71,14 +81,19 @@ static void plant(const struct hyp_attack *attack, struct kn_gemm_trial *trial) 
         trial->flips_bit = true; /* of the result: no kernel needs to have this defect */
         return;
     }
-    if (is_of_pipelines(mistake)) {
+    const struct pipeline *pipeline = pipeline_of(mistake);
+    if (pipeline != NULL) {
         const struct kn_gemm *g = &trial->gemm;
-        const bool is_served = g->precision == KN_GEMM_BF16 && !g->transpose_a && !g->transpose_b &&
-                               trial->align == 8 && trial->skew == 0;
+        const bool has_parts = pipeline->precision == KN_GEMM_F32_TENSOR;
+        const bool is_served = g->precision == pipeline->precision && !g->transpose_a &&
+                               !g->transpose_b &&
+                               (has_parts || (trial->align == 8 && trial->skew == 0));
         if (tol_context_device(attack->context)->compute_capability != 90) {
             mistake = "lost_step";
         } else if (!is_served) {
             return;
+        } else if (has_parts) {
+            trial->workspace = true;
         }
     }
     trial->gemm.variants = &kn_gemm_planted_variants;
@@ -103,12 +118,12 @@ static void measure_domain(struct hyp_attack *attack) {
     }
 }
 
-/* Tries a product. false: it could not be computed, or an element was wrong. */
-static bool try_one(struct hyp_accuracy *accuracy, struct kn_gemm_trial *trial,
-                    struct kn_gemm_outcome *outcome) {
+/* Tries a product with the seed of the trial. false: it could not be computed, or an element was
+ * wrong. */
+static bool try_again(struct hyp_accuracy *accuracy, struct kn_gemm_trial *trial,
+                      struct kn_gemm_outcome *outcome) {
     char path[32];
     const struct kn_gemm *g = &trial->gemm;
-    trial->seed = hyp_random(accuracy->attack);
     snprintf(path, sizeof path, "%s %s", kn_gemm_precision_name(g->precision),
              g->variant != NULL ? g->variant : "chosen");
     plant(accuracy->attack, trial);
@@ -128,6 +143,13 @@ static bool try_one(struct hyp_accuracy *accuracy, struct kn_gemm_trial *trial,
         accuracy->attack, outcome->touched == 0,
         "%s: %zu bytes outside C changed (C is %zu x %zu, with %zu elements between rows)", path,
         outcome->touched, g->m, g->n, trial->gap);
+}
+
+/* The same with another seed. */
+static bool try_one(struct hyp_accuracy *accuracy, struct kn_gemm_trial *trial,
+                    struct kn_gemm_outcome *outcome) {
+    trial->seed = hyp_random(accuracy->attack);
+    return try_again(accuracy, trial, outcome);
 }
 
 /* ---- the number of the claim ---------------------------------------------------------------- */
@@ -235,6 +257,7 @@ static void try_kernel(struct hyp_attack *attack, struct hyp_accuracy *accuracy,
         struct kn_gemm_outcome outcome;
         struct kn_gemm_trial trial = draw_trial(attack, precision, variant, is_aligned);
         if (is_kind(variant, "packed")) trial.workspace = true, trial.skew = 1; /* for copies */
+        if (is_kind(variant, "parts")) trial.workspace = true;
         /* wgmma takes one factor at most whose steps are not contiguous, if they are floats. */
         if (is_kind(variant, "wgmma") && precision == KN_GEMM_TF32 && !trial.gemm.transpose_b) {
             trial.gemm.transpose_a = false;
@@ -277,6 +300,51 @@ HYP_ATTACK(h05, tf32_of_any_shape_is_within_its_bound) {
     try_precision(attack, KN_GEMM_TF32, variants, sizeof variants / sizeof variants[0], true);
 }
 
+/* Floats in parts, which a device of compute capability 9.0 alone has. */
+HYP_ATTACK(h05, floats_in_parts_of_any_shape_are_within_their_bound) {
+    static const char *const variants[] = {NULL, "registers", "parts_128"};
+    const bool is_hopper = tol_context_device(attack->context)->compute_capability == 90;
+    try_precision(attack, KN_GEMM_F32_TENSOR, variants, is_hopper ? 3 : 2, false);
+}
+
+/* The same data by chains and in parts: normal, uniform, over a wide range, and pairs that cancel. */
+HYP_ATTACK(h05, floats_in_parts_are_off_by_at_most_twice_as_much) {
+    static const enum kn_distribution distributions[] = {KN_UNIFORM, KN_NORMAL, KN_LARGE,
+                                                         KN_CANCEL};
+    static const size_t quick[] = {64, 257, 1000}, full[] = {64, 257, 1000, 4096, 16384};
+    const size_t *steps = attack->session.full ? full : quick;
+    const size_t count = attack->session.full ? 5 : 3, side = attack->session.full ? 509 : 61;
+    struct hyp_accuracy accuracy;
+    if (tol_context_device(attack->context)->compute_capability != 90) {
+        hyp_attack_note(attack, "parts need compute capability 9.0");
+        return;
+    }
+    if (hyp_accuracy_begin(&accuracy, attack, columns)) {
+        for (size_t i = 0; i < 4 * count; i++) {
+            struct kn_gemm_outcome chain, parts;
+            struct kn_gemm_trial trial = {.gemm = {.m = side,
+                                                   .n = side + 3,
+                                                   .k = steps[i / 4],
+                                                   .alpha = 1,
+                                                   .variant = "vector"},
+                                          .distribution = distributions[i % 4],
+                                          .scale = 1,
+                                          .align = 8};
+            if (!try_one(&accuracy, &trial, &chain)) break;
+            struct kn_gemm_trial other = trial;
+            other.gemm.precision = KN_GEMM_F32_TENSOR;
+            other.gemm.variant = "parts_128", other.workspace = true;
+            if (!try_again(&accuracy, &other, &parts)) break;
+            HYP_CHECK(attack, parts.deviation.absolute <= 2 * chain.deviation.absolute,
+                      "%s, k = %zu: parts are off by %g, and a chain by %g",
+                      kn_distribution_name(trial.distribution), steps[i / 4],
+                      parts.deviation.absolute, chain.deviation.absolute);
+            hyp_attack_progress(attack, (double)(i + 1) / (double)(4 * count));
+        }
+    }
+    hyp_accuracy_end(&accuracy);
+}
+
 static const char *const half_variants[] = {
     NULL,        "naive",     "shared",   "tensor",      "gathered", "async_128",  "async_256",
     "wgmma_128", "wgmma_256", "wgmma_64", "wgmma_64_k2", "wgmma_k4", "packed_128", "packed_256"};
@@ -298,12 +366,13 @@ HYP_ATTACK(h05, split_steps_are_within_their_bounds) {
     struct hyp_accuracy accuracy;
     const bool has_tensors = tol_context_device(attack->context)->compute_capability >= 80;
     if (hyp_accuracy_begin(&accuracy, attack, columns)) {
-        for (int i = 0; i < (attack->session.full ? 60 : 12); i++) {
+        for (int i = 0; i < (attack->session.full ? 60 : 15); i++) {
             const enum kn_gemm_precision p = (enum kn_gemm_precision)(i % KN_GEMM_PRECISIONS);
+            const bool is_chain = p == KN_GEMM_F32 || p == KN_GEMM_F32_TENSOR;
             const size_t *size = sizes[i / KN_GEMM_PRECISIONS % 3];
             struct kn_gemm_outcome outcome;
             struct kn_gemm_trial trial =
-                draw_trial(attack, p, variants[p == KN_GEMM_F32 ? i % 2 : has_tensors * 2], true);
+                draw_trial(attack, p, variants[is_chain ? i % 2 : has_tensors * 2], true);
             trial.gemm.m = size[0], trial.gemm.n = size[1];
             trial.gemm.k = size[2] + hyp_random_below(attack, 100);
             trial.workspace = true;

@@ -129,9 +129,15 @@ static tol_status run(struct kn_bench *bench) {
         {KN_GEMM_F32, 1024, 1024, 1024, 0, 0, {NULL}},
         {KN_GEMM_F32, 16, 4096, 4096, 0, 1, {NULL}},
         {KN_GEMM_F32, 4096, 16, 4096, 0, 0, {NULL}},
-        {KN_GEMM_TF32, 4096, 4096, 4096, 0, 0, {"tensor", "async_128"}},
-        {KN_GEMM_TF32, 4096, 4096, 4096, 0, 1, {NULL}},
-        {KN_GEMM_TF32, 4096, 4096, 4096, 1, 0, {NULL}},
+        {KN_GEMM_F32_TENSOR, 4096, 4096, 4096, 0, 0, {"parts_128"}},
+        {KN_GEMM_F32_TENSOR, 4096, 4096, 4096, 0, 1, {"parts_128"}},
+        {KN_GEMM_F32_TENSOR, 1024, 1024, 1024, 0, 0, {"parts_128"}},
+        {KN_GEMM_TF32, 4096, 4096, 4096, 0, 0, {"tensor", HOPPER}},
+        {KN_GEMM_TF32, 4096, 4096, 4096, 0, 1, {HOPPER}},
+        {KN_GEMM_TF32, 4096, 4096, 4096, 1, 0, {PACKED, "async_128"}},
+        {KN_GEMM_TF32, 4096, 4096, 4096, 1, 1, {HOPPER}},
+        {KN_GEMM_TF32, 8192, 8192, 8192, 0, 0, {HOPPER}},
+        {KN_GEMM_TF32, 1024, 1024, 1024, 0, 0, {HOPPER}},
         {KN_GEMM_TF32, 16, 4096, 4096, 0, 1, {NULL}},
         {KN_GEMM_TF32, 4096, 16, 4096, 0, 0, {NULL}},
         {KN_GEMM_BF16, 4096, 4096, 4096, 0, 0, {"tensor", HOPPER}},
@@ -154,7 +160,7 @@ static tol_status run(struct kn_bench *bench) {
         {KN_GEMM_BF16, 4095, 4095, 4095, 0, 1, {"gathered", PACKED}},
         {KN_GEMM_BF16, 999, 999, 999, 0, 0, {"tensor", "gathered", PACKED}},
         {KN_GEMM_BF16, 17, 4095, 4095, 0, 1, {"tensor", "gathered"}},
-        {KN_GEMM_TF32, 4095, 4095, 4095, 0, 0, {"tensor", "gathered"}},
+        {KN_GEMM_TF32, 4095, 4095, 4095, 0, 0, {"tensor", "gathered", PACKED}},
     };
     tol_status status = TOL_OK;
     struct kn_cublas *cublas = kn_cublas_open(bench->cublas, bench->stream);

@@ -16,7 +16,8 @@ enum kn_type kn_gemm_input_type(enum kn_gemm_precision precision) {
 }
 
 const char *kn_gemm_precision_name(enum kn_gemm_precision precision) {
-    static const char *const names[KN_GEMM_PRECISIONS] = {"f32", "tf32", "f16", "bf16"};
+    static const char *const names[KN_GEMM_PRECISIONS] = {"f32", "tf32", "f16", "bf16",
+                                                          "f32_tensor"};
     return (unsigned)precision < KN_GEMM_PRECISIONS ? names[precision] : "?";
 }
 

@@ -19,11 +19,16 @@
 
 /* The arithmetic of the products. Sums are always in float. */
 enum kn_gemm_precision {
-    KN_GEMM_F32,  /* float in memory, multiplied and added by fused multiply-add */
+    KN_GEMM_F32, /* float in memory, multiplied and added by fused multiply-add */
+    KN_GEMM_F32_STRICT = KN_GEMM_F32,
     KN_GEMM_TF32, /* float in memory, rounded to the nearest tf32, on tensor cores; which of two that
                      are as near depends on the kernel */
     KN_GEMM_F16,  /* on tensor cores */
     KN_GEMM_BF16, /* on tensor cores */
+    /* Float in memory; where that is sooner, as products of parts on tensor cores, whose errors are
+     * at most twice those of KN_GEMM_F32. That needs the workspace. Elements are taken to multiples
+     * of 2^-133. */
+    KN_GEMM_F32_TENSOR,
     KN_GEMM_PRECISIONS
 };
 

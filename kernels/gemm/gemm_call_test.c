@@ -134,6 +134,50 @@ Test(gemm_call, nan_and_infinity_go_where_ieee_sends_them) {
     end();
 }
 
+/* By tensor maps, copies and parts. A factor at the end of the range has no first part. */
+Test(gemm_call, hopper_sends_nan_and_infinity_where_ieee_does) {
+    static const struct {
+        enum kn_gemm_precision precision;
+        const char *variant;
+        bool transpose_a, transpose_b;
+    } ways[] = {{KN_GEMM_TF32, "wgmma_128", 0, 0},       {KN_GEMM_TF32, "wgmma_256", 0, 1},
+                {KN_GEMM_TF32, "wgmma_128", 1, 1},       {KN_GEMM_TF32, "packed_128", 1, 0},
+                {KN_GEMM_F32_TENSOR, "parts_128", 0, 0}, {KN_GEMM_F32_TENSOR, "parts_128", 1, 1}};
+    float values[ELEMENTS] = {0}, ones[ELEMENTS], result[ELEMENTS], turned[ELEMENTS];
+    struct tol_buffer *workspace = NULL;
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    begin();
+    for (int i = 0; i < ELEMENTS; i++) ones[i] = 1 + (float)(i % 3) * 0x1p-12f;
+    values[0] = NAN, values[SIDE] = -INFINITY;
+    values[2 * SIDE] = INFINITY, values[2 * SIDE + 1] = -INFINITY;
+    values[3 * SIDE] = 0x1.ffp127f, values[3 * SIDE + 1] = -0x1p127f;
+    for (int i = 0; i < ELEMENTS; i++) turned[i % SIDE * SIDE + i / SIDE] = values[i];
+    MUST(tol_buffer_create(test_context(), 4096, 1, &workspace));
+    MUST(tol_buffer_write(b, ones, sizeof ones));
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        struct kn_gemm gemm = square();
+        gemm.precision = ways[i].precision, gemm.variant = ways[i].variant;
+        gemm.transpose_a = ways[i].transpose_a, gemm.transpose_b = ways[i].transpose_b;
+        gemm.workspace = workspace;
+        MUST(tol_buffer_write(a, gemm.transpose_a ? turned : values, sizeof values));
+        run(&gemm, result);
+        for (int j = 0; j < SIDE; j++) {
+            cr_assert(isnan(result[j]) && result[SIDE + j] == -INFINITY, "way %zu", i);
+            cr_assert(isnan(result[2 * SIDE + j]), "way %zu", i);
+            const float last = result[3 * SIDE + j];
+            cr_assert(last > 0x1.fcp126f && last < 0x1.fff8p126f, "way %zu: %g", i, (double)last);
+        }
+    }
+    struct kn_gemm planted = square(); /* the test would notice */
+    planted.precision = KN_GEMM_F32_TENSOR, planted.workspace = workspace;
+    planted.variants = &kn_gemm_planted_variants, planted.variant = "lost_mend";
+    MUST(tol_buffer_write(a, values, sizeof values));
+    run(&planted, result);
+    cr_assert(result[SIDE] != -INFINITY);
+    tol_buffer_destroy(workspace);
+    end();
+}
+
 Test(gemm_call, bad_problems_are_refused) {
     begin();
     struct kn_gemm gemm = square();

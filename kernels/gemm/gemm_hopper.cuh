@@ -26,7 +26,10 @@ enum hopper_defect {
     HOPPER_LOST_CONSUMER, // the second warpgroup stores nothing
     HOPPER_WRONG_STAGE,   // A of a stage is multiplied by B of the one before
     HOPPER_LOST_STAGE,    // the last stage of a tile is not multiplied
-    HOPPER_LOST_BLOCK     // the sums of the last block of a cluster are not added
+    HOPPER_LOST_BLOCK,    // the sums of the last block of a cluster are not added
+    HOPPER_WRONG_WORDS,   // two rows of A are taken for each other, in the last steps of a stage
+    HOPPER_LOST_PART,     // one of the products of parts is not made
+    HOPPER_LOST_MEND      // what is no number is left as it is
 };
 
 #if __CUDA_ARCH__ >= 900
@@ -131,7 +134,8 @@ __device__ inline void hopper_load(const tensor_map *map, uint8_t *to, uint64_t 
     }
 }
 
-template <typename T, bool A_K_MAJOR, bool B_K_MAJOR, int N, int SHARES>
+// PLANES: of each factor so many matrices lie one after the other, and a stage has one of each.
+template <typename T, bool A_K_MAJOR, bool B_K_MAJOR, int N, int SHARES, int PLANES = 1>
 __device__ inline void hopper_produce(const gemm_arguments &x, const gemm_boxes &boxes,
                                       hopper_shared<N> *s, const tensor_map *a,
                                       const tensor_map *b) {
@@ -145,15 +149,15 @@ __device__ inline void hopper_produce(const gemm_arguments &x, const gemm_boxes 
         const int a_matrix = x.batch_a != 0 ? work.matrix : 0;
         const int b_matrix = x.batch_b != 0 ? work.matrix : 0;
 #pragma unroll 1
-        for (int step = 0; step < work.tiles; step++) {
-            const int k = work.k + step * hopper_steps<T>();
+        for (int step = 0; step < work.tiles * PLANES; step++) {
+            const int k = work.k + step / PLANES * hopper_steps<T>(), plane = step % PLANES;
             uint64_t *full = &s->full[ring.stage];
             barrier_wait(&s->empty[ring.stage], ring.parity);
             barrier_expect(full, bytes);
             hopper_load<T, A_K_MAJOR, TILE_M>(a, s->stages.a[ring.stage], full, work.row, x.m, k,
-                                           a_matrix);
+                                              plane * (x.batch_a != 0 ? x.batch : 1) + a_matrix);
             hopper_load<T, B_K_MAJOR, N>(b, s->stages.b[ring.stage], full, work.column, x.n, k,
-                                      b_matrix);
+                                         plane * (x.batch_b != 0 ? x.batch : 1) + b_matrix);
             ring.next();
         }
     }
@@ -373,6 +377,58 @@ __device__ inline void hopper_consume(const gemm_arguments &x, const gemm_boxes 
                                    work.column, sum);
         }
     }
+}
+
+// Stores two neighbours of a row of C; `whole`: as 8 bytes.
+__device__ inline void hopper_put_two(const gemm_arguments &x, float *c, int row, int column,
+                                      float first, float second, int rows, int columns,
+                                      bool whole) {
+    if (row >= rows || column >= columns) return;
+    float *to = c + row * x.ldc + column;
+    if (whole) {
+        *(float2 *)to = {x.alpha * first, x.alpha * second};
+        return;
+    }
+    const float sums[2] = {first, second};
+    for (int i = 0; i < 2 && column + i < columns; i++) {
+        float value = x.alpha * sums[i];
+        if (x.beta != 0) value = fmaf(x.beta, to[i], value);
+        to[i] = value;
+    }
+}
+
+// Stores the 64 rows of a consumer as floats. A thread has rows `row` and `row` + APART; its columns
+// are pairs.
+template <int N, int APART, bool IS_TURNED>
+__device__ inline void hopper_store_pairs(const gemm_arguments &x, float *c, int row, int column,
+                                          bool whole, const float (&sum)[N / 2]) {
+    static_assert(!IS_TURNED || APART == 1, "rows of a transpose are neighbours");
+#pragma unroll
+    for (int i = 0; i < N / 8; i++) {
+        const int across = column + i * 8 + threadIdx.x % 4 * 2;
+        const float *four = &sum[i * 4];
+        if (IS_TURNED) {
+            hopper_put_two(x, c, across, row, four[0], four[2], x.n, x.m, whole);
+            hopper_put_two(x, c, across + 1, row, four[1], four[3], x.n, x.m, whole);
+        } else {
+            hopper_put_two(x, c, row, across, four[0], four[1], x.m, x.n, whole);
+            hopper_put_two(x, c, row + APART, across, four[2], four[3], x.m, x.n, whole);
+        }
+    }
+}
+
+// Prepares the stages, and has a warpgroup do each tile of the block.
+template <typename T, bool A_K_MAJOR, bool B_K_MAJOR, int N, typename DO>
+__device__ inline void hopper_each(const gemm_arguments &x, const gemm_boxes &boxes,
+                                   hopper_shared<N> *s, const DO &work) {
+    enum { THREADS = CONSUMERS * WARPGROUP };
+    const int works = hopper_works<N>(x), first = threadIdx.x - WARPGROUP;
+    hopper_clear<T, A_K_MAJOR, TILE_M>(s->stages.a, boxes.a_rows, first, THREADS);
+    hopper_clear<T, B_K_MAJOR, N>(s->stages.b, boxes.b_rows, first, THREADS);
+    fence_copies();
+    named_barrier(TOGETHER, THREADS);
+#pragma unroll 1
+    for (int i = blockIdx.x; i < works; i += gridDim.x) work(hopper_work_of<T, N, 1>(x, i));
 }
 
 // What a block does: `produce` is for the one thread that copies, `consume` for the warpgroups that

@@ -36,14 +36,15 @@ struct hopper_words {
     }
 
     // The fragments of the stage of this consumer.
-    __device__ inline void load(uint32_t (&parts)[WORD_PARTS][4], const uint8_t *a) const {
+    template <hopper_defect DEFECT> __device__ inline void load(uint32_t (&parts)[WORD_PARTS][4], const uint8_t *a) const {
         const uint32_t first = shared_address(a) + box * 32 * BOX_ROW;
 #pragma unroll
         for (int i = 0; i < WORD_PARTS; i++) {
 #pragma unroll
             for (int upper = 0; upper < 2; upper++) {
                 const uint32_t inner = threadIdx.x % 4 + upper * 4; // of eight steps
-                load_shared_2(parts[i][upper * 2], parts[i][upper * 2 + 1],
+                const int first_row = upper * 2 + (DEFECT == HOPPER_WRONG_WORDS && i == 3);
+                load_shared_2(parts[i][first_row], parts[i][first_row ^ 1],
                               first + (i * WORD_STEPS + inner) * BOX_ROW + (chunk ^ inner) * 16 +
                                   inside);
             }
@@ -57,14 +58,14 @@ __device__ inline void hopper_release_words(uint64_t *empty) {
     if (threadIdx.x % WARP == 0) barrier_arrive(empty);
 }
 
-template <int N>
+template <int N, hopper_defect DEFECT>
 __device__ inline void hopper_issue_words(hopper_shared<N> *s, int consumer,
                                           const hopper_words &words,
                                           const hopper_ring<hopper_shared<N>::STAGES> &ring,
                                           uint32_t (&parts)[WORD_PARTS][4], float (&sum)[N / 2],
                                           bool adds) {
     barrier_wait(&s->full[ring.stage], ring.parity);
-    words.load(parts, s->stages.a[ring.stage] + consumer * BOX);
+    words.load<DEFECT>(parts, s->stages.a[ring.stage] + consumer * BOX);
     uint64_t b = factor_of<true>(s->stages.b[ring.stage]);
     wgmma_fence();
 #pragma unroll
@@ -77,7 +78,7 @@ __device__ inline void hopper_issue_words(hopper_shared<N> *s, int consumer,
 
 // The sums of a tile's 64 rows, with A from registers. A product reads its registers until it ends,
 // so stages take turns with two sets of them.
-template <int N>
+template <int N, hopper_defect DEFECT>
 __device__ inline void hopper_multiply_words(hopper_shared<N> *s, int consumer, int tiles,
                                              const hopper_words &words,
                                              hopper_ring<hopper_shared<N>::STAGES> &ring,
@@ -85,13 +86,13 @@ __device__ inline void hopper_multiply_words(hopper_shared<N> *s, int consumer, 
     uint32_t even[WORD_PARTS][4], odd[WORD_PARTS][4], before = 0;
 #pragma unroll 1
     for (int i = 0; i < tiles; i += 2) {
-        hopper_issue_words<N>(s, consumer, words, ring, even, sum, i > 0);
+        hopper_issue_words<N, DEFECT>(s, consumer, words, ring, even, sum, i > 0);
         wgmma_wait<1>();
         if (i > 0) hopper_release_words(&s->empty[before]);
         before = ring.stage;
         ring.next();
         if (i + 1 == tiles) break;
-        hopper_issue_words<N>(s, consumer, words, ring, odd, sum, true);
+        hopper_issue_words<N, DEFECT>(s, consumer, words, ring, odd, sum, true);
         wgmma_wait<1>();
         hopper_release_words(&s->empty[before]);
         before = ring.stage;
@@ -102,74 +103,27 @@ __device__ inline void hopper_multiply_words(hopper_shared<N> *s, int consumer, 
     hopper_release_words(&s->empty[before]);
 }
 
-// Stores two neighbours of a row of C; `whole`: as 8 bytes.
-__device__ inline void hopper_put_two(const gemm_arguments &x, float *c, int row, int column,
-                                      float first, float second, int rows, int columns,
-                                      bool whole) {
-    if (row >= rows || column >= columns) return;
-    float *to = c + row * x.ldc + column;
-    if (whole) {
-        *(float2 *)to = {x.alpha * first, x.alpha * second};
-        return;
-    }
-    const float sums[2] = {first, second};
-    for (int i = 0; i < 2 && column + i < columns; i++) {
-        float value = x.alpha * sums[i];
-        if (x.beta != 0) value = fmaf(x.beta, to[i], value);
-        to[i] = value;
-    }
-}
-
-// Stores the 64 rows of a consumer as floats. A thread has rows `row` and `row` + APART; its columns
-// are pairs.
-template <int N, int APART, bool IS_TURNED>
-__device__ inline void hopper_store_pairs(const gemm_arguments &x, float *c, int row, int column,
-                                          bool whole, const float (&sum)[N / 2]) {
-    static_assert(!IS_TURNED || APART == 1, "rows of a transpose are neighbours");
-#pragma unroll
-    for (int i = 0; i < N / 8; i++) {
-        const int across = column + i * 8 + threadIdx.x % 4 * 2;
-        const float *four = &sum[i * 4];
-        if (IS_TURNED) {
-            hopper_put_two(x, c, across, row, four[0], four[2], x.n, x.m, whole);
-            hopper_put_two(x, c, across + 1, row, four[1], four[3], x.n, x.m, whole);
-        } else {
-            hopper_put_two(x, c, row, across, four[0], four[1], x.m, x.n, whole);
-            hopper_put_two(x, c, row + APART, across, four[2], four[3], x.m, x.n, whole);
-        }
-    }
-}
-
-template <hopper_order ORDER, int N>
+template <hopper_order ORDER, int N, hopper_defect DEFECT>
 __device__ inline void hopper_consume_words(const gemm_arguments &x, const gemm_boxes &boxes,
                                             hopper_shared<N> *s, int consumer) {
-    enum { THREADS = CONSUMERS * WARPGROUP };
-    const int works = hopper_works<N>(x), thread = threadIdx.x % WARPGROUP;
+    const int thread = threadIdx.x % WARPGROUP;
     const hopper_words words;
     const int down = ORDER == A_K_MAJOR ? thread / WARP * 16 + thread % WARP / 4 : words.row;
     hopper_ring<hopper_shared<N>::STAGES> ring = {0, 0};
     float sum[N / 2];
-    hopper_clear<float, ORDER == A_K_MAJOR, TILE_M>(s->stages.a, boxes.a_rows,
-                                                    threadIdx.x - WARPGROUP, THREADS);
-    hopper_clear<float, true, N>(s->stages.b, boxes.b_rows, threadIdx.x - WARPGROUP, THREADS);
-    fence_copies();
-    named_barrier(TOGETHER, THREADS);
-#pragma unroll 1
-    for (int i = blockIdx.x; i < works; i += gridDim.x) {
-        const hopper_work work = hopper_work_of<float, N, 1>(x, i);
-        const int row = work.row + consumer * CONSUMER_ROWS + down;
-        float *c = (float *)x.c + work.matrix * x.batch_c;
+    hopper_each<float, ORDER == A_K_MAJOR, true, N>(x, boxes, s, [&](const hopper_work &work) {
         if (ORDER == A_K_MAJOR) {
             hopper_multiply<float, true, true, N, HOPPER_RIGHT>(s, consumer, work.tiles, ring, sum);
         } else {
-            hopper_multiply_words<N>(s, consumer, work.tiles, words, ring, sum);
+            hopper_multiply_words<N, DEFECT>(s, consumer, work.tiles, words, ring, sum);
         }
         hopper_store_pairs<N, ORDER == A_K_MAJOR ? 8 : 1, ORDER == C_IS_TURNED>(
-            x, c, row, work.column, boxes.c_is_whole, sum);
-    }
+            x, (float *)x.c + work.matrix * x.batch_c, work.row + consumer * CONSUMER_ROWS + down,
+            work.column, boxes.c_is_whole, sum);
+    });
 }
 
-template <hopper_order ORDER, int N>
+template <hopper_order ORDER, int N, hopper_defect DEFECT = HOPPER_RIGHT>
 __device__ inline void gemm_hopper_words(const gemm_arguments &x, const gemm_boxes &boxes,
                                          const tensor_map *a, const tensor_map *b) {
     hopper_run<N, 1, ORDER == A_K_MAJOR ? CONSUMERS : CONSUMERS * WARPGROUP / WARP>(
@@ -178,7 +132,7 @@ __device__ inline void gemm_hopper_words(const gemm_arguments &x, const gemm_box
             hopper_produce<float, ORDER == A_K_MAJOR, true, N, 1>(x, boxes, s, a, b);
         },
         [&](hopper_shared<N> *s, int consumer) {
-            hopper_consume_words<ORDER, N>(x, boxes, s, consumer);
+            hopper_consume_words<ORDER, N, DEFECT>(x, boxes, s, consumer);
         });
 }
 

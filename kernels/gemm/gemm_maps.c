@@ -30,15 +30,15 @@ struct gemm_boxes gemm_boxes_of(const struct gemm_arguments *x, enum kn_type typ
 }
 
 tol_status gemm_maps_make(struct tol_context *context, const struct gemm_arguments *x,
-                          enum kn_type type, const struct gemm_boxes *boxes,
-                          struct gemm_maps *maps) {
+                          enum kn_type type, int parts, const struct gemm_arguments *was,
+                          const struct gemm_boxes *boxes, struct gemm_maps *maps) {
     tol_status status = TOL_OK;
     struct kn_tensor a = {.name = "gemm's a",
                           .address = x->a,
                           .type = type,
                           .columns = x->transpose_a ? x->m : x->k,
                           .rows = x->transpose_a ? x->k : x->m,
-                          .matrices = x->batch_a != 0 ? x->batch : 1,
+                          .matrices = parts * (was->batch_a != 0 ? x->batch : 1),
                           .leading = x->lda,
                           .stride = x->batch_a,
                           .is_tf32 = type == KN_F32,
@@ -48,7 +48,7 @@ tol_status gemm_maps_make(struct tol_context *context, const struct gemm_argumen
                           .type = type,
                           .columns = x->transpose_b ? x->k : x->n,
                           .rows = x->transpose_b ? x->n : x->k,
-                          .matrices = x->batch_b != 0 ? x->batch : 1,
+                          .matrices = parts * (was->batch_b != 0 ? x->batch : 1),
                           .leading = x->ldb,
                           .stride = x->batch_b,
                           .is_tf32 = type == KN_F32,

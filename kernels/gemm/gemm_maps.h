@@ -24,10 +24,10 @@ bool gemm_maps_serve(const struct gemm_problem *problem);
 struct gemm_boxes gemm_boxes_of(const struct gemm_arguments *x, enum kn_type type,
                                 unsigned columns);
 
-/* Makes the maps of a launch with these arguments and boxes; floats are copied as tf32. Fails as the
- * driver does. */
+/* Makes the maps of a launch with these boxes, of the matrices of x, each in so many parts, of which
+ * the kernel gets the arguments `was`; floats are copied as tf32. Fails as the driver does. */
 tol_status gemm_maps_make(struct tol_context *context, const struct gemm_arguments *x,
-                          enum kn_type type, const struct gemm_boxes *boxes,
-                          struct gemm_maps *maps);
+                          enum kn_type type, int parts, const struct gemm_arguments *was,
+                          const struct gemm_boxes *boxes, struct gemm_maps *maps);
 
 #endif

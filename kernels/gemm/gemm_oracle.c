@@ -12,6 +12,11 @@
  *                  at most S. 17 such cuts and one of the result for every 16 products, or 9 and
  *                  one for every 8, are at most 1.25 k 2^-23 S; the rest is for steps half empty.
  *
+ *   f32_tensor     max(k + 2, k / 32 + 140) u |alpha| S: a chain, or, by parts, of each 64 steps the
+ *                  sum of first parts, 4 steps of 17 cuts at 2^-25 and one of 2^-23, and the sum of
+ *                  the others, which is below 2^-6 S; 2^-23 S for the products that are left out;
+ *                  and a sum of two floats for every 32 steps.
+ *
  * The same for drawn data, where that is less. chance.h has L = KN_SIGNS, C = KN_CHAOS and what
  * they fail with. Partial sums are sums of some products, in whatever order and shares.
  *   f32            C u sqrt(k + 66) |alpha| N: k roundings to nearest, and one for each of up to 64
@@ -29,9 +34,13 @@
  *                  Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores,
  *                  PeerJ CS 7:e330, 2021; Blanchard et al., Mixed precision block fused
  *                  multiply-add, SISC 42(3), 2020. Kernels without tensor cores are below this.
+ *   f32_tensor     a chain, or the bound of tensor cores for 64 steps, in four, whose norms add up to
+ *                  sqrt(k / 64) N at most, and C u sqrt(2 k / 64 + 4) N for what is rounded behind
+ *                  them and left out.
  *   These, times 1 + u (k + 64 sqrt(k)): partial sums have errors before they are rounded.
  *
  * And in both cases:
+ *   f32_tensor     2^-133 times the sum of all factors: what is lost of parts that are too small.
  *   tf32           for each factor half way between two numbers of tf32 their distance, times the
  *                  other factor: cvt.rna rounds it away from 0, a tensor map to the even one.
  *   c's type       its roundoff times |result|, and half of its smallest subnormal.
@@ -76,17 +85,25 @@ static double tie_of(float value) {
 /* What is summed up of the products of an element. */
 struct sums {
     double sum, sizes, squares; /* of the products, their magnitudes and their squares */
-    double ties;                /* what they may be off, as factors were rounded either way */
+    double ties;                /* what they may be off, as factors are not what they were */
 };
 
 static double worst_of_sum(const struct kn_gemm *gemm, double sizes) {
-    const double k = (double)gemm->k;
-    return (gemm->precision != KN_GEMM_F32 ? (k + 32) * 0x1p-22 : (k + 2) * 0x1p-24) * sizes;
+    const double u = 0x1p-24, k = (double)gemm->k;
+    if (gemm->precision == KN_GEMM_F32) return (k + 2) * u * sizes;
+    if (gemm->precision == KN_GEMM_F32_TENSOR) return fmax(k + 2, k / 32 + 140) * u * sizes;
+    return (k + 32) * 0x1p-22 * sizes;
 }
 
 static double likely_of_sum(const struct kn_gemm *gemm, double norm) {
     const double u = 0x1p-24, k = (double)gemm->k;
     const double steps = ceil(k / (gemm->precision == KN_GEMM_TF32 ? 4 : 8));
+    if (gemm->precision == KN_GEMM_F32_TENSOR) {
+        const double blocks = ceil(k / 64), chain = KN_CHAOS * u * sqrt(k + 66);
+        const double block = 2 * u * (2 * KN_CHAOS * sqrt(64 + 18) + KN_SIGNS * 4 + sqrt(4));
+        return fmax(chain, block * sqrt(blocks) + KN_CHAOS * u * sqrt(2 * blocks + 4)) * norm *
+               KN_CHANCE_SECOND_ORDER(k);
+    }
     const double allowed =
         gemm->precision == KN_GEMM_F32
             ? KN_CHAOS * u * sqrt(k + 66)
@@ -148,6 +165,15 @@ struct columns {
     double sums[COLUMNS], sizes[COLUMNS], squares[COLUMNS], ties[COLUMNS];
 };
 
+/* Adds what is lost of the smallest parts. */
+static void lose_parts(const struct tile *tile, const double left[DEPTH], struct columns *columns) {
+    for (size_t l = 0; l < tile->depth; l++) {
+        for (size_t j = 0; j < tile->columns; j++) {
+            columns->ties[j] += 0x1p-133 * (fabs(left[l]) + fabs((double)tile->values[l][j]));
+        }
+    }
+}
+
 /* Rounds the factors to tf32, and adds what they may be off. */
 static void round_tile(struct tile *tile, double left[DEPTH], struct columns *columns) {
     for (size_t l = 0; l < tile->depth; l++) {
@@ -207,6 +233,7 @@ void kn_gemm_oracle(const struct kn_gemm *gemm, enum kn_gemm_data data, size_t i
             }
             load_tile(gemm, index, b, &tile);
             if (gemm->precision == KN_GEMM_TF32) round_tile(&tile, left, &all);
+            if (gemm->precision == KN_GEMM_F32_TENSOR) lose_parts(&tile, left, &all);
             add_tile(&tile, left, &all);
         }
         for (size_t j = first; j < first + columns; j++) {

@@ -133,11 +133,13 @@ static double aligned(double value, int exponent) {
 static double summed(const struct drawn *d, size_t i, size_t j) {
     const size_t k = d->gemm.k, at_once = d->gemm.precision == KN_GEMM_TF32 ? 4 : 8;
     const float *a = d->floats[0] + i * k, *b = d->floats[1] + j * k;
+    const bool is_chain =
+        d->gemm.precision == KN_GEMM_F32 || d->gemm.precision == KN_GEMM_F32_TENSOR;
     float sum = 0;
-    for (size_t l = 0; d->gemm.precision == KN_GEMM_F32 && l < k; l++) {
+    for (size_t l = 0; is_chain && l < k; l++) {
         sum = (float)((double)a[l] * (double)b[l] + (double)sum);
     }
-    for (size_t l = 0; d->gemm.precision != KN_GEMM_F32 && l < k; l += at_once) {
+    for (size_t l = 0; !is_chain && l < k; l += at_once) {
         int exponent = 0;
         double largest = fabs((double)sum), all = 0;
         for (size_t p = l; p < l + at_once; p++) {
@@ -226,6 +228,10 @@ Test(gemm_oracle, zeros_and_a_lost_share_of_65536_steps_exceed_the_bound_in_f32)
     expect_shares(KN_GEMM_F32);
 }
 
+Test(gemm_oracle, zeros_and_a_lost_share_of_65536_steps_exceed_the_bound_in_f32_tensor) {
+    expect_shares(KN_GEMM_F32_TENSOR);
+}
+
 Test(gemm_oracle, zeros_and_a_lost_share_of_65536_steps_exceed_the_bound_in_tf32) {
     expect_shares(KN_GEMM_TF32);
 }
@@ -236,6 +242,22 @@ Test(gemm_oracle, zeros_and_a_lost_share_of_65536_steps_exceed_the_bound_in_f16)
 
 Test(gemm_oracle, zeros_and_a_lost_share_of_65536_steps_exceed_the_bound_in_bf16) {
     expect_shares(KN_GEMM_BF16);
+}
+
+/* Goal: a factor half way between two numbers of tf32 may become either, and no other may. */
+Test(gemm_oracle, a_factor_half_way_may_be_rounded_either_way) {
+    const float half_way = 1 + 0x1p-11f, beside = 1 + 0x1.002p-11f;
+    for (unsigned i = 0; i < 4; i++) {
+        float left = i % 2 == 0 ? half_way : beside, right = i / 2 == 0 ? 3 : left;
+        const struct kn_gemm gemm = {.precision = KN_GEMM_TF32, .m = 1, .n = 1, .k = 1, .alpha = 1};
+        const struct kn_gemm_oracle_matrix a = {&left, 1, 1}, b = {&right, 1, 1};
+        double result, allowed;
+        kn_gemm_oracle(&gemm, KN_GEMM_ANY, 0, 0, &a, &b, NULL, &result, &allowed);
+        const double up = 1 + 0x1p-10, most = i / 2 == 0 ? 3 * up : up * up;
+        const double least = i % 2 == 1 ? most : i / 2 == 0 ? 3 : 1;
+        cr_assert(result == most, "%g", result - most);
+        cr_assert(allowed >= most - least && allowed < most - least + 0x1p-14, "%g", allowed);
+    }
 }
 
 /* Goal: one lost step of 4096 exceeds the bound in many elements, in every precision and type of C.

@@ -9,7 +9,7 @@
 
 KN_IMAGES(gemm_11_pack);
 
-enum { PIECE_BYTES = 16, THREADS = 256, BLOCKS_MAX = 4096, TURN = 32 };
+enum { PIECE_BYTES = 16, THREADS = 256, BLOCKS_MAX = 4096, TURN = 32, PARTS = 3 };
 
 #define PACKING(which)                                                                             \
     {                                                                                              \
@@ -17,17 +17,18 @@ enum { PIECE_BYTES = 16, THREADS = 256, BLOCKS_MAX = 4096, TURN = 32 };
         .compute_capability_min = 75, .threads = THREADS                                           \
     }
 static const struct kn_variant packing_16 = PACKING(16), packing_32 = PACKING(32),
-                               turning_32 = PACKING(turned_32);
+                               turning_32 = PACKING(turned_32), splitting = PACKING(parts);
 
 /* A copy of a stored matrix, or of its transpose, which lies behind `at` elements of the
  * workspace. */
 struct copy {
     bool is_needed, is_turned;
-    size_t rows, columns, leading, matrices, at;
+    size_t rows, columns, leading, matrices, parts, at;
 };
 
 static size_t element_of(const struct gemm_problem *problem) {
-    return kn_type_bytes(kn_gemm_input_type(problem->gemm->precision));
+    const enum kn_gemm_precision precision = problem->gemm->precision;
+    return kn_type_bytes(precision == KN_GEMM_F32_TENSOR ? KN_BF16 : kn_gemm_input_type(precision));
 }
 
 static struct copy copy_of(bool is_needed, int rows, int columns, long long stride, int batch,
@@ -40,6 +41,10 @@ static struct copy copy_of(bool is_needed, int rows, int columns, long long stri
                          .matrices = stride != 0 ? (size_t)batch : 1};
 }
 
+int gemm_pack_parts(const struct kn_gemm *gemm) {
+    return gemm->precision == KN_GEMM_F32_TENSOR ? PARTS : 1;
+}
+
 bool gemm_pack_turns_b(const struct kn_gemm *gemm) {
     return gemm->precision == KN_GEMM_TF32 && gemm->transpose_a && !gemm->transpose_b;
 }
@@ -50,8 +55,10 @@ static bool plan(const struct gemm_problem *problem, struct copy *a, struct copy
     const struct gemm_arguments *x = &problem->arguments;
     size_t end = 0;
     const size_t piece = PIECE_BYTES / element_of(problem);
-    const bool turns_b = gemm_pack_turns_b(problem->gemm), a_is_needed = !problem->a_is_aligned,
-               b_is_needed = turns_b || !problem->b_is_aligned;
+    const size_t parts = (size_t)gemm_pack_parts(problem->gemm);
+    const bool turns_b = gemm_pack_turns_b(problem->gemm),
+               a_is_needed = parts > 1 || !problem->a_is_aligned,
+               b_is_needed = parts > 1 || turns_b || !problem->b_is_aligned;
     *a = x->transpose_a ? copy_of(a_is_needed, x->k, x->m, x->batch_a, x->batch, piece)
                         : copy_of(a_is_needed, x->m, x->k, x->batch_a, x->batch, piece);
     *b = x->transpose_b || turns_b ? copy_of(b_is_needed, x->n, x->k, x->batch_b, x->batch, piece)
@@ -60,10 +67,11 @@ static bool plan(const struct gemm_problem *problem, struct copy *a, struct copy
     struct copy *const both[] = {a, b};
     for (int i = 0; i < 2; i++) {
         struct copy *copy = both[i];
+        copy->parts = parts;
         if (!copy->is_needed) continue;
         copy->at = end;
-        /* Dimensions are below 2^31, so the first product does not overflow. */
-        if (!kn_add_product(&end, copy->rows * copy->leading, copy->matrices)) return false;
+        /* Dimensions and batches are below 2^31, so the inner products do not overflow. */
+        if (!kn_add_product(&end, copy->rows * copy->leading, copy->matrices * parts)) return false;
     }
     *elements = end;
     return end <= SIZE_MAX / element_of(problem);
@@ -80,10 +88,12 @@ bool gemm_pack_wins(const struct gemm_problem *problem) {
     const bool is_tf32 = problem->gemm->precision == KN_GEMM_TF32;
     const bool is_aligned = problem->a_is_aligned && problem->b_is_aligned;
     const double gathered = 65e12, async = 180e12, copied = 3e12, launches = 5e-6;
-    const double hopper = is_tf32 ? 350e12 : 600e12;
+    const bool has_parts = gemm_pack_parts(problem->gemm) > 1;
+    const double hopper = has_parts ? 110e12 : is_tf32 ? 350e12 : 600e12, chained = 40e12;
     const struct gemm_arguments *x = &problem->arguments;
     const double all = 2.0 * x->m * x->n * x->k * x->batch;
     const double bytes = 2 * (double)gemm_pack_bytes(problem);
+    if (has_parts) return all / hopper + bytes / copied + launches < all / chained;
     return all / hopper + bytes / copied + launches < all / (is_aligned ? async : gathered);
 }
 
@@ -92,11 +102,12 @@ static tol_status queue(struct kn_kernels *kernels, struct tol_stream *stream,
                         CUdeviceptr *address, long long *leading, long long *stride) {
     tol_status status = TOL_OK;
     const struct tol_kernel *kernel = NULL;
-    const struct kn_variant *packing = copy->is_turned ? &turning_32
-                                       : element == 2  ? &packing_16
-                                                       : &packing_32;
+    const struct kn_variant *packing = copy->parts > 1   ? &splitting
+                                       : copy->is_turned ? &turning_32
+                                       : element == 2    ? &packing_16
+                                                         : &packing_32;
     if (!copy->is_needed) return TOL_OK;
-    const size_t pieces = copy->rows * copy->leading / (PIECE_BYTES / element);
+    const size_t pieces = copy->rows * (copy->leading / (PIECE_BYTES / element));
     const size_t turns = ((copy->rows + TURN - 1) / TURN) * ((copy->columns + TURN - 1) / TURN);
     const size_t blocks = copy->is_turned ? turns : (pieces + THREADS - 1) / THREADS;
     const struct tol_launch_shape shape = {
@@ -119,7 +130,7 @@ static tol_status queue(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(kn_kernels_find(kernels, packing, &kernel));
     TOL_TRY(tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes}));
     *address = packed.to, *leading = packed.to_leading;
-    if (*stride != 0) *stride = packed.to_stride;
+    if (*stride != 0 || copy->parts > 1) *stride = packed.to_stride;
 out:
     return status;
 }

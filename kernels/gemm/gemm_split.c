@@ -76,17 +76,22 @@ static tol_status launch_clusters(struct kn_kernels *kernels, struct tol_stream 
                                   struct gemm_arguments *x) {
     tol_status status = TOL_OK;
     struct tol_context *context = kn_kernels_context(kernels);
-    const enum kn_type type = kn_gemm_input_type(problem->gemm->precision);
+    const int parts = gemm_pack_parts(problem->gemm);
+    const enum kn_type type = parts > 1 ? KN_BF16 : kn_gemm_input_type(problem->gemm->precision);
     const bool is_tf32 = problem->gemm->precision == KN_GEMM_TF32;
-    const int whole = is_tf32 ? 2 : 8; /* columns that a thread stores at once */
+    const bool has_pairs = is_tf32 || parts > 1;
+    const int whole = has_pairs ? 2 : 8; /* columns that a thread stores at once */
     const bool c_is_whole = problem->c_is_aligned && x->n % whole == 0 && x->beta == 0 &&
-                            (x->c_type == GEMM_C_F32) == is_tf32;
+                            (x->c_type == GEMM_C_F32) == has_pairs;
+    struct gemm_arguments mapped;
     struct gemm_boxes boxes;
     struct gemm_maps maps;
     void *values[] = {&maps.a, &maps.b, x, &boxes};
     const unsigned bytes[] = {sizeof maps.a, sizeof maps.b, sizeof *x, sizeof boxes};
-    if (variant->packs) TOL_TRY(gemm_pack(kernels, stream, problem, x));
-    if (is_tf32 && !x->transpose_a && !x->transpose_b) turn(x);
+    mapped = *x;
+    if (variant->packs) TOL_TRY(gemm_pack(kernels, stream, problem, &mapped));
+    if (is_tf32 && !mapped.transpose_a && !mapped.transpose_b) turn(&mapped);
+    if (parts == 1) *x = mapped;
     const size_t tiles = gemm_tiles_of(x, variant);
     const size_t at_once = (size_t)tol_context_device(context)->multiprocessors;
     const size_t clusters = variant->cluster > 1 ? tiles : smaller(tiles, at_once);
@@ -99,7 +104,7 @@ static tol_status launch_clusters(struct kn_kernels *kernels, struct tol_stream 
                                            .shared_bytes = variant->shared_bytes};
     boxes = gemm_boxes_of(x, type, variant->tile[1]);
     boxes.c_is_whole = c_is_whole;
-    TOL_TRY(gemm_maps_make(context, x, type, &boxes, &maps));
+    TOL_TRY(gemm_maps_make(context, &mapped, type, parts, x, &boxes, &maps));
     status = tol_launch(stream, kernel, shape, (struct tol_arguments){4, values, bytes});
 out:
     return status;

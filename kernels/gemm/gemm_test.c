@@ -268,6 +268,36 @@ Test(gemm, wgmma_of_tf32_is_right) {
     end();
 }
 
+/* Floats in parts: all transpositions, more steps than there are stages, any alignment. */
+Test(gemm, parts_are_right) {
+    static const size_t sizes[][3] = {{131, 259, 70}, {3, 1, 5}, {128, 128, 64}, {133, 58, 333}};
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    begin();
+    for (unsigned i = 0; i < 48; i++) {
+        const size_t *size = sizes[i / 12];
+        const bool is_aligned = i / 4 % 3 == 0;
+        const struct kn_gemm_trial trial = {.gemm = {.precision = KN_GEMM_F32_TENSOR,
+                                                     .transpose_a = i / 2 % 2 == 1,
+                                                     .transpose_b = i % 2 == 1,
+                                                     .m = size[0],
+                                                     .n = size[1],
+                                                     .k = size[2],
+                                                     .batch = 1 + i % 3,
+                                                     .alpha = i % 5 == 0 ? -2 : 1,
+                                                     .beta = i % 7 < 4 ? 0 : -1,
+                                                     .variant = "parts_128"},
+                                            .distribution = i % KN_DISTRIBUTIONS,
+                                            .gap = is_aligned ? 0 : 3,
+                                            .align = is_aligned ? 4 : 0,
+                                            .skew = is_aligned ? 0 : 1 + i % 3,
+                                            .workspace = true,
+                                            .is_exact = i % 3 == 0,
+                                            .seed = 270 + i};
+        must_be_right(&trial);
+    }
+    end();
+}
+
 /* Rows of any alignment, which are copied. */
 Test(gemm, packed_is_right) {
     static const size_t sizes[][3] = {{131, 259, 70}, {3, 1, 5}, {133, 59, 461}};
@@ -308,9 +338,10 @@ static bool serves(size_t variant, enum kn_gemm_precision precision) {
     const bool is_tensor = variant >= 4, is_hopper = variant >= 8;
     const int capability = tol_context_device(test_context())->compute_capability;
     if (is_tensor && capability < 80) return false;
-    if (is_hopper && (capability != 90 || precision == KN_GEMM_F32)) return false;
+    const bool is_half = precision == KN_GEMM_F16 || precision == KN_GEMM_BF16;
+    if (is_hopper) return capability == 90 && is_half;
     if (variant == 2 || variant == 3) return precision == KN_GEMM_F32;
-    return is_tensor ? precision != KN_GEMM_F32 : precision != KN_GEMM_TF32;
+    return is_tensor ? is_half || precision == KN_GEMM_TF32 : is_half || precision == KN_GEMM_F32;
 }
 
 /* Goal: no bit of a product of whole numbers is wrong, in whatever precision and order. */

@@ -18,6 +18,7 @@ KN_IMAGES(gemm_9_gathered);
 KN_IMAGES(gemm_10_hopper);
 KN_IMAGES(gemm_12_narrow);
 KN_IMAGES(gemm_13_tf32);
+KN_IMAGES(gemm_14_parts);
 
 /* What a kernel serves. */
 enum {
@@ -25,11 +26,14 @@ enum {
     TF32 = 1 << KN_GEMM_TF32,
     F16 = 1 << KN_GEMM_F16,
     BF16 = 1 << KN_GEMM_BF16,
-    FLOATS = F32 | TF32, /* what multiplies floats exactly serves where tf32 would do */
-    NN = 1 << 8,         /* A and B as they are; B transposed; A; both */
+    F32_TENSOR = 1 << KN_GEMM_F32_TENSOR,
+    FLOATS =
+        F32 | TF32 | F32_TENSOR, /* what multiplies floats exactly serves where less would do */
+    NN = 1 << 8,                 /* A and B as they are; B transposed; A; both */
     NT = NN << 1,
     TN = NN << 2,
     TT = NN << 3,
+    TN_TT = TN | TT,
     ANY_OP = NN | NT | TN | TT,
     ALIGNED = 1 << 16, /* only where each row begins at a multiple of 16 bytes */
     MANY = 1 << 17,    /* unless forced, only where its tiles keep a large device busy */
@@ -107,7 +111,8 @@ static const char *refuse_copies(const struct gemm_problem *problem) {
     const struct kn_gemm *gemm = problem->gemm;
     const size_t bytes = gemm_pack_bytes(problem);
     const size_t room = gemm->workspace != NULL ? tol_buffer_bytes(gemm->workspace) : 0;
-    if (problem->a_is_aligned && problem->b_is_aligned && !gemm_pack_turns_b(gemm)) {
+    if (problem->a_is_aligned && problem->b_is_aligned && !gemm_pack_turns_b(gemm) &&
+        gemm_pack_parts(gemm) == 1) {
         return "rows of a and b begin at multiples of 16 bytes";
     }
     if (gemm->batch > MATRICES_MAX || bytes == SIZE_MAX) return "there are too many matrices";

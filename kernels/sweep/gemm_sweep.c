@@ -69,6 +69,27 @@ static void run_tf32(struct sweep *sweep) {
     }
 }
 
+/* Step 14: each transposition, stages gone round, aligned floats and others. */
+static void run_parts(struct sweep *sweep) {
+    for (unsigned op = 0; op < 4; op++) {
+        run_case(sweep, &(struct kn_gemm_trial){.gemm = {.precision = KN_GEMM_F32_TENSOR,
+                                                         .transpose_a = op >= 2,
+                                                         .transpose_b = op % 2 == 1,
+                                                         .m = 133,
+                                                         .n = 134,
+                                                         .k = 3 * 64 + 5,
+                                                         .batch = 1 + op / 2,
+                                                         .alpha = 1.25f,
+                                                         .beta = op == 1 ? 0.5f : 0,
+                                                         .variant = "parts_128"},
+                                                .gap = op < 2 ? 0 : 3,
+                                                .align = op < 2 ? 4 : 0,
+                                                .skew = op < 2 ? 0 : 1,
+                                                .workspace = true,
+                                                .seed = 71 + op});
+    }
+}
+
 void sweep_gemm(struct sweep *sweep) {
     static const enum kn_gemm_precision types[] = {KN_GEMM_F32, KN_GEMM_F16, KN_GEMM_BF16};
     for (int i = 0; i < 3; i++) {
@@ -93,6 +114,7 @@ void sweep_gemm(struct sweep *sweep) {
         run_cases(sweep, "wgmma_64_k2", p, 133, 67, 5 * 64 + 5, 1, true);
     }
     run_tf32(sweep);
+    run_parts(sweep);
     for (int i = 0; i < 2; i++) { /* rows copied to the workspace */
         run_case(sweep,
                  &(struct kn_gemm_trial){.gemm = {.precision = KN_GEMM_BF16,

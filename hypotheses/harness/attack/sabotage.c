@@ -368,6 +368,10 @@ static const struct hyp_fault faults[] = {
     {"gemm_lost_stage", "the last stage of a tile is not multiplied", NULL, NULL, false, NULL},
     {"gemm_lost_block", "the sums of a cluster's last block are not added", NULL, NULL, false,
      NULL},
+    {"gemm_wrong_words", "two rows of A in registers are taken for each other", NULL, NULL, false,
+     NULL},
+    {"gemm_lost_part", "one of the six products of floats in parts is not made", NULL, NULL, false,
+     NULL},
     /* The same of dequantising. */
     {"dequantise_nibbles", "neighbouring elements are read from one byte", NULL, NULL, false, NULL},
     {"dequantise_minimum", "the minimum of a sub-block is ignored", NULL, NULL, false, NULL},
