@@ -89,13 +89,12 @@ static tol_status measure(struct product *p, const char *const *variants, size_t
         p->gemm.variant = variants[i];
         p->gemm.a.buffer = p->buffers[0][0], p->gemm.b.buffer = p->buffers[0][1];
         p->gemm.c.buffer = p->buffers[0][2];
-        status = kn_gemm_pick(p->bench->kernels, &p->gemm, &variant);
+        status = make_workspace(p); /* some kernels take no problem without one */
         if (status == TOL_UNSUPPORTED && variants[i] != NULL) { /* on this device */
             status = TOL_OK;
             continue;
         }
         if (status != TOL_OK) goto out;
-        TOL_TRY(make_workspace(p));
         TOL_TRY(kn_gemm_pick(p->bench->kernels, &p->gemm, &variant));
         const char *how = p->workspace == NULL ? "" : variant->packs ? ", copied" : ", split";
         snprintf(row.variant, sizeof row.variant, "%s%s%s", variant->name, how,

@@ -349,7 +349,9 @@ Test(gemm_call, the_kernel_fits_the_problem) {
     if (tol_context_device(test_context())->compute_capability >= 80) {
         gemm = square(), gemm.precision = KN_GEMM_TF32, gemm.transpose_b = true;
         MUST(kn_gemm_pick(kernels, &gemm, &variant));
-        cr_assert_str_eq(variant->entry, "gemm_async_128_tf32_nt");
+        const bool is_hopper = tol_context_device(test_context())->compute_capability == 90;
+        cr_assert_str_eq(variant->entry,
+                         is_hopper ? "gemm_wgmma_128_tf32_nt" : "gemm_async_128_tf32_nt");
         gemm.m = gemm.k = 3, gemm.a.offset = 1;
         MUST(kn_gemm_pick(kernels, &gemm, &variant));
         cr_assert_str_eq(variant->entry, "gemm_tensor_tf32", "a begins at element 1");
@@ -359,7 +361,6 @@ Test(gemm_call, the_kernel_fits_the_problem) {
         gemm.m = gemm.n = 1, gemm.b.leading = 1, gemm.transpose_b = true;
         gemm.b.leading = 8, gemm.c.leading = 4;
         MUST(kn_gemm_pick(kernels, &gemm, &variant));
-        const bool is_hopper = tol_context_device(test_context())->compute_capability == 90;
         cr_assert_str_eq(variant->entry,
                          is_hopper ? "gemm_wgmma_128_bf16_nt" : "gemm_async_128_bf16_nt");
         gemm.alpha = 0;
@@ -411,6 +412,54 @@ Test(gemm_call, a_large_unaligned_product_takes_copies) {
     tol_buffer_destroy(result);
     tol_buffer_destroy(room);
     tol_buffer_destroy(less);
+    end();
+}
+
+/* Floats as tf32 by wgmma: as they are, with b turned in the workspace, and copied. */
+Test(gemm_call, tf32_takes_the_workspace_for_what_wgmma_cannot_read) {
+    enum { LARGE = 2048 };
+    static const struct {
+        bool transpose_a, transpose_b, has_room;
+        size_t side;
+        const char *name, *entry;
+    } ways[] = {{0, 0, 0, LARGE, "wgmma_256", "gemm_wgmma_256_tf32_nn"},
+                {0, 1, 0, LARGE, "wgmma_256", "gemm_wgmma_256_tf32_nt"},
+                {1, 1, 0, LARGE, "wgmma_256", "gemm_wgmma_256_tf32_tt"},
+                {1, 0, 1, LARGE, "packed_256", "gemm_wgmma_256_tf32_tt"},
+                {1, 0, 0, LARGE, "async_128", "gemm_async_128_tf32_tn"},
+                {0, 0, 1, LARGE - 1, "packed_256", "gemm_wgmma_256_tf32_nn"},
+                {0, 0, 0, LARGE - 1, "gathered", "gemm_gathered_tf32"}};
+    const struct kn_variant *variant = NULL;
+    struct tol_buffer *all = NULL, *result = NULL, *room = NULL;
+    size_t bytes = 0;
+    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
+    begin();
+    MUST(tol_buffer_create(test_context(), (size_t)LARGE * LARGE, 4, &all));
+    MUST(tol_buffer_create(test_context(), (size_t)LARGE * LARGE, 4, &result));
+    MUST(tol_buffer_create(test_context(), (size_t)2 * LARGE * LARGE, 4, &room));
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        const size_t side = ways[i].side;
+        const struct kn_gemm gemm = {.precision = KN_GEMM_TF32,
+                                     .transpose_a = ways[i].transpose_a,
+                                     .transpose_b = ways[i].transpose_b,
+                                     .m = side,
+                                     .n = side,
+                                     .k = side,
+                                     .alpha = 1,
+                                     .a = {.buffer = all},
+                                     .b = {.buffer = all},
+                                     .c = {.buffer = result},
+                                     .workspace = ways[i].has_room ? room : NULL};
+        MUST(kn_gemm_pick(kernels, &gemm, &variant));
+        cr_assert_str_eq(variant->name, ways[i].name, "way %zu", i);
+        cr_assert_str_eq(variant->entry, ways[i].entry, "way %zu", i);
+        MUST(kn_gemm_workspace(kernels, &gemm, &bytes));
+        const size_t copies = side != LARGE ? 2 : ways[i].transpose_a && !ways[i].transpose_b;
+        cr_assert(bytes == copies * side * LARGE * 4, "way %zu: %zu bytes", i, bytes);
+    }
+    tol_buffer_destroy(all);
+    tol_buffer_destroy(result);
+    tol_buffer_destroy(room);
     end();
 }
 

@@ -45,7 +45,6 @@ enum {
     BY_4 = 1 << 23,
     NARROW = 1 << 24, /* unless forced, only where wider tiles leave multiprocessors idle */
     ASKED = 1 << 25,  /* only if forced */
-    ASKED_MAPS = BY_MAPS | ASKED,
     ASKED_COPIED = BY_MAPS | BY_COPY | ASKED,
     NARROW_1 = BY_MAPS | NARROW,
     NARROW_2 = NARROW_1 | BY_2,
@@ -68,12 +67,16 @@ static double tiles_of(const struct kn_gemm *gemm, double columns) {
            (double)(gemm->batch != 0 ? gemm->batch : 1);
 }
 
-/* Whether step 10 has done with tiles of 128 x 256 sooner than with tiles of 128 x 128, on an H200.
- * A tile of half the size takes 0.52 of the time there. */
+/* Whether step 10 or 13 has done with tiles of 128 x 256 sooner than with tiles of 128 x 128, on an
+ * H200. A tile of half the size takes 0.52 of the time there, or 0.65 if A comes from registers.
+ * Then C may be made as its transpose. */
 static bool is_better_wide(const struct kn_gemm *gemm) {
-    const double narrow_time = 0.52;
-    return ceil(tiles_of(gemm, 256) / HOPPER_BLOCKS) <=
-           narrow_time * ceil(tiles_of(gemm, 128) / HOPPER_BLOCKS);
+    const bool is_tf32 = gemm->precision == KN_GEMM_TF32;
+    const double narrow_time = is_tf32 && (gemm->transpose_a || !gemm->transpose_b) ? 0.65 : 0.52;
+    struct kn_gemm made = *gemm;
+    if (is_tf32 && !gemm->transpose_a && !gemm->transpose_b) made.m = gemm->n, made.n = gemm->m;
+    return ceil(tiles_of(&made, 256) / HOPPER_BLOCKS) <=
+           narrow_time * ceil(tiles_of(&made, 128) / HOPPER_BLOCKS);
 }
 
 /* Whether there are so few tiles of 128 x 128, and so many steps, that four blocks share each. With
