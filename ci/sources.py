@@ -154,6 +154,7 @@ KERNELS_TESTS = """
     operand_test parallel_test number_test inputs_test deviation_test guarded_test
     swapped_test
     gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
+    gemm/gemm_float_test
     kernel_image_test quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
     attention/attention_test attention/attention_oracle_test attention/attention_exact_test

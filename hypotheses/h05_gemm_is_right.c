@@ -307,7 +307,8 @@ HYP_ATTACK(h05, floats_in_parts_of_any_shape_are_within_their_bound) {
     try_precision(attack, KN_GEMM_F32_TENSOR, variants, is_hopper ? 3 : 2, false);
 }
 
-/* The same data by chains and in parts: normal, uniform, over a wide range, and pairs that cancel. */
+/* The same data by chains and in parts: normal, uniform, over a wide range, and pairs that cancel.
+ * */
 HYP_ATTACK(h05, floats_in_parts_are_off_by_at_most_twice_as_much) {
     static const enum kn_distribution distributions[] = {KN_UNIFORM, KN_NORMAL, KN_LARGE,
                                                          KN_CANCEL};

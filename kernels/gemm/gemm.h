@@ -21,8 +21,9 @@
 enum kn_gemm_precision {
     KN_GEMM_F32, /* float in memory, multiplied and added by fused multiply-add */
     KN_GEMM_F32_STRICT = KN_GEMM_F32,
-    KN_GEMM_TF32, /* float in memory, rounded to the nearest tf32, on tensor cores; which of two that
-                     are as near depends on the kernel */
+    /* Float in memory, rounded to the nearest tf32, on tensor cores. Of two that are as near either
+     * is taken, the same by the same kernel. */
+    KN_GEMM_TF32,
     KN_GEMM_F16,  /* on tensor cores */
     KN_GEMM_BF16, /* on tensor cores */
     /* Float in memory; where that is sooner, as products of parts on tensor cores, whose errors are

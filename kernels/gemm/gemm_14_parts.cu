@@ -1,8 +1,8 @@
 // gemm, step 14: floats on tensor cores, to the error of floats.
 // Target: compute_90a
 //
-// The idea: the pipeline of gemm_hopper_parts.cuh: six products of bf16 for one of floats, on tensor
-// cores that make about fifteen in the time of one fused multiply-add.
+// The idea: the pipeline of gemm_hopper_parts.cuh: six products of bf16 for one of floats, on
+// tensor cores that make about fifteen in the time of one fused multiply-add.
 // Owner and requirements: as gemm_hopper_parts.cuh says; six stages, two for each part.
 // Bound by: wgmma.
 #include "gemm_hopper_parts.cuh"

@@ -134,50 +134,6 @@ Test(gemm_call, nan_and_infinity_go_where_ieee_sends_them) {
     end();
 }
 
-/* By tensor maps, copies and parts. A factor at the end of the range has no first part. */
-Test(gemm_call, hopper_sends_nan_and_infinity_where_ieee_does) {
-    static const struct {
-        enum kn_gemm_precision precision;
-        const char *variant;
-        bool transpose_a, transpose_b;
-    } ways[] = {{KN_GEMM_TF32, "wgmma_128", 0, 0},       {KN_GEMM_TF32, "wgmma_256", 0, 1},
-                {KN_GEMM_TF32, "wgmma_128", 1, 1},       {KN_GEMM_TF32, "packed_128", 1, 0},
-                {KN_GEMM_F32_TENSOR, "parts_128", 0, 0}, {KN_GEMM_F32_TENSOR, "parts_128", 1, 1}};
-    float values[ELEMENTS] = {0}, ones[ELEMENTS], result[ELEMENTS], turned[ELEMENTS];
-    struct tol_buffer *workspace = NULL;
-    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
-    begin();
-    for (int i = 0; i < ELEMENTS; i++) ones[i] = 1 + (float)(i % 3) * 0x1p-12f;
-    values[0] = NAN, values[SIDE] = -INFINITY;
-    values[2 * SIDE] = INFINITY, values[2 * SIDE + 1] = -INFINITY;
-    values[3 * SIDE] = 0x1.ffp127f, values[3 * SIDE + 1] = -0x1p127f;
-    for (int i = 0; i < ELEMENTS; i++) turned[i % SIDE * SIDE + i / SIDE] = values[i];
-    MUST(tol_buffer_create(test_context(), 4096, 1, &workspace));
-    MUST(tol_buffer_write(b, ones, sizeof ones));
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        struct kn_gemm gemm = square();
-        gemm.precision = ways[i].precision, gemm.variant = ways[i].variant;
-        gemm.transpose_a = ways[i].transpose_a, gemm.transpose_b = ways[i].transpose_b;
-        gemm.workspace = workspace;
-        MUST(tol_buffer_write(a, gemm.transpose_a ? turned : values, sizeof values));
-        run(&gemm, result);
-        for (int j = 0; j < SIDE; j++) {
-            cr_assert(isnan(result[j]) && result[SIDE + j] == -INFINITY, "way %zu", i);
-            cr_assert(isnan(result[2 * SIDE + j]), "way %zu", i);
-            const float last = result[3 * SIDE + j];
-            cr_assert(last > 0x1.fcp126f && last < 0x1.fff8p126f, "way %zu: %g", i, (double)last);
-        }
-    }
-    struct kn_gemm planted = square(); /* the test would notice */
-    planted.precision = KN_GEMM_F32_TENSOR, planted.workspace = workspace;
-    planted.variants = &kn_gemm_planted_variants, planted.variant = "lost_mend";
-    MUST(tol_buffer_write(a, values, sizeof values));
-    run(&planted, result);
-    cr_assert(result[SIDE] != -INFINITY);
-    tol_buffer_destroy(workspace);
-    end();
-}
-
 Test(gemm_call, bad_problems_are_refused) {
     begin();
     struct kn_gemm gemm = square();
@@ -412,54 +368,6 @@ Test(gemm_call, a_large_unaligned_product_takes_copies) {
     tol_buffer_destroy(result);
     tol_buffer_destroy(room);
     tol_buffer_destroy(less);
-    end();
-}
-
-/* Floats as tf32 by wgmma: as they are, with b turned in the workspace, and copied. */
-Test(gemm_call, tf32_takes_the_workspace_for_what_wgmma_cannot_read) {
-    enum { LARGE = 2048 };
-    static const struct {
-        bool transpose_a, transpose_b, has_room;
-        size_t side;
-        const char *name, *entry;
-    } ways[] = {{0, 0, 0, LARGE, "wgmma_256", "gemm_wgmma_256_tf32_nn"},
-                {0, 1, 0, LARGE, "wgmma_256", "gemm_wgmma_256_tf32_nt"},
-                {1, 1, 0, LARGE, "wgmma_256", "gemm_wgmma_256_tf32_tt"},
-                {1, 0, 1, LARGE, "packed_256", "gemm_wgmma_256_tf32_tt"},
-                {1, 0, 0, LARGE, "async_128", "gemm_async_128_tf32_tn"},
-                {0, 0, 1, LARGE - 1, "packed_256", "gemm_wgmma_256_tf32_nn"},
-                {0, 0, 0, LARGE - 1, "gathered", "gemm_gathered_tf32"}};
-    const struct kn_variant *variant = NULL;
-    struct tol_buffer *all = NULL, *result = NULL, *room = NULL;
-    size_t bytes = 0;
-    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
-    begin();
-    MUST(tol_buffer_create(test_context(), (size_t)LARGE * LARGE, 4, &all));
-    MUST(tol_buffer_create(test_context(), (size_t)LARGE * LARGE, 4, &result));
-    MUST(tol_buffer_create(test_context(), (size_t)2 * LARGE * LARGE, 4, &room));
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        const size_t side = ways[i].side;
-        const struct kn_gemm gemm = {.precision = KN_GEMM_TF32,
-                                     .transpose_a = ways[i].transpose_a,
-                                     .transpose_b = ways[i].transpose_b,
-                                     .m = side,
-                                     .n = side,
-                                     .k = side,
-                                     .alpha = 1,
-                                     .a = {.buffer = all},
-                                     .b = {.buffer = all},
-                                     .c = {.buffer = result},
-                                     .workspace = ways[i].has_room ? room : NULL};
-        MUST(kn_gemm_pick(kernels, &gemm, &variant));
-        cr_assert_str_eq(variant->name, ways[i].name, "way %zu", i);
-        cr_assert_str_eq(variant->entry, ways[i].entry, "way %zu", i);
-        MUST(kn_gemm_workspace(kernels, &gemm, &bytes));
-        const size_t copies = side != LARGE ? 2 : ways[i].transpose_a && !ways[i].transpose_b;
-        cr_assert(bytes == copies * side * LARGE * 4, "way %zu: %zu bytes", i, bytes);
-    }
-    tol_buffer_destroy(all);
-    tol_buffer_destroy(result);
-    tol_buffer_destroy(room);
     end();
 }
 

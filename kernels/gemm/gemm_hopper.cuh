@@ -6,13 +6,13 @@
 // The four lanes that hold a row of a fragment exchange words, so that each stores 16 contiguous
 // bytes; nothing waits for these stores. Blocks stay: each walks tiles, in bands, so that those at
 // work share rows and columns in the L2 cache.
-// Where there are few tiles, SHARES blocks are a cluster that owns one tile: each multiplies a share
-// of the steps, and adds up a part of the rows from the shared memory of all, in the order of the
-// shares.
+// Where there are few tiles, SHARES blocks are a cluster that owns one tile: each multiplies a
+// share of the steps, and adds up a part of the rows from the shared memory of all, in the order of
+// the shares.
 // Owner: a block owns a tile of 128 x N of C at a time; a thread the sums that wgmma gives it.
 // Requires: blockDim = (HOPPER_THREADS, 1, 1); SHARES of 1: any number of blocks; else clusters of
-// SHARES blocks, one a tile; HOPPER_SHARED bytes of dynamic shared memory; the maps that gemm_maps.c
-// makes; k of at least 1; a span that is a multiple of 64 steps.
+// SHARES blocks, one a tile; HOPPER_SHARED bytes of dynamic shared memory; the maps that
+// gemm_maps.c makes; k of at least 1; a span that is a multiple of 64 steps.
 #pragma once
 
 #include "../hopper.cuh"
@@ -107,8 +107,8 @@ template <typename T, bool K_MAJOR, int COUNT> __device__ inline int hopper_byte
     return COUNT / hopper_wide<T, K_MAJOR, COUNT>() * rows * BOX_ROW;
 }
 
-// Makes the rows zero that no box is copied to, in all stages; `first` of so many threads. What they
-// are multiplied to is not stored, but is computed.
+// Makes the rows zero that no box is copied to, in all stages; `first` of so many threads. What
+// they are multiplied to is not stored, but is computed.
 template <typename T, bool K_MAJOR, int COUNT, int STAGES>
 __device__ inline void hopper_clear(uint8_t (&to)[STAGES][COUNT * BOX_ROW], int rows, int first,
                                     int threads) {
@@ -121,8 +121,8 @@ __device__ inline void hopper_clear(uint8_t (&to)[STAGES][COUNT * BOX_ROW], int 
     }
 }
 
-// Copies the steps of a stage of so many rows or columns. Boxes that would begin at or behind `end` are copies of
-// the first: what they are multiplied to is not stored.
+// Copies the steps of a stage of so many rows or columns. Boxes that would begin at or behind `end`
+// are copies of the first: what they are multiplied to is not stored.
 template <typename T, bool K_MAJOR, int COUNT>
 __device__ inline void hopper_load(const tensor_map *map, uint8_t *to, uint64_t *barrier, int first,
                                    int end, int k, int matrix) {
@@ -140,8 +140,8 @@ __device__ inline void hopper_produce(const gemm_arguments &x, const gemm_boxes 
                                       hopper_shared<N> *s, const tensor_map *a,
                                       const tensor_map *b) {
     const int works = hopper_works<N>(x);
-    const int bytes =
-        hopper_bytes<T, A_K_MAJOR, TILE_M>(boxes.a_rows) + hopper_bytes<T, B_K_MAJOR, N>(boxes.b_rows);
+    const int bytes = hopper_bytes<T, A_K_MAJOR, TILE_M>(boxes.a_rows) +
+                      hopper_bytes<T, B_K_MAJOR, N>(boxes.b_rows);
     hopper_ring<hopper_shared<N>::STAGES> ring = {0, 1}; // a new barrier is behind its phase 1
 #pragma unroll 1
     for (int i = blockIdx.x / SHARES; i < works; i += gridDim.x / SHARES) {
@@ -215,8 +215,8 @@ __device__ inline void hopper_put(const gemm_arguments &x, C *c, int row, int co
 }
 
 // Stores the 64 rows of a consumer, whatever C is: 32 columns at a time through shared memory, so
-// that neighbours in a warp store neighbours. `row` is the first row of the consumer, `down` that of
-// the thread in it.
+// that neighbours in a warp store neighbours. `row` is the first row of the consumer, `down` that
+// of the thread in it.
 template <typename C, int N>
 __device__ inline void hopper_store_any(const gemm_arguments &x, C *c, float (*part)[HOPPER_PITCH],
                                         int consumer, int row, int down, int column,
@@ -245,8 +245,8 @@ template <typename C> __device__ inline uint32_t hopper_word(float first, float 
     return *(const uint16_t *)&two[0] | (uint32_t) * (const uint16_t *)&two[1] << 16;
 }
 
-// Two lanes whose numbers differ by `bit`: the lower keeps `low` and gets the other's as `high`, the
-// upper keeps `high` and gets the other's as `low`.
+// Two lanes whose numbers differ by `bit`: the lower keeps `low` and gets the other's as `high`,
+// the upper keeps `high` and gets the other's as `low`.
 __device__ inline void hopper_exchange(uint32_t &low, uint32_t &high, int bit) {
     const bool is_upper = (threadIdx.x & bit) != 0;
     const uint32_t got = __shfl_xor_sync(~0u, is_upper ? low : high, bit);
@@ -285,8 +285,8 @@ __device__ inline void hopper_store_whole(const gemm_arguments &x, C *c, int row
 }
 
 // Adds up the sums of all blocks of the cluster, of this block's part of the rows, and stores them.
-// Each block keeps its sums in its own shared memory. A thread issues all its loads from there before
-// it adds the first.
+// Each block keeps its sums in its own shared memory. A thread issues all its loads from there
+// before it adds the first.
 template <typename C, int N, int SHARES, hopper_defect DEFECT>
 __device__ inline void hopper_gather(const gemm_arguments &x, hopper_shared<N> *s, C *c,
                                      const hopper_work &work) {
@@ -397,8 +397,8 @@ __device__ inline void hopper_put_two(const gemm_arguments &x, float *c, int row
     }
 }
 
-// Stores the 64 rows of a consumer as floats. A thread has rows `row` and `row` + APART; its columns
-// are pairs.
+// Stores the 64 rows of a consumer as floats. A thread has rows `row` and `row` + APART; its
+// columns are pairs.
 template <int N, int APART, bool IS_TURNED>
 __device__ inline void hopper_store_pairs(const gemm_arguments &x, float *c, int row, int column,
                                           bool whole, const float (&sum)[N / 2]) {

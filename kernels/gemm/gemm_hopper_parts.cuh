@@ -4,8 +4,9 @@
 // products of two floats' parts six are made; those that are left out are below 2^-23 of the whole,
 // and 2^-26 of it as a rule. What is large, first part by first part, has sums of its own, and so
 // has all else, so that little is cut off by the tensor cores; after 64 steps both are added to the
-// sum in registers, which rounds to nearest. A sum that is no number is made again from the floats, one
-// product after the other: parts of infinities, or of numbers at the end of the range, are none.
+// sum in registers, which rounds to nearest. A sum that is no number is made again from the floats,
+// one product after the other: parts of infinities, or of numbers at the end of the range, are
+// none.
 // Owner and requirements: as gemm_hopper.cuh says, with tiles of 128 columns; maps of three planes
 // of parts, the third parts first; x.a and x.b are the floats.
 #pragma once
@@ -72,7 +73,8 @@ __device__ inline void hopper_multiply_parts(hopper_shared<PARTS_N> *s, int cons
 }
 
 // An element of the product, one step after the other.
-__device__ __noinline__ float hopper_chain(const gemm_arguments &x, int matrix, int row, int column) {
+__device__ __noinline__ float hopper_chain(const gemm_arguments &x, int matrix, int row,
+                                           int column) {
     const float *a = (const float *)x.a + matrix * x.batch_a + row * (x.transpose_a ? 1 : x.lda);
     const float *b = (const float *)x.b + matrix * x.batch_b + column * (x.transpose_b ? x.ldb : 1);
     const long long a_step = x.transpose_a ? x.lda : 1, b_step = x.transpose_b ? 1 : x.ldb;
@@ -114,7 +116,7 @@ __device__ inline void gemm_hopper_parts(const gemm_arguments &x, const gemm_box
         a, b,
         [&](hopper_shared<PARTS_N> *s) {
             hopper_produce<__nv_bfloat16, !TRANSPOSE_A, TRANSPOSE_B, PARTS_N, 1, PARTS>(x, boxes, s,
-                                                                                       a, b);
+                                                                                        a, b);
         },
         [&](hopper_shared<PARTS_N> *s, int consumer) {
             hopper_consume_parts<!TRANSPOSE_A, TRANSPOSE_B, DEFECT>(x, boxes, s, consumer);

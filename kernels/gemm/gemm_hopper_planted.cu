@@ -1,9 +1,8 @@
 // Steps 10, 13 and 14 of gemm with one defect a kernel: what judges gemm must notice each.
 // Target: compute_90a
 //
-// The idea: the pipeline of gemm_hopper.cuh with one mistake, for bf16, as wgmma_128 or wgmma_k4; and
-// those of steps 13 and 14.
-// No table offers these kernels but that of planted defects.
+// The idea: the pipeline of gemm_hopper.cuh with one mistake, for bf16, as wgmma_128 or wgmma_k4;
+// and those of steps 13 and 14. No table offers these kernels but that of planted defects.
 // Owner and requirements: as gemm_hopper.cuh says.
 #include "gemm_hopper_parts.cuh"
 #include "gemm_hopper_words.cuh"

@@ -4,8 +4,8 @@
 // come from registers, and then lie in either order: each thread loads the words of its fragments
 // itself, while the products of the stage in front run. Which of 16 rows of a fragment is which row
 // of A is free, so a thread takes two neighbours as one load of 8 bytes, and half a warp reads all
-// banks once. Where B is the one whose steps are not contiguous, C is computed as its transpose. The
-// maps round to tf32 while they copy.
+// banks once. Where B is the one whose steps are not contiguous, C is computed as its transpose.
+// The maps round to tf32 while they copy.
 // Owner and requirements: as gemm_hopper.cuh says, with stages of 32 steps. C leaves as pairs of
 // floats, which fill sectors of 32 bytes.
 #pragma once
@@ -36,7 +36,8 @@ struct hopper_words {
     }
 
     // The fragments of the stage of this consumer.
-    template <hopper_defect DEFECT> __device__ inline void load(uint32_t (&parts)[WORD_PARTS][4], const uint8_t *a) const {
+    template <hopper_defect DEFECT>
+    __device__ inline void load(uint32_t (&parts)[WORD_PARTS][4], const uint8_t *a) const {
         const uint32_t first = shared_address(a) + box * 32 * BOX_ROW;
 #pragma unroll
         for (int i = 0; i < WORD_PARTS; i++) {
@@ -59,11 +60,10 @@ __device__ inline void hopper_release_words(uint64_t *empty) {
 }
 
 template <int N, hopper_defect DEFECT>
-__device__ inline void hopper_issue_words(hopper_shared<N> *s, int consumer,
-                                          const hopper_words &words,
-                                          const hopper_ring<hopper_shared<N>::STAGES> &ring,
-                                          uint32_t (&parts)[WORD_PARTS][4], float (&sum)[N / 2],
-                                          bool adds) {
+__device__ inline void
+hopper_issue_words(hopper_shared<N> *s, int consumer, const hopper_words &words,
+                   const hopper_ring<hopper_shared<N>::STAGES> &ring,
+                   uint32_t (&parts)[WORD_PARTS][4], float (&sum)[N / 2], bool adds) {
     barrier_wait(&s->full[ring.stage], ring.parity);
     words.load<DEFECT>(parts, s->stages.a[ring.stage] + consumer * BOX);
     uint64_t b = factor_of<true>(s->stages.b[ring.stage]);
@@ -79,10 +79,9 @@ __device__ inline void hopper_issue_words(hopper_shared<N> *s, int consumer,
 // The sums of a tile's 64 rows, with A from registers. A product reads its registers until it ends,
 // so stages take turns with two sets of them.
 template <int N, hopper_defect DEFECT>
-__device__ inline void hopper_multiply_words(hopper_shared<N> *s, int consumer, int tiles,
-                                             const hopper_words &words,
-                                             hopper_ring<hopper_shared<N>::STAGES> &ring,
-                                             float (&sum)[N / 2]) {
+__device__ inline void
+hopper_multiply_words(hopper_shared<N> *s, int consumer, int tiles, const hopper_words &words,
+                      hopper_ring<hopper_shared<N>::STAGES> &ring, float (&sum)[N / 2]) {
     uint32_t even[WORD_PARTS][4], odd[WORD_PARTS][4], before = 0;
 #pragma unroll 1
     for (int i = 0; i < tiles; i += 2) {

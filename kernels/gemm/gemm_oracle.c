@@ -12,10 +12,10 @@
  *                  at most S. 17 such cuts and one of the result for every 16 products, or 9 and
  *                  one for every 8, are at most 1.25 k 2^-23 S; the rest is for steps half empty.
  *
- *   f32_tensor     max(k + 2, k / 32 + 140) u |alpha| S: a chain, or, by parts, of each 64 steps the
- *                  sum of first parts, 4 steps of 17 cuts at 2^-25 and one of 2^-23, and the sum of
- *                  the others, which is below 2^-6 S; 2^-23 S for the products that are left out;
- *                  and a sum of two floats for every 32 steps.
+ *   f32_tensor     max(k + 2, k / 32 + 140) u |alpha| S: a chain, or, by parts, of each 64 steps
+ *                  the sum of first parts, 4 steps of 17 cuts at 2^-25 and one of 2^-23, and the
+ *                  sum of the others, which is below 2^-6 S; 2^-23 S for the products that are left
+ *                  out; and a sum of two floats for every 32 steps.
  *
  * The same for drawn data, where that is less. chance.h has L = KN_SIGNS, C = KN_CHAOS and what
  * they fail with. Partial sums are sums of some products, in whatever order and shares.
@@ -34,9 +34,9 @@
  *                  Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores,
  *                  PeerJ CS 7:e330, 2021; Blanchard et al., Mixed precision block fused
  *                  multiply-add, SISC 42(3), 2020. Kernels without tensor cores are below this.
- *   f32_tensor     a chain, or the bound of tensor cores for 64 steps, in four, whose norms add up to
- *                  sqrt(k / 64) N at most, and C u sqrt(2 k / 64 + 4) N for what is rounded behind
- *                  them and left out.
+ *   f32_tensor     a chain, or the bound of tensor cores for 64 steps, in four, whose norms add up
+ *                  to sqrt(k / 64) N at most, and C u sqrt(2 k / 64 + 4) N for what is rounded
+ *                  behind them and left out.
  *   These, times 1 + u (k + 64 sqrt(k)): partial sums have errors before they are rounded.
  *
  * And in both cases:

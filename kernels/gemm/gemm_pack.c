@@ -9,7 +9,7 @@
 
 KN_IMAGES(gemm_11_pack);
 
-enum { PIECE_BYTES = 16, THREADS = 256, BLOCKS_MAX = 4096, TURN = 32, PARTS = 3 };
+enum { PIECE_BYTES = 16, THREADS = 256, BLOCKS_MAX = 4096, TURN = 32, PARTS = 3, BLOCK = 64 };
 
 #define PACKING(which)                                                                             \
     {                                                                                              \
@@ -93,7 +93,9 @@ bool gemm_pack_wins(const struct gemm_problem *problem) {
     const struct gemm_arguments *x = &problem->arguments;
     const double all = 2.0 * x->m * x->n * x->k * x->batch;
     const double bytes = 2 * (double)gemm_pack_bytes(problem);
-    if (has_parts) return all / hopper + bytes / copied + launches < all / chained;
+    if (has_parts) {
+        return x->k >= BLOCK && all / hopper + bytes / copied + launches < all / chained;
+    }
     return all / hopper + bytes / copied + launches < all / (is_aligned ? async : gathered);
 }
 

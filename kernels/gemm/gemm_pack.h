@@ -1,5 +1,6 @@
 /*
- * Copies of A and B with aligned rows, of B as its transpose, or of both in parts, for kernels that take no others. Internal to the operation.
+ * Copies of A and B with aligned rows, of B as its transpose, or of both in parts, for kernels that
+ * take no others. Internal to the operation.
  */
 #ifndef KN_GEMM_PACK_H
 #define KN_GEMM_PACK_H
@@ -9,8 +10,8 @@
 /* The bytes of workspace that the copies need; SIZE_MAX if that overflows. Pure. */
 size_t gemm_pack_bytes(const struct gemm_problem *problem);
 
-/* Into how many matrices of bf16 one of a or b is split: 1 or 3, in which case the stride of the copy
- * is that from one to the next. Pure. */
+/* Into how many matrices of bf16 one of a or b is split: 1 or 3, in which case the stride of the
+ * copy is that from one to the next. Pure. */
 int gemm_pack_parts(const struct kn_gemm *gemm);
 
 /* Whether b is copied as its transpose: wgmma reads floats where their steps are contiguous, and

@@ -235,69 +235,6 @@ Test(gemm, wgmma_is_right) {
     end();
 }
 
-/* Floats as tf32: the four ways to read them, with C in pairs and not, and both kinds of copies. */
-Test(gemm, wgmma_of_tf32_is_right) {
-    static const size_t sizes[][3] = {{131, 259, 70}, {3, 1, 5}, {128, 256, 128}, {133, 58, 333}};
-    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
-    begin();
-    for (unsigned i = 0; i < 64; i++) {
-        const unsigned op = i % 4, is_copied = i / 4 % 2;
-        const bool has_copies = is_copied || op == 2; /* tn */
-        const size_t *size = sizes[i / 16];
-        const struct kn_gemm_trial trial = {
-            .gemm = {.precision = KN_GEMM_TF32,
-                     .transpose_a = op >= 2,
-                     .transpose_b = op % 2 == 1,
-                     .m = size[0],
-                     .n = size[1],
-                     .k = size[2],
-                     .batch = 1 + i % 3,
-                     .alpha = i % 5 == 0 ? -2 : 1,
-                     .beta = i % 7 < 4 ? 0 : -1,
-                     .variant = has_copies  ? i / 8 % 2 ? "packed_256" : "packed_128"
-                                : i / 8 % 2 ? "wgmma_256"
-                                            : "wgmma_128"},
-            .gap = is_copied ? 3 : 0,
-            .align = is_copied ? 0 : 4,
-            .skew = is_copied ? 1 + i % 3 : 0,
-            .workspace = has_copies,
-            .is_exact = i % 3 != 0,
-            .seed = 170 + i};
-        must_be_right(&trial);
-    }
-    end();
-}
-
-/* Floats in parts: all transpositions, more steps than there are stages, any alignment. */
-Test(gemm, parts_are_right) {
-    static const size_t sizes[][3] = {{131, 259, 70}, {3, 1, 5}, {128, 128, 64}, {133, 58, 333}};
-    if (tol_context_device(test_context())->compute_capability != 90) cr_skip_test("not 9.0");
-    begin();
-    for (unsigned i = 0; i < 48; i++) {
-        const size_t *size = sizes[i / 12];
-        const bool is_aligned = i / 4 % 3 == 0;
-        const struct kn_gemm_trial trial = {.gemm = {.precision = KN_GEMM_F32_TENSOR,
-                                                     .transpose_a = i / 2 % 2 == 1,
-                                                     .transpose_b = i % 2 == 1,
-                                                     .m = size[0],
-                                                     .n = size[1],
-                                                     .k = size[2],
-                                                     .batch = 1 + i % 3,
-                                                     .alpha = i % 5 == 0 ? -2 : 1,
-                                                     .beta = i % 7 < 4 ? 0 : -1,
-                                                     .variant = "parts_128"},
-                                            .distribution = i % KN_DISTRIBUTIONS,
-                                            .gap = is_aligned ? 0 : 3,
-                                            .align = is_aligned ? 4 : 0,
-                                            .skew = is_aligned ? 0 : 1 + i % 3,
-                                            .workspace = true,
-                                            .is_exact = i % 3 == 0,
-                                            .seed = 270 + i};
-        must_be_right(&trial);
-    }
-    end();
-}
-
 /* Rows of any alignment, which are copied. */
 Test(gemm, packed_is_right) {
     static const size_t sizes[][3] = {{131, 259, 70}, {3, 1, 5}, {133, 59, 461}};

@@ -44,8 +44,6 @@ enum {
     BY_2 = 1 << 22,    /* so many blocks share the steps of a tile */
     BY_4 = 1 << 23,
     NARROW = 1 << 24, /* unless forced, only where wider tiles leave multiprocessors idle */
-    ASKED = 1 << 25,  /* only if forced */
-    ASKED_COPIED = BY_MAPS | BY_COPY | ASKED,
     NARROW_1 = BY_MAPS | NARROW,
     NARROW_2 = NARROW_1 | BY_2,
     COPIED = BY_MAPS | BY_COPY,
@@ -129,7 +127,6 @@ static const char *refuse(const struct gemm_problem *problem, unsigned serves) {
     const unsigned op = (unsigned)gemm->transpose_a * 2 + (unsigned)gemm->transpose_b;
     if ((serves & 1u << gemm->precision) == 0) return "it is for another precision";
     if ((serves & (unsigned)NN << op) == 0) return "it is for other transpositions";
-    if ((serves & ASKED) != 0 && gemm->variant == NULL) return "it is for those who ask for it";
     if ((serves & ALIGNED) != 0 && !gemm_is_aligned(problem)) {
         return "a row does not begin at a multiple of 16 bytes";
     }

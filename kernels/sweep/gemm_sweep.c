@@ -41,8 +41,8 @@ static void run_cases(struct sweep *sweep, const char *variant, enum kn_gemm_pre
     }
 }
 
-/* Step 13: each transposition, an even and an odd number of stages, C in pairs and not; the last are
- * copied to the workspace, one of them as its transpose. */
+/* Step 13: each transposition, an even and an odd number of stages, C in pairs and not; the last
+ * are copied to the workspace, one of them as its transpose. */
 static void run_tf32(struct sweep *sweep) {
     for (unsigned way = 0; way < 16; way++) {
         const unsigned op = way % 4;
