@@ -116,7 +116,6 @@ KERNEL_IMAGES = """
     gemm/gemm_1_naive gemm/gemm_2_shared gemm/gemm_3_registers gemm/gemm_4_vector
     gemm/gemm_5_tensor gemm/gemm_6_async gemm/gemm_7_tf32 gemm/gemm_8_sum gemm/gemm_9_gathered
     gemm/gemm_10_hopper gemm/gemm_11_pack gemm/gemm_12_narrow gemm/gemm_13_tf32
-    gemm/gemm_14_parts
     quant/dequantise_1_naive quant/dequantise_2_wide quant/dequantise_planted
     quant/quant_product_1_naive quant/quant_product_2_rows quant/quant_product_3_integers
     quant/quant_product_4_tensor quant/quant_product_5_staged quant/quant_product_6_early
@@ -129,7 +128,7 @@ KERNEL_IMAGES = """
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     checksum/checksum_1_chunks
-    gemm/gemm_planted gemm/gemm_hopper_planted
+    gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
     quant/quant_product_7_bulk
     norm/norm_5_ahead norm/norm_6_early
     measure/read_words
@@ -154,8 +153,7 @@ KERNELS_TESTS = """
     operand_test parallel_test number_test inputs_test deviation_test guarded_test
     swapped_test
     gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
-    gemm/gemm_float_test
-    kernel_image_test quant/quant_block_test quant/quantise_test
+    gemm/gemm_float_test kernel_image_test quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
     attention/attention_test attention/attention_oracle_test attention/attention_exact_test
     attention/attention_call_test

@@ -207,36 +207,4 @@ template <typename T, int N> struct product;
                    "%132", "%133")
 HOPPER_PRODUCTS(__half, "f16")
 HOPPER_PRODUCTS(__nv_bfloat16, "bf16")
-
-// The same of other types, whose factors in shared memory are K-major: float is tf32, of which the
-// lower 13 bits are cut off. A of add_words lies in registers, as that of mma.m16n8k8.
-struct e4m3 {
-    uint8_t bits;
-};
-#define HOPPER_K_PRODUCT(T, type, N, K, sums, all, o0, o1, o2, o3, o4, o5)                         \
-    template <> struct product<T, N> {                                                             \
-        template <bool A_K_MAJOR, bool B_K_MAJOR>                                                  \
-        static __device__ inline void add(float (&sum)[N / 2], uint64_t a, uint64_t b, int adds) { \
-            static_assert(A_K_MAJOR && B_K_MAJOR, "wgmma transposes 16 bits only");                \
-            asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, " o2 ", 0;\n"                     \
-                         "wgmma.mma_async.sync.aligned.m64n" #N "k" #K ".f32." type "." type       \
-                         " {" sums "}, " o0 ", " o1 ", adds, 1, 1;\n}"                             \
-                         : all                                                                     \
-                         : "l"(a), "l"(b), "r"(adds)                                               \
-                         : "memory");                                                              \
-        }                                                                                          \
-        static __device__ inline void add_words(float (&sum)[N / 2], const uint32_t *a,            \
-                                                uint64_t b, int adds) {                            \
-            asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, " o5 ", 0;\n"                     \
-                         "wgmma.mma_async.sync.aligned.m64n" #N "k" #K ".f32." type "." type       \
-                         " {" sums "}, {" o0 ", " o1 ", " o2 ", " o3 "}, " o4 ", adds, 1, 1;\n}"   \
-                         : all                                                                     \
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds)           \
-                         : "memory");                                                              \
-        }                                                                                          \
-    };
-HOPPER_K_PRODUCT(float, "tf32", 128, 8, HOPPER_SUMS_64, HOPPER_ALL_64, "%64", "%65", "%66", "%67",
-                 "%68", "%69")
-HOPPER_K_PRODUCT(float, "tf32", 256, 8, HOPPER_SUMS_128, HOPPER_ALL_128, "%128", "%129", "%130",
-                 "%131", "%132", "%133")
 #endif
