@@ -85,7 +85,9 @@ def find_runner(cc: str, target: str) -> str:
     processor = target.split("-")[0]
     if processor == os.uname().machine:
         return ""
-    return f"qemu-{processor} -L {ask(cc, '-print-sysroot').rstrip('/') or '/usr/' + target}"
+    names = (f"qemu-{processor}", f"qemu-{processor}-static")
+    found = next(filter(shutil.which, names), names[0])
+    return f"{found} -L {ask(cc, '-print-sysroot').rstrip('/') or '/usr/' + target}"
 
 
 # The compilers that this repository is checked with. What others warn of is for its people to

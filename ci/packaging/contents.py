@@ -8,6 +8,9 @@ import re
 import shutil
 import subprocess
 
+import target
+from target import output
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build"
 PACKAGES = BUILD / "packages"
@@ -23,11 +26,6 @@ PROGRAM = 0o755
 
 class Unmade(Exception):
     """A package cannot be made: why."""
-
-
-def output(*words: str | pathlib.Path) -> str:
-    return subprocess.run([str(word) for word in words], check=True, text=True,
-                          stdout=subprocess.PIPE).stdout
 
 
 def version() -> str:
@@ -55,20 +53,20 @@ def tracked(folder: str) -> list[str]:
 
 def needed_libraries(program: pathlib.Path) -> list[pathlib.Path]:
     """Shared libraries that come along."""
-    found = (line.split() for line in output("ldd", program).splitlines())
-    return sorted(pathlib.Path(words[2]) for words in found
+    found = (line.split() for line in target.loaded(program).splitlines())
+    return sorted(pathlib.Path(target.root() + words[2]) for words in found
                   if words[1:2] == ["=>"] and not EVERYWHERE.match(words[0]))
 
 
-def stripped(source: pathlib.Path, target: pathlib.Path) -> None:
+def stripped(source: pathlib.Path, copy: pathlib.Path) -> None:
     """Half of all bytes are for debuggers; names for traces of calls stay."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
-    subprocess.run(["strip", "--strip-debug", str(target)], check=True)
-    target.chmod(PROGRAM)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, copy)
+    subprocess.run([target.tool("strip"), "--strip-debug", str(copy)], check=True)
+    copy.chmod(PROGRAM)
 
 
 def glibc_needed(path: pathlib.Path) -> tuple[int, int]:
     """The oldest glibc that has all symbols of a file: those of newer versions are not there."""
-    found = re.findall(r"\bGLIBC_(\d+)\.(\d+)", output("objdump", "-T", path))
+    found = re.findall(r"\bGLIBC_(\d+)\.(\d+)", output(target.tool("objdump"), "-T", path))
     return max(((int(major), int(minor)) for major, minor in found), default=(2, 2))

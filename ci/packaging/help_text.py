@@ -7,8 +7,9 @@ options two columns in.
 
 import pathlib
 import re
-import subprocess
 from dataclasses import dataclass, field
+
+import target
 
 OWN_HELP = ("soft", "model run", "model bench")
 OPTION = re.compile(r"(?<![^\s[])--?[a-z][a-z-]*")
@@ -49,8 +50,7 @@ class Manual:
 
 
 def ask(program: pathlib.Path, *words: str) -> str:
-    return subprocess.run([str(program), *words, "--help"], check=True, text=True,
-                          stdout=subprocess.PIPE).stdout
+    return target.run(program, *words, "--help")
 
 
 def head_and_text(line: str) -> tuple[str, str]:

@@ -13,17 +13,17 @@ Needs patchelf; without it nothing is changed, and the files need the newer glib
 """
 
 import pathlib
-import platform
 import re
 import shutil
 import struct
 import subprocess
 import sys
 
+import target
 from contents import ROOT, glibc_needed, output
 
 NEWEST = (2, 28)
-OLDEST = b"GLIBC_2.2.5" if platform.machine() == "x86_64" else b"GLIBC_2.17"
+OLDEST = b"GLIBC_2.2.5" if target.machine() == "x86_64" else b"GLIBC_2.17"
 SHIM = "libtollens-older-glibc.so"
 # Where functions were before glibc 2.34.
 HOMES = {"libdl.so.2": ("dl",), "libpthread.so.0": ("pthread_", "sem_"), "librt.so.1": ("shm_",),
@@ -131,9 +131,9 @@ def known_before() -> set[str]:
     """The names that this machine's glibc has for programs linked against 2.28, too."""
     known: set[str] = set()
     for library in ("libc.so.6", "libm.so.6", "libanl.so.1"):
-        path = output("gcc", f"-print-file-name={library}").strip()
+        path = output(*target.compiler(), f"-print-file-name={library}").strip()
         known |= {name for version, name in re.findall(r"\(?(GLIBC_2[\d.]+)\)?\s+(\S+)",
-                                                       output("objdump", "-T", path))
+                                                       output(target.tool("objdump"), "-T", path))
                   if not newer(version)}
     return known
 
@@ -145,10 +145,10 @@ def can() -> bool:
 def make_shim(folder: pathlib.Path) -> None:
     path = folder / SHIM
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror",
-                    "-fPIC", "-shared", f"-Wl,-soname,{SHIM}", "-o", str(path),
+    subprocess.run([*target.compiler(), "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra",
+                    "-Werror", "-fPIC", "-shared", f"-Wl,-soname,{SHIM}", "-o", str(path),
                     str(ROOT / "ci/packaging/older_glibc.c"), "-ldl"], check=True)
-    subprocess.run(["strip", "--strip-debug", str(path)], check=True)
+    subprocess.run([target.tool("strip"), "--strip-debug", str(path)], check=True)
     make_older(path)
 
 
@@ -172,7 +172,8 @@ def make_older(path: pathlib.Path) -> None:
     for library in needed:  # each comes to stand in front of the others
         subprocess.run(["patchelf", "--add-needed", library, str(path)], check=True)
     if glibc_needed(path) > NEWEST:
-        raise ValueError(f"{path} still needs a newer glibc: {output('objdump', '-T', path)}")
+        raise ValueError(f"{path} still needs a newer glibc: "
+                         f"{output(target.tool('objdump'), '-T', path)}")
 
 
 def make_all(folder: pathlib.Path) -> None:

@@ -13,6 +13,7 @@ Exit code: 0 all is right, 1 something is not, 2 there is no wheel.
 
 import argparse
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -148,7 +149,7 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true")
     short = parser.parse_args().short
-    wheels = list((PACKAGES / "dist").glob("tollens-*.whl"))
+    wheels = list((PACKAGES / "dist").glob(f"tollens-*_{platform.machine()}.whl"))
     if len(wheels) != 1:
         print("package: there is no wheel: run ci/package pip", file=sys.stderr)
         return 2

@@ -1,6 +1,8 @@
 """Makes a wheel of the Python package tollens with the program in it.
 
-    ci/package pip
+    ci/package pip [--arch aarch64]
+
+With --arch the wheel is for that processor, and is tried under qemu (cross.py).
 
 With --stage FOLDER it makes no wheel, and leaves the Python package in the folder, without program
 and libraries, as a package of a distribution has it.
@@ -13,15 +15,16 @@ import base64
 import hashlib
 import os
 import pathlib
-import platform
 import shutil
 import subprocess
 import sys
 import time
 import zipfile
 
+import cross
 import manual
 import older_glibc
+import target
 from contents import (
     BUILD, FIXTURES, LIBRARIES, PACKAGES, PROGRAM, ROOT, Unmade, commit_time, glibc_needed,
     needed_libraries, output, stripped, tracked, version)
@@ -119,7 +122,7 @@ def tag(program: pathlib.Path) -> str:
     files = [program / "tollens", *(program / name for name in LIBRARIES),
              *(program / "lib").iterdir()]
     major, minor = max(glibc_needed(path) for path in files)
-    return f"py3-none-manylinux_{major}_{max(minor, 17)}_{platform.machine()}"
+    return f"py3-none-manylinux_{major}_{max(minor, 17)}_{target.machine()}"
 
 
 def digest(content: bytes) -> str:
@@ -171,7 +174,7 @@ def make() -> pathlib.Path:
     what = tag(package / "program")
     (info / "WHEEL").write_text("Wheel-Version: 1.0\nGenerator: ci/package\n"
                                 f"Root-Is-Purelib: false\nTag: {what}\n")
-    for old in DIST.glob("tollens-*.whl"):
+    for old in DIST.glob(f"tollens-*_{target.machine()}.whl"):
         old.unlink()
     wheel = DIST / f"tollens-{number}-{what}.whl"
     write_wheel(wheel, info.name)
@@ -185,11 +188,16 @@ def main() -> int:
         (folder / "tollens/program").mkdir(parents=True, exist_ok=True)
         write_info(folder / f"tollens-{version()}.dist-info", [])
         return 0
-    if len(sys.argv) > 1:
+    other = sys.argv[2] if len(sys.argv) == 3 and sys.argv[1] == "--arch" else None
+    if len(sys.argv) > 1 and other is None:
         print(f"package: there is no option {sys.argv[1]}", file=sys.stderr)
         return 2
     try:
-        made = make()
+        if other is None:
+            made = make()
+        else:
+            made, verdict = cross.make(other)
+            print(f"package: under qemu-{other}: {verdict}")
     except (Unmade, ValueError, OSError, subprocess.CalledProcessError) as error:
         print(f"package: {error}", file=sys.stderr)
         return 2

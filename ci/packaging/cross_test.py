@@ -1,0 +1,102 @@
+"""Packages for another processor: what is asked of the compiler, what runs their programs, and what
+is said where something is missing."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import cross  # noqa: E402
+import older_glibc  # noqa: E402
+import target  # noqa: E402
+from contents import ROOT, glibc_needed, needed_libraries, stripped  # noqa: E402
+
+COMPILER = "aarch64-linux-gnu-gcc"
+# Starts itself again, as a test program starts its workers.
+PROGRAM = r"""
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    if (count == 1) return execl("/proc/self/exe", words[0], "2", (char *)NULL), 3;
+    printf("%g %s\n", sqrt(count * 2.0), __VERSION__[0] != 0 && sizeof(long) == 8 ? "aarch64" : "");
+}
+"""
+
+
+def why_not() -> str:
+    """What is missing for programs of aarch64; empty: nothing."""
+    lacking = cross.missing("aarch64")
+    if lacking:
+        return f"not installed: {' '.join(lacking)}"
+    done = subprocess.run([COMPILER, "-E", "-x", "c", "-"], input="#include <stdio.h>\n", text=True,
+                          capture_output=True, check=False)
+    return "" if done.returncode == 0 else "not installed: libc6-dev-arm64-cross"
+
+
+class Refusals(unittest.TestCase):
+    def test_a_processor_that_is_not_known_and_what_is_missing_are_told(self) -> None:
+        with self.assertRaisesRegex(cross.Unmade, "there is no --arch z80: aarch64"):
+            cross.make("z80")
+        with mock.patch.dict(os.environ, PATH="/nowhere"):
+            with self.assertRaisesRegex(cross.Unmade, "please install: gcc-aarch64-linux-gnu "
+                                                      "mmdebstrap qemu-user-static patchelf"):
+                cross.make("aarch64")
+        done = subprocess.run([sys.executable, ROOT / "ci/packaging/wheel.py", "--arch", "z80"],
+                              text=True, capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, "package: there is no --arch z80: aarch64\n"))
+
+
+@unittest.skipIf(why_not(), why_not())
+class Aarch64(unittest.TestCase):
+    def setUp(self) -> None:
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        self.folder = pathlib.Path(made.name)
+        self.root = pathlib.Path("/usr/aarch64-linux-gnu")
+        config = self.folder / "config.ninja"
+        config.write_text(f"cc = {COMPILER}\n"
+                          f"runner = {cross.qemu_of('aarch64')} -L {self.root}\n")
+        patch = mock.patch.object(target, "CONFIG", config)
+        patch.start()
+        self.addCleanup(patch.stop)
+        for function in (target.setting, target.triple):
+            function.cache_clear()
+            self.addCleanup(function.cache_clear)
+        (self.folder / "program.c").write_text(PROGRAM)
+        self.program = self.folder / "program"
+        subprocess.run([COMPILER, "-g", "-o", self.program, self.folder / "program.c", "-lm"],
+                       check=True)
+
+    def test_the_build_is_known_to_be_for_another_processor(self) -> None:
+        self.assertEqual(target.machine(), "aarch64")
+        self.assertEqual(target.tool("strip"), "aarch64-linux-gnu-strip")
+        self.assertEqual(needed_libraries(self.program), [])
+        self.assertGreater(glibc_needed(self.program), older_glibc.NEWEST)
+        stripped(self.program, self.folder / "copy")
+        self.assertLess((self.folder / "copy").stat().st_size, self.program.stat().st_size)
+
+    def test_its_programs_run_and_start_others(self) -> None:
+        said = cross.run("aarch64", self.root, [str(self.program)])
+        self.assertEqual(said, "2 aarch64\n")
+        with self.assertRaisesRegex(cross.Unmade, "ended with 1"):
+            cross.run("aarch64", self.root, ["false"])
+        self.assertFalse(pathlib.Path("/proc/sys/fs/binfmt_misc/other").exists())
+
+    def test_they_run_with_an_older_glibc(self) -> None:
+        (self.folder / "lib").mkdir()
+        subprocess.run([COMPILER, "-o", self.program, self.folder / "program.c", "-lm",
+                        "-Wl,-rpath,$ORIGIN/lib"], check=True)
+        older_glibc.make_shim(self.folder / "lib")
+        older_glibc.make_older(self.program)
+        self.assertLessEqual(glibc_needed(self.program), older_glibc.NEWEST)
+        self.assertEqual(cross.run("aarch64", self.root, [str(self.program)]), "2 aarch64\n")
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
