@@ -9,8 +9,8 @@ import dataclasses
 import pathlib
 import sys
 
-from . import (answer, appendix, archive, compare, drawn, evidence, history, markdown, opened, page,
-               raw)
+from . import answer, appendix, archive, compare, evidence, history, markdown, opened, page, raw
+from .drawing import drawn
 
 
 def write_report(options: argparse.Namespace, out: pathlib.Path) -> None:
@@ -31,7 +31,7 @@ def write_report(options: argparse.Namespace, out: pathlib.Path) -> None:
     text = markdown.render(runs, appendix.text(runs), histories)
     (out / "report.md").write_text(text, encoding="utf-8")
     if not options.no_png:
-        from . import plots  # matplotlib takes a second to load
+        from .drawing import plots  # matplotlib takes a second to load
         for number, run in enumerate(runs, 1):
             prefix = f"run{number}_" if len(runs) > 1 else ""
             plots.draw_all((dataclasses.replace(figure, name=prefix + figure.name)

@@ -4,8 +4,9 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from . import controls, drawn, filters, limits, words
-from . import saboteur_figures as small
+from . import controls, filters, limits, words
+from .drawing import drawn
+from .drawing import saboteur_figures as small
 from .evidence import Claim, folder_of
 from .parts import definitions, figures, folded, row, stacked, table, verdict
 from .raw import Raw

@@ -39,7 +39,7 @@ def main(arguments: list[str], prog: str = "reports compare") -> int:
         (options.out / "compare.html").write_text(html, encoding="utf-8")
         (options.out / "compare.md").write_text(text, encoding="utf-8")
         if not options.no_png:
-            from . import plots
+            from .drawing import plots
             plots.draw_all(drawn, options.out / "plots")
     except (ValueError, OSError) as error:
         return answer.complain("compare", options, str(error))

@@ -6,7 +6,7 @@ from html import escape
 
 from . import change, markdown, parts, side_by_side, summary, thresholds, trend, words
 from .evidence import Evidence
-from .figure import Figure
+from .drawing.figure import Figure
 
 HEADINGS = ("", "claim", "verdict", "first", "last", "change", "reason")
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from . import controls, drawn, limits, summary, words
+from . import controls, limits, summary, words
+from .drawing import drawn
 from .evidence import Claim, Evidence
-from .figure import Figure
+from .drawing.figure import Figure
 from .history import History
 
 

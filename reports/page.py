@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from . import effect_axis, filters, summary, words
+from . import filters, summary, words
+from .drawing import effect_axis
 from .claim_page import claim_section
 from .evidence import Evidence
 from .history import History

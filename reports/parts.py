@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from . import svg, words
+from . import words
+from .drawing import svg
 from .evidence import Claim
-from .figure import Figure
+from .drawing.figure import Figure
 from .style import SCRIPT, STYLE
 
 BRAND = '<p class="brand">Tollens</p>'

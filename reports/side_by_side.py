@@ -5,10 +5,11 @@ import dataclasses
 import pathlib
 from html import escape
 
-from . import change, drawn, effect_axis, parts, raw, words
+from . import change, parts, raw, words
+from .drawing import drawn, effect_axis
 from .archive import is_folder
 from .evidence import Claim, Evidence
-from .figure import Figure, span
+from .drawing.figure import Figure, span
 
 SIDES = ("first", "last")
 

@@ -6,9 +6,10 @@ import tempfile
 import unittest
 from typing import Any
 
-from reports import evidence, figure, made_evidence, side_by_side, svg
+from reports import evidence, made_evidence, side_by_side
+from reports.drawing import figure, svg
 from reports.evidence import Claim, Evidence
-from reports.figure import Axis, Figure, Line
+from reports.drawing.figure import Axis, Figure, Line
 
 
 class SideBySide(unittest.TestCase):

@@ -4,7 +4,8 @@ what needs a look, and what changed since the baseline."""
 from collections.abc import Iterable
 from html import escape
 
-from . import change, spark, words
+from . import change, words
+from .drawing import spark
 from .evidence import Claim, Evidence
 from .history import History
 

@@ -9,7 +9,8 @@ import unittest
 from typing import Any
 
 from reports import __main__ as report
-from reports import history, made_evidence, spark, summary
+from reports import history, made_evidence, summary
+from reports.drawing import spark
 from reports.evidence import Claim, Evidence
 
 RATIO = {"title": "Launches", "verdict": "survived", "reason": None, "unit": "ratio",

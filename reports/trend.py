@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from .evidence import Evidence
-from .figure import Axis, Figure, Line, Rule, file_name
-from .figures import LINES_MAX, group, middle, percentiles, plain
+from .drawing.figure import Axis, Figure, Line, Rule, file_name
+from .drawing.figures import LINES_MAX, group, middle, percentiles, plain
 from .hdr import Histogram
 
 SEGMENT_MIN = 2  # a single run that differs is an outlier, not a change

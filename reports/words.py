@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from .evidence import Claim, Evidence, Saboteur, Series, shown_name
-from .figure import with_unit
+from .drawing.figure import with_unit
 
 DIRECTIONS = {"at_most": "at most", "below": "below", "above": "above"}
 PARTS = (("claim", "Claim"), ("prediction", "Prediction"), ("falsified_if", "Falsified if"),

@@ -9,10 +9,10 @@ import pathlib
 import re
 import sys
 
-from . import (archive, code, drawn, evidence, limits, markdown, requirements, svg,
-               thresholds, words)
+from . import archive, code, evidence, limits, markdown, requirements, thresholds, words
+from .drawing import drawn, svg
 from .evidence import Claim, Evidence
-from .figure import Figure
+from .drawing.figure import Figure
 from .requirements import ROOT
 from .style import ALONE
 

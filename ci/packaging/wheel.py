@@ -73,7 +73,8 @@ tollens = tollens.pytest_plugin
 def stage_python(package: pathlib.Path) -> None:
     for name in tracked("reports"):
         inner = pathlib.PurePath(name).relative_to("reports")
-        if len(inner.parts) == 1 and inner.suffix in (".py", ".css", ".js") and \
+        if inner.parts[0] in (inner.name, "drawing") and \
+                inner.suffix in (".py", ".css", ".js") and \
                 not inner.name.endswith(NOT_OF_USERS):
             copy(ROOT / name, package / "reports" / inner)
         elif inner.parts[0] == "tollens":

@@ -5,8 +5,8 @@ import math
 from dataclasses import dataclass
 from html import escape
 
-from . import words
-from .evidence import Claim, Saboteur, Value, judged
+from .. import words
+from ..evidence import Claim, Saboteur, Value, judged
 from .figure import Axis, ticks
 
 WIDTH, EDGE, STRIP, SQUARE = 220, 8, 44, 9

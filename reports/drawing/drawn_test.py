@@ -1,4 +1,7 @@
-"""Tests of figures and tables: python3 -m unittest reports.drawn_test, from the top folder."""
+"""Tests of figures and tables, from the top folder:
+
+    python3 -m unittest reports.drawing.drawn_test
+"""
 
 import math
 import pathlib
@@ -7,9 +10,9 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-from reports import (drawn, effect_axis, errors, evidence, figure, hdr, made_evidence,
-                     memory_figures, svg, tables, words)
-from reports.figure import Axis, Figure, Line
+from reports import errors, evidence, hdr, made_evidence, tables, words
+from reports.drawing import drawn, effect_axis, figure, memory_figures, svg
+from reports.drawing.figure import Axis, Figure, Line
 
 
 class Drawn(unittest.TestCase):

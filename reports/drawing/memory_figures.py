@@ -2,12 +2,12 @@
 
 import math
 
-from .errors import Errors
-from .evidence import Claim
+from ..errors import Errors
+from ..evidence import Claim
 from .figure import GIB, Axis, Box, Figure, Line, Rule, file_name, time_scale
-from .tables import Rows
-from .walks import FLOOR, Walk
-from .words import counted
+from ..tables import Rows
+from ..walks import FLOOR, Walk
+from ..words import counted
 
 MAP_LANES = 24
 

@@ -8,7 +8,7 @@ import xml.etree.ElementTree
 from typing import Any
 
 from reports import claim_page, evidence, made_evidence, raw
-from reports import saboteur_figures as small
+from reports.drawing import saboteur_figures as small
 from reports.evidence import Claim, Saboteur, Value
 
 

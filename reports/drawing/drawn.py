@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from . import figures, memory_figures
-from .evidence import Claim
+from ..evidence import Claim
 from .figure import Figure
 
 

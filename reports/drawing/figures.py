@@ -5,11 +5,11 @@ streams and errors.
 
 import re
 
-from .evidence import Claim, Series
+from ..evidence import Claim, Series
 from .figure import Axis, Figure, Line, Rule, file_name, nines, time_scale, with_unit
-from .hdr import Histogram
-from .tables import Blocks
-from .words import counted, unit_of
+from ..hdr import Histogram
+from ..tables import Blocks
+from ..words import counted, unit_of
 
 MARKS = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 LINES_MAX = 6
