@@ -136,6 +136,8 @@ def check(system: System, trial: Trial) -> None:
     code, said = system.run(trial.user, "cd tollens && ci/check")
     trial.check_s = time.monotonic() - begin
     expect(trial, "ci/check", code == 0 and PASSED.search(said) is not None, said)
+    if "\ncheck: failed: " in said:  # the ends of what steps said do not always tell why
+        system.keep(trial.user, "tollens/build/check")
     # Nothing that did not run may look as if it had.
     for line in re.findall(r"^check: .* skipped.*$", said, re.MULTILINE):
         print(f"fresh: {trial.system} {trial.user}: {line}")

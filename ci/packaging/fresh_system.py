@@ -132,6 +132,16 @@ class System:
         return process.wait(), said
 
 
+    def keep(self, user: str, folder: str) -> None:
+        """Texts of a folder of the user's, which would be gone with the system, beside the log."""
+        kept = self.log.with_suffix("")
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.mkdir()
+        for path in (self.root / HOMES[user].lstrip("/") / folder).iterdir():
+            if path.suffix in (".txt", ".tap") or path.name.startswith("found-by-"):
+                shutil.copy(path, kept)
+
+
 @contextlib.contextmanager
 def started(system: str, what: str) -> Iterator[System]:
     """A copy of the system, which is gone afterwards."""
