@@ -95,6 +95,19 @@ Test(link, what_has_no_address_is_refused) {
     }
 }
 
+/* A device of 8 GiB: one variable of 9 GB, and two of 5 GB. */
+Test(link, variables_larger_than_the_device_are_refused) {
+    char log[2048];
+    cr_assert_eq(
+        test_refused(TEST_KERNEL_WITH(".common .global .b8 z[9000000000];", ""), log, sizeof log),
+        CUDA_ERROR_OUT_OF_MEMORY);
+    cr_assert(strstr(log, "out of memory for the variable 'z' of 9000000000 bytes") != NULL);
+    cr_assert_eq(test_refused(TEST_KERNEL_WITH(".global .b8 y[5000000000], z[5000000000];", ""),
+                              log, sizeof log),
+                 CUDA_ERROR_OUT_OF_MEMORY);
+    cr_assert(strstr(log, "variable 'z' of 5000000000 bytes") != NULL, "%s", log);
+}
+
 /* What a kernel says of its blocks is kept when it is launched; the rest of what may be said of a
  * function is taken note of, or not. */
 #define BOUNDED(directives)                                                                        \

@@ -6,6 +6,7 @@
 #include "loaded_module.h"
 
 #include "tollens/cuda_abi.h"
+#include "base/options.h"
 #include "check_unit.h"
 #include "lower.h"
 #include "ptx/reader.h"
@@ -32,12 +33,16 @@ static bool place_variable(struct soft_diagnostic *diagnostic, struct soft_modul
     struct soft_allocation wanted = {
         .bytes = bytes, .kind = kind_of(variable), .device = module->device, .slot = module->slot};
     memcpy(wanted.name, name, sizeof name);
-    struct soft_allocation *allocation = soft_space_alloc(&wanted, alignment);
+    /* Nothing is charged for them, but a device holds no more than it has. */
+    const uint64_t left = soft_options()->memory_bytes - module->variable_bytes;
+    struct soft_allocation *allocation =
+        bytes <= left ? soft_space_alloc(&wanted, alignment) : NULL;
     if (allocation == NULL) {
         return soft_error(diagnostic, variable->symbol->offset, CUDA_ERROR_OUT_OF_MEMORY,
                           "out of memory for the variable '%s' of %llu bytes", name,
                           (unsigned long long)bytes);
     }
+    module->variable_bytes += bytes;
     variable->address = allocation->address;
     variable->placed = true;
     if (variable->data != NULL) memcpy(allocation->host, variable->data, (size_t)variable->bytes);

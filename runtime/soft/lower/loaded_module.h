@@ -26,6 +26,7 @@ struct soft_module {
     struct soft_unit *units;
     unsigned unit_count;
     int device;
+    uint64_t variable_bytes; /* of its variables, up to what a device has */
     unsigned slot;         /* of the context that it was loaded in */
     atomic_int references; /* the handle, and every launch that has not ended */
     uint32_t sites;
