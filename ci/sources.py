@@ -132,8 +132,8 @@ KERNEL_IMAGES = """
     quant/quant_product_7_bulk
     norm/norm_5_ahead norm/norm_6_early
     measure/read_words
-    decoder/linear_1_warp decoder/linear_2_tile decoder/linear_3_tensor decoder/embed_1_element
-    decoder/heads_1_warp decoder/paged_1_span decoder/paged_2_merge
+    decoder/linear_1_warp decoder/linear_2_tile decoder/linear_3_tensor decoder/linear_4_wide
+    decoder/embed_1_element decoder/heads_1_warp decoder/paged_1_span decoder/paged_2_merge
     decoder/heads_2_bytes decoder/paged_3_bytes
 """.split()
 

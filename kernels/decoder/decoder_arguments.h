@@ -10,18 +10,38 @@
 struct linear_arguments {
     uint64_t weights, gate;      /* gate: of a second matrix, for the gated kernels */
     uint64_t x, y, bias;         /* floats; bias 0: none */
+    uint64_t split;              /* x in two parts, for the wide kernels */
     uint64_t x_stride, y_stride; /* from column to column, in elements */
     uint32_t rows, columns, k;
     uint32_t adds; /* 1: y += */
 };
 
-/* The tensor kernels: x of a pass in shared memory, 1024 bytes for a chunk of 256 elements of a
- * column, and the sums of sub-blocks of 32 elements of eight columns. */
+/* x as two bfloat16 numbers: of a chunk of 256 elements of a column, and of the sums of its
+ * sub-blocks. */
+enum { LINEAR_CHUNK = 256, LINEAR_CHUNK_BYTES = 1024, LINEAR_SUMS_BYTES = 32 };
+
+/* The tensor kernels have x of a pass in shared memory. */
 enum {
     LINEAR_TENSOR_THREADS = 256,
     LINEAR_TENSOR_NUMBERS = 64 << 10,
-    LINEAR_TENSOR_SUMS = LINEAR_TENSOR_NUMBERS / 1024 * 8 * 8 * 4,
+    LINEAR_TENSOR_SUMS = LINEAR_TENSOR_NUMBERS / LINEAR_CHUNK_BYTES * LINEAR_SUMS_BYTES,
     LINEAR_TENSOR_BYTES = LINEAR_TENSOR_NUMBERS + LINEAR_TENSOR_SUMS
+};
+
+/* The wide kernels read it from device memory, where a kernel of its own has put it: of a tile of
+ * columns, chunk by chunk, the numbers and then the sums. They have four quarters of chunks in
+ * shared memory, the sums of two chunks, and the totals of each warp. */
+enum {
+    LINEAR_WIDE_COLUMNS = 64,
+    LINEAR_WIDE_WARPS = 8, /* at most */
+    LINEAR_WIDE_ROWS = 32, /* of a warp; 16 of each matrix for the gated ones */
+    LINEAR_WIDE_STAGES = 4,
+    LINEAR_WIDE_NUMBERS = LINEAR_WIDE_COLUMNS * LINEAR_CHUNK_BYTES,
+    LINEAR_WIDE_SUMS = LINEAR_WIDE_COLUMNS * LINEAR_SUMS_BYTES,
+    LINEAR_WIDE_CHUNK = LINEAR_WIDE_NUMBERS + LINEAR_WIDE_SUMS,
+    LINEAR_WIDE_TOTALS = LINEAR_WIDE_ROWS * LINEAR_WIDE_COLUMNS,    /* of a warp, 4 bytes each */
+    LINEAR_WIDE_BYTES = LINEAR_WIDE_NUMBERS + 2 * LINEAR_WIDE_SUMS, /* and the totals */
+    LINEAR_SPLIT_THREADS = 256
 };
 
 struct embed_arguments {

@@ -5,7 +5,8 @@
 // is in step r of the two steps of 16 that a sub-block takes. Which elements that are differs by
 // format (run), and the other operand is brought in the same order. Quants are whole numbers of at
 // most eight bits, which bfloat16 holds exactly; scales multiply the sums of a sub-block, or of a
-// step for Q6_K.
+// step for Q6_K. Minimums are whole numbers as well: those of the eight sub-blocks of a chunk are
+// one fragment, which multiplies the sums of x.
 #pragma once
 
 #include "weights.cuh"
@@ -33,7 +34,7 @@ __device__ inline void put_run(uint32_t (&a)[2][4], int row, int r, const uint32
 // scales of group t.
 template <bool FIFTH> struct fragments_k {
     static constexpr int BYTES = FIFTH ? (int)Q5_K_BYTES : (int)Q4_K_BYTES, AT = FIFTH ? 48 : 16;
-    static constexpr uint32_t LESS = 0xc300c300;
+    static constexpr uint32_t LESS = 0xc300c300, LEAST = LESS; // 128
     static constexpr bool HAS_LEAST = true, BY_STEP = false;
     uint4 header[2];
     uint2 qs[2][4], fifth[2];
@@ -50,7 +51,7 @@ template <bool FIFTH> struct fragments_k {
                 qs[r][g] = __ldg((const uint2 *)(block + AT + 32 * g + 8 * t));
         }
     }
-    // The scales and the minimums of the two sub-blocks of group t, of both rows.
+    // The scales of the two sub-blocks of group t, of both rows.
     __device__ inline void scales(float (&f)[2][4], int t) const {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
@@ -58,8 +59,18 @@ template <bool FIFTH> struct fragments_k {
             const float2 d = q4_k_d(header[r]);
             f[r][0] = d.x * (float)(s.scales & 63);
             f[r][1] = d.x * (float)(s.scales >> 8);
-            f[r][2] = -(d.y * (float)(s.minimums & 63));
-            f[r][3] = -(d.y * (float)(s.minimums >> 8));
+            f[r][2] = f[r][3] = 0;
+        }
+    }
+    // The minimums of both rows, of sub-blocks 2 t and 2 t + 1, twice: k 0 to 7 and 8 to 15. Of row
+    // g they are multiplied by factors[0], of row g + 8 by factors[1].
+    __device__ inline void least(uint32_t (&a)[4], float (&factors)[2], int t) const {
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            uint32_t pairs[2];
+            quants_of_bytes(q4_k_scales_of(header[r], t).minimums, LEAST, pairs);
+            a[r] = a[r + 2] = pairs[0];
+            factors[r] = -q4_k_d(header[r]).y;
         }
     }
     // Which lane prepared the scale of a sub-block, and where it has it.

@@ -12,12 +12,14 @@
 KN_IMAGES(linear_1_warp);
 KN_IMAGES(linear_2_tile);
 KN_IMAGES(linear_3_tensor);
+KN_IMAGES(linear_4_wide);
 KN_IMAGES(embed_1_element);
 
 enum {
     WARPS = 4,
     TENSOR_ROWS = 16,
     TENSOR_COLUMNS = 8,
+    WIDE_FROM = 33, /* columns; for fewer, blocks that share k are faster */
     COLUMNS_MAX = 1 << 18,
     EMBED_THREADS = 128
 };
@@ -28,7 +30,16 @@ static const char *tensor_refuses(const void *problem) {
     return x->format == KN_WEIGHT_Q6_K && !fits ? "weights begin at no multiple of 4" : NULL;
 }
 
-/* tile: rows of a block, and columns. */
+static const char *wide_refuses(const void *problem) {
+    const struct kn_linear *x = problem;
+    if (x->workspace.address == 0) return "there is no workspace";
+    if (x->variant == NULL && x->columns < WIDE_FROM) return "there are few columns";
+    return tensor_refuses(problem);
+}
+
+#define WIDE_SHARED(warps) (LINEAR_WIDE_BYTES + (warps)*LINEAR_WIDE_TOTALS * (int)sizeof(float))
+
+/* tile: rows of a block, or of a warp for "wide", and columns. */
 #define FMA(format, entry_, file, columns, rows)                                                   \
     {                                                                                              \
         .name = "fma", .entry = entry_ #format "_" #columns, .images = kn_images_linear_##file,    \
@@ -46,30 +57,51 @@ static const char *tensor_refuses(const void *problem) {
             TENSOR_COLUMNS                                                                         \
         }                                                                                          \
     }
-#define LINEARS(format, plain, gated)                                                              \
+#define WIDE(format, entry_, rows)                                                                 \
     {                                                                                              \
-        {{plain, FMA(format, "linear_", 1_warp, 1, 2)},                                            \
-         {plain, FMA(format, "linear_", 2_tile, 4, 2)}},                                           \
+        .name = "wide", .entry = entry_ #format, .images = kn_images_linear_4_wide,                \
+        .compute_capability_min = 80, .refuse = wide_refuses, .threads = 32 * LINEAR_WIDE_WARPS,   \
+        .shared_bytes = WIDE_SHARED(LINEAR_WIDE_WARPS), .tile = {                                  \
+            rows,                                                                                  \
+            LINEAR_WIDE_COLUMNS                                                                    \
+        }                                                                                          \
+    }
+#define LINEARS(format, wide, tensor, gated_wide, gated_tensor)                                    \
+    {                                                                                              \
+        {{wide, tensor, FMA(format, "linear_", 1_warp, 1, 2)},                                     \
+         {wide, tensor, FMA(format, "linear_", 2_tile, 4, 2)}},                                    \
         {                                                                                          \
-            {gated, FMA(format, "linear_gated_", 1_warp, 1, 1)}, {                                 \
-                gated, FMA(format, "linear_gated_", 2_tile, 4, 1)                                  \
+            {gated_wide, gated_tensor, FMA(format, "linear_gated_", 1_warp, 1, 1)}, {              \
+                gated_wide, gated_tensor, FMA(format, "linear_gated_", 2_tile, 4, 1)               \
             }                                                                                      \
         }                                                                                          \
     }
-#define ELEMENTS(format) LINEARS(format, {0}, {0})
+#define ELEMENTS(format) LINEARS(format, {0}, {0}, {0}, {0})
 #define BLOCKS(format)                                                                             \
-    LINEARS(format, TENSOR(format, "linear_tensor_"), TENSOR(format, "linear_tensor_gated_"))
+    LINEARS(format, WIDE(format, "linear_wide_", LINEAR_WIDE_ROWS),                                \
+            TENSOR(format, "linear_tensor_"),                                                      \
+            WIDE(format, "linear_wide_gated_", LINEAR_WIDE_ROWS / 2),                              \
+            TENSOR(format, "linear_tensor_gated_"))
+#define SPLIT(format)                                                                              \
+    {                                                                                              \
+        .name = "split", .entry = "linear_split_" #format, .images = kn_images_linear_4_wide,      \
+        .compute_capability_min = 80, .threads = LINEAR_SPLIT_THREADS                              \
+    }
 #define EMBED(format)                                                                              \
     {                                                                                              \
         .name = "element", .entry = "embed_" #format, .images = kn_images_embed_1_element,         \
         .compute_capability_min = 75, .threads = EMBED_THREADS                                     \
     }
 
-/* By format, whether there is a gate, and whether there are several columns: the one on tensor
- * cores, which formats of single elements do not have, and the other. */
-static const struct kn_variant linears[KN_WEIGHT_FORMATS][2][2][2] = {
+/* By format, whether there is a gate, and whether there are several columns: those on tensor cores,
+ * which formats of single elements do not have, and the other. */
+enum { ON_TENSOR_CORES = 2, LINEAR_VARIANTS };
+static const struct kn_variant linears[KN_WEIGHT_FORMATS][2][2][LINEAR_VARIANTS] = {
     ELEMENTS(f32), ELEMENTS(f16), ELEMENTS(bf16), BLOCKS(q8_0),
     BLOCKS(q4_k),  BLOCKS(q5_k),  BLOCKS(q6_k)};
+/* What splits x for the wide kernels. */
+static const struct kn_variant splits[KN_WEIGHT_FORMATS] = {
+    {0}, {0}, {0}, SPLIT(q8_0), SPLIT(q4_k), SPLIT(q5_k), SPLIT(q6_k)};
 static const struct kn_variant embeds[KN_WEIGHT_FORMATS] = {
     EMBED(f32), EMBED(f16), EMBED(bf16), EMBED(q8_0), EMBED(q4_k), EMBED(q5_k), EMBED(q6_k)};
 
@@ -109,6 +141,33 @@ out:
     return status;
 }
 
+size_t kn_linear_workspace(size_t columns, size_t k) {
+    const size_t tiles = (columns + LINEAR_WIDE_COLUMNS - 1) / LINEAR_WIDE_COLUMNS;
+    return tiles * ((k + LINEAR_CHUNK - 1) / LINEAR_CHUNK) * LINEAR_WIDE_CHUNK;
+}
+
+static tol_status check_workspace(const struct kn_linear *x) {
+    tol_status status = TOL_OK;
+    const size_t bytes = kn_linear_workspace(x->columns, x->k);
+    const size_t x_bytes = ((x->columns - 1) * x->x_stride + x->k) * sizeof(float);
+    const size_t y_bytes = ((x->columns - 1) * x->y_stride + x->rows) * sizeof(float);
+    TOL_TRY(kn_decoder_bytes("the workspace", x->workspace, bytes, 16));
+    TOL_CHECK(!kn_place_overlap(x->workspace, bytes, x->x, x_bytes) &&
+                  !kn_place_overlap(x->workspace, bytes, x->y, y_bytes),
+              TOL_INVALID_ARGUMENT, "linear: the workspace overlaps x or y");
+out:
+    return status;
+}
+
+/* As many warps a block as leave three quarters of the multiprocessors one. */
+static unsigned wide_warps(size_t tiles, size_t column_tiles, size_t multiprocessors) {
+    unsigned warps = LINEAR_WIDE_WARPS;
+    while (warps > 1 && (tiles + warps - 1) / warps * column_tiles * 4 < multiprocessors * 3) {
+        warps /= 2;
+    }
+    return warps;
+}
+
 tol_status kn_linear(struct kn_kernels *kernels, struct tol_stream *stream,
                      const struct kn_linear *x) {
     tol_status status = TOL_OK;
@@ -120,33 +179,42 @@ tol_status kn_linear(struct kn_kernels *kernels, struct tol_stream *stream,
         TOL_TRY(check_matrix("the gate", x->format, x->gate, x->rows, x->k));
     }
     TOL_TRY(check(x));
+    if (x->workspace.address != 0) TOL_TRY(check_workspace(x));
+    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
     const struct kn_variant *rows = linears[x->format][x->gate.address != 0][x->columns > 1];
-    const bool has_tensor = rows[0].name != NULL;
-    const struct kn_variants variants = {"linear", rows + !has_tensor, 1u + has_tensor};
+    const size_t first = rows[0].name != NULL ? 0 : ON_TENSOR_CORES;
+    const struct kn_variants variants = {"linear", rows + first, LINEAR_VARIANTS - first};
     const struct kn_variant *variant = NULL;
-    TOL_TRY(kn_variant_pick(&variants, tol_context_device(kn_kernels_context(kernels)), x->variant,
-                            x, &variant));
+    TOL_TRY(kn_variant_pick(&variants, device, x->variant, x, &variant));
     const struct linear_arguments arguments = {.weights = x->weights.address,
                                                .gate = x->gate.address,
                                                .x = x->x.address,
                                                .y = x->y.address,
                                                .bias = x->bias.address,
+                                               .split = x->workspace.address,
                                                .x_stride = x->x_stride,
                                                .y_stride = x->y_stride,
                                                .rows = (uint32_t)x->rows,
                                                .columns = (uint32_t)x->columns,
                                                .k = (uint32_t)x->k,
                                                .adds = x->adds};
-    const size_t tile_rows = variant->tile[0], tile_columns = variant->tile[1];
-    const struct tol_launch_shape shape = {
-        .grid_x = (unsigned)((x->rows + tile_rows - 1) / tile_rows),
-        .grid_y = (unsigned)((x->columns + tile_columns - 1) / tile_columns),
-        .grid_z = 1,
-        .block_x = variant->threads,
-        .block_y = 1,
-        .block_z = 1,
-        .shared_bytes = variant->shared_bytes};
-    status = kn_decoder_launch(kernels, stream, variant, shape, &arguments, sizeof arguments);
+    size_t grid_x = (x->rows + variant->tile[0] - 1) / variant->tile[0];
+    const size_t grid_y = (x->columns + variant->tile[1] - 1) / variant->tile[1];
+    unsigned threads = variant->threads, shared = variant->shared_bytes;
+    if (rows + first == variant && first == 0) {
+        const size_t chunks = (x->k + LINEAR_CHUNK - 1) / LINEAR_CHUNK;
+        const unsigned warps = wide_warps(grid_x, grid_y, (size_t)device->multiprocessors);
+        TOL_TRY(kn_decoder_launch(kernels, stream, &splits[x->format],
+                                  (struct tol_launch_shape){(unsigned)chunks, (unsigned)grid_y, 1,
+                                                            LINEAR_SPLIT_THREADS, 1, 1, 0},
+                                  &arguments, sizeof arguments));
+        grid_x = (grid_x + warps - 1) / warps;
+        threads = 32 * warps, shared = (unsigned)WIDE_SHARED((int)warps);
+    }
+    status = kn_decoder_launch(
+        kernels, stream, variant,
+        (struct tol_launch_shape){(unsigned)grid_x, (unsigned)grid_y, 1, threads, 1, 1, shared},
+        &arguments, sizeof arguments);
 out:
     return status;
 }

@@ -6,16 +6,17 @@
  * |W| |x|, the error of an element is at most (k / 32 + 16) u P for "fma", which adds products by
  * fused multiply-adds in fp32. "tensor", for quantised weights and compute capability 8.0 on, has
  * whole quants, and x as the sum of two bfloat16 numbers: with S the sum of (|d sc q| + |dmin m|)
- * |x|, its error is at most (2^-17 + (k / 32 + 16) 2^-22) S, and an x of 2^127 or more, or
- * infinite, makes its column NaN. Each has one more rounding for the bias and one for the sum
- * with y. An element is the same bits whatever the number of columns and whatever is in the others,
+ * |x|, its error is at most (2^-17 + (k / 32 + 16) 2^-22) S; an infinite x makes its column NaN,
+ * and one of 2^122 or more can. "wide" gives the bits of "tensor" and is for many columns, which it
+ * splits into a workspace first. Each has one more rounding for the bias and one for the sum with
+ * y. An element is the same bits whatever the number of columns and whatever is in the others,
  * so what is computed for one session does not depend on those beside it. A NaN stays in its
  * column.
  *
  * embed: row r of out is row tokens[r] of a table, as floats, bit for bit as kn_weight_values says;
  * NaN if the table has no such row.
  *
- * Both queue one kernel and wait for nothing. Thread-safe, as tol_launch is.
+ * Both queue one kernel, "wide" two, and wait for nothing. Thread-safe, as tol_launch is.
  */
 #ifndef KN_LINEAR_H
 #define KN_LINEAR_H
@@ -33,8 +34,13 @@ struct kn_linear {
     struct kn_place x, y;      /* floats; x at a multiple of 16 bytes */
     size_t x_stride, y_stride; /* from column to column, in elements; x_stride in fours */
     bool adds;                 /* adds to y, and does not replace it. Not with a gate */
-    const char *variant;       /* "tensor" or "fma"; NULL: the best */
+    struct kn_place workspace; /* kn_linear_workspace bytes at a multiple of 16; address 0: none.
+                                  A call that runs beside this one needs another */
+    const char *variant;       /* "wide", "tensor" or "fma"; NULL: the best */
 };
+
+/* The bytes of workspace that "wide" needs for a product of so many columns and elements of k. */
+TOL_API size_t kn_linear_workspace(size_t columns, size_t k);
 
 /*
  * Without rows or columns it does nothing. TOL_INVALID_ARGUMENT: an argument is NULL or misaligned,

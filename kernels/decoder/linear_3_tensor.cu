@@ -13,43 +13,25 @@
 // Requires: blockDim = (256, 1, 1), gridDim = (rows / 16, columns / 8), rounded up; dynamic shared
 // memory of LINEAR_TENSOR_BYTES; x and its columns aligned to 16 bytes; rows of Q4_K and Q5_K too,
 // matrices of Q6_K to 4 and of Q8_0 to 2 bytes.
-#include "fragments.cuh"
+#include "split.cuh"
 
-#include "decoder_arguments.h"
-
-enum {
-    TENSOR_WARPS = LINEAR_TENSOR_THREADS / WARP,
-    TILE_ROWS = 16,
-    TILE_COLUMNS = 8,
-    SUB_BYTES = 128 // of a sub-block of one column: first and second numbers
-};
+enum { TENSOR_WARPS = LINEAR_TENSOR_THREADS / WARP, TILE_ROWS = 16, TILE_COLUMNS = 8 };
 
 // x of a pass: sub-block by sub-block, the first numbers of all columns and then the second ones,
-// 16 bytes for each t; behind them the sums of sub-blocks, column by column.
+// 16 bytes for each t; behind them the sums of sub-blocks, chunk by chunk and column by column.
 struct staged_columns {
     char *numbers;
-    float *sums;
+    uint16_t *sums;
     uint32_t columns;
 
     __device__ inline uint4 *at(uint32_t sub, int second, uint32_t column, int t) const {
         return (uint4 *)(numbers + sub * columns * SUB_BYTES) + second * columns * 4 + column * 4 +
                t;
     }
+    __device__ inline uint16_t *sums_at(uint32_t chunk, uint32_t column) const {
+        return sums + (chunk * columns + column) * CHUNK_SUMS;
+    }
 };
-
-// Two floats as bfloat16, the first in the lower half, and what that leaves over as well.
-__device__ inline void split_two(float a, float b, uint32_t &first, uint32_t &second) {
-    const __nv_bfloat162 high = __floats2bfloat162_rn(a, b);
-    first = *(const uint32_t *)&high;
-    const __nv_bfloat162 low = __floats2bfloat162_rn(a - __uint_as_float(first << 16),
-                                                     b - __uint_as_float(first & 0xffff0000u));
-    second = *(const uint32_t *)&low;
-}
-
-__device__ inline float two_sum(uint32_t first, uint32_t second) {
-    return (__uint_as_float(first << 16) + __uint_as_float(second << 16)) +
-           (__uint_as_float(first & 0xffff0000u) + __uint_as_float(second & 0xffff0000u));
-}
 
 // Brings chunks `chunk` to `chunk + chunks - 1` of x to shared memory. Beyond k it is 0.
 template <typename Q>
@@ -61,71 +43,43 @@ __device__ inline void stage(const staged_columns &x, const linear_arguments &a,
         const uint32_t c = i / 4 % x.columns, sub = i / 4 / x.columns;
         const uint32_t k = chunk * CHUNK + sub * 32;
         const float *from = (const float *)a.x + (column + c) * a.x_stride + k;
-        float4 v[2] = {};
-        uint32_t first[4], second[4];
-        float sum = 0;
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-            if (k < a.k) v[r] = load_floats(from + Q::run(t, r));
-            split_two(v[r].x, v[r].y, first[2 * r], second[2 * r]);
-            split_two(v[r].z, v[r].w, first[2 * r + 1], second[2 * r + 1]);
-        }
-        *x.at(sub, 0, c, t) = {first[0], first[1], first[2], first[3]};
-        *x.at(sub, 1, c, t) = {second[0], second[1], second[2], second[3]};
-        if (Q::HAS_LEAST) {
-#pragma unroll
-            for (int p = 0; p < 4; p++) sum += two_sum(first[p], second[p]);
-            sum += __shfl_xor_sync(~0u, sum, 1);
-            sum += __shfl_xor_sync(~0u, sum, 2);
-            if (t == 0) x.sums[sub * TILE_COLUMNS + c] = sum;
-        }
+        const split_eight eight = split<Q>(k < a.k ? from : NULL, t);
+        *x.at(sub, 0, c, t) = eight.first;
+        *x.at(sub, 1, c, t) = eight.second;
+        if (Q::HAS_LEAST && t == 0) put_sum(x.sums_at(sub / SUBS, c), sub % SUBS, eight.sum);
     }
 }
 
 #if __CUDA_ARCH__ >= 800
-// Adds a chunk's products to the sums of the fragment: rows g and g + 8, columns 2 t and 2 t + 1.
+// Adds the products of chunk `chunk` of the pass to the sums of the fragment.
 template <typename Q>
 __device__ inline void add_chunk(float (&sums)[4], Q &weights, const staged_columns &x,
-                                 uint32_t first_sub) {
+                                 uint32_t chunk) {
     const uint32_t lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     float own[2][4];
     weights.scales(own, t);
 #pragma unroll
     for (int s = 0; s < SUBS; s++) {
         uint32_t a[2][4];
-        uint4 high = {}, low = {};
-        if (g < x.columns)
-            high = *x.at(first_sub + s, 0, g, t), low = *x.at(first_sub + s, 1, g, t);
+        float scales[2][2];
+        uint4 first = {}, second = {};
+        if (g < x.columns) {
+            first = *x.at(chunk * SUBS + s, 0, g, t);
+            second = *x.at(chunk * SUBS + s, 1, g, t);
+        }
         weights.quants(s, a);
-        const int from = (lane & ~3u) | Q::scale_lane(s);
-        const uint32_t b[2][2][2] = {{{high.x, high.y}, {high.z, high.w}},
-                                     {{low.x, low.y}, {low.z, low.w}}};
-        float products[4] = {};
-#pragma unroll
-        for (int step = 0; step < 2; step++) {
-            mma_16<__nv_bfloat16>(products, a[step], b[0][step][0], b[0][step][1]);
-            mma_16<__nv_bfloat16>(products, a[step], b[1][step][0], b[1][step][1]);
-            if (!Q::BY_STEP && step == 0) continue;
-#pragma unroll
-            for (int row = 0; row < 2; row++) {
-                const float scale = __shfl_sync(~0u, own[row][Q::scale_at(s, step)], from);
-                sums[2 * row] = fmaf(scale, products[2 * row], sums[2 * row]);
-                sums[2 * row + 1] = fmaf(scale, products[2 * row + 1], sums[2 * row + 1]);
-            }
-#pragma unroll
-            for (int i = 0; i < 4; i++) products[i] = 0;
+        scales_of<Q>(scales, own, s);
+        add_sub<Q>(sums, a, scales, first, second);
+    }
+    if constexpr (Q::HAS_LEAST) {
+        uint32_t a[4], first = 0, second = 0;
+        float factors[2];
+        if (g < x.columns) {
+            const uint32_t *of_x = (const uint32_t *)x.sums_at(chunk, g);
+            first = of_x[t], second = of_x[4 + t];
         }
-        if (Q::HAS_LEAST) {
-            const float *of_x = x.sums + (first_sub + s) * TILE_COLUMNS + 2 * t;
-            const float x0 = 2 * t < x.columns ? of_x[0] : 0;
-            const float x1 = 2 * t + 1 < x.columns ? of_x[1] : 0;
-#pragma unroll
-            for (int row = 0; row < 2; row++) {
-                const float least = __shfl_sync(~0u, own[row][2 + s % 2], from);
-                sums[2 * row] = fmaf(least, x0, sums[2 * row]);
-                sums[2 * row + 1] = fmaf(least, x1, sums[2 * row + 1]);
-            }
-        }
+        weights.least(a, factors, t);
+        add_least(sums, a, factors, first, second);
     }
 }
 
@@ -136,7 +90,7 @@ __device__ inline void linear_tensor(const linear_arguments &a) {
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     const uint32_t row = blockIdx.x * TILE_ROWS, column = blockIdx.y * TILE_COLUMNS;
     const uint32_t chunks = (a.k + CHUNK - 1) / CHUNK, share = warp % SHARES;
-    const staged_columns x = {(char *)shared, (float *)((char *)shared + LINEAR_TENSOR_NUMBERS),
+    const staged_columns x = {(char *)shared, (uint16_t *)((char *)shared + LINEAR_TENSOR_NUMBERS),
                               min(a.columns - column, (uint32_t)TILE_COLUMNS)};
     // So many chunks fit, a multiple of the warps.
     const uint32_t pass = LINEAR_TENSOR_NUMBERS / (SUBS * SUB_BYTES) / x.columns / 8 * 8;
@@ -158,7 +112,7 @@ __device__ inline void linear_tensor(const linear_arguments &a) {
         for (uint32_t chunk = begin + share; chunk < begin + here; chunk += SHARES) {
             Q weights = next;
             if (chunk + SHARES < chunks) next.load(rows, chunk + SHARES, a.k, lane % 4);
-            add_chunk<Q>(sums, weights, x, (chunk - begin) * SUBS);
+            add_chunk<Q>(sums, weights, x, chunk - begin);
         }
     }
     __syncthreads();
@@ -177,12 +131,7 @@ __device__ inline void linear_tensor(const linear_arguments &a) {
     for (int w = 0; w < TENSOR_WARPS; w++) {
         both[w / SHARES] += of_warps[(w * TILE_ROWS + threadIdx.x % TILE_ROWS) * TILE_COLUMNS + c];
     }
-    float *y = (float *)a.y + (column + c) * a.y_stride + r;
-    float sum = both[0];
-    if (GATED) sum *= both[1] / (1 + expf(-both[1]));
-    if (a.bias != 0) sum += ((const float *)a.bias)[r];
-    if (a.adds) sum += *y;
-    *y = sum;
+    put_element<GATED>(a, r, column + c, both[0], both[1]);
 }
 
 #else

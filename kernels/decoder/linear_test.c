@@ -145,7 +145,12 @@ static void run(const struct stage *s, const char *variant, enum form form, size
     const size_t matrix = s->rows * kn_weight_row_bytes(s->format, s->k);
     struct kn_guarded y = {0};
     tol_auto_buffer struct tol_buffer *weights = NULL, *gates = NULL, *x = NULL, *bias = NULL;
+    const bool is_wide = strcmp(variant, "wide") == 0;
+    struct kn_guarded workspace = {0};
     size_t changed = 1;
+    MUST(kn_guarded_create(test_context(), kn_linear_workspace(columns, s->k), 16, &workspace));
+    const struct kn_place room = {tol_buffer_address(workspace.buffer) + workspace.offset,
+                                  workspace.bytes};
     MUST(tol_buffer_create(test_context(), matrix, 1, &weights));
     MUST(tol_buffer_create(test_context(), matrix, 1, &gates));
     MUST(tol_buffer_create(test_context(), columns * s->k, sizeof(float), &x));
@@ -170,12 +175,16 @@ static void run(const struct stage *s, const char *variant, enum form form, size
                             .x_stride = s->k,
                             .y_stride = s->rows,
                             .adds = form == ADDED,
+                            .workspace = is_wide ? room : (struct kn_place){0, 0},
                             .variant = variant}));
     MUST(tol_stream_synchronize(stream));
     MUST(kn_guarded_read(&y, got));
     MUST(kn_guarded_check(&y, &changed));
     cr_assert(changed == 0);
+    MUST(kn_guarded_check(&workspace, &changed));
+    cr_assert(changed == 0);
     kn_guarded_destroy(&y);
+    kn_guarded_destroy(&workspace);
 }
 
 static double silu(double x) {
@@ -183,7 +192,7 @@ static double silu(double x) {
 }
 
 static void check(const struct stage *s, const char *variant, enum form form, const float *got) {
-    const bool is_tensor = strcmp(variant, "tensor") == 0;
+    const bool is_tensor = strcmp(variant, "fma") != 0;
     const double steps = (double)s->k / 32 + 16;
     const double each = is_tensor ? 0x1p-17 + steps * 0x1p-22 : steps * 0x1p-24;
     const double *w = is_tensor ? s->w_parts : s->w, *g = is_tensor ? s->g_parts : s->g;
@@ -226,6 +235,22 @@ static void try(enum kn_weight_format format, const char *variant, size_t rows, 
     free(all), free(one);
 }
 
+static void try_wide(enum kn_weight_format format, size_t rows, size_t columns, size_t k) {
+    struct stage s = stage_make(format, rows, columns, k);
+    const size_t count = columns * rows;
+    float *wide = malloc(count * sizeof *wide), *narrow = malloc(count * sizeof *narrow);
+    cr_assert(wide != NULL && narrow != NULL);
+    for (enum form form = PLAIN; form < FORMS; form++) {
+        run(&s, "wide", form, 0, columns, wide);
+        check(&s, "wide", form, wide);
+        run(&s, "tensor", form, 0, columns, narrow);
+        cr_assert(memcmp(wide, narrow, count * sizeof *wide) == 0, "%s, form %d",
+                  kn_weight_name(format), (int)form);
+    }
+    stage_end(&s);
+    free(wide), free(narrow);
+}
+
 Test(linear, products_are_the_definition_and_the_same_beside_others) {
     begin();
     for (enum kn_weight_format format = 0; format < KN_WEIGHT_FORMATS; format++) {
@@ -246,6 +271,19 @@ Test(linear, tensor_products_are_the_definition_and_the_same_beside_others) {
         if (test_takes_trial()) try(format, "tensor", 5, 9, grain > 32 ? 768 : 352);
         if (test_takes_trial()) try(format, "tensor", 1, 1, grain);
         if (test_takes_trial()) try(format, "tensor", 3, 8, 2304);
+    }
+}
+
+/* Rows that fill no warp, several warps and tiles of columns, shares of k without a chunk, a last
+ * chunk that is cut; and alone a column is computed by "tensor". */
+Test(linear, wide_products_are_those_of_tensor_bit_for_bit) {
+    begin();
+    if (tol_context_device(test_context())->compute_capability < 80) return;
+    for (enum kn_weight_format format = KN_WEIGHT_Q8_0; format < KN_WEIGHT_FORMATS; format++) {
+        const size_t grain = kn_weight_grain(format);
+        if (test_takes_trial()) try_wide(format, 50, 3, grain > 32 ? 2304 : 2336);
+        if (test_takes_trial()) try_wide(format, 5, 67, grain > 32 ? 768 : 352);
+        if (test_takes_trial()) try_wide(format, 33, 1, grain);
     }
 }
 
@@ -388,6 +426,11 @@ Test(linear, what_makes_no_sense_is_refused) {
     REFUSED(p.y.address = 0x20000, TOL_INVALID_ARGUMENT, "overlaps");
     REFUSED(p.bias = ((struct kn_place){0x40000, 19}), TOL_OUT_OF_RANGE, "bias needs 20");
     REFUSED((p.gate = p.weights, p.adds = true), TOL_INVALID_ARGUMENT, "a gate with");
+    REFUSED(p.variant = "wide", TOL_UNSUPPORTED, "no workspace");
+    REFUSED(p.workspace = ((struct kn_place){0x40000, 100}), TOL_OUT_OF_RANGE, "workspace needs");
+    REFUSED(p.workspace = ((struct kn_place){0x40008, 1 << 20}), TOL_INVALID_ARGUMENT, "aligned");
+    REFUSED(p.workspace = ((struct kn_place){0x20000, 1 << 20}), TOL_INVALID_ARGUMENT,
+            "workspace overlaps");
     REFUSED(p.rows = (size_t)1 << 31, TOL_OVER_LIMIT, "2147483648 rows");
     REFUSED(p.columns = 1 << 18, TOL_OVER_LIMIT, "262144 columns");
     MUST_FAIL(kn_linear(NULL, stream, &good), TOL_INVALID_ARGUMENT, "needs kernels");

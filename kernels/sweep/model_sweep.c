@@ -33,7 +33,7 @@ static void draw(struct sweep *sweep, enum kn_weight_format format, uint8_t *wei
 
 struct product {
     struct sweep_matrix x, y;
-    struct tol_buffer *weights, *tokens;
+    struct tol_buffer *weights, *tokens, *workspace;
     uint8_t *bytes;
     float *values;
     double *oracle;
@@ -72,6 +72,7 @@ static void finish(struct sweep *sweep, tol_status status, const struct sweep_ma
     sweep_matrix_end(&p->x);
     sweep_matrix_end(&p->y);
     tol_buffer_destroy(p->weights);
+    tol_buffer_destroy(p->workspace);
     tol_buffer_destroy(p->tokens);
     free(p->bytes), free(p->values), free(p->oracle);
 }
@@ -85,6 +86,8 @@ static void run_linear(struct sweep *sweep, enum kn_weight_format format, const 
         return;
     }
     TOL_TRY(begin(sweep, format, columns, &p));
+    TOL_TRY(tol_buffer_create(kn_kernels_context(sweep->kernels), kn_linear_workspace(columns, K),
+                              1, &p.workspace));
     for (size_t i = 0; i < columns * ROWS; i++) {
         const float *row = p.values + i % ROWS * K, *x = p.x.values + i / ROWS * K;
         double sum = 0, magnitude = 0;
@@ -93,9 +96,10 @@ static void run_linear(struct sweep *sweep, enum kn_weight_format format, const 
             magnitude += fabs((double)row[k] * (double)x[k]);
         }
         p.oracle[i] = gated ? sum / (1 + exp(-sum)) * sum : sum;
-        /* x has 17 bits on tensor cores; a gate multiplies the error of each sum by the other */
-        const double error = 0x1p-17 * magnitude * (gated ? 2.2 * fabs(sum) : 1);
-        if (variant[0] == 't') p.absolute = fmax(p.absolute, error);
+        /* x has 17 bits on tensor cores, where fma rounds K / 32 + 16 times; a gate multiplies the
+         * error of each sum by the other */
+        const double each = variant[0] == 'f' ? 0x1p-19 : 0x1p-17;
+        p.absolute = fmax(p.absolute, each * magnitude * (gated ? 2.2 * fabs(sum) : 1));
     }
     status = kn_linear(
         sweep->kernels, sweep->stream,
@@ -109,6 +113,7 @@ static void run_linear(struct sweep *sweep, enum kn_weight_format format, const 
                             .y = place_of(&p.y),
                             .x_stride = p.x.stride,
                             .y_stride = p.y.stride,
+                            .workspace = kn_place_of(p.workspace, 0),
                             .variant = variant});
 out:
     finish(sweep, status, &p.y, &p);
@@ -214,6 +219,7 @@ void sweep_model(struct sweep *sweep) {
             run_linear(sweep, format, "fma", COLUMNS, gated == 1);
             if (format >= KN_WEIGHT_Q8_0 && device->compute_capability >= 80) {
                 run_linear(sweep, format, "tensor", COLUMNS, gated == 1);
+                run_linear(sweep, format, "wide", COLUMNS, gated == 1);
             }
         }
         run_embed(sweep, format);

@@ -12,7 +12,7 @@ enum {
     CONTEXT = 4096,
     SESSIONS = 32,
     SESSIONS_MAX = 4096,
-    ROWS = 256,
+    ROWS = 512,
     ROWS_MAX = 4096,
     CHUNK = 16 << 20,
     PARTS = 32 << 20, /* for the parts of attention of a prompt's rows, in bytes */
@@ -74,6 +74,10 @@ static tol_status make_scratch(struct tol_loaded *l) {
     const size_t useful = kn_paged_workspace(&heads, l->rows, spans);
     if (scratch->parts_bytes < PARTS) scratch->parts_bytes = useful < PARTS ? useful : PARTS;
     scratch->parts = take(&at, scratch->parts_bytes / sizeof(float));
+    const size_t attended = s->heads * s->head_size;
+    const size_t widest = s->feed_forward > attended ? s->feed_forward : attended;
+    scratch->split_bytes = kn_linear_workspace(l->rows, widest > s->width ? widest : s->width);
+    scratch->split = take(&at, scratch->split_bytes / sizeof(float));
     TOL_TRY(tol_buffer_create(l->context, at, 1, &scratch->buffer));
     TOL_TRY(tol_buffer_create(l->context, 3 * l->rows, sizeof(int), &l->input));
     TOL_TRY(

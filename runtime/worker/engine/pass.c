@@ -80,18 +80,21 @@ static tol_status queue_product(const struct work *w, const struct loaded_matrix
                                 struct kn_place y, size_t y_width, bool adds) {
     return kn_linear(
         w->l->kernels, w->stream,
-        &(struct kn_linear){.format = matrix->format,
-                            .rows = matrix->rows,
-                            .columns = rows,
-                            .k = matrix->k,
-                            .weights = matrix->weights,
-                            .gate = gate != NULL ? gate->weights : (struct kn_place){0, 0},
-                            .bias = matrix->bias,
-                            .x = scratch_place(w, x),
-                            .y = y,
-                            .x_stride = matrix->k,
-                            .y_stride = y_width,
-                            .adds = adds});
+        &(struct kn_linear){
+            .format = matrix->format,
+            .rows = matrix->rows,
+            .columns = rows,
+            .k = matrix->k,
+            .weights = matrix->weights,
+            .gate = gate != NULL ? gate->weights : (struct kn_place){0, 0},
+            .bias = matrix->bias,
+            .x = scratch_place(w, x),
+            .y = y,
+            .x_stride = matrix->k,
+            .y_stride = y_width,
+            .adds = adds,
+            .workspace = {tol_buffer_address(w->l->scratch.buffer) + w->l->scratch.split,
+                          w->l->scratch.split_bytes}});
 }
 
 static tol_status queue_attention(struct work *w, const struct loaded_layer *layer, size_t index) {
