@@ -53,23 +53,23 @@ __device__ inline void stage(const staged_columns &x, const linear_arguments &a,
 #if __CUDA_ARCH__ >= 800
 // Adds the products of chunk `chunk` of the pass to the sums of the fragment.
 template <typename Q>
-__device__ inline void add_chunk(float (&sums)[4], Q &weights, const staged_columns &x,
+__device__ inline void add_chunk(float (&sums)[1][1][4], Q &weights, const staged_columns &x,
                                  uint32_t chunk) {
     const uint32_t lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     float own[2][4];
     weights.scales(own, t);
 #pragma unroll
     for (int s = 0; s < SUBS; s++) {
-        uint32_t a[2][4];
-        float scales[2][2];
-        uint4 first = {}, second = {};
+        uint32_t a[1][2][4];
+        float scales[1][2][2];
+        uint4 first[1] = {}, second[1] = {};
         if (g < x.columns) {
-            first = *x.at(chunk * SUBS + s, 0, g, t);
-            second = *x.at(chunk * SUBS + s, 1, g, t);
+            first[0] = *x.at(chunk * SUBS + s, 0, g, t);
+            second[0] = *x.at(chunk * SUBS + s, 1, g, t);
         }
-        weights.quants(s, a);
-        scales_of<Q>(scales, own, s);
-        add_sub<Q>(sums, a, scales, first, second);
+        weights.quants(s, a[0]);
+        scales_of<Q>(scales[0], own, s);
+        add_subs<Q, 1, 1>(sums, a, scales, first, second);
     }
     if constexpr (Q::HAS_LEAST) {
         uint32_t a[4], first = 0, second = 0;
@@ -79,7 +79,7 @@ __device__ inline void add_chunk(float (&sums)[4], Q &weights, const staged_colu
             first = of_x[t], second = of_x[4 + t];
         }
         weights.least(a, factors, t);
-        add_least(sums, a, factors, first, second);
+        add_least(sums[0][0], a, factors, first, second);
     }
 }
 
@@ -97,7 +97,7 @@ __device__ inline void linear_tensor(const linear_arguments &a) {
     const uint8_t *matrix = (const uint8_t *)(GATED && warp >= SHARES ? a.gate : a.weights);
     const uint8_t *rows[2];
     Q next;
-    float sums[4] = {};
+    float sums[1][1][4] = {};
 #pragma unroll
     for (int r = 0; r < 2; r++) { // past the last row the last is computed again, and not written
         const uint32_t index = min(row + lane / 4 + 8 * r, a.rows - 1);
@@ -120,7 +120,7 @@ __device__ inline void linear_tensor(const linear_arguments &a) {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         of_warps[warp * TILE_ROWS * TILE_COLUMNS + (lane / 4 + i / 2 * 8) * TILE_COLUMNS +
-                 lane % 4 * 2 + i % 2] = sums[i];
+                 lane % 4 * 2 + i % 2] = sums[0][0][i];
     }
     __syncthreads();
     if (threadIdx.x >= TILE_ROWS * TILE_COLUMNS) return;

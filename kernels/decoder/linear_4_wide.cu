@@ -20,6 +20,7 @@
 enum {
     MATRICES = 2, // fragments of 16 rows that a warp has
     TILES = LINEAR_WIDE_COLUMNS / 8,
+    TURNS = 2, // tiles of columns whose instructions take turns
     QUARTER_SUBS = SUBS / LINEAR_WIDE_STAGES,
     QUARTER = LINEAR_WIDE_NUMBERS / LINEAR_WIDE_STAGES,
     SUB = LINEAR_WIDE_COLUMNS * SUB_BYTES,
@@ -76,7 +77,7 @@ __device__ inline void copy_quarter(const char *from, uint32_t numbers, uint32_t
 }
 
 template <typename Q>
-__device__ inline void add_quarter(float (&sums)[MATRICES][TILES][4], const Q (&weights)[MATRICES],
+__device__ inline void add_quarter(float (&sums)[TILES][MATRICES][4], const Q (&weights)[MATRICES],
                                    const float (&own)[MATRICES][2][4], const char *numbers,
                                    int quarter) {
     const uint32_t lane = threadIdx.x % WARP;
@@ -92,18 +93,20 @@ __device__ inline void add_quarter(float (&sums)[MATRICES][TILES][4], const Q (&
             scales_of<Q>(scales[m], own[m], s);
         }
 #pragma unroll
-        for (int n = 0; n < TILES; n++) {
-            const uint4 first = of_x[n * WARP], second = of_x[SUB / 2 / UNIT + n * WARP];
+        for (int n = 0; n < TILES; n += TURNS) {
+            uint4 first[TURNS], second[TURNS];
 #pragma unroll
-            for (int m = 0; m < MATRICES; m++) {
-                add_sub<Q>(sums[m][n], a[m], scales[m], first, second);
+            for (int j = 0; j < TURNS; j++) {
+                first[j] = of_x[(n + j) * WARP];
+                second[j] = of_x[SUB / 2 / UNIT + (n + j) * WARP];
             }
+            add_subs<Q, TURNS, MATRICES>(&sums[n], a, scales, first, second);
         }
     }
 }
 
 template <typename Q>
-__device__ inline void add_minimums(float (&sums)[MATRICES][TILES][4], const Q (&weights)[MATRICES],
+__device__ inline void add_minimums(float (&sums)[TILES][MATRICES][4], const Q (&weights)[MATRICES],
                                     const char *of_x) {
     const uint32_t lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
 #pragma unroll
@@ -114,7 +117,7 @@ __device__ inline void add_minimums(float (&sums)[MATRICES][TILES][4], const Q (
 #pragma unroll
         for (int n = 0; n < TILES; n++) {
             const uint32_t *words = (const uint32_t *)of_x + (n * 8 + g) * CHUNK_WORDS;
-            add_least(sums[m][n], a, factors, words[t], words[4 + t]);
+            add_least(sums[n][m], a, factors, words[t], words[4 + t]);
         }
     }
 }
@@ -130,8 +133,8 @@ __device__ inline void put_tiles(const linear_arguments &a, uint32_t row, uint32
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const uint32_t r = row + m * 16 + g + i / 2 * 8, c = column + n * 8 + 2 * t + i % 2;
-                const float sum = totals[((m * TILES + n) * 4 + i) * WARP];
-                const float gate = totals[((TILES + n) * 4 + i) * WARP];
+                const float sum = totals[((n * MATRICES + m) * 4 + i) * WARP];
+                const float gate = totals[((n * MATRICES + 1) * 4 + i) * WARP];
                 if (r < a.rows && c < a.columns) put_element<GATED>(a, r, c, sum, gate);
             }
         }
@@ -150,7 +153,7 @@ __device__ inline void linear_wide(const linear_arguments &a) {
     const char *split = (const char *)a.split + (uint64_t)blockIdx.y * chunks * LINEAR_WIDE_CHUNK;
     order here = {chunks, GATED ? 4u : 8u, 0, 0}, ahead = here;
     const uint8_t *rows[MATRICES][2];
-    float sums[MATRICES][TILES][4] = {};
+    float sums[TILES][MATRICES][4] = {};
 #pragma unroll
     for (int m = 0; m < MATRICES; m++) {
 #pragma unroll
@@ -193,7 +196,7 @@ __device__ inline void linear_wide(const linear_arguments &a) {
         if (!here.next()) continue;
 #pragma unroll
         for (int i = 0; i < MATRICES * TILES * 4; i++) {
-            float *sum = &sums[i / (TILES * 4)][i / 4 % TILES][i % 4];
+            float *sum = &sums[i / (MATRICES * 4)][i / 4 % MATRICES][i % 4];
             totals[i * WARP] += *sum;
             *sum = 0;
         }

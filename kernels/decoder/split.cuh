@@ -80,22 +80,33 @@ __device__ inline void add_scaled(float (&sums)[4], const float (&scales)[2],
     for (int i = 0; i < 4; i++) sums[i] = fmaf(scales[i / 2], products[i], sums[i]);
 }
 
-// Adds a sub-block's products to the sums of a fragment: rows g and g + 8, columns 2 t and 2 t + 1.
-template <typename Q>
-__device__ inline void add_sub(float (&sums)[4], const uint32_t (&a)[2][4],
-                               const float (&scales)[2][2], const uint4 &first,
-                               const uint4 &second) {
-    float products[4] = {};
-    mma_16<__nv_bfloat16>(products, a[0], first.x, first.y);
-    mma_16<__nv_bfloat16>(products, a[0], second.x, second.y);
-    if (Q::BY_STEP) {
-        add_scaled(sums, scales[0], products);
+// Adds a sub-block's products to the sums of N x M fragments: rows g and g + 8 of each of M tiles of
+// weights, columns 2 t and 2 t + 1 of each of N tiles of x. Four instructions of a fragment depend
+// on each other, so fragments take turns.
+template <typename Q, int N, int M>
+__device__ inline void add_subs(float (*sums)[M][4], const uint32_t (&a)[M][2][4],
+                                const float (&scales)[M][2][2], const uint4 (&first)[N],
+                                const uint4 (&second)[N]) {
+    float products[N][M][4] = {};
 #pragma unroll
-        for (int i = 0; i < 4; i++) products[i] = 0;
+    for (int step = 0; step < 2; step++) {
+#pragma unroll
+        for (int part = 0; part < 2; part++) {
+#pragma unroll
+            for (int i = 0; i < N * M; i++) {
+                const uint4 &b = part == 0 ? first[i / M] : second[i / M];
+                mma_16<__nv_bfloat16>(products[i / M][i % M], a[i % M][step], step == 0 ? b.x : b.z,
+                                      step == 0 ? b.y : b.w);
+            }
+        }
+        if (!Q::BY_STEP && step == 0) continue;
+#pragma unroll
+        for (int i = 0; i < N * M; i++) {
+            float(&of_step)[4] = products[i / M][i % M];
+            add_scaled(sums[i / M][i % M], scales[i % M][step], of_step);
+            of_step[0] = of_step[1] = of_step[2] = of_step[3] = 0;
+        }
     }
-    mma_16<__nv_bfloat16>(products, a[1], first.z, first.w);
-    mma_16<__nv_bfloat16>(products, a[1], second.z, second.w);
-    add_scaled(sums, scales[1], products);
 }
 
 // Adds what the minimums of a chunk give: words t and 4 + t of the column's sums.
