@@ -44,7 +44,7 @@ VARIANTS = {
     # name: (folder, flags of the compiler, flags of the linker, processor levels)
     "dev": ("build", "-O2 -g", "", ["x1", "x3", "x4"]),
     "release": ("build/release", "-O3 -g -DNDEBUG", "", ["x1", "x3", "x4"]),
-    "asan": ("build/asan", f"-O1 -g1 {DEEP} {SANITIZE}", SANITIZE, ["x1"]),
+    "asan": ("build/asan", f"-O1 -g1 {DEEP} {SANITIZE} $sound_frames", SANITIZE, ["x1"]),
     # Counters are atomic: the soft device's threads share them.
     # Without optimisation gcc 12 warns of values that it does not follow; other variants fail then.
     "coverage": ("build/coverage",

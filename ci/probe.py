@@ -90,6 +90,36 @@ def find_runner(cc: str, target: str) -> str:
     return f"{found} -L {ask(cc, '-print-sysroot').rstrip('/') or '/usr/' + target}"
 
 
+MISALIGNED = """#include <stdint.h>
+static int stray(const volatile void *p) { return (uintptr_t)p % 64 != 0; }
+int main(void) {
+    _Alignas(64) volatile char map[128] = {0};
+    return stray(map) ? 64 : 0;
+}
+"""
+
+
+def sound_frames(cc: str) -> str:
+    """The flag without which ASan moves local variables to where they are not aligned, if the
+    compiler makes that mistake: gcc 13.2 does (PR sanitizer/110027), which Ubuntu 24.04 has."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "probe")
+        path.with_suffix(".c").write_text(MISALIGNED)
+        made = subprocess.run([*cc.split(), "-fsanitize=address", f"{path}.c", "-o", str(path)],
+                              capture_output=True, check=False).returncode == 0
+        # One for another processor does not run, and says nothing.
+        if made and ran(path) == 64:
+            return "--param asan-use-after-return=0"
+    return ""
+
+
+def ran(program: pathlib.Path) -> int | None:
+    try:
+        return subprocess.run([str(program)], capture_output=True, check=False).returncode
+    except OSError:
+        return None
+
+
 # The compilers that this repository is checked with. What others warn of is for its people to
 # mend, and no reason to leave a newcomer without a program.
 CHECKED = {"gcc": ("12",), "clang": ("14",)}
@@ -123,6 +153,7 @@ def config(cc: str) -> str:
         "march_x4": f"-march=x86-64-v4{width}" if x86 else "",
         "criterion_cflags": criterion_cflags,
         "criterion_libs": criterion_libs,
+        "sound_frames": sound_frames(cc),
         "fuzz_cc": find_fuzzer() or "echo no clang with libFuzzer: && false",
         "nvcc": find_nvcc(),
         "cuda_cflags": f"-DTOL_HAS_CUDA_H -isystem {cuda}" if cuda else "",
