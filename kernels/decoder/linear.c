@@ -159,17 +159,14 @@ out:
     return status;
 }
 
-/* The warps of a block: those with which the multiprocessor that has the most warps has the least,
- * and more rather than fewer, since the warps of a block share x. */
+/* As many warps a block as leave three quarters of the multiprocessors a block: the warps of a block
+ * share x, and shared memory limits a multiprocessor to two or three blocks. */
 static unsigned wide_warps(size_t tiles, size_t column_tiles, size_t multiprocessors) {
-    size_t least = SIZE_MAX;
-    unsigned best = LINEAR_WIDE_WARPS;
-    for (unsigned warps = LINEAR_WIDE_WARPS; warps > 0; warps /= 2) {
-        const size_t blocks = (tiles + warps - 1) / warps * column_tiles;
-        const size_t most = (blocks + multiprocessors - 1) / multiprocessors * warps;
-        if (most < least) least = most, best = warps;
+    unsigned warps = LINEAR_WIDE_WARPS;
+    while (warps > 1 && (tiles + warps - 1) / warps * column_tiles * 4 < multiprocessors * 3) {
+        warps /= 2;
     }
-    return best;
+    return warps;
 }
 
 tol_status kn_linear(struct kn_kernels *kernels, struct tol_stream *stream,
