@@ -83,6 +83,8 @@ CUresult soft_node_remove_edge(struct soft_node *to, const struct soft_edge *edg
 }
 
 static void append(struct soft_graph *graph, struct soft_node *node) {
+    static uint64_t number;
+    node->number = ++number;
     node->graph = graph;
     node->link = graph->last;
     *graph->last = node;
@@ -140,6 +142,7 @@ static CUresult copy_node(const struct soft_node *from, struct soft_graph *copy)
     struct soft_node *node = calloc(1, sizeof *node);
     if (node == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     node->origin = from;
+    node->origin_number = from->number;
     node->disabled = from->disabled;
     append(copy, node);
     CUresult result = soft_content_copy(&from->content, &node->content);
@@ -175,8 +178,11 @@ CUresult soft_graph_copy(const struct soft_graph *graph, struct soft_graph **res
 }
 
 struct soft_node *soft_graph_find_copy(struct soft_graph *copy, const struct soft_node *origin) {
+    const bool lives = soft_handle_is(SOFT_HANDLE_NODE, origin);
     for (struct soft_node *node = copy->first; node != NULL; node = node->next) {
-        if (node->origin == origin) return node;
+        if (node->origin == origin && (!lives || node->origin_number == origin->number)) {
+            return node;
+        }
         if (node->content.child == NULL) continue;
         struct soft_node *found = soft_graph_find_copy(node->content.child, origin);
         if (found != NULL) return found;

@@ -44,6 +44,7 @@ struct soft_node {
     unsigned edge_count;
     unsigned dependents;
     const struct soft_node *origin; /* what it was copied from; a name, not to be followed */
+    uint64_t number, origin_number; /* no two nodes have one, though they may have an address */
     bool disabled;                  /* in an executable graph */
     unsigned mark;                  /* for walks */
     struct soft_launch *launched;   /* while a launch of the graph is put together */
@@ -75,7 +76,8 @@ bool soft_graph_register(struct soft_graph *graph);
 /* Copies a graph with all nodes and children, not registered. */
 CUresult soft_graph_copy(const struct soft_graph *graph, struct soft_graph **copy);
 
-/* The node that was copied from another, also in children; NULL. */
+/* The node that was copied from another, also in children; NULL. A node that lies where the other
+ * was before it was destroyed is not the other. */
 struct soft_node *soft_graph_find_copy(struct soft_graph *copy, const struct soft_node *origin);
 
 /* Whether a graph, or a child of it, has nodes that allocate or free memory. */

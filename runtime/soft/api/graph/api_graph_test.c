@@ -264,6 +264,25 @@ Test(api_graph, clones_know_their_originals) {
     REFUSED(cuGraphClone(&clone, NULL), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* More than malloc keeps aside, so that some of the new nodes lie where old ones were. */
+Test(api_graph, what_lies_where_an_original_was_is_no_original) {
+    enum { NODES = 64 };
+    CUgraphNode old[NODES], found = NULL;
+    CUgraph clone = NULL;
+    unsigned reused = 0;
+    api_context(0);
+    CUgraph graph = graph_new();
+    for (unsigned i = 0; i < NODES; i++) old[i] = add_empty(graph, NULL);
+    OK(cuGraphClone(&clone, graph));
+    for (unsigned i = 0; i < NODES; i++) OK(cuGraphDestroyNode(old[i]));
+    for (unsigned i = 0; i < NODES; i++) {
+        CUgraphNode later = add_empty(graph, NULL);
+        for (unsigned j = 0; j < NODES; j++) reused += later == old[j];
+        REFUSED(cuGraphNodeFindInClone(&found, later, clone), CUDA_ERROR_INVALID_VALUE);
+    }
+    printf("%u of %d nodes lie where others were\n", reused, NODES);
+}
+
 Test(api_graph, event_nodes_record_and_wait) {
     CUdeviceptr flag_address = 0, memory = 0;
     CUgraphNode wait = NULL, record = NULL;
