@@ -159,7 +159,7 @@ out:
     return status;
 }
 
-/* As many warps a block as leave three quarters of the multiprocessors a block: the warps of a block
+/* As many warps a block as leave three quarters of the multiprocessors a block: warps of a block
  * share x, and shared memory limits a multiprocessor to two or three blocks. */
 static unsigned wide_warps(size_t tiles, size_t column_tiles, size_t multiprocessors) {
     unsigned warps = LINEAR_WIDE_WARPS;
