@@ -6,6 +6,7 @@
 #include "state/handle_set.h"
 #include "user_object.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,8 +84,8 @@ CUresult soft_node_remove_edge(struct soft_node *to, const struct soft_edge *edg
 }
 
 static void append(struct soft_graph *graph, struct soft_node *node) {
-    static uint64_t number;
-    node->number = ++number;
+    static atomic_uint_least64_t numbers; /* contents are copied without soft_lock */
+    node->number = atomic_fetch_add(&numbers, 1);
     node->graph = graph;
     node->link = graph->last;
     *graph->last = node;
