@@ -34,7 +34,7 @@ __device__ inline void put_run(uint32_t (&a)[2][4], int row, int r, const uint32
 // scales of group t.
 template <bool FIFTH> struct fragments_k {
     static constexpr int BYTES = FIFTH ? (int)Q5_K_BYTES : (int)Q4_K_BYTES, AT = FIFTH ? 48 : 16;
-    static constexpr uint32_t LESS = 0xc300c300, LEAST = LESS; // 128
+    static constexpr uint32_t LESS = 0xc300c300;
     static constexpr bool HAS_LEAST = true, BY_STEP = false;
     uint4 header[2];
     uint2 qs[2][4], fifth[2];
@@ -68,7 +68,7 @@ template <bool FIFTH> struct fragments_k {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             uint32_t pairs[2];
-            quants_of_bytes(q4_k_scales_of(header[r], t).minimums, LEAST, pairs);
+            quants_of_bytes(q4_k_scales_of(header[r], t).minimums, LESS, pairs);
             a[r] = a[r + 2] = pairs[0];
             factors[r] = -q4_k_d(header[r]).y;
         }

@@ -19,7 +19,7 @@ enum {
     WARPS = 4,
     TENSOR_ROWS = 16,
     TENSOR_COLUMNS = 8,
-    WIDE_FROM = 33, /* columns; for fewer, blocks that share k are faster */
+    WIDE_FROM = LINEAR_WIDE_COLUMNS / 2 + 1, /* columns: more than half of a tile */
     COLUMNS_MAX = 1 << 18,
     EMBED_THREADS = 128
 };
@@ -202,7 +202,7 @@ tol_status kn_linear(struct kn_kernels *kernels, struct tol_stream *stream,
     size_t grid_x = (x->rows + variant->tile[0] - 1) / variant->tile[0];
     const size_t grid_y = (x->columns + variant->tile[1] - 1) / variant->tile[1];
     unsigned threads = variant->threads, shared = variant->shared_bytes;
-    if (rows + first == variant && first == 0) {
+    if (variant->images == kn_images_linear_4_wide) {
         const size_t chunks = (x->k + LINEAR_CHUNK - 1) / LINEAR_CHUNK;
         const unsigned warps = wide_warps(grid_x, grid_y, (size_t)device->multiprocessors);
         TOL_TRY(kn_decoder_launch(kernels, stream, &splits[x->format],

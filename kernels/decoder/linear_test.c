@@ -274,8 +274,8 @@ Test(linear, tensor_products_are_the_definition_and_the_same_beside_others) {
     }
 }
 
-/* Rows that fill no warp, several warps and tiles of columns, shares of k without a chunk, a last
- * chunk that is cut; and alone a column is computed by "tensor". */
+/* Rows that fill no warp, several warps and tiles of columns, shares of k without a chunk, and a
+ * last chunk that is cut. */
 Test(linear, wide_products_are_those_of_tensor_bit_for_bit) {
     begin();
     if (tol_context_device(test_context())->compute_capability < 80) return;
