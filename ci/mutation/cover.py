@@ -3,8 +3,10 @@ folder of its own for gcov's counts. A test that was mapped is mapped again when
 executes has changed, its own among them.
 """
 
+import concurrent.futures
 import gzip
 import json
+import multiprocessing
 import os
 import pathlib
 import re
@@ -49,9 +51,10 @@ class Map:
             self.code = {file: set(lines) for file, lines in read["code"].items()}
         self.digests: dict[str, str] = {}
 
-    def update(self, say: Callable[[str], None], ready: Callable[[], None]) -> None:
-        """Maps the test programs that have changed since they were mapped. ready makes the
-        coverage build; it is called only if a program must be mapped."""
+    def update(self, say: Callable[[str], None], ready: Callable[[], None],
+               jobs: int = 1) -> None:
+        """Maps the test programs that have changed since they were mapped, by so many processes.
+        ready makes the coverage build; it is called only if a program must be mapped."""
         known = {name: program for program in self.tree.programs
                  for name in list_tests(self.tree, program)}
         self.tests = {name: test for name, test in self.tests.items()
@@ -61,19 +64,31 @@ class Map:
             return
         say(f"finding out which lines {len(stale)} of {len(known)} tests execute")
         ready()
-        counts = self._make_folder()
+        shutil.rmtree(self._counts(), ignore_errors=True)
         written = time.monotonic()
+        workers = concurrent.futures.ProcessPoolExecutor(
+            jobs, multiprocessing.get_context("fork"), _begin, (self,))
         try:
-            for number, name in enumerate(stale, 1):
-                test = self.tests[name] = self._map(counts, known[name], name)
-                if "fails" in test:
-                    say(f"  {name} fails without a mutant, and is left out")
-                if time.monotonic() - written > WRITE_S:
-                    written = time.monotonic()
-                    self._write()
-                    say(f"  {number} of {len(stale)} tests")
+            with workers:
+                found = workers.map(_map_one, [(known[name], name) for name in stale])
+                for number, (name, (test, code)) in enumerate(zip(stale, found), 1):
+                    self._take(name, test, code)
+                    if "fails" in test:
+                        say(f"  {name} fails without a mutant, and is left out")
+                    if time.monotonic() - written > WRITE_S:
+                        written = time.monotonic()
+                        self._write()
+                        say(f"  {number} of {len(stale)} tests")
         finally:
             self._write()
+
+    def _take(self, name: str, test: Test, code: dict[str, set[int]]) -> None:
+        self.tests[name] = test
+        for file, lines in code.items():
+            self.code.setdefault(file, set()).update(lines)
+
+    def _counts(self) -> pathlib.Path:
+        return self.tree.root / self.tree.folder / "mutant" / "counts"
 
     def _write(self) -> None:
         code = {file: sorted(lines) for file, lines in self.code.items()}
@@ -96,18 +111,18 @@ class Map:
             return test is not None and test["stamp"] == self._stamp(list(test["lines"]))
         return bool(test.get("stamp") == self._stamp([f"{self.tree.coverage}/{test['program']}"]))
 
-    def _make_folder(self) -> pathlib.Path:
-        """A folder for counts, with the notes beside which gcov looks for them."""
+    def make_folder(self) -> pathlib.Path:
+        """A folder for this process's counts, with the notes beside which gcov looks for them."""
         built = self.tree.root / self.tree.coverage
-        counts = self.tree.root / self.tree.folder / "mutant" / "counts"
-        shutil.rmtree(counts, ignore_errors=True)
+        counts = self._counts() / str(os.getpid())
         for notes in built.rglob("*.gcno"):
             place = counts / notes.relative_to(built)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.symlink_to(notes)
         return counts
 
-    def _map(self, counts: pathlib.Path, program: str, name: str) -> Test:
+    def map_test(self, counts: pathlib.Path, program: str, name: str) -> Test:
+        """The lines that the test executes; those that have code are added to self.code."""
         for old in counts.rglob("*.gcda"):
             old.unlink()
         strip = len((self.tree.root / self.tree.coverage).parts) - 1
@@ -156,3 +171,18 @@ class Map:
         folder = file.rpartition("/")[0]
         return any(name.endswith("_test.c") and name.rpartition("/")[0] == folder
                    for name in test["lines"])
+
+
+_mapping: tuple[Map, pathlib.Path]  # of a process that maps
+
+
+def _begin(mapped: Map) -> None:
+    global _mapping
+    _mapping = mapped, mapped.make_folder()
+
+
+def _map_one(what: tuple[str, str]) -> tuple[Test, dict[str, set[int]]]:
+    """A test's lines, and the lines with code that it showed."""
+    mapped, counts = _mapping
+    mapped.code = {}
+    return mapped.map_test(counts, *what), mapped.code

@@ -1,12 +1,17 @@
 """One run of ci/mutate: draws mutants, tries each, and says what came of it."""
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import datetime
 import pathlib
+import queue
 import random
 import subprocess
+import threading
+from collections.abc import Iterable
 
+from mutation.lanes import open_lanes
 from mutation.second import Second
 from mutation.tests import run_tests
 from mutation.workshop import MutateError, Tree, Workshop, build, digest, say
@@ -29,10 +34,12 @@ class Draw:
 
 
 class Run:
-    def __init__(self, tree: Tree, out: pathlib.Path, limit_s: float = 0) -> None:
+    def __init__(self, tree: Tree, out: pathlib.Path, limit_s: float = 0, jobs: int = 1) -> None:
         self.tree = tree
         self.out = out
         self.limit_s = limit_s
+        self.jobs = jobs
+        self.lock = threading.Lock()  # of the log
         status = tree.root / STATUSES
         self.operators = Operators(statuses(status.read_text() if status.exists() else ""))
         self.texts: dict[str, str] = {}
@@ -45,22 +52,28 @@ class Run:
 
     def prepare(self, workshop: Workshop) -> None:
         """Builds, and finds out what the tests execute."""
-        self.workshop = workshop
         build(self.tree, self.tree.folder)
-        self.workshop.read_commands()
+        workshop.read_commands()
         self.map = Map(self.tree)
-        self.map.update(say, lambda: build(self.tree, self.tree.coverage))
-        self.log = Log(self.workshop.work / "verdicts.jsonl")
-        self.stamp = "+".join([self.workshop.stamp(),
+        self.map.update(say, lambda: build(self.tree, self.tree.coverage), self.jobs)
+        self.log = Log(workshop.work / "verdicts.jsonl")
+        self.stamp = "+".join([workshop.stamp(),
                                *(each.folder for each in self.tree.sanitizers)])
+        self.lanes = open_lanes(self.tree, workshop, self.jobs)
+        self.free: queue.SimpleQueue[Workshop] = queue.SimpleQueue()
+        for lane in self.lanes:
+            self.free.put(lane)
         self.survivors = Survivors(self.out)
         self.second: list[Second] = [Second(self.tree, each) for each in self.tree.sanitizers]
 
     def close(self) -> None:
         for each in self.second:
             each.close()
+        for lane in self.lanes[1:]:
+            lane.close()
 
     def judge(self, mutant: Mutant) -> Verdict:
+        """In any lane that is free; several threads may call it at once."""
         text = self.texts[mutant.file]
         if (self.tree.root / mutant.file).read_text() != text:
             raise MutateError(f"{mutant.file} was edited while its mutants were tried")
@@ -68,25 +81,30 @@ class Run:
         known = self.log.verdicts.get(mutant.key)
         if known and known.holds(file_stamp, self.stamp):
             return known
-        kind, by, seconds = self._try(mutant, text)
+        lane = self.free.get()
+        try:
+            kind, by, seconds = self._try(lane, mutant, text)
+        finally:
+            self.free.put(lane)
         verdict = Verdict(kind, by, round(seconds, 2), file_stamp, self.stamp)
-        self.log.add(mutant, verdict)
+        with self.lock:
+            self.log.add(mutant, verdict)
         return verdict
 
-    def _try(self, mutant: Mutant, text: str) -> tuple[str, str, float]:
-        original = self.workshop.original(mutant.file)
-        changed = self.workshop.compile(mutant.file, mutant.apply(text))
+    def _try(self, lane: Workshop, mutant: Mutant, text: str) -> tuple[str, str, float]:
+        original = lane.original(mutant.file)
+        changed = lane.compile(mutant.file, mutant.apply(text))
         if changed is None:
             return "refused", "the compiler", 0.0
         if changed == original:
             return "same code", "", 0.0
         last = mutant.line + text.count("\n", mutant.begin, mutant.end)
         tests = self.map.covering(mutant.file, mutant.line, last)
-        self.workshop.install(mutant.file, changed)
+        lane.install(mutant.file, changed)
         try:
-            kind, by, seconds = self._run(tests)
+            kind, by, seconds = self._run(lane, tests)
         finally:
-            self.workshop.restore()
+            lane.restore()
         for second in self.second if kind == "survived" and tests else ():
             found, more_s = second.notices(mutant, text, self._batches(tests), self.limit_s)
             seconds += more_s
@@ -94,15 +112,15 @@ class Run:
                 return "killed", found, seconds
         return kind, by, seconds
 
-    def _run(self, tests: list[str]) -> tuple[str, str, float]:
+    def _run(self, lane: Workshop, tests: list[str]) -> tuple[str, str, float]:
         seconds = 0.0
         ran: list[str] = []
         linked: set[str] = set()
         for program, batch, limit_s in self._batches(tests):
-            if program not in linked and not self.workshop.link([program]):
+            if program not in linked and not lane.link([program]):
                 return "refused", "the linker", seconds
             linked.add(program)
-            outcome = run_tests(self.tree, self.tree.folder, program, batch, limit_s)
+            outcome = run_tests(lane.tree, self.tree.folder, program, batch, limit_s)
             seconds += outcome.seconds
             if outcome.verdict != "passed":
                 return ("timeout" if outcome.verdict == "timeout" else "killed",
@@ -180,17 +198,11 @@ def go(run: Run, files: list[str], draw: Draw) -> int:
             return _go(run, everything, sample, draw)
 
 
-def _go(run: Run, everything: list[Mutant], sample: list[Mutant], draw: Draw) -> int:
-    say(f"{len(sample)} of {len(everything)} mutants of {len(run.texts)} files")
-    keys: dict[str, set[str]] = {}
-    for mutant in everything:
-        keys.setdefault(mutant.file, set()).add(mutant.key)
-    for file, of_file in keys.items():
-        run.survivors.forget(file, of_file)
-    counts = dict.fromkeys(KINDS, 0)
+def _say_all(run: Run, sample: list[Mutant], verdicts: Iterable[Verdict],
+             counts: dict[str, int]) -> tuple[int, int]:
+    """Prints and notes each verdict; how many survivors are argued, and how many are left."""
     argued = left = 0
-    for number, mutant in enumerate(sample, 1):
-        verdict = run.judge(mutant)
+    for number, (mutant, verdict) in enumerate(zip(sample, verdicts), 1):
         counts[verdict.kind] += 1
         run.survivors.note(mutant, verdict)
         argument = run.survivors.argument(mutant.key)
@@ -203,6 +215,19 @@ def _go(run: Run, everything: list[Mutant], sample: list[Mutant], draw: Draw) ->
         elif argument and verdict.kind in ("killed", "timeout"):
             say("         it is argued to be equivalent, and a test noticed it")
             left += 1
+    return argued, left
+
+
+def _go(run: Run, everything: list[Mutant], sample: list[Mutant], draw: Draw) -> int:
+    say(f"{len(sample)} of {len(everything)} mutants of {len(run.texts)} files")
+    keys: dict[str, set[str]] = {}
+    for mutant in everything:
+        keys.setdefault(mutant.file, set()).add(mutant.key)
+    for file, of_file in keys.items():
+        run.survivors.forget(file, of_file)
+    counts = dict.fromkeys(KINDS, 0)
+    with concurrent.futures.ThreadPoolExecutor(run.jobs) as pool:
+        argued, left = _say_all(run, sample, pool.map(run.judge, sample), counts)
     dead = counts["killed"] + counts["timeout"]
     run.survivors.note_run({
         "sample": len(sample), "seed": draw.seed, "files": draw.files,

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import io
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -117,10 +118,12 @@ class ASmallTree(unittest.TestCase):
             "ASAN_OPTIONS": "log_path={temporary}/found"})
         self.out = self.root / "out"
 
-    def run_all(self, tree: Tree | None = None) -> tuple[int, str]:
+    def run_all(self, tree: Tree | None = None, jobs: int = 1,
+                sample: int | None = None) -> tuple[int, str]:
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
-            code = go(Run(tree or self.tree, self.out), ["sum.c"], Draw(None, 1, "", 0))
+            code = go(Run(tree or self.tree, self.out, jobs=jobs), ["sum.c"],
+                      Draw(sample, 1, "", 0))
         return code, said.getvalue()
 
     def verdict(self, said: str, line: int, operator: str) -> str:
@@ -182,6 +185,18 @@ class ASmallTree(unittest.TestCase):
         _, said = self.run_all(dataclasses.replace(self.tree, sanitizers=(self.asan,)))
         self.assertEqual(self.verdict(said, 18, "arithmetic"), "survived")
 
+    def test_several_at_once_give_the_same(self) -> None:
+        _, alone = self.run_all(sample=9)
+        shutil.rmtree(self.root / "build")
+        shutil.rmtree(self.out)
+        _, beside = self.run_all(jobs=3, sample=9)
+        verdicts = [sorted(line.split("  ")[0] for line in said.split("\n") if " sum.c:" in line)
+                    for said in (alone, beside)]
+        self.assertEqual(*verdicts)
+        lanes = sorted(self.root.glob("build/mutate/mutant/lane*"))
+        self.assertEqual([lane.name for lane in lanes], ["lane1", "lane2"])
+        self.assertEqual((self.root / "sum.c").read_text(), PROGRAM)
+
     def test_an_interrupted_run_is_undone_and_goes_on(self) -> None:
         self.run_all()
         workshop = Workshop(self.tree)
@@ -222,6 +237,8 @@ class TheCommand(unittest.TestCase):
                      "runtime/examples", "/"):
             self.assertIn(f"{name} has nothing to mutate", self.refuse(name))
         self.assertIn("--sample must be 1 or more", self.refuse("--sample", "0"))
+        self.assertIn("--jobs must be 1 or more", self.refuse("--jobs", "0"))
+        self.assertIn("--sanitizers needs --jobs 1", self.refuse("--jobs", "2", "--sanitizers"))
 
     def test_a_broken_file_of_survivors_is_named(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
