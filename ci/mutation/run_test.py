@@ -238,6 +238,8 @@ class TheCommand(unittest.TestCase):
             self.assertIn(f"{name} has nothing to mutate", self.refuse(name))
         self.assertIn("--sample must be 1 or more", self.refuse("--sample", "0"))
         self.assertIn("--jobs must be 1 or more", self.refuse("--jobs", "0"))
+        self.assertIn("there is no test program test-x",
+                      self.refuse("--programs", "test-runtime,test-x"))
         self.assertIn("--sanitizers needs --jobs 1", self.refuse("--jobs", "2", "--sanitizers"))
 
     def test_a_broken_file_of_survivors_is_named(self) -> None:
