@@ -144,7 +144,7 @@ KERNELS_BENCH = """
 
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
-    kernel_sweep launched sweep_matrix
+    kernel_sweep launched read_back rounds sweep_matrix
     gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep model_sweep
 """.split()
 

@@ -1,14 +1,15 @@
 /*
  * Runs the cases of each group and reports the kernels that no case launched.
  *
- *     kernel-sweep [--group NAME] [--filter TEXT] [--library PATH] [--list]
+ *     kernel-sweep [--group NAME] [--filter TEXT] [--repeat N] [--library PATH] [--list]
  *
  * The library is --library, else the platform's driver, else the soft device beside this program.
  * --list prints the entries that must be launched. --filter runs the cases with TEXT in their
- * names; missed kernels are not reported then. The device needs compute capability 8.0; cases that
- * need 9.0 are skipped on a device below it.
- * Exit codes: 0 all cases are right and no kernel was missed, 1 otherwise, 2 the program could not
- * run.
+ * names; missed kernels are not reported then. --repeat runs all cases N times with the same inputs
+ * and compares the bits of the results. The device needs compute capability 8.0; cases that need 9.0
+ * are skipped on a device below it.
+ * Exit codes: 0 all cases are right, the same in each round, and no kernel was missed, 1 otherwise,
+ * 2 the program could not run.
  */
 #include "kernel_sweep.h"
 
@@ -16,6 +17,7 @@
 #include "core/check.h"
 #include "interpose.h"
 #include "launched.h"
+#include "read_back.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,6 +54,7 @@ bool sweep_begin(struct sweep *sweep, const char *format, ...) {
     vsnprintf(sweep->name, sizeof sweep->name, format, list);
     va_end(list);
     sweep->launches = launched_count(NULL);
+    read_back_begin();
     return sweep->filter == NULL || strstr(sweep->name, sweep->filter) != NULL;
 }
 
@@ -69,6 +72,12 @@ void sweep_judge(struct sweep *sweep, tol_status status, const struct kn_deviati
         return;
     }
     sweep->wrong += !is_right;
+    sweep->unread += status == TOL_OK && read_back_bytes() == 0;
+    if (!rounds_take(&sweep->rounds, sweep->name, read_back_checksum())) {
+        sweep->wrong++;
+        fprintf(stderr, "kernel-sweep: out of memory at %s\n", sweep->name);
+    }
+    if (is_right && sweep->rounds.round > 0) return; /* its line was printed in the first round */
     printf("%s %-58s ", is_right ? "right" : "WRONG", sweep->name);
     if (status != TOL_OK) {
         printf("%s: %s\n", tol_status_name(status), tol_message());
@@ -152,14 +161,25 @@ static void print_launched(const char *entry, size_t launches, void *user) {
 /* ---- the program ----------------------------------------------------------------------------- */
 
 struct options {
-    const char *group, *filter, *library;
+    const char *group, *filter, *library, *repeat;
+    size_t rounds;
     bool lists;
 };
+
+/* A whole number from 1 to 1,000,000; none: 1. */
+static bool read_rounds(const char *text, size_t *rounds) {
+    char *end = NULL;
+    const unsigned long value = text == NULL ? 1 : strtoul(text, &end, 10);
+    *rounds = value;
+    return text == NULL ||
+           (text[0] >= '1' && text[0] <= '9' && *end == '\0' && value <= 1000000);
+}
 
 static bool read_options(int argc, char **argv, struct options *options) {
     for (int i = 1; i < argc; i++) {
         const char **value = strcmp(argv[i], "--group") == 0     ? &options->group
                              : strcmp(argv[i], "--filter") == 0  ? &options->filter
+                             : strcmp(argv[i], "--repeat") == 0  ? &options->repeat
                              : strcmp(argv[i], "--library") == 0 ? &options->library
                                                                  : NULL;
         if (strcmp(argv[i], "--list") == 0) {
@@ -170,6 +190,7 @@ static bool read_options(int argc, char **argv, struct options *options) {
             return false;
         }
     }
+    if (!read_rounds(options->repeat, &options->rounds)) return false;
     bool is_known = options->group == NULL;
     for (size_t i = 0; i < GROUPS; i++) {
         is_known = is_known || strcmp(options->group, groups[i].name) == 0;
@@ -193,25 +214,42 @@ static bool report(const struct sweep *sweep, const struct options *options,
     } else {
         printf("missed kernels are not counted with a filter\n");
     }
+    if (options->rounds > 1) {
+        printf("kernel-sweep: %zu rounds of %zu cases: %zu of %zu later results differ from the "
+               "first\n",
+               options->rounds, sweep->rounds.count, sweep->rounds.differences,
+               sweep->rounds.compared);
+        if (sweep->unread > 0) printf("kernel-sweep: %zu read nothing back\n", sweep->unread);
+    }
     if (sweep->cases == 0) fprintf(stderr, "kernel-sweep: no case matches the filter\n");
-    return sweep->cases > 0 && sweep->wrong == 0 && census.missed == 0;
+    return sweep->cases > 0 && sweep->wrong == 0 && census.missed == 0 &&
+           sweep->rounds.differences == 0 && (options->rounds == 1 || sweep->unread == 0);
+}
+
+static void run_groups(struct sweep *sweep, const struct options *options) {
+    for (size_t i = 0; i < GROUPS; i++) {
+        if (options->group == NULL || strcmp(options->group, groups[i].name) == 0) {
+            groups[i].run(sweep);
+        }
+    }
 }
 
 static tol_status run(struct tol_driver *driver, const struct options *options, bool *is_right) {
     tol_status status = TOL_OK;
     struct tol_context *context = NULL;
-    struct sweep sweep = {.filter = options->filter, .random = 1};
+    struct sweep sweep = {.filter = options->filter};
     TOL_TRY(launched_watch(driver));
     TOL_TRY(tol_context_create(driver, 0, &context));
     TOL_TRY(tol_stream_create(context, NULL, &sweep.stream));
     TOL_TRY(kn_kernels_create(context, &sweep.kernels));
-    for (size_t i = 0; i < GROUPS; i++) {
-        if (options->group == NULL || strcmp(options->group, groups[i].name) == 0) {
-            groups[i].run(&sweep);
-        }
+    for (size_t round = 0; round < options->rounds; round++) {
+        sweep.random = 1;
+        run_groups(&sweep, options);
+        if (!rounds_next(&sweep.rounds)) sweep.wrong++;
     }
     *is_right = report(&sweep, options, tol_context_device(context)->compute_capability);
 out:
+    rounds_end(&sweep.rounds);
     kn_kernels_destroy(sweep.kernels);
     tol_stream_destroy(sweep.stream);
     tol_context_destroy(context);
@@ -226,7 +264,7 @@ int main(int argc, char **argv) {
     if (!read_options(argc, argv, &options)) {
         fprintf(stderr, "usage: kernel-sweep [--group ");
         for (size_t i = 0; i < GROUPS; i++) fprintf(stderr, "%s%s", i ? "|" : "", groups[i].name);
-        fprintf(stderr, "] [--filter TEXT] [--library PATH] [--list]\n");
+        fprintf(stderr, "] [--filter TEXT] [--repeat N] [--library PATH] [--list]\n");
         return 2;
     }
     if (options.lists) {

@@ -13,6 +13,7 @@
 
 #include "deviation.h"
 #include "kernel_set.h"
+#include "rounds.h"
 
 struct sweep {
     struct kn_kernels *kernels;
@@ -23,6 +24,8 @@ struct sweep {
     size_t launches;    /* of all kernels, before the current case */
     size_t cases, wrong;
     size_t skipped; /* cases that the device is too old for */
+    size_t unread; /* cases that copied nothing to the host, so that nothing is compared */
+    struct rounds rounds;
 };
 
 /* Begins a case and sets its name. false: the filter excludes it. */

@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "interpose.h"
+#include "read_back.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -47,6 +48,7 @@ static void launch(CUfunction handle) {
 static void after(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (call->result != CUDA_SUCCESS) return;
+    read_back_note(call);
     if (call->index == TOL_DRIVER_INDEX_cuModuleGetFunction) {
         look_up(**(CUfunction *const *)call->arguments[0],
                 *(const char *const *)call->arguments[2]);
