@@ -28,7 +28,7 @@ DRIVER = "$folder/libtollens-soft.so"
 SOFT_ARCHIVES = "$folder/soft.a $folder/soft-levels.a"
 CLAIMS = "build/generated/claims.def"
 # The runtime's benchmarks, and the parts of each.
-RUNTIME_BENCHES = (["launch"], ["pool"], ["transfer"],
+RUNTIME_BENCHES = (["launch"], ["pool"], ["transfer"], ["watch"],
                    ["streams", "streams_queues_bench", "streams_traces_bench",
                     "streams_events_bench"])
 

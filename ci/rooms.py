@@ -35,8 +35,9 @@ RUNTIME = Room(
     floors=[
         ("core", "statuses and messages, the table of driver functions, the interposer, devices, "
                  "contexts, deadlines, histograms"),
-        ("health ptx trace", "what lives, what leaks and what NVML reports; kernels written at run "
-                             "time; calls and device work as a timeline"),
+        ("health ptx trace watch", "what lives, what leaks and what NVML reports; kernels written "
+                                   "at run time; calls and device work as a timeline; what happens "
+                                   "to each block, with rules and alarms"),
         ("objects", "what a context owns: streams, events, modules, buffers, pinned blocks, "
                     "launches, asynchronous copies, host functions"),
         ("pool graph", "the memory pool; graphs and batches"),

@@ -23,6 +23,10 @@ RUNTIME = within({
         pool_trace pool_place pool_large magazine pool_report pool_block pool mesh_plan
         mesh_move mesh pool_chunk pool_stitch pool_ladder pool_valid
     """,
+    "watch": """
+        watch_alarm watch_baseline watch_blocks watch_calls watch_judge watch_kernels watch_rules
+        watch
+    """,
     "transfer": "retry numa team staging pieces host_copy rows peer block_move transfer",
     "vram": "sweep once vram_calls vram_handle",
     "worker": """
@@ -52,6 +56,7 @@ RUNTIME_TESTS = within({
     "graph": "graph_test batch_test",
     "ptx": "ptx_test ptx_mistakes_test ptx_random_test",
     "trace": "trace_test trace_clock_test",
+    "watch": "watch_test watch_rules_test watch_baseline_test",
     "transfer": "retry_test numa_test transfer_test pieces_test",
     "vram": "vram_test vram_handle_test once_test",
     "health": "health_test nvml_test",
@@ -177,7 +182,7 @@ HARNESS = within({
     "plugin": "plugin_file plugin_rules plugins plugin_tests",
     "judge": "limit verdict verdict_effects results gate",
     "trace": "trace_file trace_replay",
-    "run": "worker watch runner evidence evidence_text repeats lanes",
+    "run": "worker progress runner evidence evidence_text repeats lanes",
     "program": "soft_report nearest",
 })
 
@@ -211,7 +216,7 @@ HARNESS_TESTS = within({
     "plugin": "plugin_test",
     "judge": "limit_test verdict_test verdict_effects_test gate_test",
     "trace": "replay_test",
-    "run": "evidence_test lanes_test repeats_test watch_test",
+    "run": "evidence_test lanes_test repeats_test progress_test",
     "program": """
         export_test program_shell program_test program_choice_test program_trouble_test
         gate_program_test limits_program_test model_program_test model_run_test soft_test

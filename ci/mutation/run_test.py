@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 from mutation.workshop import MutateError, Sanitizer, Tree, Workshop
-from mutation.results import Log, Survivors, Verdict
+from mutation.results import Survivors
 from mutation.run import Draw, Run, check, go
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -222,40 +222,6 @@ class ASmallTree(unittest.TestCase):
         (self.root / "sum_test.c").write_text("#include <criterion/not_here.h>\n")
         with self.assertRaisesRegex(MutateError, "Criterion is missing"):
             self.run_all()
-
-
-class TheCommand(unittest.TestCase):
-    def refuse(self, *words: str) -> str:
-        done = subprocess.run([sys.executable, "ci/mutate", *words], cwd=ROOT, text=True,
-                              capture_output=True, check=False)
-        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
-        return done.stderr
-
-    def test_wrong_files_are_refused(self) -> None:
-        self.assertIn("there is no file runtime/nothing.c", self.refuse("runtime/nothing.c"))
-        for name in ("runtime/core/status_test.c", "runtime/bench/pool_bench.c", "README.md",
-                     "runtime/examples", "/"):
-            self.assertIn(f"{name} has nothing to mutate", self.refuse(name))
-        self.assertIn("--sample must be 1 or more", self.refuse("--sample", "0"))
-        self.assertIn("--jobs must be 1 or more", self.refuse("--jobs", "0"))
-        self.assertIn("there is no test program test-x",
-                      self.refuse("--programs", "test-runtime,test-x"))
-        self.assertIn("--sanitizers needs --jobs 1", self.refuse("--jobs", "2", "--sanitizers"))
-
-    def test_a_broken_file_of_survivors_is_named(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "survivors.toml"
-            for text in ("survivors = [\n", 'survivors = [{ file = "a", line = 1 }]\n'):
-                path.write_text(text)
-                self.assertIn(str(path), self.refuse("--check", "--out", folder))
-
-
-class TheLog(unittest.TestCase):
-    def test_a_survivor_is_tried_again_when_a_test_has_changed(self) -> None:
-        dead, alive = (Verdict(kind, "", 0.0, "file", "tests") for kind in ("killed", "survived"))
-        self.assertTrue(dead.holds("file", "other") and alive.holds("file", "tests"))
-        self.assertFalse(dead.holds("other", "tests") or alive.holds("file", "other"))
-        self.assertEqual(Log(pathlib.Path("/nonexistent")).verdicts, {})
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ ALLOWED = {
     "runtime/trace/": "likewise",
     "runtime/transfer/": "likewise",
     "runtime/vram/": "likewise",
+    "runtime/watch/": "an interposer: it asks the driver below it for a kernel's parameters",
     "runtime/test/": "tests of that layer",
     "runtime/bench/": "benchmarks that compare the runtime with the driver's own calls",
     "runtime/include/tollens/driver.h": "declares the table: comparisons need it",

@@ -5,9 +5,9 @@
  *
  * The library is --library, else the platform's driver, else the soft device beside this program.
  * --list prints the entries that must be launched. --filter runs the cases with TEXT in their
- * names; missed kernels are not reported then. --repeat runs all cases N times with the same inputs
- * and compares the bits of the results. The device needs compute capability 8.0; cases that need 9.0
- * are skipped on a device below it.
+ * names; missed kernels are not reported then. --repeat runs all cases N times with the same
+ * inputs and compares the bits of the results. The device needs compute capability 8.0; cases that
+ * need 9.0 are skipped on a device below it.
  * Exit codes: 0 all cases are right, the same in each round, and no kernel was missed, 1 otherwise,
  * 2 the program could not run.
  */
@@ -171,8 +171,7 @@ static bool read_rounds(const char *text, size_t *rounds) {
     char *end = NULL;
     const unsigned long value = text == NULL ? 1 : strtoul(text, &end, 10);
     *rounds = value;
-    return text == NULL ||
-           (text[0] >= '1' && text[0] <= '9' && *end == '\0' && value <= 1000000);
+    return text == NULL || (text[0] >= '1' && text[0] <= '9' && *end == '\0' && value <= 1000000);
 }
 
 static bool read_options(int argc, char **argv, struct options *options) {

@@ -24,7 +24,7 @@ struct sweep {
     size_t launches;    /* of all kernels, before the current case */
     size_t cases, wrong;
     size_t skipped; /* cases that the device is too old for */
-    size_t unread; /* cases that copied nothing to the host, so that nothing is compared */
+    size_t unread;  /* cases that copied nothing to the host, so that nothing is compared */
     struct rounds rounds;
 };
 

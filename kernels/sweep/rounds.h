@@ -16,7 +16,7 @@ struct rounds {
     struct round_case {
         char name[160];
         uint64_t checksum;
-    } *cases;           /* of the first round */
+    } * cases;          /* of the first round */
     size_t differences; /* cases of later rounds whose bits differ, or that are not the same case */
     size_t compared;
 };

@@ -5,7 +5,7 @@
 
 #include "command.h"
 #include "harness/sabotage.h"
-#include "watch.h"
+#include "progress.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -114,7 +114,7 @@ void hyp_console_verdict(const struct hyp_run *run, const struct hyp_claim *clai
     const struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
     char effect[96] = "", text[HYP_UNIT_BYTES];
     const char *unit = hyp_unit_of(verdict->effect, claim->unit, text);
-    const bool colour = hyp_watch_has_colour(out());
+    const bool colour = hyp_progress_has_colour(out());
     if (verdict->has_interval) {
         snprintf(effect, sizeof effect, "%.4g %s (%.4g to %.4g)%s", verdict->effect, unit,
                  verdict->low, verdict->high, verdict->processes == 1 ? ", one process" : "");

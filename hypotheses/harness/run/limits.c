@@ -16,7 +16,7 @@ enum { SEEDS = 2 };
 struct search {
     struct hyp_run *run;
     const struct hyp_claim *claim;
-    struct hyp_watch *watch;
+    struct hyp_progress *watch;
 };
 
 /* The verdict under a saboteur with one seed. */
@@ -66,9 +66,9 @@ static bool try_step(void *user, const char *saboteur, bool *noticed) {
         hyp_verdict_end(&verdict);
         if (!ok) return false;
     }
-    hyp_watch_clear(search->watch);
-    hyp_watch_limit(search->watch, search->claim->id, saboteur, *noticed,
-                    (double)(hyp_clock_ns() - begin_ns) * 1e-9);
+    hyp_progress_clear(search->watch);
+    hyp_progress_limit(search->watch, search->claim->id, saboteur, *noticed,
+                       (double)(hyp_clock_ns() - begin_ns) * 1e-9);
     return true;
 }
 
@@ -81,7 +81,7 @@ size_t hyp_limits_steps(const struct hyp_run *run, const struct hyp_claim *claim
 }
 
 bool hyp_limits_measure(struct hyp_run *run, const struct hyp_claim *claim,
-                        struct hyp_watch *watch) {
+                        struct hyp_progress *watch) {
     struct search search = {run, claim, watch};
     struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
     const char *const *ladders = NULL;

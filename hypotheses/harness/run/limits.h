@@ -5,7 +5,7 @@
 #define HYP_LIMITS_H
 
 #include "run.h"
-#include "watch.h"
+#include "progress.h"
 
 /* How many steps of ladders of a claim this run tries, about, for the progress. */
 size_t hyp_limits_steps(const struct hyp_run *run, const struct hyp_claim *claim);
@@ -14,6 +14,6 @@ size_t hyp_limits_steps(const struct hyp_run *run, const struct hyp_claim *claim
  * verdict and its evidence. Nothing of a claim that was not tested, or falsified: its attacks would
  * seem to notice every fault. false: hyp_error(). */
 bool hyp_limits_measure(struct hyp_run *run, const struct hyp_claim *claim,
-                        struct hyp_watch *watch);
+                        struct hyp_progress *watch);
 
 #endif

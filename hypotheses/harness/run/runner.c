@@ -222,7 +222,7 @@ static void read_line(const struct hyp_task *task, struct worker *worker, char *
         const char *folder = outcome->folder;
         snprintf(text, sizeof text, "%s%s%s%s", name, folder[0] != '\0' ? " [" : "", folder,
                  folder[0] != '\0' ? "]" : "");
-        hyp_watch_ended(task->watch, task->claim->id, text, ending, seconds);
+        hyp_progress_ended(task->watch, task->claim->id, text, ending, seconds);
     }
 }
 
@@ -259,8 +259,8 @@ static void show(const struct hyp_task *task, const struct worker *worker) {
         finding = end + (*end == ' ');
     }
     if (file != NULL) fclose(file);
-    hyp_watch_running(task->watch, task->claim->id, task->saboteur, worker->running->name, share,
-                      finding, (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9);
+    hyp_progress_running(task->watch, task->claim->id, task->saboteur, worker->running->name, share,
+                         finding, (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9);
 }
 
 /* Whether the worker has ended, without reaping it. Its children may still run and hold the pipe
@@ -365,8 +365,7 @@ static void name_outcomes(const struct hyp_task *task, const char *const names[]
         outcome->seed = seed;
         snprintf(outcome->name, sizeof outcome->name, "%s", names[i]);
         if (pass > 0 && verdict->planned_seeds > 1) {
-            snprintf(outcome->folder, sizeof outcome->folder, "seed%llu",
-                     (unsigned long long)seed);
+            snprintf(outcome->folder, sizeof outcome->folder, "seed%llu", (unsigned long long)seed);
         } else if (pass > 0) {
             snprintf(outcome->folder, sizeof outcome->folder, "process%u", pass + 1);
         }
@@ -379,7 +378,7 @@ static bool run_process(const struct hyp_task *task, struct worker *worker) {
     if (!hyp_directory_make(worker->folder) || !start(task, worker)) return false;
     int status = follow(task, worker, hyp_session_deadline_s(task->session));
     explain_missing(status, worker);
-    hyp_watch_clear(task->watch);
+    hyp_progress_clear(task->watch);
     snprintf(path, sizeof path, "%s/progress", worker->folder);
     unlink(path);
     snprintf(path, sizeof path, "%s/attacks", worker->folder);

@@ -6,16 +6,16 @@
 
 #include "harness/session.h"
 #include "judge/verdict.h"
-#include "watch.h"
+#include "progress.h"
 
 struct hyp_task {
     const struct hyp_claim *claim;
     const struct hyp_session *session; /* its device is cuda or soft, not auto */
     const char *folder;                /* of the evidence; created if it does not exist */
     const char *saboteur;              /* NULL: none */
-    unsigned seeds; /* that a claim without times is attacked with, from the session's on */
-    bool first_is_enough;              /* stop once an attack's violations falsify the claim */
-    struct hyp_watch *watch;
+    unsigned seeds;       /* that a claim without times is attacked with, from the session's on */
+    bool first_is_enough; /* stop once an attack's violations falsify the claim */
+    struct hyp_progress *watch;
 };
 
 /* How many attacks hyp_runner_run runs: each as often as there are processes or seeds. */

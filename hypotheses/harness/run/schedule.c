@@ -10,7 +10,7 @@
 #include "runner.h"
 #include "severity.h"
 #include "trial.h"
-#include "watch.h"
+#include "progress.h"
 
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ struct job {
 /* Claims that are tried together, with the first seed or with all others. */
 struct part {
     struct hyp_run *run;
-    struct hyp_watch *watch;
+    struct hyp_progress *watch;
     bool others;
     const struct hyp_claim *claims[HYP_CLAIMS_MAX];
     size_t count;
@@ -98,11 +98,11 @@ static bool take_pass(void *user, size_t number) {
     char left[48];
     if (!job->is_last) return true;
     if (!hyp_trial_end(part->run, job->claim, job->pass + 1, part->watch)) return false;
-    hyp_watch_pause(part->watch);
-    hyp_watch_verdict(part->watch, was, (int)verdict->kind);
-    hyp_watch_left(part->watch, left, sizeof left);
+    hyp_progress_pause(part->watch);
+    hyp_progress_verdict(part->watch, was, (int)verdict->kind);
+    hyp_progress_left(part->watch, left, sizeof left);
     hyp_console_verdict(part->run, job->claim, left);
-    hyp_watch_resume(part->watch);
+    hyp_progress_resume(part->watch);
     return true;
 }
 
@@ -124,10 +124,10 @@ static bool run_phase(struct part *part) {
         if (part->count == 0) break;
         const bool alone = part->count == 1 && hyp_claim_runs_alone(part->claims[0]);
         ok = list_jobs(part);
-        hyp_watch_part(part->watch, count_steps(part));
+        hyp_progress_part(part->watch, count_steps(part));
         ok = ok && hyp_lanes_run(&(struct hyp_lanes){alone ? 1 : part->run->jobs, part->job_count,
                                                      run_pass, take_pass, part});
-        hyp_watch_part_end(part->watch);
+        hyp_progress_part_end(part->watch);
     }
     return ok;
 }
@@ -142,7 +142,7 @@ static bool has_others(const struct hyp_run *run) {
 
 /* All claims have a verdict under the first seed before any is tried with another: who waits sees
  * the whole table early. */
-static bool find_verdicts(struct hyp_run *run, struct hyp_watch *watch) {
+static bool find_verdicts(struct hyp_run *run, struct hyp_progress *watch) {
     static struct part part;
     char seeds[64];
     part = (struct part){.run = run, .watch = watch};
@@ -156,22 +156,22 @@ static bool find_verdicts(struct hyp_run *run, struct hyp_watch *watch) {
     return ok;
 }
 
-static bool find_limits(struct hyp_run *run, struct hyp_watch *watch) {
+static bool find_limits(struct hyp_run *run, struct hyp_progress *watch) {
     bool ok = true;
     for (size_t i = 0; ok && i < hyp_claim_count() && !hyp_runner_interrupted(); i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
         const size_t steps = run->chosen[i] ? hyp_limits_steps(run, claim) : 0;
         if (steps == 0) continue;
-        hyp_watch_part(watch, steps);
+        hyp_progress_part(watch, steps);
         ok = hyp_limits_measure(run, claim, watch);
-        hyp_watch_part_end(watch);
+        hyp_progress_part_end(watch);
         if (ok) hyp_console_limits(run, claim);
     }
     return ok;
 }
 
 bool hyp_schedule_run(struct hyp_run *run, bool verbose) {
-    struct hyp_watch watch;
+    struct hyp_progress watch;
     size_t steps = 0, behind = 0;
     for (size_t i = 0; i < hyp_claim_count(); i++) {
         const struct hyp_claim *claim = &hyp_claims()[i];
@@ -179,11 +179,11 @@ bool hyp_schedule_run(struct hyp_run *run, bool verbose) {
         steps += hyp_trial_steps(run, claim);
         behind += hyp_severity_steps(run, claim) + hyp_limits_steps(run, claim);
     }
-    hyp_watch_begin(&watch, stderr, steps + behind, verbose);
+    hyp_progress_begin(&watch, stderr, steps + behind, verbose);
     bool ok = find_verdicts(run, &watch);
     if (ok && behind > 0) hyp_console_say("\n");
     ok = ok && (!run->sabotage || hyp_severity_measure(run, &watch, hyp_console_severity));
     ok = ok && (!run->limits || find_limits(run, &watch));
-    hyp_watch_end(&watch);
+    hyp_progress_end(&watch);
     return ok;
 }

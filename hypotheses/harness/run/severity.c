@@ -26,7 +26,7 @@ struct sabotage_job {
 
 struct measure {
     struct hyp_run *run;
-    struct hyp_watch *watch;
+    struct hyp_progress *watch;
     hyp_severity_told *told;
     struct sabotage_job *jobs;
 };
@@ -111,21 +111,21 @@ static bool take_job(void *user, size_t number) {
     bool ok = true;
     verdict->has_severity = true;
     verdict->saboteurs += job->saboteur->forced == HYP_MUST_FALSIFY;
-    hyp_watch_pause(measure->watch);
+    hyp_progress_pause(measure->watch);
     if (!job->is_untried) {
         const bool right = is_forced(job->saboteur->forced, job->sabotaged.kind);
         count_sabotaged(job->claim, job->saboteur, &job->sabotaged, right, verdict);
-        hyp_watch_sabotaged(measure->watch, job->claim->id, job->saboteur->name,
-                            hyp_verdict_words(job->sabotaged.kind), right, job->seconds);
+        hyp_progress_sabotaged(measure->watch, job->claim->id, job->saboteur->name,
+                               hyp_verdict_words(job->sabotaged.kind), right, job->seconds);
         ok = hyp_evidence_saboteur(run, job->claim, job->saboteur, &job->sabotaged, right);
     }
     if (job->is_last) {
         if (hyp_runner_interrupted()) verdict->has_severity = false; /* not all were tried */
         ok = ok && hyp_evidence_claim(run, job->claim);
-        hyp_watch_left(measure->watch, left, sizeof left);
+        hyp_progress_left(measure->watch, left, sizeof left);
         if (ok) measure->told(run, job->claim, left);
     }
-    hyp_watch_resume(measure->watch);
+    hyp_progress_resume(measure->watch);
     return ok;
 }
 
@@ -155,7 +155,8 @@ size_t hyp_severity_steps(const struct hyp_run *run, const struct hyp_claim *cla
     return saboteurs;
 }
 
-bool hyp_severity_measure(struct hyp_run *run, struct hyp_watch *watch, hyp_severity_told *told) {
+bool hyp_severity_measure(struct hyp_run *run, struct hyp_progress *watch,
+                          hyp_severity_told *told) {
     bool ok = true;
     for (int alone = 0; ok && alone <= 1 && !hyp_runner_interrupted(); alone++) {
         struct measure measure = {.run = run, .watch = watch, .told = told};
@@ -163,10 +164,10 @@ bool hyp_severity_measure(struct hyp_run *run, struct hyp_watch *watch, hyp_seve
         measure.jobs = calloc(count + 1, sizeof *measure.jobs);
         if (measure.jobs == NULL) return hyp_fail("out of memory for %zu saboteurs", count);
         (void)list_jobs(run, alone, measure.jobs);
-        hyp_watch_part(watch, count);
+        hyp_progress_part(watch, count);
         ok = hyp_lanes_run(
             &(struct hyp_lanes){alone ? 1 : run->jobs, count, run_job, take_job, &measure});
-        hyp_watch_part_end(watch);
+        hyp_progress_part_end(watch);
         for (size_t i = 0; i < count; i++) hyp_verdict_end(&measure.jobs[i].sabotaged);
         free(measure.jobs);
     }

@@ -7,18 +7,18 @@
 #define HYP_SEVERITY_H
 
 #include "run.h"
-#include "watch.h"
+#include "progress.h"
 
 /* How many saboteurs of a claim this run tries, for the progress. */
 size_t hyp_severity_steps(const struct hyp_run *run, const struct hyp_claim *claim);
 
-/* Prints a claim's severity; left: of the run, as hyp_watch_left has it. */
+/* Prints a claim's severity; left: of the run, as hyp_progress_left has it. */
 typedef void hyp_severity_told(const struct hyp_run *run, const struct hyp_claim *claim,
                                const char *left);
 
 /* Adds the severity to the verdict of each chosen claim that was tested, writes its evidence again
  * and calls told, one claim at a time. Nothing where the run is interrupted. false:
  * hyp_error(). */
-bool hyp_severity_measure(struct hyp_run *run, struct hyp_watch *watch, hyp_severity_told *told);
+bool hyp_severity_measure(struct hyp_run *run, struct hyp_progress *watch, hyp_severity_told *told);
 
 #endif

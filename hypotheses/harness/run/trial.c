@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 static struct hyp_task task_of(const struct hyp_run *run, const struct hyp_claim *claim,
-                               const char *folder, struct hyp_watch *watch) {
+                               const char *folder, struct hyp_progress *watch) {
     return (struct hyp_task){.claim = claim,
                              .session = &run->session,
                              .folder = folder,
@@ -25,7 +25,7 @@ static void put_folder(const struct hyp_run *run, const struct hyp_claim *claim,
 
 /* Runs a falsified comparison once more. A violation needs no second run: one counterexample is
  * enough. */
-static bool confirm(struct hyp_run *run, const struct hyp_claim *claim, struct hyp_watch *watch,
+static bool confirm(struct hyp_run *run, const struct hyp_claim *claim, struct hyp_progress *watch,
                     struct hyp_verdict *verdict) {
     char folder[1000];
     struct hyp_verdict second;
@@ -67,7 +67,7 @@ bool hyp_trial_begin(struct hyp_run *run, const struct hyp_claim *claim) {
 }
 
 bool hyp_trial_pass(struct hyp_run *run, const struct hyp_claim *claim, unsigned pass,
-                    struct hyp_watch *watch) {
+                    struct hyp_progress *watch) {
     char folder[1000];
     if (hyp_runner_interrupted()) return true;
     put_folder(run, claim, folder, sizeof folder);
@@ -85,7 +85,7 @@ static bool has_begun(const struct hyp_verdict *verdict) {
 }
 
 bool hyp_trial_end(struct hyp_run *run, const struct hyp_claim *claim, unsigned passes,
-                   struct hyp_watch *watch) {
+                   struct hyp_progress *watch) {
     char folder[1000];
     struct hyp_verdict *verdict = &run->verdicts[claim->number - 1];
     put_folder(run, claim, folder, sizeof folder);

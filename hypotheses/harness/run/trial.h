@@ -6,7 +6,7 @@
 #define HYP_TRIAL_H
 
 #include "run.h"
-#include "watch.h"
+#include "progress.h"
 
 /* How many attacks the claim has in this run, for the progress. */
 size_t hyp_trial_steps(const struct hyp_run *run, const struct hyp_claim *claim);
@@ -17,11 +17,11 @@ bool hyp_trial_begin(struct hyp_run *run, const struct hyp_claim *claim);
 
 /* Runs one pass, from 0. Passes may run at once, each on a thread. false: hyp_error(). */
 bool hyp_trial_pass(struct hyp_run *run, const struct hyp_claim *claim, unsigned pass,
-                    struct hyp_watch *watch);
+                    struct hyp_progress *watch);
 
 /* After the first so many passes, those of one seed or all: sets the claim's verdict in the run and
  * writes its evidence. false: hyp_error(). */
 bool hyp_trial_end(struct hyp_run *run, const struct hyp_claim *claim, unsigned passes,
-                   struct hyp_watch *watch);
+                   struct hyp_progress *watch);
 
 #endif

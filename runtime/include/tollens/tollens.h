@@ -35,6 +35,7 @@
 #include "context.h"
 #include "health.h"
 #include "trace.h"
+#include "watch.h"
 
 #include "driver.h"
 #include "interpose.h"

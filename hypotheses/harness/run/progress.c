@@ -1,7 +1,7 @@
 /*
  * A line of text, and the terminal's words for rewriting it.
  */
-#include "watch.h"
+#include "progress.h"
 
 #include "harness/clock.h"
 #include "judge/verdict.h"
@@ -16,12 +16,12 @@ static bool is_terminal(FILE *stream) {
     return isatty(fileno(stream)) && terminal != NULL && strcmp(terminal, "dumb") != 0;
 }
 
-bool hyp_watch_has_colour(FILE *stream) {
+bool hyp_progress_has_colour(FILE *stream) {
     const char *none = getenv("NO_COLOR");
     return is_terminal(stream) && (none == NULL || none[0] == '\0');
 }
 
-void hyp_watch_begin(struct hyp_watch *watch, FILE *stream, size_t steps, bool verbose) {
+void hyp_progress_begin(struct hyp_progress *watch, FILE *stream, size_t steps, bool verbose) {
     struct winsize size;
     pthread_mutexattr_t attributes;
     memset(watch, 0, sizeof *watch);
@@ -40,43 +40,43 @@ void hyp_watch_begin(struct hyp_watch *watch, FILE *stream, size_t steps, bool v
     }
 }
 
-void hyp_watch_end(struct hyp_watch *watch) {
-    hyp_watch_clear(watch);
+void hyp_progress_end(struct hyp_progress *watch) {
+    hyp_progress_clear(watch);
     pthread_mutex_destroy(&watch->lock);
 }
 
-void hyp_watch_pause(struct hyp_watch *watch) {
+void hyp_progress_pause(struct hyp_progress *watch) {
     pthread_mutex_lock(&watch->lock);
-    hyp_watch_clear(watch);
+    hyp_progress_clear(watch);
 }
 
-void hyp_watch_resume(struct hyp_watch *watch) {
+void hyp_progress_resume(struct hyp_progress *watch) {
     pthread_mutex_unlock(&watch->lock);
 }
 
-void hyp_watch_part(struct hyp_watch *watch, size_t steps) {
+void hyp_progress_part(struct hyp_progress *watch, size_t steps) {
     pthread_mutex_lock(&watch->lock);
     watch->part_end = watch->done + steps;
     pthread_mutex_unlock(&watch->lock);
 }
 
-void hyp_watch_part_end(struct hyp_watch *watch) {
-    hyp_watch_pause(watch);
+void hyp_progress_part_end(struct hyp_progress *watch) {
+    hyp_progress_pause(watch);
     watch->done = watch->part_end;
     watch->spoke_ns = hyp_clock_ns();
-    hyp_watch_resume(watch);
+    hyp_progress_resume(watch);
 }
 
-void hyp_watch_verdict(struct hyp_watch *watch, int was, int kind) {
-    hyp_watch_pause(watch);
+void hyp_progress_verdict(struct hyp_progress *watch, int was, int kind) {
+    hyp_progress_pause(watch);
     watch->spoke_ns = hyp_clock_ns();
-    if (was >= 0 && was < HYP_WATCH_VERDICTS) watch->verdicts[was]--;
-    if (kind >= 0 && kind < HYP_WATCH_VERDICTS) watch->verdicts[kind]++;
-    hyp_watch_resume(watch);
+    if (was >= 0 && was < HYP_PROGRESS_VERDICTS) watch->verdicts[was]--;
+    if (kind >= 0 && kind < HYP_PROGRESS_VERDICTS) watch->verdicts[kind]++;
+    hyp_progress_resume(watch);
 }
 
 /* An attack that runs more often than planned, to confirm a finding, is none of the steps. */
-static void step(struct hyp_watch *watch) {
+static void step(struct hyp_progress *watch) {
     if (watch->done < watch->part_end) watch->done++;
 }
 
@@ -101,10 +101,10 @@ static void put_left(char *text, size_t bytes, double share, double seconds) {
 }
 
 /* ", 3 survived, 1 falsified": the verdicts that there are. */
-static void put_verdicts(const struct hyp_watch *watch, char *text, size_t bytes) {
+static void put_verdicts(const struct hyp_progress *watch, char *text, size_t bytes) {
     size_t length = 0;
     text[0] = '\0';
-    for (int kind = 0; kind < HYP_WATCH_VERDICTS; kind++) {
+    for (int kind = 0; kind < HYP_PROGRESS_VERDICTS; kind++) {
         if (watch->verdicts[kind] == 0) continue;
         length +=
             (size_t)snprintf(text + length, bytes - length, "%s%zu %s", length > 0 ? ", " : "",
@@ -113,7 +113,7 @@ static void put_verdicts(const struct hyp_watch *watch, char *text, size_t bytes
 }
 
 /* "[####......]  38 %, about 40 s left  4 survived  ". */
-static void put_whole(const struct hyp_watch *watch, double now, char *text, size_t bytes) {
+static void put_whole(const struct hyp_progress *watch, double now, char *text, size_t bytes) {
     enum { CELLS = 10 };
     char cells[CELLS + 1], left[40], verdicts[120];
     const double steps = watch->steps > 0 ? (double)watch->steps : 1;
@@ -128,7 +128,7 @@ static void put_whole(const struct hyp_watch *watch, double now, char *text, siz
 }
 
 /* Whether the line may show this attack: another one's turn is a second long. */
-static bool has_turn(struct hyp_watch *watch, const char *whose) {
+static bool has_turn(struct hyp_progress *watch, const char *whose) {
     const uint64_t turn_ns = 1000000000, now_ns = hyp_clock_ns();
     if (strcmp(whose, watch->shown) == 0 && watch->line[0] != '\0') return true;
     if (watch->line[0] != '\0' && now_ns - watch->turned_ns < turn_ns) return false;
@@ -137,7 +137,7 @@ static bool has_turn(struct hyp_watch *watch, const char *whose) {
     return true;
 }
 
-static void show_running(struct hyp_watch *watch, const char *claim, const char *saboteur,
+static void show_running(struct hyp_progress *watch, const char *claim, const char *saboteur,
                          const char *attack, double share, const char *finding, double seconds) {
     const uint64_t silence_ns = 30000000000;
     char whose[128], whole[220], line[sizeof watch->line];
@@ -166,7 +166,7 @@ static void show_running(struct hyp_watch *watch, const char *claim, const char 
     fflush(watch->stream);
 }
 
-void hyp_watch_left(struct hyp_watch *watch, char *text, size_t bytes) {
+void hyp_progress_left(struct hyp_progress *watch, char *text, size_t bytes) {
     const double worth_s = 10;
     char left[40];
     pthread_mutex_lock(&watch->lock);
@@ -180,14 +180,14 @@ void hyp_watch_left(struct hyp_watch *watch, char *text, size_t bytes) {
     pthread_mutex_unlock(&watch->lock);
 }
 
-void hyp_watch_running(struct hyp_watch *watch, const char *claim, const char *saboteur,
-                       const char *attack, double share, const char *finding, double seconds) {
+void hyp_progress_running(struct hyp_progress *watch, const char *claim, const char *saboteur,
+                          const char *attack, double share, const char *finding, double seconds) {
     pthread_mutex_lock(&watch->lock);
     show_running(watch, claim, saboteur, attack, share, finding, seconds);
     pthread_mutex_unlock(&watch->lock);
 }
 
-void hyp_watch_clear(struct hyp_watch *watch) {
+void hyp_progress_clear(struct hyp_progress *watch) {
     pthread_mutex_lock(&watch->lock);
     if (watch->line[0] != '\0') {
         watch->line[0] = '\0';
@@ -198,12 +198,12 @@ void hyp_watch_clear(struct hyp_watch *watch) {
 }
 
 /* A step is done, and has a line with --verbose. */
-static void put_step(struct hyp_watch *watch, const char *claim, const char *what,
+static void put_step(struct hyp_progress *watch, const char *claim, const char *what,
                      const char *ending, double seconds) {
     pthread_mutex_lock(&watch->lock);
     step(watch);
     if (watch->verbose) {
-        hyp_watch_clear(watch);
+        hyp_progress_clear(watch);
         watch->spoke_ns = hyp_clock_ns();
         fprintf(watch->stream, "%-4s%-54s %-12s %6.1f s\n", claim, what, ending, seconds);
         fflush(watch->stream);
@@ -211,20 +211,20 @@ static void put_step(struct hyp_watch *watch, const char *claim, const char *wha
     pthread_mutex_unlock(&watch->lock);
 }
 
-void hyp_watch_ended(struct hyp_watch *watch, const char *claim, const char *attack,
-                     const char *ending, double seconds) {
+void hyp_progress_ended(struct hyp_progress *watch, const char *claim, const char *attack,
+                        const char *ending, double seconds) {
     put_step(watch, claim, attack, ending, seconds);
 }
 
-void hyp_watch_limit(struct hyp_watch *watch, const char *claim, const char *saboteur, bool noticed,
-                     double seconds) {
+void hyp_progress_limit(struct hyp_progress *watch, const char *claim, const char *saboteur,
+                        bool noticed, double seconds) {
     char text[96];
     snprintf(text, sizeof text, "limit %s", saboteur);
     put_step(watch, claim, text, noticed ? "noticed" : "not noticed", seconds);
 }
 
-void hyp_watch_sabotaged(struct hyp_watch *watch, const char *claim, const char *saboteur,
-                         const char *verdict, bool right, double seconds) {
+void hyp_progress_sabotaged(struct hyp_progress *watch, const char *claim, const char *saboteur,
+                            const char *verdict, bool right, double seconds) {
     char text[96], words[32];
     snprintf(text, sizeof text, "saboteur %s", saboteur);
     snprintf(words, sizeof words, "%s%s", verdict, right ? "" : ": WRONG");

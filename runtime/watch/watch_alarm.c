@@ -1,0 +1,79 @@
+/*
+ * An alarm: counted, kept as the first one's sentence, written as a line of JSON, shown to a tool
+ * that listens for NVTX ranges, and handed to the callback.
+ */
+#include "core/nvtx.h"
+#include "watch_state.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const char *const kind_words[] = {"written_once", "no_read_back", "copy_out_limit",
+                                         "known_modules", "usual"};
+
+/* A string of JSON. Labels and names may have any bytes but quotes and backslashes in names. */
+static void write_text(FILE *file, const char *key, const char *text) {
+    fprintf(file, "\"%s\": \"", key);
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+        if (*at == '"' || *at == '\\') fputc('\\', file);
+        if (*at < 0x20)
+            fprintf(file, "\\u%04x", *at);
+        else
+            fputc(*at, file);
+    }
+    fputs("\", ", file);
+}
+
+static void write_line(FILE *file, const struct tol_watch_alarm *alarm) {
+    fputc('{', file);
+    write_text(file, "rule", alarm->rule);
+    write_text(file, "kind", kind_words[alarm->kind]);
+    write_text(file, "block", alarm->label);
+    write_text(file, "call", alarm->call);
+    fprintf(file, "\"address\": %llu, \"bytes\": %llu, \"stream\": %llu, \"thread\": %llu, ",
+            (unsigned long long)alarm->address, (unsigned long long)alarm->bytes,
+            (unsigned long long)alarm->stream, (unsigned long long)alarm->thread);
+    fprintf(file, "\"value\": %.17g, \"limit\": %.17g, ", alarm->value, alarm->limit);
+    write_text(file, "unit", alarm->unit);
+    fprintf(file, "\"time_ns\": %llu, \"refused\": %s}\n", (unsigned long long)alarm->time_ns,
+            alarm->refused ? "true" : "false");
+    fflush(file);
+}
+
+static void keep(struct tol_watch *watch, const struct tol_watch_alarm *alarm) {
+    pthread_mutex_lock(&watch->alarm_lock);
+    if (watch->first[0] == '\0') {
+        snprintf(watch->first, sizeof watch->first,
+                 "the rule \"%s\" was broken by %s%s%s%s: %g %s, and %g are allowed", alarm->rule,
+                 alarm->call, alarm->label[0] != '\0' ? " on \"" : "", alarm->label,
+                 alarm->label[0] != '\0' ? "\"" : "", alarm->value, alarm->unit, alarm->limit);
+    }
+    if (watch->options.lines != NULL) write_line(watch->options.lines, alarm);
+    pthread_mutex_unlock(&watch->alarm_lock);
+}
+
+void watch_alarm(struct tol_watch *watch, const struct watch_rule *rule,
+                 const struct watch_deed *deed, double value, double limit, const char *unit) {
+    struct watch_block *block = deed->block;
+    const struct tol_watch_alarm alarm = {
+        .kind = rule->kind,
+        .rule = rule->name,
+        .label = block != NULL ? block->label : "",
+        .call = tol_driver_function_name(deed->call->index),
+        .address = block != NULL ? block->begin : 0,
+        .bytes = block != NULL ? block->end - block->begin : 0,
+        .stream = (uint64_t)(uintptr_t)deed->stream,
+        .thread = (uint64_t)syscall(SYS_gettid),
+        .value = value,
+        .limit = limit,
+        .unit = unit,
+        .time_ns = deed->now_ns,
+        .refused = rule->refuse,
+    };
+    atomic_fetch_add(&watch->alarms, 1);
+    if (block != NULL) atomic_fetch_add(&block->alarms, 1);
+    keep(watch, &alarm);
+    { TOL_RANGE("alarm", deed->bytes); }
+    if (watch->options.on_alarm != NULL) watch->options.on_alarm(&alarm, watch->options.user);
+}

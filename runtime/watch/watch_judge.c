@@ -1,0 +1,92 @@
+/*
+ * Applies the rules to what a call is about to do.
+ */
+#include "watch_state.h"
+
+static bool broke(struct tol_watch *watch, const struct watch_rule *rule,
+                  const struct watch_deed *deed, double value, double limit, const char *unit) {
+    watch_alarm(watch, rule, deed, value, limit, unit);
+    return rule->refuse;
+}
+
+static bool judge_write(struct tol_watch *watch, const struct watch_rule *rule,
+                        const struct watch_deed *deed) {
+    if (deed->effect != WATCH_IN && deed->effect != WATCH_WRITTEN) return false;
+    const struct watch_block *block = deed->block;
+    const uint64_t before = atomic_load(&block->bytes_in) + atomic_load(&block->bytes_written),
+                   room = block->end - block->begin;
+    if (before + deed->bytes <= room) return false;
+    return broke(watch, rule, deed, (double)(before + deed->bytes), (double)room, "bytes");
+}
+
+/* A bucket of tokens: one second's bytes at most, filled at the rate of the rule. */
+static bool judge_rate(struct tol_watch *watch, struct watch_rule *rule,
+                       const struct watch_deed *deed) {
+    if (deed->effect != WATCH_OUT) return false;
+    const double rate = rule->mb_per_s * 1e6;
+    pthread_mutex_lock(&rule->lock);
+    if (rule->filled_ns == 0)
+        rule->tokens = rate;
+    else if (deed->now_ns > rule->filled_ns) {
+        rule->tokens += rate * (double)(deed->now_ns - rule->filled_ns) * 1e-9;
+    }
+    if (rule->tokens > rate) rule->tokens = rate;
+    if (deed->now_ns > rule->filled_ns) rule->filled_ns = deed->now_ns;
+    const double left = rule->tokens - (double)deed->bytes;
+    const bool is_over = left < 0;
+    /* What is refused is not copied; what is not, is paid by the time that follows. */
+    if (!is_over || !rule->refuse) rule->tokens = left;
+    pthread_mutex_unlock(&rule->lock);
+    if (!is_over) return false;
+    return broke(watch, rule, deed, (rate - left) * 1e-6, rule->mb_per_s, "MB in a second");
+}
+
+static bool judge_usual(struct tol_watch *watch, struct watch_rule *rule,
+                        const struct watch_deed *deed) {
+    static const char *const units[WATCH_VALUES] = {
+        "copies to the host a window", "bytes to the host a window", "bytes from the host a window",
+        "launches a window"};
+    uint64_t seen = 0, limit = 0;
+    const uint64_t add[WATCH_VALUES] = {
+        [WATCH_COPIES_OUT] = deed->effect == WATCH_OUT,
+        [WATCH_BYTES_OUT] = deed->effect == WATCH_OUT ? deed->bytes : 0,
+        [WATCH_BYTES_IN] = deed->effect == WATCH_IN ? deed->bytes : 0,
+        [WATCH_LAUNCHES] = deed->effect == WATCH_LAUNCHED,
+    };
+    pthread_mutex_lock(&rule->lock);
+    const enum watch_value value =
+        watch_baseline_add(&rule->baseline, deed->now_ns, add, &seen, &limit);
+    pthread_mutex_unlock(&rule->lock);
+    if (value == WATCH_VALUES) return false;
+    return broke(watch, rule, deed, (double)seen, (double)limit, units[value]);
+}
+
+static bool judge_rule(struct tol_watch *watch, struct watch_rule *rule,
+                       const struct watch_deed *deed) {
+    if (rule->kind == TOL_WATCH_KNOWN_MODULES) {
+        if (deed->block != NULL || (deed->kernel != NULL && deed->kernel->is_known)) return false;
+        return broke(watch, rule, deed, 1, 0, "launches");
+    }
+    if (deed->block == NULL || !watch_label_fits(rule->blocks, deed->block->label)) return false;
+    switch (rule->kind) {
+    case TOL_WATCH_WRITTEN_ONCE:
+        return judge_write(watch, rule, deed);
+    case TOL_WATCH_NO_READ_BACK:
+        return deed->effect == WATCH_OUT &&
+               broke(watch, rule, deed, (double)deed->bytes, 0, "bytes to the host");
+    case TOL_WATCH_COPY_OUT_LIMIT:
+        return judge_rate(watch, rule, deed);
+    case TOL_WATCH_USUAL:
+        return judge_usual(watch, rule, deed);
+    default:
+        return false;
+    }
+}
+
+bool watch_judge(struct tol_watch *watch, const struct watch_deed *deed) {
+    bool is_refused = false;
+    for (size_t i = 0; i < watch->rule_count; i++) {
+        is_refused = judge_rule(watch, &watch->rules[i], deed) || is_refused;
+    }
+    return is_refused;
+}
