@@ -1,7 +1,8 @@
-"""Renders a report of evidence folders or archives, or compares them.
+"""Renders a report of evidence folders or archives, or compares or merges them.
 
     python3 -m reports EVIDENCE...                 a report of all of them, on one page
     python3 -m reports compare OLD NEW...          what changed between runs
+    python3 -m reports merge EVIDENCE... --out DIR  one verdict over many machines
 """
 
 import argparse
@@ -39,9 +40,19 @@ def write_report(options: argparse.Namespace, out: pathlib.Path) -> None:
                            out / "plots")
 
 
+def command(name: str, words: list[str], prog: str) -> int:
+    """report, compare or merge, as the program tollens calls them."""
+    if name == "compare":
+        return compare.main(words, f"{prog} compare")
+    if name == "merge":
+        from .fleet import merge
+        return merge.main(words, f"{prog} merge")
+    return main(words, f"{prog} {name}")
+
+
 def main(words: list[str], prog: str = "reports") -> int:
-    if words[:1] == ["compare"]:
-        return compare.main(words[1:], f"{prog} compare")
+    if words[:1] in (["compare"], ["merge"]):
+        return command(words[0], words[1:], prog)
     parser = argparse.ArgumentParser(prog=prog, description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("evidence", type=pathlib.Path, nargs="+",

@@ -33,7 +33,7 @@ STAGE = PACKAGES / "wheel"
 DIST = PACKAGES / "dist"
 # The report's parts that write this repository's own documents or fuzz it stay here.
 NOT_OF_USERS = ("_test.py", "made_evidence.py", "fuzz_targets.py", "written.py", "pack.py",
-                "code.py")
+                "code.py", "made_fleet.py", "healthy.py")
 READ_BY_REPORT = ("results.schema.json", "thresholds.toml", "sabotage.toml")
 OLDEST_PYTHON = "3.10"
 EPOCH_OF_ZIP = 315532800  # 1980-01-01
@@ -73,7 +73,7 @@ tollens = tollens.pytest_plugin
 def stage_python(package: pathlib.Path) -> None:
     for name in tracked("reports"):
         inner = pathlib.PurePath(name).relative_to("reports")
-        if inner.parts[0] in (inner.name, "drawing") and \
+        if inner.parts[0] in (inner.name, "drawing", "fleet") and \
                 inner.suffix in (".py", ".css", ".js") and \
                 not inner.name.endswith(NOT_OF_USERS):
             copy(ROOT / name, package / "reports" / inner)

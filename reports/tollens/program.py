@@ -1,6 +1,6 @@
 """The program tollens of this package, and the command of that name.
 
-The report and the comparison of runs are Python and run in this process; every other command is the
+The report, the comparison and the merge of runs are Python and run in this process; every other command is the
 program's, which takes the process over, so that signals and exit codes are its own.
 """
 
@@ -11,7 +11,7 @@ from importlib import metadata
 from importlib.util import find_spec
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "program"
-OWN = ("report", "compare")
+OWN = ("report", "compare", "merge")
 
 
 class Missing(OSError):
@@ -44,14 +44,12 @@ def soft_library_path() -> pathlib.Path:
 
 
 def own_command(words: list[str]) -> int:
-    from .reports import __main__ as report, compare  # large, and most commands do not need them
+    from .reports import __main__ as report  # large, and most commands do not need it
     if find_spec("matplotlib") is None and not {"--no-png", "--help", "-h"} & set(words):
         print("tollens: without matplotlib there are no PNG files: pip install 'tollens[png]' "
               "adds it", file=sys.stderr)
         words = [*words, "--no-png"]
-    if words[0] == "compare":
-        return compare.main(words[1:], "tollens compare")
-    return report.main(words[1:], "tollens report")
+    return report.command(words[0], words[1:], "tollens")
 
 
 def main() -> int:

@@ -6,6 +6,7 @@
 #include "check.h"
 #include "libcuda_state.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* An attribute that goes into an int, or into a bool, of struct tol_device. */
@@ -77,6 +78,16 @@ out:
     return status;
 }
 
+/* RFC 9562, section 4: groups of 8, 4, 4, 4 and 12 hexadecimal digits, in the order of the bytes. */
+static void write_uuid(const CUuuid *uuid, char *text, size_t bytes) {
+    size_t used = (size_t)snprintf(text, bytes, "GPU");
+    for (size_t i = 0; i < sizeof uuid->bytes; i++) {
+        const bool begins_group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+        used += (size_t)snprintf(text + used, bytes - used, "%s%02x", begins_group ? "-" : "",
+                                 (unsigned)(unsigned char)uuid->bytes[i]);
+    }
+}
+
 tol_status tol_device_count(const struct tol_driver *driver, int *count) {
     tol_status status = TOL_OK;
     int value = 0;
@@ -94,6 +105,7 @@ tol_status tol_device_read(const struct tol_driver *driver, int ordinal,
     struct tol_device device = {.ordinal = ordinal};
     size_t memory_bytes = 0;
     CUdevice handle = 0;
+    CUuuid uuid = {{0}};
     int count = 0;
 
     TOL_CHECK(driver != NULL && result != NULL, TOL_INVALID_ARGUMENT,
@@ -111,6 +123,9 @@ tol_status tol_device_read(const struct tol_driver *driver, int ordinal,
     TOL_CU(driver->functions, cuDeviceGetPCIBusId,
            (device.pci_bus_id, (int)sizeof device.pci_bus_id, handle),
            "reading the PCI address of device %d", ordinal);
+    TOL_CU(driver->functions, cuDeviceGetUuid_v2, (&uuid, handle), "reading the UUID of device %d",
+           ordinal);
+    write_uuid(&uuid, device.uuid, sizeof device.uuid);
     TOL_TRY(read_fields(driver->functions, handle, &device));
     device.soft = driver->is_soft;
     *result = device;

@@ -118,4 +118,9 @@ Test(session, a_wrong_environment_is_named) {
     setenv("TOLLENS_DEVICE", "soft", 1);
     cr_assert(hyp_session_read(&session), "%s", hyp_error());
     cr_assert(session.full && session.seed == 12 && session.kind == HYP_DEVICE_SOFT);
+    cr_assert_null(session.node);
+    setenv("TOLLENS_NODE", "rack-3.gpu_07", 1);
+    cr_assert(hyp_session_read(&session) && strcmp(session.node, "rack-3.gpu_07") == 0);
+    setenv("TOLLENS_NODE", "<b>node</b>", 1);
+    cr_assert(!hyp_session_read(&session) && strstr(hyp_error(), "TOLLENS_NODE=<b>") != NULL);
 }

@@ -50,6 +50,13 @@ const char *hyp_device_kind_name(enum hyp_device_kind kind) {
     return kind == HYP_DEVICE_CUDA ? "cuda" : kind == HYP_DEVICE_SOFT ? "soft" : "auto";
 }
 
+/* Pages, tables and other programs' files show it. */
+static bool is_node_name(const char *text) {
+    const size_t bytes = strlen(text);
+    return bytes <= HYP_NODE_BYTES_MAX &&
+           strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_") == bytes;
+}
+
 bool hyp_session_read(struct hyp_session *session) {
     const char *mode = getenv("TOLLENS_MODE"), *seed = getenv("TOLLENS_SEED"),
                *deadline = getenv("TOLLENS_DEADLINE"), *process = getenv("TOLLENS_PROCESS");
@@ -67,6 +74,13 @@ bool hyp_session_read(struct hyp_session *session) {
         return hyp_fail("TOLLENS_FILTER is longer than %d bytes", HYP_FILTER_BYTES_MAX);
     }
     if (session->out != NULL && session->out[0] == '\0') session->out = NULL;
+    session->node = getenv("TOLLENS_NODE");
+    if (session->node != NULL && session->node[0] == '\0') session->node = NULL;
+    if (session->node != NULL && !is_node_name(session->node)) {
+        return hyp_fail("TOLLENS_NODE=%.80s: it must be up to %d letters, digits, dots, hyphens and "
+                        "underscores",
+                        session->node, HYP_NODE_BYTES_MAX);
+    }
     if (mode != NULL && strcmp(mode, "full") == 0) {
         session->full = true;
     } else if (mode != NULL && mode[0] != '\0' && strcmp(mode, "quick") != 0) {

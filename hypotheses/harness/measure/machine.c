@@ -75,6 +75,9 @@ tol_status hyp_machine_read(const struct hyp_session *session, struct hyp_machin
     struct tol_driver *driver = NULL;
     memset(machine, 0, sizeof *machine);
     machine->begin_s = hyp_clock_day_s();
+    if (session->node != NULL) {
+        snprintf(machine->node, sizeof machine->node, "%s", session->node);
+    }
     machine->kind = session->kind;
     tol_status status = hyp_session_open(&machine->kind, &driver);
     if (status != TOL_OK) return status;
@@ -100,15 +103,15 @@ tol_status hyp_machine_read(const struct hyp_session *session, struct hyp_machin
 bool hyp_machine_write(const struct hyp_machine *machine, const char *folder) {
     char path[1024];
     const struct tol_device *device = &machine->device;
-    json_t *gpu = json_pack("{s:s, s:s, s:i, s:i, s:I, s:i, s:i, s:i, s:b}", "kind",
-                            hyp_device_kind_name(machine->kind), "name", device->name, "ordinal",
-                            device->ordinal, "compute_capability", device->compute_capability,
+    json_t *gpu = json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:i, s:i, s:i, s:b}", "kind",
+                            hyp_device_kind_name(machine->kind), "name", device->name, "uuid",
+                            device->uuid, "ordinal", device->ordinal, "compute_capability", device->compute_capability,
                             "memory_bytes", (json_int_t)device->memory_bytes, "multiprocessors",
                             device->multiprocessors, "clock_khz", device->clock_khz,
                             "memory_clock_khz", device->memory_clock_khz, "ecc", (int)device->ecc);
     json_t *object = json_pack(
-        "{s:i, s:o, s:{s:i, s:i}, s:{s:s, s:i, s:I, s:s, s:s}, s:s, s:b, s:s, s:f}", "schema", 1,
-        "device", gpu, "driver", "version", machine->driver_version, "devices",
+        "{s:i, s:s?, s:o, s:{s:i, s:i}, s:{s:s, s:i, s:I, s:s, s:s}, s:s, s:b, s:s, s:f}", "schema",
+        1, "node", machine->node[0] != '\0' ? machine->node : NULL, "device", gpu, "driver", "version", machine->driver_version, "devices",
         machine->device_count, "host", "processor", machine->processor, "processors",
         machine->processors, "memory_bytes", (json_int_t)machine->memory_bytes, "kernel",
         machine->kernel, "system", machine->system, "commit", machine->commit, "dirty",

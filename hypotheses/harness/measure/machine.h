@@ -2,7 +2,8 @@
  * Machine: the machine of a run, for machine.json.
  *
  * It describes what measurements depend on, and nothing that identifies a person or a place: no
- * host name, no user, no path.
+ * host name, no user, no path. The device's UUID tells one GPU from another. A name of the machine
+ * is there only if TOLLENS_NODE gives one, as those who test a fleet do.
  */
 #ifndef HYP_MACHINE_H
 #define HYP_MACHINE_H
@@ -11,6 +12,7 @@
 
 struct hyp_machine {
     enum hyp_device_kind kind; /* cuda or soft */
+    char node[HYP_NODE_BYTES_MAX + 1]; /* "": not named */
     struct tol_device device;
     int driver_version; /* as cuDriverGetVersion returns it */
     int device_count;

@@ -1,5 +1,5 @@
 /*
- * report and compare: pages about runs, which are Python. In a clone they are the reports of the
+ * report, compare and merge: pages about runs, which are Python. In a clone they are the reports of the
  * clone; elsewhere those of the Python package tollens. The process becomes that of Python.
  */
 #include "run/command.h"
@@ -12,9 +12,8 @@
 #include <unistd.h>
 
 static const char of_clone[] = "import sys\n"
-                               "from reports import __main__ as report, compare\n"
-                               "main = report.main if sys.argv[1] == 'report' else compare.main\n"
-                               "sys.exit(main(sys.argv[2:], 'tollens ' + sys.argv[1]))\n";
+                               "from reports import __main__ as report\n"
+                               "sys.exit(report.command(sys.argv[1], sys.argv[2:], 'tollens'))\n";
 static const char of_package[] =
     "import sys\n"
     "try:\n"
@@ -83,4 +82,8 @@ int hyp_command_report(int count, char **words) {
 
 int hyp_command_compare(int count, char **words) {
     return become_python("compare", count, words);
+}
+
+int hyp_command_merge(int count, char **words) {
+    return become_python("merge", count, words);
 }

@@ -42,8 +42,8 @@ Test(report_program, without_the_package_a_sentence_says_what_is_missing) {
 
 /* Goal: the help, from which the manual is made, names the options that Python takes, no other. */
 Test(report_program, the_help_names_each_option) {
-    static const char *const names[] = {"report", "compare"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const names[] = {"report", "compare", "merge"};
+    for (size_t i = 0; i < 3; i++) {
         char command[512];
         snprintf(command, sizeof command,
                  "python=$(cat build/python); options() { grep -oE -- '--[a-z]+[a-z-]*' | "

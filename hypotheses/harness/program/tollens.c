@@ -94,7 +94,16 @@ static const char usage_pages[] =
     "      --across        compare even if the device, the mode or a threshold differs\n"
     "      --no-png        write no PNG files\n"
     "      --open          open the page in a browser\n"
-    "      --out DIR       where the page goes; default: comparison";
+    "      --out DIR       where the page goes; default: comparison\n"
+    "  merge EVIDENCE... --out DIR\n"
+    "                      one verdict and one page of the runs of many machines; names machines\n"
+    "                      that are out of line, and what is missing\n"
+    "      --partial       merge the rest if some evidence is missing or refused\n"
+    "      --mixed         merge runs of several commits, modes or thresholds too\n"
+    "      --inconclusive fail|warn   whether an inconclusive verdict fails; default fail\n"
+    "      --no-png        write no PNG files\n"
+    "      --open          open the page in a browser\n"
+    "      --out DIR       where merge.json, the histograms and the page go";
 
 static const char usage_every[] =
     "  every command       --plugin PATH.so adds the claims of your own library (ci/GATE.md); run\n"
@@ -108,7 +117,8 @@ static const char usage_end[] =
     "exit codes: 0 nothing was falsified or got worse, 1 something was, 2 usage or harness error, "
     "or\n"
     "interrupted, 3 inconclusive\n"
-    "environment: TOLLENS_DEVICE, TOLLENS_MODE, TOLLENS_SEED, TOLLENS_FILTER and TOLLENS_DEADLINE "
+    "environment: TOLLENS_NODE is the name of the machine in its fleet, which the evidence keeps;\n"
+    "TOLLENS_DEVICE, TOLLENS_MODE, TOLLENS_SEED, TOLLENS_FILTER and TOLLENS_DEADLINE "
     "set\n"
     "the defaults of --device, --quick or --full, --seed, --filter and --deadline; TOLLENS_PLUGIN "
     "is a\n"
@@ -159,6 +169,7 @@ static const struct command {
                 {"export", hyp_command_export},
                 {"report", hyp_command_report},
                 {"compare", hyp_command_compare},
+                {"merge", hyp_command_merge},
                 {"threads", hyp_command_threads},
                 {"crowd", hyp_command_threads}, /* its old name */
                 {"replay", hyp_command_replay},

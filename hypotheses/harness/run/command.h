@@ -24,6 +24,7 @@ int hyp_command_gate(int count, char **words);
 int hyp_command_export(int count, char **words);
 int hyp_command_report(int count, char **words);
 int hyp_command_compare(int count, char **words);
+int hyp_command_merge(int count, char **words);
 int hyp_command_threads(int count, char **words);
 int hyp_command_replay(int count, char **words);
 int hyp_command_model(int count, char **words);

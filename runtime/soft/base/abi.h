@@ -55,10 +55,6 @@ typedef size_t(CUDAAPI *CUoccupancyB2DSize)(int blockSize);
 #endif
 
 typedef struct {
-    char bytes[16];
-} SOFT_ABI(CUuuid);
-
-typedef struct {
     char reserved[64];
 } SOFT_ABI(CUipcEventHandle);
 

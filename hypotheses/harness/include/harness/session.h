@@ -13,7 +13,7 @@
 
 enum hyp_device_kind { HYP_DEVICE_AUTO, HYP_DEVICE_CUDA, HYP_DEVICE_SOFT };
 
-enum { HYP_FILTER_BYTES_MAX = 200 };
+enum { HYP_FILTER_BYTES_MAX = 200, HYP_NODE_BYTES_MAX = 63 };
 enum { HYP_DEADLINE_S_MAX = 1000000 };
 #define HYP_SEED_MAX ((uint64_t)INT64_MAX) /* JSON readers do not support larger integers */
 
@@ -27,6 +27,7 @@ struct hyp_session {
     const char *filter;   /* TOLLENS_FILTER: a glob of the attacks to run; NULL: all */
     uint64_t deadline_s;  /* TOLLENS_DEADLINE: seconds per attack; 0: the default of the mode */
     const char *out;      /* TOLLENS_OUT: the claim's folder; NULL: write no evidence */
+    const char *node;     /* TOLLENS_NODE: the machine's name in its fleet; NULL: not to be named */
     const char *sabotage; /* TOLLENS_SABOTAGE: the fault to inject; NULL: none */
     const char *trace;    /* TOLLENS_TRACE: the file that attacks add events to; NULL: none */
 };

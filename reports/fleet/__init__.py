@@ -1,0 +1,1 @@
+"""Merges the evidence of many machines: tollens merge."""
