@@ -19,10 +19,11 @@ from typing import Any
 from ..hdr import Histogram, highest_at
 from . import hdr_write
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SPREAD = 0.01
 SLOW = 1.25  # how much longer a slow machine takes
 BEGIN_S = 1.78e9
-CALLS = 2000
+CALLS = 1000
 # Claims with the attack and the series that they have here; nanoseconds of a healthy machine.
 TIMED = {"H4": ("a_launch_costs_little", {"launch_driver": 2900, "launch_runtime": 2930}),
          "H11": ("a_launch_is_as_fast", {"wait_driver": 9100, "wait_runtime": 9140}),
@@ -63,7 +64,7 @@ def texts_of(name: str, slow: float, own: float, draw: random.Random,
              changed: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """A claim's row and its files."""
     attack, series = TIMED[name]
-    result = row(name, **effect_of(name, draw), **changed)
+    result = row(name, **{**effect_of(name, draw), **changed})
     made = {tag: histogram(draw, ns * own * slow) for tag, ns in series.items()}
     record = {"schema": 1, "name": attack, "violations": 0, "counterexamples": [], "effects": [],
               "series": [{"name": tag, "count": one.total, "max": one.maximum}

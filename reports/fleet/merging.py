@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..hdr import Histogram
-from . import taken
+from . import fleet_files, taken
 from .taken import Key, Run
 
 CHUNK = 8  # folders that a process reads before it answers
@@ -44,7 +44,7 @@ def read(path: str) -> Answer:
         run, series = taken.read(pathlib.Path(path))
         return run, series, False, ""
     except (ValueError, OSError) as error:
-        return None, {}, isinstance(error, taken.Missing), plain(str(error))
+        return None, {}, isinstance(error, fleet_files.Missing), plain(str(error))
 
 
 def add(sums: dict[GroupKey, Histogram], group: tuple[str, ...],

@@ -1,26 +1,21 @@
-"""Takes one evidence folder or archive for a merge: reads it into memory, checks it, and keeps what
-a fleet needs of it.
+"""Takes one evidence folder or archive for a merge: checks it, and keeps what a fleet needs of it.
 
-The folder may come from a machine that lost power, or from somebody who means harm. Nothing outside
-of it is read, links and special files are refused, sizes are bounded, and every sentence about it
-names it. Unlike evidence.py this leaves out what a merge does not show: tables, saboteurs, notes.
+Unlike evidence.py this leaves out what a merge does not show: tables, saboteurs, notes.
 """
 
-import errno
-import hashlib
 import math
-import os
 import pathlib
 import re
 import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import archive, hdr, integrity, schema
+from .. import hdr, integrity, schema
 from ..archive import Archived
 from ..evidence import RAN, folder_of
 from ..hdr import Histogram
 from ..integrity import read_json
+from .fleet_files import digest, is_file, listed_only, load
 
 NODE = re.compile(r"[A-Za-z0-9._-]{1,63}")      # as the harness takes TOLLENS_NODE
 UUID = re.compile(r"(GPU|MIG)-[0-9a-f-]{36}")
@@ -28,10 +23,6 @@ BEGIN_MAX = 4e9  # seconds since 1970: the year 2096
 KEPT = ("id", "title", "verdict", "reason", "effect", "unit", "low", "high", "threshold",
         "direction", "samples", "severity")
 Key = tuple[str, str, str]  # of a series: claim, attack, name
-
-
-class Missing(ValueError):
-    """There is nothing of that name."""
 
 
 @dataclass
@@ -66,77 +57,6 @@ class Run:
         return (self.kind, self.device, self.mode, self.commit, self.filter, self.plugins)
 
 
-def read_file(path: str, left: int) -> bytes:
-    """A regular file of at most so many bytes. It is opened without waiting: a pipe would."""
-    place = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(place, "rb") as file:
-        data = file.read(left + 1)
-    if len(data) > left:
-        raise ValueError(f"it has more than {archive.BYTES_MAX >> 20} MiB")
-    return data
-
-
-def read_folder(top: str) -> dict[str, bytes]:
-    """All files of a folder, by their names; a report that was written there is left out."""
-    files: dict[str, bytes] = {}
-    left, waiting = archive.BYTES_MAX, [""]
-    while waiting:
-        below = waiting.pop()
-        with os.scandir(os.path.join(top, below)) as entries:
-            for entry in entries:
-                name = f"{below}{entry.name}"
-                if name == "report":
-                    continue
-                if not name.isprintable() or "\\" in name:
-                    raise ValueError(f"the name {name!r} is none of a run's files")
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(name + "/")
-                elif not entry.is_file(follow_symlinks=False):
-                    raise ValueError(f"its {name!r} is a link or a special file")
-                else:
-                    files[name] = read_file(entry.path, left)
-                    left -= len(files[name])
-                if len(files) + len(waiting) > archive.FILES_MAX:
-                    raise ValueError(f"it has more than {archive.FILES_MAX} files")
-    return files
-
-
-def load(path: pathlib.Path) -> Archived:
-    """The files of a folder, an archive, or a folder with an archive. Missing, or ValueError."""
-    if not path.exists():
-        raise Missing(f"there is no {path}")
-    if not path.is_dir():
-        if not path.is_file():
-            raise ValueError(f"{path} is neither a folder nor an archive")
-        return archive.load(path)
-    if not archive.is_folder(path):
-        return archive.load(path / archive.NAME)
-    try:
-        return Archived(path, read_folder(str(path)))
-    except OSError as error:
-        why = "a link" if error.errno == errno.ELOOP else error.strerror
-        raise ValueError(f"{path} cannot be read: {error.filename}: {why}") from error
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-
-
-def digest(files: dict[str, bytes]) -> str:
-    whole = hashlib.sha256()
-    for name, data in sorted(files.items()):
-        whole.update(f"{name}\0{len(data)}\0".encode())
-        whole.update(data)
-    return whole.hexdigest()
-
-
-def listed_only(folder: Archived) -> Archived:
-    """Without files that the run did not list, where it has a list."""
-    if not (folder / "manifest.json").exists():
-        return folder
-    names = {*read_json(folder / "manifest.json").get("files", {}), "manifest.json", "run.json"}
-    return Archived(folder.archive, {name: data for name, data in folder.files.items()
-                                     if name in names})
-
-
 def number(value: Any, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ValueError(f"{what} is {value!r}, which is not a number")
@@ -157,7 +77,7 @@ def read_attack(claim: str, attack: dict[str, Any], own: Archived, run: Run,
     name, below = str(attack["name"]), folder_of(attack)
     where = own / below if below else own
     record = where / "attacks" / f"{name}.json"
-    if attack["ending"] not in RAN and not record.exists():
+    if attack["ending"] not in RAN and not is_file(record):
         return
     found = read_json(record)
     for effect in found.get("effects", []):
@@ -166,7 +86,7 @@ def read_attack(claim: str, attack: dict[str, Any], own: Archived, run: Run,
                 key = f"{claim} {effect['name']} {side.removesuffix('_ns')}, ns"
                 sides.setdefault(key, []).append(number(effect[side], f"{record}: {side}"))
     log = where / f"{name}.hlog"
-    if not found.get("series") and not log.exists():
+    if not found.get("series") and not is_file(log):
         return
     read = hdr.read_log(log)
     integrity.check_series(log, found.get("series", []),
@@ -183,7 +103,7 @@ def quantities(run: Run, series: dict[Key, Histogram],
     found = {}
     for name, row in run.claims.items():
         if row["effect"] is not None and row["unit"] not in ("violations", "driver allocations"):
-            found[f"{name} effect, {row['unit']}"] = number(row["effect"], f"{name}: the effect")
+            found[f"{name} effect, {row['unit']}"] = float(row["effect"])
     if run.kind == "cuda":
         found |= {key: statistics.median(values) for key, values in sides.items()}
         for (claim, attack, name), one in series.items():
@@ -213,6 +133,10 @@ def describe(folder: Archived, path: pathlib.Path) -> Run:
     rows = {row["id"]: {key: row.get(key) for key in KEPT} for row in results["claims"]}
     if len(rows) != len(results["claims"]):
         raise ValueError(f"{folder / 'results.json'} has a claim twice")
+    for name, row in rows.items():
+        for key in ("effect", "threshold", "samples"):
+            if row[key] is not None:
+                number(row[key], f"{folder / 'results.json'}: {key} of {name}")
     return Run(str(path), "", matching(NODE, machine.get("node"), f"{path}: the node's name"),
                matching(UUID, machine["device"].get("uuid"), f"{path}: the device's UUID"),
                device["kind"], device["name"], results["mode"],
@@ -224,7 +148,7 @@ def describe(folder: Archived, path: pathlib.Path) -> Run:
 def read(path: pathlib.Path) -> tuple[Run, dict[Key, Histogram]]:
     """The run and its histograms. Missing; or ValueError, which says what is wrong."""
     folder = load(path)
-    if not (folder / "run.json").exists():
+    if not is_file(folder / "run.json"):
         raise ValueError(f"{path} has no run.json, which a run writes last: it was cut off")
     try:
         folder = listed_only(folder)

@@ -159,6 +159,26 @@ Test(program_json, run_gate_and_export) {
     json_decref(object);
 }
 
+/* reports/fleet/merge_test.py holds the members against what was merged. */
+Test(program_json, merge) {
+    cr_assert(program_shell("for node in one two; do TOLLENS_NODE=$node \"$T\" run H8 "
+                            "--out \"$D/$node\" || exit; done") == 0,
+              "%s", program_output);
+    json_t *object = expect("\"$T\" merge \"$D/one\" \"$D/two\" \"$D/two\" \"$D/three\" "
+                            "--partial --no-png --json --out \"$D/fleet\"",
+                            3, "merge");
+    const json_t *machines = json_object_get(object, "machines"),
+                 *claims = json_object_get(object, "claims");
+    cr_assert_eq(json_array_size(machines), 2);
+    cr_assert_str_eq(text_at(machines, 0, "node"), "one");
+    cr_assert(strncmp(text_at(machines, 1, "uuid"), "GPU-", 4) == 0);
+    cr_assert_eq(json_array_size(claims), 1);
+    cr_assert_eq(json_integer_value(json_object_get(json_array_get(claims, 0), "survived")), 2);
+    cr_assert_eq(json_array_size(json_object_get(object, "missing")), 1);
+    cr_assert_eq(json_array_size(json_object_get(object, "duplicates")), 1);
+    json_decref(object);
+}
+
 Test(program_json, threads_and_replay) {
     json_t *object = expect("\"$T\" threads 2 8 --json", 0, "threads");
     cr_assert_eq(json_integer_value(json_object_get(object, "violations")), 0);
