@@ -50,7 +50,10 @@ class Cluster(unittest.TestCase):
         if why:
             print(f"not run here: {cls.__name__}: {why}", flush=True)
             raise unittest.SkipTest(why)
-        cls.temporary = tempfile.TemporaryDirectory(prefix="tollens-fleet-")
+        if ROOT.is_relative_to("/tmp"):
+            print(f"not run here: {cls.__name__}: {ROOT} is below /tmp", flush=True)
+            raise unittest.SkipTest("a node has a /tmp of its own")
+        cls.temporary = tempfile.TemporaryDirectory(prefix="fleet-", dir=ROOT / "build")
         cls.top = pathlib.Path(cls.temporary.name)
         make_bundle(cls.top / "bundle")
         kept = {name: text for name, text in os.environ.items()
