@@ -166,5 +166,50 @@ class Slurm(Cluster):
         self.assertEqual(list((self.top / "fleet").glob("*task-901*")), [])
 
 
+class ReFrame(Cluster):
+    """ReFrame starts the same runs, here and on the cluster's nodes."""
+
+    nodes = 3
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        if not REFRAME.exists():
+            print("not run here: ReFrame: ci/setup fleet makes build/reframe", flush=True)
+            raise unittest.SkipTest("no ReFrame")
+        super().setUpClass()
+
+    def reframe(self, partition: str, code: int, *words: str) -> tuple[str, pathlib.Path]:
+        """What it printed, and where evidence is."""
+        prefix = self.top / f"reframe-{partition}"
+        said = self.say(REFRAME, "-C", ROOT / "ci/fleet/reframe_settings.py", "-c",
+                        ROOT / "ci/fleet/reframe_tollens.py", "--system", f"here:{partition}",
+                        "--prefix", prefix, "--nocolor", "-r", *words, code=code)
+        return said, prefix
+
+    def evidence(self, prefix: pathlib.Path) -> list[pathlib.Path]:
+        return sorted(path.parent for path in prefix.rglob("run.json"))
+
+    def test_effects_are_its_performance_and_verdicts_its_sanity(self) -> None:
+        said, prefix = self.reframe("alone", 0, "-S", "claims=H8,H12", "-S", "options=")
+        self.assertRegex(said, r"P: H12_effect: 1\.0\d+ ratio \(r:1\.1")
+        self.assertNotIn("H8_effect", said)
+        self.assertIn("there is no device 7", said)
+        self.assertEqual(len(self.evidence(prefix / "output")), 1)
+        said, _ = self.reframe("alone", 1, "-S", "claims=H8", "-S", "options=--under=pool_no_reuse")
+        self.assertIn("H8 falsified", said)
+        said, _ = self.reframe("alone", 1, "-S", "claims=H10", "-S", "options=")
+        self.assertIn("no claim was tested", said)
+
+    def test_each_node_of_the_cluster_is_a_test_and_their_evidence_is_one_report(self) -> None:
+        said, prefix = self.reframe("cluster", 0, "-S", "claims=H8", "--distribute=idle")
+        self.assertIn("0 failure(s)", said)
+        merged = json.loads(self.say(ROOT / "build/tollens", "merge",
+                                     *self.evidence(prefix / "output"), "--no-png", "--json",
+                                     "--out", self.top / "of-reframe"))
+        self.assertEqual({one["node"] for one in merged["machines"]}, {"n1", "n2", "n3"})
+        self.assertEqual(merged["claims"][0]["survived"], 3)
+        print("summary: ReFrame: 3 nodes, 3 runs, one report")
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
