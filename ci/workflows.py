@@ -4,8 +4,7 @@ rehearses their shell steps on the soft device.
 
     ci/workflows.py                 the services' own schemas; keys, inputs, needs, versions;
                                     shellcheck where it is
-    ci/workflows.py --rehearse      and each job's steps in a folder of its own, with the example
-                                    plugin and with the same with a bug
+    ci/workflows.py --rehearse      and each job's steps (rehearsal.py)
 
 Prints one line a finding, and exits 1 if there is any; 2 where a file cannot be read. Where there
 is no check-jsonschema it says that the schemas were not checked; in a pipeline that is a finding.
@@ -18,10 +17,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from typing import Any
 
 import pipeline_schemas
+import rehearsal
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -32,13 +31,13 @@ GITLAB = ROOT / "ci/tollens.gitlab-ci.yml"
 # misspelt keys without a word.
 TOP = {"name", "on", "permissions", "jobs"}
 INPUT = {"description", "type", "required", "default"}
-JOB = {"name", "needs", "if", "runs-on", "timeout-minutes", "steps"}
+JOB = {"name", "needs", "if", "strategy", "runs-on", "timeout-minutes", "steps"}
 STEP = {"name", "if", "uses", "with", "env", "run"}
 WITH = {"actions/checkout": {"repository", "ref", "path", "persist-credentials"},
         "actions/upload-artifact": {"name", "path", "if-no-files-found", "retention-days"},
-        "actions/download-artifact": {"name", "path"}}
+        "actions/download-artifact": {"name", "path", "pattern"}}
 LAB_JOB = {"image", "stage", "needs", "timeout", "variables", "script", "artifacts", "extends",
-           "tags", "allow_failure"}
+           "tags", "allow_failure", "when", "parallel"}
 ARTIFACTS = {"when", "expire_in", "paths", "reports"}
 
 findings: list[str] = []
@@ -144,80 +143,6 @@ def check_gitlab(flow: Any) -> None:
         check_shell(f"job {name}", "\n".join(map(str, job["script"])) + "\n")
 
 
-# ---- the rehearsal ---------------------------------------------------------------------------
-
-PLUGIN = "claims/make_plugin sums.so"
-
-
-def value_of(expression: str, given: dict[str, str]) -> str:
-    """An expression of env, which names an input and no more."""
-    name = re.fullmatch(r"\$\{\{ inputs\.([\w-]+) \}\}", expression)
-    return given[name.group(1)] if name else expression
-
-
-def run(where: str, script: str, folder: pathlib.Path, env: dict[str, str]) -> int:
-    """A step, as a service runs it: it ends where a command fails."""
-    said = subprocess.run(["sh", "-e", "-c", script], cwd=folder, env=env, text=True, check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    with open(folder / "said.txt", "a", encoding="utf-8") as log:
-        log.write(f"--- {where}\n{said.stdout}")
-    return said.returncode
-
-
-def rehearse_github(flow: Any, folder: pathlib.Path, build: str, env: dict[str, str]) -> list[int]:
-    """The code of each job's attack. What an action would move lies in the folder already."""
-    given = {name: str(one.get("default", "")) for name, one in
-             flow["on"]["workflow_call"]["inputs"].items()}
-    given |= {"build": build, "plugin": "sums.so", "gpu-runner": '["gpu"]'}
-    env = env | {"RUNNER_TEMP": str(folder / "temp"), "GITHUB_ACTIONS": "true",
-                 "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
-    codes = []
-    for name, job in flow["jobs"].items():
-        for step in (step for step in job["steps"] if "run" in step):
-            own = {key: value_of(text, given) for key, text in step.get("env", {}).items()}
-            code = run(f"{name}: {step['name']}", step["run"], folder, env | own)
-            if step["name"] == "Attack":
-                codes.append(code)
-            elif code != 0:
-                find(f"rehearsal of job {name}", f"'{step['name']}' ended with {code}")
-    return codes
-
-
-def rehearse_gitlab(flow: Any, folder: pathlib.Path, build: str, env: dict[str, str]) -> list[int]:
-    env = env | flow["variables"] | {"TOLLENS_BUILD": build, "TOLLENS_PLUGIN": "sums.so",
-                                     "TOLLENS_URL": "nowhere"}
-    return [run(name, "\n".join(job["script"]), folder, env)
-            for name, job in flow.items() if name != "variables"]
-
-
-def rehearse(kind: str, flow: Any) -> None:
-    env = {key: text for key, text in os.environ.items()
-           if not key.startswith(("TOLLENS_", "GITHUB_", "BUILDKITE"))}
-    env["TOLLENS_DEVICE"] = "soft"
-    env["TOLLENS_CUBINS"] = "no"  # the soft device loads PTX
-    plays = [(PLUGIN, 0), (f"{PLUGIN} -DREDUCE_SUM_LOSES_TAIL", 1)]
-    # Both services run the same lanes: that a claim survives is seen once.
-    for build, expected in plays if kind == "GitHub" else plays[1:]:
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            (folder / ".tollens").symlink_to(ROOT)
-            shutil.copytree(ROOT / "hypotheses/example_plugin", folder / "claims")
-            play = rehearse_github if kind == "GitHub" else rehearse_gitlab
-            codes = play(flow, folder, build, env)
-            said = (folder / "said.txt").read_text(encoding="utf-8")
-            if codes != [expected, expected]:
-                find(kind, f"the lanes ended with {codes}, not {expected}:\n{said}")
-            for lane in ("tollens-cpu", "tollens-gpu"):
-                if not (folder / lane / "evidence/junit.xml").is_file():
-                    find(kind, f"{lane} has no junit.xml")
-            if kind == "GitHub":
-                told = (folder / "summary.md").read_text(encoding="utf-8")
-                if said.count("::error title=SUM falsified::") != 2 * expected:
-                    find(kind, f"the annotations are not {2 * expected}:\n{said}")
-                if told.count("# Tollens: ") != 2:
-                    find(kind, "the job's summary is not each lane's")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--rehearse", action="store_true", help="run each job's shell steps, too")
@@ -231,8 +156,8 @@ def main() -> int:
     check_github(github)
     check_gitlab(gitlab)
     if options.rehearse and not findings:
-        rehearse("GitHub", github)
-        rehearse("GitLab", gitlab)
+        findings.extend(rehearsal.rehearse("GitHub", github))
+        findings.extend(rehearsal.rehearse("GitLab", gitlab))
     print("\n".join(findings) if findings else f"summary: 2 pipelines, {schemas}")
     return 1 if findings else 0
 

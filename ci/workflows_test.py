@@ -12,6 +12,7 @@ import unittest.mock
 from typing import Any
 
 import pipeline_schemas
+import rehearsal
 import workflows
 
 
@@ -107,10 +108,19 @@ class Mistakes(unittest.TestCase):
 
     def test_a_rehearsal_that_fails_is_seen(self) -> None:
         flow = copy.deepcopy(self.gitlab)
-        for name in (".tollens-cpu", ".tollens-gpu"):
-            flow[name]["script"] = ["true"]
-        workflows.rehearse("GitLab", flow)
-        self.expect("the lanes ended with [0, 0], not 1")
+        for name in (".tollens-cpu", ".tollens-gpu", ".tollens-fleet"):
+            flow[name]["script"] = ["false"]
+        found = "\n".join(rehearsal.rehearse("GitLab", flow))
+        self.assertIn("ended with [1, 1, 1, 1], not 0", found)
+        self.assertIn("tollens-cpu has no junit.xml", found)
+
+    def test_a_condition_is_of_the_inputs(self) -> None:
+        given = {"a": "x", "b": ""}
+        for condition, holds in (("always()", True), ("inputs.a != ''", True),
+                                 ("inputs.b != ''", False),
+                                 ("inputs.a != '' || inputs.b != ''", True),
+                                 ("always() && inputs.b != ''", False)):
+            self.assertEqual(rehearsal.applies(condition, given), holds, condition)
 
 
 class Help(unittest.TestCase):
