@@ -21,7 +21,7 @@ SOFT_ROOM = "-Iruntime/soft -Iruntime/include"
 KERNELS_ROOM = f"-Ikernels -Iruntime/include/tollens {RUNTIME_ROOM}"
 ENGINE_ROOM = f"-Iruntime/worker/engine {KERNELS_ROOM}"
 # Sources of kernels/ whose loops are to become vectors: the oracles take their time.
-VECTORS = ("number", "gemm/gemm_oracle", "attention/attention_oracle")
+VECTORS = ("number", "gemm/gemm_oracle", "attention/attention_oracle", "seal/chacha")
 # Sources that compute with rounding modes other than the nearest.
 ROUNDING = ("ops/ops_round", "ops/ops_tensor_f64")
 # The versions of CUDA whose runtime library is made.

@@ -122,6 +122,7 @@ KERNELS = Room(
     floors=[
         (".", "variants, images, inputs, comparisons"),
         ("row", "rows: where each lies, what softmax, norms and their kin share"),
+        ("seal", "sealed memory: its key stream and its tags"),
         ("attention basics checksum gemm measure norm quant softmax", "an operation each"),
         ("decoder", "what a decoder of language models adds: products of weights in any format of "
                     "its files, attention over pages"),
