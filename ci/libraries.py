@@ -8,7 +8,7 @@ import pathlib
 
 from ninja_file import Ninja
 from soft_sources import CUDART, CUDART_EDITIONS, SOFT, SOFT_API, SOFT_CORE
-from sources import ENGINE, KERNEL_IMAGES, KERNELS, RUNTIME
+from sources import ENGINE, KERNEL_IMAGES, KERNELS, RUNTIME, SEAL
 
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion $werror"
 COMMON = f"-std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden {WARNINGS}"
@@ -20,6 +20,7 @@ RUNTIME_ROOM = "-Iruntime -Iruntime/include"
 SOFT_ROOM = "-Iruntime/soft -Iruntime/include"
 KERNELS_ROOM = f"-Ikernels -Iruntime/include/tollens {RUNTIME_ROOM}"
 ENGINE_ROOM = f"-Iruntime/worker/engine {KERNELS_ROOM}"
+SEAL_ROOM = f"-Iruntime/seal {KERNELS_ROOM}"
 # Sources of kernels/ whose loops are to become vectors: the oracles take their time.
 VECTORS = ("number", "gemm/gemm_oracle", "attention/attention_oracle", "seal/chacha")
 # Sources that compute with rounding modes other than the nearest.
@@ -98,6 +99,7 @@ def write_libraries() -> str:
     compile_rule(n, "soft", f"$common $flags $has_levels {SOFT_ROOM}")
     compile_rule(n, "kernels", f"$common $flags {KERNELS_ROOM}")
     compile_rule(n, "engine", f"$common $flags {ENGINE_ROOM}")
+    compile_rule(n, "seal", f"$common $flags {SEAL_ROOM}")
     compile_rule(n, "vectors", f"$common $fast {KERNELS_ROOM}")
     objects = " ".join(n.build(f"$folder/runtime/{source}.o", "runtime", f"runtime/{source}.c")
                        for source in RUNTIME)
@@ -118,4 +120,6 @@ def write_libraries() -> str:
     n.build("$folder/libtollens-worker.a", "ar", " ".join(
         n.build(f"$folder/worker/{source}.o", "engine", f"runtime/worker/{source}.c")
         for source in ENGINE))
+    n.build("$folder/libtollens-seal.a", "ar", " ".join(
+        n.build(f"$folder/{source}.o", "seal", f"runtime/{source}.c") for source in SEAL))
     return n.text()

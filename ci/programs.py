@@ -6,7 +6,8 @@ Like the libraries they are described once, in ci/programs.ninja, with $folder f
 import pathlib
 
 from libraries import (
-    CUDARTS, ENGINE_ROOM, KERNELS_ROOM, RUNTIME_ROOM, SOFT_ROOM, SOFT_WHOLE, compile_rule, hold)
+    CUDARTS, ENGINE_ROOM, KERNELS_ROOM, RUNTIME_ROOM, SEAL_ROOM, SOFT_ROOM, SOFT_WHOLE,
+    compile_rule, hold)
 from ninja_file import Ninja
 from soft_sources import (
     BENCH, CORPUS_TESTS, CUDART_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS,
@@ -14,7 +15,7 @@ from soft_sources import (
 from sources import (
     COMMANDS, COMPUTING_TESTS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS,
     HARNESS_FUZZ_TARGETS, HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP,
-    RUNTIME, RUNTIME_TESTS, WORKER_CLAIMS)
+    RUNTIME, RUNTIME_TESTS, SEAL_TESTS, WORKER_CLAIMS)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
@@ -23,6 +24,7 @@ HARNESS_ROOM = ("-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/gener
                 "-Iruntime/worker/engine -Iruntime/include/tollens -Iruntime")
 ARCHIVE, KERNELS_ARCHIVE = "$folder/libtollens.a", "$folder/libtollens-kernels.a"
 WORKER_ARCHIVE = "$folder/libtollens-worker.a"
+SEAL_ARCHIVE = "$folder/libtollens-seal.a"
 CUBINS_ARCHIVE = "$folder/cubins/libtollens-kernels.a"
 DRIVER = "$folder/libtollens-soft.so"
 SOFT_ARCHIVES = "$folder/soft.a $folder/soft-levels.a"
@@ -69,6 +71,7 @@ class Programs:
                 "test_soft_cuda": f"{SOFT_ROOM} {tests} $cuda_cflags",
                 "test_kernels": f"{KERNELS_ROOM} {tests}",
                 "test_worker": f"{ENGINE_ROOM} {tests}",
+                "test_seal": f"{SEAL_ROOM} {tests}",
                 "test_harness": f"{HARNESS_ROOM} {tests}"}.items():
             compile_rule(self.n, name, f"$common $flags {flags}")
         self.plugin = ""  # the claims on the worker
@@ -182,6 +185,7 @@ class Programs:
                                          *CUDART_TESTS])
         kernels = self.objects("tests", "test_kernels", "kernels", KERNELS_TESTS)
         engine = self.objects("tests/worker", "test_worker", "runtime/worker", ENGINE_TESTS)
+        engine += self.objects("tests/seal", "test_seal", "runtime", SEAL_TESTS)
         claims = self.objects("tests", "test_harness", "hypotheses/harness", HARNESS_TESTS, CLAIMS)
         client = self.objects("tests", "tool", "hypotheses/harness", ["program/soft_client"])
         self.program("soft-client", client, libs="-ldl")
@@ -197,13 +201,13 @@ class Programs:
             self.program("test-worker", [*engine, "$folder/tests/worker/gguf_maker.o",
                                          "$folder/tests/test/test_device.o",
                                          "$folder/tests/test/test_lives.o", *stub, WORKER_ARCHIVE,
-                                         KERNELS_ARCHIVE, ARCHIVE]),
+                                         SEAL_ARCHIVE, KERNELS_ARCHIVE, ARCHIVE]),
             self.program("test-harness", [*claims, *harness, KERNELS_ARCHIVE, ARCHIVE],
                          f"$folder/tollens {self.plugin} $folder/soft-client {nvml}")]
 
     def write_targets(self) -> None:
         libraries = ["libtollens.a", "libtollens.so", "libtollens-kernels.a",
-                     "libtollens-worker.a", "libtollens-soft.so",
+                     "libtollens-worker.a", "libtollens-seal.a", "libtollens-soft.so",
                      *(f"libcudart.so.{major}" for major in CUDARTS)]
         self.n.build("$variant", "phony", " ".join(
             [*(f"$folder/{library}" for library in libraries), "$folder/tollens", self.plugin,

@@ -31,7 +31,7 @@ PUBLIC = "runtime/include/tollens/"
 RUNTIME = Room(
     root="runtime", readme="runtime/README.md", public="include/tollens",
     paths=("runtime/", "runtime/include/"), outside=("kernels/*",),
-    without=("runtime/soft/", "runtime/worker/engine/"),
+    without=("runtime/soft/", "runtime/worker/engine/", "runtime/seal/"),
     floors=[
         ("core", "statuses and messages, the table of driver functions, the interposer, devices, "
                  "contexts, deadlines, histograms"),
@@ -139,6 +139,14 @@ ENGINE = Room(
              "runtime/test/test_lives.h"),
     floors=[(".", "models on a device")], for_tests=("engine_stage", "tiny_model", "host_model"))
 
+SEAL = Room(
+    root="runtime/seal",
+    paths=("runtime/seal/", "kernels/", "runtime/", "runtime/include/tollens/"),
+    outside=("kernels/*", PUBLIC + "*", "runtime/core/check.h", "runtime/core/library.h",
+             "runtime/core/context_state.h", "runtime/test/test_device.h",
+             "runtime/test/test_lives.h"),
+    floors=[(".", "sealed weights, on the host and on a device")], for_tests=("plain_search",))
+
 CLAIMS = Room(
     root="hypotheses", without=("hypotheses/harness/", "hypotheses/worker/"),
     paths=("hypotheses/harness/", "hypotheses/harness/include/", "kernels/"),
@@ -152,4 +160,4 @@ WORKER_CLAIMS = Room(
     outside=("hypotheses/harness/*", "kernels/*", "runtime/worker/engine/*", PUBLIC + "*"),
     floors=[(".", "the claims on the worker, their attacks and faults")])
 
-ROOMS = (RUNTIME, SOFT, CUDART, HARNESS, KERNELS, ENGINE, CLAIMS, WORKER_CLAIMS)
+ROOMS = (RUNTIME, SOFT, CUDART, HARNESS, KERNELS, ENGINE, SEAL, CLAIMS, WORKER_CLAIMS)

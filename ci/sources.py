@@ -116,6 +116,18 @@ ENGINE_TESTS = within({
     """,
 })
 
+# Sealed weights: above the kernels, beside the engine.
+SEAL = within({
+    "seal": """
+        libcrypto locked seal_key seal_rows seal_manifest seal_pack seal_file
+        sealed sealed_verify sealed_use
+    """,
+})
+
+SEAL_TESTS = within({
+    "seal": "libcrypto_test locked_test seal_pack_test plain_search sealed_test",
+})
+
 # The .cu files that are put into the library, as PTX and cubins.
 KERNEL_IMAGES = """
     basics/vector_add

@@ -1,0 +1,29 @@
+/*
+ * Plain search: whether plain bytes stand in device memory, or went there. For tests and claims.
+ *
+ * Its two hooks note what the driver allocates and frees, and search what is copied to the device,
+ * for pieces of 16 bytes of the plain data, at any multiple of 4. One search at a time; hooks may
+ * run on several threads.
+ */
+#ifndef TOLLENS_PLAIN_SEARCH_H
+#define TOLLENS_PLAIN_SEARCH_H
+
+#include "tollens.h"
+
+/* The hooks of an interposer. */
+void plain_search_before(struct tol_interpose_call *call, void *user);
+void plain_search_after(struct tol_interpose_call *call, void *user);
+
+/* Looks for these bytes from now on; they must stay until the end. Nothing of them may be of bytes
+ * that are all alike. */
+void plain_search_begin(const void *plain, size_t bytes);
+void plain_search_end(void);
+
+/* The pieces found in what was copied to the device since the beginning. */
+size_t plain_search_copied(void);
+
+/* Reads all device memory that is allocated, by a context whose calls go through the hooks, and
+ * searches it. bytes: how much that was. */
+tol_status plain_search_device(struct tol_context *context, size_t *pieces, size_t *bytes);
+
+#endif

@@ -1,0 +1,163 @@
+/*
+ * Seal: weights that are encrypted wherever they lie, on the host, in files and on the device, and
+ * that are verified before they are used. README.md has what this protects against and what not.
+ *
+ *     tol_seal_key_create(secret, 32, &key);          a master key, in locked memory
+ *     tol_sealer_create(context, key, &sealer);       a device, and the key for it
+ *     tol_seal_host(sealer, &options, plain, &sealed);
+ *     tol_seal_verify(sealed);                        TOL_MISMATCH names the chunk that changed
+ *     tol_seal_product(sealed, stream, x, y);         decrypts in registers
+ *     tol_seal_rotate(sealed);                        a new key, in place
+ *
+ * Sealed bytes are rows, each beginning at a multiple of 64 bytes; zeros fill the gaps, encrypted.
+ * They are in chunks of 16 KiB, numbered from 0, of which each has a tag. Each sealing draws 16
+ * random bytes, its name, and all its keys are derived from the master key and the name, so no two
+ * share a key stream.
+ *
+ * Threads: any thread may use any object; calls on one sealed object take turns. Nobody may destroy
+ * an object while another uses it. Sizes are in bytes. Errors of all functions:
+ * TOL_INVALID_ARGUMENT, and TOL_UNSUPPORTED where OpenSSL's libcrypto.so.3 is not found; of those
+ * that use the device also TOL_TIMEOUT, TOL_POISONED, TOL_DRIVER_ERROR.
+ * Source: spec 002, refinements; RFC 5869, 8439; NIST SP 800-38D.
+ */
+#ifndef TOLLENS_SEAL_H
+#define TOLLENS_SEAL_H
+
+#include "tollens.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TOL_SEAL_LABEL_BYTES = 64, TOL_SEAL_SECRET_MIN = 32, TOL_SEAL_SECRET_MAX = 1024 };
+
+/* ---- keys ---- */
+
+struct tol_seal_key;
+
+/* Keeps a copy of a secret of 32 to 1024 bytes, as random as its owner can make them, in locked
+ * memory. The caller wipes its own, and destroys the key. TOL_OUT_OF_HOST_MEMORY: also if memory
+ * cannot be locked; the message has the limit. */
+TOL_API tol_status tol_seal_key_create(const void *secret, size_t bytes, struct tol_seal_key **key);
+
+/* A key of 32 bytes that OpenSSL draws, which nobody knows and nothing can bring back. */
+TOL_API tol_status tol_seal_key_draw(struct tol_seal_key **key);
+
+/* Wipes it. What was created with it goes on, with its own copy. NULL is a no-op. */
+TOL_API void tol_seal_key_destroy(struct tol_seal_key *key);
+
+/* ---- packed: on the host and in files ---- */
+
+/* How plain bytes lie: rows, one after the other. rows of 1 serves anything. */
+struct tol_seal_shape {
+    size_t rows, row_bytes;
+};
+
+/* What a packed object says of itself, once its manifest has been verified. */
+struct tol_seal_info {
+    struct tol_seal_shape shape;
+    char label[TOL_SEAL_LABEL_BYTES]; /* as it was packed: the name of a tensor, say */
+    uint64_t chunks;
+};
+
+/*
+ * Encrypts plain, rows * row_bytes, by AES-256-GCM, a chunk at a time, under a manifest with an
+ * HMAC-SHA-256. The result is one piece of memory, a file's content, which the caller frees.
+ * label: up to 63 bytes; NULL: none. TOL_OUT_OF_RANGE: nothing, or more than 256 GiB.
+ */
+TOL_API tol_status tol_seal_pack(const struct tol_seal_key *key, struct tol_seal_shape shape,
+                                 const char *label, const void *plain, void **packed,
+                                 size_t *packed_bytes);
+
+/* Verifies the manifest. TOL_INVALID_FILE: this is nothing packed, or is cut. TOL_MISMATCH: the
+ * manifest was changed, or packed with another key. */
+TOL_API tol_status tol_seal_read_info(const struct tol_seal_key *key, const void *packed,
+                                      size_t packed_bytes, struct tol_seal_info *info);
+
+/* Decrypts to plain, of rows * row_bytes. TOL_SIZE_MISMATCH: plain_bytes is another number.
+ * TOL_INVALID_FILE, TOL_MISMATCH: as above, or a chunk was changed or is another's; the message
+ * has its number. plain is zeros then. */
+TOL_API tol_status tol_seal_unpack(const struct tol_seal_key *key, const void *packed,
+                                   size_t packed_bytes, void *plain, size_t plain_bytes);
+
+/* Writes a file that is complete or not there at all, and reads one whole; the caller frees
+ * *packed. TOL_UNREADABLE: the message has the path and the reason. */
+TOL_API tol_status tol_seal_write_file(const char *path, const void *packed, size_t packed_bytes);
+TOL_API tol_status tol_seal_read_file(const char *path, void **packed, size_t *packed_bytes);
+
+/* ---- sealed: on a device ---- */
+
+struct tol_sealer;
+struct tol_sealed;
+
+/* What sealing on a device needs: a copy of the key, kernels, a stream. The caller destroys it,
+ * after all that it sealed. */
+TOL_API tol_status tol_sealer_create(struct tol_context *context, const struct tol_seal_key *key,
+                                     struct tol_sealer **sealer);
+TOL_API void tol_sealer_destroy(struct tol_sealer *sealer);
+
+struct tol_seal_options {
+    struct tol_seal_shape shape;
+    unsigned rounds;      /* of ChaCha on the device: 20, 12 or 8; 0: 20 */
+    const char *label;    /* for messages; up to 63 bytes; NULL: none */
+    bool verify_each_use; /* products verify first: at each one all bytes are read twice */
+};
+
+/* Encrypts plain bytes on the host and copies them to the device, which never has a plain one. The
+ * device verifies them. The caller destroys *sealed. TOL_OUT_OF_DEVICE_MEMORY. */
+TOL_API tol_status tol_seal_host(struct tol_sealer *sealer, const struct tol_seal_options *options,
+                                 const void *plain, struct tol_sealed **sealed);
+
+/* The same of what is packed. One chunk at a time is plain, in locked memory of the host. shape
+ * and label of options are not used. TOL_INVALID_FILE, TOL_MISMATCH: as tol_seal_unpack. */
+TOL_API tol_status tol_seal_packed(struct tol_sealer *sealer,
+                                   const struct tol_seal_options *options, const void *packed,
+                                   size_t packed_bytes, struct tol_sealed **sealed);
+
+/* The same of plain bytes that are on the device already, for what is computed there. They are
+ * overwritten with zeros. TOL_UNSUPPORTED: row_bytes is not a multiple of 64. TOL_OUT_OF_RANGE:
+ * plain is smaller than the shape. */
+TOL_API tol_status tol_seal_device(struct tol_sealer *sealer,
+                                   const struct tol_seal_options *options, struct tol_place plain,
+                                   struct tol_sealed **sealed);
+
+/* Frees the memory once the context's work is done, and wipes the keys. NULL is a no-op. */
+TOL_API void tol_sealed_destroy(struct tol_sealed *sealed);
+
+/* Where the sealed bytes lie. What is written there is noticed by the next verification. */
+TOL_API struct tol_place tol_sealed_place(const struct tol_sealed *sealed);
+
+/* How often it was sealed again: 0 at first. */
+TOL_API uint32_t tol_sealed_generation(const struct tol_sealed *sealed);
+
+/* Makes the tags of all chunks on the device and compares them with those of the sealing; 16 bytes
+ * for 16 MiB are copied to the host. Waits. TOL_MISMATCH: bytes were changed; the message has the
+ * first chunk, its offset, and how many there are. From then on all uses are refused with
+ * TOL_MISMATCH, until a verification finds all as it was sealed. */
+TOL_API tol_status tol_seal_verify(struct tol_sealed *sealed);
+
+/* Seals again in place with new keys, in one pass in which each word is verified, decrypted,
+ * encrypted and given its new tag in registers. Waits for the context's work before and for its
+ * own. TOL_MISMATCH: as tol_seal_verify; a change is not undone by this. */
+TOL_API tol_status tol_seal_rotate(struct tol_sealed *sealed);
+
+/* Decrypts on the device to a place of as many bytes as are sealed, with the gaps behind rows, for
+ * consumers that cannot decrypt. From then on plain bytes stand there. Waits. TOL_MISMATCH: as
+ * tol_seal_verify; out is zeros then. TOL_OUT_OF_RANGE: the place is too small. */
+TOL_API tol_status tol_seal_open(struct tol_sealed *sealed, struct tol_place out);
+
+/* Decrypts to the host, rows * row_bytes without gaps; the device has no plain byte. Verifies what
+ * it read. TOL_SIZE_MISMATCH. TOL_MISMATCH: as tol_seal_verify; plain is zeros then. */
+TOL_API tol_status tol_seal_read(struct tol_sealed *sealed, void *plain, size_t plain_bytes);
+
+/* y = W x, where the sealed rows are blocks of Q4_K: kn_sealed_product. x has row_bytes / 144 * 256
+ * floats, y rows. Queues work on the stream and does not wait, but for the verification that
+ * verify_each_use asks for, which waits for its own work alone. TOL_UNSUPPORTED: row_bytes is not a
+ * multiple of 144. TOL_MISMATCH: the latest verification failed. */
+TOL_API tol_status tol_seal_product(struct tol_sealed *sealed, struct tol_stream *stream,
+                                    struct tol_place x, struct tol_place y);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
