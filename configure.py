@@ -110,7 +110,7 @@ def write_dev_targets(n: Ninja) -> None:
                                 "build/libtollens-kernels.a build/libtollens.a",
                                 after="build/libtollens-soft.so", libs=KERNELS_LIBS))
     n.build("examples", "phony", " ".join(examples))
-    for what in ("hdr", "launch", "pool", "streams", "transfer", "kernels"):
+    for what in ("hdr", "launch", "pool", "streams", "transfer", "kernels", "seal"):
         n.build(f"bench-{what}", "run", f"build/bench-{what}")
 
 

@@ -15,7 +15,7 @@ from soft_sources import (
 from sources import (
     COMMANDS, COMPUTING_TESTS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS,
     HARNESS_FUZZ_TARGETS, HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP,
-    RUNTIME, RUNTIME_TESTS, SEAL_TESTS, WORKER_CLAIMS)
+    RUNTIME, RUNTIME_TESTS, SEAL_BENCH, SEAL_TESTS, WORKER_CLAIMS)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
@@ -170,6 +170,11 @@ class Programs:
             parts = self.objects(f"kernels/{room}", "tool_kernels", f"kernels/{room}", sources)
             self.tools.append(self.program(target, [*parts, KERNELS_ARCHIVE, ARCHIVE],
                                            libs=KERNELS_LIBS))
+        self.objects("kernels/bench", "tool_kernels", "kernels/bench",
+                     [source for source in SEAL_BENCH if source not in KERNELS_BENCH])
+        parts = [f"$folder/kernels/bench/{source}.o" for source in SEAL_BENCH]
+        self.tools.append(self.program("bench-seal", [*parts, KERNELS_ARCHIVE, ARCHIVE],
+                                       libs=KERNELS_LIBS))
         self.tools.append(self.program("compare-sides", self.objects(
             "runtime/bench", "tool", bench, ["compare_sides"]), libs="-ldl"))
         listener = self.n.build("$folder/libnvtx-listener.so", "so", *self.objects(

@@ -161,6 +161,9 @@ KERNELS_BENCH = """
     kernel_bench cublas alike gemm_bench quant_bench row_bench attention_bench checksum_bench
 """.split()
 
+# Sealed memory beside plain: a program of its own.
+SEAL_BENCH = "kernel_bench alike seal_bench".split()
+
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
     kernel_sweep launched read_back rounds sweep_matrix
