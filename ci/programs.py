@@ -15,13 +15,14 @@ from soft_sources import (
 from sources import (
     COMMANDS, COMPUTING_TESTS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS,
     HARNESS_FUZZ_TARGETS, HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP,
-    RUNTIME, RUNTIME_TESTS, SEAL_BENCH, SEAL_TESTS, WORKER_CLAIMS)
+    MEMORY_CLAIMS, RUNTIME, RUNTIME_TESTS, SEAL, SEAL_BENCH, SEAL_TESTS,
+    WORKER_CLAIMS)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
 TESTS_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
 HARNESS_ROOM = ("-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/generated -Ikernels "
-                "-Iruntime/worker/engine -Iruntime/include/tollens -Iruntime")
+                "-Iruntime/worker/engine -Iruntime/seal -Iruntime/include/tollens -Iruntime")
 ARCHIVE, KERNELS_ARCHIVE = "$folder/libtollens.a", "$folder/libtollens-kernels.a"
 WORKER_ARCHIVE = "$folder/libtollens-worker.a"
 SEAL_ARCHIVE = "$folder/libtollens-seal.a"
@@ -74,7 +75,7 @@ class Programs:
                 "test_seal": f"{SEAL_ROOM} {tests}",
                 "test_harness": f"{HARNESS_ROOM} {tests}"}.items():
             compile_rule(self.n, name, f"$common $flags {flags}")
-        self.plugin = ""  # the claims on the worker
+        self.plugin = ""  # the claims on the worker and on memory
         self.tools: list[str] = []
         self.tests: list[str] = []
         self.replays: list[str] = []
@@ -109,8 +110,9 @@ class Programs:
         attacks = self.objects("hypotheses", "harness", "hypotheses", HYPOTHESES, CLAIMS)
         # Plugins call the harness and the runtime, all of it, in the program that loads them.
         runtime = [f"$folder/runtime/{source}.o" for source in RUNTIME]
-        self.program("tollens", [*attacks, *commands, *harness, WORKER_ARCHIVE, KERNELS_ARCHIVE,
-                                 *runtime],
+        seal = [f"$folder/{source}.o" for source in SEAL]
+        self.program("tollens", [*attacks, *commands, *harness, *seal, WORKER_ARCHIVE,
+                                 KERNELS_ARCHIVE, *runtime],
                      libs=f"{TESTS_LIBS} '-Wl,--export-dynamic-symbol=tol_*' "
                           "'-Wl,--export-dynamic-symbol=hyp_*'",
                      driver="")  # ci/falsify links a smaller one first
@@ -118,6 +120,10 @@ class Programs:
         claims = self.objects("hypotheses", "tool_harness", "hypotheses", WORKER_CLAIMS)
         self.plugin = self.n.build("$folder/worker-claims.so", "so", " ".join(claims),
                                    libs="-llzma -lpthread -lm")
+        claims = [*self.objects("hypotheses", "tool_harness", "hypotheses", MEMORY_CLAIMS),
+                  *self.objects("hypotheses", "tool_harness", "runtime", ["seal/plain_search"])]
+        self.plugin += " " + self.n.build("$folder/memory-claims.so", "so", " ".join(claims),
+                                          libs="-lpthread")
         log = [f"$folder/harness/files/{part}.o" for part in ("hdr_encode", "hlog", "atomic_file")]
         self.tools += [self.program(target, [*self.objects("harness", "tool_harness", room,
                                                            [f"files/{source}"]), *log, ARCHIVE],

@@ -148,7 +148,7 @@ SEAL = Room(
     floors=[(".", "sealed weights, on the host and on a device")], for_tests=("plain_search",))
 
 CLAIMS = Room(
-    root="hypotheses", without=("hypotheses/harness/", "hypotheses/worker/"),
+    root="hypotheses", without=("hypotheses/harness/", "hypotheses/worker/", "hypotheses/memory/"),
     paths=("hypotheses/harness/", "hypotheses/harness/include/", "kernels/"),
     outside=("hypotheses/harness/*", "kernels/*"),
     floors=[(".", "one claim a file")], above=("example_plugin",))
@@ -160,4 +160,12 @@ WORKER_CLAIMS = Room(
     outside=("hypotheses/harness/*", "kernels/*", "runtime/worker/engine/*", PUBLIC + "*"),
     floors=[(".", "the claims on the worker, their attacks and faults")])
 
-ROOMS = (RUNTIME, SOFT, CUDART, HARNESS, KERNELS, ENGINE, SEAL, CLAIMS, WORKER_CLAIMS)
+MEMORY_CLAIMS = Room(
+    root="hypotheses/memory",
+    paths=("hypotheses/memory/", "hypotheses/harness/", "hypotheses/harness/include/", "kernels/",
+           "runtime/seal/", "runtime/include/tollens/"),
+    outside=("hypotheses/harness/*", "runtime/seal/seal.h", "runtime/seal/plain_search.h",
+             PUBLIC + "*"),
+    floors=[(".", "the claims on memory, their attacks and faults")])
+
+ROOMS = (RUNTIME, SOFT, CUDART, HARNESS, KERNELS, ENGINE, SEAL, CLAIMS, WORKER_CLAIMS, MEMORY_CLAIMS)

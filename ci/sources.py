@@ -271,3 +271,10 @@ WORKER_CLAIMS = within({
         w1_tokenizer_is_llama_cpps w2_same_seed_same_tokens w3_health_tells_the_truth
     """,
 })
+
+# The claims on memory: a plugin too.
+MEMORY_CLAIMS = within({
+    "memory": """
+        memory_claims memory_faults seal_stage s1_nothing_stands_plain s1_changes_are_seen
+    """,
+})

@@ -3,9 +3,6 @@
  */
 #include "plain_search.h"
 
-#include "core/check.h"
-#include "core/context_state.h"
-
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +11,7 @@ enum { PIECE = 16, PLACES = 4096 };
 
 static struct {
     pthread_mutex_t lock;
+    const struct tol_driver_table *driver;
     const char *plain;
     size_t slots;       /* a power of two */
     uint32_t *table;    /* 1 + the number of a piece; 0: none */
@@ -89,6 +87,7 @@ static void forget(CUdeviceptr address) {
 void plain_search_before(struct tol_interpose_call *call, void *user) {
     (void)user;
     pthread_mutex_lock(&search.lock);
+    search.driver = call->driver;
     if (call->index == TOL_DRIVER_INDEX_cuMemcpyHtoD_v2 ||
         call->index == TOL_DRIVER_INDEX_cuMemcpyHtoDAsync_v2) {
         search.copied += find(ARGUMENT(call, 1, const char *), ARGUMENT(call, 2, size_t));
@@ -113,24 +112,19 @@ size_t plain_search_copied(void) {
     return copied;
 }
 
-tol_status plain_search_device(struct tol_context *context, size_t *pieces, size_t *bytes) {
-    tol_status status = TOL_OK;
-    char *read = NULL;
+bool plain_search_device(size_t *pieces, size_t *bytes) {
+    bool ok = search.driver != NULL;
     *pieces = *bytes = 0;
-    TOL_TRY(tol_context_enter(context));
-    for (size_t i = 0; i < search.count; i++) {
+    pthread_mutex_lock(&search.lock);
+    for (size_t i = 0; ok && i < search.count; i++) {
         const struct tol_place place = search.places[i];
-        free(read);
-        read = malloc(place.bytes);
-        TOL_CHECK(read != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", place.bytes);
-        TOL_CONTEXT_CU(context, cuMemcpyDtoH_v2, (read, place.address, place.bytes),
-                       "reading %zu bytes back", place.bytes);
-        pthread_mutex_lock(&search.lock);
-        *pieces += find(read, place.bytes);
-        pthread_mutex_unlock(&search.lock);
+        char *read = malloc(place.bytes);
+        ok = read != NULL && search.driver->cuMemcpyDtoH_v2(read, place.address, place.bytes) ==
+                                 CUDA_SUCCESS;
+        if (ok) *pieces += find(read, place.bytes);
         *bytes += place.bytes;
+        free(read);
     }
-out:
-    free(read);
-    return status;
+    pthread_mutex_unlock(&search.lock);
+    return ok;
 }

@@ -22,8 +22,9 @@ void plain_search_end(void);
 /* The pieces found in what was copied to the device since the beginning. */
 size_t plain_search_copied(void);
 
-/* Reads all device memory that is allocated, by a context whose calls go through the hooks, and
- * searches it. bytes: how much that was. */
-tol_status plain_search_device(struct tol_context *context, size_t *pieces, size_t *bytes);
+/* Reads all device memory that is allocated, and searches it. bytes: how much that was. The calling
+ * thread's latest call was made in the context whose calls go through the hooks. false: a part
+ * cannot be read. */
+bool plain_search_device(size_t *pieces, size_t *bytes);
 
 #endif

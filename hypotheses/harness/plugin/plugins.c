@@ -40,33 +40,44 @@ static bool add_path(const char *path) {
     return ok;
 }
 
-/* Whether a word names claims of the worker: "W1", or "H3,w2" behind --only. */
-static bool names_worker(const char *word) {
+/* The claims that are in a plugin beside the program, by the letter of their names. */
+static const struct {
+    char letter;
+    const char *file;
+} beside[] = {{'W', "worker-claims.so"}, {'S', "memory-claims.so"}};
+
+/* Whether a word names claims of a letter: "W1", or "H3,w2" behind --only. */
+static bool names_claim(const char *word, char letter) {
     for (const char *at = word; at != NULL; at = strchr(at, ',')) {
         if (*at == ',') at++;
         const size_t digits = strspn(at + (at[0] != '\0'), "0123456789");
         const char end = at[0] != '\0' ? at[1 + digits] : '\0';
-        if ((at[0] == 'W' || at[0] == 'w') && digits > 0 && (end == '\0' || end == ','))
-            return true;
+        if ((at[0] & ~0x20) == letter && digits > 0 && (end == '\0' || end == ',')) return true;
     }
     return false;
 }
 
-/* The claims on the worker are in a plugin beside the program, which is loaded when they are named
- * and no other plugin is. */
-static bool add_worker_claims(int count, char *const *words) {
-    static const char *const ways[] = {"/worker-claims.so", "/lib/worker-claims.so",
-                                       "/../lib/tollens/worker-claims.so"};
+/* Adds a plugin that lies beside the program, if it is there. */
+static bool add_beside(const char *file) {
+    static const char *const ways[] = {"", "/lib", "/../lib/tollens"};
     char path[4400];
-    bool are_named = false;
-    const char *others = getenv("TOLLENS_PLUGIN");
-    for (int i = 1; i < count; i++) are_named |= names_worker(words[i]);
-    if (!are_named || (others != NULL && others[0] != '\0')) return true;
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        snprintf(path, sizeof path, "%s%s", hyp_session_program_folder(), ways[i]);
+        snprintf(path, sizeof path, "%s%s/%s", hyp_session_program_folder(), ways[i], file);
         if (access(path, R_OK) == 0) return add_path(path);
     }
     return true; /* the command says that it does not know the claim */
+}
+
+/* These plugins are loaded when their claims are named and no other plugin is. */
+static bool add_claims_beside(int count, char *const *words) {
+    const char *others = getenv("TOLLENS_PLUGIN");
+    if (others != NULL && others[0] != '\0') return true;
+    for (size_t b = 0; b < sizeof beside / sizeof beside[0]; b++) {
+        bool are_named = false;
+        for (int i = 1; i < count; i++) are_named |= names_claim(words[i], beside[b].letter);
+        if (are_named && !add_beside(beside[b].file)) return false;
+    }
+    return true;
 }
 
 bool hyp_plugins_take(int *count, char **words) {
@@ -84,7 +95,7 @@ bool hyp_plugins_take(int *count, char **words) {
         if (path != NULL && !add_path(path)) return false;
     }
     *count = kept;
-    return add_worker_claims(kept, words);
+    return add_claims_beside(kept, words);
 }
 
 /* ---- one plugin ------------------------------------------------------------------------------ */
