@@ -96,8 +96,8 @@ def write_variant(n: Ninja, name: str) -> str:
 
 def write_dev_targets(n: Ninja) -> None:
     n.build("libs", "phony", "build/libtollens.a build/libtollens.so build/libtollens-kernels.a "
-            "build/libtollens-worker.a build/libtollens-seal.a build/libtollens-soft.so build/libcudart.so.12 "
-            "build/libcudart.so.13")
+            "build/libtollens-worker.a build/libtollens-seal.a build/libtollens-soft.so "
+            "build/libcudart.so.12 build/libcudart.so.13")
     n.comment("For the first verdict: without what other processor levels have better.")
     n.build("build/first/libtollens-soft.so", "so", needs="build/soft.a",
             libs="-Wl,--whole-archive build/soft.a -Wl,--no-whole-archive -lpthread -lm",
@@ -187,7 +187,7 @@ def write_ninja() -> str:
     n.build("install", "script", after="libs", arguments="ci/install")
     n.build("build.ninja ci/libraries.ninja ci/programs.ninja", "configure",
             needs="configure.py ci/libraries.py ci/ninja_file.py ci/probe.py ci/programs.py "
-            "ci/rules.py ci/soft_sources.py ci/sources.py")
+            "ci/rules.py ci/seal_sources.py ci/soft_sources.py ci/sources.py")
     n.lines.append("default dev")
     write_tsan(n)
     write_fuzz(n)

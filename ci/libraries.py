@@ -7,8 +7,9 @@ the variables that hold() names, and reads that file (see configure.py).
 import pathlib
 
 from ninja_file import Ninja
+from seal_sources import SEAL
 from soft_sources import CUDART, CUDART_EDITIONS, SOFT, SOFT_API, SOFT_CORE
-from sources import ENGINE, KERNEL_IMAGES, KERNELS, RUNTIME, SEAL
+from sources import ENGINE, KERNEL_IMAGES, KERNELS, RUNTIME
 
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion $werror"
 COMMON = f"-std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden {WARNINGS}"

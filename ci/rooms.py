@@ -168,4 +168,5 @@ MEMORY_CLAIMS = Room(
              PUBLIC + "*"),
     floors=[(".", "the claims on memory, their attacks and faults")])
 
-ROOMS = (RUNTIME, SOFT, CUDART, HARNESS, KERNELS, ENGINE, SEAL, CLAIMS, WORKER_CLAIMS, MEMORY_CLAIMS)
+ROOMS = (RUNTIME, SOFT, CUDART, HARNESS, KERNELS, ENGINE, SEAL, CLAIMS, WORKER_CLAIMS,
+         MEMORY_CLAIMS)

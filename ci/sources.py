@@ -51,7 +51,7 @@ RUNTIME_TESTS = within({
     "pool": """
         spans_test pool_test pool_model_test pool_events_test pool_ask_test pool_trace_test
         pool_mesh_test pool_ladder_test pool_scene pool_stitch_test pool_reference_test
-        pool_failure_test mesh_plan_test pool_valid_test
+        pool_failure_test mesh_plan_test pool_valid_test pool_wipe_test
     """,
     "graph": "graph_test batch_test",
     "ptx": "ptx_test ptx_mistakes_test ptx_random_test",
@@ -95,9 +95,8 @@ KERNELS = """
     attention/attention_exact attention/attention_trial
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
-    checksum/crc32c checksum/checksum
-    seal/chacha seal/tagger seal/seal_chunks quant/sealed_product
-    decoder/weight_format decoder/decoder_check decoder/linear decoder/paged
+    checksum/crc32c checksum/checksum seal/chacha seal/tagger seal/seal_chunks
+    quant/sealed_product decoder/weight_format decoder/decoder_check decoder/linear decoder/paged
 """.split()
 
 # Models on a device: above the kernels.
@@ -114,18 +113,6 @@ ENGINE_TESTS = within({
         worker_cuda_test session_sharing_test session_loss_test cache_test
         engine_stage tiny_model host_model
     """,
-})
-
-# Sealed weights: above the kernels, beside the engine.
-SEAL = within({
-    "seal": """
-        libcrypto locked seal_key seal_rows seal_manifest seal_pack seal_file
-        sealed sealed_verify sealed_use
-    """,
-})
-
-SEAL_TESTS = within({
-    "seal": "libcrypto_test locked_test seal_pack_test plain_search sealed_test",
 })
 
 # The .cu files that are put into the library, as PTX and cubins.
@@ -147,8 +134,7 @@ KERNEL_IMAGES = """
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     checksum/checksum_1_chunks
     gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
-    quant/quant_product_7_bulk quant/quant_product_8_sealed
-    seal/seal_1_chunks
+    quant/quant_product_7_bulk quant/quant_product_8_sealed seal/seal_1_chunks
     norm/norm_5_ahead norm/norm_6_early
     measure/read_words
     decoder/linear_1_warp decoder/linear_2_tile decoder/linear_3_tensor decoder/linear_4_wide
@@ -160,9 +146,6 @@ KERNEL_IMAGES = """
 KERNELS_BENCH = """
     kernel_bench cublas alike gemm_bench quant_bench row_bench attention_bench checksum_bench
 """.split()
-
-# Sealed memory beside plain: a program of its own.
-SEAL_BENCH = "kernel_bench alike seal_bench".split()
 
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
@@ -181,10 +164,9 @@ KERNELS_TESTS = """
     attention/attention_call_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
-    bench/cublas_test
+    bench/cublas_test decoder/linear_test decoder/paged_test decoder/paged_bytes_test
     checksum/crc32c_test checksum/checksum_test
     seal/chacha_test seal/tagger_test seal/seal_chunks_test quant/sealed_product_test
-    decoder/linear_test decoder/paged_test decoder/paged_bytes_test
 """.split()
 
 HARNESS = within({
@@ -269,12 +251,5 @@ WORKER_CLAIMS = within({
     "worker": """
         worker_claims worker_faults worker_stage w1_decode_is_llama_cpps
         w1_tokenizer_is_llama_cpps w2_same_seed_same_tokens w3_health_tells_the_truth
-    """,
-})
-
-# The claims on memory: a plugin too.
-MEMORY_CLAIMS = within({
-    "memory": """
-        memory_claims memory_faults seal_stage s1_nothing_stands_plain s1_changes_are_seen
     """,
 })

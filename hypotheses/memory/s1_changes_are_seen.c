@@ -17,10 +17,17 @@ HYP_ATTACK(s1, what_is_sealed_stays) {
     bool ok = seal_stage_begin(attack, &stage) && seal_stage_seal(attack, &stage);
     for (unsigned i = 0; ok && i < steps; i++) {
         switch (hyp_random_below(attack, 5)) {
-        case 0: ok = HYP_OK(attack, tol_seal_rotate(stage.sealed)); break;
-        case 1: ok = seal_stage_read(attack, &stage); break;
-        case 2: ok = seal_stage_multiply(attack, &stage); break;
-        default: ok = HYP_OK(attack, tol_seal_verify(stage.sealed));
+        case 0:
+            ok = HYP_OK(attack, tol_seal_rotate(stage.sealed));
+            break;
+        case 1:
+            ok = seal_stage_read(attack, &stage);
+            break;
+        case 2:
+            ok = seal_stage_multiply(attack, &stage);
+            break;
+        default:
+            ok = HYP_OK(attack, tol_seal_verify(stage.sealed));
         }
         hyp_attack_progress(attack, (i + 1.0) / steps);
     }
@@ -34,7 +41,8 @@ HYP_ATTACK(s1, what_is_sealed_stays) {
 static void must_see(struct hyp_attack *attack, struct seal_stage *s, size_t offset,
                      const void *bytes, const void *back, size_t count, const char *what) {
     char text[64];
-    if (memcmp(bytes, back, count) == 0 || !seal_stage_poke(attack, s, offset, bytes, count)) return;
+    if (memcmp(bytes, back, count) == 0 || !seal_stage_poke(attack, s, offset, bytes, count))
+        return;
     snprintf(text, sizeof text, "chunk %zu of", offset / STAGE_CHUNK);
     const tol_status status = tol_seal_verify(s->sealed);
     HYP_CHECK(attack, status == TOL_MISMATCH && strstr(tol_message(), text) != NULL,
@@ -157,7 +165,8 @@ HYP_ATTACK(s1, packed_objects_are_what_was_packed) {
     char *plain = NULL;
     size_t bytes = 0;
     if (seal_stage_begin(attack, &stage) &&
-        HYP_OK(attack, tol_seal_pack(stage.key, stage.shape, "staged", stage.plain, &packed, &bytes)) &&
+        HYP_OK(attack,
+               tol_seal_pack(stage.key, stage.shape, "staged", stage.plain, &packed, &bytes)) &&
         pass_through_file(attack, &packed, &bytes)) {
         plain = malloc(stage.plain_bytes);
         char *in = packed;

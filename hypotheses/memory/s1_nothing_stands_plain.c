@@ -19,8 +19,8 @@ static void check_search(struct hyp_attack *attack, const struct seal_stage *sta
               "%s only %zu bytes of device memory are known", when, bytes);
     HYP_CHECK(attack, pieces == 0, "%s %zu plain pieces of 16 bytes stand in device memory", when,
               pieces);
-    HYP_CHECK(attack, plain_search_copied() == 0, "%s %zu plain pieces had been copied to the device",
-              when, plain_search_copied());
+    HYP_CHECK(attack, plain_search_copied() == 0,
+              "%s %zu plain pieces had been copied to the device", when, plain_search_copied());
 }
 
 HYP_ATTACK(s1, nothing_plain_is_in_device_memory) {
@@ -92,7 +92,8 @@ HYP_ATTACK(s1, no_key_stream_is_used_twice) {
                     same += memcmp(streams[i] + at, streams[j] + at, 8) == 0;
                 }
                 HYP_CHECK(attack, same == 0,
-                          "sealings %d and %d share %zu words of 8 bytes of key stream", j, i, same);
+                          "sealings %d and %d share %zu words of 8 bytes of key stream", j, i,
+                          same);
             }
         }
     }

@@ -85,8 +85,7 @@ __device__ inline void add_group(sealed_group &group, const sealed_product_argum
     }
 }
 
-template <int ROUNDS>
-__device__ inline void sealed_product(const sealed_product_arguments &a) {
+template <int ROUNDS> __device__ inline void sealed_product(const sealed_product_arguments &a) {
     extern __shared__ int4 shared[];
     const spaced_x x(shared, a.k);
     for (uint32_t i = threadIdx.x; i < x.items * 8; i += blockDim.x) {
@@ -101,7 +100,8 @@ __device__ inline void sealed_product(const sealed_product_arguments &a) {
         const uint32_t row_unit = m * a.row_units;
         const uint8_t *row = (const uint8_t *)a.weights + (uint64_t)row_unit * SEAL_UNIT_BYTES;
 #pragma unroll 1
-        for (uint32_t first = lane * GROUP_BLOCKS; first < a.blocks; first += lanes * GROUP_BLOCKS) {
+        for (uint32_t first = lane * GROUP_BLOCKS; first < a.blocks;
+             first += lanes * GROUP_BLOCKS) {
             sealed_group group = {first, min(a.blocks - first, (uint32_t)GROUP_BLOCKS), {}, sum};
             add_group<ROUNDS>(group, a, x, row, row_unit);
             sum = group.sum;

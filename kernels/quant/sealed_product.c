@@ -49,7 +49,8 @@ static uint32_t lanes_of(const struct kn_sealed_product *p, const struct tol_dev
     uint32_t best = 1;
     for (uint32_t lanes = 1; lanes <= 32; lanes *= 2) {
         const uint64_t warps = (p->rows * lanes + 31) / 32;
-        const uint64_t cost = (warps + schedulers - 1) / schedulers * ((groups + lanes - 1) / lanes);
+        const uint64_t cost =
+            (warps + schedulers - 1) / schedulers * ((groups + lanes - 1) / lanes);
         if (cost > least) continue;
         least = cost;
         best = lanes;
@@ -80,8 +81,9 @@ static tol_status check_place(const char *what, struct kn_place place, size_t by
                               unsigned alignment) {
     tol_status status = TOL_OK;
     TOL_CHECK(bytes == 0 || (place.address != 0 && place.address % alignment == 0),
-              TOL_INVALID_ARGUMENT, "sealed product: %s at %#llx is NULL or not aligned to %u bytes",
-              what, (unsigned long long)place.address, alignment);
+              TOL_INVALID_ARGUMENT,
+              "sealed product: %s at %#llx is NULL or not aligned to %u bytes", what,
+              (unsigned long long)place.address, alignment);
     TOL_CHECK(bytes <= place.bytes, TOL_OUT_OF_RANGE,
               "sealed product: %s needs %zu bytes, and has %zu", what, bytes, place.bytes);
 out:
@@ -123,8 +125,8 @@ static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
     const uint64_t threads = (uint64_t)p->rows * arguments.row_lanes;
     unsigned block = THREADS_MAX;
     while (block > THREADS_MIN && threads / block < (unsigned)device->multiprocessors) block /= 2;
-    const struct tol_launch_shape shape = {(unsigned)((threads + block - 1) / block), 1, 1, block,
-                                           1, 1, (unsigned)shared_bytes(p->k)};
+    const struct tol_launch_shape shape = {
+        (unsigned)((threads + block - 1) / block), 1, 1, block, 1, 1, (unsigned)shared_bytes(p->k)};
     const int width = p->rounds == 20 ? 0 : p->rounds == 12 ? 1 : 2;
     TOL_TRY(kn_kernels_find(kernels, &rows_of[width], &kernel));
     status = tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value, &bytes});

@@ -127,14 +127,14 @@ __device__ inline void seal_chunks(const seal_chunks_arguments &a) {
     if (threadIdx.x >= SEAL_WARPS || first + threadIdx.x >= chunks) return;
     if (BEFORE) write_tags(values[0], a.before, a.tags_before, first + threadIdx.x);
     if (AFTER) write_tags(values[1], a.after, a.tags_after, first + threadIdx.x);
-    // Shared memory keeps what it has for the next kernel, and values would betray the point.
+        // Shared memory keeps what it has for the next kernel, and values would betray the point.
 #pragma unroll
     for (int i = 0; i < 4; i++) values[0][threadIdx.x][i] = values[1][threadIdx.x][i] = 0;
 }
 
 #define SEAL(name, from, to, before, after)                                                        \
     extern "C" __global__ void __launch_bounds__(SEAL_WARPS *WARP)                                 \
-        seal_##name(seal_chunks_arguments a) {                             \
+        seal_##name(seal_chunks_arguments a) {                                                     \
         seal_chunks<from, to, before, after>(a);                                                   \
     }
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 enum {
-    SEAL_UNIT_BYTES = 64,                            /* what a block of key stream covers */
-    SEAL_CHUNK_UNITS = 256,                          /* of a tag: 16 KiB */
+    SEAL_UNIT_BYTES = 64,   /* what a block of key stream covers */
+    SEAL_CHUNK_UNITS = 256, /* of a tag: 16 KiB */
     SEAL_CHUNK_BYTES = SEAL_CHUNK_UNITS * SEAL_UNIT_BYTES,
     SEAL_TAG_BYTES = 16,
     SEAL_WARPS = 8, /* of a block; each has a chunk */

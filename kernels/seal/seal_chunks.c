@@ -44,8 +44,8 @@ static tol_status check_place(const char *what, struct kn_place place, size_t by
     TOL_CHECK(place.address != 0 && place.address % 16 == 0, TOL_INVALID_ARGUMENT,
               "seal chunks: %s at %#llx is NULL or not aligned to 16 bytes", what,
               (unsigned long long)place.address);
-    TOL_CHECK(bytes <= place.bytes, TOL_OUT_OF_RANGE, "seal chunks: %s needs %zu bytes, and has %zu",
-              what, bytes, place.bytes);
+    TOL_CHECK(bytes <= place.bytes, TOL_OUT_OF_RANGE,
+              "seal chunks: %s needs %zu bytes, and has %zu", what, bytes, place.bytes);
 out:
     return status;
 }
@@ -122,8 +122,9 @@ tol_status kn_seal_chunks(struct kn_kernels *kernels, struct tol_stream *stream,
     const uint64_t blocks = (kn_seal_chunk_count(p->bytes) + SEAL_WARPS - 1) / SEAL_WARPS;
     const unsigned bytes = sizeof arguments;
     void *value = &arguments;
-    status = tol_launch(stream, kernel, tol_launch_linear(blocks * 32 * SEAL_WARPS, 32 * SEAL_WARPS),
-                        (struct tol_arguments){1, &value, &bytes});
+    status =
+        tol_launch(stream, kernel, tol_launch_linear(blocks * 32 * SEAL_WARPS, 32 * SEAL_WARPS),
+                   (struct tol_arguments){1, &value, &bytes});
 out:
     explicit_bzero(&arguments, sizeof arguments);
     return status;

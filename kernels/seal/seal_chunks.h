@@ -27,11 +27,11 @@ enum kn_seal_how {
 
 struct kn_seal_chunks {
     enum kn_seal_how how;
-    unsigned rounds;      /* 20, 12 or 8; not looked at for KN_SEAL_TAGS */
-    size_t bytes;         /* a multiple of 64 */
-    uint64_t first_chunk; /* the number of the chunk at in */
-    uint32_t level;       /* what tags are of: 0 data, 1 tags */
-    struct kn_place in, out; /* at multiples of 16; the same, or apart */
+    unsigned rounds;                         /* 20, 12 or 8; not looked at for KN_SEAL_TAGS */
+    size_t bytes;                            /* a multiple of 64 */
+    uint64_t first_chunk;                    /* the number of the chunk at in */
+    uint32_t level;                          /* what tags are of: 0 data, 1 tags */
+    struct kn_place in, out;                 /* at multiples of 16; the same, or apart */
     struct kn_place tags_before, tags_after; /* so too; 16 bytes for each chunk */
     const struct seal_stream *from, *to;     /* of the decryption, of the encryption */
     const struct seal_tagger *before, *after;

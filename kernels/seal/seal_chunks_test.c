@@ -104,8 +104,8 @@ static void must_run(enum kn_seal_how how, unsigned rounds, size_t bytes, uint64
     for (int i = 0; i < 4; i++) {
         size_t changed = 0;
         MUST(kn_guarded_check(&places[i], &changed));
-        cr_assert_eq(changed, 0, "way %d, %zu bytes: %zu bytes outside of place %d", (int)how, bytes,
-                     changed, i);
+        cr_assert_eq(changed, 0, "way %d, %zu bytes: %zu bytes outside of place %d", (int)how,
+                     bytes, changed, i);
         kn_guarded_destroy(&places[i]);
     }
     free(data), free(wanted), free(made), free(tag), free(made_tag);
@@ -239,11 +239,19 @@ Test(seal_chunks, what_makes_no_sense_is_refused) {
 
 /* Key stream and plain bytes that a compiler puts on a stack are in device memory. */
 Test(seal_chunks, kernels_of_sealed_memory_have_no_stack) {
-    static const char *const names[] = {
-        "seal_tags",   "seal_close_20", "seal_close_12",           "seal_close_8",
-        "seal_open_20", "seal_open_12",  "seal_open_8",             "seal_turn_20",
-        "seal_turn_12", "seal_turn_8",   "quant_product_sealed_20", "quant_product_sealed_12",
-        "quant_product_sealed_8"};
+    static const char *const names[] = {"seal_tags",
+                                        "seal_close_20",
+                                        "seal_close_12",
+                                        "seal_close_8",
+                                        "seal_open_20",
+                                        "seal_open_12",
+                                        "seal_open_8",
+                                        "seal_turn_20",
+                                        "seal_turn_12",
+                                        "seal_turn_8",
+                                        "quant_product_sealed_20",
+                                        "quant_product_sealed_12",
+                                        "quant_product_sealed_8"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct tol_module *module = NULL;
         struct tol_kernel *kernel = NULL;

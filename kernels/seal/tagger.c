@@ -25,7 +25,7 @@ static struct seal_limbs power(struct seal_limbs r, unsigned exponent) {
 
 void kn_tagger_begin(const uint8_t point[16], const uint8_t key[32], struct seal_tagger *tagger) {
     static const unsigned exponents[SEAL_POWERS] = {
-        [SEAL_R] = 1,   [SEAL_R4] = 4,   [SEAL_R8] = 8,    [SEAL_R16] = 16,
+        [SEAL_R] = 1,    [SEAL_R4] = 4,   [SEAL_R8] = 8,    [SEAL_R16] = 16,
         [SEAL_R32] = 32, [SEAL_R64] = 64, [SEAL_R125] = 125};
     static const uint8_t no_nonce[KN_CHACHA_NONCE_BYTES];
     struct seal_stream stream;

@@ -24,8 +24,7 @@ static void find_all(void) {
     void *library = tol_library_open(path, reason, sizeof reason);
     if (library == NULL) return;
 #define CRYPTO_FN(result, name, parameters)                                                        \
-    if (reason[0] == '\0' &&                                                                       \
-        !tol_library_find(library, #name, &found.name, sizeof found.name)) {                       \
+    if (reason[0] == '\0' && !tol_library_find(library, #name, &found.name, sizeof found.name)) {  \
         snprintf(reason, sizeof reason, "%.200s lacks " #name, path);                              \
     }
     reason[0] = '\0';
@@ -92,9 +91,9 @@ static bool run_gcm(const struct tol_crypto *crypto, struct evp_cipher_ctx_st *c
                                                          (int)gcm->aside.bytes) != 1) {
         return false;
     }
-    return gcm->bytes == 0 || (crypto->EVP_CipherUpdate(context, gcm->out, &count, gcm->in,
-                                                        (int)gcm->bytes) == 1 &&
-                               count == (int)gcm->bytes);
+    return gcm->bytes == 0 ||
+           (crypto->EVP_CipherUpdate(context, gcm->out, &count, gcm->in, (int)gcm->bytes) == 1 &&
+            count == (int)gcm->bytes);
 }
 
 tol_status tol_crypto_gcm_close(const struct tol_crypto *crypto, const struct tol_crypto_gcm *gcm,
@@ -120,7 +119,8 @@ tol_status tol_crypto_gcm_open(const struct tol_crypto *crypto, const struct tol
     struct evp_cipher_ctx_st *context = crypto->EVP_CIPHER_CTX_new();
     memcpy(expected, tag, sizeof expected); /* OpenSSL takes no pointer to const */
     TOL_CHECK(run_gcm(crypto, context, gcm, 0) &&
-                  crypto->EVP_CIPHER_CTX_ctrl(context, CTRL_SET_TAG, sizeof expected, expected) == 1,
+                  crypto->EVP_CIPHER_CTX_ctrl(context, CTRL_SET_TAG, sizeof expected, expected) ==
+                      1,
               TOL_UNSUPPORTED, "OpenSSL refuses AES-256-GCM of %zu bytes", gcm->bytes);
     TOL_CHECK(crypto->EVP_CipherFinal_ex(context, none, &count) == 1, TOL_MISMATCH,
               "the tag of %zu bytes is another", gcm->bytes);

@@ -5,7 +5,7 @@
 #ifndef TOLLENS_LIBCRYPTO_H
 #define TOLLENS_LIBCRYPTO_H
 
-#include "tollens/status.h"
+#include "status.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +26,12 @@ struct tol_crypto {
  * function; the message has the reason. */
 tol_status tol_crypto_open(const struct tol_crypto **crypto);
 
-enum { TOL_MAC_BYTES = 32, TOL_GCM_KEY_BYTES = 32, TOL_GCM_NONCE_BYTES = 12, TOL_GCM_TAG_BYTES = 16 };
+enum {
+    TOL_MAC_BYTES = 32,
+    TOL_GCM_KEY_BYTES = 32,
+    TOL_GCM_NONCE_BYTES = 12,
+    TOL_GCM_TAG_BYTES = 16
+};
 
 /* A part of what is hashed or derived from. */
 struct tol_crypto_part {
@@ -46,8 +51,8 @@ tol_status tol_crypto_hmac(const struct tol_crypto *crypto, struct tol_crypto_pa
 
 /* AES-256-GCM. */
 struct tol_crypto_gcm {
-    const uint8_t *key, *nonce;    /* TOL_GCM_KEY_BYTES, TOL_GCM_NONCE_BYTES */
-    struct tol_crypto_part aside;  /* what is authenticated besides */
+    const uint8_t *key, *nonce;   /* TOL_GCM_KEY_BYTES, TOL_GCM_NONCE_BYTES */
+    struct tol_crypto_part aside; /* what is authenticated besides */
     const void *in;
     void *out; /* in, or apart from it */
     size_t bytes;

@@ -34,8 +34,8 @@ static tol_status take_pages(size_t bytes, void **memory) {
     tol_status status = TOL_OK;
     struct rlimit limit = {0, 0};
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    TOL_CHECK(pages != MAP_FAILED, TOL_OUT_OF_HOST_MEMORY, "no host memory for %zu bytes of secrets",
-              bytes);
+    TOL_CHECK(pages != MAP_FAILED, TOL_OUT_OF_HOST_MEMORY,
+              "no host memory for %zu bytes of secrets", bytes);
     if (mlock(pages, bytes) != 0) {
         const int error = errno;
         munmap(pages, bytes);

@@ -8,7 +8,7 @@
 #ifndef TOLLENS_LOCKED_H
 #define TOLLENS_LOCKED_H
 
-#include "tollens/status.h"
+#include "status.h"
 
 #include <stddef.h>
 

@@ -13,8 +13,8 @@ static struct {
     pthread_mutex_t lock;
     const struct tol_driver_table *driver;
     const char *plain;
-    size_t slots;       /* a power of two */
-    uint32_t *table;    /* 1 + the number of a piece; 0: none */
+    size_t slots;    /* a power of two */
+    uint32_t *table; /* 1 + the number of a piece; 0: none */
     size_t copied;
     size_t count;
     struct tol_place places[PLACES];
@@ -119,8 +119,8 @@ bool plain_search_device(size_t *pieces, size_t *bytes) {
     for (size_t i = 0; ok && i < search.count; i++) {
         const struct tol_place place = search.places[i];
         char *read = malloc(place.bytes);
-        ok = read != NULL && search.driver->cuMemcpyDtoH_v2(read, place.address, place.bytes) ==
-                                 CUDA_SUCCESS;
+        ok = read != NULL &&
+             search.driver->cuMemcpyDtoH_v2(read, place.address, place.bytes) == CUDA_SUCCESS;
         if (ok) *pieces += find(read, place.bytes);
         *bytes += place.bytes;
         free(read);

@@ -48,8 +48,7 @@ tol_status tol_seal_write_file(const char *path, const void *packed, size_t pack
               "a path of %zu bytes is too long", strlen(path));
     file = mkstemp(other);
     TOL_CHECK(file >= 0, TOL_UNREADABLE, "%s cannot be written: %s", path, strerror(errno));
-    TOL_CHECK(write_all(file, packed, packed_bytes) && fsync(file) == 0 &&
-                  rename(other, path) == 0,
+    TOL_CHECK(write_all(file, packed, packed_bytes) && fsync(file) == 0 && rename(other, path) == 0,
               TOL_UNREADABLE, "%s cannot be written: %s", path, strerror(errno));
     other[0] = '\0';
 out:
@@ -73,8 +72,8 @@ tol_status tol_seal_read_file(const char *path, void **packed, size_t *packed_by
     TOL_CHECK(bytes != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for the %llu bytes of %s",
               (unsigned long long)about.st_size, path);
     errno = EIO;
-    TOL_CHECK(read_all(file, bytes, (size_t)about.st_size), TOL_UNREADABLE,
-              "%s cannot be read: %s", path, strerror(errno));
+    TOL_CHECK(read_all(file, bytes, (size_t)about.st_size), TOL_UNREADABLE, "%s cannot be read: %s",
+              path, strerror(errno));
     *packed = bytes;
     *packed_bytes = (size_t)about.st_size;
     bytes = NULL;

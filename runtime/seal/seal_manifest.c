@@ -125,8 +125,10 @@ tol_status seal_manifest_read(const struct tol_seal_key *key, const void *packed
     /* What is read from here on is what was written. */
     TOL_CHECK(number_at(fields[0].data, 4) == VERSION &&
                   number_at(fields[5].data, 4) == SEAL_CHUNK_BYTES,
-              TOL_INVALID_FILE, "a packed object of version %llu with chunks of %llu bytes is not "
-              "supported", (unsigned long long)number_at(fields[0].data, 4),
+              TOL_INVALID_FILE,
+              "a packed object of version %llu with chunks of %llu bytes is not "
+              "supported",
+              (unsigned long long)number_at(fields[0].data, 4),
               (unsigned long long)number_at(fields[5].data, 4));
     memcpy(m.label, fields[2].data, fields[2].bytes);
     m.shape.rows = (size_t)number_at(fields[3].data, 8);

@@ -135,7 +135,8 @@ tol_status tol_seal_pack(const struct tol_seal_key *key, struct tol_seal_shape s
     TOL_TRY(take_key(key, m.name, &derived));
     TOL_TRY(tol_locked_take(SEAL_CHUNK_BYTES, &plain_chunk));
     m.tags = tags;
-    TOL_TRY(close_chunks(key, &m, plain, derived, plain_chunk, out + seal_manifest_bytes(&m), tags));
+    TOL_TRY(
+        close_chunks(key, &m, plain, derived, plain_chunk, out + seal_manifest_bytes(&m), tags));
     TOL_TRY(seal_manifest_write(key, &m, out));
     *packed = out;
     *packed_bytes = seal_manifest_bytes(&m) + m.bytes;

@@ -18,7 +18,8 @@ tol_status seal_opened_begin(const struct tol_seal_key *key, const void *packed,
                              size_t packed_bytes, struct seal_opened *opened);
 void seal_opened_close(struct seal_opened *opened);
 
-/* Decrypts a chunk, SEAL_CHUNK_BYTES or what is left. TOL_MISMATCH: it was changed; out is zeros. */
+/* Decrypts a chunk, SEAL_CHUNK_BYTES or what is left. TOL_MISMATCH: it was changed; out is
+ * zeros. */
 tol_status seal_opened_chunk(const struct seal_opened *opened, uint64_t chunk, void *out);
 
 #endif

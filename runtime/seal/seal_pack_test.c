@@ -67,7 +67,8 @@ Test(seal_pack, what_is_packed_comes_out_again) {
     must_round(700, 65, "63 bytes: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
 }
 
-/* Nothing of it is plain: no run of eight bytes is in it. The size says that nothing is left out. */
+/* Nothing of it is plain: no run of eight bytes is in it. The size says that nothing is left
+ * out. */
 Test(seal_pack, nothing_of_it_is_plain) {
     pack((struct tol_seal_shape){1, 4096}, "label");
     cr_assert_gt(packed_bytes, 4096 + 32);
@@ -188,7 +189,8 @@ Test(seal_pack, files_are_complete) {
     unlink(path);
     MUST_FAIL(tol_seal_read_file(path, &read, &bytes), TOL_UNREADABLE, path);
     MUST_FAIL(tol_seal_read_file("/tmp", &read, &bytes), TOL_UNREADABLE, "no file");
-    MUST_FAIL(tol_seal_write_file("/nowhere/x", packed, packed_bytes), TOL_UNREADABLE, "/nowhere/x");
+    MUST_FAIL(tol_seal_write_file("/nowhere/x", packed, packed_bytes), TOL_UNREADABLE,
+              "/nowhere/x");
 }
 
 Test(seal_pack, what_makes_no_sense_is_refused) {
@@ -210,7 +212,8 @@ Test(seal_pack, what_makes_no_sense_is_refused) {
     MUST_FAIL(PACK(1, ((size_t)1 << 38) + 1, NULL), TOL_OUT_OF_RANGE, "256 GiB");
     MUST_FAIL(PACK(SIZE_MAX, SIZE_MAX, NULL), TOL_OUT_OF_RANGE, "256 GiB");
     MUST_FAIL(PACK(1, 100, text), TOL_INVALID_ARGUMENT, "64 bytes is too long");
-    MUST_FAIL(tol_seal_unpack(key, packed, packed_bytes, opened, 99), TOL_SIZE_MISMATCH, "99 bytes");
+    MUST_FAIL(tol_seal_unpack(key, packed, packed_bytes, opened, 99), TOL_SIZE_MISMATCH,
+              "99 bytes");
     MUST_FAIL(tol_seal_read_info(key, text, sizeof text, &info), TOL_INVALID_FILE, "TOLSEAL1");
     MUST_FAIL(tol_seal_read_info(NULL, packed, packed_bytes, &info), TOL_INVALID_ARGUMENT, "NULL");
     tol_seal_key_destroy(NULL);

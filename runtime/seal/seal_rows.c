@@ -12,8 +12,10 @@ tol_status seal_rows_check(struct tol_seal_shape shape) {
     const uint64_t most = ((uint64_t)1 << 32) * SEAL_UNIT_BYTES;
     TOL_CHECK(shape.rows > 0 && shape.row_bytes > 0 && shape.row_bytes <= most &&
                   shape.rows <= most / seal_row_pitch(shape),
-              TOL_OUT_OF_RANGE, "%zu rows of %zu bytes cannot be sealed: there must be some, and at "
-              "most 256 GiB", shape.rows, shape.row_bytes);
+              TOL_OUT_OF_RANGE,
+              "%zu rows of %zu bytes cannot be sealed: there must be some, and at "
+              "most 256 GiB",
+              shape.rows, shape.row_bytes);
 out:
     return status;
 }

@@ -17,7 +17,8 @@ tol_status seal_rows_check(struct tol_seal_shape shape);
 size_t seal_row_pitch(struct tol_seal_shape shape);
 size_t seal_rows_bytes(struct tol_seal_shape shape);
 
-/* Copies bytes from offset on of what is sealed, out of plain rows, with zeros in gaps; and back. */
+/* Copies bytes from offset on of what is sealed, out of plain rows, with zeros in gaps; and
+ * back. */
 void seal_rows_take(struct tol_seal_shape shape, const void *plain, size_t offset, void *out,
                     size_t bytes);
 void seal_rows_put(struct tol_seal_shape shape, const void *in, size_t offset, size_t bytes,

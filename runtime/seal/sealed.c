@@ -227,7 +227,7 @@ out:
 
 /* ---- from the device ---- */
 
-static tol_status wipe(struct tol_context *context, struct tol_place place, size_t bytes) {
+tol_status sealed_wipe(struct tol_context *context, struct tol_place place, size_t bytes) {
     tol_status status = TOL_OK;
     TOL_TRY(tol_context_enter(context));
     TOL_CONTEXT_CU(context, cuMemsetD8_v2, (place.address, 0, bytes), "wiping %zu plain bytes",
@@ -256,7 +256,7 @@ tol_status tol_seal_device(struct tol_sealer *sealer, const struct tol_seal_opti
     TOL_TRY(tol_buffer_read_at(s->tags_buffer, 0, s->expected, s->chunks * SEAL_TAG_BYTES));
     sealed_expect(s);
     TOL_TRY(sealed_verify(s));
-    TOL_TRY(wipe(sealer->context, plain, s->bytes));
+    TOL_TRY(sealed_wipe(sealer->context, plain, s->bytes));
     *result = s;
     s = NULL;
 out:

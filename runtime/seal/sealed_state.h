@@ -70,4 +70,7 @@ tol_status sealed_compare(struct tol_sealed *sealed, const uint8_t *tags);
  * tags_after; waits for it. The fields that depend on the object are filled in. */
 tol_status sealed_pass(struct tol_sealed *sealed, struct kn_seal_chunks *pass);
 
+/* Writes zeros over plain bytes. Waits. */
+tol_status sealed_wipe(struct tol_context *context, struct tol_place place, size_t bytes);
+
 #endif

@@ -188,12 +188,13 @@ Test(sealed, a_changed_bit_is_refused_with_its_chunk_until_it_is_back) {
         peek(at, &byte, 1);
         byte = (char)(byte ^ 1 << at % 8);
         poke(at, &byte, 1);
-        snprintf(text, sizeof text, "\"blk.0\" was changed: chunk %zu of 3, from byte %zu on, and 1",
-                 at / CHUNK, at / CHUNK * CHUNK);
+        snprintf(text, sizeof text,
+                 "\"blk.0\" was changed: chunk %zu of 3, from byte %zu on, and 1", at / CHUNK,
+                 at / CHUNK * CHUNK);
         MUST_FAIL(tol_seal_verify(sealed), TOL_MISMATCH, text);
-        MUST_FAIL(tol_seal_product(sealed, p.stream, tol_place_of_buffer(p.x),
-                                   tol_place_of_buffer(p.y)),
-                  TOL_MISMATCH, "is not used");
+        MUST_FAIL(
+            tol_seal_product(sealed, p.stream, tol_place_of_buffer(p.x), tol_place_of_buffer(p.y)),
+            TOL_MISMATCH, "is not used");
         char none[1];
         MUST_FAIL(tol_seal_read(sealed, none, 1), TOL_SIZE_MISMATCH, "for them");
         byte = (char)(byte ^ 1 << at % 8);
@@ -423,7 +424,8 @@ Test(sealed, what_makes_no_sense_is_refused) {
     MUST_FAIL(tol_seal_host(sealer, &options, plain, &none), TOL_OUT_OF_RANGE, "0 rows");
     MUST(tol_seal_pack(key, usual.shape, "q", plain, &packed, &packed_bytes));
     ((char *)packed)[packed_bytes - 1] ^= 1;
-    MUST_FAIL(tol_seal_packed(sealer, NULL, packed, packed_bytes, &none), TOL_MISMATCH, "chunk 2 of");
+    MUST_FAIL(tol_seal_packed(sealer, NULL, packed, packed_bytes, &none), TOL_MISMATCH,
+              "chunk 2 of");
     free(packed);
     MUST_FAIL(tol_seal_open(sealed, (struct tol_place){tol_sealed_place(sealed).address, 100}),
               TOL_OUT_OF_RANGE, "out needs");

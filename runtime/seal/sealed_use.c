@@ -4,7 +4,6 @@
 #include "sealed_state.h"
 
 #include "core/check.h"
-#include "core/context_state.h"
 #include "quant/quant_block.h"
 #include "quant/sealed_product.h"
 #include "seal/chacha.h"
@@ -32,14 +31,14 @@ static tol_status multiply(struct tol_sealed *s, struct tol_stream *stream, stru
     } else {
         TOL_TRY(refuse_changed(s));
     }
-    const struct kn_sealed_product problem = {
-        .rows = s->shape.rows,
-        .k = s->shape.row_bytes / sizeof(struct kn_block_q4_k) * 256,
-        .weights = kn_place_of(s->data, 0),
-        .x = {x.address, x.bytes},
-        .y = {y.address, y.bytes},
-        .rounds = s->rounds,
-        .stream = &s->secret->stream};
+    const struct kn_sealed_product problem = {.rows = s->shape.rows,
+                                              .k = s->shape.row_bytes /
+                                                   sizeof(struct kn_block_q4_k) * 256,
+                                              .weights = kn_place_of(s->data, 0),
+                                              .x = {x.address, x.bytes},
+                                              .y = {y.address, y.bytes},
+                                              .rounds = s->rounds,
+                                              .stream = &s->secret->stream};
     status = kn_sealed_product(s->sealer->kernels, stream, &problem);
 out:
     return status;
@@ -76,10 +75,9 @@ static tol_status open_to(struct tol_sealed *s, struct tol_place out) {
     TOL_TRY(tol_buffer_read(s->tags_buffer, tags, s->tags_bytes));
     status = sealed_compare(s, tags);
     if (status == TOL_OK) goto out;
-    /* Nobody is to work with what was changed. The message stays that of the change. */
-    if (tol_context_enter(s->sealer->context) == TOL_OK) {
-        (void)s->sealer->context->functions->cuMemsetD8_v2(out.address, 0, s->bytes);
-    }
+    /* Nobody is to work with what was changed. */
+    TOL_TRY(sealed_wipe(s->sealer->context, out, s->bytes));
+    status = TOL_MISMATCH; /* and the message is that of the change */
 out:
     free(tags);
     return status;

@@ -1,0 +1,27 @@
+"""The sources of sealed memory, for configure.py: the library, its tests, its benchmark, the claims
+on it. Its kernels are with the others, in ci/sources.py.
+"""
+
+from sources import within
+
+# Sealed weights: above the kernels, beside the engine.
+SEAL = within({
+    "seal": """
+        libcrypto locked seal_key seal_rows seal_manifest seal_pack seal_file
+        sealed sealed_verify sealed_use
+    """,
+})
+
+SEAL_TESTS = within({
+    "seal": "libcrypto_test locked_test seal_pack_test plain_search sealed_test",
+})
+
+# Sealed memory beside plain: a program of its own.
+SEAL_BENCH = "kernel_bench alike seal_bench".split()
+
+# The claims on memory: a plugin too.
+MEMORY_CLAIMS = within({
+    "memory": """
+        memory_claims memory_faults seal_stage s1_nothing_stands_plain s1_changes_are_seen
+    """,
+})
