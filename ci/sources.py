@@ -149,8 +149,8 @@ KERNELS_BENCH = """
 
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
-    kernel_sweep launched read_back rounds sweep_matrix
-    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep model_sweep
+    kernel_sweep launched read_back rounds sweep_matrix model_sweep
+    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep seal_sweep
 """.split()
 
 KERNELS_TESTS = """

@@ -23,7 +23,8 @@ from contents import BUILD, ROOT, Unmade, output, version
 
 PARTS = ("source", "wheel", "deb", "bundle")
 WORK = BUILD / "release-work"
-PROGRAMS = ("libs", "build/tollens", "build/libnvml-stand-in.so", "build/worker-claims.so")
+PROGRAMS = ("libs", "build/tollens", "build/libnvml-stand-in.so", "build/worker-claims.so",
+            "build/memory-claims.so")
 
 
 def say(text: str) -> None:

@@ -1,5 +1,5 @@
 /*
- * Hex: bytes as test vectors are printed. For tests.
+ * Hex: bytes as test vectors are printed. For tests. Internal.
  */
 #ifndef KN_HEX_H
 #define KN_HEX_H

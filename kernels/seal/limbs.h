@@ -1,6 +1,6 @@
 /*
  * Numbers modulo 2^130 - 5 in five limbs of 26 bits, for the host and for the device: products of
- * limbs have room to be added in 64 bits. RFC 8439, section 2.5.
+ * limbs have room to be added in 64 bits. RFC 8439, section 2.5. Internal.
  */
 #ifndef KN_LIMBS_H
 #define KN_LIMBS_H

@@ -1,5 +1,6 @@
 /*
- * What host and device agree on for sealed memory. Internal to the operations on it.
+ * What host and device agree on for sealed memory: units, chunks, and the states of key streams and
+ * tags, which kernels get as arguments.
  */
 #ifndef KN_SEAL_ARGUMENTS_H
 #define KN_SEAL_ARGUMENTS_H

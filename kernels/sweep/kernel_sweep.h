@@ -46,6 +46,7 @@ void sweep_quant(struct sweep *sweep);
 void sweep_rows(struct sweep *sweep);
 void sweep_decoder(struct sweep *sweep);
 void sweep_checksum(struct sweep *sweep);
+void sweep_seal(struct sweep *sweep);
 void sweep_model(struct sweep *sweep);
 
 #endif
