@@ -122,10 +122,10 @@ KERNELS = Room(
     floors=[
         (".", "variants, images, inputs, comparisons"),
         ("row", "rows: where each lies, what softmax, norms and their kin share"),
-        ("seal", "sealed memory: its key stream and its tags"),
         ("attention basics checksum gemm measure norm quant softmax", "an operation each"),
         ("decoder", "what a decoder of language models adds: products of weights in any format of "
                     "its files, attention over pages"),
+        ("seal", "encrypted memory: key streams, tags, products of encrypted weights"),
     ],
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm",
            "gemm_maps": "gemm", "gemm_pack": "gemm", "attention_maps": "attention"},

@@ -96,7 +96,7 @@ KERNELS = """
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
     checksum/crc32c checksum/checksum seal/chacha seal/tagger seal/seal_chunks
-    quant/sealed_product decoder/weight_format decoder/decoder_check decoder/linear decoder/paged
+    seal/sealed_product decoder/weight_format decoder/decoder_check decoder/linear decoder/paged
 """.split()
 
 # Models on a device: above the kernels.
@@ -134,7 +134,7 @@ KERNEL_IMAGES = """
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     checksum/checksum_1_chunks
     gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
-    quant/quant_product_7_bulk quant/quant_product_8_sealed seal/seal_1_chunks
+    quant/quant_product_7_bulk seal/seal_2_product seal/seal_1_chunks
     norm/norm_5_ahead norm/norm_6_early
     measure/read_words
     decoder/linear_1_warp decoder/linear_2_tile decoder/linear_3_tensor decoder/linear_4_wide
@@ -166,7 +166,7 @@ KERNELS_TESTS = """
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     bench/cublas_test decoder/linear_test decoder/paged_test decoder/paged_bytes_test
     checksum/crc32c_test checksum/checksum_test
-    seal/chacha_test seal/tagger_test seal/seal_chunks_test quant/sealed_product_test
+    seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/sealed_product_test
 """.split()
 
 HARNESS = within({

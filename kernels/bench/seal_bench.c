@@ -8,7 +8,7 @@
 #include "inputs.h"
 #include "quant/quant_draw.h"
 #include "quant/quant_product.h"
-#include "quant/sealed_product.h"
+#include "seal/sealed_product.h"
 #include "seal/chacha.h"
 #include "seal/seal_chunks.h"
 #include "seal/tagger.h"

@@ -36,11 +36,6 @@ struct staged_x {
 
     __device__ inline staged_x(void *shared, uint32_t k)
         : quants((int4 *)shared), scales((float4 *)((char *)shared + k)), items(k / 64) {}
-
-    // Where a piece of an item is.
-    __device__ inline uint32_t place(uint32_t part, uint32_t item) const {
-        return part * items + item;
-    }
 };
 
 // rint(value / d), in the lowest byte. r is 1 / d, rounded. Two corrections make the quotient
@@ -67,8 +62,7 @@ __device__ inline uint32_t lowest_bytes(const uint32_t (&q)[4]) {
 
 // Rounds the i-th eight elements of x. Four lanes share a scale and its 32 elements; all four are
 // active, since x has a whole number of scales.
-template <typename X>
-__device__ inline void stage_eight(const X &x, uint32_t i, const uint4 &a, const uint4 &b) {
+__device__ inline void stage_eight(const staged_x &x, uint32_t i, const uint4 &a, const uint4 &b) {
     const uint32_t bits[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
     const uint32_t lanes = 0xfu << (threadIdx.x % WARP / 4 * 4);
     uint32_t most = 0;
@@ -97,9 +91,9 @@ __device__ inline void stage_eight(const X &x, uint32_t i, const uint4 &a, const
     sum += __shfl_xor_sync(lanes, sum, 1);
     sum += __shfl_xor_sync(lanes, sum, 2);
     const uint32_t item = i / 8, part = i % 8 / 2;
-    ((uint2 *)(x.quants + x.place(part, item)))[i % 2] = bytes;
+    ((uint2 *)(x.quants + part * x.items + item))[i % 2] = bytes;
     if (i % 4 == 0) {
-        float *scales = (float *)(x.scales + x.place(0, item)) + i % 8 / 4;
+        float *scales = (float *)(x.scales + item) + i % 8 / 4;
         scales[0] = d;
         scales[2] = d * (float)sum;
     }

@@ -7,7 +7,7 @@
 #include "inputs.h"
 #include "kernel_sweep.h"
 #include "quant/quant_draw.h"
-#include "quant/sealed_product.h"
+#include "seal/sealed_product.h"
 #include "seal/chacha.h"
 #include "seal/seal_chunks.h"
 #include "seal/tagger.h"

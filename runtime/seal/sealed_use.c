@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 #include "quant/quant_block.h"
-#include "quant/sealed_product.h"
+#include "seal/sealed_product.h"
 #include "seal/chacha.h"
 #include "seal/tagger.h"
 #include "seal_rows.h"

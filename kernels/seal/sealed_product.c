@@ -1,17 +1,17 @@
 /*
  * The checks of a sealed product, how its rows are shared out, and its launch.
  */
-#include "sealed_product.h"
+#include "seal/sealed_product.h"
 
 #include "core/check.h"
-#include "quant_block.h"
+#include "quant/quant_block.h"
 #include "seal/chacha.h"
-#include "sealed_product_arguments.h"
+#include "seal/sealed_product_arguments.h"
 
 #include <limits.h>
 #include <string.h>
 
-KN_IMAGES(quant_product_8_sealed);
+KN_IMAGES(seal_2_product);
 
 enum {
     THREADS_MAX = 512,
@@ -23,8 +23,8 @@ enum {
 
 #define ROW(rounds)                                                                                \
     {                                                                                              \
-        .name = rounds, .entry = "quant_product_sealed_" rounds,                                   \
-        .images = kn_images_quant_product_8_sealed, .compute_capability_min = 75                   \
+        .name = rounds, .entry = "seal_product_" rounds, .images = kn_images_seal_2_product,       \
+        .compute_capability_min = 75                                                               \
     }
 
 static const struct kn_variant rows_of[] = {ROW("20"), ROW("12"), ROW("8")};

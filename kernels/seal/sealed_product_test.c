@@ -2,12 +2,11 @@
  * The sealed product: the plain one's numbers within their bound, whatever rows and blocks are left
  * over; another key gives other numbers; refusals.
  */
-#include "sealed_product.h"
+#include "seal/sealed_product.h"
 
 #include "guarded.h"
 #include "inputs.h"
-#include "quant_draw.h"
-#include "quant_product.h"
+#include "quant/quant_draw.h"
 #include "seal/chacha.h"
 #include "test/test_device.h"
 

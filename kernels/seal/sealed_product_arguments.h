@@ -5,7 +5,7 @@
 #ifndef KN_SEALED_PRODUCT_ARGUMENTS_H
 #define KN_SEALED_PRODUCT_ARGUMENTS_H
 
-#include "../seal/seal_arguments.h"
+#include "seal_arguments.h"
 
 struct sealed_product_arguments {
     uint64_t weights, x, y; /* addresses */

@@ -1,16 +1,16 @@
-// quant product, step 8: y[m] = sum_k W[m][k] x[k] for one column and Q4_K that is encrypted.
+// seal_product_*: y[m] = sum_k W[m][k] x[k] for one column and Q4_K that is encrypted.
 //
 // The idea: nine units of 64 bytes are four blocks of 144. So a lane that owns four blocks of a row
 // makes the nine blocks of key stream that it needs and no others, decrypts its own bytes in its
 // registers and multiplies them there: plain weights are in no memory, not even a shared one. Which
 // of the 36 pieces of 16 bytes are headers depends on the unit alone, so a warp never diverges. x
-// is rounded to bytes in shared memory as in step 5.
+// is rounded to bytes in shared memory as by quant_product_5_staged.
 // Owner: 1, 2, 4, ... or 32 neighbouring lanes own a row, and every so many groups of four blocks.
 // Bound by: integer instructions; of 64 bytes 20 rounds take about 1,000, the product 200.
 // Requires: blockDim.x a multiple of 32 up to 512; k + k / 4 bytes of dynamic shared memory, a
 // sixteenth more and 80; rows that begin at multiples of 64 bytes; x at a multiple of 16.
-#include "../seal/chacha.cuh"
-#include "quant_product_staged.cuh"
+#include "../quant/quant_product_staged.cuh"
+#include "chacha.cuh"
 #include "sealed_product_arguments.h"
 
 enum { GROUP_BLOCKS = 4, GROUP_UNITS = 9, BLOCK_PIECES = 9 };
@@ -18,18 +18,25 @@ enum { GROUP_BLOCKS = 4, GROUP_UNITS = 9, BLOCK_PIECES = 9 };
 // As staged_x, with a gap behind 16 items. Neighbouring lanes read 16 items apart, and so they do
 // from different banks.
 struct spaced_x {
-    int4 *quants;
-    float4 *scales;
-    uint32_t items, spaced;
+    staged_x x; // its items are those with the gaps
 
-    __device__ inline spaced_x(void *shared, uint32_t k)
-        : quants((int4 *)shared), items(k / 64), spaced(items + items / 16) {
-        scales = (float4 *)(quants + 4 * spaced);
+    __device__ inline spaced_x(void *shared, uint32_t k) : x(shared, k) {
+        x.items += x.items / 16;
+        x.scales = (float4 *)(x.quants + 4 * x.items);
     }
 
-    __device__ inline uint32_t place(uint32_t part, uint32_t item) const {
-        return part * spaced + item + item / 16;
+    // What has the item where staged_x has it.
+    __device__ inline staged_x around(uint32_t item) const {
+        staged_x moved = x;
+        moved.quants += item / 16;
+        moved.scales += item / 16;
+        return moved;
     }
+
+    __device__ inline int4 quants(uint32_t part, uint32_t item) const {
+        return x.quants[part * x.items + item + item / 16];
+    }
+    __device__ inline float4 scales(uint32_t item) const { return x.scales[item + item / 16]; }
 };
 
 // The blocks of a lane's group that there are, and what is known of the one being read.
@@ -47,9 +54,9 @@ __device__ inline void multiply(sealed_group &group, const uint4 &quants, const 
     const staged_group of(which / 2);
     const q4_k_scales s = of.scales_of(group.header);
     const float2 d = q4_k_d(group.header);
-    const float4 d_x = x.scales[x.place(0, item)];
-    const int low = dot_16(quants, 0x0f0f0f0fu, x.quants[x.place(half, item)], 0);
-    const int high = dot_16(quants, 0xf0f0f0f0u, x.quants[x.place(2 + half, item)], 0) >> 4;
+    const float4 d_x = x.scales(item);
+    const int low = dot_16(quants, 0x0f0f0f0fu, x.quants(half, item), 0);
+    const int high = dot_16(quants, 0xf0f0f0f0u, x.quants(2 + half, item), 0) >> 4;
     const float plus = d_x.x * (float)(low * (int)(s.scales & 0xff)) +
                        d_x.y * (float)(high * (int)(s.scales >> 8));
     group.sum += d.x * plus;
@@ -88,9 +95,9 @@ __device__ inline void add_group(sealed_group &group, const sealed_product_argum
 template <int ROUNDS> __device__ inline void sealed_product(const sealed_product_arguments &a) {
     extern __shared__ int4 shared[];
     const spaced_x x(shared, a.k);
-    for (uint32_t i = threadIdx.x; i < x.items * 8; i += blockDim.x) {
+    for (uint32_t i = threadIdx.x; i < a.k / 8; i += blockDim.x) {
         const float *from = (const float *)a.x + (size_t)8 * i;
-        stage_eight(x, i, load_global_16(from), load_global_16(from + 4));
+        stage_eight(x.around(i / 8), i, load_global_16(from), load_global_16(from + 4));
     }
     __syncthreads();
     const uint32_t lanes = a.row_lanes, lane = threadIdx.x % lanes;
@@ -115,7 +122,7 @@ template <int ROUNDS> __device__ inline void sealed_product(const sealed_product
 
 #define SEALED(rounds)                                                                             \
     extern "C" __global__ void __launch_bounds__(512)                                              \
-        quant_product_sealed_##rounds(sealed_product_arguments a) {                                \
+        seal_product_##rounds(sealed_product_arguments a) {                                        \
         sealed_product<rounds>(a);                                                                 \
     }
 
