@@ -5,6 +5,7 @@ Like the libraries they are described once, in ci/programs.ninja, with $folder f
 
 import pathlib
 
+from claim_sources import PEER_CLAIMS, PEER_PROCESS, WORKER_CLAIMS
 from libraries import (
     CUDARTS, ENGINE_ROOM, KERNELS_ROOM, RUNTIME_ROOM, SEAL_ROOM, SOFT_ROOM, SOFT_WHOLE,
     compile_rule, hold)
@@ -16,7 +17,7 @@ from soft_sources import (
 from sources import (
     COMMANDS, COMPUTING_TESTS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS,
     HARNESS_FUZZ_TARGETS, HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP,
-    RUNTIME, RUNTIME_TESTS, WORKER_CLAIMS)
+    RUNTIME, RUNTIME_TESTS)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
@@ -75,7 +76,7 @@ class Programs:
                 "test_seal": f"{SEAL_ROOM} {tests}",
                 "test_harness": f"{HARNESS_ROOM} {tests}"}.items():
             compile_rule(self.n, name, f"$common $flags {flags}")
-        self.plugin = ""  # the claims on the worker and on memory
+        self.plugin = ""  # the claims on the worker, memory and peers
         self.tools: list[str] = []
         self.tests: list[str] = []
         self.replays: list[str] = []
@@ -124,6 +125,13 @@ class Programs:
                   *self.objects("hypotheses", "tool_harness", "runtime", ["seal/plain_search"])]
         self.plugin += " " + self.n.build("$folder/memory-claims.so", "so", " ".join(claims),
                                           libs="-lpthread")
+        peers = self.objects("hypotheses", "tool_harness", "hypotheses", PEER_CLAIMS)
+        self.plugin += " " + self.n.build("$folder/peer-claims.so", "so", " ".join(peers),
+                                          libs="-lpthread -ldl")
+        process = self.objects("hypotheses", "tool_harness", "hypotheses", ["peers/peer_process"])
+        self.plugin += " " + self.program(
+            "peer-process", [*process, *(f"$folder/hypotheses/{part}.o" for part in PEER_PROCESS)],
+            libs="-lpthread -ldl")
         log = [f"$folder/harness/files/{part}.o" for part in ("hdr_encode", "hlog", "atomic_file")]
         self.tools += [self.program(target, [*self.objects("harness", "tool_harness", room,
                                                            [f"files/{source}"]), *log, ARCHIVE],

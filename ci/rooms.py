@@ -148,7 +148,8 @@ SEAL = Room(
     floors=[(".", "sealed weights, on the host and on a device")], for_tests=("plain_search",))
 
 CLAIMS = Room(
-    root="hypotheses", without=("hypotheses/harness/", "hypotheses/worker/", "hypotheses/memory/"),
+    root="hypotheses",
+    without=("hypotheses/harness/", "hypotheses/worker/", "hypotheses/memory/", "hypotheses/peers/"),
     paths=("hypotheses/harness/", "hypotheses/harness/include/", "kernels/"),
     outside=("hypotheses/harness/*", "kernels/*"),
     floors=[(".", "one claim a file")], above=("example_plugin",))
@@ -168,5 +169,12 @@ MEMORY_CLAIMS = Room(
              PUBLIC + "*"),
     floors=[(".", "the claims on memory, their attacks and faults")])
 
+PEER_CLAIMS = Room(
+    root="hypotheses/peers",
+    paths=("hypotheses/peers/", "hypotheses/harness/", "hypotheses/harness/include/",
+           "runtime/include/tollens/"),
+    outside=("hypotheses/harness/*", PUBLIC + "*"),
+    floors=[(".", "the claim on peers, its attacks, faults and other process")])
+
 ROOMS = (RUNTIME, SOFT, CUDART, HARNESS, KERNELS, ENGINE, SEAL, CLAIMS, WORKER_CLAIMS,
-         MEMORY_CLAIMS)
+         MEMORY_CLAIMS, PEER_CLAIMS)

@@ -245,11 +245,3 @@ HYPOTHESES = """
     h12_pool_does_not_fragment
     h13_threads_share_a_context
 """.split()
-
-# The claims on the worker: a plugin, since what they need is not in the harness.
-WORKER_CLAIMS = within({
-    "worker": """
-        worker_claims worker_faults worker_stage w1_decode_is_llama_cpps
-        w1_tokenizer_is_llama_cpps w2_same_seed_same_tokens w3_health_tells_the_truth
-    """,
-})

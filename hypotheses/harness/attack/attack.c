@@ -250,6 +250,7 @@ static bool open_device(struct hyp_attack *attack, const struct hyp_attack_wants
     if (wants->soft_granularity != NULL) {
         setenv("TOLLENS_SOFT_GRANULARITY", wants->soft_granularity, 0);
     }
+    if (wants->soft_devices != NULL) setenv("TOLLENS_SOFT_DEVICES", wants->soft_devices, 0);
     /* A driver has 8 queues to a GPU unless the environment asks for more before it starts, and a
      * ninth stream's work waits behind another's. Not for all: with 32 a context took 0.8 s on an
      * H200, and 0.16 s without, for each attack. */

@@ -44,7 +44,7 @@ static bool add_path(const char *path) {
 static const struct {
     char letter;
     const char *file;
-} beside[] = {{'W', "worker-claims.so"}, {'S', "memory-claims.so"}};
+} beside[] = {{'W', "worker-claims.so"}, {'S', "memory-claims.so"}, {'P', "peer-claims.so"}};
 
 /* Whether a word names claims of a letter: "W1", or "H3,w2" behind --only. */
 static bool names_claim(const char *word, char letter) {

@@ -410,6 +410,32 @@ Test(program, a_claim_on_the_worker_is_tried) {
     cr_assert(program_says("W3  falsified"), "%s", program_output);
 }
 
+/* So is the claim on peers, which has a process of its own beside. */
+Test(program, the_claim_on_peers_is_tried) {
+    cr_assert(program_shell("\"$T\" explain P1 w3") == 0, "%s", program_output);
+    cr_assert(program_says("peer_pair_swapped") && program_says("poison_hidden"));
+    cr_assert(program_shell("\"$T\" run P1 --device soft --seeds 1 --filter 'all_pairs*' --json "
+                            "--out \"$D/pairs\"") == 3 &&
+                  program_says("part_not_tested") && program_says("\"effect\": 0.0"),
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" run P1 --device soft --filter memory_outlives_its_exporter "
+                            "--seeds 1 --out \"$D/outlived\"") == 3,
+              "%s", program_output);
+    cr_assert(program_shell("\"$T\" run P1 --device soft --under peer_wait_missing --filter "
+                            "'*event_of_another*' --seeds 1 --out \"$D/under\"") == 1 &&
+                  program_says("P1  falsified"),
+              "%s", program_output);
+}
+
+/* On one device nothing of it can be said. */
+Test(program, the_claim_on_peers_needs_two_devices) {
+    cr_assert(program_shell("TOLLENS_SOFT_DEVICES=1 \"$T\" run P1 --device soft --seeds 1 --filter "
+                            "'all_pairs*' --out \"$D/one\"") == 0,
+              "%s", program_output);
+    cr_assert(program_says("P1  not tested") && program_says("peers need two devices"), "%s",
+              program_output);
+}
+
 Test(program, lists_and_explains) {
     cr_assert(program_shell("\"$T\" list") == 0 && program_says("H7"), "%s", program_output);
     cr_assert(program_shell("\"$T\" explain h3 H7") == 0, "%s", program_output);

@@ -39,6 +39,7 @@ struct hyp_attack_wants {
     bool many_queues; /* more than 8 hardware queues, so that up to 32 streams do not share one */
     const char *soft_memory; /* the default of TOLLENS_SOFT_MEMORY, such as "256M"; NULL: none */
     const char *soft_granularity; /* the same of TOLLENS_SOFT_GRANULARITY */
+    const char *soft_devices;     /* the same of TOLLENS_SOFT_DEVICES */
 };
 
 /* Opens a device, runs the body and writes the record. */

@@ -18,7 +18,7 @@ bool hyp_sabotage_install(const char *name, struct tol_driver *driver);
 
 /* Sets the hooks of a fault in options without installing them; NULL if the fault has no such hook.
  * false: no fault has that name; hyp_error(). */
-bool hyp_sabotage_hooks(const char *name, struct tol_interpose_options *options);
+TOL_API bool hyp_sabotage_hooks(const char *name, struct tol_interpose_options *options);
 
 /* Applies a fault of the pool to the options that an attack creates pools with. Returns false if
  * name is NULL or another fault. */

@@ -51,13 +51,13 @@ const char *hyp_session_soft_library(void);
 
 /* The folder that contains fixtures/: TOLLENS_ROOT, or found relative to this program. NULL: not
  * found; hyp_error() lists the places searched. */
-const char *hyp_session_root(void);
+TOL_API const char *hyp_session_root(void);
 
 /* The path to start this program again; under valgrind /proc/self/exe is valgrind's own. */
 const char *hyp_session_program(void);
 
 /* The folder of this program, without a final slash. */
-const char *hyp_session_program_folder(void);
+TOL_API const char *hyp_session_program_folder(void);
 
 /* The runtime's message without its source location, for people. */
 const char *hyp_session_message(void);

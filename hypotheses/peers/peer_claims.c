@@ -1,0 +1,46 @@
+/*
+ * The claim on devices that use each other's memory, P1: what is claimed, and the faults that its
+ * attacks must notice. `tollens run P1` tries to falsify it.
+ */
+#include "peer_faults.h"
+
+static const struct hyp_saboteur saboteurs[] = {
+    {.name = "peer_wait_missing", .forced = HYP_MUST_FALSIFY},
+    {.name = "peer_offset_wrong", .forced = HYP_MUST_FALSIFY},
+    {.name = "peer_tail_skipped", .forced = HYP_MUST_FALSIFY},
+    {.name = "peer_pair_swapped", .forced = HYP_MUST_FALSIFY},
+    {.name = "peer_bit_flipped", .forced = HYP_MUST_FALSIFY},
+    {.name = "peer_kernel_short", .forced = HYP_MUST_FALSIFY},
+    {.name = "peer_read_only_ignored", .forced = HYP_MUST_FALSIFY},
+    {.name = "launch_drop", .forced = HYP_MUST_FALSIFY},
+    {.name = NULL}};
+
+static const struct hyp_plugin_claim claims[] = {
+    {.id = "P1",
+     .title = "Peer copies return the bytes",
+     .unit = "violations",
+     .source = "CUDA Driver API 13.0, Peer Context Memory Access; RF-15",
+     .threshold = 0,
+     .direction = HYP_AT_MOST,
+     .words =
+         {.claim = "Bytes that get from one device to another are those that were sent, for every "
+                   "ordered pair, way, size and offset, beside all other pairs, while access comes "
+                   "and goes, and across processes; no byte beside them changes.",
+          .prediction = "0 violations from 1 byte to 8 GiB (2 MiB without --full on GPUs).",
+          .falsified_if = "a byte of the target differs, or one in the guards before or behind it; "
+                          "a copy does not wait for what writes its source; memory that another "
+                          "process may only read is written; or a load without access succeeds.",
+          .method = "The ways are the copy engine from either side, loads, stores and atomic "
+                    "operations of kernels, mappings with access rights, and blocks of the host. "
+                    "Other processes open memory by handles, file descriptors and pools, twice, "
+                    "behind events, and after their exporter was killed.",
+          .control = "Every byte depends on the pair, the trial and its position. The target is "
+                     "poisoned with a byte that its first is not, and is read by its own device "
+                     "and compared on the host.",
+          .confounders = "A read of the target that goes wrong like the copy did would hide it: "
+                         "pinned copies to the host are H3's claim. What a driver does not do is "
+                         "noted as not tested, and is no part of the verdict."},
+     .saboteurs = saboteurs},
+    {.id = NULL}};
+
+HYP_PLUGIN(.name = "peers", .version = "1", .claims = claims, .faults = peer_faults);
