@@ -77,6 +77,22 @@ def check_blocks(rows: list[Row]) -> int:
     return len(rows)
 
 
+def check_pairs(data: dict[str, Any]) -> int:
+    """The matrices of bench-peers --json; how many numbers they have."""
+    names = ["one way", "both ways", "all pairs", "latency of 4 KiB"]
+    assert [matrix["name"] for matrix in data["matrices"]] == names, data["matrices"]
+    numbers = 0
+    for matrix in data["matrices"]:
+        assert 0 < matrix["least"] < 1000, matrix
+        for side in ("driver", "runtime"):
+            assert len(matrix[side]) == data["count"], matrix
+            for source, row in enumerate(matrix[side]):
+                assert [value > 0 for value in row] == [
+                    target != source for target in range(data["count"])], matrix
+                numbers += len(row) - 1
+    return numbers
+
+
 def run(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           env={**os.environ, "TOLLENS_SOFT_MEMORY": "64G"})
@@ -90,10 +106,14 @@ def check(build: pathlib.Path) -> str:
         path = pathlib.Path(folder, "copies.json")
         run(str(build / "bench-transfer"), "--library", library, "--max", "1", "--json", str(path))
         copies = check_copies(json.loads(path.read_text(encoding="utf-8")))
+        path = pathlib.Path(folder, "peers.json")
+        run(str(build / "bench-peers"), "--library", library, "--mib", "1", "--turns", "1",
+            "--json", str(path))
+        pairs = check_pairs(json.loads(path.read_text(encoding="utf-8")))
     # So many steps bring more than a GiB into use, from where on ratios are measured.
     lines = run(str(build / "bench-pool"), "--json", "--steps", "1000", "--pairs", "100", library)
     blocks = check_blocks([json.loads(line) for line in lines.splitlines()])
-    return f"{copies} rows of copies, {blocks} of blocks"
+    return f"{copies} rows of copies, {blocks} of blocks, {pairs} numbers of pairs of devices"
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ WORKER_CLAIMS = within({
 PEER_CLAIMS = within({
     "peers": """
         peer_claims peer_faults peer_driver peer_pattern peer_stage peer_ways peer_message
-        peer_child peer_shared p1_every_pair p1_at_once p1_processes p1_exports
+        peer_child peer_shared p1_every_pair p1_at_once p1_processes p1_exports p2_speed
     """,
 })
 # Its other process shares these with it.

@@ -158,6 +158,20 @@ class Gpu(unittest.TestCase):
         words = (self.folder / "tollens.words").read_text(encoding="utf-8")
         self.assertEqual(words, f"run --seeds=1 --out {self.folder}/out/evidence --quick\n")
 
+    def test_peers_are_tried_where_they_are_named(self) -> None:
+        for name, code in (("bench-peers", 0), ("test-runtime", 0)):
+            self.write(name, f"#!/bin/sh\necho $* for {name}\nexit {code}\n")
+        code, text = self.run_it(TOLLENS_GPU_PARTS="peers")
+        out = self.folder / "out/peers"
+        self.assertRegex(text, r"(?m)^gpu: peers: done after \d+ s; left: nothing$")
+        self.assertTrue((self.folder / "out/peers.tar.xz").is_file(), text)
+        self.assertIn("bench-peers.json", (out / "bench-peers.txt").read_text(encoding="utf-8"))
+        self.assertIn("bus/*", (out / "bus.txt").read_text(encoding="utf-8"))
+        self.write("bench-peers", "#!/bin/sh\necho NOT held\nexit 1\n")
+        code, text = self.run_it(TOLLENS_GPU_PARTS="peers")
+        self.assertIn("gpu: bench-peers ended with 1", text)
+        self.assertNotEqual(code, 0)
+
     def test_tables_and_every_life_are_of_a_full_run(self) -> None:
         self.write("test-runtime", '#!/bin/sh\necho "one in $TOLLENS_TEST_LIVES_ONE_IN"\n' +
                    GOOD.split("\n", 1)[1])

@@ -23,7 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
 TESTS_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
 HARNESS_ROOM = ("-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/generated -Ikernels "
-                "-Iruntime/worker/engine -Iruntime/seal -Iruntime/include/tollens -Iruntime")
+                "-Iruntime/worker/engine -Iruntime/seal -Iruntime/include/tollens "
+                "-Iruntime/include -Iruntime")
 ARCHIVE, KERNELS_ARCHIVE = "$folder/libtollens.a", "$folder/libtollens-kernels.a"
 WORKER_ARCHIVE = "$folder/libtollens-worker.a"
 SEAL_ARCHIVE = "$folder/libtollens-seal.a"
@@ -33,6 +34,7 @@ SOFT_ARCHIVES = "$folder/soft.a $folder/soft-levels.a"
 CLAIMS = "build/generated/claims.def"
 # The runtime's benchmarks, and the parts of each.
 RUNTIME_BENCHES = (["launch"], ["pool"], ["transfer"], ["watch"],
+                   ["peers", "peer_speed"],
                    ["streams", "streams_queues_bench", "streams_traces_bench",
                     "streams_events_bench"])
 
@@ -126,6 +128,7 @@ class Programs:
         self.plugin += " " + self.n.build("$folder/memory-claims.so", "so", " ".join(claims),
                                           libs="-lpthread")
         peers = self.objects("hypotheses", "tool_harness", "hypotheses", PEER_CLAIMS)
+        peers.append("$folder/runtime/bench/peer_speed.o")
         self.plugin += " " + self.n.build("$folder/peer-claims.so", "so", " ".join(peers),
                                           libs="-lpthread -ldl")
         process = self.objects("hypotheses", "tool_harness", "hypotheses", ["peers/peer_process"])

@@ -11,7 +11,7 @@ RUNTIME = within({
         status hdr library nvtx driver interpose planted site device context context_streams
         deadline retire outcome residence handles_valid
     """,
-    "health": "nvml health",
+    "health": "nvml health links",
     "ptx": "ptx_value ptx_module ptx_emit ptx_memory",
     "trace": """
         trace_clock trace_context trace_run trace_read trace_note trace_install trace_write
@@ -57,9 +57,9 @@ RUNTIME_TESTS = within({
     "ptx": "ptx_test ptx_mistakes_test ptx_random_test",
     "trace": "trace_test trace_clock_test",
     "watch": "watch_test watch_rules_test watch_baseline_test",
-    "transfer": "retry_test numa_test transfer_test pieces_test",
+    "transfer": "retry_test numa_test transfer_test pieces_test bus_test",
     "vram": "vram_test vram_handle_test once_test",
-    "health": "health_test nvml_test",
+    "health": "health_test nvml_test links_test",
     "worker": """
         gguf_maker gguf_test gguf_package_test gguf_hostile_test tokenizer_oracle_test
         tokenizer_test text_map_test

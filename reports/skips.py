@@ -37,6 +37,7 @@ CONDITIONS: tuple[tuple[str, Callable[[], bool]], ...] = (
     ("this machine has a libcuda", has_libcuda),
     ("this machine's libcuda is", has_libcuda),
     ("NVML is a real driver's: this takes a GPU", is_soft),
+    ("the soft device has no bus: this takes a GPU", is_soft),
     ("cuBLAS needs a GPU", is_soft),
     ("the kernel takes no memory policy here", lambda: True),
 )

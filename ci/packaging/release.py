@@ -24,7 +24,7 @@ from contents import BUILD, ROOT, Unmade, output, version
 PARTS = ("source", "wheel", "deb", "bundle")
 WORK = BUILD / "release-work"
 PROGRAMS = ("libs", "build/tollens", "build/libnvml-stand-in.so", "build/worker-claims.so",
-            "build/memory-claims.so")
+            "build/memory-claims.so", "build/peer-claims.so", "build/peer-process")
 
 
 def say(text: str) -> None:

@@ -1,6 +1,6 @@
 /*
- * The claim on devices that use each other's memory, P1: what is claimed, and the faults that its
- * attacks must notice. `tollens run P1` tries to falsify it.
+ * The claims on devices that use each other's memory, P1 and P2: what is claimed, and the faults
+ * that their attacks must notice. `tollens run P1 P2` tries to falsify them.
  */
 #include "peer_faults.h"
 
@@ -13,6 +13,11 @@ static const struct hyp_saboteur saboteurs[] = {
     {.name = "peer_kernel_short", .forced = HYP_MUST_FALSIFY},
     {.name = "peer_read_only_ignored", .forced = HYP_MUST_FALSIFY},
     {.name = "launch_drop", .forced = HYP_MUST_FALSIFY},
+    {.name = NULL}};
+
+static const struct hyp_saboteur speed_saboteurs[] = {
+    {.name = "peer_copied_twice", .forced = HYP_MUST_FALSIFY},
+    {.name = "peer_tenth_more", .forced = HYP_MUST_FALSIFY},
     {.name = NULL}};
 
 static const struct hyp_plugin_claim claims[] = {
@@ -41,6 +46,31 @@ static const struct hyp_plugin_claim claims[] = {
                          "pinned copies to the host are H3's claim. What a driver does not do is "
                          "noted as not tested, and is no part of the verdict."},
      .saboteurs = saboteurs},
+    {.id = "P2",
+     .title = "Peer copies are as fast as the driver's",
+     .unit = "of the driver's",
+     .source = "D-04",
+     .threshold = 0.97,
+     .tolerance = 0.01,
+     .direction = HYP_ABOVE,
+     .words =
+         {.is_measured = true,
+          .claim = "Copies from one device to another by the runtime reach the bandwidth of the "
+                   "driver's own copies, for every ordered pair, one way, both ways and with all "
+                   "pairs at once, and a small copy takes no longer.",
+          .prediction =
+              "At least 0.97 of the driver's bandwidth with copies of 512 MiB, and of its "
+              "speed with copies of 4 KiB.",
+          .falsified_if = "a pair's share is 0.97 or less.",
+          .method = "Turns of the runtime (tol_transfer_peer) and of the driver "
+                    "(cuMemcpyPeerAsync, cuStreamSynchronize) alternate; each side's number is the "
+                    "median of its turns. Pairs that copy at once have a thread, a stream and "
+                    "buffers each.",
+          .control = "The driver's side does not go through the interposer: the saboteurs slow the "
+                     "runtime's side alone.",
+          .confounders = "Both sides wait for each copy, so neither shows what queued copies "
+                         "would reach. Other load on the links changes both alike."},
+     .saboteurs = speed_saboteurs},
     {.id = NULL}};
 
 HYP_PLUGIN(.name = "peers", .version = "1", .claims = claims, .faults = peer_faults);

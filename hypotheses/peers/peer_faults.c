@@ -84,6 +84,26 @@ static void shorten_kernel(struct tol_interpose_call *call, void *user) {
     if (*bytes > 1) --*bytes;
 }
 
+/* The runtime's copies only: the driver's own side of a comparison goes around the hooks. */
+static void copy_twice(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (!is_copy(call)) return;
+    (void)call->driver->cuMemcpyPeerAsync(
+        ARGUMENT(call, TARGET, CUdeviceptr), ARGUMENT(call, TARGET_CONTEXT, CUcontext),
+        ARGUMENT(call, SOURCE, CUdeviceptr), ARGUMENT(call, SOURCE_CONTEXT, CUcontext),
+        ARGUMENT(call, BYTES, size_t), ARGUMENT(call, STREAM, CUstream));
+}
+
+/* A tenth of a copy is made again. */
+static void copy_a_tenth_more(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (!is_copy(call)) return;
+    (void)call->driver->cuMemcpyPeerAsync(
+        ARGUMENT(call, TARGET, CUdeviceptr), ARGUMENT(call, TARGET_CONTEXT, CUcontext),
+        ARGUMENT(call, SOURCE, CUdeviceptr), ARGUMENT(call, SOURCE_CONTEXT, CUcontext),
+        ARGUMENT(call, BYTES, size_t) / 10, ARGUMENT(call, STREAM, CUstream));
+}
+
 const struct hyp_fault peer_faults[] = {
     {.name = "peer_wait_missing",
      .sentence = "no stream waits for an event, in the other process neither",
@@ -103,6 +123,12 @@ const struct hyp_fault peer_faults[] = {
     {.name = "peer_kernel_short",
      .sentence = "kernels that load, store or change another device's memory omit the last byte",
      .before = shorten_kernel},
+    {.name = "peer_copied_twice",
+     .sentence = "the runtime's copies between devices are made twice",
+     .before = copy_twice},
+    {.name = "peer_tenth_more",
+     .sentence = "the runtime's copies between devices take a tenth longer",
+     .before = copy_a_tenth_more},
     {.name = "peer_read_only_ignored",
      .sentence = "memory that is to be read only may be written in the other process"},
     {.name = NULL}};

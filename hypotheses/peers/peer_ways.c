@@ -35,26 +35,30 @@ struct tol_stream *peer_way_stream(const struct peer_trial *trial, enum peer_way
     return trial->stage->devices[is_source ? trial->from : trial->to].stream;
 }
 
+/* A transfer remembers which devices it reached, so those that go through the host are new. */
 static bool by_runtime(const struct peer_trial *t, bool through_host) {
     struct peer_stage *stage = t->stage;
+    struct hyp_attack *attack = stage->attack;
     const struct peer_device *to = &stage->devices[t->to], *from = &stage->devices[t->from];
-    struct tol_transfer_stats before, after;
-    if (!HYP_OK(stage->attack, tol_transfer_stats(to->transfer, &before))) return false;
+    struct tol_transfer *transfer = NULL;
+    struct tol_transfer_stats stats = {0};
+    bool ok = HYP_OK(attack, tol_transfer_create(to->context, NULL, &transfer));
     stage->goes_through_host = through_host;
-    const bool ok = HYP_OK(
-        stage->attack,
-        tol_transfer_peer(to->transfer, (struct tol_place){t->target->address, t->target->bytes},
-                          t->target_offset, from->transfer,
-                          (struct tol_place){t->source->address, t->source->bytes},
-                          t->source_offset, t->bytes));
+    ok = ok &&
+         HYP_OK(attack, tol_transfer_peer(transfer,
+                                          (struct tol_place){t->target->address, t->target->bytes},
+                                          t->target_offset, from->transfer,
+                                          (struct tol_place){t->source->address, t->source->bytes},
+                                          t->source_offset, t->bytes)) &&
+         HYP_OK(attack, tol_transfer_stats(transfer, &stats));
     stage->goes_through_host = false;
-    if (!ok || !HYP_OK(stage->attack, tol_transfer_stats(to->transfer, &after))) return false;
+    tol_transfer_destroy(transfer);
     /* A pair without peer access goes through the host in either case. */
-    const bool is_through_host = after.peer_through_host > before.peer_through_host;
-    return HYP_CHECK(stage->attack,
-                     is_through_host == (through_host || !stage->reaches[t->to][t->from]),
-                     "a copy from device %zu to device %zu went %s", t->from, t->to,
-                     is_through_host ? "through the host" : "directly");
+    return ok && HYP_CHECK(attack,
+                           (stats.peer_through_host > 0) ==
+                               (through_host || !stage->reaches[t->to][t->from]),
+                           "a copy from device %zu to device %zu went %s", t->from, t->to,
+                           stats.peer_through_host > 0 ? "through the host" : "directly");
 }
 
 static bool by_engine(const struct peer_trial *t, struct tol_stream *stream) {

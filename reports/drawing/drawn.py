@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from . import figures, memory_figures
+from . import figures, heat_maps, memory_figures
 from ..evidence import Claim
 from .figure import Figure
 
@@ -25,7 +25,8 @@ def of_claim(claim: Claim) -> Drawn:
     blocks = figures.of_blocks(claim)
     walks, more_walks = memory_figures.of_walks(claim)
     drawn = Drawn(figures.of_measures(claim), [figure for judged, figure in blocks if judged],
-                  [*walks, *memory_figures.of_tables(claim)], figures.of_series(claim),
+                  [*walks, *memory_figures.of_tables(claim), *heat_maps.of_pairs(claim)],
+                  figures.of_series(claim),
                   [*(figure for judged, figure in blocks if not judged), *more_walks])
     for name in ("measures", "blocks", "tables", "series", "beside"):
         setattr(drawn, name, [f for f in getattr(drawn, name) if not f.is_empty()])

@@ -40,13 +40,15 @@ class Rule:
 
 @dataclass
 class Box:
-    """From x0 to x1 in a lane: an interval, a block of memory, a running copy."""
+    """From x0 to x1 in a lane: an interval, a block of memory, a running copy, a cell."""
 
     x0: float
     x1: float
     lane: int
     colour: int = 0
     label: str = ""
+    shade: float = 1.0  # from 0, no colour, to 1
+    text: str = ""      # in the middle of the box
 
 
 @dataclass

@@ -6,6 +6,7 @@ streams and errors.
 import re
 
 from ..evidence import Claim, Series
+from .heat_maps import is_of_pair
 from .figure import Axis, Figure, Line, Rule, file_name, nines, time_scale, with_unit
 from ..hdr import Histogram
 from ..tables import Blocks
@@ -150,7 +151,7 @@ def of_blocks(claim: Claim) -> list[tuple[bool, Figure]]:
 
 def of_measures(claim: Claim) -> list[Figure]:
     """A dot for each measured value, a lane for each kind of value, and the threshold."""
-    recorded = [m for m in claim.measures if m["recorded_only"]]
+    recorded = [m for m in claim.measures if m["recorded_only"] and not is_of_pair(m)]
     shown = [m for m in claim.measures if not m["recorded_only"]]
     shown += recorded if len(recorded) <= 3 else []
     lanes: dict[str, list[float]] = {}

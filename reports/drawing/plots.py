@@ -52,11 +52,16 @@ def draw(figure: Figure, path: pathlib.Path) -> None:
     paper.subplots_adjust(left=figure.left / 460, right=0.97, bottom=0.15, top=0.83, wspace=0.05)
     x_span, y_span = span(figure, "x"), span(figure, "y")
     for index, axes in enumerate(fields[0]):
-        rows: dict[tuple[int, int], list[tuple[float, float]]] = {}
+        rows: dict[tuple[int, int, float], list[tuple[float, float]]] = {}
         for box in figure.boxes:  # thousands: a call for each would take seconds
-            rows.setdefault((box.lane, box.colour), []).append((box.x0, box.x1 - box.x0))
-        for (lane, colour), spans in rows.items():
-            axes.broken_barh(spans, (lane - 0.38, 0.76), color=COLOURS[colour % len(COLOURS)])
+            rows.setdefault((box.lane, box.colour, box.shade), []).append(
+                (box.x0, box.x1 - box.x0))
+            if box.text:
+                axes.text((box.x0 + box.x1) / 2, box.lane, box.text, fontsize=7, ha="center",
+                          va="center")
+        for (lane, colour, shade), spans in rows.items():
+            axes.broken_barh(spans, (lane - 0.38, 0.76), color=COLOURS[colour % len(COLOURS)],
+                             alpha=shade)
         for line in figure.lines:
             if line.panel == index and line.x:
                 draw_line(axes, line)

@@ -136,9 +136,14 @@ def draw_boxes(panel: Panel) -> list[str]:
         left, right = panel.x(box.x0), panel.x(box.x1)
         top, bottom = panel.y(box.lane + 0.38), panel.y(box.lane - 0.38)
         title = f"<title>{escape(box.label)}</title>" if box.label else ""
-        parts.append(f'<rect class="f{box.colour % 6}" x="{number(left)}" y="{number(top)}" '
-                     f'width="{max(right - left, 0.4):.2f}" height="{number(bottom - top)}">{title}'
-                     "</rect>")
+        shade = f' fill-opacity="{box.shade:.2f}"' if box.shade < 1 else ""
+        parts.append(f'<rect class="f{box.colour % 6}"{shade} x="{number(left)}" '
+                     f'y="{number(top)}" width="{max(right - left, 0.4):.2f}" '
+                     f'height="{number(bottom - top)}">{title}</rect>')
+        if box.text:
+            parts.append(f'<text class="h" x="{number((left + right) / 2)}" '
+                         f'y="{number((top + bottom) / 2 + 4)}" text-anchor="middle">'
+                         f'{escape(box.text)}</text>')
     return parts
 
 

@@ -43,6 +43,7 @@ static const unsigned long long NOT_AVAILABLE = ~0ull;
 
 static struct {
     char reason[200]; /* why there is none; "" where there is */
+    void *library;
     int (*init)(void);
     int (*by_address)(const char *pci_bus_id, device_handle *device);
     int (*name)(device_handle device, char *name, unsigned bytes);
@@ -62,6 +63,7 @@ static void open_library(void) {
     const char *path = named != NULL && named[0] != '\0' ? named : "libnvidia-ml.so.1";
     void *library = tol_library_open(path, nvml.reason, sizeof nvml.reason);
     if (library == NULL) return;
+    nvml.library = library;
     if (!FIND("nvmlInit_v2", nvml.init) ||
         !FIND("nvmlDeviceGetHandleByPciBusId_v2", nvml.by_address) ||
         !FIND("nvmlDeviceGetName", nvml.name)) {
@@ -123,24 +125,33 @@ static int64_t ask_process(device_handle device) {
     return found;
 }
 
-int tol_nvml_ask(const char *pci_bus_id, const char *name, struct tol_nvml *result, char *reason,
-                 size_t reason_bytes) {
+int tol_nvml_find(const char *pci_bus_id, const char *name, void **library, void **device,
+                  char *reason, size_t reason_bytes) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct tol_nvml answer = {-1, -1, -1, -1, -1};
-    device_handle device = NULL;
+    device_handle found = NULL;
     char known[128] = "";
-    unsigned celsius = 0;
-    unsigned long long errors = 0;
     pthread_once(&once, open_library);
     if (nvml.reason[0] != '\0') {
         snprintf(reason, reason_bytes, "%s", nvml.reason);
         return 0;
     }
-    if (nvml.by_address(pci_bus_id, &device) != SUCCESS ||
-        nvml.name(device, known, sizeof known) != SUCCESS || strcmp(known, name) != 0) {
+    if (nvml.by_address(pci_bus_id, &found) != SUCCESS ||
+        nvml.name(found, known, sizeof known) != SUCCESS || strcmp(known, name) != 0) {
         snprintf(reason, reason_bytes, "NVML knows no %.60s at %.40s", name, pci_bus_id);
         return 0;
     }
+    *library = nvml.library;
+    *device = found;
+    return 1;
+}
+
+int tol_nvml_ask(const char *pci_bus_id, const char *name, struct tol_nvml *result, char *reason,
+                 size_t reason_bytes) {
+    struct tol_nvml answer = {-1, -1, -1, -1, -1};
+    void *library = NULL, *device = NULL;
+    unsigned celsius = 0;
+    unsigned long long errors = 0;
+    if (!tol_nvml_find(pci_bus_id, name, &library, &device, reason, reason_bytes)) return 0;
     ask_memory(device, &answer);
     answer.process_bytes = ask_process(device);
     if (nvml.ecc_errors != NULL &&

@@ -20,6 +20,11 @@ struct tol_nvml {
     int temperature_celsius;
 };
 
+/* Finds the device. *library and *device are for calls of NVML's own functions. Returns and reason
+ * as below. */
+int tol_nvml_find(const char *pci_bus_id, const char *name, void **library, void **device,
+                  char *reason, size_t reason_bytes);
+
 /* Reads the data. Returns 0 if there is no such library or device; reason (cut to reason_bytes)
  * says why. */
 int tol_nvml_ask(const char *pci_bus_id, const char *name, struct tol_nvml *nvml, char *reason,

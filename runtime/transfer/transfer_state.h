@@ -13,6 +13,9 @@
  * many: 4 of 8 MiB reach 0.95 of pinned bandwidth on an H200, 8 of 4 MiB no more. */
 enum { TOL_TRANSFER_BLOCKS = 4 };
 
+/* Devices whose access is remembered, by ordinal. */
+enum { TOL_TRANSFER_PEERS = 16 };
+
 struct tol_transfer {
     struct tol_context *context;
     struct tol_stream *stream;
@@ -21,6 +24,9 @@ struct tol_transfer {
     struct tol_stages stages;
     struct tol_team team;
     size_t pitch_max;
+    /* Identities of contexts whose memory this context was given access to. Asking and enabling
+     * again costs two calls a copy. */
+    _Atomic(uint64_t) reached[TOL_TRANSFER_PEERS];
     _Atomic(uint64_t) retries, pieces, peer_direct, peer_through_host;
 };
 

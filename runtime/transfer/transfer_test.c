@@ -469,6 +469,14 @@ Test(transfer, devices_whose_access_is_refused_copy_through_the_host, .fini = te
     check_peers(false, &(struct tol_interpose_options){.rules = &rule, .rule_count = 1});
 }
 
+Test(transfer, access_between_devices_is_asked_for_once, .fini = test_end) {
+    static const struct tol_interpose_options counts = {.before = NULL};
+    check_peers(true, &counts);
+    cr_assert_eq(tol_interpose_count(TOL_DRIVER_INDEX_cuDeviceCanAccessPeer), 1);
+    cr_assert_eq(tol_interpose_count(TOL_DRIVER_INDEX_cuCtxEnablePeerAccess), 1);
+    cr_assert_eq(tol_interpose_count(TOL_DRIVER_INDEX_cuMemcpyPeerAsync), 4);
+}
+
 Test(transfer, blocks_of_a_pool_are_places, .fini = test_end) {
     tol_auto_pool struct tol_pool *pool = NULL;
     tol_auto_transfer struct tol_transfer *transfer = new_transfer(test_context(), 4 * KIB, 1);

@@ -34,6 +34,7 @@
 #include "device.h"
 #include "context.h"
 #include "health.h"
+#include "links.h"
 #include "trace.h"
 #include "watch.h"
 
