@@ -118,18 +118,19 @@ HARNESS = Room(
 KERNELS = Room(
     root="kernels", paths=("kernels/", "runtime/", "runtime/include/tollens/"),
     outside=(PUBLIC + "tollens.h", "runtime/core/check.h", "runtime/core/any_driver.h",
-             PUBLIC + "interpose.h", "runtime/test/test_device.h"),
+             "runtime/core/monotonic.h", PUBLIC + "interpose.h", "runtime/test/test_device.h"),
     floors=[
         (".", "variants, images, inputs, comparisons"),
         ("row", "rows: where each lies, what softmax, norms and their kin share"),
-        ("attention basics checksum gemm measure norm quant softmax", "an operation each"),
+        ("attention basics checksum collective gemm measure norm quant softmax",
+         "an operation each"),
         ("decoder", "what a decoder of language models adds: products of weights in any format of "
                     "its files, attention over pages"),
         ("seal", "encrypted memory: key streams, tags, products of encrypted weights"),
     ],
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm",
            "gemm_maps": "gemm", "gemm_pack": "gemm", "attention_maps": "attention"},
-    above=("bench", "sweep"))
+    above=("bench", "sweep"), for_tests=("collective_stage",))
 
 ENGINE = Room(
     root="runtime/worker/engine",

@@ -96,7 +96,9 @@ KERNELS = """
     row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
     gemm/gemm_planted_variants
     checksum/crc32c checksum/checksum seal/chacha seal/tagger seal/seal_chunks
-    seal/sealed_product decoder/weight_format decoder/decoder_check decoder/linear decoder/paged
+    seal/sealed_product
+    collective/collective collective/collective_calls collective/collective_ways
+    decoder/weight_format decoder/decoder_check decoder/linear decoder/paged
 """.split()
 
 # Models on a device: above the kernels.
@@ -132,7 +134,7 @@ KERNEL_IMAGES = """
     softmax/softmax_4_whole softmax/softmax_5_ring
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
-    checksum/checksum_1_chunks
+    checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags
     gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
     quant/quant_product_7_bulk seal/seal_2_product seal/seal_1_chunks
     norm/norm_5_ahead norm/norm_6_early
@@ -167,6 +169,7 @@ KERNELS_TESTS = """
     bench/cublas_test decoder/linear_test decoder/paged_test decoder/paged_bytes_test
     checksum/crc32c_test checksum/checksum_test
     seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/sealed_product_test
+    collective/collective_stage collective/collective_test collective/collective_loss_test
 """.split()
 
 HARNESS = within({

@@ -1,0 +1,106 @@
+/*
+ * Collective: all-reduce, reduce-scatter, all-gather and broadcast among devices of one process,
+ * over peer memory.
+ *
+ * A rank is a context. A call queues the part of every rank on that rank's stream and returns
+ * without waiting: the part begins when the streams of all ranks have come to it, and what is
+ * queued behind it on any of them finds the result, and may reuse the inputs.
+ *
+ * Results do not depend on times: a sum is in the order of the ranks, in fp32, rounded once (of a
+ * ring, in the ring's order, and rounded at each rank), and is the same on all ranks to the bit.
+ *
+ * Ways:
+ *   direct  the rank that owns a chunk loads it from all ranks and stores the sum to all
+ *   ring    chunks go from rank to rank, so only neighbours use each other's memory
+ *   flags   of an all-reduce up to KN_COLLECTIVE_FLAGS_BYTES: one launch a rank, which exchange
+ *           data with flags beside it. The kernels must run at once, so it is not chosen on the
+ *           soft device, whose threads take one kernel after the other
+ *   auto    flags where they can be used, otherwise direct
+ * Multicast is not used. The order between devices is by events, but for flags.
+ *
+ * A lost peer: kn_collective_wait returns TOL_TIMEOUT by its deadline with the rank that is late,
+ * or TOL_POISONED with the error of its device. Kernels that wait for flags give up after
+ * patience_ms. After either the collective refuses further calls: destroy it, which does not hang
+ * (tol_context_set_patience), and create another.
+ *
+ * Threads: one call at a time on one collective. Sizes are in elements where not stated. Ranges are
+ * checked; errors of all calls: TOL_INVALID_ARGUMENT, TOL_OUT_OF_RANGE, TOL_WRONG_CONTEXT (a stream
+ * is not of its rank's context), TOL_POISONED, TOL_DRIVER_ERROR. A call that fails with the last
+ * two may have queued a part. Calls of count 0 succeed.
+ * Source: spec 003 phase 5; Thakur, Rabenseifner and Gropp, "Optimization of Collective
+ * Communication Operations in MPICH", 2005.
+ */
+#ifndef KN_COLLECTIVE_H
+#define KN_COLLECTIVE_H
+
+#include "kernel_set.h"
+#include "number.h"
+#include "place.h"
+
+struct kn_collective;
+
+enum { KN_COLLECTIVE_RANKS_MAX = 8, KN_COLLECTIVE_FLAGS_BYTES = 256 << 10 };
+
+enum kn_collective_way { KN_WAY_AUTO, KN_WAY_DIRECT, KN_WAY_RING, KN_WAY_FLAGS, KN_WAYS };
+
+TOL_API const char *kn_collective_way_name(enum kn_collective_way way);
+
+/* All zero are the defaults. */
+struct kn_collective_options {
+    enum kn_collective_way way;
+    unsigned patience_ms; /* how long a kernel waits for another rank; 0: TOL_DEADLINE_MS */
+};
+
+/*
+ * Enables access among 2 to 8 contexts of different devices of one driver, and loads the kernels.
+ * Keeps the contexts alive. options may be NULL. The caller destroys it.
+ * TOL_UNSUPPORTED: a device cannot access another's memory; the message names both.
+ * TOL_OUT_OF_DEVICE_MEMORY, TOL_OUT_OF_HOST_MEMORY.
+ */
+TOL_API tol_status kn_collective_create(struct tol_context *const *contexts, unsigned ranks,
+                                        const struct kn_collective_options *options,
+                                        struct kn_collective **collective);
+
+/* Waits for work in flight as tol_buffer_destroy does. NULL is a no-op. */
+TOL_API void kn_collective_destroy(struct kn_collective *collective);
+
+TOL_API unsigned kn_collective_ranks(const struct kn_collective *collective);
+
+/* What a call does for one rank: memory of its device, aligned to an element, and its stream. */
+struct kn_collective_part {
+    struct kn_place in, out;
+    struct tol_stream *stream;
+};
+
+/* parts has an entry for each rank. Every out has the sum of all in, count elements. out may be in,
+ * but not overlap it otherwise. */
+TOL_API tol_status kn_all_reduce(struct kn_collective *collective,
+                                 const struct kn_collective_part *parts, size_t count,
+                                 enum kn_type type);
+
+/* Every in has ranks * count elements; out of rank r is the sum of all in from r * count on. out
+ * must not overlap in. Direct, whatever the way. */
+TOL_API tol_status kn_reduce_scatter(struct kn_collective *collective,
+                                     const struct kn_collective_part *parts, size_t count,
+                                     enum kn_type type);
+
+/* Every out has ranks * count elements: from r * count on, in of rank r, to the bit. in may be its
+ * place in out, but not overlap it otherwise. Direct or by a ring. */
+TOL_API tol_status kn_all_gather(struct kn_collective *collective,
+                                 const struct kn_collective_part *parts, size_t count,
+                                 enum kn_type type);
+
+/* Every out is in of rank root, to the bit; other in are not used. out of root may be its in.
+ * Direct, whatever the way: each rank takes a chunk from root and stores it to all. */
+TOL_API tol_status kn_broadcast(struct kn_collective *collective,
+                                const struct kn_collective_part *parts, unsigned root, size_t count,
+                                enum kn_type type);
+
+/*
+ * Waits until the streams of the latest call are done, at most deadline_ms in all. TOL_TIMEOUT: a
+ * rank is not, or a kernel gave up on one; the message names it. Otherwise the error that ended a
+ * rank's work. Each of these but success is final, see above.
+ */
+TOL_API tol_status kn_collective_wait(struct kn_collective *collective, unsigned deadline_ms);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * The parameters of the kernels of collectives, one struct a kernel: the same on host and device.
+ * Internal to the operation.
+ */
+#ifndef KN_COLLECTIVE_ARGUMENTS_H
+#define KN_COLLECTIVE_ARGUMENTS_H
+
+#ifdef __CUDACC__
+#define COLLECTIVE_ADDRESS unsigned long long
+#else
+#include "tollens.h"
+#define COLLECTIVE_ADDRESS CUdeviceptr
+#endif
+
+enum { COLLECTIVE_RANKS = 8, COLLECTIVE_THREADS = 512, COLLECTIVE_LINE_BYTES = 8 };
+
+/* Each element of the targets is the sum of those of the sources, in their order. */
+struct collective_direct {
+    COLLECTIVE_ADDRESS sources[COLLECTIVE_RANKS];
+    COLLECTIVE_ADDRESS targets[COLLECTIVE_RANKS];
+    unsigned long long count; /* of elements */
+    unsigned source_count, target_count;
+    unsigned is_wide; /* all addresses are multiples of 16 */
+};
+
+/* A line of 8 bytes is sent as two words of 8, each with 4 bytes of data and the epoch above. */
+struct collective_flags {
+    COLLECTIVE_ADDRESS in, out;
+    COLLECTIVE_ADDRESS inbox;                      /* this rank's, a slot for each sender */
+    COLLECTIVE_ADDRESS outboxes[COLLECTIVE_RANKS]; /* this rank's slot in the inbox of each rank */
+    COLLECTIVE_ADDRESS status;                     /* 0, or 1 + the rank that was waited for */
+    unsigned long long bytes;
+    unsigned long long slot_bytes;
+    unsigned long long patience_ns;
+    unsigned rank, ranks, epoch;
+};
+
+#endif

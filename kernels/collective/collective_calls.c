@@ -1,0 +1,231 @@
+/*
+ * The calls: what is checked, and the direct way, in which all of them are one kernel with other
+ * sources and targets.
+ */
+#include "collective/collective_state.h"
+#include "core/check.h"
+
+/* ---- checks ---- */
+
+struct call {
+    const char *name;
+    size_t in_count, out_count; /* elements of a rank's in and out */
+    unsigned root;              /* whose in alone is used; UINT32_MAX: all are */
+};
+
+static tol_status check_place(const struct call *call, const char *which, unsigned rank,
+                              struct kn_place place, size_t count, enum kn_type type) {
+    tol_status status = TOL_OK;
+    const size_t element = kn_type_bytes(type);
+    if (count == 0) return TOL_OK;
+    TOL_CHECK(place.address != 0 && place.address % element == 0, TOL_INVALID_ARGUMENT,
+              "%s: %s of rank %u is at %#llx, which is no address of a %s", call->name, which, rank,
+              (unsigned long long)place.address, kn_type_name(type));
+    TOL_CHECK(count <= place.bytes / element, TOL_OUT_OF_RANGE,
+              "%s: %s of rank %u has %zu bytes, and %zu elements of %zu are needed", call->name,
+              which, rank, place.bytes, count, element);
+out:
+    return status;
+}
+
+/* Whether in is where out may have it: the same place, or this rank's chunk of it. */
+static bool may_share(const struct call *call, const struct kn_collective_part *part, unsigned rank,
+                      enum kn_type type) {
+    if (call->in_count == call->out_count) return part->in.address == part->out.address;
+    return call->in_count < call->out_count &&
+           part->in.address == part->out.address + rank * call->in_count * kn_type_bytes(type);
+}
+
+static tol_status check_part(const struct kn_collective *c, const struct call *call, unsigned rank,
+                             const struct kn_collective_part *part, enum kn_type type) {
+    tol_status status = TOL_OK;
+    const size_t element = kn_type_bytes(type);
+    TOL_CHECK(part->stream != NULL, TOL_INVALID_ARGUMENT, "%s: rank %u has no stream", call->name,
+              rank);
+    TOL_CHECK(tol_stream_context(part->stream) == c->rank[rank].context, TOL_WRONG_CONTEXT,
+              "%s: the stream of rank %u is of another context", call->name, rank);
+    TOL_TRY(check_place(call, "out", rank, part->out, call->out_count, type));
+    if (call->root != UINT32_MAX && call->root != rank) return TOL_OK;
+    TOL_TRY(check_place(call, "in", rank, part->in, call->in_count, type));
+    TOL_CHECK(!kn_place_overlap(part->in, call->in_count * element, part->out,
+                                call->out_count * element) ||
+                  may_share(call, part, rank, type),
+              TOL_INVALID_ARGUMENT, "%s: in and out of rank %u overlap", call->name, rank);
+out:
+    return status;
+}
+
+/* Everything that can be refused is, before anything is queued. */
+static tol_status check(struct kn_collective *c, const struct call *call,
+                        const struct kn_collective_part *parts, enum kn_type type) {
+    tol_status status = TOL_OK;
+    TOL_CHECK(c != NULL && parts != NULL, TOL_INVALID_ARGUMENT, "%s: an argument is NULL",
+              call->name);
+    TOL_CHECK((unsigned)type < KN_TYPES, TOL_INVALID_ARGUMENT, "%s: there is no type %d",
+              call->name, (int)type);
+    TOL_CHECK(!c->is_broken, TOL_POISONED,
+              "%s: the collective failed before: destroy it and create another", call->name);
+    TOL_CHECK(call->in_count <= SIZE_MAX / 8 && call->out_count <= SIZE_MAX / 8, TOL_OUT_OF_RANGE,
+              "%s: so many elements are no size", call->name);
+    for (unsigned i = 0; i < c->ranks; i++) TOL_TRY(check_part(c, call, i, &parts[i], type));
+    for (unsigned i = 0; i < c->ranks; i++) c->rank[i].stream = parts[i].stream;
+out:
+    return status;
+}
+
+/* The product of ranks and count, or a number that check refuses. */
+static size_t all_of(const struct kn_collective *c, size_t count) {
+    return c == NULL || count > SIZE_MAX / KN_COLLECTIVE_RANKS_MAX ? SIZE_MAX : c->ranks * count;
+}
+
+/* ---- the direct way ---- */
+
+struct kn_chunk kn_collective_chunk(const struct kn_collective *c, unsigned rank, size_t count,
+                                    enum kn_type type) {
+    const size_t piece = 16 / kn_type_bytes(type);
+    const size_t each = ((count + c->ranks - 1) / c->ranks + piece - 1) / piece * piece;
+    const size_t first = rank * each < count ? rank * each : count;
+    return (struct kn_chunk){first, count - first < each ? count - first : each};
+}
+
+tol_status kn_collective_launch(struct kn_collective *c, unsigned rank, enum kn_type type,
+                                struct collective_direct *x) {
+    const struct kn_collective_rank *r = &c->rank[rank];
+    CUdeviceptr bits = 0;
+    if (x->count == 0) return TOL_OK;
+    for (unsigned i = 0; i < x->source_count; i++) bits |= x->sources[i];
+    for (unsigned i = 0; i < x->target_count; i++) bits |= x->targets[i];
+    x->is_wide = bits % 16 == 0;
+    const uint64_t units = x->is_wide != 0 ? x->count * kn_type_bytes(type) / 16 + 1 : x->count;
+    uint64_t blocks = (units + COLLECTIVE_THREADS - 1) / COLLECTIVE_THREADS;
+    if (blocks > r->blocks) blocks = r->blocks;
+    return tol_launch(r->stream, r->direct[type],
+                      tol_launch_linear(blocks * COLLECTIVE_THREADS, COLLECTIVE_THREADS),
+                      (struct tol_arguments){1, (void *[]){x}, (const unsigned[]){sizeof *x}});
+}
+
+/* What every rank launches, between two meetings. */
+typedef void fill_rank(const struct kn_collective *c, const struct kn_collective_part *parts,
+                       unsigned rank, size_t count, enum kn_type type, unsigned root,
+                       struct collective_direct *x);
+
+static tol_status go_direct(struct kn_collective *c, const struct kn_collective_part *parts,
+                            size_t count, enum kn_type type, unsigned root, fill_rank *fill) {
+    tol_status status = TOL_OK;
+    TOL_TRY(kn_collective_meet(c, 0));
+    for (unsigned i = 0; i < c->ranks; i++) {
+        struct collective_direct x = {.count = 0};
+        fill(c, parts, i, count, type, root, &x);
+        TOL_TRY(kn_collective_launch(c, i, type, &x));
+    }
+    TOL_TRY(kn_collective_meet(c, 1));
+out:
+    return status;
+}
+
+static CUdeviceptr at(struct kn_place place, size_t element, enum kn_type type) {
+    return place.address + element * kn_type_bytes(type);
+}
+
+static void fill_all_reduce(const struct kn_collective *c, const struct kn_collective_part *parts,
+                            unsigned rank, size_t count, enum kn_type type, unsigned root,
+                            struct collective_direct *x) {
+    const struct kn_chunk chunk = kn_collective_chunk(c, rank, count, type);
+    (void)root;
+    x->count = chunk.count;
+    x->source_count = x->target_count = c->ranks;
+    for (unsigned i = 0; i < c->ranks; i++) {
+        x->sources[i] = at(parts[i].in, chunk.first, type);
+        x->targets[i] = at(parts[i].out, chunk.first, type);
+    }
+}
+
+static void fill_reduce_scatter(const struct kn_collective *c,
+                                const struct kn_collective_part *parts, unsigned rank, size_t count,
+                                enum kn_type type, unsigned root, struct collective_direct *x) {
+    (void)root;
+    x->count = count;
+    x->source_count = c->ranks;
+    x->target_count = 1;
+    for (unsigned i = 0; i < c->ranks; i++) x->sources[i] = at(parts[i].in, rank * count, type);
+    x->targets[0] = parts[rank].out.address;
+}
+
+static void fill_all_gather(const struct kn_collective *c, const struct kn_collective_part *parts,
+                            unsigned rank, size_t count, enum kn_type type, unsigned root,
+                            struct collective_direct *x) {
+    (void)root;
+    x->count = count;
+    x->source_count = 1;
+    x->target_count = c->ranks;
+    x->sources[0] = parts[rank].in.address;
+    for (unsigned i = 0; i < c->ranks; i++) x->targets[i] = at(parts[i].out, rank * count, type);
+}
+
+static void fill_broadcast(const struct kn_collective *c, const struct kn_collective_part *parts,
+                           unsigned rank, size_t count, enum kn_type type, unsigned root,
+                           struct collective_direct *x) {
+    const struct kn_chunk chunk = kn_collective_chunk(c, rank, count, type);
+    x->count = chunk.count;
+    x->source_count = 1;
+    x->target_count = c->ranks;
+    x->sources[0] = at(parts[root].in, chunk.first, type);
+    for (unsigned i = 0; i < c->ranks; i++) x->targets[i] = at(parts[i].out, chunk.first, type);
+}
+
+/* ---- the calls ---- */
+
+static bool fits_flags(const struct kn_collective *c, const struct kn_collective_part *parts,
+                       size_t count, enum kn_type type) {
+    CUdeviceptr bits = 0;
+    for (unsigned i = 0; i < c->ranks; i++) bits |= parts[i].in.address | parts[i].out.address;
+    return c->has_flags && bits % COLLECTIVE_LINE_BYTES == 0 &&
+           count <= KN_COLLECTIVE_FLAGS_BYTES / kn_type_bytes(type);
+}
+
+tol_status kn_all_reduce(struct kn_collective *c, const struct kn_collective_part *parts,
+                         size_t count, enum kn_type type) {
+    tol_status status = TOL_OK;
+    const struct call call = {"kn_all_reduce", count, count, UINT32_MAX};
+    TOL_TRY(check(c, &call, parts, type));
+    if (count == 0) return TOL_OK;
+    if (c->way == KN_WAY_RING) return kn_ring_all_reduce(c, parts, count, type);
+    if (fits_flags(c, parts, count, type)) return kn_flags_all_reduce(c, parts, count, type);
+    status = go_direct(c, parts, count, type, 0, fill_all_reduce);
+out:
+    return status;
+}
+
+tol_status kn_reduce_scatter(struct kn_collective *c, const struct kn_collective_part *parts,
+                             size_t count, enum kn_type type) {
+    tol_status status = TOL_OK;
+    const struct call call = {"kn_reduce_scatter", all_of(c, count), count, UINT32_MAX};
+    TOL_TRY(check(c, &call, parts, type));
+    if (count > 0) status = go_direct(c, parts, count, type, 0, fill_reduce_scatter);
+out:
+    return status;
+}
+
+tol_status kn_all_gather(struct kn_collective *c, const struct kn_collective_part *parts,
+                         size_t count, enum kn_type type) {
+    tol_status status = TOL_OK;
+    const struct call call = {"kn_all_gather", count, all_of(c, count), UINT32_MAX};
+    TOL_TRY(check(c, &call, parts, type));
+    if (count == 0) return TOL_OK;
+    if (c->way == KN_WAY_RING) return kn_ring_all_gather(c, parts, count, type);
+    status = go_direct(c, parts, count, type, 0, fill_all_gather);
+out:
+    return status;
+}
+
+tol_status kn_broadcast(struct kn_collective *c, const struct kn_collective_part *parts,
+                        unsigned root, size_t count, enum kn_type type) {
+    tol_status status = TOL_OK;
+    const struct call call = {"kn_broadcast", count, count, root};
+    TOL_CHECK(c != NULL && root < c->ranks, TOL_INVALID_ARGUMENT, "kn_broadcast: no rank is %u",
+              root);
+    TOL_TRY(check(c, &call, parts, type));
+    if (count > 0) status = go_direct(c, parts, count, type, root, fill_broadcast);
+out:
+    return status;
+}

@@ -1,0 +1,92 @@
+/*
+ * A rank that is late or lost is a status by the deadline, and no hang.
+ */
+#include "collective/collective_stage.h"
+
+#include "core/monotonic.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+TestSuite(collective_loss, .timeout = 60);
+
+enum { COUNT = 1000 };
+
+static tol_status sleep_a_while(void *user, char *reason, size_t bytes) {
+    const struct timespec pause = {.tv_nsec = 600000000};
+    (void)user, (void)reason, (void)bytes;
+    nanosleep(&pause, NULL);
+    return TOL_OK;
+}
+
+/* After a failure nothing more is taken, and nothing hangs. */
+static void must_be_over(struct collective_stage *stage) {
+    MUST_FAIL(kn_all_reduce(stage->collective, stage->parts, COUNT, KN_F32), TOL_POISONED,
+              "failed before");
+    MUST_FAIL(kn_collective_wait(stage->collective, 10), TOL_POISONED, "failed before");
+}
+
+Test(collective_loss, a_rank_that_is_late_is_a_timeout) {
+    static const enum kn_collective_way ways[] = {KN_WAY_DIRECT, KN_WAY_RING};
+    struct collective_stage stage;
+    stage_begin(&stage, 3, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        kn_collective_destroy(stage.collective);
+        stage.collective = NULL;
+        MUST(kn_collective_create(
+            stage.contexts, 3, &(struct kn_collective_options){.way = ways[i]}, &stage.collective));
+        stage_fill(&stage, COUNT, 0, KN_F32, false, 1);
+        MUST(tol_stream_call(stage.streams[2], sleep_a_while, NULL));
+        const uint64_t begin_ns = tol_now_ns();
+        MUST(kn_all_reduce(stage.collective, stage.parts, COUNT, KN_F32));
+        MUST_FAIL(kn_collective_wait(stage.collective, 100), TOL_TIMEOUT, "");
+        cr_assert(tol_now_ns() - begin_ns < 500000000, "the wait took too long");
+        must_be_over(&stage);
+        /* The rank comes, late. */
+        for (unsigned rank = 0; rank < 3; rank++) MUST(tol_stream_synchronize(stage.streams[rank]));
+    }
+    stage_end(&stage);
+}
+
+/* A kernel of rank 1 writes where nothing is; the waits of rank 0 end all the same. */
+Test(collective_loss, a_device_that_faults_is_its_error) {
+    static const char ptx[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
+                              ".visible .entry wild()\n{\n.reg .b64 %rd<2>;\n.reg .b32 %r<2>;\n"
+                              "mov.u64 %rd1, 64;\nmov.u32 %r1, 1;\nst.global.u32 [%rd1], %r1;\n"
+                              "ret;\n}\n";
+    struct collective_stage stage;
+    struct tol_module *module = NULL;
+    struct tol_kernel *wild = NULL;
+    stage_begin(&stage, 2, NULL);
+    stage_fill(&stage, COUNT, 0, KN_F32, false, 1);
+    MUST(tol_module_load(stage.contexts[1], ptx, sizeof ptx - 1, NULL, &module));
+    MUST(tol_module_kernel(module, "wild", &wild));
+    MUST(tol_launch(stage.streams[1], wild, tol_launch_linear(1, 1), (struct tol_arguments){0}));
+    tol_status status = kn_all_reduce(stage.collective, stage.parts, COUNT, KN_F32);
+    if (status == TOL_OK) status = kn_collective_wait(stage.collective, 2000);
+    cr_assert(status == TOL_POISONED || status == TOL_TIMEOUT || status == TOL_DRIVER_ERROR,
+              "%s: %s", tol_status_name(status), tol_message());
+    for (unsigned rank = 0; rank < 2; rank++) {
+        tol_context_set_patience(stage.contexts[rank], 100);
+    }
+    tol_module_destroy(module);
+    stage_end(&stage);
+}
+
+/* Rank 1's kernel never comes within rank 0's patience. */
+Test(collective_loss, a_kernel_that_waits_for_flags_gives_up) {
+    struct collective_stage stage;
+    setenv("TOLLENS_SOFT_WORKERS", "4", 1);
+    stage_begin(&stage, 2,
+                &(struct kn_collective_options){.way = KN_WAY_FLAGS, .patience_ms = 100});
+    stage_fill(&stage, COUNT, 0, KN_F32, false, 1);
+    MUST(tol_stream_call(stage.streams[1], sleep_a_while, NULL));
+    const uint64_t begin_ns = tol_now_ns();
+    MUST(kn_all_reduce(stage.collective, stage.parts, COUNT, KN_F32));
+    MUST_FAIL(kn_collective_wait(stage.collective, 10000), TOL_TIMEOUT,
+              "rank 0 of a collective waited 100 ms for rank 1");
+    cr_assert(tol_now_ns() - begin_ns < 5000000000u, "the wait took too long");
+    must_be_over(&stage);
+    stage_end(&stage);
+}

@@ -1,0 +1,63 @@
+/*
+ * The inside of a collective, and how its ranks' streams wait for each other. Internal.
+ */
+#ifndef KN_COLLECTIVE_STATE_H
+#define KN_COLLECTIVE_STATE_H
+
+#include "collective/collective.h"
+#include "collective/collective_arguments.h"
+
+struct kn_collective_rank {
+    struct tol_context *context;
+    struct kn_kernels *kernels;
+    const struct tol_kernel *direct[KN_TYPES], *flags[KN_TYPES];
+    struct tol_buffer *inbox;  /* [epoch % 2][sender], slots of lines; NULL: without flags */
+    unsigned *status;          /* host memory that the rank's kernels write */
+    CUevent events[2];         /* of every second step */
+    struct tol_stream *stream; /* of the latest call; NULL: none */
+    unsigned blocks;           /* of a launch that fills the device */
+};
+
+struct kn_collective {
+    unsigned ranks;
+    enum kn_collective_way way;
+    unsigned patience_ms, epoch;
+    bool has_flags; /* kernels of two devices run at once */
+    bool is_broken; /* a wait failed */
+    struct kn_collective_rank rank[KN_COLLECTIVE_RANKS_MAX];
+};
+
+enum { KN_COLLECTIVE_SLOT_BYTES = 2 * KN_COLLECTIVE_FLAGS_BYTES };
+
+/* Records the event of a step on the stream of a rank. */
+tol_status kn_collective_record(struct kn_collective *collective, unsigned rank, unsigned step);
+/* Lets the stream of a rank wait for the event that another recorded at a step. */
+tol_status kn_collective_follow(struct kn_collective *collective, unsigned rank, unsigned other,
+                                unsigned step);
+/* The streams of all ranks wait for each other. Uses the events of the step. */
+tol_status kn_collective_meet(struct kn_collective *collective, unsigned step);
+
+/* Launches the kernel for a sum or a copy of a rank. */
+tol_status kn_collective_launch(struct kn_collective *collective, unsigned rank, enum kn_type type,
+                                struct collective_direct *arguments);
+
+/* An all-reduce or all-gather by a ring, and an all-reduce by flags. */
+tol_status kn_ring_all_reduce(struct kn_collective *collective,
+                              const struct kn_collective_part *parts, size_t count,
+                              enum kn_type type);
+tol_status kn_ring_all_gather(struct kn_collective *collective,
+                              const struct kn_collective_part *parts, size_t count,
+                              enum kn_type type);
+tol_status kn_flags_all_reduce(struct kn_collective *collective,
+                               const struct kn_collective_part *parts, size_t count,
+                               enum kn_type type);
+
+/* The chunk of a rank: of count elements, beginning at a multiple of 16 bytes. Chunks are equal but
+ * for the last ones, which may be shorter or empty. */
+struct kn_chunk {
+    size_t first, count;
+};
+struct kn_chunk kn_collective_chunk(const struct kn_collective *collective, unsigned rank,
+                                    size_t count, enum kn_type type);
+
+#endif

@@ -1,0 +1,134 @@
+/*
+ * The ring, and the all-reduce by flags.
+ *
+ * In a ring every step of a rank uses what the rank before it made in the step before, so a stream
+ * waits for one event a step. A chunk of a rank is overwritten only after the rank behind it has
+ * read it: the chain of waits goes around the ring in between.
+ */
+#include "collective/collective_state.h"
+#include "core/check.h"
+
+/* ---- the ring ---- */
+
+static unsigned before(const struct kn_collective *c, unsigned rank) {
+    return (rank + c->ranks - 1) % c->ranks;
+}
+
+static CUdeviceptr at(struct kn_place place, size_t element, enum kn_type type) {
+    return place.address + element * kn_type_bytes(type);
+}
+
+/* The chunk that a rank makes in a step of the first half: the sum of what has come and its own. */
+static void fill_sum(const struct kn_collective *c, const struct kn_collective_part *parts,
+                     unsigned rank, unsigned step, size_t count, enum kn_type type,
+                     struct collective_direct *x) {
+    const unsigned from = before(c, rank);
+    const unsigned which = (rank + 2 * c->ranks - 1 - step) % c->ranks;
+    const struct kn_chunk chunk = kn_collective_chunk(c, which, count, type);
+    x->count = chunk.count;
+    x->source_count = 2;
+    x->target_count = 1;
+    x->sources[0] = at(step == 0 ? parts[from].in : parts[from].out, chunk.first, type);
+    x->sources[1] = at(parts[rank].in, chunk.first, type);
+    x->targets[0] = at(parts[rank].out, chunk.first, type);
+}
+
+/* The same of the second half: a copy of a chunk that is whole. */
+static void fill_copy(const struct kn_collective *c, const struct kn_collective_part *parts,
+                      unsigned rank, struct kn_chunk chunk, enum kn_type type,
+                      struct collective_direct *x) {
+    x->count = chunk.count;
+    x->source_count = x->target_count = 1;
+    x->sources[0] = at(parts[before(c, rank)].out, chunk.first, type);
+    x->targets[0] = at(parts[rank].out, chunk.first, type);
+}
+
+/* Lets a rank wait for the one before it, launches, and records. The streams have met at step 0, so
+ * the first step waits for nothing more. */
+static tol_status take_step(struct kn_collective *c, unsigned rank, unsigned step,
+                            enum kn_type type, struct collective_direct *x) {
+    tol_status status = TOL_OK;
+    if (step > 1) TOL_TRY(kn_collective_follow(c, rank, before(c, rank), step - 1));
+    TOL_TRY(kn_collective_launch(c, rank, type, x));
+    TOL_TRY(kn_collective_record(c, rank, step));
+out:
+    return status;
+}
+
+tol_status kn_ring_all_reduce(struct kn_collective *c, const struct kn_collective_part *parts,
+                              size_t count, enum kn_type type) {
+    tol_status status = TOL_OK;
+    const unsigned half = c->ranks - 1;
+    TOL_TRY(kn_collective_meet(c, 0));
+    for (unsigned step = 0; step < 2 * half; step++) {
+        for (unsigned rank = 0; rank < c->ranks; rank++) {
+            struct collective_direct x = {.count = 0};
+            if (step < half) {
+                fill_sum(c, parts, rank, step, count, type, &x);
+            } else {
+                const unsigned which = (rank + c->ranks - (step - half)) % c->ranks;
+                fill_copy(c, parts, rank, kn_collective_chunk(c, which, count, type), type, &x);
+            }
+            TOL_TRY(take_step(c, rank, step + 1, type, &x));
+        }
+    }
+    TOL_TRY(kn_collective_meet(c, 2 * half + 1));
+out:
+    return status;
+}
+
+tol_status kn_ring_all_gather(struct kn_collective *c, const struct kn_collective_part *parts,
+                              size_t count, enum kn_type type) {
+    tol_status status = TOL_OK;
+    TOL_TRY(kn_collective_meet(c, 0));
+    for (unsigned step = 0; step < c->ranks; step++) {
+        for (unsigned rank = 0; rank < c->ranks; rank++) {
+            /* First each rank's own, then what the rank before it got in the step before. */
+            const unsigned which = (rank + c->ranks - step) % c->ranks;
+            struct collective_direct x = {.count = 0};
+            fill_copy(c, parts, rank, (struct kn_chunk){which * count, count}, type, &x);
+            if (step == 0) x.sources[0] = parts[rank].in.address;
+            TOL_TRY(take_step(c, rank, step + 1, type, &x));
+        }
+    }
+    TOL_TRY(kn_collective_meet(c, c->ranks + 1));
+out:
+    return status;
+}
+
+/* ---- flags ---- */
+
+/* The slot of a sender in the inbox of a rank, of the current epoch. */
+static CUdeviceptr slot(const struct kn_collective *c, unsigned rank, unsigned sender) {
+    const size_t index = (size_t)(c->epoch % 2) * c->ranks + sender;
+    return tol_buffer_address(c->rank[rank].inbox) + index * KN_COLLECTIVE_SLOT_BYTES;
+}
+
+tol_status kn_flags_all_reduce(struct kn_collective *c, const struct kn_collective_part *parts,
+                               size_t count, enum kn_type type) {
+    tol_status status = TOL_OK;
+    const size_t bytes = count * kn_type_bytes(type);
+    /* 0 is what inboxes hold at first. */
+    if (++c->epoch == 0) c->epoch = 2;
+    for (unsigned rank = 0; rank < c->ranks; rank++) {
+        const struct kn_collective_rank *r = &c->rank[rank];
+        struct collective_flags x = {.in = parts[rank].in.address,
+                                     .out = parts[rank].out.address,
+                                     .inbox = slot(c, rank, 0),
+                                     .status = (CUdeviceptr)(uintptr_t)r->status,
+                                     .bytes = bytes,
+                                     .slot_bytes = KN_COLLECTIVE_SLOT_BYTES,
+                                     .patience_ns = (uint64_t)c->patience_ms * 1000000u,
+                                     .rank = rank,
+                                     .ranks = c->ranks,
+                                     .epoch = c->epoch};
+        for (unsigned i = 0; i < c->ranks; i++) x.outboxes[i] = slot(c, i, rank);
+        TOL_TRY(tol_launch(
+            r->stream, r->flags[type],
+            tol_launch_linear((bytes + COLLECTIVE_LINE_BYTES - 1) / COLLECTIVE_LINE_BYTES,
+                              COLLECTIVE_THREADS),
+            (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}}));
+    }
+out:
+    return status;
+}
