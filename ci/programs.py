@@ -211,9 +211,12 @@ class Programs:
         claims = self.objects("tests", "test_harness", "hypotheses/harness", HARNESS_TESTS, CLAIMS)
         client = self.objects("tests", "tool", "hypotheses/harness", ["program/soft_client"])
         self.program("soft-client", client, libs="-ldl")
+        guarded = self.program("guard-client", [
+            *self.objects("tests", "tool", "runtime", ["test/guard_client"]), ARCHIVE],
+            libs="-lpthread -ldl -lm")
         cudart = " ".join(f"$folder/libcudart.so.{major}" for major in CUDARTS)
         self.tests = [
-            self.program("test-runtime", [*runtime, *stub, ARCHIVE], nvml),
+            self.program("test-runtime", [*runtime, *stub, ARCHIVE], f"{nvml} {guarded}"),
             self.program("test-soft", [*soft, *table, *stub],
                          f"$folder/probe-driver $folder/gemm-table {cudart}", needs=SOFT_ARCHIVES,
                          libs=f"{SOFT_WHOLE} {TESTS_LIBS}"),

@@ -35,9 +35,10 @@ RUNTIME = Room(
     floors=[
         ("core", "statuses and messages, the table of driver functions, the interposer, devices, "
                  "contexts, deadlines, histograms"),
-        ("health ptx trace watch", "what lives, what leaks and what NVML reports; kernels written "
-                                   "at run time; calls and device work as a timeline; what happens "
-                                   "to each block, with rules and alarms"),
+        ("health ptx trace watch guard",
+         "what lives, what leaks and what NVML reports; kernels written at run time; calls and "
+         "device work as a timeline; what happens to each block, with rules and alarms; worker "
+         "processes, one a device"),
         ("objects", "what a context owns: streams, events, modules, buffers, pinned blocks, "
                     "launches, asynchronous copies, host functions"),
         ("pool graph", "the memory pool; graphs and batches"),

@@ -13,6 +13,8 @@ RUNTIME = within({
     """,
     "health": "nvml health links",
     "ptx": "ptx_value ptx_module ptx_emit ptx_memory",
+    "guard": "guard_machine guard_journal guard_frame guard_child guard_jobs guard_device "
+             "guard_talk guard guard_worker",
     "trace": """
         trace_clock trace_context trace_run trace_read trace_note trace_install trace_write
     """,
@@ -55,6 +57,7 @@ RUNTIME_TESTS = within({
     """,
     "graph": "graph_test batch_test",
     "ptx": "ptx_test ptx_mistakes_test ptx_random_test",
+    "guard": "guard_machine_test guard_journal_test guard_test guard_stress_test",
     "trace": "trace_test trace_clock_test",
     "watch": "watch_test watch_rules_test watch_baseline_test",
     "transfer": "retry_test numa_test transfer_test pieces_test bus_test",

@@ -33,6 +33,8 @@
 
 #include "device.h"
 #include "context.h"
+#include "guard.h"
+#include "guard_worker.h"
 #include "health.h"
 #include "links.h"
 #include "trace.h"

@@ -1,0 +1,78 @@
+/*
+ * Guard worker: a program's side of a guard (guard.h), in a few calls.
+ *
+ *     tol_guard_worker_open("H200, model.gguf", &worker);
+ *     while (tol_guard_worker_next(worker, &job) == TOL_OK && job.number != 0) {
+ *         tol_status status = compute(&job, &answer);
+ *         if (status == TOL_OK) tol_guard_worker_done(worker, &job, answer, bytes);
+ *         else tol_guard_worker_failed(worker, &job, status);
+ *     }
+ *     tol_guard_worker_close(worker);
+ *
+ * Opening moves stdout away: what the program or a library prints from then on goes to stderr, and
+ * cannot break the protocol. A thread of its own gives signs of life, which stop if the process is
+ * stopped; that a job goes on is told by its parts and its answer alone.
+ *
+ * Threads: one worker a process; tol_guard_worker_keep may be called from any thread, the others
+ * from one. Programs in other languages write the protocol themselves (runtime/guard/README.md).
+ */
+#ifndef TOLLENS_GUARD_WORKER_H
+#define TOLLENS_GUARD_WORKER_H
+
+#include "status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tol_guard_worker;
+
+/* A job. The bytes are the worker's, with a NUL behind, and valid until the next job. */
+struct tol_guard_work {
+    uint64_t number; /* 0: there is none, and the worker is to end */
+    const void *bytes;
+    size_t count;
+    /* All that workers which had the job before have kept, in order. Empty: it is begun anew. */
+    const void *parts;
+    size_t parts_count;
+};
+
+/* Says hello; kind is what people read of this worker, one line. The caller closes *worker.
+ * TOL_INVALID_ARGUMENT. TOL_UNSUPPORTED: no guard has started this process. TOL_UNWRITABLE: the
+ * guard is gone. TOL_OUT_OF_HOST_MEMORY. */
+TOL_API tol_status tol_guard_worker_open(const char *kind, struct tol_guard_worker **worker);
+
+/* Ends the signs of life. NULL is a no-op. */
+TOL_API void tol_guard_worker_close(struct tol_guard_worker *worker);
+
+/* Waits for a job. TOL_INVALID_FILE: what came is not the protocol. TOL_OUT_OF_HOST_MEMORY. */
+TOL_API tol_status tol_guard_worker_next(struct tol_guard_worker *worker,
+                                         struct tol_guard_work *work);
+
+/* Keeps bytes for whoever has the job after this worker; they are added to what was kept before.
+ * The job's deadline begins anew. TOL_UNWRITABLE: the guard is gone. TOL_OVER_LIMIT. */
+TOL_API tol_status tol_guard_worker_keep(struct tol_guard_worker *worker,
+                                         const struct tol_guard_work *work, const void *bytes,
+                                         size_t count);
+
+/* Answers the job. Fails as tol_guard_worker_keep. */
+TOL_API tol_status tol_guard_worker_done(struct tol_guard_worker *worker,
+                                         const struct tol_guard_work *work, const void *bytes,
+                                         size_t count);
+
+/*
+ * Says that the job failed with a status of the runtime; the thread's message is told. If the
+ * status is the device's (TOL_POISONED, TOL_TIMEOUT, TOL_DRIVER_ERROR, TOL_NO_DEVICE), the guard
+ * ends this process, and the job goes to another device; else the job itself is at fault, and this
+ * is its answer. Fails as tol_guard_worker_keep.
+ */
+TOL_API tol_status tol_guard_worker_failed(struct tol_guard_worker *worker,
+                                           const struct tol_guard_work *work, tol_status failure);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
