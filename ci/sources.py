@@ -57,7 +57,7 @@ RUNTIME_TESTS = within({
     """,
     "graph": "graph_test batch_test",
     "ptx": "ptx_test ptx_mistakes_test ptx_random_test",
-    "guard": "guard_machine_test guard_journal_test guard_test guard_stress_test",
+    "guard": "guard_machine_test guard_journal_test guard_test guard_walk_test guard_stress_test",
     "trace": "trace_test trace_clock_test",
     "watch": "watch_test watch_rules_test watch_baseline_test",
     "transfer": "retry_test numa_test transfer_test pieces_test bus_test",
@@ -197,6 +197,7 @@ COMMANDS = within({
     "program": """
         tollens command_run command_show command_gate command_export command_report command_threads
         command_replay command_model command_model_run command_model_bench model_gaps command_soft
+        command_guard guard_options guard_results guard_probe
     """,
 })
 

@@ -83,6 +83,9 @@ static const char usage_pages[] =
     "  model bench FILE    time prompts and tokens; see tollens model bench --help\n"
     "  soft [options] -- PROGRAM ARGUMENTS\n"
     "                      run a CUDA program on the soft device; see tollens soft --help\n"
+    "  guard [options] -- PROGRAM ARGUMENTS\n"
+    "                      run jobs on several devices, each answered once although devices fail;\n"
+    "                      see tollens guard --help\n"
     "  report EVIDENCE...  write a page about runs: report.html, report.md, plots\n"
     "      --baseline RUN  say what changed since an earlier run\n"
     "      --history DIR   draw each effect over the runs in DIR; the last one is the baseline\n"
@@ -178,9 +181,9 @@ static const struct command {
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static int complain_of_unknown(const char *word) {
-    const char *names[COMMANDS + 2] = {"soft", "help"};
-    for (size_t i = 0; i < COMMANDS; i++) names[i + 2] = commands[i].name;
-    const char *near = hyp_nearest(word, names, COMMANDS + 2);
+    const char *names[COMMANDS + 3] = {"soft", "guard", "help"};
+    for (size_t i = 0; i < COMMANDS; i++) names[i + 3] = commands[i].name;
+    const char *near = hyp_nearest(word, names, COMMANDS + 3);
     hyp_command_next("%s %s", hyp_command_program(), near != NULL ? near : "help");
     return hyp_command_complain("unknown command '%s'", word);
 }
@@ -206,6 +209,9 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "soft") == 0) {
         return flush_output("soft", hyp_command_soft(argc - 2, argv + 2));
     }
+    if (strcmp(argv[1], "guard") == 0) {
+        return flush_output("guard", hyp_command_guard(argc - 2, argv + 2));
+    }
     /* A prompt may be any words, even --help. */
     if (argc > 2 && strcmp(argv[1], "model") == 0 && strcmp(argv[2], "run") == 0) {
         return flush_output("model run", hyp_command_model_run(argc - 3, argv + 3));
@@ -221,6 +227,7 @@ int main(int argc, char **argv) {
         const char *command = strcmp(argv[1], "help") == 0 && argc > 2 ? argv[2] : argv[1];
         char option[] = "--help", *only[] = {option};
         if (strcmp(command, "soft") == 0) return flush_output(command, hyp_command_soft(1, only));
+        if (strcmp(command, "guard") == 0) return flush_output(command, hyp_command_guard(1, only));
         print_usage(command);
         return flush_output(command, HYP_EXIT_OK);
     }

@@ -31,6 +31,7 @@ int hyp_command_model(int count, char **words);
 int hyp_command_model_run(int count, char **words); /* model run */
 int hyp_command_model_bench(int count, char **words);
 int hyp_command_soft(int count, char **words);
+int hyp_command_guard(int count, char **words);
 
 /* A sentence on stderr, "tollens: ..."; returns HYP_EXIT_ERROR. */
 int hyp_command_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
