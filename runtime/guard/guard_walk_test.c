@@ -20,48 +20,48 @@ struct row {
     const char *from, *event; /* of device b */
     const char *worker, *probe;
     unsigned hello_ms, beat_ms, job_ms, probe_ms, end_ms, rest_ms, failures; /* 0: long; 1: rest */
-    const char *answer_s; /* how long device a takes; NULL: a moment */
+    unsigned steps; /* of 50 ms that device a takes, with a sign of life each; 0: 5 */
     bool is_stopped;
 };
 
 static const struct row rows[] = {
     {"off", "begin", .worker = "exit 1"},
     {"probing", "probed", .worker = "exit 1", .probe = "exit 0"},
-    {"probing", "late", .worker = STAY, .probe = STAY, .probe_ms = 30, .answer_s = ".2"},
+    {"probing", "late", .worker = STAY, .probe = STAY, .probe_ms = 30, .steps = 4},
     {"probing", "gone", .worker = STAY, .probe = "exit 1"},
     {"probing", "gone for good", .worker = STAY, .probe = "exit 1", .failures = 1},
-    {"probing", "close", .worker = STAY, .probe = STAY, .answer_s = ".05"},
+    {"probing", "close", .worker = STAY, .probe = STAY, .steps = 1},
     {"resting", "pause over", .worker = "exit 1", .failures = 9},
     {"resting", "close", .worker = "exit 1", .rest_ms = 4000, .failures = 9},
     {"starting", "hello", .worker = HELLO STAY},
     {"starting", "fault", .worker = "printf 'fault 0 0\\n\\n'; " STAY},
-    {"starting", "late", .worker = STAY, .hello_ms = 100, .answer_s = ".3"},
+    {"starting", "late", .worker = STAY, .hello_ms = 100, .steps = 6},
     {"starting", "garbage", .worker = "echo ready; " STAY},
     {"starting", "gone", .worker = "exit 1"},
     {"starting", "gone for good", .worker = "exit 1", .failures = 1},
-    {"starting", "close", .worker = STAY, .answer_s = ".05"},
-    {"ready", "job", .worker = HELLO TAKE STAY, .job_ms = 700, .answer_s = ".05"},
+    {"starting", "close", .worker = STAY, .steps = 1},
+    {"ready", "job", .worker = HELLO TAKE STAY, .job_ms = 700, .steps = 1},
     {"ready", "fault", .worker = HELLO "sleep .1; printf 'fault 0 2\\nXY\\n'; " STAY},
-    {"ready", "late", .worker = HELLO STAY, .beat_ms = 150, .answer_s = ".1"},
+    {"ready", "late", .worker = HELLO STAY, .beat_ms = 150},
     {"ready", "garbage", .worker = HELLO "sleep .1; echo x y; " STAY},
     {"ready", "gone", .worker = HELLO "sleep .1"},
     {"ready", "gone for good", .worker = HELLO "sleep .1", .failures = 1},
-    {"ready", "close", .worker = HELLO "while read -r a; do :; done", .answer_s = ".2"},
+    {"ready", "close", .worker = HELLO "while read -r a; do :; done", .steps = 4},
     {"busy", "done",
      .worker = HELLO TAKE "printf 'done %s 1\\nb\\n' \"$(echo $head | cut -d' ' "
                           "-f2)\"; " STAY,
      .end_ms = 100},
     {"busy", "fault", .worker = HELLO TAKE "printf 'fault 0 0\\n\\n'; " STAY},
-    {"busy", "late", .worker = HELLO TAKE STAY, .job_ms = 500, .answer_s = ".05"},
+    {"busy", "late", .worker = HELLO TAKE STAY, .job_ms = 500, .steps = 1},
     {"busy", "garbage", .worker = HELLO TAKE "echo x; " STAY},
     {"busy", "gone", .worker = HELLO TAKE "exit 4"},
     {"busy", "gone for good", .worker = HELLO TAKE "exit 4", .failures = 1},
     {"busy", "close", .worker = HELLO TAKE STAY, .is_stopped = true},
     {"ending", "gone", .worker = "echo ready; " STAY},
     {"ending", "gone for good", .worker = "echo ready; " STAY, .failures = 1},
-    {"ending", "gone at the end", .worker = STAY, .answer_s = ".05"},
-    {"closing", "late", .worker = HELLO STAY, .end_ms = 100, .answer_s = ".2"},
-    {"closing", "gone at the end", .worker = HELLO "while read -r a; do :; done", .answer_s = ".2"},
+    {"ending", "gone at the end", .worker = STAY, .steps = 1},
+    {"closing", "late", .worker = HELLO STAY, .end_ms = 100, .steps = 4},
+    {"closing", "gone at the end", .worker = HELLO "while read -r a; do :; done", .steps = 4},
 };
 
 /* ---- counting ---- */
@@ -120,9 +120,9 @@ static void go_through(const struct row *row) {
     static const char *const devices[] = {"b", "a"};
     snprintf(worker, sizeof worker,
              "if test $TOLLENS_GUARD_DEVICE = b; then %s; else " HELLO
-             "while read -r word number count; do read -r job; sleep %s; "
-             "printf 'done %%s 1\\na\\n' $number; done; fi",
-             row->worker, row->answer_s != NULL ? row->answer_s : ".4");
+             "while read -r word number count; do read -r job; for i in $(seq %u); do sleep .05; "
+             "printf 'beat 0 0\\n\\n'; done; printf 'done %%s 1\\na\\n' $number; done; fi",
+             row->worker, row->steps > 0 ? row->steps : 5);
     snprintf(probe, sizeof probe, "test $TOLLENS_GUARD_DEVICE = a || { %s; }",
              row->probe != NULL ? row->probe : "exit 0");
     /* Device a is to have the first job where b is not to have it. */
@@ -142,7 +142,7 @@ static void go_through(const struct row *row) {
                                               .beat_ms = row->beat_ms,
                                               .job_ms = row->job_ms,
                                               .probe_ms = row->probe_ms,
-                                              .end_ms = row->end_ms > 0 ? row->end_ms : 5000,
+                                              .end_ms = row->end_ms > 0 ? row->end_ms : 300,
                                               .rest_ms = row->rest_ms > 0 ? row->rest_ms : 1,
                                               .failures = row->failures,
                                               .user = &delivered,
