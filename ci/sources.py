@@ -9,7 +9,7 @@ def within(folders: dict[str, str]) -> list[str]:
 RUNTIME = within({
     "core": """
         status hdr library nvtx driver interpose planted site device context context_streams
-        deadline retire outcome residence handles_valid
+        deadline retire outcome residence handles_valid owner_lock
     """,
     "health": "nvml health links",
     "ptx": "ptx_value ptx_module ptx_emit ptx_memory",
@@ -22,7 +22,7 @@ RUNTIME = within({
     "graph": "graph_capture graph_nodes graph_instance batch",
     "pool": """
         spans tickets pages ring times pool_events pool_freed pool_ask long_text pool_snapshot
-        pool_trace pool_place pool_large magazine pool_report pool_block pool mesh_plan
+        pool_trace pool_place pool_large magazine parked pool_report pool_block pool mesh_plan
         mesh_move mesh pool_chunk pool_stitch pool_ladder pool_valid
     """,
     "watch": """
@@ -43,7 +43,7 @@ RUNTIME_TESTS = within({
         versions_test null_test host_memory_test host_memory_out_test lives_test
     """,
     "core": """
-        status_test driver_test deadline_test interpose_test device_test context_test
+        status_test owner_lock_test driver_test deadline_test interpose_test device_test context_test
         cuda_abi_test residence_test handles_valid_test fallback_test nvtx_test
     """,
     "objects": """
@@ -53,7 +53,7 @@ RUNTIME_TESTS = within({
     "pool": """
         spans_test pool_test pool_model_test pool_events_test pool_ask_test pool_trace_test
         pool_mesh_test pool_ladder_test pool_scene pool_stitch_test pool_reference_test
-        pool_failure_test mesh_plan_test pool_valid_test pool_wipe_test
+        pool_failure_test mesh_plan_test pool_valid_test pool_wipe_test parked_test
     """,
     "graph": "graph_test batch_test",
     "ptx": "ptx_test ptx_mistakes_test ptx_random_test",

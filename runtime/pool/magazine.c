@@ -10,18 +10,10 @@
 #include "core/deep.h"
 #include "pool_state.h"
 
-#include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { TABLE = 8 };
-
-/* What a thread has: the pools that it used lately. */
-struct thread_table {
-    uint64_t ids[TABLE];
-    struct tol_magazine *magazines[TABLE];
-};
-
-static _Thread_local struct thread_table mine;
+_Thread_local struct tol_magazine_table tol_magazine_mine;
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER; /* guards all pools' lists */
@@ -42,21 +34,17 @@ static void let_go(struct tol_magazine *magazine) {
 static void leave(void *unused) {
     (void)unused;
     pthread_mutex_lock(&registry);
-    for (int i = 0; i < TABLE; i++) {
-        let_go(mine.magazines[i]);
-        mine.ids[i] = 0;
-        mine.magazines[i] = NULL;
+    for (int i = 0; i < TOL_MAGAZINE_TABLE; i++) {
+        let_go(tol_magazine_mine.magazines[i]);
+        tol_magazine_mine.ids[i] = 0;
+        tol_magazine_mine.magazines[i] = NULL;
     }
     pthread_mutex_unlock(&registry);
 }
 
 static void make_key(void) {
     (void)pthread_key_create(&key, leave);
-}
-
-/* Spins: the lock is the thread's own, and another takes it only when memory has run out. */
-static void lock(struct tol_magazine *magazine) {
-    while (atomic_flag_test_and_set_explicit(&magazine->busy, memory_order_acquire)) sched_yield();
+    tol_owner_lock_prepare();
 }
 
 /* A magazine of the pool that a thread has left, or a new one. */
@@ -65,8 +53,9 @@ static struct tol_magazine *find_or_make(struct tol_pool *pool) {
     struct tol_magazine *magazine = first;
     while (magazine != NULL && !magazine->orphan) magazine = magazine->next;
     if (magazine == NULL) {
-        magazine = calloc(1, sizeof *magazine);
+        magazine = aligned_alloc(_Alignof(struct tol_magazine), sizeof *magazine);
         if (magazine == NULL) return NULL;
+        memset((void *)magazine, 0, sizeof *magazine);
         magazine->pool = pool;
         magazine->next = first;
         /* Who keeps events pays for the clock anyway. */
@@ -78,30 +67,17 @@ static struct tol_magazine *find_or_make(struct tol_pool *pool) {
     return magazine;
 }
 
-static struct tol_magazine *attach(struct tol_pool *pool) {
+struct tol_magazine *tol_magazine_get_slow(struct tol_pool *pool) {
     pthread_once(&once, make_key);
-    pthread_setspecific(key, &mine); /* any value but NULL: the destructor runs */
+    pthread_setspecific(key, &tol_magazine_mine); /* any value but NULL: the destructor runs */
     pthread_mutex_lock(&registry);
-    int place = (int)(pool->id % TABLE);
-    let_go(mine.magazines[place]);
+    const uint64_t place = pool->id % TOL_MAGAZINE_TABLE;
+    let_go(tol_magazine_mine.magazines[place]);
     struct tol_magazine *magazine = find_or_make(pool);
-    mine.magazines[place] = magazine;
-    mine.ids[place] = magazine != NULL ? pool->id : 0;
+    tol_magazine_mine.magazines[place] = magazine;
+    tol_magazine_mine.ids[place] = magazine != NULL ? pool->id : 0;
     pthread_mutex_unlock(&registry);
     return magazine;
-}
-
-struct tol_magazine *tol_magazine_get(struct tol_pool *pool) {
-    int place = (int)(pool->id % TABLE);
-    return mine.ids[place] == pool->id ? mine.magazines[place] : attach(pool);
-}
-
-void tol_magazine_lock(struct tol_magazine *magazine) {
-    lock(magazine);
-}
-
-void tol_magazine_unlock(struct tol_magazine *magazine) {
-    atomic_flag_clear_explicit(&magazine->busy, memory_order_release);
 }
 
 /* By the one who holds the lock; others only read. */
@@ -142,7 +118,8 @@ bool tol_magazine_is_valid(struct tol_magazine *magazine) {
             bytes += bin->spans[k]->bytes;
         }
     }
-    return bytes == atomic_load_explicit(&magazine->bytes, memory_order_relaxed);
+    return bytes == atomic_load_explicit(&magazine->bytes, memory_order_relaxed) &&
+           tol_magazine_is_parked_valid(magazine);
 }
 
 #endif
@@ -221,9 +198,13 @@ static struct tol_magazine *first_of(const struct tol_pool *pool) {
 
 void tol_magazine_flush_all(struct tol_pool *pool) {
     for (struct tol_magazine *m = first_of(pool); m != NULL; m = m->next) {
-        lock(m);
+        if (!tol_owner_lock_enter(&m->lock)) continue;
         for (int i = 0; i < TOL_MAGAZINE_BINS; i++) flush(m, &m->bins[i], 0);
-        tol_magazine_unlock(m);
+        pthread_mutex_lock(&pool->lock);
+        tol_magazine_give_parked(m);
+        pthread_mutex_unlock(&pool->lock);
+        tol_magazine_drop_parked(m);
+        tol_owner_lock_leave(&m->lock);
     }
 }
 
@@ -232,7 +213,8 @@ void tol_magazine_sum(struct tol_pool *pool, struct tol_pool_stats *stats, int64
         stats->allocations += atomic_load_explicit(&m->allocations, memory_order_relaxed);
         stats->frees += atomic_load_explicit(&m->frees, memory_order_relaxed);
         stats->magazine_hits += atomic_load_explicit(&m->hits, memory_order_relaxed);
-        stats->cached += atomic_load_explicit(&m->bytes, memory_order_relaxed);
+        stats->cached += atomic_load_explicit(&m->bytes, memory_order_relaxed) +
+                         atomic_load_explicit(&m->parked_bytes, memory_order_relaxed);
         *requested += atomic_load_explicit(&m->requested, memory_order_relaxed);
     }
 }
@@ -240,9 +222,9 @@ void tol_magazine_sum(struct tol_pool *pool, struct tol_pool_stats *stats, int64
 void tol_magazine_each(struct tol_pool *pool,
                        void (*visit)(void *user, struct tol_magazine *magazine), void *user) {
     for (struct tol_magazine *m = first_of(pool); m != NULL; m = m->next) {
-        lock(m);
+        if (!tol_owner_lock_enter(&m->lock)) continue;
         visit(user, m);
-        tol_magazine_unlock(m);
+        tol_owner_lock_leave(&m->lock);
     }
 }
 
@@ -250,10 +232,10 @@ tol_status tol_magazine_times(struct tol_pool *pool, enum tol_pool_call call,
                               struct tol_hdr *times) {
     tol_hdr_error error = TOL_HDR_OK;
     for (struct tol_magazine *m = first_of(pool); m != NULL && error == TOL_HDR_OK; m = m->next) {
-        lock(m);
+        if (!tol_owner_lock_enter(&m->lock)) continue;
         const struct tol_hdr *own = m->times.calls[call].hdr;
         if (own != NULL) error = tol_hdr_add(times, own);
-        tol_magazine_unlock(m);
+        tol_owner_lock_leave(&m->lock);
     }
     return error == TOL_HDR_OK ? TOL_OK
                                : tol_fail(__FILE__, __LINE__, TOL_OUT_OF_HOST_MEMORY, "%s",
@@ -261,7 +243,7 @@ tol_status tol_magazine_times(struct tol_pool *pool, enum tol_pool_call call,
 }
 
 void tol_magazine_drop_all(struct tol_pool *pool) {
-    int place = (int)(pool->id % TABLE);
+    int place = (int)(pool->id % TOL_MAGAZINE_TABLE);
     pthread_mutex_lock(&registry);
     for (struct tol_magazine *magazine = first_of(pool), *next = NULL; magazine != NULL;
          magazine = next) {
@@ -270,10 +252,12 @@ void tol_magazine_drop_all(struct tol_pool *pool) {
             struct tol_stream *stream = magazine->bins[i].stream;
             if (stream != NULL) tol_context_release_stream(stream);
         }
+        for (int i = 0; i < TOL_PARKED; i++) magazine->parked[i].span = NULL;
+        tol_magazine_drop_parked(magazine);
         magazine->pool = NULL;
-        if (magazine == mine.magazines[place]) {
-            mine.magazines[place] = NULL;
-            mine.ids[place] = 0;
+        if (magazine == tol_magazine_mine.magazines[place]) {
+            tol_magazine_mine.magazines[place] = NULL;
+            tol_magazine_mine.ids[place] = 0;
             magazine->orphan = true;
         }
         if (magazine->orphan) drop(magazine);

@@ -38,6 +38,7 @@ void tol_pool_default(const struct tol_device *device, struct tol_pool_options *
         .keep_bytes = 64 * MIB,
         .magazine_max_bytes = MIB,
         .magazine_bytes = 8 * MIB,
+        .park_bytes = 64 * MIB,
         .time_one_in = 64,
     };
     /* A small device is not filled by the first handles. */
@@ -55,6 +56,7 @@ void tol_pool_tight(const struct tol_device *device, struct tol_pool_options *op
     options->slack_bytes = 4 * MIB;
     options->magazine_max_bytes = 256 * KIB;
     options->magazine_bytes = 2 * MIB;
+    options->park_bytes = 16 * MIB;
 }
 
 /* 99 allocations of a hundred call no driver function while a walk of 7000 goes to 20 GiB: doubling
@@ -71,6 +73,7 @@ void tol_pool_latency(const struct tol_device *device, struct tol_pool_options *
     options->slack_bytes = 256 * MIB;
     options->keep_bytes = 0;
     options->magazine_bytes = 64 * MIB;
+    options->park_bytes = 256 * MIB;
 }
 
 static size_t round_up(size_t bytes, size_t unit) {
@@ -93,7 +96,10 @@ static tol_status settle(struct tol_pool *pool) {
               "grow_share is %g: it must be 0 to 1", o->grow_share);
     TOL_CHECK(o->magazine_max_bytes <= UINT32_MAX, TOL_INVALID_ARGUMENT,
               "magazine_max_bytes is %zu: it must be less than 4 GiB", o->magazine_max_bytes);
-    if (o->source == TOL_POOL_DRIVER) goto out;
+    if (o->source == TOL_POOL_DRIVER) {
+        o->park_bytes = 0;
+        goto out;
+    }
     TOL_CHECK(o->page_bytes > 0 && o->large_bytes > 0 && o->address_bytes > 0, TOL_INVALID_ARGUMENT,
               "page_bytes is %zu, large_bytes %zu, address_bytes %zu: none may be 0", o->page_bytes,
               o->large_bytes, o->address_bytes);
@@ -104,6 +110,7 @@ static tol_status settle(struct tol_pool *pool) {
     TOL_CHECK(!pool->is_chunked || o->guard_one_in == 0, TOL_UNSUPPORTED,
               "guard_one_in: guards need virtual memory management");
     if (o->magazine_max_bytes >= o->large_bytes) o->magazine_max_bytes = o->large_bytes - 1;
+    if (o->magazine_max_bytes == 0) o->park_bytes = 0;
 out:
     return status;
 }
@@ -222,9 +229,10 @@ tol_status tol_pool_create(struct tol_context *context, const struct tol_pool_op
     TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
               "tol_pool_create: an argument is NULL");
     TOL_TRY(tol_context_enter(context));
-    pool = calloc(1, sizeof *pool);
+    pool = aligned_alloc(_Alignof(struct tol_pool), sizeof *pool);
     TOL_CHECK(pool != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a pool of %zu bytes",
               sizeof *pool);
+    memset((void *)pool, 0, sizeof *pool);
     pool->id = atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed);
     pthread_mutex_init(&pool->lock, NULL);
     pool->context = context;

@@ -132,6 +132,26 @@ static tol_status out_of_memory(struct tol_pool *pool, const struct tol_pool_lab
     return TOL_OUT_OF_DEVICE_MEMORY;
 }
 
+/* A block that the thread freed. The caller holds the magazine's lock. */
+static struct tol_span *take_own(struct tol_magazine *magazine, size_t bytes,
+                                 struct tol_stream *stream) {
+    return bytes <= magazine->pool->options.magazine_max_bytes
+               ? tol_magazine_take(magazine, tol_pool_rounded(bytes), stream)
+               : tol_magazine_unpark(magazine, tol_pool_rounded(bytes), stream);
+}
+
+/* Leaves the magazine for the pool, which gets what it has parked. */
+static void lock_for_place(struct tol_pool *pool, struct tol_magazine *magazine) {
+    const bool has_parked =
+        atomic_load_explicit(&magazine->parked_bytes, memory_order_relaxed) != 0;
+    if (!has_parked) tol_magazine_unlock(magazine);
+    pthread_mutex_lock(&pool->lock);
+    pool->metered_at = 0;
+    if (!has_parked) return;
+    tol_magazine_give_parked(magazine);
+    tol_magazine_unlock(magazine);
+}
+
 static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_stream *stream,
                            unsigned tag, const void *site, struct tol_block *block) {
     tol_status status = TOL_OK;
@@ -153,11 +173,9 @@ static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_strea
     TOL_CHECK(magazine != NULL, TOL_OUT_OF_HOST_MEMORY,
               "no host memory for a thread's cache of blocks");
     begin = tol_times_begin(&magazine->times, TOL_POOL_CALL_ALLOCATE);
-    if (bytes <= pool->options.magazine_max_bytes) {
-        tol_magazine_lock(magazine);
-        span = tol_magazine_take(magazine, tol_pool_rounded(bytes), stream);
-        if (span == NULL) tol_magazine_unlock(magazine);
-    }
+    tol_magazine_lock(magazine);
+    span = take_own(magazine, bytes, stream);
+    is_large = span != NULL && span->owner != NULL;
     if (span != NULL) {
         /* The generation is already that of the block to come. */
         put_label(span, &label);
@@ -166,8 +184,7 @@ static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_strea
                               memory_order_release);
         count(&magazine->hits);
     } else {
-        pthread_mutex_lock(&pool->lock);
-        pool->metered_at = 0;
+        lock_for_place(pool, magazine);
         status = place(pool, &label, stream, &span, &is_large);
         metered_at = pool->metered_at;
         pthread_mutex_unlock(&pool->lock);
@@ -220,6 +237,17 @@ out:
     return status;
 }
 
+/* Whether the thread keeps a freed block for its next allocations. The caller holds the magazine's
+ * lock. */
+static bool keep_own(struct tol_magazine *magazine, struct tol_span *span,
+                     struct tol_stream *stream) {
+    const struct tol_pool_options *options = &magazine->pool->options;
+    if (options->source == TOL_POOL_DRIVER) return false;
+    return span->owner == NULL && span->bytes <= options->magazine_max_bytes
+               ? tol_magazine_keep(magazine, span, stream)
+               : tol_magazine_park(magazine, span, stream);
+}
+
 /* is_used: the program has had it, so that there may be something to wipe. */
 static tol_status free_block(struct tol_pool *pool, struct tol_block block,
                              struct tol_stream *stream, const void *site, bool is_used) {
@@ -254,10 +282,8 @@ static tol_status free_block(struct tol_pool *pool, struct tol_block block,
     const uint64_t address = tol_span_address(span);
     const bool wipes = pool->options.wipe && is_used;
     bool is_large = (block.name & LARGE_BIT) != 0;
-    bool is_small = !is_large && span->bytes <= pool->options.magazine_max_bytes &&
-                    pool->options.source != TOL_POOL_DRIVER;
     if (wipes) status = wipe(pool, span, address, stream);
-    if (status == TOL_OK && (!is_small || !tol_magazine_keep(magazine, span, stream))) {
+    if (status == TOL_OK && !keep_own(magazine, span, stream)) {
         pthread_mutex_lock(&pool->lock);
         pool->metered_at = 0;
         status = is_large ? tol_pool_unplace_large(pool, span, stream)

@@ -76,6 +76,7 @@ tol_status tol_pool_place_chunked(struct tol_pool *pool, uint64_t bytes, struct 
                                   struct tol_span **result) {
     tol_status status = TOL_OK;
     struct tol_span *span = NULL, *hole = find_hole(pool, bytes);
+    if (hole == NULL && tol_magazine_reclaim(pool)) hole = find_hole(pool, bytes);
     if (hole == NULL) TOL_TRY(add_chunk(pool, chunk_bytes(pool, bytes), &hole));
     span = tol_spans_take(&pool->spans, hole, hole->begin, bytes);
     TOL_CHECK(span != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a record of a block");

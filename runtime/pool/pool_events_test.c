@@ -11,6 +11,7 @@ static struct tol_pool *pool_with(unsigned time_one_in, size_t trace_events) {
     struct tol_pool_options options;
     struct tol_pool *pool = NULL;
     tol_pool_tight(tol_context_device(test_context()), &options);
+    options.park_bytes = 0; /* what is freed is the pool's at once */
     options.time_one_in = time_one_in;
     options.trace_events = trace_events;
     tol_status status = tol_pool_create(test_context(), &options, &pool);

@@ -199,6 +199,7 @@ tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stre
     tol_status status = TOL_OK;
     struct tol_span *span = NULL;
     struct pool_place place = choose(pool, bytes, stream);
+    if (place.unmapped > 0 && tol_magazine_reclaim(pool)) place = choose(pool, bytes, stream);
     TOL_CHECK(place.hole != NULL, TOL_OUT_OF_DEVICE_MEMORY,
               "no range of %llu bytes is free in the pool's addresses", (unsigned long long)bytes);
     if (place.unmapped > 0) TOL_TRY(map_place(pool, &place, bytes));

@@ -52,6 +52,7 @@ struct tol_pool_options scene_options(size_t limit, size_t large) {
     options.large_bytes = large;
     options.first_count = 0;
     options.slack_bytes = 64 * MIB; /* nothing is trimmed */
+    options.park_bytes = 0;         /* a freed block is idle at once */
     return options;
 }
 

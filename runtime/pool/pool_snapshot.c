@@ -33,6 +33,7 @@ static void put_options(struct tol_long_text *text, const struct tol_pool_option
     put(text, "limit_bytes", o->limit_bytes);
     put(text, "magazine_max_bytes", o->magazine_max_bytes);
     put(text, "magazine_bytes", o->magazine_bytes);
+    put(text, "park_bytes", o->park_bytes);
     put(text, "guard_one_in", o->guard_one_in);
     put(text, "time_one_in", o->time_one_in);
     put(text, "trace_events", o->trace_events);

@@ -2,7 +2,9 @@
  * Pool state: the structures of a pool, and the functions that its files share.
  *
  * Locks: a pool's lock guards all of it except the magazines and the atomic fields. A magazine has
- * a lock of its own, taken before the pool's.
+ * a lock of its own, taken before the pool's; tol_magazine_reclaim, which holds the pool's, takes
+ * only magazines that nobody has.
+ * Lines of the cache: what calls read that a magazine serves is apart from what other calls write.
  * Asserted by the operations: tol_large_is_valid, tol_pool_is_valid, tol_magazine_bin_is_valid and
  * tol_magazine_is_valid (core/deep.h).
  */
@@ -11,6 +13,7 @@
 
 #include "freed.h"
 #include "core/context_state.h"
+#include "core/owner_lock.h"
 #include "pages.h"
 #include "tollens/pool.h"
 #include "ring.h"
@@ -20,7 +23,10 @@
 
 /* A thread's magazine keeps 1/512 of the bytes in use, and at least 1 MiB. */
 enum { TOL_MAGAZINE_SHARE = 512, TOL_MAGAZINE_LEAST = 1 << 20 };
-enum { TOL_POOL_TAGS = 256, TOL_MAGAZINE_BINS = 64, TOL_MAGAZINE_ROUNDS = 16 };
+enum { TOL_POOL_TAGS = 256, TOL_MAGAZINE_BINS = 64, TOL_MAGAZINE_ROUNDS = 16, TOL_PARKED = 4 };
+
+/* Two lines of the cache, which processors fetch together. */
+#define TOL_POOL_APART _Alignas(128)
 
 struct tol_pool_tag {
     char name[32];
@@ -59,16 +65,23 @@ struct tol_magazine_bin {
     struct tol_span *spans[TOL_MAGAZINE_ROUNDS];
 };
 
+/* A freed block above magazine_max_bytes that waits for the thread's next allocation. */
+struct tol_parked {
+    struct tol_stream *stream; /* holds a reference, without a block too */
+    struct tol_span *span;     /* NULL: none */
+};
+
 /* The blocks that one thread has freed and can allocate again. Only that thread writes the
  * counters; any thread reads them. */
 struct tol_magazine {
-    atomic_flag busy;
+    TOL_POOL_APART struct tol_owner_lock lock;
     struct tol_pool *pool;
     struct tol_magazine *next; /* in the pool's list */
     bool orphan;               /* its thread has ended */
-    _Atomic(uint64_t) bytes, allocations, frees, hits;
+    _Atomic(uint64_t) bytes, parked_bytes, allocations, frees, hits;
     _Atomic(int64_t) requested;
     struct tol_times times;
+    struct tol_parked parked[TOL_PARKED];
     struct tol_freed_list freed;
     struct tol_magazine_bin bins[TOL_MAGAZINE_BINS];
 };
@@ -79,7 +92,13 @@ struct tol_pool {
     struct tol_pool_options options;
     uint64_t id;          /* unique in the process */
     uint64_t granularity; /* of handles */
-    pthread_mutex_t lock;
+    bool is_chunked;      /* memory comes from cuMemAlloc: no pages */
+    unsigned tag_count;
+    uint64_t begin_ns; /* time of creation */
+    CUmemoryPool driver_pool;
+    _Atomic(struct tol_magazine *) magazines;
+    struct tol_ring ring;
+    TOL_POOL_APART pthread_mutex_t lock;
     struct tol_pages pages;
     struct tol_spans spans; /* of the pages, and records of the driver's blocks */
     struct tol_tickets tickets;
@@ -91,13 +110,9 @@ struct tol_pool {
     uint64_t large_creates, large_releases; /* handles */
     uint64_t large_calls;                   /* count of driver calls for large blocks */
     struct tol_spares spares;
-    bool is_chunked; /* memory comes from cuMemAlloc: no pages */
     struct tol_chunk *chunks;
     uint64_t chunk_held; /* bytes */
     uint64_t chunk_creates, chunk_releases;
-    CUmemoryPool driver_pool;
-    _Atomic(struct tol_magazine *) magazines;
-    _Atomic(uint64_t) arena_used; /* bytes of live and cached spans, without large blocks */
     uint64_t held_peak;
     bool is_dense;      /* nothing was free to give back, and nothing was freed since */
     bool is_short;      /* memory is out: take it page by page */
@@ -108,13 +123,13 @@ struct tol_pool {
     uint64_t stitched, stitched_bytes; /* remapped handles */
     _Atomic(uint64_t) requested_peak;
     struct tol_pool_tag tags[TOL_POOL_TAGS]; /* tag 0 means untagged */
-    unsigned tag_count;
-    _Atomic(uint64_t) epoch; /* counted when memory may pass to another thread (freed.h) */
-    uint64_t begin_ns;       /* time of creation */
-    struct tol_ring ring;
     uint64_t held_seen;  /* held bytes as of the latest event */
     uint64_t driver_ns;  /* time in and around driver calls for memory and order */
     uint64_t metered_at; /* begin of the first such call since this was set to 0 */
+    /* Read by all calls, and written by those that no magazine serves. */
+    TOL_POOL_APART _Atomic(uint64_t) epoch; /* counted when memory may pass to another thread
+                                             * (freed.h) */
+    _Atomic(uint64_t) arena_used; /* bytes of live and cached spans, without large blocks */
 };
 
 static inline uint64_t tol_pool_held(const struct tol_pool *pool) {
@@ -263,9 +278,30 @@ void tol_pool_note_peak(struct tol_pool *pool, uint64_t more);
 /* ---- magazine.c ---- */
 
 /* The calling thread's magazine, valid while the pool lives. NULL: no host memory. */
-struct tol_magazine *tol_magazine_get(struct tol_pool *pool);
-void tol_magazine_lock(struct tol_magazine *magazine);
-void tol_magazine_unlock(struct tol_magazine *magazine);
+struct tol_magazine *tol_magazine_get_slow(struct tol_pool *pool);
+
+/* A thread finds the magazines of the pools that it used lately in a table of its own, keyed by the
+ * pool's number. */
+enum { TOL_MAGAZINE_TABLE = 8 };
+struct tol_magazine_table {
+    uint64_t ids[TOL_MAGAZINE_TABLE];
+    struct tol_magazine *magazines[TOL_MAGAZINE_TABLE];
+};
+extern _Thread_local struct tol_magazine_table tol_magazine_mine;
+
+static inline struct tol_magazine *tol_magazine_get(struct tol_pool *pool) {
+    const uint64_t place = pool->id % TOL_MAGAZINE_TABLE;
+    return tol_magazine_mine.ids[place] == pool->id ? tol_magazine_mine.magazines[place]
+                                                    : tol_magazine_get_slow(pool);
+}
+
+/* By the magazine's thread. */
+static inline void tol_magazine_lock(struct tol_magazine *magazine) {
+    tol_owner_lock_take(&magazine->lock);
+}
+static inline void tol_magazine_unlock(struct tol_magazine *magazine) {
+    tol_owner_lock_give(&magazine->lock);
+}
 
 /* Takes a block of that size that the same thread freed on the same stream. NULL: there is none. */
 struct tol_span *tol_magazine_take(struct tol_magazine *magazine, uint64_t bytes,
@@ -274,6 +310,27 @@ struct tol_span *tol_magazine_take(struct tol_magazine *magazine, uint64_t bytes
 /* Keeps a block. false: there is no room for it. */
 bool tol_magazine_keep(struct tol_magazine *magazine, struct tol_span *span,
                        struct tol_stream *stream);
+
+/* Takes a larger block of that size that the same thread freed on the same stream. NULL: there is
+ * none. Keeps one: false if there is no room for it. The caller holds the magazine's lock, here and
+ * in the next. */
+struct tol_span *tol_magazine_unpark(struct tol_magazine *magazine, uint64_t bytes,
+                                     struct tol_stream *stream);
+bool tol_magazine_park(struct tol_magazine *magazine, struct tol_span *span,
+                       struct tol_stream *stream);
+
+/* Frees the parked blocks of a magazine. The caller holds the pool's lock too. */
+void tol_magazine_give_parked(struct tol_magazine *magazine);
+
+/* Releases the streams of parked blocks that are gone. The caller does not hold the pool's lock. */
+void tol_magazine_drop_parked(struct tol_magazine *magazine);
+
+/* Frees the parked blocks of all threads that are not using their magazine now. false: there is
+ * none. The caller holds the pool's lock. */
+bool tol_magazine_reclaim(struct tol_pool *pool);
+
+/* Whether the parked blocks are cached ones, and the count of their bytes is right. */
+bool tol_magazine_is_parked_valid(const struct tol_magazine *magazine);
 
 /* Frees all blocks of all magazines to the pool. The caller holds no lock. */
 void tol_magazine_flush_all(struct tol_pool *pool);

@@ -59,8 +59,8 @@ struct tol_spans {
     struct tol_span *unused;            /* records, linked by behind */
     size_t unused_count;
     struct tol_span *first; /* the lowest span of the first region */
-    _Atomic(struct tol_span *) chunks[TOL_SPAN_CHUNKS];
-    size_t chunk_count;
+    _Alignas(128) _Atomic(struct tol_span *) chunks[TOL_SPAN_CHUNKS]; /* read without a lock */
+    _Alignas(128) size_t chunk_count;
     uint64_t free_bytes;
     size_t free_count, used_count;
 };

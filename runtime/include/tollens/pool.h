@@ -83,6 +83,11 @@ struct tol_pool_options {
 
     size_t magazine_max_bytes; /* freed blocks up to this size stay with their thread */
     size_t magazine_bytes;     /* most bytes a thread keeps that way */
+    size_t park_bytes;         /* most bytes of larger freed blocks, four at most, that a thread
+                                * keeps for its next allocations of the same sizes. They are free
+                                * for all as soon as the thread allocates another size, or any
+                                * thread is about to take memory from the driver. 0, or
+                                * magazine_max_bytes 0: none */
 
     bool wipe;             /* zero a block when it is freed, on the stream that frees it */
     unsigned guard_one_in; /* one in this many of the allocations that no magazine serves ends

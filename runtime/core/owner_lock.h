@@ -1,0 +1,62 @@
+/*
+ * Owner lock: a lock that one thread, its owner, takes and gives back with loads and stores alone.
+ * Other threads may take it too, at the price of a system call.
+ *
+ * The owner writes that it is inside and then reads whether another thread has asked; another
+ * thread writes that it asks and then reads whether the owner is inside. Each must see the other's
+ * write before its own read. The owner does not pay for that: membarrier(2), made by the other
+ * thread, has every running thread of the process pass a memory barrier. Where the system has no
+ * such call (before Linux 4.14, or forbidden by a filter), the owner makes its write an exchange.
+ *
+ * A lock starts all zero. The owner may change only while nobody holds the lock.
+ */
+#ifndef TOLLENS_OWNER_LOCK_H
+#define TOLLENS_OWNER_LOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct tol_owner_lock {
+    atomic_bool inside; /* the owner has it */
+    atomic_bool asked;  /* another thread has it, or waits for the owner to leave */
+};
+
+/* Whether owners need no exchange. Set by tol_owner_lock_prepare. */
+extern bool tol_owner_lock_is_plain;
+
+/* Asks the system whether it can do that. Called before the first lock is used, once or more. */
+void tol_owner_lock_prepare(void);
+
+/* What tol_owner_lock_take does where another thread has asked. */
+void tol_owner_lock_wait(struct tol_owner_lock *lock);
+
+static inline bool tol_owner_lock_try(struct tol_owner_lock *lock) {
+    if (tol_owner_lock_is_plain) {
+        atomic_store_explicit(&lock->inside, true, memory_order_relaxed);
+        atomic_signal_fence(memory_order_seq_cst);
+    } else {
+        (void)atomic_exchange_explicit(&lock->inside, true, memory_order_seq_cst);
+    }
+    return !atomic_load_explicit(&lock->asked, memory_order_seq_cst);
+}
+
+/* Take and give back, by the owner. */
+static inline void tol_owner_lock_take(struct tol_owner_lock *lock) {
+    if (__builtin_expect(!tol_owner_lock_try(lock), 0)) tol_owner_lock_wait(lock);
+}
+static inline void tol_owner_lock_give(struct tol_owner_lock *lock) {
+    atomic_store_explicit(&lock->inside, false, memory_order_release);
+}
+
+/* Take it as another thread does, or as the owner where it is not inside, and give it back. take
+ * waits for whoever has it. false: the system has taken membarrier away from the process, so that
+ * nobody but the owner may ever have it. */
+bool tol_owner_lock_enter(struct tol_owner_lock *lock);
+void tol_owner_lock_leave(struct tol_owner_lock *lock);
+
+/* Takes those of count locks that nobody has, with one system call for all, and sets is_taken[i].
+ * Waits for nobody, so it may be called with a lock held that owners wait for. */
+void tol_owner_lock_enter_free(struct tol_owner_lock *const *locks, size_t count, bool *is_taken);
+
+#endif
