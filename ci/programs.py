@@ -33,8 +33,9 @@ DRIVER = "$folder/libtollens-soft.so"
 SOFT_ARCHIVES = "$folder/soft.a $folder/soft-levels.a"
 CLAIMS = "build/generated/claims.def"
 # The runtime's benchmarks, and the parts of each.
-RUNTIME_BENCHES = (["launch"], ["pool"], ["transfer"], ["watch"],
-                   ["peers", "peer_speed"],
+RUNTIME_BENCHES = (["launch"],
+                   ["pool", "pool_allocators_bench", "pool_walk_bench", "pool_flight_bench"],
+                   ["transfer"], ["watch"], ["peers", "peer_speed"],
                    ["streams", "streams_queues_bench", "streams_traces_bench",
                     "streams_events_bench"])
 

@@ -117,16 +117,24 @@ static void set_table(struct tol_pages *pages, const struct tol_page_handle *han
     for (uint32_t i = 0; i < handle->pages; i++) pages->table[handle->first + i] = value;
 }
 
-/* Takes back what was mapped. false: the driver would not, so that it is mapped still, and nothing
- * else could be mapped there. */
-static bool take_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
+CUmemGenericAllocationHandle tol_pages_detach(struct tol_pages *pages,
+                                              struct tol_page_handle *handle) {
+    const CUmemGenericAllocationHandle memory = handle->memory;
     assert(handle->blocks == 0 && !handle->is_shared && tol_page_is_valid(pages, handle->first));
-    if (!unmap(pages, handle)) return false;
     pages->idle_count--;
     pages->mapped -= handle->pages * pages->page_bytes;
     set_table(pages, handle, 0);
     tol_pages_drop_handle(pages, handle);
     TOL_DEEP_ASSERT(tol_pages_is_valid(pages));
+    return memory;
+}
+
+/* Takes back what was mapped. false: the driver would not, so that it is mapped still, and nothing
+ * else could be mapped there. */
+static bool take_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
+    assert(handle->blocks == 0 && !handle->is_shared && tol_page_is_valid(pages, handle->first));
+    if (!unmap(pages, handle)) return false;
+    (void)tol_pages_detach(pages, handle);
     return true;
 }
 
@@ -144,6 +152,25 @@ bool tol_pages_take(struct tol_pages *pages, struct tol_page_handle *handle) {
     return true;
 }
 
+static void note_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
+    set_table(pages, handle, (uint32_t)(handle - pages->handles) + 1);
+    if (handle->first + handle->pages > pages->top) pages->top = handle->first + handle->pages;
+    pages->idle_count++;
+    pages->mapped += handle->pages * pages->page_bytes;
+    assert(tol_page_is_valid(pages, handle->first) &&
+           tol_page_is_valid(pages, handle->first + handle->pages - 1));
+    TOL_DEEP_ASSERT(tol_pages_is_valid(pages));
+}
+
+bool tol_pages_adopt(struct tol_pages *pages, uint32_t first, uint32_t count,
+                     CUmemGenericAllocationHandle memory) {
+    struct tol_page_handle *handle = tol_pages_new_handle(pages);
+    if (handle == NULL) return false;
+    *handle = (struct tol_page_handle){.memory = memory, .first = first, .pages = count};
+    note_handle(pages, handle);
+    return true;
+}
+
 /* Without counting it. */
 static tol_status put_handle(struct tol_pages *pages, uint32_t first, uint32_t count,
                              CUmemGenericAllocationHandle memory) {
@@ -156,12 +183,7 @@ static tol_status put_handle(struct tol_pages *pages, uint32_t first, uint32_t c
                    "mapping %llu bytes at page %u", (unsigned long long)bytes, first);
     *handle = (struct tol_page_handle){
         .memory = memory, .first = first, .pages = count, .is_closed = true};
-    set_table(pages, handle, (uint32_t)(handle - pages->handles) + 1);
-    if (first + count > pages->top) pages->top = first + count;
-    pages->idle_count++;
-    pages->mapped += bytes;
-    assert(tol_page_is_valid(pages, first) && tol_page_is_valid(pages, first + count - 1));
-    TOL_DEEP_ASSERT(tol_pages_is_valid(pages));
+    note_handle(pages, handle);
     return TOL_OK;
 out:
     if (handle != NULL) tol_pages_drop_handle(pages, handle);
@@ -217,6 +239,16 @@ static bool is_empty(const struct tol_pages *pages, uint64_t first, uint32_t cou
     return true;
 }
 
+/* The pages of the handle that the first of some pages without memory gets for a block that ends
+ * at an address: as many as are the block's alone. */
+static uint32_t join(const struct tol_pages *pages, uint32_t first, uint64_t block_end,
+                     uint32_t most) {
+    const uint32_t behind = page_of(pages, block_end);
+    uint32_t count = 1;
+    while (count < most && first + count < behind && pages->table[first + count] == 0) count++;
+    return count;
+}
+
 /* The pages of the handle that a page without memory would get. */
 static void next_handle(const struct tol_pages *pages, uint32_t page, uint32_t step,
                         uint32_t *first, uint32_t *count) {
@@ -263,6 +295,7 @@ tol_status tol_pages_map(struct tol_pages *pages, uint64_t begin, uint64_t bytes
             uint32_t first = made_end, count = growth->run;
             if (count <= growth->step || !is_empty(pages, first, count, limit)) {
                 next_handle(pages, made_end, growth->step, &first, &count);
+                if (count == 1) count = join(pages, first, begin + bytes, growth->joined);
             }
             TOL_TRY(map_handle(pages, first, count));
             if (first < made_first) made_first = first;

@@ -73,9 +73,10 @@ struct tol_page_cost {
 struct tol_page_cost tol_pages_cost(const struct tol_pages *pages, uint64_t begin, uint64_t bytes);
 
 /* How memory is taken: a handle covers run pages if that many before limit have no memory; else
- * step aligned pages if none of them has memory; else one page. */
+ * step aligned pages if none of them has memory; else one page, or up to joined pages that are
+ * entirely the block's. */
 struct tol_page_growth {
-    uint32_t run, step;
+    uint32_t run, step, joined;
     uint64_t limit;
 };
 
@@ -123,6 +124,15 @@ tol_status tol_pages_put(struct tol_pages *pages, uint32_t first, uint32_t count
 /* Sets access for whole handles from page first up to but not including end. On failure they stay
  * closed. */
 tol_status tol_pages_allow(struct tol_pages *pages, uint32_t first, uint32_t end);
+
+/* ---- for prepare.c ---- */
+
+/* Forgets a handle that has no block and is not shared, which stays mapped, and returns its memory.
+ * Notes memory that is mapped with access at pages of no handle: false: no host memory. */
+CUmemGenericAllocationHandle tol_pages_detach(struct tol_pages *pages,
+                                              struct tol_page_handle *handle);
+bool tol_pages_adopt(struct tol_pages *pages, uint32_t first, uint32_t count,
+                     CUmemGenericAllocationHandle memory);
 
 /* ---- for mesh.c ---- */
 

@@ -31,6 +31,8 @@ void tol_pool_default(const struct tol_device *device, struct tol_pool_options *
         .first_bytes = 64 * MIB,
         .first_count = 4,
         .grow_share = 0.0015,
+        .joins_pages = true,
+        .prepare_bytes = 16 * MIB,
         .large_bytes = 16 * MIB,
         .trim_above = 1.025,
         .trim_to = 1.015,
@@ -51,6 +53,8 @@ void tol_pool_default(const struct tol_device *device, struct tol_pool_options *
 void tol_pool_tight(const struct tol_device *device, struct tol_pool_options *options) {
     tol_pool_default(device, options);
     options->grow_share = 0;
+    options->joins_pages = false;
+    options->prepare_bytes = 0;
     options->trim_above = 1.02;
     options->trim_to = 1.01;
     options->slack_bytes = 4 * MIB;
@@ -67,6 +71,7 @@ void tol_pool_latency(const struct tol_device *device, struct tol_pool_options *
     tol_pool_default(device, options);
     options->double_bytes = 1088 * MIB;
     options->grow_share = 0.072;
+    options->prepare_bytes = 0;
     options->large_bytes = 64 * MIB;
     options->trim_above = 1.25;
     options->trim_to = 1.2;
@@ -97,7 +102,7 @@ static tol_status settle(struct tol_pool *pool) {
     TOL_CHECK(o->magazine_max_bytes <= UINT32_MAX, TOL_INVALID_ARGUMENT,
               "magazine_max_bytes is %zu: it must be less than 4 GiB", o->magazine_max_bytes);
     if (o->source == TOL_POOL_DRIVER) {
-        o->park_bytes = 0;
+        o->park_bytes = o->prepare_bytes = 0;
         goto out;
     }
     TOL_CHECK(o->page_bytes > 0 && o->large_bytes > 0 && o->address_bytes > 0, TOL_INVALID_ARGUMENT,
@@ -111,6 +116,7 @@ static tol_status settle(struct tol_pool *pool) {
               "guard_one_in: guards need virtual memory management");
     if (o->magazine_max_bytes >= o->large_bytes) o->magazine_max_bytes = o->large_bytes - 1;
     if (o->magazine_max_bytes == 0) o->park_bytes = 0;
+    if (pool->is_chunked || o->page_bytes > unit) o->prepare_bytes = 0;
 out:
     return status;
 }
@@ -264,6 +270,7 @@ static void free_driver_block(void *user, struct tol_span *span) {
 void tol_pool_destroy(struct tol_pool *pool) {
     if (pool == NULL) return;
     struct tol_context *context = pool->context;
+    tol_prepare_close(pool);
     tol_context_drop_holder(context, &pool->holder);
     if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
     /* What the program has queued on freed blocks, and the wiping of them, must not meet addresses
@@ -308,6 +315,7 @@ tol_status tol_pool_trim(struct tol_pool *pool, size_t keep_bytes) {
                        "trimming the driver's pool to %zu bytes", keep_bytes);
     } else {
         pthread_mutex_lock(&pool->lock);
+        tol_prepare_settle(pool);
         (void)tol_pool_give_back(pool, keep_bytes);
         tol_pool_note_held(pool);
         pthread_mutex_unlock(&pool->lock);

@@ -35,7 +35,8 @@ static bool has_to_wait(struct tol_pool *pool, const struct tol_span *hole, uint
     uint64_t open = tol_tickets_open(&pool->tickets, hole->wait_streams, hole->wait_ticket, false);
     *can_wait = tol_tickets_can_wait(&pool->tickets, open, stream);
     for (; open != 0; open &= open - 1) {
-        if (pool->tickets.streams[__builtin_ctzll(open)].stream != stream) return true;
+        const unsigned place = (unsigned)__builtin_ctzll(open);
+        if (!tol_tickets_is_ordered(&pool->tickets, place, hole->wait_ticket, stream)) return true;
     }
     return false;
 }
@@ -119,7 +120,8 @@ tol_status tol_pool_order(struct tol_pool *pool, uint64_t streams, uint64_t tick
     if (streams == 0) return TOL_OK;
     uint64_t open = tol_tickets_open(&pool->tickets, streams, ticket, false);
     for (uint64_t rest = open; rest != 0 && stream != NULL; rest &= rest - 1) {
-        if (pool->tickets.streams[__builtin_ctzll(rest)].stream == stream) open &= ~(rest & -rest);
+        const unsigned place = (unsigned)__builtin_ctzll(rest);
+        if (tol_tickets_is_ordered(&pool->tickets, place, ticket, stream)) open &= ~(rest & -rest);
     }
     if (open == 0) return TOL_OK;
     const uint64_t begin = tol_meter_begin(pool);
@@ -160,6 +162,13 @@ static uint64_t largest_to_compact(const struct tol_pool *pool) {
     return (limit > 0 ? limit : (uint64_t)device->memory_bytes) / COMPACT_SHARE;
 }
 
+uint64_t tol_pool_growth(const struct tol_pool *pool) {
+    const uint64_t wanted = wanted_growth(pool);
+    if (!pool->options.compact) return wanted;
+    const uint64_t largest = largest_to_compact(pool);
+    return wanted < largest ? wanted : largest;
+}
+
 /* How much to take at once. Handles are large at first, so that few driver calls serve many
  * blocks. */
 static struct tol_page_growth growth_of(const struct tol_pool *pool, const struct pool_place *place,
@@ -169,11 +178,13 @@ static struct tol_page_growth growth_of(const struct tol_pool *pool, const struc
     const uint64_t limit = options->limit_bytes;
     const uint64_t held = tol_pool_held(pool) + tol_pages_missing(pages, place->begin, bytes, 1);
     uint64_t room = limit == 0 ? UINT64_MAX : limit > held ? (limit - held) / TAIL_SHARE : 0;
-    uint64_t run = wanted_growth(pool);
-    if (options->compact && run > largest_to_compact(pool)) run = largest_to_compact(pool);
+    uint64_t run = tol_pool_growth(pool);
     if (run > room) run = room;
     bool is_near = pages->step * pages->page_bytes > room || pool->is_short;
+    uint64_t joined = options->joins_pages && !is_near ? options->large_bytes : 0;
+    if (options->compact && joined > largest_to_compact(pool)) joined = largest_to_compact(pool);
     return (struct tol_page_growth){
+        .joined = (uint32_t)(joined / pages->page_bytes),
         .run = pool->is_short ? 1 : (uint32_t)(run / pages->page_bytes),
         .step = is_near ? 1 : pages->step,
         .limit = place->hole->begin + place->hole->bytes,
@@ -189,10 +200,14 @@ static tol_status map_place(struct tol_pool *pool, const struct pool_place *plac
     TOL_TRY(
         tol_pool_charge(pool, tol_pages_missing(&pool->pages, place->begin, bytes, growth.step)));
     status = tol_pages_map(&pool->pages, place->begin, bytes, &growth);
+    if (status == TOL_OK) pool->prepare.has_failed = false;
 out:
     tol_meter_end(pool, begin);
     return status;
 }
+
+/* A caller waits for this many handles of the pool's thread, and then takes its own. */
+enum { AWAITED = 8 };
 
 tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stream *stream,
                           struct tol_span **result) {
@@ -200,6 +215,11 @@ tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stre
     struct tol_span *span = NULL;
     struct pool_place place = choose(pool, bytes, stream);
     if (place.unmapped > 0 && tol_magazine_reclaim(pool)) place = choose(pool, bytes, stream);
+    for (int i = 0; i < AWAITED && place.unmapped > 0 && tol_prepare_is_near(pool); i++) {
+        const bool has_come = tol_prepare_await(pool);
+        place = choose(pool, bytes, stream); /* the lock was released */
+        if (!has_come) break;
+    }
     TOL_CHECK(place.hole != NULL, TOL_OUT_OF_DEVICE_MEMORY,
               "no range of %llu bytes is free in the pool's addresses", (unsigned long long)bytes);
     if (place.unmapped > 0) TOL_TRY(map_place(pool, &place, bytes));
@@ -214,6 +234,7 @@ tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stre
         tol_spans_give(&pool->spans, span, span->wait_streams, span->wait_ticket);
         span = NULL;
     }
+    tol_prepare_note(pool);
 out:
     TOL_DEEP_ASSERT(tol_pool_is_valid(pool));
     *result = span;
@@ -260,15 +281,20 @@ void tol_pool_each_done(struct tol_pool *pool,
 struct giver {
     struct tol_pool *pool;
     uint64_t want, given;
+    uint64_t ahead; /* the address from which on memory is mapped ahead, which stays; 0: nowhere */
 };
 
 static bool give_pages(void *user, uint64_t begin, uint64_t end) {
     struct giver *giver = user;
+    const uint64_t ahead = giver->pool->options.prepare_bytes;
+    if (giver->ahead != 0 && begin <= giver->ahead && giver->ahead < end) {
+        begin = end - giver->ahead > ahead ? giver->ahead + ahead : end;
+    }
     giver->given += tol_pages_release(&giver->pool->pages, begin, end, giver->want - giver->given);
     return giver->given < giver->want;
 }
 
-static uint64_t give_back(struct tol_pool *pool, uint64_t keep) {
+static uint64_t give_back(struct tol_pool *pool, uint64_t keep, bool keeps_ahead) {
     uint64_t held = tol_pool_held(pool);
     if (held <= keep) return 0;
     const uint64_t want = held - keep;
@@ -278,16 +304,23 @@ static uint64_t give_back(struct tol_pool *pool, uint64_t keep) {
         return given + (given < want ? tol_pool_release_chunks(pool, want - given, keep > 0) : 0);
     }
     if (pool->pages.shared_count > 0 && given < want) given += tol_mesh_release(pool, want - given);
-    struct giver giver = {pool, want, given};
+    const struct tol_span *frontier = keeps_ahead ? tol_prepare_frontier(pool) : NULL;
+    struct giver giver = {pool, want, given, frontier != NULL ? frontier->begin : 0};
     if (given < want) tol_pool_each_done(pool, give_pages, &giver);
     return giver.given;
 }
 
-uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t keep) {
-    const uint64_t begin = tol_meter_begin(pool), given = give_back(pool, keep);
+static uint64_t give_back_metered(struct tol_pool *pool, uint64_t keep, bool keeps_ahead) {
+    tol_tickets_begin_pass(&pool->tickets);
+    const uint64_t begin = tol_meter_begin(pool), given = give_back(pool, keep, keeps_ahead);
+    tol_tickets_end_pass(&pool->tickets);
     tol_meter_end(pool, begin);
     TOL_DEEP_ASSERT(tol_pool_is_valid(pool));
     return given;
+}
+
+uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t keep) {
+    return give_back_metered(pool, keep, false);
 }
 
 void tol_pool_tidy(struct tol_pool *pool) {
@@ -305,5 +338,7 @@ void tol_pool_tidy(struct tol_pool *pool) {
         pool->spares.count == 0) {
         return;
     }
-    pool->is_dense = tol_pool_give_back(pool, (uint64_t)(used * options->trim_to + slack)) == 0;
+    if (tol_prepare_trims(pool)) return;
+    const uint64_t keep = (uint64_t)(used * options->trim_to + slack);
+    pool->is_dense = give_back_metered(pool, keep, pool->prepare.has_thread) == 0;
 }

@@ -15,6 +15,7 @@
 #include "core/context_state.h"
 #include "core/owner_lock.h"
 #include "pages.h"
+#include "prepare.h"
 #include "tollens/pool.h"
 #include "ring.h"
 #include "spans.h"
@@ -113,6 +114,7 @@ struct tol_pool {
     struct tol_chunk *chunks;
     uint64_t chunk_held; /* bytes */
     uint64_t chunk_creates, chunk_releases;
+    struct tol_prepare prepare;
     uint64_t held_peak;
     bool is_dense;      /* nothing was free to give back, and nothing was freed since */
     bool is_short;      /* memory is out: take it page by page */
@@ -133,7 +135,8 @@ struct tol_pool {
 };
 
 static inline uint64_t tol_pool_held(const struct tol_pool *pool) {
-    return pool->pages.mapped + pool->chunk_held + pool->large_held + pool->spares.bytes;
+    return pool->pages.mapped + pool->chunk_held + pool->large_held + pool->spares.bytes +
+           pool->prepare.bytes;
 }
 
 static inline uint64_t tol_pool_rounded(uint64_t bytes) {
@@ -162,6 +165,9 @@ tol_status tol_pool_unplace(struct tol_pool *pool, struct tol_span *span,
 
 /* Returns memory to the driver until at most held bytes are left. Returns the bytes given back. */
 uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t held);
+
+/* The size of the next handle that a growing pool takes; 0: one step. */
+uint64_t tol_pool_growth(const struct tol_pool *pool);
 
 /* Returns the memory that exceeds the trim options. */
 void tol_pool_tidy(struct tol_pool *pool);

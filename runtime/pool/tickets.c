@@ -6,6 +6,8 @@
 #include "tollens/context.h"
 #include "core/deadline.h"
 
+#include <string.h>
+
 void tol_tickets_clear(struct tol_tickets *tickets) {
     for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
         struct tol_ticket_stream *place = &tickets->streams[i];
@@ -83,17 +85,43 @@ static struct tol_ticket_stream *free_place(struct tol_tickets *tickets) {
     return NULL;
 }
 
+/* The place of a stream; TOL_TICKET_STREAMS: it has none. */
+static unsigned find_place(const struct tol_tickets *tickets, const struct tol_stream *stream) {
+    const unsigned first = stream->number % TOL_TICKET_STREAMS;
+    for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
+        const unsigned place = (first + i) % TOL_TICKET_STREAMS;
+        if (tickets->streams[place].stream == stream) return place;
+    }
+    return TOL_TICKET_STREAMS;
+}
+
+static void assign(struct tol_tickets *tickets, struct tol_ticket_stream *place,
+                   struct tol_stream *stream) {
+    if (place->stream != NULL) tol_context_release_stream(place->stream);
+    tol_context_retain_stream(stream);
+    place->stream = stream;
+    /* Frees of the past that name this place are done, and count as such. */
+    place->last = place->recorded = place->done = tickets->now;
+    memset(tickets->ordered[place - tickets->streams], 0, sizeof tickets->ordered[0]);
+}
+
+/* The place of a stream, if one can be had without waiting. */
+static unsigned place_now(struct tol_tickets *tickets, struct tol_stream *stream) {
+    const unsigned place = find_place(tickets, stream);
+    if (place < TOL_TICKET_STREAMS) return place;
+    for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
+        if (tickets->streams[i].stream != NULL) continue;
+        assign(tickets, &tickets->streams[i], stream);
+        return i;
+    }
+    return TOL_TICKET_STREAMS;
+}
+
 tol_status tol_tickets_place(struct tol_tickets *tickets, struct tol_stream *stream,
                              unsigned *result) {
     tol_status status = TOL_OK;
-    unsigned first = stream->number % TOL_TICKET_STREAMS;
-    for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
-        unsigned place = (first + i) % TOL_TICKET_STREAMS;
-        if (tickets->streams[place].stream == stream) {
-            *result = place;
-            return TOL_OK;
-        }
-    }
+    *result = find_place(tickets, stream);
+    if (*result < TOL_TICKET_STREAMS) return TOL_OK;
     struct tol_ticket_stream *place = free_place(tickets);
     if (place == NULL) {
         place = &tickets->streams[0];
@@ -102,11 +130,7 @@ tol_status tol_tickets_place(struct tol_tickets *tickets, struct tol_stream *str
         }
         TOL_TRY(wait_for(tickets, place));
     }
-    if (place->stream != NULL) tol_context_release_stream(place->stream);
-    tol_context_retain_stream(stream);
-    place->stream = stream;
-    /* Frees of the past that name this place are done, and count as such. */
-    place->last = place->recorded = place->done = tickets->now;
+    assign(tickets, place, stream);
     *result = (unsigned)(place - tickets->streams);
 out:
     return status;
@@ -114,6 +138,22 @@ out:
 
 uint64_t tol_tickets_take(struct tol_tickets *tickets, unsigned place) {
     return tickets->streams[place].last = ++tickets->now;
+}
+
+void tol_tickets_begin_pass(struct tol_tickets *tickets) {
+    tickets->pass = ++tickets->passes;
+}
+
+void tol_tickets_end_pass(struct tol_tickets *tickets) {
+    tickets->pass = 0;
+}
+
+/* Finds out what is done on the stream of a place, unless that was done in this pass. */
+static void ask_driver(struct tol_tickets *tickets, struct tol_ticket_stream *place) {
+    if (tol_tickets_is_captured(place)) return;
+    if (tickets->pass != 0 && place->asked == tickets->pass) return;
+    place->asked = tickets->pass;
+    if (!is_idle(tickets, place) && record(tickets, place) == TOL_OK) (void)is_done(tickets, place);
 }
 
 uint64_t tol_tickets_open(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket,
@@ -124,10 +164,7 @@ uint64_t tol_tickets_open(struct tol_tickets *tickets, uint64_t streams, uint64_
         /* A free on this stream before the ticket may have had a number far below it. */
         uint64_t needed = ticket < place->last ? ticket : place->last;
         if (place->done >= needed) continue;
-        if (ask && !tol_tickets_is_captured(place) && !is_idle(tickets, place) &&
-            record(tickets, place) == TOL_OK) {
-            (void)is_done(tickets, place);
-        }
+        if (ask) ask_driver(tickets, place);
         if (place->done < needed) open |= rest & -rest;
     }
     return open;
@@ -142,13 +179,30 @@ bool tol_tickets_can_wait(const struct tol_tickets *tickets, uint64_t open,
     return true;
 }
 
+static bool is_captured(const struct tol_stream *stream) {
+    return atomic_load_explicit(&stream->capture, memory_order_relaxed) != NULL;
+}
+
+/* Work that is captured runs whenever its graph does, so an order of streams says nothing of it. */
+bool tol_tickets_is_ordered(const struct tol_tickets *tickets, unsigned place, uint64_t ticket,
+                            const struct tol_stream *stream) {
+    const struct tol_ticket_stream *before = &tickets->streams[place];
+    if (stream == NULL) return false;
+    if (before->stream == stream) return true;
+    const unsigned behind = find_place(tickets, stream);
+    const uint64_t needed = ticket < before->last ? ticket : before->last;
+    return behind < TOL_TICKET_STREAMS && tickets->ordered[behind][place] >= needed &&
+           !is_captured(stream);
+}
+
 tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket,
                              struct tol_stream *stream, uint64_t *waits) {
     tol_status status = TOL_OK;
     uint64_t open = tol_tickets_open(tickets, streams, ticket, false);
     for (; open != 0; open &= open - 1) {
         struct tol_ticket_stream *place = &tickets->streams[__builtin_ctzll(open)];
-        if (place->stream == stream) continue;
+        const unsigned before = (unsigned)(place - tickets->streams);
+        if (tol_tickets_is_ordered(tickets, before, ticket, stream)) continue;
         TOL_CHECK(!tol_tickets_is_captured(place), TOL_OUT_OF_DEVICE_MEMORY,
                   "the memory was freed on stream %u during its capture", place->stream->number);
         if (is_idle(tickets, place)) continue;
@@ -158,6 +212,8 @@ tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint
                        "making stream %u wait for memory freed on stream %u", stream->number,
                        place->stream->number);
         ++*waits;
+        const unsigned behind = is_captured(stream) ? TOL_TICKET_STREAMS : place_now(tickets, stream);
+        if (behind < TOL_TICKET_STREAMS) tickets->ordered[behind][before] = place->recorded;
     }
 out:
     return status;

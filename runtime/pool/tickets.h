@@ -20,13 +20,18 @@ struct tol_ticket_stream {
     uint64_t last;     /* the last free on it */
     uint64_t recorded; /* the event is behind all frees up to this number */
     uint64_t done;     /* the work of all frees up to this number is done */
+    uint64_t asked;    /* the pass in which the driver was last asked */
 };
 
 struct tol_tickets {
     struct tol_context *context;
     uint64_t now;
     uint64_t driver_calls; /* made so far */
+    uint64_t pass, passes; /* the pass that is under way, 0: none; and how many there were */
     struct tol_ticket_stream streams[TOL_TICKET_STREAMS];
+    /* [behind][before]: later work on the stream of the first place comes after all frees up to
+     * this number on the stream of the second. */
+    uint64_t ordered[TOL_TICKET_STREAMS][TOL_TICKET_STREAMS];
 };
 
 /* Whether the stream is being captured into a graph. Then it is not queried or waited for, and no
@@ -50,10 +55,20 @@ uint64_t tol_tickets_take(struct tol_tickets *tickets, unsigned place);
  * only if ask is set: it queries the stream and, if that has work, an event behind the frees. */
 uint64_t tol_tickets_open(struct tol_tickets *tickets, uint64_t streams, uint64_t ticket, bool ask);
 
+/* Bracket a look at many frees: in between the driver is asked once about a stream, however many
+ * frees on it are looked at. */
+void tol_tickets_begin_pass(struct tol_tickets *tickets);
+void tol_tickets_end_pass(struct tol_tickets *tickets);
+
 /* Whether stream, or the host if it is NULL, can wait for the open streams: none of the others is
  * being captured. */
 bool tol_tickets_can_wait(const struct tol_tickets *tickets, uint64_t open,
                           const struct tol_stream *stream);
+
+/* Whether later work on stream is ordered behind the frees up to ticket of the stream of a place:
+ * it is the same stream, or has been made to wait for them. */
+bool tol_tickets_is_ordered(const struct tol_tickets *tickets, unsigned place, uint64_t ticket,
+                            const struct tol_stream *stream);
 
 /* Makes later work on stream wait for the streams' work up to ticket, and adds the number of events
  * to *waits. TOL_OUT_OF_DEVICE_MEMORY: one of the streams is being captured. */

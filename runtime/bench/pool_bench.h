@@ -1,0 +1,58 @@
+/*
+ * What the parts of bench-pool share: the allocators, and taking and giving by each.
+ */
+#ifndef TOLLENS_POOL_BENCH_H
+#define TOLLENS_POOL_BENCH_H
+
+#include "core/monotonic.h"
+#include "tollens/pool.h"
+#include "tollens/stream.h"
+
+#define MIB ((size_t)1 << 20)
+enum { HOT_PAIRS = 20000, LIVE_MAX = 60000, THREADS_MAX = 4, WALK_STEPS = 10000 };
+
+/* "no thread" is the default profile without the pool's thread, "no caches" without blocks that
+ * stay with their thread. */
+enum kind { DEFAULT, NO_THREAD, NO_CACHES, TIGHT, LATENCY, DRIVER_ASYNC, DRIVER_SYNC, KINDS };
+
+struct allocator {
+    enum kind kind;
+    struct tol_pool *pool;
+    CUmemoryPool driver_pool;
+};
+
+union memory {
+    struct tol_block block;
+    CUdeviceptr address;
+};
+
+struct pool_bench {
+    struct tol_driver *driver;
+    struct tol_context *context;
+    bool is_json;
+    int steps, pairs;
+    size_t prepare_bytes; /* of the profiles that have a thread; SIZE_MAX: as they are */
+    double grow_share;    /* of the default profile; below 0: as it is */
+};
+extern struct pool_bench bench;
+
+const char *kind_name(enum kind kind);
+void must(tol_status status, const char *what);
+
+void open_allocator(struct allocator *a, enum kind kind);
+void close_allocator(struct allocator *a);
+
+/* false: out of memory. */
+bool take(struct allocator *a, size_t bytes, struct tol_stream *stream, union memory *memory);
+void give(struct allocator *a, union memory memory, struct tol_stream *stream);
+
+/* Bytes held from the driver; 0 where the allocator cannot say. */
+double held(struct allocator *a);
+
+/* pool_walk_bench.c: growth and steady state. */
+void print_walks(enum kind kind);
+
+/* pool_flight_bench.c: frees of blocks that a stream still uses. */
+void print_flights(enum kind kind);
+
+#endif
