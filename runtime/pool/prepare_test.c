@@ -164,9 +164,9 @@ Test(prepare, what_the_driver_refuses_it_is_not_lost, .fini = test_end, .timeout
     (void)is_caller();
     for (which = 0; which < 4; which++) {
         size_t before = 0, after = 0;
-        MUST(tol_context_memory(test_context(), &before, NULL));
         MUST(tol_interpose_install(test_driver(), &(struct tol_interpose_options){
                                                       .before = refuse_the_thread}));
+        MUST(tol_context_memory(test_context(), &before, NULL));
         struct tol_pool *pool = pool_with(16 * MIB, 0);
         grow(pool, 0, BLOCKS);
         for (int i = 0; i < BLOCKS; i += 2) {
@@ -175,8 +175,8 @@ Test(prepare, what_the_driver_refuses_it_is_not_lost, .fini = test_end, .timeout
             let_it_work(pool);
         }
         drop_all_and_end(pool, BLOCKS);
-        tol_interpose_remove(test_driver());
         MUST(tol_context_memory(test_context(), &after, NULL));
+        tol_interpose_remove(test_driver());
         if (!test_on_gpu()) cr_assert_eq(before, after, "function %d: memory is lost", which);
         test_end();
     }
