@@ -252,8 +252,7 @@ void tol_magazine_drop_all(struct tol_pool *pool) {
             struct tol_stream *stream = magazine->bins[i].stream;
             if (stream != NULL) tol_context_release_stream(stream);
         }
-        for (int i = 0; i < TOL_PARKED; i++) magazine->parked[i].span = NULL;
-        tol_magazine_drop_parked(magazine);
+        tol_magazine_end_parked(magazine);
         magazine->pool = NULL;
         if (magazine == tol_magazine_mine.magazines[place]) {
             tol_magazine_mine.magazines[place] = NULL;

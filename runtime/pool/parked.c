@@ -96,6 +96,20 @@ void tol_magazine_drop_parked(struct tol_magazine *magazine) {
     }
 }
 
+void tol_magazine_end_parked(struct tol_magazine *magazine) {
+    struct tol_pool *pool = magazine->pool;
+    for (int i = 0; i < TOL_PARKED; i++) {
+        struct tol_span *span = magazine->parked[i].span;
+        struct tol_large *large = span != NULL ? span->owner : NULL;
+        magazine->parked[i].span = NULL;
+        if (large == NULL) continue;
+        large->next = pool->kept;
+        pool->kept = large;
+        pool->large_kept += large->mapped;
+    }
+    tol_magazine_drop_parked(magazine);
+}
+
 /* Frees what some magazines have parked. */
 static bool give_all(struct tol_magazine **magazines, size_t count) {
     struct tol_owner_lock *locks[MAGAZINES_AT_ONCE] = {NULL};

@@ -40,7 +40,9 @@ static struct tol_block new_block(struct tol_pool *pool, size_t bytes, struct to
 Test(parked, a_block_comes_back_to_its_thread_and_stream, .fini = test_end) {
     struct tol_pool *pool = pool_of(0);
     tol_auto_stream struct tol_stream *stream = NULL;
+    size_t before = 0, after = 0;
     MUST(tol_stream_create(test_context(), NULL, &stream));
+    MUST(tol_context_memory(test_context(), &before, NULL));
     for (size_t bytes = 5 * MIB; bytes <= 20 * MIB; bytes *= 4) {
         const struct tol_block block = new_block(pool, bytes, stream);
         const CUdeviceptr at = tol_pool_address(pool, block);
@@ -58,6 +60,8 @@ Test(parked, a_block_comes_back_to_its_thread_and_stream, .fini = test_end) {
         MUST(tol_pool_free(pool, other, NULL));
     }
     tol_pool_destroy(pool);
+    MUST(tol_context_memory(test_context(), &after, NULL));
+    if (!test_on_gpu()) cr_assert_eq(before, after, "a pool that ends keeps what was parked");
 }
 
 Test(parked, few_blocks_and_few_bytes_are_parked, .fini = test_end) {

@@ -331,6 +331,9 @@ void tol_magazine_give_parked(struct tol_magazine *magazine);
 /* Releases the streams of parked blocks that are gone. The caller does not hold the pool's lock. */
 void tol_magazine_drop_parked(struct tol_magazine *magazine);
 
+/* Makes the parked blocks of a pool that is being destroyed kept ones, which go with it. */
+void tol_magazine_end_parked(struct tol_magazine *magazine);
+
 /* Frees the parked blocks of all threads that are not using their magazine now. false: there is
  * none. The caller holds the pool's lock. */
 bool tol_magazine_reclaim(struct tol_pool *pool);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -122,11 +123,25 @@ static void take_step(struct walker *w) {
 
 /* ---- measuring: all other threads wait ------------------------------------------------------- */
 
+/* The statistics, and what the driver gave, which a thread of the pool may change while they are
+ * read: they are read until they agree, for a tenth of a second at most. */
+static tol_status read_both(struct hyp_walk *walk, struct tol_pool_stats *stats, uint64_t *held) {
+    const struct timespec pause = {.tv_nsec = 100000};
+    tol_status status = TOL_OK;
+    for (int i = 0; i < 1000; i++) {
+        status = tol_pool_stats(walk->pool, stats);
+        *held = hyp_ledger_read().bytes - walk->state->base;
+        if (status != TOL_OK || stats->held == *held) break;
+        nanosleep(&pause, NULL);
+    }
+    return status;
+}
+
 static void sample(struct hyp_walk *walk, uint64_t held) {
     struct hyp_walk_state *state = walk->state;
     struct tol_pool_stats stats;
     struct walker *first = &state->walkers[0];
-    if (tol_pool_stats(walk->pool, &stats) != TOL_OK) {
+    if (read_both(walk, &stats, &held) != TOL_OK) {
         note_trouble(first, "tol_pool_stats");
         return;
     }
