@@ -117,9 +117,10 @@ def write_dev_targets(n: Ninja) -> None:
 def write_tsan(n: Ninja) -> None:
     """Threads in a plain program."""
     folder = write_variant(n, "tsan")
-    part = n.build(f"{folder}/threads_check.o", "cc", "runtime/bench/threads_check.c",
-                   cflags=f"$common $flags {RUNTIME_ROOM}")
-    program = n.build(f"{folder}/threads-check", "exe", f"{part} {folder}/libtollens.a",
+    parts = [n.build(f"{folder}/{name}.o", "cc", f"runtime/bench/{name}.c",
+                     cflags=f"$common $flags {RUNTIME_ROOM}")
+             for name in ("threads_check", "threads_pool_check")]
+    program = n.build(f"{folder}/threads-check", "exe", f"{' '.join(parts)} {folder}/libtollens.a",
                       after=f"{folder}/libtollens-soft.so", libs="-lpthread -ldl -lm",
                       ldflags="$ldflags")
     n.build("test-tsan", "run", program)

@@ -12,6 +12,8 @@
  * took them. All is done three times, twice of them under a trace, which is written meanwhile. Exit
  * code: 0 all was as it should be, 1 something was not, 2 there is no device.
  */
+#include "threads_pool_check.h"
+
 #include "core/any_driver.h"
 #include "tollens/batch.h"
 #include "tollens/event.h"
@@ -341,6 +343,7 @@ int main(int argc, char **argv) {
     int code = run_threads(driver);
     if (code == 0) code = run_traced(driver, 1);
     if (code == 0) code = run_traced(driver, 4);
+    if (code == 0) code = check_growing_pool(driver);
     tol_driver_close(driver);
     if (code == 0) printf("%d threads, %d rounds each: nothing was lost\n", THREADS, ROUNDS);
     return code;
