@@ -102,13 +102,14 @@ KERNELS = """
     checksum/crc32c checksum/checksum seal/chacha seal/tagger seal/seal_chunks
     seal/sealed_product
     collective/collective collective/collective_calls collective/collective_ways
-    decoder/weight_format decoder/decoder_check decoder/linear decoder/paged
+    decoder/weight_format decoder/decoder_check decoder/linear decoder/paged decoder/halves
 """.split()
 
 # Models on a device: above the kernels.
 ENGINE = within({
     "engine": """
-        rotation model token_sampler load_plan load_upload load pass session_pages session_steps
+        rotation model token_sampler load_plan load_upload load pass prompt prompt_make session_pages
+        session_steps
         decode_text worker_cuda
     """,
 })
@@ -146,6 +147,7 @@ KERNEL_IMAGES = """
     decoder/linear_1_warp decoder/linear_2_tile decoder/linear_3_tensor decoder/linear_4_wide
     decoder/embed_1_element decoder/heads_1_warp decoder/paged_1_span decoder/paged_2_merge
     decoder/heads_2_bytes decoder/paged_3_bytes
+    decoder/halves_1_weights decoder/halves_2_rows decoder/halves_3_heads
 """.split()
 
 # The program that shows what they cost; an operation is a file.

@@ -167,7 +167,6 @@ template <typename T, int D> struct attention_consumer {
             }
         }
         float most[2];
-        bool grows = false;
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             float m = -INFINITE;
@@ -178,11 +177,11 @@ template <typename T, int D> struct attention_consumer {
             m = fmaxf(m, __shfl_xor_sync(~0u, m, 1));
             m = fmaxf(m, __shfl_xor_sync(~0u, m, 2));
             most[h] = fmaxf(base[h], m * x.scale_log2);
-            grows = grows || most[h] > base[h] + HOPPER_GROWTH_MAX;
         }
-        grows = __any_sync(~0u, grows);
 #pragma unroll
         for (int h = 0; h < 2; h++) {
+            // Each row by itself: its bits do not depend on the rows beside it.
+            const bool grows = most[h] > base[h] + HOPPER_GROWTH_MAX;
             grown[h] = grows ? exp2_approximate(base[h] - finite_base(most[h])) : 1;
             base[h] = grows ? most[h] : base[h];
             total[h] *= grown[h];

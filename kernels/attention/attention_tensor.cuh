@@ -7,8 +7,7 @@
 // regrouped, the operand of the product with v.
 //
 // The base of a row, which is subtracted from its scores, is the maximum of an earlier tile. It
-// follows the maximum only when that is GROWTH_MAX powers of two above it, and then for all rows of
-// the warp. So weights are at most 256, which fp16 holds as exactly as 1, and few tiles scale the
+// follows the maximum only when that is GROWTH_MAX powers of two above it. So weights are at most 256, which fp16 holds as exactly as 1, and few tiles scale the
 // accumulators. The base cancels in the quotient at the end.
 //
 // Owner: block (t, h, b) owns tile t of the rows of out of one head, with causal the last tile
@@ -112,6 +111,8 @@ __device__ inline void follow_maxima(attention_warp<D, BANDS, KEYS> &warp, float
     for (int b = 0; b < BANDS; b++) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
+            // Each row by itself: its bits do not depend on the rows beside it.
+            if (!(most[b][h] > warp.base[b][h] + GROWTH_MAX)) most[b][h] = warp.base[b][h];
             if (DEFECT == NO_MAXIMUM) most[b][h] = 0;
             float grown = exp2_approximate(warp.base[b][h] - finite_base(most[b][h]));
             if (DEFECT == NO_RESCALE || DEFECT == NO_MAXIMUM) grown = 1;

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "decoder/decoder_arguments.h"
 #include "decoder/decoder_check.h"
+#include "decoder/paged_cache.h"
 
 #include <math.h>
 
@@ -214,4 +215,13 @@ tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *str
         &arguments, sizeof arguments);
 out:
     return status;
+}
+
+struct paged_cache kn_paged_cache_of(const struct kn_paged_rows *batch,
+                                     const struct kn_paged_heads *shape) {
+    return cache_of(batch, shape);
+}
+
+tol_status kn_paged_check(const struct kn_paged_rows *batch, const struct kn_paged_heads *shape) {
+    return check_batch(batch, shape);
 }

@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "pass.h"
+#include "prompt.h"
 
 #include <stdlib.h>
 
@@ -14,6 +15,8 @@ enum {
     SESSIONS_MAX = 4096,
     ROWS = 512,
     ROWS_MAX = 4096,
+    PROMPT_ROWS = 2048,
+    PROMPT_FROM = 64,
     CHUNK = 16 << 20,
     PARTS = 32 << 20, /* for the parts of attention of a prompt's rows, in bytes */
     ALIGNMENT = 256
@@ -36,6 +39,8 @@ static tol_status read_options(struct tol_loaded *l, const struct tol_load_optio
     TOL_CHECK(l->sessions <= SESSIONS_MAX && l->rows <= ROWS_MAX, TOL_INVALID_ARGUMENT,
               "%zu sessions and %zu rows of a pass; at most %d and %d", l->sessions, l->rows,
               SESSIONS_MAX, ROWS_MAX);
+    TOL_CHECK(options->prompt_rows <= ROWS_MAX, TOL_INVALID_ARGUMENT,
+              "%zu positions of a prompt at once; at most %d", options->prompt_rows, ROWS_MAX);
     TOL_CHECK((unsigned)l->cache < KN_CACHES, TOL_INVALID_ARGUMENT, "no kind of cache is %d",
               (int)l->cache);
     TOL_CHECK(l->cache != KN_CACHE_Q8_0 || l->shape.head_size % 32 == 0, TOL_INVALID_ARGUMENT,
@@ -61,6 +66,7 @@ static tol_status make_scratch(struct tol_loaded *l) {
     struct loaded_scratch *scratch = &l->scratch;
     const struct kn_paged_heads heads = {s->heads, s->kv_heads, s->head_size, l->cache};
     const size_t spans = (l->positions + KN_PAGED_SPAN - 1) / KN_PAGED_SPAN;
+    const size_t rows = l->rows > l->prompt.rows ? l->rows : l->prompt.rows;
     size_t at = 0;
     scratch->x = take(&at, l->rows * s->width);
     scratch->normed = take(&at, l->rows * s->width);
@@ -79,10 +85,10 @@ static tol_status make_scratch(struct tol_loaded *l) {
     scratch->split_bytes = kn_linear_workspace(l->rows, widest > s->width ? widest : s->width);
     scratch->split = take(&at, scratch->split_bytes / sizeof(float));
     TOL_TRY(tol_buffer_create(l->context, at, 1, &scratch->buffer));
-    TOL_TRY(tol_buffer_create(l->context, 3 * l->rows, sizeof(int), &l->input));
+    TOL_TRY(tol_buffer_create(l->context, 3 * rows, sizeof(int), &l->input));
     TOL_TRY(
         tol_buffer_create(l->context, l->sessions * l->pages_max, sizeof(uint64_t), &l->tables));
-    TOL_TRY(tol_pinned_create(l->context, 3 * l->rows * sizeof(int), &l->sent));
+    TOL_TRY(tol_pinned_create(l->context, 3 * rows * sizeof(int), &l->sent));
     TOL_TRY(tol_pinned_create(l->context, l->sessions * (s->vocabulary + 1) * sizeof(float),
                               &l->received));
 out:
@@ -136,6 +142,11 @@ tol_status tol_model_load(const struct tol_model *model, struct tol_context *con
     TOL_TRY(kn_kernels_create(context, &l->kernels));
     TOL_TRY(tol_stream_create(context, NULL, &l->stream));
     TOL_TRY(load_weights(l, model, wanted, chunk));
+    const size_t prompt_rows = wanted->prompt_rows > 0 ? wanted->prompt_rows : PROMPT_ROWS;
+    l->prompt.from = wanted->prompt_from > 0 ? wanted->prompt_from : PROMPT_FROM;
+    if (l->prompt.from <= l->positions) {
+        TOL_TRY(loaded_prompt_make(l, prompt_rows < l->positions ? prompt_rows : l->positions));
+    }
     TOL_TRY(make_scratch(l));
     struct tol_pool_options pages;
     tol_pool_default(tol_context_device(context), &pages);
@@ -151,6 +162,7 @@ out:
 void tol_model_unload(struct tol_loaded *l) {
     if (l == NULL) return;
     loaded_pass_end(l);
+    loaded_prompt_end(l);
     tol_pool_destroy(l->pool);
     tol_buffer_destroy(l->scratch.buffer);
     tol_buffer_destroy(l->input);
@@ -174,13 +186,18 @@ struct tol_context *tol_loaded_context(const struct tol_loaded *loaded) {
     return loaded->context;
 }
 
+static size_t prompt_bytes(const struct tol_loaded *l) {
+    return l->prompt.buffer != NULL ? tol_buffer_bytes(l->prompt.buffer) : 0;
+}
+
 void tol_loaded_stats(struct tol_loaded *l, struct tol_loaded_stats *stats) {
     pthread_mutex_lock(&l->lock);
     *stats = (struct tol_loaded_stats){.context = l->positions,
                                        .weight_bytes = tol_buffer_bytes(l->weights),
-                                       .scratch_bytes = tol_buffer_bytes(l->scratch.buffer) +
-                                                        tol_buffer_bytes(l->input) +
-                                                        tol_buffer_bytes(l->tables),
+                                       .scratch_bytes =
+                                           tol_buffer_bytes(l->scratch.buffer) + prompt_bytes(l) +
+                                           tol_buffer_bytes(l->input) + tol_buffer_bytes(l->tables),
+                                       .prompt_rows = l->prompt.rows,
                                        .page_bytes = l->page_bytes,
                                        .pages = l->pages,
                                        .reused = l->reused,

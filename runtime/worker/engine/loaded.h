@@ -23,13 +23,18 @@ struct tol_loaded;
 struct tol_load_options {
     size_t context;  /* positions of a session; 0: 4096, or what the model was made for if less */
     size_t sessions; /* how many there may be at once; 0: 32 */
-    size_t rows;     /* positions of a prompt that are computed at once; 0: 256 */
-    size_t chunk_bytes; /* of a pinned block; 0: 16 MiB */
-    unsigned threads;   /* that read the file; 0: as many as processors, 8 at most */
-    size_t cache_bytes; /* most device memory for keys and values; 0: what the device has */
+    size_t rows;     /* rows of a pass of steps or of a short prompt; 0: 512 */
+    /* Positions of a long prompt that are computed at once, by products of matrices in fp16; 0:
+     * 2048, or fewer if device memory is short. A model with F32 matrices, and a device before
+     * compute capability 8.0, compute all prompts as steps. */
+    size_t prompt_rows;
+    size_t prompt_from;  /* tokens of a long prompt; 0: 64; SIZE_MAX: none is */
+    size_t chunk_bytes;  /* of a pinned block; 0: 16 MiB */
+    unsigned threads;    /* that read the file; 0: as many as processors, 8 at most */
+    size_t cache_bytes;  /* most device memory for keys and values; 0: what the device has */
     enum kn_cache cache; /* of keys and values: KN_CACHE_F16, or KN_CACHE_Q8_0, half as large */
-    bool alone;         /* sessions whose texts begin alike do not share pages */
-    bool verify;        /* compare checksums of what was read with those of what is on the device */
+    bool alone;          /* sessions whose texts begin alike do not share pages */
+    bool verify; /* compare checksums of what was read with those of what is on the device */
     /* Called by the thread that loads, after parts of the copies and at their end; false cancels.
      * NULL: none. */
     bool (*progress)(void *user, uint64_t done_bytes, uint64_t total_bytes);
@@ -56,7 +61,8 @@ TOL_API struct tol_context *tol_loaded_context(const struct tol_loaded *loaded);
 struct tol_loaded_stats {
     size_t context;                   /* positions of a session */
     uint64_t weight_bytes;            /* on the device */
-    uint64_t scratch_bytes;           /* of a pass, its input and the tables of pages */
+    uint64_t scratch_bytes;           /* of passes, their input and the tables of pages */
+    uint64_t prompt_rows;             /* of a pass of a long prompt; 0: there are none */
     uint64_t page_bytes;              /* of a page: the keys and values of 16 positions */
     uint64_t pages;                   /* that sessions hold now; a shared one counts once */
     uint64_t reused;                  /* positions that sessions had from others, so far */

@@ -52,6 +52,23 @@ struct loaded_scratch {
     size_t parts_bytes, split_bytes;
 };
 
+/* The powers of two by which a layer's weights become halves, and the halves of its norms: an
+ * element is multiplied by 2 to it. */
+struct prompt_powers {
+    int qkv, output, gated, down, attention_norm, feed_norm;
+};
+
+/* What passes of prompts need (prompt.h). */
+struct loaded_prompt {
+    size_t rows; /* of such a pass, at most; 0: there are none */
+    size_t from; /* tokens of a prompt that is computed so; of fewer it is computed as steps are */
+    struct tol_buffer *buffer;
+    size_t x, halves, q, sums, scales, keys, values, weights; /* where arrays begin, in bytes */
+    const char *narrow, *wide;    /* the kernels of products, by the columns of their tiles */
+    const char *attention;        /* the kernel of attention; NULL: over pages */
+    struct prompt_powers *powers; /* a layer each */
+};
+
 struct loaded_graph; /* pass.c */
 
 struct tol_loaded {
@@ -71,6 +88,7 @@ struct tol_loaded {
     size_t positions, sessions, rows; /* the limits: of a session, at once, of a pass */
     size_t pages_max, page_bytes;     /* of a session; of a page */
     struct loaded_scratch scratch;
+    struct loaded_prompt prompt;
     struct tol_buffer *input;  /* of a pass: tokens, positions, slots */
     struct tol_buffer *tables; /* addresses of pages: sessions x pages_max */
     struct tol_pinned *sent, *received;

@@ -269,7 +269,7 @@ void loaded_pass_end(struct tol_loaded *l) {
 
 /* ---- a pass ---- */
 
-static tol_status send(struct tol_loaded *l, const struct loaded_pass *pass) {
+tol_status loaded_pass_send(struct tol_loaded *l, const struct loaded_pass *pass) {
     tol_status status = TOL_OK;
     void *bytes = NULL;
     TOL_TRY(tol_pinned_access(l->sent, &bytes));
@@ -283,10 +283,29 @@ out:
     return status;
 }
 
+tol_status loaded_pass_queue_logits(struct tol_loaded *l, bool wants_logits) {
+    const struct work w = {
+        .l = l, .stream = l->stream, .rows = 1, .wanted = 1, .wants_logits = wants_logits};
+    return queue_logits(&w);
+}
+
+tol_status loaded_pass_take(struct tol_loaded *l, bool wants_logits,
+                            struct loaded_outcome *outcome) {
+    tol_status status = TOL_OK;
+    void *bytes = NULL;
+    TOL_TRY(tol_stream_synchronize_for(l->stream, DEADLINE_MS));
+    l->passes++;
+    TOL_TRY(tol_pinned_access(l->received, &bytes));
+    outcome->best = bytes;
+    outcome->logits =
+        wants_logits ? (const float *)(void *)((char *)bytes + l->sessions * sizeof(int)) : NULL;
+out:
+    return status;
+}
+
 tol_status loaded_pass_run(struct tol_loaded *l, const struct loaded_pass *pass,
                            struct loaded_outcome *outcome) {
     tol_status status = TOL_OK;
-    void *bytes = NULL;
     size_t position = 0;
     const size_t rows = pass->count;
     for (size_t i = 0; i < rows; i++) {
@@ -306,14 +325,9 @@ tol_status loaded_pass_run(struct tol_loaded *l, const struct loaded_pass *pass,
                      .qkv_width = (l->shape.heads + 2 * l->shape.kv_heads) * l->shape.head_size,
                      .attended_width = l->shape.heads * l->shape.head_size};
     TOL_TRY(tol_context_check(l->context));
-    TOL_TRY(send(l, pass));
+    TOL_TRY(loaded_pass_send(l, pass));
     TOL_TRY(queue(&w));
-    TOL_TRY(tol_stream_synchronize_for(l->stream, DEADLINE_MS));
-    l->passes++;
-    TOL_TRY(tol_pinned_access(l->received, &bytes));
-    outcome->best = bytes;
-    outcome->logits =
-        w.wants_logits ? (const float *)(void *)((char *)bytes + l->sessions * sizeof(int)) : NULL;
+    status = loaded_pass_take(l, w.wants_logits, outcome);
 out:
     return status;
 }

@@ -34,6 +34,13 @@ size_t loaded_pass_room(const struct tol_loaded *loaded, size_t position);
 tol_status loaded_pass_run(struct tol_loaded *loaded, const struct loaded_pass *pass,
                            struct loaded_outcome *outcome);
 
+/* Parts of a pass, for passes of prompts: writes its rows to the pinned block; queues the logits of
+ * the row at the beginning of the scratch buffer's x; waits, and takes what was copied. */
+tol_status loaded_pass_send(struct tol_loaded *loaded, const struct loaded_pass *pass);
+tol_status loaded_pass_queue_logits(struct tol_loaded *loaded, bool wants_logits);
+tol_status loaded_pass_take(struct tol_loaded *loaded, bool wants_logits,
+                            struct loaded_outcome *outcome);
+
 /* Frees the graphs. */
 void loaded_pass_end(struct tol_loaded *loaded);
 

@@ -65,16 +65,24 @@ bool session_is_shared(const struct tol_session *s, size_t position) {
     return page < s->pages && s->page[page]->users > 1;
 }
 
-/* How many of the tokens, as full pages, another session has computed. */
-static size_t alike(const struct tol_session *other, const int *tokens, size_t most) {
-    size_t same = 0;
+/* How many of the tokens, as full pages, another session has computed in this way. */
+static size_t alike(const struct tol_session *other, const int *tokens, size_t most,
+                    enum session_way way) {
+    size_t same = 0, pages = 0;
     if (most > other->length) most = other->length;
     while (same < most && other->tokens[same] == tokens[same]) same++;
-    return same / KN_PAGE_POSITIONS * KN_PAGE_POSITIONS;
+    while (pages < same / KN_PAGE_POSITIONS && other->page[pages]->made == 1U << way) pages++;
+    return pages * KN_PAGE_POSITIONS;
+}
+
+void session_note(struct tol_session *s, size_t first, size_t count, enum session_way way) {
+    for (size_t at = first / KN_PAGE_POSITIONS; at * KN_PAGE_POSITIONS < first + count; at++) {
+        s->page[at]->made |= 1U << way;
+    }
 }
 
 tol_status session_share(struct tol_session *s, const int *tokens, size_t count,
-                         size_t *positions) {
+                         enum session_way way, size_t *positions) {
     tol_status status = TOL_OK;
     struct tol_loaded *l = s->loaded;
     const struct tol_session *source = NULL;
@@ -83,7 +91,7 @@ tol_status session_share(struct tol_session *s, const int *tokens, size_t count,
     for (size_t i = 0; i < l->sessions; i++) {
         const struct tol_session *other = l->slots[i];
         if (other == NULL || other == s) continue;
-        const size_t same = alike(other, tokens, count - 1);
+        const size_t same = alike(other, tokens, count - 1, way);
         if (same <= *positions) continue;
         *positions = same;
         source = other;

@@ -11,6 +11,13 @@
 struct session_page {
     struct tol_block block;
     size_t users;
+    unsigned made; /* by which ways its positions were computed: 1 << enum session_way each */
+};
+
+/* How a position is computed. Both give bits that depend on its session alone, but not the same. */
+enum session_way {
+    AS_STEP,  /* pass.h */
+    AS_PROMPT /* prompt.h */
 };
 
 struct tol_session {
@@ -20,8 +27,9 @@ struct tol_session {
     bool is_greedy, keeps_logits;
     struct session_page **page; /* pages_max */
     size_t pages;
-    int *tokens;     /* of its positions */
-    size_t length;   /* positions computed */
+    int *tokens;               /* of its positions */
+    size_t length;             /* positions computed */
+    enum session_way owed_way; /* of the page that the owed positions are in */
     size_t owed;     /* behind them, whose page was shared when the session went back into it: they
                     * are computed again before the next prompt */
     size_t heard;    /* positions that the sampler's history has */
@@ -43,11 +51,15 @@ void session_shrink(struct tol_session *session, size_t length);
 
 /*
  * Shares pages of the other session of the model whose text begins with most of these tokens: full
- * ones, and never all tokens, so that a position is left to be computed. The session has none yet.
+ * ones that were computed in this way alone, and never all tokens, so that a position is left to be
+ * computed. The session has none yet.
  * *positions: how many it has now. The caller holds the lock.
  */
 tol_status session_share(struct tol_session *session, const int *tokens, size_t count,
-                         size_t *positions);
+                         enum session_way way, size_t *positions);
+
+/* Notes that positions from `first` on are computed in this way. The caller holds the lock. */
+void session_note(struct tol_session *session, size_t first, size_t count, enum session_way way);
 
 /* Whether another session has the page of this position, too. The caller holds the lock. */
 bool session_is_shared(const struct tol_session *session, size_t position);

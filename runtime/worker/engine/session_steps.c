@@ -7,6 +7,7 @@
 #include "core/monotonic.h"
 #include "loaded_state.h"
 #include "pass.h"
+#include "prompt.h"
 #include "session_state.h"
 
 #include <stdlib.h>
@@ -122,35 +123,51 @@ static void advance(struct tol_session *s, const int *tokens, size_t count) {
     }
 }
 
+/* By the length of the prompt, with what the session shares of it: not by what is left of it. */
+static enum session_way way_of(const struct tol_loaded *l, size_t count) {
+    return l->prompt.rows > 0 && count >= l->prompt.from ? AS_PROMPT : AS_STEP;
+}
+
 /* Computes the next of the tokens, as many as a pass takes. */
 static tol_status run_piece(struct tol_session *s, const int *tokens, size_t count, bool is_last,
-                            struct loaded_row *rows) {
+                            enum session_way way, struct loaded_row *rows) {
     tol_status status = TOL_OK;
     struct loaded_outcome outcome;
+    session_note(s, s->length, count, way);
     for (size_t i = 0; i < count; i++) {
         rows[i] = (struct loaded_row){tokens[i], (int)(s->length + i), (int)s->slot};
     }
-    TOL_TRY(loaded_pass_run(s->loaded, &(struct loaded_pass){rows, count, is_last, wants_logits(s)},
-                            &outcome));
+    const struct loaded_pass pass = {rows, count, is_last, wants_logits(s)};
+    TOL_TRY(way == AS_PROMPT ? loaded_prompt_run(s->loaded, &pass, &outcome)
+                             : loaded_pass_run(s->loaded, &pass, &outcome));
     advance(s, tokens, count);
     if (is_last) take_outcome(s, &outcome, 0);
 out:
     return status;
 }
 
-static tol_status run_prompt(struct tol_session *s, const int *tokens, size_t count) {
+/* The tokens of the next pass. */
+static size_t piece_of(const struct tol_session *s, size_t left, enum session_way way) {
+    const struct tol_loaded *l = s->loaded;
+    if (way == AS_PROMPT) return left < l->prompt.rows ? left : l->prompt.rows;
+    const size_t now = left < l->rows ? left : l->rows;
+    const size_t room = loaded_pass_room(l, s->length + now - 1);
+    return now < room ? now : room;
+}
+
+static tol_status run_prompt(struct tol_session *s, const int *tokens, size_t count,
+                             enum session_way way) {
     tol_status status = TOL_OK;
     struct tol_loaded *l = s->loaded;
-    struct loaded_row *rows = malloc(l->rows * sizeof *rows);
-    TOL_CHECK(rows != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rows", l->rows);
+    const size_t most = l->rows > l->prompt.rows ? l->rows : l->prompt.rows;
+    struct loaded_row *rows = malloc(most * sizeof *rows);
+    TOL_CHECK(rows != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu rows", most);
     for (size_t done = 0, now; done < count; done += now) {
         const size_t left = count - done;
-        now = left < l->rows ? left : l->rows;
-        const size_t room = loaded_pass_room(l, s->length + now - 1);
-        if (now > room) now = room;
+        now = piece_of(s, left, way);
         TOL_TRY(check_time(s));
         pthread_mutex_lock(&l->lock);
-        status = run_piece(s, tokens + done, now, now == left, rows);
+        status = run_piece(s, tokens + done, now, now == left, way, rows);
         pthread_mutex_unlock(&l->lock);
         TOL_TRY(status);
     }
@@ -164,7 +181,7 @@ static tol_status run_owed(struct tol_session *s) {
     int tokens[KN_PAGE_POSITIONS];
     const size_t owed = s->owed, end = s->length + owed;
     memcpy(tokens, s->tokens + s->length, owed * sizeof *tokens);
-    const tol_status status = run_prompt(s, tokens, owed);
+    const tol_status status = run_prompt(s, tokens, owed, s->owed_way);
     s->owed = end - s->length;
     return status;
 }
@@ -175,7 +192,7 @@ static tol_status take_pages(struct tol_session *s, const int *tokens, size_t co
     tol_status status = TOL_OK;
     *shared = 0;
     if (s->loaded->shares && s->length + s->owed == 0 && s->drawn == NONE) {
-        TOL_TRY(session_share(s, tokens, count, shared));
+        TOL_TRY(session_share(s, tokens, count, way_of(s->loaded, count), shared));
     }
     status = session_grow(s, s->length + s->owed + (s->drawn != NONE) + count);
     if (status != TOL_OK && *shared > 0) session_shrink(s, 0);
@@ -197,11 +214,11 @@ tol_status tol_session_prompt(struct tol_session *s, const int *tokens, size_t c
     s->is_ready = false;
     if (s->drawn != NONE) {
         const int drawn = s->drawn;
-        TOL_TRY(run_prompt(s, &drawn, 1));
+        TOL_TRY(run_prompt(s, &drawn, 1, AS_STEP));
         s->drawn = NONE;
     }
     if (s->owed > 0) TOL_TRY(run_owed(s));
-    status = run_prompt(s, tokens + shared, count - shared);
+    status = run_prompt(s, tokens + shared, count - shared, way_of(s->loaded, count));
 out:
     return status;
 }
@@ -232,6 +249,7 @@ static tol_status run_steps(struct tol_loaded *l, struct tol_step *steps, size_t
         if (steps[i].status != TOL_OK || s->drawn == NONE) continue;
         steps[i].status = session_grow(s, s->length + 1);
         if (steps[i].status != TOL_OK) continue;
+        session_note(s, s->length, 1, AS_STEP);
         rows[live++] = (struct loaded_row){s->drawn, (int)s->length, (int)s->slot};
         wants |= wants_logits(s);
     }
@@ -344,6 +362,8 @@ tol_status tol_session_rewind(struct tol_session *s, size_t length) {
     pthread_mutex_lock(&s->loaded->lock);
     if (s->length > length) s->length = length;
     if (length % KN_PAGE_POSITIONS > 0 && session_is_shared(s, length)) {
+        s->owed_way =
+            s->page[length / KN_PAGE_POSITIONS]->made == 1U << AS_PROMPT ? AS_PROMPT : AS_STEP;
         s->length = length / KN_PAGE_POSITIONS * KN_PAGE_POSITIONS;
     }
     session_shrink(s, s->length);

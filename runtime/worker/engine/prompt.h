@@ -1,0 +1,30 @@
+/*
+ * Prompt: passes of many positions of one session, as products of fp16 matrices.
+ *
+ * The weights of a matrix become halves once a pass, in a workspace that all matrices share, and
+ * the device's matrix product and attention do the rest: a long prompt then costs arithmetic, where
+ * a step costs reading weights. A position's bits follow from the tokens up to it alone, as those
+ * of a step do, but they are other bits. So which of both computes a position is a matter of the
+ * session's own calls, never of memory, of other sessions, or of how many positions they share.
+ *
+ * The caller holds the loaded model's lock.
+ */
+#ifndef TOLLENS_PROMPT_H
+#define TOLLENS_PROMPT_H
+
+#include "pass.h"
+
+/* Takes memory for passes of up to `rows` positions, or fewer if there is none, down to 256, and
+ * learns the powers of two by which weights are scaled; the weights are on the device. If it can be
+ * done with no memory, device or model, loaded->prompt.rows stays 0. TOL_DRIVER_ERROR,
+ * TOL_POISONED, TOL_OUT_OF_HOST_MEMORY. */
+tol_status loaded_prompt_make(struct tol_loaded *loaded, size_t rows);
+
+/* As loaded_pass_run; rows are neighbouring positions of one session, `wanted` at most 1. */
+tol_status loaded_prompt_run(struct tol_loaded *loaded, const struct loaded_pass *pass,
+                             struct loaded_outcome *outcome);
+
+/* Gives the memory back. */
+void loaded_prompt_end(struct tol_loaded *loaded);
+
+#endif
