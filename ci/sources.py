@@ -117,7 +117,7 @@ ENGINE = within({
 ENGINE_TESTS = within({
     "engine": """
         token_sampler_test rotation_test model_test decode_session_test llama_oracle_test
-        worker_cuda_test session_sharing_test session_loss_test cache_test
+        worker_cuda_test session_sharing_test session_loss_test cache_test prompt_test load_test
         engine_stage tiny_model host_model
     """,
 })

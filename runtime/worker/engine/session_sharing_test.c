@@ -17,9 +17,11 @@ static struct tol_loaded_stats stats_of(const struct stage *s) {
     return stats;
 }
 
-/* The logits behind tokens of a session, as a model whose sessions share nothing has them. */
+/* The logits behind tokens of a session, as a model whose sessions share nothing has them. None is
+ * a long prompt, which would be computed in another way. */
 static void expect_logits(const int *tokens, size_t count, float *logits) {
-    struct stage s = open_stage(&stage_base, &(struct tol_load_options){.alone = true});
+    struct stage s =
+        open_stage(&stage_base, &(struct tol_load_options){.alone = true, .prompt_from = SIZE_MAX});
     struct tol_session *session = open_session(&s, &keeps);
     MUST(tol_session_prompt(session, tokens, count));
     memcpy(logits, tol_session_logits(session), VOCABULARY * sizeof *logits);
