@@ -172,7 +172,7 @@ KERNELS_TESTS = """
     attention/attention_call_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
-    bench/cublas_test decoder/linear_test decoder/paged_test decoder/paged_bytes_test
+    bench/cublas_test decoder/linear_test decoder/paged_test decoder/paged_bytes_test decoder/halves_test
     checksum/crc32c_test checksum/checksum_test
     seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/sealed_product_test
     collective/collective_stage collective/collective_test collective/collective_loss_test
@@ -199,8 +199,8 @@ COMMANDS = within({
     "run": "command run_options trial severity limits schedule console",
     "program": """
         tollens command_run command_show command_gate command_export command_report command_threads
-        command_replay command_model command_model_run command_model_bench model_gaps command_soft
-        command_guard guard_options guard_results guard_probe
+        command_replay command_model command_model_run command_model_bench model_gaps model_load
+        command_soft command_guard guard_options guard_results guard_probe
     """,
 })
 

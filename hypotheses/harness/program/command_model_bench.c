@@ -13,6 +13,7 @@
 #include "harness/clock.h"
 #include "harness/session.h"
 #include "model_gaps.h"
+#include "model_load.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -36,6 +37,7 @@ static const char usage[] =
     "  --out DIR    write times.hlog, the histograms of all times, and bench.json\n"
     "  --json       an object a row\n"
     "\n"
+    "load is how fast the weights came from the file to the device, the fastest of four times.\n"
     "p50 and p99 are of the time to the first token (first), or between two tokens (tg). \"read\" "
     "is\n"
     "the bytes that a step reads, weights and keys and values, over its median time, and their\n"
@@ -58,6 +60,7 @@ struct bench {
     struct tol_context *context;
     struct tol_model *model;
     struct tol_loaded *loaded;
+    struct hyp_model_load load;
     struct tol_session *sessions[SESSIONS];
     size_t open;
     int *words; /* random tokens */
@@ -114,10 +117,10 @@ static tol_status open_all(struct bench *b) {
     if (status == TOL_OK) status = hyp_session_open(&kind, &b->driver);
     if (status == TOL_OK) status = tol_context_create(b->driver, b->ordinal, &b->context);
     if (status == TOL_OK) {
-        status = tol_model_load(b->model, b->context,
+        status = hyp_model_load(b->model, b->context,
                                 &(struct tol_load_options){
                                     .context = positions, .sessions = SESSIONS, .cache = b->cache},
-                                &b->loaded);
+                                &b->loaded, &b->load);
     }
     if (status != TOL_OK) return status;
     b->words = calloc(positions, sizeof *b->words);
@@ -315,6 +318,19 @@ static tol_status print_gaps(struct bench *b, double p50) {
     return put_line(b, line);
 }
 
+/* How fast the weights came, and their share of what a pinned copy can do. */
+static tol_status print_load(struct bench *b) {
+    const double share = 100 * b->load.bytes_per_s / b->load.pinned_bytes_per_s;
+    json_t *line = line_of(b, "load");
+    json_object_set_new(line, "bytes_per_s", json_real(b->load.bytes_per_s));
+    json_object_set_new(line, "pinned_bytes_per_s", json_real(b->load.pinned_bytes_per_s));
+    if (!b->as_json) {
+        printf("%-14s %12.2f GB/s, %.1f %% of a pinned copy\n", "load", b->load.bytes_per_s / 1e9,
+               share);
+    }
+    return put_line(b, line);
+}
+
 static tol_status run_rows(struct bench *b) {
     static const size_t batches[BATCHES] = {1, 8, SESSIONS};
     struct row prompt = {.count = 0}, first = {.count = 0};
@@ -325,6 +341,7 @@ static tol_status run_rows(struct bench *b) {
         printf("%s on %s\n%-14s %12s    %8s   %10s %10s\n", b->path,
                tol_context_device(b->context)->name, "", "tokens/s", "", "p50 ms", "p99 ms");
     }
+    if (status == TOL_OK) status = print_load(b);
     if (status == TOL_OK) status = print_row(b, &prompt);
     if (status == TOL_OK) status = print_row(b, &first);
     tol_hdr_free(first.times);

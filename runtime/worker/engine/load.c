@@ -4,6 +4,7 @@
 #include "loaded_state.h"
 
 #include "core/check.h"
+#include "core/monotonic.h"
 #include "pass.h"
 #include "prompt.h"
 
@@ -17,7 +18,7 @@ enum {
     ROWS_MAX = 4096,
     PROMPT_ROWS = 2048,
     PROMPT_FROM = 64,
-    CHUNK = 16 << 20,
+    CHUNK = 2 << 20,
     PARTS = 32 << 20, /* for the parts of attention of a prompt's rows, in bytes */
     ALIGNMENT = 256
 };
@@ -104,7 +105,9 @@ static tol_status load_weights(struct tol_loaded *l, const struct tol_model *mod
     TOL_TRY(loaded_plan(l, model, chunk, &pieces, &bytes));
     TOL_TRY(tol_buffer_create(l->context, bytes, 1, &l->weights));
     loaded_place(l);
+    const uint64_t begin = tol_now_ns();
     TOL_TRY(loaded_upload(l, model, &pieces, options));
+    l->read_ns = tol_now_ns() - begin;
     TOL_TRY(tol_buffer_write_at(l->weights, l->frequencies.address - tol_buffer_address(l->weights),
                                 tol_model_parts(model)->frequencies, l->frequencies.bytes));
     if (options->verify) TOL_TRY(loaded_verify(l, &pieces));
@@ -194,6 +197,7 @@ void tol_loaded_stats(struct tol_loaded *l, struct tol_loaded_stats *stats) {
     pthread_mutex_lock(&l->lock);
     *stats = (struct tol_loaded_stats){.context = l->positions,
                                        .weight_bytes = tol_buffer_bytes(l->weights),
+                                       .read_ns = l->read_ns,
                                        .scratch_bytes =
                                            tol_buffer_bytes(l->scratch.buffer) + prompt_bytes(l) +
                                            tol_buffer_bytes(l->input) + tol_buffer_bytes(l->tables),

@@ -29,7 +29,7 @@ struct tol_load_options {
      * compute capability 8.0, compute all prompts as steps. */
     size_t prompt_rows;
     size_t prompt_from;  /* tokens of a long prompt; 0: 64; SIZE_MAX: none is */
-    size_t chunk_bytes;  /* of a pinned block; 0: 16 MiB */
+    size_t chunk_bytes;  /* of a pinned block; 0: 2 MiB */
     unsigned threads;    /* that read the file; 0: as many as processors, 8 at most */
     size_t cache_bytes;  /* most device memory for keys and values; 0: what the device has */
     enum kn_cache cache; /* of keys and values: KN_CACHE_F16, or KN_CACHE_Q8_0, half as large */
@@ -61,6 +61,7 @@ TOL_API struct tol_context *tol_loaded_context(const struct tol_loaded *loaded);
 struct tol_loaded_stats {
     size_t context;                   /* positions of a session */
     uint64_t weight_bytes;            /* on the device */
+    uint64_t read_ns;                 /* that reading the file and copying it took */
     uint64_t scratch_bytes;           /* of passes, their input and the tables of pages */
     uint64_t prompt_rows;             /* of a pass of a long prompt; 0: there are none */
     uint64_t page_bytes;              /* of a page: the keys and values of 16 positions */

@@ -80,6 +80,7 @@ struct tol_loaded {
     struct tol_pool *pool;
 
     struct tol_buffer *weights;
+    uint64_t read_ns; /* that reading and copying them took */
     struct loaded_layer *layers;
     struct loaded_matrix embedding, output;
     size_t output_norm; /* in the weights' buffer, in floats */
