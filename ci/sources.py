@@ -169,7 +169,7 @@ KERNELS_TESTS = """
     gemm/gemm_float_test kernel_image_test quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
     attention/attention_test attention/attention_oracle_test attention/attention_exact_test
-    attention/attention_call_test
+    attention/attention_call_test attention/attention_rows_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     bench/cublas_test decoder/linear_test decoder/paged_test decoder/paged_bytes_test decoder/halves_test
