@@ -56,6 +56,9 @@ static void check_model(const struct tiny_model *tiny, const char *what) {
 Test(decode_session, every_architecture_is_the_hosts) {
     struct tiny_model m = stage_base;
     check_model(&m, "llama");
+    m.with = "blk.1.attn_output.bias";
+    check_model(&m, "llama, with a bias of the output");
+    m.with = NULL;
     m.tied = true, m.has_factors = true, m.base = 500000;
     check_model(&m, "llama, tied, with factors");
     m = stage_base, m.scaling = "yarn", m.factor = 4;

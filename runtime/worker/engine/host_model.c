@@ -19,8 +19,8 @@ struct matrix {
 };
 
 struct layer {
-    struct matrix attention_norm, q, k, v, q_bias, k_bias, v_bias, q_norm, k_norm, out, feed_norm,
-        gate, up, down;
+    struct matrix attention_norm, q, k, v, q_bias, k_bias, v_bias, q_norm, k_norm, out, out_bias,
+        feed_norm, gate, up, down;
     double *keys, *values; /* of all positions, rounded to fp16 */
 };
 
@@ -113,6 +113,7 @@ static void open_host(struct host *h, const char *path, size_t positions) {
         l->q_norm = read_matrix(h, "blk.%zu.attn_q_norm.weight", i);
         l->k_norm = read_matrix(h, "blk.%zu.attn_k_norm.weight", i);
         l->out = read_matrix(h, "blk.%zu.attn_output.weight", i);
+        l->out_bias = read_matrix(h, "blk.%zu.attn_output.bias", i);
         l->feed_norm = read_matrix(h, "blk.%zu.ffn_norm.weight", i);
         l->gate = read_matrix(h, "blk.%zu.ffn_gate.weight", i);
         l->up = read_matrix(h, "blk.%zu.ffn_up.weight", i);
@@ -230,7 +231,7 @@ static void run_attention(struct host *h, struct layer *l, size_t position, cons
     for (size_t i = 0; i < h->heads; i++) {
         attend(h, l, position, q + i * h->size, i, attended + i * h->size);
     }
-    multiply(&l->out, NULL, attended, out);
+    multiply(&l->out, &l->out_bias, attended, out);
     free(q);
 }
 

@@ -80,6 +80,16 @@ static tol_status queue_product(const struct work *w, size_t n, size_t k, int ex
                                      .variant = variant_for(w, rows, n)});
 }
 
+/* Adds a matrix's biases, if it has some, to the sums from a column on. */
+static tol_status queue_bias(const struct work *w, const struct loaded_matrix *matrix,
+                             size_t column, size_t stride) {
+    if (matrix->bias.address == 0) return TOL_OK;
+    return kn_halves_bias(w->l->kernels, w->l->stream,
+                          &(struct kn_halves_bias){w->rows - w->first, matrix->rows, stride,
+                                                   place(w, w->p->sums + column * sizeof(float)),
+                                                   matrix->bias});
+}
+
 static tol_status queue_norm(const struct work *w, size_t weight, int exponent, bool adds,
                              bool scales) {
     const struct tol_loaded *l = w->l;
@@ -112,13 +122,7 @@ static tol_status queue_heads(struct work *w, const struct loaded_layer *layer,
     }
     TOL_TRY(queue_product(w, w->qkv_width, shape->width, powers->qkv + powers->attention_norm));
     for (size_t i = 0; i < layer->qkv_count; i++) {
-        if (layer->qkv[i].bias.address != 0) {
-            TOL_TRY(kn_halves_bias(
-                w->l->kernels, w->l->stream,
-                &(struct kn_halves_bias){w->rows, layer->qkv[i].rows, w->qkv_width,
-                                         place(w, w->p->sums + column * sizeof(float)),
-                                         layer->qkv[i].bias}));
-        }
+        TOL_TRY(queue_bias(w, &layer->qkv[i], column, w->qkv_width));
         column += layer->qkv[i].rows;
     }
     status = kn_heads(w->l->kernels, w->l->stream,
@@ -227,6 +231,7 @@ static tol_status queue_layer(struct work *w, size_t index, size_t wanted) {
     TOL_TRY(w->p->attention != NULL ? queue_gathered(w) : queue_paged(w));
     TOL_TRY(queue_weights(w, &layer->output, powers->output, &at));
     TOL_TRY(queue_product(w, width, w->attended_width, powers->output));
+    TOL_TRY(queue_bias(w, &layer->output, 0, width));
     TOL_TRY(queue_norm(w, layer->feed_norm, powers->feed_norm, true, false));
     at = w->p->weights;
     TOL_TRY(queue_weights(w, &layer->gate, powers->gated, &at));

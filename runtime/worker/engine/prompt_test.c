@@ -71,6 +71,9 @@ static void check_host(const struct tiny_model *tiny, const char *what) {
 Test(prompt, every_architecture_is_the_hosts) {
     struct tiny_model m = stage_base;
     check_host(&m, "llama");
+    m.with = "blk.1.attn_output.bias";
+    check_host(&m, "llama, with a bias of the output");
+    m.with = NULL;
     m.architecture = "qwen2";
     check_host(&m, "qwen2, with biases");
     m.architecture = "qwen3", m.head_size = 32;
