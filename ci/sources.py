@@ -159,6 +159,7 @@ KERNELS_BENCH = """
 KERNELS_SWEEP = """
     kernel_sweep launched read_back rounds sweep_matrix model_sweep
     gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep seal_sweep
+    halves_sweep
 """.split()
 
 KERNELS_TESTS = """
@@ -172,7 +173,8 @@ KERNELS_TESTS = """
     attention/attention_call_test attention/attention_rows_test
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
-    bench/cublas_test decoder/linear_test decoder/paged_test decoder/paged_bytes_test decoder/halves_test
+    bench/cublas_test decoder/linear_test decoder/paged_test decoder/paged_bytes_test
+    decoder/halves_test
     checksum/crc32c_test checksum/checksum_test
     seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/sealed_product_test
     collective/collective_stage collective/collective_test collective/collective_loss_test

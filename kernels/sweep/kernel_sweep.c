@@ -42,7 +42,7 @@ static const struct group {
     void (*run)(struct sweep *sweep);
 } groups[] = {{"gemm", sweep_gemm}, {"attention", sweep_attention}, {"quant", sweep_quant},
               {"rows", sweep_rows}, {"decoder", sweep_decoder},     {"checksum", sweep_checksum},
-              {"seal", sweep_seal}, {"model", sweep_model}};
+              {"seal", sweep_seal}, {"model", sweep_model},     {"halves", sweep_halves}};
 
 enum { GROUPS = sizeof groups / sizeof groups[0], IMAGES = sizeof images / sizeof images[0] };
 

@@ -48,5 +48,6 @@ void sweep_decoder(struct sweep *sweep);
 void sweep_checksum(struct sweep *sweep);
 void sweep_seal(struct sweep *sweep);
 void sweep_model(struct sweep *sweep);
+void sweep_halves(struct sweep *sweep);
 
 #endif

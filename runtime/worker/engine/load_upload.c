@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BLOCKS = 2, THREADS_MAX = 8, REPORT_NS = 50000000, DEADLINE_MS = 60000, TEXT_BYTES = 1024 };
+enum { BLOCKS = 2, THREADS_MAX = 16, REPORT_NS = 50000000, DEADLINE_MS = 60000, TEXT_BYTES = 1024 };
 
 struct upload {
     struct tol_loaded *loaded;
