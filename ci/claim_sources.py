@@ -6,7 +6,8 @@ from sources import within
 WORKER_CLAIMS = within({
     "worker": """
         worker_claims worker_faults worker_stage w1_decode_is_llama_cpps
-        w1_tokenizer_is_llama_cpps w2_same_seed_same_tokens w3_health_tells_the_truth
+        w1_tokenizer_is_llama_cpps w2_same_seed_same_tokens w2_long_prompts
+        w3_health_tells_the_truth
     """,
 })
 

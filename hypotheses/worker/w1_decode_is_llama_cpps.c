@@ -103,7 +103,8 @@ static void check_model(struct hyp_attack *attack, size_t index) {
     if (text == NULL) return;
     d = (struct decoding){.count = 0};
     bool ok = worker_stage_begin(
-        attack, name, &(struct tol_load_options){.context = 1600, .sessions = PROMPTS}, &stage);
+        attack, name,
+        &(struct tol_load_options){.context = 1600, .sessions = PROMPTS, .prompt_from = 8}, &stage);
     ok = ok && HYP_CHECK(attack,
                          worker_record_begin(&record, text, bytes) &&
                              record.vocabulary == stage.vocabulary && record.prompts <= PROMPTS,

@@ -9,6 +9,7 @@ static const struct hyp_saboteur decode_saboteurs[] = {
     {.name = "scale_nibble_wrong", .forced = HYP_MUST_FALSIFY},
     {.name = "kv_page_stale", .forced = HYP_MUST_FALSIFY},
     {.name = "bias_dropped", .forced = HYP_MUST_FALSIFY},
+    {.name = "power_of_two_wrong", .forced = HYP_MUST_FALSIFY},
     {.name = "token_lost", .forced = HYP_MUST_FALSIFY},
     {.name = "token_misspelt", .forced = HYP_MUST_FALSIFY},
     {.name = "launch_drop", .forced = HYP_MUST_FALSIFY},
@@ -46,7 +47,8 @@ static const struct hyp_plugin_claim claims[] = {
                                "0.12 Q8_0 and Q4_K_M, 0.15 Q5_K_M; a greedy token is another where "
                                "llama.cpp's lead exceeds two bounds; or a text has other tokens.",
                .method = "Six small models of four architectures and six kinds of weights read "
-                         "prompts in pieces of drawn lengths; the 16 largest logits and four sums "
+                         "prompts in pieces of drawn lengths, those of 8 tokens and more as long "
+                         "prompts, but for F32; the 16 largest logits and four sums "
                          "of all logits are compared with llama.cpp's record. All prompts then go "
                          "on greedily in one batch.",
                .control = "Records in double precision by a program that shares no code with "
@@ -73,7 +75,8 @@ static const struct hyp_plugin_claim claims[] = {
                .method =
                    "24 sessions with drawn lengths, seeds and ways to draw run alone, then in "
                    "a batch that they join and leave, with prompts in pieces; one session "
-                   "runs 20 times (100 with --full); four run beside each other in threads.",
+                   "runs 20 times (100 with --full); four run beside each other in threads; "
+                   "six with long prompts, in passes of other sizes, share beginnings.",
                .control =
                    "Sessions of other seeds and prompts have other tokens: the saboteur that "
                    "shares the generator is noticed.",

@@ -1,10 +1,11 @@
 /*
  * The faults. Kernels are known by the names that the runtime asked the driver for; their one
- * argument is a struct of decoder_arguments.h, of which a changed copy is passed on.
+ * argument is a struct of decoder_arguments.h or halves_arguments.h, of which a changed copy is passed on.
  */
 #include "worker_faults.h"
 
 #include "decoder/decoder_arguments.h"
+#include "decoder/halves_arguments.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -84,6 +85,13 @@ static void drop_bias(struct tol_interpose_call *call, void *user) {
     if (!launches(call, "linear_")) return;
     struct linear_arguments *x = replaced(call, sizeof *x);
     x->bias = 0;
+}
+
+static void double_rows(struct tol_interpose_call *call, void *user) {
+    (void)user;
+    if (!launches(call, "halves_norm_")) return;
+    struct halves_rows_arguments *x = replaced(call, sizeof *x);
+    x->scale *= 2;
 }
 
 static void lose_token(struct tol_interpose_call *call, void *user) {
@@ -167,6 +175,10 @@ const struct hyp_fault worker_faults[] = {
     {.name = "bias_dropped",
      .sentence = "products leave their biases out",
      .before = drop_bias,
+     .after = note_kernels},
+    {.name = "power_of_two_wrong",
+     .sentence = "the halves of a long prompt's norms are twice as large as they should be",
+     .before = double_rows,
      .after = note_kernels},
     {.name = "token_lost",
      .sentence = "the last row of a pass of several does not reach the cache",
