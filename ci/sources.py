@@ -102,7 +102,8 @@ KERNELS = """
     checksum/crc32c checksum/checksum seal/chacha seal/tagger seal/seal_chunks
     seal/sealed_product
     collective/collective collective/collective_calls collective/collective_ways
-    decoder/weight_format decoder/decoder_check decoder/linear decoder/paged decoder/halves
+    decoder/weight_format decoder/decoder_check decoder/linear decoder/linear_bytes
+    decoder/rounded decoder/paged decoder/halves
 """.split()
 
 # Models on a device: above the kernels.
@@ -145,6 +146,7 @@ KERNEL_IMAGES = """
     norm/norm_5_ahead norm/norm_6_early
     measure/read_words
     decoder/linear_1_warp decoder/linear_2_tile decoder/linear_3_tensor decoder/linear_4_wide
+    decoder/linear_5_bytes decoder/linear_6_early decoder/rounded_1_warp decoder/rounded_2_early
     decoder/embed_1_element decoder/heads_1_warp decoder/paged_1_span decoder/paged_2_merge
     decoder/heads_2_bytes decoder/paged_3_bytes
     decoder/halves_1_weights decoder/halves_2_rows decoder/halves_3_heads

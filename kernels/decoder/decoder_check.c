@@ -5,6 +5,8 @@
 
 #include "core/check.h"
 
+#include <string.h>
+
 tol_status kn_decoder_bytes(const char *name, struct kn_place place, size_t bytes,
                             size_t alignment) {
     tol_status status = TOL_OK;
@@ -31,9 +33,9 @@ out:
     return status;
 }
 
-tol_status kn_decoder_launch(struct kn_kernels *kernels, struct tol_stream *stream,
-                             const struct kn_variant *variant, struct tol_launch_shape shape,
-                             const void *argument, size_t bytes) {
+static tol_status launch(struct kn_kernels *kernels, struct tol_stream *stream,
+                         const struct kn_variant *variant, struct tol_launch_shape shape,
+                         const void *argument, size_t bytes, bool is_early) {
     tol_status status = TOL_OK;
     const struct tol_kernel *kernel = NULL;
     union {
@@ -41,8 +43,23 @@ tol_status kn_decoder_launch(struct kn_kernels *kernels, struct tol_stream *stre
         void *out;
     } value = {.in = argument}; /* the launch does not write it */
     const unsigned sizes = (unsigned)bytes;
+    const struct tol_arguments arguments = {1, &value.out, &sizes};
     TOL_TRY(kn_kernels_find(kernels, variant, &kernel));
-    status = tol_launch(stream, kernel, shape, (struct tol_arguments){1, &value.out, &sizes});
+    status = is_early ? tol_launch_programmatic(stream, kernel, shape, arguments)
+                      : tol_launch(stream, kernel, shape, arguments);
 out:
     return status;
+}
+
+tol_status kn_decoder_launch(struct kn_kernels *kernels, struct tol_stream *stream,
+                             const struct kn_variant *variant, struct tol_launch_shape shape,
+                             const void *argument, size_t bytes) {
+    return launch(kernels, stream, variant, shape, argument, bytes, false);
+}
+
+tol_status kn_decoder_launch_early(struct kn_kernels *kernels, struct tol_stream *stream,
+                                   const struct kn_variant *variant, struct tol_launch_shape shape,
+                                   const void *argument, size_t bytes) {
+    return launch(kernels, stream, variant, shape, argument, bytes,
+                  strcmp(variant->name, "early") == 0);
 }

@@ -6,6 +6,8 @@
 #include "core/check.h"
 #include "decoder/decoder_arguments.h"
 #include "decoder/decoder_check.h"
+#include "decoder/linear_bytes.h"
+#include "decoder/rounded.h"
 
 #include <limits.h>
 
@@ -124,7 +126,11 @@ static tol_status check(const struct kn_linear *x) {
     tol_status status = TOL_OK;
     const size_t matrix = x->rows * kn_weight_row_bytes(x->format, x->k);
     TOL_CHECK(x->columns < COLUMNS_MAX, TOL_OVER_LIMIT, "linear: %zu columns", x->columns);
-    TOL_TRY(kn_decoder_rows("x", x->x, x->columns, x->x_stride, x->k, sizeof(float), 16));
+    TOL_CHECK(!x->is_rounded || x->workspace.address != 0, TOL_INVALID_ARGUMENT,
+              "linear: a rounded x without a workspace");
+    if (!x->is_rounded) {
+        TOL_TRY(kn_decoder_rows("x", x->x, x->columns, x->x_stride, x->k, sizeof(float), 16));
+    }
     TOL_TRY(kn_decoder_rows("y", x->y, x->columns, x->y_stride, x->rows, sizeof(float), 4));
     TOL_CHECK(x->gate.address == 0 || (x->bias.address == 0 && !x->adds), TOL_INVALID_ARGUMENT,
               "linear: a gate with a bias or a sum");
@@ -143,7 +149,9 @@ out:
 
 size_t kn_linear_workspace(size_t columns, size_t k) {
     const size_t tiles = (columns + LINEAR_WIDE_COLUMNS - 1) / LINEAR_WIDE_COLUMNS;
-    return tiles * ((k + LINEAR_CHUNK - 1) / LINEAR_CHUNK) * LINEAR_WIDE_CHUNK;
+    const size_t split = tiles * ((k + LINEAR_CHUNK - 1) / LINEAR_CHUNK) * LINEAR_WIDE_CHUNK;
+    const size_t rounded = kn_rounded_bytes(columns, k);
+    return split > rounded ? split : rounded;
 }
 
 static tol_status check_workspace(const struct kn_linear *x) {
@@ -182,6 +190,8 @@ tol_status kn_linear(struct kn_kernels *kernels, struct tol_stream *stream,
     TOL_TRY(check(x));
     if (x->workspace.address != 0) TOL_TRY(check_workspace(x));
     const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
+    if (kn_linear_bytes_serves(device, x)) return kn_linear_bytes(kernels, stream, x);
+    TOL_CHECK(!x->is_rounded, TOL_UNSUPPORTED, "linear: no variant takes a rounded x here");
     const struct kn_variant *rows = linears[x->format][x->gate.address != 0][x->columns > 1];
     const size_t first = rows[0].name != NULL ? 0 : ON_TENSOR_CORES;
     const struct kn_variants variants = {"linear", rows + first, LINEAR_VARIANTS - first};

@@ -8,7 +8,10 @@
  * whole quants, and x as the sum of two bfloat16 numbers: with S the sum of (|d sc q| + |dmin m|)
  * |x|, its error is at most (2^-17 + (k / 32 + 16) 2^-22) S; an infinite x makes its column NaN,
  * and one of 2^122 or more can. "wide" gives the bits of "tensor" and is for many columns, which it
- * splits into a workspace first. Each has one more rounding for the bias and one for the sum with
+ * splits into a workspace first. "bytes" and "early", for blocks of 256 and with a workspace, round x
+ * to bytes there (rounded.h) and multiply whole numbers; beside the product with x so rounded the
+ * error is at most (k / 256 + 16) 2^-22 S. "early" is "bytes" for compute capability 9.0: it begins
+ * while the kernel in front ends, with the same bits. Each has one more rounding for the bias and one for the sum with
  * y. An element is the same bits whatever the number of columns and whatever is in the others,
  * so what is computed for one session does not depend on those beside it. A NaN stays in its
  * column.
@@ -36,8 +39,14 @@ struct kn_linear {
     bool adds;                 /* adds to y, and does not replace it. Not with a gate */
     struct kn_place workspace; /* kn_linear_workspace bytes at a multiple of 16; address 0: none.
                                   A call that runs beside this one needs another */
-    const char *variant;       /* "wide", "tensor" or "fma"; NULL: the best */
+    bool is_rounded;           /* the workspace has x already, as kn_rounded leaves it; x is not
+                                  read. For what kn_linear_is_bytes says */
+    const char *variant;       /* "early", "bytes", "wide", "tensor" or "fma"; NULL: the best */
 };
+
+/* Whether the products of a format are of x rounded to bytes on the device, if they have a
+ * workspace and name no variant. */
+TOL_API bool kn_linear_is_bytes(const struct tol_device *device, enum kn_weight_format format);
 
 /* The bytes of workspace that "wide" needs for a product of so many columns and elements of k. */
 TOL_API size_t kn_linear_workspace(size_t columns, size_t k);

@@ -71,6 +71,7 @@ struct stage {
     size_t rows, columns, k;
     uint8_t *weights, *gates;
     float *x, *y, *bias;
+    float *bytes;              /* x rounded to bytes, as floats */
     double *w, *g;             /* the values of both matrices */
     double *w_parts, *g_parts; /* |d sc q| + |dmin m|, where a value is their difference */
 };
@@ -101,6 +102,15 @@ static double *parts_of(const struct stage *s, const uint8_t *weights, const dou
     return parts;
 }
 
+/* What the header says of a chunk. */
+static void round_chunk(const float *x, float *rounded) {
+    float most = 0;
+    for (int i = 0; i < 256; i++) most = fmaxf(most, fabsf(x[i]));
+    const float scale = most < 0x1p-100f ? 0 : most / 127;
+    const float factor = most < 0x1p-100f ? 0 : 127 / most;
+    for (int i = 0; i < 256; i++) rounded[i] = scale * rintf(x[i] * factor);
+}
+
 static struct stage stage_make(enum kn_weight_format format, size_t rows, size_t columns,
                                size_t k) {
     uint64_t state = 7 + (uint64_t)format;
@@ -114,6 +124,11 @@ static struct stage stage_make(enum kn_weight_format format, size_t rows, size_t
     kn_inputs_draw(KN_NORMAL, &state, 0.1, s.x, columns * k);
     kn_inputs_draw(KN_NORMAL, &state, 1, s.y, columns * rows);
     kn_inputs_draw(KN_NORMAL, &state, 1, s.bias, rows);
+    s.bytes = malloc(columns * k * sizeof(float));
+    cr_assert(s.bytes != NULL);
+    for (size_t i = 0; k % 256 == 0 && i < columns * k; i += 256) {
+        round_chunk(s.x + i, s.bytes + i);
+    }
     s.w = values_of(&s, s.weights);
     s.g = values_of(&s, s.gates);
     s.w_parts = parts_of(&s, s.weights, s.w);
@@ -123,6 +138,7 @@ static struct stage stage_make(enum kn_weight_format format, size_t rows, size_t
 
 static void stage_end(struct stage *s) {
     free(s->weights), free(s->gates), free(s->x), free(s->y), free(s->bias);
+    free(s->bytes);
     free(s->w), free(s->g), free(s->w_parts), free(s->g_parts);
 }
 
@@ -137,6 +153,10 @@ static double dot(const double *w, const double *parts, const float *x, size_t k
     return sum;
 }
 
+static bool is_bytes(const char *variant) {
+    return strcmp(variant, "bytes") == 0 || strcmp(variant, "early") == 0;
+}
+
 enum form { PLAIN, BIASED, ADDED, GATED, FORMS };
 
 /* Computes `columns` columns from the first of the stage's on, into `got`. */
@@ -145,7 +165,7 @@ static void run(const struct stage *s, const char *variant, enum form form, size
     const size_t matrix = s->rows * kn_weight_row_bytes(s->format, s->k);
     struct kn_guarded y = {0};
     tol_auto_buffer struct tol_buffer *weights = NULL, *gates = NULL, *x = NULL, *bias = NULL;
-    const bool is_wide = strcmp(variant, "wide") == 0;
+    const bool has_room = strcmp(variant, "wide") == 0 || is_bytes(variant);
     struct kn_guarded workspace = {0};
     size_t changed = 1;
     MUST(kn_guarded_create(test_context(), kn_linear_workspace(columns, s->k), 16, &workspace));
@@ -175,7 +195,7 @@ static void run(const struct stage *s, const char *variant, enum form form, size
                             .x_stride = s->k,
                             .y_stride = s->rows,
                             .adds = form == ADDED,
-                            .workspace = is_wide ? room : (struct kn_place){0, 0},
+                            .workspace = has_room ? room : (struct kn_place){0, 0},
                             .variant = variant}));
     MUST(tol_stream_synchronize(stream));
     MUST(kn_guarded_read(&y, got));
@@ -194,15 +214,18 @@ static double silu(double x) {
 static void check(const struct stage *s, const char *variant, enum form form, const float *got) {
     const bool is_tensor = strcmp(variant, "fma") != 0;
     const double steps = (double)s->k / 32 + 16;
-    const double each = is_tensor ? 0x1p-17 + steps * 0x1p-22 : steps * 0x1p-24;
+    const double each = is_bytes(variant) ? ((double)s->k / 256 + 16) * 0x1p-22
+                        : is_tensor       ? 0x1p-17 + steps * 0x1p-22
+                                          : steps * 0x1p-24;
+    const float *x = is_bytes(variant) ? s->bytes : s->x;
     const double *w = is_tensor ? s->w_parts : s->w, *g = is_tensor ? s->g_parts : s->g;
     for (size_t i = 0; i < s->columns * s->rows; i++) {
         const size_t c = i / s->rows, r = i % s->rows;
         double magnitude, other = 0;
-        double sum = dot(s->w + r * s->k, w + r * s->k, s->x + c * s->k, s->k, &magnitude);
+        double sum = dot(s->w + r * s->k, w + r * s->k, x + c * s->k, s->k, &magnitude);
         double bound = each * magnitude;
         if (form == GATED) {
-            const double gate = dot(s->g + r * s->k, g + r * s->k, s->x + c * s->k, s->k, &other);
+            const double gate = dot(s->g + r * s->k, g + r * s->k, x + c * s->k, s->k, &other);
             /* |silu'| is at most 1.1 */
             bound = bound * fabs(silu(gate)) + 1.1 * each * other * fabs(sum) * 1.01;
             sum *= silu(gate);
@@ -233,6 +256,23 @@ static void try(enum kn_weight_format format, const char *variant, size_t rows, 
     }
     stage_end(&s);
     free(all), free(one);
+}
+
+static void try_bytes(enum kn_weight_format format, size_t rows, size_t columns, size_t k) {
+    struct stage s = stage_make(format, rows, columns, k);
+    const size_t count = columns * rows;
+    float *bytes = malloc(count * sizeof *bytes), *early = malloc(count * sizeof *early);
+    cr_assert(bytes != NULL && early != NULL);
+    try(format, "bytes", rows, columns, k);
+    for (enum form form = PLAIN; form < FORMS; form++) {
+        if (tol_context_device(test_context())->compute_capability < 90) break;
+        run(&s, "bytes", form, 0, columns, bytes);
+        run(&s, "early", form, 0, columns, early);
+        cr_assert(memcmp(bytes, early, count * sizeof *bytes) == 0, "%s, form %d",
+                  kn_weight_name(format), (int)form);
+    }
+    stage_end(&s);
+    free(bytes), free(early);
 }
 
 static void try_wide(enum kn_weight_format format, size_t rows, size_t columns, size_t k) {
@@ -271,6 +311,20 @@ Test(linear, tensor_products_are_the_definition_and_the_same_beside_others) {
         if (test_takes_trial()) try(format, "tensor", 5, 9, grain > 32 ? 768 : 352);
         if (test_takes_trial()) try(format, "tensor", 1, 1, grain);
         if (test_takes_trial()) try(format, "tensor", 3, 8, 2304);
+    }
+}
+
+/* Rows and columns that fill no tile, one tile of columns and several, shares without a chunk and
+ * rings that are filled again, and rows of Q6_K at no multiple of 16. */
+Test(linear, products_of_bytes_are_the_definition_and_the_same_beside_others) {
+    begin();
+    if (tol_context_device(test_context())->compute_capability < 80) return;
+    for (enum kn_weight_format format = KN_WEIGHT_Q4_K; format < KN_WEIGHT_FORMATS; format++) {
+        if (test_takes_trial()) try_bytes(format, 21, 3, 2304);
+        if (test_takes_trial()) try_bytes(format, 37, 10, 768);
+        if (test_takes_trial()) try_bytes(format, 33, 35, 512);
+        if (test_takes_trial()) try_bytes(format, 1, 1, 256);
+        if (test_takes_trial()) try_bytes(format, 17, 8, 10240);
     }
 }
 

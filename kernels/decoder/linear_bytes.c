@@ -1,0 +1,107 @@
+/*
+ * The host's side of the products of bytes.
+ */
+#include "decoder/linear_bytes.h"
+
+#include "core/check.h"
+#include "decoder/decoder_arguments.h"
+#include "decoder/decoder_check.h"
+#include "decoder/rounded.h"
+
+#include <string.h>
+
+KN_IMAGES(linear_5_bytes);
+KN_IMAGES(linear_6_early);
+
+static const char *few_columns(const void *problem) {
+    const struct kn_linear *x = problem;
+    return x->columns <= ROUNDED_COLUMNS ? "there are few columns" : NULL;
+}
+
+/* tile: rows of W of a block, and columns. */
+#define BYTES(name_, capability, entry_, file, refuse_, stride, tiles, own, columns, stages)       \
+    {                                                                                              \
+        .name = name_, .entry = entry_, .images = kn_images_linear_##file,                         \
+        .compute_capability_min = capability, .refuse = refuse_,                                   \
+        .threads = 32 * LINEAR_BYTES_WARPS,                                                        \
+        .shared_bytes = LINEAR_BYTES_SHARED(stride, tiles, columns, stages), .tile = {             \
+            16 * (own),                                                                            \
+            (columns)*ROUNDED_COLUMNS                                                              \
+        }                                                                                          \
+    }
+#define PLAIN(name, capability, ending, file, format, stride)                                      \
+    BYTES(name, capability, "linear_bytes_" #format "_4" ending, file, few_columns, stride,        \
+          LINEAR_BYTES_TILES(stride), LINEAR_BYTES_TILES(stride), 4, 2),                           \
+        BYTES(name, capability, "linear_bytes_" #format "_1" ending, file, NULL, stride, 1, 1, 1,  \
+              LINEAR_BYTES_STAGES(stride))
+#define GATED(name, capability, ending, file, format, stride)                                      \
+    BYTES(name, capability, "linear_bytes_gated_" #format "_2" ending, file, few_columns, stride,  \
+          2, 1, 2, 2),                                                                             \
+        BYTES(name, capability, "linear_bytes_gated_" #format "_1" ending, file, NULL, stride, 2,  \
+              1, 1, 2)
+#define BOTH(format, stride)                                                                       \
+    {                                                                                              \
+        {PLAIN("early", 90, "_early", 6_early, format, stride),                                    \
+         PLAIN("bytes", 80, "", 5_bytes, format, stride)},                                         \
+        {                                                                                          \
+            GATED("early", 90, "_early", 6_early, format, stride),                                 \
+                GATED("bytes", 80, "", 5_bytes, format, stride)                                    \
+        }                                                                                          \
+    }
+
+/* By format, and whether there is a gate. */
+enum { ROWS = 4 };
+static const struct kn_variant products[KN_WEIGHT_FORMATS][2][ROWS] = {
+    [KN_WEIGHT_Q4_K] = BOTH(q4_k, LINEAR_STRIDE_Q4_K),
+    [KN_WEIGHT_Q5_K] = BOTH(q5_k, LINEAR_STRIDE_Q5_K),
+    [KN_WEIGHT_Q6_K] = BOTH(q6_k, LINEAR_STRIDE_Q6_K)};
+
+static bool is_ours(const char *name) {
+    return name == NULL || strcmp(name, "early") == 0 || strcmp(name, "bytes") == 0;
+}
+
+bool kn_linear_is_bytes(const struct tol_device *device, enum kn_weight_format format) {
+    return (unsigned)format < KN_WEIGHT_FORMATS && products[format][0][0].name != NULL &&
+           device->compute_capability >= 80;
+}
+
+bool kn_linear_bytes_serves(const struct tol_device *device, const struct kn_linear *x) {
+    return is_ours(x->variant) && x->workspace.address != 0 &&
+           kn_linear_is_bytes(device, x->format);
+}
+
+tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream,
+                           const struct kn_linear *x) {
+    tol_status status = TOL_OK;
+    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
+    const struct kn_variants variants = {"linear", products[x->format][x->gate.address != 0], ROWS};
+    const struct kn_variant *variant = NULL;
+    TOL_TRY(kn_variant_pick(&variants, device, x->variant, x, &variant));
+    if (!x->is_rounded) {
+        TOL_TRY(kn_rounded(kernels, stream,
+                           &(struct kn_rounded){.columns = x->columns,
+                                                .k = x->k,
+                                                .x = x->x,
+                                                .x_stride = x->x_stride,
+                                                .out = x->workspace}));
+    }
+    const struct linear_arguments arguments = {.weights = x->weights.address,
+                                               .gate = x->gate.address,
+                                               .y = x->y.address,
+                                               .bias = x->bias.address,
+                                               .split = x->workspace.address,
+                                               .y_stride = x->y_stride,
+                                               .rows = (uint32_t)x->rows,
+                                               .columns = (uint32_t)x->columns,
+                                               .k = (uint32_t)x->k,
+                                               .adds = x->adds};
+    const size_t grid_x = (x->rows + variant->tile[0] - 1) / variant->tile[0];
+    const size_t grid_y = (x->columns + variant->tile[1] - 1) / variant->tile[1];
+    status = kn_decoder_launch_early(
+        kernels, stream, variant,
+        (struct tol_launch_shape){(unsigned)grid_x, (unsigned)grid_y, 1, variant->threads, 1, 1,
+                                  variant->shared_bytes},
+        &arguments, sizeof arguments);
+out:
+    return status;
+}
