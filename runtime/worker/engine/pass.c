@@ -4,6 +4,7 @@
 #include "pass.h"
 
 #include "core/check.h"
+#include "decoder/rounded.h"
 #include "norm/norm.h"
 #include "row/argmax.h"
 
@@ -56,11 +57,39 @@ static struct kn_place scratch_place(const struct work *w, size_t offset) {
     return kn_place_of(w->l->scratch.buffer, offset);
 }
 
-static tol_status queue_norm(const struct work *w, size_t weight, size_t first, size_t rows) {
+static struct kn_place split_place(const struct work *w) {
+    return (struct kn_place){scratch_place(w, w->l->scratch.split).address,
+                             w->l->scratch.split_bytes};
+}
+
+/* Whether products of all these matrices are of rounded columns. */
+static bool are_bytes(const struct work *w, const struct loaded_matrix *matrices, size_t count) {
+    const struct tol_device *device = tol_context_device(w->l->context);
+    for (size_t i = 0; i < count; i++) {
+        if (!kn_linear_is_bytes(device, matrices[i].format)) return false;
+    }
+    return true;
+}
+
+/* Rounded: into the place of split columns; else as floats. */
+static tol_status queue_norm(const struct work *w, size_t weight, size_t first, size_t rows,
+                             bool *is_rounded) {
     const size_t width = w->l->shape.width;
     const struct tol_buffer *scratch = w->l->scratch.buffer;
     const size_t in = w->l->scratch.x / sizeof(float) + first * width;
     const size_t out = w->l->scratch.normed / sizeof(float);
+    *is_rounded = *is_rounded && width <= KN_ROUNDED_NORM_MAX;
+    if (*is_rounded) {
+        return kn_rounded(w->l->kernels, w->stream,
+                          &(struct kn_rounded){.columns = rows,
+                                               .k = width,
+                                               .x = kn_place_of(scratch, in * sizeof(float)),
+                                               .x_stride = width,
+                                               .norm = kn_place_of(w->l->weights,
+                                                                   weight * sizeof(float)),
+                                               .epsilon = w->l->shape.epsilon,
+                                               .out = split_place(w)});
+    }
     return kn_norm(w->l->kernels, w->stream,
                    &(struct kn_norm){.kind = KN_RMSNORM,
                                      .type = KN_F32,
@@ -77,7 +106,7 @@ static tol_status queue_norm(const struct work *w, size_t weight, size_t first, 
 /* y = W x, from and to places of the scratch buffer whose rows have these widths. */
 static tol_status queue_product(const struct work *w, const struct loaded_matrix *matrix,
                                 const struct loaded_matrix *gate, size_t rows, size_t x,
-                                struct kn_place y, size_t y_width, bool adds) {
+                                struct kn_place y, size_t y_width, bool adds, bool is_rounded) {
     return kn_linear(
         w->l->kernels, w->stream,
         &(struct kn_linear){
@@ -93,8 +122,8 @@ static tol_status queue_product(const struct work *w, const struct loaded_matrix
             .x_stride = matrix->k,
             .y_stride = y_width,
             .adds = adds,
-            .workspace = {tol_buffer_address(w->l->scratch.buffer) + w->l->scratch.split,
-                          w->l->scratch.split_bytes}});
+            .workspace = split_place(w),
+            .is_rounded = is_rounded});
 }
 
 static tol_status queue_attention(struct work *w, const struct loaded_layer *layer, size_t index) {
@@ -104,10 +133,11 @@ static tol_status queue_attention(struct work *w, const struct loaded_layer *lay
     const struct kn_paged_heads heads = heads_of(w->l);
     size_t at = scratch->qkv;
     w->batch.layer_at = index * kn_paged_layer_bytes(&heads);
-    TOL_TRY(queue_norm(w, layer->attention_norm, 0, w->rows));
+    bool is_rounded = are_bytes(w, layer->qkv, layer->qkv_count);
+    TOL_TRY(queue_norm(w, layer->attention_norm, 0, w->rows, &is_rounded));
     for (size_t i = 0; i < layer->qkv_count; i++) {
         TOL_TRY(queue_product(w, &layer->qkv[i], NULL, w->rows, scratch->normed,
-                              scratch_place(w, at), w->qkv_width, false));
+                              scratch_place(w, at), w->qkv_width, false, is_rounded));
         at += layer->qkv[i].rows * sizeof(float);
     }
     TOL_TRY(kn_heads(w->l->kernels, w->stream,
@@ -135,7 +165,7 @@ static tol_status queue_attention(struct work *w, const struct loaded_layer *lay
                            .workspace = {tol_buffer_address(scratch->buffer) + scratch->parts,
                                          scratch->parts_bytes}}));
     status = queue_product(w, &layer->output, NULL, w->rows, scratch->attended,
-                           scratch_place(w, scratch->x), shape->width, true);
+                           scratch_place(w, scratch->x), shape->width, true, false);
 out:
     return status;
 }
@@ -143,11 +173,13 @@ out:
 static tol_status queue_feed(const struct work *w, const struct loaded_layer *layer) {
     tol_status status = TOL_OK;
     const struct loaded_scratch *scratch = &w->l->scratch;
-    TOL_TRY(queue_norm(w, layer->feed_norm, 0, w->rows));
+    bool is_rounded = are_bytes(w, &layer->up, 1);
+    TOL_TRY(queue_norm(w, layer->feed_norm, 0, w->rows, &is_rounded));
     TOL_TRY(queue_product(w, &layer->up, &layer->gate, w->rows, scratch->normed,
-                          scratch_place(w, scratch->activated), w->l->shape.feed_forward, false));
+                          scratch_place(w, scratch->activated), w->l->shape.feed_forward, false,
+                          is_rounded));
     status = queue_product(w, &layer->down, NULL, w->rows, scratch->activated,
-                           scratch_place(w, scratch->x), w->l->shape.width, true);
+                           scratch_place(w, scratch->x), w->l->shape.width, true, false);
 out:
     return status;
 }
@@ -157,9 +189,10 @@ static tol_status queue_logits(const struct work *w) {
     tol_status status = TOL_OK;
     const struct loaded_scratch *scratch = &w->l->scratch;
     const size_t vocabulary = w->l->shape.vocabulary;
-    TOL_TRY(queue_norm(w, w->l->output_norm, w->rows - w->wanted, w->wanted));
+    bool is_rounded = are_bytes(w, &w->l->output, 1);
+    TOL_TRY(queue_norm(w, w->l->output_norm, w->rows - w->wanted, w->wanted, &is_rounded));
     TOL_TRY(queue_product(w, &w->l->output, NULL, w->wanted, scratch->normed,
-                          scratch_place(w, scratch->logits), vocabulary, false));
+                          scratch_place(w, scratch->logits), vocabulary, false, is_rounded));
     TOL_TRY(
         kn_argmax(w->l->kernels, w->stream,
                   &(struct kn_argmax){.type = KN_F32,
