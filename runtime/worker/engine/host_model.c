@@ -3,6 +3,7 @@
  */
 #include "host_model.h"
 
+#include "decoder/linear.h"
 #include "decoder/weight_format.h"
 #include "test/test_device.h"
 
@@ -16,6 +17,7 @@ enum { LAYERS_MAX = 64 };
 struct matrix {
     size_t columns, rows;
     double *values; /* NULL: the file has none of that name */
+    bool rounds;    /* what it multiplies is rounded to bytes, as rounded.h says */
 };
 
 struct layer {
@@ -59,6 +61,7 @@ static struct matrix read_matrix(struct host *h, const char *format, size_t laye
     MUST(tol_gguf_read(h->file, t, 0, bytes, t->bytes));
     kn_weight_values(formats[at].format, bytes, t->elements, floats);
     for (size_t i = 0; i < t->elements; i++) m.values[i] = (double)floats[i];
+    m.rounds = kn_linear_is_bytes(tol_context_device(test_context()), formats[at].format);
     free(bytes), free(floats);
     return m;
 }
@@ -136,14 +139,26 @@ static void close_host(struct host *h) {
     tol_gguf_close(h->file);
 }
 
+/* A chunk of 256 elements as multiples of its largest magnitude over 127. */
+static void round_chunk(const double *x, double *rounded) {
+    double most = 0;
+    for (size_t i = 0; i < 256; i++) most = fmax(most, fabs(x[i]));
+    for (size_t i = 0; i < 256; i++) rounded[i] = most > 0 ? rint(x[i] * 127 / most) * most / 127 : 0;
+}
+
 /* y = m x (+ bias) */
-static void multiply(const struct matrix *m, const struct matrix *bias, const double *x,
+static void multiply(const struct matrix *m, const struct matrix *bias, const double *in,
                      double *y) {
+    double *rounded = malloc(m->columns * sizeof *rounded);
+    cr_assert(rounded != NULL);
+    for (size_t i = 0; m->rounds && i < m->columns; i += 256) round_chunk(in + i, rounded + i);
+    const double *x = m->rounds ? rounded : in;
     for (size_t r = 0; r < m->rows; r++) {
         double sum = bias != NULL && bias->values != NULL ? bias->values[r] : 0;
         for (size_t i = 0; i < m->columns; i++) sum += m->values[r * m->columns + i] * x[i];
         y[r] = sum;
     }
+    free(rounded);
 }
 
 static void norm(const struct host *h, const double *weight, const double *x, size_t count,

@@ -196,7 +196,7 @@ Test(llama_oracle, llama_f32) {
     check_model("llama-f32", 4e-3, 340, 2e-3, 448);
 }
 Test(llama_oracle, llama_q4_k_m) {
-    check_model("llama-q4_k_m", 4e-3, 340, 0.12, 60);
+    check_model("llama-q4_k_m", 0.15, 40, 0.12, 60);
 }
 Test(llama_oracle, mistral_f16) {
     check_model("mistral-f16", 4e-3, 340, 5e-3, 400);
@@ -208,5 +208,5 @@ Test(llama_oracle, qwen3_bf16) {
     check_model("qwen3-bf16", 4e-3, 340, 0.05, 300);
 }
 Test(llama_oracle, qwen3_q5_k_m) {
-    check_model("qwen3-q5_k_m", 4e-3, 340, 0.15, 40);
+    check_model("qwen3-q5_k_m", 0.15, 40, 0.12, 40);
 }
