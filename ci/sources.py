@@ -103,7 +103,7 @@ KERNELS = """
     seal/sealed_product
     collective/collective collective/collective_calls collective/collective_ways
     decoder/weight_format decoder/decoder_check decoder/linear decoder/linear_bytes
-    decoder/rounded decoder/paged decoder/halves
+    decoder/rounded decoder/best decoder/paged decoder/halves
 """.split()
 
 # Models on a device: above the kernels.
@@ -147,6 +147,7 @@ KERNEL_IMAGES = """
     measure/read_words
     decoder/linear_1_warp decoder/linear_2_tile decoder/linear_3_tensor decoder/linear_4_wide
     decoder/linear_5_bytes decoder/linear_6_early decoder/rounded_1_warp decoder/rounded_2_early
+    decoder/paged_4_early decoder/best_1_parts decoder/best_2_early
     decoder/embed_1_element decoder/heads_1_warp decoder/paged_1_span decoder/paged_2_merge
     decoder/heads_2_bytes decoder/paged_3_bytes
     decoder/halves_1_weights decoder/halves_2_rows decoder/halves_3_heads

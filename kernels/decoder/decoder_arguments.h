@@ -73,6 +73,13 @@ struct rounded_arguments {
     float epsilon;
 };
 
+enum { BEST_THREADS = 256, BEST_PARTS = 96 };
+struct best_arguments {
+    uint64_t in, keys, out; /* floats; BEST_PARTS keys a row; an int32 a row */
+    uint64_t in_stride;     /* in elements */
+    uint32_t columns;
+};
+
 struct embed_arguments {
     uint64_t table, tokens, out;
     uint64_t out_stride;
@@ -108,7 +115,7 @@ enum { PAGED_SPAN = 128 }; /* positions of a block */
 
 struct paged_arguments {
     struct paged_cache cache;
-    uint64_t q, out; /* floats; q scaled by nobody yet */
+    uint64_t q, out; /* floats; q scaled by nobody yet. Or out as rounded.cuh has it */
     uint64_t q_stride, out_stride;
     uint64_t parts; /* of blocks: head_size sums, the largest score, the sum of weights */
     float scale_log2;

@@ -1,6 +1,7 @@
 // Makes the heads of a row ready and stores k and v, as halves or as bytes.
 #pragma once
 
+#include "early.cuh"
 #include "paged.cuh"
 
 enum { HEADS = 4, HEAD_ELEMENTS = 256 };
@@ -65,13 +66,15 @@ struct stored_bytes {
 template <class STORED> __device__ inline void heads_ready(const heads_arguments &x) {
     const int head = blockIdx.x * HEADS + threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const int row = blockIdx.y;
-    if (head >= x.heads + 2 * x.kv_heads) return;
+    if (head >= x.heads + 2 * x.kv_heads) return wait_in_front();
     const bool is_value = head >= x.heads + x.kv_heads;
     const int position = ((const int *)x.cache.positions)[row];
     const uint64_t page = head < x.heads ? 0 : pages_of(x.cache, row)[position / PAGE];
     float *own = (float *)x.rows_at + row * x.row_stride + (uint64_t)head * x.head_size;
     const float *weight = (const float *)(is_value ? 0 : head < x.heads ? x.q_norm : x.k_norm);
     float scale = 1;
+    begin_early();
+    wait_in_front(); // positions, slots and pages were there before
     if (weight != nullptr) {
         float squares = 0;
         for (int i = lane; i < x.head_size; i += WARP) squares = fmaf(own[i], own[i], squares);

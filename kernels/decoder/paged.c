@@ -7,6 +7,7 @@
 #include "decoder/decoder_arguments.h"
 #include "decoder/decoder_check.h"
 #include "decoder/paged_cache.h"
+#include "decoder/rounded.h"
 
 #include <math.h>
 
@@ -15,37 +16,45 @@ KN_IMAGES(paged_1_span);
 KN_IMAGES(paged_2_merge);
 KN_IMAGES(heads_2_bytes);
 KN_IMAGES(paged_3_bytes);
+KN_IMAGES(paged_4_early);
 
 enum { HEADS = 4, GRID_MAX = 65535, LOG2_GROUPS = 4, MERGE_THREADS = 64, SCALED = 32 };
 
-static const struct kn_variant heads_rows[KN_CACHES] = {{.name = "warp",
-                                                         .entry = "heads_warp",
-                                                         .images = kn_images_heads_1_warp,
-                                                         .compute_capability_min = 75,
-                                                         .threads = 32 * HEADS},
-                                                        {.name = "bytes",
-                                                         .entry = "heads_bytes",
-                                                         .images = kn_images_heads_2_bytes,
-                                                         .compute_capability_min = 75,
-                                                         .threads = 32 * HEADS}};
+/* The kernels of a table: early ones for compute capability 9.0, and the others. */
+#define EARLY(entry_, threads_, heads)                                                               \
+    {                                                                                              \
+        .name = "early", .entry = entry_ "_early", .images = kn_images_paged_4_early,              \
+        .compute_capability_min = 90, .threads = threads_, .tile = {heads}                             \
+    }
+#define PLAIN(entry_, file, threads_, heads)                                                         \
+    {                                                                                              \
+        .name = "plain", .entry = entry_, .images = kn_images_##file,                              \
+        .compute_capability_min = 75, .threads = threads_, .tile = {heads}                             \
+    }
+#define PAIR(entry, file, threads, heads)                                                            \
+    { EARLY(entry, threads, heads), PLAIN(entry, file, threads, heads) }
+enum { PLAIN_ROW = 1, PAIR_ROWS };
+
+static const struct kn_variant heads_rows[KN_CACHES][PAIR_ROWS] = {
+    PAIR("heads_warp", heads_1_warp, 32 * HEADS, HEADS), PAIR("heads_bytes", heads_2_bytes, 32 * HEADS, HEADS)};
 
 /* tile: the heads of q of a block. */
 #define SPAN(cache, file, group)                                                                   \
-    {                                                                                              \
-        .name = #cache, .entry = "paged_" #cache "_" #group, .images = kn_images_##file,           \
-        .compute_capability_min = 75, .threads = PAGED_SPAN, .tile = {                             \
-            group                                                                                  \
-        }                                                                                          \
-    }
+    PAIR("paged_" #cache "_" #group, file, PAGED_SPAN, group)
 #define SPANS(cache, file)                                                                         \
     { SPAN(cache, file, 1), SPAN(cache, file, 2), SPAN(cache, file, 4), SPAN(cache, file, 8) }
-static const struct kn_variant span_rows[KN_CACHES][LOG2_GROUPS] = {SPANS(span, paged_1_span),
-                                                                    SPANS(bytes, paged_3_bytes)};
-static const struct kn_variant merge_row = {.name = "merge",
-                                            .entry = "paged_merge",
-                                            .images = kn_images_paged_2_merge,
-                                            .compute_capability_min = 75,
-                                            .threads = MERGE_THREADS};
+static const struct kn_variant span_rows[KN_CACHES][LOG2_GROUPS][PAIR_ROWS] = {
+    SPANS(span, paged_1_span), SPANS(bytes, paged_3_bytes)};
+static const struct kn_variant merge_rows[2][PAIR_ROWS] = {
+    PAIR("paged_merge", paged_2_merge, MERGE_THREADS, 1),
+    PAIR("paged_merge_rounded", paged_2_merge, LINEAR_CHUNK, 0)};
+
+static const struct kn_variant *of_pair(struct kn_kernels *kernels,
+                                        const struct kn_variant rows[PAIR_ROWS]) {
+    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
+    const bool is_early = device->compute_capability >= rows[0].compute_capability_min;
+    return &rows[is_early ? 0 : PLAIN_ROW];
+}
 
 /* Of the keys of a layer's part of a page, without scales; the values have as many. */
 static size_t element_bytes(const struct kn_paged_heads *heads) {
@@ -133,7 +142,7 @@ tol_status kn_heads(struct kn_kernels *kernels, struct tol_stream *stream,
     if (x->batch.rows == 0) return TOL_OK;
     const size_t all = x->shape.heads + 2 * x->shape.kv_heads;
     TOL_TRY(check_heads(x, all));
-    const struct kn_variant *variant = &heads_rows[x->shape.cache];
+    const struct kn_variant *variant = of_pair(kernels, heads_rows[x->shape.cache]);
     const struct heads_arguments arguments = {.cache = cache_of(&x->batch, &x->shape),
                                               .rows_at = x->qkv.address,
                                               .row_stride = x->qkv_stride,
@@ -147,7 +156,7 @@ tol_status kn_heads(struct kn_kernels *kernels, struct tol_stream *stream,
                                               .head_size = (int32_t)x->shape.head_size,
                                               .rotated = (int32_t)x->rotated,
                                               .halves = x->halves};
-    status = kn_decoder_launch(kernels, stream, variant,
+    status = kn_decoder_launch_early(kernels, stream, variant,
                                (struct tol_launch_shape){(unsigned)((all + HEADS - 1) / HEADS),
                                                          (unsigned)x->batch.rows, 1,
                                                          variant->threads, 1, 1, 0},
@@ -165,7 +174,15 @@ static tol_status check_paged(const struct kn_paged *x) {
     TOL_CHECK(!(x->scale < 0) && isfinite(x->scale), TOL_INVALID_ARGUMENT, "a scale of %g",
               (double)x->scale);
     TOL_TRY(kn_decoder_rows("q", x->q, x->batch.rows, x->q_stride, width, sizeof(float), 4));
-    TOL_TRY(kn_decoder_rows("out", x->out, x->batch.rows, x->out_stride, width, sizeof(float), 4));
+    if (x->rounded.address != 0) {
+        TOL_CHECK(kn_paged_can_round(&x->shape), TOL_INVALID_ARGUMENT,
+                  "rows of %zu elements cannot be rounded", width);
+        TOL_TRY(kn_decoder_bytes("the rounded rows", x->rounded,
+                                 kn_rounded_bytes(x->batch.rows, width), 16));
+    } else {
+        TOL_TRY(kn_decoder_rows("out", x->out, x->batch.rows, x->out_stride, width, sizeof(float),
+                                4));
+    }
     TOL_TRY(kn_decoder_bytes("workspace", x->workspace,
                              kn_paged_workspace(&x->shape, x->batch.rows, x->splits), 4));
 out:
@@ -173,11 +190,16 @@ out:
 }
 
 /* The smallest kernel whose blocks take all heads that share a key, or the largest. */
-static const struct kn_variant *span_for(const struct kn_paged_heads *shape) {
+static const struct kn_variant *span_for(struct kn_kernels *kernels,
+                                         const struct kn_paged_heads *shape) {
     int at = 0;
-    const struct kn_variant *rows = span_rows[shape->cache];
-    while (at < LOG2_GROUPS - 1 && rows[at].tile[0] < shape->heads / shape->kv_heads) at++;
-    return &rows[at];
+    const struct kn_variant(*rows)[PAIR_ROWS] = span_rows[shape->cache];
+    while (at < LOG2_GROUPS - 1 && rows[at][0].tile[0] < shape->heads / shape->kv_heads) at++;
+    return of_pair(kernels, rows[at]);
+}
+
+bool kn_paged_can_round(const struct kn_paged_heads *shape) {
+    return shape->heads * shape->head_size % LINEAR_CHUNK == 0;
 }
 
 tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *stream,
@@ -187,13 +209,15 @@ tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *str
               "paged attention needs kernels, a stream and a problem");
     if (x->batch.rows == 0) return TOL_OK;
     TOL_TRY(check_paged(x));
-    const struct kn_variant *span = span_for(&x->shape);
+    const bool is_rounded = x->rounded.address != 0;
+    const struct kn_variant *span = span_for(kernels, &x->shape);
     const size_t group = x->shape.heads / x->shape.kv_heads;
     const size_t times = (group + span->tile[0] - 1) / span->tile[0];
     const float scale = x->scale > 0 ? x->scale : 1 / sqrtf((float)x->shape.head_size);
     const struct paged_arguments arguments = {.cache = cache_of(&x->batch, &x->shape),
                                               .q = x->q.address,
-                                              .out = x->out.address,
+                                              .out = is_rounded ? x->rounded.address
+                                                                : x->out.address,
                                               .q_stride = x->q_stride,
                                               .out_stride = x->out_stride,
                                               .parts = x->workspace.address,
@@ -204,15 +228,18 @@ tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *str
                                               .window = (int32_t)x->window,
                                               .splits = (int32_t)x->splits};
     const unsigned rows = (unsigned)x->batch.rows;
-    TOL_TRY(kn_decoder_launch(kernels, stream, span,
+    TOL_TRY(kn_decoder_launch_early(kernels, stream, span,
                               (struct tol_launch_shape){(unsigned)x->splits,
                                                         (unsigned)(x->shape.kv_heads * times), rows,
                                                         span->threads, 1, 1, 0},
                               &arguments, sizeof arguments));
-    status = kn_decoder_launch(
-        kernels, stream, &merge_row,
-        (struct tol_launch_shape){(unsigned)x->shape.heads, rows, 1, MERGE_THREADS, 1, 1, 0},
-        &arguments, sizeof arguments);
+    const struct kn_variant *merge = of_pair(kernels, merge_rows[is_rounded]);
+    const size_t width = x->shape.heads * x->shape.head_size;
+    const size_t blocks = is_rounded ? width / LINEAR_CHUNK : x->shape.heads;
+    status = kn_decoder_launch_early(
+        kernels, stream, merge,
+        (struct tol_launch_shape){(unsigned)blocks, rows, 1, merge->threads, 1, 1, 0}, &arguments,
+        sizeof arguments);
 out:
     return status;
 }

@@ -83,7 +83,12 @@ struct kn_paged {
     size_t window;             /* a row sees this many positions, with its own; 0: all before it */
     size_t splits;             /* spans of 128 positions: more than the largest position / 128 */
     struct kn_place workspace; /* kn_paged_workspace bytes */
+    struct kn_place rounded;   /* kn_rounded_bytes: rows go there, rounded to bytes as rounded.h
+                                  says, and not to out; address 0: no */
 };
+
+/* Whether rows can be rounded: they are whole chunks of 256 elements. */
+TOL_API bool kn_paged_can_round(const struct kn_paged_heads *shape);
 
 TOL_API size_t kn_paged_workspace(const struct kn_paged_heads *shape, size_t rows, size_t splits);
 

@@ -4,7 +4,7 @@
 // takes a span of positions and all heads of q that share its keys. First a thread owns a key:
 // pieces of eight elements of 16 keys are stored together, so a warp's loads are of whole lines,
 // and no sum crosses threads. Then the weights of the span are in shared memory, and a thread owns
-// two elements of the values. Spans begin at multiples of 128, so the parts of a row, and their
+// four elements of the values. Spans begin at multiples of 128, so the parts of a row, and their
 // bits, depend neither on other rows nor on how many spans the grid has.
 // Owner: block (s, g, r) owns span s of row r, for heads GROUP g on. It ends at once if the row
 // sees nothing of its span.

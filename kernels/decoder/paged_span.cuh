@@ -1,18 +1,20 @@
 // The part of a span of positions in the attention of a row, for a cache of halves or of bytes.
 #pragma once
 
+#include "early.cuh"
 #include "paged.cuh"
 
-enum { THREADS = PAGED_SPAN, HEAD_MAX = 256 };
+enum { THREADS = PAGED_SPAN, HEAD_MAX = 256, SPAN_PAGES = PAGED_SPAN / PAGE, VALUE_PIECE = 4 };
 
 template <int GROUP> struct span_shared {
     float q[GROUP][HEAD_MAX];
     float weights[GROUP][PAGED_SPAN];
-    float sums[THREADS][2 * GROUP];
+    float sums[VALUE_PIECE * GROUP][THREADS];
     float largest[GROUP], total[GROUP];
+    uint64_t pages[SPAN_PAGES];
 };
 
-// What a cache of halves, or of bytes, has: eight elements of a key, and two of a value.
+// What a cache of halves, or of bytes, has: eight elements of a key, and four of a value.
 struct cached_halves {
     static __device__ inline void key(const paged_cache &c, uint64_t page, int head, int head_size,
                                       int position, int piece, float2 (&key)[KEY_PIECE / 2]) {
@@ -21,10 +23,12 @@ struct cached_halves {
 #pragma unroll
         for (int i = 0; i < 4; i++) key[i] = __half22float2(*(const __half2 *)&words[i]);
     }
-    static __device__ inline float2 value(const paged_cache &c, uint64_t page, int head,
-                                          int head_size, int position, int pair) {
-        return __half22float2(
-            ((const __half2 *)value_at(c, page, head, head_size, position))[pair]);
+    static __device__ inline float4 value(const paged_cache &c, uint64_t page, int head,
+                                          int head_size, int position, int piece) {
+        const uint2 bits = ((const uint2 *)value_at(c, page, head, head_size, position))[piece];
+        const float2 low = __half22float2(*(const __half2 *)&bits.x);
+        const float2 high = __half22float2(*(const __half2 *)&bits.y);
+        return make_float4(low.x, low.y, high.x, high.y);
     }
 };
 
@@ -42,12 +46,14 @@ struct cached_bytes {
             key[i] = make_float2(scale * (float)(int8_t)two, scale * (float)(int8_t)(two >> 8));
         }
     }
-    static __device__ inline float2 value(const paged_cache &c, uint64_t page, int head,
-                                          int head_size, int position, int pair) {
-        const char2 two = ((const char2 *)value_bytes_at(c, page, head, head_size, position))[pair];
-        const float scale = __half2float(
-            scales_at(page, c.value_scales_at, head, head_size, position)[2 * pair / SCALED]);
-        return make_float2(scale * (float)two.x, scale * (float)two.y);
+    static __device__ inline float4 value(const paged_cache &c, uint64_t page, int head,
+                                          int head_size, int position, int piece) {
+        const char4 four =
+            ((const char4 *)value_bytes_at(c, page, head, head_size, position))[piece];
+        const float scale = __half2float(scales_at(page, c.value_scales_at, head, head_size,
+                                                   position)[VALUE_PIECE * piece / SCALED]);
+        return make_float4(scale * (float)four.x, scale * (float)four.y, scale * (float)four.z,
+                           scale * (float)four.w);
     }
 };
 
@@ -56,6 +62,7 @@ template <class CACHED, int GROUP>
 __device__ inline void score(span_shared<GROUP> &s, const paged_arguments &x, uint64_t page,
                              int head, int position, bool seen) {
     float scores[GROUP] = {};
+#pragma unroll 8 // loads of so many pieces are on their way
     for (int piece = 0; seen && piece < x.head_size / KEY_PIECE; piece++) {
         float2 keys[KEY_PIECE / 2];
         CACHED::key(x.cache, page, head, x.head_size, position, piece, keys);
@@ -90,25 +97,28 @@ template <int GROUP> __device__ inline void weigh(span_shared<GROUP> &s) {
     }
 }
 
-// A thread adds two elements of the values of every `teams`-th position; then the teams are added.
+// A thread adds four elements of the values of every `teams`-th position; then the teams are added.
 template <class CACHED, int GROUP>
-__device__ inline void add_values(span_shared<GROUP> &s, const paged_arguments &x,
-                                  const uint64_t *pages, int head, int begin, int end, int base) {
-    const int pairs = x.head_size / 2, teams = THREADS / pairs, team = threadIdx.x / pairs;
-    const int pair = threadIdx.x % pairs;
-    float sums[2 * GROUP] = {};
+__device__ inline void add_values(span_shared<GROUP> &s, const paged_arguments &x, int head,
+                                  int begin, int end, int base) {
+    const int pieces = x.head_size / VALUE_PIECE, teams = THREADS / pieces;
+    const int team = threadIdx.x / pieces, piece = threadIdx.x % pieces;
+    float sums[VALUE_PIECE * GROUP] = {};
+#pragma unroll 8
     for (int position = begin + team; team < teams && position < end; position += teams) {
-        const float2 value =
-            CACHED::value(x.cache, pages[position / PAGE], head, x.head_size, position, pair);
+        const float4 value = CACHED::value(x.cache, s.pages[(position - base) / PAGE], head,
+                                           x.head_size, position, piece);
 #pragma unroll
         for (int g = 0; g < GROUP; g++) {
             const float weight = s.weights[g][position - base];
-            sums[2 * g] = fmaf(weight, value.x, sums[2 * g]);
-            sums[2 * g + 1] = fmaf(weight, value.y, sums[2 * g + 1]);
+            sums[4 * g] = fmaf(weight, value.x, sums[4 * g]);
+            sums[4 * g + 1] = fmaf(weight, value.y, sums[4 * g + 1]);
+            sums[4 * g + 2] = fmaf(weight, value.z, sums[4 * g + 2]);
+            sums[4 * g + 3] = fmaf(weight, value.w, sums[4 * g + 3]);
         }
     }
 #pragma unroll
-    for (int i = 0; i < 2 * GROUP; i++) s.sums[threadIdx.x][i] = sums[i];
+    for (int i = 0; i < VALUE_PIECE * GROUP; i++) s.sums[i][threadIdx.x] = sums[i];
 }
 
 template <class CACHED, int GROUP> __device__ inline void span(const paged_arguments &x) {
@@ -120,23 +130,27 @@ template <class CACHED, int GROUP> __device__ inline void span(const paged_argum
     const int own = ((const int *)x.cache.positions)[row], base = blockIdx.x * PAGED_SPAN;
     const int begin = max(base, x.window > 0 ? own - x.window + 1 : 0);
     const int end = min(base + PAGED_SPAN, own + 1);
+    begin_early();
+    if (begin < end && threadIdx.x <= (unsigned)(end - 1 - base) / PAGE) {
+        s.pages[threadIdx.x] = pages_of(x.cache, row)[base / PAGE + threadIdx.x];
+    }
+    wait_in_front(); // positions, slots and pages were there before
     if (begin >= end) return; // all threads: the merge leaves this span out
-    const uint64_t *pages = pages_of(x.cache, row);
     for (int i = threadIdx.x; i < GROUP * x.head_size; i += THREADS) {
         const int g = i / x.head_size, at = i % x.head_size;
         const float *q = (const float *)x.q + row * x.q_stride;
         s.q[g][at] = g < count ? q[(uint64_t)(first + g) * x.head_size + at] * x.scale_log2 : 0;
     }
-    __syncthreads(); // q is there
+    __syncthreads(); // q and the pages are there
     const int position = base + threadIdx.x;
     const bool seen = position >= begin && position < end;
-    score<CACHED, GROUP>(s, x, seen ? pages[position / PAGE] : 0, head, position, seen);
+    score<CACHED, GROUP>(s, x, seen ? s.pages[threadIdx.x / PAGE] : 0, head, position, seen);
     __syncthreads(); // all scores are there
     weigh<GROUP>(s);
     __syncthreads(); // all weights are there
-    add_values<CACHED, GROUP>(s, x, pages, head, begin, end, base);
+    add_values<CACHED, GROUP>(s, x, head, begin, end, base);
     __syncthreads(); // the sums of all teams are there
-    const int pairs = x.head_size / 2, teams = THREADS / pairs;
+    const int pieces = x.head_size / VALUE_PIECE, teams = THREADS / pieces;
     const uint64_t part_size = x.head_size + 2;
     for (int i = threadIdx.x; i < count * x.head_size; i += THREADS) {
         const int g = i / x.head_size, at = i % x.head_size;
@@ -144,7 +158,7 @@ template <class CACHED, int GROUP> __device__ inline void span(const paged_argum
                       (((uint64_t)row * x.heads + first + g) * x.splits + blockIdx.x) * part_size;
         float sum = 0;
         for (int team = 0; team < teams; team++) {
-            sum += s.sums[team * pairs + at / 2][2 * g + at % 2];
+            sum += s.sums[VALUE_PIECE * g + at % VALUE_PIECE][team * pieces + at / VALUE_PIECE];
         }
         part[at] = sum;
         if (at == 0) part[x.head_size] = s.largest[g], part[x.head_size + 1] = s.total[g];

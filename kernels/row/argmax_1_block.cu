@@ -5,14 +5,8 @@
 // every number, so that it is seen: its column is the result.
 // Owner: block r owns row r; thread t its pieces t, t + blockDim.x, ...
 // Bound by: reads. Requires: gridDim.x = rows, blockDim.x a multiple of 32; any alignment.
+#include "argmax_key.cuh"
 #include "row.cuh"
-
-// Orders floats as integers: NaN above all, +0 and -0 the same. The column decides equals.
-__device__ inline unsigned long long argmax_key(float value, long long column) {
-    const unsigned bits = __float_as_uint(value + 0.0f);
-    const unsigned order = isnan(value) ? ~0u : bits >> 31 ? ~bits : bits | 0x80000000u;
-    return (unsigned long long)order << 32 | (0xffffffffu - (unsigned)column);
-}
 
 template <typename T> __device__ inline void argmax(const argmax_arguments &x) {
     __shared__ unsigned long long parts[WARP];
@@ -28,18 +22,12 @@ template <typename T> __device__ inline void argmax(const argmax_arguments &x) {
             if (c >= 0 && c < x.columns) best = max(best, argmax_key(values[i], c));
         }
     }
-    auto over_warp = [](unsigned long long key) {
-        for (int lanes = WARP / 2; lanes > 0; lanes /= 2) {
-            key = max(key, __shfl_xor_sync(~0u, key, lanes));
-        }
-        return key;
-    };
-    best = over_warp(best);
+    best = largest_key(best);
     if (threadIdx.x % WARP == 0) parts[threadIdx.x / WARP] = best;
     __syncthreads();
     if (threadIdx.x >= WARP) return;
-    best = over_warp(threadIdx.x < blockDim.x / WARP ? parts[threadIdx.x] : 0);
-    if (threadIdx.x == 0) ((int *)x.out)[blockIdx.x] = (int)(0xffffffffu - (unsigned)best);
+    best = largest_key(threadIdx.x < blockDim.x / WARP ? parts[threadIdx.x] : 0);
+    if (threadIdx.x == 0) ((int *)x.out)[blockIdx.x] = column_of_key(best);
 }
 
 extern "C" __global__ void argmax_f32(argmax_arguments x) {

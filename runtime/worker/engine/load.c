@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/monotonic.h"
+#include "decoder/best.h"
 #include "pass.h"
 #include "prompt.h"
 
@@ -76,6 +77,7 @@ static tol_status make_scratch(struct tol_loaded *l) {
     scratch->activated = take(&at, l->rows * s->feed_forward);
     scratch->logits = take(&at, l->sessions * s->vocabulary);
     scratch->best = take(&at, l->sessions);
+    scratch->keys = take(&at, kn_best_workspace(l->sessions) / sizeof(float));
     /* All sessions at their ends must fit; prompts are cut to what does. */
     scratch->parts_bytes = kn_paged_workspace(&heads, l->sessions, spans);
     const size_t useful = kn_paged_workspace(&heads, l->rows, spans);

@@ -48,7 +48,7 @@ struct loaded_pieces {
 /* Where each array of a pass begins in the scratch buffer, in bytes. */
 struct loaded_scratch {
     struct tol_buffer *buffer;
-    size_t x, normed, qkv, attended, activated, logits, best, parts, split;
+    size_t x, normed, qkv, attended, activated, logits, best, keys, parts, split;
     size_t parts_bytes, split_bytes;
 };
 

@@ -4,9 +4,9 @@
 #include "pass.h"
 
 #include "core/check.h"
+#include "decoder/best.h"
 #include "decoder/rounded.h"
 #include "norm/norm.h"
-#include "row/argmax.h"
 
 #include <stdlib.h>
 
@@ -152,6 +152,7 @@ static tol_status queue_attention(struct work *w, const struct loaded_layer *lay
                                               .halves = shape->halves,
                                               .frequencies = w->l->frequencies,
                                               .magnitude = shape->magnitude}));
+    is_rounded = kn_paged_can_round(&heads) && are_bytes(w, &layer->output, 1);
     TOL_TRY(kn_paged_attention(
         w->l->kernels, w->stream,
         &(struct kn_paged){.batch = w->batch,
@@ -162,10 +163,11 @@ static tol_status queue_attention(struct work *w, const struct loaded_layer *lay
                            .out_stride = w->attended_width,
                            .window = shape->window,
                            .splits = w->splits,
+                           .rounded = is_rounded ? split_place(w) : (struct kn_place){0, 0},
                            .workspace = {tol_buffer_address(scratch->buffer) + scratch->parts,
                                          scratch->parts_bytes}}));
     status = queue_product(w, &layer->output, NULL, w->rows, scratch->attended,
-                           scratch_place(w, scratch->x), shape->width, true, false);
+                           scratch_place(w, scratch->x), shape->width, true, is_rounded);
 out:
     return status;
 }
@@ -193,13 +195,13 @@ static tol_status queue_logits(const struct work *w) {
     TOL_TRY(queue_norm(w, w->l->output_norm, w->rows - w->wanted, w->wanted, &is_rounded));
     TOL_TRY(queue_product(w, &w->l->output, NULL, w->wanted, scratch->normed,
                           scratch_place(w, scratch->logits), vocabulary, false, is_rounded));
-    TOL_TRY(
-        kn_argmax(w->l->kernels, w->stream,
-                  &(struct kn_argmax){.type = KN_F32,
-                                      .rows = w->wanted,
+    TOL_TRY(kn_best(w->l->kernels, w->stream,
+                    &(struct kn_best){.rows = w->wanted,
                                       .columns = vocabulary,
-                                      .in = {scratch->buffer, scratch->logits / sizeof(float), 0},
-                                      .out = {scratch->buffer, scratch->best / sizeof(int), 0}}));
+                                      .in = scratch_place(w, scratch->logits),
+                                      .in_stride = vocabulary,
+                                      .out = scratch_place(w, scratch->best),
+                                      .workspace = scratch_place(w, scratch->keys)}));
     TOL_TRY(tol_copy_to_host(w->stream, w->l->received, 0, scratch->buffer, scratch->best,
                              w->wanted * sizeof(int)));
     if (w->wants_logits) {
