@@ -177,7 +177,7 @@ KERNELS_TESTS = """
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     bench/cublas_test decoder/linear_test decoder/paged_test decoder/paged_bytes_test
-    decoder/halves_test
+    decoder/halves_test decoder/rounded_test
     checksum/crc32c_test checksum/checksum_test
     seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/sealed_product_test
     collective/collective_stage collective/collective_test collective/collective_loss_test

@@ -3,6 +3,7 @@
  * batch, pages in any order, groups, windows, both pairings, norms; and the same bits alone.
  */
 #include "decoder/paged.h"
+#include "decoder/rounded.h"
 #include "guarded.h"
 #include "inputs.h"
 #include "number.h"
@@ -117,6 +118,45 @@ static void finish(struct stage *s) {
     free(s->pages), free(s->qkv), free(s->norms);
 }
 
+/* Attention whose rows are rounded, against its rows rounded by the kernel for that, bit for bit. */
+static void check_rounded(const struct stage *s, const struct kn_paged *paged, const float *out) {
+    const size_t rows = paged->batch.rows, q_width = s->shape.heads * s->shape.head_size;
+    const size_t bytes = kn_rounded_bytes(rows, q_width);
+    struct kn_paged rounding = *paged;
+    struct kn_guarded results[2] = {{0}, {0}};
+    tol_auto_buffer struct tol_buffer *floats = NULL;
+    size_t changed = 1;
+    if (!kn_paged_can_round(&s->shape)) return;
+    uint8_t *zeros = calloc(3, bytes), *got[2] = {zeros + bytes, zeros + 2 * bytes};
+    cr_assert(zeros != NULL);
+    for (int i = 0; i < 2; i++) {
+        MUST(kn_guarded_create(test_context(), bytes, 16, &results[i]));
+        MUST(kn_guarded_write(&results[i], zeros));
+    }
+    const struct kn_place places[2] = {
+        {tol_buffer_address(results[0].buffer) + results[0].offset, bytes},
+        {tol_buffer_address(results[1].buffer) + results[1].offset, bytes}};
+    MUST(tol_buffer_create(test_context(), rows * q_width, sizeof(float), &floats));
+    MUST(tol_buffer_write(floats, out, rows * q_width * sizeof(float)));
+    rounding.rounded = places[0];
+    MUST(kn_paged_attention(kernels, stream, &rounding));
+    MUST(kn_rounded(kernels, stream,
+                    &(struct kn_rounded){.columns = rows,
+                                         .k = q_width,
+                                         .x = kn_place_of(floats, 0),
+                                         .x_stride = q_width,
+                                         .out = places[1]}));
+    MUST(tol_stream_synchronize(stream));
+    for (int i = 0; i < 2; i++) {
+        MUST(kn_guarded_read(&results[i], got[i]));
+        MUST(kn_guarded_check(&results[i], &changed));
+        cr_assert(changed == 0);
+        kn_guarded_destroy(&results[i]);
+    }
+    cr_assert(memcmp(got[0], got[1], bytes) == 0);
+    free(zeros);
+}
+
 /* Runs both on rows of the slots from first on; out gets their rows, q k v as they are then. */
 static void run(struct stage *s, size_t first, size_t rows, size_t more_splits, float *out) {
     const size_t q_width = s->shape.heads * s->shape.head_size;
@@ -173,6 +213,14 @@ static void run(struct stage *s, size_t first, size_t rows, size_t more_splits, 
     MUST(kn_guarded_check(&result, &changed));
     cr_assert(changed == 0);
     kn_guarded_destroy(&result);
+    check_rounded(s, &(struct kn_paged){.batch = batch,
+                                        .shape = s->shape,
+                                        .q = kn_place_of(qkv, 0),
+                                        .q_stride = width(s),
+                                        .window = s->window,
+                                        .splits = splits,
+                                        .workspace = kn_place_of(workspace, 0)},
+                  out);
 }
 
 /* The definition of heads: normed and rotated, in double. */
