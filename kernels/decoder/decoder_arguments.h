@@ -45,26 +45,26 @@ enum {
 };
 
 /* x as bytes, for the bytes kernels: of a tile of eight columns, chunk by chunk, the numbers as
- * fragments of mma.m16n8k32, two sub-blocks in the 16 bytes of a lane; the sums of sub-blocks, in
- * two bytes each, as a fragment of mma.m16n8k16; and a scale a column. */
+ * fragments of mma.m16n8k32, two sub-blocks in the 16 bytes of a lane; and a unit of 16 bytes a
+ * lane: the lower bytes of the sums of four times 16 neighbours, the upper ones, and the column's
+ * scale. */
 enum {
     ROUNDED_COLUMNS = 8,
-    ROUNDED_SUMS_AT = ROUNDED_COLUMNS * LINEAR_CHUNK,
-    ROUNDED_SCALES_AT = ROUNDED_SUMS_AT + 16 * ROUNDED_COLUMNS,
-    ROUNDED_CHUNK = ROUNDED_SCALES_AT + 4 * ROUNDED_COLUMNS,
+    ROUNDED_UNITS_AT = ROUNDED_COLUMNS * LINEAR_CHUNK,
+    ROUNDED_CHUNK = ROUNDED_UNITS_AT + 64 * ROUNDED_COLUMNS,
     ROUNDED_THREADS = 512,
     ROUNDED_NORM_CHUNKS = 4, /* of a warp */
     LINEAR_BYTES_WARPS = 8
 };
 
 /* A warp's ring in shared memory: of so many chunks of tiles of 16 rows, STRIDE bytes a row, and of
- * as many of x where there are several tiles of columns. */
+ * as many of the numbers of x where there are several tiles of columns. */
 enum { LINEAR_STRIDE_Q4_K = 144, LINEAR_STRIDE_Q5_K = 176, LINEAR_STRIDE_Q6_K = 240 };
 #define LINEAR_BYTES_STAGES(stride) ((stride) > 200 ? 3 : 4)
 #define LINEAR_BYTES_TILES(stride) ((stride) > 200 ? 1 : 2) /* beside four tiles of columns */
 #define LINEAR_BYTES_SHARED(stride, tiles, columns, stages)                                        \
     (LINEAR_BYTES_WARPS * (stages) *                                                               \
-     ((tiles)*16 * (stride) + ((columns) > 1 ? (columns) * (int)ROUNDED_CHUNK : 0)))
+     ((tiles)*16 * (stride) + ((columns) > 1 ? (columns) * (int)ROUNDED_UNITS_AT : 0)))
 
 struct rounded_arguments {
     uint64_t x, weight, out; /* floats; weight: of a norm by the root mean square, 0: none */

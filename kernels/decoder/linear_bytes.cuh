@@ -4,7 +4,8 @@
 // are whole numbers, so they are exact in any tile. A sub-block's sum is multiplied by its scale,
 // also a whole number; only the sum of a chunk of 256 elements becomes a float. Minimums multiply
 // the sums of x in the same way. Few instructions a byte are left, and copies to a ring in shared
-// memory, chunks ahead, need no registers.
+// memory, chunks ahead, need no registers. Rows and columns that do not exist are the last ones
+// again, and are not written.
 // An element of y: of chunk c let s be the sum of scales by products and m that of minimums by sums
 // of x, as floats; v = fma(d, s, -(dmin m)); the chunk adds fma(scale of x, v, sum) to the sum of
 // share c % 8, from the first chunk on. Shares are added in order.
@@ -32,13 +33,6 @@ __device__ inline void mma_bytes_16(int (&c)[4], uint32_t a0, uint32_t a1, uint3
                  : "r"(a0), "r"(a1), "r"(b), "r"(0));
 }
 
-// x of a chunk and a tile of eight columns, as a lane needs it.
-struct rounded_part {
-    uint4 numbers[4]; // of sub-blocks 2 p and 2 p + 1
-    uint32_t sums;
-    float2 scales; // of columns 2 t and 2 t + 1
-};
-
 // The sums of a fragment: rows g and g + 8 of columns 2 t and 2 t + 1.
 template <int NT> struct fragment_sums {
     int of[NT][4];
@@ -50,18 +44,41 @@ __device__ inline void add_scaled_bytes(int (&sums)[4], const int (&products)[4]
     for (int i = 0; i < 4; i++) sums[i] += (i < 2 ? first : second) * products[i];
 }
 
-// Adds a chunk to the totals: d and dmin are those of rows g and g + 8.
+// Adds a chunk to the totals: d and dmin are those of rows g and g + 8, scales of columns 2 t and
+// 2 t + 1.
 template <bool HAS_LEAST>
 __device__ inline void add_chunk_total(float (&totals)[4], const int (&sums)[4],
                                        const int (&least)[4], const float (&d)[2],
-                                       const float (&dmin)[2], float2 scales) {
+                                       const float (&dmin)[2], uint32_t scale) {
+    const uint32_t t = threadIdx.x % 4;
+    const float scales[2] = {__uint_as_float(__shfl_sync(~0u, scale, 8 * t)),
+                             __uint_as_float(__shfl_sync(~0u, scale, 8 * t + 4))};
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const float s = (float)sums[i];
         const float v = HAS_LEAST ? fmaf(d[i / 2], s, -__fmul_rn(dmin[i / 2], (float)least[i]))
                                   : __fmul_rn(d[i / 2], s);
-        totals[i] = fmaf(i % 2 == 0 ? scales.x : scales.y, v, totals[i]);
+        totals[i] = fmaf(scales[i % 2], v, totals[i]);
     }
+}
+
+// What bytes by the sums of 16 neighbours give: those sums are two bytes each.
+__device__ inline void sums_by(int (&out)[4], uint32_t a0, uint32_t a1, const uint4 &unit) {
+    int high[4];
+    mma_bytes_16(out, a0, a1, unit.x);
+    mma_bytes_16(high, a0, a1, unit.y);
+#pragma unroll
+    for (int i = 0; i < 4; i++) out[i] += 128 * high[i];
+}
+
+// Byte i of a word as a whole number, without a sign and with one.
+__device__ inline int byte_of(uint32_t word, int i) {
+    return (int)__byte_perm(word, 0, 0x4440 | i);
+}
+__device__ inline int signed_byte_of(uint32_t word, int i) {
+    int value; // 8 + i: the sign of byte i, eight times
+    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(value) : "r"(word), "r"(i | (8 | i) * 0x1110));
+    return value;
 }
 
 __device__ inline uint32_t word_at(const uint8_t *p) {
@@ -79,21 +96,22 @@ template <bool FIFTH> struct bytes_k {
     };
     static constexpr bool IS_EVEN = true; // blocks begin at multiples of 16 bytes
 
-    template <int NT, class X>
-    static __device__ inline void add(float (&totals)[NT][4], const uint8_t *tile, const X &x,
+    template <int NT, bool LAST, class X>
+    static __device__ inline void add(float (&totals)[NT][4], const uint8_t *tile, X &x,
                                       const uint32_t (&)[2]) {
         const uint32_t lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
         uint32_t scales[2][2], minimums[2];
         float d[2], dmin[2];
-        fragment_sums<NT> sums = {}, least;
+        fragment_sums<NT> sums = {};
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             const uint4 header = *(const uint4 *)(tile + (g + 8 * r) * STRIDE);
             scales[r][0] = header.y & 0x3f3f3f3fu;
             scales[r][1] = (header.w & 0x0f0f0f0fu) | (header.y >> 2 & 0x30303030u);
-            minimums[r] = t % 2 == 0
-                              ? header.z & 0x3f3f3f3fu
-                              : (header.w >> 4 & 0x0f0f0f0fu) | (header.z >> 2 & 0x30303030u);
+            const uint32_t four =
+                t < 2 ? header.z & 0x3f3f3f3fu
+                      : (header.w >> 4 & 0x0f0f0f0fu) | (header.z >> 2 & 0x30303030u);
+            minimums[r] = __byte_perm(four, 0, t % 2 == 0 ? 0x1100 : 0x3322);
             const float2 both = q4_k_d(header);
             d[r] = both.x, dmin[r] = both.y;
         }
@@ -105,12 +123,11 @@ template <bool FIFTH> struct bytes_k {
         }
 #pragma unroll
         for (int p = 0; p < 4; p++) { // two sub-blocks have the same bytes
-            uint32_t words[4];
+            uint32_t words[4], a[2][4];
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 words[i] = word_at(own + AT + 32 * p + i % 2 * 8 * STRIDE + i / 2 * 16);
             }
-            uint32_t a[2][4];
 #pragma unroll
             for (int h = 0; h < 2; h++) {
 #pragma unroll
@@ -124,24 +141,23 @@ template <bool FIFTH> struct bytes_k {
                 const uint4 b = x.numbers(n, p);
 #pragma unroll
                 for (int h = 0; h < 2; h++) {
-                    const int sub = 2 * p + h, at = sub % 4 * 8;
+                    const int sub = 2 * p + h;
                     int products[4];
                     mma_bytes(products, a[h], h == 0 ? b.x : b.z, h == 0 ? b.y : b.w);
-                    add_scaled_bytes(sums.of[n], products, scales[0][sub / 4] >> at & 0xff,
-                                     scales[1][sub / 4] >> at & 0xff);
+                    add_scaled_bytes(sums.of[n], products, byte_of(scales[0][sub / 4], sub % 4),
+                                     byte_of(scales[1][sub / 4], sub % 4));
                 }
             }
+            if (LAST) x.advance(p);
         }
 #pragma unroll
-        for (int n = 0; n < NT; n++) { // lanes t < 2 have lower bytes of sums, the others higher
-            int high[4];
-            const uint32_t b = x.sums(n);
-            mma_bytes_16(least.of[n], t < 2 ? minimums[0] : 0, t < 2 ? minimums[1] : 0, b);
-            mma_bytes_16(high, t < 2 ? 0 : minimums[0], t < 2 ? 0 : minimums[1], b);
-#pragma unroll
-            for (int i = 0; i < 4; i++) least.of[n][i] += 128 * high[i];
-            add_chunk_total<true>(totals[n], sums.of[n], least.of[n], d, dmin, x.scales(n));
+        for (int n = 0; n < NT; n++) {
+            int least[4];
+            const uint4 unit = x.unit(n);
+            sums_by(least, minimums[0], minimums[1], unit);
+            add_chunk_total<true>(totals[n], sums.of[n], least, d, dmin, unit.z);
         }
+        if (LAST) x.advance_units();
     }
 };
 
@@ -153,14 +169,19 @@ struct bytes_q6_k {
 
     static __device__ inline uint32_t word(const uint8_t *block, uint32_t at, uint32_t shift) {
         const uint8_t *p = block + at;
-        return __funnelshift_r(word_at(p), shift != 0 ? word_at(p + 4) : 0, shift);
+        return __funnelshift_r(word_at(p), word_at(p + 4), shift);
     }
-    template <int NT, class X>
-    static __device__ inline void add(float (&totals)[NT][4], const uint8_t *tile, const X &x,
+    // Quants of quarter q from words of ql and qh, without the 32 less that they stand for.
+    static __device__ inline uint32_t quants(uint32_t low, uint32_t high, int q) {
+        const uint32_t upper = q < 2 ? high << (4 - 2 * q) : high >> (2 * q - 4);
+        return ((q < 2 ? low : low >> 4) & 0x0f0f0f0fu) | (upper & 0x30303030u);
+    }
+    template <int NT, bool LAST, class X>
+    static __device__ inline void add(float (&totals)[NT][4], const uint8_t *tile, X &x,
                                       const uint32_t (&from)[2]) {
         const uint32_t lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
         const uint8_t *block[2]; // at a multiple of 4, and by how many bits the words are shifted
-        uint32_t shift[2];
+        uint32_t shift[2], own_scales[2];
         float d[2];
         const float none[2] = {};
         const int no_least[4] = {};
@@ -171,6 +192,7 @@ struct bytes_q6_k {
             block[r] = begin - from[r] % 4;
             shift[r] = from[r] % 4 * 8;
             d[r] = half_value(*(const uint16_t *)(begin + 208));
+            own_scales[r] = word(block[r], 192 + 4 * t, shift[r]);
         }
 #pragma unroll
         for (int half = 0; half < 2; half++) {
@@ -184,7 +206,7 @@ struct bytes_q6_k {
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 scales[i % 2][i / 2] =
-                    word(block[i % 2], 192 + 8 * half + 4 * (i / 2), shift[i % 2]);
+                    __shfl_sync(~0u, own_scales[i % 2], (lane & ~3u) + 2 * half + i / 2);
             }
 #pragma unroll
             for (int part = 0; part < 2; part++) {
@@ -200,11 +222,11 @@ struct bytes_q6_k {
                     const int quarter = part + 2 * upper, sub = 4 * half + quarter;
 #pragma unroll
                     for (int step = 0; step < 2; step++) {
-                        const uint32_t a0 = q6_k_four(low[step][0], high[step][0], quarter);
-                        const uint32_t a1 = q6_k_four(low[step][1], high[step][1], quarter);
-                        const int at = (quarter % 2 * 2 + step) * 8;
-                        const int first = (int8_t)(scales[0][quarter / 2] >> at);
-                        const int second = (int8_t)(scales[1][quarter / 2] >> at);
+                        const uint32_t a0 = quants(low[step][0], high[step][0], quarter);
+                        const uint32_t a1 = quants(low[step][1], high[step][1], quarter);
+                        const int at = quarter % 2 * 2 + step;
+                        const int first = signed_byte_of(scales[0][quarter / 2], at);
+                        const int second = signed_byte_of(scales[1][quarter / 2], at);
 #pragma unroll
                         for (int n = 0; n < NT; n++) {
                             const uint4 b = x.numbers(n, sub / 2);
@@ -217,130 +239,136 @@ struct bytes_q6_k {
                     }
                 }
             }
+            if (LAST) x.advance(2 * half), x.advance(2 * half + 1);
         }
 #pragma unroll
         for (int n = 0; n < NT; n++) {
-            add_chunk_total<false>(totals[n], sums.of[n], no_least, d, none, x.scales(n));
+            int scaled[4];
+            const uint4 unit = x.unit(n);
+            sums_by(scaled, own_scales[0], own_scales[1], unit);
+#pragma unroll
+            for (int i = 0; i < 4; i++) sums.of[n][i] -= 32 * scaled[i];
+            add_chunk_total<false>(totals[n], sums.of[n], no_least, d, none, unit.z);
         }
+        if (LAST) x.advance_units();
     }
 };
 
-// Rows of W, and of G, by the pieces of 16 bytes that a lane copies.
-template <typename Q, int TILES> struct bytes_rows {
-    enum { ALL = TILES * 16 * Q::PIECES, COPIES = ceil_div(ALL, WARP) };
-    const uint8_t *first, *second; // the first row of each half of the tiles
-    const uint8_t *ends[2];        // behind the last byte of each matrix
-    uint32_t at[COPIES];           // from there
-    uint32_t is_row;               // bit j: the row exists
+// Tiles of 16 rows of W, or one of W and one of G, by the pieces of 16 bytes that a lane copies.
+template <typename Q, bool GATED, int TILES> struct bytes_rows {
+    enum {
+        ALL = 16 * Q::PIECES,
+        COPIES = ceil_div(ALL, WARP),
+        OWN_TILES = GATED ? 1 : TILES, // of one matrix
+        IN_LINE = Q::STRIDE == 16 * Q::PIECES
+    };
+    const uint8_t *first[GATED ? 2 : 1], *end[GATED ? 2 : 1]; // the first row; the matrix's end
+    uint32_t at[OWN_TILES][COPIES], to[COPIES];               // a lane's pieces from there on
+    uint32_t begin[OWN_TILES][2];                             // rows g and g + 8
 
-    // rows: how many there are from the first one on, for each matrix.
-    __device__ inline bytes_rows(const linear_arguments &a, uint32_t row, bool gated) {
-        const uint32_t lane = threadIdx.x % WARP;
-        const uint32_t row_bytes = a.k / CHUNK * Q::BYTES;
-        first = (const uint8_t *)a.weights + (uint64_t)row * row_bytes;
-        second = gated ? (const uint8_t *)a.gate + (uint64_t)row * row_bytes
-                       : first + 16 * (uint64_t)row_bytes;
-        ends[0] = (const uint8_t *)a.weights + (uint64_t)a.rows * row_bytes;
-        ends[1] = gated ? (const uint8_t *)a.gate + (uint64_t)a.rows * row_bytes : ends[0];
-        is_row = 0;
+    __device__ inline bytes_rows(const linear_arguments &a, uint32_t row) {
+        const uint32_t lane = threadIdx.x % WARP, row_bytes = a.k / CHUNK * Q::BYTES;
 #pragma unroll
-        for (uint32_t j = 0; j < COPIES; j++) {
-            const uint32_t i = lane + j * WARP, r = i / Q::PIECES;
-            at[j] = r % 16 * row_bytes + i % Q::PIECES * 16;
-            const uint32_t index = row + (gated ? r % 16 : r);
-            if (i < ALL && index < a.rows) is_row |= 1u << j;
+        for (int m = 0; m < (GATED ? 2 : 1); m++) {
+            const uint8_t *matrix = (const uint8_t *)(m == 0 ? a.weights : a.gate);
+            first[m] = matrix + (uint64_t)row * row_bytes;
+            end[m] = matrix + (uint64_t)a.rows * row_bytes;
+        }
+#pragma unroll
+        for (uint32_t m = 0; m < OWN_TILES; m++) {
+#pragma unroll
+            for (uint32_t j = 0; j < COPIES; j++) {
+                const uint32_t i = lane + j * WARP, r = i / Q::PIECES;
+                at[m][j] = (min(row + 16 * m + r, a.rows - 1) - row) * row_bytes +
+                           i % Q::PIECES * 16;
+                to[j] = r * Q::STRIDE + i % Q::PIECES * 16;
+            }
+#pragma unroll
+            for (uint32_t r = 0; r < 2; r++) {
+                begin[m][r] =
+                    (min(row + 16 * m + lane / 4 + 8 * r, a.rows - 1) - row) * row_bytes;
+            }
         }
     }
-    __device__ inline void copy(uint32_t slot, uint32_t chunk) const {
+    // What surrounds a block of Q6_K is copied too, but nothing behind the matrix: CLIPS.
+    template <bool CLIPS> __device__ inline void copy_tiles(uint32_t slot, uint32_t chunk) const {
         const uint32_t lane = threadIdx.x % WARP;
 #pragma unroll
-        for (uint32_t j = 0; j < COPIES; j++) {
-            const uint32_t i = lane + j * WARP, r = i / Q::PIECES;
-            const bool is_second = TILES > 1 && r >= 16;
-            const uint8_t *from = (is_second ? second : first) + chunk * Q::BYTES + at[j];
-            int bytes = is_row >> j & 1 ? 16 : 0;
-            if (!Q::IS_EVEN) {
-                from -= (uint64_t)from % 16;
-                const int64_t left = ends[is_second] - from;
-                bytes = left < bytes ? (left > 0 ? (int)left : 0) : bytes;
+        for (int m = 0; m < TILES; m++) {
+            const uint8_t *from = first[GATED ? m : 0] + chunk * Q::BYTES;
+            const uint32_t tile = slot + m * 16 * Q::STRIDE;
+#pragma unroll
+            for (uint32_t j = 0; j < COPIES; j++) {
+                if (ALL % WARP != 0 && j == COPIES - 1 && lane + j * WARP >= ALL) continue;
+                const uint8_t *piece = from + at[GATED ? 0 : m][j];
+                const uint32_t there = tile + (IN_LINE ? (lane + j * WARP) * 16 : to[j]);
+                if (!Q::IS_EVEN) piece = (const uint8_t *)((uint64_t)piece & ~15ull);
+                int bytes = 16;
+                if (CLIPS) {
+                    const int64_t left = end[GATED ? m : 0] - piece;
+                    bytes = left < 16 ? (left > 0 ? (int)left : 0) : 16;
+                    if (bytes == 0) piece = (const uint8_t *)((uint64_t)from & ~15ull);
+                }
+                copy_async_16(there, piece, bytes);
             }
-            if (bytes == 0) from = first - (uint64_t)first % 16; // not read
-            if (i < ALL) copy_async_16(slot + r * Q::STRIDE + i % Q::PIECES * 16, from, bytes);
+        }
+    }
+    __device__ inline void copy(uint32_t slot, uint32_t chunk, bool is_last) const {
+        if (!Q::IS_EVEN && is_last) {
+            copy_tiles<true>(slot, chunk);
+        } else {
+            copy_tiles<false>(slot, chunk);
         }
     }
     // Where the blocks of rows g and g + 8 of a tile begin in what was copied.
-    __device__ inline void begins(uint32_t (&from)[2], int tile, uint32_t chunk,
-                                  uint32_t row_bytes) const {
-        const uint32_t g = threadIdx.x % WARP / 4;
+    __device__ inline void begins(uint32_t (&from)[2], int m, uint32_t chunk) const {
 #pragma unroll
         for (uint32_t r = 0; r < 2; r++) {
-            const uint32_t base = (uint32_t)(uint64_t)(tile == 0 ? first : second);
-            from[r] = Q::IS_EVEN ? 0 : (base + chunk * Q::BYTES + (g + 8 * r) * row_bytes) % 16;
+            from[r] = Q::IS_EVEN ? 0
+                                 : ((uint32_t)(uint64_t)first[GATED ? m : 0] + chunk * Q::BYTES +
+                                    begin[GATED ? 0 : m][r]) %
+                                       16;
         }
     }
 };
 
-// x of one tile of columns: each lane loads its part a chunk ahead.
-struct x_in_registers {
-    uint4 all[4];
-    uint32_t sum;
-    float2 scale;
+// Where a lane's parts of x are: of chunk 0 of tile n of columns.
+__device__ inline const uint8_t *x_of_lane(const linear_arguments &a, uint32_t column, int n) {
+    const uint32_t lane = threadIdx.x % WARP, chunks = a.k / CHUNK;
+    const uint32_t own = min(column + n * ROUNDED_COLUMNS + lane / 4, a.columns - 1);
+    return rounded_tile(a.split, own, 0, chunks) + (own % ROUNDED_COLUMNS * 4 + lane % 4) * 16;
+}
 
-    __device__ inline void load(uint64_t x, uint32_t column, uint32_t columns, uint32_t chunk,
-                                uint32_t chunks) {
-        const uint32_t lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-        const uint8_t *tile = rounded_tile(x, column, chunk, chunks);
-        const bool is_there = column + g < columns;
-        const uint4 zeros = {};
+// x of one tile of columns, in registers: as soon as a part was used, that of the lane's next chunk
+// is loaded there.
+struct x_in_registers {
+    const uint8_t *next;
+    uint4 all[4], own;
+
+    __device__ inline void advance(int p) { all[p] = *(const uint4 *)(next + p * (WARP * 16)); }
+    __device__ inline void advance_units() { own = *(const uint4 *)(next + ROUNDED_UNITS_AT); }
+    __device__ inline void advance_all() {
 #pragma unroll
-        for (int p = 0; p < 4; p++) {
-            all[p] = is_there ? *(const uint4 *)(tile + p * (WARP * 16) + lane * 16) : zeros;
-        }
-        sum = is_there ? *(const uint32_t *)(tile + ROUNDED_SUMS_AT + lane * 4) : 0;
-        const float *scales = (const float *)(tile + ROUNDED_SCALES_AT) + 2 * t;
-        scale.x = column + 2 * t < columns ? scales[0] : 0;
-        scale.y = column + 2 * t + 1 < columns ? scales[1] : 0;
+        for (int p = 0; p < 4; p++) advance(p);
+        advance_units();
     }
     __device__ inline uint4 numbers(int, int p) const { return all[p]; }
-    __device__ inline uint32_t sums(int) const { return sum; }
-    __device__ inline float2 scales(int) const { return scale; }
+    __device__ inline uint4 unit(int) const { return own; }
 };
 
-// x of several tiles, in shared memory behind the weights of the slot.
-struct x_in_shared {
+// x of several tiles: the numbers in shared memory behind the weights of the slot.
+template <int NT> struct x_in_shared {
     const uint8_t *tiles;
+    uint4 own[NT];
 
+    __device__ inline void advance(int) {}
+    __device__ inline void advance_units() {}
     __device__ inline uint4 numbers(int n, int p) const {
-        return *(const uint4 *)(tiles + n * ROUNDED_CHUNK + p * (WARP * 16) +
+        return *(const uint4 *)(tiles + n * ROUNDED_UNITS_AT + p * (WARP * 16) +
                                 threadIdx.x % WARP * 16);
     }
-    __device__ inline uint32_t sums(int n) const {
-        return word_at(tiles + n * ROUNDED_CHUNK + ROUNDED_SUMS_AT + threadIdx.x % WARP * 4);
-    }
-    __device__ inline float2 scales(int n) const {
-        return *(const float2 *)(tiles + n * ROUNDED_CHUNK + ROUNDED_SCALES_AT +
-                                 threadIdx.x % 4 * 8);
-    }
+    __device__ inline uint4 unit(int n) const { return own[n]; }
 };
-
-// Copies x of a chunk for NT tiles. What belongs to columns that do not exist becomes zeros.
-template <int NT>
-__device__ inline void copy_x(uint32_t slot, uint64_t x, uint32_t column, uint32_t columns,
-                              uint32_t chunk, uint32_t chunks) {
-    enum { PIECES = ROUNDED_CHUNK / 16, NUMBERS = ROUNDED_SUMS_AT / 16, SUMS = ROUNDED_COLUMNS };
-    for (uint32_t i = threadIdx.x % WARP; i < NT * PIECES; i += WARP) {
-        const uint32_t n = i / PIECES, p = i % PIECES, first = column + n * ROUNDED_COLUMNS;
-        const int left = (int)(columns - first); // of columns, below 0 if there are none
-        const int own = p < NUMBERS ? (int)(p / 4 % 8) : (int)(p - NUMBERS);
-        int bytes = own < left ? 16 : 0;
-        if (p >= NUMBERS + SUMS) {
-            bytes = (left - (int)(p - NUMBERS - SUMS) * 4) * 4;
-            bytes = bytes < 0 ? 0 : bytes > 16 ? 16 : bytes;
-        }
-        const uint8_t *from = rounded_tile(x, left > 0 ? first : column, chunk, chunks) + p * 16;
-        copy_async_16(slot + i * 16, from, bytes);
-    }
-}
 
 template <bool GATED, int TILES, int NT>
 __device__ inline void put_block(const linear_arguments &a, uint32_t row, uint32_t column,
@@ -373,70 +401,94 @@ __device__ inline void put_block(const linear_arguments &a, uint32_t row, uint32
     }
 }
 
+// What a warp copies of x: the numbers of chunk `chunk` of NT tiles.
+template <int NT>
+__device__ inline void copy_x(uint32_t to, const uint8_t *const (&x)[NT], uint32_t chunk) {
+#pragma unroll
+    for (int n = 0; n < NT; n++) {
+#pragma unroll
+        for (int p = 0; p < 4; p++) {
+            copy_async_16(to + n * ROUNDED_UNITS_AT + p * (WARP * 16) + threadIdx.x % WARP * 16,
+                          x[n] + (uint64_t)chunk * ROUNDED_CHUNK + p * (WARP * 16), 16);
+        }
+    }
+}
+
 template <typename Q, bool GATED, int TILES, int NT, int STAGES>
 __device__ inline void linear_bytes(const linear_arguments &a) {
     enum {
         WEIGHTS = TILES * 16 * Q::STRIDE,
-        SLOT = WEIGHTS + (NT > 1 ? NT * (int)ROUNDED_CHUNK : 0),
+        SLOT = WEIGHTS + (NT > 1 ? NT * (int)ROUNDED_UNITS_AT : 0),
         SHARES = LINEAR_BYTES_WARPS
     };
     extern __shared__ uint4 shared[];
     const uint32_t warp = threadIdx.x / WARP, chunks = a.k / CHUNK;
     const uint32_t row = blockIdx.x * (GATED ? 16 : TILES * 16), column = blockIdx.y * NT * 8;
-    const bytes_rows<Q, TILES> rows(a, row, GATED);
+    const bytes_rows<Q, GATED, TILES> rows(a, row);
     uint8_t *const ring = (uint8_t *)shared + warp * STAGES * SLOT;
     const uint32_t ring_at = shared_address(ring);
-    x_in_registers next;
+    const uint8_t *x_at[NT];
+    x_in_registers x;
     float totals[TILES][NT][4] = {};
-    begin_early();
 #pragma unroll
+    for (int n = 0; n < NT; n++) x_at[n] = x_of_lane(a, column, n);
+    // Only the last block of the last row has no other one behind it.
+    const uint32_t clips = row + (GATED ? 16 : TILES * 16) >= a.rows ? chunks - 1 : chunks;
+    begin_early();
+#pragma unroll 1
     for (uint32_t s = 0; s < STAGES; s++) {
         const uint32_t chunk = warp + s * SHARES;
-        if (chunk < chunks) rows.copy(ring_at + s * SLOT, chunk);
+        if (chunk < chunks) rows.copy(ring_at + s * SLOT, chunk, chunk == clips);
         if (NT == 1) copy_async_commit();
     }
     wait_in_front();
     if (NT > 1) {
         copy_async_commit();
-#pragma unroll
+#pragma unroll 1
         for (uint32_t s = 0; s < STAGES; s++) {
             const uint32_t chunk = warp + s * SHARES;
-            if (chunk < chunks) {
-                copy_x<NT>(ring_at + s * SLOT + WEIGHTS, a.split, column, a.columns, chunk, chunks);
-            }
+            if (chunk < chunks) copy_x<NT>(ring_at + s * SLOT + WEIGHTS, x_at, chunk);
             copy_async_commit();
         }
     } else if (warp < chunks) {
-        next.load(a.split, column, a.columns, warp, chunks);
+        x.next = x_at[0] + (uint64_t)warp * ROUNDED_CHUNK;
+        x.advance_all();
     }
     uint32_t slot = 0;
+#pragma unroll 1
     for (uint32_t chunk = warp; chunk < chunks; chunk += SHARES) {
         const uint8_t *tile = ring + slot * SLOT;
-        const x_in_registers now = next;
-        if (NT == 1 && chunk + SHARES < chunks) {
-            next.load(a.split, column, a.columns, chunk + SHARES, chunks);
+        x_in_shared<NT> tiles;
+        if constexpr (NT > 1) {
+            tiles.tiles = tile + WEIGHTS;
+#pragma unroll
+            for (int n = 0; n < NT; n++) {
+                tiles.own[n] = *(const uint4 *)(x_at[n] + (uint64_t)chunk * ROUNDED_CHUNK +
+                                                ROUNDED_UNITS_AT);
+            }
+        } else if (chunk + SHARES < chunks) { // the last one is loaded again
+            x.next += SHARES * ROUNDED_CHUNK;
         }
         copy_async_wait<STAGES - 1>();
         __syncwarp(); // what other lanes copied is there
 #pragma unroll
         for (int m = 0; m < TILES; m++) {
             uint32_t from[2];
-            rows.begins(from, m, chunk, chunks * Q::BYTES);
+            rows.begins(from, m, chunk);
             const uint8_t *own = tile + m * 16 * Q::STRIDE;
-            if constexpr (NT == 1) {
-                Q::template add<NT>(totals[m], own, now, from);
+            if constexpr (NT > 1) {
+                Q::template add<NT, false>(totals[m], own, tiles, from);
+            } else if (m == TILES - 1) {
+                Q::template add<NT, true>(totals[m], own, x, from);
             } else {
-                Q::template add<NT>(totals[m], own, x_in_shared{tile + WEIGHTS}, from);
+                Q::template add<NT, false>(totals[m], own, x, from);
             }
         }
         __syncwarp(); // all lanes have read the slot
         const uint32_t ahead = chunk + STAGES * SHARES;
         if (ahead < chunks) {
-            rows.copy(ring_at + slot * SLOT, ahead);
-            if (NT > 1) {
-                copy_x<NT>(ring_at + slot * SLOT + WEIGHTS, a.split, column, a.columns, ahead,
-                           chunks);
-            }
+            rows.copy(ring_at + slot * SLOT, ahead, ahead == clips);
+            if constexpr (NT > 1) copy_x<NT>(ring_at + slot * SLOT + WEIGHTS, x_at, ahead);
         }
         copy_async_commit();
         slot = slot + 1 == STAGES ? 0 : slot + 1;

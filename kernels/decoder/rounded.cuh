@@ -1,8 +1,8 @@
 // x as bytes: how a warp rounds 256 elements of a column, and where it puts them.
 //
 // The largest magnitude of a chunk of 256 elements becomes 127, as llama.cpp does for x beside
-// blocks of 256, except that the scale is not rounded to a half. A sum over a sub-block of 32 bytes
-// is 128 times one byte plus another. A chunk whose largest magnitude is below 2^-100 becomes
+// blocks of 256, except that the scale is not rounded to a half. The sum of 16 neighbours is
+// 128 times one byte plus another. A chunk whose largest magnitude is below 2^-100 becomes
 // zeros, and one with a NaN or an infinity has a scale that is NaN.
 #pragma once
 
@@ -36,7 +36,6 @@ __device__ inline void put_rounded(uint8_t *tile, uint32_t column, const float (
         words[i / 4] |= (uint32_t)(q & 0xff) << i % 4 * 8;
     }
     sum += __shfl_xor_sync(~0u, sum, 1);
-    sum += __shfl_xor_sync(~0u, sum, 2);
 #pragma unroll
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t t = (2 * u + i) % 4;
@@ -44,9 +43,9 @@ __device__ inline void put_rounded(uint8_t *tile, uint32_t column, const float (
                       u / 2 * 4) = words[i];
     }
     const int low = ((sum + 64) & 127) - 64, high = (sum - low) / 128;
-    uint8_t *sums = tile + ROUNDED_SUMS_AT + column * 16 + sub;
-    if (u < 2) sums[8 * u] = (uint8_t)(u == 0 ? low : high);
-    if (lane == 0) *(float *)(tile + ROUNDED_SCALES_AT + column * 4) = scale;
+    uint8_t *unit = tile + ROUNDED_UNITS_AT + column * 64; // 16 bytes for each t
+    unit[lane / 8 * 16 + lane % 2 * 4 + lane / 2 % 4] = (uint8_t)(lane % 2 == 0 ? low : high);
+    if (lane < 4) *(uint2 *)(unit + lane * 16 + 8) = {__float_as_uint(scale), 0};
 }
 
 // The chunk of the tile that a column belongs to.

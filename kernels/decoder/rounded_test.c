@@ -77,7 +77,7 @@ static int number_of(const uint8_t *tile, size_t column, size_t i) {
 
 static float scale_of(const uint8_t *tile, size_t column) {
     float scale;
-    memcpy(&scale, tile + ROUNDED_SCALES_AT + 4 * column, sizeof scale);
+    memcpy(&scale, tile + ROUNDED_UNITS_AT + 64 * column + 8, sizeof scale);
     return scale;
 }
 
@@ -86,16 +86,16 @@ static void check_chunk(const uint8_t *tile, size_t column, const float *x, doub
     double most = 0;
     for (size_t i = 0; i < 256; i++) most = fmax(most, fabs((double)x[i]));
     cr_assert(fabs(scale * 127 - most) <= most * (slack + 0x1p-23));
-    for (size_t sub = 0; sub < 8; sub++) {
+    for (size_t group = 0; group < 16; group++) {
         int sum = 0;
-        for (size_t i = 32 * sub; i < 32 * sub + 32; i++) {
+        for (size_t i = 16 * group; i < 16 * group + 16; i++) {
             const int q = number_of(tile, column, i);
             sum += q;
             cr_assert(fabs(q * scale - (double)x[i]) <= scale * 0.5 + most * (slack + 0x1p-22),
                       "element %zu: %g, of %d times %g", i, (double)x[i], q, scale);
         }
-        const uint8_t *sums = tile + ROUNDED_SUMS_AT + 16 * column + sub;
-        cr_assert((int8_t)sums[0] + 128 * (int8_t)sums[8] == sum);
+        const uint8_t *unit = tile + ROUNDED_UNITS_AT + 64 * column + group / 4 * 16;
+        cr_assert((int8_t)unit[group % 4] + 128 * (int8_t)unit[4 + group % 4] == sum);
     }
 }
 
