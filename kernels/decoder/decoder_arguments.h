@@ -111,7 +111,7 @@ struct heads_arguments {
     int32_t halves; /* pairs are i and i + rotated / 2, else 2 i and 2 i + 1 */
 };
 
-enum { PAGED_SPAN = 128 }; /* positions of a block */
+enum { PAGED_SPAN = 128, PAGED_SPAN_THREADS = 256 }; /* positions of a block */
 
 struct paged_arguments {
     struct paged_cache cache;

@@ -40,7 +40,7 @@ static const struct kn_variant heads_rows[KN_CACHES][PAIR_ROWS] = {
 
 /* tile: the heads of q of a block. */
 #define SPAN(cache, file, group)                                                                   \
-    PAIR("paged_" #cache "_" #group, file, PAGED_SPAN, group)
+    PAIR("paged_" #cache "_" #group, file, PAGED_SPAN_THREADS, group)
 #define SPANS(cache, file)                                                                         \
     { SPAN(cache, file, 1), SPAN(cache, file, 2), SPAN(cache, file, 4), SPAN(cache, file, 8) }
 static const struct kn_variant span_rows[KN_CACHES][LOG2_GROUPS][PAIR_ROWS] = {

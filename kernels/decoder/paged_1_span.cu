@@ -1,15 +1,15 @@
 // paged attention, step 1: the part of each span of 128 positions in the attention of a row.
 //
 // The idea: a row of q sees the keys of its session, up to its own position, in pages. A block
-// takes a span of positions and all heads of q that share its keys. First a thread owns a key:
+// takes a span of positions and all heads of q that share its keys. First two threads share a key:
 // pieces of eight elements of 16 keys are stored together, so a warp's loads are of whole lines,
-// and no sum crosses threads. Then the weights of the span are in shared memory, and a thread owns
+// and many are on their way. Then the weights of the span are in shared memory, and a thread owns
 // four elements of the values. Spans begin at multiples of 128, so the parts of a row, and their
 // bits, depend neither on other rows nor on how many spans the grid has.
 // Owner: block (s, g, r) owns span s of row r, for heads GROUP g on. It ends at once if the row
 // sees nothing of its span.
 // Bound by: reads of keys and values.
-// Requires: blockDim = (128, 1, 1), gridDim = (splits, kv_heads * ceil(heads of a key / GROUP),
+// Requires: blockDim = (256, 1, 1), gridDim = (splits, kv_heads * ceil(heads of a key / GROUP),
 // rows); head_size up to 256 and a multiple of 8.
 #include "paged_span.cuh"
 

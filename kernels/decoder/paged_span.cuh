@@ -4,28 +4,48 @@
 #include "early.cuh"
 #include "paged.cuh"
 
-enum { THREADS = PAGED_SPAN, HEAD_MAX = 256, SPAN_PAGES = PAGED_SPAN / PAGE, VALUE_PIECE = 4 };
+enum {
+    THREADS = PAGED_SPAN_THREADS,
+    SHARERS = THREADS / PAGED_SPAN, // of a key
+    HEAD_MAX = 256,
+    SPAN_PAGES = PAGED_SPAN / PAGE,
+    VALUE_PIECE = 4
+};
 
+// The sums take the place of what the scores needed.
 template <int GROUP> struct span_shared {
-    float q[GROUP][HEAD_MAX];
+    union {
+        struct {
+            float q[GROUP][HEAD_MAX];
+            float scores[SHARERS][GROUP][PAGED_SPAN];
+        };
+        float sums[VALUE_PIECE * GROUP][THREADS];
+    };
     float weights[GROUP][PAGED_SPAN];
-    float sums[VALUE_PIECE * GROUP][THREADS];
     float largest[GROUP], total[GROUP];
     uint64_t pages[SPAN_PAGES];
 };
 
-// What a cache of halves, or of bytes, has: eight elements of a key, and four of a value.
+// What a cache of halves, or of bytes, has of eight elements of a key and of four of a value: loads,
+// many of which are on their way together, and what they become.
 struct cached_halves {
-    static __device__ inline void key(const paged_cache &c, uint64_t page, int head, int head_size,
-                                      int position, int piece, float2 (&key)[KEY_PIECE / 2]) {
-        const uint4 bits = *(const uint4 *)key_at(c, page, head, head_size, position, piece);
+    using some_key = uint4;
+    using some_value = uint2;
+
+    static __device__ inline some_key load_key(const paged_cache &c, uint64_t page, int head,
+                                               int head_size, int position, int piece) {
+        return *(const uint4 *)key_at(c, page, head, head_size, position, piece);
+    }
+    static __device__ inline void key(const some_key &bits, float2 (&key)[KEY_PIECE / 2]) {
         const uint32_t words[4] = {bits.x, bits.y, bits.z, bits.w};
 #pragma unroll
         for (int i = 0; i < 4; i++) key[i] = __half22float2(*(const __half2 *)&words[i]);
     }
-    static __device__ inline float4 value(const paged_cache &c, uint64_t page, int head,
-                                          int head_size, int position, int piece) {
-        const uint2 bits = ((const uint2 *)value_at(c, page, head, head_size, position))[piece];
+    static __device__ inline some_value load_value(const paged_cache &c, uint64_t page, int head,
+                                                   int head_size, int position, int piece) {
+        return ((const uint2 *)value_at(c, page, head, head_size, position))[piece];
+    }
+    static __device__ inline float4 value(const some_value &bits) {
         const float2 low = __half22float2(*(const __half2 *)&bits.x);
         const float2 high = __half22float2(*(const __half2 *)&bits.y);
         return make_float4(low.x, low.y, high.x, high.y);
@@ -33,51 +53,80 @@ struct cached_halves {
 };
 
 struct cached_bytes {
-    static __device__ inline void key(const paged_cache &c, uint64_t page, int head, int head_size,
-                                      int position, int piece, float2 (&key)[KEY_PIECE / 2]) {
-        const int8_t *at = key_bytes_at(c, page, head, head_size, position, piece);
-        const uint2 bits = *(const uint2 *)at;
-        const float scale = __half2float(scales_at(page, c.key_scales_at, head, head_size,
-                                                   position)[piece * KEY_PIECE / SCALED]);
-        const uint32_t words[2] = {bits.x, bits.y};
+    struct some_key {
+        uint2 bits;
+        __half scale;
+    };
+    struct some_value {
+        char4 bits;
+        __half scale;
+    };
+
+    static __device__ inline some_key load_key(const paged_cache &c, uint64_t page, int head,
+                                               int head_size, int position, int piece) {
+        return {*(const uint2 *)key_bytes_at(c, page, head, head_size, position, piece),
+                scales_at(page, c.key_scales_at, head, head_size,
+                          position)[piece * KEY_PIECE / SCALED]};
+    }
+    static __device__ inline void key(const some_key &from, float2 (&key)[KEY_PIECE / 2]) {
+        const float scale = __half2float(from.scale);
+        const uint32_t words[2] = {from.bits.x, from.bits.y};
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const uint32_t two = words[i / 2] >> (i % 2 * 16);
             key[i] = make_float2(scale * (float)(int8_t)two, scale * (float)(int8_t)(two >> 8));
         }
     }
-    static __device__ inline float4 value(const paged_cache &c, uint64_t page, int head,
-                                          int head_size, int position, int piece) {
-        const char4 four =
-            ((const char4 *)value_bytes_at(c, page, head, head_size, position))[piece];
-        const float scale = __half2float(scales_at(page, c.value_scales_at, head, head_size,
-                                                   position)[VALUE_PIECE * piece / SCALED]);
-        return make_float4(scale * (float)four.x, scale * (float)four.y, scale * (float)four.z,
-                           scale * (float)four.w);
+    static __device__ inline some_value load_value(const paged_cache &c, uint64_t page, int head,
+                                                   int head_size, int position, int piece) {
+        return {((const char4 *)value_bytes_at(c, page, head, head_size, position))[piece],
+                scales_at(page, c.value_scales_at, head, head_size,
+                          position)[VALUE_PIECE * piece / SCALED]};
+    }
+    static __device__ inline float4 value(const some_value &from) {
+        const float scale = __half2float(from.scale);
+        return make_float4(scale * (float)from.bits.x, scale * (float)from.bits.y,
+                           scale * (float)from.bits.z, scale * (float)from.bits.w);
     }
 };
 
-// The scores of a thread's own key.
+// The part of the scores of a key that the thread has: of every SHARERS-th run of pieces.
 template <class CACHED, int GROUP>
 __device__ inline void score(span_shared<GROUP> &s, const paged_arguments &x, uint64_t page,
                              int head, int position, bool seen) {
+    enum { AT_ONCE = 8 };
+    const int pieces = x.head_size / KEY_PIECE, share = ceil_div(pieces, SHARERS);
+    const int sharer = threadIdx.x / PAGED_SPAN, last = min((sharer + 1) * share, pieces);
     float scores[GROUP] = {};
-#pragma unroll 8 // loads of so many pieces are on their way
-    for (int piece = 0; seen && piece < x.head_size / KEY_PIECE; piece++) {
-        float2 keys[KEY_PIECE / 2];
-        CACHED::key(x.cache, page, head, x.head_size, position, piece, keys);
+    for (int begin = sharer * share; seen && begin < last; begin += AT_ONCE) {
+        typename CACHED::some_key some[AT_ONCE];
 #pragma unroll
-        for (int i = 0; i < KEY_PIECE / 2; i++) {
-            const float2 key = keys[i];
+        for (int j = 0; j < AT_ONCE; j++) {
+            some[j] = {};
+            if (begin + j < last) {
+                some[j] = CACHED::load_key(x.cache, page, head, x.head_size, position, begin + j);
+            }
+        }
 #pragma unroll
-            for (int g = 0; g < GROUP; g++) {
-                const float2 q = *(const float2 *)&s.q[g][piece * KEY_PIECE + 2 * i];
-                scores[g] = fmaf(q.y, key.y, fmaf(q.x, key.x, scores[g]));
+        for (int j = 0; j < AT_ONCE; j++) {
+            float2 keys[KEY_PIECE / 2];
+            CACHED::key(some[j], keys);
+            if (begin + j >= last) break;
+#pragma unroll
+            for (int i = 0; i < KEY_PIECE / 2; i++) {
+                const float2 key = keys[i];
+#pragma unroll
+                for (int g = 0; g < GROUP; g++) {
+                    const float2 q = *(const float2 *)&s.q[g][(begin + j) * KEY_PIECE + 2 * i];
+                    scores[g] = fmaf(q.y, key.y, fmaf(q.x, key.x, scores[g]));
+                }
             }
         }
     }
 #pragma unroll
-    for (int g = 0; g < GROUP; g++) s.weights[g][threadIdx.x] = seen ? scores[g] : -INFINITY;
+    for (int g = 0; g < GROUP; g++) {
+        s.scores[sharer][g][threadIdx.x % PAGED_SPAN] = seen ? scores[g] : -INFINITY;
+    }
 }
 
 // Scores become weights relative to the largest: a warp owns a head. At least one key is seen.
@@ -85,10 +134,19 @@ template <int GROUP> __device__ inline void weigh(span_shared<GROUP> &s) {
     const int lane = threadIdx.x % WARP;
     for (int g = threadIdx.x / WARP; g < GROUP; g += THREADS / WARP) {
         float largest = -INFINITY, total = 0;
-        for (int i = lane; i < PAGED_SPAN; i += WARP) largest = fmaxf(largest, s.weights[g][i]);
+        float scores[PAGED_SPAN / WARP];
+#pragma unroll
+        for (int i = 0; i < PAGED_SPAN / WARP; i++) {
+            scores[i] = s.scores[0][g][i * WARP + lane];
+#pragma unroll
+            for (int j = 1; j < SHARERS; j++) scores[i] += s.scores[j][g][i * WARP + lane];
+            largest = fmaxf(largest, scores[i]);
+        }
         largest = warp_max(largest);
-        for (int i = lane; i < PAGED_SPAN; i += WARP) {
-            const float weight = exp2f(s.weights[g][i] - largest);
+#pragma unroll
+        for (int n = 0; n < PAGED_SPAN / WARP; n++) {
+            const int i = n * WARP + lane;
+            const float weight = exp2f(scores[n] - largest);
             s.weights[g][i] = weight;
             total += weight;
         }
@@ -103,18 +161,32 @@ __device__ inline void add_values(span_shared<GROUP> &s, const paged_arguments &
                                   int begin, int end, int base) {
     const int pieces = x.head_size / VALUE_PIECE, teams = THREADS / pieces;
     const int team = threadIdx.x / pieces, piece = threadIdx.x % pieces;
+    enum { AT_ONCE = GROUP <= 4 ? 16 : 8 };
     float sums[VALUE_PIECE * GROUP] = {};
-#pragma unroll 8
-    for (int position = begin + team; team < teams && position < end; position += teams) {
-        const float4 value = CACHED::value(x.cache, s.pages[(position - base) / PAGE], head,
-                                           x.head_size, position, piece);
+    for (int first = begin + team; team < teams && first < end; first += AT_ONCE * teams) {
+        typename CACHED::some_value some[AT_ONCE];
 #pragma unroll
-        for (int g = 0; g < GROUP; g++) {
-            const float weight = s.weights[g][position - base];
-            sums[4 * g] = fmaf(weight, value.x, sums[4 * g]);
-            sums[4 * g + 1] = fmaf(weight, value.y, sums[4 * g + 1]);
-            sums[4 * g + 2] = fmaf(weight, value.z, sums[4 * g + 2]);
-            sums[4 * g + 3] = fmaf(weight, value.w, sums[4 * g + 3]);
+        for (int j = 0; j < AT_ONCE; j++) {
+            const int position = first + j * teams;
+            some[j] = {};
+            if (position < end) {
+                some[j] = CACHED::load_value(x.cache, s.pages[(position - base) / PAGE], head,
+                                             x.head_size, position, piece);
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++) {
+            const int position = first + j * teams;
+            const float4 value = CACHED::value(some[j]);
+            if (position >= end) break;
+#pragma unroll
+            for (int g = 0; g < GROUP; g++) {
+                const float weight = s.weights[g][position - base];
+                sums[4 * g] = fmaf(weight, value.x, sums[4 * g]);
+                sums[4 * g + 1] = fmaf(weight, value.y, sums[4 * g + 1]);
+                sums[4 * g + 2] = fmaf(weight, value.z, sums[4 * g + 2]);
+                sums[4 * g + 3] = fmaf(weight, value.w, sums[4 * g + 3]);
+            }
         }
     }
 #pragma unroll
@@ -142,9 +214,9 @@ template <class CACHED, int GROUP> __device__ inline void span(const paged_argum
         s.q[g][at] = g < count ? q[(uint64_t)(first + g) * x.head_size + at] * x.scale_log2 : 0;
     }
     __syncthreads(); // q and the pages are there
-    const int position = base + threadIdx.x;
+    const int position = base + threadIdx.x % PAGED_SPAN;
     const bool seen = position >= begin && position < end;
-    score<CACHED, GROUP>(s, x, seen ? s.pages[threadIdx.x / PAGE] : 0, head, position, seen);
+    score<CACHED, GROUP>(s, x, seen ? s.pages[threadIdx.x % PAGED_SPAN / PAGE] : 0, head, position, seen);
     __syncthreads(); // all scores are there
     weigh<GROUP>(s);
     __syncthreads(); // all weights are there
