@@ -97,6 +97,7 @@ def write_variant(n: Ninja, name: str) -> str:
 def write_dev_targets(n: Ninja) -> None:
     n.build("libs", "phony", "build/libtollens.a build/libtollens.so build/libtollens-kernels.a "
             "build/libtollens-worker.a build/libtollens-seal.a build/libtollens-soft.so "
+            "build/libtollens-torch.so "
             "build/libcudart.so.12 build/libcudart.so.13")
     n.comment("For the first verdict: without what other processor levels have better.")
     n.build("build/first/libtollens-soft.so", "so", needs="build/soft.a",

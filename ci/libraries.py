@@ -9,7 +9,7 @@ import pathlib
 from ninja_file import Ninja
 from seal_sources import SEAL
 from soft_sources import CUDART, CUDART_EDITIONS, SOFT, SOFT_API, SOFT_CORE
-from sources import ENGINE, KERNEL_IMAGES, KERNELS, RUNTIME
+from sources import ENGINE, KERNEL_IMAGES, KERNELS, RUNTIME, TORCH
 
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion $werror"
 COMMON = f"-std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden {WARNINGS}"
@@ -107,6 +107,13 @@ def write_libraries() -> str:
     n.build("$folder/libtollens.a", "ar", objects)
     n.build("$folder/libtollens.so", "so", objects, libs="-lpthread -ldl -lm",
             ldflags="$ldflags -Wl,-soname,libtollens.so.1 $complete")
+    # Exceptions pass through it, and of the runtime it shows nothing.
+    compile_rule(n, "torch", f"$common $flags -fexceptions {RUNTIME_ROOM}")
+    objects = " ".join(n.build(f"$folder/runtime/{source}.o", "torch", f"runtime/{source}.c")
+                       for source in TORCH)
+    n.build("$folder/libtollens-torch.so", "so", f"{objects} $folder/libtollens.a",
+            libs="-lpthread -ldl -lm",
+            ldflags="$ldflags -Wl,-soname,libtollens-torch.so -Wl,--exclude-libs,ALL $complete")
     objects = " ".join([n.build(f"$folder/soft/{name}.o", "soft", f"runtime/soft/{name}.c")
                         for name in [*SOFT, *SOFT_API]] + write_core(n, "$folder", "x1"))
     n.build("$folder/soft.a", "ar", objects)

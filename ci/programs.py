@@ -217,7 +217,8 @@ class Programs:
             libs="-lpthread -ldl -lm")
         cudart = " ".join(f"$folder/libcudart.so.{major}" for major in CUDARTS)
         self.tests = [
-            self.program("test-runtime", [*runtime, *stub, ARCHIVE], f"{nvml} {guarded}"),
+            self.program("test-runtime", [*runtime, *stub, ARCHIVE],
+                         f"{nvml} {guarded} $folder/libtollens-torch.so"),
             self.program("test-soft", [*soft, *table, *stub],
                          f"$folder/probe-driver $folder/gemm-table {cudart}", needs=SOFT_ARCHIVES,
                          libs=f"{SOFT_WHOLE} {TESTS_LIBS}"),
@@ -234,6 +235,7 @@ class Programs:
     def write_targets(self) -> None:
         libraries = ["libtollens.a", "libtollens.so", "libtollens-kernels.a",
                      "libtollens-worker.a", "libtollens-seal.a", "libtollens-soft.so",
+                     "libtollens-torch.so",
                      *(f"libcudart.so.{major}" for major in CUDARTS)]
         self.n.build("$variant", "phony", " ".join(
             [*(f"$folder/{library}" for library in libraries), "$folder/tollens", self.plugin,

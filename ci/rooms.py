@@ -43,7 +43,7 @@ RUNTIME = Room(
                     "launches, asynchronous copies, host functions"),
         ("pool graph", "the memory pool; graphs and batches"),
         ("transfer", "pageable copies, batches, rows, copies between devices"),
-        ("vram", "`vram_malloc` and its kin: plain calls and codes"),
+        ("vram torch", "`vram_malloc` and its kin: plain calls and codes; PyTorch's allocator"),
         ("worker", "language models: files, tokenizers"),
         ("include", "`auto.h` and `tollens.h`, the header that users include"),
     ],
@@ -51,7 +51,7 @@ RUNTIME = Room(
            "trace": "trace", "vram": "vram", "cuda_abi_types": "core", "cuda_result": "core",
            "gguf_types": "worker", "ptx_builder": "ptx"},
     above=("bench", "test", "examples", "refused"),
-    for_tests=("pool_scene", "nvml_stand_in", "nvtx_listener", "gguf_maker"))
+    for_tests=("pool_scene", "torch_scene", "nvml_stand_in", "nvtx_listener", "gguf_maker"))
 
 SOFT = Room(
     root="runtime/soft", readme="runtime/soft/README.md", without=("runtime/soft/cudart/",),

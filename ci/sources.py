@@ -37,6 +37,13 @@ RUNTIME = within({
     """,
 })
 
+# PyTorch's allocator: a library of its own, on the runtime's.
+TORCH = within({
+    "torch": """
+        torch torch_arena torch_block torch_device torch_report torch_statistics torch_waiting
+    """,
+})
+
 RUNTIME_TESTS = within({
     "test": """
         test_device test_death test_lives deadlock_test devices_test failure_test killed_test
@@ -63,6 +70,7 @@ RUNTIME_TESTS = within({
     "watch": "watch_test watch_rules_test watch_baseline_test",
     "transfer": "retry_test numa_test transfer_test pieces_test bus_test",
     "vram": "vram_test vram_handle_test once_test",
+    "torch": "torch_scene torch_test torch_graph_test torch_threads_test torch_failure_test",
     "health": "health_test nvml_test links_test",
     "worker": """
         gguf_maker gguf_test gguf_package_test gguf_hostile_test tokenizer_oracle_test

@@ -21,7 +21,7 @@ static void free_stream(struct tol_stream *stream) {
 static void destroy_all(struct tol_context *context, struct tol_stream *stream) {
     while (stream != NULL) {
         struct tol_stream *next = stream->next;
-        context->functions->cuStreamDestroy_v2(stream->handle);
+        if (!stream->adopted) context->functions->cuStreamDestroy_v2(stream->handle);
         free_stream(stream);
         stream = next;
     }
@@ -38,9 +38,18 @@ void tol_context_add_stream(struct tol_context *context, struct tol_stream *stre
     pthread_mutex_unlock(&context->lock);
 }
 
-/* Asking a stream that is captured would end the capture, which may be another thread's. */
-static bool is_captured(const struct tol_stream *stream) {
-    return atomic_load_explicit(&stream->capture, memory_order_relaxed) != NULL;
+bool tol_stream_asks_capture(const struct tol_stream *stream) {
+    CUstreamCaptureStatus captured = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (!tol_driver_has(stream->context->driver, TOL_FEATURE_GRAPH)) return false;
+    return stream->functions->cuStreamIsCapturing(stream->handle, &captured) != CUDA_SUCCESS ||
+           captured != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* Whether an orphan still has work. An adopted stream may be gone by now, so it is not asked. */
+static bool has_work(const struct tol_stream *stream) {
+    return !stream->adopted &&
+           (tol_stream_is_captured(stream) ||
+            stream->functions->cuStreamQuery(stream->handle) == CUDA_ERROR_NOT_READY);
 }
 
 /* Takes the orphans whose work is done out of the list. The caller holds the context's lock. */
@@ -48,8 +57,7 @@ static struct tol_stream *take_idle_orphans(struct tol_context *context) {
     struct tol_stream *idle = NULL;
     for (struct tol_stream **link = &context->streams; *link != NULL;) {
         struct tol_stream *stream = *link;
-        if (stream->references > 0 || is_captured(stream) ||
-            context->functions->cuStreamQuery(stream->handle) == CUDA_ERROR_NOT_READY) {
+        if (stream->references > 0 || has_work(stream)) {
             link = &stream->next;
             continue;
         }
@@ -114,7 +122,7 @@ tol_status tol_context_synchronize(struct tol_context *context, unsigned deadlin
     TOL_CHECK(held != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a list of %zu streams",
               count);
     for (size_t i = 0; i < count && status == TOL_OK; i++) {
-        if (!is_captured(held[i])) status = tol_deadline_wait_stream(held[i], &deadline);
+        if (!tol_stream_is_captured(held[i])) status = tol_deadline_wait_stream(held[i], &deadline);
     }
 out:
     for (size_t i = 0; held != NULL && i < count; i++) tol_context_release_stream(held[i]);
@@ -156,7 +164,7 @@ tol_status tol_context_show_ends(struct tol_context *context) {
               count);
     TOL_TRY(show_end(context, NULL, &event));
     for (size_t i = 0; i < count; i++) {
-        if (!is_captured(held[i])) TOL_TRY(show_end(context, held[i]->handle, &event));
+        if (!tol_stream_is_captured(held[i])) TOL_TRY(show_end(context, held[i]->handle, &event));
     }
 out:
     for (size_t i = 0; held != NULL && i < count; i++) tol_context_release_stream(held[i]);
@@ -174,7 +182,7 @@ tol_status tol_context_ask_streams(struct tol_context *context, unsigned *stream
     *streams = *busy = 0;
     for (size_t i = 0; i < count; i++) {
         (*streams)++;
-        if (is_captured(held[i])) continue;
+        if (tol_stream_is_captured(held[i])) continue;
         CUresult result = context->functions->cuStreamQuery(held[i]->handle);
         if (result == CUDA_ERROR_NOT_READY) (*busy)++;
         if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) continue;
@@ -198,7 +206,7 @@ bool tol_context_is_idle(struct tol_context *context, bool blocking_only) {
     bool is_stuck = atomic_load_explicit(&context->is_stuck, memory_order_relaxed);
     struct tol_deadline deadline = tol_deadline_after(is_stuck ? 0 : context->patience_ms);
     for (size_t i = 0; i < count; i++) {
-        if (is_captured(held[i]) || (blocking_only && !held[i]->blocking)) continue;
+        if (tol_stream_is_captured(held[i]) || (blocking_only && !held[i]->blocking)) continue;
         is_idle = tol_deadline_settle(held[i], &deadline) && is_idle;
     }
     atomic_store_explicit(&context->is_stuck, !is_idle, memory_order_relaxed);

@@ -20,7 +20,18 @@ struct tol_stream {
     int references;                        /* guarded by context->lock; an orphan has none */
     unsigned number;                       /* small and unique in the context, for messages */
     bool blocking;                         /* the legacy stream waits for it */
+    bool adopted; /* other code's: it is never destroyed here, and who captures it does not say */
 };
+
+/* Asks the driver whether a stream is being captured; true where it does not answer. */
+bool tol_stream_asks_capture(const struct tol_stream *stream);
+
+/* Whether a stream is being captured into a graph. Then it must not be queried or waited for, which
+ * would end the capture. */
+static inline bool tol_stream_is_captured(const struct tol_stream *stream) {
+    if (TOL_UNLIKELY(stream->adopted)) return tol_stream_asks_capture(stream);
+    return atomic_load_explicit(&stream->capture, memory_order_relaxed) != NULL;
+}
 
 /* Puts a new stream, with one reference, into its context's list and numbers it. */
 void tol_context_add_stream(struct tol_context *context, struct tol_stream *stream);

@@ -40,6 +40,36 @@ out:
     return status;
 }
 
+tol_status tol_stream_adopt(struct tol_context *context, CUstream handle,
+                            struct tol_stream **result) {
+    tol_status status = TOL_OK;
+    struct tol_stream *stream = NULL;
+    unsigned flags = CU_STREAM_NON_BLOCKING;
+    TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
+              "tol_stream_adopt: an argument is NULL");
+    TOL_TRY(tol_context_enter(context));
+    if (handle != NULL) {
+        TOL_CONTEXT_CU(context, cuStreamGetFlags, (handle, &flags),
+                       "getting the flags of a stream to adopt");
+    }
+    stream = calloc(1, sizeof *stream);
+    TOL_CHECK(stream != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a stream of %zu bytes",
+              sizeof *stream);
+    stream->handle = handle;
+    stream->functions = context->functions;
+    stream->context = context;
+    stream->adopted = true;
+    stream->blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
+    if (stream->blocking) atomic_fetch_add(&context->blocking_streams, 1);
+    tol_context_retain(context);
+    tol_context_add_stream(context, stream);
+    *result = stream;
+    stream = NULL;
+out:
+    free(stream);
+    return status;
+}
+
 void tol_stream_destroy(struct tol_stream *stream) {
     if (stream == NULL) return;
     struct tol_context *context = stream->context;

@@ -37,7 +37,7 @@ struct tol_tickets {
 /* Whether the stream is being captured into a graph. Then it is not queried or waited for, and no
  * event is recorded behind its frees, because each of these would end the capture. */
 static inline bool tol_tickets_is_captured(const struct tol_ticket_stream *place) {
-    return atomic_load_explicit(&place->stream->capture, memory_order_relaxed) != NULL;
+    return tol_stream_is_captured(place->stream);
 }
 
 /* Releases the streams and events. Does not wait. */

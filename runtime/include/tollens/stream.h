@@ -28,6 +28,16 @@ TOL_API tol_status tol_stream_create(struct tol_context *context,
                                      const struct tol_stream_options *options,
                                      struct tol_stream **stream);
 
+/*
+ * Makes a handle for a stream that other code of the process has created on the same primary
+ * context; 0 is the legacy default stream. The driver's stream stays that code's: it must live
+ * until this handle and all pools that it was used with are destroyed, and tol_stream_destroy does
+ * not destroy it. Whether it is being captured is asked of the driver.
+ * TOL_OUT_OF_HOST_MEMORY, TOL_POISONED, TOL_DRIVER_ERROR.
+ */
+TOL_API tol_status tol_stream_adopt(struct tol_context *context, CUstream handle,
+                                    struct tol_stream **stream);
+
 /* Destroys the handle. Queued work still runs. NULL is a no-op. */
 TOL_API void tol_stream_destroy(struct tol_stream *stream);
 
