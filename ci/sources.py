@@ -70,7 +70,7 @@ RUNTIME_TESTS = within({
     "watch": "watch_test watch_rules_test watch_baseline_test",
     "transfer": "retry_test numa_test transfer_test pieces_test bus_test",
     "vram": "vram_test vram_handle_test once_test",
-    "torch": "torch_scene torch_test torch_graph_test torch_threads_test torch_failure_test",
+    "torch": "torch_scene torch_test torch_graph_test torch_threads_test",
     "health": "health_test nvml_test links_test",
     "worker": """
         gguf_maker gguf_test gguf_package_test gguf_hostile_test tokenizer_oracle_test

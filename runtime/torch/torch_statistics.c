@@ -32,9 +32,18 @@ static void add_number(struct writer *writer, const char *name, uint64_t value) 
 static void add_device(struct writer *writer, struct torch_device *device) {
     struct tol_pool_stats stats;
     size_t graph_held = 0, graph_used = 0;
-    if (tol_pool_stats(device->pool, &stats) != TOL_OK) return;
-    torch_arena_sum(device, &graph_held, &graph_used);
+    /* A pool of mapped memory counts without the driver, which may have ended before the process:
+     * so the thread's context stays as it is. */
+    const uint64_t bound = tol_bound_context;
+    tol_bound_context = device->context->id;
+    const tol_status status = tol_pool_stats(device->pool, &stats);
+    tol_bound_context = bound;
     add(writer, "{\"device\": %d", device->ordinal);
+    if (status != TOL_OK) {
+        add(writer, ", \"failure\": \"%s\"}", tol_status_name(status));
+        return;
+    }
+    torch_arena_sum(device, &graph_held, &graph_used);
     add_number(writer, "allocated", stats.requested);
     add_number(writer, "allocated_peak", stats.requested_peak);
     add_number(writer, "reserved", stats.held);
