@@ -99,6 +99,9 @@ static tol_status settle(struct tol_pool *pool) {
               o->trim_above, o->trim_to);
     TOL_CHECK(o->grow_share >= 0 && o->grow_share <= 1, TOL_INVALID_ARGUMENT,
               "grow_share is %g: it must be 0 to 1", o->grow_share);
+    TOL_CHECK(o->stitch_above == 0 || (o->stitch_above >= 1 && o->stitch_above < 1e6),
+              TOL_INVALID_ARGUMENT, "stitch_above is %g: it must be 0, or 1 or more and below 1e6",
+              o->stitch_above);
     TOL_CHECK(o->magazine_max_bytes <= UINT32_MAX, TOL_INVALID_ARGUMENT,
               "magazine_max_bytes is %zu: it must be less than 4 GiB", o->magazine_max_bytes);
     if (o->source == TOL_POOL_DRIVER) {

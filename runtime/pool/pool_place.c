@@ -9,7 +9,7 @@
 #include "mesh.h"
 #include "stitch.h"
 
-enum { CANDIDATES = 16 };
+enum { CANDIDATES = 16, LOWEST_CANDIDATES = 512 };
 
 struct pool_place {
     struct tol_span *hole;
@@ -41,8 +41,36 @@ static bool has_to_wait(struct tol_pool *pool, const struct tol_span *hole, uint
     return false;
 }
 
+/* The lowest of the places that need the fewest new pages, at the beginning of a hole. Of a program
+ * that takes steps with blocks of varying sizes, each after the other, the first fit leaves larger
+ * holes than the tightest one: of traces of three PyTorch programs it holds 1.03, 1.04 and 1.01 of
+ * the peak, and the tightest of sixteen holes 1.11, 1.08 and 1.01. */
+static struct pool_place choose_lowest(struct tol_pool *pool, uint64_t bytes,
+                                       const struct tol_stream *stream) {
+    struct tol_span_search search = {0};
+    struct pool_place best = {0};
+    for (int i = 0; i < LOWEST_CANDIDATES; i++) {
+        struct tol_span *hole = tol_spans_next(&pool->spans, bytes, &search);
+        if (hole == NULL) break;
+        struct pool_place place = {.hole = hole, .begin = hole->begin};
+        if (best.hole != NULL && best.unmapped == 0 && place.begin > best.begin) continue;
+        bool can_wait = true;
+        place.unmapped = tol_pages_cost(&pool->pages, place.begin, bytes).unmapped;
+        place.waits = has_to_wait(pool, hole, place.begin, bytes, stream, &can_wait);
+        if (!can_wait) continue;
+        const bool is_lower = best.hole == NULL || place.begin < best.begin;
+        if (best.hole == NULL || place.unmapped < best.unmapped ||
+            (place.unmapped == best.unmapped &&
+             (place.waits < best.waits || (place.waits == best.waits && is_lower)))) {
+            best = place;
+        }
+    }
+    return best;
+}
+
 static struct pool_place choose(struct tol_pool *pool, uint64_t bytes,
                                 const struct tol_stream *stream) {
+    if (pool->options.lowest_first) return choose_lowest(pool, bytes, stream);
     struct tol_span_search search = {0};
     struct pool_place best = {0};
     for (int i = 0; i < CANDIDATES; i++) {
@@ -191,11 +219,26 @@ static struct tol_page_growth growth_of(const struct tol_pool *pool, const struc
     };
 }
 
+/* Whether the pages that a block of bytes lacks are to come from idle ones first: with them more
+ * would be held than the share of the most that was in use. */
+static bool is_beyond_share(const struct tol_pool *pool, uint64_t bytes, uint32_t pages) {
+    const double share = pool->options.stitch_above;
+    if (share <= 0 || pool->pages.idle_count == 0) return false;
+    const uint64_t now = pool->arena_used + pool->large_held - pool->large_kept + bytes;
+    const uint64_t peak = atomic_load_explicit(&pool->requested_peak, memory_order_relaxed);
+    const uint64_t held = tol_pool_held(pool) + pages * pool->pages.page_bytes;
+    return (double)held > share * (double)(now > peak ? now : peak);
+}
+
 /* Maps what a place lacks: what is idle elsewhere if need be, and the rest anew. */
 static tol_status map_place(struct tol_pool *pool, const struct pool_place *place, uint64_t bytes) {
     tol_status status = TOL_OK;
     const uint64_t begin = tol_meter_begin(pool);
-    TOL_TRY(tol_stitch_pages(pool, place->begin, bytes));
+    const bool may_stitch = pool->may_stitch;
+    if (is_beyond_share(pool, bytes, place->unmapped)) pool->may_stitch = true;
+    status = tol_stitch_pages(pool, place->begin, bytes);
+    pool->may_stitch = may_stitch;
+    if (status != TOL_OK) goto out;
     const struct tol_page_growth growth = growth_of(pool, place, bytes);
     TOL_TRY(
         tol_pool_charge(pool, tol_pages_missing(&pool->pages, place->begin, bytes, growth.step)));

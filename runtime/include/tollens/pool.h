@@ -85,6 +85,14 @@ struct tol_pool_options {
     double trim_to;
     size_t slack_bytes;
 
+    bool lowest_first; /* place a block at the lowest address that needs the fewest new pages,
+                        * not in the tightest hole: for programs that repeat their steps */
+
+    /* If the pages that a block lacks would make the pool hold more than stitch_above times the
+     * most bytes that were in use, it first remaps idle pages that no work uses. 0: only when
+     * memory is out. */
+    double stitch_above;
+
     size_t keep_bytes;       /* most bytes of freed large blocks that stay mapped for reuse; 0: no
                               * limit other than trimming; ignored by chunked pools */
     size_t limit_bytes;      /* most bytes to take from the driver; 0: no limit */
