@@ -13,88 +13,157 @@
 #include "chacha.cuh"
 #include "sealed_product_arguments.h"
 
-enum { GROUP_BLOCKS = 4, GROUP_UNITS = 9, BLOCK_PIECES = 9 };
+enum { GROUP_BLOCKS = 4, GROUP_UNITS = 9, GROUP_ITEMS = 16, BLOCK_PIECES = 9 };
 
-// As staged_x, with a gap behind 16 items. Neighbouring lanes read 16 items apart, and so they do
-// from different banks.
-struct spaced_x {
+// As staged_x, with a gap behind 16 items, which are a group's. Neighbouring lanes read 17 items
+// apart, and so they do from different banks.
+struct staged_groups {
     staged_x x; // its items are those with the gaps
 
-    __device__ inline spaced_x(void *shared, uint32_t k) : x(shared, k) {
-        x.items += x.items / 16;
+    __device__ inline staged_groups(void *shared, uint32_t k) : x(shared, k) {
+        x.items += x.items / GROUP_ITEMS;
         x.scales = (float4 *)(x.quants + 4 * x.items);
     }
 
     // What has the item where staged_x has it.
     __device__ inline staged_x around(uint32_t item) const {
         staged_x moved = x;
-        moved.quants += item / 16;
-        moved.scales += item / 16;
+        moved.quants += item / GROUP_ITEMS;
+        moved.scales += item / GROUP_ITEMS;
         return moved;
     }
-
-    __device__ inline int4 quants(uint32_t part, uint32_t item) const {
-        return x.quants[part * x.items + item + item / 16];
-    }
-    __device__ inline float4 scales(uint32_t item) const { return x.scales[item + item / 16]; }
 };
 
-// The blocks of a lane's group that there are, and what is known of the one being read.
-struct sealed_group {
-    uint32_t first, blocks; // in its row
-    uint4 header;
-    float sum;
+// The items of a lane's group: their four pieces, and their scales.
+struct group_x {
+    const int4 *quants[4];
+    const float4 *scales;
+
+    __device__ inline group_x(const staged_groups &all, uint32_t group) {
+        const uint32_t first = group * (GROUP_ITEMS + 1);
+#pragma unroll
+        for (int part = 0; part < 4; part++) {
+            quants[part] = all.x.quants + part * all.x.items + first;
+        }
+        scales = all.x.scales + first;
+    }
 };
 
-// A piece of 16 bytes of quants: the low halves are of one half item, the high ones of the other.
-// which is from 0 to 7 in a block, the same in all lanes.
-__device__ inline void multiply(sealed_group &group, const uint4 &quants, const spaced_x &x,
-                                uint32_t block, uint32_t which) {
-    const uint32_t item = block * 4 + which / 2, half = which % 2;
-    const staged_group of(which / 2);
-    const q4_k_scales s = of.scales_of(group.header);
-    const float2 d = q4_k_d(group.header);
-    const float4 d_x = x.scales(item);
-    const int low = dot_16(quants, 0x0f0f0f0fu, x.quants(half, item), 0);
-    const int high = dot_16(quants, 0xf0f0f0f0u, x.quants(2 + half, item), 0) >> 4;
-    const float plus = d_x.x * (float)(low * (int)(s.scales & 0xff)) +
-                       d_x.y * (float)(high * (int)(s.scales >> 8));
-    group.sum += d.x * plus;
-    // The minimums are those of both pieces of an item.
-    if (half == 0) {
-        group.sum -= d.y * ((float)(s.minimums & 0xff) * d_x.z + (float)(s.minimums >> 8) * d_x.w);
+// What a lane has of the block that it is in: the header, decoded once for eight pieces. Bytes 0 to
+// 3 of a word are of sub-blocks 0 to 3, or of 4 to 7 in the second word.
+struct sealed_block {
+    uint32_t scales[2], minimums[2];
+    float2 d;
+
+    __device__ inline void read_header(const uint4 &header) {
+        const uint32_t six = 0x3f3f3f3fu, four = 0x0f0f0f0fu, two = 0x30303030u;
+        d = q4_k_d(header);
+        scales[0] = header.y & six;
+        minimums[0] = header.z & six;
+        scales[1] = (header.w & four) | (header.y >> 2 & two);
+        minimums[1] = (header.w >> 4 & four) | (header.z >> 2 & two);
     }
+};
+
+// (a ^ b) & mask: what is encrypted, its key stream and a mask, in one instruction.
+__device__ inline uint32_t opened(uint32_t a, uint32_t b, uint32_t mask) {
+    uint32_t result;
+    asm("lop3.b32 %0, %1, %2, %3, 0x28;" : "=r"(result) : "r"(a), "r"(b), "r"(mask));
+    return result;
 }
 
-template <int ROUNDS>
-__device__ inline void add_group(sealed_group &group, const sealed_product_arguments &a,
-                                 const spaced_x &x, const uint8_t *row, uint32_t row_unit) {
-    const uint32_t first_unit = group.first / GROUP_BLOCKS * GROUP_UNITS;
-#pragma unroll 1
-    for (uint32_t u = 0; u < GROUP_UNITS; u++) {
-        const uint32_t unit = first_unit + u;
-        if (unit >= a.row_units) break;
-        const uint8_t *at = row + (uint64_t)unit * SEAL_UNIT_BYTES;
-        seal_unit data;
-#pragma unroll
-        for (int i = 0; i < 4; i++) data.piece[i] = load_global_16(at + 16 * i);
-        data.add(chacha_at<ROUNDS>(a.stream, a.first_unit + row_unit + unit));
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const uint32_t piece = 4 * u + i, block = piece / BLOCK_PIECES;
-            if (block >= group.blocks) break;
-            if (piece % BLOCK_PIECES == 0) {
-                group.header = data.piece[i];
-            } else {
-                multiply(group, data.piece[i], x, group.first + block, piece % BLOCK_PIECES - 1);
-            }
+// The products of bytes of x with what mask leaves of 16 bytes of quants.
+__device__ inline int dot_opened(const uint4 &data, const uint32_t *stream, uint32_t mask,
+                                 const int4 &x) {
+    int sum = dot_4(opened(data.x, stream[0], mask), x.x, 0);
+    sum = dot_4(opened(data.y, stream[1], mask), x.y, sum);
+    sum = dot_4(opened(data.z, stream[2], mask), x.z, sum);
+    return dot_4(opened(data.w, stream[3], mask), x.w, sum);
+}
+
+// Piece WHICH of the quants of a block, of eight: the low halves are of one half of an item, the
+// high ones of the other. x is that of the lane's group.
+template <int WHICH>
+__device__ inline float multiply(const sealed_block &block, const uint4 &data,
+                                 const uint32_t *stream, const group_x &x, int item) {
+    enum { HALF = WHICH % 2, WORD = WHICH / 4, AT = WHICH / 2 % 2 * 16 };
+    const uint32_t scales = block.scales[WORD] >> AT;
+    const float4 d_x = x.scales[item];
+    const int low = dot_opened(data, stream, 0x0f0f0f0fu, x.quants[HALF][item]);
+    const int high = dot_opened(data, stream, 0xf0f0f0f0u, x.quants[2 + HALF][item]) >> 4;
+    const float plus = d_x.x * (float)(low * (int)(scales & 0xff)) +
+                       d_x.y * (float)(high * (int)(scales >> 8 & 0xff));
+    if (HALF > 0) return block.d.x * plus;
+    // The minimums are those of both pieces of an item.
+    const uint32_t m = block.minimums[WORD] >> AT;
+    return block.d.x * plus -
+           block.d.y * ((float)(m & 0xff) * d_x.z + (float)(m >> 8 & 0xff) * d_x.w);
+}
+
+// Pieces PIECE to LAST of a group of four blocks: a header each nine pieces, then its quants.
+// PIECE % 4 is the place in a unit.
+template <int PIECE, int LAST> struct pieces {
+    static __device__ inline void add(sealed_block &block, float &sum, const uint4 (&data)[4],
+                                      const chacha_block &key, const group_x &x, uint32_t blocks) {
+        enum { BLOCK = PIECE / BLOCK_PIECES, OF_BLOCK = PIECE % BLOCK_PIECES, IN_UNIT = PIECE % 4 };
+        const uint4 &in = data[IN_UNIT];
+        const uint32_t *stream = key.word + 4 * IN_UNIT;
+        if (BLOCK >= blocks) return;
+        if (OF_BLOCK == 0) {
+            block.read_header(
+                {in.x ^ stream[0], in.y ^ stream[1], in.z ^ stream[2], in.w ^ stream[3]});
+        } else {
+            enum { WHICH = OF_BLOCK > 0 ? OF_BLOCK - 1 : 0 };
+            sum += multiply<WHICH>(block, in, stream, x, 4 * BLOCK + WHICH / 2);
         }
+        pieces<PIECE + 1, LAST>::add(block, sum, data, key, x, blocks);
     }
+};
+template <int PAST> struct pieces<PAST, PAST - 1> {
+    static __device__ inline void add(sealed_block &, float &, const uint4 (&)[4],
+                                      const chacha_block &, const group_x &, uint32_t) {}
+};
+
+// Adds what a group of up to four blocks has. The key stream is made in one place, and each unit of
+// the nine has code of its own behind it, in which all places are constants. Warps do not diverge.
+template <int ROUNDS>
+__device__ inline float add_group(const sealed_product_arguments &a, const group_x &x,
+                                  const uint8_t *row, uint32_t row_unit, uint32_t group) {
+    const uint32_t first = group * GROUP_UNITS, units = min(a.row_units - first, GROUP_UNITS + 0u);
+    const uint32_t blocks = min(a.blocks - group * GROUP_BLOCKS, GROUP_BLOCKS + 0u);
+    const uint8_t *at = row + (uint64_t)first * SEAL_UNIT_BYTES;
+    sealed_block block;
+    float sum = 0;
+#pragma unroll 1
+    for (uint32_t unit = 0; unit < units; unit++, at += SEAL_UNIT_BYTES) {
+        uint4 data[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) data[i] = load_global_16(at + 16 * i);
+        const chacha_block key =
+            chacha_at<ROUNDS>(a.stream, a.first_unit + row_unit + first + unit);
+#define UNIT(u)                                                                                    \
+    case u:                                                                                        \
+        pieces<4 * u, 4 * u + 3>::add(block, sum, data, key, x, blocks);                           \
+        break
+        switch (unit) {
+            UNIT(0);
+            UNIT(1);
+            UNIT(2);
+            UNIT(3);
+            UNIT(4);
+            UNIT(5);
+            UNIT(6);
+            UNIT(7);
+            UNIT(8);
+        }
+#undef UNIT
+    }
+    return sum;
 }
 
 template <int ROUNDS> __device__ inline void sealed_product(const sealed_product_arguments &a) {
     extern __shared__ int4 shared[];
-    const spaced_x x(shared, a.k);
+    const staged_groups x(shared, a.k);
     for (uint32_t i = threadIdx.x; i < a.k / 8; i += blockDim.x) {
         const float *from = (const float *)a.x + (size_t)8 * i;
         stage_eight(x.around(i / 8), i, load_global_16(from), load_global_16(from + 4));
@@ -107,11 +176,8 @@ template <int ROUNDS> __device__ inline void sealed_product(const sealed_product
         const uint32_t row_unit = m * a.row_units;
         const uint8_t *row = (const uint8_t *)a.weights + (uint64_t)row_unit * SEAL_UNIT_BYTES;
 #pragma unroll 1
-        for (uint32_t first = lane * GROUP_BLOCKS; first < a.blocks;
-             first += lanes * GROUP_BLOCKS) {
-            sealed_group group = {first, min(a.blocks - first, (uint32_t)GROUP_BLOCKS), {}, sum};
-            add_group<ROUNDS>(group, a, x, row, row_unit);
-            sum = group.sum;
+        for (uint32_t group = lane; group * GROUP_BLOCKS < a.blocks; group += lanes) {
+            sum += add_group<ROUNDS>(a, group_x(x, group), row, row_unit, group);
         }
     }
     for (uint32_t apart = lanes / 2; apart > 0; apart /= 2) {
