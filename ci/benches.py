@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether the benchmarks of copies and of allocation run, and what they print makes sense: each row
+"""Whether the benchmarks of copies, of allocation and of sealed memory run, and what they print makes sense: each row
 by its name, each number finite and positive. Short runs on the soft device; no number is judged.
 
     ci/benches.py [FOLDER]    the folder of the build; build without one
@@ -93,6 +93,19 @@ def check_pairs(data: dict[str, Any]) -> int:
     return numbers
 
 
+def check_sealed(rows: list[Row]) -> int:
+    """The rows of bench-seal --json; how many there are."""
+    passes = ["copy", "verify", *(f"{way} {rounds}" for way in ("seal", "open", "reseal")
+                                  for rounds in (20, 12, 8))]
+    products = [f"sealed {rounds} {state}" for state in ("cold", "hot") for rounds in (20, 12, 8)]
+    check_names([(row["variant"],) for row in rows if row["operation"] == "seal"],
+                [(name,) for name in passes + products])
+    for row in rows:
+        for key in ("us", "gb_per_s"):
+            assert math.isfinite(row[key]) and row[key] > 0, f"{key} is {row[key]}: {row}"
+    return len(rows)
+
+
 def run(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           env={**os.environ, "TOLLENS_SOFT_MEMORY": "64G"})
@@ -110,10 +123,14 @@ def check(build: pathlib.Path) -> str:
         run(str(build / "bench-peers"), "--library", library, "--mib", "1", "--turns", "1",
             "--json", str(path))
         pairs = check_pairs(json.loads(path.read_text(encoding="utf-8")))
+        path = pathlib.Path(folder, "sealed.json")
+        run(str(build / "bench-seal"), "--library", library, "--json", str(path))
+        sealed = check_sealed(json.loads(path.read_text(encoding="utf-8"))["rows"])
     # So many steps bring more than a GiB into use, from where on ratios are measured.
     lines = run(str(build / "bench-pool"), "--json", "--steps", "1000", "--pairs", "100", library)
     blocks = check_blocks([json.loads(line) for line in lines.splitlines()])
-    return f"{copies} rows of copies, {blocks} of blocks, {pairs} numbers of pairs of devices"
+    return (f"{copies} rows of copies, {blocks} of blocks, {pairs} numbers of pairs of devices, "
+            f"{sealed} rows of sealed memory")
 
 
 def main() -> int:

@@ -13,7 +13,9 @@ SEAL = within({
 })
 
 SEAL_TESTS = within({
-    "seal": "libcrypto_test locked_test seal_pack_test plain_search sealed_test",
+    "seal": """
+        libcrypto_test locked_test seal_pack_test plain_search sealed_test sealed_lives_test
+    """,
 })
 
 # Sealed memory beside plain: a program of its own.

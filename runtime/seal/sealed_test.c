@@ -10,6 +10,8 @@
 #include "test/test_device.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -383,6 +385,64 @@ Test(sealed, plain_bytes_on_the_device_are_sealed_and_wiped) {
               TOL_OUT_OF_RANGE, "in needs");
     tol_buffer_destroy(buffer);
     free(bytes), free(read);
+}
+
+/* ---- threads ---- */
+
+enum { THREADS = 4, TURNS = 12 };
+
+struct turner {
+    int number;
+    float out[ROWS];
+    char failed[256];
+};
+
+/* Products, verifications and rotations of one object in turn, on a stream of the thread's own. */
+static void *take_turns(void *user) {
+    struct turner *t = user;
+    struct tol_stream *stream = NULL;
+    struct tol_buffer *x = NULL, *y = NULL;
+    float in[K];
+    for (size_t i = 0; i < K; i++) in[i] = (float)(i % 7) - 3;
+    tol_status status = tol_stream_create(context, NULL, &stream);
+    if (status == TOL_OK) status = tol_buffer_create(context, K, sizeof(float), &x);
+    if (status == TOL_OK) status = tol_buffer_create(context, ROWS, sizeof(float), &y);
+    if (status == TOL_OK) status = tol_buffer_write(x, in, sizeof in);
+    for (int i = 0; i < TURNS && status == TOL_OK; i++) {
+        if ((i + t->number) % 3 == 0) {
+            status = tol_seal_rotate(sealed);
+        } else if ((i + t->number) % 3 == 1) {
+            status = tol_seal_verify(sealed);
+        }
+        if (status == TOL_OK) {
+            status =
+                tol_seal_product(sealed, stream, tol_place_of_buffer(x), tol_place_of_buffer(y));
+        }
+        if (status == TOL_OK) status = tol_stream_synchronize_for(stream, 60000);
+    }
+    if (status == TOL_OK) status = tol_buffer_read(y, t->out, sizeof t->out);
+    if (status != TOL_OK) snprintf(t->failed, sizeof t->failed, "%s", tol_message());
+    tol_buffer_destroy(x);
+    tol_buffer_destroy(y);
+    tol_stream_destroy(stream);
+    return NULL;
+}
+
+Test(sealed, threads_take_turns) {
+    static struct turner turners[THREADS];
+    pthread_t threads[THREADS];
+    begin_sealed();
+    for (int i = 0; i < THREADS; i++) {
+        turners[i].number = i;
+        cr_assert_eq(pthread_create(&threads[i], NULL, take_turns, &turners[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < THREADS; i++) {
+        cr_assert(turners[i].failed[0] == '\0', "thread %d: %s", i, turners[i].failed);
+        cr_assert_arr_eq(turners[i].out, turners[0].out, sizeof turners[i].out, "thread %d", i);
+    }
+    MUST(tol_seal_verify(sealed));
+    must_read_plain();
 }
 
 /* A key stream that is used twice shows what two texts differ by. No unit of any sealing is made
