@@ -8,8 +8,8 @@ def within(folders: dict[str, str]) -> list[str]:
 
 RUNTIME = within({
     "core": """
-        status hdr library nvtx driver interpose planted site device context context_streams
-        deadline retire outcome residence handles_valid owner_lock
+        status hdr library nvtx nvtx_marks driver interpose planted site device context
+        context_streams deadline retire outcome residence handles_valid owner_lock
     """,
     "health": "nvml health links",
     "ptx": "ptx_value ptx_module ptx_emit ptx_memory",
@@ -50,8 +50,9 @@ RUNTIME_TESTS = within({
         versions_test null_test host_memory_test host_memory_out_test lives_test
     """,
     "core": """
-        status_test owner_lock_test driver_test deadline_test interpose_test device_test context_test
-        cuda_abi_test residence_test handles_valid_test fallback_test nvtx_test
+        status_test owner_lock_test driver_test deadline_test interpose_test device_test
+        context_test cuda_abi_test residence_test handles_valid_test fallback_test nvtx_test
+        nvtx_marks_test
     """,
     "objects": """
         module_test stream_test event_test memory_test copy_test launch_test stream_pool_test

@@ -3,7 +3,8 @@
  * gets the addresses to write its functions to, and what those are called with.
  *
  * Facts only; nvtx_test.c compares them with the toolkit's headers where there is one.
- * Source: NVTX 3, nvtxTypes.h and nvToolsExt.h.
+ * Source: NVTX 3, nvtxTypes.h and nvToolsExt.h; of the extension for memory nvtxExtTypes.h and
+ * nvToolsExtMem.h.
  */
 #ifndef TOLLENS_NVTX_ABI_H
 #define TOLLENS_NVTX_ABI_H
@@ -73,6 +74,79 @@ struct tol_nvtx_attributes {
     int32_t message_type;
     const char *message;
 };
+
+/* ---- the extension for memory: a tool that offers it exports this function, gets the slots to
+ * write its functions to, and returns 0 where it wants nothing ---- */
+
+#define TOL_NVTX_EXTENSION_ENTRY "InitializeInjectionNvtxExtension"
+
+enum {
+    TOL_NVTX_MODULE_MEMORY = 1,
+    TOL_NVTX_MEMORY_COMPATIBLE = 0x0102, /* the version of the structures below */
+    TOL_NVTX_MEMORY_SLOTS = 63,
+
+    TOL_NVTX_HEAP_REGISTER = 0, /* slots */
+    TOL_NVTX_HEAP_UNREGISTER = 1,
+    TOL_NVTX_REGIONS_REGISTER = 3,
+    TOL_NVTX_REGIONS_UNREGISTER = 5,
+
+    TOL_NVTX_SUB_ALLOCATOR = 1, /* what a heap is */
+    TOL_NVTX_VIRTUAL_ADDRESS = 1,
+    TOL_NVTX_BY_POINTER = 1
+};
+
+struct tol_nvtx_segment {
+    size_t number, slot_count;
+    intptr_t *slots;
+};
+
+struct tol_nvtx_extension {
+    uint16_t version, bytes, module, compatible;
+    size_t segment_count;
+    struct tol_nvtx_segment *segments;
+    intptr_t (*get_export)(uint32_t number);
+    const void *more;
+};
+
+typedef int tol_nvtx_extension_entry(struct tol_nvtx_extension *extension);
+
+struct tol_nvtx_range {
+    size_t bytes;
+    const void *address;
+};
+
+struct tol_nvtx_heap {
+    uint16_t compatible, bytes;
+    uint32_t reserved, usage, type;
+    size_t specific_bytes;
+    const void *specific; /* a struct tol_nvtx_range */
+    uint32_t category, message_type;
+    const char *message;
+};
+
+/* Regions that begin: elements are ranges. */
+struct tol_nvtx_regions {
+    uint16_t compatible, bytes;
+    uint32_t type;
+    void *heap;
+    size_t count, element_bytes;
+    const void *elements;
+    void **handles; /* NULL: addresses refer to them */
+};
+
+/* Regions that end: elements are addresses. */
+struct tol_nvtx_references {
+    uint16_t compatible, bytes;
+    uint32_t type;
+    size_t count, element_bytes;
+    const void *const *elements;
+};
+
+typedef void *tol_nvtx_heap_register(void *domain, const struct tol_nvtx_heap *heap);
+typedef void tol_nvtx_heap_unregister(void *domain, void *heap);
+typedef void tol_nvtx_regions_register(void *domain, const struct tol_nvtx_regions *regions);
+typedef void tol_nvtx_regions_unregister(void *domain,
+                                         const struct tol_nvtx_references *references);
 
 typedef void *tol_nvtx_domain_create(const char *name);
 typedef int tol_nvtx_range_push(void *domain, const struct tol_nvtx_attributes *attributes);

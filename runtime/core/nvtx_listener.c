@@ -2,7 +2,8 @@
  * libnvtx-listener.so: a tool that the tests load as Nsight loads its own, and that records the
  * ranges of the process. It uses NVTX's protocol alone, and nothing of the runtime.
  *
- * NVTX_LISTENER=decline: it wants nothing; incomplete: it offers no function that ends a range.
+ * NVTX_LISTENER=decline: it wants nothing; incomplete: it offers no function that ends a range;
+ * marks: it wants to be told of heaps and regions as well.
  */
 #include "nvtx_listener.h"
 #include "nvtx_abi.h"
@@ -55,6 +56,94 @@ nvtx_listener_ranges(size_t *range_count, size_t *open_count) {
     *range_count = count;
     *open_count = depth;
     return ranges;
+}
+
+/* ---- memory ---- */
+
+static struct nvtx_listener_heap heaps[NVTX_LISTENER_HEAPS];
+static struct nvtx_listener_region regions[NVTX_LISTENER_REGIONS];
+static size_t heap_count, region_count;
+
+static void *register_heap(void *own_domain, const struct tol_nvtx_heap *heap) {
+    const struct tol_nvtx_range *range = heap->specific;
+    (void)own_domain;
+    pthread_mutex_lock(&lock);
+    struct nvtx_listener_heap *kept = &heaps[heap_count % NVTX_LISTENER_HEAPS];
+    *kept = (struct nvtx_listener_heap){
+        (uintptr_t)range->address, range->bytes,
+        heap->compatible == TOL_NVTX_MEMORY_COMPATIBLE && heap->bytes == sizeof *heap &&
+            heap->usage == TOL_NVTX_SUB_ALLOCATOR && heap->type == TOL_NVTX_VIRTUAL_ADDRESS &&
+            heap->specific_bytes == sizeof *range,
+        true};
+    heap_count++;
+    pthread_mutex_unlock(&lock);
+    return kept;
+}
+
+static void unregister_heap(void *own_domain, void *heap) {
+    (void)own_domain;
+    pthread_mutex_lock(&lock);
+    ((struct nvtx_listener_heap *)heap)->is_live = false;
+    pthread_mutex_unlock(&lock);
+}
+
+static void register_regions(void *own_domain, const struct tol_nvtx_regions *batch) {
+    const struct tol_nvtx_range *range = batch->elements;
+    const struct nvtx_listener_heap *heap = batch->heap;
+    const uint64_t at = (uintptr_t)range->address;
+    (void)own_domain;
+    pthread_mutex_lock(&lock);
+    if (region_count < NVTX_LISTENER_REGIONS) {
+        regions[region_count++] = (struct nvtx_listener_region){
+            at, range->bytes,
+            batch->compatible == TOL_NVTX_MEMORY_COMPATIBLE && batch->bytes == sizeof *batch &&
+                batch->count == 1 && batch->element_bytes == sizeof *range && heap->is_live &&
+                at >= heap->begin && at + range->bytes <= heap->begin + heap->bytes,
+            true};
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void unregister_regions(void *own_domain, const struct tol_nvtx_references *batch) {
+    const uint64_t at = (uintptr_t)batch->elements[0];
+    (void)own_domain;
+    pthread_mutex_lock(&lock);
+    size_t i = region_count;
+    while (i > 0 && !(regions[i - 1].begin == at && regions[i - 1].is_live)) i--;
+    if (i > 0) regions[i - 1].is_live = false;
+    if (i > 0 && batch->type != TOL_NVTX_BY_POINTER) regions[i - 1].is_whole = false;
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((visibility("default"))) const struct nvtx_listener_heap *
+nvtx_listener_heaps(size_t *count_of) {
+    *count_of = heap_count;
+    return heaps;
+}
+
+__attribute__((visibility("default"))) const struct nvtx_listener_region *
+nvtx_listener_regions(size_t *count_of) {
+    *count_of = region_count;
+    return regions;
+}
+
+__attribute__((visibility("default"))) int
+InitializeInjectionNvtxExtension(struct tol_nvtx_extension *extension);
+int InitializeInjectionNvtxExtension(struct tol_nvtx_extension *extension) {
+    const char *how = getenv("NVTX_LISTENER");
+    intptr_t *slots = extension->segments[0].slots;
+    if (how == NULL || strcmp(how, "marks") != 0) return 0;
+    if (extension->version != TOL_NVTX_VERSION || extension->bytes != sizeof *extension ||
+        extension->module != TOL_NVTX_MODULE_MEMORY || extension->segment_count != 1 ||
+        extension->compatible != TOL_NVTX_MEMORY_COMPATIBLE ||
+        extension->segments[0].slot_count != TOL_NVTX_MEMORY_SLOTS) {
+        return 0;
+    }
+    slots[TOL_NVTX_HEAP_REGISTER] = (intptr_t)register_heap;
+    slots[TOL_NVTX_HEAP_UNREGISTER] = (intptr_t)unregister_heap;
+    slots[TOL_NVTX_REGIONS_REGISTER] = (intptr_t)register_regions;
+    slots[TOL_NVTX_REGIONS_UNREGISTER] = (intptr_t)unregister_regions;
+    return 1;
 }
 
 __attribute__((visibility("default"))) int

@@ -8,7 +8,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NVTX_LISTENER_RANGES = 1024 };
+enum { NVTX_LISTENER_RANGES = 1024, NVTX_LISTENER_HEAPS = 64, NVTX_LISTENER_REGIONS = 1024 };
+
+/* A heap and a region that were told of. is_whole: all that came with it was as it must be, and the
+ * region is inside its heap. */
+struct nvtx_listener_heap {
+    uint64_t begin, bytes;
+    bool is_whole, is_live;
+};
+
+struct nvtx_listener_region {
+    uint64_t begin, bytes;
+    bool is_whole, is_live;
+};
+
+/* All of them so far, in order. */
+const struct nvtx_listener_heap *nvtx_listener_heaps(size_t *count);
+const struct nvtx_listener_region *nvtx_listener_regions(size_t *count);
 
 struct nvtx_listener_range {
     char domain[16], name[64];

@@ -3,6 +3,7 @@
  */
 #include "core/deadline.h"
 #include "core/nvtx.h"
+#include "core/nvtx_marks.h"
 #include "tollens/health.h"
 #include "stitch.h"
 
@@ -153,9 +154,14 @@ static bool reserve_less(struct tol_pool *pool) {
 /* The unit by which cuMemAlloc gives more than a MiB on all GPUs measured so far. */
 enum { CHUNK_UNIT = 2 << 20 };
 
+/* A profile for mapped memory may have all blocks on pages; a chunk is twice large_bytes. */
+enum { CHUNK_SHARE = 1024 };
+
 static tol_status open_chunked(struct tol_pool *pool) {
+    const size_t most = (size_t)pool->context->device.memory_bytes / CHUNK_SHARE;
     pool->is_chunked = true;
     pool->granularity = CHUNK_UNIT;
+    if (pool->options.large_bytes > most && most >= 16 * MIB) pool->options.large_bytes = most;
     return settle(pool);
 }
 
@@ -163,7 +169,10 @@ static tol_status open_mapped(struct tol_pool *pool) {
     tol_status status = TOL_OK;
     struct tol_context *context = pool->context;
     int can_map = 0;
-    if (pool->options.source == TOL_POOL_MAPPED &&
+    /* A tool that is told of blocks knows the driver's allocations; guards must be mapped. */
+    tol_marks_open();
+    const bool is_marked = tol_marks_listen && pool->options.guard_one_in == 0;
+    if (pool->options.source == TOL_POOL_MAPPED && !is_marked &&
         tol_driver_has(context->driver, TOL_FEATURE_VMM)) {
         TOL_CONTEXT_CU(context, cuDeviceGetAttribute,
                        (&can_map, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,

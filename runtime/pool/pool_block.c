@@ -4,6 +4,7 @@
  */
 #include "core/deadline.h"
 #include "core/nvtx.h"
+#include "core/nvtx_marks.h"
 #include "core/residence.h"
 #include "pool_name.h"
 #include "tollens/stream.h"
@@ -195,6 +196,7 @@ static tol_status allocate(struct tol_pool *pool, size_t bytes, struct tol_strea
     count(&magazine->allocations);
     count_bytes(magazine, (int64_t)bytes);
     *block = tol_block_of(pool, span, is_large);
+    if (TOL_UNLIKELY(tol_marks_listen)) tol_marks_region(tol_span_address(span), bytes);
     if (TOL_UNLIKELY((begin | metered_at) != 0)) {
         uint64_t ns = tol_times_end(&magazine->times, TOL_POOL_CALL_ALLOCATE, begin, metered_at);
         tol_pool_note_call(pool, TOL_POOL_EVENT_ALLOCATE, &label, *block, stream, begin, ns);
@@ -248,6 +250,13 @@ static bool keep_own(struct tol_magazine *magazine, struct tol_span *span,
                : tol_magazine_park(magazine, span, stream);
 }
 
+/* A tool's region ends at once, while the stream's work may still use the block: so that is waited
+ * for. A stream that is captured has none. */
+static void end_mark(const struct tol_span *span, struct tol_stream *stream) {
+    if (stream != NULL && !tol_stream_is_captured(stream)) (void)tol_stream_synchronize(stream);
+    tol_marks_region_end(tol_span_address(span));
+}
+
 /* is_used: the program has had it, so that there may be something to wipe. */
 static tol_status free_block(struct tol_pool *pool, struct tol_block block,
                              struct tol_stream *stream, const void *site, bool is_used) {
@@ -283,6 +292,7 @@ static tol_status free_block(struct tol_pool *pool, struct tol_block block,
     const bool wipes = pool->options.wipe && is_used;
     bool is_large = (block.name & LARGE_BIT) != 0;
     if (wipes) status = wipe(pool, span, address, stream);
+    if (TOL_UNLIKELY(tol_marks_listen)) end_mark(span, stream);
     if (status == TOL_OK && !keep_own(magazine, span, stream)) {
         pthread_mutex_lock(&pool->lock);
         pool->metered_at = 0;
@@ -295,6 +305,7 @@ static tol_status free_block(struct tol_pool *pool, struct tol_block block,
     if (status != TOL_OK) {
         /* Nothing has changed: it is the block that it was. Whoever frees it next knows nothing of
          * a wipe that is under way on this stream. */
+        if (TOL_UNLIKELY(tol_marks_listen)) tol_marks_region(address, label.bytes);
         if (wipes && stream != NULL) (void)tol_stream_synchronize(stream);
         if (wipes && stream == NULL) (void)tol_deadline_wait_legacy(pool->context);
         atomic_store_explicit(&span->name, live, memory_order_release);

@@ -7,6 +7,7 @@
  * worst moment (POOL design, simulation 3a).
  */
 #include "core/deep.h"
+#include "core/nvtx_marks.h"
 #include "pool_state.h"
 
 #include <stdlib.h>
@@ -60,6 +61,7 @@ static tol_status add_chunk(struct tol_pool *pool, uint64_t bytes, struct tol_sp
               "no host memory for a record of a chunk");
     TOL_CONTEXT_CU(pool->context, cuMemAlloc_v2, (&at, bytes), "allocating a chunk of %llu bytes",
                    (unsigned long long)bytes);
+    if (TOL_UNLIKELY(tol_marks_listen)) tol_marks_heap(at, bytes);
     chunk->first = tol_spans_add(&pool->spans, at, bytes);
     chunk->next = pool->chunks;
     pool->chunks = chunk;
@@ -113,6 +115,7 @@ static bool is_empty(struct tol_pool *pool, const struct tol_chunk *chunk) {
 }
 
 static void drop(struct tol_pool *pool, struct tol_chunk *chunk) {
+    if (TOL_UNLIKELY(tol_marks_listen)) tol_marks_heap_end(chunk->first->begin);
     pool->context->functions->cuMemFree_v2(chunk->first->begin);
     pool->chunk_releases++;
     pool->chunk_held -= chunk->bytes;

@@ -6,6 +6,7 @@
  * counts as memory held, and goes first when there is too much of that.
  */
 #include "core/deep.h"
+#include "core/nvtx_marks.h"
 #include "stitch.h"
 
 #include <stdlib.h>
@@ -46,6 +47,7 @@ static bool release(struct tol_pool *pool, struct tol_large *large, bool must) {
     pool->large_calls += pool->is_chunked ? 1 : large->part_count;
     pool->large_held -= large->mapped;
     if (pool->is_chunked) {
+        if (TOL_UNLIKELY(tol_marks_listen)) tol_marks_heap_end(large->span->begin);
         driver->cuMemFree_v2(large->span->begin);
         tol_spans_forget(&pool->large_spans, large->span);
     } else {
@@ -216,6 +218,7 @@ static tol_status make_direct(struct tol_pool *pool, uint64_t bytes, struct tol_
     TOL_TRY(tol_pool_charge(pool, bytes));
     TOL_CONTEXT_CU(pool->context, cuMemAlloc_v2, (&at, bytes), "allocating %llu bytes",
                    (unsigned long long)bytes);
+    if (TOL_UNLIKELY(tol_marks_listen)) tol_marks_heap(at, bytes);
     large->mapped = bytes;
     large->span = tol_spans_note(&pool->large_spans, at, bytes);
     pool->large_calls++;
