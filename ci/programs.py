@@ -193,6 +193,8 @@ class Programs:
         parts = [f"$folder/kernels/bench/{source}.o" for source in SEAL_BENCH]
         self.tools.append(self.program("bench-seal", [*parts, KERNELS_ARCHIVE, ARCHIVE],
                                        libs=KERNELS_LIBS))
+        self.tools.append(self.program("marks-check", [*self.objects(
+            "runtime/bench", "tool", bench, ["marks_check"]), ARCHIVE], libs="-lpthread -ldl -lm"))
         self.tools.append(self.program("compare-sides", self.objects(
             "runtime/bench", "tool", bench, ["compare_sides"]), libs="-ldl"))
         listener = self.n.build("$folder/libnvtx-listener.so", "so", *self.objects(

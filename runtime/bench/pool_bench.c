@@ -3,6 +3,7 @@
  *
  *     bench-pool [--json] [--steps N] [--pairs N] [--prepare MIB] [--grow SHARE] [LIBRARY]
  *                       LIBRARY is the driver's; else it is the platform's or the soft device's
+ *     bench-pool --torch [OPTIONS]    PyTorch's allocators: runtime/torch/torch_bench.py
  *
  * Hot: the same size freed and allocated again. Walk: the H12 walk, 1 KiB to 10 MiB, 70 of 100
  * steps allocate; then steps at 50 of 100. The ratio is bytes held from the driver to bytes asked
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- hot ---- */
 
@@ -144,8 +146,24 @@ static void print_all(void) {
     for (enum kind kind = 0; kind < DRIVER_SYNC; kind++) print_walks(kind);
 }
 
+/* Becomes the script in the source tree that this program was built in. */
+static int run_torch(int count, char **arguments) {
+    char script[4096];
+    char *words[64] = {"python3", script};
+    ssize_t length = readlink("/proc/self/exe", script, sizeof script - 64);
+    script[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(script, '/');
+    if (slash == NULL || count > 60) return 2;
+    strcpy(slash, "/../runtime/torch/torch_bench.py");
+    for (int i = 0; i < count; i++) words[2 + i] = arguments[i];
+    execvp(words[0], words);
+    fprintf(stderr, "bench-pool: python3 cannot be run\n");
+    return 2;
+}
+
 int main(int argc, char **argv) {
     const char *library = NULL;
+    if (argc > 1 && strcmp(argv[1], "--torch") == 0) return run_torch(argc - 2, argv + 2);
     bench = (struct pool_bench){.steps = WALK_STEPS,
                                 .pairs = HOT_PAIRS,
                                 .prepare_bytes = SIZE_MAX,
@@ -153,7 +171,7 @@ int main(int argc, char **argv) {
     if (!read_arguments(argc, argv, &library)) {
         fprintf(stderr,
                 "usage: bench-pool [--json] [--steps N] [--pairs N] [--prepare MIB] [--grow SHARE] "
-                "[LIBRARY], at most %d steps and %d pairs\n",
+                "[LIBRARY], at most %d steps and %d pairs; or bench-pool --torch [OPTIONS]\n",
                 WALK_STEPS, HOT_PAIRS);
         return 2;
     }
