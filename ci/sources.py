@@ -29,7 +29,9 @@ RUNTIME = within({
         watch_alarm watch_baseline watch_blocks watch_calls watch_judge watch_kernels watch_rules
         watch
     """,
-    "transfer": "retry numa team staging pieces host_copy rows peer block_move transfer",
+    "transfer": """
+        retry numa team staging stream_copy pieces host_copy rows peer block_move transfer
+    """,
     "vram": "sweep once vram_calls vram_handle",
     "worker": """
         positioned_file gguf_kinds gguf_cursor gguf_read gguf_check gguf
@@ -69,7 +71,9 @@ RUNTIME_TESTS = within({
     "guard": "guard_machine_test guard_journal_test guard_test guard_walk_test guard_stress_test",
     "trace": "trace_test trace_clock_test",
     "watch": "watch_test watch_rules_test watch_baseline_test",
-    "transfer": "retry_test numa_test transfer_test pieces_test bus_test",
+    "transfer": """
+        retry_test numa_test transfer_test pieces_test bus_test stream_copy_test ramp_test
+    """,
     "vram": "vram_test vram_handle_test once_test",
     "torch": "torch_scene torch_test torch_graph_test torch_threads_test",
     "health": "health_test nvml_test links_test",

@@ -4,12 +4,15 @@
 #include "transfer_state.h"
 
 #include "core/nvtx.h"
+#include "stream_copy.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* One thread more is worth its waking from so many bytes on; no piece is smaller than this, since
- * the device rests 3 us between two; and parts of so many bytes are packed side by side. */
-enum { HELPER_BYTES = 1 << 20, PIECE_MIN = 512 << 10, PART_BYTES = 256 << 10 };
+/* One thread more is worth its waking from so many bytes on, and one that spins from fewer; pieces
+ * grow to no less than this, since the device rests 3 us between two; and parts of so many bytes
+ * are packed side by side, each an eighth of a piece where that is less. */
+enum { HELPER_BYTES = 1 << 20, SPINNER_BYTES = 128 << 10, PIECE_MIN = 512 << 10 };
+enum { PART_BYTES = 256 << 10, PART_MIN = 64 << 10, PARTS = 8 };
 
 /* ---- one range ---- */
 
@@ -17,11 +20,35 @@ struct range {
     CUdeviceptr device;
     char *host;
     size_t bytes, piece_bytes, part_bytes;
+    size_t first_bytes, ramp; /* so many pieces are smaller: the first, twice, four times ... */
+    enum tol_transfer_pack way;
 };
 
+static size_t piece_begin(const struct range *range, size_t piece) {
+    const size_t small = piece < range->ramp ? piece : range->ramp;
+    return range->first_bytes * (((size_t)1 << small) - 1) + (piece - small) * range->piece_bytes;
+}
+
 static size_t bytes_of(const struct range *range, size_t piece) {
-    size_t left = range->bytes - piece * range->piece_bytes;
-    return left < range->piece_bytes ? left : range->piece_bytes;
+    const size_t left = range->bytes - piece_begin(range, piece);
+    const size_t most = piece < range->ramp ? range->first_bytes << piece : range->piece_bytes;
+    return left < most ? left : most;
+}
+
+static size_t count_pieces(const struct range *range) {
+    size_t count = 0;
+    while (count < range->ramp && piece_begin(range, count) < range->bytes) count++;
+    const size_t begin = piece_begin(range, count);
+    if (begin >= range->bytes) return count;
+    return count + (range->bytes - begin - 1) / range->piece_bytes + 1;
+}
+
+static void copy_part(enum tol_transfer_pack way, void *to, const void *from, size_t bytes) {
+    if (way == TOL_TRANSFER_STREAMED) {
+        tol_stream_copy(to, from, bytes);
+    } else {
+        memcpy(to, from, bytes);
+    }
 }
 
 /* How many bytes a part has that begins at an offset of its piece; the last piece lacks some. */
@@ -34,35 +61,57 @@ static size_t part_at(const struct range *range, size_t piece, size_t offset) {
 static void pack_range(const void *copy, size_t piece, size_t part, char *stage) {
     const struct range *range = copy;
     const size_t offset = part * range->part_bytes;
-    const char *from = range->host + piece * range->piece_bytes + offset;
+    const char *from = range->host + piece_begin(range, piece) + offset;
     const size_t bytes = part_at(range, piece, offset);
-    if (bytes > 0) memcpy(stage + offset, from, bytes);
+    if (bytes > 0) copy_part(range->way, stage + offset, from, bytes);
 }
 
 static void unpack_range(const void *copy, size_t piece, size_t part, const char *stage) {
     const struct range *range = copy;
     const size_t offset = part * range->part_bytes;
     const size_t bytes = part_at(range, piece, offset);
-    if (bytes > 0) memcpy(range->host + piece * range->piece_bytes + offset, stage + offset, bytes);
+    char *to = range->host + piece_begin(range, piece) + offset;
+    if (bytes > 0) copy_part(range->way, to, stage + offset, bytes);
 }
 
 static CUresult queue_write(const void *copy, size_t piece, char *stage,
                             const struct tol_driver_table *driver, CUstream stream) {
     const struct range *range = copy;
-    return driver->cuMemcpyHtoDAsync_v2(range->device + piece * range->piece_bytes, stage,
+    return driver->cuMemcpyHtoDAsync_v2(range->device + piece_begin(range, piece), stage,
                                         bytes_of(range, piece), stream);
 }
 
 static CUresult queue_read(const void *copy, size_t piece, char *stage,
                            const struct tol_driver_table *driver, CUstream stream) {
     const struct range *range = copy;
-    return driver->cuMemcpyDtoHAsync_v2(stage, range->device + piece * range->piece_bytes,
+    return driver->cuMemcpyDtoHAsync_v2(stage, range->device + piece_begin(range, piece),
                                         bytes_of(range, piece), stream);
 }
 
 static size_t helpers_for(const struct tol_transfer *transfer, size_t bytes) {
-    size_t worth = bytes / HELPER_BYTES, most = transfer->options.threads - 1;
-    return worth < most ? worth : most;
+    const struct tol_transfer_options *options = &transfer->options;
+    size_t worth = bytes / HELPER_BYTES, near = bytes / SPINNER_BYTES;
+    if (near > options->spinners) near = options->spinners;
+    if (worth < near && options->spin_us > 0) worth = near;
+    return worth < options->threads - 1 ? worth : options->threads - 1;
+}
+
+/* The sizes of pieces and parts. */
+static void cut(const struct tol_transfer *transfer, struct range *range) {
+    const struct tol_transfer_options *options = &transfer->options;
+    /* Smaller pieces where blocks would be too few to keep all threads and the device at work. */
+    size_t even = range->bytes / (2 * (size_t)TOL_TRANSFER_BLOCKS);
+    if (even < PIECE_MIN) even = PIECE_MIN;
+    range->piece_bytes = options->block_bytes;
+    if (even < range->piece_bytes) range->piece_bytes = (even + 4095) & ~(size_t)4095;
+    if (range->piece_bytes > options->block_bytes) range->piece_bytes = options->block_bytes;
+    range->first_bytes = options->first_bytes;
+    while (range->first_bytes > 0 && range->first_bytes << range->ramp < range->piece_bytes) {
+        range->ramp++;
+    }
+    range->part_bytes = (range->piece_bytes / PARTS + 4095) & ~(size_t)4095;
+    if (range->part_bytes < PART_MIN) range->part_bytes = PART_MIN;
+    if (range->part_bytes > PART_BYTES) range->part_bytes = PART_BYTES;
 }
 
 static tol_status copy_range(struct tol_transfer *transfer, struct tol_place place, size_t offset,
@@ -71,8 +120,7 @@ static tol_status copy_range(struct tol_transfer *transfer, struct tol_place pla
     struct range range = {.device = place.address + offset,
                           .host = host,
                           .bytes = bytes,
-                          .piece_bytes = transfer->options.block_bytes,
-                          .part_bytes = PART_BYTES};
+                          .way = is_write ? transfer->options.pack : transfer->options.unpack};
     struct tol_pieces pieces = {.transfer = transfer,
                                 .helpers = helpers_for(transfer, bytes),
                                 .copy = &range,
@@ -80,14 +128,8 @@ static tol_status copy_range(struct tol_transfer *transfer, struct tol_place pla
                                 .pack = is_write ? pack_range : NULL,
                                 .queue = is_write ? queue_write : queue_read,
                                 .unpack = is_write ? NULL : unpack_range};
-    /* Smaller pieces where blocks would be too few to keep all threads and the device at work. */
-    size_t even = bytes / (2 * (size_t)TOL_TRANSFER_BLOCKS);
-    if (even < PIECE_MIN) even = PIECE_MIN;
-    if (even < range.piece_bytes) range.piece_bytes = (even + 4095) & ~(size_t)4095;
-    if (range.piece_bytes > transfer->options.block_bytes) {
-        range.piece_bytes = transfer->options.block_bytes;
-    }
-    pieces.count = (bytes - 1) / range.piece_bytes + 1;
+    cut(transfer, &range);
+    pieces.count = count_pieces(&range);
     pieces.parts = (range.piece_bytes - 1) / range.part_bytes + 1;
     TOL_TRY(tol_context_enter(transfer->context));
     status = tol_pieces_run(&pieces);

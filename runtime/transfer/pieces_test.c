@@ -23,7 +23,7 @@ static void count_and_wait(void *user) {
 
 Test(pieces, a_team_works_at_once_and_again, .timeout = 60) {
     struct tol_team team;
-    tol_team_open(&team);
+    tol_team_open(&team, 0, 0);
     for (int i = 0; i < 100; i++) {
         atomic_int count = 0;
         tol_team_run(&team, 2, count_and_wait, &count);
@@ -32,10 +32,23 @@ Test(pieces, a_team_works_at_once_and_again, .timeout = 60) {
     tol_team_close(&team);
 }
 
+/* Work comes while some helpers spin and others sleep. */
+Test(pieces, a_team_that_spins_works_at_once_and_again, .timeout = 60) {
+    struct tol_team team;
+    tol_team_open(&team, 1, 300000);
+    for (int i = 0; i < 100; i++) {
+        atomic_int count = 0;
+        tol_team_run(&team, 2, count_and_wait, &count);
+        cr_assert_eq(atomic_load(&count), 3);
+        if (i % 3 == 0) usleep(500);
+    }
+    tol_team_close(&team);
+}
+
 Test(pieces, a_team_of_none_is_the_caller) {
     struct tol_team team;
     atomic_int count = 0;
-    tol_team_open(&team);
+    tol_team_open(&team, 0, 0);
     tol_team_run(&team, 0, count_up, &count);
     cr_assert_eq(atomic_load(&count), 1);
     cr_assert_eq(team.count, 0);
@@ -54,7 +67,7 @@ static void run_inside(void *user) {
 
 Test(pieces, a_team_at_work_leaves_others_to_themselves, .timeout = 60) {
     struct tol_team team;
-    tol_team_open(&team);
+    tol_team_open(&team, 0, 0);
     struct nest nest = {&team, 0};
     tol_team_run(&team, 1, run_inside, &nest);
     /* One or two were at it, the helper if it came in time; each was alone in its inner run. */

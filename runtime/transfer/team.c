@@ -3,13 +3,46 @@
  */
 #include "team.h"
 
+#include "core/monotonic.h"
+
+#include <sched.h>
+#include <string.h>
+
+/* Who is still at work when the caller is done is done soon. */
+enum { LOOKS = 1000 };
+
+/* Looks for something that another thread is about to change. */
+static void look_away(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    sched_yield();
+#endif
+}
+
+static bool has_work(const struct tol_team *team) {
+    return atomic_load_explicit(&team->wanted, memory_order_relaxed) > 0 ||
+           atomic_load_explicit(&team->is_ending, memory_order_relaxed);
+}
+
+/* Waits for work. The caller holds the lock, which is not held meanwhile. */
+static void wait_for_work(struct tol_team *team) {
+    if (!has_work(team) && team->spinning < team->spinners) {
+        const uint64_t begin = tol_now_ns();
+        team->spinning++;
+        pthread_mutex_unlock(&team->lock);
+        while (!has_work(team) && tol_now_ns() - begin < team->spin_ns) look_away();
+        pthread_mutex_lock(&team->lock);
+        team->spinning--;
+    }
+    while (!has_work(team)) pthread_cond_wait(&team->wake, &team->lock);
+}
+
 static void *help(void *argument) {
     struct tol_team *team = argument;
     pthread_mutex_lock(&team->lock);
     for (;;) {
-        while (team->wanted == 0 && !team->is_ending) {
-            pthread_cond_wait(&team->wake, &team->lock);
-        }
+        wait_for_work(team);
         if (team->is_ending) break;
         team->wanted--;
         team->running++;
@@ -24,8 +57,10 @@ static void *help(void *argument) {
     return NULL;
 }
 
-void tol_team_open(struct tol_team *team) {
-    *team = (struct tol_team){0};
+void tol_team_open(struct tol_team *team, unsigned spinners, uint64_t spin_ns) {
+    memset((void *)team, 0, sizeof *team);
+    team->spinners = spinners;
+    team->spin_ns = spin_ns;
     pthread_mutex_init(&team->lock, NULL);
     pthread_cond_init(&team->wake, NULL);
     pthread_cond_init(&team->done, NULL);
@@ -62,6 +97,9 @@ void tol_team_run(struct tol_team *team, unsigned helpers, void (*work)(void *us
     if (!mine) return;
     pthread_mutex_lock(&team->lock);
     team->wanted = 0; /* who has not come by now has nothing left to do */
+    pthread_mutex_unlock(&team->lock);
+    for (int i = 0; i < LOOKS && team->running > 0; i++) look_away();
+    pthread_mutex_lock(&team->lock);
     while (team->running > 0) pthread_cond_wait(&team->done, &team->lock);
     team->is_busy = false;
     pthread_mutex_unlock(&team->lock);

@@ -1,28 +1,36 @@
 /*
  * Team: threads that help the calling one, because one host thread copies a fifth of what PCI
- * Express carries. They are started when first needed and sleep in between.
+ * Express carries. They are started when first needed. In between some look for the next work for a
+ * while, and then all sleep.
  */
 #ifndef TOLLENS_TEAM_H
 #define TOLLENS_TEAM_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { TOL_TEAM_THREADS = 32 };
 
 struct tol_team {
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards all below; who spins reads the atomic ones without it */
     pthread_cond_t wake, done;
     pthread_t threads[TOL_TEAM_THREADS];
-    unsigned count;   /* of helper threads */
-    unsigned wanted;  /* helpers that the current work still needs */
-    unsigned running; /* helpers that run the current work */
+    unsigned count;           /* of helper threads */
+    unsigned spinners;        /* so many of them may spin */
+    uint64_t spin_ns;         /* for so long */
+    unsigned spinning;        /* that do now */
+    _Atomic(unsigned) wanted; /* helpers that the current work still needs */
+    _Atomic(unsigned) running; /* helpers that run the current work */
     void (*work)(void *user);
     void *user;
-    bool is_busy, is_ending;
+    bool is_busy;
+    atomic_bool is_ending;
 };
 
-void tol_team_open(struct tol_team *team);
+/* So many helpers spin for so long when there is no work. */
+void tol_team_open(struct tol_team *team, unsigned spinners, uint64_t spin_ns);
 
 /* Ends the threads. No work may be running. */
 void tol_team_close(struct tol_team *team);

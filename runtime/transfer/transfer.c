@@ -20,7 +20,12 @@ void tol_transfer_default(struct tol_transfer_options *options) {
     if (threads < 1) threads = 1;
     if (threads > THREADS_MAX) threads = THREADS_MAX;
     *options = (struct tol_transfer_options){.block_bytes = (size_t)8 << 20,
+                                             .first_bytes = (size_t)128 << 10,
+                                             .pack = TOL_TRANSFER_STREAMED,
+                                             .unpack = TOL_TRANSFER_CACHED,
                                              .threads = (unsigned)threads,
+                                             .spinners = 3,
+                                             .spin_us = 200,
                                              .deadline_ms = TOL_DEADLINE_MS,
                                              .attempts = 8,
                                              .pause_us = 100};
@@ -45,6 +50,10 @@ tol_status tol_transfer_create(struct tol_context *context,
     if (options != NULL) transfer->options = *options;
     struct tol_transfer_options *o = &transfer->options;
     if (o->threads > TOL_TEAM_THREADS) o->threads = TOL_TEAM_THREADS;
+    TOL_CHECK((int)o->pack >= 0 && o->pack <= TOL_TRANSFER_CACHED && (int)o->unpack >= 0 &&
+                  o->unpack <= TOL_TRANSFER_CACHED,
+              TOL_INVALID_ARGUMENT, "pack is %d and unpack %d: each is an enum tol_transfer_pack",
+              (int)o->pack, (int)o->unpack);
     TOL_CONTEXT_CU(context, cuDeviceGetAttribute,
                    (&pitch_max, CU_DEVICE_ATTRIBUTE_MAX_PITCH, context->device_handle),
                    "getting the largest pitch");
@@ -59,7 +68,7 @@ tol_status tol_transfer_create(struct tol_context *context,
     /* Those of a large copy, and as many for small ones beside it. */
     tol_stages_open(&transfer->stages, context, o->block_bytes, 2 * TOL_TRANSFER_BLOCKS,
                     &transfer->retry);
-    tol_team_open(&transfer->team);
+    tol_team_open(&transfer->team, o->spinners, (uint64_t)o->spin_us * 1000);
     tol_context_retain(context);
     *result = transfer;
     transfer = NULL;
