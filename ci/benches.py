@@ -17,11 +17,13 @@ from typing import Any
 Row = dict[str, Any]
 DIRECTIONS = ("h2d", "d2h")
 SIZES = (4096, 16384, 65536, 262144, 1048576)  # those of --max 1
-WAYS = ("pinned", "driver_pageable", "runtime_pageable")
-POOLS = ("pool, default", "pool, tight", "pool, latency", "cuMemAllocAsync")
-HOT_BYTES = (1024, 5 << 20)
-WALKS = ("growth", "steady")
-SHARES = ("allocate_driver_share",)  # of nothing or of all
+WAYS = ("pinned", "driver_pageable", "runtime_pageable", "registered")
+POOLS = ("pool, default", "pool, no thread", "pool, no caches", "pool, tight", "pool, latency",
+         "cuMemAllocAsync")
+HOT_BYTES = (1024, 5 << 20, 20 << 20)
+WALKS = [("steady", name, 0) for name in POOLS] + [("growth", name, 0) for name in POOLS] + [
+    ("growth", name, think) for name in (POOLS[0], POOLS[1], POOLS[5]) for think in (5000, 50000)]
+MAY_BE_0 = ("caller_handles", "driver_calls", "think_ns", "final", "worst")
 
 
 def check_numbers(row: Row, keys: set[str]) -> None:
@@ -30,10 +32,7 @@ def check_numbers(row: Row, keys: set[str]) -> None:
         if isinstance(value, (bool, str)):
             continue
         assert isinstance(value, (int, float)) and math.isfinite(value), f"{key} is {value}: {row}"
-        if key in SHARES:
-            assert 0 <= value <= 1, f"{key} is {value}: {row}"
-        else:
-            assert value > 0, f"{key} is {value}: {row}"
+        assert value > 0 or (value == 0 and key in MAY_BE_0), f"{key} is {value}: {row}"
 
 
 def check_names(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> None:
@@ -47,7 +46,7 @@ def check_copies(data: dict[str, Any]) -> int:
                 [(direction, size) for direction in DIRECTIONS for size in SIZES])
     rates = [f"{way}_gb_per_s" for way in WAYS]
     for row in rows:
-        check_numbers(row, {"direction", "bytes", "of_pinned", *rates})
+        check_numbers(row, {"direction", "bytes", "of_pinned", "of_driver", *rates})
         share = row["runtime_pageable_gb_per_s"] / row["pinned_gb_per_s"]
         assert math.isclose(row["of_pinned"], share, rel_tol=0.02), f"not {share} of pinned: {row}"
     return len(rows)
@@ -57,11 +56,14 @@ def check_blocks(rows: list[Row]) -> int:
     """The lines of bench-pool --json; how many there are."""
     hot = [row for row in rows if "hot_bytes" in row]
     walks = [row for row in rows if "walk" in row]
-    assert len(hot) + len(walks) == len(rows), "a row is of neither kind"
+    flights = [row for row in rows if "flight" in row]
+    assert len(hot) + len(walks) + len(flights) == len(rows), "a row is of no kind"
     check_names([(row["hot_bytes"], row["allocator"]) for row in hot],
                 [(size, name) for size in HOT_BYTES for name in (*POOLS, "cuMemAlloc")])
-    check_names([(row["walk"], row["allocator"]) for row in walks],
-                [(walk, name) for walk in WALKS for name in POOLS])
+    check_names([(row["walk"], row["allocator"], row["think_ns"]) for row in walks], WALKS)
+    check_names([(row["allocator"],) for row in flights], [(name,) for name in POOLS])
+    for row in flights:
+        check_numbers(row, {"flight", "allocator", "free_ns", "allocate_ns", "driver_calls"})
     for row in hot:
         check_numbers(row, {"hot_bytes", "allocator", "pair_ns_1_thread", "pair_ns_4_threads",
                             "throughput_4_to_1"})
@@ -69,8 +71,9 @@ def check_blocks(rows: list[Row]) -> int:
         assert math.isclose(row["throughput_4_to_1"], both, rel_tol=0.05, abs_tol=0.01), (
             f"the throughput is not {both}: {row}")
     for row in walks:
-        check_numbers(row, {"walk", "allocator", "final", "worst", "allocate_p50_ns",
-                            "allocate_p99_ns", "free_p50_ns", *SHARES, "ran_out"})
+        check_numbers(row, {"walk", "allocator", "think_ns", "final", "worst", "allocate_p50_ns",
+                            "allocate_p99_ns", "allocate_max_ns", "free_p50_ns", "free_p99_ns",
+                            "caller_handles", "ran_out"})
         assert not row["ran_out"], f"memory ran out: {row}"
         assert row["worst"] >= row["final"] >= 1, f"less is held than was asked for: {row}"
         assert row["allocate_p99_ns"] >= row["allocate_p50_ns"], f"p99 is below p50: {row}"

@@ -1,12 +1,16 @@
 /*
  * What a copy of ordinary memory reaches of the bandwidth of pinned memory: the runtime's copy in
- * pieces, the driver's own copy of the same memory, and a copy of pinned memory, turn by turn in
- * one run, to the device and back.
+ * pieces, the driver's own copy of the same memory, a copy of pinned memory, and one for which the
+ * pages are registered and released again, turn by turn in one run, to the device and back.
  *
- *     bench-transfer [--library PATH] [--json FILE] [--max MIB] [--block KIB] [--threads N]
+ *     bench-transfer [--library PATH] [--json FILE] [--max MIB] [--block KIB] [--first KIB]
+ *                    [--threads N] [--spinners N] [--spin US] [--pack streamed|cached]
+ *                    [--unpack streamed|cached] [--candidates]
  *
  * Without a library it takes the platform's, or the soft device beside it. `ninja bench-transfer`
- * runs it. Nothing is asserted; the goal is 0.9 of pinned from some MiB on.
+ * runs it. --candidates then copies 64 KiB to 16 MiB with other options, each beside the driver's
+ * and pinned copies. Nothing is asserted; the goals are 1.15 of the driver's from 64 KiB on, and
+ * 0.5 of pinned from 1 MiB on.
  */
 #include "core/any_driver.h"
 #include "core/monotonic.h"
@@ -14,14 +18,22 @@
 #include "tollens/context.h"
 #include "tollens/transfer.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { TURNS_MAX = 41, SIZES_MAX = 16 };
+#define KIB ((size_t)1 << 10)
 
-enum way { PINNED, DRIVER, RUNTIME, WAYS };
-static const char *const way_names[WAYS] = {"pinned", "driver_pageable", "runtime_pageable"};
+enum way { PINNED, DRIVER, RUNTIME, REGISTERED, WAYS };
+static const char *const way_names[WAYS] = {"pinned", "driver_pageable", "runtime_pageable",
+                                            "registered"};
+
+/* Of the driver, and not in the runtime's table: nothing but staging blocks is pinned (D-23). */
+typedef CUresult register_pages(void *pages, size_t bytes, unsigned flags);
+typedef CUresult unregister_pages(void *pages);
+
 
 struct bench {
     struct tol_context *context;
@@ -31,6 +43,9 @@ struct bench {
     char *pinned, *pageable;
     size_t max_bytes;
     const char *json;
+    bool has_candidates;
+    register_pages *pin; /* NULL: not there */
+    unregister_pages *unpin;
     struct tol_transfer_options options;
 };
 
@@ -51,6 +66,10 @@ static tol_status copy_once(struct bench *b, enum way way, bool is_write, size_t
         return is_write ? tol_transfer_write(b->transfer, b->place, 0, host, bytes)
                         : tol_transfer_read(b->transfer, b->place, 0, host, bytes);
     }
+    if (way == REGISTERED && (b->pin == NULL || b->pin(host, bytes, 0) != CUDA_SUCCESS)) {
+        b->pin = NULL; /* the row says 0 */
+        return TOL_OK;
+    }
     if (is_write) {
         TOL_CU(b->cu, cuMemcpyHtoD_v2, (b->place.address, host, bytes), "%zu bytes", bytes);
     } else {
@@ -58,6 +77,7 @@ static tol_status copy_once(struct bench *b, enum way way, bool is_write, size_t
     }
     /* The driver's copy to the device may return before it is done. */
     TOL_CU(b->cu, cuCtxSynchronize, (), "a copy of %zu bytes", bytes);
+    if (way == REGISTERED) (void)b->unpin(host);
 out:
     return status;
 }
@@ -83,6 +103,7 @@ static tol_status measure(struct bench *b, struct row *row) {
         qsort(seconds[way], (size_t)turns, sizeof seconds[way][0], compare);
         row->gb_per_s[way] = (double)row->bytes / seconds[way][turns / 2] * 1e-9;
     }
+    if (b->pin == NULL) row->gb_per_s[REGISTERED] = 0;
 out:
     return status;
 }
@@ -96,18 +117,21 @@ static tol_status write_json(const struct bench *b, const struct row *rows, size
     TOL_CHECK(file != NULL, TOL_INVALID_ARGUMENT, "%s cannot be written", b->json);
     fprintf(file,
             "{\n  \"device\": \"%s\",\n  \"pci_bus_id\": \"%s\",\n  \"numa_node\": %d,\n"
-            "  \"block_bytes\": %zu,\n  \"threads\": %u,\n  \"pinned_bytes\": %llu,\n"
+            "  \"block_bytes\": %zu,\n  \"first_bytes\": %zu,\n  \"threads\": %u,\n"
+            "  \"spinners\": %u,\n  \"spin_us\": %u,\n  \"pinned_bytes\": %llu,\n"
             "  \"rows\": [\n",
             device->name, device->pci_bus_id, stats.numa_node, b->options.block_bytes,
-            b->options.threads, (unsigned long long)stats.pinned_bytes);
+            b->options.first_bytes, b->options.threads, b->options.spinners, b->options.spin_us,
+            (unsigned long long)stats.pinned_bytes);
     for (size_t i = 0; i < count; i++) {
         fprintf(file, "    {\"direction\": \"%s\", \"bytes\": %zu",
                 rows[i].is_write ? "h2d" : "d2h", rows[i].bytes);
         for (int way = 0; way < WAYS; way++) {
             fprintf(file, ", \"%s_gb_per_s\": %.3f", way_names[way], rows[i].gb_per_s[way]);
         }
-        fprintf(file, ", \"of_pinned\": %.4f}%s\n", rows[i].gb_per_s[RUNTIME] / rows[i].gb_per_s[0],
-                i + 1 < count ? "," : "");
+        fprintf(file, ", \"of_pinned\": %.4f, \"of_driver\": %.4f}%s\n",
+                rows[i].gb_per_s[RUNTIME] / rows[i].gb_per_s[PINNED],
+                rows[i].gb_per_s[RUNTIME] / rows[i].gb_per_s[DRIVER], i + 1 < count ? "," : "");
     }
     fprintf(file, "  ]\n}\n");
     TOL_CHECK(fclose(file) == 0, TOL_INVALID_ARGUMENT, "%s cannot be written", b->json);
@@ -115,25 +139,121 @@ out:
     return status;
 }
 
+static void print_row(const struct row *row) {
+    printf("%-4s %12zu %10.2f %10.2f %10.2f %10.2f %10.3f %10.3f\n", row->is_write ? "h2d" : "d2h",
+           row->bytes, row->gb_per_s[PINNED], row->gb_per_s[DRIVER], row->gb_per_s[RUNTIME],
+           row->gb_per_s[REGISTERED], row->gb_per_s[RUNTIME] / row->gb_per_s[PINNED],
+           row->gb_per_s[RUNTIME] / row->gb_per_s[DRIVER]);
+    fflush(stdout);
+}
+
 static tol_status run(struct bench *b) {
     tol_status status = TOL_OK;
     static struct row rows[2 * SIZES_MAX];
     size_t count = 0;
-    printf("%s, %u threads, blocks of %zu KiB; GB/s, medians\n%-4s %12s %10s %10s %10s %10s\n",
+    printf("%s, %u threads, blocks of %zu KiB, the first of %zu; GB/s, medians\n"
+           "%-4s %12s %10s %10s %10s %10s %10s %10s\n",
            tol_context_device(b->context)->name, b->options.threads, b->options.block_bytes >> 10,
-           "", "bytes", "pinned", "driver's", "runtime's", "of pinned");
+           b->options.first_bytes >> 10, "", "bytes", "pinned", "driver's", "runtime's",
+           "registered", "of pinned", "of driver");
     for (int direction = 0; direction < 2; direction++) {
         for (size_t bytes = 4096; bytes <= b->max_bytes; bytes *= 4) {
             struct row *row = &rows[count++];
             *row = (struct row){.bytes = bytes, .is_write = direction == 0};
             TOL_TRY(measure(b, row));
-            printf("%-4s %12zu %10.2f %10.2f %10.2f %10.3f\n", row->is_write ? "h2d" : "d2h", bytes,
-                   row->gb_per_s[PINNED], row->gb_per_s[DRIVER], row->gb_per_s[RUNTIME],
-                   row->gb_per_s[RUNTIME] / row->gb_per_s[PINNED]);
-            fflush(stdout);
+            print_row(row);
         }
     }
     if (b->json != NULL) status = write_json(b, rows, count);
+out:
+    return status;
+}
+
+/* ---- candidates ---- */
+
+/* One option changed, by name. */
+struct candidate {
+    const char *name;
+    void (*change)(struct tol_transfer_options *options);
+};
+
+static void change_nothing(struct tol_transfer_options *o) {
+    (void)o;
+}
+static void first_64(struct tol_transfer_options *o) {
+    o->first_bytes = 64 * KIB;
+}
+static void first_256(struct tol_transfer_options *o) {
+    o->first_bytes = 256 * KIB;
+}
+static void first_whole(struct tol_transfer_options *o) {
+    o->first_bytes = 0;
+}
+static void pack_cached(struct tol_transfer_options *o) {
+    o->pack = TOL_TRANSFER_CACHED;
+}
+static void pack_streamed_all(struct tol_transfer_options *o) {
+    o->streamed_bytes = 0;
+}
+static void unpack_streamed(struct tol_transfer_options *o) {
+    o->unpack = TOL_TRANSFER_STREAMED;
+}
+static void spin_never(struct tol_transfer_options *o) {
+    o->spin_us = 0;
+}
+static void spin_long(struct tol_transfer_options *o) {
+    o->spin_us = 2000;
+}
+static void spin_many(struct tol_transfer_options *o) {
+    o->spinners = 7;
+    o->spin_us = 2000;
+}
+static void threads_4(struct tol_transfer_options *o) {
+    o->threads = 4;
+}
+static void threads_8(struct tol_transfer_options *o) {
+    o->threads = 8;
+}
+static void block_2048(struct tol_transfer_options *o) {
+    o->block_bytes = 2048 * KIB;
+}
+
+static const struct candidate candidates[] = {
+    {"as they are", change_nothing},     {"first 64 KiB", first_64},
+    {"first 256 KiB", first_256},        {"first whole", first_whole},
+    {"pack cached", pack_cached},        {"unpack streamed", unpack_streamed},
+    {"pack streamed, all", pack_streamed_all},
+    {"spin never", spin_never},          {"spin 2 ms", spin_long},
+    {"spin 2 ms, 7 threads", spin_many}, {"4 threads", threads_4},
+    {"8 threads", threads_8},            {"blocks of 2 MiB", block_2048}};
+
+/* Each candidate on its own transfer, so its threads are the only ones that spin. */
+static tol_status try_candidate(struct bench *b, const struct candidate *candidate) {
+    tol_status status = TOL_OK;
+    struct bench own = *b;
+    own.transfer = NULL;
+    candidate->change(&own.options);
+    TOL_TRY(tol_transfer_create(b->context, &own.options, &own.transfer));
+    printf("-- %s\n", candidate->name);
+    for (int direction = 0; direction < 2; direction++) {
+        for (size_t bytes = 64 * KIB; bytes <= 16384 * KIB && bytes <= b->max_bytes; bytes *= 2) {
+            struct row row = {.bytes = bytes, .is_write = direction == 0};
+            TOL_TRY(measure(&own, &row));
+            print_row(&row);
+        }
+    }
+out:
+    tol_transfer_destroy(own.transfer);
+    return status;
+}
+
+static tol_status try_candidates(struct bench *b) {
+    tol_status status = TOL_OK;
+    tol_transfer_destroy(b->transfer);
+    b->transfer = NULL;
+    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
+        TOL_TRY(try_candidate(b, &candidates[i]));
+    }
 out:
     return status;
 }
@@ -142,12 +262,28 @@ out:
 static bool read_options(struct bench *b, int argc, char **argv, const char **library) {
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--candidates") == 0) {
+            b->has_candidates = true;
+            i--;
+            continue;
+        }
         size_t number = value != NULL ? (size_t)strtoull(value, NULL, 10) : 0;
         if (value == NULL) return false;
         if (strcmp(argv[i], "--library") == 0) {
             *library = value;
         } else if (strcmp(argv[i], "--json") == 0) {
             b->json = value;
+        } else if (strcmp(argv[i], "--first") == 0) {
+            b->options.first_bytes = number << 10;
+        } else if (strcmp(argv[i], "--spin") == 0) {
+            b->options.spin_us = (unsigned)number;
+        } else if (strcmp(argv[i], "--spinners") == 0) {
+            b->options.spinners = (unsigned)number;
+        } else if (strcmp(argv[i], "--pack") == 0 || strcmp(argv[i], "--unpack") == 0) {
+            const bool is_cached = strcmp(value, "cached") == 0;
+            if (!is_cached && strcmp(value, "streamed") != 0) return false;
+            *(argv[i][2] == 'p' ? &b->options.pack : &b->options.unpack) =
+                is_cached ? TOL_TRANSFER_CACHED : TOL_TRANSFER_STREAMED;
         } else if (number == 0) {
             return false;
         } else if (strcmp(argv[i], "--max") == 0) {
@@ -163,6 +299,15 @@ static bool read_options(struct bench *b, int argc, char **argv, const char **li
     return true;
 }
 
+/* The library is loaded, so nothing is loaded here. */
+static void find_pinning(struct bench *b, const struct tol_driver *driver) {
+    void *library = dlopen(tol_driver_path(driver), RTLD_NOW | RTLD_NOLOAD);
+    if (library == NULL) return;
+    *(void **)&b->pin = dlsym(library, "cuMemHostRegister_v2");
+    *(void **)&b->unpin = dlsym(library, "cuMemHostUnregister");
+    if (b->unpin == NULL) b->pin = NULL;
+}
+
 int main(int argc, char **argv) {
     tol_status status = TOL_OK;
     struct tol_driver *driver = NULL;
@@ -174,7 +319,8 @@ int main(int argc, char **argv) {
     tol_transfer_default(&b.options);
     if (!read_options(&b, argc, argv, &library)) {
         fprintf(stderr, "usage: bench-transfer [--library PATH] [--json FILE] [--max MIB] "
-                        "[--block KIB] [--threads N]\n");
+                        "[--block KIB] [--first KIB] [--threads N] [--spinners N] [--spin US] "
+                        "[--pack streamed|cached] [--unpack streamed|cached] [--candidates]\n");
         return 2;
     }
     TOL_TRY(tol_any_driver_open(library, &driver, &is_fallback));
@@ -192,7 +338,9 @@ int main(int argc, char **argv) {
     TOL_CHECK(b.pageable != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", b.max_bytes);
     memset(b.pinned, 1, b.max_bytes);
     memset(b.pageable, 2, b.max_bytes);
-    status = run(&b);
+    find_pinning(&b, driver);
+    TOL_TRY(run(&b));
+    if (b.has_candidates) status = try_candidates(&b);
 out:
     if (status != TOL_OK) fprintf(stderr, "bench-transfer: %s\n", tol_message());
     if (b.pinned != NULL) b.cu->cuMemFreeHost(b.pinned);

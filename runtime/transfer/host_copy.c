@@ -128,6 +128,7 @@ static tol_status copy_range(struct tol_transfer *transfer, struct tol_place pla
                                 .pack = is_write ? pack_range : NULL,
                                 .queue = is_write ? queue_write : queue_read,
                                 .unpack = is_write ? NULL : unpack_range};
+    if (bytes < transfer->options.streamed_bytes) range.way = TOL_TRANSFER_CACHED;
     cut(transfer, &range);
     pieces.count = count_pieces(&range);
     pieces.parts = (range.piece_bytes - 1) / range.part_bytes + 1;

@@ -19,6 +19,7 @@ static struct tol_transfer *transfer_of(size_t block, size_t first, enum tol_tra
     options.block_bytes = block;
     options.first_bytes = first;
     options.pack = options.unpack = way;
+    options.streamed_bytes = 0;
     options.threads = 3;
     options.spinners = 1;
     options.spin_us = 50;

@@ -23,6 +23,7 @@ void tol_transfer_default(struct tol_transfer_options *options) {
                                              .first_bytes = (size_t)128 << 10,
                                              .pack = TOL_TRANSFER_STREAMED,
                                              .unpack = TOL_TRANSFER_CACHED,
+                                             .streamed_bytes = (size_t)1 << 20,
                                              .threads = (unsigned)threads,
                                              .spinners = 3,
                                              .spin_us = 200,
