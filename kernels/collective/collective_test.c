@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 TestSuite(collective, .timeout = 300);
 
@@ -146,6 +148,73 @@ Test(collective, calls_behind_each_other_use_their_results) {
 }
 Test(collective, calls_of_a_ring_behind_each_other_use_their_results) {
     chain(4, KN_WAY_RING);
+}
+
+static tol_status sleep_a_while(void *user, char *reason, size_t bytes) {
+    const struct timespec pause = {.tv_nsec = 30000000};
+    (void)user, (void)reason, (void)bytes;
+    nanosleep(&pause, NULL);
+    return TOL_OK;
+}
+
+/* The input of the last rank is written late, and that of the first is overwritten as soon as its
+ * own stream comes to it: the others must be waited for before and after. */
+static void try_order(enum kn_collective_way way) {
+    enum { COUNT = 5000, RANKS = 3 };
+    struct collective_stage stage;
+    struct tol_buffer *late = NULL;
+    stage_begin(&stage, RANKS, &(struct kn_collective_options){.way = way});
+    expected = malloc(STAGE_BYTES);
+    cr_assert(expected != NULL);
+    stage_fill(&stage, COUNT, 0, KN_F32, false, 5);
+    MUST(tol_buffer_create(stage.contexts[RANKS - 1], COUNT, 4, &late));
+    MUST(tol_buffer_copy(late, 0, stage.in[RANKS - 1], 0, COUNT * 4));
+    MUST(tol_buffer_fill_at(stage.in[RANKS - 1], 0, 0, 4, COUNT));
+    MUST(tol_stream_call(stage.streams[RANKS - 1], sleep_a_while, NULL));
+    MUST(tol_copy_on_device(stage.streams[RANKS - 1], stage.in[RANKS - 1], 0, late, 0, COUNT * 4));
+    MUST(kn_all_reduce(stage.collective, stage.parts, COUNT, KN_F32));
+    MUST(tol_copy_fill(stage.streams[0], stage.in[0], 0, 0, 4, COUNT));
+    MUST(kn_collective_wait(stage.collective, 60000));
+    for (size_t i = 0; i < COUNT; i++) {
+        expected[i] = way == KN_WAY_RING ? stage_ring_sum(&stage, i, COUNT, KN_F32)
+                                         : stage_sum(&stage, i, KN_F32);
+    }
+    for (unsigned rank = 0; rank < RANKS; rank++) {
+        stage_check(&stage, rank, expected, COUNT, KN_F32, false, "between other work");
+    }
+    free(expected);
+    tol_buffer_destroy(late);
+    stage_end(&stage);
+}
+
+Test(collective, streams_wait_for_each_other_before_and_after) {
+    try_order(KN_WAY_DIRECT);
+}
+Test(collective, streams_of_a_ring_wait_for_each_other_before_and_after) {
+    try_order(KN_WAY_RING);
+}
+
+/* The soft device's checks of races within kernels, and of streams that touch the same bytes without
+ * an order, find nothing in either way. */
+static void must_be_ordered(enum kn_collective_way way) {
+    char path[] = "/tmp/tollens-collective-XXXXXX", report[400] = "";
+    if (test_on_gpu()) cr_skip_test("the soft device's checks are its own");
+    const int file = mkstemp(path);
+    cr_assert(file >= 0);
+    setenv("TOLLENS_SOFT_CHECK", "memory,init,sync,race,stream", 1);
+    setenv("TOLLENS_SOFT_REPORT", path, 1);
+    try_order(way);
+    const ssize_t bytes = read(file, report, sizeof report - 1);
+    close(file);
+    unlink(path);
+    cr_assert(bytes == 0, "%s", report);
+}
+
+Test(collective, the_checks_of_races_and_streams_find_nothing) {
+    must_be_ordered(KN_WAY_DIRECT);
+}
+Test(collective, the_checks_of_races_and_streams_find_nothing_in_a_ring) {
+    must_be_ordered(KN_WAY_RING);
 }
 
 /* Kernels of two soft devices run at once only where a helper thread takes the second, after half a
