@@ -109,6 +109,16 @@ def check_sealed(rows: list[Row]) -> int:
     return len(rows)
 
 
+def check_collectives(data: dict[str, Any]) -> int:
+    """The rows of bench-collectives --json; how many there are."""
+    calls = {"all-reduce", "reduce-scatter", "all-gather", "broadcast"}
+    assert {row["call"] for row in data["rows"]} == calls, data["rows"]
+    for row in data["rows"]:
+        check_numbers({**row, "bus_gb_per_s": 1}, {"call", "type", "bytes", "us", "alone_us",
+                                                   "bus_gb_per_s"})
+    return len(data["rows"])
+
+
 def run(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           env={**os.environ, "TOLLENS_SOFT_MEMORY": "64G"})
@@ -129,11 +139,15 @@ def check(build: pathlib.Path) -> str:
         path = pathlib.Path(folder, "sealed.json")
         run(str(build / "bench-seal"), "--library", library, "--json", str(path))
         sealed = check_sealed(json.loads(path.read_text(encoding="utf-8"))["rows"])
+        path = pathlib.Path(folder, "collectives.json")
+        run(str(build / "bench-collectives"), "--library", library, "--turns", "1", "--json",
+            str(path))
+        calls = check_collectives(json.loads(path.read_text(encoding="utf-8")))
     # So many steps bring more than a GiB into use, from where on ratios are measured.
     lines = run(str(build / "bench-pool"), "--json", "--steps", "1000", "--pairs", "100", library)
     blocks = check_blocks([json.loads(line) for line in lines.splitlines()])
     return (f"{copies} rows of copies, {blocks} of blocks, {pairs} numbers of pairs of devices, "
-            f"{sealed} rows of sealed memory")
+            f"{sealed} rows of sealed memory, {calls} of collectives")
 
 
 def main() -> int:

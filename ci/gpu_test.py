@@ -159,7 +159,8 @@ class Gpu(unittest.TestCase):
         self.assertEqual(words, f"run --seeds=1 --out {self.folder}/out/evidence --quick\n")
 
     def test_peers_are_tried_where_they_are_named(self) -> None:
-        for name, code in (("bench-peers", 0), ("test-runtime", 0)):
+        for name, code in (("bench-peers", 0), ("test-runtime", 0), ("bench-collectives", 0),
+                           ("test-kernels", 0)):
             self.write(name, f"#!/bin/sh\necho $* for {name}\nexit {code}\n")
         code, text = self.run_it(TOLLENS_GPU_PARTS="peers")
         out = self.folder / "out/peers"
@@ -167,6 +168,9 @@ class Gpu(unittest.TestCase):
         self.assertTrue((self.folder / "out/peers.tar.xz").is_file(), text)
         self.assertIn("bench-peers.json", (out / "bench-peers.txt").read_text(encoding="utf-8"))
         self.assertIn("bus/*", (out / "bus.txt").read_text(encoding="utf-8"))
+        self.assertIn("collective*/*",
+                      (out / "test-collectives.txt").read_text(encoding="utf-8"))
+        self.assertTrue((out / "bench-collectives.txt").is_file())
         self.write("bench-peers", "#!/bin/sh\necho NOT held\nexit 1\n")
         code, text = self.run_it(TOLLENS_GPU_PARTS="peers")
         self.assertIn("gpu: bench-peers ended with 1", text)

@@ -15,9 +15,9 @@ from soft_sources import (
     BENCH, CORPUS_TESTS, CUDART_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS,
     SOFT_TESTS, TABLE, TABLE_TESTS)
 from sources import (
-    COMMANDS, COMPUTING_TESTS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS,
-    HARNESS_FUZZ_TARGETS, HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH, KERNELS_TESTS, KERNELS_SWEEP,
-    RUNTIME, RUNTIME_TESTS)
+    COLLECTIVES_BENCH, COMMANDS, COMPUTING_TESTS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ,
+    HARNESS_FUZZ_COMMANDS, HARNESS_FUZZ_TARGETS, HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH,
+    KERNELS_SWEEP, KERNELS_TESTS, RUNTIME, RUNTIME_TESTS)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
@@ -184,6 +184,7 @@ class Programs:
             self.tools.append(self.program(f"bench-{what}", [*parts, ARCHIVE],
                                            libs="-lpthread -ldl -lm"))
         for target, room, sources in (("bench-kernels", "bench", KERNELS_BENCH),
+                                      ("bench-collectives", "bench", COLLECTIVES_BENCH),
                                       ("kernel-sweep", "sweep", KERNELS_SWEEP)):
             parts = self.objects(f"kernels/{room}", "tool_kernels", f"kernels/{room}", sources)
             self.tools.append(self.program(target, [*parts, KERNELS_ARCHIVE, ARCHIVE],

@@ -130,7 +130,8 @@ KERNELS = Room(
         ("seal", "encrypted memory: key streams, tags, products of encrypted weights"),
     ],
     parts={"attention_problem": "attention", "gemm_problem": "gemm", "gemm_split": "gemm",
-           "gemm_maps": "gemm", "gemm_pack": "gemm", "attention_maps": "attention"},
+           "gemm_maps": "gemm", "gemm_pack": "gemm", "attention_maps": "attention",
+           "collective_state": "collective"},
     above=("bench", "sweep"), for_tests=("collective_stage",))
 
 ENGINE = Room(

@@ -171,11 +171,14 @@ KERNELS_BENCH = """
     kernel_bench cublas alike gemm_bench quant_bench row_bench attention_bench checksum_bench
 """.split()
 
+# The program that compares collectives with NCCL's.
+COLLECTIVES_BENCH = ["collectives_bench", "nccl"]
+
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
     kernel_sweep launched read_back rounds sweep_matrix model_sweep
     gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep seal_sweep
-    halves_sweep
+    halves_sweep collective_sweep
 """.split()
 
 KERNELS_TESTS = """

@@ -93,7 +93,7 @@ static tol_status create_rank(struct kn_collective *c, unsigned index,
         TOL_CHECK(c->rank[i].context != context, TOL_INVALID_ARGUMENT,
                   "ranks %u and %u are one device, %d", i, index, device->ordinal);
     }
-    rank->blocks = 2 * (unsigned)device->multiprocessors;
+    rank->blocks = c->blocks > 0 ? c->blocks : 2 * (unsigned)device->multiprocessors;
     TOL_TRY(kn_kernels_create(context, &rank->kernels));
     for (int type = 0; type < KN_TYPES; type++) {
         TOL_TRY(kn_kernels_find(rank->kernels, &direct[type], &rank->direct[type]));
@@ -126,6 +126,7 @@ tol_status kn_collective_create(struct tol_context *const *contexts, unsigned ra
     TOL_CHECK(c != NULL, TOL_OUT_OF_HOST_MEMORY, "no memory for a collective");
     c->way = way;
     c->ranks = ranks;
+    c->blocks = options != NULL ? options->blocks : 0;
     c->patience_ms =
         options != NULL && options->patience_ms > 0 ? options->patience_ms : TOL_DEADLINE_MS;
     c->has_flags = way == KN_WAY_FLAGS ||

@@ -49,6 +49,7 @@ TOL_API const char *kn_collective_way_name(enum kn_collective_way way);
 struct kn_collective_options {
     enum kn_collective_way way;
     unsigned patience_ms; /* how long a kernel waits for another rank; 0: TOL_DEADLINE_MS */
+    unsigned blocks;      /* of a launch for many bytes; 0: two a multiprocessor */
 };
 
 /*

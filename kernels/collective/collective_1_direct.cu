@@ -1,5 +1,6 @@
-// direct: targets[j][i] = sources[0][i] + sources[1][i] + ..., rounded once, for all targets j. With
-// one source it copies bits. Sources and targets are memory of any devices that reach each other.
+// direct: targets[j][i] = sources[0][i] + sources[1][i] + ..., rounded once, for all targets j.
+// With one source it copies bits. Sources and targets are memory of any devices that reach each
+// other.
 //
 // The idea: the rank that owns a chunk loads it from all ranks and stores the sum to all, so every
 // byte crosses a link once in each direction. Sums are in the order of the sources, whatever the

@@ -21,7 +21,7 @@ struct kn_collective_rank {
 struct kn_collective {
     unsigned ranks;
     enum kn_collective_way way;
-    unsigned patience_ms, epoch;
+    unsigned patience_ms, blocks, epoch;
     bool has_flags; /* kernels of two devices run at once */
     bool is_broken; /* a wait failed */
     struct kn_collective_rank rank[KN_COLLECTIVE_RANKS_MAX];

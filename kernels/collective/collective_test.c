@@ -194,8 +194,8 @@ Test(collective, streams_of_a_ring_wait_for_each_other_before_and_after) {
     try_order(KN_WAY_RING);
 }
 
-/* The soft device's checks of races within kernels, and of streams that touch the same bytes without
- * an order, find nothing in either way. */
+/* The soft device's checks of races within kernels, and of streams that touch the same bytes
+ * without an order, find nothing in either way. */
 static void must_be_ordered(enum kn_collective_way way) {
     char path[] = "/tmp/tollens-collective-XXXXXX", report[400] = "";
     if (test_on_gpu()) cr_skip_test("the soft device's checks are its own");

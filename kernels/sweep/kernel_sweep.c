@@ -40,9 +40,16 @@ static const struct image {
 static const struct group {
     const char *name;
     void (*run)(struct sweep *sweep);
-} groups[] = {{"gemm", sweep_gemm}, {"attention", sweep_attention}, {"quant", sweep_quant},
-              {"rows", sweep_rows}, {"decoder", sweep_decoder},     {"checksum", sweep_checksum},
-              {"seal", sweep_seal}, {"model", sweep_model},     {"halves", sweep_halves}};
+} groups[] = {{"gemm", sweep_gemm},
+              {"attention", sweep_attention},
+              {"quant", sweep_quant},
+              {"rows", sweep_rows},
+              {"decoder", sweep_decoder},
+              {"checksum", sweep_checksum},
+              {"seal", sweep_seal},
+              {"model", sweep_model},
+              {"halves", sweep_halves},
+              {"collective", sweep_collective}};
 
 enum { GROUPS = sizeof groups / sizeof groups[0], IMAGES = sizeof images / sizeof images[0] };
 

@@ -47,6 +47,7 @@ void sweep_rows(struct sweep *sweep);
 void sweep_decoder(struct sweep *sweep);
 void sweep_checksum(struct sweep *sweep);
 void sweep_seal(struct sweep *sweep);
+void sweep_collective(struct sweep *sweep);
 void sweep_model(struct sweep *sweep);
 void sweep_halves(struct sweep *sweep);
 

@@ -138,7 +138,7 @@ static double median(double *values, size_t count) {
     return values[count / 2];
 }
 
-/* Medians of the seconds that each lane of a group takes for its copies, [lane][side], raw first. */
+/* Medians of the seconds of each lane of a group for its copies, [lane][side], raw first. */
 static tol_status take_turns(struct lane *const *group, size_t count, unsigned turns,
                              unsigned copies, double (*seconds)[2]) {
     double *taken = calloc(count * 2 * turns, sizeof *taken); /* [lane][side][turn] */

@@ -1,8 +1,8 @@
 /*
- * The demand FW-22: copies of pinned memory reach 90 % of the peak of the bus they cross. The
- * peak is that of the PCI Express link as NVML tells its generation and width, after its coding and
- * the packets' headers (tol_pcie_peak, with payloads of 256 bytes). The one test that judges a time:
- * the demand is about one. It takes the best of several batches, which other load does not change.
+ * The demand FW-22: copies of pinned memory reach 90 % of the peak of the bus they cross. The peak
+ * is that of the PCI Express link as NVML tells its generation and width, after its coding and
+ * the packets' headers (tol_pcie_peak, with payloads of 256 bytes). The one test that judges a
+ * time: the demand is about one. It takes the best of several batches, since other load slows some.
  */
 #include "test/test_device.h"
 

@@ -1,0 +1,329 @@
+/*
+ * What collectives of all devices take, beside NCCL's in the same run where it is installed.
+ *
+ *     bench-collectives [--library PATH] [--json FILE] [--max MIB] [--turns N]
+ *
+ * A row is a call and a size. `us` is the time of one call among several that are queued behind
+ * each other, `alone` that of one call and its wait; GB/s are those of the bus: bytes * 2 (n - 1) /
+ * n for all-reduce, (n - 1) / n for the others, in the time of a queued call. Turns of ours and of
+ * NCCL's alternate, and numbers are medians. Bytes are of the larger buffer of a rank.
+ *
+ * The demand, for all-reduce of fp32: at least 0.9 of NCCL's rate from 16 MiB on, and at most half
+ * its time up to 256 KiB. Exit code 1 if a GPU does not hold it, 3 if there is one device only.
+ * Without NCCL nothing is judged.
+ */
+#include "bench/nccl.h"
+#include "collective/collective.h"
+#include "core/any_driver.h"
+#include "core/monotonic.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TURNS_MAX = 101, DEADLINE_MS = 60000, RANKS_MAX = KN_COLLECTIVE_RANKS_MAX };
+enum { RATE_FROM_BYTES = 16 << 20, TIME_UP_TO_BYTES = 256 << 10 };
+
+static const char *const call_names[] = {"all-reduce", "reduce-scatter", "all-gather", "broadcast"};
+
+struct bench {
+    struct tol_driver *driver;
+    unsigned ranks, turns;
+    bool is_soft;
+    size_t max_bytes;
+    const char *library, *json;
+    struct tol_context *contexts[RANKS_MAX];
+    struct tol_stream *streams[RANKS_MAX];
+    struct tol_buffer *in[RANKS_MAX], *out[RANKS_MAX];
+    struct kn_collective *collective;
+    struct kn_nccl *nccl;
+    FILE *file;
+    unsigned rows, failures;
+};
+
+struct row {
+    enum kn_nccl_call call;
+    enum kn_type type;
+    size_t bytes;
+    double us[2], alone_us[2]; /* ours, NCCL's */
+};
+
+/* ---- one call ---- */
+
+/* The count of collective.h for so many bytes of the larger buffer. */
+static size_t count_of(const struct bench *b, const struct row *row) {
+    const size_t elements = row->bytes / kn_type_bytes(row->type);
+    const bool is_part = row->call == KN_NCCL_REDUCE_SCATTER || row->call == KN_NCCL_ALL_GATHER;
+    return is_part ? elements / b->ranks : elements;
+}
+
+static tol_status run_ours(struct bench *b, const struct row *row,
+                           const struct kn_collective_part *parts) {
+    const size_t count = count_of(b, row);
+    switch (row->call) {
+    case KN_NCCL_REDUCE_SCATTER:
+        return kn_reduce_scatter(b->collective, parts, count, row->type);
+    case KN_NCCL_ALL_GATHER:
+        return kn_all_gather(b->collective, parts, count, row->type);
+    case KN_NCCL_BROADCAST:
+        return kn_broadcast(b->collective, parts, 0, count, row->type);
+    default:
+        return kn_all_reduce(b->collective, parts, count, row->type);
+    }
+}
+
+/* The seconds of one of so many calls that are queued together, with the wait. */
+static tol_status time_calls(struct bench *b, const struct row *row, bool is_nccl, unsigned calls,
+                             double *seconds) {
+    struct kn_collective_part parts[RANKS_MAX];
+    tol_status status = TOL_OK;
+    for (unsigned i = 0; i < b->ranks; i++) {
+        parts[i] = (struct kn_collective_part){kn_place_of(b->in[i], 0), kn_place_of(b->out[i], 0),
+                                               b->streams[i]};
+    }
+    const uint64_t begin_ns = tol_now_ns();
+    for (unsigned i = 0; i < calls && status == TOL_OK; i++) {
+        if (!is_nccl) {
+            status = run_ours(b, row, parts);
+        } else if (!kn_nccl_run(b->nccl, row->call, parts, count_of(b, row), row->type)) {
+            fprintf(stderr, "bench-collectives: NCCL refused a call\n");
+            status = TOL_DRIVER_ERROR;
+        }
+    }
+    /* The driver's own wait, for both sides: the runtime's may end 0.1 ms late. */
+    for (unsigned i = 0; i < b->ranks && status == TOL_OK; i++) {
+        status = tol_context_bind(b->contexts[i]);
+        if (tol_driver_functions(b->driver)->cuStreamSynchronize(
+                tol_stream_handle(b->streams[i])) != CUDA_SUCCESS) {
+            status = TOL_DRIVER_ERROR;
+        }
+    }
+    *seconds = (double)(tol_now_ns() - begin_ns) * 1e-9 / calls;
+    return status == TOL_OK && !is_nccl ? kn_collective_wait(b->collective, DEADLINE_MS) : status;
+}
+
+static int compare(const void *left, const void *right) {
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values, size_t count) {
+    qsort(values, count, sizeof *values, compare);
+    return values[count / 2];
+}
+
+static tol_status measure(struct bench *b, struct row *row) {
+    double queued[2][TURNS_MAX], alone[2][TURNS_MAX];
+    tol_status status = TOL_OK;
+    const unsigned calls = row->bytes >= (size_t)256 << 20 ? 3 : b->is_soft ? 2 : 20;
+    const unsigned sides = b->nccl != NULL ? 2 : 1;
+    for (unsigned turn = 0; turn < b->turns + 1 && status == TOL_OK; turn++) {
+        for (unsigned i = 0; i < sides && status == TOL_OK; i++) {
+            const unsigned side = (turn + i) % sides;
+            const size_t at = turn > 0 ? turn - 1 : 0; /* the first turn is warming up */
+            status = time_calls(b, row, side == 1, calls, &queued[side][at]);
+            if (status == TOL_OK) status = time_calls(b, row, side == 1, 1, &alone[side][at]);
+        }
+    }
+    for (unsigned side = 0; side < sides && status == TOL_OK; side++) {
+        row->us[side] = 1e6 * median(queued[side], b->turns);
+        row->alone_us[side] = 1e6 * median(alone[side], b->turns);
+    }
+    return status;
+}
+
+/* ---- rows ---- */
+
+static double bus_gb_per_s(const struct bench *b, const struct row *row, double us) {
+    const double share = (b->ranks - 1.0) / b->ranks * (row->call == KN_NCCL_ALL_REDUCE ? 2 : 1);
+    return us > 0 ? (double)row->bytes * share / us * 1e-3 : 0;
+}
+
+/* "held", "NOT held", or nothing where nothing is demanded. */
+static const char *judge(struct bench *b, const struct row *row) {
+    if (b->nccl == NULL || row->call != KN_NCCL_ALL_REDUCE || row->type != KN_F32) return "";
+    bool is_held = true;
+    if (row->bytes >= RATE_FROM_BYTES) {
+        is_held = row->us[1] / row->us[0] >= 0.9;
+    } else if (row->bytes <= TIME_UP_TO_BYTES) {
+        is_held = row->us[0] <= 0.5 * row->us[1];
+    } else {
+        return "";
+    }
+    b->failures += !is_held;
+    return is_held ? "held" : "NOT held";
+}
+
+static void show(struct bench *b, const struct row *row) {
+    const char *verdict = judge(b, row);
+    printf("%-15s %-5s %11zu %10.2f %10.2f %9.2f", call_names[row->call], kn_type_name(row->type),
+           row->bytes, row->us[0], row->alone_us[0], bus_gb_per_s(b, row, row->us[0]));
+    if (b->nccl != NULL) {
+        printf(" %10.2f %10.2f %9.2f %7.3f %s", row->us[1], row->alone_us[1],
+               bus_gb_per_s(b, row, row->us[1]), row->us[1] / row->us[0], verdict);
+    }
+    printf("\n");
+    fflush(stdout);
+    if (b->file == NULL) return;
+    fprintf(b->file,
+            "%s    {\"call\": \"%s\", \"type\": \"%s\", \"bytes\": %zu, \"us\": %.3f, "
+            "\"alone_us\": %.3f, \"bus_gb_per_s\": %.3f",
+            b->rows++ > 0 ? ",\n" : "", call_names[row->call], kn_type_name(row->type), row->bytes,
+            row->us[0], row->alone_us[0], bus_gb_per_s(b, row, row->us[0]));
+    if (b->nccl != NULL) {
+        fprintf(b->file, ", \"nccl_us\": %.3f, \"nccl_alone_us\": %.3f, \"of_nccl\": %.4f",
+                row->us[1], row->alone_us[1], row->us[1] / row->us[0]);
+    }
+    fprintf(b->file, "}");
+}
+
+static tol_status try_row(struct bench *b, enum kn_nccl_call call, enum kn_type type,
+                          size_t bytes) {
+    struct row row = {.call = call, .type = type, .bytes = bytes};
+    if (bytes > b->max_bytes) return TOL_OK;
+    const tol_status status = measure(b, &row);
+    if (status == TOL_OK) show(b, &row);
+    return status;
+}
+
+static tol_status try_rows(struct bench *b) {
+    static const size_t others[] = {64 << 10, 1 << 20, 16 << 20, 256 << 20};
+    tol_status status = TOL_OK;
+    for (size_t bytes = 64; bytes <= (size_t)1 << 30 && status == TOL_OK; bytes *= 4) {
+        status = try_row(b, KN_NCCL_ALL_REDUCE, KN_F32, bytes);
+    }
+    for (size_t i = 0; i < 4 * 4 && status == TOL_OK; i++) {
+        const enum kn_nccl_call call = (enum kn_nccl_call)(i / 4);
+        status = try_row(b, call, KN_BF16, others[i % 4]);
+    }
+    return status;
+}
+
+/* Other numbers of blocks, and a ring, for those who choose the defaults. */
+static tol_status try_choices(struct bench *b) {
+    static const struct kn_collective_options choices[] = {{.way = KN_WAY_DIRECT},
+                                                           {.way = KN_WAY_DIRECT, .blocks = 32},
+                                                           {.way = KN_WAY_DIRECT, .blocks = 64},
+                                                           {.way = KN_WAY_DIRECT, .blocks = 132},
+                                                           {.way = KN_WAY_DIRECT, .blocks = 528},
+                                                           {.way = KN_WAY_RING}};
+    tol_status status = TOL_OK;
+    struct kn_nccl *nccl = b->nccl;
+    b->nccl = NULL;
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0] && status == TOL_OK; i++) {
+        kn_collective_destroy(b->collective);
+        b->collective = NULL;
+        status = kn_collective_create(b->contexts, b->ranks, &choices[i], &b->collective);
+        printf("by %s, %u blocks (0: two a multiprocessor)\n",
+               kn_collective_way_name(choices[i].way), choices[i].blocks);
+        for (size_t bytes = 256 << 10; bytes <= (size_t)1 << 30 && status == TOL_OK; bytes *= 64) {
+            status = try_row(b, KN_NCCL_ALL_REDUCE, KN_F32, bytes);
+        }
+    }
+    b->nccl = nccl;
+    return status;
+}
+
+/* ---- the program ---- */
+
+static tol_status open_devices(struct bench *b) {
+    int count = 0;
+    tol_status status = tol_any_driver_open(b->library, &b->driver, NULL);
+    if (status != TOL_OK) return status;
+    b->is_soft = tol_driver_is_soft(b->driver);
+    if (b->max_bytes == 0) b->max_bytes = (size_t)(b->is_soft ? 1 : 1024) << 20;
+    if (b->turns == 0) b->turns = b->is_soft ? 3 : 11;
+    status = tol_device_count(b->driver, &count);
+    if (count > RANKS_MAX) count = RANKS_MAX;
+    b->ranks = (unsigned)count;
+    for (int i = 0; i < count && count > 1 && status == TOL_OK; i++) {
+        status = tol_context_create(b->driver, i, &b->contexts[i]);
+        if (status == TOL_OK) status = tol_stream_create(b->contexts[i], NULL, &b->streams[i]);
+        if (status == TOL_OK) {
+            status = tol_buffer_create(b->contexts[i], b->max_bytes, 1, &b->in[i]);
+        }
+        if (status == TOL_OK) {
+            status = tol_buffer_create(b->contexts[i], b->max_bytes, 1, &b->out[i]);
+        }
+        if (status == TOL_OK) status = tol_buffer_fill_at(b->in[i], 0, 0, 1, b->max_bytes);
+    }
+    if (count < 2 || status != TOL_OK) return status;
+    return kn_collective_create(b->contexts, b->ranks, NULL, &b->collective);
+}
+
+static void close_devices(struct bench *b) {
+    kn_nccl_close(b->nccl);
+    kn_collective_destroy(b->collective);
+    for (unsigned i = 0; i < b->ranks; i++) {
+        tol_buffer_destroy(b->in[i]);
+        tol_buffer_destroy(b->out[i]);
+        tol_stream_destroy(b->streams[i]);
+        tol_context_destroy(b->contexts[i]);
+    }
+    tol_driver_close(b->driver);
+}
+
+static bool read_options(struct bench *b, int argc, char **argv) {
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        const size_t number = value != NULL ? (size_t)strtoull(value, NULL, 10) : 0;
+        if (value == NULL) return false;
+        if (strcmp(argv[i], "--library") == 0) {
+            b->library = value;
+        } else if (strcmp(argv[i], "--json") == 0) {
+            b->json = value;
+        } else if (strcmp(argv[i], "--max") == 0 && number > 0 && number <= 1 << 16) {
+            b->max_bytes = number << 20;
+        } else if (strcmp(argv[i], "--turns") == 0 && number > 0 && number <= TURNS_MAX) {
+            b->turns = (unsigned)number;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+static tol_status run(struct bench *b) {
+    char reason[200] = "the soft device is no device of NCCL's";
+    if (!b->is_soft) b->nccl = kn_nccl_open(b->ranks, reason, sizeof reason);
+    printf("%u of %s; NCCL: ", b->ranks, tol_context_device(b->contexts[0])->name);
+    if (b->nccl != NULL) {
+        printf("version %d, without multicast\n", kn_nccl_version(b->nccl));
+    } else {
+        printf("%s\n", reason);
+    }
+    printf("%-15s %-5s %11s %10s %10s %9s %10s %10s %9s %7s\n", "", "", "bytes", "us", "alone us",
+           "bus GB/s", "NCCL us", "alone us", "bus GB/s", "of NCCL");
+    const tol_status status = try_rows(b);
+    return status == TOL_OK ? try_choices(b) : status;
+}
+
+int main(int argc, char **argv) {
+    struct bench b = {.turns = 0};
+    int code = 1;
+    if (!read_options(&b, argc, argv)) {
+        fprintf(stderr, "usage: bench-collectives [--library PATH] [--json FILE] [--max MIB] "
+                        "[--turns N]\n");
+        return 2;
+    }
+    setenv("TOLLENS_SOFT_DEVICES", "2", 0);
+    tol_status status = open_devices(&b);
+    if (status == TOL_OK && b.ranks < 2) {
+        printf("there is one device only\n");
+        code = 3;
+    } else if (status == TOL_OK) {
+        b.file = b.json != NULL ? fopen(b.json, "w") : NULL;
+        if (b.file != NULL) fprintf(b.file, "{\"ranks\": %u, \"rows\": [\n", b.ranks);
+        status = run(&b);
+        if (b.file != NULL) fprintf(b.file, "\n]}\n");
+        code = status != TOL_OK || b.failures > 0;
+        if (b.nccl != NULL) printf("%u rows do not hold what is demanded\n", b.failures);
+        if ((b.file == NULL) != (b.json == NULL) || (b.file != NULL && fclose(b.file) != 0)) {
+            fprintf(stderr, "bench-collectives: %s cannot be written\n", b.json);
+            code = 2;
+        }
+    }
+    if (status != TOL_OK) fprintf(stderr, "bench-collectives: %s\n", tol_message());
+    close_devices(&b);
+    return code;
+}

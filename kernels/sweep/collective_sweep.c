@@ -1,0 +1,105 @@
+/*
+ * Cases of collectives: their kernels on one device, which is source and target of all ranks.
+ */
+#include "collective/collective_arguments.h"
+#include "core/check.h"
+#include "kernel_sweep.h"
+#include "sweep_matrix.h"
+
+KN_IMAGES(collective_1_direct);
+KN_IMAGES(collective_2_flags);
+
+#define VARIANTS(kind, file)                                                                       \
+    static const struct kn_variant kind[KN_TYPES] = {[KN_F32] = {.name = #kind,                    \
+                                                                 .entry = #kind "_f32",            \
+                                                                 .images = kn_images_##file,       \
+                                                                 .compute_capability_min = 75,     \
+                                                                 .threads = COLLECTIVE_THREADS},   \
+                                                     [KN_F16] = {.name = #kind,                    \
+                                                                 .entry = #kind "_f16",            \
+                                                                 .images = kn_images_##file,       \
+                                                                 .compute_capability_min = 75,     \
+                                                                 .threads = COLLECTIVE_THREADS},   \
+                                                     [KN_BF16] = {.name = #kind,                   \
+                                                                  .entry = #kind "_bf16",          \
+                                                                  .images = kn_images_##file,      \
+                                                                  .compute_capability_min = 75,    \
+                                                                  .threads = COLLECTIVE_THREADS}}
+VARIANTS(direct, collective_1_direct);
+VARIANTS(flags, collective_2_flags);
+
+enum { COUNT = 1003 };
+
+static CUdeviceptr address_of(const struct sweep_matrix *matrix) {
+    return tol_buffer_address(matrix->guarded.buffer) + matrix->guarded.offset;
+}
+
+/* Half of each: what is exact in every type. */
+static tol_status launch_direct(struct sweep *sweep, const struct tol_kernel *kernel,
+                                const struct sweep_matrix *a, const struct sweep_matrix *b,
+                                const struct sweep_matrix *out, unsigned sources) {
+    struct collective_direct x = {.sources = {address_of(a), address_of(b)},
+                                  .targets = {address_of(out)},
+                                  .count = COUNT,
+                                  .source_count = sources,
+                                  .target_count = 1};
+    x.is_wide = (x.sources[0] | x.sources[1] | x.targets[0]) % 16 == 0;
+    return tol_launch(sweep->stream, kernel, tol_launch_linear(2 * COLLECTIVE_THREADS, 512),
+                      (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}});
+}
+
+/* One rank of one: it waits for nobody. */
+static tol_status launch_flags(struct sweep *sweep, const struct tol_kernel *kernel,
+                               const struct sweep_matrix *a, const struct sweep_matrix *out,
+                               enum kn_type type) {
+    struct collective_flags x = {.in = address_of(a),
+                                 .out = address_of(out),
+                                 .bytes = COUNT * kn_type_bytes(type),
+                                 .ranks = 1,
+                                 .epoch = 1};
+    return tol_launch(sweep->stream, kernel, tol_launch_linear(COUNT, COLLECTIVE_THREADS),
+                      (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}});
+}
+
+static void run(struct sweep *sweep, const struct kn_variant *variants, enum kn_type type,
+                unsigned sources, size_t offset) {
+    const struct tol_kernel *kernel = NULL;
+    struct sweep_matrix a = {0}, b = {0}, out = {0};
+    double oracle[COUNT];
+    struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
+    size_t touched = 0;
+    tol_status status = TOL_OK;
+    if (!sweep_begin(sweep, "collective %s %s of %u at %zu", variants->name, kn_type_name(type),
+                     sources, offset)) {
+        return;
+    }
+    TOL_TRY(sweep_matrix_make(sweep, type, 1, COUNT, 0, offset, 1, &a));
+    TOL_TRY(sweep_matrix_make(sweep, type, 1, COUNT, 0, offset, 1, &b));
+    TOL_TRY(sweep_matrix_make(sweep, type, 1, COUNT, 0, offset, 0, &out));
+    for (size_t i = 0; i < COUNT; i++) {
+        const float sum = sources == 2 ? a.values[i] + b.values[i] : a.values[i];
+        uint32_t element = 0;
+        float rounded = 0;
+        kn_numbers_store(type, &sum, 1, &element);
+        kn_numbers_load(type, &element, 1, &rounded);
+        oracle[i] = (double)rounded;
+    }
+    TOL_TRY(kn_kernels_find(sweep->kernels, &variants[type], &kernel));
+    TOL_TRY(variants == direct ? launch_direct(sweep, kernel, &a, &b, &out, sources)
+                               : launch_flags(sweep, kernel, &a, &out, type));
+    status =
+        sweep_matrix_judge(sweep, &out, oracle, (struct kn_tolerance){0, 0}, &deviation, &touched);
+out:
+    sweep_judge(sweep, status, &deviation, touched);
+    sweep_matrix_end(&a);
+    sweep_matrix_end(&b);
+    sweep_matrix_end(&out);
+}
+
+void sweep_collective(struct sweep *sweep) {
+    for (enum kn_type type = KN_F32; type < KN_TYPES; type++) {
+        run(sweep, direct, type, 2, 0);
+        run(sweep, direct, type, 1, 1);
+        run(sweep, flags, type, 1, 0);
+    }
+}
