@@ -16,6 +16,8 @@ enum { PEER_SOCKET = 3, PEER_TEXT_BYTES = 200 };
 enum peer_order_kind {
     PEER_OPEN,        /* open memory by its handle, compare, and overwrite it if asked to */
     PEER_OPEN_TWICE,  /* the same, but it is opened twice, and compared after the first close */
+    PEER_HOLD,        /* open memory, compare, and keep it open until PEER_READ_HELD */
+    PEER_READ_HELD,   /* compare what is held, and close it */
     PEER_WAIT,        /* open memory and an event, and copy behind the event */
     PEER_EXPORT,      /* allocate, write the pattern, and answer with a handle */
     PEER_EXPORT_FD,   /* the same with a file descriptor of mapped memory */

@@ -22,6 +22,7 @@ static struct {
     CUcontext context;
     CUstream stream;
     CUfunction move;
+    CUdeviceptr held;
     int device;
 } own;
 
@@ -131,6 +132,17 @@ out:
         const CUresult closed = own.driver.cuIpcCloseMemHandle(address);
         if (answer->result == CUDA_SUCCESS) answer->result = (int)closed;
     }
+}
+
+static void hold_memory(const struct peer_order *order, struct peer_answer *answer) {
+    TRY(cuIpcOpenMemHandle_v2(&own.held, order->memory, PEER_IPC_LAZY_ENABLE));
+    answer->is_same = is_pattern(own.held, order->seed, order->bytes, answer);
+out:;
+}
+
+static void read_held(const struct peer_order *order, struct peer_answer *answer) {
+    answer->is_same = is_pattern(own.held, order->seed, order->bytes, answer);
+    own.driver.cuIpcCloseMemHandle(own.held);
 }
 
 /* The attack's stream writes the memory after a pause; the copy waits for its event. */
@@ -257,6 +269,12 @@ static void obey(const struct peer_order *order, struct peer_answer *answer, int
     case PEER_OPEN:
     case PEER_OPEN_TWICE:
         open_memory(order, answer);
+        break;
+    case PEER_HOLD:
+        hold_memory(order, answer);
+        break;
+    case PEER_READ_HELD:
+        read_held(order, answer);
         break;
     case PEER_WAIT:
         wait_event(order, answer);

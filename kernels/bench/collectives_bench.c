@@ -286,6 +286,8 @@ static bool read_options(struct bench *b, int argc, char **argv) {
 static tol_status run(struct bench *b) {
     char reason[200] = "the soft device is no device of NCCL's";
     if (!b->is_soft) b->nccl = kn_nccl_open(b->ranks, reason, sizeof reason);
+    /* NCCL makes contexts current behind the runtime's back. */
+    if (tol_context_bind(b->contexts[0]) != TOL_OK) return TOL_DRIVER_ERROR;
     printf("%u of %s; NCCL: ", b->ranks, tol_context_device(b->contexts[0])->name);
     if (b->nccl != NULL) {
         printf("version %d, without multicast\n", kn_nccl_version(b->nccl));

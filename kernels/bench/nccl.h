@@ -3,7 +3,7 @@
  * opened by name, declared by hand and never linked; TOLLENS_LIBNCCL names another library.
  *
  * Multicast is turned off (NCCL_NVLS_ENABLE=0), as ours does not use it. Source: NCCL User Guide,
- * "NCCL API".
+ * "NCCL API". Internal: not installed.
  */
 #ifndef KN_NCCL_H
 #define KN_NCCL_H

@@ -121,7 +121,7 @@ Test(collective, a_ring_of_eight_agrees_with_the_host) {
 static void chain(unsigned ranks, enum kn_collective_way way) {
     enum { COUNT = 3000, CALLS = 20 };
     struct collective_stage stage;
-    stage_begin(&stage, ranks, &(struct kn_collective_options){.way = way});
+    stage_begin(&stage, ranks, &(struct kn_collective_options){.way = way, .patience_ms = 60000});
     expected = malloc(STAGE_BYTES);
     cr_assert(expected != NULL);
     stage_fill(&stage, COUNT, 0, KN_F32, true, 1);
@@ -148,6 +148,11 @@ Test(collective, calls_behind_each_other_use_their_results) {
 }
 Test(collective, calls_of_a_ring_behind_each_other_use_their_results) {
     chain(4, KN_WAY_RING);
+}
+
+Test(collective, calls_by_flags_behind_each_other_use_their_results) {
+    setenv("TOLLENS_SOFT_WORKERS", "4", 1);
+    chain(2, KN_WAY_FLAGS);
 }
 
 static tol_status sleep_a_while(void *user, char *reason, size_t bytes) {
@@ -222,7 +227,8 @@ Test(collective, the_checks_of_races_and_streams_find_nothing_in_a_ring) {
 Test(collective, flags_agree_with_the_host) {
     struct collective_stage stage;
     setenv("TOLLENS_SOFT_WORKERS", "4", 1);
-    stage_begin(&stage, 2, &(struct kn_collective_options){.way = KN_WAY_FLAGS});
+    stage_begin(&stage, 2,
+                &(struct kn_collective_options){.way = KN_WAY_FLAGS, .patience_ms = 60000});
     expected = malloc(STAGE_BYTES);
     cr_assert(expected != NULL);
     for (size_t i = 0; i < COUNTS && counts[i] <= 1000; i++) {
