@@ -1,5 +1,5 @@
-"""ReFrame's settings for the tests of ci/fleet: this machine, alone and as nodes of the Slurm cluster
-that ci/fleet/cluster starts. A site has its own; what matters here are the features."""
+"""ReFrame's settings for the tests of ci/fleet: this machine, alone and as the nodes that
+ci/fleet/cluster starts. A site has its own; what matters here are the features."""
 
 site_configuration = {
     "systems": [{

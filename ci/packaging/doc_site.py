@@ -30,6 +30,7 @@ HEADERS = ROOT / "runtime/include/tollens"
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s#]*)(#[^)\s]*)?(\))")
 LARGE = 1 << 20
 NAV = [("Start", "README.md"), ("Gate your library", "ci/GATE.md"),
+       ("Test a fleet", "ci/FLEET.md"),
        ("Soft device", "runtime/soft/README.md"), ("Commands", "commands.md"),
        ("JSON of every command", "hypotheses/JSON.md"), ("Runtime", "runtime/README.md"),
        ("Runtime interface", "api.md"), ("Kernels", "kernels/README.md"),

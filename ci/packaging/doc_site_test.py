@@ -33,6 +33,7 @@ RUN = {
     "build/tollens gate evidence/today --baseline evidence/yesterday": 0,
     "build/tollens compare evidence/yesterday evidence/today --open": 0,
     "build/tollens report evidence/today --open": 0,
+    "build/tollens merge evidence/yesterday evidence/today --out merged": 0,
     "build/tollens explain W1": 0,
     "build/tollens list --json": 0,
     "ci/mutate --list runtime/objects/copy.c": 0,
@@ -45,6 +46,9 @@ ELSEWHERE = {
     "ci/package": "the step packages",
     "ci/bundle": "ci/gpu_test.py",
     "ci/compare": "the step compare",
+    "build/tollens merge fleet/task-* --out fleet/merged": "ci/fleet/fleet_test.py",
+    "build/tollens merge /shared/fleet/task-* --out /shared/fleet/merged":
+        "ci/fleet/fleet_test.py",
     "ci/fuzz": "the step fuzz",
     "ci/mutate": "by hand, for it takes hours",
     "build/tollens run H4 --repeat 20": "repeats_test.c, fewer times",

@@ -105,10 +105,10 @@ def day_rows(merged: Merged) -> list[list[str]]:
             for day in merged.days]
 
 
-RULE = (f"A machine is out of line if its number is further from the fleet's median than the limit, "
-        f"in robust standard deviations, and by {outliers.WORTH:.0%} or the claim's tolerance. Of "
-        f"healthy fleets the rule names a machine in at most {outliers.ALARMS:.0%}, as "
-        f"simulations show; it needs {outliers.MACHINES_MIN} machines.")
+RULE = (f"A machine is out of line if its number is further from the fleet's median than the "
+        f"limit, in robust standard deviations, and by {outliers.WORTH:.0%} or the claim's "
+        f"tolerance. The rule names a machine in at most {outliers.ALARMS:.0%} of healthy fleets, "
+        f"as simulations show; it needs {outliers.MACHINES_MIN} machines.")
 LEFT = "What is missing or refused is in no number on this page."
 
 
@@ -143,8 +143,9 @@ def sections(merged: Merged) -> list[tuple[str, str, Sequence[str], list[list[st
 
 
 def cut(rows: list[list[str]]) -> str:
-    return "" if len(rows) <= ROWS_MAX else f"The first {ROWS_MAX} of {len(rows)}; merge.json has " \
-                                            "all."
+    if len(rows) <= ROWS_MAX:
+        return ""
+    return f"The first {ROWS_MAX} of {len(rows)}; merge.json has all."
 
 
 def claims_table(merged: Merged) -> str:

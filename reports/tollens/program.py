@@ -1,7 +1,7 @@
 """The program tollens of this package, and the command of that name.
 
-The report, the comparison and the merge of runs are Python and run in this process; every other command is the
-program's, which takes the process over, so that signals and exit codes are its own.
+The report, the comparison and the merge of runs are Python and run in this process; every other
+command is the program's, which takes the process over, so that signals and exit codes are its own.
 """
 
 import os

@@ -78,7 +78,7 @@ out:
     return status;
 }
 
-/* RFC 9562, section 4: groups of 8, 4, 4, 4 and 12 hexadecimal digits, in the order of the bytes. */
+/* RFC 9562, section 4: groups of 8, 4, 4, 4 and 12 hexadecimal digits in the bytes' order. */
 static void write_uuid(const CUuuid *uuid, char *text, size_t bytes) {
     size_t used = (size_t)snprintf(text, bytes, "GPU");
     for (size_t i = 0; i < sizeof uuid->bytes; i++) {

@@ -23,7 +23,7 @@ Test(device, is_described_in_full) {
     cr_assert(strchr(device.pci_bus_id, ':') != NULL);
     cr_assert(strlen(device.uuid) == 40 && strncmp(device.uuid, "GPU-", 4) == 0, "%s", device.uuid);
     for (int i = 12; i <= 27; i += 5) cr_assert(device.uuid[i] == '-', "%s", device.uuid);
-    /* The soft device's is known: "tollens soft dev", with the device's number for the last byte. */
+    /* The soft device's is "tollens soft dev", with the device's number for the last byte. */
     if (device.soft) {
         cr_assert_str_eq(device.uuid, "GPU-746f6c6c-656e-7320-736f-667420646530");
     }

@@ -52,9 +52,10 @@ const char *hyp_device_kind_name(enum hyp_device_kind kind) {
 
 /* Pages, tables and other programs' files show it. */
 static bool is_node_name(const char *text) {
+    static const char signs[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "abcdefghijklmnopqrstuvwxyz0123456789.-_";
     const size_t bytes = strlen(text);
-    return bytes <= HYP_NODE_BYTES_MAX &&
-           strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_") == bytes;
+    return bytes <= HYP_NODE_BYTES_MAX && strspn(text, signs) == bytes;
 }
 
 bool hyp_session_read(struct hyp_session *session) {
@@ -77,7 +78,7 @@ bool hyp_session_read(struct hyp_session *session) {
     session->node = getenv("TOLLENS_NODE");
     if (session->node != NULL && session->node[0] == '\0') session->node = NULL;
     if (session->node != NULL && !is_node_name(session->node)) {
-        return hyp_fail("TOLLENS_NODE=%.80s: it must be up to %d letters, digits, dots, hyphens and "
+        return hyp_fail("TOLLENS_NODE=%.80s: it must be up to %d letters, digits, dots, hyphens or "
                         "underscores",
                         session->node, HYP_NODE_BYTES_MAX);
     }

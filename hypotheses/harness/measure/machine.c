@@ -103,19 +103,20 @@ tol_status hyp_machine_read(const struct hyp_session *session, struct hyp_machin
 bool hyp_machine_write(const struct hyp_machine *machine, const char *folder) {
     char path[1024];
     const struct tol_device *device = &machine->device;
-    json_t *gpu = json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:i, s:i, s:i, s:b}", "kind",
-                            hyp_device_kind_name(machine->kind), "name", device->name, "uuid",
-                            device->uuid, "ordinal", device->ordinal, "compute_capability", device->compute_capability,
-                            "memory_bytes", (json_int_t)device->memory_bytes, "multiprocessors",
-                            device->multiprocessors, "clock_khz", device->clock_khz,
-                            "memory_clock_khz", device->memory_clock_khz, "ecc", (int)device->ecc);
-    json_t *object = json_pack(
-        "{s:i, s:s?, s:o, s:{s:i, s:i}, s:{s:s, s:i, s:I, s:s, s:s}, s:s, s:b, s:s, s:f}", "schema",
-        1, "node", machine->node[0] != '\0' ? machine->node : NULL, "device", gpu, "driver", "version", machine->driver_version, "devices",
-        machine->device_count, "host", "processor", machine->processor, "processors",
-        machine->processors, "memory_bytes", (json_int_t)machine->memory_bytes, "kernel",
-        machine->kernel, "system", machine->system, "commit", machine->commit, "dirty",
-        (int)machine->dirty, "compiler", machine->compiler, "begin_s", machine->begin_s);
+    json_t *gpu = json_pack(
+        "{s:s, s:s, s:s, s:i, s:i, s:I, s:i, s:i, s:i, s:b}", "kind",
+        hyp_device_kind_name(machine->kind), "name", device->name, "uuid", device->uuid, "ordinal",
+        device->ordinal, "compute_capability", device->compute_capability, "memory_bytes",
+        (json_int_t)device->memory_bytes, "multiprocessors", device->multiprocessors, "clock_khz",
+        device->clock_khz, "memory_clock_khz", device->memory_clock_khz, "ecc", (int)device->ecc);
+    json_t *object =
+        json_pack("{s:i, s:s?, s:o, s:{s:i, s:i}, s:{s:s, s:i, s:I, s:s, s:s}, s:s, s:b, s:s, s:f}",
+                  "schema", 1, "node", machine->node[0] != '\0' ? machine->node : NULL, "device",
+                  gpu, "driver", "version", machine->driver_version, "devices",
+                  machine->device_count, "host", "processor", machine->processor, "processors",
+                  machine->processors, "memory_bytes", (json_int_t)machine->memory_bytes, "kernel",
+                  machine->kernel, "system", machine->system, "commit", machine->commit, "dirty",
+                  (int)machine->dirty, "compiler", machine->compiler, "begin_s", machine->begin_s);
     char *text = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
     json_decref(object);
     if (text == NULL) return hyp_fail("the description of the machine is no text");

@@ -1,6 +1,6 @@
 /*
- * report, compare and merge: pages about runs, which are Python. In a clone they are the reports of the
- * clone; elsewhere those of the Python package tollens. The process becomes that of Python.
+ * report, compare and merge: pages about runs, which are Python. In a clone they are the reports of
+ * the clone; elsewhere those of the Python package tollens. The process becomes that of Python.
  */
 #include "run/command.h"
 #include "harness/session.h"

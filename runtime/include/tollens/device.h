@@ -49,7 +49,7 @@ struct tol_device {
     bool virtual_memory_management;
     bool memory_pools;
     bool cluster_launch;
-    bool soft; /* the soft device, which runs kernels on the CPU (tol_driver_is_soft) */
+    bool soft;     /* the soft device, which runs kernels on the CPU (tol_driver_is_soft) */
     char uuid[48]; /* "GPU-" and 36 characters, as nvidia-smi prints it; of a part of a GPU (MIG)
                     * the part's own 16 bytes, with "GPU-" before them too */
 };
