@@ -66,6 +66,15 @@ enum { LINEAR_STRIDE_Q4_K = 144, LINEAR_STRIDE_Q5_K = 176, LINEAR_STRIDE_Q6_K = 
     (LINEAR_BYTES_WARPS * (stages) *                                                               \
      ((tiles)*16 * (stride) + ((columns) > 1 ? (columns) * (int)ROUNDED_UNITS_AT : 0)))
 
+/* Of the bytes kernels. Behind: what the early ones bring to the L2 cache for kernels behind: two
+ * ranges, a share of `ahead_share` bytes of each for a block of row 0 of the grid; multiples of
+ * 16. */
+struct linear_bytes_arguments {
+    struct linear_arguments linear;
+    uint64_t ahead[2], ahead_bytes[2];
+    uint32_t ahead_share[2];
+};
+
 struct rounded_arguments {
     uint64_t x, weight, out; /* floats; weight: of a norm by the root mean square, 0: none */
     uint64_t x_stride;

@@ -41,6 +41,10 @@ struct kn_linear {
                                   A call that runs beside this one needs another */
     bool is_rounded;           /* the workspace has x already, as kn_rounded leaves it; x is not
                                   read. For what kn_linear_is_bytes says */
+    /* Memory that kernels behind read, such as the next product's weights: "early" brings it to the
+     * L2 cache as blocks end, rounded to whole 16 bytes. Nothing may write there meanwhile; bytes
+     * 0: none. */
+    struct kn_place ahead[2];
     const char *variant;       /* "early", "bytes", "wide", "tensor" or "fma"; NULL: the best */
 };
 

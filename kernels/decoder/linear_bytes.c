@@ -70,6 +70,20 @@ bool kn_linear_bytes_serves(const struct tol_device *device, const struct kn_lin
            kn_linear_is_bytes(device, x->format);
 }
 
+/* Shares of the blocks in what is to come ahead. */
+static void share_ahead(const struct kn_linear *x, size_t blocks, struct linear_bytes_arguments *to) {
+    for (int i = 0; i < 2; i++) {
+        const size_t skip = (16 - x->ahead[i].address % 16) % 16;
+        const size_t bytes =
+            x->ahead[i].bytes > skip ? (x->ahead[i].bytes - skip) / 16 * 16 : 0;
+        const size_t share = (bytes / 16 + blocks - 1) / blocks * 16;
+        if (x->ahead[i].address == 0 || share > UINT32_MAX) continue;
+        to->ahead[i] = x->ahead[i].address + skip;
+        to->ahead_bytes[i] = bytes;
+        to->ahead_share[i] = (uint32_t)share;
+    }
+}
+
 tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream,
                            const struct kn_linear *x) {
     tol_status status = TOL_OK;
@@ -85,7 +99,7 @@ tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream
                                                 .x_stride = x->x_stride,
                                                 .out = x->workspace}));
     }
-    const struct linear_arguments arguments = {.weights = x->weights.address,
+    struct linear_bytes_arguments arguments = {.linear = {.weights = x->weights.address,
                                                .gate = x->gate.address,
                                                .y = x->y.address,
                                                .bias = x->bias.address,
@@ -94,9 +108,10 @@ tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream
                                                .rows = (uint32_t)x->rows,
                                                .columns = (uint32_t)x->columns,
                                                .k = (uint32_t)x->k,
-                                               .adds = x->adds};
+                                               .adds = x->adds}};
     const size_t grid_x = (x->rows + variant->tile[0] - 1) / variant->tile[0];
     const size_t grid_y = (x->columns + variant->tile[1] - 1) / variant->tile[1];
+    share_ahead(x, grid_x, &arguments);
     status = kn_decoder_launch_early(
         kernels, stream, variant,
         (struct tol_launch_shape){(unsigned)grid_x, (unsigned)grid_y, 1, variant->threads, 1, 1,

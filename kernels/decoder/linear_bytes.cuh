@@ -415,7 +415,8 @@ __device__ inline void copy_x(uint32_t to, const uint8_t *const (&x)[NT], uint32
 }
 
 template <typename Q, bool GATED, int TILES, int NT, int STAGES>
-__device__ inline void linear_bytes(const linear_arguments &a) {
+__device__ inline void linear_bytes(const linear_bytes_arguments &all) {
+    const linear_arguments &a = all.linear;
     enum {
         WEIGHTS = TILES * 16 * Q::STRIDE,
         SLOT = WEIGHTS + (NT > 1 ? NT * (int)ROUNDED_UNITS_AT : 0),
@@ -493,30 +494,31 @@ __device__ inline void linear_bytes(const linear_arguments &a) {
         copy_async_commit();
         slot = slot + 1 == STAGES ? 0 : slot + 1;
     }
+    fetch_ahead(all);
     copy_async_wait_all();
     __syncthreads(); // the rings are not needed any more
     put_block<GATED, TILES, NT>(a, row, column, totals, (float *)shared);
 }
 #else
 template <typename Q, bool GATED, int TILES, int NT, int STAGES>
-__device__ inline void linear_bytes(const linear_arguments &) {}
+__device__ inline void linear_bytes(const linear_bytes_arguments &) {}
 #endif
 
 // Beside one tile of columns, and beside four.
 #define LINEAR_BYTES(ending, format, Q)                                                            \
     extern "C" __global__ void __launch_bounds__(LINEAR_BYTES_WARPS *WARP, 2)                      \
-        linear_bytes_##format##_1##ending(linear_arguments a) {                                    \
+        linear_bytes_##format##_1##ending(linear_bytes_arguments a) {                                    \
         linear_bytes<Q, false, 1, 1, LINEAR_BYTES_STAGES(Q::STRIDE)>(a);                           \
     }                                                                                              \
     extern "C" __global__ void __launch_bounds__(LINEAR_BYTES_WARPS *WARP, 2)                      \
-        linear_bytes_gated_##format##_1##ending(linear_arguments a) {                              \
+        linear_bytes_gated_##format##_1##ending(linear_bytes_arguments a) {                              \
         linear_bytes<Q, true, 2, 1, 2>(a);                                                         \
     }                                                                                              \
     extern "C" __global__ void __launch_bounds__(LINEAR_BYTES_WARPS *WARP, 1)                      \
-        linear_bytes_##format##_4##ending(linear_arguments a) {                                    \
+        linear_bytes_##format##_4##ending(linear_bytes_arguments a) {                                    \
         linear_bytes<Q, false, LINEAR_BYTES_TILES(Q::STRIDE), 4, 2>(a);                            \
     }                                                                                              \
     extern "C" __global__ void __launch_bounds__(LINEAR_BYTES_WARPS *WARP, 1)                      \
-        linear_bytes_gated_##format##_2##ending(linear_arguments a) {                              \
+        linear_bytes_gated_##format##_2##ending(linear_bytes_arguments a) {                              \
         linear_bytes<Q, true, 2, 2, 2>(a);                                                         \
     }

@@ -103,10 +103,24 @@ static tol_status queue_norm(const struct work *w, size_t weight, size_t first, 
                                      .variant = "registers"});
 }
 
+/* What a product brings to the L2 cache for those behind it: parts of one or two matrices, which
+ * are on their way while kernels without weights run. */
+struct ahead {
+    struct kn_place parts[2];
+};
+
+static struct kn_place part_of(const struct loaded_matrix *matrix, size_t from, size_t bytes) {
+    const size_t all = matrix->weights.bytes;
+    if (from >= all) return (struct kn_place){0, 0};
+    return (struct kn_place){matrix->weights.address + from,
+                             bytes < all - from ? bytes : all - from};
+}
+
 /* y = W x, from and to places of the scratch buffer whose rows have these widths. */
 static tol_status queue_product(const struct work *w, const struct loaded_matrix *matrix,
                                 const struct loaded_matrix *gate, size_t rows, size_t x,
-                                struct kn_place y, size_t y_width, bool adds, bool is_rounded) {
+                                struct kn_place y, size_t y_width, bool adds, bool is_rounded,
+                                struct ahead ahead) {
     return kn_linear(
         w->l->kernels, w->stream,
         &(struct kn_linear){
@@ -123,8 +137,11 @@ static tol_status queue_product(const struct work *w, const struct loaded_matrix
             .y_stride = y_width,
             .adds = adds,
             .workspace = split_place(w),
-            .is_rounded = is_rounded});
+            .is_rounded = is_rounded,
+            .ahead = {ahead.parts[0], ahead.parts[1]}});
 }
+
+enum { ATTENTION_AHEAD = 12 << 20, NORM_AHEAD = 8 << 20 };
 
 static tol_status queue_attention(struct work *w, const struct loaded_layer *layer, size_t index) {
     tol_status status = TOL_OK;
@@ -134,10 +151,15 @@ static tol_status queue_attention(struct work *w, const struct loaded_layer *lay
     size_t at = scratch->qkv;
     w->batch.layer_at = index * kn_paged_layer_bytes(&heads);
     bool is_rounded = are_bytes(w, layer->qkv, layer->qkv_count);
+    const struct ahead none = {0};
+    const struct ahead behind = {{part_of(&layer->output, 0, ATTENTION_AHEAD), {0, 0}}};
+    const struct ahead feed = {
+        {part_of(&layer->gate, 0, ATTENTION_AHEAD), part_of(&layer->up, 0, ATTENTION_AHEAD)}};
     TOL_TRY(queue_norm(w, layer->attention_norm, 0, w->rows, &is_rounded));
     for (size_t i = 0; i < layer->qkv_count; i++) {
         TOL_TRY(queue_product(w, &layer->qkv[i], NULL, w->rows, scratch->normed,
-                              scratch_place(w, at), w->qkv_width, false, is_rounded));
+                              scratch_place(w, at), w->qkv_width, false, is_rounded,
+                              i + 1 < layer->qkv_count ? none : behind));
         at += layer->qkv[i].rows * sizeof(float);
     }
     TOL_TRY(kn_heads(w->l->kernels, w->stream,
@@ -167,7 +189,7 @@ static tol_status queue_attention(struct work *w, const struct loaded_layer *lay
                            .workspace = {tol_buffer_address(scratch->buffer) + scratch->parts,
                                          scratch->parts_bytes}}));
     status = queue_product(w, &layer->output, NULL, w->rows, scratch->attended,
-                           scratch_place(w, scratch->x), shape->width, true, is_rounded);
+                           scratch_place(w, scratch->x), shape->width, true, is_rounded, feed);
 out:
     return status;
 }
@@ -176,12 +198,17 @@ static tol_status queue_feed(const struct work *w, const struct loaded_layer *la
     tol_status status = TOL_OK;
     const struct loaded_scratch *scratch = &w->l->scratch;
     bool is_rounded = are_bytes(w, &layer->up, 1);
+    const struct ahead down = {{part_of(&layer->down, 0, 2 * NORM_AHEAD), {0, 0}}};
+    const bool is_last = layer + 1 == w->l->layers + w->l->shape.layers;
+    const struct ahead next = {{part_of(is_last ? &w->l->output : &layer[1].qkv[0], 0,
+                                        2 * NORM_AHEAD),
+                                {0, 0}}};
     TOL_TRY(queue_norm(w, layer->feed_norm, 0, w->rows, &is_rounded));
     TOL_TRY(queue_product(w, &layer->up, &layer->gate, w->rows, scratch->normed,
                           scratch_place(w, scratch->activated), w->l->shape.feed_forward, false,
-                          is_rounded));
+                          is_rounded, down));
     status = queue_product(w, &layer->down, NULL, w->rows, scratch->activated,
-                           scratch_place(w, scratch->x), w->l->shape.width, true, false);
+                           scratch_place(w, scratch->x), w->l->shape.width, true, false, next);
 out:
     return status;
 }
@@ -194,7 +221,8 @@ static tol_status queue_logits(const struct work *w) {
     bool is_rounded = are_bytes(w, &w->l->output, 1);
     TOL_TRY(queue_norm(w, w->l->output_norm, w->rows - w->wanted, w->wanted, &is_rounded));
     TOL_TRY(queue_product(w, &w->l->output, NULL, w->wanted, scratch->normed,
-                          scratch_place(w, scratch->logits), vocabulary, false, is_rounded));
+                          scratch_place(w, scratch->logits), vocabulary, false, is_rounded,
+                          (struct ahead){0}));
     TOL_TRY(kn_best(w->l->kernels, w->stream,
                     &(struct kn_best){.rows = w->wanted,
                                       .columns = vocabulary,
