@@ -233,7 +233,7 @@ class Programs:
                                          "$folder/tests/test/test_lives.o", *stub, WORKER_ARCHIVE,
                                          SEAL_ARCHIVE, KERNELS_ARCHIVE, ARCHIVE]),
             self.program("test-harness", [*claims, *harness, KERNELS_ARCHIVE, ARCHIVE],
-                         f"$folder/tollens {self.plugin} $folder/soft-client {nvml}")]
+                         f"$folder/tollens {self.plugin} $folder/soft-client {nvml} {guarded}")]
 
     def write_targets(self) -> None:
         libraries = ["libtollens.a", "libtollens.so", "libtollens-kernels.a",

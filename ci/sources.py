@@ -132,6 +132,7 @@ ENGINE_TESTS = within({
     "engine": """
         token_sampler_test rotation_test model_test decode_session_test llama_oracle_test
         worker_cuda_test session_sharing_test session_loss_test cache_test prompt_test load_test
+        text_replay_test
         engine_stage tiny_model host_model
     """,
 })
@@ -221,7 +222,7 @@ COMMANDS = within({
     "program": """
         tollens command_run command_show command_gate command_export command_report command_threads
         command_replay command_model command_model_run command_model_bench model_gaps model_load
-        command_soft command_guard guard_options guard_results guard_probe
+        command_soft command_guard guard_options guard_results guard_probe model_guarded
     """,
 })
 
@@ -252,6 +253,7 @@ HARNESS_TESTS = within({
         export_test program_shell program_test program_choice_test program_trouble_test
         gate_program_test limits_program_test model_program_test model_run_test soft_test
         nearest_test program_terminal_test program_json_test cudart_program_test report_program_test
+        guard_program_test
     """,
 })
 

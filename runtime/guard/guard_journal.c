@@ -176,6 +176,16 @@ out:
 
 /* ---- the journal ---- */
 
+/* A guard that was killed between fork and exec leaves a child that has the lock for a moment. */
+static bool lock(int file) {
+    enum { TRIES = 25, PAUSE_US = 20000 };
+    for (int i = 0; i < TRIES; i++) {
+        if (flock(file, LOCK_EX | LOCK_NB) == 0) return true;
+        usleep(PAUSE_US);
+    }
+    return false;
+}
+
 static tol_status open_file(struct guard_journal *j, const char *path, uint64_t *size) {
     tol_status status = TOL_OK;
     struct stat about;
@@ -184,8 +194,7 @@ static tol_status open_file(struct guard_journal *j, const char *path, uint64_t 
     j->file = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     TOL_CHECK(j->file >= 0, TOL_UNREADABLE, "the journal %s cannot be opened: %s", path,
               strerror(errno));
-    TOL_CHECK(flock(j->file, LOCK_EX | LOCK_NB) == 0, TOL_UNREADABLE,
-              "the journal %s is in use by another guard", path);
+    TOL_CHECK(lock(j->file), TOL_UNREADABLE, "the journal %s is in use by another guard", path);
     TOL_CHECK(fstat(j->file, &about) == 0 && S_ISREG(about.st_mode), TOL_UNREADABLE,
               "the journal %s is not a file", path);
     *size = (uint64_t)about.st_size;

@@ -7,6 +7,7 @@
 #include "run/command.h"
 #include "decode_text.h"
 #include "model_gaps.h"
+#include "model_guarded.h"
 #include "files/atomic_file.h"
 #include "harness/session.h"
 
@@ -36,6 +37,9 @@ static const char usage[] =
     "  --special       <|...|> in the prompt are the model's special tokens\n"
     "  --ignore-end    go on where the model ends its text\n"
     "  --json          print an object a text, with times; exit code 130: interrupted\n"
+    "  --guarded       be a worker of tollens guard, whose jobs are prompts, and whose texts go "
+    "on\n"
+    "                  on another device from their last token; job N has the seed S + N - 1\n"
     "  --device D      auto (default), cuda, cuda:N or soft\n"
     "\n"
     "exit codes: 0 the text has ended, 2 it could not be written, 130 interrupted\n";
@@ -46,7 +50,7 @@ struct run_wish {
     const char *stops[STOPS_MAX];
     uint64_t context, sessions;
     enum kn_cache cache;
-    bool as_json;
+    bool as_json, is_guarded;
     enum hyp_device_kind kind;
     int ordinal;
 };
@@ -126,6 +130,8 @@ static bool read_word(struct run_wish *wish, int count, char **words, int *at) {
         return hyp_session_device(value, &wish->kind, &wish->ordinal);
     } else if (strcmp(words[*at], "--json") == 0) {
         wish->as_json = true;
+    } else if (strcmp(words[*at], "--guarded") == 0) {
+        wish->is_guarded = true;
     } else if (strcmp(words[*at], "--special") == 0) {
         wish->text.parses_special = true;
     } else if (strcmp(words[*at], "--ignore-end") == 0) {
@@ -149,7 +155,11 @@ static bool read_words(int count, char **words, struct run_wish *wish) {
     }
     wish->text.stops = wish->stops;
     if (wish->path == NULL) return hyp_fail("model run requires a file");
-    if (wish->prompt == NULL) return hyp_fail("model run requires a prompt: -p \"text\"");
+    if (wish->is_guarded && (wish->prompt != NULL || wish->sessions != 1)) {
+        return hyp_fail("with --guarded the guard has the prompts: neither -p nor --sessions");
+    }
+    if (wish->prompt == NULL && !wish->is_guarded)
+        return hyp_fail("model run requires a prompt: -p \"text\"");
     if (wish->text.tokens_max == 0) return hyp_fail("-n must be at least 1");
     return wish->sessions > 0 || hyp_fail("--sessions must be at least 1");
 }
@@ -318,6 +328,20 @@ static int judge(const struct model_run *run) {
     return HYP_EXIT_OK;
 }
 
+static int serve(const struct model_run *run) {
+    const struct run_wish *wish = &run->wish;
+    const struct hyp_model_guarded model = {.loaded = run->loaded,
+                                            .tokenizer = run->tokenizer,
+                                            .path = wish->path,
+                                            .device = tol_context_device(run->context)->name,
+                                            .text = wish->text,
+                                            .cache = wish->cache == KN_CACHE_Q8_0 ? "q8_0" : "f16",
+                                            .context = wish->context,
+                                            .as_json = wish->as_json};
+    const tol_status status = hyp_model_serve(&model);
+    return status == TOL_OK ? HYP_EXIT_OK : hyp_command_complain("%s", hyp_session_message());
+}
+
 int hyp_command_model_run(int count, char **words) {
     static struct model_run run;
     int code = HYP_EXIT_OK;
@@ -329,6 +353,11 @@ int hyp_command_model_run(int count, char **words) {
     sigaction(SIGINT, &(struct sigaction){.sa_handler = interrupt, .sa_flags = SA_RESTART}, NULL);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = interrupt, .sa_flags = SA_RESTART}, NULL);
     tol_status status = open_all(&run);
+    if (status == TOL_OK && run.wish.is_guarded) {
+        code = serve(&run);
+        close_all(&run);
+        return code;
+    }
     if (status == TOL_OK) status = run_prompts(&run);
     if (status == TOL_OK) status = run_steps(&run);
     if (status == TOL_OK) {

@@ -37,6 +37,9 @@ struct tol_session_options {
     /* Milliseconds from now on, of the monotonic clock, after which steps and the rest of a prompt
      * fail with TOL_OVERDUE; 0: any time. A pass that has begun is not ended. */
     uint64_t time_ms;
+    /* Draws of this text that another session has made: the generator begins behind them. Their
+     * tokens are the end of the first prompt. */
+    size_t draws;
 };
 
 /* TOL_OVER_LIMIT: the loaded model has no more sessions. TOL_INVALID_ARGUMENT: as

@@ -104,8 +104,9 @@ static tol_status take_token(struct tol_text *t, int token) {
     }
     if (t->about.tokens == t->tokens_max) return finish(t, TOL_TEXT_LENGTH);
     t->fresh_bytes = t->pending_bytes - held_back(t);
-    /* The token has a position to be computed at, or nothing can follow it. */
-    if (tol_session_length(t->session) == tol_session_room(t->session)) {
+    /* The token has a position to be computed at, or nothing can follow it. What is computed when
+     * it is drawn is all before it; a replay computes later. */
+    if (t->about.prompt_tokens + t->about.tokens - 1 == tol_session_room(t->session)) {
         return finish(t, TOL_TEXT_CONTEXT);
     }
 out:
@@ -129,24 +130,52 @@ out:
     return status;
 }
 
-static tol_status run_prompt(struct tol_text *t, const struct tol_text_options *options,
-                             const char *prompt, size_t bytes) {
+/* The tokens of the prompt, and room for more of them. Free *tokens. */
+static tol_status encode(struct tol_text *t, const struct tol_text_options *options,
+                         const char *prompt, size_t bytes, size_t more, int32_t **tokens) {
     tol_status status = TOL_OK;
-    const struct tol_encode_options encode = {true, options->parses_special};
-    int32_t *tokens = NULL;
+    const struct tol_encode_options encoding = {true, options->parses_special};
     size_t count = 0;
-    status = tol_tokenizer_encode(t->tokenizer, prompt, bytes, &encode, NULL, 0, &count);
+    status = tol_tokenizer_encode(t->tokenizer, prompt, bytes, &encoding, NULL, 0, &count);
     if (status != TOL_OUT_OF_RANGE) TOL_TRY(status);
     status = TOL_OK;
     TOL_CHECK(count > 0, TOL_INVALID_ARGUMENT, "the prompt has no tokens");
-    tokens = malloc(count * sizeof *tokens);
-    TOL_CHECK(tokens != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu tokens", count);
-    TOL_TRY(tol_tokenizer_encode(t->tokenizer, prompt, bytes, &encode, tokens, count, &count));
+    *tokens = malloc((count + more) * sizeof **tokens);
+    TOL_CHECK(*tokens != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu tokens", count + more);
+    TOL_TRY(tol_tokenizer_encode(t->tokenizer, prompt, bytes, &encoding, *tokens, count, &count));
     TOL_CHECK(count <= tol_session_room(t->session), TOL_OVER_LIMIT,
               "the prompt has %zu tokens, and the context %zu positions", count,
               tol_session_room(t->session));
     t->about.prompt_tokens = count;
-    status = tol_session_prompt(t->session, tokens, count);
+out:
+    return status;
+}
+
+/* Takes tokens that another process drew; all text of them is fresh. */
+static tol_status replay(struct tol_text *t, const int *tokens, size_t count) {
+    tol_status status = TOL_OK;
+    for (size_t i = 0; i < count; i++) {
+        TOL_CHECK(t->about.end == TOL_TEXT_GOES_ON, TOL_MISMATCH,
+                  "the text that is replayed ends after %zu of %zu tokens: it was drawn with other "
+                  "options",
+                  i, count);
+        TOL_TRY(take_token(t, tokens[i]));
+    }
+out:
+    return status;
+}
+
+static tol_status run_prompt(struct tol_text *t, const struct tol_text_options *options,
+                             const char *prompt, size_t bytes) {
+    tol_status status = TOL_OK;
+    const size_t replayed = options->replayed_count;
+    int32_t *tokens = NULL;
+    TOL_TRY(encode(t, options, prompt, bytes, replayed, &tokens));
+    const size_t count = t->about.prompt_tokens;
+    TOL_TRY(replay(t, options->replayed, replayed));
+    if (t->about.end != TOL_TEXT_GOES_ON) goto out; /* there is nothing to compute any more */
+    if (replayed > 0) memcpy(tokens + count, options->replayed, replayed * sizeof *tokens);
+    status = tol_session_prompt(t->session, tokens, count + replayed);
 out:
     free(tokens);
     return status;
@@ -161,6 +190,8 @@ tol_status tol_text_create(struct tol_loaded *loaded, const struct tol_tokenizer
     struct tol_text *t = NULL;
     TOL_CHECK(loaded != NULL && tokenizer != NULL && prompt != NULL && text != NULL,
               TOL_INVALID_ARGUMENT, "a text needs a loaded model, a tokenizer and a prompt");
+    TOL_CHECK(wanted->replayed != NULL || wanted->replayed_count == 0, TOL_INVALID_ARGUMENT,
+              "%zu tokens to replay are NULL", wanted->replayed_count);
     t = calloc(1, sizeof *t);
     TOL_CHECK(t != NULL, TOL_OUT_OF_HOST_MEMORY, "a text");
     t->tokenizer = tokenizer;
@@ -172,7 +203,8 @@ tol_status tol_text_create(struct tol_loaded *loaded, const struct tol_tokenizer
     tol_decoder_begin(&t->decoder, tokenizer, false, false);
     TOL_TRY(tol_session_create(loaded,
                                &(struct tol_session_options){.sampling = wanted->sampling,
-                                                             .cancels = wanted->cancels},
+                                                             .cancels = wanted->cancels,
+                                                             .draws = wanted->replayed_count},
                                &t->session));
     TOL_TRY(run_prompt(t, wanted, prompt, bytes));
     *text = t;

@@ -27,22 +27,29 @@ enum tol_text_end {
 /* All zero are the defaults. */
 struct tol_text_options {
     struct tol_sampling sampling;
-    size_t tokens_max;         /* 0: until something else ends it */
-    const char *const *stops;  /* stop_count strings, none empty; copied */
+    size_t tokens_max;        /* 0: until something else ends it */
+    const char *const *stops; /* stop_count strings, none empty; copied */
     size_t stop_count;
-    bool parses_special;       /* "<|eot_id|>" in the prompt is that token */
-    bool ignores_end;          /* goes on when the model draws the end of its text */
+    bool parses_special;        /* "<|eot_id|>" in the prompt is that token */
+    bool ignores_end;           /* goes on when the model draws the end of its text */
     const atomic_bool *cancels; /* as for sessions */
+    /* To go on with a text that another process began: the tokens that were drawn, in order, with
+     * the end's if there was one. They are computed at once, as a prompt is, and the next draw is
+     * the one that would have followed, if the model, its cache's type, the sampling and the kind
+     * of device are the same: no sum depends on how many positions are computed at once. On a
+     * device of another kind the text goes on from the same tokens, and may go another way. */
+    const int *replayed;
+    size_t replayed_count;
 };
 
 /*
  * Creates a session and computes the prompt, bytes of text; what the file says is added, such as
  * bos. The caller destroys *text. TOL_INVALID_ARGUMENT: a prompt without tokens, an empty stop
- * string. TOL_OVER_LIMIT: the prompt does not fit the context. Else as tol_session_create,
+ * string. TOL_OVER_LIMIT: the prompt does not fit the context. After a replay tol_text_fresh has all
+ * text of it, and the text may be at its end. TOL_MISMATCH: more tokens follow the end. Else as tol_session_create,
  * tol_tokenizer_encode and tol_session_prompt.
  */
-TOL_API tol_status tol_text_create(struct tol_loaded *loaded,
-                                   const struct tol_tokenizer *tokenizer,
+TOL_API tol_status tol_text_create(struct tol_loaded *loaded, const struct tol_tokenizer *tokenizer,
                                    const struct tol_text_options *options, const char *prompt,
                                    size_t bytes, struct tol_text **text);
 

@@ -33,6 +33,7 @@ tol_status tol_session_create(struct tol_loaded *l, const struct tol_session_opt
     s->cancels = wanted->cancels;
     if (wanted->time_ms > 0) s->end_ns = tol_now_ns() + wanted->time_ms * 1000000;
     TOL_TRY(tol_sampler_create(&wanted->sampling, l->shape.vocabulary, &s->sampler));
+    tol_sampler_skip(s->sampler, wanted->draws);
     s->page = calloc(l->pages_max, sizeof *s->page);
     s->tokens = calloc(l->positions, sizeof *s->tokens);
     s->logits = calloc(l->shape.vocabulary, sizeof *s->logits);

@@ -220,3 +220,8 @@ tol_status tol_sampler_draw(struct tol_sampler *s, const float *logits, int *tok
 out:
     return status;
 }
+
+void tol_sampler_skip(struct tol_sampler *s, size_t draws) {
+    if (s->sampling.temperature == 0) return; /* such a draw takes nothing from the generator */
+    for (size_t i = 0; i < draws; i++) generate_unit(&s->state);
+}

@@ -48,4 +48,8 @@ TOL_API void tol_sampler_accept(struct tol_sampler *sampler, int token);
  * -infinity. */
 TOL_API tol_status tol_sampler_draw(struct tol_sampler *sampler, const float *logits, int *token);
 
+/* Brings the generator to where it is after so many draws, for a text that another process began.
+ * Whatever was accepted stays as it is. */
+TOL_API void tol_sampler_skip(struct tol_sampler *sampler, size_t draws);
+
 #endif
