@@ -58,7 +58,7 @@ class Gpu(unittest.TestCase):
         for name in ("gpu", "lane"):
             shutil.copy(ROOT / "ci" / name, self.folder)
         for name, text in (("tollens", TOLLENS), ("test-runtime", GOOD), ("test-kernels", GOOD),
-                           ("test-worker", GOOD)):
+                           ("test-worker", GOOD), ("guard_trial", "#!/bin/sh\n")):
             self.write(name, text)
 
     def write(self, name: str, text: str) -> None:
@@ -145,9 +145,17 @@ class Gpu(unittest.TestCase):
         code, text = self.run_it()
         self.assertEqual(code, 0, text)
         said = [line for line in text.splitlines() if "; left: " in line]
-        self.assertEqual([line.split()[1] for line in said], ["claims:", "worker:", "tests:"])
-        self.assertRegex(said[0], r"left: worker, tests, about \d+ s$")
+        self.assertEqual([line.split()[1] for line in said], ["claims:", "worker:", "tests:",
+                                                                 "guard:"])
+        self.assertRegex(said[0], r"left: worker, tests, guard, about \d+ s$")
         self.assertLess(text.index("gpu: claims: done"), text.index("Tested"))
+
+    def test_a_guard_that_loses_a_job_is_told(self) -> None:
+        self.write("guard_trial", "#!/bin/sh\necho \"jobs in $1\"\nexit 1\n")
+        code, text = self.run_it(TOLLENS_GPU_PARTS="guard")
+        self.assertEqual(code, 1, text)
+        self.assertIn(f"jobs in {self.folder}/out/guard\n", text)
+        self.assertIn("gpu: a guard lost or repeated a job", text)
 
     def test_quick_is_verdicts_alone(self) -> None:
         self.write("tollens", TOLLENS + 'echo "$*" >>"$0.words"\n')
@@ -188,7 +196,7 @@ class Gpu(unittest.TestCase):
             self.assertTrue(log.startswith(f"one in {lives}\n"), log)
             self.assertEqual(f"one in {lives} driver calls" in text, lives != "1")
             left = re.search(r"gpu: tests: done after \d+ s; left: (.*)", text)
-            self.assertEqual(left is not None and left[1].startswith("tables, benches"),
+            self.assertEqual(left is not None and left[1].startswith("guard, tables, benches"),
                              "--full" in words, text)
             if lives == "11":
                 self.assertRegex(text, f"TOLLENS_TEST_SEED=({day}|{day + 1})\n")
