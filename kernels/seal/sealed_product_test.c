@@ -135,6 +135,13 @@ Test(sealed_product, it_stays_within_the_bound_of_the_plain_one) {
     }
 }
 
+Test(sealed_product, rows_begin_at_whole_units) {
+    static const size_t bytes[] = {0, 192, 320, 448, 576, 768, 896, 1024, 1152};
+    for (size_t blocks = 0; blocks < sizeof bytes / sizeof bytes[0]; blocks++) {
+        cr_assert_eq(kn_sealed_row_bytes(256 * blocks), bytes[blocks], "%zu blocks", blocks);
+    }
+}
+
 /* More rows than a wave of the device has warps for, so that several lanes share none. */
 Test(sealed_product, many_rows_are_shared_out) {
     begin();

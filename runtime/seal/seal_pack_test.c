@@ -6,6 +6,7 @@
 
 #include "inputs.h"
 #include "seal_key.h"
+#include "seal_rows.h"
 #include "test/test_device.h"
 
 #include <stdlib.h>
@@ -67,6 +68,30 @@ Test(seal_pack, what_is_packed_comes_out_again) {
     must_round(700, 65, "63 bytes: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
 }
 
+/* What is sealed of rows, piece by piece at any offsets, and back: gaps are zeros, whatever was in
+ * the buffer. */
+Test(seal_pack, gaps_behind_rows_are_zeros) {
+    enum { ROWS = 7, ROW = 144, ALL = ROWS * 192 };
+    const struct tol_seal_shape shape = {ROWS, ROW};
+    char rows[ROWS * ROW], sealed[ALL], back[ROWS * ROW];
+    cr_assert_eq(seal_rows_bytes(shape), ALL);
+    for (size_t i = 0; i < sizeof rows; i++) rows[i] = (char)(i % 100 + 1);
+    for (size_t piece = 1; piece < 500; piece += 37) {
+        memset(sealed, 0xff, sizeof sealed);
+        memset(back, 0, sizeof back);
+        for (size_t at = 0; at < ALL; at += piece) {
+            const size_t bytes = piece < ALL - at ? piece : ALL - at;
+            seal_rows_take(shape, rows, at, sealed + at, bytes);
+            seal_rows_put(shape, sealed + at, at, bytes, back);
+        }
+        for (size_t i = 0; i < ALL; i++) {
+            const char expected = i % 192 < ROW ? rows[i / 192 * ROW + i % 192] : 0;
+            cr_assert_eq(sealed[i], expected, "byte %zu, in pieces of %zu", i, piece);
+        }
+        cr_assert_arr_eq(back, rows, sizeof rows);
+    }
+}
+
 /* Nothing of it is plain: no run of eight bytes is in it. The size says that nothing is left
  * out. */
 Test(seal_pack, nothing_of_it_is_plain) {
@@ -90,6 +115,20 @@ Test(seal_pack, the_same_bytes_are_never_encrypted_alike) {
     }
     cr_assert_lt(same, 64, "%zu of 4096 bytes are the same; 16 are expected", same);
     free(again);
+}
+
+/* Nor are two chunks of one object: a nonce that is used twice betrays what GCM protects. */
+Test(seal_pack, the_same_chunks_are_never_encrypted_alike) {
+    pack((struct tol_seal_shape){1, 3 * CHUNK}, NULL);
+    memset(plain, 7, 3 * CHUNK);
+    free(packed);
+    MUST(tol_seal_pack(key, (struct tol_seal_shape){1, 3 * CHUNK}, NULL, plain, &packed,
+                       &packed_bytes));
+    const char *data = (const char *)packed + packed_bytes - (size_t)3 * CHUNK;
+    for (size_t i = 0; i + 8 <= CHUNK; i += 8) {
+        cr_assert(memcmp(data + i, data + CHUNK + i, 8) != 0, "byte %zu", i);
+        cr_assert(memcmp(data + i, data + 2 * CHUNK + i, 8) != 0, "byte %zu", i);
+    }
 }
 
 Test(seal_pack, every_changed_byte_is_refused) {

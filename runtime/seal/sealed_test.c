@@ -25,10 +25,18 @@ static struct tol_sealer *sealer;
 static struct tol_sealed *sealed;
 static char *plain;
 
+static bool refuses_reads; /* of the device's memory */
+
+static void before(struct tol_interpose_call *call, void *user) {
+    plain_search_before(call, user);
+    if (!refuses_reads || call->index != TOL_DRIVER_INDEX_cuMemcpyDtoH_v2) return;
+    call->forward = false;
+    call->result = CUDA_ERROR_NOT_PERMITTED;
+}
+
 /* A context whose calls go through the search. */
 static void begin(void) {
-    const struct tol_interpose_options hooks = {.before = plain_search_before,
-                                                .after = plain_search_after};
+    const struct tol_interpose_options hooks = {.before = before, .after = plain_search_after};
     uint64_t random = 7;
     if (tol_seal_key_draw(&key) == TOL_UNSUPPORTED) cr_skip_test("there is no libcrypto.so.3");
     struct tol_driver *driver = test_driver();
@@ -319,6 +327,23 @@ Test(sealed, rotation_does_not_bless_a_change) {
     MUST_FAIL(
         tol_seal_product(sealed, p.stream, tol_place_of_buffer(p.x), tol_place_of_buffer(p.y)),
         TOL_MISMATCH, "is not used");
+    product_end(&p);
+}
+
+/* The bytes have another key already, and nobody knows their tags: they are lost, and no product is
+ * made of them with the old key. */
+Test(sealed, a_rotation_that_fails_leaves_nothing_to_be_used) {
+    struct product p;
+    begin_sealed();
+    product_begin(&p);
+    product_run(&p);
+    refuses_reads = true;
+    cr_assert_neq(tol_seal_rotate(sealed), TOL_OK);
+    refuses_reads = false;
+    MUST_FAIL(
+        tol_seal_product(sealed, p.stream, tol_place_of_buffer(p.x), tol_place_of_buffer(p.y)),
+        TOL_MISMATCH, "is not used");
+    MUST_FAIL(tol_seal_verify(sealed), TOL_MISMATCH, "was changed");
     product_end(&p);
 }
 
