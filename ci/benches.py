@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Whether the benchmarks of copies, of allocation and of sealed memory run, and what they print makes sense: each row
-by its name, each number finite and positive. Short runs on the soft device; no number is judged.
+"""Whether the benchmarks of copies, of allocation and of sealed memory run, and what they print
+makes sense: each row by its name, each number finite and positive. Short runs on the soft device;
+no number is judged.
 
     ci/benches.py [FOLDER]    the folder of the build; build without one
 """

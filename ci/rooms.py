@@ -148,7 +148,8 @@ SEAL = Room(
     outside=("kernels/*", PUBLIC + "*", "runtime/core/check.h", "runtime/core/library.h",
              "runtime/core/context_state.h", "runtime/test/test_device.h",
              "runtime/test/test_lives.h"),
-    floors=[(".", "sealed weights, on the host and on a device")], for_tests=("plain_search",))
+    floors=[(".", "sealed weights, on the host and on a device")],
+    for_tests=("plain_search", "sealed_scene"))
 
 CLAIMS = Room(
     root="hypotheses",
