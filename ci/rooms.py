@@ -48,8 +48,8 @@ RUNTIME = Room(
         ("include", "`auto.h` and `tollens.h`, the header that users include"),
     ],
     homes={"each": "core", "cuda_abi": "core", "pool_watch": "pool", "graph": "graph",
-           "trace": "trace", "vram": "vram", "cuda_abi_types": "core", "cuda_result": "core",
-           "gguf_types": "worker", "ptx_builder": "ptx"},
+           "trace": "trace", "vram": "vram", "torch": "torch", "cuda_abi_types": "core",
+           "cuda_result": "core", "gguf_types": "worker", "ptx_builder": "ptx"},
     above=("bench", "test", "examples", "refused"),
     for_tests=("pool_scene", "torch_scene", "nvml_stand_in", "nvtx_listener", "gguf_maker"))
 

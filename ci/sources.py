@@ -40,11 +40,8 @@ RUNTIME = within({
 })
 
 # PyTorch's allocator: a library of its own, on the runtime's.
-TORCH = within({
-    "torch": """
-        torch torch_arena torch_block torch_device torch_report torch_statistics torch_waiting
-    """,
-})
+TORCH = within({"torch": "torch torch_arena torch_block torch_device torch_report "
+                         "torch_statistics torch_waiting"})
 
 RUNTIME_TESTS = within({
     "test": """

@@ -18,6 +18,7 @@ ALLOWED = {
     "runtime/transfer/": "likewise",
     "runtime/vram/": "likewise",
     "runtime/watch/": "an interposer: it asks the driver below it for a kernel's parameters",
+    "runtime/torch/": "streams, events and captures there are PyTorch's",
     "runtime/test/": "tests of that layer",
     "runtime/bench/": "benchmarks that compare the runtime with the driver's own calls",
     "runtime/include/tollens/driver.h": "declares the table: comparisons need it",

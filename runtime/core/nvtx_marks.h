@@ -4,8 +4,8 @@
  * divides is a heap, and each block a region of it.
  *
  * The tool is that of NVTX_INJECTION64_PATH, as for ranges (nvtx.h), and compute-sanitizer sets it.
- * It must be asked after CUDA has been initialised, so a pool asks when it is created. Where no tool
- * listens, an allocation costs one comparison more. Thread-safe.
+ * It must be asked after CUDA has been initialised, so a pool asks when it is created. Where no
+ * tool listens, an allocation costs one comparison more. Thread-safe.
  * Source: NVTX 3, nvToolsExtMem.h; "NVTX API for Compute Sanitizer", 2.1 to 2.3.
  */
 #ifndef TOLLENS_NVTX_MARKS_H

@@ -71,6 +71,7 @@ static uint64_t held_after(double stitch_above, uint64_t *stitched) {
                          ->cuMemsetD8_v2(tol_pool_address(pool, blocks[i]), 2, 4 * MIB),
                      CUDA_SUCCESS);
     }
+    cr_assert_eq(tol_context_functions(test_context())->cuCtxSynchronize(), CUDA_SUCCESS);
     const struct tol_pool_stats stats = stats_of(pool);
     *stitched = stats.stitched_bytes;
     tol_pool_destroy(pool);

@@ -156,7 +156,8 @@ void tol_torch_empty_cache(void) {
         if (device == NULL) continue;
         torch_enter(device, &visit);
         (void)find_more(device);
-        if (tol_pool_trim(device->pool, 0) != TOL_OK) torch_report("emptying the cache", tol_message());
+        if (tol_pool_trim(device->pool, 0) != TOL_OK)
+            torch_report("emptying the cache", tol_message());
         torch_leave(device, &visit);
     }
 }
@@ -173,5 +174,5 @@ void *tol_torch_base(void *address, size_t *bytes) {
 }
 
 void tol_torch_init(int device_count) {
-    (void)device_count;
+    torch_device_set_count(device_count);
 }

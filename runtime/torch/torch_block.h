@@ -37,7 +37,8 @@ bool torch_blocks_add(const struct torch_block *block);
 bool torch_blocks_remove(CUdeviceptr address, struct torch_block *block);
 
 /* Notes a further stream for a block; the stream that it was allocated for is not noted. find
- * translates the handle for the block's device. false: there is no such block, or no host memory. */
+ * translates the handle for the block's device. false: there is no such block, or no host
+ * memory. */
 bool torch_blocks_record(CUdeviceptr address, void *stream,
                          struct tol_stream *(*find)(struct torch_device *, CUstream));
 

@@ -20,6 +20,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all here */
 static struct tol_driver *driver;
 static _Atomic(struct torch_device *) devices[TORCH_DEVICES];
 static double fractions[TORCH_DEVICES];
+static atomic_int device_count; /* as PyTorch says; 0: it has not */
 
 /* PyTorch's programs take and give the same memory in each step, and their peak is what counts:
  * nothing is given back, and all blocks lie on pages, where a freed one serves larger and smaller
@@ -158,7 +159,8 @@ struct torch_device *torch_device_get(int ordinal) {
     struct torch_visit visit;
     struct torch_device *device = torch_device_if_open(ordinal);
     if (device != NULL) return device;
-    if (ordinal < 0 || ordinal >= TORCH_DEVICES) {
+    const int count = atomic_load_explicit(&device_count, memory_order_relaxed);
+    if (ordinal < 0 || ordinal >= TORCH_DEVICES || (count > 0 && ordinal >= count)) {
         (void)tol_fail(__FILE__, __LINE__, TOL_NO_DEVICE, "there is no device %d", ordinal);
         return NULL;
     }
@@ -181,6 +183,10 @@ struct torch_device *torch_device_get(int ordinal) {
 struct torch_device *torch_device_if_open(int ordinal) {
     if (ordinal < 0 || ordinal >= TORCH_DEVICES) return NULL;
     return atomic_load_explicit(&devices[ordinal], memory_order_acquire);
+}
+
+void torch_device_set_count(int count) {
+    atomic_store_explicit(&device_count, count, memory_order_relaxed);
 }
 
 void torch_device_set_fraction(int ordinal, double fraction) {

@@ -30,7 +30,7 @@ struct torch_device {
     struct torch_arena *arenas;
     struct torch_route *routes;
     atomic_uint route_count;
-    pthread_mutex_t waiting_lock; /* guards the next three */
+    pthread_mutex_t waiting_lock;  /* guards the next three */
     struct torch_waiting *waiting; /* the oldest first */
     struct torch_waiting **waiting_end;
     struct torch_event *events; /* free ones */
@@ -57,6 +57,9 @@ void torch_leave(struct torch_device *device, const struct torch_visit *visit);
 
 /* The pool's name of a stream. NULL, with a message: it cannot be adopted. */
 struct tol_stream *torch_stream_of(struct torch_device *device, CUstream handle);
+
+/* Says how many devices PyTorch has: an allocation on another one is refused. 0: unknown. */
+void torch_device_set_count(int count);
 
 /* Sets the limit of a device that has no pool yet, as a share of its memory. */
 void torch_device_set_fraction(int ordinal, double fraction);

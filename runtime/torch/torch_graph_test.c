@@ -176,8 +176,8 @@ Test(torch_graph, a_released_pool_gives_its_memory_back_when_its_blocks_are_free
     CUstream stream = torch_scene_stream();
     torch->begin_pool(0, own, NULL);
     begin(stream);
-    CUdeviceptr out = torch_scene_block(BYTES, stream), large = torch_scene_block(31 * TORCH_MIB,
-                                                                                  stream);
+    CUdeviceptr out = torch_scene_block(BYTES, stream),
+                large = torch_scene_block(31 * TORCH_MIB, stream);
     fill(out, 1, BYTES, stream);
     torch_scene_free(large, 31 * TORCH_MIB, stream);
     CUgraphExec graph = end(stream);

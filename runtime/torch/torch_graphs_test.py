@@ -1,5 +1,5 @@
-"""CUDA graphs with Tollens as the allocator of the process: the properties of PyTorch's
-test_graph_* tests. Needs a device that runs PyTorch's kernels.
+"""Training, and CUDA graphs, with Tollens as the allocator of the process: the properties of
+PyTorch's test_graph_* tests. Needs a device that runs PyTorch's kernels.
 
     python3 runtime/torch/torch_graphs_test.py
 """
@@ -31,6 +31,30 @@ def capture(work: object, **options: object) -> tuple["torch.cuda.CUDAGraph", to
     with torch.cuda.graph(graph, **options):  # type: ignore[arg-type]
         result = work()  # type: ignore[operator]
     return graph, result
+
+
+class Programs(unittest.TestCase):
+    """Programs: a training step gives the same numbers as before, and its memory comes back."""
+
+    def test_training_learns_and_leaves_nothing(self) -> None:
+        before = number("allocated")
+        torch.manual_seed(1)
+        model = torch.nn.Sequential(torch.nn.Linear(64, 512), torch.nn.GELU(),
+                                    torch.nn.Linear(512, 1)).cuda()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+        losses = []
+        for step in range(60):
+            x = torch.randn(32 + step % 7, 64, device="cuda")
+            loss = (model(x) - x.sum(1, keepdim=True)).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        self.assertLess(losses[-1], losses[0] / 2)
+        del model, optimizer, x, loss
+        gc.collect()
+        torch.cuda.synchronize()
+        self.assertLess(number("allocated") - before, 80 * MIB, "cuBLAS keeps its workspaces")
 
 
 class Graphs(unittest.TestCase):

@@ -33,7 +33,7 @@ void torch_report(const char *what, const char *why) {
 }
 
 /* libstdc++'s std::string, of which this file makes one that owns its text. */
-struct text {
+struct cxx_string {
     char *at;
     size_t length;
     union {
@@ -49,7 +49,7 @@ struct nothing {
 
 typedef void *allocate_exception(size_t);
 typedef void throw_exception(void *, void *, void (*)(void *));
-typedef void make_error(void *error, struct text *message, struct nothing *backtrace,
+typedef void make_error(void *error, struct cxx_string *message, struct nothing *backtrace,
                         const void *caller);
 
 /* Looks a name up in a library that is loaded already, or among all that are for everyone. */
@@ -73,7 +73,7 @@ static void destroy(void *error) {
     destructor(error);
 }
 
-static bool make_text(struct text *text) {
+static bool make_text(struct cxx_string *text) {
     text->length = strlen(reason);
     text->rest.room = REASON_BYTES;
     text->at = malloc(REASON_BYTES + 1); /* freed by operator delete, which is free */
@@ -84,14 +84,14 @@ static bool make_text(struct text *text) {
 
 /* Throws PyTorch's exception; returns where it is not as expected. */
 static void throw_torch(bool out_of_memory, allocate_exception *allocate, throw_exception *throw) {
-    struct text text;
+    struct cxx_string text;
     struct nothing nothing = {NULL, NULL};
     make_error *make = NULL;
     const char *library = out_of_memory ? "libc10_cuda.so" : "libc10.so";
-    void *type = in_library(library, out_of_memory ? "_ZTIN3c1016OutOfMemoryErrorE"
-                                                   : "_ZTIN3c105ErrorE");
-    void *table = in_library(library, out_of_memory ? "_ZTVN3c1016OutOfMemoryErrorE"
-                                                    : "_ZTVN3c105ErrorE");
+    void *type =
+        in_library(library, out_of_memory ? "_ZTIN3c1016OutOfMemoryErrorE" : "_ZTIN3c105ErrorE");
+    void *table =
+        in_library(library, out_of_memory ? "_ZTVN3c1016OutOfMemoryErrorE" : "_ZTVN3c105ErrorE");
     FIND(make, "libc10.so",
          "_ZN3c105ErrorC1ENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESt10shared_ptrI"
          "KNS_9LazyValueIS6_EEEPKv");

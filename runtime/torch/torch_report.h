@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 
-
 /* Keeps "what: why" as the thread's latest failure; the first two of a process are written to
  * stderr. why is mostly tol_message(); "": there is no more to say. */
 void torch_report(const char *what, const char *why);

@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct writer {
+struct json_writer {
     char *text;
     size_t bytes, length;
 };
 
 TOL_PRINTF(2, 3)
-static void add(struct writer *writer, const char *format, ...) {
+static void add(struct json_writer *writer, const char *format, ...) {
     const size_t room = writer->length < writer->bytes ? writer->bytes - writer->length : 0;
     va_list arguments;
     va_start(arguments, format);
@@ -25,11 +25,11 @@ static void add(struct writer *writer, const char *format, ...) {
     if (length > 0) writer->length += (size_t)length;
 }
 
-static void add_number(struct writer *writer, const char *name, uint64_t value) {
+static void add_number(struct json_writer *writer, const char *name, uint64_t value) {
     add(writer, ", \"%s\": %llu", name, (unsigned long long)value);
 }
 
-static void add_device(struct writer *writer, struct torch_device *device) {
+static void add_device(struct json_writer *writer, struct torch_device *device) {
     struct tol_pool_stats stats;
     size_t graph_held = 0, graph_used = 0;
     /* A pool of mapped memory counts without the driver, which may have ended before the process:
@@ -70,7 +70,7 @@ static void add_device(struct writer *writer, struct torch_device *device) {
 }
 
 size_t tol_torch_statistics(char *text, size_t bytes) {
-    struct writer writer = {text, bytes, 0};
+    struct json_writer writer = {text, bytes, 0};
     const char *between = "";
     add(&writer, "{\"devices\": [");
     for (int i = 0; i < TORCH_DEVICES; i++) {

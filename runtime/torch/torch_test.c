@@ -199,10 +199,13 @@ Test(torch, what_is_no_block_is_reported_and_changes_nothing) {
     cr_assert(strstr(torch->last_error(), "freed before") != NULL, "%s", torch->last_error());
     torch_scene_free(at + 256, BYTES, NULL);
     torch->record_stream((void *)(uintptr_t)at, NULL);
-    cr_assert(strstr(torch->last_error(), "cannot be recorded") != NULL, "%s",
-              torch->last_error());
+    cr_assert(strstr(torch->last_error(), "cannot be recorded") != NULL, "%s", torch->last_error());
     cr_assert_eq(torch_scene_number(0, "blocks"), 0);
     cr_assert(torch->allocate(1, 63, NULL) == NULL);
+    torch->init(1);
+    cr_assert(torch->allocate(1, 1, NULL) == NULL);
+    cr_assert(strstr(torch->last_error(), "there is no device 1") != NULL, "%s",
+              torch->last_error());
     cr_assert(torch->allocate(1, -1, NULL) == NULL);
     cr_assert(strstr(torch->last_error(), "device -1") != NULL, "%s", torch->last_error());
 }
@@ -211,12 +214,9 @@ Test(torch, a_setting_that_means_nothing_is_refused_in_words) {
     const struct torch_library *torch = torch_scene_open(1);
     static const struct {
         const char *name, *value;
-    } wrong[] = {{"TOLLENS_TORCH_LIMIT", "12x"},
-                 {"TOLLENS_TORCH_LIMIT", "-1"},
-                 {"TOLLENS_TORCH_LIMIT", "99999999999g"},
-                 {"TOLLENS_TORCH_STITCH_ABOVE", "0.5"},
-                 {"TOLLENS_TORCH_STITCH_ABOVE", "1.02x"},
-                 {"TOLLENS_TORCH_PROFILE", "fast"}};
+    } wrong[] = {{"TOLLENS_TORCH_LIMIT", "12x"},          {"TOLLENS_TORCH_LIMIT", "-1"},
+                 {"TOLLENS_TORCH_LIMIT", "99999999999g"}, {"TOLLENS_TORCH_STITCH_ABOVE", "0.5"},
+                 {"TOLLENS_TORCH_STITCH_ABOVE", "1.02x"}, {"TOLLENS_TORCH_PROFILE", "fast"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         setenv(wrong[i].name, wrong[i].value, 1);
         cr_assert(torch->allocate(1, 0, NULL) == NULL);
