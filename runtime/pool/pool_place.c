@@ -219,11 +219,16 @@ static struct tol_page_growth growth_of(const struct tol_pool *pool, const struc
     };
 }
 
+/* Looking for idle pages asks the streams, some microseconds a hole. Where all of them are still in
+ * use, it is not done again for so long. */
+enum { VAIN_NS = 5000000 };
+
 /* Whether the pages that a block of bytes lacks are to come from idle ones first: with them more
  * would be held than the share of the most that was in use. */
 static bool is_beyond_share(const struct tol_pool *pool, uint64_t bytes, uint32_t pages) {
     const double share = pool->options.stitch_above;
     if (share <= 0 || pool->pages.idle_count == 0) return false;
+    if (pool->vain_at != 0 && tol_now_ns() - pool->vain_at < VAIN_NS) return false;
     const uint64_t now = pool->arena_used + pool->large_held - pool->large_kept + bytes;
     const uint64_t peak = atomic_load_explicit(&pool->requested_peak, memory_order_relaxed);
     const uint64_t held = tol_pool_held(pool) + pages * pool->pages.page_bytes;
@@ -235,9 +240,15 @@ static tol_status map_place(struct tol_pool *pool, const struct pool_place *plac
     tol_status status = TOL_OK;
     const uint64_t begin = tol_meter_begin(pool);
     const bool may_stitch = pool->may_stitch;
-    if (is_beyond_share(pool, bytes, place->unmapped)) pool->may_stitch = true;
-    status = tol_stitch_pages(pool, place->begin, bytes);
-    pool->may_stitch = may_stitch;
+    if (!may_stitch && is_beyond_share(pool, bytes, place->unmapped)) {
+        const uint64_t stitched = pool->stitched;
+        pool->may_stitch = true;
+        status = tol_stitch_pages(pool, place->begin, bytes);
+        pool->may_stitch = false;
+        pool->vain_at = pool->stitched == stitched ? begin : 0;
+    } else {
+        status = tol_stitch_pages(pool, place->begin, bytes);
+    }
     if (status != TOL_OK) goto out;
     const struct tol_page_growth growth = growth_of(pool, place, bytes);
     TOL_TRY(
