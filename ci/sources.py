@@ -30,7 +30,7 @@ RUNTIME = within({
         watch
     """,
     "transfer": """
-        retry numa team staging stream_copy pieces host_copy rows peer block_move transfer
+        retry numa team staging streamed pieces host_copy rows peer block_move transfer
     """,
     "vram": "sweep once vram_calls vram_handle",
     "worker": """
@@ -69,7 +69,7 @@ RUNTIME_TESTS = within({
     "trace": "trace_test trace_clock_test",
     "watch": "watch_test watch_rules_test watch_baseline_test",
     "transfer": """
-        retry_test numa_test transfer_test pieces_test bus_test stream_copy_test ramp_test
+        retry_test numa_test transfer_test pieces_test bus_test streamed_test ramp_test
     """,
     "vram": "vram_test vram_handle_test once_test",
     "torch": "torch_scene torch_test torch_graph_test torch_threads_test",

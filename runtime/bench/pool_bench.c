@@ -76,7 +76,8 @@ static void print_hot(enum kind kind, int pairs) {
     struct allocator a;
     open_allocator(&a, kind);
     for (int i = 0; i < 3; i++) {
-        double one = measure_hot(&a, sizes[i], 1, pairs), four = measure_hot(&a, sizes[i], 4, pairs);
+        double one = measure_hot(&a, sizes[i], 1, pairs);
+        double four = measure_hot(&a, sizes[i], 4, pairs);
         if (bench.is_json) {
             printf("{\"hot_bytes\": %zu, \"allocator\": \"%s\", \"pair_ns_1_thread\": %.1f, "
                    "\"pair_ns_4_threads\": %.1f, \"throughput_4_to_1\": %.2f}\n",
@@ -140,8 +141,8 @@ static void print_all(void) {
     if (!bench.is_json) {
         printf("\nwalk of 1 KiB to 10 MiB, %d steps, then %d; ratio held to asked for; ns:\n"
                "%-8s %-16s %6s %8s %8s %8s %8s %9s %8s %8s %8s\n",
-               bench.steps, 10 * bench.steps, "walk", "allocator", "think", "final", "worst",
-               "p50", "p99", "max", "free p50", "p99", "handles");
+               bench.steps, 10 * bench.steps, "walk", "allocator", "think", "final", "worst", "p50",
+               "p99", "max", "free p50", "p99", "handles");
     }
     for (enum kind kind = 0; kind < DRIVER_SYNC; kind++) print_walks(kind);
 }

@@ -147,8 +147,7 @@ static void grow_twice(enum kind kind, struct tol_stream *stream, uint64_t think
     times.worst = ratios.worst;
     print_walk("growth", kind, &times);
     if (think_ns == 0 && !times.ran_out && !ratios.ran_out) {
-        struct walk steady = {
-            .steps = 10 * bench.steps, .allocate_of_100 = 50, .is_sampled = true};
+        struct walk steady = {.steps = 10 * bench.steps, .allocate_of_100 = 50, .is_sampled = true};
         walk(&a, stream, &steady);
         print_walk("steady", kind, &steady);
     }

@@ -34,7 +34,6 @@ static const char *const way_names[WAYS] = {"pinned", "driver_pageable", "runtim
 typedef CUresult register_pages(void *pages, size_t bytes, unsigned flags);
 typedef CUresult unregister_pages(void *pages);
 
-
 struct bench {
     struct tol_context *context;
     const struct tol_driver_table *cu;
@@ -171,15 +170,12 @@ out:
 
 /* ---- candidates ---- */
 
-/* One option changed, by name. */
+/* One option changed, by name; NULL: none. */
 struct candidate {
     const char *name;
     void (*change)(struct tol_transfer_options *options);
 };
 
-static void change_nothing(struct tol_transfer_options *o) {
-    (void)o;
-}
 static void first_64(struct tol_transfer_options *o) {
     o->first_bytes = 64 * KIB;
 }
@@ -218,21 +214,26 @@ static void block_2048(struct tol_transfer_options *o) {
     o->block_bytes = 2048 * KIB;
 }
 
-static const struct candidate candidates[] = {
-    {"as they are", change_nothing},     {"first 64 KiB", first_64},
-    {"first 256 KiB", first_256},        {"first whole", first_whole},
-    {"pack cached", pack_cached},        {"unpack streamed", unpack_streamed},
-    {"pack streamed, all", pack_streamed_all},
-    {"spin never", spin_never},          {"spin 2 ms", spin_long},
-    {"spin 2 ms, 7 threads", spin_many}, {"4 threads", threads_4},
-    {"8 threads", threads_8},            {"blocks of 2 MiB", block_2048}};
+static const struct candidate candidates[] = {{"as they are", NULL},
+                                              {"first 64 KiB", first_64},
+                                              {"first 256 KiB", first_256},
+                                              {"first whole", first_whole},
+                                              {"pack cached", pack_cached},
+                                              {"unpack streamed", unpack_streamed},
+                                              {"pack streamed, all", pack_streamed_all},
+                                              {"spin never", spin_never},
+                                              {"spin 2 ms", spin_long},
+                                              {"spin 2 ms, 7 threads", spin_many},
+                                              {"4 threads", threads_4},
+                                              {"8 threads", threads_8},
+                                              {"blocks of 2 MiB", block_2048}};
 
 /* Each candidate on its own transfer, so its threads are the only ones that spin. */
 static tol_status try_candidate(struct bench *b, const struct candidate *candidate) {
     tol_status status = TOL_OK;
     struct bench own = *b;
     own.transfer = NULL;
-    candidate->change(&own.options);
+    if (candidate->change != NULL) candidate->change(&own.options);
     TOL_TRY(tol_transfer_create(b->context, &own.options, &own.transfer));
     printf("-- %s\n", candidate->name);
     for (int direction = 0; direction < 2; direction++) {

@@ -28,8 +28,8 @@ static bool membarrier(int command) {
 }
 
 static void prepare(void) {
-    tol_owner_lock_is_plain =
-        membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED) && membarrier(MEMBARRIER_PRIVATE_EXPEDITED);
+    tol_owner_lock_is_plain = membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED) &&
+                              membarrier(MEMBARRIER_PRIVATE_EXPEDITED);
 }
 
 void tol_owner_lock_prepare(void) {

@@ -5,6 +5,7 @@
 #include "core/nvtx.h"
 #include "core/nvtx_marks.h"
 #include "tollens/health.h"
+#include "prepare.h"
 #include "stitch.h"
 
 #include <stdlib.h>

@@ -15,6 +15,7 @@
  * their allocations by clearing them. So they are set anew after each step.
  */
 #include "mesh.h"
+#include "prepare.h"
 
 enum { ATTEMPTS_MAX = 8 };
 

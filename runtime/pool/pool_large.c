@@ -241,7 +241,9 @@ tol_status tol_pool_place_large(struct tol_pool *pool, uint64_t bytes, bool guar
     struct tol_large *large = NULL;
     const uint64_t mapped = up_to(bytes, pool->granularity);
     struct tol_large **kept = guard ? NULL : find_kept(pool, mapped, stream);
-    if (kept == NULL && tol_magazine_reclaim(pool) && !guard) kept = find_kept(pool, mapped, stream);
+    if (kept == NULL && tol_magazine_reclaim(pool) && !guard) {
+        kept = find_kept(pool, mapped, stream);
+    }
     TOL_CHECK(mapped >= bytes, TOL_OUT_OF_DEVICE_MEMORY, "%llu bytes are more than any device has",
               (unsigned long long)bytes);
     if (kept != NULL) {

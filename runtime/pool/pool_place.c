@@ -7,6 +7,7 @@
  */
 #include "core/deep.h"
 #include "mesh.h"
+#include "prepare.h"
 #include "stitch.h"
 
 enum { CANDIDATES = 16, LOWEST_CANDIDATES = 512 };

@@ -15,7 +15,6 @@
 #include "core/context_state.h"
 #include "core/owner_lock.h"
 #include "pages.h"
-#include "prepare.h"
 #include "tollens/pool.h"
 #include "ring.h"
 #include "spans.h"
@@ -87,6 +86,20 @@ struct tol_magazine {
     struct tol_magazine_bin bins[TOL_MAGAZINE_BINS];
 };
 
+/* The thread that maps memory ahead (prepare.h). */
+struct tol_prepare {
+    pthread_t thread;
+    pthread_cond_t wake, done;
+    bool is_open; /* the conditions exist */
+    bool has_thread, is_ending;
+    bool grows, trims;        /* what it is asked for */
+    bool is_busy;             /* it has a handle in hand */
+    bool has_failed;          /* the driver gave no memory; a caller that gets some clears it */
+    uint64_t bytes;           /* of the handle in hand */
+    _Atomic(uint64_t) served; /* counts handles */
+    uint64_t created, released, waits;
+};
+
 struct tol_pool {
     struct tol_context *context;
     struct tol_holder holder;
@@ -126,7 +139,7 @@ struct tol_pool {
     uint64_t vain_at;                  /* time of looking for idle pages in vain; 0: not lately */
     _Atomic(uint64_t) requested_peak;
     struct tol_pool_tag tags[TOL_POOL_TAGS]; /* tag 0 means untagged */
-    uint64_t held_seen;  /* held bytes as of the latest event */
+    uint64_t held_seen;                      /* held bytes as of the latest event */
     uint64_t driver_ns;  /* time in and around driver calls for memory and order */
     uint64_t metered_at; /* begin of the first such call since this was set to 0 */
     /* Read by all calls, and written by those that no magazine serves. */

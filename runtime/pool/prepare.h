@@ -14,26 +14,7 @@
 #ifndef TOLLENS_PREPARE_H
 #define TOLLENS_PREPARE_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-struct tol_pool;
-struct tol_span;
-
-struct tol_prepare {
-    pthread_t thread;
-    pthread_cond_t wake, done;
-    bool is_open;              /* the conditions exist */
-    bool has_thread, is_ending;
-    bool grows, trims;         /* what it is asked for */
-    bool is_busy;              /* it has a handle in hand */
-    bool has_failed;           /* the driver gave no memory; a caller that gets some clears it */
-    uint64_t bytes;            /* of the handle in hand */
-    _Atomic(uint64_t) served;  /* counts handles */
-    uint64_t created, released, waits;
-};
+#include "pool_state.h"
 
 /* Ends the thread, after the handle in hand. The one function that needs no lock held. */
 void tol_prepare_close(struct tol_pool *pool);

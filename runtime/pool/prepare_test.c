@@ -40,8 +40,7 @@ static struct tol_pool_stats stats_of(struct tol_pool *pool) {
 static void let_it_work(struct tol_pool *pool) {
     for (int i = 0; i < 100000; i++) {
         pthread_mutex_lock(&pool->lock);
-        const bool is_at_work =
-            pool->prepare.is_busy || pool->prepare.grows || pool->prepare.trims;
+        const bool is_at_work = pool->prepare.is_busy || pool->prepare.grows || pool->prepare.trims;
         pthread_mutex_unlock(&pool->lock);
         if (!is_at_work) return;
         sched_yield();
@@ -164,8 +163,8 @@ Test(prepare, what_the_driver_refuses_it_is_not_lost, .fini = test_end, .timeout
     (void)is_caller();
     for (which = 0; which < 4; which++) {
         size_t before = 0, after = 0;
-        MUST(tol_interpose_install(test_driver(), &(struct tol_interpose_options){
-                                                      .before = refuse_the_thread}));
+        MUST(tol_interpose_install(test_driver(),
+                                   &(struct tol_interpose_options){.before = refuse_the_thread}));
         MUST(tol_context_memory(test_context(), &before, NULL));
         struct tol_pool *pool = pool_with(16 * MIB, 0);
         grow(pool, 0, BLOCKS);

@@ -212,7 +212,8 @@ tol_status tol_tickets_order(struct tol_tickets *tickets, uint64_t streams, uint
                        "making stream %u wait for memory freed on stream %u", stream->number,
                        place->stream->number);
         ++*waits;
-        const unsigned behind = is_captured(stream) ? TOL_TICKET_STREAMS : place_now(tickets, stream);
+        if (is_captured(stream)) continue;
+        const unsigned behind = place_now(tickets, stream);
         if (behind < TOL_TICKET_STREAMS) tickets->ordered[behind][before] = place->recorded;
     }
 out:

@@ -4,7 +4,7 @@
 #include "transfer_state.h"
 
 #include "core/nvtx.h"
-#include "stream_copy.h"
+#include "streamed.h"
 #include <stdlib.h>
 #include <string.h>
 

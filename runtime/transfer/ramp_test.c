@@ -53,14 +53,22 @@ Test(ramp, small_pieces_come_first_and_all_arrive, .fini = test_end, .timeout = 
     static const struct {
         size_t bytes;
         uint64_t pieces; /* of 4, 8, 16, 32, 64, 64 ... KiB */
-    } cases[] = {{1, 1},           {4 * KIB, 1},        {4 * KIB + 1, 2},  {12 * KIB, 2},
-                 {12 * KIB + 1, 3}, {60 * KIB - 1, 4},   {60 * KIB, 4},     {60 * KIB + 1, 5},
-                 {124 * KIB, 5},    {124 * KIB + 1, 6},  {333 * KIB + 7, 9}, {700 * KIB + 1, 15}};
+    } cases[] = {{1, 1},
+                 {4 * KIB, 1},
+                 {4 * KIB + 1, 2},
+                 {12 * KIB, 2},
+                 {12 * KIB + 1, 3},
+                 {60 * KIB - 1, 4},
+                 {60 * KIB, 4},
+                 {60 * KIB + 1, 5},
+                 {124 * KIB, 5},
+                 {124 * KIB + 1, 6},
+                 {333 * KIB + 7, 9},
+                 {700 * KIB + 1, 15}};
     tol_auto_buffer struct tol_buffer *buffer = NULL;
     MUST(tol_buffer_create(test_context(), 800 * KIB, 1, &buffer));
     for (size_t way = 0; way < 2; way++) {
-        tol_auto_transfer struct tol_transfer *transfer =
-            transfer_of(64 * KIB, 4 * KIB, ways[way]);
+        tol_auto_transfer struct tol_transfer *transfer = transfer_of(64 * KIB, 4 * KIB, ways[way]);
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             const uint64_t pieces = check(transfer, buffer, cases[i].bytes);
             cr_assert_eq(pieces, cases[i].pieces, "%zu bytes: %llu pieces", cases[i].bytes,

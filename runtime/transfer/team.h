@@ -17,11 +17,11 @@ struct tol_team {
     pthread_mutex_t lock; /* guards all below; who spins reads the atomic ones without it */
     pthread_cond_t wake, done;
     pthread_t threads[TOL_TEAM_THREADS];
-    unsigned count;           /* of helper threads */
-    unsigned spinners;        /* so many of them may spin */
-    uint64_t spin_ns;         /* for so long */
-    unsigned spinning;        /* that do now */
-    _Atomic(unsigned) wanted; /* helpers that the current work still needs */
+    unsigned count;            /* of helper threads */
+    unsigned spinners;         /* so many of them may spin */
+    uint64_t spin_ns;          /* for so long */
+    unsigned spinning;         /* that do now */
+    _Atomic(unsigned) wanted;  /* helpers that the current work still needs */
     _Atomic(unsigned) running; /* helpers that run the current work */
     void (*work)(void *user);
     void *user;

@@ -68,12 +68,13 @@ struct tol_pool_options {
     bool joins_pages;     /* the pages that only one block uses share a handle; else each page
                            * that has to be taken for a block has its own */
 
-    /* Preparing: when a pool has outgrown its first handles, it starts a thread, which maps the next
-     * handle while less than prepare_bytes are mapped ahead, and gives back what is to be trimmed.
-     * It works only after an allocation that used up half of that, takes no memory when the pool is
-     * near a limit, and ends with the pool; it blocks all signals. A caller whose block does not
-     * fit waits for a handle that is under way, or takes its own. 0: no thread; callers do that
-     * themselves. Ignored if page_bytes exceeds the driver's granularity. */
+    /* Preparing: a pool that has outgrown its first handles starts a thread, which maps the next
+     * handle while less than prepare_bytes, or 1/128 of the bytes in use, are mapped ahead, and
+     * gives back what is to be trimmed. It works only after an allocation that used up half of
+     * that, takes no memory when the pool is near a limit, and ends with the pool; it blocks all
+     * signals. A caller whose block does not fit waits for a handle that is under way, or takes its
+     * own. 0: no thread; callers do all that themselves. Ignored if page_bytes exceeds the driver's
+     * granularity, and by other sources than TOL_POOL_MAPPED. */
     size_t prepare_bytes;
 
     size_t large_bytes; /* blocks of at least this size have a mapping of their own */
@@ -232,22 +233,22 @@ struct tol_pool_stats {
     uint64_t magazine_hits;             /* count of allocations that a magazine served */
     uint64_t driver_allocations;        /* count of cuMemCreate, or of what the source calls */
     uint64_t driver_frees;              /* count of cuMemRelease, or of what the source calls */
-    uint64_t stream_waits; /* count of allocations ordered behind another stream by an event */
-    uint64_t guarded;      /* count of guarded allocations */
-    uint64_t refused;      /* count of allocations that failed */
-    uint64_t rounded;      /* the part of used that live blocks take, with rounding */
-    uint64_t kept;         /* the part of held in freed large blocks */
-    uint64_t idle;         /* the part of held in pages without a block, which can be returned */
-    uint64_t page_waste;   /* the part of held in holes on pages that have blocks */
-    uint64_t pending;      /* the part of holes and kept blocks that queued work may still use */
-    uint64_t driver_calls; /* count of driver calls for memory and order, without copies, fills */
-    uint64_t driver_ns;    /* ns spent in and around those calls */
-    uint64_t events;       /* count of tol_pool_events so far, including lost ones */
-    uint64_t events_lost;  /* count of events that were overwritten */
-    uint64_t soft_passed;  /* count of allocations that grew above the soft limit */
-    uint64_t compactions;  /* count of compaction passes */
-    uint64_t compacted;    /* count of handles that those passes released */
-    uint64_t shared;       /* count of handles that several pages share since */
+    uint64_t stream_waits;   /* count of allocations ordered behind another stream by an event */
+    uint64_t guarded;        /* count of guarded allocations */
+    uint64_t refused;        /* count of allocations that failed */
+    uint64_t rounded;        /* the part of used that live blocks take, with rounding */
+    uint64_t kept;           /* the part of held in freed large blocks */
+    uint64_t idle;           /* the part of held in pages without a block, which can be returned */
+    uint64_t page_waste;     /* the part of held in holes on pages that have blocks */
+    uint64_t pending;        /* the part of holes and kept blocks that queued work may still use */
+    uint64_t driver_calls;   /* count of driver calls for memory and order, without copies, fills */
+    uint64_t driver_ns;      /* ns spent in and around those calls */
+    uint64_t events;         /* count of tol_pool_events so far, including lost ones */
+    uint64_t events_lost;    /* count of events that were overwritten */
+    uint64_t soft_passed;    /* count of allocations that grew above the soft limit */
+    uint64_t compactions;    /* count of compaction passes */
+    uint64_t compacted;      /* count of handles that those passes released */
+    uint64_t shared;         /* count of handles that several pages share since */
     uint64_t prepared;       /* the part of driver_allocations that the pool's thread made */
     uint64_t prepared_frees; /* the part of driver_frees that it made */
     uint64_t prepare_waits;  /* count of times that an allocation waited for it */

@@ -40,15 +40,16 @@ enum tol_transfer_pack {
 };
 
 struct tol_transfer_options {
-    size_t block_bytes;   /* size of a pinned block, the largest piece of a copy */
-    size_t first_bytes;   /* size of the first piece; each further one is twice as large, up to the
-                           * usual size, so that the device begins early. 0: no smaller ones */
+    size_t block_bytes; /* size of a pinned block, the largest piece of a copy */
+    size_t first_bytes; /* size of the first piece; each further one is twice as large, up to the
+                         * usual size, so that the device begins early. 0: no smaller ones */
     enum tol_transfer_pack pack;   /* to the device */
     enum tol_transfer_pack unpack; /* from the device */
     size_t streamed_bytes; /* smaller copies are cached ones, because the block stays in a cache */
-    unsigned threads;     /* host threads that copy, including the caller */
-    unsigned spinners;    /* so many helper threads look for the next copy for spin_us before they */
-    unsigned spin_us;     /* sleep: to wake one takes as long as to copy some 256 KiB */
+    unsigned threads;      /* host threads that copy, including the caller */
+    unsigned spinners;     /* so many helper threads look for the next copy for spin_us before they
+                            * sleep, because waking one takes as long as copying some 256 KiB */
+    unsigned spin_us;
     unsigned deadline_ms; /* longest time without progress */
     unsigned attempts;    /* most attempts at a driver call that fails for a temporary reason */
     unsigned pause_us;    /* pause before the second attempt; doubles for each further one */

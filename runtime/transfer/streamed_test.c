@@ -1,7 +1,7 @@
 /*
  * Every width, at every alignment of both ends, copies these bytes and no other.
  */
-#include "stream_copy.h"
+#include "streamed.h"
 #include "test/test_device.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void check(enum tol_stream_copy_width width, size_t to, size_t from, size
     }
 }
 
-Test(stream_copy, every_width_copies_the_same) {
+Test(streamed, every_width_copies_the_same) {
     static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 8192, 10007, ROOM};
     for (int width = 0; width <= (int)tol_stream_copy_widest(); width++) {
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {

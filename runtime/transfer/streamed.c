@@ -1,7 +1,7 @@
 /*
  * One loop for each width: the first bytes up to a line of the cache and the last are memcpy's.
  */
-#include "stream_copy.h"
+#include "streamed.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * where a device reads at half the speed. The widest registers that the processor has are used:
  * AVX-512, AVX2 or SSE2; elsewhere it is memcpy.
  */
-#ifndef TOLLENS_STREAM_COPY_H
-#define TOLLENS_STREAM_COPY_H
+#ifndef TOLLENS_STREAMED_H
+#define TOLLENS_STREAMED_H
 
 #include <stddef.h>
 
