@@ -1,12 +1,13 @@
 /*
- * A part of threads-check: a pool that grows and shrinks under several threads.
+ * Parts of threads-check: a pool that grows and shrinks under several threads, and copies.
  */
 #ifndef TOLLENS_THREADS_POOL_CHECK_H
 #define TOLLENS_THREADS_POOL_CHECK_H
 
 #include "tollens/context.h"
 
-/* Exit code: 0 all is well, 1 something is lost, 2 it could not be tried; says what on stderr. */
+/* Return an exit code: 0 all is well, 1 something is lost, 2 it could not be tried; says what on stderr. */
 int check_growing_pool(struct tol_driver *driver);
+int check_copies(struct tol_driver *driver);
 
 #endif

@@ -26,7 +26,7 @@ struct prepare_work {
  * held beyond trim_above than this share of the bytes in use and so many bytes. */
 enum { ROOM_HANDLES = 16, AHEAD_SHARE = 128 };
 static const double LATE_SHARE = 0.0025;
-static const uint64_t LATE_BYTES = 16 << 20;
+static const uint64_t LATE_BYTES = 4 << 20;
 
 /* ---- where to grow --------------------------------------------------------------------------- */
 
