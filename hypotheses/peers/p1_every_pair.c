@@ -67,7 +67,7 @@ static void try_pair(struct peer_stage *stage, size_t from, size_t to, size_t by
     struct peer_area source = {0}, target = {0};
     bool ok = peer_area_create(stage, from, bytes, &source) &&
               peer_area_create(stage, to, bytes, &target);
-    for (int way = 0; ok && way < PEER_WAYS; way++) {
+    for (enum peer_way way = PEER_ENGINE; ok && way < PEER_WAYS; way++) {
         struct peer_area mapped = {0};
         bool is_skipped = false;
         if (!peer_way_is_open(stage, way, from, to)) continue;

@@ -57,7 +57,7 @@ static void note_links(struct peer_stage *stage, size_t device, const struct tol
 
 static bool begin(struct hyp_attack *attack, struct peer_stage *stage,
                   struct tol_context **contexts, struct tol_links *links) {
-    bool ok = peer_stage_begin(attack, stage);
+    bool ok = peer_stage_begin_timed(attack, stage);
     for (size_t i = 0; ok && i < stage->count; i++) {
         contexts[i] = stage->devices[i].context;
         ok = HYP_OK(attack, tol_links_read(contexts[i], &links[i]));

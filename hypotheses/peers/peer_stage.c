@@ -112,7 +112,7 @@ static bool enable_pair(struct peer_stage *stage, size_t user, size_t owner) {
     return true;
 }
 
-bool peer_stage_begin(struct hyp_attack *attack, struct peer_stage *stage) {
+static bool begin_stage(struct hyp_attack *attack, struct peer_stage *stage, bool is_timed) {
     int count = 0;
     *stage = (struct peer_stage){.attack = attack};
     if (!HYP_OK(attack, tol_device_count(attack->driver, &count))) return false;
@@ -124,7 +124,7 @@ bool peer_stage_begin(struct hyp_attack *attack, struct peer_stage *stage) {
     stage->count = count < PEER_DEVICES_MAX ? (size_t)count : PEER_DEVICES_MAX;
     if (!HYP_CHECK(attack, peer_driver_open(tol_driver_path(attack->driver), &stage->driver) >= 0,
                    "%s cannot be opened again", tol_driver_path(attack->driver)) ||
-        !interpose(stage)) {
+        (!is_timed && !interpose(stage))) {
         return false;
     }
     stage->functions = tol_context_functions(attack->context);
@@ -135,6 +135,14 @@ bool peer_stage_begin(struct hyp_attack *attack, struct peer_stage *stage) {
         ok = enable_pair(stage, i / stage->count, i % stage->count);
     }
     return ok;
+}
+
+bool peer_stage_begin(struct hyp_attack *attack, struct peer_stage *stage) {
+    return begin_stage(attack, stage, false);
+}
+
+bool peer_stage_begin_timed(struct hyp_attack *attack, struct peer_stage *stage) {
+    return begin_stage(attack, stage, true);
 }
 
 void peer_stage_end(struct peer_stage *stage) {

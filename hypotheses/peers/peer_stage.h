@@ -37,6 +37,9 @@ struct peer_stage {
  * tested, or a violation was recorded. End it in either case.
  * While stage->goes_through_host is true, the runtime is told that no device can access another. */
 bool peer_stage_begin(struct hyp_attack *attack, struct peer_stage *stage);
+/* The same, with nothing between the runtime and the driver except a saboteur; goes_through_host
+ * has no effect. */
+bool peer_stage_begin_timed(struct hyp_attack *attack, struct peer_stage *stage);
 void peer_stage_end(struct peer_stage *stage);
 
 /* Memory of a device: a guard, bytes, a guard, and up to 16 bytes more for odd offsets. */

@@ -142,29 +142,37 @@ out:
     return status;
 }
 
+/* Whether no kernel of any rank can still use the memory of another. */
+static bool is_idle(const struct kn_collective *c) {
+    enum { BROKEN_MS = 100 };
+    bool is_done = true;
+    for (unsigned i = 0; i < c->ranks; i++) {
+        if (c->rank[i].context == NULL) continue;
+        is_done &= tol_context_synchronize(c->rank[i].context,
+                                           c->is_broken ? BROKEN_MS : TOL_DEADLINE_MS) == TOL_OK;
+    }
+    return is_done;
+}
+
+/* What a late kernel may still write is given up: it stays allocated until the process ends. */
+static void destroy_rank(struct kn_collective_rank *rank, bool is_done) {
+    const struct tol_driver_table *driver = tol_context_functions(rank->context);
+    if (tol_context_bind(rank->context) == TOL_OK) {
+        for (int j = 0; j < 2; j++) {
+            if (rank->events[j] != NULL) driver->cuEventDestroy_v2(rank->events[j]);
+        }
+        if (rank->status != NULL && is_done) driver->cuMemFreeHost(rank->status);
+    }
+    if (is_done) tol_buffer_destroy(rank->inbox);
+    kn_kernels_destroy(rank->kernels);
+    tol_context_destroy(rank->context);
+}
+
 void kn_collective_destroy(struct kn_collective *c) {
     if (c == NULL) return;
-    /* A kernel of any rank may still use the memory of another. */
+    const bool is_done = is_idle(c);
     for (unsigned i = 0; i < c->ranks; i++) {
-        struct kn_collective_rank *rank = &c->rank[i];
-        if (rank->stream != NULL && !c->is_broken) {
-            (void)tol_stream_synchronize_for(rank->stream, TOL_DEADLINE_MS);
-        }
-    }
-    for (unsigned i = 0; i < c->ranks; i++) {
-        struct kn_collective_rank *rank = &c->rank[i];
-        if (rank->context == NULL) continue;
-        const struct tol_driver_table *driver = tol_context_functions(rank->context);
-        if (tol_context_bind(rank->context) == TOL_OK) {
-            for (int j = 0; j < 2; j++) {
-                if (rank->events[j] != NULL) driver->cuEventDestroy_v2(rank->events[j]);
-            }
-            /* A kernel that still waits may write it; the driver waits for kernels to free it. */
-            if (rank->status != NULL && !c->is_broken) driver->cuMemFreeHost(rank->status);
-        }
-        tol_buffer_destroy(rank->inbox);
-        kn_kernels_destroy(rank->kernels);
-        tol_context_destroy(rank->context);
+        if (c->rank[i].context != NULL) destroy_rank(&c->rank[i], is_done);
     }
     free(c);
 }

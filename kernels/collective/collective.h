@@ -62,7 +62,8 @@ TOL_API tol_status kn_collective_create(struct tol_context *const *contexts, uns
                                         const struct kn_collective_options *options,
                                         struct kn_collective **collective);
 
-/* Waits for work in flight as tol_buffer_destroy does. NULL is a no-op. */
+/* Waits for work in flight, for at most TOL_DEADLINE_MS a rank, and 100 ms where the collective has
+ * failed. What a kernel that has not ended may still write is not freed. NULL is a no-op. */
 TOL_API void kn_collective_destroy(struct kn_collective *collective);
 
 TOL_API unsigned kn_collective_ranks(const struct kn_collective *collective);
@@ -98,9 +99,9 @@ TOL_API tol_status kn_broadcast(struct kn_collective *collective,
                                 enum kn_type type);
 
 /*
- * Waits until the streams of the latest call are done, at most deadline_ms in all. TOL_TIMEOUT: a
- * rank is not, or a kernel gave up on one; the message names it. Otherwise the error that ended a
- * rank's work. Each of these but success is final, see above.
+ * Waits until the streams of the latest call, which must still live, are done, at most deadline_ms
+ * in all. TOL_TIMEOUT: a rank is not, or a kernel gave up on one; the message names it. Otherwise
+ * the error that ended a rank's work. Each of these but success is final, see above.
  */
 TOL_API tol_status kn_collective_wait(struct kn_collective *collective, unsigned deadline_ms);
 
