@@ -93,7 +93,7 @@ TOL_API tol_status kn_all_gather(struct kn_collective *collective,
                                  enum kn_type type);
 
 /* Every out is in of rank root, to the bit; other in are not used. out of root may be its in.
- * Direct, whatever the way: each rank takes a chunk from root and stores it to all. */
+ * Direct, where each rank takes a chunk from root and stores it to all, or by a ring. */
 TOL_API tol_status kn_broadcast(struct kn_collective *collective,
                                 const struct kn_collective_part *parts, unsigned root, size_t count,
                                 enum kn_type type);

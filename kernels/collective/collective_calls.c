@@ -225,7 +225,9 @@ tol_status kn_broadcast(struct kn_collective *c, const struct kn_collective_part
     TOL_CHECK(c != NULL && root < c->ranks, TOL_INVALID_ARGUMENT, "kn_broadcast: no rank is %u",
               root);
     TOL_TRY(check(c, &call, parts, type));
-    if (count > 0) status = go_direct(c, parts, count, type, root, fill_broadcast);
+    if (count == 0) return TOL_OK;
+    if (c->way == KN_WAY_RING) return kn_ring_broadcast(c, parts, root, count, type);
+    status = go_direct(c, parts, count, type, root, fill_broadcast);
 out:
     return status;
 }

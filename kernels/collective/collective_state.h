@@ -41,13 +41,16 @@ tol_status kn_collective_meet(struct kn_collective *collective, unsigned step);
 tol_status kn_collective_launch(struct kn_collective *collective, unsigned rank, enum kn_type type,
                                 struct collective_direct *arguments);
 
-/* An all-reduce or all-gather by a ring, and an all-reduce by flags. */
+/* An all-reduce, all-gather or broadcast by a ring, and an all-reduce by flags. */
 tol_status kn_ring_all_reduce(struct kn_collective *collective,
                               const struct kn_collective_part *parts, size_t count,
                               enum kn_type type);
 tol_status kn_ring_all_gather(struct kn_collective *collective,
                               const struct kn_collective_part *parts, size_t count,
                               enum kn_type type);
+tol_status kn_ring_broadcast(struct kn_collective *collective,
+                             const struct kn_collective_part *parts, unsigned root, size_t count,
+                             enum kn_type type);
 tol_status kn_flags_all_reduce(struct kn_collective *collective,
                                const struct kn_collective_part *parts, size_t count,
                                enum kn_type type);

@@ -96,6 +96,33 @@ out:
     return status;
 }
 
+/* Pieces go from rank to rank behind each other, so that all links are busy but at the ends. */
+tol_status kn_ring_broadcast(struct kn_collective *c, const struct kn_collective_part *parts,
+                             unsigned root, size_t count, enum kn_type type) {
+    enum { PIECES = 16 };
+    tol_status status = TOL_OK;
+    const size_t align = 16 / kn_type_bytes(type);
+    const size_t each = ((count + PIECES - 1) / PIECES + align - 1) / align * align;
+    TOL_TRY(kn_collective_meet(c, 0));
+    for (unsigned step = 0; step < PIECES + c->ranks - 1; step++) {
+        for (unsigned behind = 0; behind < c->ranks; behind++) {
+            const unsigned rank = (root + behind) % c->ranks;
+            const size_t first = step >= behind ? (step - behind) * each : count;
+            struct collective_direct x = {.count = 0};
+            if (first < count && step - behind < PIECES) {
+                const size_t left = count - first;
+                fill_copy(c, parts, rank, (struct kn_chunk){first, left < each ? left : each}, type,
+                          &x);
+                if (behind == 0) x.sources[0] = at(parts[root].in, first, type);
+            }
+            TOL_TRY(take_step(c, rank, step + 1, type, &x));
+        }
+    }
+    TOL_TRY(kn_collective_meet(c, PIECES + c->ranks));
+out:
+    return status;
+}
+
 /* ---- flags ---- */
 
 /* The slot of a sender in the inbox of a rank, of the current epoch. */
