@@ -48,6 +48,11 @@ class Written(unittest.TestCase):
                 made = drawn(draw, count, 1, digits)
                 self.assertEqual(hdr.decode(hdr_write.encode(made)), made)
 
+    def test_the_largest_counts_take_nine_bytes(self) -> None:
+        for count in (1, 63, 64, 1 << 54, 1 << 55, 1 << 61, (1 << 62) + 12345):
+            made = hdr.Histogram(1, 1000, 3, [(3, count), (9, 1)])
+            self.assertEqual(hdr.decode(hdr_write.encode(made)), made)
+
     def test_published_histograms_survive(self) -> None:
         for tag, one in hdr.read_log(ROOT / "fixtures/hdr/golden.hlog"):
             self.assertEqual(hdr.decode(hdr_write.encode(one)), one, tag)

@@ -17,6 +17,7 @@ import dataclasses
 import json
 import pathlib
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from .. import answer, opened
@@ -120,24 +121,22 @@ def checked(options: argparse.Namespace) -> Merged:
     return Merged(fleet, of_claims(fleet.runs), measured(fleet.runs), days(fleet.runs), mixed)
 
 
-def say(merged: Merged, out: pathlib.Path) -> None:
+def lines(merged: Merged) -> Iterator[str]:
     """What people read: the verdicts, and what needs a look."""
-    print(merge_page.sentence(merged))
+    yield merge_page.sentence(merged)
     for claim in merged.claims:
         counts = ", ".join(f"{len(named)} {verdict.replace('_', ' ')}"
                            for verdict, named in claim.machines.items() if named)
-        print(f"{claim.id:<4}{claim.verdict.replace('_', ' '):<13}{counts:<30} {claim.title}")
+        yield f"{claim.id:<4}{claim.verdict.replace('_', ' '):<13}{counts:<30} {claim.title}"
         for machine, path, reason in claim.reasons[:5]:
-            print(f"      {merging.plain(f'{machine}: {reason} ({path})')}")
+            yield f"      {machine}: {reason} ({path})"
     for row in merge_page.outlier_rows(merged):
-        print(merging.plain(f"out of line: {row[0]}, in {row[1]} quantities: {row[2]} is {row[3]}, "
-                            f"the median {row[4]}: {row[5]}"))
+        yield (f"out of line: {row[0]}, in {row[1]} quantities: {row[2]} is {row[3]}, the median "
+               f"{row[4]}: {row[5]}")
     for run in merged.fleet.runs:
         if run.exit_code not in (0, 1, 3):
-            print(merging.plain(f"failed: {run.path} ended with {run.exit_code}"))
-    for line in merge_page.left_out(merged):
-        print(merging.plain(line))
-    print(f"merge: {out / 'merge.html'}")
+            yield f"failed: {run.path} ended with {run.exit_code}"
+    yield from merge_page.left_out(merged)
 
 
 def main(arguments: list[str], prog: str = "reports merge") -> int:
@@ -164,7 +163,7 @@ def main(arguments: list[str], prog: str = "reports merge") -> int:
     if options.json:
         answer.write("merge", said)
     else:
-        say(merged, options.out)
+        print(*map(merging.plain, lines(merged)), f"merge: {options.out / 'merge.html'}", sep="\n")
     if options.open:
         opened.open_page(options.out / "merge.html")
     return code

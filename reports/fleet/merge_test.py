@@ -70,6 +70,13 @@ class Verdicts(Fleets):
         self.assertIn("too &lt;slow&gt;", html)
         self.assertNotIn("<slow>", html)
 
+    def test_evidence_cannot_write_to_the_terminal(self) -> None:
+        hostile = {"verdict": "falsified", "reason": "a\x1b[2J\rb", "title": "c\x07d"}
+        code, out, _ = self.merge(self.make("a", claims={"H4": hostile}))
+        self.assertEqual(code, 1)
+        self.assertTrue(all(line.isprintable() for line in out.splitlines()), out)
+        self.assertIn("a?[2J?b", out)
+
     def test_exit_codes_are_those_of_a_run(self) -> None:
         first = self.make("a")
         doubtful = self.make("b", claims={"H4": {"verdict": "inconclusive"}}, exit_code=3)
@@ -119,6 +126,8 @@ class Sums(Fleets):
         shutil.copytree(first, self.top / "copy")
         (self.top / "copy/report").mkdir()
         (self.top / "copy/report/report.html").write_text("made later")
+        (self.top / "copy/report/newest.html").symlink_to("report.html")
+        (self.top / "copy/said.txt").write_text("no file of the run")
         (self.top / "packed").mkdir()
         (self.top / "packed" / archive.NAME).write_bytes(pack.packed(pack.files_of(first)))
         others = [self.top / "copy", self.top / "packed", self.top / "packed" / archive.NAME, first]

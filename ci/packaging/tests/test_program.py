@@ -63,6 +63,9 @@ def test_claims_are_tested_and_reported(tmp_path: pathlib.Path) -> None:
         assert noticed.count(True) == len(noticed) == row["severity"]["of"] > 0
     report = run(TOLLENS, "report", out)
     assert report.returncode == 0 and "H7" in (out / "report/report.html").read_text(), report
+    merged = run(TOLLENS, "merge", out, out, "--no-png", "--out", tmp_path / "merged")
+    assert merged.returncode == 0 and "counted once" in merged.stdout, merged
+    assert (tmp_path / "merged/merge.html").exists()
     compared = run(TOLLENS, "compare", out, out, "--out", tmp_path / "compared")
     assert compared.returncode == 0 and (tmp_path / "compared/compare.html").exists(), compared
     # Without matplotlib it says that there are no plots, and does the rest.
