@@ -75,6 +75,10 @@ def zigzag_numbers(data: bytes) -> Iterator[int]:
     """Decodes LEB128 numbers of at most nine bytes; the ninth byte carries eight bits."""
     at = 0
     while at < len(data):
+        if data[at] < 0x80:  # most are this small
+            yield (data[at] >> 1) ^ -(data[at] & 1)
+            at += 1
+            continue
         value = shift = 0
         for place in range(9):
             if at >= len(data):
