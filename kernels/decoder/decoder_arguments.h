@@ -66,13 +66,11 @@ enum { LINEAR_STRIDE_Q4_K = 144, LINEAR_STRIDE_Q5_K = 176, LINEAR_STRIDE_Q6_K = 
     (LINEAR_BYTES_WARPS * (stages) *                                                               \
      ((tiles)*16 * (stride) + ((columns) > 1 ? (columns) * (int)ROUNDED_UNITS_AT : 0)))
 
-/* Of the bytes kernels. Behind: what the early ones bring to the L2 cache for kernels behind: two
- * ranges, a share of `ahead_share` bytes of each for a block of row 0 of the grid; multiples of
- * 16. */
+/* Of the bytes kernels. The gated ones round y to bytes as well, where `rounded` is not 0: tickets
+ * has an uint32 for each tile of columns and chunk of rows. */
 struct linear_bytes_arguments {
     struct linear_arguments linear;
-    uint64_t ahead[2], ahead_bytes[2];
-    uint32_t ahead_share[2];
+    uint64_t rounded, tickets;
 };
 
 struct rounded_arguments {

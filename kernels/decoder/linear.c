@@ -137,7 +137,8 @@ static tol_status check(const struct kn_linear *x) {
     if (x->bias.address != 0) {
         TOL_TRY(kn_decoder_bytes("bias", x->bias, x->rows * sizeof(float), sizeof(float)));
     }
-    const size_t x_bytes = ((x->columns - 1) * x->x_stride + x->k) * sizeof(float);
+    const size_t x_bytes =
+        x->is_rounded ? 0 : ((x->columns - 1) * x->x_stride + x->k) * sizeof(float);
     const size_t y_bytes = ((x->columns - 1) * x->y_stride + x->rows) * sizeof(float);
     TOL_CHECK(!kn_place_overlap(x->y, y_bytes, x->x, x_bytes) &&
                   !kn_place_overlap(x->y, y_bytes, x->weights, matrix) &&
@@ -156,8 +157,10 @@ size_t kn_linear_workspace(size_t columns, size_t k) {
 
 static tol_status check_workspace(const struct kn_linear *x) {
     tol_status status = TOL_OK;
-    const size_t bytes = kn_linear_workspace(x->columns, x->k);
-    const size_t x_bytes = ((x->columns - 1) * x->x_stride + x->k) * sizeof(float);
+    const size_t bytes = x->is_rounded ? kn_rounded_bytes(x->columns, x->k)
+                                       : kn_linear_workspace(x->columns, x->k);
+    const size_t x_bytes =
+        x->is_rounded ? 0 : ((x->columns - 1) * x->x_stride + x->k) * sizeof(float);
     const size_t y_bytes = ((x->columns - 1) * x->y_stride + x->rows) * sizeof(float);
     TOL_TRY(kn_decoder_bytes("the workspace", x->workspace, bytes, 16));
     TOL_CHECK(!kn_place_overlap(x->workspace, bytes, x->x, x_bytes) &&

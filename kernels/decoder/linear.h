@@ -39,14 +39,16 @@ struct kn_linear {
     bool adds;                 /* adds to y, and does not replace it. Not with a gate */
     struct kn_place workspace; /* kn_linear_workspace bytes at a multiple of 16; address 0: none.
                                   A call that runs beside this one needs another */
-    bool is_rounded;           /* the workspace has x already, as kn_rounded leaves it; x is not
-                                  read. For what kn_linear_is_bytes says */
-    /* Memory that kernels behind read, such as the next product's weights: "early" brings it to the
-     * L2 cache as blocks end, rounded to whole 16 bytes. Nothing may write there meanwhile; bytes
-     * 0: none. */
-    struct kn_place ahead[2];
+    bool is_rounded;           /* the workspace has x already, as kn_rounded leaves it, and need not
+                                  be larger; x is not read. For what kn_linear_is_bytes says */
+    /* y rounded to bytes as well, kn_rounded_bytes(columns, rows), for a gate and what
+     * kn_linear_is_bytes says; rows in whole chunks of 256. Address 0: no. Tickets: as many zeros
+     * as kn_linear_tickets says, left as zeros; a call that runs beside this one needs others. */
+    struct kn_place rounded, tickets;
     const char *variant;       /* "early", "bytes", "wide", "tensor" or "fma"; NULL: the best */
 };
+
+TOL_API size_t kn_linear_tickets(size_t columns, size_t rows); /* bytes */
 
 /* Whether the products of a format are of x rounded to bytes on the device, if they have a
  * workspace and name no variant. */

@@ -60,6 +60,11 @@ static bool is_ours(const char *name) {
     return name == NULL || strcmp(name, "early") == 0 || strcmp(name, "bytes") == 0;
 }
 
+size_t kn_linear_tickets(size_t columns, size_t rows) {
+    const size_t tiles = (columns + ROUNDED_COLUMNS - 1) / ROUNDED_COLUMNS;
+    return tiles * (rows / LINEAR_CHUNK) * sizeof(uint32_t);
+}
+
 bool kn_linear_is_bytes(const struct tol_device *device, enum kn_weight_format format) {
     return (unsigned)format < KN_WEIGHT_FORMATS && products[format][0][0].name != NULL &&
            device->compute_capability >= 80;
@@ -70,20 +75,6 @@ bool kn_linear_bytes_serves(const struct tol_device *device, const struct kn_lin
            kn_linear_is_bytes(device, x->format);
 }
 
-/* Shares of the blocks in what is to come ahead. */
-static void share_ahead(const struct kn_linear *x, size_t blocks, struct linear_bytes_arguments *to) {
-    for (int i = 0; i < 2; i++) {
-        const size_t skip = (16 - x->ahead[i].address % 16) % 16;
-        const size_t bytes =
-            x->ahead[i].bytes > skip ? (x->ahead[i].bytes - skip) / 16 * 16 : 0;
-        const size_t share = (bytes / 16 + blocks - 1) / blocks * 16;
-        if (x->ahead[i].address == 0 || share > UINT32_MAX) continue;
-        to->ahead[i] = x->ahead[i].address + skip;
-        to->ahead_bytes[i] = bytes;
-        to->ahead_share[i] = (uint32_t)share;
-    }
-}
-
 tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream,
                            const struct kn_linear *x) {
     tol_status status = TOL_OK;
@@ -91,14 +82,6 @@ tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream
     const struct kn_variants variants = {"linear", products[x->format][x->gate.address != 0], ROWS};
     const struct kn_variant *variant = NULL;
     TOL_TRY(kn_variant_pick(&variants, device, x->variant, x, &variant));
-    if (!x->is_rounded) {
-        TOL_TRY(kn_rounded(kernels, stream,
-                           &(struct kn_rounded){.columns = x->columns,
-                                                .k = x->k,
-                                                .x = x->x,
-                                                .x_stride = x->x_stride,
-                                                .out = x->workspace}));
-    }
     struct linear_bytes_arguments arguments = {.linear = {.weights = x->weights.address,
                                                .gate = x->gate.address,
                                                .y = x->y.address,
@@ -111,7 +94,24 @@ tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream
                                                .adds = x->adds}};
     const size_t grid_x = (x->rows + variant->tile[0] - 1) / variant->tile[0];
     const size_t grid_y = (x->columns + variant->tile[1] - 1) / variant->tile[1];
-    share_ahead(x, grid_x, &arguments);
+    if (x->rounded.address != 0) {
+        TOL_CHECK(x->gate.address != 0 && x->rows % LINEAR_CHUNK == 0, TOL_INVALID_ARGUMENT,
+                  "linear: %zu rows %s gate cannot be rounded", x->rows,
+                  x->gate.address != 0 ? "with a" : "without a");
+        TOL_TRY(kn_decoder_bytes("the rounded y", x->rounded, kn_rounded_bytes(x->columns, x->rows),
+                                 16));
+        TOL_TRY(kn_decoder_bytes("tickets", x->tickets, kn_linear_tickets(x->columns, x->rows), 4));
+        arguments.rounded = x->rounded.address;
+        arguments.tickets = x->tickets.address;
+    }
+    if (!x->is_rounded) {
+        TOL_TRY(kn_rounded(kernels, stream,
+                           &(struct kn_rounded){.columns = x->columns,
+                                                .k = x->k,
+                                                .x = x->x,
+                                                .x_stride = x->x_stride,
+                                                .out = x->workspace}));
+    }
     status = kn_decoder_launch_early(
         kernels, stream, variant,
         (struct tol_launch_shape){(unsigned)grid_x, (unsigned)grid_y, 1, variant->threads, 1, 1,

@@ -401,6 +401,32 @@ __device__ inline void put_block(const linear_arguments &a, uint32_t row, uint32
     }
 }
 
+// Rounds the chunk of 256 rows of y that this block belongs to, if it is the last of its blocks.
+__device__ inline void round_chunk(const linear_bytes_arguments &all, uint32_t row, uint32_t column,
+                                   uint32_t columns) {
+    __shared__ bool is_last;
+    const linear_arguments &a = all.linear;
+    const uint32_t chunks = a.rows / CHUNK, chunk = row / CHUNK, lane = threadIdx.x % WARP;
+    __threadfence(); // y is seen by who takes a later ticket
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        uint32_t *ticket = (uint32_t *)all.tickets + blockIdx.y * chunks + chunk;
+        is_last = atomicAdd(ticket, 1) == CHUNK / 16 - 1;
+        if (is_last) *ticket = 0;
+    }
+    __syncthreads(); // is_last is there
+    if (!is_last) return;
+    __threadfence();
+    for (uint32_t c = column + threadIdx.x / WARP; c < min(column + columns, a.columns);
+         c += LINEAR_BYTES_WARPS) {
+        const float *y = (const float *)a.y + c * a.y_stride + chunk * CHUNK + lane * OWN;
+        float own[OWN];
+#pragma unroll
+        for (int i = 0; i < OWN; i++) own[i] = __ldcg(y + i);
+        put_rounded(rounded_tile(all.rounded, c, chunk, chunks), c % ROUNDED_COLUMNS, own);
+    }
+}
+
 // What a warp copies of x: the numbers of chunk `chunk` of NT tiles.
 template <int NT>
 __device__ inline void copy_x(uint32_t to, const uint8_t *const (&x)[NT], uint32_t chunk) {
@@ -494,10 +520,10 @@ __device__ inline void linear_bytes(const linear_bytes_arguments &all) {
         copy_async_commit();
         slot = slot + 1 == STAGES ? 0 : slot + 1;
     }
-    fetch_ahead(all);
     copy_async_wait_all();
     __syncthreads(); // the rings are not needed any more
     put_block<GATED, TILES, NT>(a, row, column, totals, (float *)shared);
+    if (GATED && all.rounded != 0) round_chunk(all, row, column, NT * 8);
 }
 #else
 template <typename Q, bool GATED, int TILES, int NT, int STAGES>

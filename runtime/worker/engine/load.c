@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "core/monotonic.h"
 #include "decoder/best.h"
+#include "decoder/rounded.h"
 #include "pass.h"
 #include "prompt.h"
 
@@ -69,6 +70,7 @@ static tol_status make_scratch(struct tol_loaded *l) {
     const struct kn_paged_heads heads = {s->heads, s->kv_heads, s->head_size, l->cache};
     const size_t spans = (l->positions + KN_PAGED_SPAN - 1) / KN_PAGED_SPAN;
     const size_t rows = l->rows > l->prompt.rows ? l->rows : l->prompt.rows;
+    void *zeros = NULL;
     size_t at = 0;
     scratch->x = take(&at, l->rows * s->width);
     scratch->normed = take(&at, l->rows * s->width);
@@ -87,7 +89,14 @@ static tol_status make_scratch(struct tol_loaded *l) {
     const size_t widest = s->feed_forward > attended ? s->feed_forward : attended;
     scratch->split_bytes = kn_linear_workspace(l->rows, widest > s->width ? widest : s->width);
     scratch->split = take(&at, scratch->split_bytes / sizeof(float));
+    scratch->fed_bytes = kn_rounded_bytes(l->rows, s->feed_forward);
+    scratch->fed = take(&at, scratch->fed_bytes / sizeof(float));
+    scratch->tickets_bytes = kn_linear_tickets(l->rows, s->feed_forward);
+    scratch->tickets = take(&at, scratch->tickets_bytes / sizeof(float));
     TOL_TRY(tol_buffer_create(l->context, at, 1, &scratch->buffer));
+    zeros = calloc(1, scratch->tickets_bytes + 1);
+    TOL_CHECK(zeros != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu bytes", scratch->tickets_bytes);
+    TOL_TRY(tol_buffer_write_at(scratch->buffer, scratch->tickets, zeros, scratch->tickets_bytes));
     TOL_TRY(tol_buffer_create(l->context, 3 * rows, sizeof(int), &l->input));
     TOL_TRY(
         tol_buffer_create(l->context, l->sessions * l->pages_max, sizeof(uint64_t), &l->tables));
@@ -95,6 +104,7 @@ static tol_status make_scratch(struct tol_loaded *l) {
     TOL_TRY(tol_pinned_create(l->context, l->sessions * (s->vocabulary + 1) * sizeof(float),
                               &l->received));
 out:
+    free(zeros);
     return status;
 }
 

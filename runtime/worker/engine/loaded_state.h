@@ -48,8 +48,8 @@ struct loaded_pieces {
 /* Where each array of a pass begins in the scratch buffer, in bytes. */
 struct loaded_scratch {
     struct tol_buffer *buffer;
-    size_t x, normed, qkv, attended, activated, logits, best, keys, parts, split;
-    size_t parts_bytes, split_bytes;
+    size_t x, normed, qkv, attended, activated, logits, best, keys, parts, split, fed, tickets;
+    size_t parts_bytes, split_bytes, fed_bytes, tickets_bytes;
 };
 
 /* The powers of two by which a layer's weights become halves, and the halves of its norms: an

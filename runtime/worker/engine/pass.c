@@ -103,45 +103,35 @@ static tol_status queue_norm(const struct work *w, size_t weight, size_t first, 
                                      .variant = "registers"});
 }
 
-/* What a product brings to the L2 cache for those behind it: parts of one or two matrices, which
- * are on their way while kernels without weights run. */
-struct ahead {
-    struct kn_place parts[2];
-};
-
-static struct kn_place part_of(const struct loaded_matrix *matrix, size_t from, size_t bytes) {
-    const size_t all = matrix->weights.bytes;
-    if (from >= all) return (struct kn_place){0, 0};
-    return (struct kn_place){matrix->weights.address + from,
-                             bytes < all - from ? bytes : all - from};
+/* Where a gated product leaves y rounded to bytes, for the product behind it. */
+static struct kn_place fed_place(const struct work *w) {
+    return (struct kn_place){scratch_place(w, w->l->scratch.fed).address, w->l->scratch.fed_bytes};
 }
 
 /* y = W x, from and to places of the scratch buffer whose rows have these widths. */
-static tol_status queue_product(const struct work *w, const struct loaded_matrix *matrix,
-                                const struct loaded_matrix *gate, size_t rows, size_t x,
-                                struct kn_place y, size_t y_width, bool adds, bool is_rounded,
-                                struct ahead ahead) {
-    return kn_linear(
-        w->l->kernels, w->stream,
-        &(struct kn_linear){
-            .format = matrix->format,
-            .rows = matrix->rows,
-            .columns = rows,
-            .k = matrix->k,
-            .weights = matrix->weights,
-            .gate = gate != NULL ? gate->weights : (struct kn_place){0, 0},
-            .bias = matrix->bias,
-            .x = scratch_place(w, x),
-            .y = y,
-            .x_stride = matrix->k,
-            .y_stride = y_width,
-            .adds = adds,
-            .workspace = split_place(w),
-            .is_rounded = is_rounded,
-            .ahead = {ahead.parts[0], ahead.parts[1]}});
+static struct kn_linear product_of(const struct work *w, const struct loaded_matrix *matrix,
+                                   size_t rows, size_t x, struct kn_place y, size_t y_width) {
+    return (struct kn_linear){.format = matrix->format,
+                              .rows = matrix->rows,
+                              .columns = rows,
+                              .k = matrix->k,
+                              .weights = matrix->weights,
+                              .bias = matrix->bias,
+                              .x = scratch_place(w, x),
+                              .y = y,
+                              .x_stride = matrix->k,
+                              .y_stride = y_width,
+                              .workspace = split_place(w)};
 }
 
-enum { ATTENTION_AHEAD = 12 << 20, NORM_AHEAD = 8 << 20 };
+static tol_status queue_product(const struct work *w, const struct loaded_matrix *matrix,
+                                size_t rows, size_t x, struct kn_place y, size_t y_width, bool adds,
+                                bool is_rounded) {
+    struct kn_linear product = product_of(w, matrix, rows, x, y, y_width);
+    product.adds = adds;
+    product.is_rounded = is_rounded;
+    return kn_linear(w->l->kernels, w->stream, &product);
+}
 
 static tol_status queue_attention(struct work *w, const struct loaded_layer *layer, size_t index) {
     tol_status status = TOL_OK;
@@ -151,15 +141,10 @@ static tol_status queue_attention(struct work *w, const struct loaded_layer *lay
     size_t at = scratch->qkv;
     w->batch.layer_at = index * kn_paged_layer_bytes(&heads);
     bool is_rounded = are_bytes(w, layer->qkv, layer->qkv_count);
-    const struct ahead none = {0};
-    const struct ahead behind = {{part_of(&layer->output, 0, ATTENTION_AHEAD), {0, 0}}};
-    const struct ahead feed = {
-        {part_of(&layer->gate, 0, ATTENTION_AHEAD), part_of(&layer->up, 0, ATTENTION_AHEAD)}};
     TOL_TRY(queue_norm(w, layer->attention_norm, 0, w->rows, &is_rounded));
     for (size_t i = 0; i < layer->qkv_count; i++) {
-        TOL_TRY(queue_product(w, &layer->qkv[i], NULL, w->rows, scratch->normed,
-                              scratch_place(w, at), w->qkv_width, false, is_rounded,
-                              i + 1 < layer->qkv_count ? none : behind));
+        TOL_TRY(queue_product(w, &layer->qkv[i], w->rows, scratch->normed,
+                              scratch_place(w, at), w->qkv_width, false, is_rounded));
         at += layer->qkv[i].rows * sizeof(float);
     }
     TOL_TRY(kn_heads(w->l->kernels, w->stream,
@@ -188,8 +173,8 @@ static tol_status queue_attention(struct work *w, const struct loaded_layer *lay
                            .rounded = is_rounded ? split_place(w) : (struct kn_place){0, 0},
                            .workspace = {tol_buffer_address(scratch->buffer) + scratch->parts,
                                          scratch->parts_bytes}}));
-    status = queue_product(w, &layer->output, NULL, w->rows, scratch->attended,
-                           scratch_place(w, scratch->x), shape->width, true, is_rounded, feed);
+    status = queue_product(w, &layer->output, w->rows, scratch->attended,
+                           scratch_place(w, scratch->x), shape->width, true, is_rounded);
 out:
     return status;
 }
@@ -198,17 +183,26 @@ static tol_status queue_feed(const struct work *w, const struct loaded_layer *la
     tol_status status = TOL_OK;
     const struct loaded_scratch *scratch = &w->l->scratch;
     bool is_rounded = are_bytes(w, &layer->up, 1);
-    const struct ahead down = {{part_of(&layer->down, 0, 2 * NORM_AHEAD), {0, 0}}};
-    const bool is_last = layer + 1 == w->l->layers + w->l->shape.layers;
-    const struct ahead next = {{part_of(is_last ? &w->l->output : &layer[1].qkv[0], 0,
-                                        2 * NORM_AHEAD),
-                                {0, 0}}};
+    const bool rounds = is_rounded && are_bytes(w, &layer->down, 1);
+    struct kn_linear gated =
+        product_of(w, &layer->up, w->rows, scratch->normed, scratch_place(w, scratch->activated),
+                   w->l->shape.feed_forward);
+    struct kn_linear down =
+        product_of(w, &layer->down, w->rows, scratch->activated, scratch_place(w, scratch->x),
+                   w->l->shape.width);
     TOL_TRY(queue_norm(w, layer->feed_norm, 0, w->rows, &is_rounded));
-    TOL_TRY(queue_product(w, &layer->up, &layer->gate, w->rows, scratch->normed,
-                          scratch_place(w, scratch->activated), w->l->shape.feed_forward, false,
-                          is_rounded, down));
-    status = queue_product(w, &layer->down, NULL, w->rows, scratch->activated,
-                           scratch_place(w, scratch->x), w->l->shape.width, true, false, next);
+    gated.gate = layer->gate.weights;
+    gated.is_rounded = is_rounded;
+    down.adds = true;
+    if (rounds) {
+        gated.rounded = fed_place(w);
+        gated.tickets = (struct kn_place){scratch_place(w, scratch->tickets).address,
+                                          scratch->tickets_bytes};
+        down.workspace = fed_place(w);
+        down.is_rounded = true;
+    }
+    TOL_TRY(kn_linear(w->l->kernels, w->stream, &gated));
+    status = kn_linear(w->l->kernels, w->stream, &down);
 out:
     return status;
 }
@@ -220,9 +214,8 @@ static tol_status queue_logits(const struct work *w) {
     const size_t vocabulary = w->l->shape.vocabulary;
     bool is_rounded = are_bytes(w, &w->l->output, 1);
     TOL_TRY(queue_norm(w, w->l->output_norm, w->rows - w->wanted, w->wanted, &is_rounded));
-    TOL_TRY(queue_product(w, &w->l->output, NULL, w->wanted, scratch->normed,
-                          scratch_place(w, scratch->logits), vocabulary, false, is_rounded,
-                          (struct ahead){0}));
+    TOL_TRY(queue_product(w, &w->l->output, w->wanted, scratch->normed,
+                          scratch_place(w, scratch->logits), vocabulary, false, is_rounded));
     TOL_TRY(kn_best(w->l->kernels, w->stream,
                     &(struct kn_best){.rows = w->wanted,
                                       .columns = vocabulary,
