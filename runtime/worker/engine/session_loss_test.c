@@ -3,7 +3,7 @@
  * are lost, sessions that are cancelled. After each the ledgers must be exact and the next session
  * right.
  *
- * TOLLENS_TEST_SESSIONS says how many sessions there are; 120 unless it does.
+ * TOLLENS_TEST_SESSIONS says how many sessions there are; 180 unless it does.
  */
 #include "engine_stage.h"
 
@@ -43,8 +43,10 @@ struct place {
 
 static void open_place(struct place *p) {
     MUST(tol_context_create(test_driver(), 0, &p->context));
-    MUST(tol_model_load(p->model, p->context,
-                        &(struct tol_load_options){.context = 128, .sessions = 4}, &p->loaded));
+    MUST(tol_model_load(
+        p->model, p->context,
+        &(struct tol_load_options){.context = 128, .sessions = 4, .prompt_from = PROMPT},
+        &p->loaded));
 }
 
 static void close_place(struct place *p) {
@@ -116,7 +118,7 @@ static void check_next(const struct place *p, uint64_t n, const int *expected) {
 static uint64_t lives_wanted(void) {
     const char *text = getenv("TOLLENS_TEST_SESSIONS");
     const uint64_t wanted = text != NULL ? strtoull(text, NULL, 10) : 0;
-    return wanted > 0 ? wanted : 120;
+    return wanted > 0 ? wanted : 180;
 }
 
 /* Each life has the next of its driver calls refused, or one further on where there are few lives;
