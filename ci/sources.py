@@ -88,10 +88,7 @@ EXAMPLES = """
 
 # Programs of the runtime's own mistakes: each must be refused by the compiler.
 REFUSED = """
-    handle_is_not_an_address
-    kernel_is_not_a_name
-    pinned_is_not_a_buffer
-    event_is_not_a_stream
+    handle_is_not_an_address kernel_is_not_a_name pinned_is_not_a_buffer event_is_not_a_stream
     async_source_is_pinned
 """.split()
 
@@ -263,10 +260,8 @@ COMPUTING_TESTS = set(within({
 }))
 
 HYPOTHESES = """
-    h01_modules_load h02_launches_execute h03_transfers_return
-    h04_launches_cost_little
-    h05_gemm_is_right
-    h06_attention_is_right
+    h01_modules_load h02_launches_execute h03_transfers_return h04_launches_cost_little
+    h05_gemm_is_right h06_attention_is_right
     h07_q4_k_is_llama_cpps
     h08_pool_spares_the_driver
     h09_out_of_memory_is_an_error

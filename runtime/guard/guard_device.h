@@ -58,7 +58,7 @@ void guard_device_look(struct tol_guard *guard, struct guard_device *device, uin
 /* Hands it the next job, if it is ready and there is one. */
 void guard_device_feed(struct tol_guard *guard, struct guard_device *device, bool is_alone);
 
-/* The next moment at which guard_device_look has something to do without input; UINT64_MAX: none. */
+/* When guard_device_look has something to do without input; UINT64_MAX: never. */
 uint64_t guard_device_due(const struct guard_device *device);
 
 /* ---- between guard_device.c and guard_talk.c ---- */

@@ -118,6 +118,17 @@ Test(guard_program, a_text_of_other_settings_is_not_gone_on_with) {
     SAYS("fail 1 ");
 }
 
+Test(guard_program, the_worker_of_the_readme_works) {
+    if (program_shell("command -v python3 && test -e \"$R/runtime/guard/README.md\"") != 0) {
+        cr_skip_test("no python3, or no sources");
+    }
+    SUCCEEDS("sed -n '/^```python/,/^```/{/^```/d;p;}' \"$R/runtime/guard/README.md\" > "
+             "\"$D/worker.py\"; seq 1 50 | \"$T\" guard --order --devices a,b -- python3 "
+             "\"$D/worker.py\" > \"$D/out\"; "
+             "seq 1 50 | while read -r n; do a=$((n * n)); "
+             "printf 'done %s %s\\n%s\\n' $n ${#a} $a; done | cmp - \"$D/out\"");
+}
+
 Test(guard_program, mistakes_are_said) {
     REFUSED("", "guard requires a program");
     REFUSED("--devices a --", "guard requires a program");

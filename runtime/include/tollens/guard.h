@@ -141,7 +141,7 @@ struct tol_guard_stats {
 TOL_API void tol_guard_stats(const struct tol_guard *guard, struct tol_guard_stats *stats);
 
 /* Nanoseconds from the moment that a failure is noticed: until its device has a worker that said
- * hello again, and until its job is handed to a worker again. The guard's; valid until it closes. */
+ * hello again, and until its job is handed to a worker again. Valid until the guard closes. */
 TOL_API const struct tol_hdr *tol_guard_recoveries(const struct tol_guard *guard);
 TOL_API const struct tol_hdr *tol_guard_handovers(const struct tol_guard *guard);
 

@@ -45,9 +45,9 @@ struct tol_text_options {
 /*
  * Creates a session and computes the prompt, bytes of text; what the file says is added, such as
  * bos. The caller destroys *text. TOL_INVALID_ARGUMENT: a prompt without tokens, an empty stop
- * string. TOL_OVER_LIMIT: the prompt does not fit the context. After a replay tol_text_fresh has all
- * text of it, and the text may be at its end. TOL_MISMATCH: more tokens follow the end. Else as tol_session_create,
- * tol_tokenizer_encode and tol_session_prompt.
+ * string. TOL_OVER_LIMIT: the prompt does not fit the context. After a replay tol_text_fresh has
+ * all text of it, and the text may be at its end. TOL_MISMATCH: more tokens follow the end. Else as
+ * tol_session_create, tol_tokenizer_encode and tol_session_prompt.
  */
 TOL_API tol_status tol_text_create(struct tol_loaded *loaded, const struct tol_tokenizer *tokenizer,
                                    const struct tol_text_options *options, const char *prompt,
