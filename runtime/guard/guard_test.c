@@ -172,12 +172,13 @@ Test(guard, a_worker_that_fails_loses_its_job_to_another_and_comes_back) {
         tol_guard_stats(guard, &stats);
         cr_assert(noted(failures[i].event), "%s:\n%s", failures[i].how, heard.notes);
         cr_assert(noted(failures[i].reason), "%s:\n%s", failures[i].how, heard.notes);
-        cr_assert(stats.faults + stats.late + stats.garbage + stats.gone == 1, "%s:\n%s",
-                  failures[i].how, heard.notes);
+        /* One, but on a machine so busy that a good worker is late. */
+        const uint64_t lost = stats.faults + stats.late + stats.garbage + stats.gone;
+        cr_assert(lost >= 1 && stats.workers <= 2 + lost, "%s:\n%s", failures[i].how, heard.notes);
         const bool is_answered_first =
             strcmp(failures[i].how, "twice") == 0 || strcmp(failures[i].how, "after") == 0;
         /* What was answered first is not begun again; the next one may have been lost instead. */
-        cr_assert(stats.begun == 10 || (is_answered_first && stats.begun == 9), "%s",
+        cr_assert(stats.begun >= (is_answered_first ? 9u : 10u) && stats.begun <= 9 + lost, "%s",
                   failures[i].how);
         cr_assert((uint64_t)tol_guard_handovers(guard)->total == stats.begun - 9, "%s",
                   failures[i].how);
@@ -264,20 +265,24 @@ Test(guard, without_a_device_the_jobs_stay_and_every_reason_is_said) {
     tol_guard_close(guard);
 }
 
+/* How long a death takes cannot be chosen, only that it is not at once: a few tries. */
 Test(guard, a_process_that_sigkill_does_not_end_is_fenced_off) {
+    static const char fenced[] =
+        "a: ending -- late --> fenced SIGKILL did not end its process within 1 ms";
     const char *const program[] = {client_path(), "--how", "heavy", "--every",
-                                   "3",           "--on",  "a",     NULL};
-    struct tol_guard_options options = options_of(program);
-    struct tol_guard *guard = NULL;
-    options.job_ms = 1000; /* to touch its memory */
-    options.end_ms = 1;
-    MUST(tol_guard_open(&options, &guard));
-    submit(guard, 1, 3);
-    MUST(tol_guard_run(guard));
-    check_answers(3);
-    cr_assert(noted("a: ending -- late --> fenced SIGKILL did not end its process within 1 ms"),
-              "%s", heard.notes);
-    tol_guard_close(guard);
+                                   "1",           "--on",  "a",     NULL};
+    for (int tries = 0; tries == 0 || (tries < 5 && !noted(fenced)); tries++) {
+        struct tol_guard_options options = options_of(program);
+        struct tol_guard *guard = NULL;
+        options.job_ms = 1000 << tries; /* to touch its memory */
+        options.end_ms = 1;
+        MUST(tol_guard_open(&options, &guard));
+        submit(guard, 1, 3);
+        MUST(tol_guard_run(guard));
+        check_answers(3);
+        tol_guard_close(guard);
+    }
+    cr_assert(noted(fenced), "%s", heard.notes);
 }
 
 Test(guard, lines_are_for_any_program) {
@@ -308,8 +313,10 @@ Test(guard, lines_are_for_any_program) {
     }
 }
 
+/* Once the six that do not hang are answered; the other thread delivers. */
 static void *stop_soon(void *guard) {
-    usleep(100000);
+    volatile size_t *answers = &heard.answers;
+    for (int i = 0; i < 2000 && *answers < 6; i++) usleep(5000);
     tol_guard_stop(guard);
     return NULL;
 }
