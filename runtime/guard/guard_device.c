@@ -221,27 +221,20 @@ static void be_gone(struct tol_guard *g, struct guard_device *d, const char *how
                        was_killed ? "" : how);
 }
 
-/* Whether the process is dead, and what follows. */
-static bool look_for_death(struct tol_guard *g, struct guard_device *d) {
-    char how[GUARD_REASON_BYTES];
-    bool is_good = false;
-    if (d->child.id == 0 || !guard_child_end(&d->child, &is_good, how, sizeof how)) return false;
-    guard_device_read(g, d); /* what it wrote before */
-    if (g->broken != TOL_OK) return true;
+/* What follows from a death. */
+static void take_death(struct tol_guard *g, struct guard_device *d, bool is_good, const char *how) {
+    char words[GUARD_REASON_BYTES];
     if (d->state == GUARD_FENCED) {
         end_child(d);
     } else if (d->is_probe && is_good && d->state == GUARD_PROBING) {
         guard_device_event(g, d, GUARD_ON_PROBED, "");
+    } else if (d->is_probe) {
+        snprintf(words, sizeof words, "the probe failed, %.180s", how);
+        add_probe_words(d, words, sizeof words);
+        be_gone(g, d, words);
     } else {
-        if (d->is_probe) {
-            char words[GUARD_REASON_BYTES] = "the probe failed, ";
-            snprintf(words + strlen(words), 200, "%.190s", how);
-            add_probe_words(d, words, sizeof words);
-            snprintf(how, sizeof how, "%s", words);
-        }
         be_gone(g, d, how);
     }
-    return true;
 }
 
 static void look_at_clock(struct tol_guard *g, struct guard_device *d, uint64_t now_ns) {
@@ -261,8 +254,16 @@ static void look_at_clock(struct tol_guard *g, struct guard_device *d, uint64_t 
 }
 
 void guard_device_look(struct tol_guard *g, struct guard_device *d, uint64_t now_ns) {
+    char how[GUARD_REASON_BYTES];
+    bool is_good = false;
+    /* First, so that all it wrote before is read behind. */
+    const bool is_dead = d->child.id != 0 && guard_child_end(&d->child, &is_good, how, sizeof how);
     guard_device_read(g, d);
-    if (g->broken != TOL_OK || look_for_death(g, d)) return;
+    if (g->broken != TOL_OK) return;
+    if (is_dead) {
+        take_death(g, d, is_good, how);
+        return;
+    }
     look_at_clock(g, d, now_ns);
     if (d->output.begin < d->output.end && d->child.in >= 0 &&
         !guard_output_write(&d->output, d->child.in)) {

@@ -181,6 +181,7 @@ Test(guard_journal, a_full_disk_is_a_sentence_and_leaves_whole_records) {
     MUST(guard_journal_add(journal, &small));
     MUST_FAIL(guard_journal_add(journal, &large), TOL_UNWRITABLE, "cannot grow beyond");
     cr_assert(strstr(tol_message(), "File too large") != NULL, "%s", tol_message());
+    cr_assert(size_of() == (off_t)room - 50 + 33, "what did not fit is not there in part");
     cr_assert(setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}) == 0);
     /* It does not go on as if nothing had been: a record between would be missing. */
     MUST_FAIL(guard_journal_add(journal, &small), TOL_UNWRITABLE, "cannot grow");
