@@ -190,7 +190,7 @@ KERNELS_TESTS = """
     bench/cublas_test decoder/linear_test decoder/paged_test decoder/paged_bytes_test
     decoder/halves_test decoder/rounded_test
     checksum/crc32c_test checksum/checksum_test
-    seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/sealed_product_test
+    seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/seal_product_test
     collective/collective_stage collective/collective_test collective/collective_loss_test
 """.split()
 

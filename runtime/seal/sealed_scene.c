@@ -113,7 +113,7 @@ void scene_product_end(struct scene_product *p) {
     tol_stream_destroy(p->stream);
 }
 
-/* Within what rounding x to bytes may do: sealed_product_test.c has the exact bound. */
+/* Within what rounding x to bytes may do: seal_product_test.c has the exact bound. */
 void scene_product_check(const struct scene_product *p) {
     double w[SCENE_K];
     for (size_t i = 0; i < SCENE_ROWS; i++) {

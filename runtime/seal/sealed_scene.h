@@ -52,7 +52,7 @@ void scene_product_run(struct scene_product *p);
 void scene_product_end(struct scene_product *p);
 
 /* It must be that of the plain weights, within what rounding x to bytes may do:
- * sealed_product_test.c has the exact bound. */
+ * seal_product_test.c has the exact bound. */
 void scene_product_check(const struct scene_product *p);
 
 #endif

@@ -400,6 +400,14 @@ Test(program, the_workers_claims_are_known_by_name) {
     cr_assert(!program_says("W1,"), "W1 is listed, though no claim of the plugin was named");
 }
 
+/* So are those on memory, and both at once. */
+Test(program, claims_on_memory_are_known_by_name) {
+    cr_assert(program_shell("\"$T\" explain s1 W2") == 0, "%s", program_output);
+    cr_assert(program_says("never stand in the clear") && program_says("verification_blind") &&
+              program_says("The same seed gives the same tokens"));
+    cr_assert(program_shell("\"$T\" run S7") == 2 && program_says("unknown claim 'S7'"));
+}
+
 /* What the soft device can tell of W3 in seconds, with a fault that it must notice. */
 Test(program, a_claim_on_the_worker_is_tried) {
     cr_assert(program_shell("\"$T\" run W3 --device soft --seeds 1 --out \"$D/sound\"") == 0, "%s",
