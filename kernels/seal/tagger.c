@@ -36,6 +36,7 @@ void kn_tagger_begin(const uint8_t point[16], const uint8_t key[32], struct seal
     kn_chacha_begin(key, no_nonce, &stream);
     memcpy(tagger->words, stream.words, sizeof tagger->words);
     explicit_bzero(&stream, sizeof stream);
+    explicit_bzero(&r, sizeof r);
 }
 
 /* The sum so far, with more blocks. */
