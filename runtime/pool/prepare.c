@@ -24,7 +24,7 @@ struct prepare_work {
 /* The thread takes no memory unless so many handles of the next size fit under the limits. It keeps
  * one share of the bytes in use mapped ahead at most. Callers leave trimming to it while no more is
  * held beyond trim_above than this share of the bytes in use and so many bytes. */
-enum { ROOM_HANDLES = 16, AHEAD_SHARE = 128 };
+enum { ROOM_HANDLES = 16, AHEAD_SHARE = 256 };
 static const double LATE_SHARE = 0.0025;
 static const uint64_t LATE_BYTES = 4 << 20;
 

@@ -69,7 +69,7 @@ struct tol_pool_options {
                            * that has to be taken for a block has its own */
 
     /* Preparing: a pool that has outgrown its first handles starts a thread, which maps the next
-     * handle while less than prepare_bytes, or 1/128 of the bytes in use, are mapped ahead, and
+     * handle while less than prepare_bytes, or 1/256 of the bytes in use, are mapped ahead, and
      * gives back what is to be trimmed. It works only after an allocation that used up half of
      * that, takes no memory when the pool is near a limit, and ends with the pool; it blocks all
      * signals. A caller whose block does not fit waits for a handle that is under way, or takes its
