@@ -8,7 +8,7 @@
 #include <sched.h>
 
 #define MIB ((size_t)1 << 20)
-enum { BLOCKS = 160, BLOCK_BYTES = 3 << 20 };
+enum { BLOCKS = 320, BLOCK_BYTES = 6 << 20 };
 
 static struct tol_block blocks[BLOCKS];
 
