@@ -6,7 +6,8 @@
 
 #include "tollens/context.h"
 
-/* Return an exit code: 0 all is well, 1 something is lost, 2 it could not be tried; says what on stderr. */
+/* Return an exit code: 0 all is well, 1 something is lost, 2 it could not be tried; say what on
+ * stderr. */
 int check_growing_pool(struct tol_driver *driver);
 int check_copies(struct tol_driver *driver);
 

@@ -3,9 +3,9 @@
  *
  * A pool reserves one range of addresses and maps memory behind it page by page. An allocation is
  * placed where it needs the fewest new pages (best fit), so that whole pages become free again and
- * can go back to the driver. Freed blocks stay with the thread that freed them, small ones for its
- * next allocation of that size, a few larger ones until its next allocation of another size. Large blocks have a mapping of their own. The pool writes to device
- * memory only when it wipes a block.
+ * can go back to the driver. Freed blocks stay with the thread that freed them: small ones for its
+ * next allocation of that size, a few larger ones until it allocates another size. Large blocks
+ * have a mapping of their own. The pool writes to device memory only when it wipes a block.
  *
  * Stream order: allocating and freeing name the stream that uses the block. A free normally calls
  * no driver function. The same stream can reuse a freed block at once. Another stream gets it when
