@@ -30,6 +30,31 @@ Test(attack, more_queues_are_had_by_who_wants_them_alone) {
     cr_assert_str_eq(queues_of((struct hyp_attack_wants){.many_queues = true}, NULL), "32");
 }
 
+static int devices;
+
+static void count_devices(struct hyp_attack *attack) {
+    HYP_OK(attack, tol_device_count(attack->driver, &devices));
+}
+
+/* Goal: an attack on peers has several soft devices, unless a person asked for another number. */
+static int devices_of(const char *given) {
+    setenv("TOLLENS_DEVICE", "soft", 1);
+    unsetenv("TOLLENS_OUT");
+    unsetenv("TOLLENS_SOFT_DEVICES");
+    if (given != NULL) setenv("TOLLENS_SOFT_DEVICES", given, 1);
+    hyp_attack_run("h10", "made_up", &(struct hyp_attack_wants){.soft_devices = "3"},
+                   count_devices);
+    return devices;
+}
+
+Test(attack, soft_devices_are_as_many_as_are_wanted) {
+    cr_assert_eq(devices_of(NULL), 3);
+}
+
+Test(attack, how_many_soft_devices_a_person_asked_for_stays) {
+    cr_assert_eq(devices_of("5"), 5);
+}
+
 Test(attack, how_many_queues_a_person_asked_for_stays) {
     cr_assert_str_eq(queues_of((struct hyp_attack_wants){.many_queues = true}, "5"), "5");
 }
