@@ -138,7 +138,7 @@ class Slurm(Cluster):
                    lambda: not self.say("squeue", "-h", "-j", job, code=None).strip())
         said = self.merge(TASKS, 0)
         self.assertEqual((said["missing"], said["claims"][0]["runs"]), ([], TASKS))
-        print(f"summary: {TASKS} tasks, node n4 lost with task {lost[0]}, n5 and n6 drained: "
+        print(f"\nsummary: {TASKS} tasks, node n4 lost with task {lost[0]}, n5 and n6 drained: "
               f"{len(here)} at the cut, {TASKS - 1} and the missing one named, then {TASKS}")
 
     def test_an_attempt_after_a_whole_one_does_nothing_and_a_preempted_one_leaves_nothing(
@@ -208,7 +208,7 @@ class ReFrame(Cluster):
                                      "--out", self.top / "of-reframe"))
         self.assertEqual({one["node"] for one in merged["machines"]}, {"n1", "n2", "n3"})
         self.assertEqual(merged["claims"][0]["survived"], 3)
-        print("summary: ReFrame: 3 nodes, 3 runs, one report")
+        print("\nsummary: ReFrame: 3 nodes, 3 runs, one report")
 
 
 if __name__ == "__main__":

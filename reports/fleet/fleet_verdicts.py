@@ -88,6 +88,7 @@ def median_effects(runs: Sequence[Run], name: str) -> dict[str, float]:
 
 
 def of_claim(runs: Sequence[Run], name: str) -> ClaimOfFleet:
+    """runs: oldest first. Title and threshold are those of the newest."""
     rows: dict[str, list[dict[str, Any]]] = {}
     reasons, caught, of, samples, count = [], 0, 0, 0, 0
     for run in (run for run in runs if name in run.claims):
@@ -102,7 +103,7 @@ def of_claim(runs: Sequence[Run], name: str) -> ClaimOfFleet:
     machines: dict[str, list[str]] = {verdict: [] for verdict in VERDICTS}
     for machine, own in rows.items():
         machines[of_machine(own)].append(machine)
-    newest = next(row for own in rows.values() for row in reversed(own))
+    newest = next(run.claims[name] for run in reversed(runs) if name in run.claims)
     verdict = worst([verdict for verdict, named in machines.items() if named])
     return ClaimOfFleet(name, newest["title"],
                         {key: newest[key] for key in ("unit", "direction", "threshold")}, verdict,

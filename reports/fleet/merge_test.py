@@ -103,6 +103,9 @@ class Verdicts(Fleets):
         days = [day for day in said["days"] if day["claim"] == "H11"]
         self.assertEqual([day["changed"] for day in days], [day == 4 for day in range(7)])
         self.assertEqual(len(said["machines"]), 1)
+        newer = self.make("b", day=9, claims={"H11": {"title": "in newer words"}})
+        rows = {row["id"]: row for row in self.merged(newer, *folders)["claims"]}
+        self.assertEqual(rows["H11"]["title"], "in newer words")
         self.assertIn("changed: 2026-06-", (self.out / "merge.html").read_text())
 
 
