@@ -109,8 +109,8 @@ KERNELS = """
     checksum/crc32c checksum/checksum seal/chacha seal/tagger seal/seal_chunks
     seal/sealed_product
     collective/collective collective/collective_calls collective/collective_ways
-    decoder/weight_format decoder/decoder_check decoder/linear decoder/linear_bytes
-    decoder/rounded decoder/best decoder/paged decoder/halves
+    decoder/weight_format decoder/decoder_check decoder/rounded decoder/linear_bytes
+    decoder/linear decoder/best decoder/paged decoder/halves
 """.split()
 
 # Models on a device: above the kernels.
@@ -155,9 +155,9 @@ KERNEL_IMAGES = """
     measure/read_words
     decoder/linear_1_warp decoder/linear_2_tile decoder/linear_3_tensor decoder/linear_4_wide
     decoder/linear_5_bytes decoder/linear_6_early decoder/rounded_1_warp decoder/rounded_2_early
-    decoder/paged_4_early decoder/best_1_parts decoder/best_2_early
-    decoder/embed_1_element decoder/heads_1_warp decoder/paged_1_span decoder/paged_2_merge
-    decoder/heads_2_bytes decoder/paged_3_bytes
+    decoder/best_1_parts decoder/best_2_early decoder/embed_1_element decoder/heads_1_warp
+    decoder/paged_1_span decoder/paged_2_merge decoder/heads_2_bytes decoder/paged_3_bytes
+    decoder/paged_4_early
     decoder/halves_1_weights decoder/halves_2_rows decoder/halves_3_heads
 """.split()
 
@@ -188,7 +188,7 @@ KERNELS_TESTS = """
     softmax/softmax_test norm/norm_test
     row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
     bench/cublas_test decoder/linear_test decoder/paged_test decoder/paged_bytes_test
-    decoder/halves_test decoder/rounded_test
+    decoder/halves_test decoder/rounded_test decoder/linear_rounded_test
     checksum/crc32c_test checksum/checksum_test
     seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/seal_product_test
     collective/collective_stage collective/collective_test collective/collective_loss_test

@@ -6,7 +6,6 @@
 #include "core/check.h"
 #include "decoder/decoder_arguments.h"
 #include "decoder/decoder_check.h"
-#include "decoder/linear_bytes.h"
 #include "decoder/rounded.h"
 
 #include <limits.h>

@@ -8,51 +8,23 @@
  * whole quants, and x as the sum of two bfloat16 numbers: with S the sum of (|d sc q| + |dmin m|)
  * |x|, its error is at most (2^-17 + (k / 32 + 16) 2^-22) S; an infinite x makes its column NaN,
  * and one of 2^122 or more can. "wide" gives the bits of "tensor" and is for many columns, which it
- * splits into a workspace first. "bytes" and "early", for blocks of 256 and with a workspace, round x
- * to bytes there (rounded.h) and multiply whole numbers; beside the product with x so rounded the
- * error is at most (k / 256 + 16) 2^-22 S. "early" is "bytes" for compute capability 9.0: it begins
- * while the kernel in front ends, with the same bits. Each has one more rounding for the bias and one for the sum with
- * y. An element is the same bits whatever the number of columns and whatever is in the others,
- * so what is computed for one session does not depend on those beside it. A NaN stays in its
- * column.
+ * splits into a workspace first. "bytes" and "early", for blocks of 256 and with a workspace,
+ * round x to bytes there (rounded.h) and multiply whole numbers; beside the product with x so
+ * rounded the error is at most (k / 256 + 16) 2^-22 S. "early" is "bytes" for compute capability
+ * 9.0: it begins while the kernel in front ends, with the same bits. Each has one more rounding for
+ * the bias and one for the sum with y. An element is the same bits whatever the number of columns
+ * and whatever is in the others, so what is computed for one session does not depend on those
+ * beside it. A NaN stays in its column.
  *
  * embed: row r of out is row tokens[r] of a table, as floats, bit for bit as kn_weight_values says;
  * NaN if the table has no such row.
  *
- * Both queue one kernel, "wide" two, and wait for nothing. Thread-safe, as tol_launch is.
+ * Both queue one kernel, or two where x is split or rounded first, and wait for nothing. Thread-safe, as tol_launch is.
  */
 #ifndef KN_LINEAR_H
 #define KN_LINEAR_H
 
-#include "decoder/weight_format.h"
-#include "kernel_set.h"
-#include "place.h"
-
-struct kn_linear {
-    enum kn_weight_format format;
-    size_t rows, columns, k;   /* k in whole grains, at least one */
-    struct kn_place weights;   /* W */
-    struct kn_place gate;      /* G, of the same shape and format; address 0: none */
-    struct kn_place bias;      /* rows floats; address 0: none. Not with a gate */
-    struct kn_place x, y;      /* floats; x at a multiple of 16 bytes */
-    size_t x_stride, y_stride; /* from column to column, in elements; x_stride in fours */
-    bool adds;                 /* adds to y, and does not replace it. Not with a gate */
-    struct kn_place workspace; /* kn_linear_workspace bytes at a multiple of 16; address 0: none.
-                                  A call that runs beside this one needs another */
-    bool is_rounded;           /* the workspace has x already, as kn_rounded leaves it, and need not
-                                  be larger; x is not read. For what kn_linear_is_bytes says */
-    /* y rounded to bytes as well, kn_rounded_bytes(columns, rows), for a gate and what
-     * kn_linear_is_bytes says; rows in whole chunks of 256. Address 0: no. Tickets: as many zeros
-     * as kn_linear_tickets says, left as zeros; a call that runs beside this one needs others. */
-    struct kn_place rounded, tickets;
-    const char *variant;       /* "early", "bytes", "wide", "tensor" or "fma"; NULL: the best */
-};
-
-TOL_API size_t kn_linear_tickets(size_t columns, size_t rows); /* bytes */
-
-/* Whether the products of a format are of x rounded to bytes on the device, if they have a
- * workspace and name no variant. */
-TOL_API bool kn_linear_is_bytes(const struct tol_device *device, enum kn_weight_format format);
+#include "decoder/linear_bytes.h"
 
 /* The bytes of workspace that "wide" needs for a product of so many columns and elements of k. */
 TOL_API size_t kn_linear_workspace(size_t columns, size_t k);

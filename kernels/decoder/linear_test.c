@@ -3,7 +3,6 @@
  * what is refused.
  */
 #include "decoder/linear.h"
-#include "decoder/rounded.h"
 #include "guarded.h"
 #include "inputs.h"
 #include "quant/quant_draw.h"
@@ -326,72 +325,6 @@ Test(linear, products_of_bytes_are_the_definition_and_the_same_beside_others) {
         if (test_takes_trial()) try_bytes(format, 33, 35, 512);
         if (test_takes_trial()) try_bytes(format, 1, 1, 256);
         if (test_takes_trial()) try_bytes(format, 17, 8, 10240);
-    }
-}
-
-/* A gated product that rounds its result, against the kernel for that, twice: tickets are zeros
- * again. */
-static void try_rounded(enum kn_weight_format format, const char *variant, size_t columns) {
-    enum { ROWS = 512, K = 512 };
-    struct stage s = stage_make(format, ROWS, columns, K);
-    const size_t matrix = ROWS * kn_weight_row_bytes(format, K), count = columns * ROWS;
-    const size_t bytes = kn_rounded_bytes(columns, ROWS);
-    const size_t tickets = kn_linear_tickets(columns, ROWS);
-    uint8_t *zeros = calloc(3, bytes), *got[2] = {zeros + bytes, zeros + 2 * bytes};
-    tol_auto_buffer struct tol_buffer *weights = NULL, *x = NULL, *y = NULL, *room = NULL;
-    tol_auto_buffer struct tol_buffer *rounded = NULL, *again = NULL, *ticket = NULL;
-    cr_assert(zeros != NULL && tickets <= bytes);
-    MUST(tol_buffer_create(test_context(), 2 * matrix, 1, &weights));
-    MUST(tol_buffer_create(test_context(), columns * K, sizeof(float), &x));
-    MUST(tol_buffer_create(test_context(), count, sizeof(float), &y));
-    MUST(tol_buffer_create(test_context(), kn_linear_workspace(columns, K), 1, &room));
-    MUST(tol_buffer_create(test_context(), bytes, 1, &rounded));
-    MUST(tol_buffer_create(test_context(), bytes, 1, &again));
-    MUST(tol_buffer_create(test_context(), tickets, 1, &ticket));
-    MUST(tol_buffer_write_at(weights, 0, s.weights, matrix));
-    MUST(tol_buffer_write_at(weights, matrix, s.gates, matrix));
-    MUST(tol_buffer_write(x, s.x, columns * K * sizeof(float)));
-    MUST(tol_buffer_write(ticket, zeros, tickets));
-    for (int turn = 0; turn < 2; turn++) {
-        MUST(tol_buffer_write(rounded, zeros, bytes));
-        MUST(tol_buffer_write(again, zeros, bytes));
-        MUST(kn_linear(kernels, stream,
-                       &(struct kn_linear){.format = format,
-                                           .rows = ROWS,
-                                           .columns = columns,
-                                           .k = K,
-                                           .weights = kn_place_of(weights, 0),
-                                           .gate = kn_place_of(weights, matrix),
-                                           .x = kn_place_of(x, 0),
-                                           .y = kn_place_of(y, 0),
-                                           .x_stride = K,
-                                           .y_stride = ROWS,
-                                           .workspace = kn_place_of(room, 0),
-                                           .rounded = kn_place_of(rounded, 0),
-                                           .tickets = kn_place_of(ticket, 0),
-                                           .variant = variant}));
-        MUST(kn_rounded(kernels, stream,
-                        &(struct kn_rounded){.columns = columns,
-                                             .k = ROWS,
-                                             .x = kn_place_of(y, 0),
-                                             .x_stride = ROWS,
-                                             .out = kn_place_of(again, 0)}));
-        MUST(tol_stream_synchronize(stream));
-        MUST(tol_buffer_read(rounded, got[0], bytes));
-        MUST(tol_buffer_read(again, got[1], bytes));
-        cr_assert(memcmp(got[0], got[1], bytes) == 0, "%s, %s, turn %d", kn_weight_name(format),
-                  variant, turn);
-    }
-    stage_end(&s);
-    free(zeros);
-}
-
-Test(linear, a_gated_product_rounds_its_result) {
-    begin();
-    const int capability = tol_context_device(test_context())->compute_capability;
-    for (enum kn_weight_format format = KN_WEIGHT_Q4_K; format < KN_WEIGHT_FORMATS; format++) {
-        if (capability >= 80 && test_takes_trial()) try_rounded(format, "bytes", 11);
-        if (capability >= 90 && test_takes_trial()) try_rounded(format, "early", 3);
     }
 }
 

@@ -20,25 +20,26 @@ KN_IMAGES(paged_4_early);
 
 enum { HEADS = 4, GRID_MAX = 65535, LOG2_GROUPS = 4, MERGE_THREADS = 64, SCALED = 32 };
 
-/* The kernels of a table: early ones for compute capability 9.0, and the others. */
-#define EARLY(entry_, threads_, heads)                                                               \
+/* The kernels of a table: early ones for compute capability 9.0, and the others. tile: the heads of
+ * q of a block. */
+#define ONE(name_, entry_, file, capability, threads_, heads)                                      \
     {                                                                                              \
-        .name = "early", .entry = entry_ "_early", .images = kn_images_paged_4_early,              \
-        .compute_capability_min = 90, .threads = threads_, .tile = {heads}                             \
+        .name = name_, .entry = entry_, .images = kn_images_##file,                                \
+        .compute_capability_min = capability, .threads = threads_, .tile = {                       \
+            heads                                                                                  \
+        }                                                                                          \
     }
-#define PLAIN(entry_, file, threads_, heads)                                                         \
+#define PAIR(entry, file, threads, heads)                                                          \
     {                                                                                              \
-        .name = "plain", .entry = entry_, .images = kn_images_##file,                              \
-        .compute_capability_min = 75, .threads = threads_, .tile = {heads}                             \
+        ONE("early", entry "_early", paged_4_early, 90, threads, heads),                           \
+            ONE("plain", entry, file, 75, threads, heads)                                          \
     }
-#define PAIR(entry, file, threads, heads)                                                            \
-    { EARLY(entry, threads, heads), PLAIN(entry, file, threads, heads) }
 enum { PLAIN_ROW = 1, PAIR_ROWS };
 
 static const struct kn_variant heads_rows[KN_CACHES][PAIR_ROWS] = {
-    PAIR("heads_warp", heads_1_warp, 32 * HEADS, HEADS), PAIR("heads_bytes", heads_2_bytes, 32 * HEADS, HEADS)};
+    PAIR("heads_warp", heads_1_warp, 32 * HEADS, HEADS),
+    PAIR("heads_bytes", heads_2_bytes, 32 * HEADS, HEADS)};
 
-/* tile: the heads of q of a block. */
 #define SPAN(cache, file, group)                                                                   \
     PAIR("paged_" #cache "_" #group, file, PAGED_SPAN_THREADS, group)
 #define SPANS(cache, file)                                                                         \

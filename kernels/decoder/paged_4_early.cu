@@ -2,8 +2,8 @@
 // Target: compute_90
 //
 // Idea, owner, bound and requirements: as heads_1_warp, heads_2_bytes, and steps 1 to 3. Positions,
-// slots and tables of pages are read before the kernel in front has ended: a kernel that writes them
-// must end before a kernel without a programmatic launch does, which begins before these.
+// slots and tables of pages are read before the kernel in front has ended. So what writes them is
+// followed by a launch that is not programmatic, in front of these.
 #define EARLY
 #include "heads.cuh"
 #include "paged_merge.cuh"

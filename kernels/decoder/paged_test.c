@@ -118,7 +118,7 @@ static void finish(struct stage *s) {
     free(s->pages), free(s->qkv), free(s->norms);
 }
 
-/* Attention whose rows are rounded, against its rows rounded by the kernel for that, bit for bit. */
+/* Attention whose rows are rounded, against its rows rounded by the kernel for that. */
 static void check_rounded(const struct stage *s, const struct kn_paged *paged, const float *out) {
     const size_t rows = paged->batch.rows, q_width = s->shape.heads * s->shape.head_size;
     const size_t bytes = kn_rounded_bytes(rows, q_width);

@@ -143,7 +143,9 @@ static void close_host(struct host *h) {
 static void round_chunk(const double *x, double *rounded) {
     double most = 0;
     for (size_t i = 0; i < 256; i++) most = fmax(most, fabs(x[i]));
-    for (size_t i = 0; i < 256; i++) rounded[i] = most > 0 ? rint(x[i] * 127 / most) * most / 127 : 0;
+    for (size_t i = 0; i < 256; i++) {
+        rounded[i] = most > 0 ? rint(x[i] * 127 / most) * most / 127 : 0;
+    }
 }
 
 /* y = m x (+ bias) */
