@@ -142,8 +142,7 @@ KERNEL_IMAGES = """
     quant/quant_product_4_tensor quant/quant_product_5_staged quant/quant_product_6_early
     attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor
     attention/attention_4_decode attention/attention_5_combine attention/attention_6_grouped
-    attention/attention_7_hopper
-    attention/attention_defects
+    attention/attention_7_hopper attention/attention_defects
     softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
     softmax/softmax_4_whole softmax/softmax_5_ring
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring

@@ -46,8 +46,9 @@ static void note_kernels(struct tol_interpose_call *call, void *user) {
 /* Whether the call launches a kernel whose name begins so. */
 static bool launches(const struct tol_interpose_call *call, const char *beginning) {
     bool is_so = false;
-    if (call->index != TOL_DRIVER_INDEX_cuLaunchKernel) return false;
-    const CUfunction function = ARGUMENT(call, 0, CUfunction);
+    const bool is_ex = call->index == TOL_DRIVER_INDEX_cuLaunchKernelEx; /* a programmatic one */
+    if (!is_ex && call->index != TOL_DRIVER_INDEX_cuLaunchKernel) return false;
+    const CUfunction function = ARGUMENT(call, is_ex ? 1 : 0, CUfunction);
     pthread_mutex_lock(&kernels.lock);
     for (size_t i = 0; i < kernels.count; i++) {
         is_so |= kernels.known[i].function == function &&
@@ -65,10 +66,22 @@ static void *replaced(struct tol_interpose_call *call, size_t bytes) {
         char bytes[512];
     } copy;
     static _Thread_local void *parameters[1];
-    memcpy(copy.bytes, ARGUMENT(call, 9, void **)[0], bytes);
+    const int at = call->index == TOL_DRIVER_INDEX_cuLaunchKernelEx ? 2 : 9;
+    memcpy(copy.bytes, ARGUMENT(call, at, void **)[0], bytes);
     parameters[0] = &copy;
-    ARGUMENT(call, 9, void **) = parameters;
+    ARGUMENT(call, at, void **) = parameters;
     return &copy;
+}
+
+/* The blocks along one dimension of the grid, 1 or 2, which may be changed likewise. */
+static unsigned *blocks_of(struct tol_interpose_call *call, int dimension) {
+    static _Thread_local CUlaunchConfig copy;
+    if (call->index == TOL_DRIVER_INDEX_cuLaunchKernel) {
+        return &ARGUMENT(call, 1 + dimension, unsigned);
+    }
+    copy = *ARGUMENT(call, 0, const CUlaunchConfig *);
+    ARGUMENT(call, 0, const CUlaunchConfig *) = &copy;
+    return dimension == 1 ? &copy.gridDimY : &copy.gridDimZ;
 }
 
 /* ---- decoding ---- */
@@ -83,8 +96,9 @@ static void shift_rope(struct tol_interpose_call *call, void *user) {
 static void drop_bias(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (!launches(call, "linear_")) return;
-    struct linear_arguments *x = replaced(call, sizeof *x);
-    x->bias = 0;
+    struct linear_bytes_arguments *x =
+        replaced(call, launches(call, "linear_bytes_") ? sizeof *x : sizeof x->linear);
+    x->linear.bias = 0;
 }
 
 static void double_rows(struct tol_interpose_call *call, void *user) {
@@ -97,7 +111,7 @@ static void double_rows(struct tol_interpose_call *call, void *user) {
 static void lose_token(struct tol_interpose_call *call, void *user) {
     (void)user;
     if (!launches(call, "heads_")) return;
-    unsigned *rows = &ARGUMENT(call, 2, unsigned);
+    unsigned *rows = blocks_of(call, 1);
     if (*rows > 1) --*rows;
 }
 
@@ -135,7 +149,7 @@ static void reorder_sums(struct tol_interpose_call *call, void *user) {
 /* Every row of a pass sees the pages of the first session. */
 static void leak_batch(struct tol_interpose_call *call, void *user) {
     (void)user;
-    if (!launches(call, "paged_span") || ARGUMENT(call, 3, unsigned) < 2) return;
+    if (!launches(call, "paged_span") || *blocks_of(call, 2) < 2) return;
     struct paged_arguments *x = replaced(call, sizeof *x);
     x->cache.pages_max = 0;
 }

@@ -19,7 +19,8 @@
  * embed: row r of out is row tokens[r] of a table, as floats, bit for bit as kn_weight_values says;
  * NaN if the table has no such row.
  *
- * Both queue one kernel, or two where x is split or rounded first, and wait for nothing. Thread-safe, as tol_launch is.
+ * Both queue one kernel, or two where x is split or rounded first, and wait for nothing.
+ * Thread-safe, as tol_launch is.
  */
 #ifndef KN_LINEAR_H
 #define KN_LINEAR_H

@@ -96,9 +96,11 @@ static void run_linear(struct sweep *sweep, enum kn_weight_format format, const 
             magnitude += fabs((double)row[k] * (double)x[k]);
         }
         p.oracle[i] = gated ? sum / (1 + exp(-sum)) * sum : sum;
-        /* x has 17 bits on tensor cores, where fma rounds K / 32 + 16 times; a gate multiplies the
-         * error of each sum by the other */
-        const double each = variant[0] == 'f' ? 0x1p-19 : 0x1p-17;
+        /* x has 17 bits on tensor cores, where fma rounds K / 32 + 16 times, and bytes are off by
+         * 1/254 of the largest x; a gate multiplies the error of each sum by the other */
+        const double each = variant[0] == 'f'                         ? 0x1p-19
+                            : variant[0] == 'b' || variant[0] == 'e' ? 0x1p-4
+                                                                      : 0x1p-17;
         p.absolute = fmax(p.absolute, each * magnitude * (gated ? 2.2 * fabs(sum) : 1));
     }
     status = kn_linear(
@@ -220,6 +222,13 @@ void sweep_model(struct sweep *sweep) {
             if (format >= KN_WEIGHT_Q8_0 && device->compute_capability >= 80) {
                 run_linear(sweep, format, "tensor", COLUMNS, gated == 1);
                 run_linear(sweep, format, "wide", COLUMNS, gated == 1);
+            }
+            for (int many = 0; many <= 1 && format >= KN_WEIGHT_Q4_K; many++) {
+                const size_t columns = many ? 9 : 1;
+                if (device->compute_capability < 80) break;
+                run_linear(sweep, format, "bytes", columns, gated == 1);
+                if (device->compute_capability < 90) continue;
+                run_linear(sweep, format, "early", columns, gated == 1);
             }
         }
         run_embed(sweep, format);
