@@ -116,9 +116,8 @@ KERNELS = """
 # Models on a device: above the kernels.
 ENGINE = within({
     "engine": """
-        rotation model token_sampler load_plan load_upload load pass prompt prompt_make session_pages
-        session_steps
-        decode_text worker_cuda
+        rotation model token_sampler load_plan load_upload load pass prompt prompt_make
+        session_pages session_steps decode_text worker_cuda
     """,
 })
 
@@ -177,8 +176,7 @@ KERNELS_SWEEP = """
 
 KERNELS_TESTS = """
     variant_test kernel_set_test measure/read_words_test
-    operand_test parallel_test number_test inputs_test deviation_test guarded_test
-    swapped_test
+    operand_test parallel_test number_test inputs_test deviation_test guarded_test swapped_test
     gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
     gemm/gemm_float_test kernel_image_test quant/quant_block_test quant/quantise_test
     quant/dequantise_test quant/quant_product_test quant/quant_product_call_test

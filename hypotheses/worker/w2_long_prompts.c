@@ -1,6 +1,6 @@
 /*
- * The attack on W2 with long prompts: sessions that share a beginning, whose prompts are computed in
- * passes of another size than alone.
+ * The attack on W2 with long prompts: sessions that share a beginning, whose prompts are computed
+ * in passes of another size than alone.
  */
 #include "worker_stage.h"
 

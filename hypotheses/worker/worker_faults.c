@@ -1,6 +1,7 @@
 /*
  * The faults. Kernels are known by the names that the runtime asked the driver for; their one
- * argument is a struct of decoder_arguments.h or halves_arguments.h, of which a changed copy is passed on.
+ * argument is a struct of decoder_arguments.h or halves_arguments.h, of which a changed copy is
+ * passed on.
  */
 #include "worker_faults.h"
 

@@ -24,8 +24,8 @@ struct rows {
     enum kn_type type;
 };
 
-/* Key i has -1 at element 0 in the first tile, and more in later ones; row r of q has a factor for
- * it, so that the maximum of every third row grows by 30 powers of two, and of the others by few. */
+/* Element 0 of the keys grows by 1 every 100 keys; row r of q has a factor for it, so that the
+ * maximum of every third row grows by 29 powers of two, and of the others by 3.3. */
 static void draw(const struct rows *x) {
     static float values[KEYS * HEADS_MAX];
     static uint8_t stored[KEYS * HEADS_MAX * 2];

@@ -6,7 +6,6 @@
 #include "core/check.h"
 #include "decoder/decoder_check.h"
 #include "decoder/halves_arguments.h"
-#include "decoder/paged_cache.h"
 
 #include <math.h>
 
@@ -274,13 +273,12 @@ tol_status kn_halves_cache(struct kn_kernels *kernels, struct tol_stream *stream
     TOL_TRY(kn_decoder_bytes("values", x->values, bytes, 16));
     TOL_CHECK(!kn_place_overlap(x->keys, bytes, x->values, bytes), TOL_INVALID_ARGUMENT,
               "keys and values overlap");
-    const struct halves_cache_arguments arguments = {.cache =
-                                                         kn_paged_cache_of(&x->batch, &x->shape),
-                                                     .keys = x->keys.address,
-                                                     .values = x->values.address,
-                                                     .positions = (uint32_t)x->positions,
-                                                     .kv_heads = (uint32_t)x->shape.kv_heads,
-                                                     .head_size = (uint32_t)x->shape.head_size};
+    struct halves_cache_arguments arguments = {.keys = x->keys.address,
+                                               .values = x->values.address,
+                                               .positions = (uint32_t)x->positions,
+                                               .kv_heads = (uint32_t)x->shape.kv_heads,
+                                               .head_size = (uint32_t)x->shape.head_size};
+    kn_paged_cache_of(&x->batch, &x->shape, &arguments.cache);
     status = kn_decoder_launch(
         kernels, stream, &gather_rows[x->shape.cache],
         (struct tol_launch_shape){(unsigned)((pieces + THREADS - 1) / THREADS),

@@ -6,8 +6,9 @@
 // Owner: thread (x, y) of gathering owns eight elements of one position of a head; of q, four; of
 // biases, one element of a row.
 // Bound by: reads and writes.
-// Requires: blockDim = (256, 1, 1). Gathering: gridDim = (pieces of a head / 256, kv_heads, 2), keys
-// and then values. q and biases: gridDim = (columns / 1024 or / 256, rows). Columns of q in fours.
+// Requires: blockDim = (256, 1, 1). Gathering: gridDim = (pieces of a head / 256, kv_heads, 2),
+// keys and then values. q and biases: gridDim = (columns / 1024 or / 256, rows). Columns of q in
+// fours.
 #include "paged.cuh"
 
 #include "halves_arguments.h"

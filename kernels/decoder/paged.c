@@ -6,7 +6,6 @@
 #include "core/check.h"
 #include "decoder/decoder_arguments.h"
 #include "decoder/decoder_check.h"
-#include "decoder/paged_cache.h"
 #include "decoder/rounded.h"
 
 #include <math.h>
@@ -245,9 +244,9 @@ out:
     return status;
 }
 
-struct paged_cache kn_paged_cache_of(const struct kn_paged_rows *batch,
-                                     const struct kn_paged_heads *shape) {
-    return cache_of(batch, shape);
+void kn_paged_cache_of(const struct kn_paged_rows *batch, const struct kn_paged_heads *shape,
+                       struct paged_cache *cache) {
+    *cache = cache_of(batch, shape);
 }
 
 tol_status kn_paged_check(const struct kn_paged_rows *batch, const struct kn_paged_heads *shape) {

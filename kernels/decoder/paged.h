@@ -92,6 +92,12 @@ TOL_API bool kn_paged_can_round(const struct kn_paged_heads *shape);
 
 TOL_API size_t kn_paged_workspace(const struct kn_paged_heads *shape, size_t rows, size_t splits);
 
+/* For the operations beside it that read keys and values: where they lie; the checks of both. */
+struct paged_cache; /* decoder_arguments.h */
+void kn_paged_cache_of(const struct kn_paged_rows *batch, const struct kn_paged_heads *shape,
+                       struct paged_cache *cache);
+tol_status kn_paged_check(const struct kn_paged_rows *batch, const struct kn_paged_heads *shape);
+
 /* Fails as kn_heads does. A position outside the spans is a read from anywhere. */
 TOL_API tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *stream,
                                       const struct kn_paged *paged);

@@ -12,7 +12,7 @@
 
 enum { MULTIPROCESSORS = 132 }; /* of an H200, as gemm counts them */
 
-struct work {
+struct prompt_work {
     struct tol_loaded *l;
     const struct loaded_prompt *p;
     size_t rows, end; /* of the pass; positions that the session has then */
@@ -21,7 +21,7 @@ struct work {
     size_t qkv_width, attended_width;
 };
 
-static struct kn_place place(const struct work *w, size_t offset) {
+static struct kn_place place(const struct prompt_work *w, size_t offset) {
     return kn_place_of(w->p->buffer, offset);
 }
 
@@ -30,7 +30,7 @@ static struct kn_paged_heads heads_of(const struct tol_loaded *l) {
 }
 
 /* The part of the batch from w->first on. */
-static struct kn_paged_rows rest_of(const struct work *w, size_t first) {
+static struct kn_paged_rows rest_of(const struct prompt_work *w, size_t first) {
     struct kn_paged_rows rest = w->batch;
     const size_t at = first * sizeof(int);
     rest.rows = w->rows - first;
@@ -41,7 +41,7 @@ static struct kn_paged_rows rest_of(const struct work *w, size_t first) {
 
 /* ---- products ---- */
 
-static tol_status queue_weights(const struct work *w, const struct loaded_matrix *matrix,
+static tol_status queue_weights(const struct prompt_work *w, const struct loaded_matrix *matrix,
                                 int exponent, size_t *at) {
     const size_t count = matrix->rows * matrix->k;
     const tol_status status =
@@ -53,7 +53,7 @@ static tol_status queue_weights(const struct work *w, const struct loaded_matrix
 }
 
 /* The tiles that are done sooner. Both give the same bits: sums go through k in the same steps. */
-static const char *variant_for(const struct work *w, size_t rows, size_t n) {
+static const char *variant_for(const struct prompt_work *w, size_t rows, size_t n) {
     const size_t down = (rows + 127) / 128;
     const size_t wide = down * ((n + 255) / 256), narrow = down * ((n + 127) / 128);
     const double wide_turns = ceil((double)wide / MULTIPROCESSORS);
@@ -63,7 +63,7 @@ static const char *variant_for(const struct work *w, size_t rows, size_t n) {
 
 /* sums = halves W^T * 2^-exponent, for the rows from w->first on, which lie at the beginning of
  * both, and the n rows of k elements in the workspace. */
-static tol_status queue_product(const struct work *w, size_t n, size_t k, int exponent) {
+static tol_status queue_product(const struct prompt_work *w, size_t n, size_t k, int exponent) {
     const struct loaded_prompt *p = w->p;
     const size_t rows = w->rows - w->first;
     return kn_gemm(w->l->kernels, w->l->stream,
@@ -81,7 +81,7 @@ static tol_status queue_product(const struct work *w, size_t n, size_t k, int ex
 }
 
 /* Adds a matrix's biases, if it has some, to the sums from a column on. */
-static tol_status queue_bias(const struct work *w, const struct loaded_matrix *matrix,
+static tol_status queue_bias(const struct prompt_work *w, const struct loaded_matrix *matrix,
                              size_t column, size_t stride) {
     if (matrix->bias.address == 0) return TOL_OK;
     return kn_halves_bias(w->l->kernels, w->l->stream,
@@ -90,7 +90,7 @@ static tol_status queue_bias(const struct work *w, const struct loaded_matrix *m
                                                    matrix->bias});
 }
 
-static tol_status queue_norm(const struct work *w, size_t weight, int exponent, bool adds,
+static tol_status queue_norm(const struct prompt_work *w, size_t weight, int exponent, bool adds,
                              bool scales) {
     const struct tol_loaded *l = w->l;
     const size_t width = l->shape.width;
@@ -112,7 +112,7 @@ static tol_status queue_norm(const struct work *w, size_t weight, int exponent, 
 /* ---- attention ---- */
 
 /* q k and v of all rows, and keys and values into the pages. */
-static tol_status queue_heads(struct work *w, const struct loaded_layer *layer,
+static tol_status queue_heads(struct prompt_work *w, const struct loaded_layer *layer,
                               const struct prompt_powers *powers) {
     tol_status status = TOL_OK;
     const struct tol_model_shape *shape = &w->l->shape;
@@ -143,7 +143,7 @@ out:
 
 /* Attention over pages, a part of the rows at a time, and its result as halves: for windows, and
  * heads of sizes that the other has no kernel for. */
-static tol_status queue_paged(const struct work *w) {
+static tol_status queue_paged(const struct prompt_work *w) {
     tol_status status = TOL_OK;
     const struct tol_loaded *l = w->l;
     const struct kn_paged_heads heads = heads_of(l);
@@ -177,7 +177,7 @@ out:
 }
 
 /* Attention over keys and values that were gathered; its result is halves. */
-static tol_status queue_gathered(const struct work *w) {
+static tol_status queue_gathered(const struct prompt_work *w) {
     tol_status status = TOL_OK;
     const struct tol_loaded *l = w->l;
     const struct loaded_prompt *p = w->p;
@@ -214,7 +214,7 @@ out:
 
 /* ---- layers ---- */
 
-static tol_status queue_layer(struct work *w, size_t index, size_t wanted) {
+static tol_status queue_layer(struct prompt_work *w, size_t index, size_t wanted) {
     tol_status status = TOL_OK;
     const struct tol_loaded *l = w->l;
     const struct loaded_layer *layer = &l->layers[index];
@@ -248,7 +248,7 @@ out:
     return status;
 }
 
-static tol_status queue_all(struct work *w, size_t wanted, bool wants_logits) {
+static tol_status queue_all(struct prompt_work *w, size_t wanted, bool wants_logits) {
     tol_status status = TOL_OK;
     struct tol_loaded *l = w->l;
     const size_t width = l->shape.width;
@@ -277,17 +277,18 @@ tol_status loaded_prompt_run(struct tol_loaded *l, const struct loaded_pass *pas
     tol_status status = TOL_OK;
     const size_t rows = pass->count;
     const bool wants_logits = pass->wants_logits && pass->wanted > 0;
-    struct work w = {.l = l,
-                     .p = &l->prompt,
-                     .rows = rows,
-                     .end = (size_t)pass->rows[rows - 1].position + 1,
-                     .batch = {.rows = rows,
-                               .positions = kn_place_of(l->input, rows * sizeof(int)),
-                               .slots = kn_place_of(l->input, 2 * rows * sizeof(int)),
-                               .tables = kn_place_of(l->tables, 0),
-                               .pages_max = l->pages_max},
-                     .qkv_width = (l->shape.heads + 2 * l->shape.kv_heads) * l->shape.head_size,
-                     .attended_width = l->shape.heads * l->shape.head_size};
+    struct prompt_work w = {.l = l,
+                            .p = &l->prompt,
+                            .rows = rows,
+                            .end = (size_t)pass->rows[rows - 1].position + 1,
+                            .batch = {.rows = rows,
+                                      .positions = kn_place_of(l->input, rows * sizeof(int)),
+                                      .slots = kn_place_of(l->input, 2 * rows * sizeof(int)),
+                                      .tables = kn_place_of(l->tables, 0),
+                                      .pages_max = l->pages_max},
+                            .qkv_width =
+                                (l->shape.heads + 2 * l->shape.kv_heads) * l->shape.head_size,
+                            .attended_width = l->shape.heads * l->shape.head_size};
     TOL_TRY(tol_context_check(l->context));
     TOL_TRY(loaded_pass_send(l, pass));
     TOL_TRY(queue_all(&w, pass->wanted, wants_logits));
