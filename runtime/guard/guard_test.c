@@ -186,6 +186,26 @@ Test(guard, a_worker_that_fails_loses_its_job_to_another_and_comes_back) {
     }
 }
 
+static tol_status deliver_slowly(void *user, const struct tol_guard_answer *answer) {
+    usleep(20000); /* meanwhile others answer and die, and both are seen at once */
+    return deliver(user, answer);
+}
+
+Test(guard, what_a_worker_wrote_before_it_died_counts) {
+    const char *const program[] = {client_path(), "--how", "after", "--every", "1", NULL};
+    struct tol_guard_options options = options_of(program);
+    struct tol_guard *guard = NULL;
+    struct tol_guard_stats stats;
+    options.deliver = deliver_slowly;
+    MUST(tol_guard_open(&options, &guard));
+    submit(guard, 1, 12);
+    MUST(tol_guard_run(guard));
+    check_answers(12);
+    tol_guard_stats(guard, &stats);
+    cr_assert(stats.begun == 12, "%llu were begun", (unsigned long long)stats.begun);
+    tol_guard_close(guard);
+}
+
 Test(guard, a_job_that_ends_every_worker_is_failed_and_the_others_are_done) {
     static const char *const one[] = {"a"};
     const char *const program[] = {client_path(), "--how", "kill", "--every",
