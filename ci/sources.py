@@ -65,7 +65,8 @@ RUNTIME_TESTS = within({
     """,
     "graph": "graph_test batch_test",
     "ptx": "ptx_test ptx_mistakes_test ptx_random_test",
-    "guard": "guard_machine_test guard_journal_test guard_test guard_walk_test guard_stress_test",
+    "guard": "guard_machine_test guard_journal_test guard_jobs_test guard_test guard_walk_test "
+             "guard_stress_test",
     "trace": "trace_test trace_clock_test",
     "watch": "watch_test watch_rules_test watch_baseline_test",
     "transfer": """
@@ -259,8 +260,7 @@ COMPUTING_TESTS = set(within({
 HYPOTHESES = """
     h01_modules_load h02_launches_execute h03_transfers_return h04_launches_cost_little
     h05_gemm_is_right h06_attention_is_right
-    h07_q4_k_is_llama_cpps
-    h08_pool_spares_the_driver
+    h07_q4_k_is_llama_cpps h08_pool_spares_the_driver
     h09_out_of_memory_is_an_error
     h10_streams_overlap
     h11_safety_costs_nothing
