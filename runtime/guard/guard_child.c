@@ -18,6 +18,10 @@
 
 extern char **environ;
 
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434 /* in every architecture; headers older than Linux 5.3 lack it */
+#endif
+
 enum { ADDED = 4, VALUE_BYTES = 512, LOWEST_FILE = 3 };
 
 /* ---- the environment ---- */

