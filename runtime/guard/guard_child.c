@@ -108,8 +108,8 @@ static bool is_high(int *file) {
 static tol_status make_pipe(int ends[2]) {
     tol_status status = TOL_OK;
     TOL_CHECK(pipe2(ends, O_CLOEXEC) == 0, TOL_OUT_OF_HOST_MEMORY, "a pipe: %s", strerror(errno));
-    const bool both = is_high(&ends[0]) & is_high(&ends[1]);
-    TOL_CHECK(both, TOL_OUT_OF_HOST_MEMORY, "a pipe: %s", strerror(errno));
+    TOL_CHECK(is_high(&ends[0]) && is_high(&ends[1]), TOL_OUT_OF_HOST_MEMORY, "a pipe: %s",
+              strerror(errno));
 out:
     return status;
 }
