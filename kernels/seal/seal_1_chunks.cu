@@ -16,6 +16,15 @@
 #include "chacha.cuh"
 #include "limbs.h"
 
+// Loads 16 bytes of global memory, which the compiler does not know an address to be of.
+__device__ inline uint4 load_16(uint64_t address) {
+    uint4 v;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(address));
+    return v;
+}
+
 // The values of the chunks of a block.
 typedef uint32_t seal_values[SEAL_WARPS][4];
 
@@ -97,10 +106,10 @@ __device__ inline void seal_chunks(const seal_chunks_arguments &a) {
             const int index = (int)(row * WARP + lane) - (int)(rows * WARP - units);
             if (index < 0) continue;
             const uint64_t unit = at + index;
-            const uint4 *in = (const uint4 *)(a.in + unit * SEAL_UNIT_BYTES);
+            const uint64_t in = a.in + unit * SEAL_UNIT_BYTES;
             seal_unit data;
 #pragma unroll
-            for (int i = 0; i < 4; i++) data.piece[i] = in[i];
+            for (int i = 0; i < 4; i++) data.piece[i] = load_16(in + 16 * i);
             if (BEFORE) absorb(before, data, a.before);
             const uint32_t counter = a.first_unit + (uint32_t)unit;
             if (FROM > 0) data.add(chacha_at<FROM>(a.from, counter));
