@@ -224,12 +224,18 @@ static struct tol_page_growth growth_of(const struct tol_pool *pool, const struc
  * use, it is not done again for so long. */
 enum { VAIN_NS = 5000000 };
 
+/* Remapping again and again must not slow a program down: it may take a 500th of the time since the
+ * pool was created, and at the beginning, while the program comes to its peak, so much more. */
+enum { STITCH_SHARE = 500, STITCH_FIRST_NS = 100000000 };
+
 /* Whether the pages that a block of bytes lacks are to come from idle ones first: with them more
  * would be held than the share of the most that was in use. */
 static bool is_beyond_share(const struct tol_pool *pool, uint64_t bytes, uint32_t pages) {
     const double share = pool->options.stitch_above;
     if (share <= 0 || pool->pages.idle_count == 0) return false;
-    if (pool->vain_at != 0 && tol_now_ns() - pool->vain_at < VAIN_NS) return false;
+    const uint64_t time = tol_now_ns();
+    if (pool->vain_at != 0 && time - pool->vain_at < VAIN_NS) return false;
+    if (pool->stitch_ns > STITCH_FIRST_NS + (time - pool->begin_ns) / STITCH_SHARE) return false;
     const uint64_t now = pool->arena_used + pool->large_held - pool->large_kept + bytes;
     const uint64_t peak = atomic_load_explicit(&pool->requested_peak, memory_order_relaxed);
     const uint64_t held = tol_pool_held(pool) + pages * pool->pages.page_bytes;
@@ -247,6 +253,7 @@ static tol_status map_place(struct tol_pool *pool, const struct pool_place *plac
         status = tol_stitch_pages(pool, place->begin, bytes);
         pool->may_stitch = false;
         pool->vain_at = pool->stitched == stitched ? begin : 0;
+        pool->stitch_ns += tol_now_ns() - begin;
     } else {
         status = tol_stitch_pages(pool, place->begin, bytes);
     }

@@ -136,6 +136,7 @@ struct tol_pool {
     uint64_t stream_waits, guarded, refused, slow;
     uint64_t soft_passed, mesh_passes, meshed;
     uint64_t stitched, stitched_bytes; /* remapped handles */
+    uint64_t stitch_ns;                /* time that remapping above a share has taken */
     uint64_t vain_at;                  /* time of looking for idle pages in vain; 0: not lately */
     _Atomic(uint64_t) requested_peak;
     struct tol_pool_tag tags[TOL_POOL_TAGS]; /* tag 0 means untagged */

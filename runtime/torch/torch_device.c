@@ -24,16 +24,15 @@ static atomic_int device_count; /* as PyTorch says; 0: it has not */
 
 /* PyTorch's programs take and give the same memory in each step, and their peak is what counts:
  * nothing is given back, and all blocks lie on pages, where a freed one serves larger and smaller
- * ones. A mapping of its own would serve its own size alone, and sizes vary with the input. Up to
- * 2 % above the peak memory is taken from the driver; then idle pages are remapped first, which
- * takes as long, but again and again: from 3 % on hardly ever, at 0.5 % in most steps. */
+ * ones. A mapping of its own would serve its own size alone, and sizes vary with the input. Above
+ * 0.5 % more than the peak idle pages are remapped first, within the time that this may take. */
 static void use_torch_profile(const struct tol_device *device, struct tol_pool_options *options) {
     tol_pool_default(device, options);
     options->first_bytes = options->page_bytes;
     options->large_bytes = (size_t)device->memory_bytes;
     options->trim_above = options->trim_to = 0;
     options->lowest_first = true;
-    options->stitch_above = 1.02;
+    options->stitch_above = 1.005;
 }
 
 static tol_status choose_profile(const struct tol_device *device,

@@ -90,8 +90,8 @@ struct tol_pool_options {
                         * not in the tightest hole: for programs that repeat their steps */
 
     /* If the pages that a block lacks would make the pool hold more than stitch_above times the
-     * most bytes that were in use, it first remaps idle pages that no work uses. 0: only when
-     * memory is out. */
+     * most bytes that were in use, it first remaps idle pages that no work uses, as long as that
+     * has taken less than 100 ms and a 500th of the pool's age. 0: only when memory is out. */
     double stitch_above;
 
     size_t keep_bytes;       /* most bytes of freed large blocks that stay mapped for reuse; 0: no

@@ -25,7 +25,7 @@
  * Environment, read at the first call:
  *     TOLLENS_TORCH_PROFILE     torch (usual), default, tight or latency; see README.md
  *     TOLLENS_TORCH_LIMIT       most bytes to take from each device: 17179869184, 16g, 500m
- *     TOLLENS_TORCH_STITCH_ABOVE  tol_pool_options.stitch_above; 1.02 in the profile torch
+ *     TOLLENS_TORCH_STITCH_ABOVE  tol_pool_options.stitch_above; 1.005 in the profile torch
  *     TOLLENS_TORCH_STATISTICS  a file, to which the statistics are written when the process ends
  *     TOLLENS_LIBCUDA           the driver's library, as everywhere
  *
