@@ -3,7 +3,7 @@
 
     bench-pool --torch [OPTIONS]        or: python3 runtime/torch/torch_bench.py [OPTIONS]
         --json FILE        write all measurements and the verdicts there
-        --rounds N         processes for each load and allocator; 3
+        --rounds N         processes for each load and allocator; 3; 0: only what fits
         --steps N          steps a process; 40, of which the first quarter is not judged
         --limit BYTES      the hard limit of the largest size that fits; 8 GiB; 0: leave that out
         --loads A,B        of transformer, resnet, kv_cache
@@ -156,6 +156,9 @@ def main() -> int:
                 if allocator.startswith("tollens")
                 and (v := verdict(results, rows, load, allocator))]
     print_table(rows, verdicts)
+    for fit in fits:
+        print(f"{fit['load']:12} {fit['allocator']:14} of {given.limit / 2**30:.1f} GiB fits a scale "
+              f"of {fit.get('largest', 0):.3f} {fit.get('failure', '')}")
     if given.json:
         pathlib.Path(given.json).write_text(json.dumps(
             {"rows": rows, "verdicts": verdicts, "trials": results, "fits": fits}))
