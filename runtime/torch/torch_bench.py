@@ -157,8 +157,8 @@ def main() -> int:
                 and (v := verdict(results, rows, load, allocator))]
     print_table(rows, verdicts)
     for fit in fits:
-        print(f"{fit['load']:12} {fit['allocator']:14} of {given.limit / 2**30:.1f} GiB fits a scale "
-              f"of {fit.get('largest', 0):.3f} {fit.get('failure', '')}")
+        print(f"{fit['load']:12} {fit['allocator']:14} of {given.limit / 2**30:.1f} GiB fits "
+              f"a scale of {fit.get('largest', 0):.3f} {fit.get('failure', '')}")
     if given.json:
         pathlib.Path(given.json).write_text(json.dumps(
             {"rows": rows, "verdicts": verdicts, "trials": results, "fits": fits}))
