@@ -125,9 +125,8 @@ def lines(merged: Merged) -> Iterator[str]:
     """What people read: the verdicts, and what needs a look."""
     yield merge_page.sentence(merged)
     for claim in merged.claims:
-        counts = ", ".join(f"{len(named)} {verdict.replace('_', ' ')}"
-                           for verdict, named in claim.machines.items() if named)
-        yield f"{claim.id:<4}{claim.verdict.replace('_', ' '):<13}{counts:<30} {claim.title}"
+        verdict, counts = claim.verdict.replace("_", " "), merge_page.counts(claim)
+        yield f"{claim.id:<4}{verdict:<13}{counts:<30} {claim.title}"
         for machine, path, reason in claim.reasons[:5]:
             yield f"      {machine}: {reason} ({path})"
     for row in merge_page.outlier_rows(merged):

@@ -11,8 +11,8 @@ from . import fleet_figures, outliers
 from .fleet_verdicts import ClaimOfFleet, Day, Measured, by_machine, group_names
 from .merging import Fleet
 
-CLAIMS = ("", "claim", "verdict", *(verdict.replace("_", " ") for verdict in VERDICTS), "runs",
-          "samples", "severity", "smallest effect", "largest effect", "survives if")
+CLAIMS = ("", "claim", "verdict", "machines", "effect", "survives if", "severity", "runs",
+          "samples")
 OUT = ("machine", "quantities", "the furthest", "its number", "median", "distance")
 SPREADS = ("quantity", "device", "machines", "smallest", "median", "largest", "deviation",
            "limit")
@@ -51,18 +51,22 @@ def amount(value: float, unit: str) -> str:
     return with_unit(value) if unit == "ns" else f"{value:.4g} {words.unit_of(value, unit)}"
 
 
+def counts(claim: ClaimOfFleet) -> str:
+    """"61 survived, 3 not tested"."""
+    return ", ".join(f"{len(named)} {verdict.replace('_', ' ')}"
+                     for verdict, named in claim.machines.items() if named)
+
+
 def claim_cells(claim: ClaimOfFleet) -> list[str]:
-    unit, ends = claim.rule["unit"], [""] * 2
+    unit, effect = claim.rule["unit"], ""
     if claim.effects:
-        ordered = sorted(claim.effects.items(), key=lambda item: item[1])
-        ends = [amount(value, unit) + (f", {machine}" if ordered[0][1] != ordered[-1][1] else "")
-                for machine, value in (ordered[0], ordered[-1])]
+        low, high = min(claim.effects.values()), max(claim.effects.values())
+        effect = amount(high, unit) if low == high else f"{low:.4g} to {amount(high, unit)}"
     severity = "" if claim.severity is None else f"{claim.severity[0]} of {claim.severity[1]}"
     limit = amount(claim.rule["threshold"], unit)
-    return [claim.id, claim.title, claim.verdict.replace("_", " "),
-            *(str(len(claim.machines[verdict])) for verdict in VERDICTS), str(claim.runs),
-            str(claim.samples), severity, *ends,
-            f"{words.DIRECTIONS[claim.rule['direction']]} {limit}"]
+    return [claim.id, claim.title, claim.verdict.replace("_", " "), counts(claim), effect,
+            f"{words.DIRECTIONS[claim.rule['direction']]} {limit}", severity, str(claim.runs),
+            str(claim.samples)]
 
 
 def reason_rows(merged: Merged) -> list[list[str]]:
