@@ -27,6 +27,7 @@ class Outliers(Fleets):
         for row in said["outliers"]:
             self.assertGreater(len(row["quantities"]), 5)
         html = (self.out / "merge.html").read_text()
+        self.assertIn("<h1>200 runs of 200 machines: 3 survived; 3 machines out of line</h1>", html)
         self.assertIn(f"gpu-017 {made_fleet.uuid('gpu-017')}", html)
         manual = (made_fleet.ROOT / "hypotheses/JSON.md").read_text()
         manual = manual.partition("\n## merge\n")[2].partition("\n## ")[0]

@@ -40,11 +40,13 @@ def sentence(merged: Merged) -> str:
     fallen = [claim.id for claim in merged.claims if claim.verdict == "falsified"]
     what = f"{words.counted(len(merged.fleet.runs), 'runs')} of " \
            f"{words.counted(len(merged.machines), 'machines')}"
+    named = len(by_machine(merged.measured))
+    out = f"; {words.counted(named, 'machines')} out of line" if named else ""
     if fallen:
-        return f"{what}: {summary.listed(fallen)} falsified"
+        return f"{what}: {summary.listed(fallen)} falsified{out}"
     counts = [sum(claim.verdict == verdict for claim in merged.claims) for verdict in VERDICTS]
     return f"{what}: " + ", ".join(f"{count} {verdict.replace('_', ' ')}"
-                                   for count, verdict in zip(counts, VERDICTS) if count)
+                                   for count, verdict in zip(counts, VERDICTS) if count) + out
 
 
 def amount(value: float, unit: str) -> str:
