@@ -53,10 +53,10 @@ tol_status kn_best(struct kn_kernels *kernels, struct tol_stream *stream, const 
     for (int i = 0; i < 2; i++) {
         const struct kn_variant *variant = NULL;
         TOL_TRY(kn_variant_pick(&both[i], device, x->variant, x, &variant));
-        TOL_TRY(kn_decoder_launch_early(kernels, stream, variant,
-                                        (struct tol_launch_shape){grids[i][0], grids[i][1], 1,
-                                                                  variant->threads, 1, 1, 0},
-                                        &arguments, sizeof arguments));
+        TOL_TRY(kn_decoder_launch_early(
+            kernels, stream, variant,
+            (struct tol_launch_shape){grids[i][0], grids[i][1], 1, variant->threads, 1, 1, 0},
+            &arguments, sizeof arguments));
     }
 out:
     return status;

@@ -156,8 +156,8 @@ size_t kn_linear_workspace(size_t columns, size_t k) {
 
 static tol_status check_workspace(const struct kn_linear *x) {
     tol_status status = TOL_OK;
-    const size_t bytes = x->is_rounded ? kn_rounded_bytes(x->columns, x->k)
-                                       : kn_linear_workspace(x->columns, x->k);
+    const size_t bytes =
+        x->is_rounded ? kn_rounded_bytes(x->columns, x->k) : kn_linear_workspace(x->columns, x->k);
     const size_t x_bytes =
         x->is_rounded ? 0 : ((x->columns - 1) * x->x_stride + x->k) * sizeof(float);
     const size_t y_bytes = ((x->columns - 1) * x->y_stride + x->rows) * sizeof(float);

@@ -83,15 +83,15 @@ tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream
     const struct kn_variant *variant = NULL;
     TOL_TRY(kn_variant_pick(&variants, device, x->variant, x, &variant));
     struct linear_bytes_arguments arguments = {.linear = {.weights = x->weights.address,
-                                               .gate = x->gate.address,
-                                               .y = x->y.address,
-                                               .bias = x->bias.address,
-                                               .split = x->workspace.address,
-                                               .y_stride = x->y_stride,
-                                               .rows = (uint32_t)x->rows,
-                                               .columns = (uint32_t)x->columns,
-                                               .k = (uint32_t)x->k,
-                                               .adds = x->adds}};
+                                                          .gate = x->gate.address,
+                                                          .y = x->y.address,
+                                                          .bias = x->bias.address,
+                                                          .split = x->workspace.address,
+                                                          .y_stride = x->y_stride,
+                                                          .rows = (uint32_t)x->rows,
+                                                          .columns = (uint32_t)x->columns,
+                                                          .k = (uint32_t)x->k,
+                                                          .adds = x->adds}};
     const size_t grid_x = (x->rows + variant->tile[0] - 1) / variant->tile[0];
     const size_t grid_y = (x->columns + variant->tile[1] - 1) / variant->tile[1];
     if (x->rounded.address != 0) {
@@ -112,11 +112,11 @@ tol_status kn_linear_bytes(struct kn_kernels *kernels, struct tol_stream *stream
                                                 .x_stride = x->x_stride,
                                                 .out = x->workspace}));
     }
-    status = kn_decoder_launch_early(
-        kernels, stream, variant,
-        (struct tol_launch_shape){(unsigned)grid_x, (unsigned)grid_y, 1, variant->threads, 1, 1,
-                                  variant->shared_bytes},
-        &arguments, sizeof arguments);
+    status = kn_decoder_launch_early(kernels, stream, variant,
+                                     (struct tol_launch_shape){(unsigned)grid_x, (unsigned)grid_y,
+                                                               1, variant->threads, 1, 1,
+                                                               variant->shared_bytes},
+                                     &arguments, sizeof arguments);
 out:
     return status;
 }

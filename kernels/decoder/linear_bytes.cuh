@@ -34,9 +34,7 @@ __device__ inline void mma_bytes_16(int (&c)[4], uint32_t a0, uint32_t a1, uint3
 }
 
 // The sums of a fragment: rows g and g + 8 of columns 2 t and 2 t + 1.
-template <int NT> struct fragment_sums {
-    int of[NT][4];
-};
+template <int NT> struct fragment_sums { int of[NT][4]; };
 
 __device__ inline void add_scaled_bytes(int (&sums)[4], const int (&products)[4], int first,
                                         int second) {
@@ -213,9 +211,8 @@ struct bytes_q6_k {
                 uint32_t low[2][2];
 #pragma unroll
                 for (int i = 0; i < 4; i++) {
-                    low[i / 2][i % 2] = word(block[i % 2],
-                                             64 * half + 32 * part + 16 * (i / 2) + 4 * t,
-                                             shift[i % 2]);
+                    low[i / 2][i % 2] = word(
+                        block[i % 2], 64 * half + 32 * part + 16 * (i / 2) + 4 * t, shift[i % 2]);
                 }
 #pragma unroll
                 for (int upper = 0; upper < 2; upper++) {
@@ -230,8 +227,8 @@ struct bytes_q6_k {
 #pragma unroll
                         for (int n = 0; n < NT; n++) {
                             const uint4 b = x.numbers(n, sub / 2);
-                            const uint32_t of_step = sub % 2 == 0 ? (step == 0 ? b.x : b.y)
-                                                                  : (step == 0 ? b.z : b.w);
+                            const uint32_t of_step =
+                                sub % 2 == 0 ? (step == 0 ? b.x : b.y) : (step == 0 ? b.z : b.w);
                             int products[4];
                             mma_bytes_16(products, a0, a1, of_step);
                             add_scaled_bytes(sums.of[n], products, first, second);
@@ -279,14 +276,13 @@ template <typename Q, bool GATED, int TILES> struct bytes_rows {
 #pragma unroll
             for (uint32_t j = 0; j < COPIES; j++) {
                 const uint32_t i = lane + j * WARP, r = i / Q::PIECES;
-                at[m][j] = (min(row + 16 * m + r, a.rows - 1) - row) * row_bytes +
-                           i % Q::PIECES * 16;
+                at[m][j] =
+                    (min(row + 16 * m + r, a.rows - 1) - row) * row_bytes + i % Q::PIECES * 16;
                 to[j] = r * Q::STRIDE + i % Q::PIECES * 16;
             }
 #pragma unroll
             for (uint32_t r = 0; r < 2; r++) {
-                begin[m][r] =
-                    (min(row + 16 * m + lane / 4 + 8 * r, a.rows - 1) - row) * row_bytes;
+                begin[m][r] = (min(row + 16 * m + lane / 4 + 8 * r, a.rows - 1) - row) * row_bytes;
             }
         }
     }
@@ -352,8 +348,12 @@ struct x_in_registers {
         for (int p = 0; p < 4; p++) advance(p);
         advance_units();
     }
-    __device__ inline uint4 numbers(int, int p) const { return all[p]; }
-    __device__ inline uint4 unit(int) const { return own; }
+    __device__ inline uint4 numbers(int, int p) const {
+        return all[p];
+    }
+    __device__ inline uint4 unit(int) const {
+        return own;
+    }
 };
 
 // x of several tiles: the numbers in shared memory behind the weights of the slot.
@@ -490,8 +490,8 @@ __device__ inline void linear_bytes(const linear_bytes_arguments &all) {
             tiles.tiles = tile + WEIGHTS;
 #pragma unroll
             for (int n = 0; n < NT; n++) {
-                tiles.own[n] = *(const uint4 *)(x_at[n] + (uint64_t)chunk * ROUNDED_CHUNK +
-                                                ROUNDED_UNITS_AT);
+                tiles.own[n] =
+                    *(const uint4 *)(x_at[n] + (uint64_t)chunk * ROUNDED_CHUNK + ROUNDED_UNITS_AT);
             }
         } else if (chunk + SHARES < chunks) { // the last one is loaded again
             x.next += SHARES * ROUNDED_CHUNK;
@@ -533,18 +533,18 @@ __device__ inline void linear_bytes(const linear_bytes_arguments &) {}
 // Beside one tile of columns, and beside four.
 #define LINEAR_BYTES(ending, format, Q)                                                            \
     extern "C" __global__ void __launch_bounds__(LINEAR_BYTES_WARPS *WARP, 2)                      \
-        linear_bytes_##format##_1##ending(linear_bytes_arguments a) {                                    \
+        linear_bytes_##format##_1##ending(linear_bytes_arguments a) {                              \
         linear_bytes<Q, false, 1, 1, LINEAR_BYTES_STAGES(Q::STRIDE)>(a);                           \
     }                                                                                              \
     extern "C" __global__ void __launch_bounds__(LINEAR_BYTES_WARPS *WARP, 2)                      \
-        linear_bytes_gated_##format##_1##ending(linear_bytes_arguments a) {                              \
+        linear_bytes_gated_##format##_1##ending(linear_bytes_arguments a) {                        \
         linear_bytes<Q, true, 2, 1, 2>(a);                                                         \
     }                                                                                              \
     extern "C" __global__ void __launch_bounds__(LINEAR_BYTES_WARPS *WARP, 1)                      \
-        linear_bytes_##format##_4##ending(linear_bytes_arguments a) {                                    \
+        linear_bytes_##format##_4##ending(linear_bytes_arguments a) {                              \
         linear_bytes<Q, false, LINEAR_BYTES_TILES(Q::STRIDE), 4, 2>(a);                            \
     }                                                                                              \
     extern "C" __global__ void __launch_bounds__(LINEAR_BYTES_WARPS *WARP, 1)                      \
-        linear_bytes_gated_##format##_2##ending(linear_bytes_arguments a) {                              \
+        linear_bytes_gated_##format##_2##ending(linear_bytes_arguments a) {                        \
         linear_bytes<Q, true, 2, 2, 2>(a);                                                         \
     }

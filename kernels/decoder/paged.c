@@ -39,8 +39,7 @@ static const struct kn_variant heads_rows[KN_CACHES][PAIR_ROWS] = {
     PAIR("heads_warp", heads_1_warp, 32 * HEADS, HEADS),
     PAIR("heads_bytes", heads_2_bytes, 32 * HEADS, HEADS)};
 
-#define SPAN(cache, file, group)                                                                   \
-    PAIR("paged_" #cache "_" #group, file, PAGED_SPAN_THREADS, group)
+#define SPAN(cache, file, group) PAIR("paged_" #cache "_" #group, file, PAGED_SPAN_THREADS, group)
 #define SPANS(cache, file)                                                                         \
     { SPAN(cache, file, 1), SPAN(cache, file, 2), SPAN(cache, file, 4), SPAN(cache, file, 8) }
 static const struct kn_variant span_rows[KN_CACHES][LOG2_GROUPS][PAIR_ROWS] = {
@@ -156,11 +155,11 @@ tol_status kn_heads(struct kn_kernels *kernels, struct tol_stream *stream,
                                               .head_size = (int32_t)x->shape.head_size,
                                               .rotated = (int32_t)x->rotated,
                                               .halves = x->halves};
-    status = kn_decoder_launch_early(kernels, stream, variant,
-                               (struct tol_launch_shape){(unsigned)((all + HEADS - 1) / HEADS),
-                                                         (unsigned)x->batch.rows, 1,
-                                                         variant->threads, 1, 1, 0},
-                               &arguments, sizeof arguments);
+    status = kn_decoder_launch_early(
+        kernels, stream, variant,
+        (struct tol_launch_shape){(unsigned)((all + HEADS - 1) / HEADS), (unsigned)x->batch.rows, 1,
+                                  variant->threads, 1, 1, 0},
+        &arguments, sizeof arguments);
 out:
     return status;
 }
@@ -180,8 +179,8 @@ static tol_status check_paged(const struct kn_paged *x) {
         TOL_TRY(kn_decoder_bytes("the rounded rows", x->rounded,
                                  kn_rounded_bytes(x->batch.rows, width), 16));
     } else {
-        TOL_TRY(kn_decoder_rows("out", x->out, x->batch.rows, x->out_stride, width, sizeof(float),
-                                4));
+        TOL_TRY(
+            kn_decoder_rows("out", x->out, x->batch.rows, x->out_stride, width, sizeof(float), 4));
     }
     TOL_TRY(kn_decoder_bytes("workspace", x->workspace,
                              kn_paged_workspace(&x->shape, x->batch.rows, x->splits), 4));
@@ -216,8 +215,8 @@ tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *str
     const float scale = x->scale > 0 ? x->scale : 1 / sqrtf((float)x->shape.head_size);
     const struct paged_arguments arguments = {.cache = cache_of(&x->batch, &x->shape),
                                               .q = x->q.address,
-                                              .out = is_rounded ? x->rounded.address
-                                                                : x->out.address,
+                                              .out =
+                                                  is_rounded ? x->rounded.address : x->out.address,
                                               .q_stride = x->q_stride,
                                               .out_stride = x->out_stride,
                                               .parts = x->workspace.address,
@@ -229,10 +228,10 @@ tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *str
                                               .splits = (int32_t)x->splits};
     const unsigned rows = (unsigned)x->batch.rows;
     TOL_TRY(kn_decoder_launch_early(kernels, stream, span,
-                              (struct tol_launch_shape){(unsigned)x->splits,
-                                                        (unsigned)(x->shape.kv_heads * times), rows,
-                                                        span->threads, 1, 1, 0},
-                              &arguments, sizeof arguments));
+                                    (struct tol_launch_shape){(unsigned)x->splits,
+                                                              (unsigned)(x->shape.kv_heads * times),
+                                                              rows, span->threads, 1, 1, 0},
+                                    &arguments, sizeof arguments));
     const struct kn_variant *merge = of_pair(kernels, merge_rows[is_rounded]);
     const size_t width = x->shape.heads * x->shape.head_size;
     const size_t blocks = is_rounded ? width / LINEAR_CHUNK : x->shape.heads;

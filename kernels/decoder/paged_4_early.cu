@@ -21,8 +21,8 @@ extern "C" __global__ void heads_bytes_early(heads_arguments x) {
         paged_##name##_##group##_early(paged_arguments x) {                                        \
         span<cache, group>(x);                                                                     \
     }
-#define SPANS(name, cache) SPAN(name, cache, 1) SPAN(name, cache, 2) SPAN(name, cache, 4)          \
-    SPAN(name, cache, 8)
+#define SPANS(name, cache)                                                                         \
+    SPAN(name, cache, 1) SPAN(name, cache, 2) SPAN(name, cache, 4) SPAN(name, cache, 8)
 SPANS(span, cached_halves)
 SPANS(bytes, cached_bytes)
 

@@ -206,7 +206,7 @@ template <class CACHED, int GROUP> __device__ inline void span(const paged_argum
     if (begin < end && threadIdx.x <= (unsigned)(end - 1 - base) / PAGE) {
         s.pages[threadIdx.x] = pages_of(x.cache, row)[base / PAGE + threadIdx.x];
     }
-    wait_in_front(); // positions, slots and pages were there before
+    wait_in_front();          // positions, slots and pages were there before
     if (begin >= end) return; // all threads: the merge leaves this span out
     for (int i = threadIdx.x; i < GROUP * x.head_size; i += THREADS) {
         const int g = i / x.head_size, at = i % x.head_size;
@@ -216,7 +216,8 @@ template <class CACHED, int GROUP> __device__ inline void span(const paged_argum
     __syncthreads(); // q and the pages are there
     const int position = base + threadIdx.x % PAGED_SPAN;
     const bool seen = position >= begin && position < end;
-    score<CACHED, GROUP>(s, x, seen ? s.pages[threadIdx.x % PAGED_SPAN / PAGE] : 0, head, position, seen);
+    score<CACHED, GROUP>(s, x, seen ? s.pages[threadIdx.x % PAGED_SPAN / PAGE] : 0, head, position,
+                         seen);
     __syncthreads(); // all scores are there
     weigh<GROUP>(s);
     __syncthreads(); // all weights are there

@@ -213,13 +213,14 @@ static void run(struct stage *s, size_t first, size_t rows, size_t more_splits, 
     MUST(kn_guarded_check(&result, &changed));
     cr_assert(changed == 0);
     kn_guarded_destroy(&result);
-    check_rounded(s, &(struct kn_paged){.batch = batch,
-                                        .shape = s->shape,
-                                        .q = kn_place_of(qkv, 0),
-                                        .q_stride = width(s),
-                                        .window = s->window,
-                                        .splits = splits,
-                                        .workspace = kn_place_of(workspace, 0)},
+    check_rounded(s,
+                  &(struct kn_paged){.batch = batch,
+                                     .shape = s->shape,
+                                     .q = kn_place_of(qkv, 0),
+                                     .q_stride = width(s),
+                                     .window = s->window,
+                                     .splits = splits,
+                                     .workspace = kn_place_of(workspace, 0)},
                   out);
 }
 

@@ -25,7 +25,7 @@ __device__ inline void put_rounded(uint8_t *tile, uint32_t column, const float (
     const bool is_small = most < 0x0d800000u; // 2^-100
     const float scale = most >= 0x7f800000u ? __uint_as_float(0x7fffffff)
                         : is_small          ? 0.0f
-                                   : __fdiv_rn(__uint_as_float(most), 127.0f);
+                                            : __fdiv_rn(__uint_as_float(most), 127.0f);
     const float factor = is_small ? 0.0f : __fdiv_rn(127.0f, __uint_as_float(most));
     uint32_t words[2] = {};
     int sum = 0;
@@ -51,6 +51,5 @@ __device__ inline void put_rounded(uint8_t *tile, uint32_t column, const float (
 // The chunk of the tile that a column belongs to.
 __device__ inline uint8_t *rounded_tile(uint64_t out, uint32_t column, uint32_t chunk,
                                         uint32_t chunks) {
-    return (uint8_t *)out +
-           ((uint64_t)(column / ROUNDED_COLUMNS) * chunks + chunk) * ROUNDED_CHUNK;
+    return (uint8_t *)out + ((uint64_t)(column / ROUNDED_COLUMNS) * chunks + chunk) * ROUNDED_CHUNK;
 }

@@ -71,8 +71,8 @@ static uint8_t *rounded(const float *x, size_t columns, size_t k, const float *w
 /* Element i of chunk `chunk` of a column: where decoder_arguments.h says that it is. */
 static int number_of(const uint8_t *tile, size_t column, size_t i) {
     const size_t sub = i / 32, at = i % 32;
-    return (int8_t)tile[sub / 2 * 512 + (column * 4 + at % 16 / 4) * 16 + sub % 2 * 8 +
-                        at / 16 * 4 + at % 4];
+    return (int8_t)
+        tile[sub / 2 * 512 + (column * 4 + at % 16 / 4) * 16 + sub % 2 * 8 + at / 16 * 4 + at % 4];
 }
 
 static float scale_of(const uint8_t *tile, size_t column) {

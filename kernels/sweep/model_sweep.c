@@ -98,9 +98,9 @@ static void run_linear(struct sweep *sweep, enum kn_weight_format format, const 
         p.oracle[i] = gated ? sum / (1 + exp(-sum)) * sum : sum;
         /* x has 17 bits on tensor cores, where fma rounds K / 32 + 16 times, and bytes are off by
          * 1/254 of the largest x; a gate multiplies the error of each sum by the other */
-        const double each = variant[0] == 'f'                         ? 0x1p-19
+        const double each = variant[0] == 'f'                        ? 0x1p-19
                             : variant[0] == 'b' || variant[0] == 'e' ? 0x1p-4
-                                                                      : 0x1p-17;
+                                                                     : 0x1p-17;
         p.absolute = fmax(p.absolute, each * magnitude * (gated ? 2.2 * fabs(sum) : 1));
     }
     status = kn_linear(

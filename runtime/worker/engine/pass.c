@@ -80,15 +80,15 @@ static tol_status queue_norm(const struct work *w, size_t weight, size_t first, 
     const size_t out = w->l->scratch.normed / sizeof(float);
     *is_rounded = *is_rounded && width <= KN_ROUNDED_NORM_MAX;
     if (*is_rounded) {
-        return kn_rounded(w->l->kernels, w->stream,
-                          &(struct kn_rounded){.columns = rows,
-                                               .k = width,
-                                               .x = kn_place_of(scratch, in * sizeof(float)),
-                                               .x_stride = width,
-                                               .norm = kn_place_of(w->l->weights,
-                                                                   weight * sizeof(float)),
-                                               .epsilon = w->l->shape.epsilon,
-                                               .out = split_place(w)});
+        return kn_rounded(
+            w->l->kernels, w->stream,
+            &(struct kn_rounded){.columns = rows,
+                                 .k = width,
+                                 .x = kn_place_of(scratch, in * sizeof(float)),
+                                 .x_stride = width,
+                                 .norm = kn_place_of(w->l->weights, weight * sizeof(float)),
+                                 .epsilon = w->l->shape.epsilon,
+                                 .out = split_place(w)});
     }
     return kn_norm(w->l->kernels, w->stream,
                    &(struct kn_norm){.kind = KN_RMSNORM,
@@ -143,8 +143,8 @@ static tol_status queue_attention(struct work *w, const struct loaded_layer *lay
     bool is_rounded = are_bytes(w, layer->qkv, layer->qkv_count);
     TOL_TRY(queue_norm(w, layer->attention_norm, 0, w->rows, &is_rounded));
     for (size_t i = 0; i < layer->qkv_count; i++) {
-        TOL_TRY(queue_product(w, &layer->qkv[i], w->rows, scratch->normed,
-                              scratch_place(w, at), w->qkv_width, false, is_rounded));
+        TOL_TRY(queue_product(w, &layer->qkv[i], w->rows, scratch->normed, scratch_place(w, at),
+                              w->qkv_width, false, is_rounded));
         at += layer->qkv[i].rows * sizeof(float);
     }
     TOL_TRY(kn_heads(w->l->kernels, w->stream,
@@ -187,17 +187,16 @@ static tol_status queue_feed(const struct work *w, const struct loaded_layer *la
     struct kn_linear gated =
         product_of(w, &layer->up, w->rows, scratch->normed, scratch_place(w, scratch->activated),
                    w->l->shape.feed_forward);
-    struct kn_linear down =
-        product_of(w, &layer->down, w->rows, scratch->activated, scratch_place(w, scratch->x),
-                   w->l->shape.width);
+    struct kn_linear down = product_of(w, &layer->down, w->rows, scratch->activated,
+                                       scratch_place(w, scratch->x), w->l->shape.width);
     TOL_TRY(queue_norm(w, layer->feed_norm, 0, w->rows, &is_rounded));
     gated.gate = layer->gate.weights;
     gated.is_rounded = is_rounded;
     down.adds = true;
     if (rounds) {
         gated.rounded = fed_place(w);
-        gated.tickets = (struct kn_place){scratch_place(w, scratch->tickets).address,
-                                          scratch->tickets_bytes};
+        gated.tickets =
+            (struct kn_place){scratch_place(w, scratch->tickets).address, scratch->tickets_bytes};
         down.workspace = fed_place(w);
         down.is_rounded = true;
     }
