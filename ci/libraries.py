@@ -9,7 +9,8 @@ import pathlib
 from ninja_file import Ninja
 from seal_sources import SEAL
 from soft_sources import CUDART, CUDART_EDITIONS, SOFT, SOFT_API, SOFT_CORE
-from sources import ENGINE, KERNEL_IMAGES, KERNELS, RUNTIME, TORCH
+from kernel_sources import KERNEL_IMAGES, KERNELS
+from sources import ENGINE, RUNTIME, TORCH
 
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion $werror"
 COMMON = f"-std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden {WARNINGS}"

@@ -6,41 +6,23 @@ Like the libraries they are described once, in ci/programs.ninja, with $folder f
 import pathlib
 
 from claim_sources import PEER_CLAIMS, PEER_PROCESS, WORKER_CLAIMS
+from kernel_sources import COLLECTIVES_BENCH, KERNELS_BENCH, KERNELS_SWEEP, KERNELS_TESTS
 from libraries import (
     CUDARTS, ENGINE_ROOM, KERNELS_ROOM, RUNTIME_ROOM, SEAL_ROOM, SOFT_ROOM, SOFT_WHOLE,
     compile_rule, hold)
 from ninja_file import Ninja
+from program_parts import (
+    ARCHIVE, CLAIMS, CUBINS_ARCHIVE, DRIVER, FUZZ_LIBS, HARNESS_ROOM, KERNELS_ARCHIVE, KERNELS_LIBS,
+    RUNTIME_BENCHES, SEAL_ARCHIVE, SOFT_ARCHIVES, TESTS_LIBS, WORKER_ARCHIVE)
 from seal_sources import MEMORY_CLAIMS, SEAL, SEAL_BENCH, SEAL_TESTS
 from soft_sources import (
     BENCH, CORPUS_TESTS, CUDART_TESTS, FUZZ, FUZZ_DRIVER, FUZZ_TARGETS, SOFT_API_TESTS,
     SOFT_TESTS, TABLE, TABLE_TESTS)
 from sources import (
-    COLLECTIVES_BENCH, COMMANDS, COMPUTING_TESTS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ,
-    HARNESS_FUZZ_COMMANDS, HARNESS_FUZZ_TARGETS, HARNESS_TESTS, HYPOTHESES, KERNELS_BENCH,
-    KERNELS_SWEEP, KERNELS_TESTS, RUNTIME, RUNTIME_TESTS)
+    COMMANDS, COMPUTING_TESTS, ENGINE_TESTS, HARNESS, HARNESS_FUZZ, HARNESS_FUZZ_COMMANDS,
+    HARNESS_FUZZ_TARGETS, HARNESS_TESTS, HYPOTHESES, RUNTIME, RUNTIME_TESTS)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-KERNELS_LIBS = "-llzma -lpthread -ldl -lm"
-TESTS_LIBS = f"$criterion_libs -ljansson -lz {KERNELS_LIBS}"
-HARNESS_ROOM = ("-Ihypotheses/harness -Ihypotheses/harness/include -Ibuild/generated -Ikernels "
-                "-Iruntime/worker/engine -Iruntime/seal -Iruntime/include/tollens "
-                "-Iruntime/include -Iruntime")
-ARCHIVE, KERNELS_ARCHIVE = "$folder/libtollens.a", "$folder/libtollens-kernels.a"
-WORKER_ARCHIVE = "$folder/libtollens-worker.a"
-SEAL_ARCHIVE = "$folder/libtollens-seal.a"
-CUBINS_ARCHIVE = "$folder/cubins/libtollens-kernels.a"
-DRIVER = "$folder/libtollens-soft.so"
-SOFT_ARCHIVES = "$folder/soft.a $folder/soft-levels.a"
-CLAIMS = "build/generated/claims.def"
-# The runtime's benchmarks, and the parts of each.
-RUNTIME_BENCHES = (["launch"],
-                   ["pool", "pool_allocators_bench", "pool_walk_bench", "pool_flight_bench"],
-                   ["transfer"], ["watch"], ["peers", "peer_speed"],
-                   ["streams", "streams_queues_bench", "streams_traces_bench",
-                    "streams_events_bench"])
-
-
-FUZZ_LIBS = "-ljansson -lz -lpthread -ldl -lm"
 
 
 def fuzz_name(target: str, prefix: str) -> str:

@@ -153,7 +153,8 @@ SEAL = Room(
 
 CLAIMS = Room(
     root="hypotheses",
-    without=("hypotheses/harness/", "hypotheses/worker/", "hypotheses/memory/", "hypotheses/peers/"),
+    without=("hypotheses/harness/", "hypotheses/worker/", "hypotheses/memory/",
+             "hypotheses/peers/"),
     paths=("hypotheses/harness/", "hypotheses/harness/include/", "kernels/"),
     outside=("hypotheses/harness/*", "kernels/*"),
     floors=[(".", "one claim a file")], above=("example_plugin",))

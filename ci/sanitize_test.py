@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-import sources
+import kernel_sources
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOFT = ROOT / "build/libtollens-soft.so"
@@ -108,7 +108,7 @@ class Sweep(unittest.TestCase):
     def test_all_kernels_of_the_library_are_on_it(self) -> None:
         listed = subprocess.run([ROOT / "build/kernel-sweep", "--list"], capture_output=True,
                                 text=True, check=True).stdout.splitlines()
-        names = [pathlib.Path(image).name for image in sources.KERNEL_IMAGES]
+        names = [pathlib.Path(image).name for image in kernel_sources.KERNEL_IMAGES]
         wanted = {(name, entry) for name in names
                   if not re.search("planted|defects|read_words", name)
                   for entry in re.findall(r"\.entry (\w+)", (

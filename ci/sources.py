@@ -93,27 +93,6 @@ REFUSED = """
     async_source_is_pinned
 """.split()
 
-# What operations share; then each operation.
-KERNELS = """
-    kernel_image variant kernel_set
-    operand boxes parallel number inputs deviation guarded swapped
-    gemm/gemm gemm/gemm_maps gemm/gemm_pack gemm/gemm_split gemm/gemm_variants
-    gemm/gemm_oracle gemm/gemm_exact gemm/gemm_trial
-    quant/quant_block quant/quant_draw quant/quantise
-    quant/dequantise quant/dequantise_planted
-    quant/quant_product quant/quant_product_trial
-    attention/attention attention/attention_maps attention/attention_variants
-    attention/attention_oracle
-    attention/attention_exact attention/attention_trial
-    row/row_place row/row_variant softmax/softmax norm/norm row/rope row/pair row/gather row/argmax
-    gemm/gemm_planted_variants
-    checksum/crc32c checksum/checksum seal/chacha seal/tagger seal/seal_chunks
-    seal/sealed_product
-    collective/collective collective/collective_calls collective/collective_ways
-    decoder/weight_format decoder/decoder_check decoder/rounded decoder/linear_bytes
-    decoder/linear decoder/best decoder/paged decoder/halves
-""".split()
-
 # Models on a device: above the kernels.
 ENGINE = within({
     "engine": """
@@ -130,67 +109,6 @@ ENGINE_TESTS = within({
         engine_stage tiny_model host_model
     """,
 })
-
-# The .cu files that are put into the library, as PTX and cubins.
-KERNEL_IMAGES = """
-    basics/vector_add
-    gemm/gemm_1_naive gemm/gemm_2_shared gemm/gemm_3_registers gemm/gemm_4_vector
-    gemm/gemm_5_tensor gemm/gemm_6_async gemm/gemm_7_tf32 gemm/gemm_8_sum gemm/gemm_9_gathered
-    gemm/gemm_10_hopper gemm/gemm_11_pack gemm/gemm_12_narrow gemm/gemm_13_tf32
-    quant/dequantise_1_naive quant/dequantise_2_wide quant/dequantise_planted
-    quant/quant_product_1_naive quant/quant_product_2_rows quant/quant_product_3_integers
-    quant/quant_product_4_tensor quant/quant_product_5_staged quant/quant_product_6_early
-    attention/attention_1_naive attention/attention_2_tiled attention/attention_3_tensor
-    attention/attention_4_decode attention/attention_5_combine attention/attention_6_grouped
-    attention/attention_7_hopper attention/attention_defects
-    softmax/softmax_1_naive softmax/softmax_2_registers softmax/softmax_3_online
-    softmax/softmax_4_whole softmax/softmax_5_ring
-    norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
-    row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
-    checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags
-    gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
-    quant/quant_product_7_bulk seal/seal_2_product seal/seal_1_chunks
-    norm/norm_5_ahead norm/norm_6_early
-    measure/read_words
-    decoder/linear_1_warp decoder/linear_2_tile decoder/linear_3_tensor decoder/linear_4_wide
-    decoder/linear_5_bytes decoder/linear_6_early decoder/rounded_1_warp decoder/rounded_2_early
-    decoder/best_1_parts decoder/best_2_early decoder/embed_1_element decoder/heads_1_warp
-    decoder/paged_1_span decoder/paged_2_merge decoder/heads_2_bytes decoder/paged_3_bytes
-    decoder/paged_4_early
-    decoder/halves_1_weights decoder/halves_2_rows decoder/halves_3_heads
-""".split()
-
-# The program that shows what they cost; an operation is a file.
-KERNELS_BENCH = """
-    kernel_bench cublas alike gemm_bench quant_bench row_bench attention_bench checksum_bench
-""".split()
-
-# The program that compares collectives with NCCL's.
-COLLECTIVES_BENCH = ["collectives_bench", "nccl"]
-
-# The program that runs each of them once, for tools that watch a process.
-KERNELS_SWEEP = """
-    kernel_sweep launched read_back rounds sweep_matrix model_sweep
-    gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep seal_sweep
-    halves_sweep collective_sweep
-""".split()
-
-KERNELS_TESTS = """
-    variant_test kernel_set_test measure/read_words_test
-    operand_test parallel_test number_test inputs_test deviation_test guarded_test swapped_test
-    gemm/gemm_oracle_test gemm/gemm_exact_test gemm/gemm_test gemm/gemm_call_test
-    gemm/gemm_float_test kernel_image_test quant/quant_block_test quant/quantise_test
-    quant/dequantise_test quant/quant_product_test quant/quant_product_call_test
-    attention/attention_test attention/attention_oracle_test attention/attention_exact_test
-    attention/attention_call_test attention/attention_rows_test
-    softmax/softmax_test norm/norm_test
-    row/row_stage_test row/rope_test row/pair_test row/gather_test row/row_special_test
-    bench/cublas_test decoder/linear_test decoder/paged_test decoder/paged_bytes_test
-    decoder/halves_test decoder/rounded_test decoder/linear_rounded_test
-    checksum/crc32c_test checksum/checksum_test
-    seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/seal_product_test
-    collective/collective_stage collective/collective_test collective/collective_loss_test
-""".split()
 
 HARNESS = within({
     "files": "text_copy hdr_encode hlog atomic_file manifest walk_csv walk_map",

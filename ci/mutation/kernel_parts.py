@@ -4,7 +4,7 @@ import os
 import pathlib
 import re
 
-import sources
+import kernel_sources
 
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
 SUITE = re.compile(r"^Test\((\w+),", re.M)
@@ -18,7 +18,7 @@ class Kernels:
 
     def __init__(self, root: pathlib.Path) -> None:
         self.root = root
-        names = [name for name in sources.KERNEL_IMAGES if not LEFT_OUT.search(name)]
+        names = [name for name in kernel_sources.KERNEL_IMAGES if not LEFT_OUT.search(name)]
         self.source = {pathlib.Path(name).name: f"kernels/{name}.cu" for name in names}
         self.parts = {name: self._parts(file) for name, file in self.source.items()}
         self.files = sorted({file for name in self.parts if self.suites([name])
