@@ -136,6 +136,7 @@ typedef struct {
 
 #ifdef __cuda_cuda_h__
 #define CUDA_TYPE(name) SOFT_ABI(name)
+#define CUDA_TYPES_RENAMED
 #include "tollens/cuda_abi_types.def"
 #endif
 
