@@ -9,7 +9,7 @@
 struct pool_bench bench;
 
 const char *kind_name(enum kind kind) {
-    static const char *const names[KINDS] = {"pool, default", "pool, no thread", "pool, no caches",
+    static const char *const names[KINDS] = {"pool, default", "pool, thread", "pool, no caches",
                                              "pool, tight",   "pool, latency",   "cuMemAllocAsync",
                                              "cuMemAlloc"};
     return names[kind];
@@ -27,7 +27,7 @@ static void open_pool(struct allocator *a, enum kind kind) {
     tol_pool_default(device, &options);
     if (kind == TIGHT) tol_pool_tight(device, &options);
     if (kind == LATENCY) tol_pool_latency(device, &options);
-    if (kind == NO_THREAD) options.prepare_bytes = 0;
+    if (kind == THREAD) options.prepare_bytes = 16 * MIB;
     if (kind == NO_CACHES) options.magazine_max_bytes = 0;
     if (bench.prepare_bytes != SIZE_MAX && options.prepare_bytes > 0) {
         options.prepare_bytes = bench.prepare_bytes;

@@ -13,7 +13,7 @@ enum { HOT_PAIRS = 20000, LIVE_MAX = 60000, THREADS_MAX = 4, WALK_STEPS = 10000 
 
 /* "no thread" is the default profile without the pool's thread, "no caches" without blocks that
  * stay with their thread. */
-enum kind { DEFAULT, NO_THREAD, NO_CACHES, TIGHT, LATENCY, DRIVER_ASYNC, DRIVER_SYNC, KINDS };
+enum kind { DEFAULT, THREAD, NO_CACHES, TIGHT, LATENCY, DRIVER_ASYNC, DRIVER_SYNC, KINDS };
 
 struct allocator {
     enum kind kind;

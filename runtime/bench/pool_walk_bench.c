@@ -159,7 +159,7 @@ void print_walks(enum kind kind) {
     struct tol_stream *stream = NULL;
     must(tol_stream_create(bench.context, NULL, &stream), "a stream");
     for (int i = 0; i < 3; i++) {
-        if (i > 0 && kind != DEFAULT && kind != NO_THREAD && kind != DRIVER_ASYNC) break;
+        if (i > 0 && kind != DEFAULT && kind != THREAD && kind != DRIVER_ASYNC) break;
         grow_twice(kind, stream, thinks[i]);
     }
     tol_stream_destroy(stream);

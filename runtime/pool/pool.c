@@ -34,7 +34,6 @@ void tol_pool_default(const struct tol_device *device, struct tol_pool_options *
         .first_count = 4,
         .grow_share = 0.0015,
         .joins_pages = true,
-        .prepare_bytes = 16 * MIB,
         .large_bytes = 16 * MIB,
         .trim_above = 1.025,
         .trim_to = 1.015,
@@ -56,7 +55,6 @@ void tol_pool_tight(const struct tol_device *device, struct tol_pool_options *op
     tol_pool_default(device, options);
     options->grow_share = 0;
     options->joins_pages = false;
-    options->prepare_bytes = 0;
     options->trim_above = 1.02;
     options->trim_to = 1.01;
     options->slack_bytes = 4 * MIB;
@@ -73,7 +71,6 @@ void tol_pool_latency(const struct tol_device *device, struct tol_pool_options *
     tol_pool_default(device, options);
     options->double_bytes = 1088 * MIB;
     options->grow_share = 0.072;
-    options->prepare_bytes = 0;
     options->large_bytes = 64 * MIB;
     options->trim_above = 1.25;
     options->trim_to = 1.2;
