@@ -62,6 +62,7 @@ static void *look(void *user) {
 static tol_status open_pool(struct growing *all) {
     struct tol_pool_options options;
     tol_pool_default(tol_context_device(all->context), &options);
+    options.prepare_bytes = 16u << 20; /* off in the profiles */
     options.first_bytes = options.page_bytes;
     options.slack_bytes = 0;
     return tol_pool_create(all->context, &options, &all->pool);
