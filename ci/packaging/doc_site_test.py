@@ -55,7 +55,7 @@ ELSEWHERE = {
     "ci/mutate": "by hand, for it takes hours",
     "build/tollens run H4 --repeat 20": "repeats_test.c, fewer times",
     "build/tollens run H2 --limits": "limits_program_test.c",
-    "build/tollens run W1 W2 W3 --sabotage": "the step claims",
+    "build/tollens run W1 W2 W3 --sabotage": "the step decoding",
     "build/tollens run S1 --sabotage": "the step claims",
     "build/tollens run P1 --sabotage": "the step peers",
     "build/tollens run P1 P2 --full --seeds 1": "ci/gpu, the part peers",
