@@ -33,7 +33,7 @@ enum { HEADS = 4, GRID_MAX = 65535, LOG2_GROUPS = 4, MERGE_THREADS = 64, SCALED 
         ONE("early", entry "_early", paged_4_early, 90, threads, heads),                           \
             ONE("plain", entry, file, 75, threads, heads)                                          \
     }
-enum { PLAIN_ROW = 1, PAIR_ROWS };
+enum { PAIR_ROWS = 2 };
 
 static const struct kn_variant heads_rows[KN_CACHES][PAIR_ROWS] = {
     PAIR("heads_warp", heads_1_warp, 32 * HEADS, HEADS),
@@ -48,11 +48,11 @@ static const struct kn_variant merge_rows[2][PAIR_ROWS] = {
     PAIR("paged_merge", paged_2_merge, MERGE_THREADS, 1),
     PAIR("paged_merge_rounded", paged_2_merge, LINEAR_CHUNK, 0)};
 
-static const struct kn_variant *of_pair(struct kn_kernels *kernels,
-                                        const struct kn_variant rows[PAIR_ROWS]) {
-    const struct tol_device *device = tol_context_device(kn_kernels_context(kernels));
-    const bool is_early = device->compute_capability >= rows[0].compute_capability_min;
-    return &rows[is_early ? 0 : PLAIN_ROW];
+static tol_status pick(struct kn_kernels *kernels, const struct kn_variant rows[PAIR_ROWS],
+                       const char *name, const struct kn_variant **variant) {
+    const struct kn_variants variants = {"paged", rows, PAIR_ROWS};
+    return kn_variant_pick(&variants, tol_context_device(kn_kernels_context(kernels)), name, NULL,
+                           variant);
 }
 
 /* Of the keys of a layer's part of a page, without scales; the values have as many. */
@@ -141,7 +141,8 @@ tol_status kn_heads(struct kn_kernels *kernels, struct tol_stream *stream,
     if (x->batch.rows == 0) return TOL_OK;
     const size_t all = x->shape.heads + 2 * x->shape.kv_heads;
     TOL_TRY(check_heads(x, all));
-    const struct kn_variant *variant = of_pair(kernels, heads_rows[x->shape.cache]);
+    const struct kn_variant *variant = NULL;
+    TOL_TRY(pick(kernels, heads_rows[x->shape.cache], x->variant, &variant));
     const struct heads_arguments arguments = {.cache = cache_of(&x->batch, &x->shape),
                                               .rows_at = x->qkv.address,
                                               .row_stride = x->qkv_stride,
@@ -189,12 +190,11 @@ out:
 }
 
 /* The smallest kernel whose blocks take all heads that share a key, or the largest. */
-static const struct kn_variant *span_for(struct kn_kernels *kernels,
-                                         const struct kn_paged_heads *shape) {
+static const struct kn_variant *span_for(const struct kn_paged_heads *shape) {
     int at = 0;
     const struct kn_variant(*rows)[PAIR_ROWS] = span_rows[shape->cache];
     while (at < LOG2_GROUPS - 1 && rows[at][0].tile[0] < shape->heads / shape->kv_heads) at++;
-    return of_pair(kernels, rows[at]);
+    return rows[at];
 }
 
 bool kn_paged_can_round(const struct kn_paged_heads *shape) {
@@ -209,7 +209,9 @@ tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *str
     if (x->batch.rows == 0) return TOL_OK;
     TOL_TRY(check_paged(x));
     const bool is_rounded = x->rounded.address != 0;
-    const struct kn_variant *span = span_for(kernels, &x->shape);
+    const struct kn_variant *span = NULL, *merge = NULL;
+    TOL_TRY(pick(kernels, span_for(&x->shape), x->variant, &span));
+    TOL_TRY(pick(kernels, merge_rows[is_rounded], x->variant, &merge));
     const size_t group = x->shape.heads / x->shape.kv_heads;
     const size_t times = (group + span->tile[0] - 1) / span->tile[0];
     const float scale = x->scale > 0 ? x->scale : 1 / sqrtf((float)x->shape.head_size);
@@ -232,7 +234,6 @@ tol_status kn_paged_attention(struct kn_kernels *kernels, struct tol_stream *str
                                                               (unsigned)(x->shape.kv_heads * times),
                                                               rows, span->threads, 1, 1, 0},
                                     &arguments, sizeof arguments));
-    const struct kn_variant *merge = of_pair(kernels, merge_rows[is_rounded]);
     const size_t width = x->shape.heads * x->shape.head_size;
     const size_t blocks = is_rounded ? width / LINEAR_CHUNK : x->shape.heads;
     status = kn_decoder_launch_early(

@@ -64,12 +64,13 @@ struct kn_heads_ready {
     bool halves;                 /* pairs are i and i + rotated / 2, else 2 i and 2 i + 1 */
     struct kn_place frequencies; /* rotated / 2 floats, radians a position */
     float magnitude;             /* 1 for most models */
+    const char *variant;         /* "early" or "plain"; NULL: the best */
 };
 
 /*
  * Without rows it does nothing. TOL_INVALID_ARGUMENT: an argument is NULL or misaligned, or a size
  * makes no sense. TOL_OUT_OF_RANGE: a place is too small. TOL_OVER_LIMIT: 65536 rows or heads or
- * more. A refused call queues nothing.
+ * more. TOL_UNSUPPORTED, TOL_NOT_FOUND: as kn_variant_pick. A refused call queues nothing.
  */
 TOL_API tol_status kn_heads(struct kn_kernels *kernels, struct tol_stream *stream,
                             const struct kn_heads_ready *heads);
@@ -85,6 +86,7 @@ struct kn_paged {
     struct kn_place workspace; /* kn_paged_workspace bytes */
     struct kn_place rounded;   /* kn_rounded_bytes: rows go there, rounded to bytes as rounded.h
                                   says, and not to out; address 0: no */
+    const char *variant;       /* as of kn_heads_ready, for both kernels */
 };
 
 /* Whether rows can be rounded: they are whole chunks of 256 elements. */

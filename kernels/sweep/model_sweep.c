@@ -156,7 +156,8 @@ static double cached(const float *values, size_t i, enum kn_cache cache) {
 }
 
 /* Two positions of one session. q is 0, so a row is the mean of the values that it sees. */
-static void run_paged(struct sweep *sweep, size_t group, enum kn_cache cache) {
+static void run_paged(struct sweep *sweep, size_t group, enum kn_cache cache,
+                      const char *variant) {
     static const int numbers[2 * POSITIONS] = {0, 1, 0, 0}; /* positions, slots */
     tol_status status = TOL_OK;
     struct product p = {0};
@@ -164,7 +165,9 @@ static void run_paged(struct sweep *sweep, size_t group, enum kn_cache cache) {
     const size_t size = cache == KN_CACHE_F16 ? 40 : 64;
     const struct kn_paged_heads shape = {group, 1, size, cache};
     const size_t width = (group + 2) * size;
-    if (!sweep_begin(sweep, "paged attention of %zu heads, cache %d", group, (int)cache)) return;
+    if (!sweep_begin(sweep, "paged attention %s of %zu heads, cache %d", variant, group, (int)cache)) {
+        return;
+    }
     struct tol_context *context = kn_kernels_context(sweep->kernels);
     TOL_TRY(sweep_matrix_make(sweep, KN_F32, POSITIONS, width, 0, 0, 1, &p.x));
     TOL_TRY(sweep_matrix_make(sweep, KN_F32, POSITIONS, group * size, 3, 1, 0, &p.y));
@@ -196,7 +199,8 @@ static void run_paged(struct sweep *sweep, size_t group, enum kn_cache cache) {
                                               .shape = shape,
                                               .qkv = place_of(&p.x),
                                               .qkv_stride = width,
-                                              .magnitude = 1}));
+                                              .magnitude = 1,
+                                              .variant = variant}));
     status = kn_paged_attention(sweep->kernels, sweep->stream,
                                 &(struct kn_paged){.batch = batch,
                                                    .shape = shape,
@@ -205,7 +209,8 @@ static void run_paged(struct sweep *sweep, size_t group, enum kn_cache cache) {
                                                    .q_stride = width,
                                                    .out_stride = p.y.stride,
                                                    .splits = 1,
-                                                   .workspace = kn_place_of(workspace, 0)});
+                                                   .workspace = kn_place_of(workspace, 0),
+                                                   .variant = variant});
 out:
     finish(sweep, status, &p.y, &p);
     tol_buffer_destroy(page);
@@ -234,6 +239,9 @@ void sweep_model(struct sweep *sweep) {
         run_embed(sweep, format);
     }
     for (size_t group = 1; group <= 8; group *= 2) {
-        for (enum kn_cache cache = 0; cache < KN_CACHES; cache++) run_paged(sweep, group, cache);
+        for (enum kn_cache cache = 0; cache < KN_CACHES; cache++) {
+            run_paged(sweep, group, cache, "plain");
+            if (device->compute_capability >= 90) run_paged(sweep, group, cache, "early");
+        }
     }
 }

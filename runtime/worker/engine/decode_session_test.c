@@ -37,7 +37,7 @@ static void check_model(const struct tiny_model *tiny, const char *what) {
     int tokens[COUNT];
     cr_assert(expected != NULL);
     make_tokens(tokens, COUNT, s.vocabulary, 7);
-    host_model_run(s.maker.path, tokens, COUNT, expected);
+    host_model_run(s.maker.path, tokens, COUNT, true, expected);
     for (size_t i = 0; i < COUNT; i++) {
         MUST(tol_session_prompt(single, tokens + i, 1));
         check_logits(tol_session_logits(single), expected + i * s.vocabulary, s.vocabulary, what,

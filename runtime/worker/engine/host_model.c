@@ -133,7 +133,7 @@ static void close_host(struct host *h) {
     for (size_t i = 0; i < h->layers; i++) {
         struct layer *l = &h->layer[i];
         const struct matrix *all = &l->attention_norm;
-        for (size_t j = 0; j < 14; j++) free(all[j].values);
+        for (size_t j = 0; j < 15; j++) free(all[j].values);
         free(l->keys), free(l->values);
     }
     tol_gguf_close(h->file);
@@ -281,9 +281,14 @@ static void run_position(struct host *h, size_t position, int token, double *log
     free(x);
 }
 
-void host_model_run(const char *path, const int *tokens, size_t count, double *logits) {
+void host_model_run(const char *path, const int *tokens, size_t count, bool rounds,
+                    double *logits) {
     static struct host h;
     open_host(&h, path, count);
+    for (size_t i = 0; !rounds && i < h.layers; i++) {
+        struct matrix *all = &h.layer[i].attention_norm;
+        for (size_t j = 0; j < 15; j++) all[j].rounds = false;
+    }
     for (size_t i = 0; i < count; i++) {
         run_position(&h, i, tokens[i], logits + i * h.embedding.rows);
     }

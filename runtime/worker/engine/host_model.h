@@ -10,8 +10,10 @@
 #include <gguf.h>
 
 /* Writes the logits of every position: count rows of the vocabulary. The test fails if the file is
- * not what it needs. */
-void host_model_run(const char *path, const int *tokens, size_t count, double *logits);
+ * not what it needs. rounds: what a step rounds to bytes is rounded here too; long prompts round
+ * nothing but the row behind the last layer. */
+void host_model_run(const char *path, const int *tokens, size_t count, bool rounds,
+                    double *logits);
 
 /* The number of tokens of the vocabulary. */
 size_t host_model_vocabulary(const char *path);

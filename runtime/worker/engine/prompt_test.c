@@ -45,7 +45,7 @@ static double share_of(const struct tiny_model *tiny, const struct tol_load_opti
     cr_assert(expected != NULL);
     *has = s.loaded->prompt.rows > 0;
     make_tokens(tokens, count, s.vocabulary, 7);
-    host_model_run(s.maker.path, tokens, count, expected);
+    host_model_run(s.maker.path, tokens, count, !*has, expected);
     MUST(tol_session_prompt(session, tokens, count));
     for (size_t i = 0; i < s.vocabulary; i++) {
         const double right = expected[(count - 1) * s.vocabulary + i];
