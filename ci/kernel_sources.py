@@ -60,7 +60,7 @@ COLLECTIVES_BENCH = ["collectives_bench", "nccl"]
 
 # The program that runs each of them once, for tools that watch a process.
 KERNELS_SWEEP = """
-    kernel_sweep launched read_back rounds sweep_matrix model_sweep
+    kernel_sweep launched read_back rounds sweep_matrix model_sweep rounded_sweep
     gemm_sweep attention_sweep quant_sweep rows_sweep decoder_sweep checksum_sweep seal_sweep
     halves_sweep collective_sweep
 """.split()

@@ -49,6 +49,8 @@ void sweep_checksum(struct sweep *sweep);
 void sweep_seal(struct sweep *sweep);
 void sweep_collective(struct sweep *sweep);
 void sweep_model(struct sweep *sweep);
+/* Called by sweep_model: they are of its group. */
+void sweep_rounded(struct sweep *sweep);
 void sweep_halves(struct sweep *sweep);
 
 #endif

@@ -156,8 +156,7 @@ static double cached(const float *values, size_t i, enum kn_cache cache) {
 }
 
 /* Two positions of one session. q is 0, so a row is the mean of the values that it sees. */
-static void run_paged(struct sweep *sweep, size_t group, enum kn_cache cache,
-                      const char *variant) {
+static void run_paged(struct sweep *sweep, size_t group, enum kn_cache cache, const char *variant) {
     static const int numbers[2 * POSITIONS] = {0, 1, 0, 0}; /* positions, slots */
     tol_status status = TOL_OK;
     struct product p = {0};
@@ -165,7 +164,8 @@ static void run_paged(struct sweep *sweep, size_t group, enum kn_cache cache,
     const size_t size = cache == KN_CACHE_F16 ? 40 : 64;
     const struct kn_paged_heads shape = {group, 1, size, cache};
     const size_t width = (group + 2) * size;
-    if (!sweep_begin(sweep, "paged attention %s of %zu heads, cache %d", variant, group, (int)cache)) {
+    if (!sweep_begin(sweep, "paged attention %s of %zu heads, cache %d", variant, group,
+                     (int)cache)) {
         return;
     }
     struct tol_context *context = kn_kernels_context(sweep->kernels);
@@ -244,4 +244,5 @@ void sweep_model(struct sweep *sweep) {
             if (device->compute_capability >= 90) run_paged(sweep, group, cache, "early");
         }
     }
+    sweep_rounded(sweep);
 }
