@@ -459,6 +459,8 @@ Test(failure, the_workload_calls_every_function_that_the_runtime_calls, .fini = 
         TOL_DRIVER_INDEX_cuStreamSynchronize, TOL_DRIVER_INDEX_cuStreamIsCapturing,
         TOL_DRIVER_INDEX_cuLogsCurrent,
         TOL_DRIVER_INDEX_cuTensorMapEncodeTiled, /* by operations of kernels/ */
+        /* by libtollens-torch.so alone */
+        TOL_DRIVER_INDEX_cuThreadExchangeStreamCaptureMode,
         /* called by the runtime, but only after something failed */
         TOL_DRIVER_INDEX_cuLogsDumpToMemory};
     struct tol_driver *driver = driver_of_workloads();

@@ -192,6 +192,8 @@ static void keep_nothing(struct tol_pool_options *options) {
     options->page_bytes = 1; /* the least the driver can do */
     options->first_count = 0;
     options->magazine_max_bytes = 0;
+    options->park_bytes = 0;
+    options->joins_pages = false;
     options->slack_bytes = 0;
     options->trim_above = options->trim_to = 1;
 }

@@ -69,7 +69,8 @@ static void check_host(const struct tiny_model *tiny, const char *what) {
      * with probability d / s, which adds sqrt(d s): with d = 2e-3 and s = 3 / 127 about 7e-3. */
     const bool is_bytes = tiny->type == TOL_TENSOR_Q4_K || tiny->type == TOL_TENSOR_Q5_K ||
                           tiny->type == TOL_TENSOR_Q6_K;
-    cr_assert(!(share > (is_bytes ? 6e-3 + 7e-3 : 6e-3)), "%s: a logit is off by %g of the largest", what, share);
+    cr_assert(!(share > (is_bytes ? 6e-3 + 7e-3 : 6e-3)),
+              "%s: a logit is off by %g of the largest", what, share);
 }
 
 Test(prompt, every_architecture_is_the_hosts) {
