@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- all pairs ---- */
 
@@ -193,9 +194,13 @@ HYP_ATTACK_WITH(p1, copies_wait_for_what_writes_their_source, .soft_devices = "3
 
 /* ---- access that comes and goes ---- */
 
+enum { STOP_S = 10, END_S = 60 };
+
 struct toggle {
     const struct peer_stage *stage;
     size_t user, owner;
+    pthread_t thread;
+    bool has_thread, has_ended;
     atomic_bool is_over;
     atomic_uint rounds;
     CUresult result; /* the first that was not right */
@@ -214,6 +219,40 @@ static void *toggle_access(void *user) {
         atomic_fetch_add(&toggle->rounds, 1);
     }
     return NULL;
+}
+
+/* Where a copy has failed, the context may be lost, and what waits in the driver, for it or for the
+ * thread, may wait for ever: a signal ends the process then. */
+static void stop_toggle(void *user) {
+    struct toggle *toggle = user;
+    struct timespec until;
+    if (!toggle->has_thread) return;
+    alarm(END_S);
+    atomic_store(&toggle->is_over, true);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += STOP_S;
+    toggle->has_ended = pthread_timedjoin_np(toggle->thread, NULL, &until) == 0;
+    toggle->has_thread = false;
+}
+
+static bool start_toggle(struct peer_stage *stage, struct toggle *toggle) {
+    const bool has_thread = pthread_create(&toggle->thread, NULL, toggle_access, toggle) == 0;
+    toggle->has_thread = has_thread;
+    stage->attack->stop = stop_toggle;
+    stage->attack->stop_user = toggle;
+    return HYP_CHECK(stage->attack, has_thread, "no thread");
+}
+
+/* false: access cannot be relied on any more. */
+static bool end_toggle(struct peer_stage *stage, struct toggle *toggle) {
+    stop_toggle(toggle);
+    stage->attack->stop = NULL;
+    return HYP_CHECK(stage->attack, toggle->has_ended,
+                     "disabling or enabling access did not return within %d s", STOP_S) &&
+           HYP_CHECK(stage->attack,
+                     toggle->result == CUDA_SUCCESS && atomic_load(&toggle->rounds) > 0,
+                     "disabling and enabling access beside copies: CUDA error %d after %u rounds",
+                     (int)toggle->result, atomic_load(&toggle->rounds));
 }
 
 /* What the driver says about access that is already there, or already gone. */
@@ -239,17 +278,15 @@ static void check_states(struct peer_stage *stage, size_t user, size_t owner) {
     }
 }
 
-/* One direction's access is toggled by a thread; copies use the copy engine in both directions. */
-static void try_toggled(struct peer_stage *stage, size_t from, size_t to, size_t copies) {
+/* One direction's access is toggled by a thread; copies use the copy engine in both directions.
+ * false: one failed. What the thread uses outlives this function, which a violation may leave. */
+static bool try_toggled(struct peer_stage *stage, size_t from, size_t to, size_t copies) {
+    static struct toggle toggle;
     const size_t bytes = 300007;
     struct peer_area source = {0}, target = {0};
-    struct toggle toggle = {.stage = stage, .user = to, .owner = from};
-    pthread_t thread;
+    toggle = (struct toggle){.stage = stage, .user = to, .owner = from};
     bool ok = peer_area_create(stage, from, bytes, &source) &&
-              peer_area_create(stage, to, bytes, &target) &&
-              HYP_CHECK(stage->attack, pthread_create(&thread, NULL, toggle_access, &toggle) == 0,
-                        "no thread");
-    const bool has_thread = ok;
+              peer_area_create(stage, to, bytes, &target) && start_toggle(stage, &toggle);
     /* The thread may begin late. */
     const size_t most = 100 * copies;
     for (size_t i = 0; ok && (i < copies || (atomic_load(&toggle.rounds) == 0 && i < most)); i++) {
@@ -266,25 +303,23 @@ static void try_toggled(struct peer_stage *stage, size_t from, size_t to, size_t
              peer_area_check(stage, &target, 0, seed, bytes, trial.poison,
                              "a copy while access is enabled and disabled again");
     }
-    atomic_store(&toggle.is_over, true);
-    if (has_thread) {
-        pthread_join(thread, NULL);
-        HYP_CHECK(stage->attack, toggle.result == CUDA_SUCCESS && atomic_load(&toggle.rounds) > 0,
-                  "disabling and enabling access beside copies: CUDA error %d after %u rounds",
-                  (int)toggle.result, atomic_load(&toggle.rounds));
-    }
+    if (toggle.has_thread) ok = end_toggle(stage, &toggle) && ok;
+    if (!ok) return false; /* the process ends soon, and the memory with it */
+    alarm(0);
     peer_area_destroy(stage, &source);
     peer_area_destroy(stage, &target);
+    return true;
 }
 
 HYP_ATTACK_WITH(p1, access_that_comes_and_goes_changes_no_byte, .soft_devices = "3") {
     struct peer_stage stage;
     if (peer_stage_begin(attack, &stage)) {
-        for (size_t i = 0; i < stage.count * stage.count; i++) {
+        bool ok = true;
+        for (size_t i = 0; ok && i < stage.count * stage.count; i++) {
             const size_t from = i / stage.count, to = i % stage.count;
             if (from == to || !stage.reaches[to][from]) continue;
             check_states(&stage, to, from);
-            try_toggled(&stage, from, to, attack->session.full ? 200 : 10);
+            ok = try_toggled(&stage, from, to, attack->session.full ? 200 : 10);
         }
     }
     peer_stage_end(&stage);

@@ -63,7 +63,10 @@ bool hyp_attack_check(struct hyp_attack *attack, bool holds, const char *format,
     add_example(text);
     /* The process ends with the test, and what the attack still has with it: under a fault, to wait
      * for the rest would be to wait for one deadline after the other. */
-    if (first_is_enough && is_enough()) conclude(attack);
+    if (first_is_enough && is_enough()) {
+        if (attack->stop != NULL) attack->stop(attack->stop_user);
+        conclude(attack);
+    }
     return false;
 }
 

@@ -30,6 +30,10 @@ struct hyp_attack {
     enum hyp_device_kind kind; /* the device in use: cuda or soft */
     uint64_t random;           /* the state of hyp_random, initially the seed */
     struct hyp_record *record;
+    /* Ends the attack's threads, which must not run while the process ends; NULL: it has none.
+     * Called where a violation is enough and the attack is left at once; must return soon. */
+    void (*stop)(void *user);
+    void *stop_user;
 };
 
 /* What an attack requires of its device. */
