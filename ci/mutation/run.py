@@ -92,6 +92,8 @@ class Run:
         return verdict
 
     def _try(self, lane: Workshop, mutant: Mutant, text: str) -> tuple[str, str, float]:
+        if not lane.has(mutant.file):
+            return "refused", "no program that was asked for has it", 0.0
         original = lane.original(mutant.file)
         changed = lane.compile(mutant.file, mutant.apply(text))
         if changed is None:

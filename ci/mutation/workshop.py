@@ -131,6 +131,10 @@ class Workshop:
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return made.read_bytes() if done.returncode == 0 else None
 
+    def has(self, file: str) -> bool:
+        """Whether the programs that were built have the file: --programs leaves some out."""
+        return file not in self.commands or (self.tree.root / self.commands[file][1]).exists()
+
     def original(self, file: str) -> bytes:
         """The object of a file as it is, compiled in the same way, to be compared with."""
         if file not in self.originals:
