@@ -58,7 +58,7 @@ def check_blocks(rows: list[Row]) -> int:
     hot = [row for row in rows if "hot_bytes" in row]
     walks = [row for row in rows if "walk" in row]
     flights = [row for row in rows if "flight" in row]
-    assert len(hot) + len(walks) + len(flights) == len(rows), "a row is of no kind"
+    assert len(hot) + len(walks) + len(flights) == len(rows), "a row belongs to no table"
     check_names([(row["hot_bytes"], row["allocator"]) for row in hot],
                 [(size, name) for size in HOT_BYTES for name in (*POOLS, "cuMemAlloc")])
     check_names([(row["walk"], row["allocator"], row["think_ns"]) for row in walks], WALKS)

@@ -112,7 +112,7 @@ class Slurm(Cluster):
         lost = self.say("squeue", "-h", "-t", "R", "-w", "n4", "-o", "%K").split()
         self.say(CLUSTER, "kill", self.top / "cluster", "n4")
         self.say("scancel", f"{job}_{TASKS - 1}")
-        # What is there now is merged, and what is not is named; nothing is merged unless told.
+        # A merge of incomplete tasks needs --partial; then the missing tasks are named.
         here = self.ended()
         self.assertLess(len(here), TASKS)
         self.merge(TASKS, 2)

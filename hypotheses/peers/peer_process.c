@@ -1,7 +1,7 @@
 /*
  * The other process of the attacks on P1: it opens what the attack exports, or exports what the
- * attack opens, by the driver's own functions. It does what it is ordered to (peer_message.h) until
- * it is told to end, or the attack is gone.
+ * attack opens, by the driver's own functions. It executes the orders of peer_message.h until one
+ * of them ends it or the attack closes the socket.
  *
  *     peer-process LIBRARY DEVICE PTX        with a socket as descriptor 3
  *

@@ -35,7 +35,8 @@ struct peer_stage {
 
 /* Prepares all devices and enables peer access between all that have it. false: the attack is not
  * tested, or a violation was recorded. End it in either case.
- * While stage->goes_through_host is true, the runtime is told that no device can access another. */
+ * While stage->goes_through_host is true, the driver answers the runtime that no device can access
+ * another. */
 bool peer_stage_begin(struct hyp_attack *attack, struct peer_stage *stage);
 /* The same, with nothing between the runtime and the driver except a saboteur; goes_through_host
  * has no effect. */

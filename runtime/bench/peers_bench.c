@@ -1,6 +1,6 @@
 /*
  * What copies between devices reach of the driver's own: one way, both ways and all pairs at once,
- * and the latency of small ones, pair by pair, in one run; what NVML tells of the links; and what
+ * and the latency of small ones, pair by pair, in one run; the links that NVML reports; and what
  * share of a PCI Express link copies of pinned memory have is the test bus/ of test-runtime.
  *
  *     bench-peers [--library PATH] [--json FILE] [--mib N] [--turns N]
