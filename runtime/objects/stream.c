@@ -40,18 +40,35 @@ out:
     return status;
 }
 
+/* Whether the legacy default stream waits for it. Asking a captured stream for its flags would
+ * break the capture, and so would a query of the legacy stream on its account. So a captured
+ * stream counts as one that it does not wait for. */
+static tol_status is_blocking(struct tol_context *context, CUstream handle, bool *result) {
+    tol_status status = TOL_OK;
+    CUstreamCaptureStatus captured = CU_STREAM_CAPTURE_STATUS_NONE;
+    unsigned flags = CU_STREAM_NON_BLOCKING;
+    TOL_CONTEXT_CU(context, cuStreamIsCapturing, (handle, &captured),
+                   "asking whether a stream to adopt is captured");
+    if (captured == CU_STREAM_CAPTURE_STATUS_NONE) {
+        TOL_CONTEXT_CU(context, cuStreamGetFlags, (handle, &flags),
+                       "getting the flags of a stream to adopt");
+    }
+    *result = (flags & CU_STREAM_NON_BLOCKING) == 0;
+out:
+    return status;
+}
+
 tol_status tol_stream_adopt(struct tol_context *context, CUstream handle,
                             struct tol_stream **result) {
     tol_status status = TOL_OK;
     struct tol_stream *stream = NULL;
-    unsigned flags = CU_STREAM_NON_BLOCKING;
+    bool blocks = false;
     TOL_CHECK(context != NULL && result != NULL, TOL_INVALID_ARGUMENT,
               "tol_stream_adopt: an argument is NULL");
     TOL_TRY(tol_context_enter(context));
-    if (handle != NULL) {
-        TOL_CONTEXT_CU(context, cuStreamGetFlags, (handle, &flags),
-                       "getting the flags of a stream to adopt");
-    }
+    TOL_CHECK(handle == NULL || tol_driver_has(context->driver, TOL_FEATURE_GRAPH),
+              TOL_UNSUPPORTED, "the driver has no stream captures");
+    if (handle != NULL) TOL_TRY(is_blocking(context, handle, &blocks));
     stream = calloc(1, sizeof *stream);
     TOL_CHECK(stream != NULL, TOL_OUT_OF_HOST_MEMORY, "no host memory for a stream of %zu bytes",
               sizeof *stream);
@@ -59,7 +76,7 @@ tol_status tol_stream_adopt(struct tol_context *context, CUstream handle,
     stream->functions = context->functions;
     stream->context = context;
     stream->adopted = true;
-    stream->blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
+    stream->blocking = blocks;
     if (stream->blocking) atomic_fetch_add(&context->blocking_streams, 1);
     tol_context_retain(context);
     tol_context_add_stream(context, stream);

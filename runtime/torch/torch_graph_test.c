@@ -239,3 +239,31 @@ Test(torch_graph, a_pool_without_a_capture_keeps_streams_in_order) {
     cr_assert_eq(torch_scene_number(0, "graph_reserved"), 0);
     torch_scene_must_be_clean();
 }
+
+/* As PyTorch's side streams in a capture: the first block on one is asked for in the capture. */
+Test(torch_graph, a_stream_is_first_used_while_it_is_captured) {
+    const struct torch_library *torch = torch_scene_open(1);
+    const struct tol_driver_table *driver = torch_scene_driver();
+    CUstream stream = torch_scene_stream(), side = torch_scene_stream();
+    CUevent forked = NULL, joined = NULL;
+    cr_assert_eq(driver->cuEventCreate(&forked, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+    cr_assert_eq(driver->cuEventCreate(&joined, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+    torch->begin_pool(0, own, NULL);
+    begin(stream);
+    cr_assert_eq(driver->cuEventRecord(forked, stream), CUDA_SUCCESS);
+    cr_assert_eq(driver->cuStreamWaitEvent(side, forked, 0), CUDA_SUCCESS);
+    CUdeviceptr block = torch_scene_block(BYTES, side);
+    fill(block, 5, BYTES, side);
+    cr_assert_eq(driver->cuEventRecord(joined, side), CUDA_SUCCESS);
+    cr_assert_eq(driver->cuStreamWaitEvent(stream, joined, 0), CUDA_SUCCESS);
+    CUgraphExec graph = end(stream);
+    torch->end_pool(0, own);
+    replay(graph, stream);
+    cr_assert_eq(byte_at(block), 5);
+    driver->cuGraphExecDestroy(graph);
+    driver->cuEventDestroy_v2(forked);
+    driver->cuEventDestroy_v2(joined);
+    torch_scene_free(block, BYTES, side);
+    torch->release_pool(0, own);
+    torch_scene_must_be_clean();
+}

@@ -93,6 +93,8 @@ EXPORT(cuStreamGetPriority, (CUstream handle, int *priority)) {
 EXPORT(cuStreamGetFlags, (CUstream handle, unsigned int *flags)) {
     struct soft_stream *stream = NULL;
     CUresult result = ask(handle, flags, &stream);
+    /* An H100 (driver 580.159) refused it for a captured stream, and the capture was broken. */
+    if (result == CUDA_SUCCESS) result = soft_capture_allows_stream(stream);
     if (result == CUDA_SUCCESS) *flags = stream->flags;
     return result;
 }
