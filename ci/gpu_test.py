@@ -184,6 +184,14 @@ class Gpu(unittest.TestCase):
         self.assertIn("gpu: bench-peers ended with 1", text)
         self.assertNotEqual(code, 0)
 
+    def test_quick_peers_are_claims_and_saboteurs_alone(self) -> None:
+        self.write("tollens", TOLLENS + 'echo "$*" >>"$0.words"\n')
+        self.run_it("--quick", TOLLENS_GPU_PARTS="peers", TOLLENS_SABOTEUR_SECONDS="7")
+        words = (self.folder / "tollens.words").read_text(encoding="utf-8")
+        self.assertEqual(words, "run P1 P2 --quick --seeds 1 --sabotage --saboteur-deadline 7 "
+                         f"--verbose --out {self.folder}/out/peers/evidence\n")
+        self.assertEqual(self.run_it(TOLLENS_SABOTEUR_SECONDS="soon")[0], 2)
+
     def test_tables_and_every_life_are_of_a_full_run(self) -> None:
         self.write("test-runtime", '#!/bin/sh\necho "one in $TOLLENS_TEST_LIVES_ONE_IN"\n' +
                    GOOD.split("\n", 1)[1])

@@ -114,6 +114,9 @@ class Programs:
         peers.append("$folder/runtime/bench/peer_speed.o")
         self.plugin += " " + self.n.build("$folder/peer-claims.so", "so", " ".join(peers),
                                           libs="-lpthread -ldl")
+        hanging = self.objects("harness", "tool_harness", room, ["plugin/hanging_claims"])
+        self.plugin += " " + self.n.build("$folder/hanging-claims.so", "so", " ".join(hanging),
+                                          libs="-lpthread")
         process = self.objects("hypotheses", "tool_harness", "hypotheses", ["peers/peer_process"])
         self.plugin += " " + self.program(
             "peer-process", [*process, *(f"$folder/hypotheses/{part}.o" for part in PEER_PROCESS)],

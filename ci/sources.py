@@ -123,7 +123,7 @@ HARNESS = within({
     "plugin": "plugin_file plugin_rules plugins plugin_tests",
     "judge": "limit verdict verdict_effects results gate",
     "trace": "trace_file trace_replay",
-    "run": "worker progress runner evidence evidence_text repeats lanes",
+    "run": "worker progress process_await runner evidence evidence_text repeats lanes",
     "program": "soft_report nearest",
 })
 
@@ -158,12 +158,12 @@ HARNESS_TESTS = within({
     "plugin": "plugin_test",
     "judge": "limit_test verdict_test verdict_effects_test gate_test",
     "trace": "replay_test",
-    "run": "evidence_test lanes_test repeats_test progress_test",
+    "run": "process_await_test evidence_test lanes_test repeats_test progress_test",
     "program": """
         export_test program_shell program_test program_choice_test program_trouble_test
         gate_program_test limits_program_test model_program_test model_run_test soft_test
         nearest_test program_terminal_test program_json_test cudart_program_test report_program_test
-        guard_program_test
+        guard_program_test saboteur_program_test
     """,
 })
 

@@ -57,15 +57,18 @@ static bool check_pair(struct peer_stage *stage, const struct pair *pair) {
                            pair->trial.poison, words);
 }
 
-/* Every pair has a way that its devices have, another in the next round. */
-static void try_round(struct peer_stage *stage, struct pair *pairs, size_t round, size_t bytes) {
+/* Every pair has `each` copies, and every copy a way that its devices have, another in the next
+ * round. Copies of different pairs follow each other. */
+static void try_round(struct peer_stage *stage, struct pair *pairs, size_t round, size_t each,
+                      size_t bytes) {
     static const enum peer_way ways[] = {PEER_PUSH, PEER_LOAD, PEER_PUSH, PEER_STORE, PEER_ATOMIC};
     enum { WAYS = sizeof ways / sizeof ways[0] };
+    const size_t squares = stage->count * stage->count;
     size_t count = 0;
     bool ok = true;
-    for (size_t i = 0; ok && i < stage->count * stage->count; i++) {
-        const size_t from = i / stage->count, to = i % stage->count;
-        enum peer_way way = ways[(i + round) % WAYS];
+    for (size_t i = 0; ok && i < each * squares; i++) {
+        const size_t from = i % squares / stage->count, to = i % stage->count;
+        enum peer_way way = ways[(i % squares + i / squares + round) % WAYS];
         if (from == to) continue;
         if (!peer_way_is_open(stage, way, from, to)) way = PEER_PUSH;
         ok = begin_pair(stage, &pairs[count++], from, to, bytes, way);
@@ -77,14 +80,19 @@ static void try_round(struct peer_stage *stage, struct pair *pairs, size_t round
     for (size_t i = 0; i < count; i++) end_pair(stage, &pairs[i]);
 }
 
+/* Few devices have several copies a pair, so that there are as many at once as of many devices. */
 HYP_ATTACK_WITH(p1, all_pairs_at_once_return, .soft_devices = "8", .many_queues = true) {
     static struct pair pairs[PAIRS_MAX];
+    enum { SMALL = 3, LARGE = 20, SMALL_BYTES = 20011, LARGE_BYTES = (64 << 20) + 3 };
     struct peer_stage stage;
     const bool is_large = attack->session.full && attack->kind == HYP_DEVICE_CUDA;
-    const size_t rounds = is_large ? 20 : 3, bytes = is_large ? (64u << 20) + 3 : 20011;
+    const size_t rounds = SMALL + (is_large ? LARGE : 0);
     if (peer_stage_begin(attack, &stage)) {
+        const size_t each = PAIRS_MAX / 2 / (stage.count * (stage.count - 1));
         for (size_t round = 0; round < rounds; round++) {
-            try_round(&stage, pairs, round, bytes);
+            const bool is_small = round < SMALL;
+            try_round(&stage, pairs, round, is_small && each > 1 ? each : 1,
+                      is_small ? SMALL_BYTES : LARGE_BYTES);
             hyp_attack_progress(attack, (double)(round + 1) / (double)rounds);
         }
     }

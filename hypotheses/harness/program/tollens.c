@@ -46,6 +46,8 @@ static const char usage[] =
     "                      alone whatever N is\n"
     "      --repeat N      run everything N times, and count the verdicts of each claim\n"
     "      --deadline S    limit each attack to S seconds; default 300, with --full 1800\n"
+    "      --saboteur-deadline S   limit all attacks under a saboteur to S seconds; default 600,\n"
+    "                      with --full 3600\n"
     "      --seed N        seed of the random choices; default 1. Named alone, the only seed\n"
     "      --seeds N       attack claims without times with N seeds; default 2, with --full 8\n"
     "      --require-gpu   accept only a GPU, and fail if a claim is not tested\n"

@@ -13,6 +13,7 @@ struct hyp_run {
     const char *folder;  /* of the evidence */
     const char *command; /* as it was typed */
     bool sabotage;       /* severity was measured */
+    uint64_t saboteur_s; /* for all attacks of one saboteur; 0: the default of the mode */
     bool limits;         /* detection limits were measured */
     unsigned jobs;       /* how many processes with attacks run side by side, at most */
     unsigned seeds;      /* that claims without times are attacked with, from session.seed on */

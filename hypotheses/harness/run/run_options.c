@@ -120,6 +120,8 @@ static bool read_word(int count, char **words, int *i, struct hyp_run *run,
         if (!hyp_session_number(value, HYP_DEADLINE_S_MAX, deadline_s) || *deadline_s == 0) {
             return hyp_fail("--deadline must be a number of seconds, not '%s'", value);
         }
+    } else if ((value = option("--saboteur-deadline", count, words, i)) != NULL) {
+        return read_number("--saboteur-deadline", value, HYP_DEADLINE_S_MAX, &run->saboteur_s);
     } else if ((value = option("--repeat", count, words, i)) != NULL) {
         return read_number("--repeat", value, HYP_REPEATS_MAX, &options->repeats);
     } else if ((value = option("--under", count, words, i)) != NULL) {
@@ -159,6 +161,9 @@ bool hyp_run_options_read(int count, char **words, struct hyp_run *run,
     }
     if (!trace_is_sound(options)) return false;
     if (!choose_seeds(run, options)) return false;
+    if (run->saboteur_s > 0 && !run->sabotage) {
+        return hyp_fail("--saboteur-deadline limits the saboteurs of --sabotage, which is missing");
+    }
     run->jobs = (unsigned)options->jobs;
     /* Who brings claims of their own asks about those. */
     for (size_t i = hyp_plugin_count() > 0 ? hyp_claim_own_count() : 0;

@@ -5,6 +5,7 @@
 
 #include "harness/clock.h"
 #include "files/atomic_file.h"
+#include "process_await.h"
 #include "worker.h"
 
 #include <errno.h>
@@ -132,6 +133,8 @@ struct worker {
     size_t count;
     struct hyp_outcome *running;
     bool is_enough;    /* the claim is falsified, and no more attacks are needed */
+    bool is_late;      /* the task's time is over */
+    bool is_stuck;     /* it was killed and has not ended */
     uint64_t begin_ns; /* when the running attack began, or the last one ended */
     char text[4096];   /* input that is not yet a complete line */
     size_t length;
@@ -271,10 +274,13 @@ static bool has_ended(const struct worker *worker) {
     return result == 0 && info.si_pid == worker->process;
 }
 
-/* Whether the worker has been silent for too long. Marks the current or next attack as overdue. */
-static bool is_overdue(const struct worker *worker, double deadline_s) {
-    double seconds = (double)(hyp_clock_ns() - worker->begin_ns) * 1e-9;
-    if (seconds <= limit_s(deadline_s, worker->running == NULL)) return false;
+/* Whether the worker has been silent for too long, or its task's time is over. Marks the current or
+ * next attack as overdue. */
+static bool is_overdue(const struct hyp_task *task, struct worker *worker, double deadline_s) {
+    const uint64_t now_ns = hyp_clock_ns();
+    const double seconds = (double)(now_ns - worker->begin_ns) * 1e-9;
+    worker->is_late = task->until_ns > 0 && now_ns >= task->until_ns;
+    if (!worker->is_late && seconds <= limit_s(deadline_s, worker->running == NULL)) return false;
     struct hyp_outcome *at = worker->running;
     for (size_t i = 0; at == NULL && i < worker->count; i++) {
         if (worker->outcomes[i].ending == HYP_NEVER_RAN) at = &worker->outcomes[i];
@@ -283,11 +289,14 @@ static bool is_overdue(const struct worker *worker, double deadline_s) {
     return true;
 }
 
-/* Follows the worker until it ends, or kills it. Returns its wait status. */
-static int follow(const struct hyp_task *task, struct worker *worker, double deadline_s) {
-    int status = 0;
+/* Follows the worker until it ends, or kills it. Sets its wait status; false: it was killed and has
+ * not ended, as a process that waits for a device in the kernel may not. */
+static bool follow(const struct hyp_task *task, struct worker *worker, double deadline_s,
+                   int *status) {
+    const double patience_s = 30;
+    uint64_t killed_ns = 0;
     worker->begin_ns = hyp_clock_ns();
-    for (bool open = true, killed = false; open;) {
+    for (bool open = true; open;) {
         struct pollfd wait = {.fd = worker->pipe, .events = POLLIN};
         /* Checked before the pipe is read, which then has all its output. */
         bool ended = has_ended(worker);
@@ -295,17 +304,19 @@ static int follow(const struct hyp_task *task, struct worker *worker, double dea
         if (ready > 0) open = listen_to(task, worker);
         if (ready == 0 && ended) break;
         show(task, worker);
-        if (!killed &&
-            (worker->is_enough || hyp_runner_interrupted() || is_overdue(worker, deadline_s))) {
+        if (killed_ns != 0 && (double)(hyp_clock_ns() - killed_ns) * 1e-9 > patience_s) break;
+        if (killed_ns == 0 && (worker->is_enough || hyp_runner_interrupted() ||
+                               is_overdue(task, worker, deadline_s))) {
             kill(-worker->process, SIGKILL);
-            killed = true;
+            killed_ns = hyp_clock_ns();
         }
     }
     close(worker->pipe);
-    while (waitpid(worker->process, &status, 0) < 0 && errno == EINTR) continue;
+    const bool is_over =
+        hyp_process_await(worker->process, killed_ns != 0 ? patience_s : 0, status);
     /* Children that a killed worker left behind. */
     kill(-worker->process, SIGKILL);
-    return status;
+    return is_over;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -328,7 +339,9 @@ static void explain_missing(int status, const struct worker *worker) {
         if (outcome->detail[0] != '\0') continue;
         size_t room = sizeof outcome->detail;
         if (outcome->ending == HYP_OVERDUE) {
-            snprintf(outcome->detail, room, "it did not end before its deadline");
+            snprintf(outcome->detail, room, "it did not end before %s deadline%s",
+                     worker->is_late ? "the saboteur's" : "its",
+                     worker->is_stuck ? ", nor within 30 s of being killed" : "");
         } else if (outcome->ending != HYP_NEVER_RAN) {
             continue;
         } else if (worker->is_enough) {
@@ -376,7 +389,8 @@ static void name_outcomes(const struct hyp_task *task, const char *const names[]
 static bool run_process(const struct hyp_task *task, struct worker *worker) {
     char path[1100];
     if (!hyp_directory_make(worker->folder) || !start(task, worker)) return false;
-    int status = follow(task, worker, hyp_session_deadline_s(task->session));
+    int status = 0;
+    worker->is_stuck = !follow(task, worker, hyp_session_deadline_s(task->session), &status);
     explain_missing(status, worker);
     hyp_progress_clear(task->watch);
     snprintf(path, sizeof path, "%s/progress", worker->folder);

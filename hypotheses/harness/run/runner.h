@@ -15,6 +15,7 @@ struct hyp_task {
     const char *saboteur;              /* NULL: none */
     unsigned seeds;       /* that a claim without times is attacked with, from the session's on */
     bool first_is_enough; /* stop once an attack's violations falsify the claim */
+    uint64_t until_ns;    /* hyp_clock_ns() at which what still runs is killed; 0: no such time */
     struct hyp_progress *watch;
 };
 

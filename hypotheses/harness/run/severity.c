@@ -20,6 +20,7 @@ struct sabotage_job {
     const struct hyp_saboteur *saboteur;
     bool is_last; /* of its claim */
     bool is_untried;
+    uint64_t until_ns; /* when its attacks, all together, must have ended */
     double seconds;
     struct hyp_verdict sabotaged;
 };
@@ -42,8 +43,16 @@ static bool attack(const struct measure *measure, const struct sabotage_job *job
                                   .saboteur = job->saboteur->name,
                                   .seeds = 1,
                                   .first_is_enough = job->saboteur->forced == HYP_MUST_FALSIFY,
+                                  .until_ns = job->until_ns,
                                   .watch = measure->watch};
     return hyp_runner_run(&task, verdict);
+}
+
+/* One that hangs does not take the time of those behind it. The default is far above what any needs
+ * on a slow and busy machine. */
+static uint64_t limit_s(const struct hyp_run *run) {
+    if (run->saboteur_s > 0) return run->saboteur_s;
+    return run->session.full ? 3600 : 600;
 }
 
 /* Whether a verdict is the one that the saboteur must force. */
@@ -84,6 +93,7 @@ static bool attack_sabotaged(const struct measure *measure, const struct sabotag
     if (session->full && job->saboteur->forced == HYP_MUST_FALSIFY) {
         if (!attack(measure, job, &quick, verdict)) return false;
         if (verdict->kind == HYP_FALSIFIED || hyp_runner_interrupted()) return true;
+        if (hyp_clock_ns() >= job->until_ns) return true;
         hyp_verdict_end(verdict);
     }
     return attack(measure, job, session, verdict);
@@ -95,6 +105,7 @@ static bool run_job(void *user, size_t number) {
     const uint64_t begin_ns = hyp_clock_ns();
     job->is_untried = hyp_runner_interrupted();
     if (job->is_untried) return true;
+    job->until_ns = begin_ns + 1000000000u * limit_s(measure->run);
     if (!attack_sabotaged(measure, job, &job->sabotaged)) return false;
     job->is_untried = hyp_runner_interrupted();
     job->seconds = (double)(hyp_clock_ns() - begin_ns) * 1e-9;
