@@ -2,8 +2,9 @@
 # Tests and measures Tollens as PyTorch's allocator on a machine with a GPU and PyTorch. Needs no
 # network and, besides python3 with PyTorch, a C compiler alone: it compiles the library itself.
 #
-#   runtime/torch/on_gpu.sh [tests] [marks] [bench] [BENCH OPTIONS]    default: all three
+#   runtime/torch/on_gpu.sh [tests] [graphs] [marks] [bench] [BENCH OPTIONS]
 #
+# Without a part: all. graphs: that one of the tests alone.
 # Writes into $OUT (default: build/on-gpu): torch-tests.txt, torch-marks.txt, torch-bench.txt,
 # torch-bench.json. Exit code: 0 all held, 1 a test failed, 2 something could not be run.
 set -u
@@ -13,7 +14,7 @@ mkdir -p "$out" build/on-gpu-objects || exit 2
 parts=
 while [ $# -gt 0 ]; do
     case $1 in
-    tests | marks | bench) parts="$parts $1" && shift ;;
+    tests | graphs | marks | bench) parts="$parts $1" && shift ;;
     *) break ;;
     esac
 done
@@ -43,7 +44,7 @@ python3 -c 'import torch; print(torch.__version__, torch.cuda.get_device_name(0)
             torch.cuda.get_device_properties(0).total_memory)' || exit 2
 
 tests() {
-    for name in use mempool graphs; do
+    for name in "$@"; do
         echo "== torch_${name}_test.py"
         timeout 280 python3 "runtime/torch/torch_${name}_test.py" || failed=1
     done
@@ -74,7 +75,10 @@ marks() {
     done
 }
 
-case $parts in *tests*) tests >"$out/torch-tests.txt" 2>&1 ;; esac
+case $parts in
+*tests*) tests use mempool graphs >"$out/torch-tests.txt" 2>&1 ;;
+*graphs*) tests graphs >"$out/torch-tests.txt" 2>&1 ;;
+esac
 case $parts in *marks*) marks >"$out/torch-marks.txt" 2>&1 ;; esac
 for file in torch-tests torch-marks; do
     [ ! -f "$out/$file.txt" ] || grep -E '^(Ran|OK|FAILED|FAIL|ERROR|marks:|==)' "$out/$file.txt"

@@ -6,17 +6,20 @@
         --rounds N         processes for each load and allocator; 3; 0: only what fits
         --steps N          steps a process; 40, of which the first quarter is not judged
         --limit BYTES      the hard limit of the largest size that fits; 8 GiB; 0: leave that out
+        --together N       processes at once that look for the largest size that fits; 1
         --loads A,B        of transformer, resnet, kv_cache
         --allocators A,B   of native, expandable, async, tollens, tollens:1.01
         --seconds N        begin nothing more after that; 1500
 
 Each trial is a fresh process, and the allocators of a round come in an order that changes from
-round to round. Step times are compared step by step, since all allocators get the same shapes: the
+round to round. The next process imports PyTorch meanwhile, and waits for its turn before it touches
+the device. Step times are compared step by step, since all allocators get the same shapes: the
 median of the ratios with its 95 % interval, by drawing steps anew. Exit code: 0; 2: a trial failed;
 3: there is no device.
 """
 
 import argparse
+import concurrent.futures
 import json
 import pathlib
 import random
@@ -32,14 +35,57 @@ DRAWS = 1000
 AIM_RATIO, AIM_TIME = 1.02, 0.99
 
 
-def trial(load: str, allocator: str, *options: str) -> dict:
-    command = [sys.executable, str(HERE / "torch_trial.py"), load, allocator, *options]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
-    lines = [line for line in run.stdout.splitlines() if line.startswith("{")]
-    if not lines:
-        return {"load": load, "allocator": allocator,
-                "failure": f"exit code {run.returncode}: {run.stderr[-600:]}"}
-    return json.loads(lines[-1])
+class Trial:
+    """A process that has begun to import PyTorch, and runs its load when it gets a line."""
+
+    def __init__(self, load: str, allocator: str, *options: str) -> None:
+        self.load, self.allocator, self.options = load, allocator, options
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "torch_trial.py"), load, allocator, "--wait", *options],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self) -> dict:
+        try:
+            out, errors = self.process.communicate("go\n", timeout=900)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            out, errors = self.process.communicate()
+        lines = [line for line in out.splitlines() if line.startswith("{")]
+        result = json.loads(lines[-1]) if lines else {
+            "load": self.load, "allocator": self.allocator,
+            "failure": f"exit code {self.process.returncode}: {errors[-600:]}"}
+        print(f"# {self.load} {self.allocator} {' '.join(self.options)}: "
+              f"{result.get('failure') or 'done'}", file=sys.stderr, flush=True)
+        return result
+
+    def drop(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+def one_by_one(queue: list[tuple[str, ...]], end: float) -> list[dict]:
+    """The results of the trials in their order, of those that begin before the end."""
+    results: list[dict] = []
+    following = Trial(*queue[0]) if queue else None
+    for number in range(len(queue)):
+        current = following
+        following = Trial(*queue[number + 1]) if number + 1 < len(queue) else None
+        if current is None or time.monotonic() > end:
+            break
+        results.append(current.run())
+        current = None
+    for trial in (current, following):
+        if trial is not None:
+            trial.drop()
+    return results
+
+
+def some_at_once(queue: list[tuple[str, ...]], together: int, end: float) -> list[dict]:
+    def run(item: tuple[str, ...]) -> list[dict]:
+        return [Trial(*item).run()] if time.monotonic() < end else []
+
+    with concurrent.futures.ThreadPoolExecutor(together) as threads:
+        return [result for part in threads.map(run, queue) for result in part]
 
 
 def judged(result: dict) -> list[float]:
@@ -123,30 +169,21 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--limit", type=int, default=8 << 30)
+    parser.add_argument("--together", type=int, default=1)
     parser.add_argument("--loads", default=",".join(LOADS))
     parser.add_argument("--allocators", default=",".join(ALLOCATORS))
     parser.add_argument("--seconds", type=float, default=1500)
     given = parser.parse_args()
     loads, allocators = given.loads.split(","), given.allocators.split(",")
-    end, results, fits = time.monotonic() + given.seconds, [], []
-
-    def run(kind: list[dict], load: str, allocator: str, *options: str) -> None:
-        if time.monotonic() < end:
-            result = trial(load, allocator, *options)
-            kind.append(result)
-            print(f"# {load} {allocator} {' '.join(options)}: {result.get('failure') or 'done'}",
-                  file=sys.stderr, flush=True)
-
-    for number in range(given.rounds):
-        for load in loads:
-            turn = number % len(allocators)
-            for allocator in allocators[turn:] + allocators[:turn]:
-                run(results, load, allocator, "--steps", str(given.steps),
-                    "--seed", str(number + 1))
-    if given.limit:
-        for load in loads:
-            for allocator in allocators:
-                run(fits, load, allocator, "--fit", "--limit", str(given.limit))
+    end = time.monotonic() + given.seconds
+    fits = some_at_once([(load, allocator, "--fit", "--limit", str(given.limit))
+                         for load in loads for allocator in allocators if given.limit],
+                        given.together, end)
+    turns = [number % len(allocators) for number in range(given.rounds)]
+    results = one_by_one(
+        [(load, allocator, "--steps", str(given.steps), "--seed", str(number + 1))
+         for number, turn in enumerate(turns) for load in loads
+         for allocator in allocators[turn:] + allocators[:turn]], end)
     if results and all(r.get("failure") == "there is no device" for r in results):
         print("bench-pool --torch: there is no device that PyTorch can use", file=sys.stderr)
         return 3

@@ -57,7 +57,8 @@ def transformer(device: str, scale: float, seed: int) -> Callable[[], None]:
     """Trains a decoder of 110 million weights; the length of the texts varies from step to step."""
     draw = random.Random(seed)
     words, batch = 16000, 16
-    model = Decoder(words, 768, 12, 12).to(device)
+    with torch.device(device):
+        model = Decoder(words, 768, 12, 12)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
 
     def step() -> None:
@@ -106,7 +107,8 @@ def resnet50() -> nn.Module:
 def resnet(device: str, scale: float, seed: int) -> Callable[[], None]:
     """Trains ResNet-50; the number of images and their size vary from step to step."""
     draw = random.Random(seed)
-    model = resnet50().to(device).to(memory_format=torch.channels_last)
+    with torch.device(device):
+        model = resnet50().to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 
     def step() -> None:

@@ -1,9 +1,10 @@
 """One load with one allocator, in a process of its own. Prints one JSON object.
 
-    torch_trial.py LOAD ALLOCATOR [--steps N] [--seed N] [--limit BYTES [--fit]]
+    torch_trial.py LOAD ALLOCATOR [--steps N] [--seed N] [--limit BYTES [--fit]] [--wait]
 
 The allocators: native, expandable, async (PyTorch's own), tollens, and tollens:1.01 with another
-TOLLENS_TORCH_STITCH_ABOVE. With --fit the load grows by 2 % at a time until memory is out.
+TOLLENS_TORCH_STITCH_ABOVE. With --fit the load grows by 2 % at a time until memory is out. With
+--wait it imports PyTorch, and touches the device when a line comes in.
 """
 
 import argparse
@@ -135,13 +136,17 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--start", type=float, default=0.25)
+    parser.add_argument("--wait", action="store_true")
     given = parser.parse_args()
     configure(given.allocator, given.limit)
     import torch
+
+    import torch_loads
+    if given.wait and not sys.stdin.readline():
+        return 0
     if not torch.cuda.is_available():
         print(json.dumps({"failure": "there is no device"}))
         return 0
-    import torch_loads
     torch.manual_seed(given.seed)
     memory = Memory(given.allocator, given.limit)
     make = torch_loads.LOADS[given.load]
