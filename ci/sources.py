@@ -22,7 +22,7 @@ RUNTIME = within({
     "graph": "graph_capture graph_nodes graph_instance batch",
     "pool": """
         spans tickets pages ring times pool_events pool_freed pool_ask long_text pool_snapshot
-        pool_trace pool_place pool_large magazine parked prepare pool_report pool_block pool
+        pool_trace pool_place pool_large magazine parked pool_report pool_block pool
         mesh_plan mesh_move mesh pool_chunk pool_stitch pool_ladder pool_valid
     """,
     "watch": """
@@ -60,7 +60,7 @@ RUNTIME_TESTS = within({
     "pool": """
         spans_test pool_test pool_model_test pool_events_test pool_ask_test pool_trace_test
         pool_mesh_test pool_ladder_test pool_scene pool_stitch_test pool_reference_test
-        pool_failure_test mesh_plan_test pool_valid_test pool_wipe_test parked_test prepare_test
+        pool_failure_test mesh_plan_test pool_valid_test pool_wipe_test parked_test
         tickets_test pool_lowest_test
     """,
     "graph": "graph_test batch_test",

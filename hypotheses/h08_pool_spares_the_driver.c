@@ -57,8 +57,6 @@ static void count_pool(struct hyp_attack *attack, unsigned live_max, unsigned nu
         }
         if (status != TOL_OK) ok = HYP_OK(attack, status);
     }
-    /* Gives nothing back, and waits for the pool's thread if there is one. */
-    if (ok) ok = HYP_OK(attack, tol_pool_trim(pool, SIZE_MAX));
     const uint64_t calls = hyp_ledger_calls() - before;
     if (ok && HYP_OK(attack, tol_pool_stats(pool, &stats))) {
         hyp_attack_measure(attack, (double)calls, "pool, %u live, walk %u", live_max, number);

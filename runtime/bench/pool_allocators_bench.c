@@ -9,9 +9,8 @@
 struct pool_bench bench;
 
 const char *kind_name(enum kind kind) {
-    static const char *const names[KINDS] = {"pool, default", "pool, thread", "pool, no caches",
-                                             "pool, tight",   "pool, latency",   "cuMemAllocAsync",
-                                             "cuMemAlloc"};
+    static const char *const names[KINDS] = {"pool, default", "pool, no caches", "pool, tight",
+                                             "pool, latency", "cuMemAllocAsync", "cuMemAlloc"};
     return names[kind];
 }
 
@@ -27,11 +26,7 @@ static void open_pool(struct allocator *a, enum kind kind) {
     tol_pool_default(device, &options);
     if (kind == TIGHT) tol_pool_tight(device, &options);
     if (kind == LATENCY) tol_pool_latency(device, &options);
-    if (kind == THREAD) options.prepare_bytes = 16 * MIB;
     if (kind == NO_CACHES) options.magazine_max_bytes = 0;
-    if (bench.prepare_bytes != SIZE_MAX && options.prepare_bytes > 0) {
-        options.prepare_bytes = bench.prepare_bytes;
-    }
     if (bench.grow_share >= 0 && kind != TIGHT && kind != LATENCY) {
         options.grow_share = bench.grow_share;
     }

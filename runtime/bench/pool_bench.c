@@ -1,17 +1,16 @@
 /*
  * What a block costs: the pool's profiles beside the driver's own allocators, in one run.
  *
- *     bench-pool [--json] [--steps N] [--pairs N] [--prepare MIB] [--grow SHARE] [LIBRARY]
+ *     bench-pool [--json] [--steps N] [--pairs N] [--grow SHARE] [LIBRARY]
  *                       LIBRARY is the driver's; else it is the platform's or the soft device's
  *     bench-pool --torch [OPTIONS]    PyTorch's allocators: runtime/torch/torch_bench.py
  *
  * Hot: the same size freed and allocated again. Walk: the H12 walk, 1 KiB to 10 MiB, 70 of 100
  * steps allocate; then steps at 50 of 100. The ratio is bytes held from the driver to bytes asked
- * for, at the end and at its worst above a GiB; beside it, how many handles of memory the callers
- * took from the driver or gave back, of an allocation, which is what p99 depends on. In flight:
- * blocks freed while a stream uses them, and the driver calls that this costs. Times are the
- * host's, an allocation or a free each. --prepare and --grow try other values of prepare_bytes and
- * grow_share in the default profile.
+ * for, at the end and at its worst above a GiB; beside it, how many handles of memory were taken
+ * from the driver or given back, of an allocation, which is what p99 depends on. In flight: blocks
+ * freed while a stream uses them, and the driver calls that this costs. Times are the host's, an
+ * allocation or a free each. --grow tries another value of grow_share in the default profile.
  */
 #include "core/any_driver.h"
 #include "pool_bench.h"
@@ -112,8 +111,6 @@ static bool read_arguments(int argc, char **argv, const char **library) {
             bench.steps = read_count(value, WALK_STEPS);
         } else if (strcmp(argv[i], "--pairs") == 0) {
             bench.pairs = read_count(value, HOT_PAIRS);
-        } else if (strcmp(argv[i], "--prepare") == 0) {
-            bench.prepare_bytes = (size_t)strtoull(value, NULL, 10) * MIB;
         } else if (strcmp(argv[i], "--grow") == 0) {
             bench.grow_share = strtod(value, NULL);
         } else {
@@ -165,13 +162,10 @@ static int run_torch(int count, char **arguments) {
 int main(int argc, char **argv) {
     const char *library = NULL;
     if (argc > 1 && strcmp(argv[1], "--torch") == 0) return run_torch(argc - 2, argv + 2);
-    bench = (struct pool_bench){.steps = WALK_STEPS,
-                                .pairs = HOT_PAIRS,
-                                .prepare_bytes = SIZE_MAX,
-                                .grow_share = -1};
+    bench = (struct pool_bench){.steps = WALK_STEPS, .pairs = HOT_PAIRS, .grow_share = -1};
     if (!read_arguments(argc, argv, &library)) {
         fprintf(stderr,
-                "usage: bench-pool [--json] [--steps N] [--pairs N] [--prepare MIB] [--grow SHARE] "
+                "usage: bench-pool [--json] [--steps N] [--pairs N] [--grow SHARE] "
                 "[LIBRARY], at most %d steps and %d pairs; or bench-pool --torch [OPTIONS]\n",
                 WALK_STEPS, HOT_PAIRS);
         return 2;

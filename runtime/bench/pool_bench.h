@@ -11,9 +11,8 @@
 #define MIB ((size_t)1 << 20)
 enum { HOT_PAIRS = 20000, LIVE_MAX = 60000, THREADS_MAX = 4, WALK_STEPS = 10000 };
 
-/* "no thread" is the default profile without the pool's thread, "no caches" without blocks that
- * stay with their thread. */
-enum kind { DEFAULT, THREAD, NO_CACHES, TIGHT, LATENCY, DRIVER_ASYNC, DRIVER_SYNC, KINDS };
+/* "no caches" is the default profile without blocks that stay with their thread. */
+enum kind { DEFAULT, NO_CACHES, TIGHT, LATENCY, DRIVER_ASYNC, DRIVER_SYNC, KINDS };
 
 struct allocator {
     enum kind kind;
@@ -31,7 +30,6 @@ struct pool_bench {
     struct tol_context *context;
     bool is_json;
     int steps, pairs;
-    size_t prepare_bytes; /* of the profiles that have a thread; SIZE_MAX: as they are */
     double grow_share;    /* of the default profile; below 0: as it is */
 };
 extern struct pool_bench bench;

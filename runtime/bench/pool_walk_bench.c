@@ -3,7 +3,7 @@
  *
  * A growing walk is made with nothing between its steps, and with 5 and 50 us, as a program has
  * that launches kernels. Its times and its ratios come from two walks of the same steps, because
- * asking what is held takes time in which a pool's thread works.
+ * asking what is held changes what is in the caches.
  */
 #include "pool_bench.h"
 
@@ -45,11 +45,11 @@ static double percentile(const double *values, size_t count, double share) {
     return count == 0 ? 0 : values[(size_t)(share * (double)(count - 1))];
 }
 
-/* Handles that callers took from the driver and gave back so far; 0 where nothing is known. */
-static double caller_handles(struct allocator *a) {
+/* Handles taken from the driver and given back so far; 0 where nothing is known. */
+static double handles_of(struct allocator *a) {
     struct tol_pool_stats s = {.held = 0};
     if (a->pool != NULL) must(tol_pool_stats(a->pool, &s), "the stats");
-    return (double)(s.driver_allocations + s.driver_frees - s.prepared - s.prepared_frees);
+    return (double)(s.driver_allocations + s.driver_frees);
 }
 
 static void think(uint64_t ns) {
@@ -68,7 +68,7 @@ static void sample(struct allocator *a, struct walk *w, int step) {
 static void walk(struct allocator *a, struct tol_stream *stream, struct walk *w) {
     static double allocs[11 * WALK_STEPS], frees[11 * WALK_STEPS];
     size_t alloc_count = 0, free_count = 0;
-    const double handles = caller_handles(a);
+    const double handles = handles_of(a);
     for (int step = 0; step < w->steps; step++) {
         think(w->think_ns);
         if (live_count == 0 || (draw(100) < w->allocate_of_100 && live_count < LIVE_MAX)) {
@@ -97,7 +97,7 @@ static void walk(struct allocator *a, struct tol_stream *stream, struct walk *w)
     w->alloc_max = percentile(allocs, alloc_count, 1);
     w->free_p50 = percentile(frees, free_count, 0.5);
     w->free_p99 = percentile(frees, free_count, 0.99);
-    if (alloc_count > 0) w->handles = (caller_handles(a) - handles) / (double)alloc_count;
+    if (alloc_count > 0) w->handles = (handles_of(a) - handles) / (double)alloc_count;
 }
 
 static void print_walk(const char *what, enum kind kind, const struct walk *w) {
@@ -159,7 +159,7 @@ void print_walks(enum kind kind) {
     struct tol_stream *stream = NULL;
     must(tol_stream_create(bench.context, NULL, &stream), "a stream");
     for (int i = 0; i < 3; i++) {
-        if (i > 0 && kind != DEFAULT && kind != THREAD && kind != DRIVER_ASYNC) break;
+        if (i > 0 && kind != DEFAULT && kind != DRIVER_ASYNC) break;
         grow_twice(kind, stream, thinks[i]);
     }
     tol_stream_destroy(stream);

@@ -117,24 +117,16 @@ static void set_table(struct tol_pages *pages, const struct tol_page_handle *han
     for (uint32_t i = 0; i < handle->pages; i++) pages->table[handle->first + i] = value;
 }
 
-CUmemGenericAllocationHandle tol_pages_detach(struct tol_pages *pages,
-                                              struct tol_page_handle *handle) {
-    const CUmemGenericAllocationHandle memory = handle->memory;
-    assert(handle->blocks == 0 && !handle->is_shared && tol_page_is_valid(pages, handle->first));
-    pages->idle_count--;
-    pages->mapped -= handle->pages * pages->page_bytes;
-    set_table(pages, handle, 0);
-    tol_pages_drop_handle(pages, handle);
-    TOL_DEEP_ASSERT(tol_pages_is_valid(pages));
-    return memory;
-}
-
 /* Takes back what was mapped. false: the driver would not, so that it is mapped still, and nothing
  * else could be mapped there. */
 static bool take_handle(struct tol_pages *pages, struct tol_page_handle *handle) {
     assert(handle->blocks == 0 && !handle->is_shared && tol_page_is_valid(pages, handle->first));
     if (!unmap(pages, handle)) return false;
-    (void)tol_pages_detach(pages, handle);
+    pages->idle_count--;
+    pages->mapped -= handle->pages * pages->page_bytes;
+    set_table(pages, handle, 0);
+    tol_pages_drop_handle(pages, handle);
+    TOL_DEEP_ASSERT(tol_pages_is_valid(pages));
     return true;
 }
 
@@ -160,15 +152,6 @@ static void note_handle(struct tol_pages *pages, struct tol_page_handle *handle)
     assert(tol_page_is_valid(pages, handle->first) &&
            tol_page_is_valid(pages, handle->first + handle->pages - 1));
     TOL_DEEP_ASSERT(tol_pages_is_valid(pages));
-}
-
-bool tol_pages_adopt(struct tol_pages *pages, uint32_t first, uint32_t count,
-                     CUmemGenericAllocationHandle memory) {
-    struct tol_page_handle *handle = tol_pages_new_handle(pages);
-    if (handle == NULL) return false;
-    *handle = (struct tol_page_handle){.memory = memory, .first = first, .pages = count};
-    note_handle(pages, handle);
-    return true;
 }
 
 /* Without counting it. */

@@ -125,15 +125,6 @@ tol_status tol_pages_put(struct tol_pages *pages, uint32_t first, uint32_t count
  * closed. */
 tol_status tol_pages_allow(struct tol_pages *pages, uint32_t first, uint32_t end);
 
-/* ---- for prepare.c ---- */
-
-/* Forgets a handle that has no block and is not shared, which stays mapped, and returns its memory.
- * Notes memory that is mapped with access at pages of no handle: false: no host memory. */
-CUmemGenericAllocationHandle tol_pages_detach(struct tol_pages *pages,
-                                              struct tol_page_handle *handle);
-bool tol_pages_adopt(struct tol_pages *pages, uint32_t first, uint32_t count,
-                     CUmemGenericAllocationHandle memory);
-
 /* ---- for mesh.c ---- */
 
 /* Create a handle record (NULL: no host memory), and free it. */

@@ -5,7 +5,6 @@
 #include "core/nvtx.h"
 #include "core/nvtx_marks.h"
 #include "tollens/health.h"
-#include "prepare.h"
 #include "stitch.h"
 
 #include <stdlib.h>
@@ -104,7 +103,7 @@ static tol_status settle(struct tol_pool *pool) {
     TOL_CHECK(o->magazine_max_bytes <= UINT32_MAX, TOL_INVALID_ARGUMENT,
               "magazine_max_bytes is %zu: it must be less than 4 GiB", o->magazine_max_bytes);
     if (o->source == TOL_POOL_DRIVER) {
-        o->park_bytes = o->prepare_bytes = 0;
+        o->park_bytes = 0;
         goto out;
     }
     TOL_CHECK(o->page_bytes > 0 && o->large_bytes > 0 && o->address_bytes > 0, TOL_INVALID_ARGUMENT,
@@ -118,7 +117,6 @@ static tol_status settle(struct tol_pool *pool) {
               "guard_one_in: guards need virtual memory management");
     if (o->magazine_max_bytes >= o->large_bytes) o->magazine_max_bytes = o->large_bytes - 1;
     if (o->magazine_max_bytes == 0) o->park_bytes = 0;
-    if (pool->is_chunked || o->page_bytes > unit) o->prepare_bytes = 0;
 out:
     return status;
 }
@@ -280,7 +278,6 @@ static void free_driver_block(void *user, struct tol_span *span) {
 void tol_pool_destroy(struct tol_pool *pool) {
     if (pool == NULL) return;
     struct tol_context *context = pool->context;
-    tol_prepare_close(pool);
     tol_context_drop_holder(context, &pool->holder);
     if (tol_bound_context != context->id) (void)tol_context_bind_slow(context);
     /* What the program has queued on freed blocks, and the wiping of them, must not meet addresses
@@ -325,7 +322,6 @@ tol_status tol_pool_trim(struct tol_pool *pool, size_t keep_bytes) {
                        "trimming the driver's pool to %zu bytes", keep_bytes);
     } else {
         pthread_mutex_lock(&pool->lock);
-        tol_prepare_settle(pool);
         (void)tol_pool_give_back(pool, keep_bytes);
         tol_pool_note_held(pool);
         pthread_mutex_unlock(&pool->lock);

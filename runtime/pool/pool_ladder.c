@@ -15,7 +15,6 @@
  * their allocations by clearing them. So they are set anew after each step.
  */
 #include "mesh.h"
-#include "prepare.h"
 
 enum { ATTEMPTS_MAX = 8 };
 
@@ -85,7 +84,6 @@ static bool helps_to_give_back(struct tol_pool *pool, uint64_t bytes, bool is_la
 
 static bool step(struct tol_pool *pool, struct tol_ladder *ladder, uint64_t bytes, bool is_large) {
     if (ladder->rung == FLUSH) {
-        tol_prepare_settle(pool);
         pthread_mutex_unlock(&pool->lock);
         tol_magazine_flush_all(pool);
         pthread_mutex_lock(&pool->lock);

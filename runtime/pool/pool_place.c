@@ -7,7 +7,6 @@
  */
 #include "core/deep.h"
 #include "mesh.h"
-#include "prepare.h"
 #include "stitch.h"
 
 enum { CANDIDATES = 16, LOWEST_CANDIDATES = 512 };
@@ -262,14 +261,10 @@ static tol_status map_place(struct tol_pool *pool, const struct pool_place *plac
     TOL_TRY(
         tol_pool_charge(pool, tol_pages_missing(&pool->pages, place->begin, bytes, growth.step)));
     status = tol_pages_map(&pool->pages, place->begin, bytes, &growth);
-    if (status == TOL_OK) pool->prepare.has_failed = false;
 out:
     tol_meter_end(pool, begin);
     return status;
 }
-
-/* A caller waits for this many handles of the pool's thread, and then takes its own. */
-enum { AWAITED = 8 };
 
 tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stream *stream,
                           struct tol_span **result) {
@@ -277,11 +272,6 @@ tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stre
     struct tol_span *span = NULL;
     struct pool_place place = choose(pool, bytes, stream);
     if (place.unmapped > 0 && tol_magazine_reclaim(pool)) place = choose(pool, bytes, stream);
-    for (int i = 0; i < AWAITED && place.unmapped > 0 && tol_prepare_is_near(pool); i++) {
-        const bool has_come = tol_prepare_await(pool);
-        place = choose(pool, bytes, stream); /* the lock was released */
-        if (!has_come) break;
-    }
     TOL_CHECK(place.hole != NULL, TOL_OUT_OF_DEVICE_MEMORY,
               "no range of %llu bytes is free in the pool's addresses", (unsigned long long)bytes);
     if (place.unmapped > 0) TOL_TRY(map_place(pool, &place, bytes));
@@ -296,7 +286,6 @@ tol_status tol_pool_place(struct tol_pool *pool, uint64_t bytes, struct tol_stre
         tol_spans_give(&pool->spans, span, span->wait_streams, span->wait_ticket);
         span = NULL;
     }
-    tol_prepare_note(pool);
 out:
     TOL_DEEP_ASSERT(tol_pool_is_valid(pool));
     *result = span;
@@ -343,20 +332,15 @@ void tol_pool_each_done(struct tol_pool *pool,
 struct giver {
     struct tol_pool *pool;
     uint64_t want, given;
-    uint64_t ahead; /* the address from which on memory is mapped ahead, which stays; 0: nowhere */
 };
 
 static bool give_pages(void *user, uint64_t begin, uint64_t end) {
     struct giver *giver = user;
-    const uint64_t ahead = giver->pool->options.prepare_bytes;
-    if (giver->ahead != 0 && begin <= giver->ahead && giver->ahead < end) {
-        begin = end - giver->ahead > ahead ? giver->ahead + ahead : end;
-    }
     giver->given += tol_pages_release(&giver->pool->pages, begin, end, giver->want - giver->given);
     return giver->given < giver->want;
 }
 
-static uint64_t give_back(struct tol_pool *pool, uint64_t keep, bool keeps_ahead) {
+static uint64_t give_back(struct tol_pool *pool, uint64_t keep) {
     uint64_t held = tol_pool_held(pool);
     if (held <= keep) return 0;
     const uint64_t want = held - keep;
@@ -366,23 +350,18 @@ static uint64_t give_back(struct tol_pool *pool, uint64_t keep, bool keeps_ahead
         return given + (given < want ? tol_pool_release_chunks(pool, want - given, keep > 0) : 0);
     }
     if (pool->pages.shared_count > 0 && given < want) given += tol_mesh_release(pool, want - given);
-    const struct tol_span *frontier = keeps_ahead ? tol_prepare_frontier(pool) : NULL;
-    struct giver giver = {pool, want, given, frontier != NULL ? frontier->begin : 0};
+    struct giver giver = {pool, want, given};
     if (given < want) tol_pool_each_done(pool, give_pages, &giver);
     return giver.given;
 }
 
-static uint64_t give_back_metered(struct tol_pool *pool, uint64_t keep, bool keeps_ahead) {
+uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t keep) {
     tol_tickets_begin_pass(&pool->tickets);
-    const uint64_t begin = tol_meter_begin(pool), given = give_back(pool, keep, keeps_ahead);
+    const uint64_t begin = tol_meter_begin(pool), given = give_back(pool, keep);
     tol_tickets_end_pass(&pool->tickets);
     tol_meter_end(pool, begin);
     TOL_DEEP_ASSERT(tol_pool_is_valid(pool));
     return given;
-}
-
-uint64_t tol_pool_give_back(struct tol_pool *pool, uint64_t keep) {
-    return give_back_metered(pool, keep, false);
 }
 
 void tol_pool_tidy(struct tol_pool *pool) {
@@ -400,7 +379,6 @@ void tol_pool_tidy(struct tol_pool *pool) {
         pool->spares.count == 0) {
         return;
     }
-    if (tol_prepare_trims(pool)) return;
     const uint64_t keep = (uint64_t)(used * options->trim_to + slack);
-    pool->is_dense = give_back_metered(pool, keep, pool->prepare.has_thread) == 0;
+    pool->is_dense = tol_pool_give_back(pool, keep) == 0;
 }

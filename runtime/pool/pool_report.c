@@ -30,7 +30,7 @@ void tol_pool_note_peak(struct tol_pool *pool, uint64_t more) {
 /* What no block touches of the pages that have memory, and memory that is mapped nowhere. */
 static uint64_t idle_pages(const struct tol_pool *pool) {
     const struct tol_pages *pages = &pool->pages;
-    uint64_t idle = pool->spares.bytes + pool->prepare.bytes;
+    uint64_t idle = pool->spares.bytes;
     for (size_t i = 0; i < pages->handle_count; i++) {
         const struct tol_page_handle *handle = &pages->handles[i];
         if (handle->blocks == 0) idle += handle->pages * pages->page_bytes;
@@ -94,9 +94,6 @@ static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
     stats->compactions = pool->mesh_passes;
     stats->compacted = pool->meshed;
     stats->shared = pool->pages.shared_count;
-    stats->prepared = pool->prepare.created;
-    stats->prepared_frees = pool->prepare.released;
-    stats->prepare_waits = pool->prepare.waits;
     stats->stitched = pool->stitched;
     stats->stitched_bytes = pool->stitched_bytes;
 }

@@ -34,7 +34,6 @@ static void put_options(struct tol_long_text *text, const struct tol_pool_option
     put(text, "magazine_max_bytes", o->magazine_max_bytes);
     put(text, "magazine_bytes", o->magazine_bytes);
     put(text, "park_bytes", o->park_bytes);
-    put(text, "prepare_bytes", o->prepare_bytes);
     put(text, "guard_one_in", o->guard_one_in);
     put(text, "time_one_in", o->time_one_in);
     put(text, "trace_events", o->trace_events);
@@ -66,9 +65,6 @@ static void put_stats(struct tol_long_text *text, const struct tol_pool_stats *s
     put(text, "stream_waits", s->stream_waits);
     put(text, "guarded", s->guarded);
     put(text, "refused", s->refused);
-    put(text, "prepared", s->prepared);
-    put(text, "prepared_frees", s->prepared_frees);
-    put(text, "prepare_waits", s->prepare_waits);
     put(text, "stitched", s->stitched);
     put(text, "stitched_bytes", s->stitched_bytes);
     put(text, "events", s->events);

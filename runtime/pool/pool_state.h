@@ -86,20 +86,6 @@ struct tol_magazine {
     struct tol_magazine_bin bins[TOL_MAGAZINE_BINS];
 };
 
-/* The thread that maps memory ahead (prepare.h). */
-struct tol_prepare {
-    pthread_t thread;
-    pthread_cond_t wake, done;
-    bool is_open; /* the conditions exist */
-    bool has_thread, is_ending;
-    bool grows, trims;        /* what it is asked for */
-    bool is_busy;             /* it has a handle in hand */
-    bool has_failed;          /* the driver gave no memory; a caller that gets some clears it */
-    uint64_t bytes;           /* of the handle in hand */
-    _Atomic(uint64_t) served; /* counts handles */
-    uint64_t created, released, waits;
-};
-
 struct tol_pool {
     struct tol_context *context;
     struct tol_holder holder;
@@ -127,7 +113,6 @@ struct tol_pool {
     struct tol_chunk *chunks;
     uint64_t chunk_held; /* bytes */
     uint64_t chunk_creates, chunk_releases;
-    struct tol_prepare prepare;
     uint64_t held_peak;
     bool is_dense;      /* nothing was free to give back, and nothing was freed since */
     bool is_short;      /* memory is out: take it page by page */
@@ -150,8 +135,7 @@ struct tol_pool {
 };
 
 static inline uint64_t tol_pool_held(const struct tol_pool *pool) {
-    return pool->pages.mapped + pool->chunk_held + pool->large_held + pool->spares.bytes +
-           pool->prepare.bytes;
+    return pool->pages.mapped + pool->chunk_held + pool->large_held + pool->spares.bytes;
 }
 
 static inline uint64_t tol_pool_rounded(uint64_t bytes) {

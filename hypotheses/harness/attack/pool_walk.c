@@ -326,7 +326,6 @@ struct tol_pool *hyp_walk_pool(struct hyp_attack *attack,
         options.keep_bytes /= scale;
         options.magazine_bytes /= scale;
         options.park_bytes /= scale;
-        options.prepare_bytes /= scale;
         options.magazine_max_bytes /= scale;
     }
     (void)hyp_sabotage_pool(attack->session.sabotage, &options);

@@ -68,15 +68,6 @@ struct tol_pool_options {
     bool joins_pages;     /* the pages that only one block uses share a handle; else each page
                            * that has to be taken for a block has its own */
 
-    /* Preparing: a pool that has outgrown its first handles starts a thread, which maps the next
-     * handle while less than prepare_bytes, or 1/256 of the bytes in use, are mapped ahead, and
-     * gives back what is to be trimmed. It works only after an allocation that used up half of
-     * that, takes no memory when the pool is near a limit, and ends with the pool; it blocks all
-     * signals. A caller whose block does not fit waits for a handle that is under way, or takes its
-     * own. 0: no thread; callers do all that themselves. Ignored if page_bytes exceeds the driver's
-     * granularity, and by other sources than TOL_POOL_MAPPED. */
-    size_t prepare_bytes;
-
     size_t large_bytes; /* blocks of at least this size have a mapping of their own */
 
     /* Trimming: if an allocation that no magazine serves finds that the pool holds more than
@@ -258,9 +249,6 @@ struct tol_pool_stats {
     uint64_t compactions;    /* count of compaction passes */
     uint64_t compacted;      /* count of handles that those passes released */
     uint64_t shared;         /* count of handles that several pages share since */
-    uint64_t prepared;       /* the part of driver_allocations that the pool's thread made */
-    uint64_t prepared_frees; /* the part of driver_frees that it made */
-    uint64_t prepare_waits;  /* count of times that an allocation waited for it */
     uint64_t stitched;       /* count of handles remapped because memory was out */
     uint64_t stitched_bytes;
 };
