@@ -17,6 +17,7 @@ KERNELS = """
     checksum/crc32c checksum/checksum seal/chacha seal/tagger seal/seal_chunks
     seal/sealed_product
     collective/collective collective/collective_calls collective/collective_ways
+    collective/gather_columns
     decoder/weight_format decoder/decoder_check decoder/rounded decoder/linear_bytes
     decoder/linear decoder/best decoder/paged decoder/halves
 """.split()
@@ -38,6 +39,7 @@ KERNEL_IMAGES = """
     norm/norm_1_naive norm/norm_2_registers norm/norm_3_whole norm/norm_4_ring
     row/rope_1_naive row/pair_1_pieces row/gather_1_pieces row/argmax_1_block
     checksum/checksum_1_chunks collective/collective_1_direct collective/collective_2_flags
+    collective/collective_3_columns
     gemm/gemm_14_parts gemm/gemm_planted gemm/gemm_hopper_planted
     quant/quant_product_7_bulk seal/seal_2_product seal/seal_1_chunks
     norm/norm_5_ahead norm/norm_6_early
@@ -80,4 +82,5 @@ KERNELS_TESTS = """
     checksum/crc32c_test checksum/checksum_test
     seal/chacha_test seal/tagger_test seal/seal_chunks_test seal/seal_product_test
     collective/collective_stage collective/collective_test collective/collective_loss_test
+    collective/gather_columns_test
 """.split()

@@ -9,6 +9,7 @@
 
 KN_IMAGES(collective_1_direct);
 KN_IMAGES(collective_2_flags);
+KN_IMAGES(collective_3_columns);
 
 #define DIRECT(type)                                                                               \
     {                                                                                              \
@@ -25,6 +26,19 @@ static const struct kn_variant direct[KN_TYPES] = {
     [KN_F32] = DIRECT(f32), [KN_F16] = DIRECT(f16), [KN_BF16] = DIRECT(bf16)};
 static const struct kn_variant flags[KN_TYPES] = {
     [KN_F32] = FLAGS(f32), [KN_F16] = FLAGS(f16), [KN_BF16] = FLAGS(bf16)};
+
+static const struct kn_variant columns[2] = {
+    {.name = "direct",
+     .entry = "columns_direct",
+     .images = kn_images_collective_3_columns,
+     .compute_capability_min = 75,
+     .threads = COLLECTIVE_THREADS},
+    {.name = "flags",
+     .entry = "columns_flags",
+     .images = kn_images_collective_3_columns,
+     .compute_capability_min = 75,
+     .threads = COLLECTIVE_THREADS},
+};
 
 const char *kn_collective_way_name(enum kn_collective_way way) {
     static const char *const names[KN_WAYS] = {"auto", "direct", "ring", "flags"};
@@ -97,6 +111,9 @@ static tol_status create_rank(struct kn_collective *c, unsigned index,
     TOL_TRY(kn_kernels_create(context, &rank->kernels));
     for (int type = 0; type < KN_TYPES; type++) {
         TOL_TRY(kn_kernels_find(rank->kernels, &direct[type], &rank->direct[type]));
+    }
+    for (int i = 0; i < 2; i++) {
+        TOL_TRY(kn_kernels_find(rank->kernels, &columns[i], &rank->columns[i]));
     }
     TOL_TRY(tol_context_bind(context));
     for (int i = 0; i < 2; i++) {

@@ -10,47 +10,7 @@
 // Owner: thread t of the grid owns line t, 8 bytes of `in` and `out`. out may be in.
 // Bound by: the latency of a link. Requires: at least bytes / 8 threads; in and out aligned to 8.
 #include "collective.cuh"
-
-enum { LOOKS = 64 }; // between two looks at the clock
-
-static __device__ inline void store_pair(unsigned long long address, unsigned long long low,
-                                         unsigned long long high) {
-    asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(address), "l"(low), "l"(high)
-                 : "memory");
-}
-
-static __device__ inline void load_pair(unsigned long long address, unsigned long long &low,
-                                        unsigned long long &high) {
-    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];" : "=l"(low), "=l"(high) : "l"(address)
-                 : "memory");
-}
-
-static __device__ inline unsigned long long now_ns() {
-    unsigned long long now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    return now;
-}
-
-// The line of another rank, or false where it did not come.
-static __device__ bool receive(const collective_flags &x, unsigned sender, unsigned long long line,
-                               unsigned long long end_ns, unsigned long long &data) {
-    const unsigned long long address = x.inbox + sender * x.slot_bytes + line * 16;
-    volatile unsigned *status = (volatile unsigned *)x.status;
-    for (unsigned look = 1;; look++) {
-        unsigned long long low, high;
-        load_pair(address, low, high);
-        if ((unsigned)(low >> 32) == x.epoch && (unsigned)(high >> 32) == x.epoch) {
-            data = (low & 0xffffffffu) | high << 32;
-            return true;
-        }
-        if (look % LOOKS != 0) continue;
-        if (*status != 0) return false;
-        if (now_ns() >= end_ns) {
-            *status = 1 + sender; // any of the missing ones will do
-            return false;
-        }
-    }
-}
+#include "flags.cuh"
 
 template <typename T> static __device__ void flags(const collective_flags &x) {
     enum { PIECE = COLLECTIVE_LINE_BYTES / sizeof(T) };
@@ -66,17 +26,17 @@ template <typename T> static __device__ void flags(const collective_flags &x) {
     for (int i = 0; i < PIECE; i++) {
         if (i < inside) own.elements[i] = ((const T *)(x.in + at))[i];
     }
-    const unsigned long long tag = (unsigned long long)x.epoch << 32;
     for (unsigned r = 0; r < x.ranks; r++) {
-        if (r == x.rank) continue;
-        store_pair(x.outboxes[r] + line * 16, (own.word & 0xffffffffu) | tag,
-                   own.word >> 32 | tag);
+        if (r != x.rank) send(x.outboxes[r], line, own.word, x.epoch);
     }
     const unsigned long long end_ns = now_ns() + x.patience_ns;
     float sums[PIECE];
     for (unsigned r = 0; r < x.ranks; r++) {
         other.word = own.word;
-        if (r != x.rank && !receive(x, r, line, end_ns, other.word)) return;
+        if (r != x.rank && !receive(x.inbox + r * x.slot_bytes, line, r, x.epoch, x.status, end_ns,
+                                    other.word)) {
+            return;
+        }
 #pragma unroll
         for (int i = 0; i < PIECE; i++) {
             sums[i] = r == 0 ? number(other.elements[i]) : sums[i] + number(other.elements[i]);

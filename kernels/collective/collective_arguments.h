@@ -35,4 +35,23 @@ struct collective_flags {
     unsigned rank, ranks, epoch;
 };
 
+/* Columns of a matrix go to the matrices of all ranks, by lines of 8 bytes or pieces of 16. */
+struct collective_columns {
+    COLLECTIVE_ADDRESS in;
+    COLLECTIVE_ADDRESS out[COLLECTIVE_RANKS]; /* where the rank's own columns begin; by flags only
+                                                 the rank's matrix, at out[0] */
+    COLLECTIVE_ADDRESS inboxes; /* this rank's: two epochs of a slot for each sender */
+    COLLECTIVE_ADDRESS outboxes[COLLECTIVE_RANKS]; /* this rank's slot in the inbox of each rank, of
+                                                      an even epoch */
+    COLLECTIVE_ADDRESS status;                     /* as of collective_flags */
+    COLLECTIVE_ADDRESS epoch_at;                   /* a word that is added to epoch; 0: none */
+    unsigned long long first, count;               /* lines or pieces of this launch */
+    unsigned long long row;                        /* lines or pieces of a row of `in` */
+    unsigned long long in_stride, out_stride, part_bytes;
+    unsigned long long slot_bytes;
+    unsigned long long patience_ns;
+    unsigned rank, ranks, epoch;
+    unsigned is_wide;
+};
+
 #endif

@@ -11,6 +11,7 @@ struct kn_collective_rank {
     struct tol_context *context;
     struct kn_kernels *kernels;
     const struct tol_kernel *direct[KN_TYPES], *flags[KN_TYPES];
+    const struct tol_kernel *columns[2]; /* direct; by flags */
     struct tol_buffer *inbox;  /* [epoch % 2][sender], slots of lines; NULL: without flags */
     unsigned *status;          /* host memory that the rank's kernels write */
     CUevent events[2];         /* of every second step */
@@ -22,8 +23,10 @@ struct kn_collective {
     unsigned ranks;
     enum kn_collective_way way;
     unsigned patience_ms, blocks, epoch;
-    bool has_flags; /* kernels of two devices run at once */
-    bool is_broken; /* a wait failed */
+    bool has_flags;    /* kernels of two devices run at once */
+    bool is_broken;    /* a wait failed */
+    bool is_captured;  /* gathers of columns are for graphs (gather_columns.h) */
+    unsigned captured; /* numbers that they need so far */
     struct kn_collective_rank rank[KN_COLLECTIVE_RANKS_MAX];
 };
 

@@ -30,6 +30,13 @@ size_t kn_best_workspace(size_t rows) {
     return rows * BEST_PARTS * sizeof(uint64_t);
 }
 
+uint32_t kn_best_order(const void *keys, size_t row) {
+    const uint64_t *key = (const uint64_t *)keys + row * BEST_PARTS;
+    uint64_t best = 0;
+    for (int i = 0; i < BEST_PARTS; i++) best = key[i] > best ? key[i] : best;
+    return (uint32_t)(best >> 32);
+}
+
 tol_status kn_best(struct kn_kernels *kernels, struct tol_stream *stream, const struct kn_best *x) {
     tol_status status = TOL_OK;
     TOL_CHECK(kernels != NULL && stream != NULL && x != NULL, TOL_INVALID_ARGUMENT,

@@ -21,6 +21,10 @@ struct kn_best {
 
 TOL_API size_t kn_best_workspace(size_t rows);
 
+/* How large the largest element of a row is: a number that orders the results of several calls.
+ * keys is what the workspace has after the kernels, on the host. */
+TOL_API uint32_t kn_best_order(const void *keys, size_t row);
+
 /*
  * Without rows it does nothing. TOL_INVALID_ARGUMENT: an argument is NULL or misaligned, there are
  * no columns, or a stride is below them. TOL_OUT_OF_RANGE: a place is too small. TOL_OVER_LIMIT:

@@ -8,6 +8,7 @@
 
 KN_IMAGES(collective_1_direct);
 KN_IMAGES(collective_2_flags);
+KN_IMAGES(collective_3_columns);
 
 #define VARIANTS(kind, file)                                                                       \
     static const struct kn_variant kind[KN_TYPES] = {[KN_F32] = {.name = #kind,                    \
@@ -28,7 +29,18 @@ KN_IMAGES(collective_2_flags);
 VARIANTS(direct, collective_1_direct);
 VARIANTS(flags, collective_2_flags);
 
-enum { COUNT = 1003 };
+static const struct kn_variant columns[] = {{.name = "columns direct",
+                                             .entry = "columns_direct",
+                                             .images = kn_images_collective_3_columns,
+                                             .compute_capability_min = 75,
+                                             .threads = COLLECTIVE_THREADS},
+                                            {.name = "columns by flags",
+                                             .entry = "columns_flags",
+                                             .images = kn_images_collective_3_columns,
+                                             .compute_capability_min = 75,
+                                             .threads = COLLECTIVE_THREADS}};
+
+enum { COUNT = 1003, LINES = 500 }; /* of 8 bytes: all of COUNT floats but three */
 
 static CUdeviceptr address_of(const struct sweep_matrix *matrix) {
     return tol_buffer_address(matrix->guarded.buffer) + matrix->guarded.offset;
@@ -96,10 +108,45 @@ out:
     sweep_matrix_end(&out);
 }
 
+/* The columns of one rank of one, which are a row. */
+static void run_columns(struct sweep *sweep, const struct kn_variant *variant, bool is_wide) {
+    const struct tol_kernel *kernel = NULL;
+    struct sweep_matrix a = {0}, out = {0};
+    double oracle[2 * LINES];
+    struct kn_deviation deviation = {.first = KN_NOWHERE, .worst = KN_NOWHERE};
+    size_t touched = 0;
+    tol_status status = TOL_OK;
+    if (!sweep_begin(sweep, "collective %s%s", variant->name, is_wide ? " in pieces of 16" : "")) {
+        return;
+    }
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, 1, 2 * LINES, 0, 0, 1, &a));
+    TOL_TRY(sweep_matrix_make(sweep, KN_F32, 1, 2 * LINES, 0, 0, 0, &out));
+    for (size_t i = 0; i < 2 * LINES; i++) oracle[i] = (double)a.values[i];
+    struct collective_columns x = {.in = address_of(&a),
+                                   .out = {address_of(&out)},
+                                   .count = is_wide ? LINES / 2 : LINES,
+                                   .row = is_wide ? LINES / 2 : LINES,
+                                   .ranks = 1,
+                                   .epoch = 1,
+                                   .is_wide = is_wide};
+    TOL_TRY(kn_kernels_find(sweep->kernels, variant, &kernel));
+    TOL_TRY(tol_launch(sweep->stream, kernel, tol_launch_linear(LINES, COLLECTIVE_THREADS),
+                       (struct tol_arguments){1, (void *[]){&x}, (const unsigned[]){sizeof x}}));
+    status =
+        sweep_matrix_judge(sweep, &out, oracle, (struct kn_tolerance){0, 0}, &deviation, &touched);
+out:
+    sweep_judge(sweep, status, &deviation, touched);
+    sweep_matrix_end(&a);
+    sweep_matrix_end(&out);
+}
+
 void sweep_collective(struct sweep *sweep) {
     for (enum kn_type type = KN_F32; type < KN_TYPES; type++) {
         run(sweep, direct, type, 2, 0);
         run(sweep, direct, type, 1, 1);
         run(sweep, flags, type, 1, 0);
     }
+    run_columns(sweep, &columns[0], false);
+    run_columns(sweep, &columns[0], true);
+    run_columns(sweep, &columns[1], false);
 }

@@ -1,0 +1,52 @@
+// What kernels share that exchange lines with flags: a line is 8 bytes, sent as two words that each
+// arrive whole, with 4 bytes of data and the number of the call above.
+#pragma once
+
+enum { LOOKS = 64 }; // between two looks at the clock
+
+static __device__ inline void store_pair(unsigned long long address, unsigned long long low,
+                                         unsigned long long high) {
+    asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(address), "l"(low), "l"(high)
+                 : "memory");
+}
+
+static __device__ inline void load_pair(unsigned long long address, unsigned long long &low,
+                                        unsigned long long &high) {
+    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];" : "=l"(low), "=l"(high) : "l"(address)
+                 : "memory");
+}
+
+static __device__ inline unsigned long long now_ns() {
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
+// Sends a line to a slot.
+static __device__ inline void send(unsigned long long slot, unsigned long long line,
+                                   unsigned long long data, unsigned epoch) {
+    const unsigned long long tag = (unsigned long long)epoch << 32;
+    store_pair(slot + line * 16, (data & 0xffffffffu) | tag, data >> 32 | tag);
+}
+
+// The line of another rank from its slot, or false where it did not come: then `status` has which.
+static __device__ bool receive(unsigned long long slot, unsigned long long line, unsigned sender,
+                               unsigned epoch, unsigned long long status_at,
+                               unsigned long long end_ns, unsigned long long &data) {
+    const unsigned long long address = slot + line * 16;
+    volatile unsigned *status = (volatile unsigned *)status_at;
+    for (unsigned look = 1;; look++) {
+        unsigned long long low, high;
+        load_pair(address, low, high);
+        if ((unsigned)(low >> 32) == epoch && (unsigned)(high >> 32) == epoch) {
+            data = (low & 0xffffffffu) | high << 32;
+            return true;
+        }
+        if (look % LOOKS != 0) continue;
+        if (*status != 0) return false;
+        if (now_ns() >= end_ns) {
+            *status = 1 + sender; // any of the missing ones will do
+            return false;
+        }
+    }
+}
